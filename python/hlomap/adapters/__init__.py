@@ -1,0 +1,1 @@
+"""The only place where packages are imported that not everybody has, or that are slow to import."""

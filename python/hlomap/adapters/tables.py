@@ -1,0 +1,216 @@
+"""Tables as Arrow, pandas, polars, and as files of rows.
+
+:func:`schema` says how the kinds of :data:`hlomap.table.COLUMNS` are stored; :class:`Writer` is how rows reach a file.
+A file appears under its name only when it is whole: rows go to a temporary neighbour that is renamed at the end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+
+from ..errors import UnsupportedError
+from ..table import COLUMNS, Table
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+__all__ = ["FORMATS", "Writer", "schema", "to_arrow", "to_pandas", "to_polars"]
+
+_TYPES = {
+    "text": pa.string(),
+    "texts": pa.list_(pa.string()),
+    "bool": pa.bool_(),
+    "int": pa.int64(),
+    "ints": pa.list_(pa.int64()),
+}
+
+FILE_COLUMNS = {"file": "text"} | COLUMNS
+"""The columns of a table over many files: where the row comes from, then the columns of one module."""
+
+_FLUSH_ROWS = 1 << 16  # a row group: large enough to compress well, small enough to hold in memory
+
+
+def schema(names: tuple[str, ...]) -> pa.Schema:
+    """The Arrow schema of these columns."""
+    return pa.schema([(name, _TYPES[FILE_COLUMNS[name]]) for name in names])
+
+
+def to_arrow(table: Table) -> pa.Table:
+    """The same rows as a :class:`pyarrow.Table`."""
+    return pa.table({name: table[name] for name in table.columns}, schema=schema(table.columns))
+
+
+def to_pandas(table: Table) -> pandas.DataFrame:
+    """The same rows as a :class:`pandas.DataFrame`, integers and booleans in pandas' types that hold nulls."""
+    try:
+        import pandas
+    except ModuleNotFoundError as error:
+        raise UnsupportedError("to_pandas needs pandas: pip install 'hlomap[pandas]'") from error
+    types = {pa.int64(): pandas.Int64Dtype(), pa.bool_(): pandas.BooleanDtype()}
+    return to_arrow(table).to_pandas(types_mapper=types.get)
+
+
+def to_polars(table: Table) -> polars.DataFrame:
+    """The same rows as a :class:`polars.DataFrame`."""
+    try:
+        import polars
+    except ModuleNotFoundError as error:
+        raise UnsupportedError("to_polars needs polars: pip install 'hlomap[polars]'") from error
+    frame = polars.from_arrow(to_arrow(table))
+    assert isinstance(frame, polars.DataFrame)
+    return frame
+
+
+class _Format(Protocol):
+    """How rows of one file format are written: ``write`` any number of times, then ``close``."""
+
+    def __init__(self, path: str, schema: pa.Schema) -> None: ...
+    def write(self, rows: pa.Table) -> None: ...
+    def close(self) -> None: ...
+
+
+class _Parquet:
+    def __init__(self, path: str, schema: pa.Schema) -> None:
+        from pyarrow import parquet
+
+        self._writer = parquet.ParquetWriter(path, schema, compression="zstd")
+
+    def write(self, rows: pa.Table) -> None:
+        self._writer.write_table(rows)
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class _Csv:
+    """A list is the JSON text of the list in one cell; a null is an empty cell."""
+
+    def __init__(self, path: str, schema: pa.Schema) -> None:
+        self._file: IO[str] = open(path, "w", encoding="utf-8", newline="")
+        self._rows = csv.writer(self._file, lineterminator="\n")
+        self._rows.writerow(schema.names)
+
+    def write(self, rows: pa.Table) -> None:
+        columns = [
+            [None if value is None else json.dumps(value, ensure_ascii=False) for value in column.to_pylist()]
+            if pa.types.is_list(column.type) or pa.types.is_boolean(column.type)
+            else column.to_pylist()
+            for column in rows.columns
+        ]
+        self._rows.writerows(zip(*columns, strict=True))
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class _JsonLines:
+    """One object a line, keys in the order of the columns."""
+
+    def __init__(self, path: str, schema: pa.Schema) -> None:
+        self._file: IO[str] = open(path, "w", encoding="utf-8", newline="\n")
+
+    def write(self, rows: pa.Table) -> None:
+        self._file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows.to_pylist())
+
+    def close(self) -> None:
+        self._file.close()
+
+
+FORMATS: dict[str, type[_Format]] = {".parquet": _Parquet, ".csv": _Csv, ".jsonl": _JsonLines}
+"""File name extensions and how each is written."""
+
+
+class Writer:
+    """A file of rows that exists whole or not at all.
+
+    Used as a context: when the block ends well, the rows stand under ``path`` (replacing what stood there); when it
+    ends with any exception, an interrupt included, ``path`` is as it was before.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = Path(path)
+        if self._path.suffix not in FORMATS:
+            raise UnsupportedError(
+                f"no way to write {self._path.name!r}: the extension is none of {', '.join(FORMATS)}"
+            )
+        self._schema = schema(tuple(FILE_COLUMNS))
+        self._held: list[pa.Table] = []
+        self._n_held = 0
+        self.n_rows = 0
+
+    def __enter__(self) -> Writer:
+        self._temporary = self._path.with_name(f".{self._path.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
+        # The format opens the file by name, so that the process's own mask decides who may read it.
+        with contextlib.ExitStack() as stack:
+            stack.callback(self._discard)
+            self._format = FORMATS[self._path.suffix](str(self._temporary), self._schema)
+            stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                self._flush()
+            self._format.close()
+            if kind is None:
+                os.replace(self._temporary, self._path)
+        finally:
+            self._discard()
+
+    def write(self, rows: pa.Table) -> None:
+        """Adds rows; they reach the disk in groups."""
+        self._held.append(rows)
+        self._n_held += rows.num_rows
+        self.n_rows += rows.num_rows
+        if self._n_held >= _FLUSH_ROWS:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._n_held:
+            self._format.write(pa.concat_tables(self._held))
+        self._held, self._n_held = [], 0
+
+    def _discard(self) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._temporary)
+
+
+def to_bytes(rows: pa.Table) -> bytes:
+    """The rows as an Arrow stream, to send them to another process."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as stream:
+        stream.write_table(rows)
+    content: Any = sink.getvalue().to_pybytes()
+    assert isinstance(content, bytes)
+    return content
+
+
+def from_bytes(content: bytes) -> pa.Table:
+    """The rows that :func:`to_bytes` was given."""
+    with pa.ipc.open_stream(content) as stream:
+        return stream.read_all()
+
+
+def file_rows(file: str, tables: list[Table]) -> pa.Table:
+    """The rows of the modules of one file, with the name of the file in front."""
+    arrow = [to_arrow(table) for table in tables]
+    rows = pa.concat_tables(arrow) if arrow else schema(tuple(COLUMNS)).empty_table()
+    return rows.add_column(0, pa.field("file", pa.string()), pa.array([file] * rows.num_rows, pa.string()))
+
+
+def error_row(file: str, error: str) -> pa.Table:
+    """The one row of a file that gave nothing but an error."""
+    cells: dict[str, list[Any]] = {name: [None] for name in FILE_COLUMNS}
+    cells["file"], cells["error"] = [file], [error]
+    return pa.table(cells, schema=schema(tuple(FILE_COLUMNS)))

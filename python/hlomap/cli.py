@@ -1,0 +1,216 @@
+"""The command ``hlomap``: arguments, files, printing and exit codes, and nothing else.
+
+Exit codes: 0 all is well; 1 it ran, and something could not be read or analysed; 2 wrong arguments; 130 interrupted.
+Text goes to stdout, in colour only on a terminal; progress, notes and errors go to stderr.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+import click
+
+from ._core import Computation, Instruction, Module
+from .errors import HlomapError, HloSyntaxError, NotFoundError, UnsupportedError
+
+__all__ = ["main"]
+
+_STYLES = {
+    "head": "bold",
+    "name": "bold",
+    "shape": "green",
+    "operand": "bold blue",
+    "exact": "green",
+    "over": "yellow",
+    "unknown": "magenta",
+    "error": "bold red",
+    "domain": "dim",
+}
+_VARIABLES = {r"\bd\d+\b": "cyan", r"\bs\d+\b": "yellow", r"\brt\d+\b": "magenta"}
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="hlomap")
+def main() -> None:
+    """HLO indexing analysis: which elements of its inputs each element of an XLA program reads."""
+
+
+@main.command(epilog="Exit codes: 0 all is well, 1 the file cannot be read as HLO, 2 wrong arguments or no such name.")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--fusion", metavar="NAME", help="Only this fusion, with everything inside it.")
+@click.option("--computation", metavar="NAME", help="Only this computation (default: all but fused ones).")
+@click.option("--input-to-output", is_flag=True, help="From each operand element to the outputs it takes part in.")
+def show(file: Path, fusion: str | None, computation: str | None, input_to_output: bool) -> None:
+    """Print the maps of every instruction of the modules in FILE."""
+    from . import listing, report
+    from .reading import parse_all
+
+    try:
+        modules = parse_all(file.read_bytes())
+    except HlomapError as error:
+        _fail(file, error)
+    except OSError as error:
+        _fail(file, error.strerror or str(error))
+
+    direction: listing.Direction = "input_to_output" if input_to_output else "output_to_input"
+    for module in modules:
+        lines: list[list[report.Span]] = [[report.Span(f"HloModule {module.name}", "head")]]
+        for part in _chosen(module, fusion, computation):
+            lines.append([])
+            if isinstance(part, Instruction):
+                lines.append([report.Span(f"{part.computation.name}: {part.name}", "head")])
+                whole = [entry for entry in listing.entries(part.computation, direction) if entry.name == part.name]
+                shown: Iterable[listing.Entry] = [*whole, *listing.inside(part)]
+            else:
+                entry_mark = "ENTRY " if part == module.entry else ""
+                lines.append([report.Span(f"{entry_mark}{part.name}", "head")])
+                shown = listing.entries(part, direction)
+            for entry in shown:
+                lines.extend(report.entry_lines(entry))
+            _print(lines)
+            lines = []
+        _print(lines)
+
+
+@main.command(
+    epilog="Exit codes: 0 all is well, 1 some rows tell of an error, 2 wrong arguments, 130 interrupted: nothing written."
+)
+@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True))
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(dir_okay=False, writable=True),
+    help="Where the rows go: .parquet, .csv or .jsonl.",
+)
+@click.option("-j", "--jobs", type=click.IntRange(min=1), help="Worker processes (default: as the work is worth).")
+@click.option("-q", "--quiet", is_flag=True, help="No progress bar and no summary.")
+def analyze(paths: tuple[str, ...], output: str, jobs: int | None, quiet: bool) -> None:
+    """Write a row for every instruction, output and operand of all modules in PATHS (files and folders).
+
+    What is no HLO is skipped, by content; modules with equal text count once; a broken file is a row with its error.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from .batch import analyze_files
+
+    folder = Path(output).resolve().parent
+    if not folder.is_dir():
+        raise click.BadParameter(f"there is no folder {folder}", param_hint="--output")
+    signal.signal(signal.SIGTERM, _terminated)
+    stderr = Console(stderr=True, highlight=False)
+    bar = Progress(
+        TextColumn("analyze"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=stderr,
+        transient=True,
+        disable=quiet or not stderr.is_terminal,
+    )
+    try:
+        with bar:
+            task = bar.add_task("files", total=None)
+            summary = analyze_files(
+                paths, output, jobs=jobs, progress=lambda done, total: bar.update(task, completed=done, total=total)
+            )
+    except UnsupportedError as error:
+        raise click.BadParameter(str(error), param_hint="--output") from error
+    except OSError as error:
+        _fail(Path(error.filename or output), error.strerror or str(error))
+    except KeyboardInterrupt:
+        click.echo(f"interrupted; {output} is not written", err=True)
+        sys.exit(130)
+
+    for file, error in summary.file_errors:
+        click.echo(_located(file, error), err=True)
+    if not quiet:
+        _print_summary(summary, output)
+    if summary.has_errors:
+        sys.exit(1)
+
+
+def _print_summary(summary: object, output: str) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from . import report
+    from .batch import Summary
+
+    assert isinstance(summary, Summary)
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for label, value in [*report.summary_rows(summary), ("written to", output)]:
+        table.add_row(label, value)
+    stdout = Console(highlight=False, markup=False, emoji=False)
+    if not stdout.is_terminal:
+        stdout.width = 1000
+    stdout.print(table)
+
+
+def _chosen(module: Module, fusion: str | None, computation: str | None) -> list[Computation] | list[Instruction]:
+    """The part of a module that the options name."""
+    try:
+        if computation is not None:
+            named = module[computation]
+            if not isinstance(named, Computation):
+                raise click.BadParameter(f"{computation!r} is no computation", param_hint="--computation")
+        if fusion is not None:
+            instruction = named[fusion] if computation is not None else module[fusion]
+            if not isinstance(instruction, Instruction) or instruction.opcode != "fusion":
+                raise click.BadParameter(f"{fusion!r} is no fusion", param_hint="--fusion")
+            return [instruction]
+        if computation is not None:
+            return [named]
+    except NotFoundError as error:
+        raise click.BadParameter(str(error)) from error
+    return [part for part in module.computations if not part.is_fusion]
+
+
+def _print(lines: list[list[tuple[str, str]]]) -> None:
+    """Whole lines, never cut; styles only where a person sees them."""
+    if not sys.stdout.isatty():
+        click.echo("".join("".join(text for text, _ in line) + "\n" for line in lines), nl=False)
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+    for line in lines:
+        text = Text()
+        for span, style in line:
+            piece = Text(span, style=_STYLES.get(style, ""))
+            if style in ("formula", "domain"):
+                for variable, colour in _VARIABLES.items():
+                    piece.highlight_regex(variable, colour)
+            text.append_text(piece)
+        console.print(text)
+
+
+def _fail(file: Path, error: HlomapError | str) -> NoReturn:
+    click.echo(_located(str(file), _text(error)), err=True)
+    sys.exit(1)
+
+
+def _located(file: str, error: str) -> str:
+    return error if error.startswith(file) else f"{file}: {error}"
+
+
+def _text(error: HlomapError | str) -> str:
+    """The message, and for text that does not parse the line with a caret."""
+    message = str(error)
+    if isinstance(error, HloSyntaxError) and error.snippet and error.snippet not in message:
+        return f"{message}\n{error.snippet}"
+    return message
+
+
+def _terminated(number: int, frame: FrameType | None) -> NoReturn:
+    """Ends like an exception, so that what is half done is cleaned away."""
+    sys.exit(128 + number)

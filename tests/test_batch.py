@@ -1,0 +1,212 @@
+"""Many files: order, failures as rows, any number of workers gives the same rows, nothing half written."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyarrow import parquet
+
+from hlomap import UnsupportedError
+from hlomap.batch import Summary, analyze_files
+from hlomap.discover import candidates, content_kind
+from hlomap.pool import Pool
+
+DUMPS = Path(__file__).parent / "cases" / "dumps"
+MODULES = Path(__file__).parent / "cases" / "modules"
+
+GOOD = "HloModule good\n\nENTRY e {\n  p = f32[4,3] parameter(0)\n  ROOT n = f32[4,3] negate(p)\n}\n"
+BROKEN = "HloModule broken\n\nENTRY e {\n  p = f32[4,3 parameter(0)\n}\n"
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def analyze(tmp_path: Path, *paths: Path, jobs: int = 1) -> tuple[Summary, list[dict[str, Any]]]:
+    output = tmp_path / "rows.jsonl"
+    summary = analyze_files(paths, output, jobs=jobs)
+    return summary, rows_of(output)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("HloModule m\n", "HLO"),
+        ("\n// from a test\n/* and\n more */ HloModule m, is_scheduled=true\n", "HLO"),
+        ("%add.1 (x: f32[], y: f32[]) -> f32[] {\n", "HLO"),
+        ("ENTRY main {\n  p = (f32[], s32[2]) parameter(0)\n", "HLO"),
+        ("  ROOT %a.1 = bf16[2,3]{1,0} add(%x, %y)\n", "HLO"),
+        ("", "empty"),
+        ("HloLiveRange (max 8):\n", "other text"),
+        ("BufferAssignment:\nallocation 0\n", "other text"),
+        ("digraph G {\nrankdir = TB;\n", "other text"),
+        ("module @jit_f attributes {a = 1 : i32} {\n", "other text"),
+        ("; ModuleID = 'm'\ndefine ptr @f(ptr %0) {\n", "other text"),
+        ("hlo_module {\n  name: 'm'\n}\n", "other text"),
+        ("x = f(1)\n", "other text"),
+        ("\x1f\x8b\x08", "compressed (gzip)"),
+        ("\n\x05hello\x00\x01", "binary"),
+    ],
+)
+def test_content_decides(tmp_path: Path, text: str, kind: str) -> None:
+    file = tmp_path / "file.anything"
+    file.write_bytes(text.encode("latin-1"))
+    assert [content_kind(candidate) for candidate in candidates([file])] == [kind]
+
+
+def test_walk_is_in_order_of_names(tmp_path: Path) -> None:
+    for name in ["b/2.txt", "b/1.txt", "a.txt", "c/x/y.txt"]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    (tmp_path / "c" / "loop").symlink_to(tmp_path, target_is_directory=True)
+    walked = [Path(candidate.path).relative_to(tmp_path).as_posix() for candidate in candidates([tmp_path])]
+    assert walked == ["a.txt", "b/1.txt", "b/2.txt", "c/x/y.txt"]
+    twice = [Path(candidate.path).name for candidate in candidates([tmp_path / "c", tmp_path / "a.txt"])]
+    assert twice == ["y.txt", "a.txt"]
+
+
+def test_missing_path(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        analyze_files([tmp_path / "nowhere"], tmp_path / "rows.parquet")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_unknown_extension(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedError, match=r"\.parquet"):
+        analyze_files([DUMPS], tmp_path / "rows.xlsx")
+
+
+def test_sample_dumps(tmp_path: Path) -> None:
+    summary, rows = analyze(tmp_path, DUMPS)
+    assert summary.files == sum(path.is_file() for path in DUMPS.rglob("*"))
+    assert (summary.modules, summary.duplicates) == (7, 2)
+    assert summary.skipped["other text"] > 5 and summary.skipped["binary"] == 1
+    assert summary.error_rows == 0 and not summary.has_errors
+    assert summary.rows == len(rows) > 100
+    assert {row["module"] for row in rows} == {"jit_attn", "jit_step"}
+
+
+def test_a_broken_file_is_a_row(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "1.txt").write_text(GOOD)
+    (tree / "2.txt").write_text(BROKEN)
+    (tree / "3.txt").write_text(GOOD.replace("good", "other"))
+    summary, rows = analyze(tmp_path, tree)
+    assert [(Path(row["file"]).name, row["module"], row["error"] is None) for row in rows] == [
+        ("1.txt", "good", True),
+        ("2.txt", None, False),
+        ("3.txt", "other", True),
+    ]
+    assert summary.has_errors and len(summary.file_errors) == 1 and "4" in rows[1]["error"]
+
+
+def test_an_unreadable_file_is_a_row(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "gone.txt").symlink_to(tmp_path / "nowhere")
+    _, rows = analyze(tmp_path, tree)
+    assert [row["error"] for row in rows] == ["FileNotFoundError: No such file or directory"]
+
+
+def test_equal_content_counts_once(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for name in ["a.txt", "b.hlo", "c"]:
+        (tree / name).write_text(GOOD)
+    summary, rows = analyze(tmp_path, tree)
+    assert summary.duplicates == 2 and summary.modules == 1
+    assert [Path(row["file"]).name for row in rows] == ["a.txt"]
+
+
+def test_any_number_of_workers_gives_the_same_rows(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    shutil.copytree(DUMPS, tree / "dumps")
+    shutil.copytree(MODULES, tree / "modules")
+    (tree / "broken.txt").write_text(BROKEN)
+    one, rows_one = analyze(tmp_path, tree, jobs=1)
+    three, rows_three = analyze(tmp_path, tree, jobs=3)
+    assert rows_one == rows_three
+    assert (one.rows, one.unknown, one.skipped) == (three.rows, three.unknown, three.skipped)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
+def test_formats_agree(tmp_path: Path, suffix: str) -> None:
+    output = tmp_path / f"rows.{suffix}"
+    summary = analyze_files([DUMPS], output)
+    assert [path.name for path in tmp_path.iterdir()] == [output.name]
+    if suffix == "parquet":
+        assert parquet.read_table(output).num_rows == summary.rows
+    else:
+        assert len(output.read_text(encoding="utf-8").splitlines()) == summary.rows + (suffix == "csv")
+
+
+def test_an_error_keeps_the_old_output(tmp_path: Path) -> None:
+    output = tmp_path / "rows.jsonl"
+    output.write_text("before")
+
+    def stop(done: int, total: int) -> None:
+        raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        analyze_files([DUMPS], output, progress=stop)
+    assert output.read_text() == "before"
+    assert [path.name for path in tmp_path.iterdir()] == [output.name]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals to a process group work otherwise there")
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_interrupt_leaves_nothing(tmp_path: Path, jobs: int) -> None:
+    """Ctrl-C goes to the whole process group, as from a terminal; the command ends with 130 and no file is there."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    body = "\n".join(f"  n{i} = f32[4,3] negate({'p' if i == 0 else f'n{i - 1}'})" for i in range(200))
+    for number in range(2000):
+        (tree / f"{number}.txt").write_text(
+            f"HloModule m{number}\n\nENTRY e {{\n  p = f32[4,3] parameter(0)\n{body}\n}}\n"
+        )
+    output = tmp_path / "out" / "rows.parquet"
+    output.parent.mkdir()
+    command = [sys.executable, "-m", "hlomap", "analyze", str(tree), "-o", str(output), "--jobs", str(jobs)]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    deadline = time.monotonic() + 60
+    while not any(output.parent.iterdir()):  # the temporary file says that the run has begun
+        assert child.poll() is None and time.monotonic() < deadline
+        time.sleep(0.01)
+    time.sleep(0.2)
+    os.killpg(child.pid, signal.SIGINT)
+    _, stderr = child.communicate(timeout=60)
+    assert child.returncode == 130, stderr
+    assert "Traceback" not in stderr
+    assert list(output.parent.iterdir()) == []
+
+
+def double_or_die(number: int) -> int:
+    if number == 3:
+        os._exit(7)
+    return 2 * number
+
+
+def test_a_worker_that_dies_costs_one_answer() -> None:
+    answers: dict[int, int | None] = {}
+    deaths: list[str | None] = []
+    with Pool(double_or_die, 2) as pool:
+        asked = 0
+        while len(answers) < 8:
+            while asked < 8 and pool.has_room:
+                pool.submit(asked, asked)
+                asked += 1
+            for number, result, death in pool.wait():
+                answers[number] = result
+                deaths += [death] if result is None else []
+    assert answers == {number: None if number == 3 else 2 * number for number in range(8)}
+    assert deaths == ["the worker process ended with exit code 7"]

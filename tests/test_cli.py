@@ -1,0 +1,140 @@
+"""The command line: golden listings, exit codes, errors with their place.
+
+``HLOMAP_BLESS=1 pytest tests/test_cli.py`` rewrites the goldens; read the diff.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from hlomap.cli import main
+
+ROOT = Path(__file__).parent.parent
+CASES = Path(__file__).parent / "cases"
+MODULES = sorted((CASES / "modules").glob("*.hlo"))
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def agree(text: str, golden: Path) -> None:
+    if os.environ.get("HLOMAP_BLESS"):
+        golden.write_bytes(text.encode("utf-8"))
+    assert text == golden.read_bytes().decode("utf-8")
+
+
+@pytest.mark.parametrize("file", MODULES, ids=[file.stem for file in MODULES])
+def test_show(file: Path) -> None:
+    result = run("show", file)
+    assert result.exit_code == 0, result.stderr
+    agree(result.stdout, file.with_suffix(".o2i.txt"))
+
+
+@pytest.mark.parametrize("file", MODULES, ids=[file.stem for file in MODULES])
+def test_show_input_to_output(file: Path) -> None:
+    result = run("show", file, "--input-to-output")
+    assert result.exit_code == 0, result.stderr
+    agree(result.stdout, file.with_suffix(".i2o.txt"))
+
+
+def test_show_fusion() -> None:
+    result = run("show", CASES / "modules" / "rmsnorm_bf16.hlo", "--fusion", "fusion.3")
+    assert result.exit_code == 0, result.stderr
+    agree(result.stdout, CASES / "modules" / "rmsnorm_bf16.fusion.txt")
+
+
+def test_show_computation() -> None:
+    result = run("show", CASES / "modules" / "rmsnorm_bf16.hlo", "--computation", "region_0.1")
+    assert result.exit_code == 0
+    assert "add(" in result.stdout and "fusion" not in result.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--fusion", "fusion.4"),
+        ("--fusion", "x.1"),
+        ("--computation", "main.9"),
+        ("--computation", "x.1"),
+        ("--no-such-option",),
+    ],
+)
+def test_show_names_that_are_not_there(arguments: tuple[str, ...]) -> None:
+    result = run("show", CASES / "modules" / "rmsnorm_bf16.hlo", *arguments)
+    assert result.exit_code == 2
+    assert "Error: " in result.stderr and "Traceback" not in result.stderr
+
+
+def test_show_of_a_broken_file(tmp_path: Path) -> None:
+    """The message has the file, line, column and the line with a caret."""
+    file = tmp_path / "broken.hlo"
+    file.write_text("HloModule broken\n\nENTRY e {\n  p = f32[4,3 parameter(0)\n}\n")
+    result = run("show", file)
+    assert result.exit_code == 1 and result.stdout == ""
+    assert str(file) in result.stderr and "4:15" in result.stderr
+    assert "  p = f32[4,3 parameter(0)\n" in result.stderr and "^" in result.stderr
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00\xff\xfe", b"hello", b"HloModule", b"HloModule m\n\nENTRY"])
+def test_show_of_what_is_no_hlo(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(content)
+    result = run("show", file)
+    assert result.exit_code == 1
+    assert result.stderr.startswith(str(file)) and "Traceback" not in result.stderr
+
+
+def test_lines_are_whole_and_plain_in_a_pipe() -> None:
+    file = CASES / "modules" / "attention_causal.hlo"
+    command = [sys.executable, "-m", "hlomap", "show", str(file)]
+    environment = os.environ | {"COLUMNS": "20", "TERM": "xterm-256color"}
+    piped = subprocess.run(command, capture_output=True, check=True, env=environment).stdout
+    assert b"\x1b" not in piped
+    assert piped.decode("utf-8").replace("\r\n", "\n") == run("show", file).stdout
+
+
+def test_analyze(tmp_path: Path) -> None:
+    output = tmp_path / "rows.parquet"
+    result = run("analyze", CASES / "dumps", "-o", output)
+    assert result.exit_code == 0, result.stderr
+    assert output.is_file() and result.stderr == ""
+    lines = {line.split()[0]: line.split()[1:] for line in result.stdout.splitlines() if line and line[0] != " "}
+    assert lines["modules"] == ["7"] and str(output) in result.stdout
+
+
+def test_analyze_quietly(tmp_path: Path) -> None:
+    result = run("analyze", CASES / "dumps", "-q", "-o", tmp_path / "rows.csv")
+    assert (result.exit_code, result.output) == (0, "")
+
+
+def test_analyze_with_a_broken_file(tmp_path: Path) -> None:
+    (tmp_path / "broken.hlo").write_text("HloModule broken\n\nENTRY e {\n  p = f32[4,3 parameter(0)\n}\n")
+    result = run("analyze", tmp_path, CASES / "dumps", "-o", tmp_path / "rows.jsonl")
+    assert result.exit_code == 1
+    assert "broken.hlo" in result.stderr and "Traceback" not in result.stderr
+    assert (tmp_path / "rows.jsonl").is_file()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("nowhere", "-o", "rows.parquet"),
+        ("README.md",),
+        ("README.md", "-o", "rows.xlsx"),
+        ("README.md", "-o", "no/such/folder/rows.parquet"),
+        ("README.md", "-o", "rows.parquet", "--jobs", "0"),
+    ],
+)
+def test_analyze_with_wrong_arguments(arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    result = run("analyze", *arguments)
+    assert result.exit_code == 2
+    assert "Error: " in result.stderr

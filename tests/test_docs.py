@@ -1,0 +1,43 @@
+"""Examples in the documentation run: the README's Python blocks, and every docstring."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import hlomap
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+MODULES = sorted(
+    module.name for module in pkgutil.walk_packages(hlomap.__path__, "hlomap.") if not module.name.endswith("__main__")
+)
+
+
+@pytest.mark.parametrize("name", ["hlomap", *MODULES])
+def test_docstrings(name: str) -> None:
+    module = importlib.import_module(name)
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    result = doctest.testmod(module, optionflags=flags, raise_on_error=False)
+    assert result.failed == 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+def test_page_examples(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks marked ``python`` run in order in one namespace, from the root; ``>>>`` blocks print what is shown."""
+    monkeypatch.chdir(ROOT)
+    space: dict[str, object] = {"__name__": "page"}
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    for number, block in enumerate(re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)):
+        if ">>>" in block:
+            test = doctest.DocTestParser().get_doctest(block, space, f"{page.name}[{number}]", str(page), 0)
+            runner.run(test, clear_globs=False)
+            space.update(test.globs)
+        else:
+            exec(compile(block, f"{page.name}[{number}]", "exec"), space)
+    assert runner.failures == 0
