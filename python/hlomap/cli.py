@@ -11,12 +11,15 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from ._core import Computation, Instruction, Module
 from .errors import HlomapError, HloSyntaxError, NotFoundError, UnsupportedError
+
+if TYPE_CHECKING:
+    from .batch import Summary
 
 __all__ = ["main"]
 
@@ -136,14 +139,12 @@ def analyze(paths: tuple[str, ...], output: str, jobs: int | None, quiet: bool) 
         sys.exit(1)
 
 
-def _print_summary(summary: object, output: str) -> None:
+def _print_summary(summary: Summary, output: str) -> None:
     from rich.console import Console
     from rich.table import Table
 
     from . import report
-    from .batch import Summary
 
-    assert isinstance(summary, Summary)
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from .batch import Summary
-from .listing import Entry
+if TYPE_CHECKING:
+    from .batch import Summary
+    from .listing import Entry
 
 __all__ = ["Span", "entry_lines", "plain", "summary_rows"]
 
