@@ -80,9 +80,7 @@ def show(file: Path, fusion: str | None, computation: str | None, input_to_outpu
         _print(lines)
 
 
-@main.command(
-    epilog="Exit codes: 0 all is well, 1 some rows tell of an error, 2 wrong arguments, 130 interrupted: nothing written."
-)
+@main.command(epilog="Exit codes: 0 all is well, 1 some rows tell of an error, 2 wrong arguments, 130 interrupted.")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True))
 @click.option(
     "-o",
@@ -140,20 +138,21 @@ def analyze(paths: tuple[str, ...], output: str, jobs: int | None, quiet: bool) 
 
 
 def _print_summary(summary: Summary, output: str) -> None:
+    from . import report
+
+    rows = [*report.summary_rows(summary), ("written to", output)]
+    if not sys.stdout.isatty():
+        click.echo("".join(f"{label:<14}  {value}\n" for label, value in rows), nl=False)
+        return
     from rich.console import Console
     from rich.table import Table
-
-    from . import report
 
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    for label, value in [*report.summary_rows(summary), ("written to", output)]:
-        table.add_row(label, value)
-    stdout = Console(highlight=False, markup=False, emoji=False)
-    if not stdout.is_terminal:
-        stdout.width = 1000
-    stdout.print(table)
+    for row in rows:
+        table.add_row(*row)
+    Console(highlight=False, markup=False, emoji=False).print(table)
 
 
 def _chosen(module: Module, fusion: str | None, computation: str | None) -> list[Computation] | list[Instruction]:
