@@ -17,6 +17,7 @@ NAMES = [".".join(path.relative_to(PACKAGE).with_suffix("").parts) for path in F
 # From modules with this prefix no import may name modules with these prefixes.
 NEVER = {
     "ops": ("indexing", "execute", "analyses", "report", "batch", "rows", "listing", "cli"),
+    "walk": ("execute", "indexing", "analyses", "rows", "report", "batch", "cli"),
     "indexing": ("execute", "analyses", "rows", "report", "batch", "cli"),
     "execute": ("indexing", "analyses", "rows", "report", "batch", "cli"),
     "analyses": ("ops", "execute", "indexing", "rows", "report", "batch", "cli"),

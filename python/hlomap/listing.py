@@ -14,6 +14,7 @@ from ._core import Computation, IndexingMap, Instruction
 from .errors import HlomapError
 from .indexing import indexing, input_to_output, output_to_input
 from .map_set import MapSet
+from .ops._op import n_outputs
 from .rows import leaves
 
 __all__ = ["Direction", "Entry", "MapText", "Relation", "entries", "inside"]
@@ -90,15 +91,14 @@ def _per_output(instruction: Instruction) -> Iterator[Relation]:
 
 
 def _per_operand(instruction: Instruction) -> Iterator[Relation]:
-    outputs = list(leaves(instruction.shape))
+    n = n_outputs(instruction.shape)
     for number, operand in enumerate(instruction.operands):
         for operand_index, _ in leaves(operand.shape):
             where = (number, *operand_index)
-            sets = _answer(lambda where=where: input_to_output(instruction, where), len(outputs))  # type: ignore[misc]
-            for (index, _), maps in zip(outputs, sets, strict=True):
-                yield _relation(
-                    _place(operand.name, operand_index), _place("output", index) if index else "output", maps
-                )
+            sets = _answer(lambda where=where: input_to_output(instruction, where), n)  # type: ignore[misc]
+            for output, maps in enumerate(sets):
+                target = _place("output", (output,)) if instruction.shape.is_tuple else "output"
+                yield _relation(_place(operand.name, operand_index), target, maps)
 
 
 def _answer(ask: Callable[[], Sequence[MapSet]], n: int) -> Sequence[MapSet | HlomapError]:

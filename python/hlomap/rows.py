@@ -1,6 +1,6 @@
 """From a module to its table: what every instruction reads.
 
-:func:`analyze` is all there is.  It walks the computations, asks :mod:`hlomap.indexing` for maps and
+:func:`analyze` is all there is.  It goes through the computations, asks the walker for maps and
 :mod:`hlomap.analyses` for numbers, and puts both into rows; it decides nothing about an operation.
 """
 
@@ -11,14 +11,14 @@ from typing import Any
 
 from ._core import Instruction, Module, Shape
 from .analyses.reads import Reads, reads, unknown
-from .indexing import output_to_input
-from .map_set import MapSet
+from .ops._op import NOTHING, Leaf, Part, Unknown
 from .table import COLUMNS, Table
+from .walk import Walker
 
 __all__ = ["analyze", "leaves"]
 
 _Row = tuple[Any, ...]
-_NOTHING = (None,) * 10  # the cells from n_maps to unknown of a row that is an error
+_NO_CELLS = (None,) * 10  # from n_maps to unknown, in a row that is an error
 
 
 def analyze(module: Module) -> Table:
@@ -41,72 +41,105 @@ def analyze(module: Module) -> Table:
     >>> table["instruction"], table["operand_name"], table["exact"], table["bytes"]
     (['t'], ['p'], [True], [128])
     >>> table["maps"][0]
-    ['(d0, d1) -> (d1, d0), domain: d0 in [0, 7], d1 in [0, 3]']
+    ('(d0, d1) -> (d1, d0), domain: d0 in [0, 7], d1 in [0, 3]',)
     """
     rows: list[_Row] = []
+    walker = Walker()
+    values = _Values()
     for computation in module.computations:
         if computation.is_fusion:
             continue
         place = module.name, computation.name
         for instruction in computation.instructions:
-            operands = instruction.operands
+            operands = [values.about(operand) for operand in instruction.operands]
             if operands:
-                head = (*place, instruction.name, instruction.opcode)
-                _add_rows(rows, head, instruction, operands)
+                _add_rows(rows, (*place, instruction.name, instruction.opcode), instruction, operands, walker)
     columns = zip(*rows, strict=True) if rows else ((),) * len(COLUMNS)
     return Table({name: list(column) for name, column in zip(COLUMNS, columns, strict=True)})
 
 
-def leaves(shape: Shape) -> Iterator[tuple[tuple[int, ...], Shape]]:
+def leaves(shape: Shape) -> Iterator[tuple[Leaf, Shape]]:
     """The shape index and shape of everything in a value that is no tuple, in order."""
-    waiting: list[tuple[tuple[int, ...], Shape]] = [((), shape)]
+    waiting: list[tuple[Leaf, Shape]] = [((), shape)]
     while waiting:
         index, inner = waiting.pop()
         if inner.is_tuple:
-            parts = enumerate(inner.tuple_shapes)
-            waiting.extend(reversed([((*index, i), part) for i, part in parts]))
+            waiting.extend(reversed([((*index, i), part) for i, part in enumerate(inner.tuple_shapes)]))
         else:
             yield index, inner
 
 
-def _add_rows(rows: list[_Row], head: _Row, instruction: Instruction, operands: tuple[Instruction, ...]) -> None:
-    names = [(operand.name, operand.shape) for operand in operands]
-    for output_index, _ in leaves(instruction.shape):
-        output = (output_index[0] if output_index else 0, output_index)
+_About = tuple[str, Shape, str]  # name, shape, text of the shape
+
+
+class _Values:
+    """What rows say of an operand, made once for all its users."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, _About] = {}
+
+    def about(self, instruction: Instruction) -> _About:
+        number = instruction.number
+        known = self._known.get(number)
+        if known is None:
+            shape = instruction.shape
+            known = self._known[number] = (instruction.name, shape, str(shape))
+        return known
+
+
+def _add_rows(rows: list[_Row], head: _Row, instruction: Instruction, operands: list[_About], walker: Walker) -> None:
+    for leaf, shape in leaves(instruction.shape):
+        output = (leaf[0] if leaf else 0, leaf)
         try:
-            sets = output_to_input(instruction, output_index)
+            parts = walker.backward(instruction, leaf) if shape.is_array else (NOTHING,) * len(operands)
         except Exception as error:  # a rule's failure is this instruction's row, not the end of the module
-            text = f"{type(error).__name__}: {error}"
-            rows.extend(
-                (*head, *output, number, (), name, str(shape), *_NOTHING, text)
-                for number, (name, shape) in enumerate(names)
-            )
+            failure = f"{type(error).__name__}: {error}"
+            for number, (name, _, text) in enumerate(operands):
+                rows.append((*head, *output, number, (), name, text, *_NO_CELLS, failure))
             continue
-        for number, ((name, shape), maps) in enumerate(zip(names, sets, strict=True)):
-            for index, leaf, record in _leaf_reads(maps, shape):
-                rows.append((*head, *output, number, index, name, str(leaf), *_cells(record), None))
+        for number, ((name, whole, text), part) in enumerate(zip(operands, parts, strict=True)):
+            for index, leaf_text, cells in _cells(part, whole, text):
+                rows.append((*head, *output, number, index, name, leaf_text, *cells, None))
 
 
-def _leaf_reads(maps: MapSet, shape: Shape) -> Iterator[tuple[tuple[int, ...], Shape, Reads]]:
-    if maps.is_unknown:
-        yield (), shape, unknown(str(maps.reason), [leaf for _, leaf in leaves(shape)])
-    elif not shape.is_tuple:
-        yield (), shape, reads(list(maps), maps.exact, shape)
-    else:
-        by_leaf: dict[tuple[int, ...], list[Any]] = {}
-        for m in maps:
-            by_leaf.setdefault(m.index, []).append(m)
-        if not by_leaf:
-            yield (), shape, reads([], maps.exact, shape)
-        for index, leaf in leaves(shape):
-            if index in by_leaf:
-                yield index, leaf, reads(by_leaf[index], maps.exact, leaf)
+def _cells(part: Part, shape: Shape, text: str) -> list[tuple[Leaf, str, _Row]]:
+    """Leaf, shape and the cells from n_maps to unknown, for each leaf of an operand that has a row."""
+    key = id(part), text
+    known = _memory.get(key)
+    if known is None:
+        cells = [(leaf, str(inner), _record_cells(record)) for leaf, inner, record in _records(part, shape)]
+        if len(_memory) >= _MEMORY_SIZE:
+            _memory.clear()
+        known = _memory[key] = (part, cells)
+    return known[1]
 
 
-def _cells(record: Reads) -> _Row:
+# The walker gives one answer for all instructions that are alike, as the same object.  An entry holds its answer, so
+# that no other object can come to have its id; the memory is dropped whole when it is full.
+_memory: dict[tuple[int, str], tuple[Part, list[tuple[Leaf, str, _Row]]]] = {}
+_MEMORY_SIZE = 1 << 14
+
+
+def _records(part: Part, shape: Shape) -> Iterator[tuple[Leaf, Shape, Reads]]:
+    if isinstance(part, Unknown):
+        yield (), shape, unknown(part.reason, [leaf for _, leaf in leaves(shape)])
+        return
+    by_leaf: dict[Leaf, list[Any]] = {}
+    for index, m in part.maps:
+        of_leaf = by_leaf.setdefault(index, [])
+        if m not in of_leaf:
+            of_leaf.append(m)
+    if not by_leaf:
+        yield (), shape, reads([], part.exact, shape)
+    for index, leaf in leaves(shape) if by_leaf else ():
+        if index in by_leaf:
+            yield index, leaf, reads(by_leaf[index], part.exact, leaf)
+
+
+def _record_cells(record: Reads) -> _Row:
     return (
         len(record.maps),
-        list(record.maps),
+        record.maps,
         record.exact,
         record.divmod,
         record.touched_lower,

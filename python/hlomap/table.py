@@ -85,7 +85,7 @@ class Table:
         >>> import hlomap as hm
         >>> module = hm.parse("ENTRY e { p = f32[5] parameter(0)  ROOT r = f32[5] reverse(p), dimensions={0} }")
         >>> [(row["operand_name"], row["maps"]) for row in hm.analyze(module).rows()]
-        [('p', ['(d0) -> (-d0 + 4), domain: d0 in [0, 4]'])]
+        [('p', ('(d0) -> (-d0 + 4), domain: d0 in [0, 4]',))]
         """
         names = self.columns
         for values in zip(*self._columns.values(), strict=True):
