@@ -1,0 +1,142 @@
+"""Which elements belong together, asked of one instruction or of everything on the ways to it.
+
+Read :func:`indexing` first.  The law: a value that may be read is never silently left out; what a rule cannot say
+makes the sets of everything behind it unknown.  The walks themselves are in :mod:`hlomap.walk`; no op is named here,
+no arithmetic on indices is done here, and nothing is executed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ._core import Computation, Instruction, Shape
+from .errors import ShapeError, UnsupportedError
+from .map_set import MapSet, Use
+from .ops import lookup
+from .ops._op import NOTHING, Leaf, Part, Unknown, array_leaves, n_outputs, shape_at
+from .walk import Region, Walk, Walker
+
+__all__ = ["indexing", "input_to_output", "output_to_input"]
+
+
+def output_to_input(instruction: Instruction, output: int | Leaf = 0, *, physical: bool = False) -> tuple[MapSet, ...]:
+    """Which elements of each operand are read to compute an element of the output.
+
+    ``output`` is the number of an output or a shape index into a tuple; one that leads to a tuple stands for all its
+    leaves.  The maps of an operation are its rule's own; those of a fusion or call are composed and simplified.
+
+    Raises :class:`ShapeError` where the output does not exist, :class:`UnsupportedError` for ``physical=True``.
+
+    >>> import hlomap as hm
+    >>> module = hm.parse('''HloModule m
+    ... ENTRY e {
+    ...   p = f32[4,8] parameter(0)
+    ...   ROOT t = f32[8,4] transpose(p), dimensions={1,0}
+    ... }''')
+    >>> print(output_to_input(module.entry.root)[0])
+    (d0, d1) -> (d1, d0), domain: d0 in [0, 7], d1 in [0, 3]
+    """
+    _only_logical(physical)
+    walker = Walker()
+    found: list[list[Part]] = [[] for _ in instruction.operands]
+    for leaf in _leaves(instruction.shape, output, "output"):
+        for parts, part in zip(found, walker.backward(instruction, leaf), strict=True):
+            parts.append(part)
+    return tuple(_placed_set(parts, (instruction, k), walker) for k, parts in enumerate(found))
+
+
+def input_to_output(instruction: Instruction, operand: int | Leaf = 0, *, physical: bool = False) -> tuple[MapSet, ...]:
+    """Which elements of each output an element of the operand takes part in.
+
+    ``operand`` is an operand's number, or that number followed by a shape index into the operand.  A tuple has one set
+    for each of its elements, and the maps know the leaf (``.index``).
+
+    Raises :class:`ShapeError` where the operand does not exist, :class:`UnsupportedError` for ``physical=True``.
+
+    >>> import hlomap as hm
+    >>> module = hm.parse('''HloModule m
+    ... ENTRY e {
+    ...   p = f32[20] parameter(0)
+    ...   ROOT b = f32[10,20,30] broadcast(p), dimensions={1}
+    ... }''')
+    >>> print(input_to_output(module.entry.root)[0])
+    (d0)[s0, s1] -> (s0, d0, s1), domain: d0 in [0, 19], s0 in [0, 9], s1 in [0, 29]
+    """
+    _only_logical(physical)
+    number, *below = (operand,) if isinstance(operand, int) else tuple(operand) or (0,)
+    if not 0 <= number < len(instruction.operands):
+        raise ShapeError(f"{instruction.name} has {len(instruction.operands)} operands, no operand {number}")
+    walker = Walker()
+    found: list[list[Part]] = [[] for _ in range(n_outputs(instruction.shape))]
+    for leaf in _leaves(instruction.operands[number].shape, tuple(below), "operand"):
+        for parts, part in zip(found, walker.forward(instruction, number, leaf), strict=True):
+            parts.append(part)
+    return tuple(_placed_set(parts, (instruction, number), walker) for parts in found)
+
+
+def indexing(
+    root: Instruction | Computation, output: int | Leaf = 0, *, within: Iterable[Instruction] | None = None
+) -> dict[Instruction, MapSet]:
+    """Which elements of every value on the way are read to compute an element of the root.
+
+    ``within`` are the instructions seen as one fusion; by default those of the fused computation, of the given
+    computation, or the instruction alone.  The dict begins with the root and lists users before what they use; it
+    ends at parameters, and for a fusion also at its operands.  Maps are composed, simplified and distinct.
+
+    >>> import hlomap as hm
+    >>> module = hm.parse('''HloModule m
+    ... ENTRY e {
+    ...   p = f32[7,7] parameter(0)
+    ...   t = f32[7,7] transpose(p), dimensions={1,0}
+    ...   ROOT a = f32[7,7] add(p, t)
+    ... }''')
+    >>> print(indexing(module.entry)[module["p"]])
+    (d0, d1) -> (d0, d1), domain: d0 in [0, 6], d1 in [0, 6]
+    (d0, d1) -> (d1, d0), domain: d0 in [0, 6], d1 in [0, 6]
+    """
+    walker = Walker()
+    ends: Sequence[Instruction] = ()
+    if isinstance(root, Computation):
+        start, region, ends = root.root, Region(root.instructions), root.parameters
+    elif within is not None:
+        start, region = root, Region([root, *within])
+    elif root.computation.is_fusion and not lookup(root.opcode).inlines:
+        start, region = root, Region(root.computation.instructions)
+    else:
+        start, region, ends = root, Region([root], root), root.operands
+    walk = Walk(walker, region, start, _leaves(start.shape, output, "output"))
+    found = {instruction: walk.map_set(instruction) for instruction in walk.order}
+    for end in ends:
+        found.setdefault(end, MapSet())
+    return found
+
+
+def _only_logical(physical: bool) -> None:
+    if physical:
+        raise UnsupportedError("maps between positions in memory need the maps of layouts, which do not stand yet")
+
+
+def _leaves(shape: Shape, index: int | Leaf, what: str) -> list[Leaf]:
+    """The arrays at a shape index; output 0 of an array is the array itself."""
+    leaf = (index,) if isinstance(index, int) else tuple(index)
+    if not shape.is_tuple and leaf == (0,):
+        leaf = ()
+    if leaf == (0,) and not shape.tuple_shapes:
+        leaf = ()
+    try:
+        return list(array_leaves(shape_at(shape, leaf), leaf))
+    except ShapeError as error:
+        raise ShapeError(f"no {what} {index}: {error}") from None
+
+
+def _placed_set(parts: Sequence[Part], use: Use, walker: Walker) -> MapSet:
+    footprint = NOTHING
+    for part in parts:
+        if isinstance(part, Unknown):
+            return MapSet.unknown(part.reason)
+        footprint = footprint + part
+    return MapSet(
+        (m._placed(leaf, use, walker.suppliers_of(m)) for leaf, m in footprint.maps),
+        exact=footprint.exact,
+        reason=footprint.reason,
+    )

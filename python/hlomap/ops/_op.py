@@ -1,0 +1,306 @@
+"""What an op page is made of: the :class:`Op` record, what its rules answer, and the registry of pages.
+
+Read :class:`Op` first.  The law: a rule answers :class:`Unknown` with a reason, or says precisely what is read;
+no maps means that nothing is read.  Rules name the value of operand k as runtime source k, so that one answer
+serves every instruction with the same signature; the walker renames the sources.
+No op is known here, and neither the walker nor the executor: they pass themselves in (`Context`, `Run`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from .._core import Computation, Expr, IndexingMap, Instruction, Shape
+from ..errors import HlomapError, IntegerOverflowError, ShapeError
+
+Leaf: TypeAlias = tuple[int, ...]
+"""A shape index: the way from a value to one of the arrays in it, ``()`` for an array itself."""
+
+Array: TypeAlias = npt.NDArray[Any]
+Value: TypeAlias = Any
+"""An array, a tuple of values, or None for a token."""
+
+ExprLike: TypeAlias = Expr | int
+Bounds: TypeAlias = tuple[int, int]
+
+INT64_MAX = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Nothing can be said, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """What belongs to one value: maps, each with the leaf of the value that its results index."""
+
+    maps: tuple[tuple[Leaf, IndexingMap], ...] = ()
+    exact: bool = True
+    reason: str | None = None
+
+    def __add__(self, other: Footprint) -> Footprint:
+        return Footprint(self.maps + other.maps, self.exact and other.exact, self.reason or other.reason)
+
+    def at(self, leaf: Leaf) -> Footprint:
+        """The same maps below ``leaf`` of a bigger value."""
+        return Footprint(tuple((leaf + below, m) for below, m in self.maps), self.exact, self.reason)
+
+
+NOTHING = Footprint()
+
+Part: TypeAlias = Footprint | Unknown
+Answer: TypeAlias = Sequence[Part]
+
+
+class Context(Protocol):
+    """The walker, as a rule sees it: the maps through a computation that ``instruction`` calls."""
+
+    def output_to_input(self, instruction: Instruction, computation: Computation, leaf: Leaf) -> Answer:
+        """From ``leaf`` of the computation's root to each of its parameters."""
+
+    def input_to_output(self, instruction: Instruction, computation: Computation, parameter: int, leaf: Leaf) -> Answer:
+        """From ``leaf`` of a parameter to each output of the computation's root."""
+
+
+class Run(Protocol):
+    """The executor, as an op's meaning sees it."""
+
+    def call(self, computation: Computation, arguments: Sequence[Value]) -> Value:
+        """The value of a computation."""
+
+    def apply(self, computation: Computation, arguments: Sequence[Array]) -> Value:
+        """A computation on scalars, at every place of whole arrays at once."""
+
+    def parameter(self, number: int) -> Value:
+        """An argument of the computation that runs."""
+
+
+OutputToInput: TypeAlias = Callable[[Instruction, Leaf, Context], Answer]
+InputToOutput: TypeAlias = Callable[[Instruction, int, Leaf, Context], Answer]
+Evaluate: TypeAlias = Callable[[Instruction, Sequence[Value], Run], Value]
+
+
+def looks_at_nothing(instruction: Instruction) -> tuple[int, ...]:
+    """No operand's content matters to the rules."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """One operation: how its elements belong together, in both directions, and what it computes.
+
+    ``output_to_input(instruction, leaf, context)`` has one part for each operand,
+    ``input_to_output(instruction, operand, leaf, context)`` one for each output (the elements of a tuple, else one).
+    ``looked_at`` names the operands whose constant content the rules use.
+    ``inlines``: the value is that of the one called computation at the operands.
+    ``per_instruction``: the answer depends on more than the signature, so it is not shared between instructions.
+    ``pointwise``: ``evaluate`` may be given arrays where the instruction is on scalars.
+    """
+
+    opcode: str
+    output_to_input: OutputToInput
+    input_to_output: InputToOutput
+    evaluate: Evaluate
+    looked_at: Callable[[Instruction], tuple[int, ...]] = looks_at_nothing
+    inlines: bool = False
+    per_instruction: bool = False
+    pointwise: bool = False
+
+
+_registry: dict[str, Op] = {}
+
+
+def register(op: Op) -> None:
+    """Make an op known; two pages for one opcode are a mistake of ours and end the import."""
+    if op.opcode in _registry:
+        raise RuntimeError(f"two op pages for {op.opcode!r}")
+    _registry[op.opcode] = op
+
+
+def registered() -> tuple[str, ...]:
+    """The opcodes that have a page, sorted."""
+    return tuple(sorted(_registry))
+
+
+def lookup(opcode: str) -> Op:
+    """The op of an opcode; an opcode without a page gets rules that answer Unknown."""
+    found = _registry.get(opcode)
+    return found if found is not None else unknown_op(opcode)
+
+
+def unknown_op(opcode: str) -> Op:
+    """An op of which nothing is known but its name."""
+    unknown = Unknown(f"no rule for {opcode}")
+
+    def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+        return [unknown] * len(instruction.operands)
+
+    def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+        return [unknown] * n_outputs(instruction.shape)
+
+    return Op(opcode, output_to_input, input_to_output, _cannot_run)
+
+
+def _cannot_run(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    from ..errors import UnsupportedError
+
+    raise UnsupportedError(f"no meaning for {instruction.opcode}, needed by {instruction.name}")
+
+
+# ------------------------------------------------------------------------------------------------------------- shapes
+
+
+def n_outputs(shape: Shape) -> int:
+    """How many outputs a value has: the elements of a tuple, else one."""
+    return len(shape.tuple_shapes) if shape.is_tuple else 1
+
+
+def shape_at(shape: Shape, leaf: Leaf) -> Shape:
+    """The shape that a shape index leads to."""
+    for depth, i in enumerate(leaf):
+        if not shape.is_tuple or not 0 <= i < len(shape.tuple_shapes):
+            raise ShapeError(f"shape index {leaf} leaves the shape at position {depth}: {shape} has no element {i}")
+        shape = shape.tuple_shapes[i]
+    return shape
+
+
+def array_leaves(shape: Shape, below: Leaf = ()) -> Iterator[Leaf]:
+    """The shape indices of all arrays in a value, in order; tokens and opaque values are none."""
+    pending = [(below, shape)]
+    while pending:
+        leaf, here = pending.pop()
+        if here.is_tuple:
+            inner = here.tuple_shapes
+            pending.extend(((*leaf, i), inner[i]) for i in reversed(range(len(inner))))
+        elif here.is_array:
+            yield leaf
+
+
+def n_elements(sizes: Iterable[int]) -> int:
+    """The product of the sizes, without wrapping."""
+    product = 1
+    for size in sizes:
+        product *= size
+    return product
+
+
+def checked(value: int) -> int:
+    """The value itself where it fits in 64 bits."""
+    if not -INT64_MAX - 1 <= value <= INT64_MAX:
+        raise IntegerOverflowError(f"{value} does not fit in 64 bits")
+    return value
+
+
+# --------------------------------------------------------------------------------------------------------------- maps
+
+
+def dim_exprs(n: int) -> list[Expr]:
+    """The first n dimension variables."""
+    return [Expr.dim(i) for i in range(n)]
+
+
+def full(sizes: Iterable[int]) -> list[Bounds]:
+    """Each index range in full."""
+    return [(0, size - 1) for size in sizes]
+
+
+def reads(
+    dims: Sequence[Bounds],
+    results: Sequence[ExprLike],
+    *,
+    ranges: Sequence[Bounds] = (),
+    runtime: Sequence[Any] = (),
+    constraints: Sequence[tuple[ExprLike, int, int]] = (),
+) -> Footprint:
+    """One map to an array; nothing where some range is empty."""
+    for lower, upper in (*dims, *ranges, *((c[1], c[2]) for c in constraints)):
+        if lower > upper:
+            return NOTHING
+    made = IndexingMap(dims, results, ranges=ranges, runtime=runtime, constraints=constraints)
+    return Footprint((((), made),))
+
+
+def reads_same_place(sizes: Sequence[int]) -> Footprint:
+    """Output element d belongs to operand element d."""
+    return reads(full(sizes), dim_exprs(len(sizes)))
+
+
+def reads_scalar(sizes: Sequence[int]) -> Footprint:
+    """Every element belongs to the one element of a scalar."""
+    return reads(full(sizes), [])
+
+
+def reads_all(sizes: Sequence[int], target: Sequence[int]) -> Footprint:
+    """Every element belongs to every element of the target."""
+    return reads(full(sizes), [Expr.range(i) for i in range(len(target))], ranges=full(target))
+
+
+def in_best_form(footprint: Footprint) -> Footprint:
+    """The same footprint with simplified results; dimensions of one element stay variables."""
+    simplified = tuple((leaf, m.simplify(keep_point_dims=True)) for leaf, m in footprint.maps)
+    return Footprint(simplified, footprint.exact, footprint.reason)
+
+
+def affine_bounds(terms: Iterable[tuple[int, Bounds]], constant: int = 0) -> Bounds:
+    """The interval of ``constant + sum of factor * x`` with each x in its bounds."""
+    lower = upper = constant
+    for factor, (low, high) in terms:
+        lower += min(factor * low, factor * high)
+        upper += max(factor * low, factor * high)
+    return lower, upper
+
+
+def literal_integer(instruction: Instruction) -> int | None:
+    """The integer that a scalar constant holds, None where it is something else or not printed in full."""
+    if instruction.opcode != "constant" or not instruction.shape.is_array or instruction.shape.n_elements != 1:
+        return None
+    try:
+        literal = instruction.literal
+    except HlomapError:
+        return None
+    if literal is None or literal.dtype.kind == "c":
+        return None
+    return int(np.asarray(literal).reshape(())[()])
+
+
+def passes_from(instruction: Instruction, operand: int, leaf: Leaf) -> list[Part]:
+    """The output is that leaf of one operand, unchanged; the other operands are not read."""
+    parts: list[Part] = [NOTHING] * len(instruction.operands)
+    shape = shape_at(instruction.operands[operand].shape, leaf)
+    if shape.is_array:
+        parts[operand] = reads_same_place(shape.dimensions).at(leaf)
+    return parts
+
+
+def passes_to(instruction: Instruction, *leaves: Leaf) -> list[Part]:
+    """The operand's leaf appears unchanged at those leaves of the output and nowhere else."""
+    parts: list[Part] = [NOTHING] * n_outputs(instruction.shape)
+    for leaf in leaves:
+        shape = shape_at(instruction.shape, leaf)
+        if shape.is_array:
+            which = leaf[0] if leaf else 0
+            before = parts[which]
+            assert isinstance(before, Footprint), "only footprints are put here"
+            parts[which] = before + reads_same_place(shape.dimensions).at(leaf)
+    return parts
+
+
+def on_outputs(instruction: Instruction, footprint: Footprint) -> list[Part]:
+    """The same footprint on every output of an operation with equally sized results."""
+    if not instruction.shape.is_tuple:
+        return [footprint]
+    return [footprint.at((i,)) for i in range(len(instruction.shape.tuple_shapes))]
+
+
+def result_sizes(instruction: Instruction) -> tuple[int, ...]:
+    """The sizes that all results of a variadic operation share."""
+    shape = instruction.shape
+    return tuple(shape.tuple_shapes[0].dimensions if shape.is_tuple else shape.dimensions)

@@ -1,0 +1,42 @@
+"""broadcast: operand dimension i lies along output dimension dimensions[i]; the other output dimensions repeat it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._core import Expr, Instruction
+from ._op import Answer, Context, ExprLike, Leaf, Op, Run, Value, full, reads, register
+
+
+def _dimensions(instruction: Instruction) -> tuple[int, ...]:
+    return tuple(instruction.attributes.get("dimensions", ()))
+
+
+def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+    """Keep the dimensions that come from the operand."""
+    return [reads(full(instruction.shape.dimensions), [Expr.dim(i) for i in _dimensions(instruction)])]
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+    """A range for each dimension that repeats."""
+    sizes = instruction.shape.dimensions
+    kept = _dimensions(instruction)
+    repeated = [i for i in range(len(sizes)) if i not in kept]
+    results: list[ExprLike] = [0] * len(sizes)
+    for i, along in enumerate(kept):
+        results[along] = Expr.dim(i)
+    for i, along in enumerate(repeated):
+        results[along] = Expr.range(i)
+    return [reads(full(sizes[i] for i in kept), results, ranges=full(sizes[i] for i in repeated))]
+
+
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    """Order the operand's dimensions as the output has them, put in ones, stretch."""
+    sizes, kept = instruction.shape.dimensions, _dimensions(instruction)
+    ordered = np.transpose(operands[0], sorted(range(len(kept)), key=lambda i: kept[i]))
+    return np.broadcast_to(ordered.reshape([sizes[i] if i in kept else 1 for i in range(len(sizes))]), sizes)
+
+
+register(Op("broadcast", output_to_input, input_to_output, evaluate))

@@ -1,0 +1,49 @@
+"""concatenate: the operands lie one after the other along one dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from .._core import Instruction
+from ._op import Answer, Context, Leaf, Op, Part, Run, Value, dim_exprs, full, reads, register
+
+
+def _starts(instruction: Instruction, along: int) -> list[int]:
+    starts = [0]
+    for operand in instruction.operands:
+        starts.append(starts[-1] + operand.shape.dimensions[along])
+    return starts
+
+
+def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+    """Each operand on its own interval, shifted to start at 0."""
+    (along,) = instruction.attributes["dimensions"]
+    starts = _starts(instruction, along)
+    parts: list[Part] = []
+    for start, end in pairwise(starts):
+        dims = full(instruction.shape.dimensions)
+        dims[along] = (start, end - 1)
+        results = dim_exprs(len(dims))
+        results[along] = results[along] - start
+        parts.append(reads(dims, results))
+    return parts
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+    """Shifted to where the operand starts."""
+    (along,) = instruction.attributes["dimensions"]
+    sizes = instruction.operands[operand].shape.dimensions
+    results = dim_exprs(len(sizes))
+    results[along] = results[along] + _starts(instruction, along)[operand]
+    return [reads(full(sizes), results)]
+
+
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    """NumPy has it under the same name."""
+    return np.concatenate(operands, axis=instruction.attributes["dimensions"][0])
+
+
+register(Op("concatenate", output_to_input, input_to_output, evaluate))

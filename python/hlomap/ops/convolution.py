@@ -1,0 +1,192 @@
+"""convolution: sum over window places and input features of operand element times kernel element.
+
+Feature groups: output feature f uses the input features of group ``f div (features / groups)``.  Batch groups: output
+feature f uses the batches of group ``f div (features / groups)``.  Range variables are the window places, in the order
+of the spatial dimensions, then the features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._core import Expr, Instruction
+from ._contract import sum_of_products
+from ._numeric import numpy_dtype
+from ._op import Answer, Bounds, Context, ExprLike, Leaf, Op, Run, Unknown, Value, full, reads, register
+from ._window import Meeting, WindowDim, place_variables, spread, window_dims, windows
+
+
+@dataclass(frozen=True)
+class _Convolution:
+    """The parts of a convolution by name; ``features`` counts those of the kernel, that is of one group."""
+
+    labels: Any
+    dims: list[WindowDim]
+    input_sizes: tuple[int, ...]
+    kernel_sizes: tuple[int, ...]
+    output_sizes: tuple[int, ...]
+    feature_groups: int
+    batch_groups: int
+
+    @property
+    def features(self) -> int:
+        return self.kernel_sizes[self.labels.kernel_input_feature]
+
+    @property
+    def group_outputs(self) -> int:
+        """Output features of one group, of either kind."""
+        return self.kernel_sizes[self.labels.kernel_output_feature] // (self.feature_groups * self.batch_groups)
+
+    @property
+    def batches(self) -> int:
+        return self.output_sizes[self.labels.output_batch]
+
+
+def _read(instruction: Instruction) -> _Convolution | Unknown:
+    labels = instruction.attributes["dim_labels"]
+    sizes = [tuple(shape.dimensions) for shape in (*(o.shape for o in instruction.operands), instruction.shape)]
+    window = instruction.attributes.get("window")
+    lengths = [sizes[0][i] for i in labels.input_spatial]
+    outputs = [sizes[2][i] for i in labels.output_spatial]
+    groups = (
+        int(instruction.attributes.get("feature_group_count", 1)),
+        int(instruction.attributes.get("batch_group_count", 1)),
+    )
+    if min(groups) < 1 or max(groups) != groups[0] * groups[1]:
+        return Unknown("convolution with both feature groups and batch groups")
+    return _Convolution(labels, window_dims(window, lengths, outputs), sizes[0], sizes[1], sizes[2], *groups)
+
+
+def _placed(rank: int, indices: Sequence[tuple[int, ExprLike]]) -> list[ExprLike]:
+    results: list[ExprLike] = [0] * rank
+    for dim, index in indices:
+        results[dim] = index
+    return results
+
+
+def _constraints(meetings: Sequence[Meeting]) -> list[tuple[ExprLike, int, int]]:
+    return [constraint for meeting in meetings for constraint in meeting.constraints]
+
+
+def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+    """The window over the operand, the kernel under it; a kernel element over padding alone is not read."""
+    c = _read(instruction)
+    if isinstance(c, Unknown):
+        return [c] * len(instruction.operands)
+    places, ranges = place_variables(c.dims)
+    feature = Expr.range(len(ranges))
+    ranges = [*ranges, (0, c.features - 1)]
+    batch, out = Expr.dim(c.labels.output_batch), Expr.dim(c.labels.output_feature)
+    meetings = [
+        dim.element(Expr.dim(o), place) for dim, o, place in zip(c.dims, c.labels.output_spatial, places, strict=True)
+    ]
+    dims = full(c.output_sizes)
+    for o, meeting in zip(c.labels.output_spatial, meetings, strict=True):
+        dims[o] = meeting.bounds
+    group = out // max(1, c.group_outputs)
+    image = _placed(
+        len(c.input_sizes),
+        [
+            (c.labels.input_batch, batch + group * c.batches if c.batch_groups > 1 else batch),
+            (c.labels.input_feature, group * c.features + feature if c.feature_groups > 1 else feature),
+            *((i, m.index) for i, m in zip(c.labels.input_spatial, meetings, strict=True)),
+        ],
+    )
+    kernel = _placed(
+        len(c.kernel_sizes),
+        [
+            (c.labels.kernel_input_feature, feature),
+            (c.labels.kernel_output_feature, out),
+            *((k, 0 if p is None else p) for k, p in zip(c.labels.kernel_spatial, places, strict=True)),
+        ],
+    )
+    constraints = _constraints(meetings)
+    return [reads(dims, results, ranges=ranges, constraints=constraints) for results in (image, kernel)]
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+    """Of an image element: every place it can have in a window. Of a kernel element: every window."""
+    c = _read(instruction)
+    if isinstance(c, Unknown):
+        return [c]
+    return [_from_image(c)] if operand == 0 else [_from_kernel(c)]
+
+
+def _from_image(c: _Convolution) -> Any:
+    places, ranges = place_variables(c.dims)
+    out: ExprLike = Expr.range(len(ranges))
+    ranges = [*ranges, (0, c.group_outputs - 1)]
+    batch: ExprLike = Expr.dim(c.labels.input_batch)
+    if c.feature_groups > 1:
+        out = Expr.dim(c.labels.input_feature) // max(1, c.features) * c.group_outputs + out
+    if c.batch_groups > 1:
+        out = Expr.dim(c.labels.input_batch) // max(1, c.batches) * c.group_outputs + out
+        batch = Expr.dim(c.labels.input_batch) % max(1, c.batches)
+    meetings = [
+        dim.output(Expr.dim(i), place) for dim, i, place in zip(c.dims, c.labels.input_spatial, places, strict=True)
+    ]
+    dims = full(c.input_sizes)
+    for i, meeting in zip(c.labels.input_spatial, meetings, strict=True):
+        dims[i] = meeting.bounds
+    indices = [
+        (c.labels.output_batch, batch),
+        (c.labels.output_feature, out),
+        *((o, m.index) for o, m in zip(c.labels.output_spatial, meetings, strict=True)),
+    ]
+    return reads(dims, _placed(len(c.output_sizes), indices), ranges=ranges, constraints=_constraints(meetings))
+
+
+def _from_kernel(c: _Convolution) -> Any:
+    ranges: list[Bounds] = []
+    outputs: list[Expr] = []
+    constraints: list[tuple[ExprLike, int, int]] = []
+    for dim, k in zip(c.dims, c.labels.kernel_spatial, strict=True):
+        output = Expr.range(len(ranges))
+        meeting = dim.element(output, Expr.dim(k) if dim.size > 1 else None)
+        ranges.append(meeting.bounds)
+        outputs.append(output)
+        constraints.extend(meeting.constraints)
+    batch = Expr.range(len(ranges))
+    indices = [
+        (c.labels.output_batch, batch),
+        (c.labels.output_feature, Expr.dim(c.labels.kernel_output_feature)),
+        *zip(c.labels.output_spatial, outputs, strict=True),
+    ]
+    ranges.append((0, c.batches - 1))
+    return reads(full(c.kernel_sizes), _placed(len(c.output_sizes), indices), ranges=ranges, constraints=constraints)
+
+
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    """Bring both sides to a fixed order, see every window, and sum products with one einsum."""
+    c = _read(instruction)
+    assert isinstance(c, _Convolution), "XLA has no convolution with both kinds of groups"
+    n = len(c.dims)
+    axes = range(2, 2 + n)
+    image = np.transpose(operands[0], (c.labels.input_batch, c.labels.input_feature, *c.labels.input_spatial))
+    kernel = np.transpose(
+        operands[1], (c.labels.kernel_output_feature, c.labels.kernel_input_feature, *c.labels.kernel_spatial)
+    )
+    kernel = np.flip(kernel, [axis for axis, dim in zip(axes, c.dims, strict=True) if dim.reversal])
+    seen = windows(spread(image, axes, c.dims, 0), axes, c.dims)
+    seen = seen.reshape(c.batch_groups, c.batches, c.feature_groups, c.features, *seen.shape[2:])
+    kernel = kernel.reshape(c.batch_groups, c.feature_groups, c.group_outputs, *kernel.shape[1:])
+    # Labels: 0 batch group, 1 batch, 2 feature group, 3 input feature, 4 output feature, then outputs, then places.
+    outputs, places = list(range(5, 5 + n)), list(range(5 + n, 5 + 2 * n))
+    done = sum_of_products(
+        seen,
+        [0, 1, 2, 3, *outputs, *places],
+        kernel,
+        [0, 2, 4, 3, *places],
+        [1, 0, 2, 4, *outputs],
+        numpy_dtype(instruction.shape.dtype),
+    )
+    done = done.reshape(done.shape[0], -1 if done.size else c.output_sizes[c.labels.output_feature], *done.shape[4:])
+    order = (c.labels.output_batch, c.labels.output_feature, *c.labels.output_spatial)
+    return np.transpose(done, np.argsort(order))
+
+
+register(Op("convolution", output_to_input, input_to_output, evaluate))

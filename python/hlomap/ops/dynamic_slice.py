@@ -1,0 +1,52 @@
+"""dynamic-slice: a window of the operand at offsets known only when it runs, clamped so that the window fits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._core import Expr, Instruction
+from ._offsets import offset_reaches, offsets, reads_offsets, starts, window_slices
+from ._op import Answer, Context, ExprLike, Leaf, Op, Run, Value, full, reads, register
+
+
+def looked_at(instruction: Instruction) -> tuple[int, ...]:
+    """The offsets: where they are constants, they are folded."""
+    return tuple(range(1, len(instruction.operands)))
+
+
+def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+    """d + offset."""
+    sizes, window = instruction.operands[0].shape.dimensions, instruction.shape.dimensions
+    at, runtime = starts(offsets(instruction, 1, sizes, window), range(len(sizes)))
+    results: list[ExprLike] = [Expr.dim(i) + at[i] for i in range(len(sizes))]
+    return [reads(full(window), results, runtime=runtime), *reads_offsets(instruction, 1)]
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+    """d - offset, where that is inside the window; an offset moves the whole output."""
+    if operand > 0:
+        return [offset_reaches(instruction, operand)]
+    sizes, window = instruction.operands[0].shape.dimensions, instruction.shape.dimensions
+    at, runtime = starts(offsets(instruction, 1, sizes, window), range(len(sizes)))
+    dims = full(sizes)
+    results: list[ExprLike] = []
+    constraints: list[tuple[ExprLike, int, int]] = []
+    for i, extent in enumerate(window):
+        start = at[i]
+        results.append(Expr.dim(i) - start)
+        if isinstance(start, int):
+            dims[i] = (start, start + extent - 1)
+        else:
+            constraints.append((Expr.dim(i) - start, 0, extent - 1))
+    return [reads(dims, results, runtime=runtime, constraints=constraints)]
+
+
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    """Clamp, then slice."""
+    data = np.asarray(operands[0])
+    return data[window_slices(operands[1:], data.shape, instruction.shape.dimensions)]
+
+
+register(Op("dynamic-slice", output_to_input, input_to_output, evaluate, looked_at))

@@ -1,0 +1,102 @@
+"""dynamic-update-slice: the update inside a window at clamped offsets, the operand outside it.
+
+Outside is cut into disjoint maps: inside along the first dimensions, then before or after the window along the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from .._core import Expr, Instruction
+from ._offsets import Offset, offset_reaches, offsets, reads_offsets, starts, window_slices
+from ._op import (
+    NOTHING,
+    Answer,
+    Bounds,
+    Context,
+    ExprLike,
+    Footprint,
+    Leaf,
+    Op,
+    Run,
+    Value,
+    dim_exprs,
+    full,
+    reads,
+    register,
+)
+
+
+def looked_at(instruction: Instruction) -> tuple[int, ...]:
+    """The offsets: where they are constants, they are folded."""
+    return tuple(range(2, len(instruction.operands)))
+
+
+def _window(instruction: Instruction) -> tuple[Sequence[int], Sequence[int], list[Offset]]:
+    sizes, window = instruction.shape.dimensions, instruction.operands[1].shape.dimensions
+    return sizes, window, offsets(instruction, 2, sizes, window)
+
+
+def _outside(instruction: Instruction) -> Footprint:
+    sizes, window, at = _window(instruction)
+    kept = NOTHING
+    # Along a dimension that the window fills there is no outside, and to be inside says nothing.
+    open_dims = [i for i in range(len(sizes)) if window[i] < sizes[i]]
+    for n, i in enumerate(open_dims):
+        inside = {j: (0, window[j] - 1) for j in open_dims[:n]}
+        kept = kept + _region(sizes, at, inside | {i: (window[i] - sizes[i], -1)})
+        kept = kept + _region(sizes, at, inside | {i: (window[i], sizes[i] - 1)})
+    return kept
+
+
+def _region(sizes: Sequence[int], at: Sequence[Offset], distances: Mapping[int, Bounds]) -> Footprint:
+    """The places whose distance to the offset lies in the interval, along each of those dimensions."""
+    begin, runtime = starts(at, distances)
+    dims = full(sizes)
+    constraints: list[tuple[ExprLike, int, int]] = []
+    for i, (lower, upper) in distances.items():
+        start = begin[i]
+        if isinstance(start, int):
+            dims[i] = (max(0, start + lower), min(sizes[i] - 1, start + upper))
+        else:
+            constraints.append((Expr.dim(i) - start, lower, upper))
+    return reads(dims, dim_exprs(len(sizes)), runtime=runtime, constraints=constraints)
+
+
+def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+    """The operand outside the window, the update at d - offset inside."""
+    sizes, window, at = _window(instruction)
+    begin, runtime = starts(at, range(len(sizes)))
+    dims = full(sizes)
+    constraints: list[tuple[ExprLike, int, int]] = []
+    for i, start in begin.items():
+        if isinstance(start, int):
+            dims[i] = (start, start + window[i] - 1)
+        else:
+            constraints.append((Expr.dim(i) - start, 0, window[i] - 1))
+    results: list[ExprLike] = [Expr.dim(i) - start for i, start in begin.items()]
+    update = reads(dims, results, runtime=runtime, constraints=constraints)
+    return [_outside(instruction), update, *reads_offsets(instruction, 2)]
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+    """The operand stays where it is, the update moves by the offset; an offset reaches everything."""
+    if operand == 0:
+        return [_outside(instruction)]
+    if operand > 1:
+        return [offset_reaches(instruction, operand)]
+    sizes, window, at = _window(instruction)
+    begin, runtime = starts(at, range(len(sizes)))
+    return [reads(full(window), [Expr.dim(i) + begin[i] for i in range(len(sizes))], runtime=runtime)]
+
+
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    """Clamp, then write over a copy."""
+    data = np.array(operands[0])
+    data[window_slices(operands[2:], data.shape, operands[1].shape)] = operands[1]
+    return data
+
+
+register(Op("dynamic-update-slice", output_to_input, input_to_output, evaluate, looked_at))

@@ -1,0 +1,75 @@
+"""reduce: an output element folds the operands' elements along the reduced dimensions, beginning with the inits.
+
+Operands are n arrays, then n inits; each of the n results depends on all of them, whatever the computation is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._core import Expr, Instruction
+from ._fold import fold, like_shape
+from ._op import (
+    Answer,
+    Array,
+    Context,
+    ExprLike,
+    Leaf,
+    Op,
+    Part,
+    Run,
+    Value,
+    dim_exprs,
+    full,
+    on_outputs,
+    reads,
+    reads_all,
+    reads_scalar,
+    register,
+    result_sizes,
+)
+
+
+def _reduced(instruction: Instruction) -> tuple[int, ...]:
+    return tuple(sorted(instruction.attributes["dimensions"]))
+
+
+def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+    """A range for each reduced dimension."""
+    reduced, sizes = _reduced(instruction), result_sizes(instruction)
+    operand = instruction.operands[0].shape.dimensions
+    kept = iter(dim_exprs(len(sizes)))
+    results: list[ExprLike] = [
+        Expr.range(reduced.index(i)) if i in reduced else next(kept) for i in range(len(operand))
+    ]
+    data: Part = reads(full(sizes), results, ranges=full(operand[i] for i in reduced))
+    n = len(instruction.operands) // 2
+    return [data] * n + [reads_scalar(sizes)] * n
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+    """Drop the reduced dimensions; an init goes everywhere."""
+    if operand >= len(instruction.operands) // 2:
+        return on_outputs(instruction, reads_all((), result_sizes(instruction)))
+    reduced, sizes = _reduced(instruction), instruction.operands[operand].shape.dimensions
+    results = [Expr.dim(i) for i in range(len(sizes)) if i not in reduced]
+    return on_outputs(instruction, reads(full(sizes), results))
+
+
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    """Move the reduced dimensions to the end and fold them."""
+    n = len(operands) // 2
+    reduced = _reduced(instruction)
+    flat: list[Array] = []
+    for array in operands[:n]:
+        moved = np.moveaxis(array, reduced, range(array.ndim - len(reduced), array.ndim))
+        kept = moved.shape[: array.ndim - len(reduced)]
+        count = int(np.prod(moved.shape[len(kept) :], dtype=np.int64))
+        flat.append(moved.reshape(*kept, count))
+    done = fold(flat, operands[n:], lambda both: run.apply(instruction.called[0], both))
+    return like_shape(instruction.shape.is_tuple, done)
+
+
+register(Op("reduce", output_to_input, input_to_output, evaluate))

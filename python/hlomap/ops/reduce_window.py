@@ -1,0 +1,82 @@
+"""reduce-window: an output element folds the operands' elements under its window, beginning with the inits.
+
+Operands are n arrays, then n inits.  Places outside the operands are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._core import Expr, Instruction
+from ._fold import fold, like_shape
+from ._op import (
+    Answer,
+    Context,
+    Footprint,
+    Leaf,
+    Op,
+    Part,
+    Run,
+    Value,
+    on_outputs,
+    reads,
+    reads_all,
+    reads_scalar,
+    register,
+    result_sizes,
+)
+from ._window import WindowDim, place_variables, spread, window_dims, windows
+
+
+def _dims(instruction: Instruction) -> list[WindowDim]:
+    operand = instruction.operands[0].shape.dimensions
+    return window_dims(instruction.attributes.get("window"), operand, result_sizes(instruction))
+
+
+def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+    """Window after pad: a range for each place of the window."""
+    dims = _dims(instruction)
+    places, ranges = place_variables(dims)
+    meetings = [dim.element(Expr.dim(i), place) for i, (dim, place) in enumerate(zip(dims, places, strict=True))]
+    data: Part = reads(
+        [m.bounds for m in meetings],
+        [m.index for m in meetings],
+        ranges=ranges,
+        constraints=[c for m in meetings for c in m.constraints],
+    )
+    n = len(instruction.operands) // 2
+    return [data] * n + [reads_scalar(result_sizes(instruction))] * n
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+    """The outputs whose window covers the element; an init goes everywhere."""
+    if operand >= len(instruction.operands) // 2:
+        return on_outputs(instruction, reads_all((), result_sizes(instruction)))
+    dims = _dims(instruction)
+    places, ranges = place_variables(dims)
+    meetings = [dim.output(Expr.dim(i), place) for i, (dim, place) in enumerate(zip(dims, places, strict=True))]
+    covered: Footprint = reads(
+        [m.bounds for m in meetings],
+        [m.index for m in meetings],
+        ranges=ranges,
+        constraints=[c for m in meetings for c in m.constraints],
+    )
+    return on_outputs(instruction, covered)
+
+
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    """Spread the operands out, see every window, fold the places that hold elements."""
+    n = len(operands) // 2
+    dims = _dims(instruction)
+    axes = range(len(dims))
+    outer = result_sizes(instruction)
+    count = int(np.prod([dim.size for dim in dims], dtype=np.int64))
+    seen = [windows(spread(x, axes, dims, 0), axes, dims).reshape(*outer, count) for x in operands[:n]]
+    valid = windows(spread(np.ones(operands[0].shape, np.bool_), axes, dims, False), axes, dims).reshape(*outer, count)
+    done = fold(seen, operands[n:], lambda both: run.apply(instruction.called[0], both), valid)
+    return like_shape(instruction.shape.is_tuple, done)
+
+
+register(Op("reduce-window", output_to_input, input_to_output, evaluate))

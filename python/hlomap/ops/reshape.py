@@ -1,0 +1,50 @@
+"""reshape: output and operand elements with the same row-major number belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._core import Instruction
+from ._digits import reindexed
+from ._op import (
+    Answer,
+    Context,
+    Leaf,
+    Op,
+    Part,
+    Run,
+    Unknown,
+    Value,
+    dim_exprs,
+    full,
+    in_best_form,
+    n_elements,
+    reads,
+    register,
+)
+
+
+def _between(source: Sequence[int], target: Sequence[int]) -> Part:
+    if n_elements(source) != n_elements(target):
+        return Unknown(f"sizes {tuple(source)} and {tuple(target)} have different numbers of elements")
+    return in_best_form(reads(full(source), reindexed(dim_exprs(len(source)), source, target)))
+
+
+def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+    """Number the output, index the operand."""
+    return [_between(instruction.shape.dimensions, instruction.operands[0].shape.dimensions)]
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+    """Number the operand, index the output."""
+    return [_between(instruction.operands[0].shape.dimensions, instruction.shape.dimensions)]
+
+
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    """NumPy's default order is row-major, too."""
+    return np.reshape(operands[0], instruction.shape.dimensions)
+
+
+register(Op("reshape", output_to_input, input_to_output, evaluate))

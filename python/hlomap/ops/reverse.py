@@ -1,0 +1,34 @@
+"""reverse: along each of its dimensions, element d of the output is element size - 1 - d of the operand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._core import Expr, Instruction
+from ._op import Answer, Context, Leaf, Op, Part, Run, Value, full, reads, register
+
+
+def _mirrored(instruction: Instruction) -> Part:
+    sizes = instruction.shape.dimensions
+    along = tuple(instruction.attributes["dimensions"])
+    return reads(full(sizes), [n - 1 - Expr.dim(i) if i in along else Expr.dim(i) for i, n in enumerate(sizes)])
+
+
+def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+    """A mirror."""
+    return [_mirrored(instruction)]
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+    """A mirror is its own inverse."""
+    return [_mirrored(instruction)]
+
+
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    """NumPy calls it flip."""
+    return np.flip(operands[0], tuple(instruction.attributes["dimensions"]))
+
+
+register(Op("reverse", output_to_input, input_to_output, evaluate))

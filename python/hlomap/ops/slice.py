@@ -1,0 +1,41 @@
+"""slice: along dimension i, element d of the output is element start + stride * d of the operand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._core import Expr, Instruction
+from ._op import Answer, Context, ExprLike, Leaf, Op, Run, Value, full, reads, register
+
+
+def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+    """start + stride * d."""
+    limits = instruction.attributes["slice"]
+    results: list[ExprLike] = [start + stride * Expr.dim(i) for i, (start, _, stride) in enumerate(limits)]
+    return [reads(full(instruction.shape.dimensions), results)]
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+    """(d - start) / stride, for the elements that the stride hits."""
+    limits = instruction.attributes["slice"]
+    dims: list[tuple[int, int]] = []
+    results: list[ExprLike] = []
+    constraints: list[tuple[ExprLike, int, int]] = []
+    for i, ((start, _, stride), size) in enumerate(zip(limits, instruction.shape.dimensions, strict=True)):
+        dims.append((start, start + (size - 1) * stride))
+        shifted = Expr.dim(i) - start
+        results.append(shifted // stride)
+        if stride > 1:
+            constraints.append((shifted % stride, 0, 0))
+    return [reads(dims, results, constraints=constraints)]
+
+
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    """NumPy has it under the same name."""
+    limits = instruction.attributes["slice"]
+    return np.asarray(operands[0])[tuple(slice(start, limit, stride) for start, limit, stride in limits)]
+
+
+register(Op("slice", output_to_input, input_to_output, evaluate))

@@ -1,0 +1,57 @@
+"""Values that read nothing: parameter, constant, iota, the ids of the device, and the token of after-all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._core import Instruction
+from ._numeric import numpy_dtype
+from ._op import NOTHING, Answer, Context, Leaf, Op, Run, Value, n_outputs, register
+
+
+def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+    """No elements of any operand: there is none, or it is a token."""
+    return [NOTHING] * len(instruction.operands)
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+    """An operand, where there is one, is a token."""
+    return [NOTHING] * n_outputs(instruction.shape)
+
+
+def _parameter(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    number = instruction.parameter_number
+    assert number is not None, "a parameter has a number"
+    return run.parameter(number)
+
+
+def _constant(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    return instruction.literal
+
+
+def _iota(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    sizes = instruction.shape.dimensions
+    along = int(instruction.attributes["iota_dimension"])
+    lengths = [size if i == along else 1 for i, size in enumerate(sizes)]
+    return np.broadcast_to(np.arange(sizes[along]).astype(numpy_dtype(instruction.shape.dtype)).reshape(lengths), sizes)
+
+
+def _id(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    return np.zeros((), numpy_dtype(instruction.shape.dtype))
+
+
+def _token(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    return None
+
+
+for _name, _evaluate in (
+    ("parameter", _parameter),
+    ("constant", _constant),
+    ("iota", _iota),
+    ("partition-id", _id),
+    ("replica-id", _id),
+    ("after-all", _token),
+):
+    register(Op(_name, output_to_input, input_to_output, _evaluate, pointwise=_name in ("parameter", "constant")))

@@ -1,0 +1,531 @@
+"""The walks: rules asked once per signature, composed along the ways that data takes through a program.
+
+Read :class:`Walk` first.  The law: the maps to a value are the union, over its uses, of the user's maps followed by
+the rule of the user.  Every value is visited once, after all its users; equal maps are one, so work grows with
+distinct maps and not with ways.  Nothing here recurses with the length of a program, and deep calls are answered
+from the inside out.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ._core import Computation, Expr, IndexingMap, Instruction, Shape, compose_many
+from .errors import HlomapError
+from .map_set import MapSet, Use
+from .ops import lookup
+from .ops._op import NOTHING, Answer, Footprint, Leaf, Part, Unknown, array_leaves, n_elements, n_outputs, shape_at
+
+__all__ = ["MAX_MAPS", "MAX_NODES", "Region", "Walk", "Walker"]
+
+MAX_MAPS = 128
+"""Distinct maps that one value may have; more become one map of the whole array, and the set is no longer exact."""
+
+MAX_NODES = 4000
+"""Expression nodes that one map may have; a bigger one becomes a map of the whole array, too."""
+
+_CACHED_ANSWERS = 8192
+_DEEP_CALLS = 16
+
+
+# -------------------------------------------------------------------------------------------------------- asking rules
+
+
+class _Answers:
+    """The latest answers of rules by instruction signature.
+
+    Answers depend on the signature alone, so an entry never becomes wrong; the oldest are dropped.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[Any, Answer] = OrderedDict()
+
+    def ask(self, key: Any, rule: Callable[[], Answer]) -> Answer:
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        answer = rule()
+        with self._lock:
+            self._kept[key] = answer
+            while len(self._kept) > self._limit:
+                self._kept.popitem(last=False)
+        return answer
+
+
+_answers = _Answers(_CACHED_ANSWERS)
+
+
+def _guarded(instruction: Instruction, n: int, rule: Callable[[], Answer]) -> Answer:
+    """A rule's answer; what does not fit in 64 bits, or attributes that do not fit the shapes, are unknown."""
+    try:
+        answer = tuple(rule())
+    except (HlomapError, OverflowError) as error:
+        return (Unknown(f"{instruction.opcode}: {error}"),) * n
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+        reason = f"{instruction.opcode}: attributes and shapes do not fit ({type(error).__name__}: {error})"
+        return (Unknown(reason),) * n
+    if len(answer) != n:
+        return (Unknown(f"{instruction.opcode}: attributes and operands do not fit"),) * n
+    return answer
+
+
+def _is_empty(shape: Shape) -> bool:
+    return shape.is_array and n_elements(shape.dimensions) == 0
+
+
+class Walker:
+    """Asks rules, follows called computations, and knows what instruction a runtime source stands for.
+
+    Lives for one public call.  It is the context that the rules of calling ops receive.
+    """
+
+    def __init__(self) -> None:
+        self._suppliers: dict[int, Instruction] = {}
+        self._numbers: dict[tuple[int, int], int] = {}
+        self._backward: dict[tuple[Computation, Leaf], Answer] = {}
+        self._forward: dict[tuple[Computation, int, Leaf], Answer] = {}
+        self._warm: set[Computation] = set()
+
+    def backward(self, instruction: Instruction, leaf: Leaf) -> Answer:
+        """The rule from an output leaf to every operand, sources being instruction numbers."""
+        n = len(instruction.operands)
+        if _is_empty(shape_at(instruction.shape, leaf)):
+            return (NOTHING,) * n
+        op = lookup(instruction.opcode)
+
+        def rule() -> Answer:
+            return _guarded(instruction, n, lambda: op.output_to_input(instruction, leaf, self))
+
+        if op.per_instruction:
+            answer = rule()
+        else:
+            answer = self._renamed(instruction, self._by_signature(instruction, ("o2i", leaf), rule))
+        return tuple(
+            part if any(True for _ in array_leaves(operand.shape)) else NOTHING
+            for part, operand in zip(answer, instruction.operands, strict=True)
+        )
+
+    def forward(self, instruction: Instruction, operand: int, leaf: Leaf) -> Answer:
+        """The rule from a leaf of an operand to every output, sources being instruction numbers."""
+        n = n_outputs(instruction.shape)
+        if _is_empty(shape_at(instruction.operands[operand].shape, leaf)):
+            return (NOTHING,) * n
+        op = lookup(instruction.opcode)
+
+        def rule() -> Answer:
+            return _guarded(instruction, n, lambda: op.input_to_output(instruction, operand, leaf, self))
+
+        if op.per_instruction:
+            answer = rule()
+        else:
+            answer = self._renamed(instruction, self._by_signature(instruction, ("i2o", operand, leaf), rule))
+        shapes = instruction.shape.tuple_shapes if instruction.shape.is_tuple else (instruction.shape,)
+        return tuple(
+            part if any(True for _ in array_leaves(shape)) else NOTHING
+            for part, shape in zip(answer, shapes, strict=True)
+        )
+
+    def _by_signature(self, instruction: Instruction, question: tuple[Any, ...], rule: Callable[[], Answer]) -> Answer:
+        looked_at = lookup(instruction.opcode).looked_at(instruction)
+        return _answers.ask((instruction.signature(looked_at), *question), rule)
+
+    def _renamed(self, instruction: Instruction, answer: Answer) -> Answer:
+        """Source k of a rule is the value of operand k."""
+        if not any(isinstance(part, Footprint) and any(m.runtime for _, m in part.maps) for part in answer):
+            return answer
+        operands = instruction.operands
+        numbers = {k: operand.number for k, operand in enumerate(operands)}
+        for operand in operands:
+            self._suppliers[operand.number] = operand
+        return tuple(_with_sources(part, numbers) for part in answer)
+
+    # What a computation is to the instruction that calls it.
+
+    def output_to_input(self, instruction: Instruction, computation: Computation, leaf: Leaf) -> Answer:
+        """From a leaf of the computation's root to its parameters, as the caller's operands."""
+        self._prepare(computation, forward=False)
+        key = (computation, leaf)
+        if key not in self._backward:
+            walk = Walk(self, Region(computation.instructions), computation.root, [leaf])
+            self._backward[key] = tuple(walk.part(parameter) for parameter in computation.parameters)
+        return self._outside(instruction, computation, self._backward[key])
+
+    def input_to_output(self, instruction: Instruction, computation: Computation, parameter: int, leaf: Leaf) -> Answer:
+        """From a leaf of a parameter to the outputs of the computation's root."""
+        self._prepare(computation, forward=True)
+        key = (computation, parameter, leaf)
+        if key not in self._forward:
+            self._forward[key] = _forward_answer(self, computation, parameter, leaf)
+        return self._outside(instruction, computation, self._forward[key])
+
+    def _prepare(self, computation: Computation, *, forward: bool) -> None:
+        """Where calls nest deeply, answer for the innermost computations first, so that no stack grows."""
+        if computation in self._warm:
+            return
+        order, depth = _call_order(computation)
+        self._warm.update(order)
+        if depth <= _DEEP_CALLS:
+            return
+        for inner in order[:-1]:
+            callers = inner.called_by
+            for leaf in array_leaves(inner.root.shape) if not forward else ():
+                self.output_to_input(callers[0], inner, leaf)
+            for number, parameter in enumerate(inner.parameters) if forward else ():
+                for leaf in array_leaves(parameter.shape):
+                    self.input_to_output(callers[0], inner, number, leaf)
+
+    def _outside(self, caller: Instruction, computation: Computation, answer: Answer) -> Answer:
+        """The same maps seen by a caller: a parameter is its operand, a value inside belongs to this call."""
+        sources = {
+            v.source
+            for part in answer
+            if isinstance(part, Footprint)
+            for _, m in part.maps
+            for v in m.runtime
+            if v.source is not None
+        }
+        numbers = self.outside_numbers(caller, computation, sources)
+        return tuple(_with_sources(part, numbers) for part in answer) if sources else answer
+
+    def outside_numbers(self, caller: Instruction, computation: Computation, sources: Iterable[int]) -> dict[int, int]:
+        """The numbers that a caller has for the sources inside: called twice, a computation has different values."""
+        parameters = {parameter.number: k for k, parameter in enumerate(computation.parameters)}
+        once = len(computation.called_by) <= 1
+        numbers: dict[int, int] = {}
+        for source in sorted(sources):
+            if source in parameters:
+                operand = caller.operands[parameters[source]]
+                numbers[source] = operand.number
+                self._suppliers[operand.number] = operand
+            elif once:
+                numbers[source] = source
+            else:
+                number = self._numbers.setdefault((caller.number, source), _n_instructions(caller) + len(self._numbers))
+                numbers[source] = number
+                if source in self._suppliers:
+                    self._suppliers[number] = self._suppliers[source]
+        return numbers
+
+    def suppliers_of(self, m: IndexingMap) -> dict[int, Instruction]:
+        """The instructions that the runtime sources of a map stand for."""
+        sources = (v.source for v in m.runtime)
+        return {source: self._suppliers[source] for source in sources if source in self._suppliers}
+
+
+def _n_instructions(instruction: Instruction) -> int:
+    return sum(len(computation.instructions) for computation in instruction.module.computations)
+
+
+def _with_sources(part: Part, numbers: Mapping[int, int]) -> Part:
+    if isinstance(part, Unknown):
+        return part
+    return Footprint(
+        tuple((leaf, m.remap_sources(numbers) if m.runtime else m) for leaf, m in part.maps), part.exact, part.reason
+    )
+
+
+def _call_order(computation: Computation) -> tuple[list[Computation], int]:
+    """All computations that one reaches by calls, innermost first and itself last, and how deep they nest."""
+    order: list[Computation] = []
+    depth: dict[Computation, int] = {}
+    pending: list[tuple[Computation, list[Computation] | None]] = [(computation, None)]
+    while pending:
+        here, inner = pending.pop()
+        if inner is not None:
+            depth[here] = 1 + max((depth[c] for c in inner), default=0)
+            order.append(here)
+        elif here not in depth:
+            depth[here] = 0
+            inner = [c for i in here.instructions if lookup(i.opcode).per_instruction for c in i.called]
+            pending.append((here, inner))
+            pending.extend((c, None) for c in reversed(inner))
+    return order, depth[computation]
+
+
+# ------------------------------------------------------------------------------------------------------------ walking
+
+
+@dataclass
+class _State:
+    """What is known of one value during a walk: its maps with their uses, by leaf, and what is not known."""
+
+    maps: dict[tuple[Leaf, IndexingMap], list[Use]] = field(default_factory=dict)
+    unknown: dict[Leaf, str] = field(default_factory=dict)
+    reason: str | None = None
+    exact: bool = True
+
+    def begin(self, shape: Shape, leaf: Leaf) -> None:
+        """Every element of a leaf belongs to itself."""
+        sizes = shape_at(shape, leaf).dimensions
+        if n_elements(sizes):
+            self.add(leaf, IndexingMap.identity([(0, size - 1) for size in sizes]), None)
+
+    def add(self, leaf: Leaf, m: IndexingMap, use: Use | None) -> None:
+        uses = self.maps.setdefault((leaf, m), [])
+        if use is not None and use not in uses:
+            uses.append(use)
+
+    def blur(self, reason: str | None) -> None:
+        self.exact = False
+        self.reason = self.reason or reason
+
+    def forget(self, leaves: Iterable[Leaf], reason: str) -> None:
+        for leaf in leaves:
+            self.unknown.setdefault(leaf, reason)
+
+    def by_leaf(self) -> dict[Leaf, list[IndexingMap]]:
+        """The maps of each leaf that has maps or is unknown."""
+        leaves: dict[Leaf, list[IndexingMap]] = {}
+        for leaf, m in self.maps:
+            leaves.setdefault(leaf, []).append(m)
+        for leaf in self.unknown:
+            leaves.setdefault(leaf, [])
+        return leaves
+
+    def part(self) -> Part:
+        if self.unknown:
+            return Unknown(next(iter(self.unknown.values())))
+        return Footprint(tuple(self.maps), self.exact, self.reason)
+
+    def keep_budget(self, instruction: Instruction) -> None:
+        """Too many maps, or too big ones, become the whole array."""
+        for leaf, maps in self.by_leaf().items():
+            if len(maps) <= MAX_MAPS and all(m.cost().nodes <= MAX_NODES for m in maps):
+                continue
+            uses = list(dict.fromkeys(use for m in maps for use in self.maps.pop((leaf, m))))
+            for whole in _whole(maps, shape_at(instruction.shape, leaf)):
+                self.maps[leaf, whole] = uses
+            self.blur(f"the maps of {instruction.name} exceed the budget")
+
+
+@dataclass
+class _Job:
+    """A map to be followed by a rule's map, for a leaf of a value that it then reaches."""
+
+    target: _State
+    leaf: Leaf
+    use: Use | None
+    first: IndexingMap
+    second: IndexingMap
+
+
+def _spread(state: _State, leaf: Leaf, part: Part, shape: Shape, below: Leaf, target: _State, use: Use) -> list[_Job]:
+    """Follow one part of a rule's answer: at once what needs no composition, the rest as jobs."""
+    if isinstance(part, Unknown):
+        target.forget(array_leaves(shape, below), part.reason)
+        return []
+    if not part.exact:
+        target.blur(part.reason)
+    if leaf in state.unknown:
+        target.forget((to for to, _ in part.maps), state.unknown[leaf])
+        return []
+    if part.maps and not state.exact:
+        target.blur(state.reason)
+    firsts = [m for at, m in state.maps if at == leaf]
+    return [_Job(target, to, use, first, second) for to, second in part.maps for first in firsts]
+
+
+def _finish(jobs: Sequence[_Job]) -> None:
+    """Compose all in one call; equal pairs are composed once."""
+    pairs = list(dict.fromkeys((job.first, job.second) for job in jobs))
+    composed = dict(zip(pairs, _composed(pairs), strict=True))
+    for job in jobs:
+        m = composed[job.first, job.second]
+        if isinstance(m, Unknown):
+            job.target.forget([job.leaf], m.reason)
+        elif not m.is_known_empty:
+            job.target.add(job.leaf, m, job.use)
+
+
+class Region:
+    """The instructions that a walk goes through.
+
+    A fusion or call among them is entered where it is the only call of its computation, or the ``root`` asked about;
+    entered twice, a computation would mix the values of two calls, so others are asked as a whole.
+    """
+
+    def __init__(self, inside: Iterable[Instruction], root: Instruction | None = None) -> None:
+        self._inside = set(inside)
+        self._root = root
+        self._callers: dict[Computation, Instruction] = {}
+
+    def caller(self, instruction: Instruction) -> Instruction | None:
+        """The instruction at which the walk entered the computation of this one."""
+        return self._callers.get(instruction.computation)
+
+    def entry(self, instruction: Instruction) -> Computation | None:
+        """The computation that the walk enters at this instruction."""
+        if self.caller(instruction) is None and instruction not in self._inside:
+            return None
+        if not lookup(instruction.opcode).inlines or len(instruction.called) != 1:
+            return None
+        computation = instruction.called[0]
+        if len(computation.parameters) != len(instruction.operands):
+            return None
+        if instruction != self._root and len(computation.called_by) != 1:
+            return None
+        return computation if self._callers.setdefault(computation, instruction) == instruction else None
+
+    def following(self, instruction: Instruction) -> Sequence[Instruction]:
+        """The values that an instruction hands its maps on to."""
+        caller = self.caller(instruction)
+        if caller is not None and instruction.parameter_number is not None:
+            return (caller.operands[instruction.parameter_number],)
+        if caller is None and instruction not in self._inside:
+            return ()
+        inner = self.entry(instruction)
+        return instruction.operands if inner is None else (inner.root,)
+
+
+class Walk:
+    """One walk from leaves of a value against the arrows of data, users before what they use."""
+
+    def __init__(self, walker: Walker, region: Region, start: Instruction, leaves: Iterable[Leaf]) -> None:
+        self._walker = walker
+        self._region = region
+        self.order = _users_first(start, region.following)
+        self._states = {instruction: _State() for instruction in self.order}
+        for leaf in leaves:
+            self._states[start].begin(start.shape, leaf)
+        for instruction in self.order:
+            self._visit(instruction)
+
+    def part(self, instruction: Instruction) -> Part:
+        """What was found for a value; nothing where no way leads to it."""
+        state = self._states.get(instruction)
+        return state.part() if state is not None else NOTHING
+
+    def map_set(self, instruction: Instruction) -> MapSet:
+        """What was found for a value, with places."""
+        state = self._states[instruction]
+        if state.unknown:
+            return MapSet.unknown(next(iter(state.unknown.values())))
+        placed = []
+        uses: dict[tuple[Leaf, IndexingMap], list[Use]] = {}
+        for (leaf, m), found in state.maps.items():
+            ordered = sorted(found, key=lambda use: (use[0].number, use[1]))
+            placed.append(m._placed(leaf, ordered[0] if ordered else None, self._walker.suppliers_of(m)))
+            uses[leaf, m] = ordered
+        return MapSet(placed, exact=state.exact, reason=state.reason, uses=uses)
+
+    def _visit(self, instruction: Instruction) -> None:
+        state = self._states[instruction]
+        state.keep_budget(instruction)
+        following = self._region.following(instruction)
+        if not following:
+            return
+        if instruction.parameter_number is not None:
+            self._leave(instruction, state, following[0])
+        elif self._region.entry(instruction) is not None:
+            self._hand_on(state, following[0], None, {})
+        else:
+            self._apply_rule(instruction, state)
+
+    def _hand_on(self, state: _State, to: Instruction, use: Use | None, numbers: Mapping[int, int]) -> None:
+        target = self._states[to]
+        for leaf, m in state.maps:
+            target.add(leaf, m.remap_sources(numbers) if numbers and m.runtime else m, use)
+        for leaf, reason in state.unknown.items():
+            target.forget([leaf], reason)
+        if not state.exact:
+            target.blur(state.reason)
+
+    def _leave(self, parameter: Instruction, state: _State, operand: Instruction) -> None:
+        """From a parameter of an entered computation to the operand that it stands for."""
+        caller, number = self._region.caller(parameter), parameter.parameter_number
+        assert caller is not None and number is not None, "only parameters of entered computations are left"
+        sources = {v.source for _, m in state.maps for v in m.runtime if v.source is not None}
+        numbers = self._walker.outside_numbers(caller, parameter.computation, sources)
+        self._hand_on(state, operand, (caller, number), numbers)
+
+    def _apply_rule(self, instruction: Instruction, state: _State) -> None:
+        jobs: list[_Job] = []
+        for leaf in state.by_leaf():
+            for k, part in enumerate(self._walker.backward(instruction, leaf)):
+                operand = instruction.operands[k]
+                jobs += _spread(state, leaf, part, operand.shape, (), self._states[operand], (instruction, k))
+        _finish(jobs)
+
+
+def _forward_answer(walker: Walker, computation: Computation, parameter: int, leaf: Leaf) -> Answer:
+    """From a leaf of a parameter along the arrows of data to each output of the root."""
+    start, root = computation.parameters[parameter], computation.root
+    states = {start: _State()}
+    states[start].begin(start.shape, leaf)
+    for user in reversed(_users_first(root, lambda instruction: instruction.operands)):
+        state = states.get(user, _State())
+        jobs: list[_Job] = []
+        for k, operand in enumerate(user.operands):
+            if operand not in states:
+                continue
+            states[user] = state
+            for below in states[operand].by_leaf():
+                for i, part in enumerate(walker.forward(user, k, below)):
+                    shape, at = (user.shape.tuple_shapes[i], (i,)) if user.shape.is_tuple else (user.shape, ())
+                    jobs += _spread(states[operand], below, part, shape, at, state, (user, k))
+        _finish(jobs)
+        state.keep_budget(user)
+    return _by_output(states[root].part() if root in states else NOTHING, root.shape)
+
+
+def _by_output(part: Part, shape: Shape) -> Answer:
+    n = n_outputs(shape)
+    if isinstance(part, Unknown) or not shape.is_tuple:
+        return (part,) * n
+    return tuple(
+        Footprint(tuple((leaf, m) for leaf, m in part.maps if leaf[0] == i), part.exact, part.reason) for i in range(n)
+    )
+
+
+def _users_first(start: Instruction, following: Callable[[Instruction], Sequence[Instruction]]) -> list[Instruction]:
+    """Reverse post order of everything that can be reached: every value after all its users."""
+    done: list[Instruction] = []
+    seen = {start}
+    pending: list[tuple[Instruction, Iterator[Instruction]]] = [(start, iter(following(start)))]
+    while pending:
+        here, rest = pending[-1]
+        step = next((value for value in rest if value not in seen), None)
+        if step is None:
+            done.append(here)
+            pending.pop()
+        else:
+            seen.add(step)
+            pending.append((step, iter(following(step))))
+    done.reverse()
+    return done
+
+
+def _whole(maps: Sequence[IndexingMap], shape: Shape) -> list[IndexingMap]:
+    """Every element of an array, for every point that some map has: one map for each number of dimensions."""
+    widest: dict[int, list[tuple[int, int]]] = {}
+    for m in maps:
+        box = [(v.lower, v.upper) for v in m.dims]
+        before = widest.get(len(box), box)
+        widest[len(box)] = [(min(a[0], b[0]), max(a[1], b[1])) for a, b in zip(before, box, strict=True)]
+    results = [Expr.range(i) for i in range(shape.rank)]
+    ranges = [(0, size - 1) for size in shape.dimensions]
+    return [IndexingMap(box, results, ranges=ranges) for box in widest.values()]
+
+
+def _composed(pairs: Sequence[tuple[IndexingMap, IndexingMap]]) -> Sequence[IndexingMap | Unknown]:
+    """Each first map followed by its second, simplified; what overflows is unknown and costs only itself."""
+    if not pairs:
+        return []
+    try:
+        return compose_many(pairs, simplify=True, drop_unused=True)
+    except (HlomapError, OverflowError):
+        return [_composed_one(pair) for pair in pairs]
+
+
+def _composed_one(pair: tuple[IndexingMap, IndexingMap]) -> IndexingMap | Unknown:
+    try:
+        return compose_many([pair], simplify=True, drop_unused=True)[0]
+    except (HlomapError, OverflowError) as error:
+        return Unknown(f"composition: {error}")

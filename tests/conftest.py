@@ -1,0 +1,204 @@
+"""What the tests share: op cases as data, the re-bless switch, and relations found by enumeration.
+
+A case file holds several modules.  The comments above a module say what the maps of its root are: ``// o2i 0: MAP``
+from the output to operand 0, one line for each map of the set, ``nothing`` for none, ``unknown: REASON``; ``o2i[1,0]``
+and ``i2o[2]`` name tuple leaves.  ``// weak``: values may hide a change, so the executor cannot show every element.
+With HLOMAP_BLESS=1 the expected lines are written anew; read the diff.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import numpy as np
+import pytest
+
+import hlomap as hm
+
+BLESS = os.environ.get("HLOMAP_BLESS") == "1"
+CASES = Path(__file__).parent / "cases" / "ops"
+
+hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
+if os.environ.get("CI"):
+    hypothesis.settings.load_profile("ci")
+
+
+@dataclass
+class Case:
+    """One module of a case file with the comments above it."""
+
+    file: Path
+    text: str
+    comments: list[str]
+
+    @property
+    def id(self) -> str:
+        return f"{self.file.stem}:{self.text.split(None, 2)[1].rstrip(',')}"
+
+    @property
+    def module(self) -> hm.Module:
+        return hm.parse(self.text)
+
+    @property
+    def weak(self) -> bool:
+        return "// weak" in self.comments
+
+    @property
+    def expected(self) -> list[str]:
+        return [line for line in self.comments if line.startswith(("// o2i", "// i2o"))]
+
+    @property
+    def notes(self) -> list[str]:
+        return [line for line in self.comments if line not in self.expected]
+
+
+def read_cases(file: Path) -> list[Case]:
+    """The cases of one file, in order."""
+    cases: list[Case] = []
+    comments: list[str] = []
+    for line in file.read_text().splitlines():
+        if line.startswith("//"):
+            comments.append(line)
+        elif line.startswith("HloModule"):
+            cases.append(Case(file, line + "\n", comments))
+            comments = []
+        elif cases and line.strip():
+            cases[-1].text += line + "\n"
+    return cases
+
+
+def all_cases() -> list[Case]:
+    """Every op case, by file name."""
+    return [case for file in sorted(CASES.glob("*.hlo")) for case in read_cases(file)]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "case" in metafunc.fixturenames:
+        cases = all_cases()
+        metafunc.parametrize("case", cases, ids=[case.id for case in cases])
+
+
+# -------------------------------------------------------------------------------------------------- values and leaves
+
+
+def leaves(shape: hm.Shape, below: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], hm.Shape]]:
+    """The arrays in a value with their shape indices."""
+    if shape.is_tuple:
+        for i, inner in enumerate(shape.tuple_shapes):
+            yield from leaves(inner, (*below, i))
+    elif shape.is_array:
+        yield below, shape
+
+
+def at_leaf(value: Any, leaf: Iterable[int]) -> Any:
+    """The part of a value that a shape index leads to."""
+    for i in leaf:
+        value = value[i]
+    return value
+
+
+def replaced(value: Any, leaf: tuple[int, ...], new: Any) -> Any:
+    """The value with another part at a shape index."""
+    if not leaf:
+        return new
+    return tuple(replaced(x, leaf[1:], new) if i == leaf[0] else x for i, x in enumerate(value))
+
+
+def random_value(shape: hm.Shape, rng: np.random.Generator) -> Any:
+    """Random elements that differ from each other where the type allows."""
+    if shape.is_tuple:
+        return tuple(random_value(inner, rng) for inner in shape.tuple_shapes)
+    if not shape.is_array:
+        return None
+    from hlomap.ops._numeric import is_integer, is_unsigned, numpy_dtype
+
+    dtype = numpy_dtype(shape.dtype)
+    sizes = shape.dimensions
+    if dtype == np.bool_:
+        return rng.integers(0, 2, sizes).astype(dtype)
+    if is_integer(dtype):
+        return rng.integers(0 if is_unsigned(dtype) else -7, 8, sizes).astype(np.int64).astype(dtype)
+    if dtype.kind == "c":
+        return (rng.uniform(0.1, 0.9, sizes) + 1j * rng.uniform(0.1, 0.9, sizes)).astype(dtype)
+    return rng.uniform(0.1, 0.9, sizes).astype(dtype)
+
+
+# ---------------------------------------------------------------------------------------------------------- relations
+
+
+def _grid(bounds: list[tuple[int, int]]) -> np.ndarray:
+    if not bounds:
+        return np.zeros((1, 0), np.int64)
+    axes = np.meshgrid(*(np.arange(lower, upper + 1) for lower, upper in bounds), indexing="ij")
+    return np.stack([axis.reshape(-1) for axis in axes], axis=1).astype(np.int64)
+
+
+def relation(m: hm.IndexingMap, source: hm.Shape, target: hm.Shape, values: Mapping[int, Any]) -> np.ndarray:
+    """A bool matrix [source element, target element] of one map, by enumerating its domain.
+
+    ``values`` are those of the runtime sources.  Fails where the image leaves the target.
+    """
+    n, k = source.n_elements, target.n_elements
+    found = np.zeros((n, k), np.bool_)
+    dims = [(v.lower, v.upper) for v in m.dims]
+    assert all(lower >= 0 and upper < size for (lower, upper), size in zip(dims, source.dimensions, strict=True))
+    points = _grid(dims + [(v.lower, v.upper) for v in m.ranges])
+    at, over = points[:, : len(dims)], points[:, len(dims) :]
+    runtime = np.zeros((len(points), 0), np.int64)
+    for number, variable in enumerate(m.runtime):
+        index = hm.IndexingMap(
+            list(m.dims), list(variable.index), ranges=list(m.ranges), runtime=list(m.runtime[:number])
+        )
+        where = index.evaluate(at, over, runtime).astype(np.int64)
+        supplied = np.asarray(values[variable.source]).astype(np.int64)
+        # Outside the domain the index means nothing.
+        clipped = tuple(np.clip(where[:, i], 0, size - 1) for i, size in enumerate(supplied.shape))
+        read = np.clip(np.broadcast_to(supplied[clipped], len(points)), variable.lower, variable.upper)
+        runtime = np.concatenate([runtime, read.reshape(-1, 1)], axis=1)
+    valid = m.in_domain(at, over, runtime)
+    image = m.evaluate(at, over, runtime)[valid]
+    at = at[valid]
+    sizes = np.array(target.dimensions, np.int64)
+    assert (image >= 0).all() and (image < sizes).all(), f"the image of {m} leaves {target}"
+    found[_flat(at, source.dimensions), _flat(image, target.dimensions)] = True
+    return found
+
+
+def _flat(points: np.ndarray, sizes: tuple[int, ...]) -> np.ndarray:
+    flat = np.zeros(len(points), np.int64)
+    for axis, size in enumerate(sizes):
+        flat = flat * size + points[:, axis]
+    return flat
+
+
+def related(
+    maps: Iterable[hm.IndexingMap],
+    leaf: tuple[int, ...],
+    source: hm.Shape,
+    target: hm.Shape,
+    values: Mapping[int, Any],
+) -> np.ndarray:
+    """The union of the maps of a set that belong to one leaf."""
+    found = np.zeros((source.n_elements, target.n_elements), np.bool_)
+    for m in maps:
+        if m.index == leaf:
+            found |= relation(m, source, target, values)
+    return found
+
+
+def differs(a: Any, b: Any) -> np.ndarray:
+    """Where two arrays differ, as a flat bool array; NaN equals NaN."""
+    a, b = np.asarray(a), np.asarray(b)
+    both_nan = (a != a) & (b != b)
+    return ((a != b) & ~both_nan).reshape(-1)
+
+
+def product_of(*counts: Iterable[Any]) -> list[tuple[Any, ...]]:
+    """All combinations."""
+    return list(itertools.product(*counts))

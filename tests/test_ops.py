@@ -1,0 +1,70 @@
+"""Every op case: the maps of the root are as the comments say, and every registered op has a case."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import BLESS, CASES, Case, all_cases, leaves, read_cases
+
+import hlomap as hm
+from hlomap.ops import registered
+
+
+def _label(direction: str, leaf: tuple[int, ...]) -> str:
+    return f"{direction}[{','.join(map(str, leaf))}]" if leaf else direction
+
+
+def _lines(label: str, found: hm.MapSet) -> list[str]:
+    if found.is_unknown:
+        return [f"// {label}: unknown: {found.reason}"]
+    texts = [f"{list(m.index)} {m}" if m.index else str(m) for m in found] or ["nothing"]
+    return [f"// {label}: {'' if found.exact else 'over '}{text}" for text in texts]
+
+
+def found_lines(root: hm.Instruction) -> list[str]:
+    """All maps of an instruction as the comments of a case have them."""
+    lines: list[str] = []
+    for leaf, _ in leaves(root.shape):
+        for k, found in enumerate(hm.output_to_input(root, leaf)):
+            lines += _lines(f"{_label('o2i', leaf)} {k}", found)
+    for k, operand in enumerate(root.operands):
+        for leaf, _ in leaves(operand.shape):
+            sets = hm.input_to_output(root, (k, *leaf))
+            for i, found in enumerate(sets):
+                output = f" -> {i}" if len(sets) > 1 else ""
+                lines += _lines(f"{_label('i2o', leaf)} {k}{output}", found)
+    return lines
+
+
+@pytest.mark.skipif(BLESS, reason="the expected maps are being written")
+def test_maps_are_as_expected(case: Case) -> None:
+    assert found_lines(case.module.entry.root) == case.expected
+
+
+def test_expected_maps_parse_and_print_back(case: Case) -> None:
+    for line in case.expected:
+        text = line.partition(": ")[2].removeprefix("over ")
+        text = text[text.index("(") :] if "(" in text else ""
+        if "->" in text and not line.partition(": ")[2].startswith("unknown"):
+            assert str(hm.IndexingMap.parse(text)) == text
+
+
+def test_every_op_has_a_case() -> None:
+    covered = {case.module.entry.root.opcode for case in all_cases()}
+    assert set(registered()) - covered == set()
+
+
+def test_case_names_are_distinct() -> None:
+    ids = [case.id for case in all_cases()]
+    assert len(set(ids)) == len(ids)
+
+
+@pytest.mark.skipif(not BLESS, reason="only with HLOMAP_BLESS=1")
+@pytest.mark.parametrize("file", sorted(CASES.glob("*.hlo")), ids=lambda file: file.stem)
+def test_bless(file: Path) -> None:
+    text = ""
+    for case in read_cases(file):
+        lines = [*case.notes, *found_lines(case.module.entry.root)]
+        text += "\n".join(lines) + "\n" * bool(lines) + case.text + "\n"
+    file.write_text(text.rstrip("\n") + "\n")
