@@ -1,0 +1,1 @@
+//! What the benches share: the sample modules and the map cases.

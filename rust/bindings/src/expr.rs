@@ -1,0 +1,245 @@
+//! The face of expressions: Python operators over `symbolic::Expr`.
+
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use symbolic::expr::{Kind, Op, Var};
+use symbolic::text;
+use symbolic::Expr;
+
+use crate::error::{raise, OrRaise};
+
+/// An integer expression over dimension, range and runtime variables, in normal form.
+///
+/// Built from :meth:`dim`, :meth:`range`, :meth:`runtime` and :meth:`constant` with the operators ``+ - * // %``
+/// (floor division, non-negative remainder).  Equality is structural after normalisation.
+///
+/// >>> import hlomap as hm
+/// >>> d0, d1 = hm.Expr.dim(0), hm.Expr.dim(1)
+/// >>> (d1 + d0 * 8) // 4
+/// Expr('(d0 * 8 + d1) floordiv 4')
+#[pyclass(name = "Expr", module = "hlomap._core", frozen)]
+#[derive(Clone)]
+pub struct PyExpr(pub Expr);
+
+/// A Python argument that stands for an expression: an `Expr` or an int.
+pub struct ExprLike(pub Expr);
+
+impl<'py> FromPyObject<'_, 'py> for ExprLike {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<ExprLike> {
+        if let Ok(e) = object.cast::<PyExpr>() {
+            return Ok(ExprLike(e.get().0.clone()));
+        }
+        match object.extract::<i64>() {
+            Ok(value) => Ok(ExprLike(Expr::Const(value))),
+            Err(e) if e.is_instance_of::<PyOverflowError>(object.py()) => {
+                Err(raise(object.py(), "IntegerOverflowError", format!("{} does not fit into 64 bits", object.str()?)))
+            }
+            Err(_) => {
+                let found = object.get_type().name()?;
+                Err(PyTypeError::new_err(format!("expected an Expr or an int, found {found}")))
+            }
+        }
+    }
+}
+
+fn operator(
+    py: Python<'_>,
+    other: &Bound<'_, PyAny>,
+    apply: impl FnOnce(&Expr) -> symbolic::Result<Expr>,
+) -> PyResult<Py<PyAny>> {
+    match other.extract::<ExprLike>() {
+        Ok(other) => Ok(Bound::new(py, PyExpr(apply(&other.0).or_raise(py)?))?.into_any().unbind()),
+        Err(e) if e.is_instance_of::<PyTypeError>(py) => Ok(py.NotImplemented()),
+        Err(e) => Err(e),
+    }
+}
+
+#[pymethods]
+impl PyExpr {
+    /// The dimension variable ``d{index}``.
+    #[staticmethod]
+    #[pyo3(signature = (index, /))]
+    fn dim(index: u32) -> PyExpr {
+        PyExpr(Expr::dim(index))
+    }
+
+    /// The range variable ``s{index}``.
+    #[staticmethod]
+    #[pyo3(signature = (index, /))]
+    fn range(index: u32) -> PyExpr {
+        PyExpr(Expr::range(index))
+    }
+
+    /// The runtime variable ``rt{index}``.
+    #[staticmethod]
+    #[pyo3(signature = (index, /))]
+    fn runtime(index: u32) -> PyExpr {
+        PyExpr(Expr::runtime(index))
+    }
+
+    /// A constant.
+    #[staticmethod]
+    #[pyo3(signature = (value, /))]
+    fn constant(value: ExprLike) -> PyExpr {
+        PyExpr(value.0)
+    }
+
+    /// Reads an expression over ``d0…``, ``s0…`` and ``rt0…``.  Raises :class:`hlomap.errors.MapSyntaxError`.
+    #[staticmethod]
+    #[pyo3(signature = (text, /))]
+    fn parse(py: Python<'_>, text: &str) -> PyResult<PyExpr> {
+        Ok(PyExpr(text::parse_expr(text).or_raise(py)?))
+    }
+
+    /// The smaller of two expressions.
+    #[staticmethod]
+    #[pyo3(signature = (a, b, /))]
+    fn minimum(py: Python<'_>, a: ExprLike, b: ExprLike) -> PyResult<PyExpr> {
+        Ok(PyExpr(a.0.minimum(&b.0).or_raise(py)?))
+    }
+
+    /// The larger of two expressions.
+    #[staticmethod]
+    #[pyo3(signature = (a, b, /))]
+    fn maximum(py: Python<'_>, a: ExprLike, b: ExprLike) -> PyResult<PyExpr> {
+        Ok(PyExpr(a.0.maximum(&b.0).or_raise(py)?))
+    }
+
+    /// The quotient rounded up: ``(self + divisor - 1) // divisor``.
+    #[pyo3(signature = (divisor, /))]
+    fn ceildiv(&self, py: Python<'_>, divisor: ExprLike) -> PyResult<PyExpr> {
+        Ok(PyExpr(self.0.ceil_div(&divisor.0).or_raise(py)?))
+    }
+
+    /// What stands at the root.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        match (&self.0, self.0.op()) {
+            (Expr::Const(_), _) => "constant",
+            (Expr::Var(Var { kind: Kind::Dim, .. }), _) => "dim",
+            (Expr::Var(Var { kind: Kind::Range, .. }), _) => "range",
+            (Expr::Var(Var { kind: Kind::Runtime, .. }), _) => "runtime",
+            (_, Some(Op::Sum(_)) | None) => "sum",
+            (_, Some(Op::Product(..))) => "product",
+            (_, Some(Op::FloorDiv(..))) => "floordiv",
+            (_, Some(Op::Mod(..))) => "mod",
+            (_, Some(Op::Min(..))) => "min",
+            (_, Some(Op::Max(..))) => "max",
+        }
+    }
+
+    /// The value of a constant, the number of a variable, else ``None``.
+    #[getter]
+    fn value(&self) -> Option<i64> {
+        match &self.0 {
+            Expr::Const(c) => Some(*c),
+            Expr::Var(v) => Some(i64::from(v.index)),
+            Expr::Node(_) => None,
+        }
+    }
+
+    /// The operands of the root: terms of a sum without their factors, both sides of anything else.
+    #[getter]
+    fn operands<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.0.operands().iter().map(|e| PyExpr((*e).clone())).collect::<Vec<_>>())
+    }
+
+    /// The expression with variables replaced, by number; variables past the end of a list stay.
+    #[pyo3(signature = (dims=Vec::new(), ranges=Vec::new(), runtime=Vec::new()))]
+    fn substitute(
+        &self,
+        py: Python<'_>,
+        dims: Vec<ExprLike>,
+        ranges: Vec<ExprLike>,
+        runtime: Vec<ExprLike>,
+    ) -> PyResult<PyExpr> {
+        let replace = |v: Var| {
+            let list = match v.kind {
+                Kind::Dim => &dims,
+                Kind::Range => &ranges,
+                Kind::Runtime => &runtime,
+            };
+            Ok(list.get(v.index as usize).map_or(Expr::Var(v), |e| e.0.clone()))
+        };
+        Ok(PyExpr(self.0.substitute(&replace).or_raise(py)?))
+    }
+
+    fn __add__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        operator(py, other, |x| self.0.add(x))
+    }
+
+    fn __radd__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        operator(py, other, |x| x.add(&self.0))
+    }
+
+    fn __sub__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        operator(py, other, |x| self.0.sub(x))
+    }
+
+    fn __rsub__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        operator(py, other, |x| x.sub(&self.0))
+    }
+
+    fn __mul__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        operator(py, other, |x| self.0.mul(x))
+    }
+
+    fn __rmul__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        operator(py, other, |x| x.mul(&self.0))
+    }
+
+    fn __floordiv__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        operator(py, other, |x| self.0.floor_div(x))
+    }
+
+    fn __rfloordiv__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        operator(py, other, |x| x.floor_div(&self.0))
+    }
+
+    fn __mod__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        operator(py, other, |x| self.0.floor_mod(x))
+    }
+
+    fn __rmod__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        operator(py, other, |x| x.floor_mod(&self.0))
+    }
+
+    fn __neg__(&self, py: Python<'_>) -> PyResult<PyExpr> {
+        Ok(PyExpr(self.0.scale(-1).or_raise(py)?))
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<PyExpr>().is_ok_and(|e| e.get().0 == self.0)
+    }
+
+    fn __hash__(&self) -> u64 {
+        hash_of(&self.0)
+    }
+
+    fn __str__(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Expr('{}')", self.0)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+        Ok((py.get_type::<PyExpr>().getattr("parse")?, (self.0.to_string(),)))
+    }
+}
+
+/// The structural hash of a value of the core.
+pub fn hash_of(value: &impl std::hash::Hash) -> u64 {
+    use std::hash::{DefaultHasher, Hasher};
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<PyExpr>()
+}

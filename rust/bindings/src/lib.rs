@@ -1,0 +1,26 @@
+//! The compiled module `hlomap._core`: everything Python can see, and nothing that decides.
+//!
+//! Each file wraps one part of the core crates: convert, let go of the interpreter lock, call, convert back.
+#![allow(missing_docs, reason = "what Python sees is documented on the classes and in the stub")]
+
+mod enter;
+mod error;
+
+mod expr;
+mod map;
+
+mod attribute;
+mod diagnostic;
+mod layout;
+mod module;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    expr::register(m)?;
+    map::register(m)?;
+    layout::register(m)?;
+    module::register(m)
+}

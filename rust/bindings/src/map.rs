@@ -1,0 +1,655 @@
+//! The face of maps, with their variables, constraints and counts.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use symbolic::map::{Map, State};
+use symbolic::text::{self, Style};
+use symbolic::{Constraint, Domain, Options, Points, Program, Range, Source, Variable};
+
+use crate::enter::{unlocked, unlocked_many};
+use crate::error::{raise, OrRaise};
+use crate::expr::{hash_of, ExprLike, PyExpr};
+
+/// A variable of a map: its name and its inclusive range; for a runtime variable also where its value comes from.
+///
+/// ``source`` is an opaque number for the value that supplies it, ``index`` the element of that value as expressions.
+/// ``supplier`` is the instruction behind the number, for maps that belong to a program.
+#[pyclass(name = "Variable", module = "hlomap._core", frozen)]
+pub struct PyVariable {
+    variable: Variable,
+    default_name: String,
+    supplier: Option<Py<PyAny>>,
+}
+
+#[pymethods]
+impl PyVariable {
+    #[new]
+    #[pyo3(signature = (name, lower, upper, *, source=None, index=Vec::new()))]
+    fn new(name: Option<&str>, lower: i64, upper: i64, source: Option<i64>, index: Vec<ExprLike>) -> PyVariable {
+        let source = source.map(|id| Arc::new(Source { id, index: index.into_iter().map(|e| e.0).collect() }));
+        let variable = Variable { name: name.map(Arc::from), range: Range::new(lower, upper), source };
+        PyVariable { variable, default_name: String::new(), supplier: None }
+    }
+
+    /// Its name, ``d0``, ``s0`` or ``rt0`` where it has none of its own.
+    #[getter]
+    fn name(&self) -> &str {
+        self.variable.name.as_deref().unwrap_or(&self.default_name)
+    }
+
+    /// The smallest value.
+    #[getter]
+    fn lower(&self) -> i64 {
+        self.variable.range.lo
+    }
+
+    /// The largest value.
+    #[getter]
+    fn upper(&self) -> i64 {
+        self.variable.range.hi
+    }
+
+    /// The number of the value that supplies a runtime variable, if known.
+    #[getter]
+    fn source(&self) -> Option<i64> {
+        self.variable.source.as_ref().map(|s| s.id)
+    }
+
+    /// The element of the source, as expressions of the other variables.
+    #[getter]
+    fn index<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let index: Vec<PyExpr> =
+            self.variable.source.iter().flat_map(|s| &s.index).map(|e| PyExpr(e.clone())).collect();
+        PyTuple::new(py, index)
+    }
+
+    /// The instruction that supplies a runtime variable, for maps that belong to a program.
+    #[getter]
+    fn supplier(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.supplier.as_ref().map(|s| s.clone_ref(py))
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<PyVariable>().is_ok_and(|o| {
+            let o = o.get();
+            o.name() == self.name()
+                && o.variable.range == self.variable.range
+                && o.variable.source == self.variable.source
+        })
+    }
+
+    fn __hash__(&self) -> u64 {
+        hash_of(&(self.name(), self.variable.range, &self.variable.source))
+    }
+
+    fn __repr__(&self) -> String {
+        let Range { lo, hi } = self.variable.range;
+        format!("Variable({} in [{lo}, {hi}])", self.name())
+    }
+}
+
+/// ``expr in [lower, upper]``, both ends included.
+#[pyclass(name = "Constraint", module = "hlomap._core", frozen)]
+pub struct PyConstraint(Constraint);
+
+#[pymethods]
+impl PyConstraint {
+    #[new]
+    fn new(expr: ExprLike, lower: i64, upper: i64) -> PyConstraint {
+        PyConstraint(Constraint { expr: expr.0, range: Range::new(lower, upper) })
+    }
+
+    /// What is constrained.
+    #[getter]
+    fn expr(&self) -> PyExpr {
+        PyExpr(self.0.expr.clone())
+    }
+
+    /// The smallest allowed value.
+    #[getter]
+    fn lower(&self) -> i64 {
+        self.0.range.lo
+    }
+
+    /// The largest allowed value.
+    #[getter]
+    fn upper(&self) -> i64 {
+        self.0.range.hi
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<PyConstraint>().is_ok_and(|o| o.get().0 == self.0)
+    }
+
+    fn __hash__(&self) -> u64 {
+        hash_of(&self.0)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Constraint({} in [{}, {}])", self.0.expr, self.0.range.lo, self.0.range.hi)
+    }
+}
+
+/// A number of elements known to lie in ``[lower, upper]``; exact where the two are equal.
+#[pyclass(name = "Count", module = "hlomap._core", frozen, eq, hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct PyCount {
+    /// At least so many.
+    #[pyo3(get)]
+    lower: u128,
+    /// At most so many.
+    #[pyo3(get)]
+    upper: u128,
+}
+
+#[pymethods]
+impl PyCount {
+    /// Whether the number is known.
+    #[getter]
+    fn exact(&self) -> bool {
+        self.lower == self.upper
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Count(lower={}, upper={})", self.lower, self.upper)
+    }
+}
+
+/// ``divmod``: floordiv and mod nodes; ``nodes``: all nodes; both counted as trees over all results.
+#[pyclass(name = "Cost", module = "hlomap._core", frozen, eq, hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct PyCost {
+    /// Floor divisions and remainders.
+    #[pyo3(get)]
+    divmod: u64,
+    /// All nodes.
+    #[pyo3(get)]
+    nodes: u64,
+}
+
+#[pymethods]
+impl PyCost {
+    fn __repr__(&self) -> String {
+        format!("Cost(divmod={}, nodes={})", self.divmod, self.nodes)
+    }
+}
+
+/// Where a map belongs in a program. Equality and hash of the map do not see it.
+struct Place {
+    index: Py<PyTuple>,
+    usage: Py<PyAny>,
+    suppliers: Py<PyDict>,
+}
+
+/// Which elements of one array belong to one element of another.
+///
+/// ``dims``, ``ranges`` and ``runtime`` list the variables: an int ``n`` stands for ``[0, n - 1]``, a pair for
+/// inclusive bounds, a triple for a name and bounds, a :class:`Variable` for itself.
+///
+/// Equality and hash ignore variable names and the order of constraints.
+///
+/// >>> import hlomap as hm
+/// >>> m = hm.IndexingMap.parse("(d0) -> (d0 floordiv 8, d0 mod 8), domain: d0 in [0, 31]")
+/// >>> back = hm.IndexingMap.parse("(d0, d1) -> (d0 * 8 + d1), domain: d0 in [0, 3], d1 in [0, 7]")
+/// >>> print(m.then(back).simplify())
+/// (d0) -> (d0), domain: d0 in [0, 31]
+#[pyclass(name = "IndexingMap", module = "hlomap._core", frozen)]
+pub struct PyMap {
+    pub map: Map,
+    place: Option<Arc<Place>>,
+}
+
+impl From<Map> for PyMap {
+    fn from(map: Map) -> PyMap {
+        PyMap { map, place: None }
+    }
+}
+
+/// A Python argument that stands for a variable.
+struct VariableLike(Variable);
+
+impl<'py> FromPyObject<'_, 'py> for VariableLike {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<VariableLike> {
+        if let Ok(v) = object.cast::<PyVariable>() {
+            return Ok(VariableLike(v.get().variable.clone()));
+        }
+        if let Ok(size) = object.extract::<i64>() {
+            return Ok(VariableLike(Variable::new(Range::new(0, size.saturating_sub(1)))));
+        }
+        if let Ok((lo, hi)) = object.extract::<(i64, i64)>() {
+            return Ok(VariableLike(Variable::new(Range::new(lo, hi))));
+        }
+        if let Ok((name, lo, hi)) = object.extract::<(String, i64, i64)>() {
+            let name = Some(Arc::from(name));
+            return Ok(VariableLike(Variable { name, ..Variable::new(Range::new(lo, hi)) }));
+        }
+        let found = object.repr()?;
+        Err(PyTypeError::new_err(format!(
+            "expected a variable: a size, (lower, upper), (name, lower, upper) or a Variable, all 64-bit; found {found}"
+        )))
+    }
+}
+
+struct ConstraintLike(Constraint);
+
+impl<'py> FromPyObject<'_, 'py> for ConstraintLike {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<ConstraintLike> {
+        if let Ok(c) = object.cast::<PyConstraint>() {
+            return Ok(ConstraintLike(c.get().0.clone()));
+        }
+        let (expr, lo, hi) = object.extract::<(ExprLike, i64, i64)>()?;
+        Ok(ConstraintLike(Constraint { expr: expr.0, range: Range::new(lo, hi) }))
+    }
+}
+
+fn domain_of(
+    dims: Vec<VariableLike>,
+    ranges: Vec<VariableLike>,
+    runtime: Vec<VariableLike>,
+    constraints: Vec<ConstraintLike>,
+) -> PyResult<Domain> {
+    let (n_dims, n_ranges) = (dims.len(), ranges.len());
+    if dims.iter().chain(&ranges).any(|v| v.0.source.is_some()) {
+        return Err(PyValueError::new_err("only a runtime variable has a source"));
+    }
+    let vars = dims
+        .into_iter()
+        .enumerate()
+        .map(|(i, v)| (format!("d{i}"), v))
+        .chain(ranges.into_iter().enumerate().map(|(i, v)| (format!("s{i}"), v)))
+        .chain(runtime.into_iter().enumerate().map(|(i, v)| (format!("rt{i}"), v)))
+        .map(|(default, VariableLike(mut v))| {
+            v.name = v.name.filter(|name| **name != *default);
+            v
+        })
+        .collect();
+    Ok(Domain { vars, n_dims, n_ranges, constraints: constraints.into_iter().map(|c| c.0).collect() })
+}
+
+/// The rows of one kind of variable as a contiguous table.
+fn table(
+    py: Python<'_>,
+    values: Option<&Bound<'_, PyAny>>,
+    width: usize,
+    what: &str,
+) -> PyResult<(Vec<i64>, usize, bool)> {
+    let np = py.import("numpy")?;
+    let Some(values) = values else {
+        return if width == 0 {
+            Ok((Vec::new(), usize::MAX, false))
+        } else {
+            Err(raise(py, "MapError", format!("the map has {width} {what} variables; give their values")))
+        };
+    };
+    let array = np.call_method1("asarray", (values,))?;
+    let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
+    let size: usize = array.getattr("size")?.extract()?;
+    if kind != "i" && kind != "u" && size > 0 {
+        return Err(PyTypeError::new_err(format!("the values of {what} variables must be integers")));
+    }
+    let ndim: usize = array.getattr("ndim")?.extract()?;
+    let is_point = ndim < 2;
+    let array =
+        np.call_method1("ascontiguousarray", (np.call_method1("atleast_2d", (array,))?, np.getattr("int64")?))?;
+    let array: PyReadonlyArray2<'_, i64> = array.extract()?;
+    let shape = array.shape();
+    let (n, given) = (shape[0], shape[1]);
+    if given != width && !(size == 0 && width == 0) {
+        return Err(raise(py, "MapError", format!("expected {width} {what} values for each point, found {given}")));
+    }
+    Ok((array.as_slice()?.to_vec(), n, is_point))
+}
+
+struct Tables {
+    dims: Vec<i64>,
+    ranges: Vec<i64>,
+    runtime: Vec<i64>,
+    n: usize,
+    is_point: bool,
+}
+
+impl Tables {
+    fn points(&self) -> Points<'_> {
+        Points { n: self.n, dims: &self.dims, ranges: &self.ranges, runtime: &self.runtime }
+    }
+}
+
+impl PyMap {
+    fn tables(
+        &self,
+        py: Python<'_>,
+        dims: &Bound<'_, PyAny>,
+        ranges: Option<&Bound<'_, PyAny>>,
+        runtime: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Tables> {
+        let domain = self.map.domain();
+        let (dims, n_dims, is_point) = table(py, Some(dims), domain.n_dims, "dimension")?;
+        let (ranges, n_ranges, _) = table(py, ranges, domain.n_ranges, "range")?;
+        let (runtime, n_runtime, _) = table(py, runtime, domain.n_runtime(), "runtime")?;
+        let n = if domain.n_dims > 0 { n_dims } else { n_dims.min(n_ranges).min(n_runtime) };
+        for (found, width) in [(n_ranges, domain.n_ranges), (n_runtime, domain.n_runtime())] {
+            if width > 0 && found != n {
+                return Err(raise(py, "MapError", format!("expected {n} points in every table, found {found}")));
+            }
+        }
+        Ok(Tables { dims, ranges, runtime, n, is_point })
+    }
+
+    fn variables<'py>(&self, py: Python<'py>, list: &[Variable], letter: &str) -> PyResult<Bound<'py, PyTuple>> {
+        let mut out = Vec::with_capacity(list.len());
+        for (i, variable) in list.iter().enumerate() {
+            let supplier = match (&self.place, &variable.source) {
+                (Some(place), Some(source)) => place.suppliers.bind(py).get_item(source.id)?.map(Bound::unbind),
+                _ => None,
+            };
+            out.push(PyVariable { variable: variable.clone(), default_name: format!("{letter}{i}"), supplier });
+        }
+        PyTuple::new(py, out)
+    }
+
+    fn with(&self, map: Map) -> PyMap {
+        PyMap { map, place: self.place.clone() }
+    }
+}
+
+#[pymethods]
+impl PyMap {
+    #[new]
+    #[pyo3(signature = (dims, results, *, ranges=Vec::new(), runtime=Vec::new(), constraints=Vec::new()))]
+    fn new(
+        py: Python<'_>,
+        dims: Vec<VariableLike>,
+        results: Vec<ExprLike>,
+        ranges: Vec<VariableLike>,
+        runtime: Vec<VariableLike>,
+        constraints: Vec<ConstraintLike>,
+    ) -> PyResult<PyMap> {
+        let domain = domain_of(dims, ranges, runtime, constraints)?;
+        Ok(Map::new(domain, results.into_iter().map(|e| e.0)).or_raise(py)?.into())
+    }
+
+    /// The map ``(d0, d1, …) -> (d0, d1, …)``.
+    #[staticmethod]
+    #[pyo3(signature = (dims, /))]
+    fn identity(py: Python<'_>, dims: Vec<VariableLike>) -> PyResult<PyMap> {
+        let domain = domain_of(dims, Vec::new(), Vec::new(), Vec::new())?;
+        Ok(Map::identity(domain).or_raise(py)?.into())
+    }
+
+    /// The map that says nothing.
+    #[staticmethod]
+    #[pyo3(signature = (dims, /))]
+    fn undefined(dims: Vec<VariableLike>) -> PyResult<PyMap> {
+        Ok(Map::undefined(&domain_of(dims, Vec::new(), Vec::new(), Vec::new())?).into())
+    }
+
+    /// Reads the text form of a map.  Raises :class:`hlomap.errors.MapSyntaxError` with line and column.
+    #[staticmethod]
+    #[pyo3(signature = (text, /))]
+    fn parse(py: Python<'_>, text: &str) -> PyResult<PyMap> {
+        Ok(text::parse_map(text).or_raise(py)?.into())
+    }
+
+    /// The dimension variables.
+    #[getter]
+    fn dims<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        self.variables(py, self.map.domain().dims(), "d")
+    }
+
+    /// The range variables.
+    #[getter]
+    fn ranges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        self.variables(py, self.map.domain().ranges(), "s")
+    }
+
+    /// The runtime variables.
+    #[getter]
+    fn runtime<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        self.variables(py, self.map.domain().runtime(), "rt")
+    }
+
+    /// One expression for each dimension of the target.
+    #[getter]
+    fn results<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.map.results().iter().map(|e| PyExpr(e.clone())).collect::<Vec<_>>())
+    }
+
+    /// The constraints that are not ranges of single variables.
+    #[getter]
+    fn constraints<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let constraints: Vec<_> = self.map.domain().constraints.iter().map(|c| PyConstraint(c.clone())).collect();
+        PyTuple::new(py, constraints)
+    }
+
+    /// Whether the domain is known to have no point.
+    #[getter]
+    fn is_known_empty(&self) -> bool {
+        self.map.state() == State::Empty
+    }
+
+    /// Whether the map says nothing.
+    #[getter]
+    fn is_undefined(&self) -> bool {
+        self.map.state() == State::Undefined
+    }
+
+    /// The tuple leaf that the map belongs to, as a shape index; ``()`` for an array.
+    #[getter]
+    fn index(&self, py: Python<'_>) -> Py<PyTuple> {
+        self.place.as_ref().map_or_else(|| PyTuple::empty(py).unbind(), |p| p.index.clone_ref(py))
+    }
+
+    /// The use that the map belongs to, as (user instruction, operand number), or ``None``.
+    #[getter(r#use)]
+    fn usage(&self, py: Python<'_>) -> Py<PyAny> {
+        self.place.as_ref().map_or_else(|| py.None(), |p| p.usage.clone_ref(py))
+    }
+
+    /// The same map with a place in a program.
+    fn _placed(&self, index: Py<PyTuple>, r#use: Py<PyAny>, suppliers: Py<PyDict>) -> PyMap {
+        PyMap { map: self.map.clone(), place: Some(Arc::new(Place { index, usage: r#use, suppliers })) }
+    }
+
+    /// An equal map in its smallest form: the same image at every point of the domain.
+    ///
+    /// Variables with one value become constants; with ``keep_point_dims`` dimensions stay.  With ``drop_unused``
+    /// range and runtime variables that nothing uses are removed and the others renumbered.
+    #[pyo3(signature = (*, keep_point_dims=false, drop_unused=false))]
+    fn simplify(&self, py: Python<'_>, keep_point_dims: bool, drop_unused: bool) -> PyMap {
+        let options = Options { keep_point_dims, drop_unused };
+        self.with(unlocked(py, || symbolic::simplify(&self.map, options)))
+    }
+
+    /// The map of doing this one, then ``second``; not simplified.
+    ///
+    /// Variables are numbered ``[this map's, second's]``; runtime variables keep their sources.  Raises
+    /// :class:`hlomap.errors.MapError` where the number of results and dimensions differ.
+    #[pyo3(signature = (second, /))]
+    fn then(&self, py: Python<'_>, second: &PyMap) -> PyResult<PyMap> {
+        Ok(symbolic::then(&self.map, &second.map).or_raise(py)?.into())
+    }
+
+    /// The map with runtime sources renumbered; numbers that are not in ``sources`` stay.
+    #[pyo3(signature = (sources, /))]
+    fn remap_sources(&self, sources: HashMap<i64, i64>) -> PyMap {
+        self.with(self.map.remap_sources(&|id| sources.get(&id).copied()))
+    }
+
+    /// The results at ``n`` points: an int64 array ``[n, results]`` for integer arrays ``[n, k]``; for one point, one row.
+    ///
+    /// Points outside the domain give unspecified values; with ``check=True`` they raise
+    /// :class:`hlomap.errors.DomainError`, and overflow raises :class:`hlomap.errors.IntegerOverflowError`.
+    #[pyo3(signature = (dims, ranges=None, runtime=None, *, check=false))]
+    fn evaluate<'py>(
+        &self,
+        py: Python<'py>,
+        dims: &Bound<'py, PyAny>,
+        ranges: Option<&Bound<'py, PyAny>>,
+        runtime: Option<&Bound<'py, PyAny>>,
+        check: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let tables = self.tables(py, dims, ranges, runtime)?;
+        let program = Program::new(&self.map).or_raise(py)?;
+        let width = program.n_results();
+        let run = || {
+            if check {
+                program.run::<true>(&tables.points())
+            } else {
+                program.run::<false>(&tables.points())
+            }
+        };
+        let flat = PyArray1::from_vec(py, unlocked(py, run).or_raise(py)?);
+        if tables.is_point {
+            return flat.reshape([width]).map(Bound::into_any);
+        }
+        let rows: Bound<'py, PyArray2<i64>> = flat.reshape([tables.n, width])?;
+        Ok(rows.into_any())
+    }
+
+    /// Which of ``n`` points lie in the domain: a bool array ``[n]``; for one point, one bool.
+    #[pyo3(signature = (dims, ranges=None, runtime=None))]
+    fn in_domain<'py>(
+        &self,
+        py: Python<'py>,
+        dims: &Bound<'py, PyAny>,
+        ranges: Option<&Bound<'py, PyAny>>,
+        runtime: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let tables = self.tables(py, dims, ranges, runtime)?;
+        let inside = match self.map.state() {
+            State::Defined => {
+                let program = Program::new(&self.map).or_raise(py)?;
+                unlocked(py, || program.in_domain(&tables.points()))
+            }
+            State::Empty => vec![false; tables.n],
+            State::Undefined => return Err(raise(py, "MapError", "the map is undefined".to_owned())),
+        };
+        let array = PyArray1::from_vec(py, inside);
+        if tables.is_point {
+            return array.get_item(0);
+        }
+        Ok(array.into_any())
+    }
+
+    /// The range of a result, by number, or of any expression over the variables of the map: it holds every value.
+    #[pyo3(signature = (result, /))]
+    fn bounds(&self, py: Python<'_>, result: &Bound<'_, PyAny>) -> PyResult<(i64, i64)> {
+        let expr = match result.cast::<PyExpr>() {
+            Ok(e) => e.get().0.clone(),
+            Err(_) => {
+                let i: isize = result.extract()?;
+                let n = self.map.results().len() as isize;
+                let at = if i < 0 { i + n } else { i };
+                match self.map.results().get(at as usize) {
+                    Some(e) => e.clone(),
+                    None => return Err(raise(py, "NotFoundError", format!("the map has {n} results, no number {i}"))),
+                }
+            }
+        };
+        let Range { lo, hi } = self.map.bounds(&expr).or_raise(py)?;
+        Ok((lo, hi))
+    }
+
+    /// How many elements the map touches, or how many distinct ones: a :class:`Count`.
+    #[pyo3(signature = (distinct=false))]
+    fn count(&self, py: Python<'_>, distinct: bool) -> PyCount {
+        let count =
+            unlocked(py, || if distinct { symbolic::distinct(&self.map) } else { symbolic::touched(&self.map) });
+        PyCount { lower: count.lower, upper: count.upper }
+    }
+
+    /// The size of the results: a :class:`Cost`.
+    fn cost(&self) -> PyCost {
+        let cost = self.map.cost();
+        PyCost { divmod: cost.divmods, nodes: cost.nodes }
+    }
+
+    #[pyo3(signature = (spec, /))]
+    fn __format__(&self, py: Python<'_>, spec: &str) -> PyResult<String> {
+        let style = match spec {
+            "" => Style::Line,
+            "xla" => Style::Xla,
+            "multiline" => Style::Multiline,
+            other => {
+                return Err(PyValueError::new_err(format!("expected '', 'xla' or 'multiline', found '{other}'")));
+            }
+        };
+        self.map.to_text(style).or_raise(py)
+    }
+
+    fn __str__(&self, py: Python<'_>) -> PyResult<String> {
+        self.map.to_text(Style::Line).or_raise(py)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("IndexingMap('{}')", self.map)
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<PyMap>().is_ok_and(|m| m.get().map == self.map)
+    }
+
+    fn __hash__(&self) -> u64 {
+        hash_of(&self.map)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+        Ok((py.get_type::<PyMap>().getattr("parse")?, (self.__str__(py)?,)))
+    }
+}
+
+/// :meth:`IndexingMap.simplify` of many maps in one call, without the interpreter lock, on ``threads`` threads.
+#[pyfunction]
+#[pyo3(signature = (maps, *, keep_point_dims=false, drop_unused=false, threads=1))]
+fn simplify_many(
+    py: Python<'_>,
+    maps: Vec<PyRef<'_, PyMap>>,
+    keep_point_dims: bool,
+    drop_unused: bool,
+    threads: usize,
+) -> Vec<PyMap> {
+    let options = Options { keep_point_dims, drop_unused };
+    let maps: Vec<Map> = maps.iter().map(|m| m.map.clone()).collect();
+    let simplified = unlocked_many(py, &maps, threads, |m| symbolic::simplify(m, options));
+    simplified.into_iter().map(PyMap::from).collect()
+}
+
+/// :meth:`IndexingMap.then` of many pairs in one call, without the interpreter lock, on ``threads`` threads.
+///
+/// With ``simplify=True`` each composition is simplified, with ``drop_unused`` as there.
+#[pyfunction]
+#[pyo3(signature = (pairs, *, simplify=false, drop_unused=false, threads=1))]
+fn compose_many(
+    py: Python<'_>,
+    pairs: Vec<(PyRef<'_, PyMap>, PyRef<'_, PyMap>)>,
+    simplify: bool,
+    drop_unused: bool,
+    threads: usize,
+) -> PyResult<Vec<PyMap>> {
+    let options = Options { keep_point_dims: false, drop_unused };
+    let pairs: Vec<(Map, Map)> = pairs.iter().map(|(a, b)| (a.map.clone(), b.map.clone())).collect();
+    let composed = unlocked_many(py, &pairs, threads, |(a, b)| {
+        let map = symbolic::then(a, b)?;
+        Ok(if simplify { symbolic::simplify(&map, options) } else { map })
+    });
+    composed.into_iter().map(|m: symbolic::Result<Map>| Ok(m.or_raise(py)?.into())).collect()
+}
+
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<PyVariable>()?;
+    m.add_class::<PyConstraint>()?;
+    m.add_class::<PyCount>()?;
+    m.add_class::<PyCost>()?;
+    m.add_class::<PyMap>()?;
+    m.add_function(wrap_pyfunction!(simplify_many, m)?)?;
+    m.add_function(wrap_pyfunction!(compose_many, m)?)
+}

@@ -1,0 +1,217 @@
+//! The domain of a map: its variables with their ranges, and constraints on expressions of them.
+//!
+//! Read [`Domain`]. Variables are numbered flat: dimensions, then ranges, then runtime variables. A constraint on a
+//! bare variable is part of that variable's range, never of the list.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::error::{Error, Result};
+use crate::expr::{Expr, Kind, Var};
+use crate::range::Range;
+
+/// Where the value of a runtime variable comes from: an opaque number, and the index into that value.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Source {
+    /// Which value; the layer above knows what the number means.
+    pub id: i64,
+    /// The index into it: expressions of dimensions, ranges and earlier runtime variables.
+    pub index: SmallVec<[Expr; 2]>,
+}
+
+/// A variable of a domain.
+#[derive(Clone, Debug)]
+pub struct Variable {
+    /// A name of its own; without one it prints as `d0`, `s0` or `rt0`.
+    pub name: Option<Arc<str>>,
+    /// Its values.
+    pub range: Range,
+    /// For a runtime variable, its source; without one it is a source of its own.
+    pub source: Option<Arc<Source>>,
+}
+
+impl Variable {
+    /// A variable without a name or a source.
+    pub const fn new(range: Range) -> Variable {
+        Variable { name: None, range, source: None }
+    }
+}
+
+/// `expr in range`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Constraint {
+    /// What is constrained: not a constant and not a bare variable.
+    pub expr: Expr,
+    /// Its allowed values.
+    pub range: Range,
+}
+
+/// Variables and constraints.
+#[derive(Clone, Debug, Default)]
+pub struct Domain {
+    /// All variables, flat.
+    pub vars: SmallVec<[Variable; 6]>,
+    /// How many of them are dimensions.
+    pub n_dims: usize,
+    /// How many of them are ranges; the rest are runtime variables.
+    pub n_ranges: usize,
+    /// Constraints in [`Expr`] order, one for each expression.
+    pub constraints: Vec<Constraint>,
+}
+
+/// What the constraints of a new domain say by themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Emptiness {
+    /// A range is empty or a constant lies outside its bounds.
+    Empty,
+    /// Nothing is known without looking deeper.
+    Open,
+}
+
+impl Domain {
+    /// A domain of dimensions alone, each in `[0, size - 1]`.
+    pub fn of_sizes(sizes: &[i64]) -> Domain {
+        Domain {
+            vars: sizes.iter().map(|&n| Variable::new(Range::new(0, n.saturating_sub(1)))).collect(),
+            n_dims: sizes.len(),
+            ..Domain::default()
+        }
+    }
+
+    /// The dimensions.
+    pub fn dims(&self) -> &[Variable] {
+        &self.vars[..self.n_dims]
+    }
+
+    /// The range variables.
+    pub fn ranges(&self) -> &[Variable] {
+        &self.vars[self.n_dims..self.n_dims + self.n_ranges]
+    }
+
+    /// The runtime variables.
+    pub fn runtime(&self) -> &[Variable] {
+        &self.vars[self.n_dims + self.n_ranges..]
+    }
+
+    /// How many runtime variables there are.
+    pub fn n_runtime(&self) -> usize {
+        self.vars.len() - self.n_dims - self.n_ranges
+    }
+
+    /// The flat number of a variable, where the domain has it.
+    pub fn flat(&self, v: Var) -> Option<usize> {
+        let (start, n) = match v.kind {
+            Kind::Dim => (0, self.n_dims),
+            Kind::Range => (self.n_dims, self.n_ranges),
+            Kind::Runtime => (self.n_dims + self.n_ranges, self.n_runtime()),
+        };
+        ((v.index as usize) < n).then_some(start + v.index as usize)
+    }
+
+    /// The variable with a flat number.
+    pub fn var(&self, flat: usize) -> Var {
+        let ranges = self.n_dims + self.n_ranges;
+        if flat < self.n_dims {
+            Var { kind: Kind::Dim, index: flat as u32 }
+        } else if flat < ranges {
+            Var { kind: Kind::Range, index: (flat - self.n_dims) as u32 }
+        } else {
+            Var { kind: Kind::Runtime, index: (flat - ranges) as u32 }
+        }
+    }
+
+    /// The name of a variable as it prints.
+    pub fn name(&self, v: Var) -> String {
+        match self.flat(v).and_then(|i| self.vars[i].name.as_deref()) {
+            Some(name) => name.to_owned(),
+            None => default_name(v),
+        }
+    }
+
+    /// Checks that no two variables print alike and that every name can be read back.
+    pub fn check_names(&self) -> Result<()> {
+        if self.vars.iter().all(|v| v.name.is_none()) {
+            return Ok(());
+        }
+        let mut seen = rustc_hash::FxHashSet::default();
+        for i in 0..self.vars.len() {
+            let name = self.name(self.var(i));
+            if !crate::text::is_name(&name) {
+                return Err(Error::Name(format!("{name:?} cannot be the name of a variable")));
+            }
+            if !seen.insert(name.clone()) {
+                return Err(Error::Name(format!("two variables are called {name}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that an expression has no other variables than the domain.
+    pub fn check_vars(&self, e: &Expr) -> Result<()> {
+        let mut unknown = None;
+        e.for_each_var(&mut |v| {
+            if self.flat(v).is_none() {
+                unknown = Some(v);
+            }
+        });
+        unknown.map_or(Ok(()), |v| Err(Error::UnknownVariable(default_name(v))))
+    }
+
+    /// Puts the constraints into normal form: bare variables into their ranges, one constraint for each expression,
+    /// in order; and says whether that alone shows the domain to be empty.
+    pub fn normalize(&mut self) -> Emptiness {
+        let mut empty = false;
+        let mut kept: Vec<Constraint> = Vec::with_capacity(self.constraints.len());
+        for c in std::mem::take(&mut self.constraints) {
+            match &c.expr {
+                Expr::Const(value) => empty |= !c.range.contains(*value),
+                Expr::Var(v) => {
+                    if let Some(i) = self.flat(*v) {
+                        self.vars[i].range = self.vars[i].range.intersect(c.range);
+                    }
+                }
+                Expr::Node(_) if c.range.is_empty() => empty = true,
+                Expr::Node(_) => kept.push(c),
+            }
+        }
+        if kept.len() > 1 {
+            kept.sort();
+            kept.dedup_by(|b, a| {
+                let same = a.expr == b.expr;
+                if same {
+                    a.range = a.range.intersect(b.range);
+                }
+                same
+            });
+        }
+        empty |= kept.iter().any(|c| c.range.is_empty()) || self.vars.iter().any(|v| v.range.is_empty());
+        self.constraints = kept;
+        if empty {
+            Emptiness::Empty
+        } else {
+            Emptiness::Open
+        }
+    }
+}
+
+/// `d0`, `s0` or `rt0`.
+pub fn default_name(v: Var) -> String {
+    let letter = match v.kind {
+        Kind::Dim => "d",
+        Kind::Range => "s",
+        Kind::Runtime => "rt",
+    };
+    format!("{letter}{}", v.index)
+}
+
+/// Equality ignores names.
+impl PartialEq for Domain {
+    fn eq(&self, other: &Domain) -> bool {
+        self.n_dims == other.n_dims
+            && self.n_ranges == other.n_ranges
+            && self.vars.len() == other.vars.len()
+            && self.vars.iter().zip(&other.vars).all(|(a, b)| a.range == b.range && a.source == b.source)
+            && self.constraints == other.constraints
+    }
+}

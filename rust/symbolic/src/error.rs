@@ -1,0 +1,81 @@
+//! What can go wrong in the algebra. One enum; the variant is the kind, its fields are the data.
+
+use std::fmt;
+
+/// The result of an operation that can fail.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why an expression or a map could not be formed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// A value does not fit into 64 bits; the text says which operation.
+    Overflow(&'static str),
+    /// A divisor that is not at least 1 wherever it is used; the text shows it with what is known of it.
+    Divisor(String),
+    /// A variable that the map does not have, printed.
+    UnknownVariable(String),
+    /// Two lengths that must agree and do not.
+    Arity {
+        /// What was counted.
+        what: &'static str,
+        /// The number that was needed.
+        expected: usize,
+        /// The number that was given.
+        found: usize,
+    },
+    /// A name that is given twice, reserved or not an identifier.
+    Name(String),
+    /// An expression nested deeper, or a text longer, than what is supported.
+    TooLarge(&'static str),
+    /// The operation needs a map that says something, and this one is undefined.
+    Undefined,
+    /// A point outside the domain: its row.
+    OutsideDomain(usize),
+    /// Text that is not a map or an expression.
+    Text(TextError),
+}
+
+/// A syntax error in the text of a map, with its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextError {
+    /// Line, counted from 1.
+    pub line: usize,
+    /// Column in characters, counted from 1.
+    pub column: usize,
+    /// What stands there.
+    pub found: String,
+    /// What could stand there.
+    pub expected: String,
+    /// The line itself, shortened where it is long.
+    pub snippet: String,
+    /// How many characters of `snippet` stand before the place.
+    pub caret: usize,
+}
+
+impl fmt::Display for TextError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "line {}, column {}: expected {}, found {}", self.line, self.column, self.expected, self.found)?;
+        writeln!(f, "  {}", self.snippet)?;
+        write!(f, "  {}^", " ".repeat(self.caret))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Overflow(what) => write!(f, "{what} does not fit into 64 bits"),
+            Error::Divisor(text) => write!(f, "a divisor must be at least 1, found {text}"),
+            Error::UnknownVariable(name) => write!(f, "the map has no variable {name}"),
+            Error::Arity { what, expected, found } => write!(f, "expected {expected} {what}, found {found}"),
+            Error::Name(text) => write!(f, "{text}"),
+            Error::TooLarge(what) => write!(f, "{what}"),
+            Error::Undefined => write!(f, "the map is undefined"),
+            Error::OutsideDomain(row) => {
+                write!(f, "point {row} lies outside the domain of the map")
+            }
+            Error::Text(e) => write!(f, "{e}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,582 @@
+//! Expressions: immutable values in normal form, compared and hashed by what they say.
+//!
+//! Read [`Expr`] and its constructors. The normal form: constants are folded; a sum is one flat list of distinct
+//! terms `coefficient * atom` in a fixed order plus one constant, so that `x + x`, `2 * x` and `x * 2` are one value;
+//! `a ceildiv b` is `(a + b - 1) floordiv b`. Nothing here looks deeper than one node and nothing needs a range:
+//! that is the simplifier's work. Nodes are shared, and expressions are no deeper than [`MAX_DEPTH`].
+
+use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::error::{Error, Result};
+use crate::int;
+
+/// How deep expressions may nest; deeper ones are an error, so that no walk can exhaust the stack.
+pub const MAX_DEPTH: u16 = 400;
+
+/// What a variable stands for. The kind is part of the variable, never of its position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// An index into the array that the map starts from.
+    Dim,
+    /// One of many values, each of which is touched.
+    Range,
+    /// A value known only when the program runs.
+    Runtime,
+}
+
+/// A variable: its kind and its number among the variables of that kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Var {
+    /// What it stands for.
+    pub kind: Kind,
+    /// Its number, from 0.
+    pub index: u32,
+}
+
+/// An integer expression.
+#[derive(Clone)]
+pub enum Expr {
+    /// A constant.
+    Const(i64),
+    /// A variable.
+    Var(Var),
+    /// Anything else, shared.
+    Node(Arc<Node>),
+}
+
+/// An operation with its operands, and facts about the whole tree that are wanted often.
+pub struct Node {
+    op: Op,
+    hash: u64,
+    nodes: u32,
+    divmods: u32,
+    depth: u16,
+    first: Var,
+}
+
+/// The operations.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Op {
+    /// A constant plus multiples of distinct atoms.
+    Sum(Sum),
+    /// A product of two expressions, none of them constant.
+    Product(Expr, Expr),
+    /// Floor division.
+    FloorDiv(Expr, Expr),
+    /// The remainder of floor division.
+    Mod(Expr, Expr),
+    /// The smaller of two.
+    Min(Expr, Expr),
+    /// The larger of two.
+    Max(Expr, Expr),
+}
+
+/// `constant + sum of coefficient * atom`; the terms are in [`Expr`] order, none is zero, none is itself a sum.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Sum {
+    /// The constant.
+    pub constant: i64,
+    /// The terms.
+    pub terms: SmallVec<[Term; 3]>,
+}
+
+/// One term of a sum.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Term {
+    /// Its factor, not 0.
+    pub coefficient: i64,
+    /// What it multiplies: a variable, or a node that is not a sum.
+    pub atom: Expr,
+}
+
+impl Expr {
+    /// The dimension variable `d{index}`.
+    pub const fn dim(index: u32) -> Expr {
+        Expr::Var(Var { kind: Kind::Dim, index })
+    }
+
+    /// The range variable `s{index}`.
+    pub const fn range(index: u32) -> Expr {
+        Expr::Var(Var { kind: Kind::Range, index })
+    }
+
+    /// The runtime variable `rt{index}`.
+    pub const fn runtime(index: u32) -> Expr {
+        Expr::Var(Var { kind: Kind::Runtime, index })
+    }
+
+    /// The value of a constant.
+    pub const fn as_const(&self) -> Option<i64> {
+        match self {
+            Expr::Const(c) => Some(*c),
+            _ => None,
+        }
+    }
+
+    /// The operation at the root, where there is one.
+    pub fn op(&self) -> Option<&Op> {
+        match self {
+            Expr::Node(node) => Some(&node.op),
+            _ => None,
+        }
+    }
+
+    /// `self + other`.
+    pub fn add(&self, other: &Expr) -> Result<Expr> {
+        let mut sum = Accumulator::default();
+        sum.add(1, self)?;
+        sum.add(1, other)?;
+        sum.finish()
+    }
+
+    /// `self - other`.
+    pub fn sub(&self, other: &Expr) -> Result<Expr> {
+        let mut sum = Accumulator::default();
+        sum.add(1, self)?;
+        sum.add(-1, other)?;
+        sum.finish()
+    }
+
+    /// `factor * self`.
+    pub fn scale(&self, factor: i64) -> Result<Expr> {
+        let mut sum = Accumulator::default();
+        sum.add(factor, self)?;
+        sum.finish()
+    }
+
+    /// `self * other`.
+    pub fn mul(&self, other: &Expr) -> Result<Expr> {
+        match (self, other) {
+            (Expr::Const(c), x) | (x, Expr::Const(c)) => x.scale(*c),
+            (a, b) if a <= b => Expr::node(Op::Product(a.clone(), b.clone())),
+            (a, b) => Expr::node(Op::Product(b.clone(), a.clone())),
+        }
+    }
+
+    /// `self floordiv divisor`. A constant divisor is at least 1.
+    pub fn floor_div(&self, divisor: &Expr) -> Result<Expr> {
+        match (self, divisor) {
+            (_, Expr::Const(d)) if *d < 1 => Err(Error::Divisor(d.to_string())),
+            (x, Expr::Const(1)) => Ok(x.clone()),
+            (Expr::Const(c), Expr::Const(d)) => Ok(Expr::Const(int::floor_div(*c, *d))),
+            (x, d) => Expr::node(Op::FloorDiv(x.clone(), d.clone())),
+        }
+    }
+
+    /// `self mod divisor`. A constant divisor is at least 1.
+    pub fn floor_mod(&self, divisor: &Expr) -> Result<Expr> {
+        match (self, divisor) {
+            (_, Expr::Const(d)) if *d < 1 => Err(Error::Divisor(d.to_string())),
+            (_, Expr::Const(1)) => Ok(Expr::Const(0)),
+            (Expr::Const(c), Expr::Const(d)) => Ok(Expr::Const(int::floor_mod(*c, *d))),
+            (x, d) => Expr::node(Op::Mod(x.clone(), d.clone())),
+        }
+    }
+
+    /// `self ceildiv divisor = (self + divisor - 1) floordiv divisor`.
+    pub fn ceil_div(&self, divisor: &Expr) -> Result<Expr> {
+        self.add(divisor)?.add(&Expr::Const(-1))?.floor_div(divisor)
+    }
+
+    /// The smaller of the two.
+    pub fn minimum(&self, other: &Expr) -> Result<Expr> {
+        match (self, other) {
+            (a, b) if a == b => Ok(a.clone()),
+            (Expr::Const(a), Expr::Const(b)) => Ok(Expr::Const(*a.min(b))),
+            (a, b) if a <= b => Expr::node(Op::Min(a.clone(), b.clone())),
+            (a, b) => Expr::node(Op::Min(b.clone(), a.clone())),
+        }
+    }
+
+    /// The larger of the two.
+    pub fn maximum(&self, other: &Expr) -> Result<Expr> {
+        match (self, other) {
+            (a, b) if a == b => Ok(a.clone()),
+            (Expr::Const(a), Expr::Const(b)) => Ok(Expr::Const(*a.max(b))),
+            (a, b) if a <= b => Expr::node(Op::Max(a.clone(), b.clone())),
+            (a, b) => Expr::node(Op::Max(b.clone(), a.clone())),
+        }
+    }
+
+    /// How many nodes the expression has as a tree, as it prints: leaves, operators and signs. Saturates.
+    pub fn nodes(&self) -> u32 {
+        match self {
+            Expr::Node(node) => node.nodes,
+            _ => 1,
+        }
+    }
+
+    /// How many floor divisions and remainders the tree has. Saturates.
+    pub fn divmods(&self) -> u32 {
+        match self {
+            Expr::Node(node) => node.divmods,
+            _ => 0,
+        }
+    }
+
+    /// How deep the tree is; a leaf is 0.
+    pub fn depth(&self) -> u16 {
+        match self {
+            Expr::Node(node) => node.depth,
+            _ => 0,
+        }
+    }
+
+    /// The smallest variable that occurs, if any does.
+    pub fn first_var(&self) -> Option<Var> {
+        match self {
+            Expr::Const(_) => None,
+            Expr::Var(v) => Some(*v),
+            Expr::Node(node) => Some(node.first),
+        }
+    }
+
+    /// The operands of the root, in order.
+    pub fn operands(&self) -> SmallVec<[&Expr; 4]> {
+        match self.op() {
+            None => SmallVec::new(),
+            Some(Op::Sum(sum)) => sum.terms.iter().map(|t| &t.atom).collect(),
+            Some(Op::Product(a, b) | Op::FloorDiv(a, b) | Op::Mod(a, b) | Op::Min(a, b) | Op::Max(a, b)) => {
+                SmallVec::from_slice(&[a, b])
+            }
+        }
+    }
+
+    /// The expression with every variable replaced. Shared nodes are replaced once.
+    pub fn substitute(&self, replace: &dyn Fn(Var) -> Result<Expr>) -> Result<Expr> {
+        Substitution { replace, done: rustc_hash::FxHashMap::default() }.apply(self)
+    }
+
+    /// Calls `visit` with every variable that occurs; shared nodes may be visited once.
+    pub fn for_each_var(&self, visit: &mut dyn FnMut(Var)) {
+        let mut seen = rustc_hash::FxHashSet::default();
+        self.walk_vars(visit, &mut seen);
+    }
+
+    fn walk_vars(&self, visit: &mut dyn FnMut(Var), seen: &mut rustc_hash::FxHashSet<*const Node>) {
+        match self {
+            Expr::Const(_) => {}
+            Expr::Var(v) => visit(*v),
+            Expr::Node(node) => {
+                if Arc::strong_count(node) == 1 || seen.insert(Arc::as_ptr(node)) {
+                    for operand in self.operands() {
+                        operand.walk_vars(visit, seen);
+                    }
+                }
+            }
+        }
+    }
+
+    fn node(op: Op) -> Result<Expr> {
+        let mut hasher = rustc_hash::FxHasher::default();
+        let (mut nodes, mut divmods, mut depth) = (1u32, 0u32, 0u16);
+        let mut first = Var { kind: Kind::Runtime, index: u32::MAX };
+        let mut meet = |e: &Expr, nodes: &mut u32, hasher: &mut rustc_hash::FxHasher| {
+            *nodes = nodes.saturating_add(e.nodes());
+            divmods = divmods.saturating_add(e.divmods());
+            depth = depth.max(e.depth() + 1);
+            if let Some(v) = e.first_var() {
+                first = first.min(v);
+            }
+            e.hash(hasher);
+        };
+        let own_divmods = u32::from(matches!(op, Op::FloorDiv(..) | Op::Mod(..)));
+        match &op {
+            Op::Sum(sum) => {
+                hasher.write_u8(0);
+                hasher.write_i64(sum.constant);
+                nodes = sum.own_nodes();
+                for term in &sum.terms {
+                    hasher.write_i64(term.coefficient);
+                    meet(&term.atom, &mut nodes, &mut hasher);
+                }
+            }
+            Op::Product(a, b) | Op::FloorDiv(a, b) | Op::Mod(a, b) | Op::Min(a, b) | Op::Max(a, b) => {
+                hasher.write_u8(op.rank());
+                meet(a, &mut nodes, &mut hasher);
+                meet(b, &mut nodes, &mut hasher);
+            }
+        }
+        if depth > MAX_DEPTH {
+            return Err(Error::TooLarge("the expression nests too deep (more than 400 levels)"));
+        }
+        let divmods = divmods.saturating_add(own_divmods);
+        Ok(Expr::Node(Arc::new(Node { op, hash: hasher.finish(), nodes, divmods, depth, first })))
+    }
+}
+
+impl Op {
+    const fn rank(&self) -> u8 {
+        match self {
+            Op::Sum(_) => 0,
+            Op::Product(..) => 1,
+            Op::FloorDiv(..) => 2,
+            Op::Mod(..) => 3,
+            Op::Min(..) => 4,
+            Op::Max(..) => 5,
+        }
+    }
+}
+
+impl Sum {
+    /// The nodes that the sum itself adds to those of its atoms: factors, operators, signs and the constant.
+    fn own_nodes(&self) -> u32 {
+        let summands = self.terms.len() as u32 + u32::from(self.constant != 0);
+        let factors: u32 = self.terms.iter().map(|t| if t.coefficient.unsigned_abs() == 1 { 0 } else { 2 }).sum();
+        let sign = u32::from(self.terms.first().is_some_and(|t| t.coefficient == -1));
+        (summands - 1) + factors + sign + u32::from(self.constant != 0)
+    }
+}
+
+/// Collects terms and makes the normal form of their sum.
+///
+/// Few terms are kept in order as they come; many are put in order once, at the end, so that a long sum in any order
+/// costs `n log n`.
+#[derive(Default)]
+pub struct Accumulator {
+    constant: i64,
+    terms: SmallVec<[Term; 3]>,
+    unordered: bool,
+}
+
+const INSERT_LIMIT: usize = 24;
+
+impl Accumulator {
+    /// Adds `factor * expr`.
+    pub fn add(&mut self, factor: i64, expr: &Expr) -> Result<()> {
+        if factor == 0 {
+            return Ok(());
+        }
+        match expr {
+            Expr::Const(c) => self.constant = int::add(self.constant, int::mul(factor, *c)?)?,
+            Expr::Node(node) => match &node.op {
+                Op::Sum(sum) => {
+                    self.constant = int::add(self.constant, int::mul(factor, sum.constant)?)?;
+                    for term in &sum.terms {
+                        self.add_term(int::mul(factor, term.coefficient)?, &term.atom)?;
+                    }
+                }
+                _ => self.add_term(factor, expr)?,
+            },
+            Expr::Var(_) => self.add_term(factor, expr)?,
+        }
+        Ok(())
+    }
+
+    fn add_term(&mut self, coefficient: i64, atom: &Expr) -> Result<()> {
+        let mut at = self.terms.len();
+        while at > 0 && !self.unordered {
+            match self.terms[at - 1].atom.cmp(atom) {
+                Ordering::Less => break,
+                Ordering::Equal => {
+                    let total = int::add(self.terms[at - 1].coefficient, coefficient)?;
+                    if total == 0 {
+                        self.terms.remove(at - 1);
+                    } else {
+                        self.terms[at - 1].coefficient = total;
+                    }
+                    return Ok(());
+                }
+                Ordering::Greater => at -= 1,
+            }
+            if self.terms.len() - at > INSERT_LIMIT {
+                self.unordered = true;
+            }
+        }
+        let at = if self.unordered { self.terms.len() } else { at };
+        self.terms.insert(at, Term { coefficient, atom: atom.clone() });
+        Ok(())
+    }
+
+    fn order(&mut self) -> Result<()> {
+        self.terms.sort_by(|a, b| a.atom.cmp(&b.atom));
+        let mut merged: SmallVec<[Term; 3]> = SmallVec::new();
+        for term in self.terms.drain(..) {
+            match merged.last_mut() {
+                Some(last) if last.atom == term.atom => {
+                    last.coefficient = int::add(last.coefficient, term.coefficient)?;
+                }
+                _ => merged.push(term),
+            }
+        }
+        merged.retain(|t| t.coefficient != 0);
+        self.terms = merged;
+        Ok(())
+    }
+
+    /// The sum in normal form.
+    pub fn finish(mut self) -> Result<Expr> {
+        if self.unordered {
+            self.order()?;
+        }
+        match (self.constant, self.terms.as_slice()) {
+            (c, []) => Ok(Expr::Const(c)),
+            (0, [Term { coefficient: 1, atom }]) => Ok(atom.clone()),
+            (constant, _) => Expr::node(Op::Sum(Sum { constant, terms: self.terms })),
+        }
+    }
+}
+
+struct Substitution<'a> {
+    replace: &'a dyn Fn(Var) -> Result<Expr>,
+    done: rustc_hash::FxHashMap<*const Node, Expr>,
+}
+
+impl Substitution<'_> {
+    fn apply(&mut self, e: &Expr) -> Result<Expr> {
+        let node = match e {
+            Expr::Const(_) => return Ok(e.clone()),
+            Expr::Var(v) => return (self.replace)(*v),
+            Expr::Node(node) => node,
+        };
+        let shared = Arc::strong_count(node) > 1;
+        if shared {
+            if let Some(done) = self.done.get(&Arc::as_ptr(node)) {
+                return Ok(done.clone());
+            }
+        }
+        let result = match &node.op {
+            Op::Sum(sum) => {
+                let mut out = Accumulator::default();
+                for term in &sum.terms {
+                    out.add(term.coefficient, &self.apply(&term.atom)?)?;
+                }
+                out.add(1, &Expr::Const(sum.constant))?;
+                out.finish()?
+            }
+            Op::Product(a, b) => self.apply(a)?.mul(&self.apply(b)?)?,
+            Op::FloorDiv(a, b) => self.apply(a)?.floor_div(&self.apply(b)?)?,
+            Op::Mod(a, b) => self.apply(a)?.floor_mod(&self.apply(b)?)?,
+            Op::Min(a, b) => self.apply(a)?.minimum(&self.apply(b)?)?,
+            Op::Max(a, b) => self.apply(a)?.maximum(&self.apply(b)?)?,
+        };
+        if shared {
+            self.done.insert(Arc::as_ptr(node), result.clone());
+        }
+        Ok(result)
+    }
+}
+
+impl PartialEq for Expr {
+    fn eq(&self, other: &Expr) -> bool {
+        match (self, other) {
+            (Expr::Const(a), Expr::Const(b)) => a == b,
+            (Expr::Var(a), Expr::Var(b)) => a == b,
+            (Expr::Node(a), Expr::Node(b)) => {
+                if Arc::ptr_eq(a, b) {
+                    true
+                } else if a.hash != b.hash || a.nodes != b.nodes {
+                    false
+                } else if a.nodes < LARGE {
+                    a.op == b.op
+                } else {
+                    same_graph(a, b, &mut rustc_hash::FxHashSet::default())
+                }
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Expr {}
+
+/// From this many tree nodes on, equality remembers the pairs it has compared: a small graph can stand for a tree of
+/// any size.
+const LARGE: u32 = 2000;
+
+fn same_graph(a: &Arc<Node>, b: &Arc<Node>, seen: &mut rustc_hash::FxHashSet<(*const Node, *const Node)>) -> bool {
+    if Arc::ptr_eq(a, b) || !seen.insert((Arc::as_ptr(a), Arc::as_ptr(b))) {
+        return true;
+    }
+    if a.hash != b.hash || a.op.rank() != b.op.rank() {
+        return false;
+    }
+    let mut same = |x: &Expr, y: &Expr| match (x, y) {
+        (Expr::Node(x), Expr::Node(y)) => same_graph(x, y, seen),
+        (x, y) => x == y,
+    };
+    match (&a.op, &b.op) {
+        (Op::Sum(x), Op::Sum(y)) => {
+            x.constant == y.constant
+                && x.terms.len() == y.terms.len()
+                && x.terms.iter().zip(&y.terms).all(|(s, t)| s.coefficient == t.coefficient && same(&s.atom, &t.atom))
+        }
+        (Op::Product(p, q), Op::Product(r, s))
+        | (Op::FloorDiv(p, q), Op::FloorDiv(r, s))
+        | (Op::Mod(p, q), Op::Mod(r, s))
+        | (Op::Min(p, q), Op::Min(r, s))
+        | (Op::Max(p, q), Op::Max(r, s)) => same(p, r) && same(q, s),
+        _ => false,
+    }
+}
+
+impl Hash for Expr {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            Expr::Const(c) => state.write_i64(*c),
+            Expr::Var(v) => state.write_u64(0x5bd1_e995_0000_0000 | ((v.kind as u64) << 40) | u64::from(v.index)),
+            Expr::Node(node) => state.write_u64(node.hash),
+        }
+    }
+}
+
+impl PartialOrd for Expr {
+    fn partial_cmp(&self, other: &Expr) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The order of terms in a sum: by the first variable that occurs, then leaves before nodes, then by operation and
+/// operands. Constants come last.
+impl Ord for Expr {
+    fn cmp(&self, other: &Expr) -> Ordering {
+        match (self, other) {
+            (Expr::Const(a), Expr::Const(b)) => a.cmp(b),
+            (Expr::Const(_), _) => Ordering::Greater,
+            (_, Expr::Const(_)) => Ordering::Less,
+            (Expr::Var(a), Expr::Var(b)) => a.cmp(b),
+            (Expr::Var(a), Expr::Node(b)) => a.cmp(&b.first).then(Ordering::Less),
+            (Expr::Node(a), Expr::Var(b)) => a.first.cmp(b).then(Ordering::Greater),
+            (Expr::Node(a), Expr::Node(b)) => {
+                if Arc::ptr_eq(a, b) {
+                    return Ordering::Equal;
+                }
+                let by_key = (a.first, a.op.rank(), a.nodes).cmp(&(b.first, b.op.rank(), b.nodes));
+                by_key.then_with(|| if self == other { Ordering::Equal } else { a.op.cmp_operands(&b.op) })
+            }
+        }
+    }
+}
+
+impl Op {
+    fn cmp_operands(&self, other: &Op) -> Ordering {
+        match (self, other) {
+            (Op::Sum(a), Op::Sum(b)) => {
+                let key = |t: &Term| (t.atom.clone(), t.coefficient);
+                a.terms.iter().map(key).cmp(b.terms.iter().map(key)).then(a.constant.cmp(&b.constant))
+            }
+            (Op::Product(a, b), Op::Product(c, d))
+            | (Op::FloorDiv(a, b), Op::FloorDiv(c, d))
+            | (Op::Mod(a, b), Op::Mod(c, d))
+            | (Op::Min(a, b), Op::Min(c, d))
+            | (Op::Max(a, b), Op::Max(c, d)) => a.cmp(c).then_with(|| b.cmp(d)),
+            _ => self.rank().cmp(&other.rank()),
+        }
+    }
+}
+
+impl From<i64> for Expr {
+    fn from(value: i64) -> Expr {
+        Expr::Const(value)
+    }
+}
+
+impl std::fmt::Debug for Expr {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
+}

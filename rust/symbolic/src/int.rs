@@ -1,0 +1,68 @@
+//! Checked integer arithmetic: the only place that states what division and remainder mean.
+
+use crate::error::{Error, Result};
+
+/// The largest integer `q` with `q * b <= a`, for `b >= 1`.
+pub const fn floor_div(a: i64, b: i64) -> i64 {
+    a.div_euclid(b)
+}
+
+/// `a - b * floor_div(a, b)`, which lies in `[0, b)`, for `b >= 1`.
+pub const fn floor_mod(a: i64, b: i64) -> i64 {
+    a.rem_euclid(b)
+}
+
+/// The smallest integer `q` with `q * b >= a`, for `b >= 1`.
+pub const fn ceil_div(a: i64, b: i64) -> i64 {
+    let q = a.div_euclid(b);
+    if a.rem_euclid(b) == 0 {
+        q
+    } else {
+        q + 1
+    }
+}
+
+/// The greatest common divisor of the absolute values; `gcd(0, x) = |x|`. `None` where it is 2^63.
+pub fn gcd(a: i64, b: i64) -> Option<i64> {
+    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    i64::try_from(a).ok()
+}
+
+/// `a + b`, or an error.
+pub fn add(a: i64, b: i64) -> Result<i64> {
+    a.checked_add(b).ok_or(Error::Overflow("a sum"))
+}
+
+/// `a * b`, or an error.
+pub fn mul(a: i64, b: i64) -> Result<i64> {
+    a.checked_mul(b).ok_or(Error::Overflow("a product"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn division_rounds_down_and_remainder_is_not_negative() {
+        for a in -20..=20 {
+            for b in 1..=7 {
+                assert_eq!(floor_div(a, b), (a as f64 / b as f64).floor() as i64);
+                assert_eq!(ceil_div(a, b), (a as f64 / b as f64).ceil() as i64);
+                assert_eq!(floor_div(a, b) * b + floor_mod(a, b), a);
+            }
+        }
+        assert_eq!(ceil_div(i64::MIN, 1), i64::MIN);
+        assert_eq!(ceil_div(i64::MIN, 3), i64::MIN / 3);
+        assert_eq!(ceil_div(i64::MAX, 2), i64::MAX / 2 + 1);
+    }
+
+    #[test]
+    fn gcd_of_the_smallest_integer_does_not_wrap() {
+        assert_eq!(gcd(i64::MIN, 0), None);
+        assert_eq!(gcd(i64::MIN, 6), Some(2));
+        assert_eq!(gcd(0, 0), Some(0));
+    }
+}

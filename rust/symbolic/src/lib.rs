@@ -1,0 +1,38 @@
+//! Integer expressions and indexing maps: the algebra under hlomap, free of HLO and of Python.
+//!
+//! Read [`Expr`] first, then [`Map`], then [`rules`], which lists every law the simplifier knows.
+//!
+//! Laws that hold everywhere:
+//! * division is floor division, the remainder lies in `[0, divisor)`, divisors are at least 1;
+//! * arithmetic is 64-bit and checked: what does not fit is [`Error::Overflow`], never a wrap;
+//! * output never depends on hashing, addresses or the order of insertion.
+
+pub mod error;
+pub mod int;
+
+pub mod expr;
+pub mod range;
+pub mod text;
+
+mod bounds;
+pub mod linear;
+pub mod rules;
+pub mod simplify;
+
+pub mod compose;
+pub mod count;
+pub mod domain;
+pub mod evaluate;
+pub mod map;
+
+pub use compose::then;
+pub use count::{distinct, touched, Count};
+
+pub use domain::{Constraint, Domain, Source, Variable};
+pub use error::{Error, Result, TextError};
+pub use evaluate::{Points, Program};
+
+pub use expr::{Expr, Kind, Op, Sum, Term, Var};
+pub use map::{Cost, Map};
+pub use range::Range;
+pub use simplify::{simplify, Options};

@@ -1,0 +1,275 @@
+//! Laws that make constraints smaller, move them into the ranges of variables, or drop them.
+//!
+//! Read [`reduce`] for one constraint, [`propagate`] for what it says of single variables. Law: the set of points of
+//! the domain never changes.
+
+use super::Rule;
+use crate::error::Result;
+use crate::int::{self, ceil_div, floor_div, floor_mod};
+use crate::linear::{AtomKind, Linear, Work};
+use crate::range::Range;
+
+/// What a constraint comes to.
+pub enum Reduced {
+    /// It holds everywhere.
+    Implied,
+    /// It holds nowhere.
+    Contradiction,
+    /// It is a range of one variable, by flat number.
+    Variable(usize, Range),
+    /// It stays: the form, whose constant is 0, lies in the range.
+    Kept(Linear, Range),
+}
+
+/// Brings `form in range` to its smallest form.
+pub fn reduce(work: &mut Work, mut form: Linear, mut range: Range) -> Result<Reduced> {
+    loop {
+        (form, range) = without_constant(form, range)?;
+        if form.terms.is_empty() {
+            return Ok(if range.contains(0) { Reduced::Implied } else { Reduced::Contradiction });
+        }
+        content(work, &mut form, &mut range)?;
+        if range.is_empty() {
+            work.fire(Rule::ConstraintContradicts);
+            return Ok(Reduced::Contradiction);
+        }
+        if let [t] = form.terms[..] {
+            match &work.atoms[t.atom as usize].kind {
+                AtomKind::Var(flat) => return Ok(Reduced::Variable(*flat as usize, range)),
+                AtomKind::Div(num, n) => {
+                    if let Some((num, wider)) = of_quotient(num, *n, range) {
+                        work.fire(Rule::ConstraintQuotient);
+                        (form, range) = (num, wider);
+                        continue;
+                    }
+                }
+                AtomKind::Other(..) => {}
+            }
+        }
+        if let Some((residue, of_residue)) = residue(work, &form, range)? {
+            work.fire(Rule::ConstraintResidue);
+            if of_residue.is_empty() {
+                return Ok(Reduced::Contradiction);
+            }
+            (form, range) = (residue, of_residue);
+        }
+        return Ok(decide(work, form, range));
+    }
+}
+
+/// `x in [l, u]` holds everywhere or nowhere, by the range of `x`
+pub fn decide(work: &mut Work, form: Linear, range: Range) -> Reduced {
+    let all = work.range_of(&form);
+    if range.covers(all) {
+        work.fire(Rule::ConstraintImplied);
+        Reduced::Implied
+    } else if range.intersect(all).is_empty() {
+        work.fire(Rule::ConstraintContradicts);
+        Reduced::Contradiction
+    } else {
+        Reduced::Kept(form, range)
+    }
+}
+
+/// `g*x in [l, u]` is `x in [ceil(l/g), floor(u/g)]`; the first coefficient becomes positive
+fn content(work: &mut Work, form: &mut Linear, range: &mut Range) -> Result<()> {
+    let g = form.content();
+    if g > 1 {
+        form.terms.iter_mut().for_each(|t| t.coefficient /= g);
+        *range = Range::new(ceil_div(range.lo, g), floor_div(range.hi, g));
+        work.fire(Rule::ConstraintContent);
+    }
+    if form.terms.first().is_some_and(|t| t.coefficient < 0) {
+        *form = form.scaled(-1)?;
+        *range = Range::new(int::mul(range.hi, -1)?, int::mul(range.lo, -1)?);
+        work.fire(Rule::ConstraintContent);
+    }
+    Ok(())
+}
+
+/// `x floordiv n in [l, u]` is `x in [l*n, u*n + n - 1]`
+fn of_quotient(num: &Linear, n: i64, range: Range) -> Option<(Linear, Range)> {
+    let lo = i128::from(range.lo) * i128::from(n);
+    let hi = i128::from(range.hi) * i128::from(n) + i128::from(n - 1);
+    let fits = lo >= i128::from(i64::MIN) && hi <= i128::from(i64::MAX);
+    fits.then(|| (num.clone(), Range::from_wide(lo, hi)))
+}
+
+/// `(x + c) mod n in [l, u]` is `x mod n in [l - c, u - c]`, all modulo `n`, where that does not wrap around
+fn residue(work: &mut Work, form: &Linear, range: Range) -> Result<Option<(Linear, Range)>> {
+    let Some((num, n)) = as_residue(work, form) else {
+        return Ok(None);
+    };
+    let c = num.constant;
+    if c == 0 {
+        return Ok(None);
+    }
+    let ends = (range.lo.checked_add(c), range.hi.checked_add(c));
+    let (Some(lo), Some(hi)) = ends else {
+        return Ok(None);
+    };
+    let shifted = Range::new(lo, hi).intersect(Range::new(0, n - 1));
+    if shifted.is_empty() {
+        return Ok(Some((form.clone(), Range::EMPTY)));
+    }
+    let start = floor_mod(shifted.lo - c, n);
+    let end = i128::from(start) + i128::from(shifted.hi) - i128::from(shifted.lo);
+    if end >= i128::from(n) {
+        return Ok(None);
+    }
+    let mut bare = Linear { constant: 0, ..num };
+    let quotient = work.floor_div(bare.clone(), n)?;
+    bare.add_scaled(-n, &quotient)?;
+    // Without its constant the remainder may turn out to be something simpler, with a constant of its own.
+    let (lo, hi) = (start.checked_sub(bare.constant), (end as i64).checked_sub(bare.constant));
+    bare.constant = 0;
+    Ok(lo.zip(hi).map(|(lo, hi)| (bare, Range::new(lo, hi))))
+}
+
+/// `x` with its constant, and `n`, where a form is `x - n*(x floordiv n)` up to the constant.
+pub fn as_residue(work: &Work, form: &Linear) -> Option<(Linear, i64)> {
+    let last = form.terms.last()?;
+    let (num, n) = work.as_div(last.atom)?;
+    let here = &form.terms[..form.terms.len() - 1];
+    (last.coefficient == -n && here == &num.terms[..]).then(|| (num.clone(), n))
+}
+
+/// What `form in range` says of each variable: `x in (range - the other terms) / coefficient`
+pub fn propagate(work: &mut Work, form: &Linear, range: Range, narrowed: &mut [Range]) -> bool {
+    let mut changed = false;
+    let ends = |k: i64, r: Range| {
+        let (x, y) = (i128::from(k) * i128::from(r.lo), i128::from(k) * i128::from(r.hi));
+        (x.min(y), x.max(y))
+    };
+    let total = form.terms.iter().try_fold((0i128, 0i128), |(lo, hi), t| {
+        let (x, y) = ends(t.coefficient, work.atoms[t.atom as usize].range);
+        Some((lo.checked_add(x)?, hi.checked_add(y)?))
+    });
+    let Some((all_lo, all_hi)) = total else {
+        return false;
+    };
+    for t in &form.terms {
+        let AtomKind::Var(flat) = work.atoms[t.atom as usize].kind else {
+            continue;
+        };
+        let (x, y) = ends(t.coefficient, work.atoms[t.atom as usize].range);
+        let (lo, hi) = (i128::from(range.lo) - (all_hi - y), i128::from(range.hi) - (all_lo - x));
+        let k = i128::from(t.coefficient);
+        let (lo, hi) = if k > 0 { (lo, hi) } else { (-hi, -lo) };
+        let k = k.abs();
+        let lo = lo.div_euclid(k) + i128::from(lo.rem_euclid(k) != 0);
+        let by_form = Range::from_wide(lo, hi.div_euclid(k));
+        changed |= narrow(narrowed, flat as usize, by_form);
+    }
+    if let Some((num, n)) = as_residue(work, form) {
+        if let ([t], 0) = (&num.terms[..], num.constant) {
+            if t.coefficient == 1 && (t.atom as usize) < narrowed.len() {
+                changed |= residue_ends(work, t.atom as usize, n, range, narrowed);
+            }
+        }
+    }
+    if changed {
+        work.fire(Rule::Propagate);
+    }
+    changed
+}
+
+fn narrow(narrowed: &mut [Range], flat: usize, to: Range) -> bool {
+    let before = narrowed[flat];
+    narrowed[flat] = before.intersect(to);
+    narrowed[flat] != before
+}
+
+/// `x mod n in [l, u]`: the ends of the range of `x` move to values that satisfy it
+fn residue_ends(work: &mut Work, flat: usize, n: i64, range: Range, narrowed: &mut [Range]) -> bool {
+    let allowed = range.intersect(Range::new(0, n - 1));
+    let Range { lo, hi } = narrowed[flat];
+    if allowed.is_empty() || lo > hi {
+        return narrow(narrowed, flat, Range::EMPTY);
+    }
+    let up = |x: i64| {
+        let r = floor_mod(x, n);
+        let step = if r < allowed.lo {
+            allowed.lo - r
+        } else if r > allowed.hi {
+            n - r + allowed.lo
+        } else {
+            0
+        };
+        x.checked_add(step)
+    };
+    let down = |x: i64| {
+        let r = floor_mod(x, n);
+        let step = if r > allowed.hi {
+            r - allowed.hi
+        } else if r < allowed.lo {
+            r + n - allowed.hi
+        } else {
+            0
+        };
+        x.checked_sub(step)
+    };
+    let changed = narrow(narrowed, flat, Range::new(up(lo).unwrap_or(i64::MAX), down(hi).unwrap_or(i64::MIN)));
+    if changed {
+        work.fire(Rule::ResidueEnds);
+    }
+    changed
+}
+
+/// `x mod a = r` and `x mod b = s` are one condition on `x mod lcm(a, b)`, or contradict each other
+pub fn merge_residues(work: &mut Work, kept: &mut Vec<(Linear, Range)>) -> Result<bool> {
+    for i in 0..kept.len() {
+        for j in 0..i {
+            let (Some((x, a)), Some((y, b))) = (as_residue(work, &kept[i].0), as_residue(work, &kept[j].0)) else {
+                continue;
+            };
+            let (Some(r), Some(s)) = (kept[i].1.as_point(), kept[j].1.as_point()) else {
+                continue;
+            };
+            if x != y || x.constant != 0 {
+                continue;
+            }
+            let Some((r, lcm)) = chinese_remainder(r, a, s, b) else {
+                work.fire(Rule::MergeResidues);
+                kept[i].1 = Range::EMPTY;
+                return Ok(true);
+            };
+            let Some(lcm) = lcm else { continue };
+            let mut merged = x.clone();
+            let quotient = work.floor_div(x, lcm)?;
+            merged.add_scaled(-lcm, &quotient)?;
+            work.fire(Rule::MergeResidues);
+            kept[j] = (merged, Range::point(r));
+            kept.remove(i);
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// `x = r mod a` and `x = s mod b`: the residue modulo the least common multiple; `None` where there is no solution,
+/// no modulus where it does not fit.
+fn chinese_remainder(r: i64, a: i64, s: i64, b: i64) -> Option<(i64, Option<i64>)> {
+    let (r, a, s, b) = (i128::from(r), i128::from(a), i128::from(s), i128::from(b));
+    // Extended Euclid: g = a*u + b*v.
+    let (mut g, mut next, mut u, mut next_u) = (a, b, 1i128, 0i128);
+    while next != 0 {
+        let q = g / next;
+        (g, next) = (next, g - q * next);
+        (u, next_u) = (next_u, u - q * next_u);
+    }
+    if (s - r) % g != 0 {
+        return None;
+    }
+    let lcm = a / g * b;
+    let step = ((s - r) / g % (b / g)) * u % (b / g);
+    let x = (r + a * step).rem_euclid(lcm);
+    Some((x as i64, i64::try_from(lcm).ok()))
+}
+
+/// The form of a constraint without its constant, with its range moved along.
+fn without_constant(form: Linear, range: Range) -> Result<(Linear, Range)> {
+    let shift = int::mul(form.constant, -1)?;
+    let range = Range::new(int::add(range.lo, shift)?, int::add(range.hi, shift)?);
+    Ok((Linear { constant: 0, ..form }, range))
+}

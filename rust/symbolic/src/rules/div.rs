@@ -1,0 +1,259 @@
+//! Laws for `numerator floordiv n` with a constant `n >= 1`.
+//!
+//! Read [`floor_div`], which goes through [`RULES`] until none applies. What a rule takes out of the division is added
+//! to the quotient.
+
+use smallvec::SmallVec;
+
+use super::Rule;
+use crate::error::{Error, Result};
+use crate::int;
+use crate::linear::{AtomKind, Linear, LinearTerm, Work};
+
+/// `sign * (quotient + numerator floordiv n)`: what is left to divide, and what has been taken out.
+pub struct Division {
+    quotient: Linear,
+    numerator: Linear,
+    n: i64,
+    negated: bool,
+}
+
+/// A law: rewrites the division where it applies and says whether it did.
+type Law = fn(&mut Work, &mut Division) -> Result<bool>;
+
+/// The laws in the order in which they are tried; after each success the list starts again.
+const RULES: [(Rule, Law); 7] = [
+    (Rule::Multiples, multiples),
+    (Rule::Collapse, collapse),
+    (Rule::CommonFactor, common_factor),
+    (Rule::Nested, nested),
+    (Rule::NestedNegative, nested_negative),
+    (Rule::ReduceCoefficients, reduce_coefficients),
+    (Rule::LeadingSign, leading_sign),
+];
+
+/// `form floordiv n` in normal form.
+pub fn floor_div(work: &mut Work, form: Linear, n: i64) -> Result<Linear> {
+    let mut d = Division { quotient: Linear::default(), numerator: form, n, negated: false };
+    'again: while d.n > 1 && !d.numerator.terms.is_empty() {
+        for (rule, law) in RULES {
+            if law(work, &mut d)? {
+                work.fire(rule);
+                continue 'again;
+            }
+        }
+        let atom = work.intern(AtomKind::Div(std::mem::take(&mut d.numerator), d.n));
+        d.quotient.add_term(1, atom)?;
+        return d.finish();
+    }
+    d.numerator.constant = int::floor_div(d.numerator.constant, d.n);
+    d.quotient.add_scaled(1, &d.numerator)?;
+    d.finish()
+}
+
+impl Division {
+    fn finish(self) -> Result<Linear> {
+        if self.negated {
+            self.quotient.scaled(-1)
+        } else {
+            Ok(self.quotient)
+        }
+    }
+}
+
+/// `(n*k*x + y) floordiv n = k*x + y floordiv n`
+fn multiples(_: &mut Work, d: &mut Division) -> Result<bool> {
+    let n = d.n;
+    let whole = int::floor_div(d.numerator.constant, n);
+    if whole == 0 && d.numerator.terms.iter().all(|t| t.coefficient % n != 0) {
+        return Ok(false);
+    }
+    d.quotient.constant = int::add(d.quotient.constant, whole)?;
+    d.numerator.constant = int::floor_mod(d.numerator.constant, n);
+    let quotient = &mut d.quotient;
+    let mut result = Ok(());
+    d.numerator.terms.retain(|t| {
+        let multiple = t.coefficient % n == 0;
+        if multiple && result.is_ok() {
+            result = quotient.add_term(t.coefficient / n, t.atom);
+        }
+        !multiple
+    });
+    result.map(|()| true)
+}
+
+/// `x floordiv n = k` where `k*n <= x < (k+1)*n` over the domain
+fn collapse(work: &mut Work, d: &mut Division) -> Result<bool> {
+    let range = work.range_of(&d.numerator);
+    if range.is_empty() || int::floor_div(range.lo, d.n) != int::floor_div(range.hi, d.n) {
+        return Ok(false);
+    }
+    d.quotient.constant = int::add(d.quotient.constant, int::floor_div(range.lo, d.n))?;
+    d.numerator = Linear::default();
+    Ok(true)
+}
+
+/// `(g*x + y) floordiv (g*m) = (x + k) floordiv m` where `k*g <= y < (k+1)*g` over the domain
+///
+/// `x mod m` counts as one summand here: taken apart, its two terms need not share a factor.
+fn common_factor(work: &mut Work, d: &mut Division) -> Result<bool> {
+    let summands = summands(work, &d.numerator);
+    let mut factors: SmallVec<[i64; 8]> = SmallVec::new();
+    for s in &summands {
+        let g = int::gcd(s.content(), d.n).unwrap_or(1);
+        if g > 1 && !factors.contains(&g) {
+            factors.push(g);
+        }
+    }
+    if factors.is_empty() {
+        return Ok(false);
+    }
+    for i in 0..factors.len().min(8) {
+        for j in 0..i {
+            let g = int::gcd(factors[i], factors[j]).unwrap_or(1);
+            if g > 1 && !factors.contains(&g) {
+                factors.push(g);
+            }
+        }
+    }
+    factors.sort_unstable_by(|a, b| b.cmp(a));
+    for g in factors {
+        let mut high = Linear::default();
+        let mut low = Linear::constant(d.numerator.constant);
+        for s in &summands {
+            let part = if s.content() % g == 0 { &mut high } else { &mut low };
+            part.add_scaled(1, s)?;
+        }
+        let range = work.range_of(&low);
+        let k = int::floor_div(range.lo, g);
+        if range.is_empty() || k != int::floor_div(range.hi, g) {
+            continue;
+        }
+        high.constant = 0;
+        for t in &mut high.terms {
+            t.coefficient /= g;
+        }
+        high.constant = k;
+        d.numerator = high;
+        d.n /= g;
+        return Ok(true);
+    }
+    Ok(false)
+}
+
+/// The summands of a form, where `k*x - k*n*(x floordiv n)`, which is `k*(x mod n)`, stays together. Constants are left
+/// out.
+pub(crate) fn summands(work: &Work, form: &Linear) -> SmallVec<[Linear; 6]> {
+    let mut out: SmallVec<[Linear; 6]> = SmallVec::new();
+    let mut rest = form.clone();
+    rest.constant = 0;
+    if work.has_div(form) {
+        for LinearTerm { coefficient, atom } in form.terms.iter().rev() {
+            let Some((num, n)) = work.as_div(*atom) else {
+                continue;
+            };
+            if rest.coefficient(*atom) != *coefficient || coefficient % n != 0 {
+                continue;
+            }
+            let k = -(coefficient / n);
+            let holds = num.terms.iter().all(|t| {
+                let here = i128::from(rest.coefficient(t.atom));
+                here == i128::from(t.coefficient) * i128::from(k)
+            });
+            let mut remainder = Linear::default();
+            if !holds || remainder.add_scaled(k, num).is_err() || remainder.add_term(*coefficient, *atom).is_err() {
+                continue;
+            }
+            remainder.constant = 0;
+            if rest.add_scaled(-1, &remainder).is_ok() {
+                out.push(remainder);
+            }
+        }
+    }
+    out.extend(rest.terms.iter().map(|t| Linear { constant: 0, terms: SmallVec::from_slice(&[*t]) }));
+    out
+}
+
+/// `(x floordiv m + y) floordiv n = (x + m*y) floordiv (m*n)`
+fn nested(work: &mut Work, d: &mut Division) -> Result<bool> {
+    inner_quotient(work, d, 1)
+}
+
+/// `(-(x floordiv m) + y) floordiv n = (-x + m - 1 + m*y) floordiv (m*n)`
+fn nested_negative(work: &mut Work, d: &mut Division) -> Result<bool> {
+    inner_quotient(work, d, -1)
+}
+
+fn inner_quotient(work: &mut Work, d: &mut Division, sign: i64) -> Result<bool> {
+    for i in 0..d.numerator.terms.len() {
+        let LinearTerm { coefficient, atom } = d.numerator.terms[i];
+        let Some((inner, m)) = work.as_div(atom).filter(|_| coefficient == sign) else {
+            continue;
+        };
+        let Some(n) = m.checked_mul(d.n) else {
+            continue;
+        };
+        let mut rest = d.numerator.clone();
+        rest.terms.remove(i);
+        let rounding = if sign < 0 { m - 1 } else { 0 };
+        let mut numerator = Linear::constant(rounding);
+        // A numerator that needs more than 64 bits would overflow where the division it replaces does not.
+        if numerator.add_scaled(sign, inner).is_err() || numerator.add_scaled(m, &rest).is_err() {
+            continue;
+        }
+        if !fits(work, &numerator) {
+            continue;
+        }
+        d.numerator = numerator;
+        d.n = n;
+        return Ok(true);
+    }
+    Ok(false)
+}
+
+/// Whether every value of a form, and every partial sum of its terms, fits into 64 bits.
+pub(super) fn fits(work: &Work, form: &Linear) -> bool {
+    let mut total = u128::from(form.constant.unsigned_abs());
+    for t in &form.terms {
+        let range = work.atoms[t.atom as usize].range;
+        let largest = u128::from(range.lo.unsigned_abs().max(range.hi.unsigned_abs()));
+        total = total.saturating_add(largest.saturating_mul(u128::from(t.coefficient.unsigned_abs())));
+    }
+    total <= i64::MAX as u128
+}
+
+/// `((q*n + r)*x + y) floordiv n = q*x + (r*x + y) floordiv n` where `r` has the sign of the coefficient, and where
+/// the coefficient is exactly `-n/2`, which becomes `n/2`
+///
+/// Only for numerators without quotients: the two terms of a remainder have to keep their proportion.
+fn reduce_coefficients(work: &mut Work, d: &mut Division) -> Result<bool> {
+    let n = d.n;
+    let reducible = |c: i64| c.unsigned_abs() > n.unsigned_abs() || c.checked_mul(-2) == Some(n);
+    if work.has_div(&d.numerator) || !d.numerator.terms.iter().any(|t| reducible(t.coefficient)) {
+        return Ok(false);
+    }
+    for t in &mut d.numerator.terms {
+        if reducible(t.coefficient) {
+            let mut r = t.coefficient % n;
+            if r.checked_mul(-2) == Some(n) {
+                r += n;
+            }
+            d.quotient.add_term((t.coefficient - r) / n, t.atom)?;
+            t.coefficient = r;
+        }
+    }
+    d.numerator.terms.retain(|t| t.coefficient != 0);
+    Ok(true)
+}
+
+/// `(-x) floordiv n = -((x + n - 1) floordiv n)`, so that the first coefficient is positive
+fn leading_sign(_: &mut Work, d: &mut Division) -> Result<bool> {
+    if d.numerator.terms.first().is_none_or(|t| t.coefficient > 0) {
+        return Ok(false);
+    }
+    d.numerator = d.numerator.scaled(-1)?;
+    d.numerator.constant = d.numerator.constant.checked_add(d.n - 1).ok_or(Error::Overflow("a sum"))?;
+    d.quotient = d.quotient.scaled(-1)?;
+    d.negated = !d.negated;
+    Ok(true)
+}

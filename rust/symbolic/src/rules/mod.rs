@@ -1,0 +1,84 @@
+//! Every law of the simplifier, grouped by where it applies.
+//!
+//! A rule is a named law with a side condition; it does nothing where it does not apply. Laws on the way up work on
+//! linear forms ([`div`], [`other`]) or on the domain ([`constraint`]); laws on the way back ([`write`]) choose the
+//! shortest expression for a form. The measure: on the way up each step lowers (number of quotients, size of
+//! numerators and divisors), on the way back each step lowers (div/mod nodes, nodes) of what is written.
+//! [`NAMES`] is the list that the coverage check of the rule tests goes by.
+
+pub mod constraint;
+pub mod div;
+pub mod other;
+pub mod write;
+
+use crate::linear::Work;
+
+/// The number of a rule, which is its place in [`NAMES`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+#[allow(missing_docs, reason = "each name is explained at its law")]
+pub enum Rule {
+    Multiples,
+    Collapse,
+    CommonFactor,
+    Nested,
+    NestedNegative,
+    ReduceCoefficients,
+    LeadingSign,
+    OtherCollapse,
+    OtherMultiple,
+    ProductContent,
+    Order,
+    WriteMod,
+    WriteDigit,
+    AbsorbConstant,
+    AbsorbTerm,
+    FlipSign,
+    ConstraintContent,
+    ConstraintQuotient,
+    ConstraintResidue,
+    ConstraintImplied,
+    ConstraintContradicts,
+    Propagate,
+    ResidueEnds,
+    MergeResidues,
+    PointVariable,
+    MergeRuntime,
+}
+
+/// The names of all rules, in the order of [`Rule`].
+pub const NAMES: [&str; 26] = [
+    "multiples",
+    "collapse",
+    "common-factor",
+    "nested",
+    "nested-negative",
+    "reduce-coefficients",
+    "leading-sign",
+    "other-collapse",
+    "other-multiple",
+    "product-content",
+    "order",
+    "write-mod",
+    "write-digit",
+    "absorb-constant",
+    "absorb-term",
+    "flip-sign",
+    "constraint-content",
+    "constraint-quotient",
+    "constraint-residue",
+    "constraint-implied",
+    "constraint-contradicts",
+    "propagate",
+    "residue-ends",
+    "merge-residues",
+    "point-variable",
+    "merge-runtime",
+];
+
+impl Work {
+    /// Notes that a rule fired.
+    pub(crate) fn fire(&mut self, rule: Rule) {
+        self.fired |= 1 << rule as u8;
+    }
+}

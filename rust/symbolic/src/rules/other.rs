@@ -1,0 +1,131 @@
+//! Laws for what is not linear: products, division by an expression, min and max.
+
+use std::cmp::Ordering;
+
+use super::Rule;
+use crate::error::Result;
+use crate::linear::{AtomKind, Linear, OtherOp, Work};
+
+/// The form of an operation that stays closed.
+fn closed(work: &mut Work, op: OtherOp, a: Linear, b: Linear) -> Linear {
+    Linear::atom(work.intern(AtomKind::Other(op, a, b)))
+}
+
+/// `(g*x) * (h*y) = g*h * (x*y)`; a constant factor scales
+pub fn product(work: &mut Work, mut a: Linear, mut b: Linear) -> Result<Linear> {
+    if let Some(c) = a.as_const() {
+        return b.scaled(c);
+    }
+    if let Some(c) = b.as_const() {
+        return a.scaled(c);
+    }
+    let mut factor = 1i64;
+    for form in [&mut a, &mut b] {
+        let g = crate::int::gcd(form.content(), form.constant).unwrap_or(1);
+        if g > 1 {
+            work.fire(Rule::ProductContent);
+            factor = crate::int::mul(factor, g)?;
+            form.constant /= g;
+            form.terms.iter_mut().for_each(|t| t.coefficient /= g);
+        }
+    }
+    let (a, b) = ordered(a, b);
+    closed(work, OtherOp::Product, a, b).scaled(factor)
+}
+
+/// One order for operands that may stand in either.
+fn ordered(a: Linear, b: Linear) -> (Linear, Linear) {
+    let key = |f: &Linear| (f.terms.iter().map(|t| (t.atom, t.coefficient)).collect::<Vec<_>>(), f.constant);
+    if key(&a) <= key(&b) {
+        (a, b)
+    } else {
+        (b, a)
+    }
+}
+
+/// How often `b` is contained in `a`: `a = k*b + rest` with fewer terms in `rest`.
+fn multiple(a: &Linear, b: &Linear) -> Option<(i64, Linear)> {
+    let lead = b.terms.first()?;
+    let k = a.coefficient(lead.atom) / lead.coefficient;
+    let mut rest = a.clone();
+    rest.add_scaled(k.checked_neg()?, b).ok()?;
+    (k != 0 && rest.terms.len() + b.terms.len() <= a.terms.len()).then_some((k, rest))
+}
+
+/// `(k*b + r) floordiv b = k + r floordiv b`; `a floordiv b = 0` for `0 <= a < b` and `-1` for `-b <= a < 0`
+pub fn floor_div(work: &mut Work, a: Linear, b: Linear) -> Result<Linear> {
+    if work.range_of(&b).lo >= 1 {
+        if let Some((k, rest)) = multiple(&a, &b) {
+            work.fire(Rule::OtherMultiple);
+            let mut out = floor_div(work, rest, b)?;
+            out.constant = crate::int::add(out.constant, k)?;
+            return Ok(out);
+        }
+        if let Some(quotient) = small_quotient(work, &a, &b)? {
+            work.fire(Rule::OtherCollapse);
+            return Ok(Linear::constant(quotient));
+        }
+        if let Some(n) = work.range_of(&b).as_point() {
+            return work.floor_div(a, n);
+        }
+    }
+    Ok(closed(work, OtherOp::FloorDiv, a, b))
+}
+
+/// `(k*b + r) mod b = r mod b`; `a mod b = a` for `0 <= a < b` and `a + b` for `-b <= a < 0`
+pub fn floor_mod(work: &mut Work, mut a: Linear, b: Linear) -> Result<Linear> {
+    if work.range_of(&b).lo >= 1 {
+        if let Some((_, rest)) = multiple(&a, &b) {
+            work.fire(Rule::OtherMultiple);
+            return floor_mod(work, rest, b);
+        }
+        if let Some(quotient) = small_quotient(work, &a, &b)? {
+            work.fire(Rule::OtherCollapse);
+            a.add_scaled(-quotient, &b)?;
+            return Ok(a);
+        }
+        if let Some(n) = work.range_of(&b).as_point() {
+            let quotient = work.floor_div(a.clone(), n)?;
+            a.add_scaled(-n, &quotient)?;
+            return Ok(a);
+        }
+    }
+    Ok(closed(work, OtherOp::Mod, a, b))
+}
+
+fn small_quotient(work: &mut Work, a: &Linear, b: &Linear) -> Result<Option<i64>> {
+    let (range, below) = (work.range_of(a), work.range_of(&a.minus(b)?));
+    if range.lo >= 0 && below.hi < 0 {
+        return Ok(Some(0));
+    }
+    let mut above = a.clone();
+    above.add_scaled(1, b)?;
+    Ok((range.hi < 0 && work.range_of(&above).lo >= 0).then_some(-1))
+}
+
+/// `min(a, b) = a` where `a <= b` over the domain
+pub fn min(work: &mut Work, a: Linear, b: Linear) -> Result<Linear> {
+    extremum(work, OtherOp::Min, a, b)
+}
+
+/// `max(a, b) = b` where `a <= b` over the domain
+pub fn max(work: &mut Work, a: Linear, b: Linear) -> Result<Linear> {
+    extremum(work, OtherOp::Max, a, b)
+}
+
+fn extremum(work: &mut Work, op: OtherOp, a: Linear, b: Linear) -> Result<Linear> {
+    let difference = work.range_of(&a.minus(&b)?);
+    let order = if difference.hi <= 0 {
+        Some(Ordering::Less)
+    } else if difference.lo >= 0 {
+        Some(Ordering::Greater)
+    } else {
+        None
+    };
+    if let Some(order) = order {
+        work.fire(Rule::Order);
+        return Ok(if (order == Ordering::Less) == (op == OtherOp::Min) { a } else { b });
+    }
+    let (a, b) = ordered(a, b);
+    Ok(closed(work, op, a, b))
+}

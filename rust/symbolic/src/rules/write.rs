@@ -1,0 +1,244 @@
+//! From a linear form to the shortest expression for it that these laws find.
+//!
+//! Read [`write`]. Quotients are decided one by one, from the one that contains most: written as it is, folded into a
+//! remainder with terms beside it, or made to absorb terms beside it. What lowers (div/mod nodes, nodes) most is taken;
+//! what changes nothing is left alone. Law: the expression has the value of the form at every point of the domain.
+
+use smallvec::SmallVec;
+
+use super::Rule;
+use crate::error::Result;
+use crate::expr::{Accumulator, Expr};
+use crate::int;
+use crate::linear::{AtomId, AtomKind, Linear, LinearTerm, OtherOp, Work};
+
+/// Div/mod nodes, then all nodes.
+type Cost = (u64, u64);
+
+/// One way to write a quotient: what it becomes, and what is left beside it.
+struct Choice {
+    rule: Option<Rule>,
+    coefficient: i64,
+    expr: Expr,
+    rest: Linear,
+}
+
+/// The expression for a form.
+pub fn write(work: &mut Work, form: &Linear) -> Result<Expr> {
+    let mut out = Accumulator::default();
+    let mut rest = form.clone();
+    if work.has_div(form) {
+        let mut undecided = AtomId::MAX;
+        while let Some(at) = rest.terms.iter().rposition(|t| t.atom < undecided && work.as_div(t.atom).is_some()) {
+            let LinearTerm { coefficient, atom } = rest.terms.remove(at);
+            undecided = atom;
+            let choice = choose(work, coefficient, atom, rest)?;
+            if let Some(rule) = choice.rule {
+                work.fire(rule);
+            }
+            out.add(choice.coefficient, &choice.expr)?;
+            rest = choice.rest;
+        }
+    }
+    for t in &rest.terms {
+        out.add(t.coefficient, &plain(work, t.atom)?)?;
+    }
+    out.add(1, &Expr::Const(rest.constant))?;
+    out.finish()
+}
+
+/// An atom written by itself.
+fn plain(work: &mut Work, atom: AtomId) -> Result<Expr> {
+    if let Some(done) = work.written.get(&atom) {
+        return Ok(done.clone());
+    }
+    let expr = match work.atoms[atom as usize].kind.clone() {
+        AtomKind::Var(flat) => return Ok(Expr::Var(work.vars[flat as usize])),
+        AtomKind::Div(num, n) => write(work, &num)?.floor_div(&Expr::Const(n))?,
+        AtomKind::Other(op, a, b) => {
+            let (a, b) = (write(work, &a)?, write(work, &b)?);
+            match op {
+                OtherOp::Product => a.mul(&b)?,
+                OtherOp::FloorDiv => a.floor_div(&b)?,
+                OtherOp::Mod => a.floor_mod(&b)?,
+                OtherOp::Min => a.minimum(&b)?,
+                OtherOp::Max => a.maximum(&b)?,
+            }
+        }
+    };
+    work.written.insert(atom, expr.clone());
+    Ok(expr)
+}
+
+fn term_cost(coefficient: i64, expr: &Expr) -> Cost {
+    let factor = if coefficient.unsigned_abs() == 1 { 1 } else { 3 };
+    (u64::from(expr.divmods()), u64::from(expr.nodes()) + factor)
+}
+
+fn cost(work: &mut Work, choice: &Choice) -> Result<Cost> {
+    let mut total = term_cost(choice.coefficient, &choice.expr);
+    for t in &choice.rest.terms {
+        let (divmods, nodes) = match work.atoms[t.atom as usize].kind {
+            AtomKind::Var(_) => (0, if t.coefficient.unsigned_abs() == 1 { 2 } else { 4 }),
+            _ => term_cost(t.coefficient, &plain(work, t.atom)?),
+        };
+        total = (total.0 + divmods, total.1 + nodes);
+    }
+    if choice.rest.constant != 0 {
+        total.1 += 2;
+    }
+    // A quotient that stands first carries its sign as a node of its own.
+    total.1 += u64::from(choice.rest.terms.is_empty() && choice.coefficient == -1);
+    Ok(total)
+}
+
+/// The cheapest way to write `coefficient * atom` beside `rest`. The first of equal ones wins.
+fn choose(work: &mut Work, coefficient: i64, atom: AtomId, rest: Linear) -> Result<Choice> {
+    let expr = plain(work, atom)?;
+    let Some((num, n)) = work.as_div(atom) else {
+        return Ok(Choice { rule: None, coefficient, expr, rest });
+    };
+    let (num, bare) = (num.clone(), rest.terms.is_empty() && rest.constant == 0);
+    let mut best = Choice { rule: None, coefficient, expr, rest };
+    if bare && coefficient > 0 {
+        return Ok(best);
+    }
+    let mut best_cost = cost(work, &best)?;
+    let quotient = Quotient { coefficient, num: &num, n };
+    let rest = best.rest.clone();
+    for alternative in quotient.alternatives(work, &rest) {
+        if !work.spend(1) {
+            break;
+        }
+        // An alternative that does not fit into 64 bits is none.
+        let Ok(Some(choice)) = alternative.build(work, &quotient, &rest) else {
+            continue;
+        };
+        let found = cost(work, &choice)?;
+        if found < best_cost {
+            (best, best_cost) = (choice, found);
+        }
+    }
+    Ok(best)
+}
+
+struct Quotient<'a> {
+    coefficient: i64,
+    num: &'a Linear,
+    n: i64,
+}
+
+enum Alternative {
+    /// `k*y - k*q*(x floordiv n) = k*(y mod q)` with `y = x floordiv (n/q)`
+    Fold { k: i64, q: i64 },
+    /// `a*(x floordiv n) + a*y = a*((x + n*y) floordiv n)`, with `x` first negated or not
+    Absorb { flip: bool, terms: SmallVec<[AtomId; 4]>, constant: bool },
+}
+
+impl Quotient<'_> {
+    fn alternatives(&self, work: &Work, rest: &Linear) -> SmallVec<[Alternative; 8]> {
+        let mut out = SmallVec::new();
+        let a = self.coefficient;
+        if a % self.n == 0 {
+            if let Some(k) = (a / self.n).checked_neg() {
+                out.push(Alternative::Fold { k, q: self.n });
+            }
+        }
+        for t in rest.terms.iter().filter(|t| (t.coefficient < 0) != (a < 0) && a % t.coefficient == 0).take(8) {
+            let q = (a / t.coefficient).checked_neg().unwrap_or(0);
+            if q >= 2 && q < self.n && self.n % q == 0 {
+                out.push(Alternative::Fold { k: t.coefficient, q });
+            }
+        }
+        let related = |atom: AtomId| {
+            self.num.coefficient(atom) != 0
+                || work
+                    .as_div(atom)
+                    .is_some_and(|(inner, _)| inner.terms.iter().any(|t| self.num.coefficient(t.atom) != 0))
+        };
+        let absorbable: SmallVec<[AtomId; 4]> =
+            rest.terms.iter().filter(|t| t.coefficient % a == 0 && related(t.atom)).map(|t| t.atom).collect();
+        let constant = rest.constant != 0 && rest.constant % a == 0;
+        if constant {
+            // The first of equal ones wins: a negative quotient rather turns its numerator around.
+            for flip in [a < 0, a >= 0] {
+                out.push(Alternative::Absorb { flip, terms: SmallVec::new(), constant });
+            }
+        }
+        if a < 0 {
+            out.push(Alternative::Absorb { flip: true, terms: SmallVec::new(), constant: false });
+        }
+        if absorbable.len() > 1 {
+            for atom in absorbable.iter().take(6) {
+                out.push(Alternative::Absorb { flip: false, terms: SmallVec::from_slice(&[*atom]), constant: false });
+            }
+        }
+        if !absorbable.is_empty() {
+            if constant {
+                out.push(Alternative::Absorb { flip: false, terms: absorbable.clone(), constant });
+            }
+            out.push(Alternative::Absorb { flip: false, terms: absorbable, constant: false });
+        }
+        out
+    }
+}
+
+impl Alternative {
+    fn build(&self, work: &mut Work, x: &Quotient<'_>, rest: &Linear) -> Result<Option<Choice>> {
+        match self {
+            Alternative::Fold { k, q } => fold(work, x, rest, *k, *q),
+            Alternative::Absorb { flip, terms, constant } => absorb(work, x, rest, *flip, terms, *constant),
+        }
+    }
+}
+
+fn fold(work: &mut Work, x: &Quotient<'_>, rest: &Linear, k: i64, q: i64) -> Result<Option<Choice>> {
+    let rule = if q == x.n { Rule::WriteMod } else { Rule::WriteDigit };
+    let base = if q == x.n { x.num.clone() } else { work.floor_div(x.num.clone(), x.n / q)? };
+    let mut rest = rest.clone();
+    let before = rest.terms.len();
+    rest.add_scaled(-k, &base)?;
+    if rest.terms.len() > before {
+        return Ok(None);
+    }
+    let mut base = base;
+    // The remainder does not see multiples of q in the constant; what they amounted to is beside it already.
+    base.constant = int::floor_mod(base.constant, q);
+    let expr = write(work, &base)?.floor_mod(&Expr::Const(q))?;
+    Ok(Some(Choice { rule: Some(rule), coefficient: k, expr, rest }))
+}
+
+fn absorb(
+    work: &mut Work,
+    x: &Quotient<'_>,
+    rest: &Linear,
+    flip: bool,
+    terms: &[AtomId],
+    constant: bool,
+) -> Result<Option<Choice>> {
+    let (mut num, mut rest, mut a) = (x.num.clone(), rest.clone(), x.coefficient);
+    if flip {
+        num = num.scaled(-1)?;
+        num.constant = int::add(num.constant, x.n - 1)?;
+        a = int::mul(a, -1)?;
+    }
+    for atom in terms {
+        let beside = rest.coefficient(*atom);
+        rest.add_term(int::mul(beside, -1)?, *atom)?;
+        num.add_term(int::mul(x.n, beside / a)?, *atom)?;
+    }
+    if constant {
+        num.constant = int::add(num.constant, int::mul(x.n, rest.constant / a)?)?;
+        rest.constant = 0;
+    }
+    if !super::div::fits(work, &num) {
+        return Ok(None);
+    }
+    let expr = write(work, &num)?.floor_div(&Expr::Const(x.n))?;
+    let rule = match (flip, terms.is_empty()) {
+        (true, _) => Rule::FlipSign,
+        (false, true) => Rule::AbsorbConstant,
+        (false, false) => Rule::AbsorbTerm,
+    };
+    Ok(Some(Choice { rule: Some(rule), coefficient: a, expr, rest }))
+}

@@ -1,0 +1,323 @@
+//! The driver: brings a map to a fixpoint of all rules. No law lives here.
+//!
+//! Read [`simplify`]. One pass narrows the ranges of variables by the constraints, then writes every constraint and
+//! every result anew under those facts. Passes repeat until nothing changes, so that simplifying twice is simplifying
+//! once. What does not fit into 64 bits on the way stays as it was.
+
+use smallvec::SmallVec;
+
+use crate::domain::{Constraint, Domain, Source, Variable};
+use crate::error::Result;
+use crate::expr::{Expr, Kind, Var};
+use crate::linear::{Linear, Work};
+use crate::map::{Map, State};
+use crate::range::Range;
+use crate::rules::{constraint, write, Rule};
+
+/// What simplification may do beyond finding shorter forms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Keep dimensions of one value as variables instead of writing the value.
+    pub keep_point_dims: bool,
+    /// Remove range and runtime variables that nothing uses, and renumber the others.
+    pub drop_unused: bool,
+}
+
+/// The most passes over one map, and the most rounds in which ranges narrow within one pass.
+const MAX_PASSES: usize = 8;
+const MAX_ROUNDS: usize = 12;
+
+/// An equal map: the same image at every point of the domain, with the fewest div/mod nodes that the rules find.
+pub fn simplify(map: &Map, options: Options) -> Map {
+    simplify_counting(map, options).0
+}
+
+/// [`simplify`], and one bit for each of [`crate::rules::NAMES`] that fired.
+pub fn simplify_counting(map: &Map, options: Options) -> (Map, u64) {
+    let mut fired = 0;
+    let mut current = map.clone();
+    let mut before: Option<Map> = None;
+    for _ in 0..MAX_PASSES {
+        let next = pass(&current, options, &mut fired);
+        if next == current {
+            return (next, fired);
+        }
+        // Two forms of equal cost may lead to each other: the smaller in the order of expressions stands for both.
+        if before.as_ref() == Some(&next) {
+            let first = next.results().iter().cmp(current.results()).is_le();
+            return (if first { next } else { current }, fired);
+        }
+        before = Some(std::mem::replace(&mut current, next));
+    }
+    (current, fired)
+}
+
+fn pass(map: &Map, options: Options, fired: &mut u64) -> Map {
+    if map.state() != State::Defined || is_plain(map, options) {
+        return map.clone();
+    }
+    let narrowed = narrow(map.domain(), options, fired);
+    let Some((domain, kept)) = narrowed else {
+        return Map::empty(map.domain());
+    };
+    let mut work = Work::without_facts(&domain, options.keep_point_dims);
+    let merged = sources(&mut work, &domain);
+    let (mut domain, mut results) = (domain, SmallVec::new());
+    match constraints(&mut work, &domain, kept) {
+        Some(constraints) => domain.constraints = constraints,
+        None => {
+            *fired |= work.fired;
+            return Map::empty(map.domain());
+        }
+    }
+    for e in map.results() {
+        results.push(rewrite(&mut work, e));
+    }
+    for (v, source) in domain.vars.iter_mut().zip(merged) {
+        v.source = source;
+    }
+    let aliased: SmallVec<[bool; 8]> = work.alias.iter().enumerate().map(|(i, a)| i as u32 != *a).collect();
+    *fired |= work.fired;
+    let map = Map::from_parts(domain, results);
+    remove_variables(&map, options, &aliased)
+}
+
+/// Whether there is nothing that a rule could look at.
+fn is_plain(map: &Map, options: Options) -> bool {
+    let domain = map.domain();
+    let point =
+        |(i, v): (usize, &Variable)| v.range.as_point().is_some() && !(options.keep_point_dims && i < domain.n_dims);
+    let linear = |e: &Expr| match e.op() {
+        None => true,
+        Some(crate::expr::Op::Sum(sum)) => sum.terms.iter().all(|t| matches!(t.atom, Expr::Var(_))),
+        Some(_) => false,
+    };
+    domain.constraints.is_empty()
+        && domain.n_runtime() == 0
+        && !(options.drop_unused && domain.n_ranges > 0)
+        && !domain.vars.iter().enumerate().any(point)
+        && map.results().iter().all(linear)
+}
+
+/// An expression under what is known; the expression itself where it does not fit.
+fn rewrite(work: &mut Work, e: &Expr) -> Expr {
+    let form = work.linear(e);
+    match form.and_then(|form| write::write(work, &form)) {
+        Ok(written) if (written.divmods(), written.nodes()) <= (e.divmods(), e.nodes()) || has_point(work, e) => {
+            written
+        }
+        _ => e.clone(),
+    }
+}
+
+/// Whether an expression uses a variable that is written as something else.
+fn has_point(work: &Work, e: &Expr) -> bool {
+    let mut found = false;
+    e.for_each_var(&mut |v| {
+        found |= work.vars.iter().position(|x| *x == v).is_some_and(|i| {
+            work.alias[i] != i as u32
+                || (work.atoms[i].range.as_point().is_some() && !(work.keep_point_dims && v.kind == Kind::Dim))
+        });
+    });
+    found
+}
+
+/// The domain with ranges narrowed as far as its constraints say, and the constraints that are left as forms; `None`
+/// where no point is left.
+///
+/// Narrowing that does not come to rest within [`MAX_ROUNDS`] is given up whole, so that it does not go on in the next
+/// simplification.
+fn narrow(domain: &Domain, options: Options, fired: &mut u64) -> Option<(Domain, Vec<Expr>)> {
+    let exprs: Vec<Expr> = domain.constraints.iter().map(|c| c.expr.clone()).collect();
+    if exprs.is_empty() {
+        return Some((domain.clone(), exprs));
+    }
+    let mut current = domain.clone();
+    for _ in 0..MAX_ROUNDS {
+        let mut work = Work::without_facts(&current, options.keep_point_dims);
+        let mut ranges: Vec<Range> = current.vars.iter().map(|v| v.range).collect();
+        let mut changed = false;
+        for c in &domain.constraints {
+            let reduced = work.linear(&c.expr).and_then(|form| constraint::reduce(&mut work, form, c.range));
+            match reduced {
+                Ok(constraint::Reduced::Contradiction) => {
+                    *fired |= work.fired;
+                    return None;
+                }
+                Ok(constraint::Reduced::Variable(flat, range)) => {
+                    let before = ranges[flat];
+                    ranges[flat] = before.intersect(range);
+                    changed |= ranges[flat] != before;
+                }
+                Ok(constraint::Reduced::Kept(form, range)) => {
+                    changed |= constraint::propagate(&mut work, &form, range, &mut ranges);
+                }
+                Ok(constraint::Reduced::Implied) | Err(_) => {}
+            }
+        }
+        *fired |= work.fired;
+        if ranges.iter().any(|r| r.is_empty()) {
+            return None;
+        }
+        for (v, range) in current.vars.iter_mut().zip(&ranges) {
+            v.range = *range;
+        }
+        if !changed {
+            return Some((current, exprs));
+        }
+    }
+    Some((domain.clone(), exprs))
+}
+
+/// The constraints of a narrowed domain, each reduced under the others; the workspace learns those that stay.
+fn constraints(work: &mut Work, domain: &Domain, exprs: Vec<Expr>) -> Option<Vec<Constraint>> {
+    if exprs.is_empty() {
+        return Some(Vec::new());
+    }
+    let mut kept: Vec<(Linear, Range)> = Vec::new();
+    let mut untouched: Vec<Constraint> = Vec::new();
+    for c in &domain.constraints {
+        match work.linear(&c.expr).and_then(|form| constraint::reduce(work, form, c.range)) {
+            Ok(constraint::Reduced::Contradiction) => return None,
+            // The range of the variable holds it already, unless narrowing was given up.
+            Ok(constraint::Reduced::Variable(flat, range)) if range.covers(domain.vars[flat].range) => {}
+            Ok(constraint::Reduced::Implied) => {}
+            Ok(constraint::Reduced::Variable(..)) | Err(_) => untouched.push(c.clone()),
+            Ok(constraint::Reduced::Kept(form, range)) => match kept.iter_mut().find(|(f, _)| *f == form) {
+                Some((_, known)) => *known = known.intersect(range),
+                None => kept.push((form, range)),
+            },
+        }
+    }
+    while constraint::merge_residues(work, &mut kept).ok()? {}
+    let mut i = 0;
+    while i < kept.len() {
+        let (form, range) = kept[i].clone();
+        if range.is_empty() {
+            return None;
+        }
+        work.facts.clear();
+        for (j, (f, r)) in kept.iter().enumerate() {
+            if j != i {
+                work.add_fact(f.clone(), *r);
+            }
+        }
+        match constraint::decide(work, form, range) {
+            constraint::Reduced::Contradiction => return None,
+            constraint::Reduced::Implied => {
+                kept.remove(i);
+            }
+            _ => i += 1,
+        }
+    }
+    work.facts.clear();
+    for (f, r) in &kept {
+        work.add_fact(f.clone(), *r);
+    }
+    for (form, range) in kept {
+        untouched.push(written(work, &form, range)?);
+    }
+    Some(untouched)
+}
+
+/// A constraint as an expression without a constant of its own.
+fn written(work: &mut Work, form: &Linear, range: Range) -> Option<Constraint> {
+    // `(x + c) mod n` is shorter than the same without its constant, so the constant of a remainder comes back first.
+    let mut form = form.clone();
+    if let Some((num, _)) = constraint::as_residue(work, &form) {
+        form.constant = num.constant;
+    }
+    let expr = write::write(work, &form).ok()?;
+    let (bare, constant) = match expr.op() {
+        Some(crate::expr::Op::Sum(sum)) => (expr.sub(&Expr::Const(sum.constant)).ok()?, sum.constant),
+        _ => (expr, 0),
+    };
+    let shift = i128::from(form.constant) - i128::from(constant);
+    let range = Range::from_wide(i128::from(range.lo) + shift, i128::from(range.hi) + shift);
+    Some(Constraint { expr: bare, range })
+}
+
+/// The runtime sources under what is known of the variables; variables that are equal to an earlier one become it.
+fn sources(work: &mut Work, domain: &Domain) -> Vec<Option<std::sync::Arc<Source>>> {
+    let mut out: Vec<Option<std::sync::Arc<Source>>> = vec![None; domain.n_dims + domain.n_ranges];
+    for i in domain.n_dims + domain.n_ranges..domain.vars.len() {
+        let Some(source) = &domain.vars[i].source else {
+            out.push(None);
+            continue;
+        };
+        let index = source.index.iter().map(|e| rewrite(work, e)).collect();
+        let source = std::sync::Arc::new(Source { id: source.id, index });
+        let equal = (domain.n_dims + domain.n_ranges..i)
+            .find(|j| out[*j].as_deref() == Some(&source) && domain.vars[*j].range == domain.vars[i].range);
+        if let Some(j) = equal {
+            work.alias[i] = j as u32;
+            work.fire(Rule::MergeRuntime);
+        }
+        out.push(Some(source));
+    }
+    out
+}
+
+/// Without the runtime variables that became another one, and, where asked for, without those that nothing uses.
+fn remove_variables(map: &Map, options: Options, aliased: &[bool]) -> Map {
+    let domain = map.domain();
+    if map.state() != State::Defined || (!options.drop_unused && !aliased.contains(&true)) {
+        return map.clone();
+    }
+    let mut used = vec![false; domain.vars.len()];
+    let mark = |e: &Expr, used: &mut Vec<bool>| {
+        e.for_each_var(&mut |v| {
+            if let Some(i) = domain.flat(v) {
+                used[i] = true;
+            }
+        });
+    };
+    for e in map.results().iter().chain(domain.constraints.iter().map(|c| &c.expr)) {
+        mark(e, &mut used);
+    }
+    // An index uses only earlier runtime variables, so one walk from the last to the first sees every use.
+    for i in (0..domain.vars.len()).rev() {
+        used[i] |= i < domain.n_dims || (!options.drop_unused && !aliased[i]);
+        if used[i] {
+            for e in domain.vars[i].source.iter().flat_map(|s| &s.index) {
+                mark(e, &mut used);
+            }
+        }
+    }
+    if used.iter().all(|u| *u) {
+        return map.clone();
+    }
+    renumber(map, &used).unwrap_or_else(|_| map.clone())
+}
+
+fn renumber(map: &Map, used: &[bool]) -> Result<Map> {
+    let domain = map.domain();
+    let mut next = [0u32; 3];
+    let mut new_index = vec![0u32; used.len()];
+    for (i, used) in used.iter().enumerate() {
+        let slot = &mut next[domain.var(i).kind as usize];
+        new_index[i] = *slot;
+        *slot += u32::from(*used);
+    }
+    let rename = |v: Var| {
+        let index = domain.flat(v).map_or(v.index, |i| new_index[i]);
+        Ok(Expr::Var(Var { kind: v.kind, index }))
+    };
+    let mut vars = SmallVec::new();
+    for (v, _) in domain.vars.iter().zip(used).filter(|(_, used)| **used) {
+        let mut v = v.clone();
+        if let Some(source) = &v.source {
+            let index = source.index.iter().map(|e| e.substitute(&rename)).collect::<Result<_>>()?;
+            v.source = Some(std::sync::Arc::new(Source { id: source.id, index }));
+        }
+        vars.push(v);
+    }
+    let constraints = domain
+        .constraints
+        .iter()
+        .map(|c| Ok(Constraint { expr: c.expr.substitute(&rename)?, range: c.range }))
+        .collect::<Result<_>>()?;
+    let results = map.results().iter().map(|e| e.substitute(&rename)).collect::<Result<_>>()?;
+    let domain = Domain { vars, n_dims: domain.n_dims, n_ranges: next[Kind::Range as usize] as usize, constraints };
+    Ok(Map::from_parts(domain, results))
+}

@@ -1,0 +1,216 @@
+//! Properties of random maps over small domains, against evaluation at every point.
+
+use proptest::prelude::*;
+use symbolic::text::parse_map;
+use symbolic::{simplify, then, Constraint, Domain, Expr, Map, Options, Points, Program, Range, Variable};
+
+/// How an expression is built; making the tree first lets proptest shrink it.
+#[derive(Clone, Debug)]
+enum Tree {
+    Const(i64),
+    Var(u32),
+    Add(Box<Tree>, Box<Tree>),
+    Scale(i64, Box<Tree>),
+    Div(Box<Tree>, i64),
+    Mod(Box<Tree>, i64),
+    DivBy(Box<Tree>, Box<Tree>),
+    ModBy(Box<Tree>, Box<Tree>),
+    Mul(Box<Tree>, Box<Tree>),
+    Min(Box<Tree>, Box<Tree>),
+    Max(Box<Tree>, Box<Tree>),
+}
+
+const DIMS: u32 = 3;
+
+fn tree() -> impl Strategy<Value = Tree> {
+    let leaf =
+        prop_oneof![(0..DIMS).prop_map(Tree::Var), (0..DIMS).prop_map(Tree::Var), (-20i64..20).prop_map(Tree::Const)];
+    leaf.prop_recursive(5, 24, 2, |inner| {
+        let two = (inner.clone(), inner.clone());
+        prop_oneof![
+            4 => two.clone().prop_map(|(a, b)| Tree::Add(a.into(), b.into())),
+            3 => (-9i64..10, inner.clone()).prop_map(|(k, a)| Tree::Scale(k, a.into())),
+            3 => (inner.clone(), 1i64..17).prop_map(|(a, n)| Tree::Div(a.into(), n)),
+            3 => (inner.clone(), 1i64..17).prop_map(|(a, n)| Tree::Mod(a.into(), n)),
+            1 => two.clone().prop_map(|(a, b)| Tree::DivBy(a.into(), b.into())),
+            1 => two.clone().prop_map(|(a, b)| Tree::ModBy(a.into(), b.into())),
+            1 => two.clone().prop_map(|(a, b)| Tree::Mul(a.into(), b.into())),
+            1 => two.clone().prop_map(|(a, b)| Tree::Min(a.into(), b.into())),
+            1 => two.prop_map(|(a, b)| Tree::Max(a.into(), b.into())),
+        ]
+    })
+}
+
+fn build(t: &Tree) -> Expr {
+    // A divisor that is an expression is kept at least 1.
+    let positive = |t: &Tree| build(t).maximum(&Expr::Const(1)).unwrap();
+    match t {
+        Tree::Const(c) => Expr::Const(*c),
+        Tree::Var(i) => Expr::dim(*i),
+        Tree::Add(a, b) => build(a).add(&build(b)).unwrap(),
+        Tree::Scale(k, a) => build(a).scale(*k).unwrap(),
+        Tree::Div(a, n) => build(a).floor_div(&Expr::Const(*n)).unwrap(),
+        Tree::Mod(a, n) => build(a).floor_mod(&Expr::Const(*n)).unwrap(),
+        Tree::DivBy(a, b) => build(a).floor_div(&positive(b)).unwrap(),
+        Tree::ModBy(a, b) => build(a).floor_mod(&positive(b)).unwrap(),
+        Tree::Mul(a, b) => build(a).mul(&build(b)).unwrap(),
+        Tree::Min(a, b) => build(a).minimum(&build(b)).unwrap(),
+        Tree::Max(a, b) => build(a).maximum(&build(b)).unwrap(),
+    }
+}
+
+fn range() -> impl Strategy<Value = Range> {
+    (-6i64..7, 0i64..9).prop_map(|(lo, size)| Range::new(lo, lo + size))
+}
+
+fn map_of(ranges: &[Range], results: &[Tree], constraints: &[(Tree, Range)]) -> Map {
+    let domain = Domain {
+        vars: ranges.iter().map(|r| Variable::new(*r)).collect(),
+        n_dims: ranges.len(),
+        n_ranges: 0,
+        constraints: constraints.iter().map(|(t, range)| Constraint { expr: build(t), range: *range }).collect(),
+    };
+    Map::new(domain, results.iter().map(build)).unwrap()
+}
+
+fn maps() -> impl Strategy<Value = Map> {
+    let wide = (-12i64..13, 0i64..12).prop_map(|(lo, size)| Range::new(lo, lo + size));
+    (
+        prop::collection::vec(range(), DIMS as usize),
+        prop::collection::vec(tree(), 1..3),
+        prop::collection::vec((tree(), wide), 0..3),
+    )
+        .prop_map(|(ranges, results, constraints)| map_of(&ranges, &results, &constraints))
+}
+
+/// Every point of a box around all ranges that [`range`] makes, row by row.
+fn all_points() -> (usize, Vec<i64>) {
+    let side: Vec<i64> = (-7..=16).collect();
+    let mut rows = Vec::new();
+    for a in &side {
+        for b in &side {
+            for c in &side {
+                rows.extend([*a, *b, *c]);
+            }
+        }
+    }
+    (rows.len() / 3, rows)
+}
+
+/// Whether each point lies in the domain, and the values there.
+fn meaning(m: &Map, n: usize, rows: &[i64]) -> (Vec<bool>, Vec<i64>) {
+    if m.state() == symbolic::map::State::Empty {
+        return (vec![false; n], Vec::new());
+    }
+    let points = Points { n, dims: rows, ranges: &[], runtime: &[] };
+    let program = Program::new(m).unwrap();
+    (program.in_domain(&points), program.run::<false>(&points).unwrap())
+}
+
+fn check_equal(a: &Map, b: &Map) -> Result<(), TestCaseError> {
+    let (n, rows) = all_points();
+    let ((in_a, values_a), (in_b, values_b)) = (meaning(a, n, &rows), meaning(b, n, &rows));
+    prop_assert_eq!(&in_a, &in_b, "domains differ:\n{}\n{}", a, b);
+    let width = a.results().len();
+    for i in (0..n).filter(|i| in_a[*i]) {
+        let (x, y) = (&values_a[i * width..][..width], &values_b[i * width..][..width]);
+        prop_assert_eq!(x, y, "values differ at {:?}:\n{}\n{}", &rows[i * 3..][..3], a, b);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn simplify_keeps_the_domain_and_every_value(m in maps()) {
+        check_equal(&m, &simplify(&m, Options::default()))?;
+    }
+
+    #[test]
+    fn simplify_twice_is_simplify_once_and_never_costs_more(m in maps()) {
+        let once = simplify(&m, Options::default());
+        let twice = simplify(&once, Options::default());
+        prop_assert_eq!(&twice, &once);
+        prop_assert!(once.cost().divmods <= m.cost().divmods, "{} is no simpler than {}", once, m);
+    }
+
+    #[test]
+    fn bounds_hold_every_value(m in maps()) {
+        let (n, rows) = all_points();
+        let (inside, values) = meaning(&m, n, &rows);
+        let width = m.results().len();
+        for (j, e) in m.results().iter().enumerate() {
+            let range = m.bounds(e).unwrap();
+            for i in (0..n).filter(|i| inside[*i]) {
+                prop_assert!(range.contains(values[i * width + j]), "{} of {} is not in {:?}", values[i * width + j], m, range);
+            }
+        }
+    }
+
+    #[test]
+    fn counts_hold_the_true_numbers(m in maps()) {
+        let (n, rows) = all_points();
+        let (inside, values) = meaning(&m, n, &rows);
+        let width = m.results().len();
+        let points = inside.iter().filter(|i| **i).count() as u128;
+        let images: std::collections::HashSet<&[i64]> =
+            (0..n).filter(|i| inside[*i]).map(|i| &values[i * width..][..width]).collect();
+        let (touched, distinct) = (symbolic::touched(&m), symbolic::distinct(&m));
+        prop_assert!(touched.lower <= points && points <= touched.upper, "{} points, {:?} of {}", points, touched, m);
+        let images = images.len() as u128;
+        prop_assert!(distinct.lower <= images && images <= distinct.upper, "{} images, {:?} of {}", images, distinct, m);
+    }
+
+    #[test]
+    fn text_reads_back(m in maps()) {
+        prop_assert_eq!(parse_map(&m.to_string()).unwrap(), m.clone());
+        let xla = m.to_text(symbolic::text::Style::Xla).unwrap();
+        prop_assert_eq!(parse_map(&xla).unwrap(), m.clone());
+        let multiline = m.to_text(symbolic::text::Style::Multiline).unwrap();
+        prop_assert_eq!(parse_map(&multiline).unwrap(), m);
+    }
+
+    #[test]
+    fn then_is_composition_of_functions(
+        ranges in prop::collection::vec(range(), DIMS as usize),
+        inner in prop::collection::vec(tree(), DIMS as usize),
+        middle in prop::collection::vec((-40i64..40, 0i64..60), DIMS as usize),
+        outer in prop::collection::vec(tree(), 1..3),
+    ) {
+        let middle: Vec<Range> = middle.into_iter().map(|(lo, size)| Range::new(lo, lo + size)).collect();
+        let (first, second) = (map_of(&ranges, &inner, &[]), map_of(&middle, &outer, &[]));
+        let both = then(&first, &second).unwrap();
+        let simple = simplify(&both, Options::default());
+        let (n, rows) = all_points();
+        let (in_first, between) = meaning(&first, n, &rows);
+        let (in_second, expected) = meaning(&second, n, &between);
+        let width = second.results().len();
+        for map in [&both, &simple] {
+            let (inside, values) = meaning(map, n, &rows);
+            for i in 0..n {
+                prop_assert_eq!(inside[i], in_first[i] && in_second[i], "{} then {}", first, second);
+                if inside[i] {
+                    prop_assert_eq!(&values[i * width..][..width], &expected[i * width..][..width]);
+                }
+            }
+        }
+    }
+}
+
+/// More cases on request, for a search; few in the test suite.
+fn cases() -> u32 {
+    std::env::var("HLOMAP_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(200)
+}
+
+#[test]
+fn parser_reads_any_text_without_panic() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let text = "[a-z0-9 (){}\\[\\],:>*/+#-]{0,60}";
+    runner
+        .run(&text, |s| {
+            let _ = parse_map(&s);
+            Ok(())
+        })
+        .unwrap();
+}
