@@ -1,20 +1,35 @@
 """HLO indexing analysis: which elements of its inputs does each element of an XLA program read?
 
 >>> import hlomap as hm
->>> m = hm.IndexingMap.parse("(d0) -> (d0 floordiv 4, d0 mod 4), domain: d0 in [0, 11]")
->>> m.count(distinct=True).upper
-12
+>>> module = hm.parse('''HloModule m
+... ENTRY e {
+...   p = f32[4,8] parameter(0)
+...   ROOT t = f32[8,4] transpose(p), dimensions={1,0}
+... }''')
+>>> print(hm.output_to_input(module["t"])[0])
+(d0, d1) -> (d1, d0), domain: d0 in [0, 7], d1 in [0, 3]
 """
 
 from __future__ import annotations
 
 from ._core import (
+    Attributes,
+    Computation,
     Constraint,
+    ConvolutionDimensionNumbers,
     Cost,
     Count,
+    Diagnostic,
     Expr,
     IndexingMap,
+    Instruction,
+    Layout,
+    Metadata,
+    Module,
+    Shape,
     Variable,
+    Window,
+    WindowDim,
     __version__,
     compose_many,
     simplify_many,
@@ -30,24 +45,51 @@ from .errors import (
     ShapeError,
     UnsupportedError,
 )
+from .execute import execute
+from .indexing import indexing, input_to_output, output_to_input
+from .map_set import MapSet
+from .reading import load, parse, parse_all
+from .rows import analyze
+from .table import Table
 
 __all__ = [
+    "Attributes",
+    "Computation",
     "Constraint",
+    "ConvolutionDimensionNumbers",
     "Cost",
     "Count",
+    "Diagnostic",
     "DomainError",
     "Expr",
     "HloSyntaxError",
     "HlomapError",
     "IndexingMap",
+    "Instruction",
     "IntegerOverflowError",
+    "Layout",
     "MapError",
+    "MapSet",
     "MapSyntaxError",
+    "Metadata",
+    "Module",
     "NotFoundError",
+    "Shape",
     "ShapeError",
+    "Table",
     "UnsupportedError",
     "Variable",
+    "Window",
+    "WindowDim",
     "__version__",
+    "analyze",
     "compose_many",
+    "execute",
+    "indexing",
+    "input_to_output",
+    "load",
+    "output_to_input",
+    "parse",
+    "parse_all",
     "simplify_many",
 ]
