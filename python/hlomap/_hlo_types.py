@@ -1,0 +1,63 @@
+"""Element types of HLO as NumPy dtypes.
+
+:data:`DTYPES` maps the names in HLO text to dtypes; what NumPy lacks comes from ml_dtypes.  Types narrower than a
+byte take one byte per element, as there.  Nothing else knows the two vocabularies.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+_NUMPY = {
+    "pred": "bool",
+    **{f"{kind}{bits}": f"{name}{bits}" for kind, name in (("s", "int"), ("u", "uint")) for bits in (8, 16, 32, 64)},
+    "f16": "float16",
+    "f32": "float32",
+    "f64": "float64",
+    "c64": "complex64",
+    "c128": "complex128",
+}
+_ML_DTYPES = {
+    **{f"{kind}{bits}": f"{name}{bits}" for kind, name in (("s", "int"), ("u", "uint")) for bits in (1, 2, 4)},
+    "bf16": "bfloat16",
+    **{
+        f"f{tail}": f"float{bits}_{tail[1:]}"
+        for bits, tails in (
+            (8, "8e5m2 8e4m3 8e4m3fn 8e4m3b11fnuz 8e5m2fnuz 8e4m3fnuz 8e3m4 8e8m0fnu"),
+            (4, "4e2m1fn"),
+        )
+        for tail in tails.split()
+    },
+}
+
+
+@cache
+def numpy_dtype(name: str) -> np.dtype[Any]:
+    """The dtype of an HLO element type; ``KeyError`` for a word that is none.
+
+    >>> numpy_dtype("s32"), numpy_dtype("bf16").itemsize
+    (dtype('int32'), 2)
+    """
+    if name in _NUMPY:
+        return np.dtype(_NUMPY[name])
+    # ml_dtypes is imported for the types that need it alone: it costs more than hlomap itself.
+    import ml_dtypes
+
+    word = _ML_DTYPES[name]
+    # Types of one bit have no dtype of their own in ml_dtypes; their values fit in those of two bits.
+    word = word.replace("int1", "int2")
+    dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, word))
+    return dtype
+
+
+def array(data: bytes, name: str, dimensions: tuple[int, ...]) -> npt.NDArray[Any]:
+    """The read-only array of elements that ``data`` holds in row-major order, whole bytes each.
+
+    >>> array(bytes([1, 0, 2, 0]), "s16", (2,))
+    array([1, 2], dtype=int16)
+    """
+    return np.frombuffer(data, dtype=numpy_dtype(name)).reshape(dimensions)

@@ -1,0 +1,346 @@
+//! The face of attributes: a mapping that decodes a value when it is asked for, and the classes of such values.
+
+use std::sync::Arc;
+
+use hlo::{Attribute, ComputationId, DeviceGroups, DimLabels, InstructionId, Module, Value, Window, WindowDim};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyIterator, PyList, PyTuple};
+use pyo3::IntoPyObjectExt;
+
+use crate::diagnostic::syntax_error;
+use crate::error::raise;
+use crate::layout::PyShape;
+use crate::module::{computation, computations, instructions};
+
+/// Whose attributes.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Owner {
+    Module,
+    Computation(ComputationId),
+    Instruction(InstructionId),
+}
+
+/// The attributes of a module, a computation or an instruction: a mapping from the names in the text to their values.
+///
+/// Braced lists of ints are tuples of ints, lists of lists tuples of tuples; words are str; computations are
+/// :class:`~hlomap.Computation`.  ``slice`` is a tuple of ``(start, limit, stride)``, ``padding`` a tuple of
+/// ``(low, high, interior)``, ``window`` a :class:`Window`, ``dim_labels`` a :class:`ConvolutionDimensionNumbers`.
+/// An attribute that is not known is its text.
+///
+/// >>> import hlomap as hm
+/// >>> text = "s = f32[2] slice(f32[5] p), slice={[1:5:2]}"
+/// >>> dict(hm.parse(text)["s"].attributes)
+/// {'slice': ((1, 5, 2),)}
+#[pyclass(name = "Attributes", module = "hlomap._core", frozen, mapping)]
+pub struct Attributes {
+    module: Arc<Module>,
+    owner: Owner,
+}
+
+/// More devices than this in one iota form are not listed.
+const MAX_DEVICES: usize = 1 << 24;
+
+impl Attributes {
+    pub fn new(module: Arc<Module>, owner: Owner) -> Attributes {
+        Attributes { module, owner }
+    }
+
+    fn all(&self) -> &[Attribute] {
+        match self.owner {
+            Owner::Module => self.module.header(),
+            Owner::Computation(id) => self.module.computation_attributes(id),
+            Owner::Instruction(id) => self.module.attributes(id),
+        }
+    }
+
+    fn find(&self, name: &str) -> Option<&Attribute> {
+        self.all().iter().find(|a| self.module.attribute_name(a) == name)
+    }
+
+    fn value<'py>(&self, py: Python<'py>, attribute: &Attribute) -> PyResult<Bound<'py, PyAny>> {
+        let within = match self.owner {
+            Owner::Module => None,
+            Owner::Computation(id) => Some(id),
+            Owner::Instruction(id) => Some(self.module.computation_of(id)),
+        };
+        let value = self.module.value(attribute, within);
+        let value = value.map_err(|e| syntax_error(py, self.module.source(), std::slice::from_ref(&e)))?;
+        self.convert(py, value, attribute)
+    }
+
+    fn convert<'py>(&self, py: Python<'py>, value: Value<'_>, attribute: &Attribute) -> PyResult<Bound<'py, PyAny>> {
+        let tuple = |t: Bound<'py, PyTuple>| Ok(t.into_any());
+        match value {
+            Value::Int(n) => n.into_bound_py_any(py),
+            Value::Float(n) => n.into_bound_py_any(py),
+            Value::Bool(b) => b.into_bound_py_any(py),
+            Value::Word(text) | Value::Raw(text) => text.into_bound_py_any(py),
+            Value::Text(text) => text.into_bound_py_any(py),
+            Value::Ints(list) => tuple(PyTuple::new(py, list)?),
+            Value::IntLists(lists) => tuple(nested(py, &lists)?),
+            Value::Words(list) => tuple(PyTuple::new(py, list)?),
+            Value::Slices(list) | Value::Padding(list) => tuple(PyTuple::new(py, list)?),
+            Value::Window(window) => PyWindow(window).into_bound_py_any(py),
+            Value::DimLabels(labels) => PyDimLabels(labels).into_bound_py_any(py),
+            Value::Computation(id) => Ok(computation(py, &self.module, id)?.into_bound(py).into_any()),
+            Value::Computations(ids) => tuple(computations(py, &self.module, ids.iter().copied())?),
+            Value::Instructions(ids) => tuple(instructions(py, &self.module, ids.into_iter())?),
+            Value::Shape(shape) => PyShape(shape).into_bound_py_any(py),
+            Value::Shapes(shapes) => {
+                let all = shapes.into_iter().map(|s| Bound::new(py, PyShape(s)));
+                tuple(PyTuple::new(py, all.collect::<PyResult<Vec<_>>>()?)?)
+            }
+            Value::DeviceGroups(DeviceGroups::Lists(lists)) => tuple(nested(py, &lists)?),
+            Value::DeviceGroups(groups) => match groups.expand(MAX_DEVICES) {
+                Some(lists) => tuple(nested(py, &lists)?),
+                None => self.module.attribute_text(attribute).into_bound_py_any(py),
+            },
+            Value::Dictionary(pairs) => {
+                let dict = PyDict::new(py);
+                for (key, value) in pairs {
+                    dict.set_item(key, value)?;
+                }
+                Ok(dict.into_any())
+            }
+        }
+    }
+}
+
+fn nested<'py>(py: Python<'py>, lists: &[Vec<i64>]) -> PyResult<Bound<'py, PyTuple>> {
+    let rows = lists.iter().map(|row| PyTuple::new(py, row));
+    PyTuple::new(py, rows.collect::<PyResult<Vec<_>>>()?)
+}
+
+#[pymethods]
+impl Attributes {
+    /// The value; :class:`~hlomap.NotFoundError`, a ``KeyError``, where there is none of this name.
+    fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        match self.find(name) {
+            Some(attribute) => self.value(py, attribute),
+            None => {
+                let shown: String = name.chars().take(100).collect();
+                let known: Vec<_> = self.all().iter().map(|a| self.module.attribute_name(a)).collect();
+                Err(raise(py, "NotFoundError", format!("no attribute `{shown}`, there are: {}", known.join(", "))))
+            }
+        }
+    }
+
+    /// The value, or ``default`` where there is none of this name.
+    #[pyo3(signature = (name, default=None, /))]
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        match self.find(name) {
+            Some(attribute) => self.value(py, attribute).map(Some),
+            None => Ok(default),
+        }
+    }
+
+    /// The value as it is written; ``None`` where there is none of this name.
+    #[pyo3(signature = (name, /))]
+    fn text(&self, name: &str) -> Option<&str> {
+        self.find(name).map(|a| self.module.attribute_text(a))
+    }
+
+    /// The names, in text order.
+    fn keys<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, self.all().iter().map(|a| self.module.attribute_name(a)))
+    }
+
+    /// The values, in text order.
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let values = self.all().iter().map(|a| self.value(py, a));
+        PyList::new(py, values.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// Names with values, in text order.
+    fn items<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let items = self.all().iter().map(|a| Ok((self.module.attribute_name(a), self.value(py, a)?)));
+        PyList::new(py, items.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    fn __len__(&self) -> usize {
+        self.all().len()
+    }
+
+    fn __contains__(&self, name: &Bound<'_, PyAny>) -> bool {
+        name.extract::<String>().is_ok_and(|name| self.find(&name).is_some())
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        self.keys(py)?.try_iter()
+    }
+
+    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        if let Ok(other) = other.cast::<Attributes>() {
+            let other = other.get();
+            if Arc::ptr_eq(&self.module, &other.module) && self.owner == other.owner {
+                return Ok(true);
+            }
+        }
+        let dict = py.get_type::<PyDict>();
+        match dict.call1((other,)) {
+            Ok(other) => dict.call1((self.items(py)?,))?.eq(other),
+            Err(_) => Ok(false),
+        }
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("Attributes({})", py.get_type::<PyDict>().call1((self.items(py)?,))?.repr()?))
+    }
+}
+
+/// A window of a convolution, a reduce-window or a select-and-scatter, with one entry per dimension.
+#[pyclass(name = "Window", module = "hlomap._core", frozen, eq, hash)]
+#[derive(PartialEq, Eq, Hash)]
+pub struct PyWindow(Window);
+
+#[pymethods]
+impl PyWindow {
+    /// The dimensions.
+    #[getter]
+    fn dims<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let dims = self.0.dims.iter().map(|&d| Bound::new(py, PyWindowDim::from(d)));
+        PyTuple::new(py, dims.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.dims.len()
+    }
+
+    fn __repr__(&self) -> String {
+        let dims: Vec<_> = self.0.dims.iter().map(|&d| PyWindowDim::from(d).__repr__()).collect();
+        format!("Window({})", dims.join(", "))
+    }
+}
+
+/// One dimension of a window; what the text leaves out has its default.
+#[pyclass(name = "WindowDim", module = "hlomap._core", frozen, eq, hash, get_all)]
+#[derive(PartialEq, Eq, Hash)]
+pub struct PyWindowDim {
+    /// Number of places.
+    size: i64,
+    /// How far the window moves from one output element to the next.
+    stride: i64,
+    /// Padding before the first element; may be negative.
+    pad_low: i64,
+    /// Padding behind the last element; may be negative.
+    pad_high: i64,
+    /// Dilation of the operand: one more than the holes between its elements.
+    base_dilation: i64,
+    /// Dilation of the window: one more than the holes between its places.
+    window_dilation: i64,
+    /// Whether the window is read back to front.
+    reversal: bool,
+}
+
+impl From<WindowDim> for PyWindowDim {
+    fn from(d: WindowDim) -> PyWindowDim {
+        PyWindowDim {
+            size: d.size,
+            stride: d.stride,
+            pad_low: d.pad_low,
+            pad_high: d.pad_high,
+            base_dilation: d.base_dilation,
+            window_dilation: d.window_dilation,
+            reversal: d.reversal,
+        }
+    }
+}
+
+#[pymethods]
+impl PyWindowDim {
+    fn __repr__(&self) -> String {
+        format!(
+            "WindowDim(size={}, stride={}, pad_low={}, pad_high={}, base_dilation={}, window_dilation={}, reversal={})",
+            self.size,
+            self.stride,
+            self.pad_low,
+            self.pad_high,
+            self.base_dilation,
+            self.window_dilation,
+            if self.reversal { "True" } else { "False" }
+        )
+    }
+}
+
+/// Which dimension of the arrays of a convolution is which: ``bf01_oi01->bf01``.
+#[pyclass(name = "ConvolutionDimensionNumbers", module = "hlomap._core", frozen, eq, hash)]
+#[derive(PartialEq, Eq, Hash)]
+pub struct PyDimLabels(DimLabels);
+
+#[pymethods]
+impl PyDimLabels {
+    /// The operand's batch dimension.
+    #[getter]
+    fn input_batch(&self) -> i64 {
+        self.0.input_batch
+    }
+
+    /// The operand's feature dimension.
+    #[getter]
+    fn input_feature(&self) -> i64 {
+        self.0.input_feature
+    }
+
+    /// The operand's spatial dimensions.
+    #[getter]
+    fn input_spatial<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.0.input_spatial)
+    }
+
+    /// The kernel's input feature dimension.
+    #[getter]
+    fn kernel_input_feature(&self) -> i64 {
+        self.0.kernel_input_feature
+    }
+
+    /// The kernel's output feature dimension.
+    #[getter]
+    fn kernel_output_feature(&self) -> i64 {
+        self.0.kernel_output_feature
+    }
+
+    /// The kernel's spatial dimensions.
+    #[getter]
+    fn kernel_spatial<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.0.kernel_spatial)
+    }
+
+    /// The output's batch dimension.
+    #[getter]
+    fn output_batch(&self) -> i64 {
+        self.0.output_batch
+    }
+
+    /// The output's feature dimension.
+    #[getter]
+    fn output_feature(&self) -> i64 {
+        self.0.output_feature
+    }
+
+    /// The output's spatial dimensions.
+    #[getter]
+    fn output_spatial<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.0.output_spatial)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("ConvolutionDimensionNumbers('{}')", self.0)
+    }
+}
+
+/// Adds the classes of this file to the compiled module.
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = m.py();
+    m.add_class::<Attributes>()?;
+    m.add_class::<PyWindow>()?;
+    m.add_class::<PyWindowDim>()?;
+    m.add_class::<PyDimLabels>()?;
+    let mapping = py.import("collections.abc")?.getattr("Mapping")?;
+    mapping.call_method1("register", (py.get_type::<Attributes>(),))?;
+    Ok(())
+}

@@ -1,0 +1,656 @@
+//! Attribute values: numbers, lists, windows, slices, dimension numbers.
+//!
+//! Read [`Value`]. Values are checked when the module is read and decoded from their text when asked for; both go
+//! through the same functions here. The value of an unknown attribute is kept as its text.
+//! Not here: values that name computations or instructions, which `parse` resolves.
+
+use std::borrow::Cow;
+
+use layout::Shape;
+
+use crate::error::{Problem, ProblemKind, Span};
+use crate::known::Form;
+use crate::token::{clip, Cursor, Read};
+
+/// One dimension of a window, defaults filled in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct WindowDim {
+    /// Number of places.
+    pub size: i64,
+    /// How far the window moves from one output element to the next.
+    pub stride: i64,
+    /// Padding before the first element; may be negative.
+    pub pad_low: i64,
+    /// Padding behind the last element; may be negative.
+    pub pad_high: i64,
+    /// Dilation of the operand: one more than the holes between its elements.
+    pub base_dilation: i64,
+    /// Dilation of the window: one more than the holes between its places.
+    pub window_dilation: i64,
+    /// Whether the window is read back to front.
+    pub reversal: bool,
+}
+
+/// `{size=3x3 pad=1_1x1_1}`
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Window {
+    /// By dimension.
+    pub dims: Vec<WindowDim>,
+}
+
+/// `bf01_oi01->bf01`: which dimension of each array is which.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct DimLabels {
+    /// The operand's batch dimension.
+    pub input_batch: i64,
+    /// The operand's feature dimension.
+    pub input_feature: i64,
+    /// The operand's spatial dimensions.
+    pub input_spatial: Vec<i64>,
+    /// The kernel's input feature dimension.
+    pub kernel_input_feature: i64,
+    /// The kernel's output feature dimension.
+    pub kernel_output_feature: i64,
+    /// The kernel's spatial dimensions.
+    pub kernel_spatial: Vec<i64>,
+    /// The output's batch dimension.
+    pub output_batch: i64,
+    /// The output's feature dimension.
+    pub output_feature: i64,
+    /// The output's spatial dimensions.
+    pub output_spatial: Vec<i64>,
+}
+
+/// Groups of devices that work together.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum DeviceGroups {
+    /// `{{0,1},{2,3}}`
+    Lists(Vec<Vec<i64>>),
+    /// `[2,4]<=[4,2]T(1,0)`: an iota of `reshape` transposed by `transpose` and reshaped to `groups`.
+    Iota {
+        /// Number of groups and size of a group.
+        groups: Vec<i64>,
+        /// The shape of the iota.
+        reshape: Vec<i64>,
+        /// Its dimensions in the order of the transposed; empty = unchanged.
+        transpose: Vec<i64>,
+    },
+    /// A form over a mesh, as text.
+    Mesh,
+}
+
+impl DeviceGroups {
+    /// The groups one by one; `None` for a form over a mesh, for an iota of sizes that do not fit together, and for
+    /// more than `limit` devices.
+    pub fn expand(&self, limit: usize) -> Option<Vec<Vec<i64>>> {
+        let (groups, reshape, transpose) = match self {
+            DeviceGroups::Lists(lists) => return Some(lists.clone()),
+            DeviceGroups::Mesh => return None,
+            DeviceGroups::Iota { groups, reshape, transpose } => (groups, reshape, transpose),
+        };
+        let count = |dims: &[i64]| {
+            dims.iter().try_fold(1usize, |n, &d| n.checked_mul(usize::try_from(d).ok().filter(|&d| d > 0)?))
+        };
+        let n = count(reshape).filter(|&n| n <= limit)?;
+        let [n_groups, size] = groups[..] else { return None };
+        if count(groups) != Some(n) {
+            return None;
+        }
+        let rank = reshape.len();
+        let order: Vec<usize> = match transpose.is_empty() {
+            true => (0..rank).collect(),
+            false => transpose.iter().map(|&d| usize::try_from(d).ok().filter(|&d| d < rank)).collect::<Option<_>>()?,
+        };
+        let mut seen = vec![false; rank];
+        if order.len() != rank || order.iter().any(|&d| std::mem::replace(&mut seen[d], true)) {
+            return None;
+        }
+        let mut strides = vec![1i64; rank];
+        for d in (1..rank).rev() {
+            strides[d - 1] = strides[d] * reshape[d];
+        }
+        // Counts through the transposed dimensions; `device` follows the digits.
+        let (mut digits, mut device) = (vec![0i64; rank], 0i64);
+        let mut all = Vec::with_capacity(n);
+        for _ in 0..n {
+            all.push(device);
+            for k in (0..rank).rev() {
+                let d = order[k];
+                digits[k] += 1;
+                device += strides[d];
+                if digits[k] < reshape[d] {
+                    break;
+                }
+                device -= strides[d] * digits[k];
+                digits[k] = 0;
+            }
+        }
+        let groups: Vec<_> = all.chunks(size as usize).map(<[i64]>::to_vec).collect();
+        debug_assert_eq!(groups.len() as i64, n_groups, "the sizes fit together");
+        Some(groups)
+    }
+}
+
+/// The value of an attribute.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value<'m> {
+    /// An integer.
+    Int(i64),
+    /// A real number.
+    Float(f64),
+    /// `true` or `false`.
+    Bool(bool),
+    /// A word, or text as written.
+    Word(&'m str),
+    /// A string without quotes and escapes.
+    Text(Cow<'m, str>),
+    /// `{1,2}`
+    Ints(Vec<i64>),
+    /// `{{0,1},{2}}`
+    IntLists(Vec<Vec<i64>>),
+    /// `{a,b}`
+    Words(Vec<&'m str>),
+    /// `(start, limit, stride)` by dimension.
+    Slices(Vec<(i64, i64, i64)>),
+    /// `(low, high, interior)` by dimension.
+    Padding(Vec<(i64, i64, i64)>),
+    /// A window.
+    Window(Window),
+    /// Dimension numbers of a convolution.
+    DimLabels(DimLabels),
+    /// A computation, by number.
+    Computation(u32),
+    /// Computations, by number.
+    Computations(&'m [u32]),
+    /// Instructions, by number.
+    Instructions(Vec<u32>),
+    /// A shape.
+    Shape(Shape),
+    /// Shapes.
+    Shapes(Vec<Shape>),
+    /// Groups of devices.
+    DeviceGroups(DeviceGroups),
+    /// Keys with their values.
+    Dictionary(Vec<(&'m str, Cow<'m, str>)>),
+    /// Anything else, as written.
+    Raw(&'m str),
+}
+
+/// Checks the value at the cursor and moves behind it. Only forms that name no computation and no instruction.
+pub(crate) fn check(c: &mut Cursor<'_>, form: Form) -> Read<()> {
+    match form {
+        Form::Int => c.int().map(drop),
+        Form::Float => float(c).map(drop),
+        Form::Bool => boolean(c).map(drop),
+        Form::Word => word(c).map(drop),
+        Form::Text => c.string().map(drop),
+        Form::Ints => ints(c, &mut |_| ()),
+        Form::IntLists => int_lists(c).map(drop),
+        Form::Words => words(c).map(drop),
+        Form::Slices => slices(c).map(drop),
+        Form::Padding => padding(c).map(drop),
+        Form::Window => window(c).map(drop),
+        Form::DimLabels => dim_labels(c).map(drop),
+        Form::DeviceGroups => device_groups(c).map(drop),
+        Form::Shape => shape(c).map(drop),
+        Form::Shapes => shapes(c).map(drop),
+        Form::Metadata | Form::FrontendAttributes | Form::Braced => c.braced(),
+        Form::Config => match c.peek() {
+            Some(b'{') => c.braced(),
+            _ => c.string().map(drop),
+        },
+        Form::Raw | Form::Literal | Form::Computation | Form::Computations | Form::Instructions => raw(c),
+    }
+}
+
+/// The value of a text that [`check`] has accepted.
+pub(crate) fn decode<'m>(text: &'m str, span: Span, form: Form) -> Read<Value<'m>> {
+    let mut c = Cursor { text: &text[..span.end as usize], pos: span.start as usize };
+    let c = &mut c;
+    let whole = &text[span.range()];
+    Ok(match form {
+        Form::Int => Value::Int(c.int()?),
+        Form::Float => Value::Float(float(c)?),
+        Form::Bool => Value::Bool(boolean(c)?),
+        Form::Word => Value::Word(whole),
+        Form::Text => Value::Text(unescape(&text[c.string()?.range()])),
+        Form::Ints => {
+            let mut list = Vec::new();
+            ints(c, &mut |n| list.push(n))?;
+            Value::Ints(list)
+        }
+        Form::IntLists => Value::IntLists(int_lists(c)?),
+        Form::Words => Value::Words(words(c)?),
+        Form::Slices => Value::Slices(slices(c)?),
+        Form::Padding => Value::Padding(padding(c)?),
+        Form::Window => Value::Window(window(c)?),
+        Form::DimLabels => Value::DimLabels(dim_labels(c)?),
+        Form::DeviceGroups => match device_groups(c)? {
+            DeviceGroups::Mesh => Value::Raw(whole),
+            groups => Value::DeviceGroups(groups),
+        },
+        Form::Shape => Value::Shape(shape(c)?),
+        Form::Shapes => Value::Shapes(shapes(c)?),
+        Form::FrontendAttributes => match dictionary(c) {
+            Ok(pairs) => Value::Dictionary(pairs),
+            Err(_) => Value::Raw(whole),
+        },
+        Form::Config if whole.starts_with('"') => Value::Text(unescape(&text[c.string()?.range()])),
+        _ => Value::Raw(whole),
+    })
+}
+
+fn list<'a, T>(c: &mut Cursor<'a>, mut one: impl FnMut(&mut Cursor<'a>) -> Read<T>) -> Read<Vec<T>> {
+    let mut all = Vec::new();
+    c.expect(b'{', "`{`")?;
+    if c.accept_after_space(b'}') {
+        return Ok(all);
+    }
+    loop {
+        c.space();
+        all.push(one(c)?);
+        if !c.accept_after_space(b',') {
+            break;
+        }
+    }
+    c.expect(b'}', "`,` or `}`")?;
+    Ok(all)
+}
+
+fn ints(c: &mut Cursor<'_>, each: &mut impl FnMut(i64)) -> Read<()> {
+    c.expect(b'{', "`{`")?;
+    if c.accept_after_space(b'}') {
+        return Ok(());
+    }
+    loop {
+        each(c.int()?);
+        if !c.accept_after_space(b',') {
+            break;
+        }
+    }
+    c.expect(b'}', "`,` or `}` in a list of integers")
+}
+
+fn int_lists(c: &mut Cursor<'_>) -> Read<Vec<Vec<i64>>> {
+    list(c, |c| {
+        let mut row = Vec::new();
+        ints(c, &mut |n| row.push(n))?;
+        Ok(row)
+    })
+}
+
+fn words<'a>(c: &mut Cursor<'a>) -> Read<Vec<&'a str>> {
+    list(c, word)
+}
+
+fn word<'a>(c: &mut Cursor<'a>) -> Read<&'a str> {
+    let found = c.word();
+    if found.is_empty() {
+        return Err(c.expected("a word"));
+    }
+    Ok(found)
+}
+
+fn boolean(c: &mut Cursor<'_>) -> Read<bool> {
+    c.space();
+    for (word, value) in [("true", true), ("false", false), ("1", true), ("0", false)] {
+        if c.accept_word(word) {
+            return Ok(value);
+        }
+    }
+    Err(c.expected("`true` or `false`"))
+}
+
+fn float(c: &mut Cursor<'_>) -> Read<f64> {
+    c.space();
+    let start = *c;
+    let word = c.number();
+    let is_number = word.bytes().any(|b| b.is_ascii_digit()) || word.ends_with("inf") || word.ends_with("nan");
+    word.parse().ok().filter(|_| is_number).ok_or_else(|| start.expected("a number"))
+}
+
+fn slices(c: &mut Cursor<'_>) -> Read<Vec<(i64, i64, i64)>> {
+    list(c, |c| {
+        c.expect(b'[', "`[`")?;
+        let start = c.int()?;
+        c.expect(b':', "`:`")?;
+        let limit = c.int()?;
+        let stride = if c.accept_after_space(b':') { c.int()? } else { 1 };
+        c.expect(b']', "`:` or `]`")?;
+        Ok((start, limit, stride))
+    })
+}
+
+/// Values separated by `x`: one per dimension. Each value ends where `one` stops.
+fn by_dim<T>(c: &mut Cursor<'_>, mut one: impl FnMut(&mut Cursor<'_>) -> Read<T>) -> Read<Vec<T>> {
+    let mut all = vec![one(c)?];
+    while c.accept(b'x') {
+        all.push(one(c)?);
+    }
+    Ok(all)
+}
+
+fn padding(c: &mut Cursor<'_>) -> Read<Vec<(i64, i64, i64)>> {
+    c.space();
+    // Padding of a scalar is written as nothing.
+    if !c.peek().is_some_and(|b| b == b'-' || b.is_ascii_digit()) {
+        return Ok(Vec::new());
+    }
+    by_dim(c, |c| {
+        let (low, high) = pair(c)?;
+        let interior = if c.accept(b'_') { c.int()? } else { 0 };
+        Ok((low, high, interior))
+    })
+}
+
+fn pair(c: &mut Cursor<'_>) -> Read<(i64, i64)> {
+    let low = c.int()?;
+    if !c.accept(b'_') {
+        return Err(c.expected("`_` between low and high padding"));
+    }
+    Ok((low, c.int()?))
+}
+
+fn window(c: &mut Cursor<'_>) -> Read<Window> {
+    c.expect(b'{', "`{`")?;
+    let start = *c;
+    let mut dims: Option<Vec<WindowDim>> = None;
+    let fresh = WindowDim {
+        size: 1,
+        stride: 1,
+        pad_low: 0,
+        pad_high: 0,
+        base_dilation: 1,
+        window_dilation: 1,
+        reversal: false,
+    };
+    let mut seen = [false; 6];
+    loop {
+        c.space();
+        if c.accept(b'}') {
+            break;
+        }
+        let at = *c;
+        const FIELDS: [&str; 6] = ["size", "stride", "pad", "lhs_dilate", "rhs_dilate", "rhs_reversal"];
+        let word = c.word();
+        let Some(field) = FIELDS.iter().position(|f| *f == word) else {
+            return Err(at.expected("size, stride, pad, lhs_dilate, rhs_dilate, rhs_reversal or `}`"));
+        };
+        if std::mem::replace(&mut seen[field], true) {
+            let kind = ProblemKind::Duplicate { what: "window field", name: word.into() };
+            return Err(Problem { kind, span: Span::new(at.pos, c.pos) });
+        }
+        c.expect(b'=', "`=`")?;
+        c.space();
+        let values = if field == 2 { by_dim(c, pair)? } else { by_dim(c, |c| Ok((c.int()?, 0)))? };
+        let dims = dims.get_or_insert_with(|| vec![fresh; values.len()]);
+        if dims.len() != values.len() {
+            return Err(at.expected(format!("{} values of a window", dims.len())));
+        }
+        for (dim, (a, b)) in dims.iter_mut().zip(values) {
+            match field {
+                0 => dim.size = a,
+                1 => dim.stride = a,
+                2 => (dim.pad_low, dim.pad_high) = (a, b),
+                3 => dim.base_dilation = a,
+                4 => dim.window_dilation = a,
+                _ => dim.reversal = a != 0,
+            }
+        }
+    }
+    if dims.is_some() && !seen[0] {
+        return Err(start.expected("size= in a window"));
+    }
+    Ok(Window { dims: dims.unwrap_or_default() })
+}
+
+fn dim_labels(c: &mut Cursor<'_>) -> Read<DimLabels> {
+    c.space();
+    let start = *c;
+    let input = c.label_word();
+    let kernel = if c.accept(b'_') { c.label_word() } else { "" };
+    if !c.rest().starts_with(b"->") {
+        return Err(c.expected("`->` of dim_labels"));
+    }
+    c.pos += 2;
+    let output = c.label_word();
+    let bad = |what: &str| start.expected(format!("dim_labels whose {what}"));
+    let (input_batch, input_feature, input_spatial) =
+        labels(input, b'b', b'f').ok_or_else(|| bad("input has b, f and the spatial digits once each"))?;
+    let (kernel_input_feature, kernel_output_feature, kernel_spatial) =
+        labels(kernel, b'i', b'o').ok_or_else(|| bad("kernel has i, o and the spatial digits once each"))?;
+    let (output_batch, output_feature, output_spatial) =
+        labels(output, b'b', b'f').ok_or_else(|| bad("output has b, f and the spatial digits once each"))?;
+    if kernel_spatial.len() != input_spatial.len() || output_spatial.len() != input_spatial.len() {
+        return Err(bad("three parts have equally many spatial dimensions"));
+    }
+    Ok(DimLabels {
+        input_batch,
+        input_feature,
+        input_spatial,
+        kernel_input_feature,
+        kernel_output_feature,
+        kernel_spatial,
+        output_batch,
+        output_feature,
+        output_spatial,
+    })
+}
+
+impl<'a> Cursor<'a> {
+    fn label_word(&mut self) -> &'a str {
+        let start = self.pos;
+        while self.peek().is_some_and(|c| c.is_ascii_alphanumeric() || c == b'?') {
+            self.pos += 1;
+        }
+        &self.text[start..self.pos]
+    }
+}
+
+/// Where the two letters stand and where each digit stands, in the order of the digits. A `?` is a dimension
+/// without a part in the convolution.
+fn labels(word: &str, first: u8, second: u8) -> Option<(i64, i64, Vec<i64>)> {
+    let mut letters = [None; 2];
+    let mut spatial = [None; 10];
+    for (at, c) in word.bytes().enumerate() {
+        let place = match c {
+            c if c == first => &mut letters[0],
+            c if c == second => &mut letters[1],
+            c if c.is_ascii_digit() => &mut spatial[(c - b'0') as usize],
+            b'?' => continue,
+            _ => return None,
+        };
+        if place.replace(at as i64).is_some() {
+            return None;
+        }
+    }
+    let n = spatial.iter().take_while(|p| p.is_some()).count();
+    if spatial[n..].iter().any(Option::is_some) {
+        return None;
+    }
+    Some((letters[0]?, letters[1]?, spatial[..n].iter().map(|p| p.unwrap_or_default()).collect()))
+}
+
+fn device_groups(c: &mut Cursor<'_>) -> Read<DeviceGroups> {
+    c.space();
+    match c.peek() {
+        Some(b'{') => int_lists(c).map(DeviceGroups::Lists),
+        Some(b'[') => {
+            let groups = bracketed(c, b'[', b']')?;
+            c.space();
+            if !c.rest().starts_with(b"<=") {
+                return Err(c.expected("`<=`"));
+            }
+            c.pos += 2;
+            let reshape = bracketed(c, b'[', b']')?;
+            let transpose = if c.accept(b'T') { bracketed(c, b'(', b')')? } else { Vec::new() };
+            Ok(DeviceGroups::Iota { groups, reshape, transpose })
+        }
+        _ => {
+            // `mesh['a'=2,'b'=2], device_ids=(…) {'b'}`: the axes that make a group stand behind the mesh.
+            raw(c)?;
+            let mut after = *c;
+            if after.accept_after_space(b',') {
+                after.space();
+                if after.accept_word("device_ids") && after.accept_after_space(b'=') && raw(&mut after).is_ok() {
+                    *c = after;
+                }
+            }
+            let end = c.pos;
+            c.space();
+            if c.peek() == Some(b'{') {
+                c.braced()?;
+            } else {
+                c.pos = end;
+            }
+            Ok(DeviceGroups::Mesh)
+        }
+    }
+}
+
+fn bracketed(c: &mut Cursor<'_>, open: u8, close: u8) -> Read<Vec<i64>> {
+    let (open_text, close_text) = if open == b'[' { ("`[`", "`,` or `]`") } else { ("`(`", "`,` or `)`") };
+    c.expect(open, open_text)?;
+    let mut all = Vec::new();
+    if c.accept_after_space(close) {
+        return Ok(all);
+    }
+    loop {
+        all.push(c.int()?);
+        if !c.accept_after_space(b',') {
+            break;
+        }
+    }
+    c.expect(close, close_text)?;
+    Ok(all)
+}
+
+pub(crate) fn shape(c: &mut Cursor<'_>) -> Read<Shape> {
+    match layout::read_shape(c.bytes(), c.pos) {
+        Ok((shape, end)) => {
+            c.pos = end;
+            Ok(shape)
+        }
+        Err(e) => Err(Problem { kind: ProblemKind::Shape(e.kind), span: Span::new(e.start, e.end) }),
+    }
+}
+
+fn shapes(c: &mut Cursor<'_>) -> Read<Vec<Shape>> {
+    list(c, shape)
+}
+
+fn dictionary<'a>(c: &mut Cursor<'a>) -> Read<Vec<(&'a str, Cow<'a, str>)>> {
+    let mut all = Vec::new();
+    c.expect(b'{', "`{`")?;
+    if c.accept_after_space(b'}') {
+        return Ok(all);
+    }
+    loop {
+        c.space();
+        let key = if c.peek() == Some(b'"') {
+            let span = c.string()?;
+            &c.text[span.range()]
+        } else {
+            word(c)?
+        };
+        c.expect(b'=', "`=`")?;
+        let text = c.text;
+        let value = if c.accept_after_space(b'{') {
+            // A dictionary in a dictionary stays text.
+            c.pos -= 1;
+            let start = c.pos;
+            c.braced()?;
+            Cow::Borrowed(&text[start..c.pos])
+        } else {
+            unescape(&text[c.string()?.range()])
+        };
+        all.push((key, value));
+        if !c.accept_after_space(b',') {
+            break;
+        }
+    }
+    c.expect(b'}', "`,` or `}`")?;
+    Ok(all)
+}
+
+/// Skips the value of an attribute that is not known: up to the comma, space or brace that ends it.
+pub(crate) fn raw(c: &mut Cursor<'_>) -> Read<()> {
+    c.space();
+    let start = *c;
+    let mut depth = 0usize;
+    loop {
+        match c.peek() {
+            None if depth > 0 => {
+                let mut at = start;
+                at.pos = c.pos;
+                return Err(at.expected("the closing brackets of this value"));
+            }
+            None => break,
+            Some(b'"') => {
+                c.string()?;
+                continue;
+            }
+            Some(b'{' | b'(' | b'[') => depth += 1,
+            Some(b'}' | b')' | b']') if depth == 0 => break,
+            Some(b'}' | b')' | b']') => depth -= 1,
+            Some(b',') if depth == 0 => break,
+            Some(b) if depth == 0 && b.is_ascii_whitespace() => break,
+            Some(_) => {}
+        }
+        c.pos += 1;
+    }
+    if c.pos == start.pos {
+        return Err(c.expected("a value"));
+    }
+    Ok(())
+}
+
+/// The characters that a string with escapes stands for: C's escapes; bytes that are no UTF-8 become U+FFFD.
+pub fn unescape(text: &str) -> Cow<'_, str> {
+    if memchr::memchr(b'\\', text.as_bytes()).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut i = 0;
+    while i < bytes.len() {
+        if bytes[i] != b'\\' || i + 1 == bytes.len() {
+            out.push(bytes[i]);
+            i += 1;
+            continue;
+        }
+        let c = bytes[i + 1];
+        i += 2;
+        match c {
+            b'n' => out.push(b'\n'),
+            b't' => out.push(b'\t'),
+            b'r' => out.push(b'\r'),
+            b'a' => out.push(7),
+            b'b' => out.push(8),
+            b'f' => out.push(12),
+            b'v' => out.push(11),
+            b'0'..=b'7' => {
+                let n = bytes[i..].iter().take(2).take_while(|c| (b'0'..=b'7').contains(c)).count();
+                let value = bytes[i - 1..i + n].iter().fold(0u32, |v, c| v * 8 + u32::from(c - b'0'));
+                out.push(value as u8);
+                i += n;
+            }
+            b'x' => {
+                let n = bytes[i..].iter().take(2).take_while(|c| c.is_ascii_hexdigit()).count();
+                match u8::from_str_radix(&text[i..i + n], 16) {
+                    Ok(value) => out.push(value),
+                    Err(_) => out.extend_from_slice(b"\\x"),
+                }
+                i += n;
+            }
+            c => out.push(c),
+        }
+    }
+    Cow::Owned(String::from_utf8_lossy(&out).into_owned())
+}
+
+/// "Unknown word, did you mean …": for a value outside the words that an attribute is known to take.
+pub(crate) fn unknown_word(what: &'static str, found: &str, known: &[&str], span: Span) -> Problem {
+    let nearest = layout::nearest(found, known.iter().copied()).map(str::to_string);
+    Problem { kind: ProblemKind::UnknownWord { what, found: clip(found), nearest }, span }
+}

@@ -1,0 +1,333 @@
+//! What can be wrong with HLO text: a kind, a span, and on demand line, column and caret.
+//!
+//! Read [`Problem`]; the same type says what stopped a module from being read and what merely did not fit (a
+//! diagnostic). Messages are lower case without a full stop and say what was found and what was expected.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use layout::TextErrorKind;
+
+/// Bytes `start..end` of a text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Span {
+    /// First byte.
+    pub start: u32,
+    /// One past the last byte.
+    pub end: u32,
+}
+
+impl Span {
+    /// The span of these bytes. Texts are shorter than 4 GiB, which the parser checks first.
+    pub fn new(start: usize, end: usize) -> Span {
+        Span { start: start as u32, end: end as u32 }
+    }
+
+    /// The number of bytes.
+    pub fn len(self) -> usize {
+        (self.end - self.start) as usize
+    }
+
+    /// True when the span holds no byte.
+    pub fn is_empty(self) -> bool {
+        self.start == self.end
+    }
+
+    /// The bytes as indices.
+    pub fn range(self) -> std::ops::Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
+/// A text together with the name it was read under.
+#[derive(Debug)]
+pub struct Source {
+    /// The whole text.
+    pub text: Arc<str>,
+    /// Where it came from, if that has a name.
+    pub name: Option<String>,
+}
+
+impl Source {
+    /// Line and column of a byte, both from 1; columns count characters.
+    pub fn place(&self, at: usize) -> (usize, usize) {
+        let before = &self.text.as_bytes()[..at.min(self.text.len())];
+        let line = memchr::memchr_iter(b'\n', before).count() + 1;
+        let start = memchr::memrchr(b'\n', before).map_or(0, |n| n + 1);
+        let column = String::from_utf8_lossy(&before[start..]).chars().count() + 1;
+        (line, column)
+    }
+
+    /// The line of a span with a caret below, cut to what fits on a screen.
+    pub fn snippet(&self, span: Span) -> String {
+        const WIDTH: usize = 110;
+        const BEFORE: usize = 60;
+        let at = (span.start as usize).min(self.text.len());
+        let start = memchr::memrchr(b'\n', &self.text.as_bytes()[..at]).map_or(0, |n| n + 1);
+        let end = memchr::memchr(b'\n', &self.text.as_bytes()[at..]).map_or(self.text.len(), |n| at + n);
+        // Only a window around the place is looked at: a line may be as long as the file.
+        let from = floor_char(&self.text, at.saturating_sub(4 * BEFORE).max(start));
+        let to = floor_char(&self.text, (at + 4 * WIDTH).min(end));
+        let at = floor_char(&self.text, at);
+        let mut left: Vec<char> = self.text[from..at].chars().map(visible).collect();
+        let mut right: Vec<char> = self.text[at..to.max(at)].chars().map(visible).collect();
+        let cut_left = from > start || left.len() > BEFORE;
+        if left.len() > BEFORE {
+            left.drain(..left.len() - BEFORE);
+        }
+        let room = WIDTH - left.len().min(WIDTH);
+        let cut_right = to < end || right.len() > room;
+        right.truncate(room);
+        while right.last() == Some(&' ') {
+            right.pop();
+        }
+        let marked = self.text.get(at..(span.end as usize).clamp(at, to.max(at))).map_or(1, |s| s.chars().count());
+        let carets = "^".repeat(marked.clamp(1, right.len().max(1)));
+        let (head, tail) = (if cut_left { "…" } else { "" }, if cut_right { "…" } else { "" });
+        let indent = " ".repeat(left.len() + usize::from(cut_left));
+        let (left, right): (String, String) = (left.into_iter().collect(), right.into_iter().collect());
+        format!("{head}{left}{right}{tail}\n{indent}{carets}")
+    }
+}
+
+fn visible(c: char) -> char {
+    if c.is_control() {
+        ' '
+    } else {
+        c
+    }
+}
+
+fn floor_char(text: &str, mut at: usize) -> usize {
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+/// Something in a text that is wrong or does not fit, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// What.
+    pub kind: ProblemKind,
+    /// Where.
+    pub span: Span,
+}
+
+/// What can be wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProblemKind {
+    /// Something else stands here than must.
+    Expected {
+        /// What must stand here.
+        expected: Cow<'static, str>,
+        /// What does.
+        found: String,
+    },
+    /// A shape that cannot be read.
+    Shape(TextErrorKind),
+    /// A word that is not among the known ones.
+    UnknownWord {
+        /// What the word would name.
+        what: &'static str,
+        /// The word.
+        found: String,
+        /// The nearest known one.
+        nearest: Option<String>,
+    },
+    /// The same name twice where names must differ.
+    Duplicate {
+        /// What is named.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// An instruction without an attribute that it must have.
+    MissingAttribute {
+        /// The operation.
+        opcode: &'static str,
+        /// The attribute.
+        name: &'static str,
+    },
+    /// An attribute that this operation does not have.
+    MisplacedAttribute {
+        /// The attribute.
+        name: String,
+        /// Where it stands.
+        place: String,
+    },
+    /// Another number of operands than the operation takes.
+    OperandCount {
+        /// The operation.
+        opcode: &'static str,
+        /// How many it takes.
+        expected: usize,
+        /// How many are there.
+        found: usize,
+    },
+    /// Operands without names: the text says how many there are but not which.
+    UnnamedOperands {
+        /// The operation.
+        opcode: &'static str,
+    },
+    /// Something that needs itself.
+    Cycle {
+        /// What it is.
+        what: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// An operand that is defined further down.
+    UsedBeforeDefinition {
+        /// Its name.
+        name: String,
+    },
+    /// Two things that say the same differently.
+    Disagrees {
+        /// What is said.
+        what: &'static str,
+        /// What this place says.
+        found: String,
+        /// What the other place says.
+        expected: String,
+    },
+    /// A layout that is not valid, kept as written.
+    InvalidLayout {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A number outside the range of its type.
+    OutOfRange {
+        /// The number.
+        found: String,
+        /// The type.
+        of: &'static str,
+    },
+    /// The text is not HLO text at all.
+    NotText {
+        /// What it is.
+        found: String,
+    },
+    /// Nested deeper than we follow.
+    TooDeep {
+        /// What is nested.
+        what: &'static str,
+        /// How deep it may be.
+        limit: usize,
+    },
+    /// More than we count.
+    TooMany {
+        /// What there is too much of.
+        what: &'static str,
+        /// The limit.
+        limit: usize,
+    },
+}
+
+impl fmt::Display for ProblemKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use ProblemKind::*;
+        match self {
+            Expected { expected, found } => write!(f, "expected {expected}, found {found}"),
+            Shape(kind) => kind.fmt(f),
+            UnknownWord { what, found, nearest } => {
+                write!(f, "unknown {what} `{found}`")?;
+                nearest.as_ref().map_or(Ok(()), |n| write!(f, ", did you mean `{n}`?"))
+            }
+            Duplicate { what, name } => write!(f, "expected a new name, found a second {what} `{name}`"),
+            MissingAttribute { opcode, name } => write!(f, "expected attribute `{name}` on {opcode}, found none"),
+            MisplacedAttribute { name, place } => write!(f, "attribute `{name}` does not belong to {place}"),
+            OperandCount { opcode, expected, found } => {
+                let s = if *expected == 1 { "" } else { "s" };
+                write!(f, "expected {expected} operand{s} of {opcode}, found {found}")
+            }
+            UnnamedOperands { opcode } => write!(f, "the operands of {opcode} have no names, so they are not known"),
+            Cycle { what, name } => write!(f, "{what} `{name}` needs itself"),
+            UsedBeforeDefinition { name } => write!(f, "operand `{name}` is defined after its use"),
+            Disagrees { what, found, expected } => write!(f, "{what}: expected {expected}, found {found}"),
+            InvalidLayout { reason } => write!(f, "invalid layout: {reason}"),
+            OutOfRange { found, of } => write!(f, "expected a number in the range of {of}, found {found}"),
+            NotText { found } => write!(f, "expected HLO text, found {found}"),
+            TooDeep { what, limit } => write!(f, "{what} nested deeper than {limit} levels"),
+            TooMany { what, limit } => write!(f, "more than {limit} {what}"),
+        }
+    }
+}
+
+impl ProblemKind {
+    /// What was found, where the kind says that.
+    pub fn found(&self) -> Option<String> {
+        use ProblemKind::*;
+        match self {
+            Expected { found, .. } | Disagrees { found, .. } | NotText { found } => Some(found.clone()),
+            UnknownWord { found, .. } | OutOfRange { found, .. } => Some(format!("`{found}`")),
+            Shape(TextErrorKind::Expected { found, .. }) => Some(found.clone()),
+            Shape(TextErrorKind::UnknownElementType { found, .. }) => Some(format!("`{found}`")),
+            Duplicate { name, .. } => Some(format!("`{name}`")),
+            MisplacedAttribute { name, .. } => Some(format!("`{name}`")),
+            OperandCount { found, .. } => Some(found.to_string()),
+            MissingAttribute { .. } => Some("none".into()),
+            Shape(_) | UnnamedOperands { .. } | Cycle { .. } | UsedBeforeDefinition { .. } => None,
+            InvalidLayout { .. } | TooDeep { .. } | TooMany { .. } => None,
+        }
+    }
+
+    /// What was expected, where the kind says that.
+    pub fn expected(&self) -> Option<String> {
+        use ProblemKind::*;
+        match self {
+            Expected { expected, .. } => Some(expected.to_string()),
+            Disagrees { expected, .. } => Some(expected.clone()),
+            Shape(TextErrorKind::Expected { expected, .. }) => Some(expected.to_string()),
+            Shape(TextErrorKind::UnknownElementType { .. }) => Some("an element type".into()),
+            UnknownWord { what, nearest, .. } => {
+                Some(nearest.as_ref().map_or_else(|| format!("a known {what}"), |n| format!("`{n}`")))
+            }
+            Duplicate { .. } => Some("a new name".into()),
+            MissingAttribute { name, .. } => Some(format!("`{name}`")),
+            OperandCount { expected, .. } => Some(expected.to_string()),
+            OutOfRange { of, .. } => Some(format!("a number in the range of {of}")),
+            NotText { .. } => Some("HLO text".into()),
+            Shape(_) | MisplacedAttribute { .. } | UnnamedOperands { .. } | Cycle { .. } => None,
+            UsedBeforeDefinition { .. } | InvalidLayout { .. } | TooDeep { .. } | TooMany { .. } => None,
+        }
+    }
+}
+
+/// Everything that stopped a text from being read, in the order of the text; never empty.
+#[derive(Clone, Debug)]
+pub struct SyntaxErrors {
+    /// The text.
+    pub source: Arc<Source>,
+    /// What is wrong with it.
+    pub problems: Vec<Problem>,
+}
+
+impl SyntaxErrors {
+    /// One problem with its place, line and caret.
+    pub fn describe(&self, problem: &Problem) -> String {
+        describe(&self.source, problem)
+    }
+}
+
+/// `name:line:column: message`, the line, and a caret below the place.
+pub fn describe(source: &Source, problem: &Problem) -> String {
+    let (line, column) = source.place(problem.span.start as usize);
+    let name = source.name.as_deref().unwrap_or("<text>");
+    format!("{name}:{line}:{column}: {}\n{}", problem.kind, source.snippet(problem.span))
+}
+
+impl fmt::Display for SyntaxErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, problem) in self.problems.iter().enumerate() {
+            if i > 0 {
+                f.write_str("\n")?;
+            }
+            f.write_str(&self.describe(problem))?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for SyntaxErrors {}

@@ -1,0 +1,312 @@
+//! Decimal text to the bits of a floating point format, rounded once, to nearest, ties to even.
+//!
+//! Read [`parse`]. The 32 and 64-bit formats go through the standard library, which rounds once. The narrow ones
+//! go through a 64-bit float, which would round twice: only where that float lies exactly half way between two
+//! neighbours can the second rounding go wrong, and there the digits decide.
+
+use std::cmp::Ordering;
+
+use layout::ElementType;
+
+/// How a format spends its bits and what it does at its ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Format {
+    mantissa: u32,
+    exponent: u32,
+    bias: i32,
+    ends: Ends,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ends {
+    /// The largest exponent means infinity and nan.
+    Ieee,
+    /// No infinity; all ones are nan.
+    OneNan,
+    /// No infinity, no negative zero: its bits are nan.
+    NoNegativeZero,
+    /// Neither infinity nor nan.
+    Finite,
+    /// Only an exponent: no sign, no zero; all ones are nan.
+    Scale,
+}
+
+/// The bits of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bits {
+    pub bits: u64,
+    /// A finite number (or an infinity in a format without one) that lies outside the format's range.
+    pub overflows: bool,
+}
+
+impl Format {
+    pub fn of(t: ElementType) -> Format {
+        let (exponent, mantissa, bias, ends) = match t {
+            ElementType::F64 => (11, 52, 1023, Ends::Ieee),
+            ElementType::F32 => (8, 23, 127, Ends::Ieee),
+            ElementType::F16 => (5, 10, 15, Ends::Ieee),
+            ElementType::Bf16 => (8, 7, 127, Ends::Ieee),
+            ElementType::F8E5M2 => (5, 2, 15, Ends::Ieee),
+            ElementType::F8E4M3 => (4, 3, 7, Ends::Ieee),
+            ElementType::F8E3M4 => (3, 4, 3, Ends::Ieee),
+            ElementType::F8E4M3Fn => (4, 3, 7, Ends::OneNan),
+            ElementType::F8E4M3Fnuz => (4, 3, 8, Ends::NoNegativeZero),
+            ElementType::F8E5M2Fnuz => (5, 2, 16, Ends::NoNegativeZero),
+            ElementType::F8E4M3B11Fnuz => (4, 3, 11, Ends::NoNegativeZero),
+            ElementType::F4E2M1Fn => (2, 1, 1, Ends::Finite),
+            ElementType::F8E8M0Fnu => (8, 0, 127, Ends::Scale),
+            other => unreachable!("{} is no floating point format", other.name()),
+        };
+        Format { mantissa, exponent, bias, ends }
+    }
+
+    fn width(self) -> u32 {
+        self.mantissa + self.exponent + u32::from(self.ends != Ends::Scale)
+    }
+
+    fn sign(self, negative: bool) -> u64 {
+        if negative && self.ends != Ends::Scale {
+            1 << (self.width() - 1)
+        } else {
+            0
+        }
+    }
+
+    /// The bits of the largest finite number.
+    fn max(self) -> u64 {
+        let ones = (1u64 << (self.mantissa + self.exponent)) - 1;
+        match self.ends {
+            Ends::Ieee => ones - (1 << self.mantissa),
+            Ends::OneNan | Ends::Scale => ones - 1,
+            Ends::NoNegativeZero | Ends::Finite => ones,
+        }
+    }
+
+    /// Infinity, and where the format has none what overflow gives instead.
+    fn infinity(self, negative: bool) -> u64 {
+        match self.ends {
+            Ends::Ieee => self.sign(negative) | (self.max() + 1),
+            Ends::Finite => self.sign(negative) | self.max(),
+            Ends::OneNan | Ends::NoNegativeZero | Ends::Scale => self.nan(negative, None),
+        }
+    }
+
+    fn nan(self, negative: bool, payload: Option<u64>) -> u64 {
+        match self.ends {
+            Ends::Ieee => {
+                let quiet = 1 << (self.mantissa - 1);
+                let payload = payload.map(|p| p & ((1 << self.mantissa) - 1)).filter(|&p| p != 0);
+                self.sign(negative) | (self.max() + 1) | payload.unwrap_or(quiet)
+            }
+            Ends::OneNan | Ends::Scale => self.sign(negative) | (self.max() + 1),
+            Ends::NoNegativeZero => self.sign(true),
+            Ends::Finite => self.sign(true),
+        }
+    }
+}
+
+/// The bits of a number in text; `None` when it is no number.
+pub(crate) fn parse(word: &str, format: Format) -> Option<Bits> {
+    let (negative, body) = match word.strip_prefix('-') {
+        Some(body) => (true, body),
+        None => (false, word.strip_prefix('+').unwrap_or(word)),
+    };
+    let exact = |bits| Some(Bits { bits, overflows: false });
+    match body.as_bytes().first()? {
+        b'i' if body == "inf" || body == "infinity" => {
+            let overflows = format.ends != Ends::Ieee;
+            return Some(Bits { bits: format.infinity(negative), overflows });
+        }
+        b'n' if body == "nan" => return exact(format.nan(negative, None)),
+        b'n' => {
+            let payload = body.strip_prefix("nan(")?.strip_suffix(')')?;
+            let value = match payload.strip_prefix("0x") {
+                Some(hex) => u64::from_str_radix(hex, 16).ok()?,
+                None => payload.parse().ok()?,
+            };
+            return exact(format.nan(negative, Some(value)));
+        }
+        b'0' if body.len() > 1 && matches!(body.as_bytes()[1], b'x' | b'X') => {
+            let value = hex(&body[2..])?;
+            return Some(round(value, negative, format, || Ordering::Equal));
+        }
+        b'0'..=b'9' | b'.' => {}
+        _ => return None,
+    }
+    match (format.mantissa, format.exponent) {
+        (23, 8) => {
+            let value: f32 = body.parse().ok()?;
+            let bits = u64::from(value.to_bits()) | format.sign(negative);
+            Some(Bits { bits, overflows: value.is_infinite() })
+        }
+        (52, 11) => {
+            let value: f64 = body.parse().ok()?;
+            Some(Bits { bits: value.to_bits() | format.sign(negative), overflows: value.is_infinite() })
+        }
+        _ => {
+            let value: f64 = body.parse().ok()?;
+            Some(round(value, negative, format, || compare(body, value)))
+        }
+    }
+}
+
+/// Rounds a number of 64 bits that is at least 0. `beyond` says on which side of `value` the number that is meant lies.
+fn round(value: f64, negative: bool, format: Format, beyond: impl Fn() -> Ordering) -> Bits {
+    let sign = format.sign(negative);
+    if value.is_infinite() {
+        return Bits { bits: format.infinity(negative), overflows: true };
+    }
+    if format.ends == Ends::Scale && (negative || value == 0.0) {
+        return Bits { bits: format.nan(false, None), overflows: true };
+    }
+    if value == 0.0 {
+        return Bits { bits: if format.ends == Ends::NoNegativeZero { 0 } else { sign }, overflows: false };
+    }
+    let bits = value.to_bits();
+    let (raw, fraction) = ((bits >> 52) as i32, bits & ((1 << 52) - 1));
+    // value = m * 2^(e - 52) with 2^52 <= m, also for a subnormal value.
+    let (m, e) = if raw == 0 {
+        let shift = fraction.leading_zeros() - 11;
+        (fraction << shift, -1022 - shift as i32)
+    } else {
+        (fraction | 1 << 52, raw - 1023)
+    };
+    // The scale has no subnormal numbers: its smallest exponent is that of 0 bits.
+    let smallest = if format.ends == Ends::Scale { -format.bias } else { 1 - format.bias };
+    let exponent = e.max(smallest);
+    let shift = (exponent - format.mantissa as i32) - (e - 52);
+    let (n, order) = if shift > 54 {
+        (0, Ordering::Less)
+    } else if shift == 0 {
+        (m, Ordering::Less)
+    } else {
+        let (n, rest) = (m >> shift, m & ((1 << shift) - 1));
+        (n, rest.cmp(&(1 << (shift - 1))))
+    };
+    // In a scale, n is 1 and the exponent carries the last bit.
+    let exponent_bits = match format.ends {
+        Ends::Scale => ((exponent + format.bias) as u64).wrapping_sub(1),
+        _ => (exponent + format.bias) as u64 - 1,
+    } << format.mantissa;
+    let down = exponent_bits.wrapping_add(n);
+    let up = match order.then_with(beyond) {
+        Ordering::Less => false,
+        Ordering::Greater => true,
+        Ordering::Equal => down & 1 == 1,
+    };
+    let rounded = if down == u64::MAX { 0 } else { down + u64::from(up) };
+    if rounded > format.max() {
+        return Bits { bits: format.infinity(negative), overflows: true };
+    }
+    let sign = if rounded == 0 && format.ends == Ends::NoNegativeZero { 0 } else { sign };
+    Bits { bits: rounded | sign, overflows: false }
+}
+
+/// `1.8p3` after its `0x`: exact as long as the digits fit in 53 bits, rounded to nearest beyond.
+fn hex(body: &str) -> Option<f64> {
+    let (digits, exponent) = match body.find(['p', 'P']) {
+        Some(at) => (&body[..at], body[at + 1..].parse::<i32>().ok()?),
+        None => (body, 0),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let mut value = 0u64;
+    let mut scale = i64::from(exponent);
+    for (i, c) in whole.chars().chain(fraction.chars()).enumerate() {
+        let digit = u64::from(c.to_digit(16)?);
+        let in_fraction = i >= whole.len();
+        if value >> 58 == 0 {
+            value = value * 16 + digit;
+            scale -= if in_fraction { 4 } else { 0 };
+        } else {
+            // Digits beyond the sixteenth only say that the number is not exact.
+            value |= u64::from(digit != 0);
+            scale += if in_fraction { 0 } else { 4 };
+        }
+    }
+    let scale = scale.clamp(-3000, 3000) as i32;
+    // Two steps, so that neither power leaves the range.
+    let half = scale / 2;
+    Some(value as f64 * 2f64.powi(half) * 2f64.powi(scale - half))
+}
+
+/// How the number that decimal digits say compares to `value`.
+fn compare(body: &str, value: f64) -> Ordering {
+    let (a, a_exponent) = digits(body);
+    // 1100 places hold every 64-bit float exactly.
+    let (b, b_exponent) = digits(&format!("{value:.1100}"));
+    match (a.is_empty(), b.is_empty()) {
+        (true, true) => Ordering::Equal,
+        (true, false) => Ordering::Less,
+        (false, true) => Ordering::Greater,
+        _ => a_exponent.cmp(&b_exponent).then_with(|| a.cmp(&b)),
+    }
+}
+
+/// Digits without zeros at either end, and the power of ten of the point before the first one.
+fn digits(body: &str) -> (Vec<u8>, i64) {
+    let (number, exponent) = match body.find(['e', 'E']) {
+        Some(at) => (&body[..at], body[at + 1..].parse::<i64>().unwrap_or(0)),
+        None => (body, 0),
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let all: Vec<u8> = whole.bytes().chain(fraction.bytes()).collect();
+    let zeros = all.iter().take_while(|&&c| c == b'0').count();
+    let end = all.iter().rposition(|&c| c != b'0').map_or(zeros, |n| n + 1);
+    (all[zeros..end].to_vec(), exponent + whole.len() as i64 - zeros as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bits(word: &str, t: ElementType) -> u64 {
+        parse(word, Format::of(t)).unwrap().bits
+    }
+
+    #[test]
+    fn known_values() {
+        for (word, t, expected) in [
+            ("1", ElementType::F32, 0x3f80_0000),
+            ("nan", ElementType::F32, 0x7fc0_0000),
+            ("-nan(0x123)", ElementType::F32, 0xff80_0123),
+            ("1.5", ElementType::Bf16, 0x3fc0),
+            ("-0", ElementType::Bf16, 0x8000),
+            ("65504", ElementType::F16, 0x7bff),
+            ("inf", ElementType::F16, 0x7c00),
+            ("5.9604644775390625e-8", ElementType::F16, 1),
+            ("448", ElementType::F8E4M3Fn, 0x7e),
+            ("-nan", ElementType::F8E4M3Fn, 0xff),
+            ("-0", ElementType::F8E4M3Fnuz, 0),
+            ("0.00195", ElementType::F8E4M3Fn, 1),
+            ("-6", ElementType::F4E2M1Fn, 0xf),
+            ("1", ElementType::F8E8M0Fnu, 127),
+            ("2", ElementType::F8E8M0Fnu, 128),
+            ("0x1.8p1", ElementType::F64, 3f64.to_bits()),
+        ] {
+            assert_eq!(bits(word, t), expected, "{word} as {}", t.name());
+        }
+    }
+
+    #[test]
+    fn rounds_once() {
+        // Half way between 1 and the next bf16, then a hair above: a 64-bit float cannot tell them apart.
+        assert_eq!(bits("1.00390625", ElementType::Bf16), 0x3f80);
+        assert_eq!(bits("1.003906250000000000000000001", ElementType::Bf16), 0x3f81);
+        assert_eq!(bits("1.01171875", ElementType::Bf16), 0x3f82);
+        assert_eq!(bits("1.011718749999999999999999999", ElementType::Bf16), 0x3f81);
+    }
+
+    #[test]
+    fn outside_the_range() {
+        for (word, t) in [("65520", ElementType::F16), ("500", ElementType::F8E4M3Fn), ("1e39", ElementType::F32)] {
+            assert!(parse(word, Format::of(t)).unwrap().overflows, "{word}");
+        }
+        assert!(!parse("3.39e+38", Format::of(ElementType::Bf16)).unwrap().overflows);
+        for word in ["", "-", "e5", "1e", "nan(", "0x", "1.2.3", "abc"] {
+            assert!(parse(word, Format::of(ElementType::Bf16)).is_none(), "{word}");
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! HLO text to modules and back.
+//!
+//! Read [`parse`] first, then [`Module`]. A text may hold several modules, one computation, or bare instructions.
+//! Law: whatever the text, reading it gives modules or errors with their places, in time and memory in proportion
+//! to its size. What does not fit but can be kept (an unknown attribute, a shape that disagrees) is a diagnostic.
+//! Not here: what an operation reads or computes.
+
+mod attribute;
+mod check;
+mod error;
+mod float;
+mod known;
+mod literal;
+mod module;
+mod opcode;
+mod parse;
+mod print;
+mod signature;
+mod token;
+
+pub use attribute::{unescape, DeviceGroups, DimLabels, Value, Window, WindowDim};
+pub use error::{describe, Problem, ProblemKind, Source, Span, SyntaxErrors};
+pub use known::{Form, Place};
+pub use literal::{LiteralError, LiteralValue};
+pub use module::{Attribute, Computation, ComputationId, Instruction, InstructionId, Metadata, Module};
+pub use opcode::{Arity, Opcode};
+pub use parse::{parse, parse_bytes, MAX_PROBLEMS};
+pub use print::print_instruction;

@@ -1,0 +1,301 @@
+//! Constants: their text is checked when a module is read and decoded to bytes when asked for.
+//!
+//! Read [`decode`]. Elements are in row-major order whatever the layout says, since that is the order of the text;
+//! each takes whole bytes, little endian, also where its type is narrower than a byte.
+//! Law: decoding never fails on a text that was accepted, except for an elided one.
+
+use layout::{ArrayShape, ElementKind, ElementType, Shape, UNBOUNDED};
+
+use crate::error::{Problem, ProblemKind, Span};
+use crate::float::{self, Format};
+use crate::token::{clip, Cursor, Read};
+
+/// The value of a constant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LiteralValue {
+    /// The elements of an array.
+    Array(Vec<u8>),
+    /// The parts of a tuple.
+    Tuple(Vec<LiteralValue>),
+}
+
+/// Why a constant has no value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LiteralError {
+    /// The text says `{...}`.
+    Elided,
+    /// The text cannot be read.
+    Text(Problem),
+}
+
+/// What to do with each element; the cursor stands before it.
+trait Sink {
+    fn element(&mut self, c: &mut Cursor<'_>, t: ElementType) -> Read<()>;
+    fn begin_array(&mut self, _n_elements: i64, _t: ElementType) {}
+    fn end_array(&mut self) {}
+    fn end_tuple(&mut self, _n: usize) {}
+}
+
+/// Checks the literal at the cursor and moves behind it; true when it is elided.
+pub(crate) fn check(c: &mut Cursor<'_>, shape: &Shape) -> Read<bool> {
+    let mut elided = false;
+    walk(c, shape, &mut Check, &mut elided)?;
+    Ok(elided)
+}
+
+/// The value that a checked literal stands for.
+pub(crate) fn decode(text: &str, span: Span, shape: &Shape) -> Result<LiteralValue, LiteralError> {
+    let mut c = Cursor { text: &text[..span.end as usize], pos: span.start as usize };
+    let mut sink = Decode { limit: span.len(), width: 1, bytes: Vec::new(), done: Vec::new() };
+    let mut elided = false;
+    walk(&mut c, shape, &mut sink, &mut elided).map_err(LiteralError::Text)?;
+    if elided {
+        return Err(LiteralError::Elided);
+    }
+    sink.done.pop().ok_or(LiteralError::Elided)
+}
+
+/// Shapes nest at most `layout::MAX_DEPTH` deep, and so does this.
+fn walk(c: &mut Cursor<'_>, shape: &Shape, sink: &mut impl Sink, elided: &mut bool) -> Read<()> {
+    c.space();
+    if c.rest().starts_with(b"{...}") {
+        c.pos += 5;
+        *elided = true;
+        return Ok(());
+    }
+    match shape {
+        Shape::Array(a) => {
+            sink.begin_array(a.n_elements().unwrap_or(0), a.element());
+            array(c, a, sink)?;
+            sink.end_array();
+            Ok(())
+        }
+        Shape::Tuple(parts) => {
+            c.expect(b'(', "`(` of a tuple constant")?;
+            for (i, part) in parts.iter().enumerate() {
+                if i > 0 {
+                    c.expect(b',', "`,` between the parts of a tuple constant")?;
+                }
+                walk(c, part, sink, elided)?;
+            }
+            c.expect(b')', "`)` of a tuple constant")?;
+            if !*elided {
+                sink.end_tuple(parts.len());
+            }
+            Ok(())
+        }
+        Shape::Token | Shape::Opaque | Shape::Buffer(_) => Err(c.expected(format!("no constant of shape {shape}"))),
+    }
+}
+
+fn array(c: &mut Cursor<'_>, shape: &ArrayShape, sink: &mut impl Sink) -> Read<()> {
+    let dims = shape.dims();
+    let t = shape.element();
+    if dims.is_empty() {
+        return sink.element(c, t);
+    }
+    // An array without elements is also written as one number.
+    if shape.n_elements() == Some(0) && c.peek() != Some(b'{') {
+        return Check.element(c, t);
+    }
+    let mut counts = vec![0i64; dims.len()];
+    let mut depth = 0;
+    let mut after_comma = false;
+    loop {
+        c.space();
+        if depth > 0 && !after_comma && c.peek() == Some(b'}') {
+            let (n, expected) = (counts[depth - 1], dims[depth - 1]);
+            if n != expected && expected != UNBOUNDED && !shape.is_dynamic(depth - 1) {
+                return Err(disagreement(c, depth - 1, n, expected));
+            }
+            c.pos += 1;
+            depth -= 1;
+            if depth == 0 {
+                return Ok(());
+            }
+        } else if depth < dims.len() {
+            c.expect(b'{', "`{` or `}` in an array constant")?;
+            counts[depth] = 0;
+            depth += 1;
+            after_comma = false;
+            continue;
+        } else {
+            if counts[depth - 1] >= dims[depth - 1] && dims[depth - 1] != UNBOUNDED {
+                return Err(disagreement(c, depth - 1, counts[depth - 1] + 1, dims[depth - 1]));
+            }
+            sink.element(c, t)?;
+        }
+        counts[depth - 1] += 1;
+        after_comma = c.accept_after_space(b',');
+        if !after_comma && c.peek() != Some(b'}') {
+            return Err(c.expected("`,` or `}` in an array constant"));
+        }
+    }
+}
+
+fn disagreement(c: &Cursor<'_>, dim: usize, n: i64, expected: i64) -> Problem {
+    let kind = ProblemKind::Disagrees {
+        what: "elements of a constant",
+        found: format!("{n}{}", if n > expected { " or more" } else { "" }),
+        expected: format!("{expected} in dimension {dim}"),
+    };
+    Problem { kind, span: Span::new(c.pos, (c.pos + 1).min(c.text.len())) }
+}
+
+/// The characters of one number, with the payload of a nan.
+#[inline]
+fn token<'a>(c: &mut Cursor<'a>) -> &'a str {
+    let start = c.pos;
+    let word = c.number();
+    if word.ends_with("nan") && c.peek() == Some(b'(') {
+        if let Some(n) = c.rest().iter().take(40).position(|&b| b == b')') {
+            c.pos += n + 1;
+            return &c.text[start..c.pos];
+        }
+    }
+    word
+}
+
+fn expected_number(c: &Cursor<'_>, start: usize, t: ElementType) -> Problem {
+    let at = Cursor { text: c.text, pos: start };
+    at.expected(format!("a number of type {}", t.name()))
+}
+
+fn out_of_range(c: &Cursor<'_>, start: usize, t: ElementType) -> Problem {
+    let span = Span::new(start, c.pos);
+    Problem { kind: ProblemKind::OutOfRange { found: clip(c.str(span)), of: t.name() }, span }
+}
+
+/// Takes an element without keeping it.
+struct Check;
+
+impl Sink for Check {
+    #[inline]
+    fn element(&mut self, c: &mut Cursor<'_>, t: ElementType) -> Read<()> {
+        if t.kind() == ElementKind::Float && t.bits() >= 32 {
+            let start = c.pos;
+            let word = token(c);
+            // Digits with at most a sign and a point are a number of every wide type when there are few of them.
+            if !word.is_empty() && word.len() < 30 && is_plain(word.as_bytes()) {
+                return Ok(());
+            }
+            c.pos = start;
+        }
+        element(c, t, &mut |_| ())
+    }
+}
+
+fn is_plain(word: &[u8]) -> bool {
+    let digits = word.strip_prefix(b"-").unwrap_or(word);
+    let mut points = 0;
+    for &c in digits {
+        match c {
+            b'0'..=b'9' => {}
+            b'.' => points += 1,
+            _ => return false,
+        }
+    }
+    points <= 1 && digits.len() > points
+}
+
+/// Collects the bytes of each element.
+struct Decode {
+    /// No literal has more elements than bytes of text.
+    limit: usize,
+    width: usize,
+    bytes: Vec<u8>,
+    done: Vec<LiteralValue>,
+}
+
+impl Sink for Decode {
+    fn element(&mut self, c: &mut Cursor<'_>, t: ElementType) -> Read<()> {
+        let width = self.width;
+        element(c, t, &mut |bits: u64| self.bytes.extend_from_slice(&bits.to_le_bytes()[..width]))
+    }
+
+    fn begin_array(&mut self, n_elements: i64, t: ElementType) {
+        let n = usize::try_from(n_elements).unwrap_or(0).min(self.limit);
+        self.width = if t.kind() == ElementKind::Complex { t.n_bytes() / 2 } else { t.n_bytes() };
+        self.bytes = Vec::with_capacity(n.saturating_mul(t.n_bytes()));
+    }
+
+    fn end_array(&mut self) {
+        self.done.push(LiteralValue::Array(std::mem::take(&mut self.bytes)));
+    }
+
+    fn end_tuple(&mut self, n: usize) {
+        let parts = self.done.split_off(self.done.len() - n);
+        self.done.push(LiteralValue::Tuple(parts));
+    }
+}
+
+/// Reads one element and hands out its bits; a complex one hands out two.
+fn element(c: &mut Cursor<'_>, t: ElementType, put: &mut impl FnMut(u64)) -> Read<()> {
+    c.space();
+    match t.kind() {
+        ElementKind::Boolean => {
+            let start = c.pos;
+            let value = match token(c) {
+                "true" | "1" => 1,
+                "false" | "0" => 0,
+                _ => return Err(expected_number(c, start, t)),
+            };
+            put(value);
+        }
+        ElementKind::Signed | ElementKind::Unsigned => put(integer(c, t)?),
+        ElementKind::Float => put(real(c, t, t)?),
+        ElementKind::Complex => {
+            let part = if t == ElementType::C64 { ElementType::F32 } else { ElementType::F64 };
+            if c.accept(b'(') {
+                c.space();
+                put(real(c, part, t)?);
+                c.expect(b',', "`,` between the parts of a complex number")?;
+                c.space();
+                put(real(c, part, t)?);
+                c.expect(b')', "`)` of a complex number")?;
+            } else {
+                put(real(c, part, t)?);
+                put(0);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn integer(c: &mut Cursor<'_>, t: ElementType) -> Read<u64> {
+    let start = c.pos;
+    let word = token(c);
+    let (negative, digits) = match word.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, word.strip_prefix('+').unwrap_or(word)),
+    };
+    let (radix, digits) = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        Some(digits) => (16, digits),
+        None => (10, digits),
+    };
+    if digits.is_empty() || !digits.bytes().all(|b| (b as char).is_digit(radix)) {
+        return Err(expected_number(c, start, t));
+    }
+    let magnitude = i128::from_str_radix(digits, radix).unwrap_or(i128::MAX);
+    let value = if negative { -magnitude } else { magnitude };
+    let bits = t.bits();
+    let (low, high) = match t.kind() {
+        ElementKind::Signed => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
+        _ => (0, (1i128 << bits) - 1),
+    };
+    if value < low || value > high {
+        return Err(out_of_range(c, start, t));
+    }
+    Ok(value as u64)
+}
+
+/// A number as the bits of type `t`; `of` is the type that messages name.
+fn real(c: &mut Cursor<'_>, t: ElementType, of: ElementType) -> Read<u64> {
+    let start = c.pos;
+    let word = token(c);
+    let bits = float::parse(word, Format::of(t)).ok_or_else(|| expected_number(c, start, of))?;
+    if bits.overflows {
+        return Err(out_of_range(c, start, of));
+    }
+    Ok(bits.bits)
+}

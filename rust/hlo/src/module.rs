@@ -1,0 +1,516 @@
+//! Module, Computation, Instruction: inert data, linked by numbers.
+//!
+//! Read [`Module`]. It owns its text; names, literals and attribute values are spans of it and are decoded when
+//! asked for. Instructions of all computations stand in one vector, each computation's in a row of their own, in
+//! text order; numbers of instructions and computations are indices, unique in the module.
+//! Law: every number in a module refers to something in the same module.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use layout::Shape;
+use rustc_hash::FxHashMap;
+
+use crate::attribute::{self, Value};
+use crate::error::{Problem, Source, Span};
+use crate::known::{self, Form};
+use crate::literal::{self, LiteralError, LiteralValue};
+use crate::token::Cursor;
+use crate::Opcode;
+
+/// The number of an instruction in its module.
+pub type InstructionId = u32;
+/// The number of a computation in its module.
+pub type ComputationId = u32;
+
+/// A module as it was read.
+#[derive(Debug)]
+pub struct Module {
+    pub(crate) source: Arc<Source>,
+    /// The part of the text that is this module.
+    pub(crate) span: Span,
+    pub(crate) name: Span,
+    pub(crate) header: Vec<Attribute>,
+    pub(crate) shapes: Vec<Shape>,
+    pub(crate) computations: Vec<Computation>,
+    pub(crate) instructions: Vec<Instruction>,
+    /// Operands as places in the computation of their user.
+    pub(crate) operands: Vec<u32>,
+    pub(crate) attributes: Vec<Attribute>,
+    /// Lists of numbers: of attribute values (count first) and parameters.
+    pub(crate) links: Vec<u32>,
+    pub(crate) unknown_keys: Vec<Span>,
+    pub(crate) unknown_opcodes: FxHashMap<InstructionId, Span>,
+    pub(crate) frames: Frames,
+    pub(crate) entry: ComputationId,
+    pub(crate) diagnostics: Vec<Problem>,
+    pub(crate) users: OnceLock<Inverse>,
+    pub(crate) callers: OnceLock<Inverse>,
+    pub(crate) names: OnceLock<FxHashMap<u64, Vec<u32>>>,
+    pub(crate) contents: OnceLock<Vec<[u8; 16]>>,
+}
+
+/// A row of instructions with a root.
+#[derive(Clone, Debug)]
+pub struct Computation {
+    pub(crate) name: Span,
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+    pub(crate) root: InstructionId,
+    /// Its parameters in the order of their numbers, as a range of `links`.
+    pub(crate) parameters: (u32, u32),
+    pub(crate) attributes: Vec<Attribute>,
+    /// Written in place of its name, by the instruction that calls it.
+    pub(crate) is_inline: bool,
+}
+
+/// One operation.
+#[derive(Clone, Debug)]
+pub struct Instruction {
+    pub(crate) name: Span,
+    /// The literal of a constant. Of a parameter, `start` is its number; of an instruction whose operands have no
+    /// names, how many there are.
+    pub(crate) body: Span,
+    pub(crate) shape: u32,
+    pub(crate) computation: ComputationId,
+    pub(crate) operands: u32,
+    pub(crate) n_operands: u32,
+    pub(crate) attributes: u32,
+    pub(crate) n_attributes: u16,
+    /// What it does; [`Opcode::Unknown`] keeps its word beside.
+    pub opcode: Opcode,
+    pub(crate) flags: u8,
+}
+
+/// The literal is `{...}`.
+pub(crate) const ELIDED: u8 = 1;
+/// The operands have no names in the text.
+pub(crate) const UNNAMED_OPERANDS: u8 = 2;
+
+/// A name with the span of its value.
+#[derive(Clone, Copy, Debug)]
+pub struct Attribute {
+    /// Row of the table of known attributes, or `UNKNOWN_KEY` plus a number of `unknown_keys`.
+    pub(crate) key: u16,
+    pub(crate) form: Form,
+    pub(crate) value: Span,
+    /// Where its list of numbers starts in `links`, for forms that name computations or instructions.
+    pub(crate) link: u32,
+}
+
+pub(crate) const UNKNOWN_KEY: u16 = 0x8000;
+
+/// A relation read backwards: for each number, the numbers that refer to it, ascending and without repeats.
+#[derive(Debug)]
+pub(crate) struct Inverse {
+    starts: Vec<u32>,
+    items: Vec<u32>,
+}
+
+impl Inverse {
+    /// From pairs (to, from) that `each` lists twice alike.
+    fn new(n: usize, each: impl Fn(&mut dyn FnMut(u32, u32))) -> Inverse {
+        let mut starts = vec![0u32; n + 1];
+        each(&mut |to, _| starts[to as usize + 1] += 1);
+        for i in 0..n {
+            starts[i + 1] += starts[i];
+        }
+        let mut items = vec![0; starts[n] as usize];
+        let mut next = starts.clone();
+        each(&mut |to, from| {
+            items[next[to as usize] as usize] = from;
+            next[to as usize] += 1;
+        });
+        let mut kept = 0;
+        for i in 0..n {
+            let range = starts[i] as usize..starts[i + 1] as usize;
+            starts[i] = kept as u32;
+            for k in range {
+                if kept == starts[i] as usize || items[kept - 1] != items[k] {
+                    items[kept] = items[k];
+                    kept += 1;
+                }
+            }
+        }
+        starts[n] = kept as u32;
+        items.truncate(kept);
+        Inverse { starts, items }
+    }
+
+    fn of(&self, to: u32) -> &[u32] {
+        &self.items[self.starts[to as usize] as usize..self.starts[to as usize + 1] as usize]
+    }
+}
+
+/// The tables behind the header: files, functions, places and frames, by their ids.
+#[derive(Debug, Default)]
+pub(crate) struct Frames {
+    pub files: FxHashMap<i64, Span>,
+    pub functions: FxHashMap<i64, Span>,
+    pub locations: FxHashMap<i64, Location>,
+    pub frames: FxHashMap<i64, (i64, i64)>,
+    /// The text of the tables, for printing.
+    pub span: Span,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Location {
+    pub file: i64,
+    pub function: i64,
+    pub line: i64,
+    pub column: i64,
+}
+
+/// Where an instruction came from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Metadata<'m> {
+    /// The operation of the program that was compiled.
+    pub op_name: Option<Cow<'m, str>>,
+    /// Its type.
+    pub op_type: Option<Cow<'m, str>>,
+    /// The file it stands in, inline or through the stack-frame tables.
+    pub source_file: Option<Cow<'m, str>>,
+    /// The line in that file, from 1.
+    pub source_line: Option<i64>,
+    /// The column in that line, where it is known.
+    pub source_column: Option<i64>,
+    /// The function around it, through the stack-frame tables.
+    pub function: Option<Cow<'m, str>>,
+    /// The innermost stack frame's id.
+    pub stack_frame_id: Option<i64>,
+    /// All fields of the text, in its order.
+    pub fields: Vec<(&'m str, Cow<'m, str>)>,
+}
+
+impl Module {
+    /// The text it was read from; may hold other modules, too.
+    pub fn source(&self) -> &Arc<Source> {
+        &self.source
+    }
+
+    /// The part of the text that is this module.
+    pub fn own_text(&self) -> &str {
+        self.text(self.span)
+    }
+
+    /// Its name; empty when it has none.
+    pub fn name(&self) -> &str {
+        self.text(self.name)
+    }
+
+    /// The computation that runs.
+    pub fn entry(&self) -> ComputationId {
+        self.entry
+    }
+
+    /// All computations; those written in place of their name stand before their caller's.
+    pub fn computations(&self) -> &[Computation] {
+        &self.computations
+    }
+
+    /// All instructions.
+    pub fn instructions(&self) -> &[Instruction] {
+        &self.instructions
+    }
+
+    /// What did not fit, in the order of the text.
+    pub fn diagnostics(&self) -> &[Problem] {
+        &self.diagnostics
+    }
+
+    /// The attributes of the header.
+    pub fn header(&self) -> &[Attribute] {
+        &self.header
+    }
+
+    pub(crate) fn text(&self, span: Span) -> &str {
+        &self.source.text[span.range()]
+    }
+
+    /// The name of a computation; empty when it has none.
+    pub fn computation_name(&self, id: ComputationId) -> &str {
+        self.text(self.computations[id as usize].name)
+    }
+
+    /// The numbers of a computation's instructions, in text order.
+    pub fn instructions_of(&self, id: ComputationId) -> Range<InstructionId> {
+        let c = &self.computations[id as usize];
+        c.start..c.end
+    }
+
+    /// The instruction whose value is the computation's.
+    pub fn root(&self, id: ComputationId) -> InstructionId {
+        self.computations[id as usize].root
+    }
+
+    /// A computation's parameters in the order of their numbers.
+    pub fn parameters(&self, id: ComputationId) -> &[InstructionId] {
+        let (start, n) = self.computations[id as usize].parameters;
+        &self.links[start as usize..(start + n) as usize]
+    }
+
+    /// The attributes of a computation.
+    pub fn computation_attributes(&self, id: ComputationId) -> &[Attribute] {
+        &self.computations[id as usize].attributes
+    }
+
+    /// The instructions that call a computation.
+    pub fn callers(&self, id: ComputationId) -> &[InstructionId] {
+        let callers = self.callers.get_or_init(|| {
+            Inverse::new(self.computations.len(), |pair| {
+                for i in 0..self.instructions.len() as u32 {
+                    for c in self.called(i) {
+                        pair(c, i);
+                    }
+                }
+            })
+        });
+        callers.of(id)
+    }
+
+    /// Whether a fusion calls this computation.
+    pub fn is_fusion(&self, id: ComputationId) -> bool {
+        self.callers(id).iter().any(|&i| self.instructions[i as usize].opcode == Opcode::Fusion)
+    }
+
+    /// The name of an instruction.
+    pub fn instruction_name(&self, id: InstructionId) -> &str {
+        self.text(self.instructions[id as usize].name)
+    }
+
+    /// The word of an instruction's operation.
+    pub fn opcode_name(&self, id: InstructionId) -> &str {
+        match self.instructions[id as usize].opcode {
+            Opcode::Unknown => self.unknown_opcodes.get(&id).map_or("", |&span| self.text(span)),
+            opcode => opcode.name(),
+        }
+    }
+
+    /// The shape of an instruction's value.
+    pub fn shape(&self, id: InstructionId) -> &Shape {
+        &self.shapes[self.instructions[id as usize].shape as usize]
+    }
+
+    /// The operands of an instruction; none when [`Module::has_unnamed_operands`].
+    pub fn operands(&self, id: InstructionId) -> impl ExactSizeIterator<Item = InstructionId> + '_ {
+        let i = &self.instructions[id as usize];
+        let start = self.computations[i.computation as usize].start;
+        let range = i.operands as usize..(i.operands + i.n_operands) as usize;
+        self.operands[range].iter().map(move |k| k + start)
+    }
+
+    /// The text says how many operands there are but not which.
+    pub fn has_unnamed_operands(&self, id: InstructionId) -> bool {
+        self.instructions[id as usize].flags & UNNAMED_OPERANDS != 0
+    }
+
+    /// The instructions that have this one as an operand, in text order.
+    pub fn users(&self, id: InstructionId) -> &[InstructionId] {
+        let users = self.users.get_or_init(|| {
+            Inverse::new(self.instructions.len(), |pair| {
+                for i in 0..self.instructions.len() as u32 {
+                    for k in self.operands(i) {
+                        pair(k, i);
+                    }
+                }
+            })
+        });
+        users.of(id)
+    }
+
+    /// The attributes of an instruction, in text order.
+    pub fn attributes(&self, id: InstructionId) -> &[Attribute] {
+        let i = &self.instructions[id as usize];
+        &self.attributes[i.attributes as usize..i.attributes as usize + i.n_attributes as usize]
+    }
+
+    /// The computations that an instruction calls, in text order.
+    pub fn called(&self, id: InstructionId) -> impl Iterator<Item = ComputationId> + '_ {
+        let calls = |a: &&Attribute| matches!(a.form, Form::Computation | Form::Computations);
+        self.attributes(id).iter().filter(calls).flat_map(|a| self.list(a.link).iter().copied())
+    }
+
+    /// The computation that an instruction belongs to.
+    pub fn computation_of(&self, id: InstructionId) -> ComputationId {
+        self.instructions[id as usize].computation
+    }
+
+    /// The number of a parameter; `None` for every other instruction.
+    pub fn parameter_number(&self, id: InstructionId) -> Option<u32> {
+        let i = &self.instructions[id as usize];
+        (i.opcode == Opcode::Parameter).then_some(i.body.start)
+    }
+
+    /// Whether this is a constant whose value was left out of the text.
+    pub fn is_elided(&self, id: InstructionId) -> bool {
+        self.instructions[id as usize].flags & ELIDED != 0
+    }
+
+    /// The text of a constant's value; `None` for every other instruction.
+    pub fn literal_text(&self, id: InstructionId) -> Option<&str> {
+        let i = &self.instructions[id as usize];
+        (i.opcode == Opcode::Constant).then(|| self.text(i.body))
+    }
+
+    /// The value of a constant; `None` for every other instruction.
+    pub fn literal(&self, id: InstructionId) -> Option<Result<LiteralValue, LiteralError>> {
+        let i = &self.instructions[id as usize];
+        if i.opcode != Opcode::Constant {
+            return None;
+        }
+        if self.is_elided(id) {
+            return Some(Err(LiteralError::Elided));
+        }
+        Some(literal::decode(&self.source.text, i.body, self.shape(id)))
+    }
+
+    pub(crate) fn list(&self, link: u32) -> &[u32] {
+        let n = self.links[link as usize];
+        &self.links[link as usize + 1..(link + 1 + n) as usize]
+    }
+
+    /// The name of an attribute.
+    pub fn attribute_name(&self, attribute: &Attribute) -> &str {
+        match attribute.key.checked_sub(UNKNOWN_KEY) {
+            None => known::TABLE[attribute.key as usize].0,
+            Some(n) => self.text(self.unknown_keys[n as usize]),
+        }
+    }
+
+    /// The text of an attribute's value.
+    pub fn attribute_text(&self, attribute: &Attribute) -> &str {
+        self.text(attribute.value)
+    }
+
+    /// The attribute of this name on an instruction.
+    pub fn attribute(&self, id: InstructionId, name: &str) -> Option<&Attribute> {
+        match known::key(name) {
+            Some(key) => self.attributes(id).iter().find(|a| a.key == key),
+            None => self.attributes(id).iter().find(|a| self.attribute_name(a) == name),
+        }
+    }
+
+    /// The value of an attribute that stands in computation `within`.
+    pub fn value(&self, attribute: &Attribute, within: Option<ComputationId>) -> Result<Value<'_>, Problem> {
+        Ok(match attribute.form {
+            Form::Computation => match self.list(attribute.link) {
+                [one] => Value::Computation(*one),
+                _ => Value::Raw(self.attribute_text(attribute)),
+            },
+            Form::Computations => Value::Computations(self.list(attribute.link)),
+            Form::Instructions => {
+                let start = within.map_or(0, |c| self.computations[c as usize].start);
+                Value::Instructions(self.list(attribute.link).iter().map(|k| k + start).collect())
+            }
+            form => attribute::decode(&self.source.text, attribute.value, form)?,
+        })
+    }
+
+    /// Where an instruction came from, resolved through the stack-frame tables where the text has them.
+    pub fn metadata(&self, id: InstructionId) -> Metadata<'_> {
+        let Some(span) = self.attribute(id, "metadata").map(|a| a.value) else {
+            return Metadata::default();
+        };
+        let mut m = Metadata { fields: fields(&self.source.text, span), ..Metadata::default() };
+        for (name, value) in &m.fields {
+            match *name {
+                "op_name" => m.op_name = Some(value.clone()),
+                "op_type" => m.op_type = Some(value.clone()),
+                "source_file" => m.source_file = Some(value.clone()),
+                "source_line" => m.source_line = value.parse().ok(),
+                "source_column" => m.source_column = value.parse().ok(),
+                "stack_frame_id" => m.stack_frame_id = value.parse().ok(),
+                _ => {}
+            }
+        }
+        if let Some(location) = m.stack_frame_id.and_then(|id| self.location(id)) {
+            let text = |span: &Span| attribute::unescape(self.text(*span));
+            if m.source_file.is_none() {
+                m.source_file = self.frames.files.get(&location.file).map(text);
+                m.source_line = Some(location.line).filter(|&n| n > 0);
+                m.source_column = Some(location.column).filter(|&n| n > 0);
+            }
+            m.function = self.frames.functions.get(&location.function).map(text);
+        }
+        m
+    }
+
+    fn location(&self, frame: i64) -> Option<Location> {
+        let (location, _) = self.frames.frames.get(&frame)?;
+        self.frames.locations.get(location).copied()
+    }
+
+    /// The computation of this name, without `%`.
+    pub fn find_computation(&self, name: &str) -> Option<ComputationId> {
+        (0..self.computations.len() as u32).find(|&c| self.computation_name(c) == name)
+    }
+
+    /// The first instruction of this name, without `%`: within a computation, or in the whole module with the entry's
+    /// before all others.
+    pub fn find_instruction(&self, name: &str, within: Option<ComputationId>) -> Option<InstructionId> {
+        let names = self.names.get_or_init(|| {
+            let mut names: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
+            for i in 0..self.instructions.len() as u32 {
+                names.entry(hash(self.instruction_name(i))).or_default().push(i);
+            }
+            names
+        });
+        let same = names.get(&hash(name))?.iter().copied().filter(|&i| self.instruction_name(i) == name);
+        let of = |c: ComputationId| same.clone().find(|&i| self.computation_of(i) == c);
+        match within {
+            Some(c) => of(c),
+            None => of(self.entry).or_else(|| same.clone().next()),
+        }
+    }
+}
+
+impl Computation {
+    /// Written in place of its name, by the instruction that calls it.
+    pub fn is_inline(&self) -> bool {
+        self.is_inline
+    }
+}
+
+impl Attribute {
+    /// The form of its value.
+    pub fn form(&self) -> Form {
+        self.form
+    }
+}
+
+fn hash(name: &str) -> u64 {
+    use std::hash::Hasher;
+    let mut h = rustc_hash::FxHasher::default();
+    h.write(name.as_bytes());
+    h.finish()
+}
+
+/// `{name="value" number=1}`: every field with its value; what cannot be read ends the list.
+fn fields(text: &str, span: Span) -> Vec<(&str, Cow<'_, str>)> {
+    let mut c = Cursor { text: &text[..span.end as usize], pos: span.start as usize };
+    let mut all = Vec::new();
+    c.accept_after_space(b'{');
+    loop {
+        c.space();
+        c.accept(b',');
+        c.space();
+        let name = c.word();
+        if name.is_empty() || !c.accept_after_space(b'=') {
+            return all;
+        }
+        c.space();
+        let value = match c.peek() {
+            Some(b'"') => c.string().map(|s| attribute::unescape(&text[s.range()])),
+            Some(_) => {
+                let start = c.pos;
+                attribute::raw(&mut c).map(|()| Cow::Borrowed(&text[start..c.pos]))
+            }
+            None => return all,
+        };
+        match value {
+            Ok(value) => all.push((name, value)),
+            Err(_) => return all,
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The operations that are known by name, and how many operands each takes.
+//!
+//! Read [`Opcode`]. Law: the table is sorted by name and row i belongs to the variant with discriminant i.
+//! An operation that is not in the table is [`Opcode::Unknown`]; the instruction keeps its word.
+
+/// How many operands an operation takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arity {
+    /// Exactly this many.
+    Fixed(u8),
+    /// Any number.
+    Any,
+}
+
+use Arity::{Any, Fixed};
+
+macro_rules! opcodes {
+    ($($variant:ident $name:literal $arity:expr,)*) => {
+        /// What an instruction does.
+        #[allow(missing_docs)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum Opcode {
+            $($variant,)*
+            Unknown,
+        }
+
+        const TABLE: &[(Opcode, &str, Arity)] = &[$((Opcode::$variant, $name, $arity),)* (Opcode::Unknown, "", Any)];
+    };
+}
+
+opcodes! {
+    Abs "abs" Fixed(1),
+    Acos "acos" Fixed(1),
+    Acosh "acosh" Fixed(1),
+    Add "add" Fixed(2),
+    AddDependency "add-dependency" Fixed(2),
+    AfterAll "after-all" Any,
+    AllGather "all-gather" Any,
+    AllGatherDone "all-gather-done" Fixed(1),
+    AllGatherStart "all-gather-start" Any,
+    AllReduce "all-reduce" Any,
+    AllReduceDone "all-reduce-done" Fixed(1),
+    AllReduceStart "all-reduce-start" Any,
+    AllToAll "all-to-all" Any,
+    And "and" Fixed(2),
+    Asin "asin" Fixed(1),
+    Asinh "asinh" Fixed(1),
+    AsyncDone "async-done" Fixed(1),
+    AsyncStart "async-start" Any,
+    AsyncUpdate "async-update" Fixed(1),
+    Atan2 "atan2" Fixed(2),
+    Atanh "atanh" Fixed(1),
+    BatchNormGrad "batch-norm-grad" Fixed(5),
+    BatchNormInference "batch-norm-inference" Fixed(5),
+    BatchNormTraining "batch-norm-training" Fixed(3),
+    Bitcast "bitcast" Fixed(1),
+    BitcastConvert "bitcast-convert" Fixed(1),
+    Broadcast "broadcast" Fixed(1),
+    Call "call" Any,
+    Cbrt "cbrt" Fixed(1),
+    Ceil "ceil" Fixed(1),
+    Cholesky "cholesky" Fixed(1),
+    Clamp "clamp" Fixed(3),
+    CollectiveBroadcast "collective-broadcast" Any,
+    CollectivePermute "collective-permute" Any,
+    CollectivePermuteDone "collective-permute-done" Fixed(1),
+    CollectivePermuteStart "collective-permute-start" Any,
+    Compare "compare" Fixed(2),
+    Complex "complex" Fixed(2),
+    Concatenate "concatenate" Any,
+    Conditional "conditional" Any,
+    Constant "constant" Fixed(0),
+    Convert "convert" Fixed(1),
+    Convolution "convolution" Fixed(2),
+    Copy "copy" Fixed(1),
+    CopyDone "copy-done" Fixed(1),
+    CopyStart "copy-start" Fixed(1),
+    Cosh "cosh" Fixed(1),
+    Cosine "cosine" Fixed(1),
+    CountLeadingZeros "count-leading-zeros" Fixed(1),
+    CustomCall "custom-call" Any,
+    Divide "divide" Fixed(2),
+    Domain "domain" Fixed(1),
+    Dot "dot" Fixed(2),
+    DynamicReshape "dynamic-reshape" Any,
+    DynamicSlice "dynamic-slice" Any,
+    DynamicUpdateSlice "dynamic-update-slice" Any,
+    Erf "erf" Fixed(1),
+    Exponential "exponential" Fixed(1),
+    ExponentialMinusOne "exponential-minus-one" Fixed(1),
+    Fft "fft" Fixed(1),
+    Floor "floor" Fixed(1),
+    Fusion "fusion" Any,
+    Gather "gather" Fixed(2),
+    GetDimensionSize "get-dimension-size" Fixed(1),
+    GetTupleElement "get-tuple-element" Fixed(1),
+    Imag "imag" Fixed(1),
+    Infeed "infeed" Fixed(1),
+    Iota "iota" Fixed(0),
+    IsFinite "is-finite" Fixed(1),
+    Log "log" Fixed(1),
+    LogPlusOne "log-plus-one" Fixed(1),
+    Logistic "logistic" Fixed(1),
+    Map "map" Any,
+    Maximum "maximum" Fixed(2),
+    Minimum "minimum" Fixed(2),
+    Mulhi "mulhi" Fixed(2),
+    Multiply "multiply" Fixed(2),
+    Negate "negate" Fixed(1),
+    Not "not" Fixed(1),
+    OptBarrier "opt-barrier" Fixed(1),
+    Or "or" Fixed(2),
+    Outfeed "outfeed" Fixed(2),
+    Pad "pad" Fixed(2),
+    Parameter "parameter" Fixed(0),
+    PartitionId "partition-id" Fixed(0),
+    Popcnt "popcnt" Fixed(1),
+    Power "power" Fixed(2),
+    RaggedAllToAll "ragged-all-to-all" Fixed(6),
+    RaggedDot "ragged-dot" Fixed(3),
+    Real "real" Fixed(1),
+    Recv "recv" Fixed(1),
+    RecvDone "recv-done" Fixed(1),
+    Reduce "reduce" Any,
+    ReducePrecision "reduce-precision" Fixed(1),
+    ReduceScatter "reduce-scatter" Any,
+    ReduceWindow "reduce-window" Any,
+    Remainder "remainder" Fixed(2),
+    ReplicaId "replica-id" Fixed(0),
+    Reshape "reshape" Fixed(1),
+    Reverse "reverse" Fixed(1),
+    Rng "rng" Any,
+    RngBitGenerator "rng-bit-generator" Fixed(1),
+    RngGetAndUpdateState "rng-get-and-update-state" Fixed(0),
+    RoundNearestAfz "round-nearest-afz" Fixed(1),
+    RoundNearestEven "round-nearest-even" Fixed(1),
+    Rsqrt "rsqrt" Fixed(1),
+    ScaledDot "scaled-dot" Fixed(4),
+    Scan "scan" Any,
+    Scatter "scatter" Any,
+    Select "select" Fixed(3),
+    SelectAndScatter "select-and-scatter" Fixed(3),
+    Send "send" Fixed(2),
+    SendDone "send-done" Fixed(1),
+    SetDimensionSize "set-dimension-size" Fixed(2),
+    ShiftLeft "shift-left" Fixed(2),
+    ShiftRightArithmetic "shift-right-arithmetic" Fixed(2),
+    ShiftRightLogical "shift-right-logical" Fixed(2),
+    Sign "sign" Fixed(1),
+    Sine "sine" Fixed(1),
+    Sinh "sinh" Fixed(1),
+    Slice "slice" Fixed(1),
+    Sort "sort" Any,
+    Sqrt "sqrt" Fixed(1),
+    StochasticConvert "stochastic-convert" Fixed(2),
+    Subtract "subtract" Fixed(2),
+    Tan "tan" Fixed(1),
+    Tanh "tanh" Fixed(1),
+    Topk "topk" Fixed(1),
+    Transpose "transpose" Fixed(1),
+    TriangularSolve "triangular-solve" Fixed(2),
+    Tuple "tuple" Any,
+    While "while" Fixed(1),
+    Xor "xor" Fixed(2),
+}
+
+impl Opcode {
+    /// How many opcodes there are, [`Opcode::Unknown`] included.
+    pub const COUNT: usize = TABLE.len();
+
+    /// The word in HLO text; empty for [`Opcode::Unknown`].
+    pub fn name(self) -> &'static str {
+        TABLE[self as usize].1
+    }
+
+    /// How many operands it takes.
+    pub fn arity(self) -> Arity {
+        TABLE[self as usize].2
+    }
+
+    /// The opcode of this word, if it is known.
+    pub fn from_name(name: &str) -> Option<Opcode> {
+        let known = &TABLE[..TABLE.len() - 1];
+        known.binary_search_by(|row| row.1.cmp(name)).ok().map(|i| known[i].0)
+    }
+
+    /// All known words.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        TABLE[..TABLE.len() - 1].iter().map(|row| row.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted_and_in_order() {
+        for (i, row) in TABLE.iter().enumerate() {
+            assert_eq!(row.0 as usize, i);
+        }
+        for name in Opcode::names() {
+            assert_eq!(Opcode::from_name(name).unwrap().name(), name);
+        }
+        assert!(Opcode::names().is_sorted());
+        assert_eq!(Opcode::from_name(""), None);
+        assert_eq!(Opcode::from_name("ad"), None);
+    }
+}

@@ -1,0 +1,208 @@
+//! A key that is equal for instructions whose rules must give equal answers.
+//!
+//! Read [`Module::signature`]. It covers the opcode, the shapes of the value and of the operands with their layouts,
+//! every semantic attribute, the content of called computations, and the content of those operands that a rule says
+//! it looks at. It leaves out names, metadata, sharding, and hints to a backend.
+//! Equal keys of different content would need a collision of two independent 64-bit hashes.
+
+use std::fmt::Write;
+
+use layout::Shape;
+
+use crate::known::Form;
+use crate::module::{Attribute, ComputationId, InstructionId, Module};
+use crate::Opcode;
+
+impl Module {
+    /// The signature of an instruction; the content of the operands with numbers `looked_at` counts, too, where they
+    /// are constants or iotas.
+    pub fn signature(&self, id: InstructionId, looked_at: &[usize]) -> [u8; 16] {
+        let mut h = Hash::default();
+        self.hash_shape(&mut h, self.shape(id));
+        self.hash_operation(&mut h, id);
+        for operand in self.operands(id) {
+            self.hash_shape(&mut h, self.shape(operand));
+        }
+        for &k in looked_at {
+            h.word(k as u64);
+            match self.operands(id).nth(k) {
+                Some(operand) => self.hash_content(&mut h, operand),
+                None => h.word(u64::MAX),
+            }
+        }
+        h.finish()
+    }
+
+    /// Everything but shapes and operands.
+    fn hash_operation(&self, h: &mut Hash, id: InstructionId) {
+        let opcode = self.instructions()[id as usize].opcode;
+        h.text(self.opcode_name(id));
+        h.word(u64::from(self.has_unnamed_operands(id)));
+        h.word(u64::from(self.parameter_number(id).unwrap_or(u32::MAX)));
+        let mut attributes: Vec<&Attribute> = self.attributes(id).iter().collect();
+        attributes.retain(|a| is_semantic(self.attribute_name(a), opcode));
+        attributes.sort_by_key(|a| self.attribute_name(a));
+        for a in attributes {
+            h.text(self.attribute_name(a));
+            if !matches!(a.form, Form::Computation | Form::Computations) {
+                h.text(self.attribute_text(a));
+                continue;
+            }
+            for &c in self.list(a.link) {
+                h.bytes(&self.content(c));
+            }
+        }
+    }
+
+    /// The value of a constant or an iota; for every other operation only that it is none.
+    fn hash_content(&self, h: &mut Hash, id: InstructionId) {
+        match self.instructions()[id as usize].opcode {
+            Opcode::Constant => h.text(self.literal_text(id).unwrap_or("")),
+            Opcode::Iota => self.hash_operation(h, id),
+            _ => h.word(0),
+        }
+    }
+
+    fn hash_shape(&self, h: &mut Hash, shape: &Shape) {
+        // A shape prints all it has, and reads back equal.
+        if write!(h, "{shape}").is_err() {
+            debug_assert!(false, "hashing text never fails");
+        }
+        h.word(1);
+    }
+
+    /// The content of a computation, whatever its names.
+    pub fn content(&self, id: ComputationId) -> [u8; 16] {
+        let contents = self.contents.get_or_init(|| {
+            let mut all = vec![[0; 16]; self.computations().len()];
+            for c in self.callees_first() {
+                all[c as usize] = self.computation_content(c, &all);
+            }
+            all
+        });
+        contents[id as usize]
+    }
+
+    fn computation_content(&self, id: ComputationId, known: &[[u8; 16]]) -> [u8; 16] {
+        let mut h = Hash::default();
+        let range = self.instructions_of(id);
+        h.word(u64::from(self.root(id).wrapping_sub(range.start)));
+        for i in range.clone() {
+            self.hash_shape(&mut h, self.shape(i));
+            h.text(self.opcode_name(i));
+            h.word(u64::from(self.has_unnamed_operands(i)));
+            h.word(u64::from(self.parameter_number(i).unwrap_or(u32::MAX)));
+            h.text(self.literal_text(i).unwrap_or(""));
+            let opcode = self.instructions()[i as usize].opcode;
+            let mut attributes: Vec<&Attribute> = self.attributes(i).iter().collect();
+            attributes.retain(|a| is_semantic(self.attribute_name(a), opcode));
+            attributes.sort_by_key(|a| self.attribute_name(a));
+            for a in attributes {
+                h.text(self.attribute_name(a));
+                match a.form {
+                    Form::Computation | Form::Computations => {
+                        self.list(a.link).iter().for_each(|&c| h.bytes(&known[c as usize]));
+                    }
+                    _ => h.text(self.attribute_text(a)),
+                }
+            }
+            for operand in self.operands(i) {
+                h.word(u64::from(operand - range.start));
+            }
+            h.word(u64::MAX);
+        }
+        h.finish()
+    }
+
+    /// All computations, each after those it calls.
+    pub fn callees_first(&self) -> Vec<ComputationId> {
+        let n = self.computations().len();
+        let called: Vec<Vec<u32>> =
+            (0..n as u32).map(|c| self.instructions_of(c).flat_map(|i| self.called(i)).collect()).collect();
+        let (mut seen, mut order) = (vec![false; n], Vec::with_capacity(n));
+        for start in 0..n as u32 {
+            let mut path = vec![(start, 0usize)];
+            if std::mem::replace(&mut seen[start as usize], true) {
+                continue;
+            }
+            while let Some((c, i)) = path.last_mut() {
+                match called[*c as usize].get(*i) {
+                    None => {
+                        order.push(*c);
+                        path.pop();
+                    }
+                    Some(&callee) => {
+                        *i += 1;
+                        if !std::mem::replace(&mut seen[callee as usize], true) {
+                            path.push((callee, 0));
+                        }
+                    }
+                }
+            }
+        }
+        order
+    }
+}
+
+/// Whether an attribute can change what an operation reads or computes. A custom call may mean anything by its own.
+fn is_semantic(name: &str, opcode: Opcode) -> bool {
+    match name {
+        "metadata" | "sharding" | "origin" | "statistics" | "control-predecessors" | "parameter_replication" => false,
+        "backend_config" | "frontend_attributes" => opcode == Opcode::CustomCall,
+        _ => true,
+    }
+}
+
+/// Two 64-bit hashes side by side, each by folded multiplication.
+struct Hash {
+    a: u64,
+    b: u64,
+    length: u64,
+}
+
+impl Default for Hash {
+    fn default() -> Hash {
+        Hash { a: 0x243f_6a88_85a3_08d3, b: 0x1319_8a2e_0370_7344, length: 0 }
+    }
+}
+
+impl Hash {
+    fn word(&mut self, w: u64) {
+        self.length += 1;
+        self.a = fold(self.a ^ w, 0x9e37_79b9_7f4a_7c15).wrapping_add(w);
+        self.b = fold(self.b.rotate_left(23) ^ w, 0xd6e8_feb8_6659_fd93).wrapping_sub(w.rotate_left(32));
+    }
+
+    /// Bytes with their number, so that two texts in a row cannot be mistaken for two others.
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.word(bytes.len() as u64);
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.word(u64::from_le_bytes(word));
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        self.bytes(text.as_bytes());
+    }
+
+    fn finish(mut self) -> [u8; 16] {
+        let length = self.length;
+        self.word(length);
+        self.word(0x5851_f42d_4c95_7f2d);
+        (u128::from(self.a) << 64 | u128::from(self.b)).to_le_bytes()
+    }
+}
+
+impl Write for Hash {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        self.text(text);
+        Ok(())
+    }
+}
+
+fn fold(a: u64, k: u64) -> u64 {
+    let product = u128::from(a) * u128::from(k);
+    (product as u64) ^ (product >> 64) as u64
+}

@@ -1,0 +1,606 @@
+//! Shapes and layouts as text, both ways.
+//!
+//! Read [`parse_shape`]. Law: `parse_shape(&shape.to_string()) == Ok(shape)` for every shape without
+//! `padded_dimensions`. Whitespace and comments may stand between any two words of a shape.
+//! Errors carry the byte range of the text they are about.
+
+use std::fmt;
+
+use crate::layout::{SplitConfig, Tile, COMBINED};
+use crate::shape::UNBOUNDED;
+use crate::{nearest, ArrayShape, ElementType, Layout, Shape, ShapeError};
+
+/// How deep tuples and buffers may nest. XLA itself never writes more than a handful of levels.
+pub const MAX_DEPTH: usize = 128;
+
+/// What is wrong with the text of a shape, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextError {
+    /// What is wrong.
+    pub kind: TextErrorKind,
+    /// First byte of the place.
+    pub start: usize,
+    /// One past the last byte of the place.
+    pub end: usize,
+}
+
+/// What can be wrong with the text of a shape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TextErrorKind {
+    /// Something else stands here than must.
+    Expected {
+        /// What must stand here.
+        expected: &'static str,
+        /// What does.
+        found: String,
+    },
+    /// A word in the place of an element type that is none.
+    UnknownElementType {
+        /// The word.
+        found: String,
+        /// The nearest element type.
+        nearest: Option<&'static str>,
+    },
+    /// Nested deeper than [`MAX_DEPTH`].
+    TooDeep,
+    /// A number that does not fit in 63 bits.
+    NumberTooLarge,
+    /// The parts do not make a shape.
+    Shape(ShapeError),
+}
+
+impl fmt::Display for TextErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TextErrorKind::Expected { expected, found } => write!(f, "expected {expected}, found {found}"),
+            TextErrorKind::UnknownElementType { found, nearest } => {
+                write!(f, "unknown element type `{found}`")?;
+                nearest.map_or(Ok(()), |n| write!(f, ", did you mean `{n}`?"))
+            }
+            TextErrorKind::TooDeep => write!(f, "shapes nested deeper than {MAX_DEPTH} levels"),
+            TextErrorKind::NumberTooLarge => write!(f, "a number that does not fit in 63 bits"),
+            TextErrorKind::Shape(error) => error.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for TextError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at byte {}", self.kind, self.start)
+    }
+}
+
+impl std::error::Error for TextError {}
+
+/// The shape that the whole text says.
+pub fn parse_shape(text: &str) -> Result<Shape, TextError> {
+    let mut r = Reader { bytes: text.as_bytes(), pos: 0 };
+    let shape = r.shape(0)?;
+    r.end()?;
+    Ok(shape)
+}
+
+/// The layout that the whole text says, with its braces. Without an order, `minor_to_major` stays empty.
+pub fn parse_layout(text: &str) -> Result<Layout, TextError> {
+    let mut r = Reader { bytes: text.as_bytes(), pos: 0 };
+    r.space();
+    let layout = r.layout(0)?;
+    r.end()?;
+    Ok(layout)
+}
+
+/// The shape that starts at byte `start` of a longer text, and the byte after it.
+pub fn read_shape(bytes: &[u8], start: usize) -> Result<(Shape, usize), TextError> {
+    let mut r = Reader { bytes, pos: start };
+    let shape = r.shape(0)?;
+    Ok((shape, r.pos))
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+    pos: usize,
+}
+
+type Read<T> = Result<T, TextError>;
+
+impl Reader<'_> {
+    fn shape(&mut self, depth: usize) -> Read<Shape> {
+        self.space();
+        if depth > MAX_DEPTH {
+            return Err(self.error(TextErrorKind::TooDeep, self.pos, self.pos + 1));
+        }
+        if self.accept(b'(') {
+            return self.tuple(depth);
+        }
+        let start = self.pos;
+        let word = self.word();
+        match word {
+            b"" => Err(self.expected("a shape")),
+            b"token" | b"opaque" => {
+                let shape = if word == b"token" { Shape::Token } else { Shape::Opaque };
+                self.expect(b'[', "`[]`")?;
+                self.expect(b']', "`]`")?;
+                if self.peek() == Some(b'{') {
+                    self.layout(depth)?;
+                }
+                Ok(shape)
+            }
+            b"b" => {
+                self.expect(b'(', "`(`")?;
+                let inner = self.shape(depth + 1)?;
+                self.expect(b')', "`)`")?;
+                Ok(Shape::Buffer(Box::new(inner)))
+            }
+            _ => self.array(start, depth),
+        }
+    }
+
+    fn tuple(&mut self, depth: usize) -> Read<Shape> {
+        let mut parts = Vec::new();
+        self.space();
+        if self.accept(b')') {
+            return Ok(Shape::Tuple(parts));
+        }
+        loop {
+            parts.push(self.shape(depth + 1)?);
+            self.space();
+            if !self.accept(b',') {
+                break;
+            }
+        }
+        self.expect(b')', "`,` or `)` in a tuple shape")?;
+        Ok(Shape::Tuple(parts))
+    }
+
+    fn array(&mut self, start: usize, depth: usize) -> Read<Shape> {
+        let element = self.element(start)?;
+        self.expect(b'[', "`[` after the element type")?;
+        let (mut dims, mut dynamic) = (Vec::new(), Vec::new());
+        self.space();
+        if !self.accept(b']') {
+            loop {
+                self.space();
+                if self.accept(b'?') {
+                    dims.push(UNBOUNDED);
+                    dynamic.push(true);
+                } else {
+                    let bounded = self.accept(b'<');
+                    if bounded {
+                        self.expect(b'=', "`=` of `<=`")?;
+                    }
+                    if bounded && self.accept(b'?') {
+                        dims.push(UNBOUNDED);
+                    } else {
+                        dims.push(self.natural("a dimension")?);
+                    }
+                    dynamic.push(bounded);
+                }
+                self.space();
+                if !self.accept(b',') {
+                    break;
+                }
+            }
+            self.expect(b']', "`,` or `]` in the dimensions")?;
+        }
+        let layout = if self.peek() == Some(b'{') { Some(self.layout(depth)?) } else { None };
+        ArrayShape::new(element, &dims, &dynamic, layout)
+            .map(Shape::Array)
+            .map_err(|e| self.error(TextErrorKind::Shape(e), start, self.pos))
+    }
+
+    /// The element type whose word was just read from `start` on.
+    fn element(&self, start: usize) -> Read<ElementType> {
+        let word = String::from_utf8_lossy(&self.bytes[start..self.pos]);
+        ElementType::from_name(&word).ok_or_else(|| {
+            let known = ElementType::all().map(ElementType::name).chain(["token", "opaque"]);
+            let kind = TextErrorKind::UnknownElementType { nearest: nearest(&word, known), found: shorten(&word) };
+            self.error(kind, start, self.pos)
+        })
+    }
+
+    fn layout(&mut self, depth: usize) -> Read<Layout> {
+        self.expect(b'{', "`{`")?;
+        let mut layout = Layout::new(Vec::new());
+        self.space();
+        if self.peek().is_some_and(|c| c.is_ascii_digit()) {
+            layout.minor_to_major = self.naturals()?;
+        }
+        self.space();
+        if self.accept(b':') {
+            self.attributes(&mut layout, depth)?;
+            self.expect(b'}', "one of D T L # * E S SC P M in this order, or `}`")?;
+        } else {
+            self.expect(b'}', "`,`, `:` or `}` in a layout")?;
+        }
+        Ok(layout)
+    }
+
+    /// Everything after the colon, each part at most once and in XLA's order.
+    fn attributes(&mut self, layout: &mut Layout, depth: usize) -> Read<()> {
+        if self.accept_word(b"D(") {
+            let start = self.pos;
+            while self.peek().is_some_and(|c| c.is_ascii_alphabetic() || matches!(c, b',' | b'+' | b'~' | b' ')) {
+                self.pos += 1;
+            }
+            layout.dim_level_types = Some(String::from_utf8_lossy(&self.bytes[start..self.pos]).into());
+            self.expect(b')', "`)` after dim level types")?;
+        }
+        if self.accept_word(b"T(") {
+            loop {
+                layout.tiles.push(Tile(self.tile()?));
+                if !self.accept(b'(') {
+                    break;
+                }
+            }
+        }
+        if self.accept_word(b"L(") {
+            layout.tail_padding_alignment = self.natural_in_parens()?;
+        }
+        if self.accept_word(b"#(") {
+            layout.index_type = Some(self.element_in_parens()?);
+        }
+        if self.accept_word(b"*(") {
+            layout.pointer_type = Some(self.element_in_parens()?);
+        }
+        if self.accept_word(b"E(") {
+            layout.element_size_in_bits = self.natural_in_parens()?;
+        }
+        if self.accept_word(b"S(") {
+            layout.memory_space = self.natural_in_parens()?;
+        }
+        if self.accept_word(b"SC(") {
+            loop {
+                let dimension = self.natural("a physical dimension")?;
+                self.expect(b':', "`:` in a split config")?;
+                layout.split_configs.push(SplitConfig { dimension, indices: self.naturals()? });
+                self.expect(b')', "`)`")?;
+                if !self.accept(b'(') {
+                    break;
+                }
+            }
+        }
+        if self.accept_word(b"P(") {
+            layout.physical_shape = Some(Box::new(self.shape(depth + 1)?));
+            self.expect(b')', "`)`")?;
+        }
+        if self.accept_word(b"M(") {
+            layout.dynamic_shape_metadata_prefix_bytes = self.natural_in_parens()?;
+        }
+        Ok(())
+    }
+
+    /// The sizes of one tile after its `(`, with the `)`.
+    fn tile(&mut self) -> Read<Vec<i64>> {
+        let mut sizes = Vec::new();
+        self.space();
+        if self.accept(b')') {
+            return Ok(sizes);
+        }
+        loop {
+            self.space();
+            sizes.push(if self.accept(b'*') { COMBINED } else { self.natural("a tile size or `*`")? });
+            self.space();
+            if !self.accept(b',') {
+                break;
+            }
+        }
+        self.expect(b')', "`,` or `)` in a tile")?;
+        Ok(sizes)
+    }
+
+    fn natural_in_parens(&mut self) -> Read<i64> {
+        let n = self.natural("a number")?;
+        self.expect(b')', "`)`")?;
+        Ok(n)
+    }
+
+    fn element_in_parens(&mut self) -> Read<ElementType> {
+        self.space();
+        let start = self.pos;
+        self.word();
+        let element = self.element(start)?;
+        self.expect(b')', "`)`")?;
+        Ok(element)
+    }
+
+    fn naturals(&mut self) -> Read<Vec<i64>> {
+        let mut numbers = vec![self.natural("a number")?];
+        loop {
+            self.space();
+            if !self.accept(b',') {
+                return Ok(numbers);
+            }
+            numbers.push(self.natural("a number")?);
+        }
+    }
+
+    fn natural(&mut self, expected: &'static str) -> Read<i64> {
+        self.space();
+        let start = self.pos;
+        let mut value = Some(0i64);
+        while let Some(c) = self.peek().filter(u8::is_ascii_digit) {
+            value = value.and_then(|v| v.checked_mul(10)?.checked_add(i64::from(c - b'0')));
+            self.pos += 1;
+        }
+        if self.pos == start {
+            return Err(self.expected(expected));
+        }
+        value.ok_or_else(|| self.error(TextErrorKind::NumberTooLarge, start, self.pos))
+    }
+
+    fn word(&mut self) -> &[u8] {
+        let start = self.pos;
+        while self.peek().is_some_and(|c| c.is_ascii_alphanumeric() || c == b'_') {
+            self.pos += 1;
+        }
+        &self.bytes[start..self.pos]
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.pos).copied()
+    }
+
+    fn accept(&mut self, c: u8) -> bool {
+        let found = self.peek() == Some(c);
+        self.pos += usize::from(found);
+        found
+    }
+
+    fn accept_word(&mut self, word: &[u8]) -> bool {
+        let found = self.bytes[self.pos..].starts_with(word);
+        if found {
+            self.pos += word.len();
+        }
+        found
+    }
+
+    fn expect(&mut self, c: u8, expected: &'static str) -> Read<()> {
+        self.space();
+        if self.accept(c) {
+            Ok(())
+        } else {
+            Err(self.expected(expected))
+        }
+    }
+
+    fn end(&mut self) -> Read<()> {
+        self.space();
+        if self.pos == self.bytes.len() {
+            Ok(())
+        } else {
+            Err(self.expected("the end of the text"))
+        }
+    }
+
+    /// Skips whitespace and `/* … */`.
+    fn space(&mut self) {
+        loop {
+            while self.peek().is_some_and(|c| c.is_ascii_whitespace()) {
+                self.pos += 1;
+            }
+            if !self.bytes[self.pos..].starts_with(b"/*") {
+                return;
+            }
+            match self.bytes[self.pos + 2..].windows(2).position(|w| w == b"*/") {
+                Some(n) => self.pos += n + 4,
+                None => return,
+            }
+        }
+    }
+
+    fn expected(&self, expected: &'static str) -> TextError {
+        let rest = &self.bytes[self.pos..];
+        let is_word = |c: &u8| c.is_ascii_alphanumeric() || *c == b'_';
+        let (found, len) = match rest.first() {
+            None => ("the end of the text".to_string(), 0),
+            Some(c) if is_word(c) => {
+                let n = rest.iter().position(|c| !is_word(c)).unwrap_or(rest.len());
+                (format!("`{}`", shorten(&String::from_utf8_lossy(&rest[..n]))), n)
+            }
+            Some(&c) if c.is_ascii_graphic() => (format!("`{}`", c as char), 1),
+            Some(&c) if c < 128 => (format!("byte 0x{c:02x}"), 1),
+            Some(_) => {
+                // A letter outside ASCII: the text came from a str, so a whole one stands here unless the range is cut.
+                let n = (1..=4.min(rest.len())).find(|&n| std::str::from_utf8(&rest[..n]).is_ok()).unwrap_or(1);
+                (format!("`{}`", String::from_utf8_lossy(&rest[..n])), n)
+            }
+        };
+        self.error(TextErrorKind::Expected { expected, found }, self.pos, self.pos + len)
+    }
+
+    fn error(&self, kind: TextErrorKind, start: usize, end: usize) -> TextError {
+        TextError { kind, start, end: end.min(self.bytes.len()).max(start) }
+    }
+}
+
+/// A word cut to a length that fits in a message.
+fn shorten(word: &str) -> String {
+    match word.char_indices().nth(40) {
+        Some((at, _)) => format!("{}…", &word[..at]),
+        None => word.to_string(),
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Shape::Array(array) => array.fmt(f),
+            Shape::Tuple(parts) => {
+                f.write_str("(")?;
+                for (i, part) in parts.iter().enumerate() {
+                    if i > 0 {
+                        f.write_str(", ")?;
+                    }
+                    part.fmt(f)?;
+                }
+                f.write_str(")")
+            }
+            Shape::Token => f.write_str("token[]"),
+            Shape::Opaque => f.write_str("opaque[]"),
+            Shape::Buffer(inner) => write!(f, "b({inner})"),
+        }
+    }
+}
+
+impl fmt::Display for ArrayShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}[", self.element().name())?;
+        for (i, &n) in self.dims().iter().enumerate() {
+            let comma = if i > 0 { "," } else { "" };
+            match (n, self.is_dynamic(i)) {
+                (UNBOUNDED, _) => write!(f, "{comma}?")?,
+                (n, true) => write!(f, "{comma}<={n}")?,
+                (n, false) => write!(f, "{comma}{n}")?,
+            }
+        }
+        f.write_str("]")?;
+        self.layout().map_or(Ok(()), |layout| layout.fmt(f))
+    }
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("{")?;
+        list(f, &self.minor_to_major)?;
+        let mut colon = ":";
+        let mut start = |f: &mut fmt::Formatter<'_>| f.write_str(std::mem::take(&mut colon));
+        if let Some(types) = &self.dim_level_types {
+            start(f)?;
+            write!(f, "D({types})")?;
+        }
+        if !self.tiles.is_empty() {
+            start(f)?;
+            f.write_str("T")?;
+            for tile in &self.tiles {
+                tile.fmt(f)?;
+            }
+        }
+        if self.tail_padding_alignment != 1 {
+            start(f)?;
+            write!(f, "L({})", self.tail_padding_alignment)?;
+        }
+        if let Some(t) = self.index_type {
+            start(f)?;
+            write!(f, "#({})", t.name())?;
+        }
+        if let Some(t) = self.pointer_type {
+            start(f)?;
+            write!(f, "*({})", t.name())?;
+        }
+        if self.element_size_in_bits != 0 {
+            start(f)?;
+            write!(f, "E({})", self.element_size_in_bits)?;
+        }
+        if self.memory_space != 0 {
+            start(f)?;
+            write!(f, "S({})", self.memory_space)?;
+        }
+        if !self.split_configs.is_empty() {
+            start(f)?;
+            f.write_str("SC")?;
+            for config in &self.split_configs {
+                write!(f, "({}:", config.dimension)?;
+                list(f, &config.indices)?;
+                f.write_str(")")?;
+            }
+        }
+        if let Some(shape) = &self.physical_shape {
+            start(f)?;
+            write!(f, "P({shape})")?;
+        }
+        if self.dynamic_shape_metadata_prefix_bytes != 0 {
+            start(f)?;
+            write!(f, "M({})", self.dynamic_shape_metadata_prefix_bytes)?;
+        }
+        f.write_str("}")
+    }
+}
+
+impl fmt::Display for Tile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(")?;
+        for (i, &n) in self.0.iter().enumerate() {
+            let comma = if i > 0 { "," } else { "" };
+            match n {
+                COMBINED => write!(f, "{comma}*")?,
+                n => write!(f, "{comma}{n}")?,
+            }
+        }
+        f.write_str(")")
+    }
+}
+
+fn list(f: &mut fmt::Formatter<'_>, numbers: &[i64]) -> fmt::Result {
+    for (i, n) in numbers.iter().enumerate() {
+        if i > 0 {
+            f.write_str(",")?;
+        }
+        write!(f, "{n}")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prints_back() {
+        for text in [
+            "f32[]",
+            "f32[3,5]{1,0}",
+            "pred[0]{0}",
+            "f32[<=4,?,3]",
+            "(f32[2]{0}, (), (s32[], token[]), opaque[])",
+            "b(f32[3])",
+            "s4[3,5]{1,0:T(2,2)(2,1)E(4)S(1)}",
+            "f32[2,7,8,11,10]{4,3,2,1,0:T(*,*,2,*,3)}",
+            "bf16[8,16]{0,1:D(D,C)T(8,128)(2,1)L(1024)#(u32)*(u8)E(16)S(5)SC(0:1,2)(1:7)P(s8[64]{0})M(32)}",
+            "f32[]{:T(256)}",
+            "f32[1048576,8796093022207]",
+        ] {
+            assert_eq!(parse_shape(text).unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn reads_loosely() {
+        for (text, same) in [
+            ("f32[2, 3] ", "f32[2,3]"),
+            ("(f32[2],/*index=1*/ s8[])", "(f32[2], s8[])"),
+            ("f32[3,5]{:T(2,2)}", "f32[3,5]{1,0:T(2,2)}"),
+            ("f32[]{}", "f32[]"),
+            ("f32[0,9223372036854775807,9223372036854775807]", "f32[0,9223372036854775807,9223372036854775807]"),
+        ] {
+            assert_eq!(parse_shape(text).unwrap().to_string(), same);
+        }
+    }
+
+    #[test]
+    fn errors_have_a_place() {
+        for (text, message) in [
+            ("f33[2]", "unknown element type `f33`, did you mean `f32`? at byte 0"),
+            ("f32[2", "expected `,` or `]` in the dimensions, found the end of the text at byte 5"),
+            ("f32[-2]", "expected a dimension, found `-` at byte 4"),
+            ("f32[2]{1,0}", "a layout of 2 dimensions for an array of rank 1 at byte 0"),
+            ("f32[9223372036854775808]", "a number that does not fit in 63 bits at byte 4"),
+            ("f32[4294967296,4294967296]", "the number of elements does not fit in 63 bits at byte 0"),
+            ("f32[2]{0:S(1)T(2)}", "expected one of D T L # * E S SC P M in this order, or `}`, found `T` at byte 13"),
+            ("f32[2] x", "expected the end of the text, found `x` at byte 7"),
+            ("", "expected a shape, found the end of the text at byte 0"),
+            ("f32[é]", "expected a dimension, found `é` at byte 4"),
+        ] {
+            assert_eq!(parse_shape(text).unwrap_err().to_string(), message);
+        }
+    }
+
+    #[test]
+    fn nesting_is_limited() {
+        let deep = "(".repeat(1_000_000);
+        assert_eq!(parse_shape(&deep).unwrap_err().kind, TextErrorKind::TooDeep);
+        let deep = "b(".repeat(1_000_000);
+        assert_eq!(parse_shape(&deep).unwrap_err().kind, TextErrorKind::TooDeep);
+        let deep = "f32[2]{0:P(".repeat(1_000_000);
+        assert_eq!(parse_shape(&deep).unwrap_err().kind, TextErrorKind::TooDeep);
+    }
+}

@@ -1,0 +1,60 @@
+//! The nearest known word to a mistyped one.
+
+/// The candidate with the fewest single-letter edits from `word`, if these are few enough for a typing mistake:
+/// at most a third of its letters, and never all of them. The first of equally near ones wins.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    const LONGEST: usize = 64;
+    if word.is_empty() || word.len() > LONGEST {
+        return None;
+    }
+    let mut limit = word.len().div_ceil(3).min(word.len() - 1);
+    let mut best = None;
+    for candidate in candidates {
+        if candidate.len() > LONGEST || candidate.len().abs_diff(word.len()) > limit {
+            continue;
+        }
+        let d = distance(word.as_bytes(), candidate.as_bytes());
+        if d <= limit {
+            best = Some(candidate);
+            if d == 0 {
+                break;
+            }
+            limit = d - 1;
+        }
+    }
+    best
+}
+
+/// Levenshtein's distance, where swapping two neighbours also counts one.
+fn distance(a: &[u8], b: &[u8]) -> usize {
+    let mut before: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![i; b.len() + 1];
+        for j in 1..=b.len() {
+            let same = a[i - 1] == b[j - 1];
+            let mut d = (last[j - 1] + usize::from(!same)).min(last[j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                d = d.min(before[j - 2] + 1);
+            }
+            row[j] = d;
+        }
+        before = std::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_words() {
+        let words = ["transpose", "reshape", "reverse", "add"];
+        assert_eq!(nearest("tranpsose", words), Some("transpose"));
+        assert_eq!(nearest("resape", words), Some("reshape"));
+        assert_eq!(nearest("dad", words), Some("add"));
+        assert_eq!(nearest("zzz", words), None);
+        assert_eq!(nearest("", words), None);
+    }
+}
