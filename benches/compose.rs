@@ -1,0 +1,49 @@
+//! Composition and simplification: pairs of operation maps, and chains of reshapes.
+
+use criterion::{criterion_group, criterion_main, Criterion, Throughput};
+use hlomap_benches::{op_maps, reshape, reshape_chain};
+use std::hint::black_box;
+use symbolic::{simplify, then, Map, Options};
+
+/// All pairs of operation maps whose numbers of dimensions fit.
+fn easy_pairs() -> Vec<(Map, Map)> {
+    let maps = op_maps();
+    let pairs = maps.iter().flat_map(|a| maps.iter().map(move |b| (a.clone(), b.clone())));
+    pairs.filter(|(a, b)| a.results().len() == b.domain().n_dims).collect()
+}
+
+fn reshape_pairs() -> Vec<(Map, Map)> {
+    let shapes: [&[i64]; 5] = [&[12, 10, 6], &[6, 12, 10], &[2, 6, 5, 12], &[9, 8, 10], &[4, 5, 6, 6]];
+    let triples = (0..5).flat_map(|i| (0..5).map(move |j| (i, j, (i + j + 1) % 5)));
+    triples.map(|(i, j, k)| (reshape(shapes[j], shapes[i]), reshape(shapes[k], shapes[j]))).collect()
+}
+
+fn bench(c: &mut Criterion) {
+    let mut group = c.benchmark_group("compose and simplify");
+    for (name, pairs) in [("op map pairs", easy_pairs()), ("reshape pairs", reshape_pairs())] {
+        group.throughput(Throughput::Elements(pairs.len() as u64));
+        group.bench_function(name, |b| {
+            b.iter(|| {
+                for (first, second) in &pairs {
+                    let map = then(black_box(first), black_box(second)).map(|m| simplify(&m, Options::default()));
+                    drop(black_box(map));
+                }
+            })
+        });
+    }
+    let chain = reshape_chain(32);
+    group.throughput(Throughput::Elements(1));
+    group.bench_function("chain of 32 reshapes", |b| {
+        b.iter(|| {
+            let mut map = chain[0].clone();
+            for next in &chain[1..] {
+                map = then(&map, black_box(next)).map_or(map, |m| simplify(&m, Options::default()));
+            }
+            map
+        })
+    });
+    group.finish();
+}
+
+criterion_group!(benches, bench);
+criterion_main!(benches);

@@ -1,0 +1,28 @@
+//! Evaluation of a map with four results at a million points, one thread.
+
+use criterion::{criterion_group, criterion_main, Criterion, Throughput};
+use std::hint::black_box;
+use symbolic::text::parse_map;
+use symbolic::{Points, Program};
+
+const MAP: &str = "(d0, d1, d2, d3) -> (d0 * 4 + d1 floordiv 8, (d1 * 3 + d2) mod 17, (d2 * 64 + d3) floordiv 100, \
+                   ((d0 * 7 + d3) mod 32) * 4 + d1 mod 8), \
+                   domain: d0 in [0, 99], d1 in [0, 63], d2 in [0, 31], d3 in [0, 63]";
+const N: usize = 1_000_000;
+
+fn bench(c: &mut Criterion) {
+    let map = parse_map(MAP).unwrap_or_else(|e| panic!("{e}"));
+    let rows: Vec<i64> = (0..N as i64).flat_map(|i| [i % 100, i % 64, (i / 3) % 32, (i * 7) % 64]).collect();
+    let mut group = c.benchmark_group("evaluate");
+    group.throughput(Throughput::Elements(N as u64)).sample_size(20);
+    group.bench_function("four results at 1e6 points", |b| {
+        b.iter(|| {
+            let points = Points { n: N, dims: black_box(&rows), ranges: &[], runtime: &[] };
+            Program::new(&map).and_then(|p| p.run::<false>(&points))
+        })
+    });
+    group.finish();
+}
+
+criterion_group!(benches, bench);
+criterion_main!(benches);

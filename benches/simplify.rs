@@ -1,0 +1,20 @@
+//! Simplification of one map, mean over a set. Unit: time for the whole set; the throughput is maps a second.
+
+use criterion::{criterion_group, criterion_main, Criterion, Throughput};
+use hlomap_benches::{hard_maps, op_maps};
+use std::hint::black_box;
+use symbolic::{simplify, Options};
+
+fn bench(c: &mut Criterion) {
+    let mut group = c.benchmark_group("simplify");
+    for (name, maps) in [("op maps", op_maps()), ("hard maps", hard_maps())] {
+        group.throughput(Throughput::Elements(maps.len() as u64));
+        group.bench_function(name, |b| {
+            b.iter(|| maps.iter().for_each(|m| drop(black_box(simplify(black_box(m), Options::default())))))
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, bench);
+criterion_main!(benches);
