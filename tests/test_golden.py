@@ -91,12 +91,7 @@ CASES = [
         "slice",
         "p = f32[10,20,50] parameter(0)\nROOT r = f32[5,3,25] slice(p), slice={[5:10:1], [3:20:7], [0:50:2]}",
         "",
-        [
-            [
-                "(d0, d1, d2) -> (d0 + 5, d1 * 7 + 3, d2 * 2), "
-                "domain: d0 in [0, 4], d1 in [0, 2], d2 in [0, 24]"
-            ]
-        ],
+        [["(d0, d1, d2) -> (d0 + 5, d1 * 7 + 3, d2 * 2), domain: d0 in [0, 4], d1 in [0, 2], d2 in [0, 24]"]],
         [
             [
                 "(d0, d1, d2) -> (d0 - 5, (d1 - 3) floordiv 7, d2 floordiv 2), "
@@ -121,34 +116,18 @@ CASES = [
                 "domain: d0 in [0, 1], d1 in [0, 3], d2 in [0, 3]"
             ]
         ],
-        [
-            [
-                "(d0, d1) -> (d0 floordiv 2, (d0 mod 2) * 2 + d1 floordiv 4, d1 mod 4), "
-                "domain: d0 in [0, 3], d1 in [0, 7]"
-            ]
-        ],
+        [["(d0, d1) -> (d0 floordiv 2, (d0 mod 2) * 2 + d1 floordiv 4, d1 mod 4), domain: d0 in [0, 3], d1 in [0, 7]"]],
     ),
     (
         "reshape_groups",
         "p = f32[4,8,12] parameter(0)\nROOT r = f32[32,3,4] reshape(p)",
         "",
-        [
-            [
-                "(d0, d1, d2) -> (d0 floordiv 8, d0 mod 8, d1 * 4 + d2), "
-                "domain: d0 in [0, 31], d1 in [0, 2], d2 in [0, 3]"
-            ]
-        ],
-        [
-            [
-                "(d0, d1, d2) -> (d0 * 8 + d1, d2 floordiv 4, d2 mod 4), "
-                "domain: d0 in [0, 3], d1 in [0, 7], d2 in [0, 11]"
-            ]
-        ],
+        [["(d0, d1, d2) -> (d0 floordiv 8, d0 mod 8, d1 * 4 + d2), domain: d0 in [0, 31], d1 in [0, 2], d2 in [0, 3]"]],
+        [["(d0, d1, d2) -> (d0 * 8 + d1, d2 floordiv 4, d2 mod 4), domain: d0 in [0, 3], d1 in [0, 7], d2 in [0, 11]"]],
     ),
     (
         "concatenate",
-        "p = f32[3,50] parameter(0)\nq = f32[3,30] parameter(1)\n"
-        "ROOT r = f32[3,80] concatenate(p, q), dimensions={1}",
+        "p = f32[3,50] parameter(0)\nq = f32[3,30] parameter(1)\nROOT r = f32[3,80] concatenate(p, q), dimensions={1}",
         "",
         [
             ["(d0, d1) -> (d0, d1), domain: d0 in [0, 2], d1 in [0, 49]"],
@@ -166,24 +145,12 @@ CASES = [
         "lhs_contracting_dims={2}, rhs_contracting_dims={1}",
         "",
         [
-            [
-                "(d0, d1, d2)[s0] -> (d0, d1, s0), "
-                "domain: d0 in [0, 3], d1 in [0, 127], d2 in [0, 63], s0 in [0, 255]"
-            ],
-            [
-                "(d0, d1, d2)[s0] -> (d0, s0, d2), "
-                "domain: d0 in [0, 3], d1 in [0, 127], d2 in [0, 63], s0 in [0, 255]"
-            ],
+            ["(d0, d1, d2)[s0] -> (d0, d1, s0), domain: d0 in [0, 3], d1 in [0, 127], d2 in [0, 63], s0 in [0, 255]"],
+            ["(d0, d1, d2)[s0] -> (d0, s0, d2), domain: d0 in [0, 3], d1 in [0, 127], d2 in [0, 63], s0 in [0, 255]"],
         ],
         [
-            [
-                "(d0, d1, d2)[s0] -> (d0, d1, s0), "
-                "domain: d0 in [0, 3], d1 in [0, 127], d2 in [0, 255], s0 in [0, 63]"
-            ],
-            [
-                "(d0, d1, d2)[s0] -> (d0, s0, d2), "
-                "domain: d0 in [0, 3], d1 in [0, 255], d2 in [0, 63], s0 in [0, 127]"
-            ],
+            ["(d0, d1, d2)[s0] -> (d0, d1, s0), domain: d0 in [0, 3], d1 in [0, 127], d2 in [0, 255], s0 in [0, 63]"],
+            ["(d0, d1, d2)[s0] -> (d0, s0, d2), domain: d0 in [0, 3], d1 in [0, 255], d2 in [0, 63], s0 in [0, 127]"],
         ],
     ),
     (
@@ -340,7 +307,9 @@ softmax {
 
 
 def test_softmax() -> None:
-    root = root_of("p = f32[2,65,125] parameter(0)\nROOT r = f32[2,65,125] fusion(p), kind=kLoop, calls=softmax", SOFTMAX)
+    root = root_of(
+        "p = f32[2,65,125] parameter(0)\nROOT r = f32[2,65,125] fusion(p), kind=kLoop, calls=softmax", SOFTMAX
+    )
     domain = "domain: d0 in [0, 1], d1 in [0, 64], d2 in [0, 124]"
     assert sorted(texts(hm.output_to_input(root)[0])) == [
         f"(d0, d1, d2) -> (d0, d1, d2), {domain}",

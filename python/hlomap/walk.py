@@ -80,6 +80,10 @@ def _is_empty(shape: Shape) -> bool:
     return shape.is_array and n_elements(shape.dimensions) == 0
 
 
+def _has_elements(shape: Shape) -> bool:
+    return shape.is_array or any(True for _ in array_leaves(shape))
+
+
 class Walker:
     """Asks rules, follows called computations, and knows what instruction a runtime source stands for.
 
@@ -92,6 +96,7 @@ class Walker:
         self._backward: dict[tuple[Computation, Leaf], Answer] = {}
         self._forward: dict[tuple[Computation, int, Leaf], Answer] = {}
         self._warm: set[Computation] = set()
+        self._deep: set[Computation] = set()
 
     def backward(self, instruction: Instruction, leaf: Leaf) -> Answer:
         """The rule from an output leaf to every operand, sources being instruction numbers."""
@@ -108,7 +113,7 @@ class Walker:
         else:
             answer = self._renamed(instruction, self._by_signature(instruction, ("o2i", leaf), rule))
         return tuple(
-            part if any(True for _ in array_leaves(operand.shape)) else NOTHING
+            part if _has_elements(operand.shape) else NOTHING
             for part, operand in zip(answer, instruction.operands, strict=True)
         )
 
@@ -127,10 +132,7 @@ class Walker:
         else:
             answer = self._renamed(instruction, self._by_signature(instruction, ("i2o", operand, leaf), rule))
         shapes = instruction.shape.tuple_shapes if instruction.shape.is_tuple else (instruction.shape,)
-        return tuple(
-            part if any(True for _ in array_leaves(shape)) else NOTHING
-            for part, shape in zip(answer, shapes, strict=True)
-        )
+        return tuple(part if _has_elements(shape) else NOTHING for part, shape in zip(answer, shapes, strict=True))
 
     def _by_signature(self, instruction: Instruction, question: tuple[Any, ...], rule: Callable[[], Answer]) -> Answer:
         looked_at = lookup(instruction.opcode).looked_at(instruction)
@@ -153,7 +155,8 @@ class Walker:
         self._prepare(computation, forward=False)
         key = (computation, leaf)
         if key not in self._backward:
-            walk = Walk(self, Region(computation.instructions), computation.root, [leaf])
+            region = Region(computation.instructions, enters=computation not in self._deep)
+            walk = Walk(self, region, computation.root, [leaf])
             self._backward[key] = tuple(walk.part(parameter) for parameter in computation.parameters)
         return self._outside(instruction, computation, self._backward[key])
 
@@ -173,6 +176,7 @@ class Walker:
         self._warm.update(order)
         if depth <= _DEEP_CALLS:
             return
+        self._deep.update(order)
         for inner in order[:-1]:
             callers = inner.called_by
             for leaf in array_leaves(inner.root.shape) if not forward else ():
@@ -351,8 +355,9 @@ class Region:
     entered twice, a computation would mix the values of two calls, so others are asked as a whole.
     """
 
-    def __init__(self, inside: Iterable[Instruction], root: Instruction | None = None) -> None:
+    def __init__(self, inside: Iterable[Instruction], root: Instruction | None = None, *, enters: bool = True) -> None:
         self._inside = set(inside)
+        self._enters = enters
         self._root = root
         self._callers: dict[Computation, Instruction] = {}
 
@@ -364,7 +369,7 @@ class Region:
         """The computation that the walk enters at this instruction."""
         if self.caller(instruction) is None and instruction not in self._inside:
             return None
-        if not lookup(instruction.opcode).inlines or len(instruction.called) != 1:
+        if not self._enters or not lookup(instruction.opcode).inlines or len(instruction.called) != 1:
             return None
         computation = instruction.called[0]
         if len(computation.parameters) != len(instruction.operands):

@@ -63,7 +63,8 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
     """The NumPy type of an HLO element type."""
     if name not in _DTYPES:
         raise UnsupportedError(f"no NumPy type for element type {name}")
-    return np.dtype(_DTYPES[name])
+    dtype: np.dtype[Any] = np.dtype(_DTYPES[name])
+    return dtype
 
 
 def bit_width(name: str) -> int:
@@ -199,7 +200,8 @@ def high_product(a: Array, b: Array) -> Array:
     high = x1 * y1 + (middle >> half) + (((middle & low) + x0 * y1) >> half)
     if not is_unsigned(a.dtype):
         high = high - np.where(a < 0, y, 0).astype(np.uint64) - np.where(b < 0, x, 0).astype(np.uint64)
-    return high.view(a.dtype)
+    signed: Array = high.view(a.dtype)
+    return signed
 
 
 def leading_zeros(a: Array) -> Array:
@@ -211,13 +213,15 @@ def leading_zeros(a: Array) -> Array:
         big = rest >= np.uint64(1 << step)
         used = used + np.where(big, np.uint64(step), np.uint64(0))
         rest = np.where(big, rest >> np.uint64(step), rest)
-    return (np.uint64(width) - used - (rest != 0)).astype(a.dtype)
+    zeros: Array = np.uint64(width) - used - (rest != 0)
+    return zeros.astype(a.dtype)
 
 
 def set_bits(a: Array) -> Array:
     """The number of bits set."""
     bits = a.astype(widened(a.dtype)).astype(np.uint64) & np.uint64(2 ** width_of(a.dtype) - 1)
-    return np.bitwise_count(bits).astype(a.dtype)
+    count: Array = np.bitwise_count(bits)
+    return count.astype(a.dtype)
 
 
 # ------------------------------------------------------------------------------------------------------------- floats

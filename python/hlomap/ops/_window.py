@@ -16,7 +16,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from .._core import Expr
-from ._op import Array, Bounds, ExprLike, affine_bounds
+from ._op import Array, Bounds, ExprLike, affine_bounds, checked
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,14 @@ def _meeting(
         position = factor * variable + place_factor * place + constant
     bounds = (0, count - 1)
     constraints: list[tuple[ExprLike, int, int]] = []
+    terms = [(factor, bounds), (place_factor, (0, size - 1))]
+    reach = affine_bounds(terms if place is not None else terms[:1], constant)
+    for end in (*reach, last):
+        checked(end)
     if place is None:
         bounds = max(0, -(constant // factor)), min(count - 1, (last - constant) // factor)
-    else:
-        reach = affine_bounds([(factor, bounds), (place_factor, (0, size - 1))], constant)
-        if reach[0] < 0 or reach[1] > last:
-            constraints.append((position, 0, last))
+    elif reach[0] < 0 or reach[1] > last:
+        constraints.append((position, 0, last))
     if factor % step or constant % step or (place is not None and place_factor % step):
         constraints.append((position % step, 0, 0))
         return Meeting(position // step, bounds, constraints)

@@ -34,16 +34,16 @@ class _Convolution:
 
     @property
     def features(self) -> int:
-        return self.kernel_sizes[self.labels.kernel_input_feature]
+        return self.kernel_sizes[int(self.labels.kernel_input_feature)]
 
     @property
     def group_outputs(self) -> int:
         """Output features of one group, of either kind."""
-        return self.kernel_sizes[self.labels.kernel_output_feature] // (self.feature_groups * self.batch_groups)
+        return self.kernel_sizes[int(self.labels.kernel_output_feature)] // (self.feature_groups * self.batch_groups)
 
     @property
     def batches(self) -> int:
-        return self.output_sizes[self.labels.output_batch]
+        return self.output_sizes[int(self.labels.output_batch)]
 
 
 def _read(instruction: Instruction) -> _Convolution | Unknown:
@@ -170,7 +170,7 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> V
     kernel = np.transpose(
         operands[1], (c.labels.kernel_output_feature, c.labels.kernel_input_feature, *c.labels.kernel_spatial)
     )
-    kernel = np.flip(kernel, [axis for axis, dim in zip(axes, c.dims, strict=True) if dim.reversal])
+    kernel = np.flip(kernel, tuple(axis for axis, dim in zip(axes, c.dims, strict=True) if dim.reversal))
     seen = windows(spread(image, axes, c.dims, 0), axes, c.dims)
     seen = seen.reshape(c.batch_groups, c.batches, c.feature_groups, c.features, *seen.shape[2:])
     kernel = kernel.reshape(c.batch_groups, c.feature_groups, c.group_outputs, *kernel.shape[1:])

@@ -183,7 +183,7 @@ def _named(function: Callable[..., Array]) -> Callable[[Instruction, Sequence[Va
 
 
 for _table, _adapt in ((UNARY, numeric.wide), (BINARY, numeric.wide), (UNARY_NARROW, None), (BINARY_NARROW, None)):
-    for _name, _function in _table.items():  # type: ignore[attr-defined]
+    for _name, _function in _table.items():
         _meaning = _adapt(_function) if _adapt is not None else _function
         register(Op(_name, output_to_input, input_to_output, _named(_meaning), pointwise=True))
 

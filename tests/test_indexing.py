@@ -1,0 +1,583 @@
+"""Maps along the ways through a program: fusions, nests, many users, runtime variables, budgets, and what is unknown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import leaves, random_value, related
+
+import hlomap as hm
+from hlomap.errors import HlomapError
+from hlomap.execute import values as run_values
+
+
+def parsed(text: str) -> hm.Module:
+    return hm.parse("HloModule t\n" + text)
+
+
+def texts(found: hm.MapSet) -> list[str]:
+    return [str(m).partition(", runtime:")[0] for m in found]
+
+
+def results(found: hm.MapSet) -> list[str]:
+    return [text.partition(", domain:")[0] for text in texts(found)]
+
+
+# ------------------------------------------------------------------------------------------------ fusions and regions
+
+CHAIN = """
+inner {
+  a = f32[6] parameter(0)
+  ROOT r = f32[2,3] reshape(a)
+}
+f {
+  x = f32[6] parameter(0)
+  y = f32[3,2] parameter(1)
+  n = f32[2,3] fusion(x), kind=kLoop, calls=inner
+  t = f32[3,2] transpose(n), dimensions={1,0}
+  ROOT s = f32[3,2] add(t, y)
+}
+ENTRY e {
+  p = f32[6] parameter(0)
+  q = f32[3,2] parameter(1)
+  ROOT r = f32[3,2] fusion(p, q), kind=kLoop, calls=f
+}
+"""
+
+
+def test_fusion_ends_at_parameters_and_operands() -> None:
+    module = parsed(CHAIN)
+    root = module.entry.root
+    found = hm.indexing(root)
+    f, inner = module["f"], module["inner"]
+    assert next(iter(found)) == root
+    assert set(found) == {
+        root,
+        f["s"],
+        f["t"],
+        f["y"],
+        f["n"],
+        inner["r"],
+        inner["a"],
+        f["x"],
+        module.entry["p"],
+        module.entry["q"],
+    }
+    assert results(found[module.entry["p"]]) == ["(d0, d1) -> (d0 + d1 * 3)"]
+    assert texts(found[inner["a"]]) == texts(found[f["x"]]) == texts(found[module.entry["p"]])
+    assert results(found[inner["r"]]) == ["(d0, d1) -> (d1, d0)"]
+    assert found[module.entry["p"]][0].use == (root, 0)
+    assert found[f["x"]][0].use == (f["n"], 0)
+    order = list(found)
+    for instruction in order:
+        for operand in instruction.operands:
+            if operand in found and instruction in found:
+                assert order.index(instruction) < order.index(operand)
+
+
+def test_nested_fusion_as_a_whole() -> None:
+    root = parsed(CHAIN).entry.root
+    there = hm.output_to_input(root)
+    assert [results(found) for found in there] == [["(d0, d1) -> (d0 + d1 * 3)"], ["(d0, d1) -> (d0, d1)"]]
+    assert results(hm.input_to_output(root, 0)[0]) == ["(d0) -> (d0 mod 3, d0 floordiv 3)"]
+    assert results(hm.input_to_output(root, 1)[0]) == ["(d0, d1) -> (d0, d1)"]
+
+
+def test_default_regions() -> None:
+    module = parsed(CHAIN)
+    f = module["f"]
+    assert set(hm.indexing(f["t"])) == {f["t"], f["n"], f["x"], module["inner"]["r"], module["inner"]["a"]}
+    assert set(hm.indexing(f)) >= {f["s"], f["x"], f["y"]}
+    plain = parsed("ENTRY e {\n p = f32[3] parameter(0)\n n = f32[3] negate(p)\n ROOT m = f32[3] negate(n)\n}")
+    assert list(hm.indexing(plain.entry["m"])) == [plain.entry["m"], plain.entry["n"]]
+
+
+def test_within_sees_a_producer_as_if_fused() -> None:
+    module = parsed(
+        """
+ENTRY e {
+  p = f32[6] parameter(0)
+  producer = f32[2,3] reshape(p)
+  other = f32[3,2] parameter(1)
+  consumer = f32[3,2] transpose(producer), dimensions={1,0}
+  ROOT s = f32[3,2] add(consumer, other)
+}"""
+    )
+    e = module.entry
+    found = hm.indexing(e["consumer"], within=[e["producer"], e["consumer"]])
+    assert list(found) == [e["consumer"], e["producer"], e["p"]]
+    assert results(found[e["p"]]) == ["(d0, d1) -> (d0 + d1 * 3)"]
+    alone = hm.indexing(e["consumer"])
+    assert list(alone) == [e["consumer"], e["producer"]]
+
+
+def test_multi_output_fusion() -> None:
+    module = parsed(
+        """
+f {
+  a = f32[6] parameter(0)
+  s = f32[2,3] reshape(a)
+  n = f32[6] reverse(a), dimensions={0}
+  ROOT r = (f32[2,3], (f32[6], f32[6])) tuple(s, pair)
+}
+""".replace("  ROOT r", "  pair = (f32[6], f32[6]) tuple(n, a)\n  ROOT r")
+        + "ENTRY e {\n p = f32[6] parameter(0)\n ROOT r = (f32[2,3], (f32[6], f32[6])) fusion(p), kind=kLoop, calls=f\n}"
+    )
+    root = module.entry.root
+    assert results(hm.output_to_input(root, 0)[0]) == ["(d0, d1) -> (d0 * 3 + d1)"]
+    assert results(hm.output_to_input(root, (1, 0))[0]) == ["(d0) -> (-d0 + 5)"]
+    assert results(hm.output_to_input(root, (1, 1))[0]) == ["(d0) -> (d0)"]
+    # An index that leads to a tuple stands for all its leaves.
+    assert results(hm.output_to_input(root, 1)[0]) == ["(d0) -> (-d0 + 5)", "(d0) -> (d0)"]
+    first, second = hm.input_to_output(root)
+    assert [m.index for m in first] == [(0,)]
+    assert [m.index for m in second] == [(1, 0), (1, 1)]
+    assert results(hm.indexing(root, (1, 0))[module.entry["p"]]) == ["(d0) -> (-d0 + 5)"]
+
+
+def test_unused_operand_is_not_read() -> None:
+    module = parsed(
+        """
+f {
+  a = f32[2] parameter(0)
+  b = f32[3] parameter(1)
+  ROOT n = f32[2] negate(a)
+}
+ENTRY e {
+  p = f32[2] parameter(0)
+  q = f32[3] parameter(1)
+  ROOT r = f32[2] fusion(p, q), kind=kLoop, calls=f
+}"""
+    )
+    root = module.entry.root
+    unread = hm.indexing(root)[module.entry["q"]]
+    assert len(unread) == 0 and unread.exact and not unread.is_unknown and not unread
+    assert not hm.output_to_input(root)[1] and not hm.input_to_output(root, 1)[0]
+
+
+# ------------------------------------------------------------------------------------------------------- many ways
+
+
+def diamond(n: int, step: str) -> str:
+    lines = ["  x0 = f32[7,7] parameter(0)"]
+    for i in range(n):
+        lines.append(f"  y{i} = f32[7,7] {step.format(f'x{i}')}")
+        lines.append(f"  x{i + 1} = f32[7,7] add(x{i}, y{i})")
+    lines.append(f"  ROOT r = f32[7,7] negate(x{n})")
+    return "ENTRY e {\n" + "\n".join(lines) + "\n}"
+
+
+def test_exponentially_many_ways_with_few_maps() -> None:
+    module = parsed(diamond(40, "transpose({}), dimensions={{1,0}}"))
+    found = hm.indexing(module.entry)[module.entry["x0"]]
+    assert sorted(results(found)) == ["(d0, d1) -> (d0, d1)", "(d0, d1) -> (d1, d0)"]
+    assert found.exact
+
+
+def test_all_uses_of_one_map() -> None:
+    module = parsed(
+        """
+ENTRY e {
+  p = f32[3] parameter(0)
+  a = f32[3] negate(p)
+  b = f32[3] abs(p)
+  c = f32[3] add(b, a)
+  ROOT d = f32[3] multiply(c, p)
+}"""
+    )
+    e = module.entry
+    found = hm.indexing(e)[e["p"]]
+    assert len(found) == 1
+    assert found.uses(found[0]) == ((e["a"], 0), (e["b"], 0), (e["d"], 1))
+    assert found[0].use == (e["a"], 0)
+
+
+def shifting(n: int, size: int) -> str:
+    """Each step reads its value and the same a bit further on: the number of distinct maps doubles."""
+    lines = [f"  x0 = f32[{size}] parameter(0)"]
+    length = size
+    for i in range(n):
+        length -= 2**i
+        lines.append(f"  a{i} = f32[{length}] slice(x{i}), slice={{[0:{length}]}}")
+        lines.append(f"  b{i} = f32[{length}] slice(x{i}), slice={{[{2**i}:{length + 2**i}]}}")
+        lines.append(f"  x{i + 1} = f32[{length}] add(a{i}, b{i})")
+    lines.append(f"  ROOT r = f32[{length}] negate(x{n})")
+    return "ENTRY e {\n" + "\n".join(lines) + "\n}"
+
+
+def test_a_blow_up_becomes_one_map_that_says_so() -> None:
+    module = parsed(shifting(10, 3000))
+    found = hm.indexing(module.entry)
+    whole = found[module.entry["x0"]]
+    assert not whole.exact and not whole.is_unknown and whole.reason is not None and "budget" in whole.reason
+    assert len(whole) <= 4
+    few = hm.indexing(parsed(shifting(6, 3000)).entry)
+    last = list(few.values())[-1]
+    assert last.exact and len(last) == 64
+
+
+def test_expressions_that_grow_stay_bounded() -> None:
+    lines = ["  x0 = f32[35] parameter(0)"]
+    for i in range(64):
+        lines.append(f"  a{i} = f32[5,7] reshape(x{i})")
+        lines.append(f"  b{i} = f32[7,5] transpose(a{i}), dimensions={{1,0}}")
+        lines.append(f"  x{i + 1} = f32[35] reshape(b{i})")
+    lines.append("  ROOT r = f32[35] negate(x64)")
+    found = hm.indexing(parsed("ENTRY e {\n" + "\n".join(lines) + "\n}").entry)
+    assert all(found.values())
+
+
+def test_long_chains_do_not_recurse() -> None:
+    lines = ["  x0 = f32[7] parameter(0)"]
+    lines += [f"  x{i + 1} = f32[7] negate(x{i})" for i in range(10_000)]
+    lines.append("  ROOT r = f32[7] negate(x10000)")
+    body = "\n".join(lines)
+    module = parsed("ENTRY e {\n" + body + "\n}")
+    found = hm.indexing(module.entry)
+    assert len(found) == 10_002
+    assert results(found[module.entry["x0"]]) == ["(d0) -> (d0)"]
+    fused = parsed(
+        f"f {{\n{body}\n}}\nENTRY e {{\n p = f32[7] parameter(0)\n ROOT r = f32[7] fusion(p), kind=kLoop, calls=f\n}}"
+    )
+    assert results(hm.output_to_input(fused.entry.root)[0]) == ["(d0) -> (d0)"]
+    assert results(hm.input_to_output(fused.entry.root)[0]) == ["(d0) -> (d0)"]
+
+
+def nested_calls(depth: int, uses: int) -> str:
+    """Computation i calls computation i - 1 ``uses`` times in a row."""
+    text = "c0 {\n  p = f32[5] parameter(0)\n  ROOT r = f32[5] reverse(p), dimensions={0}\n}\n"
+    for i in range(1, depth + 1):
+        lines = ["  x0 = f32[5] parameter(0)"]
+        for k in range(uses):
+            head = "ROOT " if k == uses - 1 else ""
+            lines.append(f"  {head}x{k + 1} = f32[5] call(x{k}), to_apply=c{i - 1}")
+        text += f"c{i} {{\n" + "\n".join(lines) + "\n}\n"
+    return text + f"ENTRY e {{\n p = f32[5] parameter(0)\n ROOT r = f32[5] call(p), to_apply=c{depth}\n}}"
+
+
+@pytest.mark.parametrize(("depth", "uses"), [(400, 1), (60, 3), (400, 2)])
+def test_deep_calls(depth: int, uses: int) -> None:
+    root = parsed(nested_calls(depth, uses)).entry.root
+    expected = "(d0) -> (-d0 + 4)" if uses % 2 else "(d0) -> (d0)"
+    assert results(hm.output_to_input(root)[0]) == [expected]
+    assert results(hm.input_to_output(root)[0]) == [expected]
+    assert results(hm.indexing(root)[root.operands[0]]) == [expected]
+
+
+# ------------------------------------------------------------------------------------------------ runtime variables
+
+
+def test_runtime_variables_keep_their_suppliers() -> None:
+    module = parsed(
+        """
+ENTRY e {
+  p = f32[11] parameter(0)
+  i = s32[] parameter(1)
+  j = s32[] parameter(2)
+  a = f32[7] dynamic-slice(p, i), dynamic_slice_sizes={7}
+  ROOT b = f32[3] dynamic-slice(a, j), dynamic_slice_sizes={3}
+}"""
+    )
+    e = module.entry
+    found = hm.indexing(e)[e["p"]]
+    assert texts(found) == ["(d0){rt0, rt1} -> (d0 + rt0 + rt1), domain: d0 in [0, 2], rt0 in [0, 4], rt1 in [0, 4]"]
+    assert [v.supplier for v in found[0].runtime] == [e["j"], e["i"]]
+    assert [v.source for v in found[0].runtime] == [e["j"].number, e["i"].number]
+
+
+def test_equal_offsets_cancel() -> None:
+    module = parsed(
+        """
+ENTRY e {
+  p = f32[3] parameter(0)
+  z = f32[11] parameter(1)
+  i = s32[] parameter(2)
+  u = f32[11] dynamic-update-slice(z, p, i)
+  ROOT s = f32[3] dynamic-slice(u, i), dynamic_slice_sizes={3}
+}"""
+    )
+    e = module.entry
+    found = hm.indexing(e)
+    assert results(found[e["p"]]) == ["(d0) -> (d0)"]
+    assert len(found[e["z"]]) == 0 and found[e["z"]].exact
+
+
+TWO_CALLS = """
+f {
+  x = f32[11] parameter(0)
+  o = s32[] parameter(1)
+  one = s32[] constant(1)
+  k = s32[] add(o, one)
+  s = f32[7] dynamic-slice(x, KEY), dynamic_slice_sizes={7}
+  zero = f32[] constant(0)
+  ROOT r = f32[11] pad(s, zero), padding=0_4
+}
+ENTRY e {
+  p = f32[11] parameter(0)
+  i = s32[] parameter(1)
+  j = s32[] parameter(2)
+  a = f32[11] call(p, i), to_apply=f
+  ROOT b = f32[11] call(a, j), to_apply=f
+}
+"""
+
+
+@pytest.mark.parametrize("key", ["o", "k"])
+def test_two_calls_of_one_computation_have_two_offsets(key: str) -> None:
+    module = parsed(TWO_CALLS.replace("KEY", key))
+    e, f = module.entry, module["f"]
+    (m,) = hm.indexing(e)[e["p"]]
+    assert len(m.runtime) == 2
+    suppliers = [v.supplier for v in m.runtime]
+    assert suppliers == ([e["j"], e["i"]] if key == "o" else [f["k"], f["k"]])
+    assert m.runtime[0].source != m.runtime[1].source
+
+
+def test_offset_of_a_fusion_is_its_operand() -> None:
+    module = parsed(
+        """
+f {
+  x = f32[11] parameter(0)
+  o = s32[] parameter(1)
+  ROOT s = f32[7] dynamic-slice(x, o), dynamic_slice_sizes={7}
+}
+ENTRY e {
+  p = f32[11] parameter(0)
+  i = s32[] parameter(1)
+  ROOT b = f32[7] fusion(p, i), kind=kLoop, calls=f
+}"""
+    )
+    e, f = module.entry, module["f"]
+    for m in (hm.output_to_input(e.root)[0][0], hm.input_to_output(e.root)[0][0], hm.indexing(e.root)[e["p"]][0]):
+        assert m.runtime[0].supplier == e["i"]
+    assert hm.indexing(e.root)[f["x"]][0].runtime[0].supplier == f["o"]
+
+
+# ------------------------------------------------------------------------------------------------ unknown and errors
+
+
+def test_unknown_travels_with_its_reason() -> None:
+    module = parsed(
+        """
+ENTRY e {
+  p = f32[4,4] parameter(0)
+  q = f32[4,4] parameter(1)
+  c = f32[4,4] custom-call(p), custom_call_target="mystery"
+  t = f32[4,4] transpose(c), dimensions={1,0}
+  ROOT a = f32[4,4] add(t, q)
+}"""
+    )
+    e = module.entry
+    found = hm.indexing(e)
+    assert found[e["c"]].exact
+    assert found[e["p"]].is_unknown and "custom-call" in str(found[e["p"]].reason)
+    assert found[e["q"]].exact and not found[e["q"]].is_unknown
+    assert hm.output_to_input(e["c"])[0].is_unknown
+    assert hm.input_to_output(e["c"])[0].is_unknown
+
+
+def test_unknown_leaves_do_not_spoil_the_others() -> None:
+    module = parsed(
+        """
+ENTRY e {
+  p = f32[4] parameter(0)
+  q = f32[4] parameter(1)
+  c = f32[4] custom-call(p), custom_call_target="mystery"
+  t = (f32[4], f32[4]) tuple(c, q)
+  ROOT g = f32[4] get-tuple-element(t), index=1
+}"""
+    )
+    e = module.entry
+    found = hm.indexing(e)
+    assert not found[e["p"]].is_unknown and len(found[e["p"]]) == 0
+    assert results(found[e["q"]]) == ["(d0) -> (d0)"]
+
+
+def test_places_beyond_64_bits_are_unknown() -> None:
+    module = parsed(
+        f"""
+add {{
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}}
+ENTRY e {{
+  p = f32[4] parameter(0)
+  i = f32[] parameter(1)
+  r = f32[7] reduce-window(p, i), window={{size=1 stride={2**61} lhs_dilate={2**62}}}, to_apply=add
+  ROOT n = f32[7] negate(r)
+}}"""
+    )
+    e = module.entry
+    assert hm.output_to_input(e["r"])[0].is_unknown
+    assert hm.input_to_output(e["r"])[0].is_unknown
+    assert hm.indexing(e)[e["p"]].is_unknown
+    assert "64 bits" in str(hm.indexing(e)[e["p"]].reason)
+    assert hm.output_to_input(e["n"])[0].exact
+
+
+def test_sizes_near_64_bits_are_fine() -> None:
+    n = 2**62
+    module = parsed(f"ENTRY e {{\n p = pred[{n}] parameter(0)\n ROOT r = pred[{n // 2},2] reshape(p)\n}}")
+    assert results(hm.output_to_input(module.entry.root)[0]) == ["(d0, d1) -> (d0 * 2 + d1)"]
+
+
+def test_tokens_have_no_elements() -> None:
+    module = parsed(
+        """
+ENTRY e {
+  p = f32[4] parameter(0)
+  t = token[] after-all()
+  ROOT a = f32[4] add-dependency(p, t)
+}"""
+    )
+    there = hm.output_to_input(module.entry.root)
+    assert results(there[0]) == ["(d0) -> (d0)"]
+    assert len(there[1]) == 0 and there[1].exact
+    assert not hm.input_to_output(module.entry.root, 1)[0]
+
+
+@pytest.mark.parametrize("bad", [1, -1, (0, 0), (2,)])
+def test_outputs_that_do_not_exist(bad: Any) -> None:
+    root = parsed("ENTRY e {\n p = f32[4] parameter(0)\n ROOT n = f32[4] negate(p)\n}").entry.root
+    with pytest.raises(hm.ShapeError):
+        hm.output_to_input(root, bad)
+    with pytest.raises(hm.ShapeError):
+        hm.indexing(root, bad)
+    with pytest.raises(hm.ShapeError):
+        hm.input_to_output(root, bad if bad != (0, 0) else (0, 1))
+
+
+def test_physical_maps_are_not_there_yet() -> None:
+    root = parsed("ENTRY e {\n p = f32[4] parameter(0)\n ROOT n = f32[4] negate(p)\n}").entry.root
+    for call in (hm.output_to_input, hm.input_to_output):
+        with pytest.raises(HlomapError):
+            call(root, physical=True)
+
+
+# ------------------------------------------------------------------------------------------------- against execution
+
+FUSIONS = {
+    "softmax": """
+max {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT m = f32[] maximum(a, b)
+}
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+f {
+  p = f32[2,3,5] parameter(0)
+  low = f32[] constant(-inf)
+  m = f32[2,3] reduce(p, low), dimensions={2}, to_apply=max
+  wide = f32[2,3,5] broadcast(m), dimensions={0,1}
+  shifted = f32[2,3,5] subtract(p, wide)
+  e = f32[2,3,5] exponential(shifted)
+  zero = f32[] constant(0)
+  total = f32[2,3] reduce(e, zero), dimensions={2}, to_apply=add
+  totals = f32[2,3,5] broadcast(total), dimensions={0,1}
+  ROOT r = f32[2,3,5] divide(e, totals)
+}
+ENTRY e {
+  p = f32[2,3,5] parameter(0)
+  ROOT r = f32[2,3,5] fusion(p), kind=kLoop, calls=f
+}
+""",
+    "moving": """
+f {
+  a = f32[4,6] parameter(0)
+  o = s32[] parameter(1)
+  v = f32[] parameter(2)
+  zero = s32[] constant(0)
+  s = f32[2,6] dynamic-slice(a, o, zero), dynamic_slice_sizes={2,6}
+  r = f32[3,4] reshape(s)
+  w = f32[7,5] pad(r, v), padding=1_1_1x-1_2
+  x = f32[7,5] reverse(w), dimensions={0}
+  y = f32[3,5] slice(x), slice={[1:7:2], [0:5]}
+  z = f32[3,4] slice(y), slice={[0:3], [1:5]}
+  c = f32[3,8] concatenate(r, z), dimensions={1}
+  ROOT t = f32[8,3] transpose(c), dimensions={1,0}
+}
+ENTRY e {
+  p = f32[4,6] parameter(0)
+  o = s32[] parameter(1)
+  v = f32[] parameter(2)
+  ROOT r = f32[8,3] fusion(p, o, v), kind=kLoop, calls=f
+}
+""",
+    "dots": """
+f {
+  a = f32[3,4] parameter(0)
+  b = f32[4,5] parameter(1)
+  d = f32[3,5] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  t = f32[5,3] transpose(d), dimensions={1,0}
+  g = f32[15] reshape(t)
+  s = f32[5] slice(g), slice={[0:15:3]}
+  u = f32[5] slice(g), slice={[1:15:3]}
+  ROOT r = (f32[5], f32[5], f32[15]) tuple(s, u, g)
+}
+ENTRY e {
+  a = f32[3,4] parameter(0)
+  b = f32[4,5] parameter(1)
+  ROOT r = (f32[5], f32[5], f32[15]) fusion(a, b), kind=kLoop, calls=f
+}
+""",
+    "update": """
+f {
+  a = f32[5,4] parameter(0)
+  u = f32[2,2] parameter(1)
+  i = s32[] parameter(2)
+  j = s32[] parameter(3)
+  w = f32[5,4] dynamic-update-slice(a, u, i, j)
+  s = f32[3,3] dynamic-slice(w, i, i), dynamic_slice_sizes={3,3}
+  ROOT r = f32[9] reshape(s)
+}
+ENTRY e {
+  a = f32[5,4] parameter(0)
+  u = f32[2,2] parameter(1)
+  i = s32[] parameter(2)
+  j = s32[] parameter(3)
+  ROOT r = f32[9] fusion(a, u, i, j), kind=kLoop, calls=f
+}
+""",
+}
+
+
+@pytest.mark.parametrize("name", FUSIONS)
+@pytest.mark.parametrize("seed", range(3))
+def test_fusions_against_the_executor(name: str, seed: int) -> None:
+    """What changes when an input changes is mentioned; both directions are one relation."""
+    module = parsed(FUSIONS[name])
+    root = module.entry.root
+    rng = np.random.default_rng(seed)
+    arguments = [random_value(p.shape, rng) for p in module.entry.parameters]
+    numbered = {i.number: value for i, value in run_values(module.entry, arguments).items()}
+    numbered |= {i.number: value for i, value in run_values(root.called[0], arguments).items()}
+    base = hm.execute(module, *arguments)
+    outputs = list(leaves(root.shape))
+    for k, operand in enumerate(root.operands):
+        seen = {out: np.zeros((shape.n_elements, operand.shape.n_elements), np.bool_) for out, shape in outputs}
+        other = np.asarray(random_value(operand.shape, rng)).reshape(-1)
+        for element in range(operand.shape.n_elements):
+            changed = np.array(arguments[k]).reshape(-1)
+            changed[element] = other[element] if other[element] != changed[element] else changed[element] + 1
+            moved = [*arguments]
+            moved[k] = changed.reshape(operand.shape.dimensions)
+            after = hm.execute(module, *moved)
+            for out, matrix in seen.items():
+                a, b = (base, after) if not out else (base[out[0]], after[out[0]])
+                matrix[:, element] = (np.asarray(a) != np.asarray(b)).reshape(-1)
+        for out, shape in outputs:
+            there = hm.output_to_input(root, out)[k]
+            back = hm.input_to_output(root, k)[out[0] if out else 0]
+            assert there.exact and back.exact
+            said = related(there, (), shape, operand.shape, numbered)
+            assert not (seen[out] & ~said).any(), "UNSOUND"
+            assert (said == related(back, out, operand.shape, shape, numbered).T).all()
+            if name == "dots":
+                assert (said == seen[out]).all()
