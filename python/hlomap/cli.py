@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
@@ -129,8 +129,8 @@ def analyze(paths: tuple[str, ...], output: str, jobs: int | None, quiet: bool) 
         click.echo(f"interrupted; {output} is not written", err=True)
         sys.exit(130)
 
-    for file, error in summary.file_errors:
-        click.echo(_located(file, error), err=True)
+    for file, message in summary.file_errors:
+        click.echo(_located(file, message), err=True)
     if not quiet:
         _print_summary(summary, output)
     if summary.has_errors:
@@ -155,26 +155,25 @@ def _print_summary(summary: Summary, output: str) -> None:
     Console(highlight=False, markup=False, emoji=False).print(table)
 
 
-def _chosen(module: Module, fusion: str | None, computation: str | None) -> list[Computation] | list[Instruction]:
-    """The part of a module that the options name."""
+def _chosen(module: Module, fusion: str | None, computation: str | None) -> Sequence[Computation | Instruction]:
+    """The part of a module that the options name; without any, every computation but the fused ones."""
+    if fusion is None and computation is None:
+        return [part for part in module.computations if not part.is_fusion]
     try:
-        if computation is not None:
-            named = module[computation]
-            if not isinstance(named, Computation):
-                raise click.BadParameter(f"{computation!r} is no computation", param_hint="--computation")
-        if fusion is not None:
-            instruction = named[fusion] if computation is not None else module[fusion]
-            if not isinstance(instruction, Instruction) or instruction.opcode != "fusion":
-                raise click.BadParameter(f"{fusion!r} is no fusion", param_hint="--fusion")
-            return [instruction]
-        if computation is not None:
-            return [named]
+        named = None if computation is None else module[computation]
+        if named is not None and not isinstance(named, Computation):
+            raise click.BadParameter(f"{computation!r} is no computation", param_hint="--computation")
+        if fusion is None:
+            return [] if named is None else [named]
+        instruction = module[fusion] if named is None else named[fusion]
     except NotFoundError as error:
         raise click.BadParameter(str(error)) from error
-    return [part for part in module.computations if not part.is_fusion]
+    if not isinstance(instruction, Instruction) or instruction.opcode != "fusion":
+        raise click.BadParameter(f"{fusion!r} is no fusion", param_hint="--fusion")
+    return [instruction]
 
 
-def _print(lines: list[list[tuple[str, str]]]) -> None:
+def _print(lines: Sequence[Sequence[tuple[str, str]]]) -> None:
     """Whole lines, never cut; styles only where a person sees them."""
     if not sys.stdout.isatty():
         click.echo("".join("".join(text for text, _ in line) + "\n" for line in lines), nl=False)

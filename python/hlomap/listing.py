@@ -74,8 +74,9 @@ def inside(fusion: Instruction) -> Iterator[Entry]:
 
 def _entry(instruction: Instruction, relations: tuple[Relation, ...]) -> Entry:
     operands = ", ".join(operand.name for operand in instruction.operands)
-    called = "".join(f", calls={computation.name}" for computation in instruction.called)
-    operation = f"{instruction.opcode}({operands}){called}"
+    number = instruction.parameter_number
+    called = ", ".join(computation.name for computation in instruction.called)
+    operation = f"{instruction.opcode}({operands if number is None else number}){called and f', calls {called}'}"
     return Entry(instruction.name, str(instruction.shape), operation, relations)
 
 
@@ -87,7 +88,9 @@ def _per_output(instruction: Instruction) -> Iterator[Relation]:
         source = _place("output", index) if index else ""
         sets = _answer(lambda index=index: output_to_input(instruction, index), len(operands))  # type: ignore[misc]
         for operand, maps in zip(operands, sets, strict=True):
-            yield _relation(source, operand.name, maps)
+            # A tuple's leaf has nothing to do with most operands; only an array's operands are all worth a line.
+            if maps or not index:
+                yield _relation(source, operand.name, maps)
 
 
 def _per_operand(instruction: Instruction) -> Iterator[Relation]:
@@ -98,7 +101,8 @@ def _per_operand(instruction: Instruction) -> Iterator[Relation]:
             sets = _answer(lambda where=where: input_to_output(instruction, where), n)  # type: ignore[misc]
             for output, maps in enumerate(sets):
                 target = _place("output", (output,)) if instruction.shape.is_tuple else "output"
-                yield _relation(_place(operand.name, operand_index), target, maps)
+                if maps or not instruction.shape.is_tuple:
+                    yield _relation(_place(operand.name, operand_index), target, maps)
 
 
 def _answer(ask: Callable[[], Sequence[MapSet]], n: int) -> Sequence[MapSet | HlomapError]:
