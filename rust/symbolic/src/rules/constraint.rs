@@ -5,6 +5,7 @@
 
 use super::Rule;
 use crate::error::Result;
+use crate::expr::{Kind, Var};
 use crate::int::{self, ceil_div, floor_div, floor_mod};
 use crate::linear::{AtomKind, Linear, Work};
 use crate::range::Range;
@@ -135,6 +136,8 @@ pub fn as_residue(work: &Work, form: &Linear) -> Option<(Linear, i64)> {
 }
 
 /// What `form in range` says of each variable: `x in (range - the other terms) / coefficient`
+///
+/// The range of a runtime variable is part of what it is (the clamp of its operation), so it stays.
 pub fn propagate(work: &mut Work, form: &Linear, range: Range, narrowed: &mut [Range]) -> bool {
     let mut changed = false;
     let ends = |k: i64, r: Range| {
@@ -152,6 +155,9 @@ pub fn propagate(work: &mut Work, form: &Linear, range: Range, narrowed: &mut [R
         let AtomKind::Var(flat) = work.atoms[t.atom as usize].kind else {
             continue;
         };
+        if work.vars[flat as usize].kind == Kind::Runtime {
+            continue;
+        }
         let (x, y) = ends(t.coefficient, work.atoms[t.atom as usize].range);
         let (lo, hi) = (i128::from(range.lo) - (all_hi - y), i128::from(range.hi) - (all_lo - x));
         let k = i128::from(t.coefficient);
@@ -163,7 +169,8 @@ pub fn propagate(work: &mut Work, form: &Linear, range: Range, narrowed: &mut [R
     }
     if let Some((num, n)) = as_residue(work, form) {
         if let ([t], 0) = (&num.terms[..], num.constant) {
-            if t.coefficient == 1 && (t.atom as usize) < narrowed.len() {
+            let is_free = |v: &Var| v.kind != Kind::Runtime;
+            if t.coefficient == 1 && work.vars.get(t.atom as usize).is_some_and(is_free) {
                 changed |= residue_ends(work, t.atom as usize, n, range, narrowed);
             }
         }
