@@ -12,13 +12,13 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeAlias
 
 from ._core import Computation, Expr, IndexingMap, Instruction, Shape, compose_many
 from .errors import HlomapError
 from .map_set import MapSet, Use
 from .ops import lookup
-from .ops._op import NOTHING, Answer, Footprint, Leaf, Part, Unknown, array_leaves, n_elements, n_outputs, shape_at
+from .ops._op import NOTHING, Answer, Footprint, Leaf, Op, Part, Unknown, array_leaves, n_elements, n_outputs, shape_at
 
 __all__ = ["MAX_MAPS", "MAX_NODES", "Region", "Walk", "Walker"]
 
@@ -30,13 +30,18 @@ MAX_NODES = 4000
 
 _CACHED_ANSWERS = 8192
 _DEEP_CALLS = 16
+_LARGE = 2**62
 
 
 # -------------------------------------------------------------------------------------------------------- asking rules
 
 
+_Key: TypeAlias = tuple[bytes, Leaf, int]
+"""A signature, a leaf of the output or of an operand, and the operand's number, -1 for the output."""
+
+
 class _Answers:
-    """The latest answers of rules by instruction signature.
+    """The latest answers of rules by instruction signature, each with whether it has runtime variables.
 
     Answers depend on the signature alone, so an entry never becomes wrong; the oldest are dropped.
     """
@@ -44,19 +49,20 @@ class _Answers:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._lock = threading.Lock()
-        self._kept: OrderedDict[Any, Answer] = OrderedDict()
+        self._kept: OrderedDict[_Key, tuple[Answer, bool]] = OrderedDict()
 
-    def ask(self, key: Any, rule: Callable[[], Answer]) -> Answer:
+    def find(self, key: _Key) -> tuple[Answer, bool] | None:
         with self._lock:
-            if key in self._kept:
+            found = self._kept.get(key)
+            if found is not None:
                 self._kept.move_to_end(key)
-                return self._kept[key]
-        answer = rule()
+            return found
+
+    def keep(self, key: _Key, answer: tuple[Answer, bool]) -> None:
         with self._lock:
             self._kept[key] = answer
             while len(self._kept) > self._limit:
                 self._kept.popitem(last=False)
-        return answer
 
 
 _answers = _Answers(_CACHED_ANSWERS)
@@ -76,6 +82,10 @@ def _guarded(instruction: Instruction, n: int, rule: Callable[[], Answer]) -> An
     return answer
 
 
+def _has_runtime(answer: Answer) -> bool:
+    return any(isinstance(part, Footprint) and any(m.runtime for _, m in part.maps) for part in answer)
+
+
 def _is_empty(shape: Shape) -> bool:
     return shape.is_array and n_elements(shape.dimensions) == 0
 
@@ -93,6 +103,7 @@ class Walker:
     def __init__(self) -> None:
         self._suppliers: dict[int, Instruction] = {}
         self._numbers: dict[tuple[int, int], int] = {}
+        self._n_instructions: int | None = None
         self._backward: dict[tuple[Computation, Leaf], Answer] = {}
         self._forward: dict[tuple[Computation, int, Leaf], Answer] = {}
         self._warm: set[Computation] = set()
@@ -104,14 +115,7 @@ class Walker:
         if _is_empty(shape_at(instruction.shape, leaf)):
             return (NOTHING,) * n
         op = lookup(instruction.opcode)
-
-        def rule() -> Answer:
-            return _guarded(instruction, n, lambda: op.output_to_input(instruction, leaf, self))
-
-        if op.per_instruction:
-            answer = rule()
-        else:
-            answer = self._renamed(instruction, self._by_signature(instruction, ("o2i", leaf), rule))
+        answer = self._answer(op, instruction, n, (leaf, -1), lambda: op.output_to_input(instruction, leaf, self))
         return tuple(
             part if _has_elements(operand.shape) else NOTHING
             for part, operand in zip(answer, instruction.operands, strict=True)
@@ -123,25 +127,32 @@ class Walker:
         if _is_empty(shape_at(instruction.operands[operand].shape, leaf)):
             return (NOTHING,) * n
         op = lookup(instruction.opcode)
-
-        def rule() -> Answer:
-            return _guarded(instruction, n, lambda: op.input_to_output(instruction, operand, leaf, self))
-
-        if op.per_instruction:
-            answer = rule()
-        else:
-            answer = self._renamed(instruction, self._by_signature(instruction, ("i2o", operand, leaf), rule))
+        question = (leaf, operand)
+        answer = self._answer(
+            op, instruction, n, question, lambda: op.input_to_output(instruction, operand, leaf, self)
+        )
         shapes = instruction.shape.tuple_shapes if instruction.shape.is_tuple else (instruction.shape,)
         return tuple(part if _has_elements(shape) else NOTHING for part, shape in zip(answer, shapes, strict=True))
 
-    def _by_signature(self, instruction: Instruction, question: tuple[Any, ...], rule: Callable[[], Answer]) -> Answer:
-        looked_at = lookup(instruction.opcode).looked_at(instruction)
-        return _answers.ask((instruction.signature(looked_at), *question), rule)
+    def _answer(
+        self, op: Op, instruction: Instruction, n: int, question: tuple[Leaf, int], rule: Callable[[], Answer]
+    ) -> Answer:
+        """The rule's answer, asked once for a signature.
+
+        Where a rule names values inside a computation that it calls, its answer belongs to that one instruction.
+        """
+        key = (instruction.signature(op.looked_at(instruction)), *question)
+        found = _answers.find(key)
+        if found is None:
+            answer = _guarded(instruction, n, rule)
+            found = answer, _has_runtime(answer)
+            if not (op.per_instruction and found[1]):
+                _answers.keep(key, found)
+        answer, has_runtime = found
+        return self._renamed(instruction, answer) if has_runtime and not op.per_instruction else answer
 
     def _renamed(self, instruction: Instruction, answer: Answer) -> Answer:
         """Source k of a rule is the value of operand k."""
-        if not any(isinstance(part, Footprint) and any(m.runtime for _, m in part.maps) for part in answer):
-            return answer
         operands = instruction.operands
         numbers = {k: operand.number for k, operand in enumerate(operands)}
         for operand in operands:
@@ -211,20 +222,27 @@ class Walker:
             elif once:
                 numbers[source] = source
             else:
-                number = self._numbers.setdefault((caller.number, source), _n_instructions(caller) + len(self._numbers))
+                number = self._number_of_call(caller, source)
                 numbers[source] = number
                 if source in self._suppliers:
                     self._suppliers[number] = self._suppliers[source]
         return numbers
 
+    def _number_of_call(self, caller: Instruction, source: int) -> int:
+        """A number for what ``source`` is in one call: the same whenever it is asked, as long as it fits."""
+        if self._n_instructions is None:
+            self._n_instructions = sum(len(computation.instructions) for computation in caller.module.computations)
+        number = (caller.number + 1) * self._n_instructions + source
+        return (
+            number
+            if number < _LARGE
+            else self._numbers.setdefault((caller.number, source), _LARGE + len(self._numbers))
+        )
+
     def suppliers_of(self, m: IndexingMap) -> dict[int, Instruction]:
         """The instructions that the runtime sources of a map stand for."""
         sources = (v.source for v in m.runtime)
         return {source: self._suppliers[source] for source in sources if source in self._suppliers}
-
-
-def _n_instructions(instruction: Instruction) -> int:
-    return sum(len(computation.instructions) for computation in instruction.module.computations)
 
 
 def _with_sources(part: Part, numbers: Mapping[int, int]) -> Part:
@@ -361,32 +379,36 @@ class Region:
         self._root = root
         self._callers: dict[Computation, Instruction] = {}
 
-    def caller(self, instruction: Instruction) -> Instruction | None:
-        """The instruction at which the walk entered the computation of this one."""
-        return self._callers.get(instruction.computation)
+    def step(self, instruction: Instruction) -> _Step:
+        """Where the maps of an instruction go; asked once of each, users first."""
+        caller = self._callers.get(instruction.computation) if self._callers else None
+        if caller is None and instruction not in self._inside:
+            return _Step(())
+        if caller is not None and instruction.parameter_number is not None:
+            return _Step((caller.operands[instruction.parameter_number],), caller=caller)
+        inner = self._entry(instruction)
+        return _Step(instruction.operands) if inner is None else _Step((inner.root,), enters=True)
 
-    def entry(self, instruction: Instruction) -> Computation | None:
+    def _entry(self, instruction: Instruction) -> Computation | None:
         """The computation that the walk enters at this instruction."""
-        if self.caller(instruction) is None and instruction not in self._inside:
-            return None
         if not self._enters or not lookup(instruction.opcode).inlines or len(instruction.called) != 1:
             return None
         computation = instruction.called[0]
-        if len(computation.parameters) != len(instruction.operands):
+        if len(computation.parameters) != len(instruction.operands) or computation in self._callers:
             return None
         if instruction != self._root and len(computation.called_by) != 1:
             return None
-        return computation if self._callers.setdefault(computation, instruction) == instruction else None
+        self._callers[computation] = instruction
+        return computation
 
-    def following(self, instruction: Instruction) -> Sequence[Instruction]:
-        """The values that an instruction hands its maps on to."""
-        caller = self.caller(instruction)
-        if caller is not None and instruction.parameter_number is not None:
-            return (caller.operands[instruction.parameter_number],)
-        if caller is None and instruction not in self._inside:
-            return ()
-        inner = self.entry(instruction)
-        return instruction.operands if inner is None else (inner.root,)
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """The values that an instruction hands its maps on to: by its rule, or unchanged at the border of a computation."""
+
+    values: Sequence[Instruction]
+    caller: Instruction | None = None
+    enters: bool = False
 
 
 class Walk:
@@ -394,8 +416,8 @@ class Walk:
 
     def __init__(self, walker: Walker, region: Region, start: Instruction, leaves: Iterable[Leaf]) -> None:
         self._walker = walker
-        self._region = region
-        self.order = _users_first(start, region.following)
+        self._steps: dict[Instruction, _Step] = {}
+        self.order = _users_first(start, lambda here: self._steps.setdefault(here, region.step(here)).values)
         self._states = {instruction: _State() for instruction in self.order}
         for leaf in leaves:
             self._states[start].begin(start.shape, leaf)
@@ -423,14 +445,12 @@ class Walk:
     def _visit(self, instruction: Instruction) -> None:
         state = self._states[instruction]
         state.keep_budget(instruction)
-        following = self._region.following(instruction)
-        if not following:
-            return
-        if instruction.parameter_number is not None:
-            self._leave(instruction, state, following[0])
-        elif self._region.entry(instruction) is not None:
-            self._hand_on(state, following[0], None, {})
-        else:
+        step = self._steps[instruction]
+        if step.caller is not None:
+            self._leave(instruction, state, step.values[0], step.caller)
+        elif step.enters:
+            self._hand_on(state, step.values[0], None, {})
+        elif step.values:
             self._apply_rule(instruction, state)
 
     def _hand_on(self, state: _State, to: Instruction, use: Use | None, numbers: Mapping[int, int]) -> None:
@@ -442,10 +462,10 @@ class Walk:
         if not state.exact:
             target.blur(state.reason)
 
-    def _leave(self, parameter: Instruction, state: _State, operand: Instruction) -> None:
+    def _leave(self, parameter: Instruction, state: _State, operand: Instruction, caller: Instruction) -> None:
         """From a parameter of an entered computation to the operand that it stands for."""
-        caller, number = self._region.caller(parameter), parameter.parameter_number
-        assert caller is not None and number is not None, "only parameters of entered computations are left"
+        number = parameter.parameter_number
+        assert number is not None, "only parameters are left"
         sources = {v.source for _, m in state.maps for v in m.runtime if v.source is not None}
         numbers = self._walker.outside_numbers(caller, parameter.computation, sources)
         self._hand_on(state, operand, (caller, number), numbers)

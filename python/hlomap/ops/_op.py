@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -136,6 +137,7 @@ def lookup(opcode: str) -> Op:
     return found if found is not None else unknown_op(opcode)
 
 
+@lru_cache(maxsize=256)
 def unknown_op(opcode: str) -> Op:
     """An op of which nothing is known but its name."""
     unknown = Unknown(f"no rule for {opcode}")
