@@ -315,8 +315,12 @@ fn slices(c: &mut Cursor<'_>) -> Read<Vec<(i64, i64, i64)>> {
         let start = c.int()?;
         c.expect(b':', "`:`")?;
         let limit = c.int()?;
-        let stride = if c.accept_after_space(b':') { c.int()? } else { 1 };
-        c.expect(b']', "`:` or `]`")?;
+        if c.accept_after_space(b']') {
+            return Ok((start, limit, 1));
+        }
+        c.expect(b':', "`:` or `]`")?;
+        let stride = c.int()?;
+        c.expect(b']', "`]`")?;
         Ok((start, limit, stride))
     })
 }
@@ -385,7 +389,12 @@ fn window(c: &mut Cursor<'_>) -> Read<Window> {
         let values = if field == 2 { by_dim(c, pair)? } else { by_dim(c, |c| Ok((c.int()?, 0)))? };
         let dims = dims.get_or_insert_with(|| vec![fresh; values.len()]);
         if dims.len() != values.len() {
-            return Err(at.expected(format!("{} values of a window", dims.len())));
+            let kind = ProblemKind::Disagrees {
+                what: "dimensions of a window",
+                found: values.len().to_string(),
+                expected: dims.len().to_string(),
+            };
+            return Err(Problem { kind, span: Span::new(at.pos, c.pos) });
         }
         for (dim, (a, b)) in dims.iter_mut().zip(values) {
             match field {
@@ -414,7 +423,11 @@ fn dim_labels(c: &mut Cursor<'_>) -> Read<DimLabels> {
     }
     c.pos += 2;
     let output = c.label_word();
-    let bad = |what: &str| start.expected(format!("dim_labels whose {what}"));
+    let span = Span::new(start.pos, c.pos);
+    let bad = |what: &str| {
+        let expected = format!("dim_labels whose {what}").into();
+        Problem { kind: ProblemKind::Expected { expected, found: format!("`{}`", clip(start.str(span))) }, span }
+    };
     let (input_batch, input_feature, input_spatial) =
         labels(input, b'b', b'f').ok_or_else(|| bad("input has b, f and the spatial digits once each"))?;
     let (kernel_input_feature, kernel_output_feature, kernel_spatial) =

@@ -7,6 +7,7 @@ use layout::Shape;
 
 use crate::error::{Problem, ProblemKind, Span};
 use crate::module::{Instruction, Module, UNNAMED_OPERANDS};
+use crate::parse::MAX_DIAGNOSTICS;
 use crate::token::clip;
 use crate::{Arity, Opcode};
 
@@ -21,6 +22,9 @@ pub(crate) fn module(m: &mut Module, problems: &mut Vec<Problem>) {
     unname_operands(m);
     let mut found = Vec::new();
     for i in 0..m.instructions.len() as u32 {
+        if m.diagnostics.len() + found.len() >= MAX_DIAGNOSTICS {
+            break;
+        }
         disagreement(m, i, &mut found);
     }
     m.diagnostics.append(&mut found);
@@ -28,7 +32,7 @@ pub(crate) fn module(m: &mut Module, problems: &mut Vec<Problem>) {
 
 /// Where some operands have no names, `()` of an operation that takes any number may stand for one operand.
 fn unname_operands(m: &mut Module) {
-    if !m.diagnostics.iter().any(|d| matches!(d.kind, ProblemKind::UnnamedOperands { .. })) {
+    if m.instructions.iter().all(|row| row.flags & UNNAMED_OPERANDS == 0) {
         return;
     }
     for row in &mut m.instructions {

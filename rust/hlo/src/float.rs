@@ -192,7 +192,8 @@ fn round(value: f64, negative: bool, format: Format, beyond: impl Fn() -> Orderi
     let up = match order.then_with(beyond) {
         Ordering::Less => false,
         Ordering::Greater => true,
-        Ordering::Equal => down & 1 == 1,
+        // To the even significand; that of a scale is 1, so it is the next power that is even.
+        Ordering::Equal => format.ends == Ends::Scale || down & 1 == 1,
     };
     let rounded = if down == u64::MAX { 0 } else { down + u64::from(up) };
     if rounded > format.max() {
@@ -284,6 +285,7 @@ mod tests {
             ("-6", ElementType::F4E2M1Fn, 0xf),
             ("1", ElementType::F8E8M0Fnu, 127),
             ("2", ElementType::F8E8M0Fnu, 128),
+            ("3", ElementType::F8E8M0Fnu, 129),
             ("0x1.8p1", ElementType::F64, 3f64.to_bits()),
         ] {
             assert_eq!(bits(word, t), expected, "{word} as {}", t.name());

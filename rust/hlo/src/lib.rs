@@ -5,16 +5,19 @@
 //! to its size. What does not fit but can be kept (an unknown attribute, a shape that disagrees) is a diagnostic.
 //! Not here: what an operation reads or computes.
 
+mod attach;
 mod attribute;
 mod check;
 mod error;
 mod float;
+mod instruction;
 mod known;
 mod literal;
 mod module;
 mod opcode;
 mod parse;
 mod print;
+mod resolve;
 mod signature;
 mod token;
 
@@ -24,5 +27,5 @@ pub use known::{Form, Place};
 pub use literal::{LiteralError, LiteralValue};
 pub use module::{Attribute, Computation, ComputationId, Instruction, InstructionId, Metadata, Module};
 pub use opcode::{Arity, Opcode};
-pub use parse::{parse, parse_bytes, MAX_PROBLEMS};
+pub use parse::{parse, parse_bytes, MAX_DIAGNOSTICS, MAX_PROBLEMS};
 pub use print::print_instruction;

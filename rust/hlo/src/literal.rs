@@ -84,7 +84,13 @@ fn walk(c: &mut Cursor<'_>, shape: &Shape, sink: &mut impl Sink, elided: &mut bo
             }
             Ok(())
         }
-        Shape::Token | Shape::Opaque | Shape::Buffer(_) => Err(c.expected(format!("no constant of shape {shape}"))),
+        Shape::Token | Shape::Opaque | Shape::Buffer(_) => {
+            let kind = ProblemKind::Expected {
+                expected: "an array or a tuple as the shape of a constant".into(),
+                found: format!("{shape}"),
+            };
+            Err(Problem { kind, span: Span::new(c.pos, (c.pos + 1).min(c.text.len())) })
+        }
     }
 }
 
@@ -114,7 +120,8 @@ fn array(c: &mut Cursor<'_>, shape: &ArrayShape, sink: &mut impl Sink) -> Read<(
                 return Ok(());
             }
         } else if depth < dims.len() {
-            c.expect(b'{', "`{` or `}` in an array constant")?;
+            let only_open = depth == 0 || after_comma;
+            c.expect(b'{', if only_open { "`{` of an array constant" } else { "`{` or `}` in an array constant" })?;
             counts[depth] = 0;
             depth += 1;
             after_comma = false;

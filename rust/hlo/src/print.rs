@@ -24,7 +24,7 @@ impl fmt::Display for Module {
         }
         f.write_str("\n")?;
         if !self.frames.span.is_empty() {
-            write!(f, "\n{}\n", self.text(self.frames.span))?;
+            write!(f, "\n{}\n", self.text(self.frames.span).trim_end())?;
         }
         for c in 0..self.computations().len() as u32 {
             if !self.computations()[c as usize].is_inline() {

@@ -19,7 +19,7 @@ impl Module {
     pub fn signature(&self, id: InstructionId, looked_at: &[usize]) -> [u8; 16] {
         let mut h = Hash::default();
         self.hash_shape(&mut h, self.shape(id));
-        self.hash_operation(&mut h, id);
+        self.hash_operation(&mut h, id, &|c| self.content(c));
         for operand in self.operands(id) {
             self.hash_shape(&mut h, self.shape(operand));
         }
@@ -33,8 +33,8 @@ impl Module {
         h.finish()
     }
 
-    /// Everything but shapes and operands.
-    fn hash_operation(&self, h: &mut Hash, id: InstructionId) {
+    /// Everything but shapes and operands; `callee` is the content of a called computation.
+    fn hash_operation(&self, h: &mut Hash, id: InstructionId, callee: &dyn Fn(ComputationId) -> [u8; 16]) {
         let opcode = self.instructions()[id as usize].opcode;
         h.text(self.opcode_name(id));
         h.word(u64::from(self.has_unnamed_operands(id)));
@@ -44,21 +44,24 @@ impl Module {
         attributes.sort_by_key(|a| self.attribute_name(a));
         for a in attributes {
             h.text(self.attribute_name(a));
-            if !matches!(a.form, Form::Computation | Form::Computations) {
-                h.text(self.attribute_text(a));
-                continue;
-            }
-            for &c in self.list(a.link) {
-                h.bytes(&self.content(c));
+            match a.form {
+                Form::Computation | Form::Computations => {
+                    self.list(a.link).iter().for_each(|&c| h.bytes(&callee(c)));
+                }
+                _ => h.text(self.attribute_text(a)),
             }
         }
+        h.word(u64::MAX);
     }
 
     /// The value of a constant or an iota; for every other operation only that it is none.
     fn hash_content(&self, h: &mut Hash, id: InstructionId) {
         match self.instructions()[id as usize].opcode {
             Opcode::Constant => h.text(self.literal_text(id).unwrap_or("")),
-            Opcode::Iota => self.hash_operation(h, id),
+            Opcode::Iota => {
+                self.hash_shape(h, self.shape(id));
+                self.hash_operation(h, id, &|c| self.content(c));
+            }
             _ => h.word(0),
         }
     }
@@ -89,23 +92,8 @@ impl Module {
         h.word(u64::from(self.root(id).wrapping_sub(range.start)));
         for i in range.clone() {
             self.hash_shape(&mut h, self.shape(i));
-            h.text(self.opcode_name(i));
-            h.word(u64::from(self.has_unnamed_operands(i)));
-            h.word(u64::from(self.parameter_number(i).unwrap_or(u32::MAX)));
+            self.hash_operation(&mut h, i, &|c| known[c as usize]);
             h.text(self.literal_text(i).unwrap_or(""));
-            let opcode = self.instructions()[i as usize].opcode;
-            let mut attributes: Vec<&Attribute> = self.attributes(i).iter().collect();
-            attributes.retain(|a| is_semantic(self.attribute_name(a), opcode));
-            attributes.sort_by_key(|a| self.attribute_name(a));
-            for a in attributes {
-                h.text(self.attribute_name(a));
-                match a.form {
-                    Form::Computation | Form::Computations => {
-                        self.list(a.link).iter().for_each(|&c| h.bytes(&known[c as usize]));
-                    }
-                    _ => h.text(self.attribute_text(a)),
-                }
-            }
             for operand in self.operands(i) {
                 h.word(u64::from(operand - range.start));
             }

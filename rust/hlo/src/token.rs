@@ -111,7 +111,7 @@ impl<'a> Cursor<'a> {
     pub fn accept_word(&mut self, word: &str) -> bool {
         let rest = self.rest();
         let found =
-            rest.starts_with(word.as_bytes()) && !rest.get(word.len()).is_some_and(|&c| CLASS[c as usize] & NAME != 0);
+            rest.starts_with(word.as_bytes()) && rest.get(word.len()).is_none_or(|&c| CLASS[c as usize] & NAME == 0);
         if found {
             self.pos += word.len();
         }
@@ -267,7 +267,9 @@ impl<'a> Cursor<'a> {
     pub fn expected(&self, expected: impl Into<std::borrow::Cow<'static, str>>) -> Problem {
         let (found, len) = self.found();
         let kind = ProblemKind::Expected { expected: expected.into(), found };
-        Problem { kind, span: Span::new(self.pos, self.pos + len) }
+        // The end of the text is where its last word ends, not behind the empty lines after it.
+        let at = if self.at_end() { self.text.trim_ascii_end().len() } else { self.pos };
+        Problem { kind, span: Span::new(at, at + len) }
     }
 
     /// What stands here, for a message, and its length in bytes.

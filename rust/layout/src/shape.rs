@@ -54,10 +54,10 @@ pub enum ShapeError {
 impl std::fmt::Display for ShapeError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            ShapeError::NegativeSize(n) => write!(f, "a dimension of size {n}, expected 0 or more"),
-            ShapeError::TooManyElements => write!(f, "the number of elements does not fit in 63 bits"),
+            ShapeError::NegativeSize(n) => write!(f, "expected a dimension of size 0 or more, found {n}"),
+            ShapeError::TooManyElements => write!(f, "expected fewer than 2^63 elements, found more"),
             ShapeError::LayoutRank { rank, layout } => {
-                write!(f, "a layout of {layout} dimensions for an array of rank {rank}")
+                write!(f, "expected a layout of {rank} dimensions, found one of {layout}")
             }
         }
     }

@@ -58,7 +58,7 @@ impl fmt::Display for TextErrorKind {
                 nearest.map_or(Ok(()), |n| write!(f, ", did you mean `{n}`?"))
             }
             TextErrorKind::TooDeep => write!(f, "shapes nested deeper than {MAX_DEPTH} levels"),
-            TextErrorKind::NumberTooLarge => write!(f, "a number that does not fit in 63 bits"),
+            TextErrorKind::NumberTooLarge => write!(f, "expected a number below 2^63, found a larger one"),
             TextErrorKind::Shape(error) => error.fmt(f),
         }
     }
@@ -582,9 +582,9 @@ mod tests {
             ("f33[2]", "unknown element type `f33`, did you mean `f32`? at byte 0"),
             ("f32[2", "expected `,` or `]` in the dimensions, found the end of the text at byte 5"),
             ("f32[-2]", "expected a dimension, found `-` at byte 4"),
-            ("f32[2]{1,0}", "a layout of 2 dimensions for an array of rank 1 at byte 0"),
-            ("f32[9223372036854775808]", "a number that does not fit in 63 bits at byte 4"),
-            ("f32[4294967296,4294967296]", "the number of elements does not fit in 63 bits at byte 0"),
+            ("f32[2]{1,0}", "expected a layout of 1 dimensions, found one of 2 at byte 0"),
+            ("f32[9223372036854775808]", "expected a number below 2^63, found a larger one at byte 4"),
+            ("f32[4294967296,4294967296]", "expected fewer than 2^63 elements, found more at byte 0"),
             ("f32[2]{0:S(1)T(2)}", "expected one of D T L # * E S SC P M in this order, or `}`, found `T` at byte 13"),
             ("f32[2] x", "expected the end of the text, found `x` at byte 7"),
             ("", "expected a shape, found the end of the text at byte 0"),

@@ -1,0 +1,196 @@
+//! Tokens to the attributes of an instruction, a computation or a module.
+//!
+//! Read `Parser::attribute`. A value is checked by the form that the table of known attributes says; what is not
+//! known is kept as text with a diagnostic. Values that name computations or instructions are lists of numbers,
+//! filled in when the names are resolved.
+
+use smallvec::SmallVec;
+
+use crate::attribute;
+use crate::error::{Problem, ProblemKind, Span};
+use crate::instruction::{Scope, UNRESOLVED};
+use crate::known::{self, Form, Place};
+use crate::literal;
+use crate::module::{Attribute, UNKNOWN_KEY};
+use crate::parse::{Header, Parser};
+use crate::token::{clip, Read};
+
+/// More names of unknown attributes than this are an error.
+const MAX_UNKNOWN_KEYS: usize = 4096;
+
+impl<'a> Parser<'a> {
+    /// `key=value`
+    pub(crate) fn attribute(
+        &mut self,
+        place: Place,
+        all: &mut SmallVec<[Attribute; 8]>,
+        scope: &mut Scope<'a>,
+        depth: usize,
+    ) -> Read<()> {
+        self.c.space();
+        let at = self.c;
+        let name = self.c.word();
+        if name.is_empty() {
+            return Err(self.c.expected("an attribute"));
+        }
+        let name_span = Span::new(at.pos, self.c.pos);
+        self.c.expect(b'=', "`=` after the name of an attribute")?;
+        self.c.space();
+        let start = self.c.pos;
+        let known = known::key(name);
+        let mut form = known.map_or(Form::Raw, |key| known::TABLE[key as usize].1);
+        let mut link = 0;
+        match known {
+            Some(key) if known::is_allowed(key, place) => {
+                if form == Form::Ints && name == "slice_sizes" && is_nested(self.c.rest()) {
+                    form = Form::IntLists;
+                }
+                self.value(form, scope, depth, &mut link)?;
+                if form == Form::Word {
+                    self.known_word(key, Span::new(start, self.c.pos));
+                }
+            }
+            Some(_) => {
+                let kind = ProblemKind::MisplacedAttribute { name: name.into(), place: place_name(place) };
+                self.diagnostic(kind, name_span);
+                let before = self.c;
+                if self.value(form, scope, depth, &mut link).is_err() {
+                    self.c = before;
+                    form = Form::Raw;
+                    attribute::raw(&mut self.c)?;
+                }
+            }
+            None => {
+                attribute::raw(&mut self.c)?;
+                let names = || known::names(place).collect::<Vec<_>>();
+                self.diagnose(|_| attribute::unknown_word("attribute", name, &names(), name_span));
+            }
+        }
+        let key = match known {
+            Some(key) => key,
+            None => self.unknown_key(name_span)?,
+        };
+        if all.iter().any(|a| a.key == key) {
+            let kind = ProblemKind::Duplicate { what: "attribute", name: clip(name) };
+            return Err(Problem { kind, span: name_span });
+        }
+        all.push(Attribute { key, form, value: Span::new(start, self.c.pos), link });
+        Ok(())
+    }
+
+    pub(crate) fn unknown_key(&mut self, span: Span) -> Read<u16> {
+        let text = self.c.str(span);
+        let seen = self.m.unknown_keys.iter().position(|&k| self.c.str(k) == text);
+        let n = seen.unwrap_or(self.m.unknown_keys.len());
+        if n >= MAX_UNKNOWN_KEYS {
+            let kind = ProblemKind::TooMany { what: "names of unknown attributes", limit: MAX_UNKNOWN_KEYS };
+            return Err(Problem { kind, span });
+        }
+        if seen.is_none() {
+            self.m.unknown_keys.push(span);
+        }
+        Ok(UNKNOWN_KEY + n as u16)
+    }
+
+    pub(crate) fn known_word(&mut self, key: u16, span: Span) {
+        if let Some(words) = known::words(key) {
+            let found = self.c.str(span);
+            if !words.contains(&found) {
+                let name = known::TABLE[key as usize].0;
+                self.diagnose(|_| attribute::unknown_word(name, found, words, span));
+            }
+        }
+    }
+
+    pub(crate) fn value(&mut self, form: Form, scope: &mut Scope<'a>, depth: usize, link: &mut u32) -> Read<()> {
+        match form {
+            Form::Computation => {
+                *link = self.m.links.len() as u32;
+                let at = self.m.links.len();
+                self.m.links.extend([1, UNRESOLVED]);
+                let id = self.called(depth, at + 1)?;
+                self.m.links[at + 1] = id;
+                Ok(())
+            }
+            Form::Computations => {
+                self.c.expect(b'{', "`{`")?;
+                let mut ids: SmallVec<[(u32, Option<Span>); 8]> = SmallVec::new();
+                if !self.c.accept_after_space(b'}') {
+                    loop {
+                        self.c.space();
+                        if self.c.peek() == Some(b'{') {
+                            ids.push((self.called(depth, 0)?, None));
+                        } else {
+                            ids.push((UNRESOLVED, Some(self.c.name("a computation")?)));
+                        }
+                        if !self.c.accept_after_space(b',') {
+                            break;
+                        }
+                    }
+                    self.c.expect(b'}', "`,` or `}` after a computation")?;
+                }
+                *link = self.m.links.len() as u32;
+                self.m.links.push(ids.len() as u32);
+                for (id, name) in ids {
+                    if let Some(name) = name {
+                        self.pending_calls.push((self.m.links.len(), name));
+                    }
+                    self.m.links.push(id);
+                }
+                Ok(())
+            }
+            Form::Instructions => {
+                self.c.expect(b'{', "`{`")?;
+                *link = self.m.links.len() as u32;
+                self.m.links.push(0);
+                if self.c.accept_after_space(b'}') {
+                    return Ok(());
+                }
+                loop {
+                    let name = self.c.name("an instruction")?;
+                    scope.pending_links.push((self.m.links.len(), name));
+                    self.m.links.push(UNRESOLVED);
+                    if !self.c.accept_after_space(b',') {
+                        break;
+                    }
+                }
+                self.m.links[*link as usize] = self.m.links.len() as u32 - *link - 1;
+                self.c.expect(b'}', "`,` or `}` after an instruction")
+            }
+            Form::Literal => {
+                let shape = attribute::shape(&mut self.c)?;
+                literal::check(&mut self.c, &shape).map(drop)
+            }
+            Form::Config if self.c.peek() != Some(b'{') && self.c.peek() != Some(b'"') => {
+                Err(self.c.expected("a string or a dictionary"))
+            }
+            form => attribute::check(&mut self.c, form),
+        }
+    }
+
+    /// A computation by name or in braces. A name is resolved later, into `links[at]`.
+    pub(crate) fn called(&mut self, depth: usize, at: usize) -> Read<u32> {
+        self.c.space();
+        if self.c.peek() == Some(b'{') {
+            let name = Span::new(self.c.pos, self.c.pos);
+            return self.computation(Header { name, signature: None }, depth + 1, true);
+        }
+        let name = self.c.name("a computation")?;
+        self.pending_calls.push((at, name));
+        Ok(UNRESOLVED)
+    }
+}
+
+/// `{{`, with space between.
+fn is_nested(rest: &[u8]) -> bool {
+    let mut braces = rest.iter().filter(|c| !c.is_ascii_whitespace());
+    braces.next() == Some(&b'{') && braces.next() == Some(&b'{')
+}
+
+fn place_name(place: Place) -> String {
+    match place {
+        Place::Module => "a module".into(),
+        Place::Computation => "a computation".into(),
+        Place::Instruction(opcode) => opcode.name().into(),
+    }
+}

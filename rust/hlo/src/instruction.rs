@@ -1,0 +1,349 @@
+//! Tokens to one instruction: its name, shape, operation and operands.
+//!
+//! Read `Parser::instruction`. Operands that are already defined are resolved at once, the others when their
+//! computation ends. Not here: attributes.
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use crate::attribute;
+use crate::check;
+use crate::error::{Problem, ProblemKind, Span};
+use crate::known::{self, Place};
+use crate::literal;
+use crate::module::{Attribute, Instruction, ELIDED, UNNAMED_OPERANDS};
+use crate::parse::Parser;
+use crate::token::{clip, Cursor, Read};
+use crate::{Arity, Opcode};
+
+/// One computation while it is read.
+#[derive(Default)]
+pub(crate) struct Scope<'a> {
+    pub rows: Vec<Instruction>,
+    /// Place in `rows` by name; `BROKEN` where the instruction could not be read.
+    pub names: FxHashMap<&'a str, u32>,
+    /// Operands whose names were not yet defined: index of `operands`, user, name.
+    pub pending: Vec<(usize, u32, Span)>,
+    /// The same for entries of `links`.
+    pub pending_links: Vec<(usize, Span)>,
+    /// Shapes written before operands that differ from nothing yet known: user, index of `operands`, shape, place.
+    pub written: Vec<(u32, usize, u32, Span)>,
+    /// Number, place in `rows`, where the number stands.
+    pub parameters: Vec<(u32, u32, Span)>,
+    pub unknown_opcodes: Vec<(u32, Span)>,
+    /// One more than the largest number of a parameter.
+    pub n_parameters: u32,
+    pub root: Option<u32>,
+    /// Names that are not defined become parameters when their shape is written.
+    pub is_bare: bool,
+    pub is_broken: bool,
+    /// The last instruction could not be read.
+    pub ends_broken: bool,
+}
+
+pub(crate) const BROKEN: u32 = u32::MAX;
+pub(crate) const UNRESOLVED: u32 = u32::MAX;
+
+impl<'a> Parser<'a> {
+    pub(crate) fn instruction_or_recover(&mut self, scope: &mut Scope<'a>, depth: usize) {
+        let start = self.c.pos;
+        if let Err(e) = self.instruction(scope, depth) {
+            scope.is_broken = true;
+            let at_end = e.span.start as usize >= self.c.text.trim_end().len();
+            self.problem(e);
+            self.stop |= at_end;
+            // What was skipped in search of the next word may already be the next line.
+            let read = self.c.text[..self.c.pos].trim_ascii_end().len();
+            self.c.pos = read.max(start + 1);
+            while !self.c.text.is_char_boundary(self.c.pos) {
+                self.c.pos += 1;
+            }
+            self.skip_to_instruction();
+            scope.ends_broken = true;
+        } else {
+            scope.ends_broken = false;
+        }
+    }
+
+    /// `[ROOT] name =` stands here.
+    pub(crate) fn starts_instruction(&self) -> bool {
+        let mut c = self.c;
+        c.accept_word("ROOT");
+        c.name("").is_ok() && c.accept_after_space(b'=')
+    }
+
+    /// `[ROOT] [%]name = shape opcode(operands)[, attribute=value]*`
+    pub(crate) fn instruction(&mut self, scope: &mut Scope<'a>, depth: usize) -> Read<()> {
+        let start = self.c.pos;
+        let is_root = self.c.accept_word("ROOT");
+        let name = self.c.name("an instruction or `}`")?;
+        let local = scope.rows.len() as u32;
+        let text = self.c.str(name);
+        let second = scope.names.insert(text, BROKEN).is_some();
+        self.c.expect(b'=', "`=` after the name of an instruction")?;
+        self.c.space();
+        let shape_at = self.c.pos;
+        let shape = if self.at_shape() { Some(self.shape()?) } else { None };
+        self.c.space();
+        let at = self.c;
+        let word = self.c.word();
+        if word.is_empty() {
+            if shape.is_none() && known::key(text).is_some() {
+                let found = format!("`{}`", clip(text));
+                let kind = ProblemKind::Expected { expected: "`,` before an attribute".into(), found };
+                return Err(Problem { kind, span: name });
+            }
+            return Err(self.c.expected(if shape.is_some() { "an opcode" } else { "a shape or an opcode" }));
+        }
+        let opcode_span = Span::new(at.pos, self.c.pos);
+        let opcode = Opcode::from_name(word).unwrap_or(Opcode::Unknown);
+        let Some(shape) = shape else {
+            if opcode == Opcode::Unknown {
+                return Err(self.unknown_opcode(word, opcode_span));
+            }
+            let cursor = Cursor { text: self.c.text, pos: shape_at };
+            return Err(cursor.expected(format!("a shape before {word}")));
+        };
+        if opcode == Opcode::Unknown {
+            self.diagnose(|p| p.unknown_opcode(word, opcode_span));
+            scope.unknown_opcodes.push((local, opcode_span));
+        }
+        let mut row = Instruction {
+            name,
+            body: Span::default(),
+            shape,
+            computation: 0,
+            operands: self.m.operands.len() as u32,
+            n_operands: 0,
+            attributes: 0,
+            n_attributes: 0,
+            opcode,
+            flags: 0,
+        };
+        self.c.expect(b'(', "`(` after the opcode")?;
+        match opcode {
+            Opcode::Constant => self.constant(&mut row)?,
+            Opcode::Parameter => self.parameter(&mut row, scope, local)?,
+            _ => self.operands(&mut row, scope, local, opcode_span)?,
+        }
+        let mut attributes: SmallVec<[Attribute; 8]> = SmallVec::new();
+        while self.c.accept_after_space(b',') {
+            self.attribute(Place::Instruction(opcode), &mut attributes, scope, depth)?;
+        }
+        self.required(opcode, &attributes, opcode_span)?;
+        row.attributes = self.m.attributes.len() as u32;
+        row.n_attributes = attributes.len().min(u16::MAX as usize) as u16;
+        self.m.attributes.extend_from_slice(&attributes);
+        if second {
+            let kind = ProblemKind::Duplicate { what: "instruction named", name: clip(text) };
+            return Err(Problem { kind, span: name });
+        }
+        scope.names.insert(text, scope.rows.len() as u32);
+        if is_root && scope.root.replace(scope.rows.len() as u32).is_some() {
+            let kind = ProblemKind::Duplicate { what: "instruction marked", name: "ROOT".into() };
+            self.problem(Problem { kind, span: Span::new(start, start + 4) });
+        }
+        scope.rows.push(row);
+        Ok(())
+    }
+
+    pub(crate) fn unknown_opcode(&self, word: &str, span: Span) -> Problem {
+        attribute::unknown_word("opcode", word, &Opcode::names().collect::<Vec<_>>(), span)
+    }
+
+    /// A shape and not an opcode stands here.
+    pub(crate) fn at_shape(&self) -> bool {
+        let mut c = self.c;
+        if c.peek() == Some(b'(') {
+            return true;
+        }
+        let word = c.word();
+        match c.peek() {
+            Some(b'[') => true,
+            Some(b'(') => word == "b",
+            _ => false,
+        }
+    }
+
+    pub(crate) fn constant(&mut self, row: &mut Instruction) -> Read<()> {
+        self.c.space();
+        let start = self.c.pos;
+        if literal::check(&mut self.c, &self.m.shapes[row.shape as usize])? {
+            row.flags |= ELIDED;
+        }
+        row.body = Span::new(start, self.c.pos);
+        self.c.expect(b')', "`)` after a constant")
+    }
+
+    pub(crate) fn parameter(&mut self, row: &mut Instruction, scope: &mut Scope<'a>, local: u32) -> Read<()> {
+        self.c.space();
+        let start = self.c.pos;
+        let number = self.c.int()?;
+        let span = Span::new(start, self.c.pos);
+        let number = u32::try_from(number).map_err(|_| Problem {
+            kind: ProblemKind::OutOfRange { found: number.to_string(), of: "a parameter number" },
+            span,
+        })?;
+        row.body = Span { start: number, end: number };
+        scope.parameters.push((number, local, span));
+        scope.n_parameters = scope.n_parameters.max(number.saturating_add(1));
+        self.c.expect(b')', "`)` after a parameter number")
+    }
+
+    pub(crate) fn operands(
+        &mut self,
+        row: &mut Instruction,
+        scope: &mut Scope<'a>,
+        local: u32,
+        opcode_span: Span,
+    ) -> Read<()> {
+        let (mut n, mut n_unnamed) = (0usize, 0usize);
+        if !self.c.accept_after_space(b')') {
+            loop {
+                self.c.space();
+                n += 1;
+                if matches!(self.c.peek(), Some(b',' | b')')) {
+                    n_unnamed += 1;
+                } else {
+                    self.operand(scope, local)?;
+                }
+                if !self.c.accept_after_space(b',') {
+                    break;
+                }
+            }
+            self.c.expect(b')', "`,` or `)` after an operand")?;
+        }
+        let opcode = row.opcode;
+        if n == 0 && opcode.arity() == Arity::Fixed(1) {
+            (n, n_unnamed) = (1, 1);
+        }
+        if n_unnamed > 0 {
+            if n_unnamed < n {
+                let expected = format!("a name for every operand of {}", opcode.name()).into();
+                let kind = ProblemKind::Expected { expected, found: "an operand without a name".into() };
+                return Err(Problem { kind, span: opcode_span });
+            }
+            row.flags |= UNNAMED_OPERANDS;
+            row.body.start = n as u32;
+            row.body.end = n as u32;
+            self.diagnostic(ProblemKind::UnnamedOperands { opcode: opcode.name() }, opcode_span);
+        }
+        if let Arity::Fixed(expected) = opcode.arity() {
+            let expected = expected as usize;
+            if expected != n {
+                let kind = ProblemKind::OperandCount { opcode: opcode.name(), expected, found: n };
+                return Err(Problem { kind, span: opcode_span });
+            }
+        }
+        row.n_operands = self.m.operands.len() as u32 - row.operands;
+        Ok(())
+    }
+
+    /// `[shape] [%]name`
+    pub(crate) fn operand(&mut self, scope: &mut Scope<'a>, local: u32) -> Read<()> {
+        let mut written = None;
+        if self.c.peek() != Some(b'%') && self.at_shape() {
+            let start = self.c.pos;
+            written = Some((self.shape()?, Span::new(start, self.c.pos)));
+        }
+        let name = self.c.name("an operand")?;
+        let at = self.m.operands.len();
+        match scope.names.get(self.c.str(name)) {
+            Some(&k) if k != BROKEN => self.m.operands.push(k),
+            _ => {
+                self.m.operands.push(UNRESOLVED);
+                scope.pending.push((at, local, name));
+            }
+        }
+        if let Some((shape, span)) = written {
+            let k = self.m.operands[at];
+            if k == UNRESOLVED || scope.rows[k as usize].shape != shape {
+                scope.written.push((local, at, shape, span));
+            }
+        }
+        Ok(())
+    }
+
+    /// The shape here, interned: equal shapes have equal numbers.
+    pub(crate) fn shape(&mut self) -> Read<u32> {
+        let start = self.c.pos;
+        let text = self.c.text;
+        if let Some(end) = shape_end(text.as_bytes(), start) {
+            if let Some(&id) = self.shape_texts.get(&text[start..end]) {
+                self.c.pos = end;
+                return Ok(id);
+            }
+        }
+        let shape = attribute::shape(&mut self.c)?;
+        let id = match self.shape_values.get(&shape) {
+            Some(&id) => id,
+            None => {
+                let id = self.m.shapes.len() as u32;
+                if let Some(reason) = check::invalid_layout(&shape) {
+                    self.diagnostic(ProblemKind::InvalidLayout { reason }, Span::new(start, self.c.pos));
+                }
+                self.shape_values.insert(shape.clone(), id);
+                self.m.shapes.push(shape);
+                id
+            }
+        };
+        self.shape_texts.insert(&text[start..self.c.pos], id);
+        Ok(id)
+    }
+
+    /// Moves to the next line that starts like an instruction or closes a brace.
+    pub(crate) fn skip_to_instruction(&mut self) {
+        while !self.c.at_end() {
+            self.skip_line();
+            self.c.space();
+            let mut c = self.c;
+            c.accept_word("ROOT");
+            if matches!(c.peek(), Some(b'}')) || (c.name("").is_ok() && c.accept_after_space(b'=')) {
+                return;
+            }
+        }
+    }
+
+    pub(crate) fn required(&mut self, opcode: Opcode, attributes: &[Attribute], span: Span) -> Read<()> {
+        let missing = known::required(opcode).iter().find(|&&key| !attributes.iter().any(|a| a.key == key));
+        let name = match missing {
+            Some(&key) => known::TABLE[key as usize].0,
+            None if opcode == Opcode::Conditional => {
+                let has = |name| known::key(name).is_some_and(|key| attributes.iter().any(|a| a.key == key));
+                match (has("branch_computations"), has("true_computation"), has("false_computation")) {
+                    (true, _, _) | (_, true, true) => return Ok(()),
+                    (_, true, false) => "false_computation",
+                    (_, false, true) => "true_computation",
+                    _ => "branch_computations",
+                }
+            }
+            None => return Ok(()),
+        };
+        Err(Problem { kind: ProblemKind::MissingAttribute { opcode: opcode.name(), name }, span })
+    }
+}
+
+/// The byte behind a shape, if it has the common form: a word with brackets and perhaps braces without braces inside,
+/// or parentheses that balance. Only a guess to look up a text that was read before.
+fn shape_end(bytes: &[u8], start: usize) -> Option<usize> {
+    const LONGEST: usize = 4096;
+    if bytes.get(start) == Some(&b'(') {
+        let mut depth = 0usize;
+        for (i, c) in bytes[start..].iter().take(LONGEST).enumerate() {
+            match c {
+                b'(' => depth += 1,
+                b')' => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 {
+                return Some(start + i + 1);
+            }
+        }
+        return None;
+    }
+    let end = start + memchr::memchr(b']', &bytes[start..bytes.len().min(start + LONGEST)])? + 1;
+    if bytes.get(end) == Some(&b'{') {
+        return Some(end + memchr::memchr(b'}', &bytes[end..bytes.len().min(end + LONGEST)])? + 1);
+    }
+    Some(end)
+}

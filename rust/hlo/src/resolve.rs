@@ -1,0 +1,209 @@
+//! Names to numbers: at the end of a computation its operands, at the end of a module its calls.
+//!
+//! Read `Parser::finish`. A name that is not defined is an error with the nearest name that is; in bare instructions
+//! it becomes a parameter where its shape is written.
+
+use crate::check;
+use crate::error::{Problem, ProblemKind, Span};
+use crate::instruction::{Scope, BROKEN};
+use crate::module::{Attribute, Computation, Instruction};
+use crate::parse::{Header, Parser, Signature};
+use crate::token::clip;
+use crate::Opcode;
+
+impl<'a> Parser<'a> {
+    /// Resolves names, orders parameters and moves the rows of a scope into the module.
+    pub(crate) fn finish(
+        &mut self,
+        mut scope: Scope<'a>,
+        header: Header,
+        attributes: Vec<Attribute>,
+        open: Span,
+        is_inline: bool,
+    ) -> u32 {
+        self.resolve_operands(&mut scope);
+        let id = self.m.computations.len() as u32;
+        let start = self.m.instructions.len() as u32;
+        let n = scope.rows.len() as u32;
+        if n == 0 && !scope.is_broken {
+            let kind =
+                ProblemKind::Expected { expected: "an instruction".into(), found: "an empty computation".into() };
+            self.problem(Problem { kind, span: open });
+        }
+        scope.parameters.sort_unstable_by_key(|p| (p.0, p.1));
+        let first = self.m.links.len() as u32;
+        for (expected, &(number, local, span)) in (0u32..).zip(&scope.parameters) {
+            if number != expected && !scope.is_broken {
+                let kind = ProblemKind::Disagrees {
+                    what: "parameter numbers",
+                    found: number.to_string(),
+                    expected: expected.to_string(),
+                };
+                self.problems.push(Problem { kind, span });
+                break;
+            }
+            self.m.links.push(start + local);
+        }
+        let n_parameters = self.m.links.len() as u32 - first;
+        for (local, word) in scope.unknown_opcodes.drain(..) {
+            self.m.unknown_opcodes.insert(start + local, word);
+        }
+        let root = start + scope.root.unwrap_or(n.saturating_sub(1));
+        if let Some(signature) = header.signature.filter(|_| !scope.is_broken && n > 0) {
+            self.check_signature(&scope, signature, (root - start) as usize);
+        }
+        for row in &mut scope.rows {
+            row.computation = id;
+        }
+        self.m.instructions.append(&mut scope.rows);
+        let parameters = (first, n_parameters);
+        self.m.computations.push(Computation {
+            name: header.name,
+            start,
+            end: start + n,
+            root,
+            parameters,
+            attributes,
+            is_inline,
+        });
+        if !header.name.is_empty() {
+            let name = self.c.str(header.name);
+            if self.computation_names.insert(name, id).is_some() {
+                let kind = ProblemKind::Duplicate { what: "computation named", name: clip(name) };
+                self.problem(Problem { kind, span: header.name });
+            }
+        }
+        scope.names.clear();
+        scope.parameters.clear();
+        (scope.root, scope.n_parameters) = (None, 0);
+        (scope.is_broken, scope.is_bare, scope.ends_broken) = (false, false, false);
+        self.spare.push(scope);
+        id
+    }
+
+    pub(crate) fn resolve_operands(&mut self, scope: &mut Scope<'a>) {
+        let mut is_ordered = true;
+        for (at, user, name) in std::mem::take(&mut scope.pending) {
+            let text = self.c.str(name);
+            match scope.names.get(text) {
+                Some(&BROKEN) => {}
+                Some(&k) => {
+                    self.m.operands[at] = k;
+                    is_ordered = false;
+                    if !scope.is_broken {
+                        self.diagnostic(ProblemKind::UsedBeforeDefinition { name: clip(text) }, name);
+                    }
+                }
+                None => {
+                    let shape = scope.written.iter().find(|w| w.1 == at).map(|w| w.2);
+                    match shape.filter(|_| scope.is_bare) {
+                        Some(shape) => self.m.operands[at] = implicit_parameter(scope, name, text, shape),
+                        None => self.unknown_operand(scope, user, name),
+                    }
+                }
+            }
+        }
+        for (at, name) in std::mem::take(&mut scope.pending_links) {
+            match scope.names.get(self.c.str(name)) {
+                Some(&BROKEN) => {}
+                Some(&k) => self.m.links[at] = k,
+                None => self.unknown_operand(scope, 0, name),
+            }
+        }
+        let written = std::mem::take(&mut scope.written);
+        if scope.is_broken {
+            return;
+        }
+        for (_, at, shape, span) in written {
+            let Some(row) = scope.rows.get(self.m.operands[at] as usize) else { continue };
+            let (found, expected) = (&self.m.shapes[shape as usize], &self.m.shapes[row.shape as usize]);
+            if !found.same_dims(expected) {
+                let (found, expected) = (found.to_string(), expected.to_string());
+                self.diagnostic(ProblemKind::Disagrees { what: "shape of an operand", found, expected }, span);
+            }
+        }
+        if !is_ordered {
+            if let Some(k) = check::cycle(&scope.rows, &self.m.operands) {
+                let name = scope.rows[k as usize].name;
+                let kind = ProblemKind::Cycle { what: "instruction", name: clip(self.c.str(name)) };
+                self.problem(Problem { kind, span: name });
+            }
+        }
+    }
+
+    pub(crate) fn unknown_operand(&mut self, scope: &Scope<'a>, _user: u32, name: Span) {
+        // Comparing a word with a few thousand names is fast, with a million it is not.
+        const CANDIDATES: usize = 5000;
+        let found = self.c.str(name);
+        let rows = scope.rows.iter().take(CANDIDATES).map(|row| self.c.str(row.name));
+        let nearest = layout::nearest(found, rows).map(str::to_string);
+        let kind = ProblemKind::UnknownWord { what: "operand", found: clip(found), nearest };
+        self.problem(Problem { kind, span: name });
+    }
+
+    pub(crate) fn check_signature(&mut self, scope: &Scope<'a>, signature: Signature, root: usize) {
+        let Signature { parameters, result } = signature;
+        let rows = scope.parameters.iter().map(|p| p.1 as usize);
+        let pairs = parameters.iter().copied().zip(rows).chain([(result, root)]);
+        let mut found = Vec::new();
+        for ((shape, span), row) in pairs {
+            let (written, own) = (&self.m.shapes[shape as usize], &self.m.shapes[scope.rows[row].shape as usize]);
+            if shape != scope.rows[row].shape && !written.same_dims(own) {
+                let (found_text, expected) = (written.to_string(), own.to_string());
+                let what = "shape in a signature";
+                found.push(Problem { kind: ProblemKind::Disagrees { what, found: found_text, expected }, span });
+            }
+        }
+        if parameters.len() != scope.parameters.len() {
+            let kind = ProblemKind::Disagrees {
+                what: "parameters in a signature",
+                found: parameters.len().to_string(),
+                expected: scope.parameters.len().to_string(),
+            };
+            found.push(Problem { kind, span: result.1 });
+        }
+        self.m.diagnostics.append(&mut found);
+    }
+
+    pub(crate) fn resolve_calls(&mut self) {
+        for (at, name) in std::mem::take(&mut self.pending_calls) {
+            let found = self.c.str(name);
+            match self.computation_names.get(found) {
+                Some(&id) => self.m.links[at] = id,
+                None if self.has_broken_computation || self.stop => {}
+                None => {
+                    let nearest = layout::nearest(found, self.computation_names.keys().copied());
+                    let kind = ProblemKind::UnknownWord {
+                        what: "computation",
+                        found: clip(found),
+                        nearest: nearest.map(str::to_string),
+                    };
+                    self.problem(Problem { kind, span: name });
+                }
+            }
+        }
+    }
+}
+
+/// A name in bare instructions that is not defined, with its shape, stands for a parameter.
+fn implicit_parameter<'a>(scope: &mut Scope<'a>, name: Span, text: &'a str, shape: u32) -> u32 {
+    let local = scope.rows.len() as u32;
+    let number = scope.n_parameters;
+    scope.n_parameters = number.saturating_add(1);
+    scope.root = scope.root.or(local.checked_sub(1));
+    scope.parameters.push((number, local, name));
+    scope.names.insert(text, local);
+    scope.rows.push(Instruction {
+        name,
+        body: Span { start: number, end: number },
+        shape,
+        computation: 0,
+        operands: 0,
+        n_operands: 0,
+        attributes: 0,
+        n_attributes: 0,
+        opcode: Opcode::Parameter,
+        flags: 0,
+    });
+    local
+}

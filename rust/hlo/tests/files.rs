@@ -1,0 +1,144 @@
+//! Texts in `ok/` with the tree that reading gives beside them, texts in `err/` with the whole message.
+//!
+//! `HLOMAP_BLESS=1 cargo test -p hlomap-hlo` writes what is beside them anew; read the difference before it is kept.
+//! Every text in `ok/` is printed, too, and must read back as the same module.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use hlo::{describe, LiteralError, LiteralValue, Module};
+
+fn texts(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
+    let files = fs::read_dir(folder).expect("the folder of the tests is there");
+    let mut files: Vec<_> = files.map(|f| f.expect("a readable folder").path()).collect();
+    files.retain(|f| f.extension().is_some_and(|e| e == "hlo"));
+    files.sort();
+    assert!(files.len() > 5, "too few texts");
+    files
+}
+
+/// Compares with the file beside a text, or writes it.
+fn check(text: &Path, extension: &str, found: &str, failures: &mut Vec<String>) {
+    let beside = text.with_extension(extension);
+    if std::env::var_os("HLOMAP_BLESS").is_some_and(|v| v == "1") {
+        fs::write(&beside, found).expect("the golden file can be written");
+        return;
+    }
+    let expected = fs::read_to_string(&beside).unwrap_or_default().replace("\r\n", "\n");
+    if expected != found {
+        failures.push(format!("{}\n--- expected\n{expected}\n--- found\n{found}", text.display()));
+    }
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).expect("a readable text").replace("\r\n", "\n")
+}
+
+fn name(path: &Path) -> &str {
+    path.file_name().and_then(|n| n.to_str()).expect("names are plain")
+}
+
+#[test]
+fn ok() {
+    let mut failures = Vec::new();
+    for file in texts("ok") {
+        let text = read(&file);
+        match hlo::parse(&text, Some(name(&file)), false) {
+            Ok(modules) => check(&file, "tree", &modules.iter().map(tree).collect::<String>(), &mut failures),
+            Err(e) => failures.push(format!("{}: {e}", file.display())),
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+#[test]
+fn err() {
+    let mut failures = Vec::new();
+    for file in texts("err") {
+        match hlo::parse(&read(&file), Some(name(&file)), false) {
+            Ok(modules) => failures.push(format!("{} was read: {} modules", file.display(), modules.len())),
+            Err(e) => check(&file, "txt", &format!("{e}\n"), &mut failures),
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+#[test]
+fn round_trip() {
+    for file in texts("ok") {
+        for module in hlo::parse(&read(&file), None, false).expect("checked by the other test") {
+            let printed = module.to_string();
+            let again = hlo::parse(&printed, None, false).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+            assert_eq!(again.len(), 1, "{}", file.display());
+            assert_eq!(again[0].to_string(), printed, "{}", file.display());
+            // A module or computation without a name gets one when it is printed.
+            let has_names = (0..module.computations().len() as u32)
+                .all(|c| module.computations()[c as usize].is_inline() || !module.computation_name(c).is_empty());
+            if has_names && !module.name().is_empty() {
+                assert!(module.same_as(&again[0]), "{} reads back differently", file.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn strict() {
+    let text = "ENTRY e { ROOT p = f32[2] parameter(0), shardin={replicated} }";
+    assert_eq!(hlo::parse(text, None, false).expect("a diagnostic is no error")[0].diagnostics().len(), 1);
+    let error = hlo::parse(text, None, true).expect_err("strict makes it one").to_string();
+    assert!(error.starts_with("<text>:1:41: unknown attribute `shardin`, did you mean `sharding`?"), "{error}");
+}
+
+/// A module, line by line.
+fn tree(m: &Module) -> String {
+    let mut out = format!("module {:?} entry {}\n", m.name(), m.entry());
+    for a in m.header() {
+        let _ = writeln!(out, "  {} = {:?}", m.attribute_name(a), m.value(a, None).expect("checked when read"));
+    }
+    for c in 0..m.computations().len() as u32 {
+        let _ = writeln!(out, "computation {c} {:?} root {}", m.computation_name(c), m.root(c));
+        for a in m.computation_attributes(c) {
+            let value = m.value(a, Some(c)).expect("checked when read");
+            let _ = writeln!(out, "  {} = {value:?}", m.attribute_name(a));
+        }
+        for i in m.instructions_of(c) {
+            let operands: Vec<_> = m.operands(i).collect();
+            let name = m.instruction_name(i);
+            let _ = write!(out, "  {i} {name}: {} {}{operands:?}", m.shape(i), m.opcode_name(i));
+            if let Some(n) = m.parameter_number(i) {
+                let _ = write!(out, " number {n}");
+            }
+            match m.literal(i) {
+                Some(Ok(value)) => out.push_str(&literal(&value)),
+                Some(Err(LiteralError::Elided)) => out.push_str(" elided"),
+                Some(Err(LiteralError::Text(e))) => panic!("checked when read: {e:?}"),
+                None => {}
+            }
+            if m.has_unnamed_operands(i) {
+                out.push_str(" operands unknown");
+            }
+            out.push('\n');
+            for a in m.attributes(i) {
+                let value = m.value(a, Some(c)).expect("checked when read");
+                let _ = writeln!(out, "      {} = {value:?}", m.attribute_name(a));
+            }
+            let from = m.metadata(i);
+            if let Some(file) = from.source_file {
+                let _ = writeln!(out, "      from {file}:{:?}", from.source_line);
+            }
+        }
+    }
+    for d in m.diagnostics() {
+        let _ = writeln!(out, "diagnostic {}", describe(m.source(), d));
+    }
+    out
+}
+
+fn literal(value: &LiteralValue) -> String {
+    match value {
+        LiteralValue::Array(bytes) => format!(" bytes {bytes:02x?}"),
+        LiteralValue::Tuple(parts) => format!(" tuple{}", parts.iter().map(literal).collect::<String>()),
+    }
+}
