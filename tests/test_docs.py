@@ -6,11 +6,14 @@ import doctest
 import importlib
 import pkgutil
 import re
+import shlex
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import hlomap
+from hlomap.cli import main
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
@@ -41,3 +44,24 @@ def test_page_examples(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         else:
             exec(compile(block, f"{page.name}[{number}]", "exec"), space)
     assert runner.failures == 0
+
+
+CONSOLE = re.findall(
+    r"^```console\n\$ hlomap (.*?)\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S
+)
+
+
+@pytest.mark.parametrize(("command", "shown"), CONSOLE, ids=[command for command, _ in CONSOLE])
+def test_readme_console(command: str, shown: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What the README shows is what the command prints, times and the name of the output aside."""
+    monkeypatch.chdir(ROOT)
+    arguments = [
+        str(tmp_path / argument) if argument == "out.parquet" else argument for argument in shlex.split(command)
+    ]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0
+
+    def lines(text: str) -> list[str]:
+        return [line.rstrip() for line in text.splitlines() if not line.startswith(("time", "written to"))]
+
+    assert lines(result.stdout) == lines(shown)
