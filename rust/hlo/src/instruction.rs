@@ -79,7 +79,29 @@ impl<'a> Parser<'a> {
         let name = self.c.name("an instruction or `}`")?;
         let local = scope.rows.len() as u32;
         let text = self.c.str(name);
-        let second = scope.names.insert(text, BROKEN).is_some();
+        let is_second = scope.names.insert(text, local).is_some();
+        let row = self.definition(scope, name, depth).and_then(|row| {
+            let kind = ProblemKind::Duplicate { what: "instruction named", name: clip(text) };
+            (!is_second).then_some(row).ok_or(Problem { kind, span: name })
+        });
+        let row = match row {
+            Ok(row) => row,
+            Err(e) => {
+                scope.names.insert(text, BROKEN);
+                return Err(e);
+            }
+        };
+        if is_root && scope.root.replace(local).is_some() {
+            let kind = ProblemKind::Duplicate { what: "instruction marked", name: "ROOT".into() };
+            self.problem(Problem { kind, span: Span::new(start, start + 4) });
+        }
+        scope.rows.push(row);
+        Ok(())
+    }
+
+    /// Everything behind the name of an instruction.
+    fn definition(&mut self, scope: &mut Scope<'a>, name: Span, depth: usize) -> Read<Instruction> {
+        let (local, text) = (scope.rows.len() as u32, self.c.str(name));
         self.c.expect(b'=', "`=` after the name of an instruction")?;
         self.c.space();
         let shape_at = self.c.pos;
@@ -134,17 +156,7 @@ impl<'a> Parser<'a> {
         row.attributes = self.m.attributes.len() as u32;
         row.n_attributes = attributes.len().min(u16::MAX as usize) as u16;
         self.m.attributes.extend_from_slice(&attributes);
-        if second {
-            let kind = ProblemKind::Duplicate { what: "instruction named", name: clip(text) };
-            return Err(Problem { kind, span: name });
-        }
-        scope.names.insert(text, scope.rows.len() as u32);
-        if is_root && scope.root.replace(scope.rows.len() as u32).is_some() {
-            let kind = ProblemKind::Duplicate { what: "instruction marked", name: "ROOT".into() };
-            self.problem(Problem { kind, span: Span::new(start, start + 4) });
-        }
-        scope.rows.push(row);
-        Ok(())
+        Ok(row)
     }
 
     pub(crate) fn unknown_opcode(&self, word: &str, span: Span) -> Problem {
@@ -249,7 +261,8 @@ impl<'a> Parser<'a> {
         let name = self.c.name("an operand")?;
         let at = self.m.operands.len();
         match scope.names.get(self.c.str(name)) {
-            Some(&k) if k != BROKEN => self.m.operands.push(k),
+            // An instruction that is not yet complete, or could not be read, has a larger number.
+            Some(&k) if k < local => self.m.operands.push(k),
             _ => {
                 self.m.operands.push(UNRESOLVED);
                 scope.pending.push((at, local, name));

@@ -181,14 +181,52 @@ impl Opcode {
 
     /// The opcode of this word, if it is known.
     pub fn from_name(name: &str) -> Option<Opcode> {
-        let known = &TABLE[..TABLE.len() - 1];
-        known.binary_search_by(|row| row.1.cmp(name)).ok().map(|i| known[i].0)
+        let mut slot = hash(name.as_bytes());
+        loop {
+            let opcode = SLOTS[slot];
+            if opcode == Opcode::Unknown {
+                return None;
+            }
+            if opcode.name() == name {
+                return Some(opcode);
+            }
+            slot = (slot + 1) % SLOTS.len();
+        }
     }
 
     /// All known words.
     pub fn names() -> impl Iterator<Item = &'static str> {
         TABLE[..TABLE.len() - 1].iter().map(|row| row.1)
     }
+}
+
+/// Opcodes by the hash of their names; a name whose place is taken stands in the next free one.
+static SLOTS: [Opcode; 1024] = {
+    let mut slots = [Opcode::Unknown; 1024];
+    let mut i = 0;
+    while i + 1 < TABLE.len() {
+        let mut slot = hash(TABLE[i].1.as_bytes());
+        while !matches!(slots[slot], Opcode::Unknown) {
+            slot = (slot + 1) % slots.len();
+        }
+        slots[slot] = TABLE[i].0;
+        i += 1;
+    }
+    slots
+};
+
+/// A slot from the length, the first, the quarter, the middle and the last bytes of a word, which tell the opcodes well apart.
+const fn hash(name: &[u8]) -> usize {
+    let n = name.len();
+    if n == 0 {
+        return 0;
+    }
+    let mut h = n as u32;
+    h = h.wrapping_mul(0x9e37_79b1) ^ name[0] as u32;
+    h = h.wrapping_mul(0x9e37_79b1) ^ name[n / 4] as u32;
+    h = h.wrapping_mul(0x9e37_79b1) ^ name[n / 2] as u32;
+    h = h.wrapping_mul(0x9e37_79b1) ^ name[n - 1] as u32;
+    (h.wrapping_mul(0x9e37_79b1) >> 22) as usize
 }
 
 #[cfg(test)]
@@ -206,5 +244,6 @@ mod tests {
         assert!(Opcode::names().is_sorted());
         assert_eq!(Opcode::from_name(""), None);
         assert_eq!(Opcode::from_name("ad"), None);
+        assert_eq!(Opcode::from_name(&"a".repeat(1000)), None);
     }
 }
