@@ -1,4 +1,4 @@
-"""Maps along the ways through a program: fusions, nests, many users, runtime variables, budgets, and what is unknown."""
+"""Maps along the ways through a program: fusions, nests, many users, runtime variables, budgets, the unknown."""
 
 from __future__ import annotations
 
@@ -120,10 +120,13 @@ f {
   a = f32[6] parameter(0)
   s = f32[2,3] reshape(a)
   n = f32[6] reverse(a), dimensions={0}
+  pair = (f32[6], f32[6]) tuple(n, a)
   ROOT r = (f32[2,3], (f32[6], f32[6])) tuple(s, pair)
 }
-""".replace("  ROOT r", "  pair = (f32[6], f32[6]) tuple(n, a)\n  ROOT r")
-        + "ENTRY e {\n p = f32[6] parameter(0)\n ROOT r = (f32[2,3], (f32[6], f32[6])) fusion(p), kind=kLoop, calls=f\n}"
+ENTRY e {
+  p = f32[6] parameter(0)
+  ROOT r = (f32[2,3], (f32[6], f32[6])) fusion(p), kind=kLoop, calls=f
+}"""
     )
     root = module.entry.root
     assert results(hm.output_to_input(root, 0)[0]) == ["(d0, d1) -> (d0 * 3 + d1)"]
