@@ -130,6 +130,11 @@ def test_rows_of_an_unknown() -> None:
     assert (exact, lower, upper, n_bytes, error) == (False, 0, 3, 12, None)
 
 
+def test_rows_of_operands_without_names() -> None:
+    text = "HloModule m\nENTRY e {\n  a = f32[3] parameter(0)\n  ROOT n = f32[3] add(, )\n}"
+    assert cells(text, "instruction", "operand", "unknown") == [("n", None, "the text does not name the operands")]
+
+
 def test_fused_computations_have_no_rows() -> None:
     text = """
     HloModule m

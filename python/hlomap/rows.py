@@ -20,6 +20,9 @@ __all__ = ["analyze", "leaves"]
 _Row = tuple[Any, ...]
 _NO_CELLS = (None,) * 10  # from n_maps to unknown, in a row that is an error
 
+# From operand to error, where the text has operands without telling which.
+_UNNAMED = (None, None, None, None, 0, (), False, 0, 0, None, 0, None, None, "the text does not name the operands", None)
+
 
 def analyze(module: Module) -> Table:
     """What is read of each operand: a row per instruction outside fused computations, output and operand.
@@ -52,8 +55,11 @@ def analyze(module: Module) -> Table:
         place = module.name, computation.name
         for instruction in computation.instructions:
             operands = [values.about(operand) for operand in instruction.operands]
+            head = (*place, instruction.name, instruction.opcode)
             if operands:
-                _add_rows(rows, (*place, instruction.name, instruction.opcode), instruction, operands, walker)
+                _add_rows(rows, head, instruction, operands, walker)
+            elif instruction.has_unnamed_operands:
+                rows.append((*head, 0, (), *_UNNAMED))
     columns = zip(*rows, strict=True) if rows else ((),) * len(COLUMNS)
     return Table({name: list(column) for name, column in zip(COLUMNS, columns, strict=True)})
 
