@@ -26,7 +26,8 @@ impl Work {
 
     /// The ends of a form, where they fit into 128 bits on the way.
     fn wide_range(&mut self, form: &Linear) -> Option<(i128, i128)> {
-        let mut splits = if self.has_div(form) && self.spend(1) { MAX_SPLITS } else { 0 };
+        let mut splits =
+            if self.has_div(form) && self.spend(form.terms.len() * form.terms.len()).is_ok() { MAX_SPLITS } else { 0 };
         let terms: Wide = form.terms.iter().map(|t| (i128::from(t.coefficient), t.atom)).collect();
         let (lo, hi) = self.bound(&terms, &mut splits)?;
         Some((lo.checked_add(i128::from(form.constant))?, hi.checked_add(i128::from(form.constant))?))

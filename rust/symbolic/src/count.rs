@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use crate::domain::{Constraint, Domain};
 use crate::evaluate::{Points, Program};
 use crate::expr::{Expr, Kind, Var};
-use crate::linear::{AtomId, Linear, Work};
+use crate::linear::{AtomId, Linear, Tally, Work};
 use crate::map::{Map, State};
 use crate::range::Range;
 use crate::rules::constraint::as_residue;
@@ -55,7 +55,7 @@ pub fn touched(map: &Map) -> Count {
         State::Undefined => Count { lower: 0, upper: u128::MAX },
         State::Defined => {
             let groups = Groups::of(map, &[]);
-            let mut work = Work::without_facts(map.domain(), false);
+            let mut work = Work::without_facts(map.domain(), false, Tally::NEW);
             groups.list.iter().fold(Count::exact(1), |n, g| n.times(g.points(&mut work, map.domain())))
         }
     }
@@ -68,7 +68,7 @@ pub fn distinct(map: &Map) -> Count {
         State::Undefined => Count { lower: 0, upper: u128::MAX },
         State::Defined => {
             let groups = Groups::of(map, map.results());
-            let mut work = Work::without_facts(map.domain(), false);
+            let mut work = Work::without_facts(map.domain(), false, Tally::NEW);
             let mut total = Count::exact(1);
             for g in &groups.list {
                 total = total.times(if g.results.is_empty() {

@@ -161,23 +161,31 @@ pub struct Work {
     /// Runtime variables that are replaced by an equal earlier one, by flat number.
     pub(crate) alias: SmallVec<[u32; 8]>,
     pub(crate) keep_point_dims: bool,
-    /// One bit for each rule that fired, for the coverage check of the rule tests.
-    pub(crate) fired: u64,
-    /// What is left of the effort for rules that search; at 0 they do not apply.
-    pub(crate) budget: u32,
+    pub(crate) tally: Tally,
     /// Atoms written as expressions, so that each is written once.
     pub(crate) written: FxHashMap<AtomId, Expr>,
     interned: FxHashMap<AtomKind, AtomId>,
     shared: FxHashMap<usize, Linear>,
 }
 
-/// How much effort one simplification may spend on searching for shorter forms and tighter bounds.
-const BUDGET: u32 = 20_000;
+/// What a simplification keeps count of, over all its workspaces.
+#[derive(Clone, Copy, Debug)]
+pub struct Tally {
+    /// One bit for each of [`rules::NAMES`] that fired, for the coverage check of the rule tests.
+    pub fired: u64,
+    /// How many terms may still be looked at. Past that everything stays as it is.
+    pub effort: u32,
+}
+
+impl Tally {
+    /// Nothing fired yet. The effort is some ten milliseconds, a thousand times what maps of programs take.
+    pub const NEW: Tally = Tally { fired: 0, effort: 2_000_000 };
+}
 
 impl Work {
     /// The workspace for expressions over a domain, with its constraints as facts.
     pub fn new(domain: &Domain) -> Work {
-        let mut work = Work::without_facts(domain, false);
+        let mut work = Work::without_facts(domain, false, Tally::NEW);
         for Constraint { expr, range } in &domain.constraints {
             // A constraint that cannot be written in 64 bits is a fact that is not used.
             if let Ok(form) = work.linear(expr) {
@@ -187,7 +195,7 @@ impl Work {
         work
     }
 
-    pub(crate) fn without_facts(domain: &Domain, keep_point_dims: bool) -> Work {
+    pub(crate) fn without_facts(domain: &Domain, keep_point_dims: bool, tally: Tally) -> Work {
         let n = domain.vars.len();
         let atoms = domain.vars.iter().enumerate().map(|(i, v)| Atom { kind: AtomKind::Var(i as u32), range: v.range });
         Work {
@@ -196,8 +204,7 @@ impl Work {
             facts: Vec::new(),
             alias: (0..n as u32).collect(),
             keep_point_dims,
-            fired: 0,
-            budget: BUDGET,
+            tally,
             written: FxHashMap::default(),
             interned: FxHashMap::default(),
             shared: FxHashMap::default(),
@@ -284,6 +291,7 @@ impl Work {
                 rules::other::max(self, a, b)?
             }
         };
+        self.spend(form.terms.len())?;
         if shared {
             self.shared.insert(key, form.clone());
         }
@@ -351,10 +359,20 @@ impl Work {
             && form.terms.iter().any(|t| self.as_div(t.atom).is_some())
     }
 
-    /// Spends effort; false where none is left.
-    pub(crate) fn spend(&mut self, effort: u32) -> bool {
-        let enough = self.budget >= effort;
-        self.budget -= if enough { effort } else { self.budget };
-        enough
+    /// Spends effort on looking at `n` terms.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] where none is left.
+    pub(crate) fn spend(&mut self, n: usize) -> Result<()> {
+        match self.tally.effort.checked_sub(u32::try_from(n + 1).unwrap_or(u32::MAX)) {
+            Some(left) => {
+                self.tally.effort = left;
+                Ok(())
+            }
+            None => {
+                self.tally.effort = 0;
+                Err(Error::TooLarge("the effort of one simplification"))
+            }
+        }
     }
 }

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use crate::domain::{Constraint, Domain, Source, Variable};
 use crate::error::Result;
 use crate::expr::{Expr, Kind, Var};
-use crate::linear::{Linear, Work};
+use crate::linear::{Linear, Tally, Work};
 use crate::map::{Map, State};
 use crate::range::Range;
 use crate::rules::{constraint, write, Rule};
@@ -34,39 +34,48 @@ pub fn simplify(map: &Map, options: Options) -> Map {
 
 /// [`simplify`], and one bit for each of [`crate::rules::NAMES`] that fired.
 pub fn simplify_counting(map: &Map, options: Options) -> (Map, u64) {
-    let mut fired = 0;
+    let mut tally = Tally::NEW;
+    let simplified = fixpoint(map, options, &mut tally);
+    (simplified, tally.fired)
+}
+
+fn fixpoint(map: &Map, options: Options, tally: &mut Tally) -> Map {
     let mut current = map.clone();
     let mut before: Option<Map> = None;
     for _ in 0..MAX_PASSES {
-        let next = pass(&current, options, &mut fired);
+        let next = pass(&current, options, tally);
+        if tally.effort == 0 {
+            // What is too large to be simplified in full stays whole, so that a second call does not go on.
+            return remove_variables(map, options, &[]);
+        }
         if next == current {
-            return (next, fired);
+            return next;
         }
         // Two forms of equal cost may lead to each other: the smaller in the order of expressions stands for both.
         if before.as_ref() == Some(&next) {
             let first = next.results().iter().cmp(current.results()).is_le();
-            return (if first { next } else { current }, fired);
+            return if first { next } else { current };
         }
         before = Some(std::mem::replace(&mut current, next));
     }
-    (current, fired)
+    current
 }
 
-fn pass(map: &Map, options: Options, fired: &mut u64) -> Map {
+fn pass(map: &Map, options: Options, tally: &mut Tally) -> Map {
     if map.state() != State::Defined || is_plain(map, options) {
         return map.clone();
     }
-    let narrowed = narrow(map.domain(), options, fired);
+    let narrowed = narrow(map.domain(), options, tally);
     let Some((domain, kept)) = narrowed else {
         return Map::empty(map.domain());
     };
-    let mut work = Work::without_facts(&domain, options.keep_point_dims);
+    let mut work = Work::without_facts(&domain, options.keep_point_dims, *tally);
     let merged = sources(&mut work, &domain);
     let (mut domain, mut results) = (domain, SmallVec::new());
     match constraints(&mut work, &domain, kept) {
         Some(constraints) => domain.constraints = constraints,
         None => {
-            *fired |= work.fired;
+            *tally = work.tally;
             return Map::empty(map.domain());
         }
     }
@@ -77,7 +86,7 @@ fn pass(map: &Map, options: Options, fired: &mut u64) -> Map {
         v.source = source;
     }
     let aliased: SmallVec<[bool; 8]> = work.alias.iter().enumerate().map(|(i, a)| i as u32 != *a).collect();
-    *fired |= work.fired;
+    *tally = work.tally;
     let map = Map::from_parts(domain, results);
     remove_variables(&map, options, &aliased)
 }
@@ -127,21 +136,21 @@ fn has_point(work: &Work, e: &Expr) -> bool {
 ///
 /// Narrowing that does not come to rest within [`MAX_ROUNDS`] is given up whole, so that it does not go on in the next
 /// simplification.
-fn narrow(domain: &Domain, options: Options, fired: &mut u64) -> Option<(Domain, Vec<Expr>)> {
+fn narrow(domain: &Domain, options: Options, tally: &mut Tally) -> Option<(Domain, Vec<Expr>)> {
     let exprs: Vec<Expr> = domain.constraints.iter().map(|c| c.expr.clone()).collect();
     if exprs.is_empty() {
         return Some((domain.clone(), exprs));
     }
     let mut current = domain.clone();
     for _ in 0..MAX_ROUNDS {
-        let mut work = Work::without_facts(&current, options.keep_point_dims);
+        let mut work = Work::without_facts(&current, options.keep_point_dims, *tally);
         let mut ranges: Vec<Range> = current.vars.iter().map(|v| v.range).collect();
         let mut changed = false;
         for c in &domain.constraints {
             let reduced = work.linear(&c.expr).and_then(|form| constraint::reduce(&mut work, form, c.range));
             match reduced {
                 Ok(constraint::Reduced::Contradiction) => {
-                    *fired |= work.fired;
+                    *tally = work.tally;
                     return None;
                 }
                 Ok(constraint::Reduced::Variable(flat, range)) => {
@@ -155,7 +164,7 @@ fn narrow(domain: &Domain, options: Options, fired: &mut u64) -> Option<(Domain,
                 Ok(constraint::Reduced::Implied) | Err(_) => {}
             }
         }
-        *fired |= work.fired;
+        *tally = work.tally;
         if ranges.iter().any(|r| r.is_empty()) {
             return None;
         }
@@ -179,10 +188,12 @@ fn constraints(work: &mut Work, domain: &Domain, exprs: Vec<Expr>) -> Option<Vec
     for c in &domain.constraints {
         match work.linear(&c.expr).and_then(|form| constraint::reduce(work, form, c.range)) {
             Ok(constraint::Reduced::Contradiction) => return None,
-            // The range of the variable holds it already, unless narrowing was given up.
-            Ok(constraint::Reduced::Variable(flat, range)) if range.covers(domain.vars[flat].range) => {}
+            // A bare variable: the new domain takes it into the range of the variable.
+            Ok(constraint::Reduced::Variable(flat, range)) => {
+                untouched.push(Constraint { expr: Expr::Var(work.vars[flat]), range });
+            }
             Ok(constraint::Reduced::Implied) => {}
-            Ok(constraint::Reduced::Variable(..)) | Err(_) => untouched.push(c.clone()),
+            Err(_) => untouched.push(c.clone()),
             Ok(constraint::Reduced::Kept(form, range)) => match kept.iter_mut().find(|(f, _)| *f == form) {
                 Some((_, known)) => *known = known.intersect(range),
                 None => kept.push((form, range)),
@@ -277,7 +288,7 @@ fn remove_variables(map: &Map, options: Options, aliased: &[bool]) -> Map {
     }
     // An index uses only earlier runtime variables, so one walk from the last to the first sees every use.
     for i in (0..domain.vars.len()).rev() {
-        used[i] |= i < domain.n_dims || (!options.drop_unused && !aliased[i]);
+        used[i] |= i < domain.n_dims || (!options.drop_unused && !aliased.get(i).copied().unwrap_or(false));
         if used[i] {
             for e in domain.vars[i].source.iter().flat_map(|s| &s.index) {
                 mark(e, &mut used);

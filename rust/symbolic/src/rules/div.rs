@@ -36,6 +36,7 @@ const RULES: [(Rule, Law); 7] = [
 pub fn floor_div(work: &mut Work, form: Linear, n: i64) -> Result<Linear> {
     let mut d = Division { quotient: Linear::default(), numerator: form, n, negated: false };
     'again: while d.n > 1 && !d.numerator.terms.is_empty() {
+        work.spend(d.numerator.terms.len())?;
         for (rule, law) in RULES {
             if law(work, &mut d)? {
                 work.fire(rule);
@@ -97,6 +98,8 @@ fn collapse(work: &mut Work, d: &mut Division) -> Result<bool> {
 ///
 /// `x mod m` counts as one summand here: taken apart, its two terms need not share a factor.
 fn common_factor(work: &mut Work, d: &mut Division) -> Result<bool> {
+    let n_terms = d.numerator.terms.len();
+    work.spend(if work.has_div(&d.numerator) { n_terms * n_terms } else { n_terms })?;
     let summands = summands(work, &d.numerator);
     let mut factors: SmallVec<[i64; 8]> = SmallVec::new();
     for s in &summands {

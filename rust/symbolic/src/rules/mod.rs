@@ -79,6 +79,6 @@ pub const NAMES: [&str; 26] = [
 impl Work {
     /// Notes that a rule fired.
     pub(crate) fn fire(&mut self, rule: Rule) {
-        self.fired |= 1 << rule as u8;
+        self.tally.fired |= 1 << rule as u8;
     }
 }

@@ -7,7 +7,7 @@
 use smallvec::SmallVec;
 
 use super::Rule;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::expr::{Accumulator, Expr};
 use crate::int;
 use crate::linear::{AtomId, AtomKind, Linear, LinearTerm, OtherOp, Work};
@@ -27,6 +27,7 @@ struct Choice {
 pub fn write(work: &mut Work, form: &Linear) -> Result<Expr> {
     let mut out = Accumulator::default();
     let mut rest = form.clone();
+    work.spend(form.terms.len())?;
     if work.has_div(form) {
         let mut undecided = AtomId::MAX;
         while let Some(at) = rest.terms.iter().rposition(|t| t.atom < undecided && work.as_div(t.atom).is_some()) {
@@ -107,12 +108,12 @@ fn choose(work: &mut Work, coefficient: i64, atom: AtomId, rest: Linear) -> Resu
     let quotient = Quotient { coefficient, num: &num, n };
     let rest = best.rest.clone();
     for alternative in quotient.alternatives(work, &rest) {
-        if !work.spend(1) {
-            break;
-        }
+        work.spend(rest.terms.len())?;
         // An alternative that does not fit into 64 bits is none.
-        let Ok(Some(choice)) = alternative.build(work, &quotient, &rest) else {
-            continue;
+        let choice = match alternative.build(work, &quotient, &rest) {
+            Ok(Some(choice)) => choice,
+            Err(e @ Error::TooLarge(_)) => return Err(e),
+            Ok(None) | Err(_) => continue,
         };
         let found = cost(work, &choice)?;
         if found < best_cost {

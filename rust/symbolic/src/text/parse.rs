@@ -246,8 +246,10 @@ impl<'a> Parser<'a> {
         match self.token {
             Token::Int(digits) => Ok(Expr::Const(self.integer(digits, false)?)),
             Token::Symbol('(') => {
-                self.advance();
-                let e = self.nested(Parser::sum)?;
+                let e = self.nested(|p| {
+                    p.advance();
+                    p.sum()
+                })?;
                 self.expect(')')?;
                 Ok(e)
             }

@@ -1,0 +1,176 @@
+"""The face of the compiled core: operators, arrays, errors with their places, threads."""
+
+from __future__ import annotations
+
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import hlomap as hm
+from hlomap import errors
+
+D0, D1 = hm.Expr.dim(0), hm.Expr.dim(1)
+
+
+def test_expressions_are_values_in_normal_form() -> None:
+    assert D0 + D0 == 2 * D0 == D0 * 2
+    assert hash(D1 + D0) == hash(D0 + D1)
+    assert str((D1 + D0 * 8) // 4 - 3) == "(d0 * 8 + d1) floordiv 4 - 3"
+    assert D0.ceildiv(4) == (D0 + 3) // 4
+    assert (7 - D0).kind == "sum"
+    assert hm.Expr.constant(5).value == 5
+    assert D0.substitute([D1 * 3]) == D1 * 3
+    assert pickle.loads(pickle.dumps(D0 % (D1 + 1))) == D0 % (D1 + 1)
+
+
+def test_operators_refuse_what_is_no_integer() -> None:
+    with pytest.raises(TypeError):
+        D0 + 1.5  # type: ignore[operator]
+    with pytest.raises(errors.MapError, match="at least 1"):
+        D0 // 0
+    with pytest.raises(errors.MapError, match="at least 1"):
+        D0 % -3
+    with pytest.raises(errors.IntegerOverflowError):
+        D0 * (1 << 63)
+    with pytest.raises(errors.IntegerOverflowError):
+        D0 * (1 << 62) * 4
+
+
+def test_deep_expressions_are_an_error_and_not_a_crash() -> None:
+    e = D0
+    with pytest.raises(errors.MapError, match="deep"):
+        for n in range(2, 5000):
+            e = e // 2 + D0 * n
+
+
+def test_a_shared_graph_of_any_tree_size_is_handled() -> None:
+    def chain() -> hm.IndexingMap:
+        m = hm.IndexingMap([(0, 1000)], [D0 // 3 * 2 + D0 % 5])
+        step = hm.IndexingMap([(-(1 << 40), 1 << 40)], [D0 // 3 * 2 + D0 % 5 + D0 * D0 % 7])
+        for _ in range(64):
+            m = m.then(step)
+        return m
+
+    m = chain()
+    assert m.cost().nodes > 1 << 20
+    with pytest.raises(errors.MapError, match="too many nodes"):
+        str(m)
+    assert m.evaluate([[17]]).shape == (1, 1)
+    assert m == chain()
+    assert m.simplify().evaluate([[17]]).tolist() == m.evaluate([[17]]).tolist()
+
+
+def test_evaluate_takes_points_and_tables() -> None:
+    m = hm.IndexingMap.parse(
+        "(d0, d1)[s0] -> (d0 * 4 + s0, d1 mod 3), domain: d0 in [0, 5], d1 in [0, 9], s0 in [0, 3]"
+    )
+    assert m.evaluate([2, 7], [1]).tolist() == [9, 1]
+    rows = np.array([[2, 7], [0, 5]], dtype=np.int16)
+    table = m.evaluate(rows, [[1], [2]])
+    assert table.dtype == np.int64
+    assert table.tolist() == [[9, 1], [2, 2]]
+    assert m.evaluate(np.zeros((0, 2), int), np.zeros((0, 1), int)).shape == (0, 2)
+    assert m.in_domain(rows, [[1], [4]]).tolist() == [True, False]
+    assert bool(m.in_domain([2, 7], [1])) is True
+
+
+def test_evaluate_checks_on_request() -> None:
+    m = hm.IndexingMap.parse("(d0) -> (d0 * 4611686018427387904), domain: d0 in [0, 5]")
+    assert m.evaluate([[7]]).shape == (1, 1)
+    with pytest.raises(errors.DomainError, match="point 1"):
+        m.evaluate([[0], [7]], check=True)
+    with pytest.raises(errors.IntegerOverflowError):
+        m.evaluate([[0], [5]], check=True)
+    with pytest.raises(errors.MapError, match="expected 1 dimension values"):
+        m.evaluate([[0, 1]])
+    with pytest.raises(TypeError, match="integers"):
+        m.evaluate([[0.5]])
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "message"),
+    [
+        ("(d0 -> (d0)", 1, 5, "expected ',' or ')', found '->'"),
+        ("(d0) -> (d0)", 1, 13, "expected a range for d0"),
+        ("(d0) ->\n (d1), domain: d0 in [0, 1]", 2, 3, "expected a variable of the map, found 'd1'"),
+        ("(d0) -> (d0), domain: d0 in [0, 1], d0 in [0, 2]", 1, 37, "one range for each variable"),
+        ("(d0) -> (d0), domain: d0 in [0, 1] d1", 1, 36, "expected ',' or the end of the domain"),
+        ("(d0, d0) -> (d0)", 1, 6, "a name that is not taken yet"),
+        ("(d0) -> (d0 floordiv 0), domain: d0 in [0, 1]", 1, 13, "at least 1"),
+        ("(d0) -> (d0 * 99999999999999999999), domain: d0 in [0, 1]", 1, 15, "an integer of 64 bits"),
+        ("(" * 100_000, 1, 2, "expected a name"),
+        ("(d0) -> (" + "(" * 100_000, 1, 410, "nesting"),
+        ("(d0) -> (d0), domain: \N{SNOWMAN}", 1, 23, "found"),
+        ("", 1, 1, "the end of the text"),
+    ],
+)
+def test_text_errors_have_a_place(text: str, line: int, column: int, message: str) -> None:
+    with pytest.raises(errors.MapSyntaxError) as e:
+        hm.IndexingMap.parse(text)
+    assert message in str(e.value)
+    assert (e.value.line, e.value.column) == (line, column)
+
+
+def test_construction_errors() -> None:
+    with pytest.raises(errors.MapError, match="no variable d1"):
+        hm.IndexingMap([4], [D1])
+    with pytest.raises(errors.MapError, match="at least 1"):
+        hm.IndexingMap([4], [5 // D0])
+    with pytest.raises(errors.MapError, match="two variables are called x"):
+        hm.IndexingMap([("x", 0, 1), ("x", 0, 1)], [D0])
+    with pytest.raises(errors.MapError, match="cannot be the name"):
+        hm.IndexingMap([("mod", 0, 1)], [D0])
+    with pytest.raises(errors.MapError, match="before it is defined"):
+        later = hm.Variable(None, 0, 3, source=1, index=[hm.Expr.runtime(0)])
+        hm.IndexingMap([4], [D0], runtime=[later])
+    with pytest.raises(errors.MapError, match="results of the first map"):
+        hm.IndexingMap.identity([4]).then(hm.IndexingMap.identity([4, 4]))
+
+
+def test_known_empty_and_undefined() -> None:
+    empty = hm.IndexingMap.parse("(d0, d1)[s0] -> KNOWN EMPTY")
+    assert empty.is_known_empty
+    assert len(empty.dims) == 2
+    assert str(empty) == "(d0, d1)[s0] -> KNOWN EMPTY"
+    assert hm.IndexingMap([(0, -1)], [D0]).is_known_empty
+    assert hm.IndexingMap.parse("KNOWN EMPTY").is_known_empty
+    assert empty.count().upper == 0
+    undefined = hm.IndexingMap.undefined([4])
+    assert undefined.is_undefined
+    assert hm.IndexingMap.parse(str(undefined)) == undefined
+    with pytest.raises(errors.MapError, match="undefined"):
+        undefined.evaluate([[0]])
+
+
+def test_runtime_variables_keep_source_and_index_through_composition() -> None:
+    gather = hm.IndexingMap.parse("(d0){rt0} -> (rt0), domain: d0 in [0, 9], rt0 in [0, 99], runtime: rt0 = #1(d0)")
+    row = hm.IndexingMap.parse("(d0){rt0} -> (d0 + rt0), domain: d0 in [0, 99], rt0 in [0, 7], runtime: rt0 = #2(d0)")
+    both = gather.then(row)
+    assert [(v.source, [str(e) for e in v.index]) for v in both.runtime] == [(1, ["d0"]), (2, ["rt0"])]
+    assert [str(e) for e in both.results] == ["rt0 + rt1"]
+    assert [v.source for v in both.remap_sources({2: 7}).runtime] == [1, 7]
+
+
+def test_names_print_and_are_ignored_by_equality() -> None:
+    named = hm.IndexingMap([("th_x", 0, 127)], [D0 // 4], ranges=[("chunk", 0, 3)])
+    assert str(named) == "(th_x)[chunk] -> (th_x floordiv 4), domain: th_x in [0, 127], chunk in [0, 3]"
+    assert named == hm.IndexingMap([128], [D0 // 4], ranges=[4])
+    assert [v.name for v in named.ranges] == ["chunk"]
+    with pytest.raises(ValueError, match="'xla' or 'multiline'"):
+        format(named, "latex")
+
+
+def test_many_maps_in_one_call_keep_their_order() -> None:
+    maps = [hm.IndexingMap([64], [(D0 * n + D0) // (n + 1)]) for n in range(1, 50)]
+    one = hm.simplify_many(maps)
+    assert one == hm.simplify_many(maps, threads=3) == [m.simplify() for m in maps]
+    pairs = [(m, hm.IndexingMap.identity([64])) for m in one]
+    assert hm.compose_many(pairs, simplify=True, threads=2) == one
+
+
+def test_maps_are_safe_to_share_between_threads() -> None:
+    m = hm.IndexingMap([64, 64], [(D0 * 64 + D1) // 8, (D0 * 64 + D1) % 8])
+    with ThreadPoolExecutor(4) as pool:
+        assert len(set(pool.map(lambda _: m.simplify(), range(200)))) == 1
