@@ -226,6 +226,15 @@ def bitcast_factors(
     ``operand_physical_dims[k]``; likewise for the output.  None where there are tiles or the widths differ.
     """
 
+def linear_index(shape: Shape, /) -> IndexingMap:
+    """The map from the logical index of an element to its position in the buffer, counted in elements."""
+
+def logical_index(shape: Shape, /) -> IndexingMap:
+    """The map from a position in the buffer to the logical index there; padding lies outside its domain."""
+
+def buffer_elements(shape: Shape, /) -> int:
+    """The number of places in the buffer of an array, padding included."""
+
 @final
 class Module:
     """An HLO module: computations of instructions, as they were read."""

@@ -1,13 +1,14 @@
 //! The face of shapes and layouts.
 
 use ::layout::{
-    bitcast_factors as factors, parse_layout, parse_shape, ArrayShape, ElementType, Layout, Shape, TextError,
-    TextErrorKind, Tile, COMBINED, UNBOUNDED,
+    bitcast_factors as factors, parse_layout, parse_shape, ArrayShape, ElementType, Layout, LinearError, Shape,
+    TextError, TextErrorKind, Tile, COMBINED, UNBOUNDED,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::error::raise;
+use crate::error::{of_symbolic, raise};
+use crate::map::PyMap;
 
 /// How the elements of an array lie in memory: ``{1,0:T(8,128)}``.
 ///
@@ -255,24 +256,75 @@ fn bitcast_factors<'py>(
     py: Python<'py>,
     operand: &Bound<'py, PyShape>,
     output: &Bound<'py, PyShape>,
-) -> PyResult<Option<[Bound<'py, PyTuple>; 4]>> {
+) -> PyResult<Option<Bound<'py, PyTuple>>> {
     let (Some(operand), Some(output)) = (operand.get().0.as_array(), output.get().0.as_array()) else {
         return Ok(None);
     };
     let Some(f) = factors(operand, output) else {
         return Ok(None);
     };
-    Ok(Some([
-        PyTuple::new(py, f.operand_perm)?,
-        PyTuple::new(py, f.operand_physical_dims)?,
-        PyTuple::new(py, f.output_physical_dims)?,
-        PyTuple::new(py, f.output_perm)?,
-    ]))
+    let parts = [f.operand_perm, f.operand_physical_dims, f.output_physical_dims, f.output_perm];
+    let parts = parts.into_iter().map(|list| PyTuple::new(py, list)).collect::<PyResult<Vec<_>>>()?;
+    PyTuple::new(py, parts).map(Some)
+}
+
+fn linear<T>(
+    py: Python<'_>,
+    shape: &Bound<'_, PyShape>,
+    ask: impl FnOnce(&ArrayShape) -> Result<T, LinearError>,
+) -> PyResult<T> {
+    ask(shape.get().array(py, "positions")?).map_err(|e| match e {
+        LinearError::Algebra(e) => of_symbolic(py, e),
+        LinearError::InvalidLayout(_) | LinearError::Unbounded => shape_error(py, e),
+    })
+}
+
+/// The map from the logical index of an element to its position in the buffer, counted in elements, as the layout
+/// says: order, tiles of every level, padding.
+///
+/// Raises :class:`~hlomap.ShapeError` for everything but an array with a valid layout and bounded dimensions, and
+/// :class:`~hlomap.IntegerOverflowError` where the buffer has more than 2**63 - 1 places.
+///
+/// >>> import hlomap as hm
+/// >>> m = hm._core.linear_index(hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"))
+/// >>> m.evaluate([2, 3])
+/// array([17])
+#[pyfunction]
+#[pyo3(signature = (shape, /))]
+fn linear_index(py: Python<'_>, shape: &Bound<'_, PyShape>) -> PyResult<PyMap> {
+    linear(py, shape, ::layout::linear_index).map(PyMap::from)
+}
+
+/// The map from a position in the buffer to the logical index of the element there; positions of padding lie outside
+/// its domain.  Errors as :func:`linear_index`.
+///
+/// >>> import hlomap as hm
+/// >>> m = hm._core.logical_index(hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"))
+/// >>> m.evaluate([17]), m.in_domain([[17], [18], [19]])
+/// (array([2, 3]), array([ True, False, False]))
+#[pyfunction]
+#[pyo3(signature = (shape, /))]
+fn logical_index(py: Python<'_>, shape: &Bound<'_, PyShape>) -> PyResult<PyMap> {
+    linear(py, shape, ::layout::logical_index).map(PyMap::from)
+}
+
+/// The number of places in the buffer of an array, padding included.  Errors as :func:`linear_index`.
+///
+/// >>> import hlomap as hm
+/// >>> hm._core.buffer_elements(hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"))
+/// 24
+#[pyfunction]
+#[pyo3(signature = (shape, /))]
+fn buffer_elements(py: Python<'_>, shape: &Bound<'_, PyShape>) -> PyResult<i64> {
+    linear(py, shape, ::layout::buffer_elements)
 }
 
 /// Adds the classes and functions of this file to the compiled module.
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<PyLayout>()?;
     m.add_class::<PyShape>()?;
-    m.add_function(wrap_pyfunction!(bitcast_factors, m)?)
+    m.add_function(wrap_pyfunction!(bitcast_factors, m)?)?;
+    m.add_function(wrap_pyfunction!(linear_index, m)?)?;
+    m.add_function(wrap_pyfunction!(logical_index, m)?)?;
+    m.add_function(wrap_pyfunction!(buffer_elements, m)?)
 }

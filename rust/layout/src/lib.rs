@@ -8,6 +8,7 @@
 mod bitcast;
 mod element;
 mod layout;
+mod linear;
 mod shape;
 mod text;
 mod word;
@@ -15,6 +16,7 @@ mod word;
 pub use bitcast::{bitcast_factors, BitcastFactors};
 pub use element::{ElementKind, ElementType};
 pub use layout::{Layout, SplitConfig, Tile, COMBINED};
+pub use linear::{buffer_elements, linear_index, logical_index, LinearError};
 pub use shape::{ArrayShape, Shape, ShapeError, UNBOUNDED};
 pub use text::{parse_layout, parse_shape, read_shape, TextError, TextErrorKind, MAX_DEPTH};
 pub use word::nearest;
