@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 __version__: str
-__all__: list[str]
 
 _ExprLike: TypeAlias = "Expr | int"
 _VariableLike: TypeAlias = "int | tuple[int, int] | tuple[str, int, int] | Variable"
@@ -503,8 +502,19 @@ class Diagnostic:
     def snippet(self) -> str:
         """The line of the text with a caret below the place."""
     def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
 
 def parse_text(source: str | bytes, name: str | None = None, strict: bool = False) -> list[Module]:
     """All modules of a text, without the interpreter lock."""
 
 def _parse_module(source: str | bytes) -> Module: ...
+def _diagnostic(
+    message: str,
+    filename: str | None,
+    line: int,
+    column: int,
+    found: str | None,
+    expected: str | None,
+    snippet: str,
+    /,
+) -> Diagnostic: ...

@@ -1,6 +1,6 @@
 //! What is wrong with a text, as Python values and as the exception.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use hlo::{describe, Problem, Source};
 use pyo3::prelude::*;
@@ -14,50 +14,139 @@ use crate::error::raise;
 /// >>> module = hm.parse("ENTRY e { ROOT p = f32[2] parameter(0), shardin={replicated} }")
 /// >>> [(d.message, d.line, d.column) for d in module.diagnostics]
 /// [('unknown attribute `shardin`, did you mean `sharding`?', 1, 41)]
-#[pyclass(name = "Diagnostic", module = "hlomap._core", frozen, get_all, eq)]
-#[derive(PartialEq)]
+#[pyclass(name = "Diagnostic", module = "hlomap._core", frozen)]
 pub struct PyDiagnostic {
-    /// What it is, in one line.
+    /// Where its fields come from; none when it was unpickled.
+    origin: Option<(Arc<Source>, Problem)>,
+    /// Found when first asked for: a text may have many diagnostics that nobody looks at.
+    fields: OnceLock<Fields>,
+}
+
+#[derive(Clone, PartialEq)]
+struct Fields {
     message: String,
-    /// Where the text came from, if that has a name.
     filename: Option<String>,
-    /// The line, from 1.
     line: usize,
-    /// The column in characters, from 1.
     column: usize,
-    /// What was found, where that can be said.
     found: Option<String>,
-    /// What was expected, where that can be said.
     expected: Option<String>,
-    /// The line of the text with a caret below the place.
     snippet: String,
 }
 
 impl PyDiagnostic {
     pub fn new(source: &Arc<Source>, problem: &Problem) -> PyDiagnostic {
-        let (line, column) = source.place(problem.span.start as usize);
-        PyDiagnostic {
-            message: problem.kind.to_string(),
-            filename: source.name.clone(),
-            line,
-            column,
-            found: problem.kind.found(),
-            expected: problem.kind.expected(),
-            snippet: source.snippet(problem.span),
-        }
+        PyDiagnostic { origin: Some((source.clone(), problem.clone())), fields: OnceLock::new() }
+    }
+
+    fn fields(&self) -> &Fields {
+        self.fields.get_or_init(|| match &self.origin {
+            Some((source, problem)) => {
+                let (line, column) = source.place(problem.span.start as usize);
+                Fields {
+                    message: problem.kind.to_string(),
+                    filename: source.name.clone(),
+                    line,
+                    column,
+                    found: problem.kind.found(),
+                    expected: problem.kind.expected(),
+                    snippet: source.snippet(problem.span),
+                }
+            }
+            None => unreachable!("an unpickled diagnostic has its fields"),
+        })
     }
 }
 
 #[pymethods]
 impl PyDiagnostic {
+    /// What it is, in one line.
+    #[getter]
+    fn message(&self) -> &str {
+        &self.fields().message
+    }
+
+    /// Where the text came from, if that has a name.
+    #[getter]
+    fn filename(&self) -> Option<&str> {
+        self.fields().filename.as_deref()
+    }
+
+    /// The line, from 1.
+    #[getter]
+    fn line(&self) -> usize {
+        self.fields().line
+    }
+
+    /// The column in characters, from 1.
+    #[getter]
+    fn column(&self) -> usize {
+        self.fields().column
+    }
+
+    /// What was found, where that can be said.
+    #[getter]
+    fn found(&self) -> Option<&str> {
+        self.fields().found.as_deref()
+    }
+
+    /// What was expected, where that can be said.
+    #[getter]
+    fn expected(&self) -> Option<&str> {
+        self.fields().expected.as_deref()
+    }
+
+    /// The line of the text with a caret below the place.
+    #[getter]
+    fn snippet(&self) -> &str {
+        &self.fields().snippet
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<PyDiagnostic>().is_ok_and(|o| o.get().fields() == self.fields())
+    }
+
+    fn __hash__(&self) -> usize {
+        self.line().wrapping_mul(1_000_003) ^ self.column()
+    }
+
     fn __str__(&self) -> String {
-        let name = self.filename.as_deref().unwrap_or("<text>");
-        format!("{name}:{}:{}: {}\n{}", self.line, self.column, self.message, self.snippet)
+        let name = self.filename().unwrap_or("<text>");
+        format!("{name}:{}:{}: {}\n{}", self.line(), self.column(), self.message(), self.snippet())
     }
 
     fn __repr__(&self) -> String {
-        format!("<Diagnostic {}:{}: {}>", self.line, self.column, self.message)
+        format!("<Diagnostic {}:{}: {}>", self.line(), self.column(), self.message())
     }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Parts)> {
+        let Fields { message, filename, line, column, found, expected, snippet } = self.fields().clone();
+        let build = py.import("hlomap._core")?.getattr("_diagnostic")?;
+        Ok((build, (message, filename, line, column, found, expected, snippet)))
+    }
+}
+
+type Parts = (String, Option<String>, usize, usize, Option<String>, Option<String>, String);
+
+/// A diagnostic from its fields: what a pickled one is built from.
+#[pyfunction]
+#[pyo3(signature = (message, filename, line, column, found, expected, snippet, /))]
+fn _diagnostic(
+    message: String,
+    filename: Option<String>,
+    line: usize,
+    column: usize,
+    found: Option<String>,
+    expected: Option<String>,
+    snippet: String,
+) -> PyDiagnostic {
+    let fields = Fields { message, filename, line, column, found, expected, snippet };
+    PyDiagnostic { origin: None, fields: OnceLock::from(fields) }
+}
+
+/// Adds the class of this file to the compiled module.
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<PyDiagnostic>()?;
+    m.add_function(wrap_pyfunction!(_diagnostic, m)?)
 }
 
 /// `HloSyntaxError` with all problems; its fields tell of the first.

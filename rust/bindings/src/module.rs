@@ -495,7 +495,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<PyComputation>()?;
     m.add_class::<PyInstruction>()?;
     m.add_class::<PyMetadata>()?;
-    m.add_class::<PyDiagnostic>()?;
+    crate::diagnostic::register(m)?;
     crate::attribute::register(m)?;
     m.add_function(wrap_pyfunction!(_parse_module, m)?)?;
     m.add_function(wrap_pyfunction!(parse_text, m)?)

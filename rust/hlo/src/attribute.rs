@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use layout::Shape;
 
+use crate::devices::{self, DeviceGroups};
 use crate::error::{Problem, ProblemKind, Span};
 use crate::known::Form;
 use crate::token::{clip, Cursor, Read};
@@ -59,76 +60,6 @@ pub struct DimLabels {
     pub output_feature: i64,
     /// The output's spatial dimensions.
     pub output_spatial: Vec<i64>,
-}
-
-/// Groups of devices that work together.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum DeviceGroups {
-    /// `{{0,1},{2,3}}`
-    Lists(Vec<Vec<i64>>),
-    /// `[2,4]<=[4,2]T(1,0)`: an iota of `reshape` transposed by `transpose` and reshaped to `groups`.
-    Iota {
-        /// Number of groups and size of a group.
-        groups: Vec<i64>,
-        /// The shape of the iota.
-        reshape: Vec<i64>,
-        /// Its dimensions in the order of the transposed; empty = unchanged.
-        transpose: Vec<i64>,
-    },
-    /// A form over a mesh, as text.
-    Mesh,
-}
-
-impl DeviceGroups {
-    /// The groups one by one; `None` for a form over a mesh, for an iota of sizes that do not fit together, and for
-    /// more than `limit` devices.
-    pub fn expand(&self, limit: usize) -> Option<Vec<Vec<i64>>> {
-        let (groups, reshape, transpose) = match self {
-            DeviceGroups::Lists(lists) => return Some(lists.clone()),
-            DeviceGroups::Mesh => return None,
-            DeviceGroups::Iota { groups, reshape, transpose } => (groups, reshape, transpose),
-        };
-        let count = |dims: &[i64]| {
-            dims.iter().try_fold(1usize, |n, &d| n.checked_mul(usize::try_from(d).ok().filter(|&d| d > 0)?))
-        };
-        let n = count(reshape).filter(|&n| n <= limit)?;
-        let [n_groups, size] = groups[..] else { return None };
-        if count(groups) != Some(n) {
-            return None;
-        }
-        let rank = reshape.len();
-        let order: Vec<usize> = match transpose.is_empty() {
-            true => (0..rank).collect(),
-            false => transpose.iter().map(|&d| usize::try_from(d).ok().filter(|&d| d < rank)).collect::<Option<_>>()?,
-        };
-        let mut seen = vec![false; rank];
-        if order.len() != rank || order.iter().any(|&d| std::mem::replace(&mut seen[d], true)) {
-            return None;
-        }
-        let mut strides = vec![1i64; rank];
-        for d in (1..rank).rev() {
-            strides[d - 1] = strides[d] * reshape[d];
-        }
-        // Counts through the transposed dimensions; `device` follows the digits.
-        let (mut digits, mut device) = (vec![0i64; rank], 0i64);
-        let mut all = Vec::with_capacity(n);
-        for _ in 0..n {
-            all.push(device);
-            for k in (0..rank).rev() {
-                let d = order[k];
-                digits[k] += 1;
-                device += strides[d];
-                if digits[k] < reshape[d] {
-                    break;
-                }
-                device -= strides[d] * digits[k];
-                digits[k] = 0;
-            }
-        }
-        let groups: Vec<_> = all.chunks(size as usize).map(<[i64]>::to_vec).collect();
-        debug_assert_eq!(groups.len() as i64, n_groups, "the sizes fit together");
-        Some(groups)
-    }
 }
 
 /// The value of an attribute.
@@ -191,7 +122,7 @@ pub(crate) fn check(c: &mut Cursor<'_>, form: Form) -> Read<()> {
         Form::Padding => padding(c).map(drop),
         Form::Window => window(c).map(drop),
         Form::DimLabels => dim_labels(c).map(drop),
-        Form::DeviceGroups => device_groups(c).map(drop),
+        Form::DeviceGroups => devices::read(c).map(drop),
         Form::Shape => shape(c).map(drop),
         Form::Shapes => shapes(c).map(drop),
         Form::Metadata | Form::FrontendAttributes | Form::Braced => c.braced(),
@@ -225,7 +156,7 @@ pub(crate) fn decode<'m>(text: &'m str, span: Span, form: Form) -> Read<Value<'m
         Form::Padding => Value::Padding(padding(c)?),
         Form::Window => Value::Window(window(c)?),
         Form::DimLabels => Value::DimLabels(dim_labels(c)?),
-        Form::DeviceGroups => match device_groups(c)? {
+        Form::DeviceGroups => match devices::read(c)? {
             DeviceGroups::Mesh => Value::Raw(whole),
             groups => Value::DeviceGroups(groups),
         },
@@ -271,7 +202,7 @@ fn ints(c: &mut Cursor<'_>, each: &mut impl FnMut(i64)) -> Read<()> {
     c.expect(b'}', "`,` or `}` in a list of integers")
 }
 
-fn int_lists(c: &mut Cursor<'_>) -> Read<Vec<Vec<i64>>> {
+pub(crate) fn int_lists(c: &mut Cursor<'_>) -> Read<Vec<Vec<i64>>> {
     list(c, |c| {
         let mut row = Vec::new();
         ints(c, &mut |n| row.push(n))?;
@@ -482,60 +413,6 @@ fn labels(word: &str, first: u8, second: u8) -> Option<(i64, i64, Vec<i64>)> {
         return None;
     }
     Some((letters[0]?, letters[1]?, spatial[..n].iter().map(|p| p.unwrap_or_default()).collect()))
-}
-
-fn device_groups(c: &mut Cursor<'_>) -> Read<DeviceGroups> {
-    c.space();
-    match c.peek() {
-        Some(b'{') => int_lists(c).map(DeviceGroups::Lists),
-        Some(b'[') => {
-            let groups = bracketed(c, b'[', b']')?;
-            c.space();
-            if !c.rest().starts_with(b"<=") {
-                return Err(c.expected("`<=`"));
-            }
-            c.pos += 2;
-            let reshape = bracketed(c, b'[', b']')?;
-            let transpose = if c.accept(b'T') { bracketed(c, b'(', b')')? } else { Vec::new() };
-            Ok(DeviceGroups::Iota { groups, reshape, transpose })
-        }
-        _ => {
-            // `mesh['a'=2,'b'=2], device_ids=(…) {'b'}`: the axes that make a group stand behind the mesh.
-            raw(c)?;
-            let mut after = *c;
-            if after.accept_after_space(b',') {
-                after.space();
-                if after.accept_word("device_ids") && after.accept_after_space(b'=') && raw(&mut after).is_ok() {
-                    *c = after;
-                }
-            }
-            let end = c.pos;
-            c.space();
-            if c.peek() == Some(b'{') {
-                c.braced()?;
-            } else {
-                c.pos = end;
-            }
-            Ok(DeviceGroups::Mesh)
-        }
-    }
-}
-
-fn bracketed(c: &mut Cursor<'_>, open: u8, close: u8) -> Read<Vec<i64>> {
-    let (open_text, close_text) = if open == b'[' { ("`[`", "`,` or `]`") } else { ("`(`", "`,` or `)`") };
-    c.expect(open, open_text)?;
-    let mut all = Vec::new();
-    if c.accept_after_space(close) {
-        return Ok(all);
-    }
-    loop {
-        all.push(c.int()?);
-        if !c.accept_after_space(b',') {
-            break;
-        }
-    }
-    c.expect(close, close_text)?;
-    Ok(all)
 }
 
 pub(crate) fn shape(c: &mut Cursor<'_>) -> Read<Shape> {

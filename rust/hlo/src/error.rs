@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use layout::TextErrorKind;
 
@@ -47,15 +47,24 @@ pub struct Source {
     pub text: Arc<str>,
     /// Where it came from, if that has a name.
     pub name: Option<String>,
+    /// The first byte of every line but the first, found when a place is first asked for.
+    lines: OnceLock<Vec<u32>>,
 }
 
 impl Source {
+    /// A text with the name it was read under.
+    pub fn new(text: impl Into<Arc<str>>, name: Option<&str>) -> Source {
+        Source { text: text.into(), name: name.map(str::to_string), lines: OnceLock::new() }
+    }
+
     /// Line and column of a byte, both from 1; columns count characters.
     pub fn place(&self, at: usize) -> (usize, usize) {
-        let before = &self.text.as_bytes()[..at.min(self.text.len())];
-        let line = memchr::memchr_iter(b'\n', before).count() + 1;
-        let start = memchr::memrchr(b'\n', before).map_or(0, |n| n + 1);
-        let column = String::from_utf8_lossy(&before[start..]).chars().count() + 1;
+        let lines =
+            self.lines.get_or_init(|| memchr::memchr_iter(b'\n', self.text.as_bytes()).map(|n| n as u32 + 1).collect());
+        let at = floor_char(&self.text, at.min(self.text.len()));
+        let line = lines.partition_point(|&start| start as usize <= at) + 1;
+        let start = line.checked_sub(2).map_or(0, |k| lines[k] as usize);
+        let column = self.text[start..at].chars().count() + 1;
         (line, column)
     }
 

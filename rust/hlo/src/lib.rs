@@ -8,6 +8,7 @@
 mod attach;
 mod attribute;
 mod check;
+mod devices;
 mod error;
 mod float;
 mod instruction;
@@ -21,7 +22,8 @@ mod resolve;
 mod signature;
 mod token;
 
-pub use attribute::{unescape, DeviceGroups, DimLabels, Value, Window, WindowDim};
+pub use attribute::{unescape, DimLabels, Value, Window, WindowDim};
+pub use devices::DeviceGroups;
 pub use error::{describe, Problem, ProblemKind, Source, Span, SyntaxErrors};
 pub use known::{Form, Place};
 pub use literal::{LiteralError, LiteralValue};

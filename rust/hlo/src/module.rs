@@ -48,6 +48,7 @@ pub struct Module {
     pub(crate) users: OnceLock<Inverse>,
     pub(crate) callers: OnceLock<Inverse>,
     pub(crate) names: OnceLock<FxHashMap<u64, Vec<u32>>>,
+    pub(crate) computation_names: OnceLock<FxHashMap<u64, Vec<u32>>>,
     pub(crate) contents: OnceLock<Vec<[u8; 16]>>,
 }
 
@@ -443,26 +444,37 @@ impl Module {
 
     /// The computation of this name, without `%`.
     pub fn find_computation(&self, name: &str) -> Option<ComputationId> {
-        (0..self.computations.len() as u32).find(|&c| self.computation_name(c) == name)
+        let name_of = |c| self.computation_name(c);
+        let names = self.computation_names.get_or_init(|| by_hash(self.computations.len(), name_of));
+        names.get(&hash(name))?.iter().copied().find(|&c| self.computation_name(c) == name)
     }
 
     /// The first instruction of this name, without `%`: within a computation, or in the whole module with the entry's
     /// before all others.
     pub fn find_instruction(&self, name: &str, within: Option<ComputationId>) -> Option<InstructionId> {
-        let names = self.names.get_or_init(|| {
-            let mut names: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
-            for i in 0..self.instructions.len() as u32 {
-                names.entry(hash(self.instruction_name(i))).or_default().push(i);
-            }
-            names
-        });
-        let same = names.get(&hash(name))?.iter().copied().filter(|&i| self.instruction_name(i) == name);
-        let of = |c: ComputationId| same.clone().find(|&i| self.computation_of(i) == c);
+        let names = self.names.get_or_init(|| by_hash(self.instructions.len(), |i| self.instruction_name(i)));
+        let same = names.get(&hash(name))?;
+        let is_named = |i: &InstructionId| self.instruction_name(*i) == name;
+        // The numbers ascend, and those of a computation are a range.
+        let of = |c: ComputationId| {
+            let range = self.instructions_of(c);
+            let start = same.partition_point(|&i| i < range.start);
+            same[start..].iter().copied().take_while(|&i| i < range.end).find(is_named)
+        };
         match within {
             Some(c) => of(c),
-            None => of(self.entry).or_else(|| same.clone().next()),
+            None => of(self.entry).or_else(|| same.iter().copied().find(is_named)),
         }
     }
+}
+
+/// Numbers below `n` by the hashes of their names.
+fn by_hash<'m>(n: usize, name: impl Fn(u32) -> &'m str) -> FxHashMap<u64, Vec<u32>> {
+    let mut names: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
+    for i in 0..n as u32 {
+        names.entry(hash(name(i))).or_default().push(i);
+    }
+    names
 }
 
 impl Computation {

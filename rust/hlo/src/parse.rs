@@ -28,7 +28,7 @@ const MAX_INLINE: usize = 64;
 
 /// All modules of a text. `name` is where the text came from, for messages; `strict` makes every diagnostic an error.
 pub fn parse(text: &str, name: Option<&str>, strict: bool) -> Result<Vec<Module>, SyntaxErrors> {
-    let source = Arc::new(Source { text: Arc::from(text), name: name.map(str::to_string) });
+    let source = Arc::new(Source::new(text, name));
     Parser::new(&source).modules(strict).map_err(|problems| SyntaxErrors { source: source.clone(), problems })
 }
 
@@ -51,7 +51,7 @@ pub fn parse_bytes(bytes: &[u8], name: Option<&str>, strict: bool) -> Result<Vec
     let lines = "\n".repeat(bytes[..start].iter().filter(|&&c| c == b'\n').count());
     let before = lines.len() + String::from_utf8_lossy(&bytes[start..at]).len();
     let text = format!("{lines}{}", String::from_utf8_lossy(shown).replace('\0', "\u{fffd}"));
-    let source = Arc::new(Source { text: Arc::from(text), name: name.map(str::to_string) });
+    let source = Arc::new(Source::new(text, name));
     let kind = ProblemKind::NotText { found };
     Err(SyntaxErrors { source, problems: vec![Problem { kind, span: Span::new(before, before + 1) }] })
 }
@@ -488,6 +488,7 @@ fn empty(source: &Arc<Source>) -> Module {
         users: OnceLock::new(),
         callers: OnceLock::new(),
         names: OnceLock::new(),
+        computation_names: OnceLock::new(),
         contents: OnceLock::new(),
     }
 }
