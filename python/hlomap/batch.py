@@ -193,7 +193,7 @@ def _analyze_file(file: Candidate) -> _Result:
 
     began = time.perf_counter()
     try:
-        modules = parse_all(Path(file.path).read_bytes())
+        modules = parse_all(Path(file.path).read_bytes(), name=file.label)
         analysed = [analyze(module) for module in modules]
     except (KeyboardInterrupt, SystemExit):
         raise

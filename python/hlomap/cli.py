@@ -6,6 +6,7 @@ Text goes to stdout, in colour only on a terminal; progress, notes and errors go
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 from collections.abc import Iterable, Sequence
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from ._core import Computation, Instruction, Module
-from .errors import HlomapError, HloSyntaxError, NotFoundError, UnsupportedError
+from .errors import HlomapError, NotFoundError, UnsupportedError
 
 if TYPE_CHECKING:
     from .batch import Summary
@@ -34,6 +35,7 @@ _STYLES = {
     "error": "bold red",
     "domain": "dim",
 }
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 _VARIABLES = {r"\bd\d+\b": "cyan", r"\bs\d+\b": "yellow", r"\brt\d+\b": "magenta"}
 
 
@@ -54,7 +56,7 @@ def show(file: Path, fusion: str | None, computation: str | None, input_to_outpu
     from .reading import parse_all
 
     try:
-        modules = parse_all(file.read_bytes())
+        modules = parse_all(file.read_bytes(), name=str(file))
     except HlomapError as error:
         _fail(file, error)
     except OSError as error:
@@ -194,20 +196,14 @@ def _print(lines: Sequence[Sequence[tuple[str, str]]]) -> None:
 
 
 def _fail(file: Path, error: HlomapError | str) -> NoReturn:
-    click.echo(_located(str(file), _text(error)), err=True)
+    click.echo(_located(str(file), str(error)), err=True)
     sys.exit(1)
 
 
 def _located(file: str, error: str) -> str:
-    return error if error.startswith(file) else f"{file}: {error}"
-
-
-def _text(error: HlomapError | str) -> str:
-    """The message, and for text that does not parse the line with a caret."""
-    message = str(error)
-    if isinstance(error, HloSyntaxError) and error.snippet and error.snippet not in message:
-        return f"{message}\n{error.snippet}"
-    return message
+    """The message behind the name of its file; what a broken file holds must not steer the terminal."""
+    message = error if error.startswith(file) else f"{file}: {error}"
+    return _CONTROL.sub("\ufffd", message.replace("\t", " "))
 
 
 def _terminated(number: int, frame: FrameType | None) -> NoReturn:

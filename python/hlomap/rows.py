@@ -11,25 +11,30 @@ from typing import Any
 
 from ._core import Instruction, Module, Shape
 from .analyses.reads import Reads, reads, unknown
-from .ops._op import NOTHING, Leaf, Part, Unknown
+from .ops._op import NOTHING, Leaf, Part, Unknown, shape_at
 from .table import COLUMNS, Table
 from .walk import Walker
 
 __all__ = ["analyze", "leaves"]
 
 _Row = tuple[Any, ...]
+_MAX_PAIRS = 1 << 24  # outputs times operands of one instruction
+_MAX_ROWS = 1 << 20  # of one instruction
+_MAX_SHAPE_TEXT = 1000  # characters; only tuples get there
+
 _NO_CELLS = (None,) * 10  # from n_maps to unknown, in a row that is an error
 
 # From operand to error, where the text has operands without telling which.
-_UNNAMED = (None, None, None, None, 0, (), False, 0, 0, None, 0, None, None, "the text does not name the operands", None)
+_UNNAMED = (None, None, None, None, 0, (), False, 0, 0, None, 0, None, None, "the text names no operands", None)
 
 
 def analyze(module: Module) -> Table:
     """What is read of each operand: a row per instruction outside fused computations, output and operand.
 
     A fusion is one instruction here, with the composed maps of its whole computation.  An output that is a tuple has
-    its rows leaf by leaf; of an operand that is a tuple each leaf that is read has a row, and there is one row without
-    maps when none is.  :data:`hlomap.table.COLUMNS` lists the columns.
+    its rows leaf by leaf, for the operands that the leaf reads; of an operand that is a tuple each leaf that is read
+    has a row.  An operand of which an array reads nothing has one row, without maps.  :data:`hlomap.table.COLUMNS`
+    lists the columns.
 
     What cannot be answered is a row, too: ``unknown`` names the reason, ``error`` what went wrong for this instruction.
 
@@ -89,13 +94,21 @@ class _Values:
         known = self._known.get(number)
         if known is None:
             shape = instruction.shape
-            known = self._known[number] = (instruction.name, shape, str(shape))
+            text = str(shape)
+            if len(text) > _MAX_SHAPE_TEXT:
+                text = text[:_MAX_SHAPE_TEXT] + "..."
+            known = self._known[number] = (instruction.name, shape, text)
         return known
 
 
 def _add_rows(rows: list[_Row], head: _Row, instruction: Instruction, operands: list[_About], walker: Walker) -> None:
-    for leaf, shape in leaves(instruction.shape):
+    n_before = len(rows)
+    for n_leaves, (leaf, shape) in enumerate(leaves(instruction.shape)):
         output = (leaf[0] if leaf else 0, leaf)
+        if n_leaves * len(operands) > _MAX_PAIRS or len(rows) - n_before > _MAX_ROWS:
+            failure = f"UnsupportedError: too many outputs and operands, those from output {leaf} on are left out"
+            rows.append((*head, *output, *(None,) * 4, *_NO_CELLS, failure))
+            return
         try:
             parts = walker.backward(instruction, leaf) if shape.is_array else (NOTHING,) * len(operands)
         except Exception as error:  # a rule's failure is this instruction's row, not the end of the module
@@ -104,6 +117,8 @@ def _add_rows(rows: list[_Row], head: _Row, instruction: Instruction, operands: 
                 rows.append((*head, *output, number, (), name, text, *_NO_CELLS, failure))
             continue
         for number, ((name, whole, text), part) in enumerate(zip(operands, parts, strict=True)):
+            if leaf and (part is NOTHING or part == NOTHING):
+                continue
             for index, leaf_text, cells in _cells(part, whole, text):
                 rows.append((*head, *output, number, index, name, leaf_text, *cells, None))
 
@@ -137,9 +152,9 @@ def _records(part: Part, shape: Shape) -> Iterator[tuple[Leaf, Shape, Reads]]:
             of_leaf.append(m)
     if not by_leaf:
         yield (), shape, reads([], part.exact, shape)
-    for index, leaf in leaves(shape) if by_leaf else ():
-        if index in by_leaf:
-            yield index, leaf, reads(by_leaf[index], part.exact, leaf)
+    for index in sorted(by_leaf):
+        leaf = shape_at(shape, index)
+        yield index, leaf, reads(by_leaf[index], part.exact, leaf)
 
 
 def _record_cells(record: Reads) -> _Row:
