@@ -18,7 +18,20 @@ from ._core import Computation, Expr, IndexingMap, Instruction, Shape, compose_m
 from .errors import HlomapError
 from .map_set import MapSet, Use
 from .ops import lookup
-from .ops._op import NOTHING, Answer, Footprint, Leaf, Op, Part, Unknown, array_leaves, n_elements, n_outputs, shape_at
+from .ops._op import (
+    NOTHING,
+    Answer,
+    Footprint,
+    Leaf,
+    Op,
+    Part,
+    Unknown,
+    array_leaves,
+    fits,
+    n_elements,
+    n_outputs,
+    shape_at,
+)
 
 __all__ = ["MAX_MAPS", "MAX_NODES", "Region", "Walk", "Walker"]
 
@@ -74,7 +87,15 @@ def _guarded(instruction: Instruction, n: int, rule: Callable[[], Answer]) -> An
         answer = tuple(rule())
     except (HlomapError, OverflowError) as error:
         return (Unknown(f"{instruction.opcode}: {error}"),) * n
-    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except (
+        ArithmeticError,
+        AssertionError,
+        AttributeError,
+        LookupError,
+        StopIteration,
+        TypeError,
+        ValueError,
+    ) as error:
         reason = f"{instruction.opcode}: attributes and shapes do not fit ({type(error).__name__}: {error})"
         return (Unknown(reason),) * n
     if len(answer) != n:
@@ -394,7 +415,7 @@ class Region:
         if not self._enters or not lookup(instruction.opcode).inlines or len(instruction.called) != 1:
             return None
         computation = instruction.called[0]
-        if len(computation.parameters) != len(instruction.operands) or computation in self._callers:
+        if computation in self._callers or not fits(instruction, computation):
             return None
         if instruction != self._root and len(computation.called_by) != 1:
             return None

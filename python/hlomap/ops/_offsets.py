@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from .._core import Expr, Instruction, Variable
-from ._op import ExprLike, Footprint, Part, Value, literal_integer, reads_all, reads_scalar
+from ._op import ExprLike, Footprint, Part, Value, literal_integer, must, reads_all, reads_scalar
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ Offset: TypeAlias = int | Unfolded
 def offsets(instruction: Instruction, first: int, sizes: Sequence[int], window: Sequence[int]) -> list[Offset]:
     """The offset along each dimension of a window in an array of those sizes; a constant is folded with the clamp."""
     given = instruction.operands[first:]
+    must(len(sizes) == len(window) and all(w <= s for w, s in zip(window, sizes, strict=True)), "a window that fits")
     as_vector = len(given) == 1 and given[0].shape.rank == 1
     found: list[Offset] = []
     for i, (size, extent) in enumerate(zip(sizes, window, strict=True)):

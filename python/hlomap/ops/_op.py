@@ -186,6 +186,19 @@ def array_leaves(shape: Shape, below: Leaf = ()) -> Iterator[Leaf]:
             yield leaf
 
 
+def agree(found: Iterable[int], expected: Iterable[int], what: str) -> None:
+    """Sizes as the operation has them; written sizes may differ in text that was read, and then there is no map."""
+    found, expected = tuple(found), tuple(expected)
+    if found != expected:
+        raise ShapeError(f"{what} of sizes {list(found)} where {list(expected)} was expected")
+
+
+def must(holds: bool, what: str) -> None:
+    """An attribute that an operation cannot have leaves it without maps."""
+    if not holds:
+        raise ShapeError(what)
+
+
 def n_elements(sizes: Iterable[int]) -> int:
     """The product of the sizes, without wrapping."""
     product = 1
@@ -273,20 +286,39 @@ def literal_integer(instruction: Instruction) -> int | None:
     return int(np.asarray(literal).reshape(())[()])
 
 
-def passes_from(instruction: Instruction, operand: int, leaf: Leaf) -> list[Part]:
-    """The output is that leaf of one operand, unchanged; the other operands are not read."""
+def same_arrays(a: Shape, b: Shape) -> bool:
+    """Whether two values have equally sized arrays at the same leaves."""
+    here, there = list(array_leaves(a)), list(array_leaves(b))
+    return here == there and all(shape_at(a, leaf).dimensions == shape_at(b, leaf).dimensions for leaf in here)
+
+
+def fits(instruction: Instruction, computation: Computation) -> bool:
+    """Whether a computation takes the operands and gives the output of an instruction that stands for it."""
+    operands, parameters = instruction.operands, computation.parameters
+    return (
+        len(operands) == len(parameters)
+        and same_arrays(instruction.shape, computation.root.shape)
+        and all(same_arrays(a.shape, b.shape) for a, b in zip(operands, parameters, strict=True))
+    )
+
+
+def passes_from(instruction: Instruction, output: Leaf, operand: int, leaf: Leaf) -> list[Part]:
+    """An output leaf is that leaf of one operand, unchanged; the other operands are not read."""
     parts: list[Part] = [NOTHING] * len(instruction.operands)
     shape = shape_at(instruction.operands[operand].shape, leaf)
+    agree(shape_at(instruction.shape, output).dimensions, shape.dimensions, "an output")
     if shape.is_array:
         parts[operand] = reads_same_place(shape.dimensions).at(leaf)
     return parts
 
 
-def passes_to(instruction: Instruction, *leaves: Leaf) -> list[Part]:
-    """The operand's leaf appears unchanged at those leaves of the output and nowhere else."""
+def passes_to(instruction: Instruction, operand: int, given: Leaf, *leaves: Leaf) -> list[Part]:
+    """A leaf of an operand appears unchanged at those leaves of the output and nowhere else."""
     parts: list[Part] = [NOTHING] * n_outputs(instruction.shape)
+    sizes = shape_at(instruction.operands[operand].shape, given).dimensions
     for leaf in leaves:
         shape = shape_at(instruction.shape, leaf)
+        agree(shape.dimensions, sizes, "an output")
         if shape.is_array:
             which = leaf[0] if leaf else 0
             before = parts[which]

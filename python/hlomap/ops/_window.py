@@ -16,7 +16,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from .._core import Expr
-from ._op import Array, Bounds, ExprLike, affine_bounds, checked
+from ._op import Array, Bounds, ExprLike, affine_bounds, agree, checked, must
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Meeting:
 
 def window_dims(window: Any, lengths: Sequence[int], outputs: Sequence[int]) -> list[WindowDim]:
     """The dimensions of a ``window`` attribute over an operand and an output of those sizes."""
-    return [
+    dims = [
         WindowDim(
             w.size,
             w.stride,
@@ -106,6 +106,12 @@ def window_dims(window: Any, lengths: Sequence[int], outputs: Sequence[int]) -> 
         )
         for w, length, output in zip(window.dims if window is not None else (), lengths, outputs, strict=True)
     ]
+    for dim in dims:
+        must(min(dim.size, dim.stride, dim.base, dim.dilation) > 0, "a window without size, stride or dilation")
+        spread_length = (max(0, (dim.length - 1) * dim.base + 1) if dim.length else 0) + dim.low + dim.high
+        room = spread_length - (dim.size - 1) * dim.dilation - 1
+        agree([dim.outputs], [max(0, room // dim.stride + 1)], "an output")
+    return dims
 
 
 def place_variables(dims: Sequence[WindowDim]) -> tuple[list[Expr | None], list[Bounds]]:

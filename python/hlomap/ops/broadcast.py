@@ -7,11 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._core import Expr, Instruction
-from ._op import Answer, Context, ExprLike, Leaf, Op, Run, Value, full, reads, register
+from ._op import Answer, Context, ExprLike, Leaf, Op, Run, Value, agree, full, must, reads, register
 
 
 def _dimensions(instruction: Instruction) -> tuple[int, ...]:
-    return tuple(instruction.attributes.get("dimensions", ()))
+    dimensions = tuple(instruction.attributes.get("dimensions", ()))
+    sizes = instruction.shape.dimensions
+    must(len(set(dimensions)) == len(dimensions), f"a dimension twice in {dimensions}")
+    agree(instruction.operands[0].shape.dimensions, (sizes[i] for i in dimensions), "an operand")
+    return dimensions
 
 
 def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:

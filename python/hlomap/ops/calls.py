@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._core import Instruction
-from ._op import Answer, Context, Leaf, Op, Run, Unknown, Value, n_outputs, register
+from .._core import Computation, Instruction
+from ._op import Answer, Context, Leaf, Op, Run, Value, fits, must, register
+
+
+def _called(instruction: Instruction) -> Computation:
+    computations = instruction.called
+    must(len(computations) == 1 and fits(instruction, computations[0]), "a computation with other operands or output")
+    return computations[0]
 
 
 def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
     """From the root of the computation to its parameters."""
-    if len(instruction.called) != 1:
-        return [Unknown(f"{instruction.opcode} without its computation")] * len(instruction.operands)
-    return context.output_to_input(instruction, instruction.called[0], leaf)
+    return context.output_to_input(instruction, _called(instruction), leaf)
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
     """From a parameter of the computation to its root."""
-    if len(instruction.called) != 1:
-        return [Unknown(f"{instruction.opcode} without its computation")] * n_outputs(instruction.shape)
-    return context.input_to_output(instruction, instruction.called[0], operand, leaf)
+    return context.input_to_output(instruction, _called(instruction), operand, leaf)
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:

@@ -8,13 +8,17 @@ from itertools import pairwise
 import numpy as np
 
 from .._core import Instruction
-from ._op import Answer, Context, Leaf, Op, Part, Run, Value, dim_exprs, full, reads, register
+from ._op import Answer, Context, Leaf, Op, Part, Run, Value, agree, dim_exprs, full, reads, register
 
 
 def _starts(instruction: Instruction, along: int) -> list[int]:
     starts = [0]
+    sizes = instruction.shape.dimensions
     for operand in instruction.operands:
+        length = operand.shape.dimensions[along]
+        agree(operand.shape.dimensions, (*sizes[:along], length, *sizes[along + 1 :]), "an operand")
         starts.append(starts[-1] + operand.shape.dimensions[along])
+    agree(sizes[along : along + 1], starts[-1:], "an output")
     return starts
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from .._core import Expr, Instruction
 from ._contract import sum_of_products
 from ._numeric import numpy_dtype
-from ._op import Answer, Bounds, Context, ExprLike, Leaf, Op, Run, Unknown, Value, full, reads, register
+from ._op import Answer, Bounds, Context, ExprLike, Leaf, Op, Run, Unknown, Value, agree, full, must, reads, register
 from ._window import Meeting, WindowDim, place_variables, spread, window_dims, windows
 
 
@@ -58,6 +58,19 @@ def _read(instruction: Instruction) -> _Convolution | Unknown:
     )
     if min(groups) < 1 or max(groups) != groups[0] * groups[1]:
         return Unknown("convolution with both feature groups and batch groups")
+    features, outputs_of = sizes[1][labels.kernel_input_feature], sizes[1][labels.kernel_output_feature]
+    must(outputs_of % max(groups) == 0, f"{outputs_of} output features in {max(groups)} groups")
+    agree(
+        [sizes[0][labels.input_feature], sizes[2][labels.output_feature]],
+        [features * groups[0], outputs_of],
+        "features",
+    )
+    agree([sizes[0][labels.input_batch]], [sizes[2][labels.output_batch] * groups[1]], "batches")
+    agree(
+        [w.size for w in window.dims] if window is not None else [],
+        (sizes[1][i] for i in labels.kernel_spatial),
+        "a window",
+    )
     return _Convolution(labels, window_dims(window, lengths, outputs), sizes[0], sizes[1], sizes[2], *groups)
 
 

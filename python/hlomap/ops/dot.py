@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from .._core import Expr, Instruction
 from ._contract import sum_of_products
 from ._numeric import numpy_dtype
-from ._op import Answer, Context, ExprLike, Leaf, Op, Part, Run, Unknown, Value, full, reads, register
+from ._op import Answer, Context, ExprLike, Leaf, Op, Part, Run, Unknown, Value, agree, full, must, reads, register
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,15 @@ def _sides(instruction: Instruction) -> tuple[_Side, _Side]:
         )
         for side, operand in zip(("lhs", "rhs"), instruction.operands, strict=False)
     ]
-    return sides[0], sides[1]
+    left, right = sides
+    for a, b in ((left.batch, right.batch), (left.contracted, right.contracted)):
+        agree((left.sizes[i] for i in a), (right.sizes[i] for i in b), "paired dimensions")
+    sizes = [*(left.sizes[i] for i in left.batch + left.free), *(right.sizes[i] for i in right.free)]
+    agree(instruction.shape.dimensions, sizes, "an output")
+    for side in sides:
+        used = side.batch + side.contracted
+        must(len(set(used)) == len(used), "a dimension both batch and contracted")
+    return left, right
 
 
 def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:

@@ -22,6 +22,7 @@ from ._op import (
     Op,
     Run,
     Value,
+    agree,
     dim_exprs,
     full,
     reads,
@@ -36,6 +37,7 @@ def looked_at(instruction: Instruction) -> tuple[int, ...]:
 
 def _window(instruction: Instruction) -> tuple[Sequence[int], Sequence[int], list[Offset]]:
     sizes, window = instruction.shape.dimensions, instruction.operands[1].shape.dimensions
+    agree(instruction.operands[0].shape.dimensions, sizes, "an operand")
     return sizes, window, offsets(instruction, 2, sizes, window)
 
 

@@ -13,20 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._core import Expr, Instruction
-from ._op import (
-    NOTHING,
-    Answer,
-    Bounds,
-    Context,
-    ExprLike,
-    Leaf,
-    Op,
-    Run,
-    Value,
-    full,
-    reads,
-    register,
-)
+from ._op import NOTHING, Answer, Bounds, Context, ExprLike, Leaf, Op, Run, Value, agree, full, must, reads, register
 
 
 @dataclass(frozen=True)
@@ -50,8 +37,10 @@ class _Dim:
 def _dims(instruction: Instruction) -> list[_Dim]:
     dims = []
     sizes, lengths = instruction.shape.dimensions, instruction.operands[0].shape.dimensions
-    for (low, _, interior), size, length in zip(instruction.attributes["padding"], sizes, lengths, strict=True):
+    for (low, high, interior), size, length in zip(instruction.attributes["padding"], sizes, lengths, strict=True):
         step = interior + 1
+        must(interior >= 0, f"interior padding of {interior}")
+        agree([size], [max(0, low + high + length + max(0, length - 1) * interior)], "an output")
         dims.append(_Dim(low, step, size, (max(0, -(low // step)), min(length - 1, (size - 1 - low) // step))))
     return dims
 

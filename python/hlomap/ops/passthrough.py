@@ -44,12 +44,12 @@ def _hand_on(opcode: str, source: Leaf, target: Leaf) -> Op:
     def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
         if leaf[: len(target)] != target:
             return [NOTHING] * len(instruction.operands)
-        return passes_from(instruction, 0, source + leaf[len(target) :])
+        return passes_from(instruction, leaf, 0, source + leaf[len(target) :])
 
     def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
         if operand > 0 or leaf[: len(source)] != source:
-            return passes_to(instruction)
-        return passes_to(instruction, target + leaf[len(source) :])
+            return passes_to(instruction, operand, leaf)
+        return passes_to(instruction, operand, leaf, target + leaf[len(source) :])
 
     def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
         value = operands[0]
@@ -70,11 +70,11 @@ def _sent(instruction: Instruction, operand: int, leaf: Leaf, context: Context) 
 
 def _copy_start_output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
     """The copy and the operand itself; the third element is the state of the copy."""
-    return passes_from(instruction, 0, leaf[1:]) if leaf[0] < 2 else [NOTHING]
+    return passes_from(instruction, leaf, 0, leaf[1:]) if leaf[0] < 2 else [NOTHING]
 
 
 def _copy_start_input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
-    return passes_to(instruction, (0, *leaf), (1, *leaf))
+    return passes_to(instruction, operand, leaf, (0, *leaf), (1, *leaf))
 
 
 def _copy_start(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
@@ -83,14 +83,14 @@ def _copy_start(instruction: Instruction, operands: Sequence[Value], run: Run) -
 
 def _async_start_output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
     if leaf[0] == 0:
-        return passes_from(instruction, leaf[1], leaf[2:])
+        return passes_from(instruction, leaf, leaf[1], leaf[2:])
     if leaf[0] == 1 and instruction.called:
         return context.output_to_input(instruction, instruction.called[0], leaf[1:])
     return [NOTHING] * len(instruction.operands)
 
 
 def _async_start_input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
-    parts: list[Part] = passes_to(instruction, (0, operand, *leaf))
+    parts: list[Part] = passes_to(instruction, operand, leaf, (0, operand, *leaf))
     for part in context.input_to_output(instruction, instruction.called[0], operand, leaf):
         before = parts[1]
         if isinstance(part, Unknown) or isinstance(before, Unknown):

@@ -21,8 +21,10 @@ from ._op import (
     Part,
     Run,
     Value,
+    agree,
     dim_exprs,
     full,
+    must,
     on_outputs,
     reads,
     reads_all,
@@ -33,7 +35,13 @@ from ._op import (
 
 
 def _reduced(instruction: Instruction) -> tuple[int, ...]:
-    return tuple(sorted(instruction.attributes["dimensions"]))
+    reduced = tuple(sorted(instruction.attributes["dimensions"]))
+    sizes = instruction.operands[0].shape.dimensions
+    must(len(set(reduced)) == len(reduced) and all(0 <= i < len(sizes) for i in reduced), f"reduced: {reduced}")
+    agree(result_sizes(instruction), (size for i, size in enumerate(sizes) if i not in reduced), "an output")
+    for operand in instruction.operands[: len(instruction.operands) // 2]:
+        agree(operand.shape.dimensions, sizes, "an operand")
+    return reduced
 
 
 def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:

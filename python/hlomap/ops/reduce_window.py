@@ -20,6 +20,7 @@ from ._op import (
     Part,
     Run,
     Value,
+    agree,
     on_outputs,
     reads,
     reads_all,
@@ -32,6 +33,8 @@ from ._window import WindowDim, place_variables, spread, window_dims, windows
 
 def _dims(instruction: Instruction) -> list[WindowDim]:
     operand = instruction.operands[0].shape.dimensions
+    for other in instruction.operands[: len(instruction.operands) // 2]:
+        agree(other.shape.dimensions, operand, "an operand")
     return window_dims(instruction.attributes.get("window"), operand, result_sizes(instruction))
 
 

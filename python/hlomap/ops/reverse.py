@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._core import Expr, Instruction
-from ._op import Answer, Context, Leaf, Op, Part, Run, Value, full, reads, register
+from ._op import Answer, Context, Leaf, Op, Part, Run, Value, agree, full, reads, register
 
 
 def _mirrored(instruction: Instruction) -> Part:
     sizes = instruction.shape.dimensions
     along = tuple(instruction.attributes["dimensions"])
+    agree(instruction.operands[0].shape.dimensions, sizes, "an operand")
     return reads(full(sizes), [n - 1 - Expr.dim(i) if i in along else Expr.dim(i) for i, n in enumerate(sizes)])
 
 

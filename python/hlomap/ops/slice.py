@@ -7,19 +7,28 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._core import Expr, Instruction
-from ._op import Answer, Context, ExprLike, Leaf, Op, Run, Value, full, reads, register
+from ._op import Answer, Context, ExprLike, Leaf, Op, Run, Value, agree, full, must, reads, register
+
+
+def _limits(instruction: Instruction) -> tuple[tuple[int, int, int], ...]:
+    """Start, limit and stride of each dimension."""
+    limits: tuple[tuple[int, int, int], ...] = tuple(instruction.attributes["slice"])
+    for (start, limit, stride), size in zip(limits, instruction.operands[0].shape.dimensions, strict=True):
+        must(0 <= start <= limit <= size and stride > 0, f"[{start}:{limit}:{stride}] of {size} elements")
+    agree(instruction.shape.dimensions, (-((start - limit) // stride) for start, limit, stride in limits), "an output")
+    return limits
 
 
 def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
     """start + stride * d."""
-    limits = instruction.attributes["slice"]
+    limits = _limits(instruction)
     results: list[ExprLike] = [start + stride * Expr.dim(i) for i, (start, _, stride) in enumerate(limits)]
     return [reads(full(instruction.shape.dimensions), results)]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
     """(d - start) / stride, for the elements that the stride hits."""
-    limits = instruction.attributes["slice"]
+    limits = _limits(instruction)
     dims: list[tuple[int, int]] = []
     results: list[ExprLike] = []
     constraints: list[tuple[ExprLike, int, int]] = []
@@ -34,7 +43,7 @@ def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context:
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
     """NumPy has it under the same name."""
-    limits = instruction.attributes["slice"]
+    limits = _limits(instruction)
     return np.asarray(operands[0])[tuple(slice(start, limit, stride) for start, limit, stride in limits)]
 
 

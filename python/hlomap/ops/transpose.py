@@ -7,25 +7,33 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._core import Expr, Instruction
-from ._op import Answer, Context, Leaf, Op, Run, Value, full, reads, register
+from ._op import Answer, Context, Leaf, Op, Run, Value, agree, full, must, reads, register
+
+
+def _permutation(instruction: Instruction) -> tuple[int, ...]:
+    permutation = tuple(instruction.attributes["dimensions"])
+    must(sorted(permutation) == list(range(instruction.shape.rank)), f"no permutation: {permutation}")
+    sizes = instruction.operands[0].shape.dimensions
+    agree(instruction.shape.dimensions, (sizes[p] for p in permutation), "an output")
+    return permutation
 
 
 def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
     """Operand dimension p is indexed by the output dimension that shows it."""
-    permutation = tuple(instruction.attributes["dimensions"])
+    permutation = _permutation(instruction)
     results = [Expr.dim(permutation.index(p)) for p in range(len(permutation))]
     return [reads(full(instruction.shape.dimensions), results)]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
     """Output dimension i is indexed by the operand dimension that it shows."""
-    permutation = tuple(instruction.attributes["dimensions"])
+    permutation = _permutation(instruction)
     return [reads(full(instruction.operands[0].shape.dimensions), [Expr.dim(p) for p in permutation])]
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
     """NumPy has it under the same name."""
-    return np.transpose(operands[0], tuple(instruction.attributes["dimensions"]))
+    return np.transpose(operands[0], _permutation(instruction))
 
 
 register(Op("transpose", output_to_input, input_to_output, evaluate))

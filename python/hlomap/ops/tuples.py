@@ -9,11 +9,11 @@ from ._op import Answer, Context, Leaf, Op, Run, Value, passes_from, passes_to, 
 
 
 def _tuple_output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
-    return passes_from(instruction, leaf[0], leaf[1:])
+    return passes_from(instruction, leaf, leaf[0], leaf[1:])
 
 
 def _tuple_input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
-    return passes_to(instruction, (operand, *leaf))
+    return passes_to(instruction, operand, leaf, (operand, *leaf))
 
 
 def _tuple(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
@@ -21,13 +21,13 @@ def _tuple(instruction: Instruction, operands: Sequence[Value], run: Run) -> Val
 
 
 def _element_output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
-    return passes_from(instruction, 0, (int(instruction.attributes["index"]), *leaf))
+    return passes_from(instruction, leaf, 0, (int(instruction.attributes["index"]), *leaf))
 
 
 def _element_input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
     if leaf[0] != int(instruction.attributes["index"]):
-        return passes_to(instruction)
-    return passes_to(instruction, leaf[1:])
+        return passes_to(instruction, operand, leaf)
+    return passes_to(instruction, operand, leaf, leaf[1:])
 
 
 def _element(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
