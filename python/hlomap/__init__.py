@@ -32,6 +32,8 @@ from ._core import (
     WindowDim,
     __version__,
     compose_many,
+    linear_index,
+    logical_index,
     simplify_many,
 )
 from .errors import (
@@ -87,7 +89,9 @@ __all__ = [
     "execute",
     "indexing",
     "input_to_output",
+    "linear_index",
     "load",
+    "logical_index",
     "output_to_input",
     "parse",
     "parse_all",
