@@ -356,6 +356,9 @@ class Instruction:
     def has_unnamed_operands(self) -> bool:
         """Whether the text leaves the names of the operands out, so that they are not known."""
     @property
+    def inconsistency(self) -> str | None:
+        """Why its shape, operands and attributes do not fit together, None where they do."""
+    @property
     def users(self) -> tuple[Instruction, ...]:
         """The instructions that have this one as an operand, in text order."""
     @property

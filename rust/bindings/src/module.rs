@@ -324,6 +324,13 @@ impl PyInstruction {
         self.module.has_unnamed_operands(self.id)
     }
 
+    /// Why its shape, operands and attributes do not fit together; ``None`` where they do.  The module then has a
+    /// diagnostic, too, and what the instruction reads cannot be said.
+    #[getter]
+    fn inconsistency(&self) -> Option<String> {
+        self.module.inconsistency(self.id)
+    }
+
     /// The instructions that have this one as an operand, in text order.
     #[getter]
     fn users<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {

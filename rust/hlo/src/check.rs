@@ -6,9 +6,10 @@
 use layout::Shape;
 
 use crate::error::{Problem, ProblemKind, Span};
-use crate::module::{Instruction, Module, UNNAMED_OPERANDS};
+use crate::infer::{self, Inferred};
+use crate::module::{Instruction, Module, INCONSISTENT, UNNAMED_OPERANDS};
 use crate::parse::MAX_DIAGNOSTICS;
-use crate::token::clip;
+use crate::token::{clip, Cursor};
 use crate::{Arity, Opcode};
 
 /// Checks a module whose names are resolved: errors go to `problems`, the rest to its diagnostics.
@@ -22,10 +23,12 @@ pub(crate) fn module(m: &mut Module, problems: &mut Vec<Problem>) {
     unname_operands(m);
     let mut found = Vec::new();
     for i in 0..m.instructions.len() as u32 {
-        if m.diagnostics.len() + found.len() >= MAX_DIAGNOSTICS {
-            break;
+        problems.extend(parameter_count(m, i));
+        let Some(kind) = inconsistency(m, i) else { continue };
+        m.instructions[i as usize].flags |= INCONSISTENT;
+        if m.diagnostics.len() + found.len() < MAX_DIAGNOSTICS {
+            found.push(Problem { kind, span: shape_span(m, i) });
         }
-        disagreement(m, i, &mut found);
     }
     m.diagnostics.append(&mut found);
 }
@@ -105,63 +108,60 @@ pub(crate) fn invalid_layout(shape: &Shape) -> Option<String> {
     }
 }
 
-/// Where the shape of an instruction follows at once from those of its operands.
-fn disagreement(m: &Module, i: u32, found: &mut Vec<Problem>) {
-    if m.has_unnamed_operands(i) {
-        return;
-    }
-    let own = m.shape(i);
-    let mut operands = m.operands(i);
-    let expected = match m.instructions[i as usize].opcode {
-        Opcode::Tuple => {
-            let parts = own.as_tuple().unwrap_or(&[]);
-            let same = parts.len() == operands.len()
-                && own.as_tuple().is_some()
-                && parts.iter().zip(m.operands(i)).all(|(part, k)| part.same_dims(m.shape(k)));
-            if same {
-                return;
-            }
-            Shape::Tuple(operands.map(|k| m.shape(k).clone()).collect())
-        }
-        Opcode::GetTupleElement => {
-            let Some(operand) = operands.next() else { return };
-            let index = m.attribute(i, "index").and_then(|a| m.attribute_text(a).parse::<usize>().ok());
-            let part = index.and_then(|n| m.shape(operand).as_tuple()?.get(n));
-            let span = m.instructions[i as usize].name;
-            let Some(part) = part else {
-                let kind = ProblemKind::Disagrees {
-                    what: "index of get-tuple-element",
-                    found: index.map_or("a large number".into(), |n| n.to_string()),
-                    expected: format!("a part of {}", m.shape(operand)),
-                };
-                found.push(Problem { kind, span });
-                return;
-            };
-            part.clone()
-        }
-        Opcode::Add | Opcode::Subtract | Opcode::Multiply | Opcode::Divide | Opcode::Maximum | Opcode::Minimum => {
-            let Some(first) = operands.next() else { return };
-            let other = operands.find(|&k| !m.shape(k).same_dims(m.shape(first)));
-            if let Some(other) = other {
-                report(m, i, "shapes of the operands", m.shape(other), m.shape(first), found);
-                return;
-            }
-            m.shape(first).clone()
-        }
-        Opcode::Copy | Opcode::Negate | Opcode::Exponential | Opcode::Tanh | Opcode::Sqrt => {
-            let Some(first) = operands.next() else { return };
-            m.shape(first).clone()
-        }
-        _ => return,
-    };
-    if !own.same_dims(&expected) {
-        report(m, i, "shape", own, &expected, found);
+/// The numbers of parameters that the called computations of an operation have; `None` where any will do.
+fn n_parameters(opcode: Opcode, n_operands: usize) -> Option<usize> {
+    use Opcode::*;
+    match opcode {
+        Fusion | Call | Map | Reduce | ReduceWindow => Some(n_operands),
+        While => Some(1),
+        Conditional => Some(1),
+        Sort => Some(2 * n_operands),
+        Scatter => Some(n_operands.saturating_sub(1)),
+        SelectAndScatter | AllReduce | AllReduceStart | ReduceScatter => Some(2),
+        _ => None,
     }
 }
 
-fn report(m: &Module, i: u32, what: &'static str, found: &Shape, expected: &Shape, all: &mut Vec<Problem>) {
-    // The written shape stands right behind the name; the name is the place that is always there.
-    let span: Span = m.instructions[i as usize].name;
-    let kind = ProblemKind::Disagrees { what, found: found.to_string(), expected: expected.to_string() };
-    all.push(Problem { kind, span });
+/// A call of a computation with another number of parameters.
+fn parameter_count(m: &Module, i: u32) -> Option<Problem> {
+    if m.has_unnamed_operands(i) {
+        return None;
+    }
+    let expected = n_parameters(m.instructions[i as usize].opcode, m.operands(i).len())?;
+    let callee = m.called(i).find(|&c| m.parameters(c).len() != expected)?;
+    let kind = ProblemKind::Disagrees {
+        what: "parameters of a called computation",
+        found: format!("{} of `{}`", m.parameters(callee).len(), clip(m.computation_name(callee))),
+        expected: expected.to_string(),
+    };
+    Some(Problem { kind, span: m.instructions[i as usize].name })
+}
+
+/// What is wrong with the shape of an instruction: it differs from the inferred one, or none can be inferred since
+/// operands and attributes do not fit.
+pub(crate) fn inconsistency(m: &Module, i: u32) -> Option<ProblemKind> {
+    let own = m.shape(i);
+    match infer::shape(m, i) {
+        Ok(Inferred::Unknown) => None,
+        Ok(Inferred::Shape(shape)) if shape.same_dims(own) => None,
+        Ok(Inferred::Shape(shape)) => {
+            Some(ProblemKind::Disagrees { what: "shape", found: own.to_string(), expected: shape.to_string() })
+        }
+        Err(reason) => Some(ProblemKind::Inconsistent { opcode: m.opcode_name(i).into(), reason }),
+    }
+}
+
+/// Where the shape of an instruction is written.
+fn shape_span(m: &Module, i: u32) -> Span {
+    let name = m.instructions[i as usize].name;
+    let mut c = Cursor { text: &m.source.text, pos: name.end as usize };
+    if !c.accept_after_space(b'=') {
+        return name;
+    }
+    c.space();
+    let start = c.pos;
+    match layout::read_shape(c.bytes(), start) {
+        Ok((_, end)) => Span::new(start, end),
+        Err(_) => name,
+    }
 }

@@ -201,6 +201,13 @@ pub enum ProblemKind {
         /// What the other place says.
         expected: String,
     },
+    /// Operands and attributes that do not fit together.
+    Inconsistent {
+        /// The operation.
+        opcode: String,
+        /// What does not fit.
+        reason: String,
+    },
     /// A layout that is not valid, kept as written.
     InvalidLayout {
         /// What is wrong with it.
@@ -255,6 +262,7 @@ impl fmt::Display for ProblemKind {
             Cycle { what, name } => write!(f, "{what} `{name}` needs itself"),
             UsedBeforeDefinition { name } => write!(f, "operand `{name}` is defined after its use"),
             Disagrees { what, found, expected } => write!(f, "{what}: expected {expected}, found {found}"),
+            Inconsistent { opcode, reason } => write!(f, "{opcode} that does not fit: {reason}"),
             InvalidLayout { reason } => write!(f, "invalid layout: {reason}"),
             OutOfRange { found, of } => write!(f, "expected a number in the range of {of}, found {found}"),
             NotText { found } => write!(f, "expected HLO text, found {found}"),
@@ -278,7 +286,7 @@ impl ProblemKind {
             OperandCount { found, .. } => Some(found.to_string()),
             MissingAttribute { .. } => Some("none".into()),
             Shape(_) | UnnamedOperands { .. } | Cycle { .. } | UsedBeforeDefinition { .. } => None,
-            InvalidLayout { .. } | TooDeep { .. } | TooMany { .. } => None,
+            Inconsistent { .. } | InvalidLayout { .. } | TooDeep { .. } | TooMany { .. } => None,
         }
     }
 
@@ -299,7 +307,11 @@ impl ProblemKind {
             OutOfRange { of, .. } => Some(format!("a number in the range of {of}")),
             NotText { .. } => Some("HLO text".into()),
             Shape(_) | MisplacedAttribute { .. } | UnnamedOperands { .. } | Cycle { .. } => None,
-            UsedBeforeDefinition { .. } | InvalidLayout { .. } | TooDeep { .. } | TooMany { .. } => None,
+            Inconsistent { .. }
+            | UsedBeforeDefinition { .. }
+            | InvalidLayout { .. }
+            | TooDeep { .. }
+            | TooMany { .. } => None,
         }
     }
 }

@@ -127,7 +127,9 @@ impl<'a> Parser<'a> {
             return Err(cursor.expected(format!("a shape before {word}")));
         };
         if opcode == Opcode::Unknown {
-            self.diagnose(|p| p.unknown_opcode(word, opcode_span));
+            if !is_async_form(word) {
+                self.diagnose(|p| p.unknown_opcode(word, opcode_span));
+            }
             scope.unknown_opcodes.push((local, opcode_span));
         }
         let mut row = Instruction {
@@ -334,6 +336,12 @@ impl<'a> Parser<'a> {
         };
         Err(Problem { kind: ProblemKind::MissingAttribute { opcode: opcode.name(), name }, span })
     }
+}
+
+/// `transpose-start`: a known operation wrapped in its asynchronous form, which XLA writes in short.
+fn is_async_form(word: &str) -> bool {
+    let inner = ["-start", "-update", "-done"].iter().find_map(|end| word.strip_suffix(end));
+    inner.is_some_and(|inner| Opcode::from_name(inner).is_some())
 }
 
 /// The byte behind a shape, if it has the common form: a word with brackets and perhaps braces without braces inside,

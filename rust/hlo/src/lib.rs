@@ -11,6 +11,7 @@ mod check;
 mod devices;
 mod error;
 mod float;
+mod infer;
 mod instruction;
 mod known;
 mod literal;
@@ -21,6 +22,7 @@ mod print;
 mod resolve;
 mod signature;
 mod token;
+mod window;
 
 pub use attribute::{unescape, DimLabels, Value, Window, WindowDim};
 pub use devices::DeviceGroups;

@@ -13,6 +13,7 @@ use layout::Shape;
 use rustc_hash::FxHashMap;
 
 use crate::attribute::{self, Value};
+use crate::check;
 use crate::error::{Problem, Source, Span};
 use crate::known::{self, Form};
 use crate::literal::{self, LiteralError, LiteralValue};
@@ -88,6 +89,8 @@ pub struct Instruction {
 pub(crate) const ELIDED: u8 = 1;
 /// The operands have no names in the text.
 pub(crate) const UNNAMED_OPERANDS: u8 = 2;
+/// Shape, operands and attributes do not fit together.
+pub(crate) const INCONSISTENT: u8 = 4;
 
 /// A name with the span of its value.
 #[derive(Clone, Copy, Debug)]
@@ -304,6 +307,15 @@ impl Module {
     /// The text says how many operands there are but not which.
     pub fn has_unnamed_operands(&self, id: InstructionId) -> bool {
         self.instructions[id as usize].flags & UNNAMED_OPERANDS != 0
+    }
+
+    /// Why the shape, the operands and the attributes of an instruction do not fit together, if they do not. What an
+    /// operation reads cannot be said of such an instruction.
+    pub fn inconsistency(&self, id: InstructionId) -> Option<String> {
+        if self.instructions[id as usize].flags & INCONSISTENT == 0 {
+            return None;
+        }
+        check::inconsistency(self, id).map(|kind| kind.to_string())
     }
 
     /// The instructions that have this one as an operand, in text order.
