@@ -22,5 +22,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     expr::register(m)?;
     map::register(m)?;
     layout::register(m)?;
-    module::register(m)
+    module::register(m)?;
+    // The list that PyO3 keeps would be one more place to hold against the stub.
+    m.delattr("__all__")
 }

@@ -32,7 +32,7 @@ pub enum Error {
     /// A point outside the domain: its row.
     OutsideDomain(usize),
     /// Text that is not a map or an expression.
-    Text(TextError),
+    Text(Box<TextError>),
 }
 
 /// A syntax error in the text of a map, with its place.
@@ -50,6 +50,31 @@ pub struct TextError {
     pub snippet: String,
     /// How many characters of `snippet` stand before the place.
     pub caret: usize,
+}
+
+/// Why the algebra gave up inside: small and without data, for code that runs a million times a second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// A value does not fit into 64 bits.
+    Overflow,
+    /// The effort of one simplification is spent.
+    Effort,
+}
+
+impl From<Stop> for Error {
+    fn from(stop: Stop) -> Error {
+        match stop {
+            Stop::Overflow => Error::Overflow("a value"),
+            Stop::Effort => Error::TooLarge("the map is too large to be simplified"),
+        }
+    }
+}
+
+/// Inside a simplification an expression that cannot be formed is one that does not fit.
+impl From<Error> for Stop {
+    fn from(_: Error) -> Stop {
+        Stop::Overflow
+    }
 }
 
 impl fmt::Display for TextError {

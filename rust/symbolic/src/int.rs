@@ -1,6 +1,6 @@
 //! Checked integer arithmetic: the only place that states what division and remainder mean.
 
-use crate::error::{Error, Result};
+use crate::error::Stop;
 
 /// The largest integer `q` with `q * b <= a`, for `b >= 1`.
 pub const fn floor_div(a: i64, b: i64) -> i64 {
@@ -32,13 +32,13 @@ pub fn gcd(a: i64, b: i64) -> Option<i64> {
 }
 
 /// `a + b`, or an error.
-pub fn add(a: i64, b: i64) -> Result<i64> {
-    a.checked_add(b).ok_or(Error::Overflow("a sum"))
+pub fn add(a: i64, b: i64) -> Result<i64, Stop> {
+    a.checked_add(b).ok_or(Stop::Overflow)
 }
 
 /// `a * b`, or an error.
-pub fn mul(a: i64, b: i64) -> Result<i64> {
-    a.checked_mul(b).ok_or(Error::Overflow("a product"))
+pub fn mul(a: i64, b: i64) -> Result<i64, Stop> {
+    a.checked_mul(b).ok_or(Stop::Overflow)
 }
 
 #[cfg(test)]

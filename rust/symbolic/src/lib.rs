@@ -17,6 +17,7 @@ pub mod text;
 mod bounds;
 pub mod linear;
 pub mod rules;
+mod settled;
 pub mod simplify;
 
 pub mod compose;

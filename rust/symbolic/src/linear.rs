@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use rustc_hash::FxHashMap;
 
 use crate::domain::{Constraint, Domain};
-use crate::error::{Error, Result};
+use crate::error::Stop;
 use crate::expr::{Expr, Kind, Op, Var};
 use crate::int;
 use crate::range::Range;
@@ -59,7 +59,7 @@ impl Linear {
     }
 
     /// `self += factor * other`.
-    pub fn add_scaled(&mut self, factor: i64, other: &Linear) -> Result<()> {
+    pub fn add_scaled(&mut self, factor: i64, other: &Linear) -> Result<(), Stop> {
         if factor == 0 {
             return Ok(());
         }
@@ -71,7 +71,7 @@ impl Linear {
     }
 
     /// `self += coefficient * atom`.
-    pub fn add_term(&mut self, coefficient: i64, atom: AtomId) -> Result<()> {
+    pub fn add_term(&mut self, coefficient: i64, atom: AtomId) -> Result<(), Stop> {
         let at = match self.terms.last() {
             Some(last) if last.atom >= atom => self.terms.partition_point(|t| t.atom < atom),
             _ => self.terms.len(),
@@ -90,14 +90,14 @@ impl Linear {
     }
 
     /// `factor * self`.
-    pub fn scaled(&self, factor: i64) -> Result<Linear> {
+    pub fn scaled(&self, factor: i64) -> Result<Linear, Stop> {
         let mut out = Linear::default();
         out.add_scaled(factor, self)?;
         Ok(out)
     }
 
     /// `self - other`.
-    pub fn minus(&self, other: &Linear) -> Result<Linear> {
+    pub fn minus(&self, other: &Linear) -> Result<Linear, Stop> {
         let mut out = self.clone();
         out.add_scaled(-1, other)?;
         Ok(out)
@@ -142,6 +142,8 @@ pub struct Atom {
     pub kind: AtomKind,
     /// Its values over the domain.
     pub range: Range,
+    /// The atom as an expression, once it has been written.
+    pub(crate) written: Option<Expr>,
 }
 
 /// A constraint of the domain as a fact: the form lies in the range.
@@ -162,11 +164,15 @@ pub struct Work {
     pub(crate) alias: SmallVec<[u32; 8]>,
     pub(crate) keep_point_dims: bool,
     pub(crate) tally: Tally,
-    /// Atoms written as expressions, so that each is written once.
-    pub(crate) written: FxHashMap<AtomId, Expr>,
+    /// Numbers by kind, once there are more atoms than are quickly looked through.
     interned: FxHashMap<AtomKind, AtomId>,
+    n_dims: u32,
+    n_ranges: u32,
     shared: FxHashMap<usize, Linear>,
 }
+
+/// Up to so many quotients are looked through one by one.
+const FEW_ATOMS: usize = 24;
 
 /// What a simplification keeps count of, over all its workspaces.
 #[derive(Clone, Copy, Debug)]
@@ -197,7 +203,11 @@ impl Work {
 
     pub(crate) fn without_facts(domain: &Domain, keep_point_dims: bool, tally: Tally) -> Work {
         let n = domain.vars.len();
-        let atoms = domain.vars.iter().enumerate().map(|(i, v)| Atom { kind: AtomKind::Var(i as u32), range: v.range });
+        let atoms = domain.vars.iter().enumerate().map(|(i, v)| Atom {
+            kind: AtomKind::Var(i as u32),
+            range: v.range,
+            written: None,
+        });
         Work {
             vars: (0..n).map(|i| domain.var(i)).collect(),
             atoms: atoms.collect(),
@@ -205,7 +215,8 @@ impl Work {
             alias: (0..n as u32).collect(),
             keep_point_dims,
             tally,
-            written: FxHashMap::default(),
+            n_dims: domain.n_dims as u32,
+            n_ranges: domain.n_ranges as u32,
             interned: FxHashMap::default(),
             shared: FxHashMap::default(),
         }
@@ -231,8 +242,8 @@ impl Work {
     /// An expression as a linear form, with every law for quotients applied on the way up.
     ///
     /// # Errors
-    /// [`Error::Overflow`] where a coefficient does not fit; the expression then stays as it is.
-    pub fn linear(&mut self, e: &Expr) -> Result<Linear> {
+    /// [`Stop::Overflow`] where a coefficient does not fit; the expression then stays as it is.
+    pub fn linear(&mut self, e: &Expr) -> Result<Linear, Stop> {
         let node = match e {
             Expr::Const(c) => return Ok(Linear::constant(*c)),
             Expr::Var(v) => return Ok(self.variable(*v)),
@@ -246,7 +257,7 @@ impl Work {
             }
         }
         let form = match e.op() {
-            None => return Err(Error::Overflow("an expression")),
+            None => return Err(Stop::Overflow),
             Some(Op::Sum(sum)) => {
                 let mut form = Linear::constant(sum.constant);
                 for t in &sum.terms {
@@ -299,8 +310,7 @@ impl Work {
     }
 
     fn variable(&mut self, v: Var) -> Linear {
-        let flat = self.vars.iter().position(|x| *x == v).unwrap_or(0);
-        let flat = self.alias[flat] as usize;
+        let flat = self.alias[self.flat(v)] as usize;
         match self.atoms[flat].range.as_point() {
             Some(value) if !(self.keep_point_dims && v.kind == Kind::Dim) => {
                 self.fire(Rule::PointVariable);
@@ -311,20 +321,44 @@ impl Work {
     }
 
     /// `form floordiv n` for `n >= 1`, by the laws of [`rules::div`].
-    pub fn floor_div(&mut self, form: Linear, n: i64) -> Result<Linear> {
+    pub fn floor_div(&mut self, form: Linear, n: i64) -> Result<Linear, Stop> {
         rules::div::floor_div(self, form, n)
     }
 
     /// The atom of a kind: an earlier one where it is known, a new one otherwise.
     pub(crate) fn intern(&mut self, kind: AtomKind) -> AtomId {
-        if let Some(id) = self.interned.get(&kind) {
-            return *id;
+        if let Some(id) = self.known(&kind) {
+            return id;
         }
         let range = self.range_of_kind(&kind);
         let id = self.atoms.len() as AtomId;
-        self.atoms.push(Atom { kind: kind.clone(), range });
-        self.interned.insert(kind, id);
+        if self.atoms.len() - self.vars.len() >= FEW_ATOMS {
+            if self.interned.is_empty() {
+                let earlier = self.atoms.iter().enumerate().skip(self.vars.len());
+                self.interned = earlier.map(|(id, atom)| (atom.kind.clone(), id as AtomId)).collect();
+            }
+            self.interned.insert(kind.clone(), id);
+        }
+        self.atoms.push(Atom { kind, range, written: None });
         id
+    }
+
+    fn known(&self, kind: &AtomKind) -> Option<AtomId> {
+        if !self.interned.is_empty() {
+            return self.interned.get(kind).copied();
+        }
+        let at = self.atoms.iter().skip(self.vars.len()).position(|atom| atom.kind == *kind);
+        at.map(|i| (i + self.vars.len()) as AtomId)
+    }
+
+    /// The flat number of a variable.
+    pub(crate) fn flat(&self, v: Var) -> usize {
+        let start = match v.kind {
+            Kind::Dim => 0,
+            Kind::Range => self.n_dims,
+            Kind::Runtime => self.n_dims + self.n_ranges,
+        };
+        (start + v.index) as usize
     }
 
     fn range_of_kind(&mut self, kind: &AtomKind) -> Range {
@@ -362,8 +396,8 @@ impl Work {
     /// Spends effort on looking at `n` terms.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] where none is left.
-    pub(crate) fn spend(&mut self, n: usize) -> Result<()> {
+    /// [`Stop::Effort`] where none is left.
+    pub(crate) fn spend(&mut self, n: usize) -> Result<(), Stop> {
         match self.tally.effort.checked_sub(u32::try_from(n + 1).unwrap_or(u32::MAX)) {
             Some(left) => {
                 self.tally.effort = left;
@@ -371,7 +405,7 @@ impl Work {
             }
             None => {
                 self.tally.effort = 0;
-                Err(Error::TooLarge("the effort of one simplification"))
+                Err(Stop::Effort)
             }
         }
     }

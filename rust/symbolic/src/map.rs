@@ -20,7 +20,7 @@ use crate::range::Range;
 pub struct Map(Arc<Inner>);
 
 struct Inner {
-    domain: Domain,
+    domain: Arc<Domain>,
     results: SmallVec<[Expr; 4]>,
     state: State,
 }
@@ -61,7 +61,7 @@ impl Map {
     pub fn from_parts(mut domain: Domain, results: SmallVec<[Expr; 4]>) -> Map {
         match domain.normalize() {
             Emptiness::Empty => Map::empty(&domain),
-            Emptiness::Open => Map(Arc::new(Inner { domain, results, state: State::Defined })),
+            Emptiness::Open => Map(Arc::new(Inner { domain: Arc::new(domain), results, state: State::Defined })),
         }
     }
 
@@ -85,7 +85,7 @@ impl Map {
         let vars =
             domain.vars.iter().map(|v| Variable { name: v.name.clone(), range: Range::EMPTY, source: None }).collect();
         let domain = Domain { vars, n_dims: domain.n_dims, n_ranges: domain.n_ranges, constraints: Vec::new() };
-        Map(Arc::new(Inner { domain, results: SmallVec::new(), state }))
+        Map(Arc::new(Inner { domain: Arc::new(domain), results: SmallVec::new(), state }))
     }
 
     /// Variables and constraints.
@@ -144,7 +144,12 @@ impl Map {
                 }
             }
         }
-        Map(Arc::new(Inner { domain, results: self.0.results.clone(), state: self.0.state }))
+        Map(Arc::new(Inner { domain: Arc::new(domain), results: self.0.results.clone(), state: self.0.state }))
+    }
+
+    /// The same domain with other results.
+    pub fn with_results(&self, results: SmallVec<[Expr; 4]>) -> Map {
+        Map(Arc::new(Inner { domain: self.0.domain.clone(), results, state: self.0.state }))
     }
 
     fn check(&self) -> Result<()> {

@@ -6,13 +6,14 @@
 
 use smallvec::SmallVec;
 
-use crate::domain::{Constraint, Domain, Source, Variable};
+use crate::domain::{Constraint, Domain, Source};
 use crate::error::Result;
 use crate::expr::{Expr, Kind, Var};
 use crate::linear::{Linear, Tally, Work};
 use crate::map::{Map, State};
 use crate::range::Range;
 use crate::rules::{constraint, write, Rule};
+use crate::settled::is_settled;
 
 /// What simplification may do beyond finding shorter forms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,6 +41,13 @@ pub fn simplify_counting(map: &Map, options: Options) -> (Map, u64) {
 }
 
 fn fixpoint(map: &Map, options: Options, tally: &mut Tally) -> Map {
+    if map.state() != State::Defined || is_settled(map, options) {
+        debug_assert!(
+            map.state() != State::Defined || pass(map, options, tally) == *map,
+            "a settled map changes: {map}"
+        );
+        return map.clone();
+    }
     let mut current = map.clone();
     let mut before: Option<Map> = None;
     for _ in 0..MAX_PASSES {
@@ -48,7 +56,7 @@ fn fixpoint(map: &Map, options: Options, tally: &mut Tally) -> Map {
             // What is too large to be simplified in full stays whole, so that a second call does not go on.
             return remove_variables(map, options, &[]);
         }
-        if next == current {
+        if next.state() != State::Defined || is_settled(&next, options) || next == current {
             return next;
         }
         // Two forms of equal cost may lead to each other: the smaller in the order of expressions stands for both.
@@ -62,10 +70,14 @@ fn fixpoint(map: &Map, options: Options, tally: &mut Tally) -> Map {
 }
 
 fn pass(map: &Map, options: Options, tally: &mut Tally) -> Map {
-    if map.state() != State::Defined || is_plain(map, options) {
-        return map.clone();
+    let domain = map.domain();
+    if domain.constraints.is_empty() && domain.runtime().iter().all(|v| v.source.is_none()) {
+        let mut work = Work::without_facts(domain, options.keep_point_dims, *tally);
+        let results = map.results().iter().map(|e| rewrite(&mut work, e)).collect();
+        *tally = work.tally;
+        return remove_variables(&map.with_results(results), options, &[]);
     }
-    let narrowed = narrow(map.domain(), options, tally);
+    let narrowed = narrow(domain, options, tally);
     let Some((domain, kept)) = narrowed else {
         return Map::empty(map.domain());
     };
@@ -91,23 +103,6 @@ fn pass(map: &Map, options: Options, tally: &mut Tally) -> Map {
     remove_variables(&map, options, &aliased)
 }
 
-/// Whether there is nothing that a rule could look at.
-fn is_plain(map: &Map, options: Options) -> bool {
-    let domain = map.domain();
-    let point =
-        |(i, v): (usize, &Variable)| v.range.as_point().is_some() && !(options.keep_point_dims && i < domain.n_dims);
-    let linear = |e: &Expr| match e.op() {
-        None => true,
-        Some(crate::expr::Op::Sum(sum)) => sum.terms.iter().all(|t| matches!(t.atom, Expr::Var(_))),
-        Some(_) => false,
-    };
-    domain.constraints.is_empty()
-        && domain.n_runtime() == 0
-        && !(options.drop_unused && domain.n_ranges > 0)
-        && !domain.vars.iter().enumerate().any(point)
-        && map.results().iter().all(linear)
-}
-
 /// An expression under what is known; the expression itself where it does not fit.
 fn rewrite(work: &mut Work, e: &Expr) -> Expr {
     let form = work.linear(e);
@@ -123,10 +118,9 @@ fn rewrite(work: &mut Work, e: &Expr) -> Expr {
 fn has_point(work: &Work, e: &Expr) -> bool {
     let mut found = false;
     e.for_each_var(&mut |v| {
-        found |= work.vars.iter().position(|x| *x == v).is_some_and(|i| {
-            work.alias[i] != i as u32
-                || (work.atoms[i].range.as_point().is_some() && !(work.keep_point_dims && v.kind == Kind::Dim))
-        });
+        let i = work.flat(v);
+        found |= work.alias[i] != i as u32
+            || (work.atoms[i].range.as_point().is_some() && !(work.keep_point_dims && v.kind == Kind::Dim));
     });
     found
 }

@@ -4,7 +4,7 @@
 //! the domain never changes.
 
 use super::Rule;
-use crate::error::Result;
+use crate::error::Stop;
 use crate::expr::{Kind, Var};
 use crate::int::{self, ceil_div, floor_div, floor_mod};
 use crate::linear::{AtomKind, Linear, Work};
@@ -23,7 +23,7 @@ pub enum Reduced {
 }
 
 /// Brings `form in range` to its smallest form.
-pub fn reduce(work: &mut Work, mut form: Linear, mut range: Range) -> Result<Reduced> {
+pub fn reduce(work: &mut Work, mut form: Linear, mut range: Range) -> Result<Reduced, Stop> {
     loop {
         (form, range) = without_constant(form, range)?;
         if form.terms.is_empty() {
@@ -73,7 +73,7 @@ pub fn decide(work: &mut Work, form: Linear, range: Range) -> Reduced {
 }
 
 /// `g*x in [l, u]` is `x in [ceil(l/g), floor(u/g)]`; the first coefficient becomes positive
-fn content(work: &mut Work, form: &mut Linear, range: &mut Range) -> Result<()> {
+fn content(work: &mut Work, form: &mut Linear, range: &mut Range) -> Result<(), Stop> {
     let g = form.content();
     if g > 1 {
         form.terms.iter_mut().for_each(|t| t.coefficient /= g);
@@ -97,7 +97,7 @@ fn of_quotient(num: &Linear, n: i64, range: Range) -> Option<(Linear, Range)> {
 }
 
 /// `(x + c) mod n in [l, u]` is `x mod n in [l - c, u - c]`, all modulo `n`, where that does not wrap around
-fn residue(work: &mut Work, form: &Linear, range: Range) -> Result<Option<(Linear, Range)>> {
+fn residue(work: &mut Work, form: &Linear, range: Range) -> Result<Option<(Linear, Range)>, Stop> {
     let Some((num, n)) = as_residue(work, form) else {
         return Ok(None);
     };
@@ -224,7 +224,7 @@ fn residue_ends(work: &mut Work, flat: usize, n: i64, range: Range, narrowed: &m
 }
 
 /// `x mod a = r` and `x mod b = s` are one condition on `x mod lcm(a, b)`, or contradict each other
-pub fn merge_residues(work: &mut Work, kept: &mut Vec<(Linear, Range)>) -> Result<bool> {
+pub fn merge_residues(work: &mut Work, kept: &mut Vec<(Linear, Range)>) -> Result<bool, Stop> {
     for i in 0..kept.len() {
         for j in 0..i {
             let (Some((x, a)), Some((y, b))) = (as_residue(work, &kept[i].0), as_residue(work, &kept[j].0)) else {
@@ -275,7 +275,7 @@ fn chinese_remainder(r: i64, a: i64, s: i64, b: i64) -> Option<(i64, Option<i64>
 }
 
 /// The form of a constraint without its constant, with its range moved along.
-fn without_constant(form: Linear, range: Range) -> Result<(Linear, Range)> {
+fn without_constant(form: Linear, range: Range) -> Result<(Linear, Range), Stop> {
     let shift = int::mul(form.constant, -1)?;
     let range = Range::new(int::add(range.lo, shift)?, int::add(range.hi, shift)?);
     Ok((Linear { constant: 0, ..form }, range))

@@ -6,7 +6,7 @@
 use smallvec::SmallVec;
 
 use super::Rule;
-use crate::error::{Error, Result};
+use crate::error::Stop;
 use crate::int;
 use crate::linear::{AtomKind, Linear, LinearTerm, Work};
 
@@ -19,7 +19,7 @@ pub struct Division {
 }
 
 /// A law: rewrites the division where it applies and says whether it did.
-type Law = fn(&mut Work, &mut Division) -> Result<bool>;
+type Law = fn(&mut Work, &mut Division) -> Result<bool, Stop>;
 
 /// The laws in the order in which they are tried; after each success the list starts again.
 const RULES: [(Rule, Law); 7] = [
@@ -33,7 +33,7 @@ const RULES: [(Rule, Law); 7] = [
 ];
 
 /// `form floordiv n` in normal form.
-pub fn floor_div(work: &mut Work, form: Linear, n: i64) -> Result<Linear> {
+pub fn floor_div(work: &mut Work, form: Linear, n: i64) -> Result<Linear, Stop> {
     let mut d = Division { quotient: Linear::default(), numerator: form, n, negated: false };
     'again: while d.n > 1 && !d.numerator.terms.is_empty() {
         work.spend(d.numerator.terms.len())?;
@@ -53,7 +53,7 @@ pub fn floor_div(work: &mut Work, form: Linear, n: i64) -> Result<Linear> {
 }
 
 impl Division {
-    fn finish(self) -> Result<Linear> {
+    fn finish(self) -> Result<Linear, Stop> {
         if self.negated {
             self.quotient.scaled(-1)
         } else {
@@ -63,7 +63,7 @@ impl Division {
 }
 
 /// `(n*k*x + y) floordiv n = k*x + y floordiv n`
-fn multiples(_: &mut Work, d: &mut Division) -> Result<bool> {
+fn multiples(_: &mut Work, d: &mut Division) -> Result<bool, Stop> {
     let n = d.n;
     let whole = int::floor_div(d.numerator.constant, n);
     if whole == 0 && d.numerator.terms.iter().all(|t| t.coefficient % n != 0) {
@@ -84,7 +84,7 @@ fn multiples(_: &mut Work, d: &mut Division) -> Result<bool> {
 }
 
 /// `x floordiv n = k` where `k*n <= x < (k+1)*n` over the domain
-fn collapse(work: &mut Work, d: &mut Division) -> Result<bool> {
+fn collapse(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
     let range = work.range_of(&d.numerator);
     if range.is_empty() || int::floor_div(range.lo, d.n) != int::floor_div(range.hi, d.n) {
         return Ok(false);
@@ -97,7 +97,7 @@ fn collapse(work: &mut Work, d: &mut Division) -> Result<bool> {
 /// `(g*x + y) floordiv (g*m) = (x + k) floordiv m` where `k*g <= y < (k+1)*g` over the domain
 ///
 /// `x mod m` counts as one summand here: taken apart, its two terms need not share a factor.
-fn common_factor(work: &mut Work, d: &mut Division) -> Result<bool> {
+fn common_factor(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
     let n_terms = d.numerator.terms.len();
     work.spend(if work.has_div(&d.numerator) { n_terms * n_terms } else { n_terms })?;
     let summands = summands(work, &d.numerator);
@@ -178,16 +178,16 @@ pub(crate) fn summands(work: &Work, form: &Linear) -> SmallVec<[Linear; 6]> {
 }
 
 /// `(x floordiv m + y) floordiv n = (x + m*y) floordiv (m*n)`
-fn nested(work: &mut Work, d: &mut Division) -> Result<bool> {
+fn nested(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
     inner_quotient(work, d, 1)
 }
 
 /// `(-(x floordiv m) + y) floordiv n = (-x + m - 1 + m*y) floordiv (m*n)`
-fn nested_negative(work: &mut Work, d: &mut Division) -> Result<bool> {
+fn nested_negative(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
     inner_quotient(work, d, -1)
 }
 
-fn inner_quotient(work: &mut Work, d: &mut Division, sign: i64) -> Result<bool> {
+fn inner_quotient(work: &mut Work, d: &mut Division, sign: i64) -> Result<bool, Stop> {
     for i in 0..d.numerator.terms.len() {
         let LinearTerm { coefficient, atom } = d.numerator.terms[i];
         let Some((inner, m)) = work.as_div(atom).filter(|_| coefficient == sign) else {
@@ -229,7 +229,7 @@ pub(super) fn fits(work: &Work, form: &Linear) -> bool {
 /// the coefficient is exactly `-n/2`, which becomes `n/2`
 ///
 /// Only for numerators without quotients: the two terms of a remainder have to keep their proportion.
-fn reduce_coefficients(work: &mut Work, d: &mut Division) -> Result<bool> {
+fn reduce_coefficients(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
     let n = d.n;
     let reducible = |c: i64| c.unsigned_abs() > n.unsigned_abs() || c.checked_mul(-2) == Some(n);
     if work.has_div(&d.numerator) || !d.numerator.terms.iter().any(|t| reducible(t.coefficient)) {
@@ -250,12 +250,12 @@ fn reduce_coefficients(work: &mut Work, d: &mut Division) -> Result<bool> {
 }
 
 /// `(-x) floordiv n = -((x + n - 1) floordiv n)`, so that the first coefficient is positive
-fn leading_sign(_: &mut Work, d: &mut Division) -> Result<bool> {
+fn leading_sign(_: &mut Work, d: &mut Division) -> Result<bool, Stop> {
     if d.numerator.terms.first().is_none_or(|t| t.coefficient > 0) {
         return Ok(false);
     }
     d.numerator = d.numerator.scaled(-1)?;
-    d.numerator.constant = d.numerator.constant.checked_add(d.n - 1).ok_or(Error::Overflow("a sum"))?;
+    d.numerator.constant = d.numerator.constant.checked_add(d.n - 1).ok_or(Stop::Overflow)?;
     d.quotient = d.quotient.scaled(-1)?;
     d.negated = !d.negated;
     Ok(true)

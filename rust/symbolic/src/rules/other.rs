@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::Rule;
-use crate::error::Result;
+use crate::error::Stop;
 use crate::linear::{AtomKind, Linear, OtherOp, Work};
 
 /// The form of an operation that stays closed.
@@ -12,7 +12,7 @@ fn closed(work: &mut Work, op: OtherOp, a: Linear, b: Linear) -> Linear {
 }
 
 /// `(g*x) * (h*y) = g*h * (x*y)`; a constant factor scales
-pub fn product(work: &mut Work, mut a: Linear, mut b: Linear) -> Result<Linear> {
+pub fn product(work: &mut Work, mut a: Linear, mut b: Linear) -> Result<Linear, Stop> {
     if let Some(c) = a.as_const() {
         return b.scaled(c);
     }
@@ -53,7 +53,7 @@ fn multiple(a: &Linear, b: &Linear) -> Option<(i64, Linear)> {
 }
 
 /// `(k*b + r) floordiv b = k + r floordiv b`; `a floordiv b = 0` for `0 <= a < b` and `-1` for `-b <= a < 0`
-pub fn floor_div(work: &mut Work, a: Linear, b: Linear) -> Result<Linear> {
+pub fn floor_div(work: &mut Work, a: Linear, b: Linear) -> Result<Linear, Stop> {
     if work.range_of(&b).lo >= 1 {
         if let Some((k, rest)) = multiple(&a, &b) {
             work.fire(Rule::OtherMultiple);
@@ -73,7 +73,7 @@ pub fn floor_div(work: &mut Work, a: Linear, b: Linear) -> Result<Linear> {
 }
 
 /// `(k*b + r) mod b = r mod b`; `a mod b = a` for `0 <= a < b` and `a + b` for `-b <= a < 0`
-pub fn floor_mod(work: &mut Work, mut a: Linear, b: Linear) -> Result<Linear> {
+pub fn floor_mod(work: &mut Work, mut a: Linear, b: Linear) -> Result<Linear, Stop> {
     if work.range_of(&b).lo >= 1 {
         if let Some((_, rest)) = multiple(&a, &b) {
             work.fire(Rule::OtherMultiple);
@@ -93,7 +93,7 @@ pub fn floor_mod(work: &mut Work, mut a: Linear, b: Linear) -> Result<Linear> {
     Ok(closed(work, OtherOp::Mod, a, b))
 }
 
-fn small_quotient(work: &mut Work, a: &Linear, b: &Linear) -> Result<Option<i64>> {
+fn small_quotient(work: &mut Work, a: &Linear, b: &Linear) -> Result<Option<i64>, Stop> {
     let (range, below) = (work.range_of(a), work.range_of(&a.minus(b)?));
     if range.lo >= 0 && below.hi < 0 {
         return Ok(Some(0));
@@ -104,16 +104,16 @@ fn small_quotient(work: &mut Work, a: &Linear, b: &Linear) -> Result<Option<i64>
 }
 
 /// `min(a, b) = a` where `a <= b` over the domain
-pub fn min(work: &mut Work, a: Linear, b: Linear) -> Result<Linear> {
+pub fn min(work: &mut Work, a: Linear, b: Linear) -> Result<Linear, Stop> {
     extremum(work, OtherOp::Min, a, b)
 }
 
 /// `max(a, b) = b` where `a <= b` over the domain
-pub fn max(work: &mut Work, a: Linear, b: Linear) -> Result<Linear> {
+pub fn max(work: &mut Work, a: Linear, b: Linear) -> Result<Linear, Stop> {
     extremum(work, OtherOp::Max, a, b)
 }
 
-fn extremum(work: &mut Work, op: OtherOp, a: Linear, b: Linear) -> Result<Linear> {
+fn extremum(work: &mut Work, op: OtherOp, a: Linear, b: Linear) -> Result<Linear, Stop> {
     let difference = work.range_of(&a.minus(&b)?);
     let order = if difference.hi <= 0 {
         Some(Ordering::Less)

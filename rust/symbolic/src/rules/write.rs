@@ -7,7 +7,7 @@
 use smallvec::SmallVec;
 
 use super::Rule;
-use crate::error::{Error, Result};
+use crate::error::Stop;
 use crate::expr::{Accumulator, Expr};
 use crate::int;
 use crate::linear::{AtomId, AtomKind, Linear, LinearTerm, OtherOp, Work};
@@ -24,7 +24,7 @@ struct Choice {
 }
 
 /// The expression for a form.
-pub fn write(work: &mut Work, form: &Linear) -> Result<Expr> {
+pub fn write(work: &mut Work, form: &Linear) -> Result<Expr, Stop> {
     let mut out = Accumulator::default();
     let mut rest = form.clone();
     work.spend(form.terms.len())?;
@@ -45,12 +45,12 @@ pub fn write(work: &mut Work, form: &Linear) -> Result<Expr> {
         out.add(t.coefficient, &plain(work, t.atom)?)?;
     }
     out.add(1, &Expr::Const(rest.constant))?;
-    out.finish()
+    Ok(out.finish()?)
 }
 
 /// An atom written by itself.
-fn plain(work: &mut Work, atom: AtomId) -> Result<Expr> {
-    if let Some(done) = work.written.get(&atom) {
+fn plain(work: &mut Work, atom: AtomId) -> Result<Expr, Stop> {
+    if let Some(done) = &work.atoms[atom as usize].written {
         return Ok(done.clone());
     }
     let expr = match work.atoms[atom as usize].kind.clone() {
@@ -67,7 +67,7 @@ fn plain(work: &mut Work, atom: AtomId) -> Result<Expr> {
             }
         }
     };
-    work.written.insert(atom, expr.clone());
+    work.atoms[atom as usize].written = Some(expr.clone());
     Ok(expr)
 }
 
@@ -76,7 +76,7 @@ fn term_cost(coefficient: i64, expr: &Expr) -> Cost {
     (u64::from(expr.divmods()), u64::from(expr.nodes()) + factor)
 }
 
-fn cost(work: &mut Work, choice: &Choice) -> Result<Cost> {
+fn cost(work: &mut Work, choice: &Choice) -> Result<Cost, Stop> {
     let mut total = term_cost(choice.coefficient, &choice.expr);
     for t in &choice.rest.terms {
         let (divmods, nodes) = match work.atoms[t.atom as usize].kind {
@@ -94,7 +94,7 @@ fn cost(work: &mut Work, choice: &Choice) -> Result<Cost> {
 }
 
 /// The cheapest way to write `coefficient * atom` beside `rest`. The first of equal ones wins.
-fn choose(work: &mut Work, coefficient: i64, atom: AtomId, rest: Linear) -> Result<Choice> {
+fn choose(work: &mut Work, coefficient: i64, atom: AtomId, rest: Linear) -> Result<Choice, Stop> {
     let expr = plain(work, atom)?;
     let Some((num, n)) = work.as_div(atom) else {
         return Ok(Choice { rule: None, coefficient, expr, rest });
@@ -112,8 +112,8 @@ fn choose(work: &mut Work, coefficient: i64, atom: AtomId, rest: Linear) -> Resu
         // An alternative that does not fit into 64 bits is none.
         let choice = match alternative.build(work, &quotient, &rest) {
             Ok(Some(choice)) => choice,
-            Err(e @ Error::TooLarge(_)) => return Err(e),
-            Ok(None) | Err(_) => continue,
+            Err(Stop::Effort) => return Err(Stop::Effort),
+            Ok(None) | Err(Stop::Overflow) => continue,
         };
         let found = cost(work, &choice)?;
         if found < best_cost {
@@ -185,7 +185,7 @@ impl Quotient<'_> {
 }
 
 impl Alternative {
-    fn build(&self, work: &mut Work, x: &Quotient<'_>, rest: &Linear) -> Result<Option<Choice>> {
+    fn build(&self, work: &mut Work, x: &Quotient<'_>, rest: &Linear) -> Result<Option<Choice>, Stop> {
         match self {
             Alternative::Fold { k, q } => fold(work, x, rest, *k, *q),
             Alternative::Absorb { flip, terms, constant } => absorb(work, x, rest, *flip, terms, *constant),
@@ -193,7 +193,7 @@ impl Alternative {
     }
 }
 
-fn fold(work: &mut Work, x: &Quotient<'_>, rest: &Linear, k: i64, q: i64) -> Result<Option<Choice>> {
+fn fold(work: &mut Work, x: &Quotient<'_>, rest: &Linear, k: i64, q: i64) -> Result<Option<Choice>, Stop> {
     let rule = if q == x.n { Rule::WriteMod } else { Rule::WriteDigit };
     let base = if q == x.n { x.num.clone() } else { work.floor_div(x.num.clone(), x.n / q)? };
     let mut rest = rest.clone();
@@ -216,7 +216,7 @@ fn absorb(
     flip: bool,
     terms: &[AtomId],
     constant: bool,
-) -> Result<Option<Choice>> {
+) -> Result<Option<Choice>, Stop> {
     let (mut num, mut rest, mut a) = (x.num.clone(), rest.clone(), x.coefficient);
     if flip {
         num = num.scaled(-1)?;

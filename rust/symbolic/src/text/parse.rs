@@ -126,14 +126,14 @@ impl<'a> Parser<'a> {
         let before: Vec<char> = self.text[line_start..at].chars().collect();
         let shown = &before[before.len().saturating_sub(60)..];
         let after: String = self.text[at..line_end].chars().take(40).collect();
-        Err(Error::Text(TextError {
+        Err(Error::Text(Box::new(TextError {
             line: self.text[..at].matches('\n').count() + 1,
             column: before.len() + 1,
             found,
             expected: expected.into(),
             snippet: shown.iter().copied().chain(after.chars()).map(|c| if c.is_control() { ' ' } else { c }).collect(),
             caret: shown.len(),
-        }))
+        })))
     }
 
     /// Runs a constructor and gives its error the place where the construct began.
