@@ -73,7 +73,7 @@ fn pass(map: &Map, options: Options, tally: &mut Tally) -> Map {
     let domain = map.domain();
     if domain.constraints.is_empty() && domain.runtime().iter().all(|v| v.source.is_none()) {
         let mut work = Work::without_facts(domain, options.keep_point_dims, *tally);
-        let results = map.results().iter().map(|e| rewrite(&mut work, e)).collect();
+        let results: SmallVec<[Expr; 4]> = map.results().iter().map(|e| rewrite(&mut work, e)).collect();
         *tally = work.tally;
         return remove_variables(&map.with_results(results), options, &[]);
     }

@@ -95,105 +95,124 @@ fn cost(work: &mut Work, choice: &Choice) -> Result<Cost, Stop> {
 
 /// The cheapest way to write `coefficient * atom` beside `rest`. The first of equal ones wins.
 fn choose(work: &mut Work, coefficient: i64, atom: AtomId, rest: Linear) -> Result<Choice, Stop> {
-    let expr = plain(work, atom)?;
     let Some((num, n)) = work.as_div(atom) else {
+        let expr = plain(work, atom)?;
         return Ok(Choice { rule: None, coefficient, expr, rest });
     };
-    let (num, bare) = (num.clone(), rest.terms.is_empty() && rest.constant == 0);
-    let mut best = Choice { rule: None, coefficient, expr, rest };
-    if bare && coefficient > 0 {
-        return Ok(best);
+    if rest.terms.is_empty() && rest.constant == 0 && coefficient > 0 {
+        let expr = plain(work, atom)?;
+        return Ok(Choice { rule: None, coefficient, expr, rest });
     }
-    let mut best_cost = cost(work, &best)?;
-    let quotient = Quotient { coefficient, num: &num, n };
-    let rest = best.rest.clone();
-    for alternative in quotient.alternatives(work, &rest) {
-        work.spend(rest.terms.len())?;
-        // An alternative that does not fit into 64 bits is none.
-        let choice = match alternative.build(work, &quotient, &rest) {
-            Ok(Some(choice)) => choice,
-            Err(Stop::Effort) => return Err(Stop::Effort),
-            Ok(None) | Err(Stop::Overflow) => continue,
-        };
-        let found = cost(work, &choice)?;
-        if found < best_cost {
-            (best, best_cost) = (choice, found);
+    let quotient = Quotient { coefficient, num: num.clone(), n };
+    if let Some(k) = quotient.whole_fold(&rest) {
+        if let Some(choice) = fold(work, &quotient, &rest, k, n)? {
+            return Ok(choice);
         }
     }
-    Ok(best)
+    let expr = plain(work, atom)?;
+    let kept = Choice { rule: None, coefficient, expr, rest };
+    let mut search = Search { best_cost: cost(work, &kept)?, rest: kept.rest.clone(), best: kept, quotient };
+    search.folds(work)?;
+    search.absorptions(work)?;
+    Ok(search.best)
 }
 
-struct Quotient<'a> {
+struct Quotient {
     coefficient: i64,
-    num: &'a Linear,
+    num: Linear,
     n: i64,
 }
 
-enum Alternative {
-    /// `k*y - k*q*(x floordiv n) = k*(y mod q)` with `y = x floordiv (n/q)`
-    Fold { k: i64, q: i64 },
-    /// `a*(x floordiv n) + a*y = a*((x + n*y) floordiv n)`, with `x` first negated or not
-    Absorb { flip: bool, terms: SmallVec<[AtomId; 4]>, constant: bool },
+impl Quotient {
+    /// `k` where all of `k*x` stands beside `-k*n*(x floordiv n)`: nothing is shorter than `k*(x mod n)` then.
+    fn whole_fold(&self, rest: &Linear) -> Option<i64> {
+        let k = (self.coefficient / self.n).checked_neg().filter(|_| self.coefficient % self.n == 0)?;
+        let beside = |t: &LinearTerm| k.checked_mul(t.coefficient) == Some(rest.coefficient(t.atom));
+        self.num.terms.iter().all(beside).then_some(k)
+    }
 }
 
-impl Quotient<'_> {
-    fn alternatives(&self, work: &Work, rest: &Linear) -> SmallVec<[Alternative; 8]> {
-        let mut out = SmallVec::new();
-        let a = self.coefficient;
-        if a % self.n == 0 {
-            if let Some(k) = (a / self.n).checked_neg() {
-                out.push(Alternative::Fold { k, q: self.n });
+/// The search for the cheapest choice. What an alternative cannot form in 64 bits is none.
+struct Search {
+    quotient: Quotient,
+    rest: Linear,
+    best: Choice,
+    best_cost: Cost,
+}
+
+impl Search {
+    fn consider(&mut self, work: &mut Work, choice: Result<Option<Choice>, Stop>) -> Result<(), Stop> {
+        work.spend(self.rest.terms.len())?;
+        let choice = match choice {
+            Ok(Some(choice)) => choice,
+            Ok(None) | Err(Stop::Overflow) => return Ok(()),
+            Err(Stop::Effort) => return Err(Stop::Effort),
+        };
+        let found = cost(work, &choice)?;
+        if found < self.best_cost {
+            (self.best, self.best_cost) = (choice, found);
+        }
+        Ok(())
+    }
+
+    /// `k*y - k*q*(x floordiv n) = k*(y mod q)` with `y = x floordiv (n/q)`
+    fn folds(&mut self, work: &mut Work) -> Result<(), Stop> {
+        let (a, n) = (self.quotient.coefficient, self.quotient.n);
+        if let Some(k) = (a / n).checked_neg().filter(|_| a % n == 0) {
+            let choice = fold(work, &self.quotient, &self.rest, k, n);
+            self.consider(work, choice)?;
+        }
+        for i in 0..self.rest.terms.len().min(16) {
+            let k = self.rest.terms[i].coefficient;
+            let q = if (k < 0) != (a < 0) && a % k == 0 { (a / k).checked_neg().unwrap_or(0) } else { 0 };
+            if 2 <= q && q < n && n % q == 0 {
+                let choice = fold(work, &self.quotient, &self.rest, k, q);
+                self.consider(work, choice)?;
             }
         }
-        for t in rest.terms.iter().filter(|t| (t.coefficient < 0) != (a < 0) && a % t.coefficient == 0).take(8) {
-            let q = (a / t.coefficient).checked_neg().unwrap_or(0);
-            if q >= 2 && q < self.n && self.n % q == 0 {
-                out.push(Alternative::Fold { k: t.coefficient, q });
-            }
-        }
+        Ok(())
+    }
+
+    /// `a*(x floordiv n) + a*y = a*((x + n*y) floordiv n)`, with `x` first negated or not
+    fn absorptions(&mut self, work: &mut Work) -> Result<(), Stop> {
+        let a = self.quotient.coefficient;
+        let num = &self.quotient.num;
         let related = |atom: AtomId| {
-            self.num.coefficient(atom) != 0
-                || work
-                    .as_div(atom)
-                    .is_some_and(|(inner, _)| inner.terms.iter().any(|t| self.num.coefficient(t.atom) != 0))
+            let shares = |inner: &Linear| inner.terms.iter().any(|t| num.coefficient(t.atom) != 0);
+            num.coefficient(atom) != 0 || work.as_div(atom).is_some_and(|(inner, _)| shares(inner))
         };
         let absorbable: SmallVec<[AtomId; 4]> =
-            rest.terms.iter().filter(|t| t.coefficient % a == 0 && related(t.atom)).map(|t| t.atom).collect();
-        let constant = rest.constant != 0 && rest.constant % a == 0;
+            self.rest.terms.iter().filter(|t| t.coefficient % a == 0 && related(t.atom)).map(|t| t.atom).collect();
+        let constant = self.rest.constant != 0 && self.rest.constant % a == 0;
         if constant {
             // The first of equal ones wins: a negative quotient rather turns its numerator around.
-            for flip in [a < 0, a >= 0] {
-                out.push(Alternative::Absorb { flip, terms: SmallVec::new(), constant });
-            }
+            self.absorb(work, a < 0, &[], true)?;
+            self.absorb(work, a >= 0, &[], true)?;
         }
         if a < 0 {
-            out.push(Alternative::Absorb { flip: true, terms: SmallVec::new(), constant: false });
+            self.absorb(work, true, &[], false)?;
         }
         if absorbable.len() > 1 {
             for atom in absorbable.iter().take(6) {
-                out.push(Alternative::Absorb { flip: false, terms: SmallVec::from_slice(&[*atom]), constant: false });
+                self.absorb(work, false, &[*atom], false)?;
             }
         }
         if !absorbable.is_empty() {
             if constant {
-                out.push(Alternative::Absorb { flip: false, terms: absorbable.clone(), constant });
+                self.absorb(work, false, &absorbable, true)?;
             }
-            out.push(Alternative::Absorb { flip: false, terms: absorbable, constant: false });
+            self.absorb(work, false, &absorbable, false)?;
         }
-        out
+        Ok(())
+    }
+
+    fn absorb(&mut self, work: &mut Work, flip: bool, terms: &[AtomId], constant: bool) -> Result<(), Stop> {
+        let choice = absorb(work, &self.quotient, &self.rest, flip, terms, constant);
+        self.consider(work, choice)
     }
 }
 
-impl Alternative {
-    fn build(&self, work: &mut Work, x: &Quotient<'_>, rest: &Linear) -> Result<Option<Choice>, Stop> {
-        match self {
-            Alternative::Fold { k, q } => fold(work, x, rest, *k, *q),
-            Alternative::Absorb { flip, terms, constant } => absorb(work, x, rest, *flip, terms, *constant),
-        }
-    }
-}
-
-fn fold(work: &mut Work, x: &Quotient<'_>, rest: &Linear, k: i64, q: i64) -> Result<Option<Choice>, Stop> {
+fn fold(work: &mut Work, x: &Quotient, rest: &Linear, k: i64, q: i64) -> Result<Option<Choice>, Stop> {
     let rule = if q == x.n { Rule::WriteMod } else { Rule::WriteDigit };
     let base = if q == x.n { x.num.clone() } else { work.floor_div(x.num.clone(), x.n / q)? };
     let mut rest = rest.clone();
@@ -211,7 +230,7 @@ fn fold(work: &mut Work, x: &Quotient<'_>, rest: &Linear, k: i64, q: i64) -> Res
 
 fn absorb(
     work: &mut Work,
-    x: &Quotient<'_>,
+    x: &Quotient,
     rest: &Linear,
     flip: bool,
     terms: &[AtomId],
