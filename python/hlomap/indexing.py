@@ -16,6 +16,8 @@ from .ops import lookup
 from .ops._op import NOTHING, Leaf, Part, Unknown, array_leaves, n_outputs, shape_at
 from .walk import Region, Walk, Walker
 
+_UNREAD = MapSet()
+
 __all__ = ["indexing", "input_to_output", "output_to_input"]
 
 
@@ -130,6 +132,8 @@ def _leaves(shape: Shape, index: int | Leaf, what: str) -> list[Leaf]:
 
 
 def _placed_set(parts: Sequence[Part], use: Use, walker: Walker) -> MapSet:
+    if all(part is NOTHING for part in parts):
+        return _UNREAD
     footprint = NOTHING
     for part in parts:
         if isinstance(part, Unknown):

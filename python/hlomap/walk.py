@@ -43,6 +43,7 @@ MAX_NODES = 4000
 
 _CACHED_ANSWERS = 8192
 _DEEP_CALLS = 16
+_WIDE = 256
 _LARGE = 2**62
 
 
@@ -132,14 +133,16 @@ class Walker:
 
     def backward(self, instruction: Instruction, leaf: Leaf) -> Answer:
         """The rule from an output leaf to every operand, sources being instruction numbers."""
-        n = len(instruction.operands)
+        operands = instruction.operands
+        n = len(operands)
         if _is_empty(shape_at(instruction.shape, leaf)):
             return (NOTHING,) * n
         op = lookup(instruction.opcode)
         answer = self._answer(op, instruction, n, (leaf, -1), lambda: op.output_to_input(instruction, leaf, self))
+        # Of a wide tuple most operands are not read, and need no second look.
         return tuple(
-            part if _has_elements(operand.shape) else NOTHING
-            for part, operand in zip(answer, instruction.operands, strict=True)
+            part if part is NOTHING or _has_elements(operand.shape) else NOTHING
+            for part, operand in zip(answer, operands, strict=True)
         )
 
     def forward(self, instruction: Instruction, operand: int, leaf: Leaf) -> Answer:
@@ -153,7 +156,10 @@ class Walker:
             op, instruction, n, question, lambda: op.input_to_output(instruction, operand, leaf, self)
         )
         shapes = instruction.shape.tuple_shapes if instruction.shape.is_tuple else (instruction.shape,)
-        return tuple(part if _has_elements(shape) else NOTHING for part, shape in zip(answer, shapes, strict=True))
+        return tuple(
+            part if part is NOTHING or _has_elements(shape) else NOTHING
+            for part, shape in zip(answer, shapes, strict=True)
+        )
 
     def _answer(
         self, op: Op, instruction: Instruction, n: int, question: tuple[Leaf, int], rule: Callable[[], Answer]
@@ -167,7 +173,7 @@ class Walker:
         if found is None:
             answer = _guarded(instruction, n, rule)
             found = answer, _has_runtime(answer)
-            if not (op.per_instruction and found[1]):
+            if n <= _WIDE and not (op.per_instruction and found[1]):
                 _answers.keep(key, found)
         answer, has_runtime = found
         return self._renamed(instruction, answer) if has_runtime and not op.per_instruction else answer

@@ -162,15 +162,21 @@ def _cannot_run(instruction: Instruction, operands: Sequence[Value], run: Run) -
 
 def n_outputs(shape: Shape) -> int:
     """How many outputs a value has: the elements of a tuple, else one."""
-    return len(shape.tuple_shapes) if shape.is_tuple else 1
+    return len(elements_of(shape)) if shape.is_tuple else 1
+
+
+@lru_cache(maxsize=64)
+def elements_of(shape: Shape) -> tuple[Shape, ...]:
+    """The shapes in a tuple; kept for the latest few, since to ask leaf by leaf would copy a wide one each time."""
+    return shape.tuple_shapes
 
 
 def shape_at(shape: Shape, leaf: Leaf) -> Shape:
     """The shape that a shape index leads to."""
     for depth, i in enumerate(leaf):
-        if not shape.is_tuple or not 0 <= i < len(shape.tuple_shapes):
+        if not shape.is_tuple or not 0 <= i < len(elements_of(shape)):
             raise ShapeError(f"shape index {leaf} leaves the shape at position {depth}: {shape} has no element {i}")
-        shape = shape.tuple_shapes[i]
+        shape = elements_of(shape)[i]
     return shape
 
 
@@ -180,7 +186,7 @@ def array_leaves(shape: Shape, below: Leaf = ()) -> Iterator[Leaf]:
     while pending:
         leaf, here = pending.pop()
         if here.is_tuple:
-            inner = here.tuple_shapes
+            inner = elements_of(here)
             pending.extend(((*leaf, i), inner[i]) for i in reversed(range(len(inner))))
         elif here.is_array:
             yield leaf
@@ -304,8 +310,9 @@ def fits(instruction: Instruction, computation: Computation) -> bool:
 
 def passes_from(instruction: Instruction, output: Leaf, operand: int, leaf: Leaf) -> list[Part]:
     """An output leaf is that leaf of one operand, unchanged; the other operands are not read."""
-    parts: list[Part] = [NOTHING] * len(instruction.operands)
-    shape = shape_at(instruction.operands[operand].shape, leaf)
+    operands = instruction.operands
+    parts: list[Part] = [NOTHING] * len(operands)
+    shape = shape_at(operands[operand].shape, leaf)
     agree(shape_at(instruction.shape, output).dimensions, shape.dimensions, "an output")
     if shape.is_array:
         parts[operand] = reads_same_place(shape.dimensions).at(leaf)
@@ -331,10 +338,10 @@ def on_outputs(instruction: Instruction, footprint: Footprint) -> list[Part]:
     """The same footprint on every output of an operation with equally sized results."""
     if not instruction.shape.is_tuple:
         return [footprint]
-    return [footprint.at((i,)) for i in range(len(instruction.shape.tuple_shapes))]
+    return [footprint.at((i,)) for i in range(n_outputs(instruction.shape))]
 
 
 def result_sizes(instruction: Instruction) -> tuple[int, ...]:
     """The sizes that all results of a variadic operation share."""
     shape = instruction.shape
-    return tuple(shape.tuple_shapes[0].dimensions if shape.is_tuple else shape.dimensions)
+    return tuple(elements_of(shape)[0].dimensions if shape.is_tuple else shape.dimensions)
