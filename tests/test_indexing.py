@@ -584,3 +584,49 @@ def test_fusions_against_the_executor(name: str, seed: int) -> None:
             assert (said == related(back, out, operand.shape, shape, numbered).T).all()
             if name == "dots":
                 assert (said == seen[out]).all()
+
+
+def test_operands_without_names_may_be_anything() -> None:
+    module = parsed(
+        """
+ENTRY e {
+  p = f32[4] parameter(0)
+  q = f32[4] parameter(1)
+  n = f32[4] negate()
+  ROOT r = (f32[4], f32[4]) tuple(n, q)
+}"""
+    )
+    e = module.entry
+    found = hm.indexing(e)
+    assert found[e["p"]].is_unknown and "no names" in str(found[e["p"]].reason)
+    assert not hm.indexing(e, 1)[e["p"]] and hm.indexing(e, 1)[e["q"]].exact
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "add(p, q)",
+        "reverse(p), dimensions={3}",
+        "slice(p), slice={[0:2], [0:7]}",
+        "transpose(p), dimensions={0,0}",
+        "broadcast(q), dimensions={0}",
+        "concatenate(p, q), dimensions={0}",
+        "reshape(q)",
+        "pad(p, s), padding=0_1x0_0",
+    ],
+)
+def test_what_does_not_fit_has_no_map(line: str) -> None:
+    module = parsed(
+        f"""
+ENTRY e {{
+  p = f32[2,3] parameter(0)
+  q = f32[3] parameter(1)
+  s = f32[] parameter(2)
+  ROOT r = f32[2,3] {line}
+}}"""
+    )
+    root = module.entry.root
+    there = hm.output_to_input(root)
+    assert there[0].is_unknown and there[0].reason
+    assert all(found.is_unknown for found in hm.input_to_output(root))
+    assert hm.indexing(module.entry)[root.operands[0]].is_unknown

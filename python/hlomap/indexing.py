@@ -109,7 +109,7 @@ def indexing(
     walk = Walk(walker, region, start, _leaves(start.shape, output, "output"))
     found = {instruction: walk.map_set(instruction) for instruction in walk.order}
     for end in ends:
-        found.setdefault(end, MapSet())
+        found.setdefault(end, walk.map_set(end))
     return found
 
 

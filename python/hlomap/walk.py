@@ -84,6 +84,8 @@ _answers = _Answers(_CACHED_ANSWERS)
 
 def _guarded(instruction: Instruction, n: int, rule: Callable[[], Answer]) -> Answer:
     """A rule's answer; what does not fit in 64 bits, or attributes that do not fit the shapes, are unknown."""
+    if instruction.inconsistency is not None:
+        return (Unknown(f"{instruction.opcode}: {instruction.inconsistency}"),) * n
     try:
         answer = tuple(rule())
     except (HlomapError, OverflowError) as error:
@@ -448,17 +450,22 @@ class Walk:
         self._states = {instruction: _State() for instruction in self.order}
         for leaf in leaves:
             self._states[start].begin(start.shape, leaf)
+        self._blind: str | None = None
         for instruction in self.order:
             self._visit(instruction)
 
     def part(self, instruction: Instruction) -> Part:
         """What was found for a value; nothing where no way leads to it."""
         state = self._states.get(instruction)
+        if self._blind is not None:
+            return Unknown(self._blind)
         return state.part() if state is not None else NOTHING
 
     def map_set(self, instruction: Instruction) -> MapSet:
         """What was found for a value, with places."""
-        state = self._states[instruction]
+        state = self._states.get(instruction, _State())
+        if self._blind is not None and instruction != self.order[0]:
+            return MapSet.unknown(self._blind)
         if state.unknown:
             return MapSet.unknown(next(iter(state.unknown.values())))
         placed = []
@@ -473,6 +480,9 @@ class Walk:
         state = self._states[instruction]
         state.keep_budget(instruction)
         step = self._steps[instruction]
+        if instruction.has_unnamed_operands and not step.enters and (state.maps or state.unknown):
+            # It reads values that the text does not name, so any value may be read.
+            self._blind = self._blind or f"the operands of {instruction.name} have no names"
         if step.caller is not None:
             self._leave(instruction, state, step.values[0], step.caller)
         elif step.enters:
@@ -509,6 +519,9 @@ class Walk:
 def _forward_answer(walker: Walker, computation: Computation, parameter: int, leaf: Leaf) -> Answer:
     """From a leaf of a parameter along the arrows of data to each output of the root."""
     start, root = computation.parameters[parameter], computation.root
+    for instruction in computation.instructions:
+        if instruction.has_unnamed_operands:
+            return (Unknown(f"the operands of {instruction.name} have no names"),) * n_outputs(root.shape)
     states = {start: _State()}
     states[start].begin(start.shape, leaf)
     for user in reversed(_users_first(root, lambda instruction: instruction.operands)):
