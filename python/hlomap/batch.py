@@ -28,7 +28,7 @@ _MAX_WAITING_BYTES = 1 << 28  # results that wait for an earlier file
 
 @dataclass
 class Summary:
-    """What a run met.  ``seconds`` is the clock's time, ``worker_seconds`` that of parse and maps over all workers."""
+    """What a run met.  ``seconds`` is the clock's time, ``worker_seconds`` the processors' for the modules."""
 
     files: int = 0
     modules: int = 0
@@ -191,7 +191,7 @@ def _analyze_file(file: Candidate) -> _Result:
     from .reading import parse_all
     from .rows import analyze
 
-    began = time.perf_counter()
+    began = time.process_time()
     try:
         modules = parse_all(Path(file.path).read_bytes(), name=file.label)
         analysed = [analyze(module) for module in modules]
@@ -213,5 +213,5 @@ def _analyze_file(file: Candidate) -> _Result:
         n_instructions=sum(len(computation) for module in modules for computation in module.computations),
         n_error_rows=sum(error is not None for table in analysed for error in table["error"]),
         unknown=tuple(sorted(unknown.items())),
-        seconds=time.perf_counter() - began,
+        seconds=time.process_time() - began,
     )

@@ -73,10 +73,8 @@ def summary_rows(summary: Summary) -> list[tuple[str, str]]:
     for (opcode, reason), count in summary.unknown.items():
         by_reason[reason if opcode in reason else f"{opcode}: {reason}"] += count
     rows += _counted(" unknown", by_reason)
-    each = (
-        f", {summary.worker_seconds / summary.instructions * 1e6:.0f} us an instruction" if summary.instructions else ""
-    )
-    rows.append(("time", f"{summary.seconds:.2f} s{each}"))
+    each = summary.worker_seconds / max(summary.instructions, 1) * 1e6
+    rows.append(("time", f"{summary.seconds:.2f} s, {each:.0f} us of processor time an instruction"))
     return rows
 
 
