@@ -1,7 +1,8 @@
 //! The domain of a map: its variables with their ranges, and constraints on expressions of them.
 //!
 //! Read [`Domain`]. Variables are numbered flat: dimensions, then ranges, then runtime variables. A constraint on a
-//! bare variable is part of that variable's range, never of the list.
+//! bare dimension or range is part of that variable's range, never of the list. The range of a runtime variable is the
+//! clamp of the operation that reads it, and so part of what it is: a constraint on it stays a constraint.
 
 use std::sync::Arc;
 
@@ -41,7 +42,7 @@ impl Variable {
 /// `expr in range`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Constraint {
-    /// What is constrained: not a constant and not a bare variable.
+    /// What is constrained: not a constant, and not a bare dimension or range.
     pub expr: Expr,
     /// Its allowed values.
     pub range: Range,
@@ -158,7 +159,7 @@ impl Domain {
         unknown.map_or(Ok(()), |v| Err(Error::UnknownVariable(default_name(v))))
     }
 
-    /// Puts the constraints into normal form: bare variables into their ranges, one constraint for each expression,
+    /// Puts the constraints into normal form: bare dimensions and ranges into their ranges, one constraint for each expression,
     /// in order; and says whether that alone shows the domain to be empty.
     pub fn normalize(&mut self) -> Emptiness {
         let mut empty = false;
@@ -167,8 +168,14 @@ impl Domain {
             match &c.expr {
                 Expr::Const(value) => empty |= !c.range.contains(*value),
                 Expr::Var(v) => {
-                    if let Some(i) = self.flat(*v) {
-                        self.vars[i].range = self.vars[i].range.intersect(c.range);
+                    let Some(i) = self.flat(*v) else { continue };
+                    let both = self.vars[i].range.intersect(c.range);
+                    if v.kind != Kind::Runtime {
+                        self.vars[i].range = both;
+                    } else if both.is_empty() {
+                        empty = true;
+                    } else if both != self.vars[i].range {
+                        kept.push(c);
                     }
                 }
                 Expr::Node(_) if c.range.is_empty() => empty = true,

@@ -147,6 +147,8 @@ fn narrow(domain: &Domain, options: Options, tally: &mut Tally) -> Option<(Domai
                     *tally = work.tally;
                     return None;
                 }
+                // The range of a runtime variable is part of what it is.
+                Ok(constraint::Reduced::Variable(flat, _)) if work.vars[flat].kind == Kind::Runtime => {}
                 Ok(constraint::Reduced::Variable(flat, range)) => {
                     let before = ranges[flat];
                     ranges[flat] = before.intersect(range);
@@ -182,16 +184,10 @@ fn constraints(work: &mut Work, domain: &Domain, exprs: Vec<Expr>) -> Option<Vec
     for c in &domain.constraints {
         match work.linear(&c.expr).and_then(|form| constraint::reduce(work, form, c.range)) {
             Ok(constraint::Reduced::Contradiction) => return None,
-            // A bare variable: the new domain takes it into the range of the variable.
-            Ok(constraint::Reduced::Variable(flat, range)) => {
-                untouched.push(Constraint { expr: Expr::Var(work.vars[flat]), range });
-            }
+            Ok(constraint::Reduced::Variable(flat, range)) => keep(&mut kept, Linear::atom(flat as u32), range),
             Ok(constraint::Reduced::Implied) => {}
             Err(_) => untouched.push(c.clone()),
-            Ok(constraint::Reduced::Kept(form, range)) => match kept.iter_mut().find(|(f, _)| *f == form) {
-                Some((_, known)) => *known = known.intersect(range),
-                None => kept.push((form, range)),
-            },
+            Ok(constraint::Reduced::Kept(form, range)) => keep(&mut kept, form, range),
         }
     }
     while constraint::merge_residues(work, &mut kept).ok()? {}
@@ -223,6 +219,14 @@ fn constraints(work: &mut Work, domain: &Domain, exprs: Vec<Expr>) -> Option<Vec
         untouched.push(written(work, &form, range)?);
     }
     Some(untouched)
+}
+
+/// Adds `form in range` to what is kept: one range for each form.
+fn keep(kept: &mut Vec<(Linear, Range)>, form: Linear, range: Range) {
+    match kept.iter_mut().find(|(f, _)| *f == form) {
+        Some((_, known)) => *known = known.intersect(range),
+        None => kept.push((form, range)),
+    }
 }
 
 /// A constraint as an expression without a constant of its own.

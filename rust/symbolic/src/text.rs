@@ -1,6 +1,7 @@
 //! The text form of expressions and maps: printing and parsing, side by side so that they agree.
 //!
 //! Law: `parse(print(m)) == m` for every map that is small enough to print ([`PRINT_LIMIT`]).
+//! `x in [a, b]` with a lone name is the range of the variable; a constraint on a bare variable is `x * 1 in [a, b]`.
 //! `(d0, d1)[s0]{rt0} -> (d0 floordiv 2, s0 + rt0), domain: d0 in [0, 9], …, runtime: rt0 = #3(d0, 1)`
 
 mod parse;
@@ -138,7 +139,9 @@ impl Printer<'_> {
         for c in &domain.constraints {
             self.out.push_str(separator);
             self.expr(&c.expr)?;
-            write!(self.out, " in [{}, {}]", c.range.lo, c.range.hi)?;
+            // A lone name would read as the range of the variable.
+            let factor = if matches!(c.expr, Expr::Var(_)) { " * 1" } else { "" };
+            write!(self.out, "{factor} in [{}, {}]", c.range.lo, c.range.hi)?;
             separator = next;
         }
         Ok(())

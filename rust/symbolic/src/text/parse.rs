@@ -420,8 +420,9 @@ impl<'a> Parser<'a> {
 
     fn domain(&mut self, domain: &mut Domain, given: &mut [bool]) -> Result<()> {
         while !self.section_ends() {
-            let at = self.at;
+            let (at, first_end) = (self.at, self.next);
             let expr = self.sum()?;
+            let is_lone_name = self.text[first_end..self.at].trim().is_empty();
             if self.token != Token::Name("in") {
                 return self.fail("an operator or 'in'");
             }
@@ -433,7 +434,7 @@ impl<'a> Parser<'a> {
             self.expect(']')?;
             let range = Range::new(lo, hi);
             match (&expr, expr.first_var().and_then(|v| domain.flat(v))) {
-                (Expr::Var(v), Some(i)) => {
+                (Expr::Var(v), Some(i)) if is_lone_name => {
                     if std::mem::replace(&mut given[i], true) {
                         let name = domain.name(*v);
                         return self.fail_with("one range for each variable", format!("a second one for {name}"), at);
