@@ -548,6 +548,43 @@ ENTRY e {
   ROOT r = f32[9] fusion(a, u, i, j), kind=kLoop, calls=f
 }
 """,
+    # An offset of which only a constraint is left was dropped, and the set still said exact.
+    "found_dropped_offset": """
+f {
+  p0 = f32[1,1,3] parameter(0)
+  p1 = f32[] parameter(1)
+  a = f32[4,3,4] pad(p0, p1), padding=1_2_2x2_0_2x-1_2_0
+  p2 = s32[] parameter(2)
+  b = f32[12,4] reshape(a)
+  zero = s32[] constant(0)
+  ROOT r = f32[1,4] dynamic-slice(b, p2, zero), dynamic_slice_sizes={1,4}
+}
+ENTRY e {
+  p0 = f32[1,1,3] parameter(0)
+  p1 = f32[] parameter(1)
+  p2 = s32[] parameter(2)
+  ROOT r = f32[1,4] fusion(p0, p1, p2), kind=kLoop, calls=f
+}
+""",
+    # An offset's range was narrowed by a constraint, and then was another offset.
+    "found_narrowed_offset": """
+f {
+  p0 = f32[1,2] parameter(0)
+  p1 = f32[] parameter(1)
+  a = f32[4,2] pad(p0, p1), padding=1_2x0_0
+  p2 = s32[] parameter(2)
+  b = f32[2,1] dynamic-slice(a, p2, p2), dynamic_slice_sizes={2,1}
+  five = s32[] constant(5)
+  c = f32[2,1] dynamic-update-slice(b, b, p2, five)
+  ROOT r = f32[2,1] add(c, b)
+}
+ENTRY e {
+  p0 = f32[1,2] parameter(0)
+  p1 = f32[] parameter(1)
+  p2 = s32[] parameter(2)
+  ROOT r = f32[2,1] fusion(p0, p1, p2), kind=kLoop, calls=f
+}
+""",
 }
 
 
@@ -582,7 +619,7 @@ def test_fusions_against_the_executor(name: str, seed: int) -> None:
             said = related(there, (), shape, operand.shape, numbered)
             assert not (seen[out] & ~said).any(), "UNSOUND"
             assert (said == related(back, out, operand.shape, shape, numbered).T).all()
-            if name == "dots":
+            if (name == "dots" or name.startswith("found")) and operand.shape.dtype != "s32":
                 assert (said == seen[out]).all()
 
 
