@@ -9,7 +9,6 @@ import pytest
 from conftest import leaves, random_value, related
 
 import hlomap as hm
-from hlomap.errors import HlomapError
 from hlomap.execute import values as run_values
 
 
@@ -453,11 +452,35 @@ def test_outputs_that_do_not_exist(bad: Any) -> None:
         hm.input_to_output(root, bad if bad != (0, 0) else (0, 1))
 
 
-def test_physical_maps_are_not_there_yet() -> None:
-    root = parsed("ENTRY e {\n p = f32[4] parameter(0)\n ROOT n = f32[4] negate(p)\n}").entry.root
-    for call in (hm.output_to_input, hm.input_to_output):
-        with pytest.raises(HlomapError):
-            call(root, physical=True)
+def test_physical_maps() -> None:
+    module = parsed(
+        """
+ENTRY e {
+  p = f32[2,3]{1,0} parameter(0)
+  b = f32[3,2]{0,1} bitcast(p)
+  c = f32[3,2]{1,0} copy(b)
+  i = f32[] parameter(1)
+  q = f32[4,3]{1,0} pad(c, i), padding=0_1x0_1
+  ROOT t = (f32[4,3]{0,1}) tuple(q)
+}"""
+    )
+    e = module.entry
+    assert results(hm.output_to_input(e["b"], physical=True)[0]) == ["(d0) -> (d0)"]
+    assert results(hm.input_to_output(e["b"], physical=True)[0]) == ["(d0) -> (d0)"]
+
+    def is_map(found: hm.MapSet, text: str) -> bool:
+        return [hm.IndexingMap.parse(text).simplify()] == list(found)
+
+    assert is_map(
+        hm.output_to_input(e["c"], physical=True)[0], "(d0) -> ((d0 mod 2) * 3 + d0 floordiv 2), domain: d0 in [0, 5]"
+    )
+    assert is_map(
+        hm.input_to_output(e["q"], physical=True)[0], "(d0) -> ((d0 floordiv 2) * 3 + d0 mod 2), domain: d0 in [0, 5]"
+    )
+    (there,) = hm.output_to_input(e["t"], physical=True)
+    (back,) = hm.input_to_output(e["t"], physical=True)
+    assert is_map(there, "(d0) -> ((d0 mod 4) * 3 + d0 floordiv 4), domain: d0 in [0, 11]")
+    assert is_map(back, "(d0) -> ((d0 mod 3) * 4 + d0 floordiv 3), domain: d0 in [0, 11]") and back[0].index == (0,)
 
 
 # ------------------------------------------------------------------------------------------------- against execution

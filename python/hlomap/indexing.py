@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ._core import Computation, Instruction, Shape
-from .errors import ShapeError, UnsupportedError
+from .errors import ShapeError
 from .map_set import MapSet, Use
 from .ops import lookup
 from .ops._op import NOTHING, Leaf, Part, Unknown, array_leaves, n_outputs, shape_at
-from .walk import Region, Walk, Walker
+from .walk import Region, Walk, Walker, in_memory
 
 _UNREAD = MapSet()
 
@@ -27,7 +27,9 @@ def output_to_input(instruction: Instruction, output: int | Leaf = 0, *, physica
     ``output`` is the number of an output or a shape index into a tuple; one that leads to a tuple stands for all its
     leaves.  The maps of an operation are its rule's own; those of a fusion or call are composed and simplified.
 
-    Raises :class:`ShapeError` where the output does not exist, :class:`UnsupportedError` for ``physical=True``.
+    ``physical`` maps go between positions in memory as the layouts say, counted in elements.
+
+    Raises :class:`ShapeError` where the output does not exist.
 
     >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m
@@ -38,12 +40,14 @@ def output_to_input(instruction: Instruction, output: int | Leaf = 0, *, physica
     >>> print(output_to_input(module.entry.root)[0])
     (d0, d1) -> (d1, d0), domain: d0 in [0, 7], d1 in [0, 3]
     """
-    _only_logical(physical)
     walker = Walker()
-    found: list[list[Part]] = [[] for _ in instruction.operands]
+    operands = instruction.operands
+    found: list[list[Part]] = [[] for _ in operands]
     for leaf in _leaves(instruction.shape, output, "output"):
-        for parts, part in zip(found, walker.backward(instruction, leaf), strict=True):
-            parts.append(part)
+        for k, part in enumerate(walker.backward(instruction, leaf)):
+            if physical:
+                part = in_memory(part, shape_at(instruction.shape, leaf), operands[k].shape)
+            found[k].append(part)
     return tuple(_placed_set(parts, (instruction, k), walker) for k, parts in enumerate(found))
 
 
@@ -53,7 +57,9 @@ def input_to_output(instruction: Instruction, operand: int | Leaf = 0, *, physic
     ``operand`` is an operand's number, or that number followed by a shape index into the operand.  A tuple has one set
     for each of its elements, and the maps know the leaf (``.index``).
 
-    Raises :class:`ShapeError` where the operand does not exist, :class:`UnsupportedError` for ``physical=True``.
+    ``physical`` maps go between positions in memory as the layouts say, counted in elements.
+
+    Raises :class:`ShapeError` where the operand does not exist.
 
     >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m
@@ -64,15 +70,17 @@ def input_to_output(instruction: Instruction, operand: int | Leaf = 0, *, physic
     >>> print(input_to_output(module.entry.root)[0])
     (d0)[s0, s1] -> (s0, d0, s1), domain: d0 in [0, 19], s0 in [0, 9], s1 in [0, 29]
     """
-    _only_logical(physical)
     number, *below = (operand,) if isinstance(operand, int) else tuple(operand) or (0,)
     if not 0 <= number < len(instruction.operands):
         raise ShapeError(f"{instruction.name} has {len(instruction.operands)} operands, no operand {number}")
     walker = Walker()
     found: list[list[Part]] = [[] for _ in range(n_outputs(instruction.shape))]
-    for leaf in _leaves(instruction.operands[number].shape, tuple(below), "operand"):
-        for parts, part in zip(found, walker.forward(instruction, number, leaf), strict=True):
-            parts.append(part)
+    shape = instruction.operands[number].shape
+    for leaf in _leaves(shape, tuple(below), "operand"):
+        for i, part in enumerate(walker.forward(instruction, number, leaf)):
+            if physical:
+                part = in_memory(part, shape_at(shape, leaf), instruction.shape)
+            found[i].append(part)
     return tuple(_placed_set(parts, (instruction, number), walker) for parts in found)
 
 
@@ -111,11 +119,6 @@ def indexing(
     for end in ends:
         found.setdefault(end, walk.map_set(end))
     return found
-
-
-def _only_logical(physical: bool) -> None:
-    if physical:
-        raise UnsupportedError("maps between positions in memory need the maps of layouts, which do not stand yet")
 
 
 def _leaves(shape: Shape, index: int | Leaf, what: str) -> list[Leaf]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ._core import Computation, Expr, IndexingMap, Instruction, Shape, compose_many
+from ._core import Computation, Expr, IndexingMap, Instruction, Shape, compose_many, linear_index, logical_index
 from .errors import HlomapError
 from .map_set import MapSet, Use
 from .ops import lookup
@@ -33,7 +33,7 @@ from .ops._op import (
     shape_at,
 )
 
-__all__ = ["MAX_MAPS", "MAX_NODES", "Region", "Walk", "Walker"]
+__all__ = ["MAX_MAPS", "MAX_NODES", "Region", "Walk", "Walker", "in_memory"]
 
 MAX_MAPS = 128
 """Distinct maps that one value may have; more become one map of the whole array, and the set is no longer exact."""
@@ -577,6 +577,26 @@ def _whole(maps: Sequence[IndexingMap], shape: Shape) -> list[IndexingMap]:
     results = [Expr.range(i) for i in range(shape.rank)]
     ranges = [(0, size - 1) for size in shape.dimensions]
     return [IndexingMap(box, results, ranges=ranges) for box in widest.values()]
+
+
+def in_memory(part: Part, source: Shape, target: Shape) -> Part:
+    """The same maps between positions in memory: of an array, and of the leaves of a value."""
+    if isinstance(part, Unknown) or not part.maps:
+        return part
+    maps: list[tuple[Leaf, IndexingMap]] = []
+    try:
+        begin = logical_index(source)
+        ends = {leaf: linear_index(shape_at(target, leaf)) for leaf, _ in part.maps}
+    except (HlomapError, OverflowError) as error:
+        return Unknown(f"layout: {error}")
+    placed = _composed([(begin, m) for _, m in part.maps])
+    for (leaf, _), m in zip(part.maps, placed, strict=True):
+        done = m if isinstance(m, Unknown) else _composed_one((m, ends[leaf]))
+        if isinstance(done, Unknown):
+            return done
+        if not done.is_known_empty:
+            maps.append((leaf, done))
+    return Footprint(tuple(maps), part.exact, part.reason)
 
 
 def _composed(pairs: Sequence[tuple[IndexingMap, IndexingMap]]) -> Sequence[IndexingMap | Unknown]:

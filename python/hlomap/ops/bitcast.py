@@ -1,7 +1,7 @@
 """bitcast: elements at the same place in memory belong together, so the two layouts decide.
 
 It is transpose-reshape-transpose: order the dimensions as they lie in memory, reshape, order them as the other layout
-has them.  A change of the element width or a tiled layout moves places in other ways: Unknown here.
+has them.  Tiled layouts go through positions in memory.  A change of the element width is Unknown here.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .._core import Expr, Instruction, Shape
+from .._core import Expr, Instruction, Shape, linear_index, logical_index
 from ..errors import UnsupportedError
 from ._digits import reindexed
 from ._numeric import bit_width, numpy_dtype
 from ._op import (
     Answer,
+    Array,
     Context,
     ExprLike,
+    Footprint,
     Leaf,
     Op,
     Part,
@@ -39,16 +41,22 @@ def _major_to_minor(shape: Shape) -> tuple[int, ...]:
     return tuple(reversed(layout.minor_to_major))
 
 
+def _is_tiled(shape: Shape) -> bool:
+    return shape.layout is not None and bool(shape.layout.tiles)
+
+
+def _packed(shape: Shape) -> int:
+    return shape.layout.element_size_in_bits if shape.layout is not None else 0
+
+
 def _hindrance(a: Shape, b: Shape) -> str | None:
     """Why the two do not hold the same elements in the order of their dimensions, None where they do."""
     if not a.is_array or not b.is_array:
         return "bitcast of a value that is no array"
     for shape in (a, b):
-        if shape.layout is not None and shape.layout.tiles:
-            return f"bitcast with a tiled layout: {shape}"
         if len(_major_to_minor(shape)) != shape.rank:
             return f"bitcast with a layout that does not fit its shape: {shape}"
-    if bit_width(a.dtype) != bit_width(b.dtype):
+    if bit_width(a.dtype) != bit_width(b.dtype) or _packed(a) != _packed(b):
         return f"bitcast between element types of different width: {a} and {b}"
     if n_elements(a.dimensions) != n_elements(b.dimensions):
         return f"bitcast between different numbers of elements: {a} and {b}"
@@ -59,6 +67,9 @@ def _between(source: Shape, target: Shape) -> Part:
     hindrance = _hindrance(source, target)
     if hindrance is not None:
         return Unknown(hindrance)
+    if _is_tiled(source) or _is_tiled(target):
+        through = linear_index(source).then(logical_index(target))
+        return in_best_form(Footprint((((), through),)))
     from_order, to_order = _major_to_minor(source), _major_to_minor(target)
     sizes, lengths = source.dimensions, target.dimensions
     variables = [Expr.dim(i) for i in from_order]
@@ -85,11 +96,35 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> V
     hindrance = _hindrance(source, target)
     if hindrance is not None:
         raise UnsupportedError(hindrance)
-    memory = np.ascontiguousarray(np.transpose(operands[0], _major_to_minor(source))).reshape(-1)
+    memory = _laid_out(np.asarray(operands[0]), source)
     if source.dtype != target.dtype:
         memory = memory.view(numpy_dtype(target.dtype))
-    order = _major_to_minor(target)
-    return np.transpose(memory.reshape([target.dimensions[i] for i in order]), np.argsort(order))
+    # Numbering the target's elements from 1 and laying them out tells which element each place holds; 0 is padding.
+    n = n_elements(target.dimensions)
+    places = _laid_out(np.arange(1, n + 1).reshape(target.dimensions), target)
+    common = min(len(places), len(memory))
+    held = places[:common] > 0
+    out = np.zeros(n, memory.dtype)
+    out[places[:common][held] - 1] = memory[:common][held]
+    return out.reshape(target.dimensions)
+
+
+def _laid_out(array: Array, shape: Shape) -> Array:
+    """The buffer of an array: each tile cuts the most minor dimensions into counts and tiles, tiles innermost."""
+    array = np.transpose(array, _major_to_minor(shape))
+    for widths in shape.layout.tiles if shape.layout is not None else ():
+        tile = [width for width in widths if width is not None]
+        if len(tile) != len(widths):
+            raise UnsupportedError(f"a tile that combines dimensions: {shape}")
+        array = array.reshape((1,) * (len(tile) - array.ndim) + array.shape)
+        first = array.ndim - len(tile)
+        missing = [-size % width for size, width in zip(array.shape[first:], tile, strict=True)]
+        array = np.pad(array, [(0, 0)] * first + [(0, more) for more in missing])
+        cut = [part for size, width in zip(array.shape[first:], tile, strict=True) for part in (size // width, width)]
+        counts = range(first, first + 2 * len(tile), 2)
+        array = array.reshape(*array.shape[:first], *cut)
+        array = np.transpose(array, [*range(first), *counts, *(i + 1 for i in counts)])
+    return np.ascontiguousarray(array).reshape(-1)
 
 
 register(Op("bitcast", output_to_input, input_to_output, evaluate))
