@@ -174,3 +174,29 @@ def test_maps_are_safe_to_share_between_threads() -> None:
     m = hm.IndexingMap([64, 64], [(D0 * 64 + D1) // 8, (D0 * 64 + D1) % 8])
     with ThreadPoolExecutor(4) as pool:
         assert len(set(pool.map(lambda _: m.simplify(), range(200)))) == 1
+
+
+def test_equivalence_is_yes_no_or_unknown() -> None:
+    parse = hm.IndexingMap.parse
+    a = parse("(d0) -> (d0 floordiv 2 + (d0 + 1) floordiv 2), domain: d0 in [0, 999999999]")
+    assert a.equivalent(parse("(d0) -> (d0), domain: d0 in [0, 999999999]"))
+    different = a.equivalent(parse("(d0) -> (d0 * 2), domain: d0 in [0, 999999999]"))
+    assert not different
+    assert different.equal is False
+    assert different.witness is not None
+    assert different.witness[0] != 0
+    unknown = a.equivalent(hm.IndexingMap.undefined([4]))
+    assert unknown.equal is None
+    assert unknown.reason is not None
+    assert a.is_empty() is False
+
+
+def test_inverse_carries_what_has_no_preimage() -> None:
+    m = hm.IndexingMap.parse("(d0, d1) -> (d1 * 7 + 3, d0 + 5), domain: d0 in [0, 4], d1 in [0, 2]")
+    back = m.inverse()
+    assert back is not None
+    assert str(back) == (
+        "(d0, d1) -> (d1 - 5, (d0 - 3) floordiv 7), domain: d0 in [3, 17], d1 in [5, 9], d0 mod 7 in [3, 3]"
+    )
+    assert m.then(back).simplify() == hm.IndexingMap.identity([5, 3])
+    assert hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 9]").inverse() is None

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use symbolic::map::{Map, State};
 use symbolic::text::{self, Style};
-use symbolic::{Constraint, Domain, Options, Points, Program, Range, Source, Variable};
+use symbolic::{Constraint, Domain, Equivalence, Options, Points, Program, Range, Source, Variable};
 
 use crate::enter::{unlocked, unlocked_many};
 use crate::error::{raise, OrRaise};
@@ -176,6 +176,67 @@ pub struct PyCost {
 impl PyCost {
     fn __repr__(&self) -> String {
         format!("Cost(divmod={}, nodes={})", self.divmod, self.nodes)
+    }
+}
+
+/// The answer to "are these two maps the same function?": true in a condition only where they are known to be.
+///
+/// ``equal`` is ``True``, ``False`` or ``None`` (not decided); ``witness`` a point, dimensions and then runtime
+/// variables, whose images differ; ``reason`` says why it is not decided.
+#[pyclass(name = "Equivalence", module = "hlomap._core", frozen)]
+pub struct PyEquivalence(Equivalence);
+
+#[pymethods]
+impl PyEquivalence {
+    /// ``True``, ``False``, or ``None`` where it is not decided.
+    #[getter]
+    fn equal(&self) -> Option<bool> {
+        match &self.0 {
+            Equivalence::Equal => Some(true),
+            Equivalence::Different(_) => Some(false),
+            Equivalence::Unknown(_) => None,
+        }
+    }
+
+    /// A point whose images differ.
+    #[getter]
+    fn witness<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        match &self.0 {
+            Equivalence::Different(point) => Ok(Some(PyTuple::new(py, point)?)),
+            Equivalence::Equal | Equivalence::Unknown(_) => Ok(None),
+        }
+    }
+
+    /// Why it is not decided.
+    #[getter]
+    fn reason(&self) -> Option<&'static str> {
+        match &self.0 {
+            Equivalence::Unknown(reason) => Some(reason),
+            Equivalence::Equal | Equivalence::Different(_) => None,
+        }
+    }
+
+    fn __bool__(&self) -> bool {
+        self.0 == Equivalence::Equal
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        match other.cast::<PyEquivalence>() {
+            Ok(other) => other.get().0 == self.0,
+            Err(_) => other.extract::<bool>().is_ok_and(|b| self.equal() == Some(b)),
+        }
+    }
+
+    fn __hash__(&self) -> u64 {
+        hash_of(&self.equal())
+    }
+
+    fn __repr__(&self) -> String {
+        match &self.0 {
+            Equivalence::Equal => "Equivalence(equal=True)".to_owned(),
+            Equivalence::Different(point) => format!("Equivalence(equal=False, witness={point:?})"),
+            Equivalence::Unknown(reason) => format!("Equivalence(equal=None, reason='{reason}')"),
+        }
     }
 }
 
@@ -567,6 +628,25 @@ impl PyMap {
         PyCount { lower: count.lower, upper: count.upper }
     }
 
+    /// The map back, where this one is seen to be injective on its domain; else ``None``.
+    ///
+    /// Its dimensions are the results of this map; its constraints say which points have a preimage.
+    fn inverse(&self, py: Python<'_>) -> Option<PyMap> {
+        unlocked(py, || symbolic::inverse::inverse(&self.map)).map(PyMap::from)
+    }
+
+    /// Whether ``other`` is the same function: each point has the same image, the set over all values of the range
+    /// variables.  See :class:`Equivalence`.
+    #[pyo3(signature = (other, /))]
+    fn equivalent(&self, py: Python<'_>, other: &PyMap) -> PyEquivalence {
+        PyEquivalence(unlocked(py, || symbolic::equivalent(&self.map, &other.map)))
+    }
+
+    /// Whether the domain has no point: ``True``, ``False``, or ``None`` where that is not decided.
+    fn is_empty(&self, py: Python<'_>) -> Option<bool> {
+        unlocked(py, || symbolic::is_empty(&self.map))
+    }
+
     /// The size of the results: a :class:`Cost`.
     fn cost(&self) -> PyCost {
         let cost = self.map.cost();
@@ -649,6 +729,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<PyConstraint>()?;
     m.add_class::<PyCount>()?;
     m.add_class::<PyCost>()?;
+    m.add_class::<PyEquivalence>()?;
     m.add_class::<PyMap>()?;
     m.add_function(wrap_pyfunction!(simplify_many, m)?)?;
     m.add_function(wrap_pyfunction!(compose_many, m)?)

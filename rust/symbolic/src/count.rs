@@ -13,9 +13,9 @@ use crate::evaluate::{Points, Program};
 use crate::expr::{Expr, Kind, Var};
 use crate::linear::{AtomId, Linear, Tally, Work};
 use crate::map::{Map, State};
+use crate::parts::separate;
 use crate::range::Range;
 use crate::rules::constraint::as_residue;
-use crate::rules::div::summands;
 
 /// The most points that are enumerated to count one group.
 pub const ENUMERATION_LIMIT: u128 = 1 << 16;
@@ -373,23 +373,9 @@ fn chain(work: &Work, domain: &Domain, form: &Linear) -> Option<Chain> {
 fn recovers_all(work: &mut Work, domain: &Domain, vars: &[usize], forms: &[Linear]) -> bool {
     let mut known: Vec<Linear> = Vec::new();
     for form in forms {
-        let parts = summands(work, form);
-        let mut order: Vec<(i64, i128, usize)> = Vec::new();
-        for (i, part) in parts.iter().enumerate() {
-            let range = work.range_of(part);
-            order.push((part.content(), i128::from(range.hi) - i128::from(range.lo), i));
-        }
-        order.sort_unstable();
-        let mut span = 0i128;
-        let mut separate = true;
-        for (stride, width, _) in &order {
-            separate &= i128::from(*stride) > span;
-            span += width;
-        }
-        if separate {
-            known.extend(parts);
-        } else {
-            known.push(form.clone());
+        match separate(work, form) {
+            Some(parts) => known.extend(parts.into_iter().map(|p| p.unit)),
+            None => known.push(form.clone()),
         }
     }
     let wanted: Vec<AtomId> =

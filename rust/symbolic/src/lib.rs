@@ -23,17 +23,22 @@ pub mod simplify;
 pub mod compose;
 pub mod count;
 pub mod domain;
+pub mod equal;
 pub mod evaluate;
+pub mod inverse;
 pub mod map;
+mod parts;
 
 pub use compose::then;
 pub use count::{distinct, touched, Count};
 
 pub use domain::{Constraint, Domain, Source, Variable};
+pub use equal::{equivalent, is_empty, Equivalence};
 pub use error::{Error, Result, TextError};
 pub use evaluate::{Points, Program};
 
 pub use expr::{Expr, Kind, Op, Sum, Term, Var};
+pub use inverse::inverse;
 pub use map::{Cost, Map};
 pub use range::Range;
 pub use simplify::{simplify, Options};

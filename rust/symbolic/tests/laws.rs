@@ -214,3 +214,63 @@ fn parser_reads_any_text_without_panic() {
         })
         .unwrap();
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn equivalence_is_never_wrong(a in maps(), b in maps()) {
+        let same = simplify(&a, Options::default());
+        prop_assert_eq!(symbolic::equivalent(&a, &same), symbolic::Equivalence::Equal);
+        let (n, rows) = all_points();
+        let (in_a, values_a) = meaning(&a, n, &rows);
+        let (in_b, values_b) = meaning(&b, n, &rows);
+        let image = |inside: &[bool], values: &[i64], width: usize, i: usize| {
+            inside[i].then(|| values[i * width..][..width].to_vec())
+        };
+        let (wide_a, wide_b) = (a.results().len(), b.results().len());
+        let differ = (0..n).any(|i| image(&in_a, &values_a, wide_a, i) != image(&in_b, &values_b, wide_b, i));
+        match symbolic::equivalent(&a, &b) {
+            symbolic::Equivalence::Equal => prop_assert!(!differ, "{} is not {}", a, b),
+            symbolic::Equivalence::Different(point) => {
+                let i = (0..n).find(|i| rows[i * 3..][..3] == point[..]).expect("a point of the box");
+                let (x, y) = (image(&in_a, &values_a, wide_a, i), image(&in_b, &values_b, wide_b, i));
+                prop_assert_ne!(x, y, "{:?} is no witness for {} and {}", point, a, b);
+            }
+            symbolic::Equivalence::Unknown(_) => {}
+        }
+    }
+
+    #[test]
+    fn an_inverse_leads_back(m in maps()) {
+        let (n, rows) = all_points();
+        let (inside, values) = meaning(&m, n, &rows);
+        let width = m.results().len();
+        if let Some(back) = symbolic::inverse::inverse(&m) {
+            for i in (0..n).filter(|i| inside[*i]) {
+                let image = &values[i * width..][..width];
+                let (in_back, preimage) = meaning_at(&back, image);
+                prop_assert!(in_back, "{:?} has a preimage under {} but not in {}", image, m, back);
+                prop_assert_eq!(&preimage[..], &rows[i * 3..][..3], "{} back {}", m, back);
+            }
+            // A point that the inverse takes has a preimage.
+            for i in 0..n {
+                let candidate = &rows[i * 3..][..width];
+                if meaning_at(&back, candidate).0 {
+                    let found = (0..n).any(|j| inside[j] && values[j * width..][..width] == *candidate);
+                    prop_assert!(found, "{:?} has no preimage under {}, but {} takes it", candidate, m, back);
+                }
+            }
+        }
+    }
+}
+
+/// Whether one point lies in the domain, and the value there.
+fn meaning_at(m: &Map, point: &[i64]) -> (bool, Vec<i64>) {
+    if m.state() == symbolic::map::State::Empty {
+        return (false, Vec::new());
+    }
+    let points = Points { n: 1, dims: point, ranges: &[], runtime: &[] };
+    let program = Program::new(m).unwrap();
+    (program.in_domain(&points)[0], program.run::<false>(&points).unwrap())
+}

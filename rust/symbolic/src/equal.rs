@@ -1,0 +1,560 @@
+//! Are two maps the same function? Yes, no with a point that shows it, or not decided within a budget; never wrong.
+//!
+//! Read [`equivalent`]. Two maps are equivalent when every point of the dimensions has the same image under both, an
+//! image being the set of elements over all values of the range variables, and a point outside a domain having none.
+//! First the normal forms are compared. Maps without ranges are then compared result by result: the difference of two
+//! linear forms falls into groups of variables, each of which is quasi-periodic (moving a variable by the least common
+//! multiple of the divisors above it changes the difference by a constant), so that a window of one period and one
+//! step beyond decides it. What has ranges, constraints or products is decided by going through its points.
+//! Runtime variables are inputs like dimensions, and must come from the same sources.
+
+use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
+
+use crate::domain::{Domain, Variable};
+use crate::evaluate::{Points, Program};
+use crate::expr::{Expr, Kind, Var};
+use crate::linear::{AtomId, AtomKind, Linear, Work};
+use crate::map::{Map, State};
+use crate::range::Range;
+use crate::simplify::{simplify, Options};
+
+/// The most points that one decision looks at.
+pub const POINT_LIMIT: u128 = 1 << 18;
+
+/// The answer to "are these two maps the same function?".
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Equivalence {
+    /// They are.
+    Equal,
+    /// They are not: the images of this point, values of the dimensions and then of the runtime variables, differ.
+    Different(Vec<i64>),
+    /// Not decided, with the reason.
+    Unknown(&'static str),
+}
+
+/// Compares two maps.
+pub fn equivalent(a: &Map, b: &Map) -> Equivalence {
+    use Equivalence::{Different, Equal, Unknown};
+    if a.state() == State::Undefined || b.state() == State::Undefined {
+        return Unknown("an undefined map says nothing");
+    }
+    if a == b {
+        return Equal;
+    }
+    let options = Options { keep_point_dims: false, drop_unused: true };
+    let (a, b) = (simplify(a, options), simplify(b, options));
+    if a == b {
+        return Equal;
+    }
+    if a.domain().n_dims != b.domain().n_dims {
+        return Unknown("the maps have different numbers of dimensions");
+    }
+    match (a.state(), b.state()) {
+        (State::Empty, _) => return first_point(&b).map_or(Unknown("whether a domain has a point"), Different),
+        (_, State::Empty) => return first_point(&a).map_or(Unknown("whether a domain has a point"), Different),
+        _ => {}
+    }
+    if a.results().len() != b.results().len() {
+        return first_point(&a).map_or(Unknown("whether a domain has a point"), Different);
+    }
+    let Some(pair) = Pair::of(&a, &b) else {
+        return Unknown("the runtime variables come from different sources");
+    };
+    pair.compare()
+}
+
+/// Some point of the inputs of a map at which it has an image.
+fn first_point(m: &Map) -> Option<Vec<i64>> {
+    let inputs = inputs(m.domain());
+    let all: Vec<usize> = (0..m.domain().vars.len()).collect();
+    let tables = sample(m.domain(), &all);
+    let inside = in_domain(m, &tables);
+    let at = inside.iter().position(|x| *x)?;
+    Some(inputs.iter().map(|flat| tables[*flat][at]).collect())
+}
+
+/// The variables that a point gives values to: dimensions and runtime variables.
+fn inputs(domain: &Domain) -> Vec<usize> {
+    (0..domain.vars.len()).filter(|i| domain.var(*i).kind != Kind::Range).collect()
+}
+
+/// Columns of values: all points of the variables where they are few, else corners and a fixed pseudo-random sample.
+fn sample(domain: &Domain, vars: &[usize]) -> Vec<Vec<i64>> {
+    let size = vars.iter().fold(1u128, |n, i| n.saturating_mul(domain.vars[*i].range.size()));
+    let ranges: Vec<Range> = (0..domain.vars.len()).map(|i| domain.vars[i].range).collect();
+    if size <= SAMPLE as u128 {
+        return box_points(&ranges, vars, size as usize);
+    }
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut columns: Vec<Vec<i64>> = ranges.iter().map(|r| vec![r.lo; SAMPLE]).collect();
+    for i in 0..SAMPLE {
+        for (bit, v) in vars.iter().enumerate() {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            let range = ranges[*v];
+            columns[*v][i] = if i < 64 && bit < 6 {
+                [range.lo, range.hi][i >> bit & 1]
+            } else {
+                let step = (u128::from(state) * range.size() >> 64) as i128;
+                (i128::from(range.lo) + step) as i64
+            };
+        }
+    }
+    columns
+}
+
+const SAMPLE: usize = 512;
+
+/// All points of some variables in their ranges, the others at their lower ends, as columns.
+fn box_points(ranges: &[Range], vars: &[usize], n: usize) -> Vec<Vec<i64>> {
+    let mut columns: Vec<Vec<i64>> = ranges.iter().map(|r| vec![r.lo; n]).collect();
+    let mut period = 1usize;
+    for v in vars {
+        let size = ranges[*v].size() as usize;
+        for (i, value) in columns[*v].iter_mut().enumerate() {
+            *value = ranges[*v].lo + (i / period % size) as i64;
+        }
+        period *= size;
+    }
+    columns
+}
+
+/// The rows of some columns, for evaluation.
+fn rows(columns: &[Vec<i64>], from: usize, to: usize, n: usize) -> Vec<i64> {
+    let mut out = Vec::with_capacity((to - from) * n);
+    for i in 0..n {
+        out.extend(columns[from..to].iter().map(|c| c[i]));
+    }
+    out
+}
+
+fn with_points<T>(domain: &Domain, columns: &[Vec<i64>], run: impl FnOnce(&Points<'_>) -> T) -> T {
+    let n = columns.first().map_or(1, Vec::len);
+    let ranges = domain.n_dims + domain.n_ranges;
+    let dims = rows(columns, 0, domain.n_dims, n);
+    let of_ranges = rows(columns, domain.n_dims, ranges, n);
+    let runtime = rows(columns, ranges, domain.vars.len(), n);
+    run(&Points { n, dims: &dims, ranges: &of_ranges, runtime: &runtime })
+}
+
+fn in_domain(m: &Map, columns: &[Vec<i64>]) -> Vec<bool> {
+    let n = columns.first().map_or(1, Vec::len);
+    Program::new(m).map_or(vec![false; n], |p| with_points(m.domain(), columns, |points| p.in_domain(points)))
+}
+
+/// Two simplified maps over the same dimensions and runtime variables.
+struct Pair<'a> {
+    a: &'a Map,
+    b: Map,
+}
+
+impl<'a> Pair<'a> {
+    /// Lines up the runtime variables of `b` with those of `a`: the same source, index and range, each once.
+    fn of(a: &'a Map, b: &Map) -> Option<Pair<'a>> {
+        let (of_a, of_b) = (a.domain().runtime(), b.domain().runtime());
+        if of_a.len() != of_b.len() {
+            return None;
+        }
+        let mut new_index = vec![u32::MAX; of_b.len()];
+        for (i, v) in of_a.iter().enumerate() {
+            let same = |w: &Variable| w.range == v.range && w.source == v.source;
+            let j = (0..of_b.len()).find(|j| new_index[*j] == u32::MAX && same(&of_b[*j]))?;
+            new_index[j] = i as u32;
+        }
+        if new_index.iter().enumerate().all(|(i, j)| i as u32 == *j) {
+            return Some(Pair { a, b: b.clone() });
+        }
+        // A source index of `b` may name a runtime variable that moved; such maps are left alone.
+        if of_b.iter().flat_map(|v| v.source.iter()).flat_map(|s| &s.index).any(uses_runtime) {
+            return None;
+        }
+        let replace = |v: Var| match v.kind {
+            Kind::Runtime => Ok(Expr::runtime(new_index[v.index as usize])),
+            _ => Ok(Expr::Var(v)),
+        };
+        let mut domain = b.domain().clone();
+        let start = domain.n_dims + domain.n_ranges;
+        for (j, i) in new_index.iter().enumerate() {
+            domain.vars[start + *i as usize] = of_b[j].clone();
+        }
+        for c in &mut domain.constraints {
+            c.expr = c.expr.substitute(&replace).ok()?;
+        }
+        let results = b.results().iter().map(|e| e.substitute(&replace)).collect::<Result<_, _>>().ok()?;
+        Some(Pair { a, b: Map::from_parts(domain, results) })
+    }
+
+    fn compare(&self) -> Equivalence {
+        let (a, b) = (self.a.domain(), self.b.domain());
+        if a.n_ranges == 0 && b.n_ranges == 0 && self.same_domain() {
+            if let Some(answer) = self.compare_functions() {
+                return answer;
+            }
+        }
+        if a.n_ranges == b.n_ranges {
+            if let Some(answer) = self.match_ranges() {
+                return answer;
+            }
+        }
+        self.compare_sets()
+    }
+
+    fn same_domain(&self) -> bool {
+        let (a, b) = (self.a.domain(), self.b.domain());
+        let ranges = |d: &Domain| -> Vec<Range> { inputs(d).iter().map(|i| d.vars[*i].range).collect() };
+        a.constraints == b.constraints && ranges(a) == ranges(b)
+    }
+
+    /// Two functions on one domain, by their difference. `None` where that does not decide.
+    fn compare_functions(&self) -> Option<Equivalence> {
+        let domain = self.a.domain();
+        let mut work = Work::new(domain);
+        for (x, y) in self.a.results().iter().zip(self.b.results()) {
+            let difference = work.linear(x).and_then(|x| Ok(x.minus(&work.linear(y)?)?)).ok()?;
+            if !is_zero(&mut work, domain, &difference)? {
+                return None;
+            }
+        }
+        Some(Equivalence::Equal)
+    }
+
+    /// Renumbers the ranges of `b` in each order that fits those of `a`, and compares as functions of all variables.
+    fn match_ranges(&self) -> Option<Equivalence> {
+        let (a, b) = (self.a.domain(), self.b.domain());
+        if a.n_ranges == 0 || a.n_ranges > 4 {
+            return None;
+        }
+        for order in orders(a.n_ranges) {
+            if order.iter().enumerate().any(|(i, j)| a.ranges()[i].range != b.ranges()[*j].range) {
+                continue;
+            }
+            let place = |k: u32| order.iter().position(|j| *j == k as usize).map_or(k, |i| i as u32);
+            let as_dims = |m: &Map, place: &dyn Fn(u32) -> u32| -> Option<Map> {
+                let n_dims = m.domain().n_dims as u32;
+                let replace = |v: Var| match v.kind {
+                    Kind::Range => Ok(Expr::dim(n_dims + place(v.index))),
+                    _ => Ok(Expr::Var(v)),
+                };
+                let mut domain = m.domain().clone();
+                for (i, v) in m.domain().ranges().iter().enumerate() {
+                    domain.vars[(n_dims + place(i as u32)) as usize] = v.clone();
+                }
+                for c in &mut domain.constraints {
+                    c.expr = c.expr.substitute(&replace).ok()?;
+                }
+                domain.n_dims += domain.n_ranges;
+                domain.n_ranges = 0;
+                let results = m.results().iter().map(|e| e.substitute(&replace)).collect::<Result<_, _>>().ok()?;
+                Some(Map::from_parts(domain, results))
+            };
+            let (x, y) = (as_dims(self.a, &|k| k)?, as_dims(&self.b, &place)?);
+            let pair = Pair { a: &x, b: y };
+            if pair.same_domain() && pair.compare_functions() == Some(Equivalence::Equal) {
+                return Some(Equivalence::Equal);
+            }
+        }
+        None
+    }
+
+    /// Goes through points: all of them where they are few, else a sample that can only show a difference.
+    fn compare_sets(&self) -> Equivalence {
+        let (a, b) = (self.a.domain(), self.b.domain());
+        // Inputs range over both boxes, so that a point in one domain alone is seen.
+        let mut hull = a.clone();
+        let (of_a, of_b) = (inputs(a), inputs(b));
+        for (i, j) in of_a.iter().zip(&of_b) {
+            let (x, y) = (a.vars[*i].range, b.vars[*j].range);
+            hull.vars[*i].range = Range::new(x.lo.min(y.lo), x.hi.max(y.hi));
+        }
+        let inner = |d: &Domain| d.ranges().iter().fold(1u128, |n, v| n.saturating_mul(v.range.size()));
+        let of_inputs = of_a.iter().fold(1u128, |n, i| n.saturating_mul(hull.vars[*i].range.size()));
+        let each = inner(a).max(inner(b));
+        if each > POINT_LIMIT {
+            return Equivalence::Unknown("the range variables have too many values to go through");
+        }
+        let exhaustive = of_inputs.saturating_mul(each) <= POINT_LIMIT;
+        let columns = if exhaustive {
+            let ranges: Vec<Range> = hull.vars.iter().map(|v| v.range).collect();
+            box_points(&ranges, &of_a, of_inputs as usize)
+        } else {
+            sample(&hull, &of_a)
+        };
+        let n = columns.first().map_or(1, Vec::len).min((POINT_LIMIT / each).max(1) as usize);
+        let points: Vec<Vec<i64>> = of_a.iter().map(|i| columns[*i][..n].to_vec()).collect();
+        let (Some(x), Some(y)) = (images(self.a, &points, n), images(&self.b, &points, n)) else {
+            return Equivalence::Unknown("a map cannot be evaluated");
+        };
+        if let Some(at) = (0..n).find(|i| x[*i] != y[*i]) {
+            return Equivalence::Different(points.iter().map(|column| column[at]).collect());
+        }
+        if exhaustive {
+            Equivalence::Equal
+        } else {
+            Equivalence::Unknown("too many points to go through, and no difference in a sample of them")
+        }
+    }
+}
+
+fn uses_runtime(e: &Expr) -> bool {
+    let mut found = false;
+    e.for_each_var(&mut |v| found |= v.kind == Kind::Runtime);
+    found
+}
+
+/// The image of each of `n` points of the inputs, given as columns: its elements in order, each once.
+fn images(m: &Map, points: &[Vec<i64>], n: usize) -> Option<Vec<Vec<SmallVec<[i64; 4]>>>> {
+    let domain = m.domain();
+    let ranges: Vec<Range> = domain.vars.iter().map(|v| v.range).collect();
+    let over: Vec<usize> = (domain.n_dims..domain.n_dims + domain.n_ranges).collect();
+    let each = over.iter().map(|i| ranges[*i].size()).product::<u128>() as usize;
+    let mut columns = box_points(&ranges, &over, each);
+    for column in &mut columns {
+        *column = column.repeat(n);
+    }
+    for (flat, values) in inputs(domain).into_iter().zip(points) {
+        columns[flat] = values.iter().flat_map(|v| std::iter::repeat_n(*v, each)).collect();
+    }
+    let program = Program::new(m).ok()?;
+    let width = m.results().len();
+    let (inside, values) = with_points(domain, &columns, |points| {
+        program.run::<false>(points).map(|values| (program.in_domain(points), values))
+    })
+    .ok()?;
+    let of_point = |at: usize| {
+        let inside = (at * each..(at + 1) * each).filter(|i| inside[*i]);
+        let mut image: Vec<SmallVec<[i64; 4]>> =
+            inside.map(|i| SmallVec::from_slice(&values[i * width..][..width])).collect();
+        image.sort_unstable();
+        image.dedup();
+        image
+    };
+    Some((0..n).map(of_point).collect())
+}
+
+fn orders(n: usize) -> Vec<Vec<usize>> {
+    if n == 0 {
+        return vec![Vec::new()];
+    }
+    let shorter = orders(n - 1);
+    shorter
+        .iter()
+        .flat_map(|o| {
+            (0..n).map(move |at| {
+                let mut o = o.clone();
+                o.insert(at, n - 1);
+                o
+            })
+        })
+        .collect()
+}
+
+/// Whether a form is 0 all over the box of the domain. `None` where that is not decided; a form that is not 0
+/// somewhere in the box may still be 0 all over the domain, if there are constraints.
+fn is_zero(work: &mut Work, domain: &Domain, form: &Linear) -> Option<bool> {
+    if form.terms.is_empty() {
+        return Some(form.constant == 0);
+    }
+    let range = work.range_of(form);
+    if !range.contains(0) {
+        return Some(false);
+    }
+    let mut total = i128::from(form.constant);
+    for group in groups(work, form) {
+        match constant_value(work, domain, &group)? {
+            Some(value) => total += i128::from(value),
+            None => return Some(false),
+        }
+    }
+    Some(total == 0)
+}
+
+/// The terms of a form, apart where they share no variable.
+fn groups(work: &Work, form: &Linear) -> Vec<Linear> {
+    let mut out: Vec<(FxHashSet<usize>, Linear)> = Vec::new();
+    for t in &form.terms {
+        let mut vars = FxHashSet::default();
+        vars_of(work, t.atom, &mut vars);
+        let mut group = Linear { constant: 0, terms: SmallVec::from_slice(&[*t]) };
+        let (touching, apart): (Vec<_>, Vec<_>) = out.into_iter().partition(|(v, _)| !v.is_disjoint(&vars));
+        out = apart;
+        for (v, f) in touching {
+            vars.extend(v);
+            group.terms.extend(f.terms);
+        }
+        group.terms.sort_by_key(|t| t.atom);
+        out.push((vars, group));
+    }
+    out.into_iter().map(|(_, f)| f).collect()
+}
+
+fn vars_of(work: &Work, atom: AtomId, out: &mut FxHashSet<usize>) {
+    match &work.atoms[atom as usize].kind {
+        AtomKind::Var(flat) => {
+            out.insert(*flat as usize);
+        }
+        AtomKind::Div(num, _) => num.terms.iter().for_each(|t| vars_of(work, t.atom, out)),
+        AtomKind::Other(_, a, b) => {
+            a.terms.iter().chain(&b.terms).for_each(|t| vars_of(work, t.atom, out));
+        }
+    }
+}
+
+/// The value of a form that is constant over the box of its variables; `Some(None)` where it is not constant, `None`
+/// where it is not decided.
+fn constant_value(work: &mut Work, domain: &Domain, form: &Linear) -> Option<Option<i64>> {
+    let mut vars = FxHashSet::default();
+    form.terms.iter().for_each(|t| vars_of(work, t.atom, &mut vars));
+    let mut vars: Vec<usize> = vars.into_iter().collect();
+    vars.sort_unstable();
+    let expr = crate::rules::write::write(work, form).ok()?;
+    let mut window = domain.clone();
+    window.constraints.clear();
+    let mut beyond: Vec<(usize, i64)> = Vec::new();
+    for v in &vars {
+        let range = window.vars[*v].range;
+        let Some(period) = form_period(work, form, *v) else { continue };
+        if range.size() > period as u128 {
+            window.vars[*v].range = Range::new(range.lo, range.lo + (period - 1));
+            beyond.push((*v, range.lo.checked_add(period)?));
+        }
+    }
+    let size = vars.iter().fold(1u128, |n, v| n.saturating_mul(window.vars[*v].range.size()));
+    if size > POINT_LIMIT {
+        return None;
+    }
+    let ranges: Vec<Range> = window.vars.iter().map(|v| v.range).collect();
+    let mut columns = box_points(&ranges, &vars, size as usize);
+    // One step of a whole period for each variable, from the lower corner.
+    for (v, value) in beyond {
+        for (i, column) in columns.iter_mut().enumerate() {
+            column.push(if i == v { value } else { ranges[i].lo });
+        }
+    }
+    let program = Program::of(&window, &[expr]).ok()?;
+    let values = with_points(&window, &columns, |points| program.run::<false>(points)).ok()?;
+    let first = *values.first()?;
+    Some(values.iter().all(|v| *v == first).then_some(first))
+}
+
+fn form_period(work: &Work, form: &Linear, v: usize) -> Option<i64> {
+    form.terms.iter().try_fold(1i64, |m, t| lcm(m, atom_period(work, t.atom, v)?))
+}
+
+/// A number `m` such that moving variable `v` by `m` changes the atom by a constant; `None` where none is known.
+fn atom_period(work: &Work, atom: AtomId, v: usize) -> Option<i64> {
+    match &work.atoms[atom as usize].kind {
+        AtomKind::Var(_) => Some(1),
+        AtomKind::Other(..) => {
+            let mut vars = FxHashSet::default();
+            vars_of(work, atom, &mut vars);
+            (!vars.contains(&v)).then_some(1)
+        }
+        AtomKind::Div(num, n) => {
+            let inner = form_period(work, num, v)?;
+            // Over one inner period the numerator moves by `step`; after `n / gcd(step, n)` of them by a multiple of n.
+            let step = form_step(work, num, v, inner)?;
+            let g = crate::int::gcd(i64::try_from(step.rem_euclid(i128::from(*n))).ok()?, *n)?;
+            inner.checked_mul(n / g)
+        }
+    }
+}
+
+/// By how much a form changes when variable `v` moves by `m`, a multiple of its period.
+fn form_step(work: &Work, form: &Linear, v: usize, m: i64) -> Option<i128> {
+    form.terms.iter().try_fold(0i128, |sum, t| {
+        let step = match &work.atoms[t.atom as usize].kind {
+            AtomKind::Var(flat) => i128::from(if *flat as usize == v { m } else { 0 }),
+            AtomKind::Other(..) => 0,
+            AtomKind::Div(num, n) => form_step(work, num, v, m)?.div_euclid(i128::from(*n)),
+        };
+        sum.checked_add(step.checked_mul(i128::from(t.coefficient))?)
+    })
+}
+
+fn lcm(a: i64, b: i64) -> Option<i64> {
+    (a / crate::int::gcd(a, b)?).checked_mul(b)
+}
+
+/// Whether a map has a point at all; `None` where that is not decided.
+pub fn is_empty(m: &Map) -> Option<bool> {
+    let m = simplify(m, Options { keep_point_dims: true, drop_unused: true });
+    match m.state() {
+        State::Empty => Some(true),
+        State::Undefined => None,
+        State::Defined if m.domain().constraints.is_empty() => Some(false),
+        State::Defined => {
+            let count = crate::count::touched(&m);
+            if count.lower > 0 {
+                Some(false)
+            } else if count.upper == 0 {
+                Some(true)
+            } else {
+                first_point(&m).map(|_| false)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::parse_map;
+
+    fn compare(a: &str, b: &str) -> Equivalence {
+        equivalent(&parse_map(a).unwrap(), &parse_map(b).unwrap())
+    }
+
+    #[test]
+    fn equal_functions_in_different_words() {
+        for (a, b) in [
+            ("(d0) -> ((d0 * 2) floordiv 3 + d0), domain: d0 in [0, 999999]", "(d0) -> ((d0 * 5) floordiv 3), domain: d0 in [0, 999999]"),
+            ("(d0) -> (d0 floordiv 2 + (d0 + 1) floordiv 2), domain: d0 in [0, 999999999]", "(d0) -> (d0), domain: d0 in [0, 999999999]"),
+            ("(d0) -> ((-d0) mod 3), domain: d0 in [0, 999999999]", "(d0) -> ((d0 * 2) mod 3), domain: d0 in [0, 999999999]"),
+            ("(d0)[s0, s1] -> (d0, s0, s1), domain: d0 in [0, 9], s0 in [0, 3], s1 in [0, 5]", "(d0)[s0, s1] -> (d0, s1, s0), domain: d0 in [0, 9], s0 in [0, 5], s1 in [0, 3]"),
+            ("(d0)[s0] -> (d0 + s0), domain: d0 in [0, 9], s0 in [0, 7]", "(d0)[s0, s1] -> (d0 + s0 * 4 + s1), domain: d0 in [0, 9], s0 in [0, 1], s1 in [0, 3]"),
+            ("(d0){rt0, rt1} -> (rt0 + rt1 * 2), domain: d0 in [0, 9], rt0 in [0, 7], rt1 in [0, 7], runtime: rt0 = #1(), rt1 = #2()", "(d0){rt0, rt1} -> (rt1 + rt0 * 2), domain: d0 in [0, 9], rt0 in [0, 7], rt1 in [0, 7], runtime: rt0 = #2(), rt1 = #1()"),
+            ("(d0, d1) -> (d0 * d1), domain: d0 in [0, 9], d1 in [0, 9]", "(d0, d1) -> ((d0 + 1) * d1 - d1), domain: d0 in [0, 9], d1 in [0, 9]"),
+        ] {
+            assert_eq!(compare(a, b), Equivalence::Equal, "{a}\n{b}");
+        }
+    }
+
+    #[test]
+    fn different_functions_with_a_witness() {
+        assert_eq!(
+            compare("(d0) -> (d0 mod 8), domain: d0 in [0, 99]", "(d0) -> (d0), domain: d0 in [0, 99]"),
+            Equivalence::Different(vec![8])
+        );
+        assert_eq!(
+            compare("(d0) -> (d0), domain: d0 in [0, 9]", "(d0) -> (d0), domain: d0 in [0, 8]"),
+            Equivalence::Different(vec![9])
+        );
+        assert_eq!(
+            compare("(d0) -> KNOWN EMPTY", "(d0) -> (d0), domain: d0 in [3, 8]"),
+            Equivalence::Different(vec![3])
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_known_is_unknown() {
+        let a = "(d0){rt0} -> (rt0), domain: d0 in [0, 9], rt0 in [0, 7], runtime: rt0 = #1()";
+        let b = "(d0){rt0} -> (rt0), domain: d0 in [0, 9], rt0 in [0, 7], runtime: rt0 = #2()";
+        assert!(matches!(compare(a, b), Equivalence::Unknown(_)));
+        let big = "(d0, d1) -> (d0 * d1), domain: d0 in [0, 99999], d1 in [0, 99999]";
+        let same = "(d0, d1) -> ((d0 + 1) * d1 - d1), domain: d0 in [0, 99999], d1 in [0, 99999]";
+        assert!(matches!(compare(big, same), Equivalence::Unknown(_)));
+    }
+
+    #[test]
+    fn emptiness() {
+        let empty = |text| is_empty(&parse_map(text).unwrap());
+        assert_eq!(empty("(d0) -> (d0), domain: d0 in [0, 9]"), Some(false));
+        assert_eq!(
+            empty("(d0, d1) -> (d0), domain: d0 in [0, 9], d1 in [0, 9], d0 * 2 - d1 * 4 in [1, 1]"),
+            Some(true)
+        );
+        assert_eq!(empty("(d0, d1) -> (d0), domain: d0 in [0, 9], d1 in [0, 9], d0 * d1 in [77, 77]"), Some(true));
+    }
+}

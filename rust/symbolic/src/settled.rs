@@ -1,0 +1,203 @@
+//! Whether a map is already in its smallest form, decided by a glance at each node.
+//!
+//! Read [`is_settled`]. Most maps of operations are settled as they are made, so this glance is what their
+//! simplification costs. Law: a settled map is what a pass of [`crate::simplify`] would return; where the glance
+//! cannot tell, it says no. Debug builds check the law on every map.
+
+use crate::domain::Domain;
+use crate::expr::{Expr, Kind, Op, Sum, Var};
+use crate::int::{floor_div, floor_mod, gcd};
+use crate::map::Map;
+use crate::range::Range;
+use crate::simplify::Options;
+
+/// The variables of an expression as bits of their flat numbers.
+type Bits = u64;
+
+/// Whether no rule would change the map.
+pub fn is_settled(map: &Map, options: Options) -> bool {
+    let domain = map.domain();
+    let glance = Glance { domain, options };
+    if domain.vars.len() > 64 || !glance.sources_are_settled() {
+        return false;
+    }
+    let mut used: Bits = 0;
+    let mut divided: Bits = 0;
+    for e in map.results() {
+        let Some(seen) = glance.expr(e) else { return false };
+        used |= seen.vars;
+        divided |= seen.divided;
+    }
+    let mut constrained: Bits = 0;
+    for c in &domain.constraints {
+        match glance.constraint(&c.expr, c.range) {
+            // Constraints on common variables are facts for each other, and facts may decide a quotient.
+            Some(vars) if vars & (constrained | divided) == 0 => constrained |= vars,
+            _ => return false,
+        }
+    }
+    !options.drop_unused || (used | constrained) >> domain.n_dims == all(domain.vars.len() - domain.n_dims)
+}
+
+const fn all(n: usize) -> Bits {
+    if n >= 64 {
+        Bits::MAX
+    } else {
+        (1 << n) - 1
+    }
+}
+
+struct Glance<'a> {
+    domain: &'a Domain,
+    options: Options,
+}
+
+/// The variables of an expression, and those of them that stand under a quotient or a remainder.
+#[derive(Clone, Copy)]
+struct Seen {
+    vars: Bits,
+    divided: Bits,
+}
+
+impl Glance<'_> {
+    /// A variable that stays a variable, with its range.
+    fn var(&self, v: Var) -> Option<(Bits, Range)> {
+        let flat = self.domain.flat(v)?;
+        let range = self.domain.vars[flat].range;
+        let stays = range.lo < range.hi || (self.options.keep_point_dims && v.kind == Kind::Dim);
+        stays.then_some((1 << flat, range))
+    }
+
+    /// Runtime variables whose indices are constants or variables, and no two of which could be one.
+    fn sources_are_settled(&self) -> bool {
+        let runtime = self.domain.runtime();
+        runtime.iter().enumerate().all(|(i, v)| {
+            v.source.as_ref().is_none_or(|source| {
+                let simple = |e: &Expr| match e {
+                    Expr::Const(_) => true,
+                    Expr::Var(v) => v.kind != Kind::Runtime && self.var(*v).is_some(),
+                    Expr::Node(_) => false,
+                };
+                source.index.iter().all(simple)
+                    && runtime[..i].iter().all(|w| w.source.as_ref().is_none_or(|other| other.id != source.id))
+            })
+        })
+    }
+
+    fn expr(&self, e: &Expr) -> Option<Seen> {
+        match e {
+            Expr::Const(_) => Some(Seen { vars: 0, divided: 0 }),
+            Expr::Var(v) => Some(Seen { vars: self.var(*v)?.0, divided: 0 }),
+            Expr::Node(_) => match e.op()? {
+                Op::Sum(sum) => self.sum(sum),
+                Op::FloorDiv(a, Expr::Const(n)) => self.quotient(a, *n),
+                Op::Mod(a, Expr::Const(n)) => match a.op() {
+                    Some(Op::FloorDiv(a, Expr::Const(m))) => self.digit(a, *m, *n),
+                    _ => self.quotient(a, *n),
+                },
+                _ => None,
+            },
+        }
+    }
+
+    /// Terms of which those with quotients share no variable with others, and have nothing to absorb.
+    fn sum(&self, sum: &Sum) -> Option<Seen> {
+        let mut seen = Seen { vars: 0, divided: 0 };
+        for t in &sum.terms {
+            let of_term = self.expr(&t.atom)?;
+            let has_quotient = of_term.divided != 0;
+            if has_quotient && (t.coefficient < 0 || sum.constant != 0) {
+                return None;
+            }
+            if of_term.vars & seen.divided != 0 || of_term.divided & seen.vars != 0 {
+                return None;
+            }
+            seen.vars |= of_term.vars;
+            seen.divided |= of_term.divided;
+        }
+        Some(seen)
+    }
+
+    /// `a floordiv n` or `a mod n` where `a` is a variable, or a sum of variables with factors prime to `n`.
+    fn quotient(&self, a: &Expr, n: i64) -> Option<Seen> {
+        let (vars, range) = match a {
+            Expr::Var(v) => self.var(*v)?,
+            _ => match a.op()? {
+                Op::Sum(sum) if (0..n).contains(&sum.constant) => {
+                    let (mut vars, mut range) = (0, Range::point(sum.constant));
+                    for t in &sum.terms {
+                        let Expr::Var(v) = &t.atom else { return None };
+                        if !(1..n).contains(&t.coefficient) || gcd(t.coefficient, n) != Some(1) {
+                            return None;
+                        }
+                        let (bits, of_var) = self.var(*v)?;
+                        vars |= bits;
+                        range = range.plus(of_var.scale(t.coefficient));
+                    }
+                    (vars, range)
+                }
+                _ => return None,
+            },
+        };
+        (floor_div(range.lo, n) != floor_div(range.hi, n)).then_some(Seen { vars, divided: vars })
+    }
+
+    /// `(x floordiv m) mod n` of a variable that has more than `m * n` values from 0 on.
+    fn digit(&self, a: &Expr, m: i64, n: i64) -> Option<Seen> {
+        let Expr::Var(v) = a else { return None };
+        let (vars, range) = self.var(*v)?;
+        let whole = m.checked_mul(n)?;
+        (range.lo >= 0 && range.hi >= whole).then_some(Seen { vars, divided: vars })
+    }
+
+    /// A constraint that says something, and nothing of a single variable that its range does not say.
+    fn constraint(&self, e: &Expr, range: Range) -> Option<Bits> {
+        match e.op()? {
+            Op::Sum(sum) => self.sum_constraint(sum, range),
+            Op::Mod(Expr::Var(v), Expr::Const(n)) => {
+                let (bits, of_var) = self.var(*v)?;
+                let (lo, hi) = (floor_mod(of_var.lo, *n), floor_mod(of_var.hi, *n));
+                let ends_allowed = range.contains(lo) && range.contains(hi);
+                let says_something = range.lo >= 0 && range.hi < *n && range.size() < *n as u128;
+                let wraps = of_var.size() > *n as u128;
+                (v.kind != Kind::Runtime && ends_allowed && says_something && wraps).then_some(bits)
+            }
+            _ => None,
+        }
+    }
+
+    fn sum_constraint(&self, sum: &Sum, range: Range) -> Option<Bits> {
+        if sum.constant != 0 || sum.terms.first()?.coefficient < 0 {
+            return None;
+        }
+        let (mut vars, mut content, mut total) = (0, 0, (0i128, 0i128));
+        let ends = |k: i64, r: Range| {
+            let (x, y) = (i128::from(k) * i128::from(r.lo), i128::from(k) * i128::from(r.hi));
+            (x.min(y), x.max(y))
+        };
+        for t in &sum.terms {
+            let Expr::Var(v) = &t.atom else { return None };
+            let (bits, of_var) = self.var(*v)?;
+            let (x, y) = ends(t.coefficient, of_var);
+            total = (total.0.checked_add(x)?, total.1.checked_add(y)?);
+            vars |= bits;
+            content = gcd(content, t.coefficient)?;
+        }
+        let (lo, hi) = (i128::from(range.lo), i128::from(range.hi));
+        let says_something = lo > total.0 || hi < total.1;
+        let is_possible = lo <= total.1 && hi >= total.0;
+        if content != 1 || !says_something || !is_possible {
+            return None;
+        }
+        for t in &sum.terms {
+            let Expr::Var(v) = &t.atom else { return None };
+            let (x, y) = ends(t.coefficient, self.var(*v)?.1);
+            // What is left for the term when the others take their extremes must hold all of it.
+            let narrows = lo - (total.1 - y) > x || hi - (total.0 - x) < y;
+            if v.kind != Kind::Runtime && narrows {
+                return None;
+            }
+        }
+        Some(vars)
+    }
+}
