@@ -8,13 +8,11 @@ from the inside out.
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from ._core import Computation, Expr, IndexingMap, Instruction, Shape, compose_many, linear_index, logical_index
+from .answers import answers, guarded, has_runtime
 from .errors import HlomapError
 from .map_set import MapSet, Use
 from .ops import lookup
@@ -41,73 +39,12 @@ MAX_MAPS = 128
 MAX_NODES = 4000
 """Expression nodes that one map may have; a bigger one becomes a map of the whole array, too."""
 
-_CACHED_ANSWERS = 8192
 _DEEP_CALLS = 16
 _WIDE = 256
 _LARGE = 2**62
 
 
 # -------------------------------------------------------------------------------------------------------- asking rules
-
-
-_Key: TypeAlias = tuple[bytes, Leaf, int]
-"""A signature, a leaf of the output or of an operand, and the operand's number, -1 for the output."""
-
-
-class _Answers:
-    """The latest answers of rules by instruction signature, each with whether it has runtime variables.
-
-    Answers depend on the signature alone, so an entry never becomes wrong; the oldest are dropped.
-    """
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[_Key, tuple[Answer, bool]] = OrderedDict()
-
-    def find(self, key: _Key) -> tuple[Answer, bool] | None:
-        with self._lock:
-            found = self._kept.get(key)
-            if found is not None:
-                self._kept.move_to_end(key)
-            return found
-
-    def keep(self, key: _Key, answer: tuple[Answer, bool]) -> None:
-        with self._lock:
-            self._kept[key] = answer
-            while len(self._kept) > self._limit:
-                self._kept.popitem(last=False)
-
-
-_answers = _Answers(_CACHED_ANSWERS)
-
-
-def _guarded(instruction: Instruction, n: int, rule: Callable[[], Answer]) -> Answer:
-    """A rule's answer; what does not fit in 64 bits, or attributes that do not fit the shapes, are unknown."""
-    if instruction.inconsistency is not None:
-        return (Unknown(f"{instruction.opcode}: {instruction.inconsistency}"),) * n
-    try:
-        answer = tuple(rule())
-    except (HlomapError, OverflowError) as error:
-        return (Unknown(f"{instruction.opcode}: {error}"),) * n
-    except (
-        ArithmeticError,
-        AssertionError,
-        AttributeError,
-        LookupError,
-        StopIteration,
-        TypeError,
-        ValueError,
-    ) as error:
-        reason = f"{instruction.opcode}: attributes and shapes do not fit ({type(error).__name__}: {error})"
-        return (Unknown(reason),) * n
-    if len(answer) != n:
-        return (Unknown(f"{instruction.opcode}: attributes and operands do not fit"),) * n
-    return answer
-
-
-def _has_runtime(answer: Answer) -> bool:
-    return any(isinstance(part, Footprint) and any(m.runtime for _, m in part.maps) for part in answer)
 
 
 def _is_empty(shape: Shape) -> bool:
@@ -136,11 +73,18 @@ class Walker:
     def backward(self, instruction: Instruction, leaf: Leaf) -> Answer:
         """The rule from an output leaf to every operand, sources being instruction numbers."""
         operands = instruction.operands
-        n = len(operands)
-        if _is_empty(shape_at(instruction.shape, leaf)):
-            return (NOTHING,) * n
+        source = shape_at(instruction.shape, leaf)
+        if _is_empty(source):
+            return (NOTHING,) * len(operands)
         op = lookup(instruction.opcode)
-        answer = self._answer(op, instruction, n, (leaf, -1), lambda: op.output_to_input(instruction, leaf, self))
+        answer = self._answer(
+            op,
+            instruction,
+            (leaf, -1),
+            lambda: op.output_to_input(instruction, leaf, self),
+            source.rank,
+            lambda: [operand.shape for operand in operands],
+        )
         # Of a wide tuple most operands are not read, and need no second look.
         return tuple(
             part if part is NOTHING or _has_elements(operand.shape) else NOTHING
@@ -149,13 +93,17 @@ class Walker:
 
     def forward(self, instruction: Instruction, operand: int, leaf: Leaf) -> Answer:
         """The rule from a leaf of an operand to every output, sources being instruction numbers."""
-        n = n_outputs(instruction.shape)
-        if _is_empty(shape_at(instruction.operands[operand].shape, leaf)):
-            return (NOTHING,) * n
+        source = shape_at(instruction.operands[operand].shape, leaf)
+        if _is_empty(source):
+            return (NOTHING,) * n_outputs(instruction.shape)
         op = lookup(instruction.opcode)
-        question = (leaf, operand)
         answer = self._answer(
-            op, instruction, n, question, lambda: op.input_to_output(instruction, operand, leaf, self)
+            op,
+            instruction,
+            (leaf, operand),
+            lambda: op.input_to_output(instruction, operand, leaf, self),
+            source.rank,
+            lambda: [instruction.shape] * n_outputs(instruction.shape),
         )
         shapes = instruction.shape.tuple_shapes if instruction.shape.is_tuple else (instruction.shape,)
         return tuple(
@@ -164,21 +112,28 @@ class Walker:
         )
 
     def _answer(
-        self, op: Op, instruction: Instruction, n: int, question: tuple[Leaf, int], rule: Callable[[], Answer]
+        self,
+        op: Op,
+        instruction: Instruction,
+        question: tuple[Leaf, int],
+        rule: Callable[[], Answer],
+        rank: int,
+        targets: Callable[[], Sequence[Shape]],
     ) -> Answer:
         """The rule's answer, asked once for a signature.
 
         Where a rule names values inside a computation that it calls, its answer belongs to that one instruction.
         """
         key = (instruction.signature(op.looked_at(instruction)), *question)
-        found = _answers.find(key)
+        found = answers.find(key)
         if found is None:
-            answer = _guarded(instruction, n, rule)
-            found = answer, _has_runtime(answer)
-            if n <= _WIDE and not (op.per_instruction and found[1]):
-                _answers.keep(key, found)
-        answer, has_runtime = found
-        return self._renamed(instruction, answer) if has_runtime and not op.per_instruction else answer
+            shapes = targets()
+            answer = guarded(instruction, rank, shapes, rule)
+            found = answer, has_runtime(answer)
+            if len(shapes) <= _WIDE and not (op.per_instruction and found[1]):
+                answers.keep(key, found)
+        answer, with_runtime = found
+        return self._renamed(instruction, answer) if with_runtime and not op.per_instruction else answer
 
     def _renamed(self, instruction: Instruction, answer: Answer) -> Answer:
         """Source k of a rule is the value of operand k."""

@@ -22,6 +22,9 @@ from ._op import (
     Run,
     Unknown,
     Value,
+    must,
+    passes_from,
+    passes_to,
     reads_all,
     reads_same_place,
     reads_scalar,
@@ -30,7 +33,10 @@ from ._op import (
 
 
 def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
-    """Each operand at the place of the output, a scalar always."""
+    """Each operand at the place of the output, a scalar always; a copy of a tuple leaf by leaf."""
+    if instruction.shape.is_tuple:
+        must(len(instruction.operands) == 1, "an elementwise operation on tuples")
+        return passes_from(instruction, leaf, 0, leaf)
     sizes = instruction.shape.dimensions
     return [_read(sizes, operand.shape.dimensions) for operand in instruction.operands]
 
@@ -45,6 +51,9 @@ def _read(sizes: Sequence[int], operand: Sequence[int]) -> Part:
 
 def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
     """The output at the same place; all of it for a scalar."""
+    if instruction.shape.is_tuple:
+        must(len(instruction.operands) == 1, "an elementwise operation on tuples")
+        return passes_to(instruction, operand, leaf, leaf)
     sizes = instruction.shape.dimensions
     source = instruction.operands[operand].shape.dimensions
     if tuple(source) == tuple(sizes):
@@ -76,7 +85,6 @@ UNARY: dict[str, Callable[[Array], Array]] = {
     "atanh": np.arctanh,
     "cbrt": np.cbrt,
     "ceil": np.ceil,
-    "copy": np.copy,
     "cosine": np.cos,
     "cosh": np.cosh,
     "erf": numeric.erf,
@@ -137,6 +145,10 @@ COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
 }
 
 
+def _copy(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    return operands[0]
+
+
 def _compare(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
     a, b = operands
     if instruction.attributes.get("type") == "TOTALORDER":
@@ -188,6 +200,7 @@ for _table, _adapt in ((UNARY, numeric.wide), (BINARY, numeric.wide), (UNARY_NAR
         register(Op(_name, output_to_input, input_to_output, _named(_meaning), pointwise=True))
 
 for _name, _evaluate in (
+    ("copy", _copy),
     ("compare", _compare),
     ("select", _select),
     ("clamp", _clamp),
