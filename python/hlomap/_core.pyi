@@ -277,8 +277,9 @@ def bitcast_factors(
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]] | None:
     """A bitcast as transpose, reshape, transpose.
 
-    Gives operand_perm, operand_physical_dims, output_physical_dims, output_perm.  Logical dimension ``operand_perm[k]`` is the operand's k-th most major one and has size
-    ``operand_physical_dims[k]``; likewise for the output.  None where there are tiles or the widths differ.
+    Gives operand_perm, operand_physical_dims, output_physical_dims, output_perm.  Logical dimension
+    ``operand_perm[k]`` is the operand's k-th most major one and has size ``operand_physical_dims[k]``; likewise for
+    the output.  None where there are tiles or the widths differ.
     """
 
 def linear_index(shape: Shape, /) -> IndexingMap:
@@ -314,6 +315,10 @@ class Module:
         """The number of instructions of all computations."""
     def instruction(self, number: int, /) -> Instruction:
         """The instruction with this number."""
+    def to_proto(self) -> bytes:
+        """The module as a serialized ``HloModuleProto``, which XLA reads."""
+    def same_as(self, other: Module, /, *, names: bool = True) -> bool:
+        """Whether another module holds the same, whatever the spelling; ``names=False``: whatever the names."""
     def __getitem__(self, name: str, /) -> Computation | Instruction: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -526,6 +531,12 @@ class Diagnostic:
 
 def parse_text(source: str | bytes, name: str | None = None, strict: bool = False) -> list[Module]:
     """All modules of a text, without the interpreter lock."""
+
+def unpack_head(head: bytes, n: int, /) -> tuple[str | None, bytes]:
+    """How the beginning of a file is compressed, and the first ``n`` bytes that it holds."""
+
+def is_module_head(head: bytes, /) -> bool:
+    """Whether the beginning of a file is the beginning of a proto that holds a module."""
 
 def _parse_module(source: str | bytes) -> Module: ...
 def _diagnostic(

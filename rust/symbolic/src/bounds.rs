@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use crate::linear::{AtomId, Linear, Work};
 use crate::range::Range;
+use crate::rules::div::summands;
 
 type Wide = SmallVec<[(i128, AtomId); 8]>;
 
@@ -17,11 +18,36 @@ const MAX_SPLITS: u32 = 24;
 impl Work {
     /// The range of a form: it holds every value that the form takes over the domain.
     pub fn range_of(&mut self, form: &Linear) -> Range {
-        let mut range = self.wide_range(form).map_or(Range::ALL, |(lo, hi)| Range::from_wide(lo, hi));
+        let mut range = self.range_by_digits(form).unwrap_or(Range::ALL);
+        range = range.intersect(self.wide_range(form).map_or(Range::ALL, |(lo, hi)| Range::from_wide(lo, hi)));
         if !self.facts.is_empty() && !form.terms.is_empty() {
             range = range.intersect(self.range_by_facts(form));
         }
         range
+    }
+
+    /// The sum of the ranges of the digits of a form, where it has any.
+    fn range_by_digits(&mut self, form: &Linear) -> Option<Range> {
+        if !self.has_div(form) || self.spend(form.terms.len() * form.terms.len()).is_err() {
+            return None;
+        }
+        let (mut lo, mut hi) = (i128::from(form.constant), i128::from(form.constant));
+        for s in summands(self, form) {
+            let (x, y) = match s.terms[..] {
+                [t] => self.scaled_atom(i128::from(t.coefficient), t.atom)?,
+                _ => self.remainder_ends(&s)?,
+            };
+            (lo, hi) = (lo.checked_add(x)?, hi.checked_add(y)?);
+        }
+        Some(Range::from_wide(lo, hi))
+    }
+
+    /// The ends of `k*y - k*q*(y floordiv q)` without the constant of `y`.
+    fn remainder_ends(&self, s: &Linear) -> Option<(i128, i128)> {
+        // The quotient is the one whose numerator is beside it, or whose numerator is that of the finer one beside it.
+        let plain: Wide = s.terms.iter().map(|t| (i128::from(t.coefficient), t.atom)).collect();
+        let mut splits = MAX_SPLITS;
+        self.bound(&plain, &mut splits)
     }
 
     /// The ends of a form, where they fit into 128 bits on the way.

@@ -97,7 +97,7 @@ fn sample(domain: &Domain, vars: &[usize]) -> Vec<Vec<i64>> {
             columns[*v][i] = if i < 64 && bit < 6 {
                 [range.lo, range.hi][i >> bit & 1]
             } else {
-                let step = (u128::from(state) * range.size() >> 64) as i128;
+                let step = ((u128::from(state) * range.size()) >> 64) as i128;
                 (i128::from(range.lo) + step) as i64
             };
         }
@@ -212,7 +212,7 @@ impl<'a> Pair<'a> {
         let domain = self.a.domain();
         let mut work = Work::new(domain);
         for (x, y) in self.a.results().iter().zip(self.b.results()) {
-            let difference = work.linear(x).and_then(|x| Ok(x.minus(&work.linear(y)?)?)).ok()?;
+            let difference = work.linear(x).and_then(|x| x.minus(&work.linear(y)?)).ok()?;
             if !is_zero(&mut work, domain, &difference)? {
                 return None;
             }

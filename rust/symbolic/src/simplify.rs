@@ -4,6 +4,8 @@
 //! every result anew under those facts. Passes repeat until nothing changes, so that simplifying twice is simplifying
 //! once. What does not fit into 64 bits on the way stays as it was.
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 
 use crate::domain::{Constraint, Domain, Source};
@@ -73,34 +75,22 @@ fn pass(map: &Map, options: Options, tally: &mut Tally) -> Map {
     let domain = map.domain();
     if domain.constraints.is_empty() && domain.runtime().iter().all(|v| v.source.is_none()) {
         let mut work = Work::without_facts(domain, options.keep_point_dims, *tally);
-        let results: SmallVec<[Expr; 4]> = map.results().iter().map(|e| rewrite(&mut work, e)).collect();
+        let results = map.results().iter().map(|e| rewrite(&mut work, e)).collect();
         *tally = work.tally;
         return remove_variables(&map.with_results(results), options, &[]);
     }
-    let narrowed = narrow(domain, options, tally);
-    let Some((domain, kept)) = narrowed else {
-        return Map::empty(map.domain());
-    };
-    let mut work = Work::without_facts(&domain, options.keep_point_dims, *tally);
-    let merged = sources(&mut work, &domain);
-    let (mut domain, mut results) = (domain, SmallVec::new());
-    match constraints(&mut work, &domain, kept) {
-        Some(constraints) => domain.constraints = constraints,
-        None => {
-            *tally = work.tally;
-            return Map::empty(map.domain());
-        }
-    }
-    for e in map.results() {
-        results.push(rewrite(&mut work, e));
-    }
-    for (v, source) in domain.vars.iter_mut().zip(merged) {
+    let Some(known) = narrow(domain, options, tally) else { return Map::empty(domain) };
+    let Known { mut domain, mut work, sources, kept, untouched } = known;
+    let reduced = constraints(&mut work, kept, untouched);
+    let results = map.results().iter().map(|e| rewrite(&mut work, e)).collect();
+    *tally = work.tally;
+    let Some(reduced) = reduced else { return Map::empty(&domain) };
+    domain.constraints = reduced;
+    for (v, source) in domain.vars.iter_mut().zip(sources) {
         v.source = source;
     }
     let aliased: SmallVec<[bool; 8]> = work.alias.iter().enumerate().map(|(i, a)| i as u32 != *a).collect();
-    *tally = work.tally;
-    let map = Map::from_parts(domain, results);
-    remove_variables(&map, options, &aliased)
+    remove_variables(&Map::from_parts(domain, results), options, &aliased)
 }
 
 /// An expression under what is known; the expression itself where it does not fit.
@@ -125,20 +115,35 @@ fn has_point(work: &Work, e: &Expr) -> bool {
     found
 }
 
-/// The domain with ranges narrowed as far as its constraints say, and the constraints that are left as forms; `None`
-/// where no point is left.
+/// What the constraints of a domain say before they are held against each other.
+struct Known {
+    /// The domain with its ranges narrowed.
+    domain: Domain,
+    /// The workspace over that domain.
+    work: Work,
+    /// The runtime sources, by flat number.
+    sources: Vec<Option<Arc<Source>>>,
+    /// The constraints as forms.
+    kept: Vec<(Linear, Range)>,
+    /// Those that do not fit into forms.
+    untouched: Vec<Constraint>,
+}
+
+/// Narrows the ranges of the variables as far as the constraints say; `None` where no point is left.
 ///
 /// Narrowing that does not come to rest within [`MAX_ROUNDS`] is given up whole, so that it does not go on in the next
 /// simplification.
-fn narrow(domain: &Domain, options: Options, tally: &mut Tally) -> Option<(Domain, Vec<Expr>)> {
-    let exprs: Vec<Expr> = domain.constraints.iter().map(|c| c.expr.clone()).collect();
-    if exprs.is_empty() {
-        return Some((domain.clone(), exprs));
-    }
+fn narrow(domain: &Domain, options: Options, tally: &mut Tally) -> Option<Known> {
     let mut current = domain.clone();
-    for _ in 0..MAX_ROUNDS {
+    for round in 0..=MAX_ROUNDS {
+        let given_up = round == MAX_ROUNDS;
+        if given_up {
+            current = domain.clone();
+        }
         let mut work = Work::without_facts(&current, options.keep_point_dims, *tally);
-        let mut ranges: Vec<Range> = current.vars.iter().map(|v| v.range).collect();
+        let sources = sources(&mut work, &current);
+        let mut ranges: SmallVec<[Range; 8]> = current.vars.iter().map(|v| v.range).collect();
+        let (mut kept, mut untouched) = (Vec::new(), Vec::new());
         let mut changed = false;
         for c in &domain.constraints {
             let reduced = work.linear(&c.expr).and_then(|form| constraint::reduce(&mut work, form, c.range));
@@ -147,49 +152,44 @@ fn narrow(domain: &Domain, options: Options, tally: &mut Tally) -> Option<(Domai
                     *tally = work.tally;
                     return None;
                 }
-                // The range of a runtime variable is part of what it is.
-                Ok(constraint::Reduced::Variable(flat, _)) if work.vars[flat].kind == Kind::Runtime => {}
                 Ok(constraint::Reduced::Variable(flat, range)) => {
-                    let before = ranges[flat];
-                    ranges[flat] = before.intersect(range);
-                    changed |= ranges[flat] != before;
+                    // The range of a runtime variable is part of what it is.
+                    if work.vars[flat].kind != Kind::Runtime {
+                        let before = ranges[flat];
+                        ranges[flat] = before.intersect(range);
+                        changed |= ranges[flat] != before;
+                    }
+                    keep(&mut kept, Linear::atom(flat as u32), range);
                 }
                 Ok(constraint::Reduced::Kept(form, range)) => {
                     changed |= constraint::propagate(&mut work, &form, range, &mut ranges);
+                    keep(&mut kept, form, range);
                 }
-                Ok(constraint::Reduced::Implied) | Err(_) => {}
+                Ok(constraint::Reduced::Implied) => {}
+                Err(_) => untouched.push(c.clone()),
             }
         }
         *tally = work.tally;
         if ranges.iter().any(|r| r.is_empty()) {
             return None;
         }
+        if given_up || !changed {
+            return Some(Known { domain: current, work, sources, kept, untouched });
+        }
         for (v, range) in current.vars.iter_mut().zip(&ranges) {
             v.range = *range;
         }
-        if !changed {
-            return Some((current, exprs));
-        }
     }
-    Some((domain.clone(), exprs))
+    None
 }
 
-/// The constraints of a narrowed domain, each reduced under the others; the workspace learns those that stay.
-fn constraints(work: &mut Work, domain: &Domain, exprs: Vec<Expr>) -> Option<Vec<Constraint>> {
-    if exprs.is_empty() {
-        return Some(Vec::new());
-    }
-    let mut kept: Vec<(Linear, Range)> = Vec::new();
-    let mut untouched: Vec<Constraint> = Vec::new();
-    for c in &domain.constraints {
-        match work.linear(&c.expr).and_then(|form| constraint::reduce(work, form, c.range)) {
-            Ok(constraint::Reduced::Contradiction) => return None,
-            Ok(constraint::Reduced::Variable(flat, range)) => keep(&mut kept, Linear::atom(flat as u32), range),
-            Ok(constraint::Reduced::Implied) => {}
-            Err(_) => untouched.push(c.clone()),
-            Ok(constraint::Reduced::Kept(form, range)) => keep(&mut kept, form, range),
-        }
-    }
+/// The constraints, each reduced under the others; the workspace learns those that stay. `None` where they contradict
+/// each other.
+fn constraints(
+    work: &mut Work,
+    mut kept: Vec<(Linear, Range)>,
+    mut untouched: Vec<Constraint>,
+) -> Option<Vec<Constraint>> {
     while constraint::merge_residues(work, &mut kept).ok()? {}
     let mut i = 0;
     while i < kept.len() {
@@ -247,15 +247,15 @@ fn written(work: &mut Work, form: &Linear, range: Range) -> Option<Constraint> {
 }
 
 /// The runtime sources under what is known of the variables; variables that are equal to an earlier one become it.
-fn sources(work: &mut Work, domain: &Domain) -> Vec<Option<std::sync::Arc<Source>>> {
-    let mut out: Vec<Option<std::sync::Arc<Source>>> = vec![None; domain.n_dims + domain.n_ranges];
+fn sources(work: &mut Work, domain: &Domain) -> Vec<Option<Arc<Source>>> {
+    let mut out: Vec<Option<Arc<Source>>> = vec![None; domain.n_dims + domain.n_ranges];
     for i in domain.n_dims + domain.n_ranges..domain.vars.len() {
         let Some(source) = &domain.vars[i].source else {
             out.push(None);
             continue;
         };
         let index = source.index.iter().map(|e| rewrite(work, e)).collect();
-        let source = std::sync::Arc::new(Source { id: source.id, index });
+        let source = Arc::new(Source { id: source.id, index });
         let equal = (domain.n_dims + domain.n_ranges..i)
             .find(|j| out[*j].as_deref() == Some(&source) && domain.vars[*j].range == domain.vars[i].range);
         if let Some(j) = equal {
@@ -317,7 +317,7 @@ fn renumber(map: &Map, used: &[bool]) -> Result<Map> {
         let mut v = v.clone();
         if let Some(source) = &v.source {
             let index = source.index.iter().map(|e| e.substitute(&rename)).collect::<Result<_>>()?;
-            v.source = Some(std::sync::Arc::new(Source { id: source.id, index }));
+            v.source = Some(Arc::new(Source { id: source.id, index }));
         }
         vars.push(v);
     }

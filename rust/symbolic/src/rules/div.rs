@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::Rule;
 use crate::error::Stop;
 use crate::int;
-use crate::linear::{AtomKind, Linear, LinearTerm, Work};
+use crate::linear::{AtomId, AtomKind, Linear, LinearTerm, Work};
 
 /// `sign * (quotient + numerator floordiv n)`: what is left to divide, and what has been taken out.
 pub struct Division {
@@ -22,9 +22,10 @@ pub struct Division {
 type Law = fn(&mut Work, &mut Division) -> Result<bool, Stop>;
 
 /// The laws in the order in which they are tried; after each success the list starts again.
-const RULES: [(Rule, Law); 7] = [
+const RULES: [(Rule, Law); 8] = [
     (Rule::Multiples, multiples),
     (Rule::Collapse, collapse),
+    (Rule::DigitMultiples, digit_multiples),
     (Rule::CommonFactor, common_factor),
     (Rule::Nested, nested),
     (Rule::NestedNegative, nested_negative),
@@ -83,6 +84,24 @@ fn multiples(_: &mut Work, d: &mut Division) -> Result<bool, Stop> {
     result.map(|()| true)
 }
 
+/// The same for a digit: `(k*x + (n - k*m)*(x floordiv m)) floordiv n = x floordiv m + (k*(x mod m)) floordiv n`
+fn digit_multiples(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
+    let n = d.n;
+    let mut changed = false;
+    if work.has_div(&d.numerator) {
+        work.spend(d.numerator.terms.len() * d.numerator.terms.len())?;
+        for mut s in summands(work, &d.numerator) {
+            if s.content() % n == 0 {
+                d.numerator.add_scaled(-1, &s)?;
+                s.terms.iter_mut().for_each(|t| t.coefficient /= n);
+                d.quotient.add_scaled(1, &s)?;
+                changed = true;
+            }
+        }
+    }
+    Ok(changed)
+}
+
 /// `x floordiv n = k` where `k*n <= x < (k+1)*n` over the domain
 fn collapse(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
     let range = work.range_of(&d.numerator);
@@ -96,7 +115,7 @@ fn collapse(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
 
 /// `(g*x + y) floordiv (g*m) = (x + k) floordiv m` where `k*g <= y < (k+1)*g` over the domain
 ///
-/// `x mod m` counts as one summand here: taken apart, its two terms need not share a factor.
+/// The summands are those of [`summands`]: a remainder is one of them, though its two terms need not share a factor.
 fn common_factor(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
     let n_terms = d.numerator.terms.len();
     work.spend(if work.has_div(&d.numerator) { n_terms * n_terms } else { n_terms })?;
@@ -144,37 +163,56 @@ fn common_factor(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
     Ok(false)
 }
 
-/// The summands of a form, where `k*x - k*n*(x floordiv n)`, which is `k*(x mod n)`, stays together. Constants are left
-/// out.
+/// The summands of a form, with every value that stands beside its own quotients taken apart into digits.
+///
+/// `k*x + c*(x floordiv n) = k*(x mod n) + (c + k*n)*(x floordiv n)`: remainder and quotient move independently, while
+/// `x` and its quotient do not. The same holds for a finer and a coarser quotient of one value. The constant is left out.
 pub(crate) fn summands(work: &Work, form: &Linear) -> SmallVec<[Linear; 6]> {
     let mut out: SmallVec<[Linear; 6]> = SmallVec::new();
     let mut rest = form.clone();
     rest.constant = 0;
     if work.has_div(form) {
-        for LinearTerm { coefficient, atom } in form.terms.iter().rev() {
-            let Some((num, n)) = work.as_div(*atom) else {
-                continue;
-            };
-            if rest.coefficient(*atom) != *coefficient || coefficient % n != 0 {
-                continue;
-            }
-            let k = -(coefficient / n);
-            let holds = num.terms.iter().all(|t| {
-                let here = i128::from(rest.coefficient(t.atom));
-                here == i128::from(t.coefficient) * i128::from(k)
-            });
-            let mut remainder = Linear::default();
-            if !holds || remainder.add_scaled(k, num).is_err() || remainder.add_term(*coefficient, *atom).is_err() {
-                continue;
-            }
-            remainder.constant = 0;
-            if rest.add_scaled(-1, &remainder).is_ok() {
-                out.push(remainder);
+        let mut quotients: SmallVec<[(i64, AtomId); 6]> =
+            form.terms.iter().filter_map(|t| Some((work.as_div(t.atom)?.1, t.atom))).collect();
+        quotients.sort_unstable();
+        for (_, atom) in quotients {
+            if let Some(remainder) = remainder_beside(work, &rest, atom) {
+                if rest.add_scaled(-1, &remainder).is_ok() {
+                    out.push(remainder);
+                }
             }
         }
     }
     out.extend(rest.terms.iter().map(|t| Linear { constant: 0, terms: SmallVec::from_slice(&[*t]) }));
     out
+}
+
+/// `k*(y mod q)` as `k*y - k*q*atom`, where `atom` is `y floordiv q` and `k*y` stands in the form: `y` is the numerator
+/// of the atom, or a finer quotient of it.
+fn remainder_beside(work: &Work, form: &Linear, atom: AtomId) -> Option<Linear> {
+    let (num, n) = work.as_div(atom)?;
+    let finer = form
+        .terms
+        .iter()
+        .filter_map(|t| {
+            let (other, m) = work.as_div(t.atom)?;
+            (m < n && n % m == 0 && other == num).then_some((m, *t))
+        })
+        .max_by_key(|(m, _)| *m);
+    let (k, q, mut out) = match finer {
+        Some((m, t)) => (t.coefficient, n / m, Linear { constant: 0, terms: SmallVec::from_slice(&[t]) }),
+        None => {
+            let lead = num.terms.first()?;
+            let here = form.coefficient(lead.atom);
+            let k = here / lead.coefficient;
+            let mut multiple = num.scaled(k).ok()?;
+            multiple.constant = 0;
+            let holds = k != 0 && multiple.terms.iter().all(|t| form.coefficient(t.atom) == t.coefficient);
+            holds.then_some((k, n, multiple))?
+        }
+    };
+    out.add_term(k.checked_mul(q)?.checked_neg()?, atom).ok()?;
+    Some(out)
 }
 
 /// `(x floordiv m + y) floordiv n = (x + m*y) floordiv (m*n)`

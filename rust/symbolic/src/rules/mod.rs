@@ -20,6 +20,7 @@ use crate::linear::Work;
 pub enum Rule {
     Multiples,
     Collapse,
+    DigitMultiples,
     CommonFactor,
     Nested,
     NestedNegative,
@@ -47,9 +48,10 @@ pub enum Rule {
 }
 
 /// The names of all rules, in the order of [`Rule`].
-pub const NAMES: [&str; 26] = [
+pub const NAMES: [&str; 27] = [
     "multiples",
     "collapse",
+    "digit-multiples",
     "common-factor",
     "nested",
     "nested-negative",

@@ -29,6 +29,7 @@ pub fn write(work: &mut Work, form: &Linear) -> Result<Expr, Stop> {
     let mut rest = form.clone();
     work.spend(form.terms.len())?;
     if work.has_div(form) {
+        take_whole_remainders(work, &mut rest, &mut out)?;
         let mut undecided = AtomId::MAX;
         while let Some(at) = rest.terms.iter().rposition(|t| t.atom < undecided && work.as_div(t.atom).is_some()) {
             let LinearTerm { coefficient, atom } = rest.terms.remove(at);
@@ -46,6 +47,28 @@ pub fn write(work: &mut Work, form: &Linear) -> Result<Expr, Stop> {
     }
     out.add(1, &Expr::Const(rest.constant))?;
     Ok(out.finish()?)
+}
+
+/// `k*x - k*n*(x floordiv n) = k*(x mod n)` wherever all of it stands there: nothing is shorter.
+fn take_whole_remainders(work: &mut Work, rest: &mut Linear, out: &mut Accumulator) -> Result<(), Stop> {
+    let mut undecided = AtomId::MAX;
+    while let Some(at) = rest.terms.iter().rposition(|t| t.atom < undecided && work.as_div(t.atom).is_some()) {
+        let LinearTerm { coefficient, atom } = rest.terms[at];
+        undecided = atom;
+        let Some((num, n)) = work.as_div(atom) else { continue };
+        let quotient = Quotient { coefficient, num: num.clone(), n };
+        let Some(k) = quotient.whole_fold(rest) else { continue };
+        rest.terms.remove(at);
+        match fold(work, &quotient, rest, k, n)? {
+            Some(choice) => {
+                work.fire(Rule::WriteMod);
+                out.add(choice.coefficient, &choice.expr)?;
+                *rest = choice.rest;
+            }
+            None => rest.terms.insert(at, LinearTerm { coefficient, atom }),
+        }
+    }
+    Ok(())
 }
 
 /// An atom written by itself.
@@ -104,11 +127,6 @@ fn choose(work: &mut Work, coefficient: i64, atom: AtomId, rest: Linear) -> Resu
         return Ok(Choice { rule: None, coefficient, expr, rest });
     }
     let quotient = Quotient { coefficient, num: num.clone(), n };
-    if let Some(k) = quotient.whole_fold(&rest) {
-        if let Some(choice) = fold(work, &quotient, &rest, k, n)? {
-            return Ok(choice);
-        }
-    }
     let expr = plain(work, atom)?;
     let kept = Choice { rule: None, coefficient, expr, rest };
     let mut search = Search { best_cost: cost(work, &kept)?, rest: kept.rest.clone(), best: kept, quotient };
@@ -176,13 +194,6 @@ impl Search {
     /// `a*(x floordiv n) + a*y = a*((x + n*y) floordiv n)`, with `x` first negated or not
     fn absorptions(&mut self, work: &mut Work) -> Result<(), Stop> {
         let a = self.quotient.coefficient;
-        let num = &self.quotient.num;
-        let related = |atom: AtomId| {
-            let shares = |inner: &Linear| inner.terms.iter().any(|t| num.coefficient(t.atom) != 0);
-            num.coefficient(atom) != 0 || work.as_div(atom).is_some_and(|(inner, _)| shares(inner))
-        };
-        let absorbable: SmallVec<[AtomId; 4]> =
-            self.rest.terms.iter().filter(|t| t.coefficient % a == 0 && related(t.atom)).map(|t| t.atom).collect();
         let constant = self.rest.constant != 0 && self.rest.constant % a == 0;
         if constant {
             // The first of equal ones wins: a negative quotient rather turns its numerator around.
@@ -192,18 +203,41 @@ impl Search {
         if a < 0 {
             self.absorb(work, true, &[], false)?;
         }
-        if absorbable.len() > 1 {
-            for atom in absorbable.iter().take(6) {
-                self.absorb(work, false, &[*atom], false)?;
-            }
-        }
-        if !absorbable.is_empty() {
+        let merging = |t: &&LinearTerm| t.coefficient % a == 0 && self.quotient.num.coefficient(t.atom) != 0;
+        let merging: SmallVec<[AtomId; 4]> = self.rest.terms.iter().filter(merging).map(|t| t.atom).collect();
+        if !merging.is_empty() {
             if constant {
-                self.absorb(work, false, &absorbable, true)?;
+                self.absorb(work, false, &merging, true)?;
             }
-            self.absorb(work, false, &absorbable, false)?;
+            self.absorb(work, false, &merging, false)?;
+        }
+        for i in 0..self.rest.terms.len().min(16) {
+            if let Some(group) = self.remainder_beside(work, self.rest.terms[i]) {
+                self.absorb(work, false, &group, false)?;
+            }
         }
         Ok(())
+    }
+
+    /// The terms beside the quotient that make `k*(y mod m)` in its numerator, together with what stands there, when
+    /// `t` is its quotient `y floordiv m`.
+    fn remainder_beside(&self, work: &Work, t: LinearTerm) -> Option<SmallVec<[AtomId; 4]>> {
+        let Quotient { coefficient: a, num, n } = &self.quotient;
+        let (y, m) = work.as_div(t.atom).filter(|_| t.coefficient % a == 0)?;
+        let inside = n.checked_mul(t.coefficient / a)?.checked_add(num.coefficient(t.atom))?;
+        let k = (inside / m).checked_neg().filter(|_| inside % m == 0)?;
+        let mut group: SmallVec<[AtomId; 4]> = SmallVec::from_slice(&[t.atom]);
+        for u in &y.terms {
+            let missing = k.checked_mul(u.coefficient)?.checked_sub(num.coefficient(u.atom))?;
+            if missing != 0 {
+                let beside = self.rest.coefficient(u.atom);
+                if beside % a != 0 || n.checked_mul(beside / a) != Some(missing) {
+                    return None;
+                }
+                group.push(u.atom);
+            }
+        }
+        Some(group)
     }
 
     fn absorb(&mut self, work: &mut Work, flip: bool, terms: &[AtomId], constant: bool) -> Result<(), Stop> {
