@@ -113,6 +113,16 @@ def test_text_errors_have_a_place(text: str, line: int, column: int, message: st
     assert (e.value.line, e.value.column) == (line, column)
 
 
+def test_evaluate_on_threads_gives_the_same_rows() -> None:
+    m = hm.IndexingMap.parse(
+        "(d0, d1) -> ((d0 * 7 - d1) floordiv 13, d0 mod 9), domain: d0 in [0, 499], d1 in [0, 999]"
+    )
+    rows = np.indices((500, 1000)).reshape(2, -1).T
+    expected = np.stack([(rows[:, 0] * 7 - rows[:, 1]) // 13, rows[:, 0] % 9], 1)
+    assert (m.evaluate(rows) == expected).all()
+    assert (m.evaluate(np.asfortranarray(rows), threads=2) == expected).all()
+
+
 def test_construction_errors() -> None:
     with pytest.raises(errors.MapError, match="no variable d1"):
         hm.IndexingMap([4], [D1])

@@ -185,6 +185,7 @@ class IndexingMap:
         runtime: npt.ArrayLike | None = None,
         *,
         check: bool = False,
+        threads: int = 1,
     ) -> npt.NDArray[np.int64]: ...
     def in_domain(
         self, dims: npt.ArrayLike, ranges: npt.ArrayLike | None = None, runtime: npt.ArrayLike | None = None
@@ -262,6 +263,8 @@ class Shape:
     @property
     def tuple_shapes(self) -> builtins.tuple[Shape, ...]:
         """The parts of a tuple; ``()`` for everything else."""
+    def at(self, index: Sequence[int], /) -> Shape:
+        """The shape that a shape index leads to, the shape itself for ``()``."""
     @property
     def is_tuple(self) -> bool: ...
     @property

@@ -336,73 +336,78 @@ fn domain_of(
     Ok(Domain { vars, n_dims, n_ranges, constraints: constraints.into_iter().map(|c| c.0).collect() })
 }
 
-/// The rows of one kind of variable as a contiguous table.
-fn table(
-    py: Python<'_>,
-    values: Option<&Bound<'_, PyAny>>,
-    width: usize,
-    what: &str,
-) -> PyResult<(Vec<i64>, usize, bool)> {
-    let np = py.import("numpy")?;
-    let Some(values) = values else {
-        return if width == 0 {
-            Ok((Vec::new(), usize::MAX, false))
-        } else {
-            Err(raise(py, "MapError", format!("the map has {width} {what} variables; give their values")))
-        };
-    };
-    let array = np.call_method1("asarray", (values,))?;
-    let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
-    let size: usize = array.getattr("size")?.extract()?;
-    if kind != "i" && kind != "u" && size > 0 {
-        return Err(PyTypeError::new_err(format!("the values of {what} variables must be integers")));
-    }
-    let ndim: usize = array.getattr("ndim")?.extract()?;
-    let is_point = ndim < 2;
-    let array =
-        np.call_method1("ascontiguousarray", (np.call_method1("atleast_2d", (array,))?, np.getattr("int64")?))?;
-    let array: PyReadonlyArray2<'_, i64> = array.extract()?;
-    let shape = array.shape();
-    let (n, given) = (shape[0], shape[1]);
-    if given != width && !(size == 0 && width == 0) {
-        return Err(raise(py, "MapError", format!("expected {width} {what} values for each point, found {given}")));
-    }
-    Ok((array.as_slice()?.to_vec(), n, is_point))
-}
-
-struct Tables {
-    dims: Vec<i64>,
-    ranges: Vec<i64>,
-    runtime: Vec<i64>,
+/// The rows of one kind of variable: a contiguous int64 array, which is the caller's own where that is one already.
+struct Table<'py> {
+    rows: Option<PyReadonlyArray2<'py, i64>>,
     n: usize,
     is_point: bool,
 }
 
-impl Tables {
-    fn points(&self) -> Points<'_> {
-        Points { n: self.n, dims: &self.dims, ranges: &self.ranges, runtime: &self.runtime }
+impl<'py> Table<'py> {
+    fn new(py: Python<'py>, values: Option<&Bound<'py, PyAny>>, width: usize, what: &str) -> PyResult<Table<'py>> {
+        let Some(values) = values else {
+            return if width == 0 {
+                Ok(Table { rows: None, n: usize::MAX, is_point: false })
+            } else {
+                Err(raise(py, "MapError", format!("the map has {width} {what} variables; give their values")))
+            };
+        };
+        let np = py.import("numpy")?;
+        let array = np.call_method1("asarray", (values,))?;
+        let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
+        let size: usize = array.getattr("size")?.extract()?;
+        if kind != "i" && kind != "u" && size > 0 {
+            return Err(PyTypeError::new_err(format!("the values of {what} variables must be integers")));
+        }
+        let ndim: usize = array.getattr("ndim")?.extract()?;
+        let array = np.call_method1("atleast_2d", (array,))?;
+        let array = np.call_method1("ascontiguousarray", (array, np.getattr("int64")?))?;
+        let rows: PyReadonlyArray2<'py, i64> = array.extract()?;
+        let (n, given) = (rows.shape()[0], rows.shape()[1]);
+        if given != width && !(size == 0 && width == 0) {
+            return Err(raise(py, "MapError", format!("expected {width} {what} values for each point, found {given}")));
+        }
+        Ok(Table { rows: Some(rows), n, is_point: ndim < 2 })
+    }
+
+    fn slice(&self) -> PyResult<&[i64]> {
+        self.rows.as_ref().map_or(Ok(&[][..]), |rows| Ok(rows.as_slice()?))
+    }
+}
+
+struct Tables<'py> {
+    dims: Table<'py>,
+    ranges: Table<'py>,
+    runtime: Table<'py>,
+    n: usize,
+}
+
+impl Tables<'_> {
+    fn points(&self) -> PyResult<Points<'_>> {
+        let (dims, ranges, runtime) = (self.dims.slice()?, self.ranges.slice()?, self.runtime.slice()?);
+        Ok(Points { n: self.n, dims, ranges, runtime })
     }
 }
 
 impl PyMap {
-    fn tables(
+    fn tables<'py>(
         &self,
-        py: Python<'_>,
-        dims: &Bound<'_, PyAny>,
-        ranges: Option<&Bound<'_, PyAny>>,
-        runtime: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Tables> {
+        py: Python<'py>,
+        dims: &Bound<'py, PyAny>,
+        ranges: Option<&Bound<'py, PyAny>>,
+        runtime: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Tables<'py>> {
         let domain = self.map.domain();
-        let (dims, n_dims, is_point) = table(py, Some(dims), domain.n_dims, "dimension")?;
-        let (ranges, n_ranges, _) = table(py, ranges, domain.n_ranges, "range")?;
-        let (runtime, n_runtime, _) = table(py, runtime, domain.n_runtime(), "runtime")?;
-        let n = if domain.n_dims > 0 { n_dims } else { n_dims.min(n_ranges).min(n_runtime) };
-        for (found, width) in [(n_ranges, domain.n_ranges), (n_runtime, domain.n_runtime())] {
+        let dims = Table::new(py, Some(dims), domain.n_dims, "dimension")?;
+        let ranges = Table::new(py, ranges, domain.n_ranges, "range")?;
+        let runtime = Table::new(py, runtime, domain.n_runtime(), "runtime")?;
+        let n = if domain.n_dims > 0 { dims.n } else { dims.n.min(ranges.n).min(runtime.n) };
+        for (found, width) in [(ranges.n, domain.n_ranges), (runtime.n, domain.n_runtime())] {
             if width > 0 && found != n {
                 return Err(raise(py, "MapError", format!("expected {n} points in every table, found {found}")));
             }
         }
-        Ok(Tables { dims, ranges, runtime, n, is_point })
+        Ok(Tables { dims, ranges, runtime, n })
     }
 
     fn variables<'py>(&self, py: Python<'py>, list: &[Variable], letter: &str) -> PyResult<Bound<'py, PyTuple>> {
@@ -548,8 +553,9 @@ impl PyMap {
     /// The results at ``n`` points: an int64 array ``[n, results]`` for integer arrays ``[n, k]``; for one point, one row.
     ///
     /// Points outside the domain give unspecified values; with ``check=True`` they raise
-    /// :class:`hlomap.errors.DomainError`, and overflow raises :class:`hlomap.errors.IntegerOverflowError`.
-    #[pyo3(signature = (dims, ranges=None, runtime=None, *, check=false))]
+    /// :class:`hlomap.errors.DomainError`, and overflow raises :class:`hlomap.errors.IntegerOverflowError`.  Many points
+    /// are shared out to ``threads`` threads.
+    #[pyo3(signature = (dims, ranges=None, runtime=None, *, check=false, threads=1))]
     fn evaluate<'py>(
         &self,
         py: Python<'py>,
@@ -557,19 +563,21 @@ impl PyMap {
         ranges: Option<&Bound<'py, PyAny>>,
         runtime: Option<&Bound<'py, PyAny>>,
         check: bool,
+        threads: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
         let tables = self.tables(py, dims, ranges, runtime)?;
         let program = Program::new(&self.map).or_raise(py)?;
         let width = program.n_results();
+        let points = tables.points()?;
         let run = || {
             if check {
-                program.run::<true>(&tables.points())
+                program.run_on::<true>(&points, threads)
             } else {
-                program.run::<false>(&tables.points())
+                program.run_on::<false>(&points, threads)
             }
         };
         let flat = PyArray1::from_vec(py, unlocked(py, run).or_raise(py)?);
-        if tables.is_point {
+        if tables.dims.is_point {
             return flat.reshape([width]).map(Bound::into_any);
         }
         let rows: Bound<'py, PyArray2<i64>> = flat.reshape([tables.n, width])?;
@@ -589,13 +597,14 @@ impl PyMap {
         let inside = match self.map.state() {
             State::Defined => {
                 let program = Program::new(&self.map).or_raise(py)?;
-                unlocked(py, || program.in_domain(&tables.points()))
+                let points = tables.points()?;
+                unlocked(py, || program.in_domain(&points))
             }
             State::Empty => vec![false; tables.n],
             State::Undefined => return Err(raise(py, "MapError", "the map is undefined".to_owned())),
         };
         let array = PyArray1::from_vec(py, inside);
-        if tables.is_point {
+        if tables.dims.is_point {
             return array.get_item(0);
         }
         Ok(array.into_any())

@@ -77,6 +77,16 @@ impl From<Error> for Stop {
     }
 }
 
+impl Error {
+    /// The error with the row of a point counted from further back.
+    pub(crate) fn shifted(self, rows: usize) -> Error {
+        match self {
+            Error::OutsideDomain(row) => Error::OutsideDomain(row + rows),
+            other => other,
+        }
+    }
+}
+
 impl fmt::Display for TextError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "line {}, column {}: expected {}, found {}", self.line, self.column, self.expected, self.found)?;

@@ -1,7 +1,9 @@
 //! Values of a map at many points at once: one pass over each node for a block of points, never one for each point.
 //!
 //! Read [`Program`]. Shared nodes are computed once. Unchecked evaluation wraps and never fails: points outside the
-//! domain give unspecified values. Checked evaluation reports the first point outside the domain and every overflow.
+//! domain give unspecified values. Where every value over the domain fits into 31 bits, it runs in 32-bit lanes and
+//! divides by multiplying ([`crate::lane`]). Checked evaluation reports the first point outside the domain and every
+//! overflow.
 
 use std::sync::Arc;
 
@@ -10,6 +12,7 @@ use rustc_hash::FxHashMap;
 use crate::domain::Domain;
 use crate::error::{Error, Result};
 use crate::expr::{Expr, Node, Op};
+use crate::lane::{Divisor, Lane};
 use crate::map::{Map, State};
 use crate::range::Range;
 
@@ -24,6 +27,19 @@ pub struct Points<'a> {
     pub ranges: &'a [i64],
     /// `n` rows of runtime variables.
     pub runtime: &'a [i64],
+}
+
+impl<'a> Points<'a> {
+    /// Some rows of the tables, whose widths are `counts`.
+    fn part(&self, start: usize, n: usize, counts: [usize; 3]) -> Points<'a> {
+        let rows = |table: &'a [i64], width: usize| &table[start * width..][..n * width];
+        Points {
+            n,
+            dims: rows(self.dims, counts[0]),
+            ranges: rows(self.ranges, counts[1]),
+            runtime: rows(self.runtime, counts[2]),
+        }
+    }
 }
 
 type Register = u32;
@@ -41,13 +57,6 @@ enum Step {
     Max(Register, Register),
 }
 
-/// A constant divisor; powers of two divide by shifting.
-#[derive(Clone, Copy)]
-struct Divisor {
-    n: i64,
-    shift: Option<u32>,
-}
-
 /// A map compiled for evaluation.
 pub struct Program {
     steps: Vec<Step>,
@@ -55,6 +64,8 @@ pub struct Program {
     checks: Vec<(Register, Range)>,
     var_ranges: Vec<Range>,
     counts: [usize; 3],
+    /// Whether no value, and no partial sum, leaves 31 bits anywhere in the domain.
+    is_narrow: bool,
 }
 
 /// About how many values one block may hold in all registers together.
@@ -74,13 +85,17 @@ impl Program {
 
     /// Compiles expressions over a domain.
     pub fn of(domain: &Domain, exprs: &[Expr]) -> Result<Program> {
-        let mut compiler = Compiler { domain, steps: Vec::new(), done: FxHashMap::default() };
+        let mut compiler = Compiler { domain, steps: Vec::new(), ranges: Vec::new(), done: FxHashMap::default() };
         // Variables take the first registers, so that a block loads them once.
-        compiler.steps.extend((0..domain.vars.len()).map(|_| Step::Var));
+        for v in &domain.vars {
+            compiler.push(Step::Var, v.range);
+        }
         let results = exprs.iter().map(|e| compiler.expr(e)).collect::<Result<_>>()?;
         let checks =
             domain.constraints.iter().map(|c| Ok((compiler.expr(&c.expr)?, c.range))).collect::<Result<_>>()?;
+        let is_narrow = compiler.ranges.iter().all(|r| NARROW.covers(*r));
         Ok(Program {
+            is_narrow,
             steps: compiler.steps,
             results,
             checks,
@@ -99,9 +114,44 @@ impl Program {
     /// # Errors
     /// With `CHECK`: [`Error::OutsideDomain`] and [`Error::Overflow`]. Without: none.
     pub fn run<const CHECK: bool>(&self, points: &Points<'_>) -> Result<Vec<i64>> {
+        let mut out = vec![0; points.n * self.results.len()];
+        self.run_into::<CHECK>(points, &mut out)?;
+        Ok(out)
+    }
+
+    /// [`Program::run`] on several threads.
+    ///
+    /// # Errors
+    /// As [`Program::run`].
+    pub fn run_on<const CHECK: bool>(&self, points: &Points<'_>, threads: usize) -> Result<Vec<i64>> {
         let width = self.results.len();
+        if threads < 2 || points.n < 2 * BLOCK_VALUES || width == 0 {
+            return self.run::<CHECK>(points);
+        }
         let mut out = vec![0; points.n * width];
-        self.blocks(points, |start, n, registers, block| {
+        let each = points.n.div_ceil(threads);
+        std::thread::scope(|scope| {
+            let parts = out.chunks_mut(each * width).enumerate();
+            let workers: Vec<_> = parts
+                .map(|(i, part)| {
+                    let points = points.part(i * each, part.len() / width, self.counts);
+                    scope.spawn(move || self.run_into::<CHECK>(&points, part).map_err(|e| e.shifted(i * each)))
+                })
+                .collect();
+            // A worker panics only on a broken promise of this crate, which then goes on to the caller.
+            workers.into_iter().try_for_each(|w| w.join().unwrap_or_else(|p| std::panic::resume_unwind(p)))
+        })?;
+        Ok(out)
+    }
+
+    fn run_into<const CHECK: bool>(&self, points: &Points<'_>, out: &mut [i64]) -> Result<()> {
+        if self.is_narrow && !CHECK {
+            return self.blocks::<i32>(points, |start, n, registers, block| {
+                self.store(registers, block, n, &mut out[start * self.results.len()..]);
+                Ok(())
+            });
+        }
+        self.blocks::<i64>(points, |start, n, registers, block| {
             if CHECK {
                 let mut inside = vec![true; n];
                 self.inside(registers, block, &mut inside);
@@ -110,22 +160,36 @@ impl Program {
                 }
                 self.check_overflow(registers, block, n)?;
             }
-            for (j, register) in self.results.iter().enumerate() {
-                let column = &registers[*register as usize * block..][..n];
-                for (row, value) in out[start * width..].chunks_exact_mut(width).zip(column) {
-                    row[j] = *value;
+            self.store(registers, block, n, &mut out[start * self.results.len()..]);
+            Ok(())
+        })
+    }
+
+    /// Writes the results of a block as rows.
+    fn store<L: Lane>(&self, registers: &[L], block: usize, n: usize, out: &mut [i64]) {
+        let columns: Vec<&[L]> = self.results.iter().map(|r| &registers[*r as usize * block..][..n]).collect();
+        match columns[..] {
+            [] => {}
+            [a] => out.iter_mut().zip(a).for_each(|(o, a)| *o = a.wide()),
+            [a, b] => rows(out, n, |i| [a[i].wide(), b[i].wide()]),
+            [a, b, c] => rows(out, n, |i| [a[i].wide(), b[i].wide(), c[i].wide()]),
+            [a, b, c, d] => rows(out, n, |i| [a[i].wide(), b[i].wide(), c[i].wide(), d[i].wide()]),
+            _ => {
+                let width = columns.len();
+                for (j, column) in columns.iter().enumerate() {
+                    for (row, value) in out.chunks_exact_mut(width).zip(*column) {
+                        row[j] = value.wide();
+                    }
                 }
             }
-            Ok(())
-        })?;
-        Ok(out)
+        }
     }
 
     /// Which points lie in the domain.
     pub fn in_domain(&self, points: &Points<'_>) -> Vec<bool> {
         let mut out = vec![true; points.n];
         // The closure never fails.
-        let _ = self.blocks(points, |start, n, registers, block| {
+        let _ = self.blocks::<i64>(points, |start, n, registers, block| {
             self.inside(registers, block, &mut out[start..start + n]);
             Ok(())
         });
@@ -143,13 +207,13 @@ impl Program {
     }
 
     /// Runs all steps block by block and hands the registers of each block to `each`.
-    fn blocks(
+    fn blocks<L: Lane>(
         &self,
         points: &Points<'_>,
-        mut each: impl FnMut(usize, usize, &[i64], usize) -> Result<()>,
+        mut each: impl FnMut(usize, usize, &[L], usize) -> Result<()>,
     ) -> Result<()> {
         let block = (BLOCK_VALUES / self.steps.len().max(1)).clamp(16, 1024).min(points.n.max(1));
-        let mut registers = vec![0i64; self.steps.len() * block];
+        let mut registers = vec![L::default(); self.steps.len() * block];
         let mut start = 0;
         while start < points.n {
             let n = block.min(points.n - start);
@@ -164,13 +228,13 @@ impl Program {
         Ok(())
     }
 
-    fn load(&self, points: &Points<'_>, start: usize, n: usize, registers: &mut [i64], block: usize) {
+    fn load<L: Lane>(&self, points: &Points<'_>, start: usize, n: usize, registers: &mut [L], block: usize) {
         let mut first = 0;
         for (table, width) in [points.dims, points.ranges, points.runtime].into_iter().zip(self.counts) {
             for j in 0..width {
                 let column = &mut registers[(first + j) * block..][..n];
                 for (value, row) in column.iter_mut().zip(table[start * width..].chunks_exact(width)) {
-                    *value = row[j];
+                    *value = L::narrow(row[j]);
                 }
             }
             first += width;
@@ -197,68 +261,71 @@ impl Program {
     }
 }
 
-impl Divisor {
-    fn new(n: i64) -> Divisor {
-        Divisor { n, shift: (n > 0 && n & (n - 1) == 0).then(|| n.trailing_zeros()) }
+/// Writes `n` rows of fixed width.
+fn rows<const W: usize>(out: &mut [i64], n: usize, row: impl Fn(usize) -> [i64; W]) {
+    for (i, place) in out.chunks_exact_mut(W).take(n).enumerate() {
+        place.copy_from_slice(&row(i));
     }
 }
 
 impl Step {
-    fn run(&self, known: &[i64], out: &mut [i64], block: usize) {
+    fn run<L: Lane>(&self, known: &[L], out: &mut [L], block: usize) {
         let n = out.len();
         let column = |r: &Register| &known[*r as usize * block..][..n];
-        let unary = |out: &mut [i64], a: &Register, f: &dyn Fn(&mut i64, i64)| {
-            out.iter_mut().zip(column(a)).for_each(|(o, x)| f(o, *x));
-        };
         match self {
-            Step::Const(c) => out.fill(*c),
+            Step::Const(c) => out.fill(L::narrow(*c)),
             Step::Var => {}
             Step::Sum(c, terms) => {
-                out.fill(*c);
+                out.fill(L::narrow(*c));
                 for (k, r) in terms {
+                    let k = L::narrow(*k);
                     for (o, x) in out.iter_mut().zip(column(r)) {
-                        *o = o.wrapping_add(k.wrapping_mul(*x));
+                        *o = o.add(k.mul(*x));
                     }
                 }
             }
-            Step::DivConst(a, Divisor { shift: Some(s), .. }) => {
-                out.iter_mut().zip(column(a)).for_each(|(o, x)| *o = x >> s);
-            }
-            Step::ModConst(a, Divisor { n, shift: Some(_) }) => {
-                out.iter_mut().zip(column(a)).for_each(|(o, x)| *o = x & (n - 1));
-            }
-            Step::DivConst(a, Divisor { n, .. }) => unary(out, a, &|o, x| *o = x.div_euclid(*n)),
-            Step::ModConst(a, Divisor { n, .. }) => unary(out, a, &|o, x| *o = x.rem_euclid(*n)),
-            Step::Product(a, b) => binary(out, column(a), column(b), i64::wrapping_mul),
-            Step::Div(a, b) => binary(out, column(a), column(b), |x, y| x.div_euclid(y.max(1))),
-            Step::Mod(a, b) => binary(out, column(a), column(b), |x, y| x.rem_euclid(y.max(1))),
-            Step::Min(a, b) => binary(out, column(a), column(b), i64::min),
-            Step::Max(a, b) => binary(out, column(a), column(b), i64::max),
+            Step::DivConst(a, divisor) => L::div_all(divisor, column(a), out),
+            Step::ModConst(a, divisor) => L::mod_all(divisor, column(a), out),
+            Step::Product(a, b) => binary(out, column(a), column(b), L::mul),
+            Step::Div(a, b) => binary(out, column(a), column(b), L::div),
+            Step::Mod(a, b) => binary(out, column(a), column(b), L::rem),
+            Step::Min(a, b) => binary(out, column(a), column(b), L::min),
+            Step::Max(a, b) => binary(out, column(a), column(b), L::max),
         }
     }
 }
 
-fn binary(out: &mut [i64], a: &[i64], b: &[i64], f: impl Fn(i64, i64) -> i64) {
+fn binary<L: Lane>(out: &mut [L], a: &[L], b: &[L], f: impl Fn(L, L) -> L) {
     for ((o, x), y) in out.iter_mut().zip(a).zip(b) {
         *o = f(*x, *y);
     }
 }
 
+/// What 32-bit lanes hold with room for one more addition.
+const NARROW: Range = Range::new(-(1 << 30), 1 << 30);
+
 struct Compiler<'a> {
     domain: &'a Domain,
     steps: Vec<Step>,
+    /// The values of each step over the domain, with its partial sums.
+    ranges: Vec<Range>,
     done: FxHashMap<*const Node, Register>,
 }
 
 impl Compiler<'_> {
-    fn push(&mut self, step: Step) -> Register {
+    fn push(&mut self, step: Step, range: Range) -> Register {
         self.steps.push(step);
+        self.ranges.push(range);
         (self.steps.len() - 1) as Register
+    }
+
+    fn range(&self, r: Register) -> Range {
+        self.ranges[r as usize]
     }
 
     fn expr(&mut self, e: &Expr) -> Result<Register> {
         let node = match e {
-            Expr::Const(c) => return Ok(self.push(Step::Const(*c))),
+            Expr::Const(c) => return Ok(self.push(Step::Const(*c), Range::point(*c))),
             Expr::Var(v) => {
                 let flat = self.domain.flat(*v);
                 return flat
@@ -270,22 +337,89 @@ impl Compiler<'_> {
         if let Some(register) = self.done.get(&Arc::as_ptr(node)) {
             return Ok(*register);
         }
-        let step = match e.op() {
+        let (step, range) = match e.op() {
             Some(Op::Sum(sum)) => {
-                let terms = sum.terms.iter().map(|t| Ok((t.coefficient, self.expr(&t.atom)?)));
-                Step::Sum(sum.constant, terms.collect::<Result<_>>()?)
+                let mut terms = Vec::with_capacity(sum.terms.len());
+                let mut total = Range::point(sum.constant);
+                for t in &sum.terms {
+                    let register = self.expr(&t.atom)?;
+                    terms.push((t.coefficient, register));
+                    let term = self.range(register).scale(t.coefficient);
+                    // The hull with 0 of each term: a partial sum may lie anywhere between.
+                    total = total.plus(Range::new(term.lo.min(0), term.hi.max(0)));
+                }
+                (Step::Sum(sum.constant, terms), total)
             }
-            Some(Op::FloorDiv(a, Expr::Const(n))) => Step::DivConst(self.expr(a)?, Divisor::new(*n)),
-            Some(Op::Mod(a, Expr::Const(n))) => Step::ModConst(self.expr(a)?, Divisor::new(*n)),
-            Some(Op::FloorDiv(a, b)) => Step::Div(self.expr(a)?, self.expr(b)?),
-            Some(Op::Mod(a, b)) => Step::Mod(self.expr(a)?, self.expr(b)?),
-            Some(Op::Product(a, b)) => Step::Product(self.expr(a)?, self.expr(b)?),
-            Some(Op::Min(a, b)) => Step::Min(self.expr(a)?, self.expr(b)?),
-            Some(Op::Max(a, b)) => Step::Max(self.expr(a)?, self.expr(b)?),
+            Some(Op::FloorDiv(a, Expr::Const(n))) => {
+                let a = self.expr(a)?;
+                let x = self.range(a);
+                let divisor = Divisor::new(*n, x);
+                // A divisor that 32-bit lanes cannot hold keeps the program wide.
+                let range = if divisor.is_narrow() { x.floor_div(Range::point(*n)) } else { Range::ALL };
+                (Step::DivConst(a, divisor), range)
+            }
+            Some(Op::Mod(a, Expr::Const(n))) => {
+                let a = self.expr(a)?;
+                let x = self.range(a);
+                (Step::ModConst(a, Divisor::new(*n, x)), Range::new(0, n - 1))
+            }
+            Some(Op::Product(a, b)) => {
+                let (a, b) = (self.expr(a)?, self.expr(b)?);
+                (Step::Product(a, b), self.range(a).times(self.range(b)))
+            }
+            Some(Op::FloorDiv(a, b)) => {
+                let (a, b) = (self.expr(a)?, self.expr(b)?);
+                (Step::Div(a, b), self.range(a).floor_div(self.range(b)))
+            }
+            Some(Op::Mod(a, b)) => {
+                let (a, b) = (self.expr(a)?, self.expr(b)?);
+                (Step::Mod(a, b), self.range(a).floor_mod(self.range(b)))
+            }
+            Some(Op::Min(a, b)) => {
+                let (a, b) = (self.expr(a)?, self.expr(b)?);
+                (Step::Min(a, b), self.range(a).min(self.range(b)))
+            }
+            Some(Op::Max(a, b)) => {
+                let (a, b) = (self.expr(a)?, self.expr(b)?);
+                (Step::Max(a, b), self.range(a).max(self.range(b)))
+            }
             None => return Err(Error::TooLarge("the expression")),
         };
-        let register = self.push(step);
+        let register = self.push(step, range);
         self.done.insert(Arc::as_ptr(node), register);
         Ok(register)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::parse_map;
+
+    #[test]
+    fn narrow_and_wide_lanes_agree() {
+        let text = "(d0, d1) -> ((d0 * 7 - d1 * 5) floordiv 13, (d0 - d1) mod 6, d0 floordiv 8 + d1 mod 16, \
+                    min(d0, d1) * d1, (d0 * 3 + 100000000) floordiv 999999937, (d1 - 9) floordiv 1073741789), domain: d0 in [-40, 99], d1 in [-9, 60]";
+        let map = parse_map(text).unwrap();
+        let program = Program::new(&map).unwrap();
+        assert!(program.is_narrow);
+        let rows: Vec<i64> = (-40..=99).flat_map(|x| (-9..=60).flat_map(move |y| [x, y])).collect();
+        let points = Points { n: rows.len() / 2, dims: &rows, ranges: &[], runtime: &[] };
+        let wide = Program { is_narrow: false, ..Program::new(&map).unwrap() };
+        assert_eq!(program.run::<false>(&points), wide.run::<false>(&points));
+        assert_eq!(program.run::<false>(&points), program.run::<true>(&points));
+        let huge = parse_map("(d0, d1) -> (d1 floordiv 2000000011), domain: d0 in [-40, 99], d1 in [-9, 60]").unwrap();
+        let huge = Program::new(&huge).unwrap();
+        assert_eq!(huge.run::<false>(&points), huge.run::<true>(&points));
+    }
+
+    #[test]
+    fn threads_give_the_same_rows_and_the_same_first_error() {
+        let map = parse_map("(d0) -> (d0 mod 7, d0 floordiv 3), domain: d0 in [0, 199998]").unwrap();
+        let program = Program::new(&map).unwrap();
+        let rows: Vec<i64> = (0..200_000).collect();
+        let points = Points { n: rows.len(), dims: &rows, ranges: &[], runtime: &[] };
+        assert_eq!(program.run_on::<false>(&points, 3), program.run::<false>(&points));
+        assert_eq!(program.run_on::<true>(&points, 3), Err(Error::OutsideDomain(199_999)));
     }
 }

@@ -26,6 +26,7 @@ pub mod domain;
 pub mod equal;
 pub mod evaluate;
 pub mod inverse;
+mod lane;
 pub mod map;
 mod parts;
 

@@ -142,12 +142,12 @@ impl Glance<'_> {
         (floor_div(range.lo, n) != floor_div(range.hi, n)).then_some(Seen { vars, divided: vars })
     }
 
-    /// `(x floordiv m) mod n` of a variable that has more than `m * n` values from 0 on.
+    /// `(x floordiv m) mod n` of a variable that crosses a multiple of `m * n`.
     fn digit(&self, a: &Expr, m: i64, n: i64) -> Option<Seen> {
         let Expr::Var(v) = a else { return None };
         let (vars, range) = self.var(*v)?;
         let whole = m.checked_mul(n)?;
-        (range.lo >= 0 && range.hi >= whole).then_some(Seen { vars, divided: vars })
+        (floor_div(range.lo, whole) != floor_div(range.hi, whole)).then_some(Seen { vars, divided: vars })
     }
 
     /// A constraint that says something, and nothing of a single variable that its range does not say.
