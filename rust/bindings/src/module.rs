@@ -177,6 +177,35 @@ impl PyModule_ {
         Err(not_found(py, "computation or instruction", name, near))
     }
 
+    /// The module as a serialized ``HloModuleProto``, which XLA reads.
+    ///
+    /// Names that repeat get a number, as XLA wants them unique.  :class:`~hlomap.UnsupportedError` where the text
+    /// leaves the names of operands out, which no proto can say.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> module = hm.parse("HloModule m\nENTRY e { p = f32[2] parameter(0) ROOT n = f32[2] negate(p) }")
+    /// >>> hm.parse(module.to_proto()).entry.root.opcode
+    /// 'negate'
+    fn to_proto<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        match unlocked(py, || self.0.to_proto()) {
+            Ok(bytes) => Ok(PyBytes::new(py, &bytes)),
+            Err(name) => {
+                let message = format!("the operands of `{name}` have no names in the text, a proto needs them");
+                Err(raise(py, "UnsupportedError", message))
+            }
+        }
+    }
+
+    /// Whether another module holds the same computations of the same instructions in the same order: shapes with
+    /// layouts, operands, attributes, values and metadata count, their spelling does not.  ``names=False``: names do
+    /// not count, either.
+    #[pyo3(signature = (other, /, *, names=true))]
+    fn same_as(&self, py: Python<'_>, other: &Bound<'_, PyModule_>, names: bool) -> bool {
+        let names = if names { hlo::Names::Count } else { hlo::Names::Ignored };
+        let other = &other.get().0;
+        unlocked(py, || self.0.same_as(other, names))
+    }
+
     fn __str__(&self) -> String {
         self.0.to_string()
     }
@@ -489,6 +518,23 @@ fn parse_text(py: Python<'_>, source: &Bound<'_, PyAny>, name: Option<&str>, str
     }
 }
 
+/// How the beginning of a file is compressed (``None``: it is not), and the first ``n`` bytes that it holds.
+#[pyfunction]
+#[pyo3(signature = (head, n, /))]
+fn unpack_head<'py>(py: Python<'py>, head: &[u8], n: usize) -> (Option<&'static str>, Bound<'py, PyBytes>) {
+    match hlo::packed_format(head) {
+        Some(format) => (Some(format), PyBytes::new(py, &unlocked(py, || hlo::unpack_head(head, n)))),
+        None => (None, PyBytes::new(py, &head[..n.min(head.len())])),
+    }
+}
+
+/// Whether the beginning of a file is the beginning of a proto that holds a module.
+#[pyfunction]
+#[pyo3(signature = (head, /))]
+fn is_module_head(head: &[u8]) -> bool {
+    hlo::is_module_head(head)
+}
+
 /// The first module of a text: what a pickled module is built from.
 #[pyfunction]
 fn _parse_module(py: Python<'_>, source: &Bound<'_, PyAny>) -> PyResult<PyModule_> {
@@ -505,5 +551,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     crate::diagnostic::register(m)?;
     crate::attribute::register(m)?;
     m.add_function(wrap_pyfunction!(_parse_module, m)?)?;
+    m.add_function(wrap_pyfunction!(unpack_head, m)?)?;
+    m.add_function(wrap_pyfunction!(is_module_head, m)?)?;
     m.add_function(wrap_pyfunction!(parse_text, m)?)
 }

@@ -220,6 +220,20 @@ pub enum ProblemKind {
         /// The type.
         of: &'static str,
     },
+    /// Compressed bytes that cannot be unpacked.
+    Packed {
+        /// The name of the format.
+        format: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Bytes that are no proto of a module.
+    Wire {
+        /// The byte.
+        at: usize,
+        /// What stands there.
+        found: String,
+    },
     /// The text is not HLO text at all.
     NotText {
         /// What it is.
@@ -265,6 +279,8 @@ impl fmt::Display for ProblemKind {
             Inconsistent { opcode, reason } => write!(f, "{opcode} that does not fit: {reason}"),
             InvalidLayout { reason } => write!(f, "invalid layout: {reason}"),
             OutOfRange { found, of } => write!(f, "expected a number in the range of {of}, found {found}"),
+            Packed { format, reason } => write!(f, "expected {format} data, found {reason}"),
+            Wire { at, found } => write!(f, "byte {at}: expected an HLO proto, found {found}"),
             NotText { found } => write!(f, "expected HLO text, found {found}"),
             TooDeep { what, limit } => write!(f, "{what} nested deeper than {limit} levels"),
             TooMany { what, limit } => write!(f, "more than {limit} {what}"),
@@ -277,7 +293,11 @@ impl ProblemKind {
     pub fn found(&self) -> Option<String> {
         use ProblemKind::*;
         match self {
-            Expected { found, .. } | Disagrees { found, .. } | NotText { found } => Some(found.clone()),
+            Expected { found, .. }
+            | Disagrees { found, .. }
+            | NotText { found }
+            | Wire { found, .. }
+            | Packed { reason: found, .. } => Some(found.clone()),
             UnknownWord { found, .. } | OutOfRange { found, .. } => Some(format!("`{found}`")),
             Shape(TextErrorKind::Expected { found, .. }) => Some(found.clone()),
             Shape(TextErrorKind::UnknownElementType { found, .. }) => Some(format!("`{found}`")),
@@ -306,6 +326,8 @@ impl ProblemKind {
             OperandCount { expected, .. } => Some(expected.to_string()),
             OutOfRange { of, .. } => Some(format!("a number in the range of {of}")),
             NotText { .. } => Some("HLO text".into()),
+            Packed { format, .. } => Some(format!("{format} data")),
+            Wire { .. } => Some("an HLO proto".into()),
             Shape(_) | MisplacedAttribute { .. } | UnnamedOperands { .. } | Cycle { .. } => None,
             Inconsistent { .. }
             | UsedBeforeDefinition { .. }
@@ -334,6 +356,9 @@ impl SyntaxErrors {
 
 /// `name:line:column: message`, the line, and a caret below the place.
 pub fn describe(source: &Source, problem: &Problem) -> String {
+    if let ProblemKind::Wire { .. } | ProblemKind::Packed { .. } = problem.kind {
+        return format!("{}: {}", source.name.as_deref().unwrap_or("<bytes>"), problem.kind);
+    }
     let (line, column) = source.place(problem.span.start as usize);
     let name = source.name.as_deref().unwrap_or("<text>");
     format!("{name}:{line}:{column}: {}\n{}", problem.kind, source.snippet(problem.span))

@@ -150,6 +150,63 @@ pub(crate) fn parse(word: &str, format: Format) -> Option<Bits> {
     }
 }
 
+/// Text that [`parse`] reads as these bits: the shortest decimal, `inf`, or `nan` with its payload.
+pub(crate) fn print(bits: u64, t: ElementType) -> String {
+    let format = Format::of(t);
+    let negative = format.ends != Ends::Scale && bits >> (format.width() - 1) & 1 == 1;
+    let sign = if negative { "-" } else { "" };
+    let magnitude = bits & !format.sign(true);
+    let is_nan = match format.ends {
+        Ends::Ieee => magnitude > format.max() + 1,
+        Ends::OneNan | Ends::Scale => magnitude > format.max(),
+        Ends::NoNegativeZero => bits == format.sign(true),
+        Ends::Finite => false,
+    };
+    if is_nan {
+        let plain = format.nan(negative, None);
+        return match format.ends {
+            Ends::Ieee if bits != plain => format!("{sign}nan(0x{:x})", magnitude & ((1 << format.mantissa) - 1)),
+            Ends::NoNegativeZero | Ends::Scale => "nan".into(),
+            _ => format!("{sign}nan"),
+        };
+    }
+    if format.ends == Ends::Ieee && magnitude == format.max() + 1 {
+        return format!("{sign}inf");
+    }
+    if t == ElementType::F64 {
+        let value = f64::from_bits(bits);
+        return if is_moderate(value) { format!("{value}") } else { format!("{value:e}") };
+    }
+    // Every narrower number is one of 32 bits, too, and its shortest decimal there lies nearest to it here.
+    let value = match t {
+        ElementType::F32 => f32::from_bits(bits as u32),
+        _ => {
+            let (e, m) = ((magnitude >> format.mantissa) as i32, magnitude & ((1 << format.mantissa) - 1));
+            let (m, e) = match format.ends {
+                Ends::Scale => (1, e),
+                _ if e == 0 => (m, 1),
+                _ => (m | 1 << format.mantissa, e),
+            };
+            let value = m as f64 * 2f64.powi(e - format.bias - format.mantissa as i32);
+            if negative {
+                -value as f32
+            } else {
+                value as f32
+            }
+        }
+    };
+    if is_moderate(f64::from(value)) {
+        format!("{value}")
+    } else {
+        format!("{value:e}")
+    }
+}
+
+/// A number that is short without an exponent.
+fn is_moderate(value: f64) -> bool {
+    value == 0.0 || (1e-5..1e16).contains(&value.abs())
+}
+
 /// Rounds a number of 64 bits that is at least 0. `beyond` says on which side of `value` the number that is meant lies.
 fn round(value: f64, negative: bool, format: Format, beyond: impl Fn() -> Ordering) -> Bits {
     let sign = format.sign(negative);
@@ -289,6 +346,22 @@ mod tests {
             ("0x1.8p1", ElementType::F64, 3f64.to_bits()),
         ] {
             assert_eq!(bits(word, t), expected, "{word} as {}", t.name());
+        }
+    }
+
+    #[test]
+    fn what_is_printed_reads_back() {
+        let narrow = ElementType::all().filter(|t| t.kind() == layout::ElementKind::Float && t.bits() <= 16);
+        for t in narrow {
+            for b in 0..1u64 << t.bits() {
+                let text = print(b, t);
+                assert_eq!(bits(&text, t), b, "{text} of {}", t.name());
+            }
+        }
+        let wide = [0, 1, 0x8000_0000, 0x7f80_0000, 0xff80_0000, 0x7fc0_0001, 0x3f80_0001, 0x7f7f_ffff, 0x0080_0000];
+        for b in wide {
+            assert_eq!(bits(&print(b, ElementType::F32), ElementType::F32), b);
+            assert_eq!(bits(&print(b << 32, ElementType::F64), ElementType::F64), b << 32);
         }
     }
 

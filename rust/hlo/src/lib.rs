@@ -1,6 +1,7 @@
-//! HLO text to modules and back.
+//! HLO text and protos to modules and back.
 //!
-//! Read [`parse`] first, then [`Module`]. A text may hold several modules, one computation, or bare instructions.
+//! Read [`parse`] first, then [`Module`]. A text may hold several modules, one computation, or bare instructions; bytes
+//! may also hold a proto, and either may be compressed.
 //! Law: whatever the text, reading it gives modules or errors with their places, in time and memory in proportion
 //! to its size. What does not fit but can be kept (an unknown attribute, a shape that disagrees) is a diagnostic.
 //! Not here: what an operation reads or computes.
@@ -9,6 +10,7 @@ mod attach;
 mod attribute;
 mod check;
 mod devices;
+mod equal;
 mod error;
 mod float;
 mod infer;
@@ -17,8 +19,10 @@ mod known;
 mod literal;
 mod module;
 mod opcode;
+mod packed;
 mod parse;
 mod print;
+mod proto;
 mod resolve;
 mod signature;
 mod token;
@@ -26,10 +30,13 @@ mod window;
 
 pub use attribute::{unescape, DimLabels, Value, Window, WindowDim};
 pub use devices::DeviceGroups;
+pub use equal::Names;
 pub use error::{describe, Problem, ProblemKind, Source, Span, SyntaxErrors};
 pub use known::{Form, Place};
 pub use literal::{LiteralError, LiteralValue};
 pub use module::{Attribute, Computation, ComputationId, Instruction, InstructionId, Metadata, Module};
 pub use opcode::{Arity, Opcode};
+pub use packed::{packed_format, unpack, unpack_head, PackedError};
 pub use parse::{parse, parse_bytes, MAX_DIAGNOSTICS, MAX_PROBLEMS};
 pub use print::print_instruction;
+pub use proto::{is_module_head, parse_proto};

@@ -511,7 +511,7 @@ fn hash(name: &str) -> u64 {
 }
 
 /// `{name="value" number=1}`: every field with its value; what cannot be read ends the list.
-fn fields(text: &str, span: Span) -> Vec<(&str, Cow<'_, str>)> {
+pub(crate) fn fields(text: &str, span: Span) -> Vec<(&str, Cow<'_, str>)> {
     let mut c = Cursor { text: &text[..span.end as usize], pos: span.start as usize };
     let mut all = Vec::new();
     c.accept_after_space(b'{');

@@ -15,6 +15,8 @@ use crate::error::{Problem, ProblemKind, Source, Span, SyntaxErrors};
 use crate::instruction::Scope;
 use crate::known::Place;
 use crate::module::{Attribute, Frames, Location, Module};
+use crate::packed;
+use crate::proto;
 use crate::token::{Cursor, Read};
 
 /// Reading stops after this many errors.
@@ -32,8 +34,20 @@ pub fn parse(text: &str, name: Option<&str>, strict: bool) -> Result<Vec<Module>
     Parser::new(&source).modules(strict).map_err(|problems| SyntaxErrors { source: source.clone(), problems })
 }
 
-/// As [`parse`], from bytes: one error that says what they are when they are no text.
+/// As [`parse`], from bytes: text, or a proto that holds a module, either perhaps compressed; one error that says what
+/// they are when they are neither.
 pub fn parse_bytes(bytes: &[u8], name: Option<&str>, strict: bool) -> Result<Vec<Module>, SyntaxErrors> {
+    let unpacked = packed::unpack(bytes).map_err(|e| {
+        let kind = ProblemKind::Packed { format: e.format, reason: e.reason };
+        SyntaxErrors {
+            source: Arc::new(Source::new("", name)),
+            problems: vec![Problem { kind, span: Span::default() }],
+        }
+    })?;
+    let bytes = unpacked.as_ref();
+    if proto::may_be_module(bytes) {
+        return proto::parse_proto(bytes, name, strict);
+    }
     let (found, at) = match std::str::from_utf8(bytes) {
         Ok(text) => match memchr::memchr(0, bytes) {
             None => return parse(text, name, strict),

@@ -9,7 +9,7 @@ use std::fmt::{self, Write};
 
 use layout::Shape;
 
-use crate::attribute::DimLabels;
+use crate::attribute::{DimLabels, Window, WindowDim};
 use crate::known::Form;
 use crate::module::{Attribute, ComputationId, InstructionId, Module};
 use crate::Arity;
@@ -63,7 +63,7 @@ impl Module {
         f.write_str("\n")
     }
 
-    fn printed_name(&self, id: ComputationId) -> Cow<'_, str> {
+    pub(crate) fn printed_name(&self, id: ComputationId) -> Cow<'_, str> {
         match self.computation_name(id) {
             "" if id == self.entry() && self.find_computation("main").is_none() => "main".into(),
             "" => {
@@ -153,46 +153,28 @@ impl Module {
         write!(f, "\n{:1$}", "", 2 * depth + 2)?;
         self.print_body(f, id, depth + 1)
     }
+}
 
-    /// Whether two modules hold the same: names, shapes, operations, operands, and attributes as they are written.
-    pub fn same_as(&self, other: &Module) -> bool {
-        let attributes = |a: &[Attribute], b: &[Attribute]| {
-            a.len() == b.len()
-                && a.iter().zip(b).all(|(a, b)| {
-                    let same = match a.form {
-                        Form::Computation | Form::Computations | Form::Instructions => {
-                            self.list(a.link) == other.list(b.link)
-                        }
-                        _ => self.attribute_text(a) == other.attribute_text(b),
-                    };
-                    same && a.form == b.form && self.attribute_name(a) == other.attribute_name(b)
-                })
-        };
-        let row = |i: u32| {
-            self.instruction_name(i) == other.instruction_name(i)
-                && self.shape(i) == other.shape(i)
-                && self.opcode_name(i) == other.opcode_name(i)
-                && self.computation_of(i) == other.computation_of(i)
-                && self.parameter_number(i) == other.parameter_number(i)
-                && self.literal_text(i) == other.literal_text(i)
-                && self.has_unnamed_operands(i) == other.has_unnamed_operands(i)
-                && self.operands(i).eq(other.operands(i))
-                && attributes(self.attributes(i), other.attributes(i))
-        };
-        let computation = |c: u32| {
-            self.computation_name(c) == other.computation_name(c)
-                && self.root(c) == other.root(c)
-                && self.instructions_of(c) == other.instructions_of(c)
-                && self.parameters(c) == other.parameters(c)
-                && attributes(self.computation_attributes(c), other.computation_attributes(c))
-        };
-        self.name() == other.name()
-            && self.entry() == other.entry()
-            && attributes(self.header(), other.header())
-            && self.computations().len() == other.computations().len()
-            && self.instructions().len() == other.instructions().len()
-            && (0..self.computations().len() as u32).all(computation)
-            && (0..self.instructions().len() as u32).all(row)
+impl fmt::Display for Window {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let by_dim = |one: &dyn Fn(&WindowDim) -> String| self.dims.iter().map(one).collect::<Vec<_>>().join("x");
+        write!(f, "{{size={}", by_dim(&|d| d.size.to_string()))?;
+        if self.dims.iter().any(|d| d.stride != 1) {
+            write!(f, " stride={}", by_dim(&|d| d.stride.to_string()))?;
+        }
+        if self.dims.iter().any(|d| (d.pad_low, d.pad_high) != (0, 0)) {
+            write!(f, " pad={}", by_dim(&|d| format!("{}_{}", d.pad_low, d.pad_high)))?;
+        }
+        if self.dims.iter().any(|d| d.base_dilation != 1) {
+            write!(f, " lhs_dilate={}", by_dim(&|d| d.base_dilation.to_string()))?;
+        }
+        if self.dims.iter().any(|d| d.window_dilation != 1) {
+            write!(f, " rhs_dilate={}", by_dim(&|d| d.window_dilation.to_string()))?;
+        }
+        if self.dims.iter().any(|d| d.reversal) {
+            write!(f, " rhs_reversal={}", by_dim(&|d| i64::from(d.reversal).to_string()))?;
+        }
+        f.write_str("}")
     }
 }
 

@@ -1,0 +1,185 @@
+//! Whether two modules say the same, whatever their spelling.
+//!
+//! Read [`Module::same_as`]. The order of attributes, defaults that are written out, the spelling of numbers and
+//! the tables of stack frames do not count; shapes with their layouts, operands, values and metadata do.
+
+use std::collections::BTreeMap;
+
+use crate::attribute::Value;
+use crate::devices::DeviceGroups;
+use crate::known::Form;
+use crate::module::{Attribute, ComputationId, InstructionId, Module};
+use crate::Opcode;
+
+/// Whether names count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Names {
+    /// Modules with other names differ.
+    Count,
+    /// Modules, computations and instructions may have any names.
+    Ignored,
+}
+
+impl Module {
+    /// Whether two modules hold the same computations of the same instructions in the same order.
+    pub fn same_as(&self, other: &Module, names: Names) -> bool {
+        self.difference(other, names).is_none()
+    }
+
+    /// Where two modules begin to differ, for a message.
+    pub fn difference(&self, other: &Module, names: Names) -> Option<String> {
+        let count = names == Names::Count;
+        if self.computations().len() != other.computations().len() || self.entry() != other.entry() {
+            return Some("the computations".into());
+        }
+        if count && self.name() != other.name() {
+            return Some("the names of the modules".into());
+        }
+        let same = |a: &[Attribute], b: &[Attribute]| canonical(self, a, None) == canonical(other, b, None);
+        if !same(self.header(), other.header()) {
+            return Some("the headers".into());
+        }
+        for c in 0..self.computations().len() as u32 {
+            let what = |what: &str| Some(format!("{what} of computation {}", self.printed_name(c)));
+            if count && self.printed_name(c) != other.printed_name(c) {
+                return what("the name");
+            }
+            if self.instructions_of(c) != other.instructions_of(c)
+                || self.root(c) != other.root(c)
+                || self.parameters(c) != other.parameters(c)
+            {
+                return what("the instructions");
+            }
+            if !same(self.computation_attributes(c), other.computation_attributes(c)) {
+                return what("the attributes");
+            }
+        }
+        (0..self.instructions().len() as u32).find_map(|i| self.row_difference(other, i, count))
+    }
+
+    fn row_difference(&self, other: &Module, i: InstructionId, names: bool) -> Option<String> {
+        let within = |m: &Module| Some((m.instructions()[i as usize].opcode, m.computation_of(i)));
+        let what = if names && self.instruction_name(i) != other.instruction_name(i) {
+            "the name"
+        } else if self.shape(i) != other.shape(i) {
+            "the shape"
+        } else if self.opcode_name(i) != other.opcode_name(i) {
+            "the opcode"
+        } else if !self.operands(i).eq(other.operands(i))
+            || self.has_unnamed_operands(i) != other.has_unnamed_operands(i)
+            || self.parameter_number(i) != other.parameter_number(i)
+        {
+            "the operands"
+        } else if self.literal(i).map(Result::ok) != other.literal(i).map(Result::ok) {
+            "the value"
+        } else if canonical(self, self.attributes(i), within(self))
+            != canonical(other, other.attributes(i), within(other))
+        {
+            "the attributes"
+        } else {
+            return None;
+        };
+        Some(format!("{what} of {}", self.instruction_name(i)))
+    }
+}
+
+/// Attributes by name, in one spelling, without those that say what their absence says.
+fn canonical(
+    m: &Module,
+    attributes: &[Attribute],
+    within: Option<(Opcode, ComputationId)>,
+) -> BTreeMap<String, String> {
+    let opcode = within.map(|w| w.0);
+    let mut all = BTreeMap::new();
+    for a in attributes {
+        let name = match (m.attribute_name(a), opcode) {
+            ("to_apply", Some(Opcode::CustomCall)) => "called_computations",
+            (name, _) => name,
+        };
+        let text = match (a.form, m.value(a, within.map(|w| w.1))) {
+            (Form::Computation | Form::Computations, _) => format!("{:?}", m.list(a.link)),
+            (Form::Metadata, _) => metadata(m.attribute_text(a)),
+            (_, Ok(value)) => match plain(name, value) {
+                Some(text) => text,
+                None => continue,
+            },
+            (_, Err(_)) => m.attribute_text(a).to_string(),
+        };
+        if name == "entry_computation_layout" && text == squeezed(&entry_layout(m)) {
+            continue;
+        }
+        if text != "{}" || !matches!(a.form, Form::Metadata | Form::FrontendAttributes | Form::Braced) {
+            all.insert(name.to_string(), text);
+        }
+    }
+    all
+}
+
+/// One spelling of a value; `None` for one that an absent attribute has.
+fn plain(name: &str, value: Value<'_>) -> Option<String> {
+    match &value {
+        Value::Bool(true) if name == "largest" => return None,
+        Value::Bool(false) if name != "largest" => return None,
+        Value::Int(0) if name != "cross_program_prefetch_index" && name != "inferred_dimension" => return None,
+        Value::Int(1) if name.ends_with("group_count") => return None,
+        Value::Ints(list) if list.is_empty() => return None,
+        Value::Words(list) if name == "operand_precision" && list.iter().all(|w| *w == "default") => return None,
+        Value::Window(w) if w.dims.is_empty() => return None,
+        Value::Word("FLOAT" | "SIGNED" | "UNSIGNED") if name == "type" => return None,
+        Value::Word("API_VERSION_ORIGINAL") => return None,
+        _ => {}
+    }
+    Some(match value {
+        Value::Float(v) => format!("{}", v as f32),
+        Value::DeviceGroups(DeviceGroups::Iota { groups, reshape, transpose }) => {
+            let is_plain = transpose.iter().copied().eq(0..transpose.len() as i64);
+            format!("{groups:?} {reshape:?} {:?}", if is_plain { &[] } else { &transpose[..] })
+        }
+        Value::Dictionary(mut pairs) => {
+            pairs.sort_unstable();
+            format!("{pairs:?}")
+        }
+        // Brackets and words keep their meaning without the space between them, and JSON does, too.
+        Value::Raw(text) => squeezed(text),
+        Value::Text(text) => squeezed(&text),
+        value => format!("{value:?}"),
+    })
+}
+
+/// The layout of the entry as its own instructions say it.
+fn entry_layout(m: &Module) -> String {
+    let shapes: Vec<String> = m.parameters(m.entry()).iter().map(|&p| m.shape(p).to_string()).collect();
+    format!("{{({})->{}}}", shapes.join(","), m.shape(m.root(m.entry())))
+}
+
+/// Text without the space and the numbers of places (`/*index=5*/`) that stand outside strings.
+fn squeezed(text: &str) -> String {
+    let mut in_string = false;
+    let mut last = ' ';
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.char_indices();
+    while let Some((at, c)) = chars.next() {
+        if !in_string && text[at..].starts_with("/*index=") {
+            chars.by_ref().find(|&(at, _)| text[..at].ends_with("*/") || text[at..].starts_with("*/"));
+            chars.next();
+            continue;
+        }
+        in_string ^= c == '"' && last != '\\';
+        last = if last == '\\' { ' ' } else { c };
+        if in_string || !c.is_whitespace() {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// The fields of metadata in the order of their names.
+fn metadata(text: &str) -> String {
+    let mut fields = crate::module::fields(text, crate::Span::new(0, text.len()));
+    fields.sort_unstable();
+    if fields.is_empty() {
+        "{}".into()
+    } else {
+        format!("{fields:?}")
+    }
+}

@@ -1,0 +1,295 @@
+//! `LiteralProto` to the text of a constant, and from its value.
+//!
+//! The proto holds elements in the order of the layout's minor-to-major, the text in row-major order.
+
+use std::fmt::Write;
+
+use layout::{ArrayShape, ElementKind, ElementType, Layout, Shape};
+
+use super::shape;
+use super::wire::{Draft, Message, Payload, Wire, WireError};
+use crate::float;
+use crate::literal::LiteralValue;
+
+/// How a field holds its elements.
+#[derive(Clone, Copy, PartialEq)]
+enum Packing {
+    /// Whole bytes, little endian.
+    Bytes,
+    /// One varint each.
+    Varints,
+    /// Floats of 4 or 8 bytes each, packed.
+    Fixed,
+}
+
+/// The field of each element type, and the bytes of one number in it.
+fn field(t: ElementType) -> (u32, Packing, usize) {
+    use ElementType::*;
+    let bytes = |number| (number, Packing::Bytes, t.n_bytes());
+    match t {
+        Pred => (2, Packing::Varints, 1),
+        S1 => bytes(30),
+        S2 => bytes(26),
+        S4 => bytes(21),
+        S8 => bytes(15),
+        U1 => bytes(31),
+        U2 => bytes(27),
+        U4 => bytes(22),
+        U8 => bytes(3),
+        S32 => (4, Packing::Varints, 4),
+        S64 => (5, Packing::Varints, 8),
+        U32 => (6, Packing::Varints, 4),
+        U64 => (7, Packing::Varints, 8),
+        F32 => (8, Packing::Fixed, 4),
+        F64 => (9, Packing::Fixed, 8),
+        C64 => (12, Packing::Fixed, 4),
+        C128 => (18, Packing::Fixed, 8),
+        F16 => bytes(11),
+        Bf16 => bytes(13),
+        U16 => bytes(16),
+        S16 => bytes(17),
+        F4E2M1Fn => bytes(32),
+        F8E3M4 => bytes(29),
+        F8E4M3B11Fnuz => bytes(23),
+        F8E4M3Fn => bytes(20),
+        F8E4M3Fnuz => bytes(25),
+        F8E4M3 => bytes(28),
+        F8E5M2Fnuz => bytes(24),
+        F8E5M2 => bytes(19),
+        F8E8M0Fnu => bytes(33),
+    }
+}
+
+/// Appends the text of a literal of this shape; `limit` bounds the length of the whole text.
+pub(crate) fn read(m: Message<'_>, shape: &Shape, out: &mut String, limit: usize) -> Wire<()> {
+    match shape {
+        Shape::Tuple(parts) => {
+            out.push('(');
+            let mut values = m.subs(10);
+            for (i, part) in parts.iter().enumerate() {
+                out.push_str(if i > 0 { ", " } else { "" });
+                match values.next() {
+                    Some(value) => read(value?, part, out, limit)?,
+                    None => out.push_str("{...}"),
+                }
+            }
+            out.push(')');
+            Ok(())
+        }
+        Shape::Array(a) => {
+            let order = match m.sub(1)?.map(|s| shape::read(s, 0)).transpose()? {
+                Some(Shape::Array(own)) if own.same_dims(a) => own,
+                None => a.clone(),
+                Some(own) => {
+                    return Err(WireError { at: m.at, found: format!("a literal of shape {own} in place of {shape}") })
+                }
+            };
+            array(m, a, &order, out, limit)
+        }
+        _ => Err(WireError { at: m.at, found: format!("a literal of shape {shape}") }),
+    }
+}
+
+fn array(m: Message<'_>, a: &ArrayShape, order: &ArrayShape, out: &mut String, limit: usize) -> Wire<()> {
+    let bad = |found: String| Err(WireError { at: m.at, found });
+    let Some(n) = a.n_elements() else { return bad("a literal without bounds".into()) };
+    let bits = bits_of(m, a.element())?;
+    let per = if a.element().kind() == ElementKind::Complex { 2 } else { 1 };
+    if bits.is_empty() && n > 0 {
+        out.push_str("{...}");
+        return Ok(());
+    }
+    if bits.len() as i64 != n.saturating_mul(per) {
+        return bad(format!("{} elements in a literal of {n}", bits.len() as i64 / per));
+    }
+    // An array without elements is one of empty braces; of too many of them, one number that stands for all.
+    const MAX_EMPTY: i64 = 4096;
+    let full = a.dims().iter().position(|&d| d == 0).unwrap_or(a.rank());
+    let dims = &a.dims()[..full];
+    let source = if n == 0 { None } else { memory_order(order) };
+    let is_empty = n == 0;
+    let n = if is_empty { dims.iter().product() } else { n };
+    if is_empty && n > MAX_EMPTY {
+        out.push('0');
+        return Ok(());
+    }
+    // Elements below each dimension: a brace opens where their number divides the place.
+    let mut below = vec![1i64; dims.len()];
+    for d in (0..dims.len()).rev() {
+        below[d] = dims[d] * below.get(d + 1).copied().unwrap_or(1);
+    }
+    let edges = |k: i64| below.iter().rev().take_while(|&&b| k % b == 0).count();
+    for k in 0..n {
+        if k > 0 {
+            out.push_str(", ");
+        }
+        for _ in 0..edges(k) {
+            out.push('{');
+            if out.len() > limit {
+                return bad("a text out of proportion".into());
+            }
+        }
+        if is_empty {
+            out.push_str("{}");
+        } else {
+            let at = source.as_ref().map_or(k, |s| s[k as usize]) * per;
+            element(&bits[at as usize..(at + per) as usize], a.element(), out);
+        }
+        for _ in 0..edges(k + 1) {
+            out.push('}');
+        }
+        if out.len() > limit {
+            return bad("a text out of proportion".into());
+        }
+    }
+    Ok(())
+}
+
+/// The numbers of a literal as bits, in the order of the proto.
+fn bits_of(m: Message<'_>, t: ElementType) -> Wire<Vec<u64>> {
+    let (number, packing, width) = field(t);
+    let mut all = Vec::new();
+    if packing == Packing::Varints {
+        m.each_int(number, |v| all.push(v as u64))?;
+        return Ok(all);
+    }
+    for f in m.fields().filter(|f| f.number == number) {
+        match f.payload {
+            Payload::Bytes(bytes) => {
+                if bytes.len() % width != 0 {
+                    return Err(WireError { at: f.at, found: format!("{} bytes of {}", bytes.len(), t.name()) });
+                }
+                all.extend(bytes.chunks_exact(width).map(|c| {
+                    let mut word = [0; 8];
+                    word[..width].copy_from_slice(c);
+                    u64::from_le_bytes(word)
+                }));
+            }
+            Payload::Fixed32(v) => all.push(u64::from(v)),
+            Payload::Fixed64(v) => all.push(v),
+            Payload::Varint(_) => {
+                return Err(WireError { at: f.at, found: "an integer in place of elements".into() });
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Where each element in row-major order stands in memory; `None` where both orders are the same.
+fn memory_order(a: &ArrayShape) -> Option<Vec<i64>> {
+    let layout = a.layout()?;
+    let rank = a.rank();
+    if layout.minor_to_major.iter().rev().copied().eq(0..rank as i64) || layout.problem(rank).is_some() {
+        return None;
+    }
+    let dims = a.dims();
+    let mut strides = vec![0i64; rank];
+    let mut stride = 1;
+    for &d in &layout.minor_to_major {
+        strides[d as usize] = stride;
+        stride *= dims[d as usize];
+    }
+    let n = a.n_elements()?;
+    let (mut digits, mut at) = (vec![0i64; rank], 0);
+    let mut all = Vec::with_capacity(n as usize);
+    for _ in 0..n {
+        all.push(at);
+        for d in (0..rank).rev() {
+            digits[d] += 1;
+            at += strides[d];
+            if digits[d] < dims[d] {
+                break;
+            }
+            at -= strides[d] * digits[d];
+            digits[d] = 0;
+        }
+    }
+    Some(all)
+}
+
+fn element(bits: &[u64], t: ElementType, out: &mut String) {
+    // Writing to a string does not fail.
+    let _ = match t.kind() {
+        ElementKind::Boolean => out.write_str(if bits[0] != 0 { "true" } else { "false" }),
+        ElementKind::Signed => {
+            let shift = 64 - t.bits();
+            write!(out, "{}", (bits[0] << shift) as i64 >> shift)
+        }
+        ElementKind::Unsigned => {
+            let shift = 64 - t.bits();
+            write!(out, "{}", bits[0] << shift >> shift)
+        }
+        ElementKind::Float => out.write_str(&float::print(bits[0], t)),
+        ElementKind::Complex => {
+            let part = if t == ElementType::C64 { ElementType::F32 } else { ElementType::F64 };
+            write!(out, "({}, {})", float::print(bits[0], part), float::print(bits[1], part))
+        }
+    };
+}
+
+/// A `LiteralProto` of a value; without one, of the shape alone.
+pub(crate) fn write(value: Option<&LiteralValue>, shape: &Shape) -> Draft {
+    let mut d = Draft::default();
+    d.message(1, &shape::write(&in_order(shape)));
+    match (value, shape) {
+        (Some(LiteralValue::Tuple(values)), Shape::Tuple(parts)) => {
+            values.iter().zip(parts).for_each(|(v, s)| d.message(10, &write(Some(v), s)));
+        }
+        (Some(LiteralValue::Array(bytes)), Shape::Array(a)) => write_array(&mut d, bytes, a),
+        _ => {}
+    }
+    d
+}
+
+/// The shape that a literal itself has: of the layout only the order of dimensions.
+fn in_order(shape: &Shape) -> Shape {
+    match shape {
+        Shape::Array(a) => {
+            let layout = a.layout().map(|layout| Layout::new(layout.minor_to_major.clone()));
+            a.with_layout(layout).map_or_else(|_| shape.clone(), Shape::Array)
+        }
+        Shape::Tuple(parts) => Shape::Tuple(parts.iter().map(in_order).collect()),
+        other => other.clone(),
+    }
+}
+
+fn write_array(d: &mut Draft, bytes: &[u8], a: &ArrayShape) {
+    let t = a.element();
+    let width = t.n_bytes();
+    let mut ordered = Vec::new();
+    let bytes = match memory_order(a) {
+        Some(places) => {
+            ordered.resize(bytes.len(), 0);
+            for (chunk, place) in bytes.chunks_exact(width).zip(places) {
+                ordered[place as usize * width..][..width].copy_from_slice(chunk);
+            }
+            &ordered
+        }
+        None => bytes,
+    };
+    let (number, packing, width) = field(t);
+    if bytes.is_empty() {
+        return;
+    }
+    match packing {
+        Packing::Fixed => d.data(number, bytes),
+        Packing::Bytes => {
+            let mask = if t.bits() < 8 { (1u8 << t.bits()) - 1 } else { 255 };
+            d.data(number, &bytes.iter().map(|b| b & mask).collect::<Vec<_>>());
+        }
+        Packing::Varints => {
+            let values = bytes.chunks_exact(width).map(|c| {
+                let mut word = [0; 8];
+                word[..width].copy_from_slice(c);
+                let shift = 64 - 8 * width;
+                let value = u64::from_le_bytes(word) << shift;
+                if t.kind() == ElementKind::Signed {
+                    value as i64 >> shift
+                } else {
+                    (value >> shift) as i64
+                }
+            });
+            d.ints(number, &values.collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,603 @@
+//! Attributes whose text is more than one field: windows, shardings, device groups, metadata and the like.
+//!
+//! Read [`Special`]: one function per direction. Reading gives the text of the value, or nothing where the proto
+//! says what an absent attribute means; writing says `None` where the text holds more than the fields can.
+
+use std::fmt::Write;
+
+use super::device;
+use super::shape;
+use super::wire::{Draft, Message, Wire, WireError};
+use crate::attribute::{DimLabels, Value, Window, WindowDim};
+use crate::literal;
+use crate::module::{Attribute, InstructionId, Module};
+use crate::token::Cursor;
+
+/// What a value is read from.
+pub(crate) struct Reading<'a, 'r> {
+    pub m: Message<'a>,
+    pub path: &'static [u32],
+    /// The text of the first operand's shape.
+    pub operand_shape: &'r str,
+    /// No text grows beyond this.
+    pub limit: usize,
+}
+
+/// What a value is written from.
+pub(crate) struct Writing<'m> {
+    pub module: &'m Module,
+    pub id: InstructionId,
+    pub attribute: &'m Attribute,
+    pub path: &'static [u32],
+}
+
+/// Both directions of one attribute.
+#[derive(Clone, Copy)]
+pub(crate) struct Special {
+    pub read: fn(&Reading<'_, '_>) -> Wire<Option<String>>,
+    pub write: fn(&Writing<'_>, &mut Draft) -> Option<()>,
+}
+
+impl<'m> Writing<'m> {
+    fn text(&self) -> &'m str {
+        self.module.attribute_text(self.attribute)
+    }
+
+    fn value(&self) -> Option<Value<'m>> {
+        self.module.value(self.attribute, Some(self.module.computation_of(self.id))).ok()
+    }
+
+    fn field(&self) -> u32 {
+        self.path.last().copied().unwrap_or(0)
+    }
+}
+
+pub(crate) const WINDOW: Special = Special {
+    read: |r| {
+        let Some(m) = r.m.sub(15)? else { return Ok(None) };
+        let dims: Vec<WindowDim> = m.subs(1).map(|d| d.map(window_dim)).collect::<Wire<_>>()?;
+        Ok((!dims.is_empty()).then(|| Window { dims }.to_string()))
+    },
+    write: |w, d| {
+        let Value::Window(window) = w.value()? else { return None };
+        let mut m = Draft::default();
+        for dim in &window.dims {
+            let mut one = Draft::default();
+            one.int_unless_zero(1, dim.size);
+            one.int_unless_zero(2, dim.stride);
+            one.int_unless_zero(3, dim.pad_low);
+            one.int_unless_zero(4, dim.pad_high);
+            one.int_unless_zero(5, dim.window_dilation);
+            one.int_unless_zero(6, dim.base_dilation);
+            one.int_unless_zero(7, i64::from(dim.reversal));
+            m.message(1, &one);
+        }
+        d.message(15, &m);
+        Some(())
+    },
+};
+
+fn window_dim(m: Message<'_>) -> WindowDim {
+    WindowDim {
+        size: m.int(1),
+        stride: m.int(2),
+        pad_low: m.int(3),
+        pad_high: m.int(4),
+        window_dilation: m.int(5),
+        base_dilation: m.int(6),
+        reversal: m.int(7) != 0,
+    }
+}
+
+pub(crate) const DIM_LABELS: Special = Special {
+    read: |r| {
+        let Some(m) = r.m.sub(16)? else { return Ok(None) };
+        let labels = DimLabels {
+            input_batch: m.int(7),
+            input_feature: m.int(8),
+            input_spatial: m.ints(11)?,
+            kernel_input_feature: m.int(3),
+            kernel_output_feature: m.int(4),
+            kernel_spatial: m.ints(6)?,
+            output_batch: m.int(9),
+            output_feature: m.int(10),
+            output_spatial: m.ints(12)?,
+        };
+        // A label per dimension: what lies further out than there are digits cannot be said in text.
+        let n = labels.input_spatial.len().max(labels.kernel_spatial.len()).max(labels.output_spatial.len());
+        let places = [labels.input_batch, labels.input_feature, labels.kernel_input_feature]
+            .into_iter()
+            .chain([labels.kernel_output_feature, labels.output_batch, labels.output_feature])
+            .chain(labels.input_spatial.iter().chain(&labels.kernel_spatial).chain(&labels.output_spatial).copied());
+        for place in places {
+            if n > 10 || !(0..64).contains(&place) {
+                return Err(WireError { at: m.at, found: format!("dimension {place} of a convolution") });
+            }
+        }
+        Ok(Some(labels.to_string()))
+    },
+    write: |w, d| {
+        let Value::DimLabels(l) = w.value()? else { return None };
+        let mut m = Draft::default();
+        m.int_unless_zero(7, l.input_batch);
+        m.int_unless_zero(8, l.input_feature);
+        m.ints(11, &l.input_spatial);
+        m.int_unless_zero(3, l.kernel_input_feature);
+        m.int_unless_zero(4, l.kernel_output_feature);
+        m.ints(6, &l.kernel_spatial);
+        m.int_unless_zero(9, l.output_batch);
+        m.int_unless_zero(10, l.output_feature);
+        m.ints(12, &l.output_spatial);
+        d.message(16, &m);
+        Some(())
+    },
+};
+
+pub(crate) const REPLICA_GROUPS: Special = Special { read: device::read_groups, write: device::write_groups };
+pub(crate) const SHARDING: Special = Special {
+    read: |r| r.m.sub(40)?.map(|m| device::sharding(m, 0)).transpose(),
+    write: |w, d| {
+        let mut c = Cursor::new(w.text());
+        d.message(40, &device::write_sharding(&mut c, 0)?);
+        c.at_end().then_some(())
+    },
+};
+
+pub(crate) const DOMAIN: Special = Special {
+    read: |r| {
+        // The text names the sides the other way round than the fields.
+        match (r.m.sub(55)?, r.m.sub(54)?) {
+            (Some(entry), Some(exit)) => {
+                let (entry, exit) = (device::sharding(entry, 0)?, device::sharding(exit, 0)?);
+                Ok(Some(format!("{{kind=\"sharding\", entry={entry}, exit={exit}}}")))
+            }
+            _ => Ok(Some("{}".into())),
+        }
+    },
+    write: |w, d| {
+        let mut c = Cursor::new(w.text());
+        let word = |c: &mut Cursor<'_>, word: &str| {
+            c.space();
+            let found = c.accept_word(word);
+            (found && c.accept_after_space(b'=')).then(|| c.space())
+        };
+        c.accept(b'{').then_some(())?;
+        word(&mut c, "kind")?;
+        let kind = c.string().ok()?;
+        (c.str(kind) == "sharding" && c.accept_after_space(b',')).then_some(())?;
+        word(&mut c, "entry")?;
+        let entry = device::write_sharding(&mut c, 0)?;
+        c.accept_after_space(b',').then_some(())?;
+        word(&mut c, "exit")?;
+        let exit = device::write_sharding(&mut c, 0)?;
+        d.message(55, &entry);
+        d.message(54, &exit);
+        c.accept_after_space(b'}').then_some(())
+    },
+};
+
+pub(crate) const PAIRS: Special = Special {
+    read: |r| {
+        let pairs = r.m.subs(52).map(|p| p.map(|p| format!("{{{},{}}}", p.int(1), p.int(2))));
+        Ok(Some(format!("{{{}}}", pairs.collect::<Wire<Vec<_>>>()?.join(","))))
+    },
+    write: |w, d| {
+        let Value::IntLists(pairs) = w.value()? else { return None };
+        for pair in pairs {
+            let [source, target] = pair[..] else { return None };
+            let mut p = Draft::default();
+            p.int_unless_zero(1, source);
+            p.int_unless_zero(2, target);
+            d.message(52, &p);
+        }
+        Some(())
+    },
+};
+
+pub(crate) const SLICE: Special = Special {
+    read: |r| {
+        let dims = r.m.subs(17).map(|s| s.map(|s| format!("[{}:{}:{}]", s.int(1), s.int(2), s.int(3))));
+        Ok(Some(format!("{{{}}}", dims.collect::<Wire<Vec<_>>>()?.join(", "))))
+    },
+    write: |w, d| {
+        let Value::Slices(dims) = w.value()? else { return None };
+        for (start, limit, stride) in dims {
+            let mut s = Draft::default();
+            s.int_unless_zero(1, start);
+            s.int_unless_zero(2, limit);
+            s.int_unless_zero(3, stride);
+            d.message(17, &s);
+        }
+        Some(())
+    },
+};
+
+pub(crate) const PADDING: Special = Special {
+    read: |r| {
+        let Some(m) = r.m.sub(21)? else { return Ok(Some(String::new())) };
+        let dims = m.subs(1).map(|p| {
+            p.map(|p| match p.int(3) {
+                0 => format!("{}_{}", p.int(1), p.int(2)),
+                interior => format!("{}_{}_{interior}", p.int(1), p.int(2)),
+            })
+        });
+        Ok(Some(dims.collect::<Wire<Vec<_>>>()?.join("x")))
+    },
+    write: |w, d| {
+        let Value::Padding(dims) = w.value()? else { return None };
+        let mut m = Draft::default();
+        for (low, high, interior) in dims {
+            let mut p = Draft::default();
+            p.int_unless_zero(1, low);
+            p.int_unless_zero(2, high);
+            p.int_unless_zero(3, interior);
+            m.message(1, &p);
+        }
+        d.message(21, &m);
+        Some(())
+    },
+};
+
+pub(crate) const COMPARISON_TYPE: Special = Special {
+    read: |r| {
+        let word = r.m.text(72)?;
+        let plain = match r.operand_shape.as_bytes().first() {
+            Some(b's') => "SIGNED",
+            Some(b'u' | b'p') => "UNSIGNED",
+            _ => "FLOAT",
+        };
+        Ok((!word.is_empty() && word != plain).then(|| word.to_string()))
+    },
+    write: |w, d| {
+        d.text_unless_empty(72, w.text());
+        Some(())
+    },
+};
+
+pub(crate) const LARGEST: Special = Special {
+    read: |r| Ok(Some((r.m.int(85) != 0).to_string())),
+    write: |w, d| {
+        let Value::Bool(largest) = w.value()? else { return None };
+        d.int(85, i64::from(largest));
+        Some(())
+    },
+};
+
+/// An integer that is written also when it is 0.
+pub(crate) const PRESENT_INT: Special = Special {
+    read: |r| {
+        let field = r.path[0];
+        Ok(r.m.has(field).then(|| r.m.int(field).to_string()))
+    },
+    write: |w, d| {
+        let Value::Int(n) = w.value()? else { return None };
+        d.int(w.field(), n);
+        Some(())
+    },
+};
+
+pub(crate) const SHAPE: Special = Special {
+    read: |r| r.m.sub(r.path[0])?.map(|m| shape::read(m, 0).map(|s| s.to_string())).transpose(),
+    write: |w, d| {
+        let Value::Shape(shape) = w.value()? else { return None };
+        d.message(w.field(), &shape::write(&shape));
+        Some(())
+    },
+};
+
+pub(crate) const LAYOUT_CONSTRAINTS: Special = Special {
+    read: |r| {
+        if r.m.int(56) == 0 {
+            return Ok(None);
+        }
+        let shapes = r.m.subs(57).map(|s| shape::read(s?, 0).map(|s| s.to_string()));
+        Ok(Some(format!("{{{}}}", shapes.collect::<Wire<Vec<_>>>()?.join(", "))))
+    },
+    write: |w, d| {
+        let Value::Shapes(shapes) = w.value()? else { return None };
+        d.int(56, 1);
+        shapes.iter().for_each(|s| d.message(57, &shape::write(s)));
+        Some(())
+    },
+};
+
+pub(crate) const LITERAL: Special = Special {
+    read: |r| {
+        let Some(m) = r.m.sub(8)? else { return Ok(None) };
+        let Some(own) = m.sub(1)? else { return Ok(None) };
+        let own = shape::read(own, 0)?;
+        let mut text = format!("{own} ");
+        super::literal::read(m, &own, &mut text, r.limit)?;
+        Ok(Some(text))
+    },
+    write: |w, d| {
+        let mut c = Cursor::new(w.text());
+        let own = crate::attribute::shape(&mut c).ok()?;
+        let span = crate::Span::new(c.pos, c.text.len());
+        let value = literal::decode(c.text, span, &own).ok()?;
+        d.message(8, &super::literal::write(Some(&value), &own));
+        Some(())
+    },
+};
+
+pub(crate) const ALIASING: Special = Special {
+    read: |r| {
+        let one =
+            |m: Message<'_>| Ok(format!("{{{}}}: ({}, {{{}}})", joined(&m.ints(1)?), m.int(2), joined(&m.ints(3)?)));
+        let all = r.m.subs(74).map(|m| one(m?)).collect::<Wire<Vec<_>>>()?;
+        Ok((!all.is_empty()).then(|| format!("{{{}}}", all.join(", "))))
+    },
+    write: |w, d| {
+        let mut c = Cursor::new(w.text());
+        c.accept_after_space(b'{').then_some(())?;
+        while !c.accept_after_space(b'}') {
+            let mut one = Draft::default();
+            one.ints(1, &braced_ints(&mut c)?);
+            (c.accept_after_space(b':') && c.accept_after_space(b'(')).then_some(())?;
+            one.int_unless_zero(2, c.int().ok()?);
+            c.accept_after_space(b',').then_some(())?;
+            one.ints(3, &braced_ints(&mut c)?);
+            c.accept_after_space(b')').then_some(())?;
+            c.accept_after_space(b',');
+            d.message(74, &one);
+        }
+        c.at_end().then_some(())
+    },
+};
+
+pub(crate) const REPLICATION: Special = Special {
+    read: |r| {
+        let Some(m) = r.m.sub(61)? else { return Ok(None) };
+        let words: Vec<&str> = m.ints(1)?.iter().map(|&v| if v != 0 { "true" } else { "false" }).collect();
+        Ok((!words.is_empty()).then(|| format!("{{{}}}", words.join(","))))
+    },
+    write: |w, d| {
+        let words = w.text().strip_prefix('{')?.strip_suffix('}')?;
+        let bit = |word: &str| match word.trim() {
+            "true" => Some(1),
+            "false" => Some(0),
+            _ => None,
+        };
+        let mut m = Draft::default();
+        m.ints(1, &words.split(',').map(bit).collect::<Option<Vec<_>>>()?);
+        d.message(61, &m);
+        Some(())
+    },
+};
+
+pub(crate) const ACCURACY: Special = Special {
+    read: |r| {
+        let Some(m) = r.m.sub(91)? else { return Ok(None) };
+        if let Some(t) = m.sub(2)? {
+            let (atol, rtol) = (t.f64(1), t.f64(2));
+            return Ok(Some(format!("{{tolerance={{atol={atol},rtol={rtol},ulps={}}}}}", t.int(3))));
+        }
+        Ok((m.int(1) == 1).then(|| "{mode=highest}".into()))
+    },
+    write: |w, d| {
+        let mut m = Draft::default();
+        let text: String = w.text().chars().filter(|c| !c.is_whitespace()).collect();
+        match text.as_str() {
+            "{mode=highest}" => m.int(1, 1),
+            "{mode=default}" => m.int(1, 0),
+            _ => {
+                let fields = text.strip_prefix("{tolerance={")?.strip_suffix("}}")?;
+                let mut t = Draft::default();
+                for field in fields.split(',') {
+                    match field.split_once('=')? {
+                        ("atol", v) => t.f64(1, v.parse().ok()?),
+                        ("rtol", v) => t.f64(2, v.parse().ok()?),
+                        ("ulps", v) => t.int_unless_zero(3, v.parse().ok()?),
+                        _ => return None,
+                    }
+                }
+                m.message(2, &t);
+            }
+        }
+        d.message(91, &m);
+        Some(())
+    },
+};
+
+pub(crate) const FRONTEND: Special = Special {
+    read: |r| Ok(r.m.sub(68)?.map(frontend).transpose()?.flatten()),
+    write: |w, d| {
+        let Value::Dictionary(pairs) = w.value()? else { return None };
+        d.message(68, &write_frontend(&pairs));
+        Some(())
+    },
+};
+
+/// The text of `FrontendAttributes`; nothing where there are none.
+pub(crate) fn frontend(m: Message<'_>) -> Wire<Option<String>> {
+    let mut words = Vec::new();
+    for pair in m.subs(1) {
+        let pair = pair?;
+        let (key, value) = (pair.text(1)?, pair.text(2)?);
+        let key = if is_word(key) { key.to_string() } else { quoted(key) };
+        words.push(format!("{key}={}", if is_dictionary(value) { value.to_string() } else { quoted(value) }));
+    }
+    Ok((!words.is_empty()).then(|| format!("{{{}}}", words.join(","))))
+}
+
+pub(crate) fn write_frontend(pairs: &[(&str, std::borrow::Cow<'_, str>)]) -> Draft {
+    let mut m = Draft::default();
+    for (key, value) in pairs {
+        let mut pair = Draft::default();
+        pair.data(1, crate::unescape(key).as_bytes());
+        pair.data(2, value.as_bytes());
+        m.message(1, &pair);
+    }
+    m
+}
+
+pub(crate) const STATISTICS: Special = Special {
+    read: |r| {
+        let Some(m) = r.m.sub(82)? else { return Ok(None) };
+        let mut text = format!("{{visualizing_index={}", m.int(1));
+        let mut is_empty = true;
+        for s in m.subs(2) {
+            let s = s?;
+            let name = s.text(1)?;
+            if !is_word(name) {
+                return Err(WireError { at: s.at, found: format!("a statistic named {name:?}") });
+            }
+            is_empty = false;
+            let _ = write!(text, ",{name}={}", s.f64(2));
+        }
+        text.push('}');
+        Ok((!is_empty).then_some(text))
+    },
+    write: |w, d| {
+        let mut m = Draft::default();
+        for field in w.text().strip_prefix('{')?.strip_suffix('}')?.split(',') {
+            let (name, value) = field.split_once('=')?;
+            match name.trim() {
+                "visualizing_index" => m.int_unless_zero(1, value.trim().parse().ok()?),
+                name => {
+                    let mut s = Draft::default();
+                    s.data(1, name.as_bytes());
+                    s.f64(2, value.trim().parse().ok()?);
+                    m.message(2, &s);
+                }
+            }
+        }
+        d.message(82, &m);
+        Some(())
+    },
+};
+
+/// Name, field number and whether it is a string, in the order in which metadata is printed.
+const METADATA_FIELDS: &[(&str, u32, bool)] = &[
+    ("op_type", 1, true),
+    ("op_name", 2, true),
+    ("source_file", 3, true),
+    ("source_line", 4, false),
+    ("source_end_line", 17, false),
+    ("source_column", 18, false),
+    ("source_end_column", 19, false),
+    ("stack_frame_id", 15, false),
+    ("size_of_generated_code_in_bytes", 8, false),
+    ("size_of_memory_working_set_in_bytes", 9, false),
+    ("deduplicated_name", 12, true),
+    ("scheduling_name", 16, true),
+];
+
+pub(crate) const METADATA: Special = Special {
+    read: |r| Ok(r.m.sub(7)?.map(metadata).transpose()?.filter(|text| text != "{}")),
+    write: |w, d| {
+        let mut m = Draft::default();
+        for (name, value) in &w.module.metadata(w.id).fields {
+            if *name == "profile_type" {
+                let types = value.strip_prefix('{')?.strip_suffix('}')?;
+                m.ints(5, &types.split(',').map(|t| t.trim().parse().ok()).collect::<Option<Vec<_>>>()?);
+                continue;
+            }
+            match METADATA_FIELDS.iter().find(|f| f.0 == *name)? {
+                (_, number, true) => m.data(*number, value.as_bytes()),
+                (_, number, false) => m.int(*number, value.parse().ok()?),
+            }
+        }
+        d.message(7, &m);
+        Some(())
+    },
+};
+
+/// The text of `OpMetadata`, with its braces.
+pub(crate) fn metadata(m: Message<'_>) -> Wire<String> {
+    let mut words = Vec::new();
+    for &(name, number, is_text) in METADATA_FIELDS {
+        if is_text && !m.data(number).is_empty() {
+            words.push(format!("{name}={}", quoted(m.text(number)?)));
+        } else if !is_text && m.int(number) != 0 {
+            words.push(format!("{name}={}", m.int(number)));
+        }
+    }
+    let types = m.ints(5)?;
+    if !types.is_empty() {
+        words.push(format!("profile_type={{{}}}", joined(&types)));
+    }
+    Ok(format!("{{{}}}", words.join(" ")))
+}
+
+pub(crate) const CONFIG: Special = Special {
+    read: |r| {
+        let bytes = r.m.data(43);
+        Ok((!bytes.is_empty()).then(|| match std::str::from_utf8(bytes) {
+            Ok(text) if is_dictionary(text) => text.to_string(),
+            Ok(text) => quoted(text),
+            Err(_) => escaped(bytes),
+        }))
+    },
+    write: |w, d| {
+        let value = w.value()?;
+        let text = match &value {
+            Value::Text(text) => text.as_ref(),
+            Value::Raw(text) => text,
+            _ => return None,
+        };
+        d.data(43, text.as_bytes());
+        Some(())
+    },
+};
+
+/// A word that stands in text without quotes.
+pub(crate) fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|c| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'.' | b'-'))
+}
+
+/// A text that reads as one value in braces.
+fn is_dictionary(text: &str) -> bool {
+    let mut c = Cursor::new(text);
+    text.starts_with('{') && c.braced().is_ok() && c.at_end()
+}
+
+pub(crate) fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if (c as u32) < 32 || c as u32 == 127 => {
+                let _ = write!(out, "\\{:03o}", c as u32);
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// Bytes that are no text, each outside ASCII as an octal escape.
+fn escaped(bytes: &[u8]) -> String {
+    let mut out = String::from("\"");
+    for &b in bytes {
+        match b {
+            b' '..=b'~' if b != b'"' && b != b'\\' => out.push(b as char),
+            b => {
+                let _ = write!(out, "\\{b:03o}");
+            }
+        }
+    }
+    out.push('"');
+    out
+}
+
+pub(crate) fn joined(all: &[i64]) -> String {
+    all.iter().map(i64::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// `{1,2}` or `{}`.
+pub(crate) fn braced_ints(c: &mut Cursor<'_>) -> Option<Vec<i64>> {
+    let mut all = Vec::new();
+    c.accept_after_space(b'{').then_some(())?;
+    while !c.accept_after_space(b'}') {
+        all.push(c.int().ok()?);
+        c.accept_after_space(b',');
+    }
+    Some(all)
+}

@@ -1,0 +1,330 @@
+//! The wire form of protocol buffers: fields by number, read in place and written.
+//!
+//! Read [`Message`]. A message is checked once as a whole when it is formed; asking for a field walks it again, so
+//! that reading needs no memory of its own. Law: no walk leaves the bytes of its message.
+//! Not here: what the numbers mean.
+
+/// Why bytes are no message, and at which byte of the whole input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WireError {
+    pub at: usize,
+    pub found: String,
+}
+
+pub(crate) type Wire<T> = Result<T, WireError>;
+
+/// The bytes of one message.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Message<'a> {
+    bytes: &'a [u8],
+    /// Where its first byte stands in the whole input.
+    pub at: usize,
+}
+
+/// The value of one field.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Payload<'a> {
+    Varint(u64),
+    Fixed64(u64),
+    Fixed32(u32),
+    Bytes(&'a [u8]),
+}
+
+/// One field of a message.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Field<'a> {
+    pub number: u32,
+    /// Where its value starts in the whole input.
+    pub at: usize,
+    pub payload: Payload<'a>,
+}
+
+impl<'a> Message<'a> {
+    /// These bytes as a message, if every field of it can be walked; what is inside its fields is not looked at.
+    pub fn new(bytes: &'a [u8], at: usize) -> Wire<Message<'a>> {
+        let mut pos = 0;
+        while pos < bytes.len() {
+            next(bytes, &mut pos, at)?;
+        }
+        Ok(Message { bytes, at })
+    }
+
+    /// All fields in their order.
+    pub fn fields(self) -> impl Iterator<Item = Field<'a>> {
+        let mut pos = 0;
+        std::iter::from_fn(move || {
+            if pos >= self.bytes.len() {
+                return None;
+            }
+            let field = next(self.bytes, &mut pos, self.at);
+            debug_assert!(field.is_ok(), "the message was checked when it was formed");
+            field.ok()
+        })
+    }
+
+    fn last(self, number: u32) -> Option<Field<'a>> {
+        self.fields().filter(|f| f.number == number).last()
+    }
+
+    pub fn has(self, number: u32) -> bool {
+        self.fields().any(|f| f.number == number)
+    }
+
+    /// An integer, an enum or a bool; 0 where the field is absent, as the format says.
+    pub fn int(self, number: u32) -> i64 {
+        match self.last(number).map(|f| f.payload) {
+            Some(Payload::Varint(v)) => v as i64,
+            _ => 0,
+        }
+    }
+
+    pub fn f32(self, number: u32) -> f32 {
+        match self.last(number).map(|f| f.payload) {
+            Some(Payload::Fixed32(v)) => f32::from_bits(v),
+            _ => 0.0,
+        }
+    }
+
+    pub fn f64(self, number: u32) -> f64 {
+        match self.last(number).map(|f| f.payload) {
+            Some(Payload::Fixed64(v)) => f64::from_bits(v),
+            _ => 0.0,
+        }
+    }
+
+    pub fn data(self, number: u32) -> &'a [u8] {
+        match self.last(number).map(|f| f.payload) {
+            Some(Payload::Bytes(bytes)) => bytes,
+            _ => &[],
+        }
+    }
+
+    /// A string; an error where it is no UTF-8.
+    pub fn text(self, number: u32) -> Wire<&'a str> {
+        match self.last(number) {
+            Some(Field { payload: Payload::Bytes(bytes), at, .. }) => std::str::from_utf8(bytes)
+                .map_err(|_| WireError { at, found: format!("a string that is no UTF-8 in field {number}") }),
+            _ => Ok(""),
+        }
+    }
+
+    /// The message in a field; the last one where there are several.
+    pub fn sub(self, number: u32) -> Wire<Option<Message<'a>>> {
+        self.last(number).map(Field::message).transpose()
+    }
+
+    /// All messages of a repeated field.
+    pub fn subs(self, number: u32) -> impl Iterator<Item = Wire<Message<'a>>> {
+        self.fields().filter(move |f| f.number == number).map(Field::message)
+    }
+
+    /// A repeated integer, packed or not.
+    pub fn each_int(self, number: u32, mut each: impl FnMut(i64)) -> Wire<()> {
+        for field in self.fields().filter(|f| f.number == number) {
+            match field.payload {
+                Payload::Varint(v) => each(v as i64),
+                Payload::Bytes(bytes) => {
+                    let mut pos = 0;
+                    while pos < bytes.len() {
+                        each(varint(bytes, &mut pos, field.at)? as i64);
+                    }
+                }
+                _ => return Err(WireError { at: field.at, found: format!("no integer in field {number}") }),
+            }
+        }
+        Ok(())
+    }
+
+    pub fn ints(self, number: u32) -> Wire<Vec<i64>> {
+        let mut all = Vec::new();
+        self.each_int(number, |n| all.push(n))?;
+        Ok(all)
+    }
+
+    /// The field at the end of a path of messages.
+    pub fn at_path(self, path: &[u32]) -> Wire<Option<(Message<'a>, u32)>> {
+        let (&last, outer) = path.split_last().unwrap_or((&0, &[]));
+        let mut message = self;
+        for &number in outer {
+            match message.sub(number)? {
+                Some(inner) => message = inner,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some((message, last)))
+    }
+}
+
+impl<'a> Field<'a> {
+    /// Its value as a message.
+    pub fn message(self) -> Wire<Message<'a>> {
+        match self.payload {
+            Payload::Bytes(bytes) => Message::new(bytes, self.at),
+            _ => Err(WireError {
+                at: self.at,
+                found: format!("a number in place of a message in field {}", self.number),
+            }),
+        }
+    }
+}
+
+/// The bytes of field 1 at the start of what may be the beginning of a message, and whether they are cut short.
+pub(crate) fn first_field(head: &[u8]) -> Option<(&[u8], bool)> {
+    if head.first() != Some(&0x0a) {
+        return None;
+    }
+    let mut pos = 1;
+    let length = usize::try_from(varint(head, &mut pos, 0).ok()?).ok()?;
+    let rest = &head[pos..];
+    Some((&rest[..length.min(rest.len())], length > rest.len()))
+}
+
+/// The tag behind field 1.
+pub(crate) fn second_tag(head: &[u8]) -> Option<u8> {
+    let (inner, _) = first_field(head)?;
+    let mut pos = 1;
+    varint(head, &mut pos, 0).ok()?;
+    head.get(pos + inner.len()).copied()
+}
+
+/// The field at `pos`; `at` is where `bytes` stand in the whole input.
+fn next<'a>(bytes: &'a [u8], pos: &mut usize, at: usize) -> Wire<Field<'a>> {
+    let start = *pos;
+    let tag = varint(bytes, pos, at)?;
+    let bad = |found: String| Err(WireError { at: at + start, found });
+    let Some(number) = u32::try_from(tag >> 3).ok().filter(|&n| n > 0 && n < 1 << 29) else {
+        return bad(format!("field number {}", tag >> 3));
+    };
+    let value_at = *pos;
+    let payload = match tag & 7 {
+        0 => Payload::Varint(varint(bytes, pos, at)?),
+        1 => Payload::Fixed64(u64::from_le_bytes(fixed(bytes, pos, at)?)),
+        5 => Payload::Fixed32(u32::from_le_bytes(fixed(bytes, pos, at)?)),
+        2 => {
+            let length = varint(bytes, pos, at)?;
+            let rest = bytes.len() - *pos;
+            let Some(length) = usize::try_from(length).ok().filter(|&n| n <= rest) else {
+                return bad(format!("a field of {length} bytes where {rest} are left"));
+            };
+            *pos += length;
+            return Ok(Field { number, at: at + *pos - length, payload: Payload::Bytes(&bytes[*pos - length..*pos]) });
+        }
+        kind => return bad(format!("wire type {kind}")),
+    };
+    Ok(Field { number, at: at + value_at, payload })
+}
+
+fn fixed<const N: usize>(bytes: &[u8], pos: &mut usize, at: usize) -> Wire<[u8; N]> {
+    let found = bytes[*pos..].first_chunk::<N>().copied();
+    *pos += N;
+    found.ok_or_else(|| end(bytes, at))
+}
+
+fn varint(bytes: &[u8], pos: &mut usize, at: usize) -> Wire<u64> {
+    let start = *pos;
+    let mut value = 0u64;
+    for shift in (0..70).step_by(7) {
+        let &byte = bytes.get(*pos).ok_or_else(|| end(bytes, at))?;
+        *pos += 1;
+        value |= u64::from(byte & 127).checked_shl(shift).unwrap_or(0);
+        if byte < 128 {
+            return Ok(value);
+        }
+    }
+    Err(WireError { at: at + start, found: "an integer of more than ten bytes".into() })
+}
+
+fn end(bytes: &[u8], at: usize) -> WireError {
+    WireError { at: at + bytes.len(), found: "the end of the data in the middle of a field".into() }
+}
+
+/// A message while it is written.
+#[derive(Default)]
+pub(crate) struct Draft(pub Vec<u8>);
+
+impl Draft {
+    fn varint(&mut self, mut v: u64) {
+        while v >= 128 {
+            self.0.push(v as u8 | 128);
+            v >>= 7;
+        }
+        self.0.push(v as u8);
+    }
+
+    /// An integer, also when it is 0.
+    pub fn int(&mut self, number: u32, v: i64) {
+        self.varint(u64::from(number) << 3);
+        self.varint(v as u64);
+    }
+
+    /// An integer unless it is 0, which an absent field means.
+    pub fn int_unless_zero(&mut self, number: u32, v: i64) {
+        if v != 0 {
+            self.int(number, v);
+        }
+    }
+
+    pub fn f32(&mut self, number: u32, v: f32) {
+        self.varint(u64::from(number) << 3 | 5);
+        self.0.extend_from_slice(&v.to_le_bytes());
+    }
+
+    pub fn f64(&mut self, number: u32, v: f64) {
+        self.varint(u64::from(number) << 3 | 1);
+        self.0.extend_from_slice(&v.to_le_bytes());
+    }
+
+    pub fn data(&mut self, number: u32, bytes: &[u8]) {
+        self.varint(u64::from(number) << 3 | 2);
+        self.varint(bytes.len() as u64);
+        self.0.extend_from_slice(bytes);
+    }
+
+    pub fn text_unless_empty(&mut self, number: u32, text: &str) {
+        if !text.is_empty() {
+            self.data(number, text.as_bytes());
+        }
+    }
+
+    pub fn message(&mut self, number: u32, message: &Draft) {
+        self.data(number, &message.0);
+    }
+
+    /// Integers, packed; nothing when there are none.
+    pub fn ints(&mut self, number: u32, all: &[i64]) {
+        if all.is_empty() {
+            return;
+        }
+        let mut packed = Draft::default();
+        for &v in all {
+            packed.varint(v as u64);
+        }
+        self.message(number, &packed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let mut inner = Draft::default();
+        inner.ints(3, &[0, 300, -1]);
+        let mut d = Draft::default();
+        d.int(1, -5);
+        d.message(2, &inner);
+        d.f32(4, 1.5);
+        d.data(5, b"text");
+        let m = Message::new(&d.0, 0).unwrap();
+        assert_eq!(m.int(1), -5);
+        assert_eq!(m.sub(2).unwrap().unwrap().ints(3).unwrap(), [0, 300, -1]);
+        assert_eq!((m.f32(4), m.text(5).unwrap()), (1.5, "text"));
+        for end in 1..d.0.len() {
+            // A cut at the end of a field leaves a shorter message, every other one is an error inside the bytes.
+            if let Err(e) = Message::new(&d.0[..end], 0) {
+                assert!(e.at <= end);
+            }
+        }
+    }
+}

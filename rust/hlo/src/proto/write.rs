@@ -1,0 +1,395 @@
+//! A module as a serialized `HloModuleProto`.
+//!
+//! Read `Module::to_proto`. Ids are those that XLA gives: a computation's number, and above it in the upper half
+//! the place of an instruction. XLA wants operands before their users, callees before their callers, and names that
+//! are unique in the module; what the text has otherwise is brought into that order and renamed.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use layout::Shape;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::fields::{self, Codec};
+use super::special::{self, Writing};
+use super::wire::{Draft, Message};
+use super::{literal, shape, tables, EXTRA, EXTRA_HEADER, EXTRA_TABLES};
+use crate::attribute::Value;
+use crate::known::Form;
+use crate::module::{Attribute, ComputationId, InstructionId, Module};
+use crate::token::Cursor;
+use crate::Opcode;
+
+impl Module {
+    /// The module as a serialized `HloModuleProto`; `Err` names an instruction whose operands the text leaves out,
+    /// which no proto can say. What its fields cannot hold (attributes that are not known, the number of replicas)
+    /// stands in fields that only hlomap reads.
+    pub fn to_proto(&self) -> Result<Vec<u8>, String> {
+        if let Some(i) = (0..self.instructions().len() as u32).find(|&i| self.has_unnamed_operands(i)) {
+            return Err(self.instruction_name(i).to_string());
+        }
+        let mut w = Writer { m: self, names: self.unique_names(), places: vec![0; self.instructions().len()] };
+        Ok(w.module().0)
+    }
+
+    /// All computations in text order where that has callees before their callers, else in such an order.
+    fn computation_order(&self) -> Vec<ComputationId> {
+        let n = self.computations().len() as u32;
+        let is_ordered = (0..n).all(|c| self.instructions_of(c).all(|i| self.called(i).all(|callee| callee < c)));
+        if is_ordered {
+            (0..n).collect()
+        } else {
+            self.callees_first()
+        }
+    }
+
+    /// The names of all instructions; one that an earlier instruction has, too, gets a number.
+    fn unique_names(&self) -> Vec<Cow<'_, str>> {
+        let mut given: FxHashSet<Cow<'_, str>> = FxHashSet::default();
+        let mut repeats: FxHashMap<&str, u32> = FxHashMap::default();
+        let mut names = vec![Cow::Borrowed(""); self.instructions().len()];
+        for i in self.computation_order().into_iter().flat_map(|c| self.instructions_of(c)) {
+            let name = self.instruction_name(i);
+            let mut unique = Cow::Borrowed(name);
+            while !given.insert(unique.clone()) {
+                let n = repeats.entry(name).or_insert(0);
+                *n += 1;
+                unique = Cow::Owned(format!("{name}.{n}"));
+            }
+            names[i as usize] = unique;
+        }
+        names
+    }
+
+    /// The instructions of a computation in text order where that has operands before their users, else in such an
+    /// order.
+    fn instruction_order(&self, c: ComputationId) -> Vec<InstructionId> {
+        let range = self.instructions_of(c);
+        let needs = |i: InstructionId| self.operands(i).chain(self.control_predecessors(i));
+        if range.clone().all(|i| needs(i).all(|k| k < i)) {
+            return range.collect();
+        }
+        let mut seen = vec![false; range.len()];
+        let mut order = Vec::with_capacity(range.len());
+        for start in range.clone() {
+            let mut path = vec![(start, 0usize)];
+            if std::mem::replace(&mut seen[(start - range.start) as usize], true) {
+                continue;
+            }
+            while let Some((i, k)) = path.last_mut() {
+                match needs(*i).nth(*k) {
+                    None => {
+                        order.push(*i);
+                        path.pop();
+                    }
+                    Some(need) => {
+                        *k += 1;
+                        if !std::mem::replace(&mut seen[(need - range.start) as usize], true) {
+                            path.push((need, 0));
+                        }
+                    }
+                }
+            }
+        }
+        order
+    }
+
+    fn control_predecessors(&self, i: InstructionId) -> impl Iterator<Item = InstructionId> + '_ {
+        let start = self.instructions_of(self.computation_of(i)).start;
+        let lists = self.attributes(i).iter().filter(|a| a.form == Form::Instructions);
+        lists.flat_map(move |a| self.list(a.link).iter().map(move |&k| start + k))
+    }
+}
+
+/// Messages inside an instruction, by the path of their field numbers.
+type Inner = BTreeMap<Vec<u32>, Draft>;
+
+struct Writer<'m> {
+    m: &'m Module,
+    /// By instruction.
+    names: Vec<Cow<'m, str>>,
+    /// By instruction: its place in the order in which its computation is written.
+    places: Vec<u32>,
+}
+
+impl<'m> Writer<'m> {
+    fn module(&mut self) -> Draft {
+        let m = self.m;
+        let mut d = Draft::default();
+        d.data(1, if m.name().is_empty() { b"module" } else { m.name().as_bytes() });
+        let names: Vec<String> = (0..m.computations().len() as u32).map(|c| m.printed_name(c).into_owned()).collect();
+        d.data(2, names[m.entry() as usize].as_bytes());
+        let is_scheduled = m
+            .header()
+            .iter()
+            .any(|a| m.attribute_name(a) == "is_scheduled" && matches!(m.value(a, None), Ok(Value::Bool(true))));
+        let mut schedule = Draft::default();
+        for c in m.computation_order() {
+            let order = m.instruction_order(c);
+            for (place, &i) in order.iter().enumerate() {
+                self.places[i as usize] = place as u32;
+            }
+            if is_scheduled && !m.is_fusion(c) {
+                let mut sequence = Draft::default();
+                sequence.ints(1, &m.instructions_of(c).map(|i| self.id(i)).collect::<Vec<_>>());
+                let mut pair = Draft::default();
+                pair.int(1, i64::from(c));
+                pair.message(2, &sequence);
+                schedule.message(1, &pair);
+            }
+            let computation = self.computation(c, &order, &names[c as usize]);
+            d.message(3, &computation);
+        }
+        let program = match m.header().iter().find(|a| m.attribute_name(a) == "entry_computation_layout") {
+            Some(a) => entry_layout(m.attribute_text(a), self.parameter_names(m.entry())),
+            None => None,
+        };
+        d.message(4, &program.unwrap_or_else(|| self.program(m.entry())));
+        d.int_unless_zero(6, i64::from(m.entry()));
+        if is_scheduled {
+            d.message(7, &schedule);
+        }
+        for a in m.header() {
+            if self.header_attribute(&mut d, a).is_none() {
+                d.data(EXTRA_HEADER, format!("{}={}", m.attribute_name(a), m.attribute_text(a)).as_bytes());
+            }
+        }
+        let text = m.text(m.frames.span);
+        match tables::write(text) {
+            _ if text.is_empty() => {}
+            Some(index) => d.message(17, &index),
+            None => d.data(EXTRA_TABLES, format!("\n{}\n", text.trim_end()).as_bytes()),
+        }
+        d
+    }
+
+    fn header_attribute(&self, d: &mut Draft, a: &Attribute) -> Option<()> {
+        let text = self.m.attribute_text(a);
+        match self.m.attribute_name(a) {
+            "is_scheduled" | "entry_computation_layout" => {}
+            "input_output_alias" => d.message(8, &aliases(text)?),
+            "buffer_donor" => d.message(18, &donors(text)?),
+            "frontend_attributes" => match self.m.value(a, None).ok()? {
+                Value::Dictionary(pairs) => d.message(19, &special::write_frontend(&pairs)),
+                _ => return None,
+            },
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// XLA's id of an instruction.
+    fn id(&self, i: InstructionId) -> i64 {
+        i64::from(self.m.computation_of(i)) << 32 | i64::from(self.places[i as usize])
+    }
+
+    fn parameter_names(&self, c: ComputationId) -> Vec<&str> {
+        self.m.parameters(c).iter().map(|&p| self.names[p as usize].as_ref()).collect()
+    }
+
+    /// A `ProgramShape`; XLA wants a name for each parameter.
+    fn program(&self, c: ComputationId) -> Draft {
+        let m = self.m;
+        let mut d = Draft::default();
+        for &p in m.parameters(c) {
+            d.message(1, &shape::write(m.shape(p)));
+        }
+        d.message(2, &shape::write(m.shape(m.root(c))));
+        self.parameter_names(c).iter().for_each(|name| d.data(3, name.as_bytes()));
+        d
+    }
+
+    fn computation(&mut self, c: ComputationId, order: &[InstructionId], name: &str) -> Draft {
+        let m = self.m;
+        let mut d = Draft::default();
+        d.data(1, name.as_bytes());
+        let mut shapes: FxHashMap<u32, Draft> = FxHashMap::default();
+        for &i in order {
+            let row = self.instruction(i, &mut shapes);
+            d.message(2, &row);
+        }
+        d.message(4, &self.program(c));
+        d.int_unless_zero(5, i64::from(c));
+        d.int(6, self.id(m.root(c)));
+        d.int_unless_zero(7, i64::from(m.is_fusion(c)));
+        for a in m.computation_attributes(c) {
+            match (m.attribute_name(a), m.value(a, Some(c))) {
+                ("execution_thread", Ok(Value::Text(thread))) => d.data(8, thread.as_bytes()),
+                (name, _) => d.data(EXTRA, format!("{name}={}", m.attribute_text(a)).as_bytes()),
+            }
+        }
+        d
+    }
+
+    fn instruction(&mut self, i: InstructionId, shapes: &mut FxHashMap<u32, Draft>) -> Draft {
+        let m = self.m;
+        let row = &m.instructions()[i as usize];
+        let opcode = m.opcode_name(i);
+        let mut d = Draft::default();
+        d.data(1, self.names[i as usize].as_bytes());
+        d.data(2, opcode.as_bytes());
+        d.message(3, shapes.entry(row.shape).or_insert_with(|| shape::write(m.shape(i))));
+        d.int_unless_zero(9, m.parameter_number(i).map_or(0, i64::from));
+        d.int_unless_zero(35, self.id(i));
+        d.ints(36, &m.operands(i).map(|k| self.id(k)).collect::<Vec<_>>());
+        d.ints(37, &m.control_predecessors(i).map(|k| self.id(k)).collect::<Vec<_>>());
+        if row.opcode == Opcode::Constant {
+            let value = m.literal(i).and_then(Result::ok);
+            d.message(8, &literal::write(value.as_ref(), m.shape(i)));
+        }
+        let mut inner: Inner = BTreeMap::new();
+        for &number in fields::required_messages(opcode) {
+            inner.insert(vec![number], Draft::default());
+        }
+        for &(name, number, value) in DEFAULTS {
+            let of_opcode = fields::rows(opcode).iter().any(|r| r.name == name);
+            if of_opcode && m.attribute(i, name).is_none() {
+                d.int(number, value);
+            }
+        }
+        let has_predicate = m.operands(i).next().is_some_and(|k| is_predicate(m.shape(k)));
+        let keys = fields::callees(opcode, has_predicate);
+        let mut called: Vec<(usize, &[u32])> = Vec::new();
+        for a in m.attributes(i) {
+            let name = m.attribute_name(a);
+            if matches!(a.form, Form::Computation | Form::Computations) {
+                called.push((keys.iter().position(|k| *k == name).unwrap_or(keys.len()), m.list(a.link)));
+            } else if a.form != Form::Instructions && self.attribute(i, a, &mut d, &mut inner).is_none() {
+                d.data(EXTRA, format!("{name}={}", m.attribute_text(a)).as_bytes());
+            }
+        }
+        called.sort_by_key(|c| c.0);
+        d.ints(38, &called.iter().flat_map(|c| c.1).map(|&c| i64::from(c)).collect::<Vec<_>>());
+        // The longest paths first: each goes into the message around it.
+        while let Some((mut path, sub)) = inner.pop_last() {
+            let Some(number) = path.pop() else { break };
+            if !path.is_empty() {
+                inner.entry(path).or_default().message(number, &sub);
+                continue;
+            }
+            // What was written whole may stand for what is only required to be there.
+            let is_there = sub.0.is_empty() && Message::new(&d.0, 0).is_ok_and(|m| m.has(number));
+            if !is_there {
+                d.message(number, &sub);
+            }
+        }
+        d
+    }
+
+    /// Writes an attribute to its field; `None` where none holds it.
+    fn attribute(&self, i: InstructionId, a: &Attribute, d: &mut Draft, inner: &mut Inner) -> Option<()> {
+        let m = self.m;
+        let name = m.attribute_name(a);
+        let row = fields::rows(m.opcode_name(i)).iter().find(|row| row.name == name)?;
+        if let Codec::Special(special) = row.codec {
+            let mut own = Draft::default();
+            (special.write)(&Writing { module: m, id: i, attribute: a, path: row.path }, &mut own)?;
+            d.0.extend_from_slice(&own.0);
+            return Some(());
+        }
+        let mut own = Draft::default();
+        let field = *row.path.last()?;
+        match (row.codec, m.value(a, None).ok()?) {
+            (Codec::Int | Codec::Count, Value::Int(n)) => own.int_unless_zero(field, n),
+            (Codec::FirstInt, Value::Int(n)) => own.ints(field, &[n]),
+            (Codec::Bool, Value::Bool(b)) => own.int_unless_zero(field, i64::from(b)),
+            (Codec::Float, Value::Float(v)) => own.f32(field, v as f32),
+            (Codec::Text, Value::Text(text)) => own.text_unless_empty(field, &text),
+            (Codec::Name, Value::Word(word)) => own.text_unless_empty(field, word),
+            (Codec::Word(words), Value::Word(word)) => own.int(field, number(words, word)?),
+            (Codec::Word(words), Value::Bool(b)) => own.int(field, number(words, if b { "true" } else { "false" })?),
+            (Codec::Ints, Value::Ints(all)) => own.ints(field, &all),
+            (Codec::Words(words), Value::Words(all)) => {
+                own.ints(field, &all.iter().map(|w| number(words, w)).collect::<Option<Vec<_>>>()?);
+            }
+            _ => return None,
+        }
+        let outer = &row.path[..row.path.len() - 1];
+        if outer.is_empty() {
+            d.0.extend_from_slice(&own.0);
+        } else {
+            inner.entry(outer.to_vec()).or_default().0.extend_from_slice(&own.0);
+        }
+        Some(())
+    }
+}
+
+/// What XLA writes where the text says nothing: attribute, field, value.
+const DEFAULTS: &[(&str, u32, i64)] =
+    &[("feature_group_count", 50, 1), ("batch_group_count", 58, 1), ("api_version", 77, 1), ("largest", 85, 1)];
+
+fn number(words: &[(i64, &str)], word: &str) -> Option<i64> {
+    words.iter().find(|w| w.1 == word).map(|w| w.0)
+}
+
+fn is_predicate(shape: &Shape) -> bool {
+    shape.as_array().is_some_and(|a| a.element() == layout::ElementType::Pred)
+}
+
+/// `{(f32[4]{0}, s32[])->f32[4]{0}}` as a `ProgramShape`; `None` where it has another number of parameters.
+fn entry_layout(text: &str, names: Vec<&str>) -> Option<Draft> {
+    let mut c = Cursor::new(text);
+    let mut d = Draft::default();
+    let mut n = 0;
+    (c.accept_after_space(b'{') && c.accept_after_space(b'(')).then_some(())?;
+    while !c.accept_after_space(b')') {
+        c.space();
+        d.message(1, &shape::write(&crate::attribute::shape(&mut c).ok()?));
+        n += 1;
+        c.accept_after_space(b',');
+    }
+    c.space();
+    c.rest().starts_with(b"->").then_some(())?;
+    c.pos += 2;
+    c.space();
+    d.message(2, &shape::write(&crate::attribute::shape(&mut c).ok()?));
+    names.iter().for_each(|name| d.data(3, name.as_bytes()));
+    (n == names.len()).then_some(d)
+}
+
+/// `{ {0}: (0, {}, may-alias) }`
+fn aliases(text: &str) -> Option<Draft> {
+    let mut c = Cursor::new(text);
+    let mut d = Draft::default();
+    c.accept_after_space(b'{').then_some(())?;
+    while !c.accept_after_space(b'}') {
+        let mut e = Draft::default();
+        e.ints(1, &special::braced_ints(&mut c)?);
+        (c.accept_after_space(b':') && c.accept_after_space(b'(')).then_some(())?;
+        e.int_unless_zero(2, c.int().ok()?);
+        c.accept_after_space(b',').then_some(())?;
+        e.ints(3, &special::braced_ints(&mut c)?);
+        let mut kind = 1;
+        if c.accept_after_space(b',') {
+            c.space();
+            kind = match c.word() {
+                "may-alias" => 1,
+                "must-alias" => 2,
+                _ => return None,
+            };
+        }
+        e.int(4, kind);
+        c.accept_after_space(b')').then_some(())?;
+        c.accept_after_space(b',');
+        d.message(1, &e);
+    }
+    Some(d)
+}
+
+/// `{ (1, {}) }`
+fn donors(text: &str) -> Option<Draft> {
+    let mut c = Cursor::new(text);
+    let mut d = Draft::default();
+    c.accept_after_space(b'{').then_some(())?;
+    while !c.accept_after_space(b'}') {
+        let mut e = Draft::default();
+        c.accept_after_space(b'(').then_some(())?;
+        e.int_unless_zero(1, c.int().ok()?);
+        c.accept_after_space(b',').then_some(())?;
+        e.ints(2, &special::braced_ints(&mut c)?);
+        c.accept_after_space(b')').then_some(())?;
+        c.accept_after_space(b',');
+        d.message(1, &e);
+    }
+    Some(d)
+}
