@@ -92,16 +92,17 @@ def test_xla_reads_what_we_print_and_write(folder: str) -> None:
     accepted = 0
     for name, a, b, c in zip(files, as_read, printed, written, strict=True):
         module = files[name][1]
-        if a is None or not has_names(module):
+        # XLA puts anything in the place of a value that is left out.
+        if a is None or not has_names(module) or "{...}" in files[name][0]:
             continue
         accepted += 1
         assert b == a, f"{name}: the reprint"
         if f"{name.split('.')[0]}.hlo" in WRITTEN_OTHERWISE:
             continue
-        assert c is not None, f"{name}: the proto"
         # The text has header attributes that HloModuleProto has no field for; in the variants names repeat and shapes
         # have no layouts, which XLA fills in when it reads text and not when it reads a proto.
         if folder != "variants":
+            assert c is not None, f"{name}: the proto"
             assert without_header(c) == without_header(a), f"{name}: the proto"
     assert accepted > 200
 

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::fields::{self, Codec, Row};
 use super::special::{self, joined, quoted, Reading};
-use super::wire::{Message, Wire, WireError};
+use super::wire::{Field, Message, Payload, Wire, WireError};
 use super::{literal, shape, tables, EXTRA, EXTRA_HEADER, EXTRA_TABLES};
 use crate::known;
 use crate::Opcode;
@@ -101,7 +101,12 @@ impl<'a> Reader<'a> {
                 let _ = write!(self.out, ", {name}={{ {} }}", all.join(", "));
             }
         }
-        if let Some(program) = m.sub(4)?.filter(|p| p.has(2)) {
+        // A layout that does not fit the parameters stands as text.
+        let is_text = |f: Field<'_>| match f.payload {
+            Payload::Bytes(text) => f.number == EXTRA_HEADER && text.starts_with(b"entry_computation_layout="),
+            _ => false,
+        };
+        if let Some(program) = m.sub(4)?.filter(|p| p.has(2) && !m.fields().any(is_text)) {
             self.out.push_str(", entry_computation_layout={(");
             for (k, p) in program.subs(1).enumerate() {
                 self.out.push_str(if k > 0 { ", " } else { "" });
@@ -120,7 +125,7 @@ impl<'a> Reader<'a> {
 
     fn extra(&mut self, m: Message<'a>, number: u32) -> Wire<()> {
         for f in m.fields().filter(|f| f.number == number) {
-            if let super::wire::Payload::Bytes(bytes) = f.payload {
+            if let Payload::Bytes(bytes) = f.payload {
                 let _ = write!(self.out, ", {}", String::from_utf8_lossy(bytes));
             }
         }

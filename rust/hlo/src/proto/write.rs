@@ -166,7 +166,10 @@ impl<'m> Writer<'m> {
     fn header_attribute(&self, d: &mut Draft, a: &Attribute) -> Option<()> {
         let text = self.m.attribute_text(a);
         match self.m.attribute_name(a) {
-            "is_scheduled" | "entry_computation_layout" => {}
+            "is_scheduled" => {}
+            "entry_computation_layout" => {
+                entry_layout(text, self.parameter_names(self.m.entry()))?;
+            }
             "input_output_alias" => d.message(8, &aliases(text)?),
             "buffer_donor" => d.message(18, &donors(text)?),
             "frontend_attributes" => match self.m.value(a, None).ok()? {
