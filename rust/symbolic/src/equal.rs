@@ -68,7 +68,7 @@ pub fn equivalent(a: &Map, b: &Map) -> Equivalence {
 fn first_point(m: &Map) -> Option<Vec<i64>> {
     let inputs = inputs(m.domain());
     let all: Vec<usize> = (0..m.domain().vars.len()).collect();
-    let tables = sample(m.domain(), &all);
+    let tables = sample(m.domain(), &all, SAMPLE);
     let inside = in_domain(m, &tables);
     let at = inside.iter().position(|x| *x)?;
     Some(inputs.iter().map(|flat| tables[*flat][at]).collect())
@@ -79,22 +79,23 @@ fn inputs(domain: &Domain) -> Vec<usize> {
     (0..domain.vars.len()).filter(|i| domain.var(*i).kind != Kind::Range).collect()
 }
 
-/// Columns of values: all points of the variables where they are few, else corners and a fixed pseudo-random sample.
-fn sample(domain: &Domain, vars: &[usize]) -> Vec<Vec<i64>> {
+/// Columns of at most `n` points: all points of the variables where they are so few, else corners and a fixed
+/// pseudo-random sample.
+fn sample(domain: &Domain, vars: &[usize], n: usize) -> Vec<Vec<i64>> {
     let size = vars.iter().fold(1u128, |n, i| n.saturating_mul(domain.vars[*i].range.size()));
     let ranges: Vec<Range> = (0..domain.vars.len()).map(|i| domain.vars[i].range).collect();
-    if size <= SAMPLE as u128 {
+    if size <= n as u128 {
         return box_points(&ranges, vars, size as usize);
     }
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut columns: Vec<Vec<i64>> = ranges.iter().map(|r| vec![r.lo; SAMPLE]).collect();
-    for i in 0..SAMPLE {
+    let mut columns: Vec<Vec<i64>> = ranges.iter().map(|r| vec![r.lo; n]).collect();
+    for i in 0..n {
         for (bit, v) in vars.iter().enumerate() {
             state ^= state << 13;
             state ^= state >> 7;
             state ^= state << 17;
             let range = ranges[*v];
-            columns[*v][i] = if i < 64 && bit < 6 {
+            columns[*v][i] = if i < 32 && bit < 5 {
                 [range.lo, range.hi][i >> bit & 1]
             } else {
                 let step = ((u128::from(state) * range.size()) >> 64) as i128;
@@ -105,6 +106,8 @@ fn sample(domain: &Domain, vars: &[usize]) -> Vec<Vec<i64>> {
     columns
 }
 
+/// The points that a quick look takes, and those of a search for any point at all.
+const FEW: usize = 64;
 const SAMPLE: usize = 512;
 
 /// All points of some variables in their ranges, the others at their lower ends, as columns.
@@ -274,26 +277,26 @@ impl<'a> Pair<'a> {
         if each > POINT_LIMIT {
             return Equivalence::Unknown("the range variables have too many values to go through");
         }
-        let exhaustive = of_inputs.saturating_mul(each) <= POINT_LIMIT;
-        let columns = if exhaustive {
-            let ranges: Vec<Range> = hull.vars.iter().map(|v| v.range).collect();
-            box_points(&ranges, &of_a, of_inputs as usize)
-        } else {
-            sample(&hull, &of_a)
-        };
-        let n = columns.first().map_or(1, Vec::len).min((POINT_LIMIT / each).max(1) as usize);
-        let points: Vec<Vec<i64>> = of_a.iter().map(|i| columns[*i][..n].to_vec()).collect();
-        let (Some(x), Some(y)) = (images(self.a, &points, n), images(&self.b, &points, n)) else {
-            return Equivalence::Unknown("a map cannot be evaluated");
-        };
-        if let Some(at) = (0..n).find(|i| x[*i] != y[*i]) {
-            return Equivalence::Different(points.iter().map(|column| column[at]).collect());
+        let limit = (POINT_LIMIT / each).max(1) as usize;
+        // Most differences show at a corner, long before all points have been seen.
+        for n in [FEW, limit] {
+            match self.differ_at(&sample(&hull, &of_a, n.min(limit)), &of_a) {
+                None => return Equivalence::Unknown("a map cannot be evaluated"),
+                Some(Some(point)) => return Equivalence::Different(point),
+                Some(None) if of_inputs <= n.min(limit) as u128 => return Equivalence::Equal,
+                Some(None) => {}
+            }
         }
-        if exhaustive {
-            Equivalence::Equal
-        } else {
-            Equivalence::Unknown("too many points to go through, and no difference in a sample of them")
-        }
+        Equivalence::Unknown("too many points to go through, and no difference in a sample of them")
+    }
+
+    /// The first of some points whose images differ.
+    fn differ_at(&self, columns: &[Vec<i64>], of_inputs: &[usize]) -> Option<Option<Vec<i64>>> {
+        let n = columns.first().map_or(1, Vec::len);
+        let points: Vec<Vec<i64>> = of_inputs.iter().map(|i| columns[*i].clone()).collect();
+        let (x, y) = (images(self.a, &points, n)?, images(&self.b, &points, n)?);
+        let at = (0..n).find(|i| x[*i] != y[*i]);
+        Some(at.map(|at| points.iter().map(|column| column[at]).collect()))
     }
 }
 
@@ -523,18 +526,15 @@ mod tests {
 
     #[test]
     fn different_functions_with_a_witness() {
-        assert_eq!(
-            compare("(d0) -> (d0 mod 8), domain: d0 in [0, 99]", "(d0) -> (d0), domain: d0 in [0, 99]"),
-            Equivalence::Different(vec![8])
-        );
-        assert_eq!(
-            compare("(d0) -> (d0), domain: d0 in [0, 9]", "(d0) -> (d0), domain: d0 in [0, 8]"),
-            Equivalence::Different(vec![9])
-        );
-        assert_eq!(
-            compare("(d0) -> KNOWN EMPTY", "(d0) -> (d0), domain: d0 in [3, 8]"),
-            Equivalence::Different(vec![3])
-        );
+        let witness = |a, b| match compare(a, b) {
+            Equivalence::Different(point) => point[0],
+            other => panic!("{other:?}"),
+        };
+        assert!(witness("(d0) -> (d0 mod 8), domain: d0 in [0, 99]", "(d0) -> (d0), domain: d0 in [0, 99]") >= 8);
+        assert_eq!(witness("(d0) -> (d0), domain: d0 in [0, 9]", "(d0) -> (d0), domain: d0 in [0, 8]"), 9);
+        assert_eq!(witness("(d0) -> KNOWN EMPTY", "(d0) -> (d0), domain: d0 in [3, 3]"), 3);
+        let rare = "(d0) -> (d0 floordiv 100000), domain: d0 in [0, 100000]";
+        assert_eq!(witness(rare, "(d0) -> (0), domain: d0 in [0, 100000]"), 100_000);
     }
 
     #[test]
