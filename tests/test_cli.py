@@ -106,7 +106,7 @@ def test_analyze(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.stderr
     assert output.is_file() and result.stderr == ""
     lines = {line.split()[0]: line.split()[1:] for line in result.stdout.splitlines() if line and line[0] != " "}
-    assert lines["modules"] == ["7"] and str(output) in result.stdout
+    assert lines["modules"] == ["8"] and str(output) in result.stdout
 
 
 def test_analyze_quietly(tmp_path: Path) -> None:

@@ -37,6 +37,9 @@ from ._core import (
     logical_index,
     simplify_many,
 )
+from .adapters.jax import from_jax
+from .adapters.stablehlo import parse_stablehlo
+from .dumps import DumpDirectory, DumpedModule
 from .errors import (
     DomainError,
     HlomapError,
@@ -64,6 +67,8 @@ __all__ = [
     "Count",
     "Diagnostic",
     "DomainError",
+    "DumpDirectory",
+    "DumpedModule",
     "Equivalence",
     "Expr",
     "HloSyntaxError",
@@ -89,6 +94,7 @@ __all__ = [
     "analyze",
     "compose_many",
     "execute",
+    "from_jax",
     "indexing",
     "input_to_output",
     "linear_index",
@@ -97,5 +103,6 @@ __all__ = [
     "output_to_input",
     "parse",
     "parse_all",
+    "parse_stablehlo",
     "simplify_many",
 ]

@@ -1,7 +1,7 @@
 """Which files of a tree hold HLO.
 
 :func:`candidates` walks paths in a fixed order; :func:`content_kind` decides by what a file begins with, never by its
-name.  Nothing is parsed here: a file that begins like HLO and is broken further on is still HLO.
+name: text, a proto that holds a module, or either of them compressed.  Nothing is parsed here: a file that begins like HLO and is broken further on is still HLO.
 """
 
 from __future__ import annotations
@@ -12,15 +12,11 @@ import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from ._core import is_module_head, unpack_head
+
 __all__ = ["Candidate", "candidates", "content_kind"]
 
 _HEAD_BYTES = 1 << 16
-
-_MAGIC = {
-    b"\x1f\x8b": "compressed (gzip)",
-    b"\xfd7zXZ\x00": "compressed (xz)",
-    b"\x28\xb5\x2f\xfd": "compressed (zstd)",
-}
 
 _BLANK = re.compile(r"(?:\s+|//[^\n]*(?:\n|\Z)|/\*.*?(?:\*/|\Z))*", re.DOTALL)
 _HEADER = re.compile(r"HloModule\b")
@@ -91,12 +87,12 @@ def content_kind(file: Candidate) -> str:
 def _kind(head: bytes) -> str:
     if not head:
         return "empty"
-    for magic, kind in _MAGIC.items():
-        if head.startswith(magic):
-            return kind
+    packed, head = unpack_head(head, _HEAD_BYTES)
+    if packed is not None and not head:
+        return f"compressed ({packed})"
     text = head.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
     start = _BLANK.match(text)
     place = start.end() if start else 0
-    if _HEADER.match(text, place) or _COMPUTATION.match(text, place):
+    if _HEADER.match(text, place) or _COMPUTATION.match(text, place) or is_module_head(head):
         return "HLO"
     return "binary" if b"\x00" in head or "\ufffd" in text[:-3] else "other text"
