@@ -1,7 +1,8 @@
 """Which files of a tree hold HLO.
 
 :func:`candidates` walks paths in a fixed order; :func:`content_kind` decides by what a file begins with, never by its
-name: text, a proto that holds a module, or either of them compressed.  Nothing is parsed here: a file that begins like HLO and is broken further on is still HLO.
+name: text, a proto that holds a module, or either of them compressed.  Nothing is parsed here: a file that begins like
+HLO and is broken further on is still HLO.
 """
 
 from __future__ import annotations
