@@ -9,6 +9,7 @@ use crate::expr::{Expr, Kind, Op, Sum, Var};
 use crate::int::{floor_div, floor_mod, gcd};
 use crate::map::Map;
 use crate::range::Range;
+use crate::rules::div::affine;
 use crate::simplify::Options;
 
 /// The variables of an expression as bits of their flat numbers.
@@ -121,7 +122,13 @@ impl Glance<'_> {
     /// `a floordiv n` or `a mod n` where `a` is a variable, or a sum of variables with factors prime to `n`.
     fn quotient(&self, a: &Expr, n: i64) -> Option<Seen> {
         let (vars, range) = match a {
-            Expr::Var(v) => self.var(*v)?,
+            Expr::Var(v) => {
+                let (vars, range) = self.var(*v)?;
+                if affine(1, 0, n, range).is_some() {
+                    return None;
+                }
+                (vars, range)
+            }
             _ => match a.op()? {
                 Op::Sum(sum) if (0..n).contains(&sum.constant) => {
                     let (mut vars, mut range) = (0, Range::point(sum.constant));
@@ -131,6 +138,9 @@ impl Glance<'_> {
                             return None;
                         }
                         let (bits, of_var) = self.var(*v)?;
+                        if sum.terms.len() == 1 && affine(t.coefficient, sum.constant, n, of_var).is_some() {
+                            return None;
+                        }
                         vars |= bits;
                         range = range.plus(of_var.scale(t.coefficient));
                     }
@@ -142,12 +152,16 @@ impl Glance<'_> {
         (floor_div(range.lo, n) != floor_div(range.hi, n)).then_some(Seen { vars, divided: vars })
     }
 
-    /// `(x floordiv m) mod n` of a variable that crosses a multiple of `m * n`.
+    /// `(x floordiv m) mod n` of a variable that runs over a whole period of it and crosses a multiple of `m * n`.
     fn digit(&self, a: &Expr, m: i64, n: i64) -> Option<Seen> {
         let Expr::Var(v) = a else { return None };
         let (vars, range) = self.var(*v)?;
         let whole = m.checked_mul(n)?;
-        (floor_div(range.lo, whole) != floor_div(range.hi, whole)).then_some(Seen { vars, divided: vars })
+        if affine(1, 0, m, range).is_some() || affine(1, 0, whole, range).is_some() {
+            return None;
+        }
+        let runs = range.size() >= whole as u128;
+        (runs && floor_div(range.lo, whole) != floor_div(range.hi, whole)).then_some(Seen { vars, divided: vars })
     }
 
     /// A constraint that says something, and nothing of a single variable that its range does not say.

@@ -9,6 +9,7 @@ use super::Rule;
 use crate::error::Stop;
 use crate::int;
 use crate::linear::{AtomId, AtomKind, Linear, LinearTerm, Work};
+use crate::range::Range;
 
 /// `sign * (quotient + numerator floordiv n)`: what is left to divide, and what has been taken out.
 pub struct Division {
@@ -22,10 +23,11 @@ pub struct Division {
 type Law = fn(&mut Work, &mut Division) -> Result<bool, Stop>;
 
 /// The laws in the order in which they are tried; after each success the list starts again.
-const RULES: [(Rule, Law); 8] = [
+const RULES: [(Rule, Law); 9] = [
     (Rule::Multiples, multiples),
     (Rule::Collapse, collapse),
     (Rule::DigitMultiples, digit_multiples),
+    (Rule::FewValues, few_values),
     (Rule::CommonFactor, common_factor),
     (Rule::Nested, nested),
     (Rule::NestedNegative, nested_negative),
@@ -112,6 +114,37 @@ fn collapse(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
     d.numerator = Linear::default();
     Ok(true)
 }
+
+/// `(k*u + c) floordiv n = a + b*u` where one summand `u` is left, has few values, and the quotient is affine in them,
+/// as it is for any two values
+fn few_values(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
+    let summands = summands(work, &d.numerator);
+    let [only] = &summands[..] else { return Ok(false) };
+    let (k, mut unit) = (only.content(), only.clone());
+    unit.terms.iter_mut().for_each(|t| t.coefficient /= k);
+    let range = work.range_of(&unit);
+    let Some((first, slope)) = affine(k, d.numerator.constant, d.n, range) else { return Ok(false) };
+    d.quotient.add_scaled(slope, &unit)?;
+    d.quotient.constant = int::add(d.quotient.constant, int::add(first, int::mul(slope, -range.lo)?)?)?;
+    d.numerator = Linear::default();
+    Ok(true)
+}
+
+/// The first value and the slope of `(k*u + c) floordiv n`, where it is affine over a range of at least two and at most
+/// [`FEW_VALUES`] values.
+pub(crate) fn affine(k: i64, c: i64, n: i64, range: Range) -> Option<(i64, i64)> {
+    if range.lo >= range.hi || range.size() > FEW_VALUES {
+        return None;
+    }
+    let value = |u: i64| Some(int::floor_div(k.checked_mul(u)?.checked_add(c)?, n));
+    let first = value(range.lo)?;
+    let slope = value(range.lo + 1)? - first;
+    let fits = |u: i64| value(u) == Some(first + slope * (u - range.lo));
+    (range.lo..=range.hi).all(fits).then_some((first, slope))
+}
+
+/// The most values of one summand for which a quotient is tried to be affine.
+const FEW_VALUES: u128 = 8;
 
 /// `(g*x + y) floordiv (g*m) = (x + k) floordiv m` where `k*g <= y < (k+1)*g` over the domain
 ///

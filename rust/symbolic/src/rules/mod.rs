@@ -21,6 +21,7 @@ pub enum Rule {
     Multiples,
     Collapse,
     DigitMultiples,
+    FewValues,
     CommonFactor,
     Nested,
     NestedNegative,
@@ -48,10 +49,11 @@ pub enum Rule {
 }
 
 /// The names of all rules, in the order of [`Rule`].
-pub const NAMES: [&str; 27] = [
+pub const NAMES: [&str; 28] = [
     "multiples",
     "collapse",
     "digit-multiples",
+    "few-values",
     "common-factor",
     "nested",
     "nested-negative",
