@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -155,3 +157,60 @@ def test_conversions_keep_nulls_and_types() -> None:
     frame = table.to_pandas()
     assert frame["bytes"].tolist() == [12] and frame["error"].isna().all()
     assert table.to_polars()["maps"].to_list() == table.to_arrow()["maps"].to_pylist() == [list(table["maps"][0])]
+
+
+def _wide(n: int) -> str:
+    names = [f"p{i}" for i in range(n)]
+    return "\n".join(
+        [
+            "HloModule wide",
+            "ENTRY e {",
+            *(f"  {name} = f32[2] parameter({i})" for i, name in enumerate(names)),
+            f"  t = ({', '.join(['f32[2]'] * n)}) tuple({', '.join(names)})",
+            *(f"  g{i} = f32[2] get-tuple-element(t), index={i}" for i in range(n)),
+            "  ROOT r = f32[2] negate(g0)",
+            "}",
+        ]
+    )
+
+
+def test_wide_tuples_stay_linear() -> None:
+    """Twice the width is twice the calls, not four times; calls are counted, so that no clock decides."""
+
+    def calls(module: hm.Module) -> int:
+        n = 0
+
+        def count(frame: FrameType, event: str, arg: object) -> None:
+            nonlocal n
+            n += event in ("call", "c_call")
+
+        before = sys.getprofile()
+        sys.setprofile(count)
+        try:
+            hm.analyze(module)
+        finally:
+            sys.setprofile(before)
+        return n
+
+    small, large = hm.parse(_wide(300)), hm.parse(_wide(600))
+    hm.analyze(hm.parse(_wide(3)))
+    assert calls(large) < 2.5 * calls(small)
+    assert len(hm.analyze(large)["module"]) == 2 * 600 + 1
+
+
+def test_an_output_has_a_row_for_an_operand_that_it_does_not_read() -> None:
+    module = hm.parse("""HloModule m
+    f {
+      a = f32[3] parameter(0)
+      b = f32[5] parameter(1)
+      n = f32[3] negate(a)
+      c = f32[5] cosine(b)
+      ROOT t = (f32[3], f32[5]) tuple(n, c)
+    }
+    ENTRY e {
+      p = f32[3] parameter(0)
+      q = f32[5] parameter(1)
+      ROOT fusion = (f32[3], f32[5]) fusion(p, q), kind=kLoop, calls=f
+    }""")
+    found = [(row["output"], row["operand"], row["n_maps"], row["exact"]) for row in hm.analyze(module).rows()]
+    assert found == [(0, 0, 1, True), (0, 1, 0, True), (1, 0, 0, True), (1, 1, 1, True)]

@@ -18,6 +18,9 @@ NAMES = [".".join(path.relative_to(PACKAGE).with_suffix("").parts) for path in F
 NEVER = {
     "ops": ("indexing", "execute", "analyses", "report", "batch", "rows", "listing", "cli"),
     "walk": ("execute", "indexing", "analyses", "rows", "report", "batch", "cli"),
+    "node": ("walk", "answers", "execute", "indexing", "analyses", "rows", "report", "batch", "cli"),
+    "answers": ("walk", "execute", "indexing", "analyses", "rows", "report", "batch", "cli"),
+    "compose": ("walk", "execute", "indexing", "analyses", "rows", "report", "batch", "cli"),
     "indexing": ("execute", "analyses", "rows", "report", "batch", "cli"),
     "execute": ("indexing", "analyses", "rows", "report", "batch", "cli"),
     "analyses": ("ops", "execute", "indexing", "rows", "report", "batch", "cli"),

@@ -6,67 +6,121 @@ dimension of the leaf that it indexes; anything else is unknown.
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import TypeAlias
 
-from ._core import Instruction, Shape
-from .errors import HlomapError
-from .ops._op import Answer, Footprint, Leaf, Unknown, must, shape_at
+from ._core import IndexingMap, Shape
+from .errors import HlomapError, ShapeError
+from .node import Node
+from .ops._op import NOTHING, Answer, Footprint, Leaf, Part, Unknown, shape_at
 
-__all__ = ["answers", "guarded", "has_runtime"]
+__all__ = ["SILENT", "Answered", "Answers", "answers", "guarded"]
 
-_CACHED_ANSWERS = 8192
+_CACHED_ANSWERS = 16384
+_WIDE = 256
 
 Key: TypeAlias = tuple[bytes, Leaf, int]
 """A signature, a leaf of the output or of an operand, and the operand's number, -1 for the output."""
 
+Link: TypeAlias = tuple[Leaf, IndexingMap, bool]
+"""The leaf that a map's results index, the map, and whether it takes every element of what was asked to itself."""
+
+
+class Answered:
+    """The parts of an answer that say something, by number; a part that is left out reads nothing."""
+
+    __slots__ = ("_links", "has_runtime", "parts", "sizes")
+
+    def __init__(self, sizes: tuple[int, ...], parts: Mapping[int, Part]) -> None:
+        self.sizes = sizes
+        self.parts = parts
+        self._links: tuple[tuple[int, Part, tuple[Link, ...]], ...] | None = None
+        self.has_runtime = False
+        for part in parts.values():
+            if isinstance(part, Footprint):
+                for _, m in part.maps:
+                    if m.runtime:
+                        self.has_runtime = True
+
+    @property
+    def links(self) -> tuple[tuple[int, Part, tuple[Link, ...]], ...]:
+        """What a walk follows: number, part, and the maps of the part."""
+        if self._links is None:
+            self._links = tuple((k, part, _links(part, self.sizes)) for k, part in self.parts.items())
+        return self._links
+
+
+def _links(part: Part, sizes: tuple[int, ...]) -> tuple[Link, ...]:
+    if isinstance(part, Unknown):
+        return ()
+    # An identity on a part of the elements only, as of a concatenate's first operand, does restrict what follows.
+    return tuple((leaf, m, m == _identity(sizes)) for leaf, m in part.maps)
+
+
+@lru_cache(maxsize=1024)
+def _identity(sizes: tuple[int, ...]) -> IndexingMap:
+    return IndexingMap.identity([(0, size - 1) for size in sizes])
+
+
+SILENT = Answered((), {})
+"""The answer that nothing is read."""
+
 
 class Answers:
-    """The latest answers of rules by instruction signature, each with whether it has runtime variables.
+    """The latest answers of rules by instruction signature.
 
-    Answers depend on the signature alone, so an entry never becomes wrong; the oldest are dropped.
+    Answers depend on the signature alone, so an entry never becomes wrong.  They are in two generations: what was not
+    asked for during the whole of the younger one is dropped with the older.
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[Key, tuple[Answer, bool]] = OrderedDict()
+        self._young: dict[Key, Answered] = {}
+        self._old: dict[Key, Answered] = {}
 
-    def find(self, key: Key) -> tuple[Answer, bool] | None:
-        with self._lock:
-            found = self._kept.get(key)
+    def find(self, key: Key) -> Answered | None:
+        found = self._young.get(key)
+        if found is None:
+            found = self._old.get(key)
             if found is not None:
-                self._kept.move_to_end(key)
-            return found
+                self.keep(key, found)
+        return found
 
-    def keep(self, key: Key, answer: tuple[Answer, bool]) -> None:
-        with self._lock:
-            self._kept[key] = answer
-            while len(self._kept) > self._limit:
-                self._kept.popitem(last=False)
+    def keep(self, key: Key, answer: Answered) -> None:
+        if len(answer.parts) > _WIDE:
+            return
+        if len(self._young) >= self._limit:
+            self._young, self._old = {}, self._young
+        self._young[key] = answer
 
 
 answers = Answers(_CACHED_ANSWERS)
 
 
-def guarded(instruction: Instruction, rank: int, targets: Sequence[Shape], rule: Callable[[], Answer]) -> Answer:
-    """A rule's answer; what does not fit in 64 bits, or attributes that do not fit the shapes, are unknown.
+def guarded(
+    node: Node, sizes: tuple[int, ...], n: int, target: Callable[[int], Shape], rule: Callable[[], Answer]
+) -> Answered:
+    """A rule's answer of ``n`` parts; what does not fit in 64 bits, or attributes that do not fit, are unknown.
 
-    A map has a dimension for each of what was asked, and a result for each of the leaf that it indexes.
+    A map has a dimension for each of ``sizes``, and a result for each dimension of the leaf of ``target(part)`` that
+    it indexes.
     """
-    n = len(targets)
-    if instruction.inconsistency is not None:
-        return (Unknown(f"{instruction.opcode}: {instruction.inconsistency}"),) * n
+    if node.inconsistency is not None:
+        return _unknown(sizes, f"{node.op.opcode}: {node.inconsistency}", n)
     try:
-        answer = tuple(rule())
-        for part, target in zip(answer, targets, strict=True):
+        said = rule()
+        parts = dict(said) if isinstance(said, Mapping) else _numbered(said, n)
+        for k, part in parts.items():
+            if not 0 <= k < n:
+                raise ShapeError(f"part {k} of {n}")
             for leaf, m in part.maps if isinstance(part, Footprint) else ():
-                must(len(m.dims) == rank, f"a map of {len(m.dims)} dimensions for {rank}")
-                must(len(m.results) == shape_at(target, leaf).rank, f"a map of {len(m.results)} results to {target}")
+                if len(m.dims) != len(sizes):
+                    raise ShapeError(f"a map of {len(m.dims)} dimensions for {len(sizes)}")
+                if len(m.results) != shape_at(target(k), leaf).rank:
+                    raise ShapeError(f"a map of {len(m.results)} results to {target(k)}")
     except (HlomapError, OverflowError) as error:
-        return (Unknown(f"{instruction.opcode}: {error}"),) * n
+        return _unknown(sizes, f"{node.op.opcode}: {error}", n)
     except (
         ArithmeticError,
         AssertionError,
@@ -76,10 +130,15 @@ def guarded(instruction: Instruction, rank: int, targets: Sequence[Shape], rule:
         TypeError,
         ValueError,
     ) as error:
-        reason = f"{instruction.opcode}: attributes and shapes do not fit ({type(error).__name__}: {error})"
-        return (Unknown(reason),) * n
-    return answer
+        reason = f"attributes and shapes do not fit ({type(error).__name__}: {error})"
+        return _unknown(sizes, f"{node.op.opcode}: {reason}", n)
+    return Answered(sizes, parts)
 
 
-def has_runtime(answer: Answer) -> bool:
-    return any(isinstance(part, Footprint) and any(m.runtime for _, m in part.maps) for part in answer)
+def _numbered(said: Sequence[Part], n: int) -> dict[int, Part]:
+    numbered = zip(range(n), said, strict=True)
+    return {k: part for k, part in numbered if part is not NOTHING and part != NOTHING}
+
+
+def _unknown(sizes: tuple[int, ...], reason: str, n: int) -> Answered:
+    return Answered(sizes, dict.fromkeys(range(n), Unknown(reason)))

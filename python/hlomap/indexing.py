@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ._core import Computation, Instruction, Shape
+from .compose import in_memory
 from .errors import ShapeError
 from .map_set import MapSet, Use
 from .ops import lookup
 from .ops._op import NOTHING, Leaf, Part, Unknown, array_leaves, n_outputs, shape_at
-from .walk import Region, Walk, Walker, in_memory
+from .walk import Region, Walk, Walker
 
 _UNREAD = MapSet()
 
@@ -44,7 +45,7 @@ def output_to_input(instruction: Instruction, output: int | Leaf = 0, *, physica
     operands = instruction.operands
     found: list[list[Part]] = [[] for _ in operands]
     for leaf in _leaves(instruction.shape, output, "output"):
-        for k, part in enumerate(walker.backward(instruction, leaf)):
+        for k, part in walker.backward(instruction, leaf).items():
             if physical:
                 part = in_memory(part, shape_at(instruction.shape, leaf), operands[k].shape)
             found[k].append(part)
@@ -77,7 +78,7 @@ def input_to_output(instruction: Instruction, operand: int | Leaf = 0, *, physic
     found: list[list[Part]] = [[] for _ in range(n_outputs(instruction.shape))]
     shape = instruction.operands[number].shape
     for leaf in _leaves(shape, tuple(below), "operand"):
-        for i, part in enumerate(walker.forward(instruction, number, leaf)):
+        for i, part in walker.forward(instruction, number, leaf).items():
             if physical:
                 part = in_memory(part, shape_at(shape, leaf), instruction.shape)
             found[i].append(part)
@@ -107,17 +108,21 @@ def indexing(
     walker = Walker()
     ends: Sequence[Instruction] = ()
     if isinstance(root, Computation):
-        start, region, ends = root.root, Region(root.instructions), root.parameters
+        start, ends = root.root, root.parameters
+        region = Region(map(walker.node, root.instructions))
     elif within is not None:
-        start, region = root, Region([root, *within])
+        start = root
+        region = Region(walker.node(inside) for inside in [root, *within] if inside.module == root.module)
     elif root.computation.is_fusion and not lookup(root.opcode).inlines:
-        start, region = root, Region(root.computation.instructions)
+        start, region = root, Region(map(walker.node, root.computation.instructions))
     else:
-        start, region, ends = root, Region([root], root), root.operands
-    walk = Walk(walker, region, start, _leaves(start.shape, output, "output"))
-    found = {instruction: walk.map_set(instruction) for instruction in walk.order}
+        start, ends = root, root.operands
+        region = Region([walker.node(root)], walker.node(root))
+    plan = walker.plan(region, start)
+    walk = Walk(walker, plan, _leaves(start.shape, output, "output"))
+    found = {node.instruction: walk.map_set(node) for node in plan.order}
     for end in ends:
-        found.setdefault(end, walk.map_set(end))
+        found.setdefault(end, walk.map_set(walker.node(end)))
     return found
 
 
@@ -135,7 +140,7 @@ def _leaves(shape: Shape, index: int | Leaf, what: str) -> list[Leaf]:
 
 
 def _placed_set(parts: Sequence[Part], use: Use, walker: Walker) -> MapSet:
-    if all(part is NOTHING for part in parts):
+    if not parts:
         return _UNREAD
     footprint = NOTHING
     for part in parts:

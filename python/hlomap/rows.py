@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ._core import Instruction, Module, Shape
@@ -18,7 +18,6 @@ from .walk import Walker
 __all__ = ["analyze", "leaves"]
 
 _Row = tuple[Any, ...]
-_MAX_PAIRS = 1 << 24  # outputs times operands of one instruction
 _MAX_ROWS = 1 << 20  # of one instruction
 _MAX_SHAPE_TEXT = 1000  # characters; only tuples get there
 
@@ -32,9 +31,9 @@ def analyze(module: Module) -> Table:
     """What is read of each operand: a row per instruction outside fused computations, output and operand.
 
     A fusion is one instruction here, with the composed maps of its whole computation.  An output that is a tuple has
-    its rows leaf by leaf, for the operands that the leaf reads; of an operand that is a tuple each leaf that is read
-    has a row.  An operand of which an array reads nothing has one row, without maps.  :data:`hlomap.table.COLUMNS`
-    lists the columns.
+    its rows leaf by leaf; of an operand that is a tuple each leaf that is read has a row.  An operand of which nothing
+    is read has one row, without maps; but tuple and get-tuple-element, which only move values, have rows for what is
+    read alone.  :data:`hlomap.table.COLUMNS` lists the columns.
 
     What cannot be answered is a row, too: ``unknown`` names the reason, ``error`` what went wrong for this instruction.
 
@@ -80,7 +79,15 @@ def leaves(shape: Shape) -> Iterator[tuple[Leaf, Shape]]:
             yield index, inner
 
 
+def _leaves_of(shape: Shape) -> Iterable[tuple[Leaf, Shape]]:
+    return leaves(shape) if shape.is_tuple else (((), shape),)
+
+
 _About = tuple[str, Shape, str]  # name, shape, text of the shape
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= _MAX_SHAPE_TEXT else text[:_MAX_SHAPE_TEXT] + "..."
 
 
 class _Values:
@@ -94,32 +101,30 @@ class _Values:
         known = self._known.get(number)
         if known is None:
             shape = instruction.shape
-            text = str(shape)
-            if len(text) > _MAX_SHAPE_TEXT:
-                text = text[:_MAX_SHAPE_TEXT] + "..."
-            known = self._known[number] = (instruction.name, shape, text)
+            known = self._known[number] = (instruction.name, shape, str(shape))
         return known
 
 
 def _add_rows(rows: list[_Row], head: _Row, instruction: Instruction, operands: list[_About], walker: Walker) -> None:
     n_before = len(rows)
-    for n_leaves, (leaf, shape) in enumerate(leaves(instruction.shape)):
+    node = walker.node(instruction)
+    for leaf, shape in _leaves_of(node.shape):
         output = (leaf[0] if leaf else 0, leaf)
-        if n_leaves * len(operands) > _MAX_PAIRS or len(rows) - n_before > _MAX_ROWS:
+        if len(rows) - n_before > _MAX_ROWS:
             failure = f"UnsupportedError: too many outputs and operands, those from output {leaf} on are left out"
             rows.append((*head, *output, *(None,) * 4, *_NO_CELLS, failure))
             return
         try:
-            parts = walker.backward(instruction, leaf) if shape.is_array else (NOTHING,) * len(operands)
+            parts = walker.backward(instruction, leaf) if shape.is_array else {}
         except Exception as error:  # a rule's failure is this instruction's row, not the end of the module
             failure = f"{type(error).__name__}: {error}"
             for number, (name, _, text) in enumerate(operands):
-                rows.append((*head, *output, number, (), name, text, *_NO_CELLS, failure))
+                rows.append((*head, *output, number, (), name, _shown(text), *_NO_CELLS, failure))
             continue
-        for number, ((name, whole, text), part) in enumerate(zip(operands, parts, strict=True)):
-            if leaf and (part is NOTHING or part == NOTHING):
-                continue
-            for index, leaf_text, cells in _cells(part, whole, text):
+        # Of N values side by side each output reads one operand; N * N rows would say nothing more.
+        for number in parts if leaf and node.op.wiring else range(len(operands)):
+            name, whole, text = operands[number]
+            for index, leaf_text, cells in _cells(parts.get(number, NOTHING), whole, text):
                 rows.append((*head, *output, number, index, name, leaf_text, *cells, None))
 
 
@@ -128,7 +133,7 @@ def _cells(part: Part, shape: Shape, text: str) -> list[tuple[Leaf, str, _Row]]:
     key = id(part), text
     known = _memory.get(key)
     if known is None:
-        cells = [(leaf, str(inner), _record_cells(record)) for leaf, inner, record in _records(part, shape)]
+        cells = [(leaf, _shown(str(inner)), _record_cells(record)) for leaf, inner, record in _records(part, shape)]
         if len(_memory) >= _MEMORY_SIZE:
             _memory.clear()
         known = _memory[key] = (part, cells)

@@ -2,36 +2,25 @@
 
 Read :class:`Walk` first.  The law: the maps to a value are the union, over its uses, of the user's maps followed by
 the rule of the user.  Every value is visited once, after all its users; equal maps are one, so work grows with
-distinct maps and not with ways.  Nothing here recurses with the length of a program, and deep calls are answered
-from the inside out.
+distinct maps and not with ways, and a leaf costs only what can be reached from it.  Nothing here recurses with the
+length of a program, and deep calls are answered from the inside out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import NamedTuple, TypeAlias
 
-from ._core import Computation, Expr, IndexingMap, Instruction, Shape, compose_many, linear_index, logical_index
-from .answers import answers, guarded, has_runtime
-from .errors import HlomapError
+from ._core import Computation, Expr, IndexingMap, Instruction, Shape
+from .answers import SILENT, Answered, answers, guarded
+from .compose import compose_all
 from .map_set import MapSet, Use
-from .ops import lookup
-from .ops._op import (
-    NOTHING,
-    Answer,
-    Footprint,
-    Leaf,
-    Op,
-    Part,
-    Unknown,
-    array_leaves,
-    fits,
-    n_elements,
-    n_outputs,
-    shape_at,
-)
+from .node import Node, Nodes
+from .ops._op import NOTHING, Footprint, Leaf, Part, Unknown, array_leaves, must, n_elements
 
-__all__ = ["MAX_MAPS", "MAX_NODES", "Region", "Walk", "Walker", "in_memory"]
+__all__ = ["MAX_MAPS", "MAX_NODES", "Plan", "Region", "Walk", "Walker"]
 
 MAX_MAPS = 128
 """Distinct maps that one value may have; more become one map of the whole array, and the set is no longer exact."""
@@ -40,138 +29,147 @@ MAX_NODES = 4000
 """Expression nodes that one map may have; a bigger one becomes a map of the whole array, too."""
 
 _DEEP_CALLS = 16
-_WIDE = 256
 _LARGE = 2**62
+
+Parts = Mapping[int, Part]
+"""What is said of each operand or output; of those left out nothing is read."""
 
 
 # -------------------------------------------------------------------------------------------------------- asking rules
 
 
-def _is_empty(shape: Shape) -> bool:
-    return shape.is_array and n_elements(shape.dimensions) == 0
-
-
-def _has_elements(shape: Shape) -> bool:
-    return shape.is_array or any(True for _ in array_leaves(shape))
-
-
 class Walker:
     """Asks rules, follows called computations, and knows what instruction a runtime source stands for.
 
-    Lives for one public call.  It is the context that the rules of calling ops receive.
+    Lives for one public call about one module.  It is the context that the rules of calling ops receive.
     """
 
     def __init__(self) -> None:
+        self._nodes = Nodes()
         self._suppliers: dict[int, Instruction] = {}
         self._numbers: dict[tuple[int, int], int] = {}
         self._n_instructions: int | None = None
-        self._backward: dict[tuple[Computation, Leaf], Answer] = {}
-        self._forward: dict[tuple[Computation, int, Leaf], Answer] = {}
-        self._warm: set[Computation] = set()
-        self._deep: set[Computation] = set()
+        self._plans: dict[int, Plan] = {}
+        self._backward: dict[tuple[int, Leaf], Parts] = {}
+        self._forward: dict[tuple[int, int, Leaf], Parts] = {}
+        self._warm: set[int] = set()
+        self._deep: set[int] = set()
 
-    def backward(self, instruction: Instruction, leaf: Leaf) -> Answer:
+    def node(self, instruction: Instruction) -> Node:
+        return self._nodes.of(instruction)
+
+    def shape_of(self, instruction: Instruction) -> Shape:
+        return self._nodes.of(instruction).shape
+
+    def backward(self, instruction: Instruction, leaf: Leaf) -> Parts:
         """The rule from an output leaf to every operand, sources being instruction numbers."""
-        operands = instruction.operands
-        source = shape_at(instruction.shape, leaf)
-        if _is_empty(source):
-            return (NOTHING,) * len(operands)
-        op = lookup(instruction.opcode)
-        answer = self._answer(
-            op,
-            instruction,
-            (leaf, -1),
-            lambda: op.output_to_input(instruction, leaf, self),
-            source.rank,
-            lambda: [operand.shape for operand in operands],
-        )
-        # Of a wide tuple most operands are not read, and need no second look.
-        return tuple(
-            part if part is NOTHING or _has_elements(operand.shape) else NOTHING
-            for part, operand in zip(answer, operands, strict=True)
-        )
+        return self.ask_backward(self._nodes.of(instruction), leaf).parts
 
-    def forward(self, instruction: Instruction, operand: int, leaf: Leaf) -> Answer:
+    def forward(self, instruction: Instruction, operand: int, leaf: Leaf) -> Parts:
         """The rule from a leaf of an operand to every output, sources being instruction numbers."""
-        source = shape_at(instruction.operands[operand].shape, leaf)
-        if _is_empty(source):
-            return (NOTHING,) * n_outputs(instruction.shape)
-        op = lookup(instruction.opcode)
-        answer = self._answer(
-            op,
-            instruction,
-            (leaf, operand),
-            lambda: op.input_to_output(instruction, operand, leaf, self),
-            source.rank,
-            lambda: [instruction.shape] * n_outputs(instruction.shape),
-        )
-        shapes = instruction.shape.tuple_shapes if instruction.shape.is_tuple else (instruction.shape,)
-        return tuple(
-            part if part is NOTHING or _has_elements(shape) else NOTHING
-            for part, shape in zip(answer, shapes, strict=True)
-        )
+        return self.ask_forward(self._nodes.of(instruction), operand, leaf).parts
 
-    def _answer(
-        self,
-        op: Op,
-        instruction: Instruction,
-        question: tuple[Leaf, int],
-        rule: Callable[[], Answer],
-        rank: int,
-        targets: Callable[[], Sequence[Shape]],
-    ) -> Answer:
-        """The rule's answer, asked once for a signature.
+    def ask_backward(self, node: Node, leaf: Leaf) -> Answered:
+        """The answer to :meth:`backward`; a rule is asked once for a signature.
 
         Where a rule names values inside a computation that it calls, its answer belongs to that one instruction.
         """
-        key = (instruction.signature(op.looked_at(instruction)), *question)
-        found = answers.find(key)
+        if node.is_empty_at(leaf):
+            return SILENT
+        op = node.op
+        key = None if op.wiring else (node.key, leaf, -1)
+        found = answers.find(key) if key is not None else None
         if found is None:
-            shapes = targets()
-            answer = guarded(instruction, rank, shapes, rule)
-            found = answer, has_runtime(answer)
-            if len(shapes) <= _WIDE and not (op.per_instruction and found[1]):
+            operands = node.operands
+            found = guarded(
+                node,
+                node.shape_of(leaf).dimensions,
+                len(operands),
+                lambda k: operands[k].shape,
+                lambda: op.output_to_input(node.instruction, leaf, self),
+            )
+            if not all(operands[k].has_elements for k in found.parts):
+                found = Answered(found.sizes, {k: part for k, part in found.parts.items() if operands[k].has_elements})
+            if key is not None and not (op.per_instruction and found.has_runtime):
                 answers.keep(key, found)
-        answer, with_runtime = found
-        return self._renamed(instruction, answer) if with_runtime and not op.per_instruction else answer
+        return self._renamed(node, found) if found.has_runtime and not op.per_instruction else found
 
-    def _renamed(self, instruction: Instruction, answer: Answer) -> Answer:
+    def ask_forward(self, node: Node, operand: int, leaf: Leaf) -> Answered:
+        """The answer to :meth:`forward`."""
+        given = node.operands[operand]
+        if given.is_empty_at(leaf):
+            return SILENT
+        op = node.op
+        key = None if op.wiring else (node.key, leaf, operand)
+        found = answers.find(key) if key is not None else None
+        if found is None:
+            outputs = node.outputs
+            found = guarded(
+                node,
+                given.shape_of(leaf).dimensions,
+                len(outputs),
+                lambda i: node.shape,
+                lambda: op.input_to_output(node.instruction, operand, leaf, self),
+            )
+            if not all(_has_elements(outputs[i]) for i in found.parts):
+                found = Answered(found.sizes, {i: part for i, part in found.parts.items() if _has_elements(outputs[i])})
+            if key is not None and not (op.per_instruction and found.has_runtime):
+                answers.keep(key, found)
+        return self._renamed(node, found) if found.has_runtime and not op.per_instruction else found
+
+    def _renamed(self, node: Node, answer: Answered) -> Answered:
         """Source k of a rule is the value of operand k."""
-        operands = instruction.operands
-        numbers = {k: operand.number for k, operand in enumerate(operands)}
-        for operand in operands:
-            self._suppliers[operand.number] = operand
-        return tuple(_with_sources(part, numbers) for part in answer)
+        numbers = {k: operand.number for k, operand in enumerate(node.operands)}
+        for operand in node.operands:
+            self._suppliers[operand.number] = operand.instruction
+        return Answered(answer.sizes, {k: _with_sources(part, numbers) for k, part in answer.parts.items()})
 
     # What a computation is to the instruction that calls it.
 
-    def output_to_input(self, instruction: Instruction, computation: Computation, leaf: Leaf) -> Answer:
+    def output_to_input(self, instruction: Instruction, computation: Computation, leaf: Leaf) -> Parts:
         """From a leaf of the computation's root to its parameters, as the caller's operands."""
+        self._must_fit(instruction)
         self._prepare(computation, forward=False)
-        key = (computation, leaf)
-        if key not in self._backward:
-            region = Region(computation.instructions, enters=computation not in self._deep)
-            walk = Walk(self, region, computation.root, [leaf])
-            self._backward[key] = tuple(walk.part(parameter) for parameter in computation.parameters)
-        return self._outside(instruction, computation, self._backward[key])
+        number = computation.number
+        found = self._backward.get((number, leaf))
+        if found is None:
+            plan = self._plans.get(number)
+            if plan is None:
+                inside = computation.instructions
+                plan = self.plan(Region(map(self.node, inside), enters=number not in self._deep), computation.root)
+                plan.find_ends(map(self.node, computation.parameters))
+                self._plans[number] = plan
+            found = self._backward[number, leaf] = Walk(self, plan, [leaf]).at_ends()
+        return self._outside(instruction, computation, found)
 
-    def input_to_output(self, instruction: Instruction, computation: Computation, parameter: int, leaf: Leaf) -> Answer:
+    def input_to_output(self, instruction: Instruction, computation: Computation, parameter: int, leaf: Leaf) -> Parts:
         """From a leaf of a parameter to the outputs of the computation's root."""
+        self._must_fit(instruction)
         self._prepare(computation, forward=True)
-        key = (computation, parameter, leaf)
-        if key not in self._forward:
-            self._forward[key] = _forward_answer(self, computation, parameter, leaf)
-        return self._outside(instruction, computation, self._forward[key])
+        key = (computation.number, parameter, leaf)
+        found = self._forward.get(key)
+        if found is None:
+            found = self._forward[key] = _forward_parts(self, computation, parameter, leaf)
+        return self._outside(instruction, computation, found)
+
+    def plan(self, region: Region, start: Instruction) -> Plan:
+        """The order of a walk through a region."""
+        return Plan(self.node(start), region)
+
+    def _must_fit(self, instruction: Instruction) -> None:
+        node = self._nodes.of(instruction)
+        must(not node.op.inlines or node.stands_for is not None, "a computation with other operands or output")
 
     def _prepare(self, computation: Computation, *, forward: bool) -> None:
         """Where calls nest deeply, answer for the innermost computations first, so that no stack grows."""
-        if computation in self._warm:
+        if computation.number in self._warm:
             return
-        order, depth = _call_order(computation)
-        self._warm.update(order)
+        order, depth = self._call_order(computation)
+        numbers = [inner.number for inner in order]
+        self._warm.update(numbers)
         if depth <= _DEEP_CALLS:
             return
-        self._deep.update(order)
+        self._deep.update(numbers)
         for inner in order[:-1]:
             callers = inner.called_by
             for leaf in array_leaves(inner.root.shape) if not forward else ():
@@ -180,18 +178,38 @@ class Walker:
                 for leaf in array_leaves(parameter.shape):
                     self.input_to_output(callers[0], inner, number, leaf)
 
-    def _outside(self, caller: Instruction, computation: Computation, answer: Answer) -> Answer:
+    def _call_order(self, computation: Computation) -> tuple[list[Computation], int]:
+        """All computations that one reaches by calls, innermost first and itself last, and how deep they nest."""
+        order: list[Computation] = []
+        depth: dict[int, int] = {}
+        pending: list[tuple[Computation, list[Computation] | None]] = [(computation, None)]
+        while pending:
+            here, inner = pending.pop()
+            if inner is not None:
+                depth[here.number] = 1 + max((depth[c.number] for c in inner), default=0)
+                order.append(here)
+            elif here.number not in depth:
+                depth[here.number] = 0
+                nodes = map(self.node, here.instructions)
+                inner = [c for node in nodes if node.op.per_instruction for c in node.instruction.called]
+                pending.append((here, inner))
+                pending.extend((c, None) for c in reversed(inner))
+        return order, depth[computation.number]
+
+    def _outside(self, caller: Instruction, computation: Computation, parts: Parts) -> Parts:
         """The same maps seen by a caller: a parameter is its operand, a value inside belongs to this call."""
         sources = {
             v.source
-            for part in answer
+            for part in parts.values()
             if isinstance(part, Footprint)
             for _, m in part.maps
             for v in m.runtime
             if v.source is not None
         }
+        if not sources:
+            return parts
         numbers = self.outside_numbers(caller, computation, sources)
-        return tuple(_with_sources(part, numbers) for part in answer) if sources else answer
+        return {k: _with_sources(part, numbers) for k, part in parts.items()}
 
     def outside_numbers(self, caller: Instruction, computation: Computation, sources: Iterable[int]) -> dict[int, int]:
         """The numbers that a caller has for the sources inside: called twice, a computation has different values."""
@@ -229,6 +247,10 @@ class Walker:
         return {source: self._suppliers[source] for source in sources if source in self._suppliers}
 
 
+def _has_elements(shape: Shape) -> bool:
+    return shape.is_array or any(True for _ in array_leaves(shape))
+
+
 def _with_sources(part: Part, numbers: Mapping[int, int]) -> Part:
     if isinstance(part, Unknown):
         return part
@@ -237,45 +259,28 @@ def _with_sources(part: Part, numbers: Mapping[int, int]) -> Part:
     )
 
 
-def _call_order(computation: Computation) -> tuple[list[Computation], int]:
-    """All computations that one reaches by calls, innermost first and itself last, and how deep they nest."""
-    order: list[Computation] = []
-    depth: dict[Computation, int] = {}
-    pending: list[tuple[Computation, list[Computation] | None]] = [(computation, None)]
-    while pending:
-        here, inner = pending.pop()
-        if inner is not None:
-            depth[here] = 1 + max((depth[c] for c in inner), default=0)
-            order.append(here)
-        elif here not in depth:
-            depth[here] = 0
-            inner = [c for i in here.instructions if lookup(i.opcode).per_instruction for c in i.called]
-            pending.append((here, inner))
-            pending.extend((c, None) for c in reversed(inner))
-    return order, depth[computation]
-
-
 # ------------------------------------------------------------------------------------------------------------ walking
 
 
-@dataclass
+@dataclass(slots=True)
 class _State:
     """What is known of one value during a walk: its maps with their uses, by leaf, and what is not known."""
 
-    maps: dict[tuple[Leaf, IndexingMap], list[Use]] = field(default_factory=dict)
+    maps: dict[tuple[Leaf, IndexingMap], list[tuple[Node, int]]] = field(default_factory=dict)
     unknown: dict[Leaf, str] = field(default_factory=dict)
     reason: str | None = None
     exact: bool = True
+    is_raw: bool = False
+    """Whether it has maps that no composition has simplified."""
+    is_big: bool = False
+    """Whether it has a map of more than MAX_NODES nodes."""
 
-    def begin(self, shape: Shape, leaf: Leaf) -> None:
-        """Every element of a leaf belongs to itself."""
-        sizes = shape_at(shape, leaf).dimensions
-        if n_elements(sizes):
-            self.add(leaf, IndexingMap.identity([(0, size - 1) for size in sizes]), None)
-
-    def add(self, leaf: Leaf, m: IndexingMap, use: Use | None) -> None:
-        uses = self.maps.setdefault((leaf, m), [])
-        if use is not None and use not in uses:
+    def add(self, leaf: Leaf, m: IndexingMap, use: tuple[Node, int] | None) -> None:
+        key = (leaf, m)
+        uses = self.maps.get(key)
+        if uses is None:
+            self.maps[key] = [] if use is None else [use]
+        elif use is not None and use not in uses:
             uses.append(use)
 
     def blur(self, reason: str | None) -> None:
@@ -300,54 +305,49 @@ class _State:
             return Unknown(next(iter(self.unknown.values())))
         return Footprint(tuple(self.maps), self.exact, self.reason)
 
-    def keep_budget(self, instruction: Instruction) -> None:
+    def keep_budget(self, node: Node) -> None:
         """Too many maps, or too big ones, become the whole array."""
+        if len(self.maps) <= MAX_MAPS and not self.is_big:
+            return
+        self.is_big = False
         for leaf, maps in self.by_leaf().items():
             if len(maps) <= MAX_MAPS and all(m.cost().nodes <= MAX_NODES for m in maps):
                 continue
             uses = list(dict.fromkeys(use for m in maps for use in self.maps.pop((leaf, m))))
-            for whole in _whole(maps, shape_at(instruction.shape, leaf)):
+            for whole in _whole(maps, node.shape_of(leaf)):
                 self.maps[leaf, whole] = uses
-            self.blur(f"the maps of {instruction.name} exceed the budget")
+            self.blur(f"the maps of {node.instruction.name} exceed the budget")
 
 
-@dataclass
-class _Job:
-    """A map to be followed by a rule's map, for a leaf of a value that it then reaches."""
+def _begun(node: Node, leaves: Iterable[Leaf]) -> _State:
+    """Every element of a leaf belongs to itself."""
+    state = _State(is_raw=True)
+    for leaf in leaves:
+        sizes = node.shape_of(leaf).dimensions
+        if n_elements(sizes):
+            state.add(leaf, IndexingMap.identity([(0, size - 1) for size in sizes]), None)
+    return state
 
-    target: _State
-    leaf: Leaf
-    use: Use | None
-    first: IndexingMap
-    second: IndexingMap
 
-
-def _spread(state: _State, leaf: Leaf, part: Part, shape: Shape, below: Leaf, target: _State, use: Use) -> list[_Job]:
-    """Follow one part of a rule's answer: at once what needs no composition, the rest as jobs."""
-    if isinstance(part, Unknown):
-        target.forget(array_leaves(shape, below), part.reason)
-        return []
-    if not part.exact:
-        target.blur(part.reason)
-    if leaf in state.unknown:
-        target.forget((to for to, _ in part.maps), state.unknown[leaf])
-        return []
-    if part.maps and not state.exact:
-        target.blur(state.reason)
-    firsts = [m for at, m in state.maps if at == leaf]
-    return [_Job(target, to, use, first, second) for to, second in part.maps for first in firsts]
+_Job: TypeAlias = tuple[_State, Leaf, tuple[Node, int], IndexingMap, IndexingMap | None]
+"""A map for a leaf of a value, reached by a use: the first, followed by a rule's map unless that moves nothing."""
 
 
 def _finish(jobs: Sequence[_Job]) -> None:
     """Compose all in one call; equal pairs are composed once."""
-    pairs = list(dict.fromkeys((job.first, job.second) for job in jobs))
-    composed = dict(zip(pairs, _composed(pairs), strict=True))
-    for job in jobs:
-        m = composed[job.first, job.second]
+    pairs = {(first, second): None for *_, first, second in jobs if second is not None}
+    composed = dict(zip(pairs, compose_all(list(pairs)), strict=True)) if pairs else {}
+    for target, leaf, use, first, second in jobs:
+        if second is None:
+            target.add(leaf, first, use)
+            continue
+        m = composed[first, second]
         if isinstance(m, Unknown):
-            job.target.forget([job.leaf], m.reason)
+            target.forget([leaf], m.reason)
         elif not m.is_known_empty:
-            job.target.add(job.leaf, m, job.use)
+            if m.cost().nodes > MAX_NODES:
+                target.is_big = True
+            target.add(leaf, m, use)
 
 
 class Region:
@@ -357,96 +357,125 @@ class Region:
     entered twice, a computation would mix the values of two calls, so others are asked as a whole.
     """
 
-    def __init__(self, inside: Iterable[Instruction], root: Instruction | None = None, *, enters: bool = True) -> None:
-        self._inside = set(inside)
+    def __init__(self, inside: Iterable[Node], root: Node | None = None, *, enters: bool = True) -> None:
+        self._inside = {node.number for node in inside}
         self._enters = enters
         self._root = root
-        self._callers: dict[Computation, Instruction] = {}
+        self._callers: dict[int, Node] = {}
 
-    def step(self, instruction: Instruction) -> _Step:
+    def step(self, node: Node) -> Step:
         """Where the maps of an instruction go; asked once of each, users first."""
-        caller = self._callers.get(instruction.computation) if self._callers else None
-        if caller is None and instruction not in self._inside:
-            return _Step(())
-        if caller is not None and instruction.parameter_number is not None:
-            return _Step((caller.operands[instruction.parameter_number],), caller=caller)
-        inner = self._entry(instruction)
-        return _Step(instruction.operands) if inner is None else _Step((inner.root,), enters=True)
+        caller = self._callers.get(node.instruction.computation.number) if self._callers else None
+        if caller is None and node.number not in self._inside:
+            return _STOP
+        if caller is not None and node.parameter_number is not None:
+            return Step((caller.operands[node.parameter_number],), caller=caller)
+        inner = self._entry(node) if self._enters and node.op.inlines else None
+        return Step(node.operands) if inner is None else Step((inner,), enters=True)
 
-    def _entry(self, instruction: Instruction) -> Computation | None:
-        """The computation that the walk enters at this instruction."""
-        if not self._enters or not lookup(instruction.opcode).inlines or len(instruction.called) != 1:
+    def _entry(self, node: Node) -> Node | None:
+        """The root of the computation that the walk enters at this instruction."""
+        computation = node.stands_for
+        if computation is None or computation.number in self._callers:
             return None
-        computation = instruction.called[0]
-        if computation in self._callers or not fits(instruction, computation):
+        if node is not self._root and len(computation.called_by) != 1:
             return None
-        if instruction != self._root and len(computation.called_by) != 1:
-            return None
-        self._callers[computation] = instruction
-        return computation
+        self._callers[computation.number] = node
+        return node.of_same_module(computation.root)
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
+class Step(NamedTuple):
     """The values that an instruction hands its maps on to: by its rule, or unchanged at the border of a computation."""
 
-    values: Sequence[Instruction]
-    caller: Instruction | None = None
+    values: Sequence[Node]
+    caller: Node | None = None
     enters: bool = False
+
+
+_STOP = Step(())
+
+
+class Plan:
+    """What can be reached from a value, users first, and where each step leads; the same for all its leaves."""
+
+    def __init__(self, start: Node, region: Region) -> None:
+        steps: dict[int, Step] = {}
+
+        def following(node: Node) -> Sequence[Node]:
+            step = steps[node.number] = region.step(node)
+            return step.values
+
+        self.order = _users_first(start, following)
+        self.steps = [steps[node.number] for node in self.order]
+        self.place = {node.number: place for place, node in enumerate(self.order)}
+        self.ends: dict[int, int] = {}
+
+    def find_ends(self, ends: Iterable[Node]) -> None:
+        """Which of these values are reached: their places, with their numbers among them."""
+        self.ends = {self.place[node.number]: k for k, node in enumerate(ends) if node.number in self.place}
 
 
 class Walk:
     """One walk from leaves of a value against the arrows of data, users before what they use."""
 
-    def __init__(self, walker: Walker, region: Region, start: Instruction, leaves: Iterable[Leaf]) -> None:
+    def __init__(self, walker: Walker, plan: Plan, leaves: Iterable[Leaf]) -> None:
         self._walker = walker
-        self._steps: dict[Instruction, _Step] = {}
-        self.order = _users_first(start, lambda here: self._steps.setdefault(here, region.step(here)).values)
-        self._states = {instruction: _State() for instruction in self.order}
-        for leaf in leaves:
-            self._states[start].begin(start.shape, leaf)
+        self._plan = plan
+        self._states: dict[int, _State] = {0: _begun(plan.order[0], leaves)}
+        self._waiting = [0]
         self._blind: str | None = None
-        for instruction in self.order:
-            self._visit(instruction)
+        while self._waiting:
+            self._visit(heappop(self._waiting))
 
-    def part(self, instruction: Instruction) -> Part:
-        """What was found for a value; nothing where no way leads to it."""
-        state = self._states.get(instruction)
+    def at_ends(self) -> Parts:
+        """What was found for the ends of the plan."""
+        ends = self._plan.ends
         if self._blind is not None:
-            return Unknown(self._blind)
-        return state.part() if state is not None else NOTHING
+            return dict.fromkeys(sorted(ends.values()), Unknown(self._blind))
+        found = {ends[place]: state.part() for place, state in self._states.items() if place in ends}
+        return {k: part for k, part in sorted(found.items()) if part != NOTHING}
 
-    def map_set(self, instruction: Instruction) -> MapSet:
+    def map_set(self, node: Node) -> MapSet:
         """What was found for a value, with places."""
-        state = self._states.get(instruction, _State())
-        if self._blind is not None and instruction != self.order[0]:
+        place = self._plan.place.get(node.number, -1)
+        state = self._states.get(place, _State())
+        if self._blind is not None and place != 0:
             return MapSet.unknown(self._blind)
         if state.unknown:
             return MapSet.unknown(next(iter(state.unknown.values())))
         placed = []
         uses: dict[tuple[Leaf, IndexingMap], list[Use]] = {}
         for (leaf, m), found in state.maps.items():
-            ordered = sorted(found, key=lambda use: (use[0].number, use[1]))
+            ordered = [(user.instruction, k) for user, k in sorted(found, key=lambda use: (use[0].number, use[1]))]
             placed.append(m._placed(leaf, ordered[0] if ordered else None, self._walker.suppliers_of(m)))
             uses[leaf, m] = ordered
         return MapSet(placed, exact=state.exact, reason=state.reason, uses=uses)
 
-    def _visit(self, instruction: Instruction) -> None:
-        state = self._states[instruction]
-        state.keep_budget(instruction)
-        step = self._steps[instruction]
-        if instruction.has_unnamed_operands and not step.enters and (state.maps or state.unknown):
+    def _target(self, node: Node) -> _State:
+        place = self._plan.place[node.number]
+        state = self._states.get(place)
+        if state is None:
+            state = self._states[place] = _State()
+            heappush(self._waiting, place)
+        return state
+
+    def _visit(self, place: int) -> None:
+        node, step, state = self._plan.order[place], self._plan.steps[place], self._states[place]
+        state.keep_budget(node)
+        reached = state.maps or state.unknown
+        if reached and not step.enters and not node.operands and node.instruction.has_unnamed_operands:
             # It reads values that the text does not name, so any value may be read.
-            self._blind = self._blind or f"the operands of {instruction.name} have no names"
+            self._blind = self._blind or f"the operands of {node.instruction.name} have no names"
         if step.caller is not None:
-            self._leave(instruction, state, step.values[0], step.caller)
+            self._leave(node, state, step.values[0], step.caller)
         elif step.enters:
             self._hand_on(state, step.values[0], None, {})
         elif step.values:
-            self._apply_rule(instruction, state)
+            self._apply_rule(node, state)
 
-    def _hand_on(self, state: _State, to: Instruction, use: Use | None, numbers: Mapping[int, int]) -> None:
-        target = self._states[to]
+    def _hand_on(self, state: _State, to: Node, use: tuple[Node, int] | None, numbers: Mapping[int, int]) -> None:
+        target = self._target(to)
+        target.is_raw = target.is_raw or state.is_raw
         for leaf, m in state.maps:
             target.add(leaf, m.remap_sources(numbers) if numbers and m.runtime else m, use)
         for leaf, reason in state.unknown.items():
@@ -454,70 +483,102 @@ class Walk:
         if not state.exact:
             target.blur(state.reason)
 
-    def _leave(self, parameter: Instruction, state: _State, operand: Instruction, caller: Instruction) -> None:
+    def _leave(self, parameter: Node, state: _State, operand: Node, caller: Node) -> None:
         """From a parameter of an entered computation to the operand that it stands for."""
         number = parameter.parameter_number
         assert number is not None, "only parameters are left"
         sources = {v.source for _, m in state.maps for v in m.runtime if v.source is not None}
-        numbers = self._walker.outside_numbers(caller, parameter.computation, sources)
+        computation = parameter.instruction.computation
+        numbers = self._walker.outside_numbers(caller.instruction, computation, sources) if sources else {}
         self._hand_on(state, operand, (caller, number), numbers)
 
-    def _apply_rule(self, instruction: Instruction, state: _State) -> None:
+    def _apply_rule(self, node: Node, state: _State) -> None:
         jobs: list[_Job] = []
-        for leaf in state.by_leaf():
-            for k, part in enumerate(self._walker.backward(instruction, leaf)):
-                operand = instruction.operands[k]
-                jobs += _spread(state, leaf, part, operand.shape, (), self._states[operand], (instruction, k))
-        _finish(jobs)
+        for leaf, firsts in state.by_leaf().items():
+            for k, part, links in self._walker.ask_backward(node, leaf).links:
+                operand = node.operands[k]
+                target = self._target(operand)
+                if isinstance(part, Unknown):
+                    target.forget(array_leaves(operand.shape), part.reason)
+                    continue
+                if not part.exact:
+                    target.blur(part.reason)
+                if leaf in state.unknown:
+                    target.forget((to for to, _ in part.maps), state.unknown[leaf])
+                    continue
+                if links and not state.exact:
+                    target.blur(state.reason)
+                use = node, k
+                for to, second, moves_nothing in links:
+                    after = None if moves_nothing and not state.is_raw else second
+                    jobs += [(target, to, use, first, after) for first in firsts]
+        if jobs:
+            _finish(jobs)
 
 
-def _forward_answer(walker: Walker, computation: Computation, parameter: int, leaf: Leaf) -> Answer:
+def _forward_parts(walker: Walker, computation: Computation, parameter: int, leaf: Leaf) -> Parts:
     """From a leaf of a parameter along the arrows of data to each output of the root."""
-    start, root = computation.parameters[parameter], computation.root
+    start, root = walker.node(computation.parameters[parameter]), walker.node(computation.root)
     for instruction in computation.instructions:
         if instruction.has_unnamed_operands:
-            return (Unknown(f"the operands of {instruction.name} have no names"),) * n_outputs(root.shape)
-    states = {start: _State()}
-    states[start].begin(start.shape, leaf)
-    for user in reversed(_users_first(root, lambda instruction: instruction.operands)):
-        state = states.get(user, _State())
+            return dict.fromkeys(range(len(root.outputs)), Unknown(f"the operands of {instruction.name} have no names"))
+    states = {start.number: _begun(start, [leaf])}
+    for user in reversed(_users_first(root, lambda node: node.operands)):
+        state = states.get(user.number) or _State()
         jobs: list[_Job] = []
         for k, operand in enumerate(user.operands):
-            if operand not in states:
+            given = states.get(operand.number)
+            if given is None:
                 continue
-            states[user] = state
-            for below in states[operand].by_leaf():
-                for i, part in enumerate(walker.forward(user, k, below)):
-                    shape, at = (user.shape.tuple_shapes[i], (i,)) if user.shape.is_tuple else (user.shape, ())
-                    jobs += _spread(states[operand], below, part, shape, at, state, (user, k))
+            states[user.number] = state
+            for below, firsts in given.by_leaf().items():
+                for i, part, links in walker.ask_forward(user, k, below).links:
+                    if isinstance(part, Unknown):
+                        at = (i,) if user.shape.is_tuple else ()
+                        state.forget(array_leaves(user.outputs[i], at), part.reason)
+                        continue
+                    if not part.exact:
+                        state.blur(part.reason)
+                    if below in given.unknown:
+                        state.forget((to for to, _ in part.maps), given.unknown[below])
+                        continue
+                    if links and not given.exact:
+                        state.blur(given.reason)
+                    for to, second, moves_nothing in links:
+                        after = None if moves_nothing and not given.is_raw else second
+                        jobs += [(state, to, (user, k), first, after) for first in firsts]
         _finish(jobs)
         state.keep_budget(user)
-    return _by_output(states[root].part() if root in states else NOTHING, root.shape)
+    return _by_output(states[root.number].part() if root.number in states else NOTHING, root)
 
 
-def _by_output(part: Part, shape: Shape) -> Answer:
-    n = n_outputs(shape)
-    if isinstance(part, Unknown) or not shape.is_tuple:
-        return (part,) * n
-    return tuple(
-        Footprint(tuple((leaf, m) for leaf, m in part.maps if leaf[0] == i), part.exact, part.reason) for i in range(n)
-    )
+def _by_output(part: Part, root: Node) -> Parts:
+    if isinstance(part, Unknown):
+        return dict.fromkeys(range(len(root.outputs)), part)
+    if not root.shape.is_tuple:
+        return {0: part} if part != NOTHING else {}
+    maps: dict[int, list[tuple[Leaf, IndexingMap]]] = {}
+    for leaf, m in part.maps:
+        maps.setdefault(leaf[0], []).append((leaf, m))
+    outputs = sorted(maps) if part.exact else range(len(root.outputs))
+    return {i: Footprint(tuple(maps.get(i, ())), part.exact, part.reason) for i in outputs}
 
 
-def _users_first(start: Instruction, following: Callable[[Instruction], Sequence[Instruction]]) -> list[Instruction]:
+def _users_first(start: Node, following: Callable[[Node], Sequence[Node]]) -> list[Node]:
     """Reverse post order of everything that can be reached: every value after all its users."""
-    done: list[Instruction] = []
-    seen = {start}
-    pending: list[tuple[Instruction, Iterator[Instruction]]] = [(start, iter(following(start)))]
+    done: list[Node] = []
+    seen = {start.number}
+    pending: list[tuple[Node, Iterator[Node]]] = [(start, iter(following(start)))]
     while pending:
         here, rest = pending[-1]
-        step = next((value for value in rest if value not in seen), None)
-        if step is None:
+        for value in rest:
+            if value.number not in seen:
+                seen.add(value.number)
+                pending.append((value, iter(following(value))))
+                break
+        else:
             done.append(here)
             pending.pop()
-        else:
-            seen.add(step)
-            pending.append((step, iter(following(step))))
     done.reverse()
     return done
 
@@ -532,40 +593,3 @@ def _whole(maps: Sequence[IndexingMap], shape: Shape) -> list[IndexingMap]:
     results = [Expr.range(i) for i in range(shape.rank)]
     ranges = [(0, size - 1) for size in shape.dimensions]
     return [IndexingMap(box, results, ranges=ranges) for box in widest.values()]
-
-
-def in_memory(part: Part, source: Shape, target: Shape) -> Part:
-    """The same maps between positions in memory: of an array, and of the leaves of a value."""
-    if isinstance(part, Unknown) or not part.maps:
-        return part
-    maps: list[tuple[Leaf, IndexingMap]] = []
-    try:
-        begin = logical_index(source)
-        ends = {leaf: linear_index(shape_at(target, leaf)) for leaf, _ in part.maps}
-    except (HlomapError, OverflowError) as error:
-        return Unknown(f"layout: {error}")
-    placed = _composed([(begin, m) for _, m in part.maps])
-    for (leaf, _), m in zip(part.maps, placed, strict=True):
-        done = m if isinstance(m, Unknown) else _composed_one((m, ends[leaf]))
-        if isinstance(done, Unknown):
-            return done
-        if not done.is_known_empty:
-            maps.append((leaf, done))
-    return Footprint(tuple(maps), part.exact, part.reason)
-
-
-def _composed(pairs: Sequence[tuple[IndexingMap, IndexingMap]]) -> Sequence[IndexingMap | Unknown]:
-    """Each first map followed by its second, simplified; what overflows is unknown and costs only itself."""
-    if not pairs:
-        return []
-    try:
-        return compose_many(pairs, simplify=True, drop_unused=True)
-    except (HlomapError, OverflowError):
-        return [_composed_one(pair) for pair in pairs]
-
-
-def _composed_one(pair: tuple[IndexingMap, IndexingMap]) -> IndexingMap | Unknown:
-    try:
-        return compose_many([pair], simplify=True, drop_unused=True)[0]
-    except (HlomapError, OverflowError) as error:
-        return Unknown(f"composition: {error}")

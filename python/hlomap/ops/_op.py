@@ -8,7 +8,7 @@ No op is known here, and neither the walker nor the executor: they pass themselv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol, TypeAlias
@@ -58,11 +58,15 @@ class Footprint:
 NOTHING = Footprint()
 
 Part: TypeAlias = Footprint | Unknown
-Answer: TypeAlias = Sequence[Part]
+Answer: TypeAlias = Sequence[Part] | Mapping[int, Part]
+"""A part for each operand or output; a mapping leaves out the parts that are ``NOTHING``."""
 
 
 class Context(Protocol):
     """The walker, as a rule sees it: the maps through a computation that ``instruction`` calls."""
+
+    def shape_of(self, instruction: Instruction) -> Shape:
+        """The shape of an instruction, which the walker keeps: that of a wide tuple is long."""
 
     def output_to_input(self, instruction: Instruction, computation: Computation, leaf: Leaf) -> Answer:
         """From ``leaf`` of the computation's root to each of its parameters."""
@@ -104,6 +108,7 @@ class Op:
     ``inlines``: the value is that of the one called computation at the operands.
     ``per_instruction``: the answer depends on more than the signature, so it is not shared between instructions.
     ``pointwise``: ``evaluate`` may be given arrays where the instruction is on scalars.
+    ``wiring``: values are put side by side or taken out, and none is computed; its rules cost less than a signature.
     """
 
     opcode: str
@@ -114,6 +119,7 @@ class Op:
     inlines: bool = False
     per_instruction: bool = False
     pointwise: bool = False
+    wiring: bool = False
 
 
 _registry: dict[str, Op] = {}
@@ -173,11 +179,10 @@ def elements_of(shape: Shape) -> tuple[Shape, ...]:
 
 def shape_at(shape: Shape, leaf: Leaf) -> Shape:
     """The shape that a shape index leads to."""
-    for depth, i in enumerate(leaf):
-        if not shape.is_tuple or not 0 <= i < len(elements_of(shape)):
-            raise ShapeError(f"shape index {leaf} leaves the shape at position {depth}: {shape} has no element {i}")
-        shape = elements_of(shape)[i]
-    return shape
+    try:
+        return shape.at(leaf) if leaf else shape
+    except OverflowError:
+        raise ShapeError(f"shape index {leaf} leaves the shape") from None
 
 
 def array_leaves(shape: Shape, below: Leaf = ()) -> Iterator[Leaf]:
@@ -251,6 +256,11 @@ def reads(
 
 def reads_same_place(sizes: Sequence[int]) -> Footprint:
     """Output element d belongs to operand element d."""
+    return _same_place(tuple(sizes))
+
+
+@lru_cache(maxsize=1024)
+def _same_place(sizes: tuple[int, ...]) -> Footprint:
     return reads(full(sizes), dim_exprs(len(sizes)))
 
 
@@ -294,6 +304,8 @@ def literal_integer(instruction: Instruction) -> int | None:
 
 def same_arrays(a: Shape, b: Shape) -> bool:
     """Whether two values have equally sized arrays at the same leaves."""
+    if a.is_array and b.is_array:
+        return a.dimensions == b.dimensions
     here, there = list(array_leaves(a)), list(array_leaves(b))
     return here == there and all(shape_at(a, leaf).dimensions == shape_at(b, leaf).dimensions for leaf in here)
 
@@ -308,15 +320,17 @@ def fits(instruction: Instruction, computation: Computation) -> bool:
     )
 
 
-def passes_from(instruction: Instruction, output: Leaf, operand: int, leaf: Leaf) -> list[Part]:
+def passes_from(instruction: Instruction, output: Leaf, operand: int, leaf: Leaf) -> Answer:
     """An output leaf is that leaf of one operand, unchanged; the other operands are not read."""
     operands = instruction.operands
-    parts: list[Part] = [NOTHING] * len(operands)
     shape = shape_at(operands[operand].shape, leaf)
     agree(shape_at(instruction.shape, output).dimensions, shape.dimensions, "an output")
-    if shape.is_array:
-        parts[operand] = reads_same_place(shape.dimensions).at(leaf)
-    return parts
+    return same_array(shape, operand, leaf)
+
+
+def same_array(shape: Shape, number: int, leaf: Leaf) -> Answer:
+    """An array of this shape is the one at a leaf of one operand or output, unchanged; of the others nothing."""
+    return {number: reads_same_place(shape.dimensions).at(leaf)} if shape.is_array else {}
 
 
 def passes_to(instruction: Instruction, operand: int, given: Leaf, *leaves: Leaf) -> list[Part]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core import Computation, Instruction
-from ._op import Answer, Context, Leaf, Op, Run, Value, fits, must, register
+from ._op import Answer, Context, Leaf, Op, Run, Value, must, register
 
 
 def _called(instruction: Instruction) -> Computation:
-    computations = instruction.called
-    must(len(computations) == 1 and fits(instruction, computations[0]), "a computation with other operands or output")
-    return computations[0]
+    must(len(instruction.called) == 1, "not one computation")
+    return instruction.called[0]
 
 
 def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:

@@ -6,7 +6,7 @@ The start of an asynchronous operation gives (operands, result, ...), its done g
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from .._core import Instruction
 from ._op import (
@@ -91,7 +91,8 @@ def _async_start_output_to_input(instruction: Instruction, leaf: Leaf, context: 
 
 def _async_start_input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
     parts: list[Part] = passes_to(instruction, operand, leaf, (0, operand, *leaf))
-    for part in context.input_to_output(instruction, instruction.called[0], operand, leaf):
+    through = context.input_to_output(instruction, instruction.called[0], operand, leaf)
+    for part in through.values() if isinstance(through, Mapping) else through:
         before = parts[1]
         if isinstance(part, Unknown) or isinstance(before, Unknown):
             parts[1] = part if isinstance(part, Unknown) else before

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core import Instruction
-from ._op import Answer, Context, Leaf, Op, Run, Value, passes_from, passes_to, register
+from ._op import Answer, Context, Leaf, Op, Run, Value, must, register, same_array, shape_at
+
+# Rules are asked of consistent instructions: a tuple has the shapes of its operands, an element the shape it has in the
+# tuple.  So the shape of what was asked about is enough, and a leaf of a wide tuple costs no more than one of a pair.
 
 
 def _tuple_output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
-    return passes_from(instruction, leaf, leaf[0], leaf[1:])
+    return same_array(shape_at(context.shape_of(instruction), leaf), leaf[0], leaf[1:])
 
 
 def _tuple_input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
-    return passes_to(instruction, operand, leaf, (operand, *leaf))
+    return same_array(shape_at(context.shape_of(instruction), (operand, *leaf)), operand, (operand, *leaf))
 
 
 def _tuple(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
@@ -21,18 +24,30 @@ def _tuple(instruction: Instruction, operands: Sequence[Value], run: Run) -> Val
 
 
 def _element_output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
-    return passes_from(instruction, leaf, 0, (int(instruction.attributes["index"]), *leaf))
+    index = int(instruction.attributes["index"])
+    must(index >= 0, f"element {index} of a tuple")
+    return same_array(shape_at(context.shape_of(instruction), leaf), 0, (index, *leaf))
 
 
 def _element_input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
     if leaf[0] != int(instruction.attributes["index"]):
-        return passes_to(instruction, operand, leaf)
-    return passes_to(instruction, operand, leaf, leaf[1:])
+        return {}
+    shape = context.shape_of(instruction)
+    return same_array(shape_at(shape, leaf[1:]), leaf[1] if shape.is_tuple else 0, leaf[1:])
 
 
 def _element(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
     return operands[0][int(instruction.attributes["index"])]
 
 
-register(Op("tuple", _tuple_output_to_input, _tuple_input_to_output, _tuple, pointwise=True))
-register(Op("get-tuple-element", _element_output_to_input, _element_input_to_output, _element, pointwise=True))
+register(Op("tuple", _tuple_output_to_input, _tuple_input_to_output, _tuple, pointwise=True, wiring=True))
+register(
+    Op(
+        "get-tuple-element",
+        _element_output_to_input,
+        _element_input_to_output,
+        _element,
+        pointwise=True,
+        wiring=True,
+    )
+)

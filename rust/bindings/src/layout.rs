@@ -196,6 +196,23 @@ impl PyShape {
         PyTuple::new(py, parts.collect::<PyResult<Vec<_>>>()?)
     }
 
+    /// The shape that a shape index leads to, the shape itself for ``()``; :class:`~hlomap.ShapeError` where there is
+    /// none.  Costs the depth, however wide the tuples are.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> print(hm.Shape.parse("(f32[2,3], (s32[], bf16[5]))").at((1, 1)))
+    /// bf16[5]
+    #[pyo3(signature = (index, /))]
+    fn at(&self, py: Python<'_>, index: Vec<i64>) -> PyResult<PyShape> {
+        let mut here = &self.0;
+        for (depth, &i) in index.iter().enumerate() {
+            let part = usize::try_from(i).ok().and_then(|i| here.as_tuple()?.get(i));
+            let message = || format!("shape index {index:?} leaves the shape at position {depth}: no element {i}");
+            here = part.ok_or_else(|| shape_error(py, message()))?;
+        }
+        Ok(PyShape(here.clone()))
+    }
+
     /// Whether this is a tuple.
     #[getter]
     fn is_tuple(&self) -> bool {
