@@ -7,6 +7,8 @@
 
 use layout::{ArrayShape, ElementKind, ElementType, Shape, UNBOUNDED};
 
+use smallvec::SmallVec;
+
 use crate::attribute::Value;
 use crate::module::{InstructionId, Module};
 use crate::window;
@@ -26,12 +28,20 @@ pub(crate) type Inference = Result<Inferred, String>;
 
 /// The shape that the instruction must have.
 pub(crate) fn shape(m: &Module, id: InstructionId) -> Inference {
+    use Opcode::*;
+    let row = &m.instructions()[id as usize];
+    // Most instructions have no rule, or are elementwise on values of the very shape they give.
+    if matches!(row.opcode, Parameter | Constant | Bitcast | CustomCall | While) {
+        return Ok(Inferred::Unknown);
+    }
+    if row.n_operands > 0 && is_elementwise(row.opcode) && m.operands(id).all(|k| m.has_shape(k, row.shape)) {
+        return Ok(Inferred::Unknown);
+    }
     let op = Operation { m, id, operands: m.operands(id).map(|k| m.shape(k)).collect() };
     if m.has_unnamed_operands(id) || op.operands.iter().any(|s| is_unbounded(s)) || is_unbounded(m.shape(id)) {
         return Ok(Inferred::Unknown);
     }
-    use Opcode::*;
-    match m.instructions()[id as usize].opcode {
+    match row.opcode {
         Tuple => Ok(Inferred::Shape(Shape::Tuple(op.operands.iter().map(|&s| s.clone()).collect()))),
         GetTupleElement => op.get_tuple_element(),
         Select => op.select(),
@@ -128,7 +138,7 @@ fn is_elementwise(opcode: Opcode) -> bool {
 struct Operation<'m> {
     m: &'m Module,
     id: InstructionId,
-    operands: Vec<&'m Shape>,
+    operands: SmallVec<[&'m Shape; 6]>,
 }
 
 type Check<T> = Result<T, String>;

@@ -81,8 +81,10 @@ impl<'a> Parser<'a> {
         let text = self.c.str(name);
         let is_second = scope.names.insert(text, local).is_some();
         let row = self.definition(scope, name, depth).and_then(|row| {
-            let kind = ProblemKind::Duplicate { what: "instruction named", name: clip(text) };
-            (!is_second).then_some(row).ok_or(Problem { kind, span: name })
+            (!is_second).then_some(row).ok_or_else(|| {
+                let kind = ProblemKind::Duplicate { what: "instruction named", name: clip(text) };
+                Problem { kind, span: name }
+            })
         });
         let row = match row {
             Ok(row) => row,

@@ -296,6 +296,11 @@ impl Module {
         &self.shapes[self.instructions[id as usize].shape as usize]
     }
 
+    /// Whether the shape of an instruction is this one of `shapes`, in which no shape stands twice.
+    pub(crate) fn has_shape(&self, id: InstructionId, shape: u32) -> bool {
+        self.instructions[id as usize].shape == shape
+    }
+
     /// The operands of an instruction; none when [`Module::has_unnamed_operands`].
     pub fn operands(&self, id: InstructionId) -> impl ExactSizeIterator<Item = InstructionId> + '_ {
         let i = &self.instructions[id as usize];
