@@ -301,3 +301,32 @@ def reduced_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array
         infinite = sign | bits_type.type(((1 << own_exponent) - 1) << own_mantissa)
         bits = np.where(too_big, infinite, np.where(too_small, sign, bits))
     return np.where(np.isnan(x), x, bits.astype(bits_type).view(x.dtype))
+
+
+# --------------------------------------------------------------------------------------------------------------- bits
+
+
+def reinterpreted(array: Array, source: str, target: str) -> Array:
+    """The bits of a row of elements read as another element type; the first of several has the lowest bits."""
+    wide, narrow = bit_width(source), bit_width(target)
+    array = np.ascontiguousarray(array)
+    if wide == narrow or (wide % 8 == 0 and narrow % 8 == 0):
+        little = array.astype(array.dtype.newbyteorder("<"), copy=False) if array.dtype.kind != "V" else array
+        return little.view(numpy_dtype(target))
+    if max(wide, narrow) > 64 or "pred" in (source, target):
+        raise UnsupportedError(f"bits of {source} as {target}")
+    bits = array.view(f"u{array.dtype.itemsize}").astype(np.uint64) & np.uint64(2**wide - 1)
+    if wide > narrow:
+        places = np.arange(wide // narrow, dtype=np.uint64) * np.uint64(narrow)
+        bits = ((bits[:, None] >> places) & np.uint64(2**narrow - 1)).reshape(-1)
+    else:
+        places = np.arange(narrow // wide, dtype=np.uint64) * np.uint64(wide)
+        bits = np.bitwise_or.reduce(bits.reshape(-1, narrow // wide) << places, axis=1)
+    dtype = numpy_dtype(target)
+    held = bits.astype(f"u{dtype.itemsize}")
+    if is_integer(dtype) and narrow < 8:
+        # ml_dtypes keeps a signed element sign-extended in its byte.
+        signed = not is_unsigned(dtype)
+        top = np.int64(1 << (narrow - 1))
+        return (((held.astype(np.int64) ^ top) - top) if signed else held).astype(dtype)
+    return held.view(dtype)

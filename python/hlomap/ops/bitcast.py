@@ -1,7 +1,8 @@
 """bitcast: elements at the same place in memory belong together, so the two layouts decide.
 
 It is transpose-reshape-transpose: order the dimensions as they lie in memory, reshape, order them as the other layout
-has them.  Tiled layouts go through positions in memory.  A change of the element width is Unknown here.
+has them.  Tiled layouts go through positions in memory.  Where the widths of the elements differ, a wider element lies
+where a row of narrower ones does: one more dimension, the most minor one.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .._core import Expr, Instruction, Shape, linear_index, logical_index
+from .._core import Expr, IndexingMap, Instruction, Shape, buffer_elements, linear_index, logical_index
 from ..errors import UnsupportedError
 from ._digits import reindexed
-from ._numeric import bit_width, numpy_dtype
+from ._numeric import bit_width, reinterpreted
 from ._op import (
     Answer,
     Array,
@@ -45,21 +46,23 @@ def _is_tiled(shape: Shape) -> bool:
     return shape.layout is not None and bool(shape.layout.tiles)
 
 
-def _packed(shape: Shape) -> int:
-    return shape.layout.element_size_in_bits if shape.layout is not None else 0
+def _width(shape: Shape) -> int:
+    """The bits that one element takes in memory: whole bytes unless the layout packs."""
+    packed = shape.layout.element_size_in_bits if shape.layout is not None else 0
+    return packed or -(-bit_width(shape.dtype) // 8) * 8
 
 
 def _hindrance(a: Shape, b: Shape) -> str | None:
-    """Why the two do not hold the same elements in the order of their dimensions, None where they do."""
+    """Why the two do not hold the same bits in the order of their dimensions, None where they do."""
     if not a.is_array or not b.is_array:
         return "bitcast of a value that is no array"
     for shape in (a, b):
         if len(_major_to_minor(shape)) != shape.rank:
             return f"bitcast with a layout that does not fit its shape: {shape}"
-    if bit_width(a.dtype) != bit_width(b.dtype) or _packed(a) != _packed(b):
-        return f"bitcast between element types of different width: {a} and {b}"
-    if n_elements(a.dimensions) != n_elements(b.dimensions):
-        return f"bitcast between different numbers of elements: {a} and {b}"
+    if max(_width(a), _width(b)) % min(_width(a), _width(b)):
+        return f"bitcast between element types of widths that do not divide: {a} and {b}"
+    if n_elements(a.dimensions) * _width(a) != n_elements(b.dimensions) * _width(b):
+        return f"bitcast between different sizes in memory: {a} and {b}"
     return None
 
 
@@ -67,17 +70,30 @@ def _between(source: Shape, target: Shape) -> Part:
     hindrance = _hindrance(source, target)
     if hindrance is not None:
         return Unknown(hindrance)
+    into, of = max(1, _width(source) // _width(target)), max(1, _width(target) // _width(source))
     if _is_tiled(source) or _is_tiled(target):
-        through = linear_index(source).then(logical_index(target))
-        return in_best_form(Footprint((((), through),)))
+        return _through_positions(source, target, into, of)
     from_order, to_order = _major_to_minor(source), _major_to_minor(target)
     sizes, lengths = source.dimensions, target.dimensions
-    variables = [Expr.dim(i) for i in from_order]
-    indices = reindexed(variables, [sizes[i] for i in from_order], [lengths[i] for i in to_order])
+    indices = reindexed(
+        [*(Expr.dim(i) for i in from_order), Expr.range(0)],
+        [*(sizes[i] for i in from_order), into],
+        [*(lengths[i] for i in to_order), of],
+    )
     results: list[ExprLike] = [0] * target.rank
-    for i, index in zip(to_order, indices, strict=True):
+    for i, index in zip(to_order, indices[:-1], strict=True):
         results[i] = index
-    return in_best_form(reads(full(sizes), results))
+    return in_best_form(reads(full(sizes), results, ranges=[(0, into - 1)] if into > 1 else []))
+
+
+def _through_positions(source: Shape, target: Shape, into: int, of: int) -> Part:
+    through = linear_index(source)
+    if into > 1 or of > 1:
+        n = buffer_elements(source)
+        position = Expr.dim(0) * into + Expr.range(0) if into > 1 else Expr.dim(0) // of
+        ranges = [(0, into - 1)] if into > 1 else []
+        through = through.then(IndexingMap([(0, n - 1)], [position], ranges=ranges))
+    return in_best_form(Footprint((((), through.then(logical_index(target))),)))
 
 
 def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
@@ -98,7 +114,11 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> V
         raise UnsupportedError(hindrance)
     memory = _laid_out(np.asarray(operands[0]), source)
     if source.dtype != target.dtype:
-        memory = memory.view(numpy_dtype(target.dtype))
+        if bit_width(source.dtype) != bit_width(target.dtype):
+            if any(_width(shape) != bit_width(shape.dtype) for shape in (source, target)):
+                raise UnsupportedError(f"bits of {source} as {target}")
+            memory = np.pad(memory, (0, -len(memory) % max(1, _width(target) // _width(source))))
+        memory = reinterpreted(memory, source.dtype, target.dtype)
     # Numbering the target's elements from 1 and laying them out tells which element each place holds; 0 is padding.
     n = n_elements(target.dimensions)
     places = _laid_out(np.arange(1, n + 1).reshape(target.dimensions), target)

@@ -1,0 +1,66 @@
+"""bitcast-convert: the bits of each element as another type.
+
+Of equal width element for element.  A wider element is a row of narrower ones along a last dimension of its own, the
+first of them its lowest bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._core import Expr, Instruction, Shape
+from ._numeric import bit_width, reinterpreted
+from ._op import (
+    Answer,
+    Context,
+    Footprint,
+    Leaf,
+    Op,
+    Run,
+    Value,
+    agree,
+    dim_exprs,
+    full,
+    must,
+    reads,
+    reads_same_place,
+    register,
+)
+
+
+def _between(source: Shape, target: Shape) -> Footprint:
+    sizes, lengths = source.dimensions, target.dimensions
+    wide, narrow = bit_width(source.dtype), bit_width(target.dtype)
+    if wide == narrow:
+        agree(lengths, sizes, "a result")
+        return reads_same_place(sizes)
+    if wide > narrow:
+        must(wide % narrow == 0, f"no whole number of {target.dtype} in a {source.dtype}")
+        agree(lengths, (*sizes, wide // narrow), "the narrower array")
+        results = [*dim_exprs(len(sizes)), Expr.range(0)]
+        return reads(full(sizes), results, ranges=[(0, wide // narrow - 1)])
+    must(narrow % wide == 0, f"no whole number of {source.dtype} in a {target.dtype}")
+    agree(sizes, (*lengths, narrow // wide), "the narrower array")
+    return reads(full(sizes), dim_exprs(len(lengths)))
+
+
+def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+    """From the output's bits to the operand elements that hold them."""
+    return [_between(instruction.shape, instruction.operands[0].shape)]
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+    """From the operand's bits to the output elements that hold them."""
+    return [_between(instruction.operands[0].shape, instruction.shape)]
+
+
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    """The bits in the order of the elements, read as the other type."""
+    source, target = instruction.operands[0].shape, instruction.shape
+    bits = reinterpreted(np.asarray(operands[0]).reshape(-1), source.dtype, target.dtype)
+    return bits.reshape(target.dimensions)
+
+
+register(Op("bitcast-convert", output_to_input, input_to_output, evaluate))
