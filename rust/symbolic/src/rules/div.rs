@@ -24,13 +24,13 @@ type Law = fn(&mut Work, &mut Division) -> Result<bool, Stop>;
 
 /// The laws in the order in which they are tried; after each success the list starts again.
 const RULES: [(Rule, Law); 9] = [
-    (Rule::Multiples, multiples),
     (Rule::Collapse, collapse),
-    (Rule::DigitMultiples, digit_multiples),
+    (Rule::Multiples, multiples),
     (Rule::FewValues, few_values),
-    (Rule::CommonFactor, common_factor),
     (Rule::Nested, nested),
     (Rule::NestedNegative, nested_negative),
+    (Rule::DigitMultiples, digit_multiples),
+    (Rule::CommonFactor, common_factor),
     (Rule::ReduceCoefficients, reduce_coefficients),
     (Rule::LeadingSign, leading_sign),
 ];
