@@ -13,5 +13,50 @@ fn bench(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, bench);
+/// HLO text to modules, as XLA prints it: small modules one after another, and one large one.
+fn hlo_text(c: &mut Criterion) {
+    const MODULES: [&str; 4] = [
+        include_str!("../tests/cases/modules/attention_causal.hlo"),
+        include_str!("../tests/cases/modules/rmsnorm_bf16.hlo"),
+        include_str!("../tests/cases/modules/transpose_reshape_chain.hlo"),
+        include_str!("../tests/cases/modules/while_simple.hlo"),
+    ];
+    let mut group = c.benchmark_group("hlo");
+    group.throughput(Throughput::Bytes(MODULES.iter().map(|t| t.len() as u64).sum()));
+    group.bench_function("modules", |b| {
+        b.iter(|| MODULES.iter().for_each(|t| drop(black_box(hlo::parse(black_box(t), None, false)))));
+    });
+    let large = large_module(10_000_000);
+    group.sample_size(10);
+    group.throughput(Throughput::Bytes(large.len() as u64));
+    group.bench_function("10 MB", |b| b.iter(|| black_box(hlo::parse(black_box(&large), None, false))));
+    let proto =
+        hlo::parse(&large, None, false).ok().and_then(|m| m[0].to_proto().ok()).expect("a module that was made here");
+    group.throughput(Throughput::Bytes(proto.len() as u64));
+    group.bench_function("the same as a proto", |b| {
+        b.iter(|| black_box(hlo::parse_proto(black_box(&proto), None, false)))
+    });
+    group.finish();
+}
+
+/// A module of about this many bytes: fusions over one value, one after another.
+fn large_module(n_bytes: usize) -> String {
+    let (mut fused, mut entry) = (
+        String::new(),
+        String::from("ENTRY %main (x: f32[64,128]) -> f32[64,128] {\n  %v.0 = f32[64,128]{1,0} parameter(0)\n"),
+    );
+    let mut k = 0;
+    while fused.len() + entry.len() < n_bytes {
+        let shape = "f32[64,128]{1,0}";
+        let metadata = "metadata={op_name=\"jit(step)/layer/add\" source_file=\"model.py\" source_line=12}";
+        fused += &format!("%f.{k} (p.{k}: f32[64,128]) -> f32[64,128] {{\n  %p.{k} = {shape} parameter(0)\n");
+        fused += &format!("  %c.{k} = f32[] constant({k})\n  %b.{k} = {shape} broadcast(%c.{k}), dimensions={{}}\n");
+        fused += &format!("  ROOT %a.{k} = {shape} add(%p.{k}, %b.{k}), {metadata}\n}}\n\n");
+        entry += &format!("  %v.{} = {shape} fusion(%v.{k}), kind=kLoop, calls=%f.{k}, {metadata}\n", k + 1);
+        k += 1;
+    }
+    format!("HloModule large\n\n{fused}{entry}}}\n")
+}
+
+criterion_group!(benches, bench, hlo_text);
 criterion_main!(benches);
