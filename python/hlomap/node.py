@@ -28,7 +28,8 @@ class _once(Generic[_T]):
         self.__doc__ = find.__doc__
 
     def __get__(self, node: Any, owner: type) -> _T:
-        found = node.__dict__[self._name] = self._find(node)
+        found = self._find(node)
+        setattr(node, self._name, found)
         return found
 
 
@@ -37,6 +38,7 @@ class Nodes:
 
     def __init__(self) -> None:
         self._known: dict[int, Node] = {}
+        self._inside: dict[int, tuple[Node, ...]] = {}
 
     def of(self, instruction: Instruction) -> Node:
         number = instruction.number
@@ -44,6 +46,19 @@ class Nodes:
         if node is None:
             node = self._known[number] = Node(instruction, number, self)
         return node
+
+    def release(self) -> None:
+        """Let go of all nodes.  They know where their like is kept, so without this they wait for the collector."""
+        self._known.clear()
+        self._inside.clear()
+
+    def inside(self, computation: Computation) -> tuple[Node, ...]:
+        """The instructions of a computation in text order."""
+        number = computation.number
+        nodes = self._inside.get(number)
+        if nodes is None:
+            nodes = self._inside[number] = tuple(map(self.of, computation.instructions))
+        return nodes
 
 
 class Node:
@@ -63,6 +78,14 @@ class Node:
     @_once
     def operands(self) -> tuple[Node, ...]:
         return tuple(map(self._nodes.of, self.instruction.operands))
+
+    @_once
+    def name(self) -> str:
+        return self.instruction.name
+
+    @_once
+    def shape_text(self) -> str:
+        return str(self.shape)
 
     @_once
     def parameter_number(self) -> int | None:

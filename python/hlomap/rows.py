@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ._core import Instruction, Module, Shape
+from ._core import Module, Shape
 from .analyses.reads import Reads, reads, unknown
+from .node import Node
 from .ops._op import NOTHING, Leaf, Part, Unknown, shape_at
 from .table import COLUMNS, Table
 from .walk import Walker
@@ -52,18 +53,17 @@ def analyze(module: Module) -> Table:
     """
     rows: list[_Row] = []
     walker = Walker()
-    values = _Values()
     for computation in module.computations:
         if computation.is_fusion:
             continue
         place = module.name, computation.name
-        for instruction in computation.instructions:
-            operands = [values.about(operand) for operand in instruction.operands]
-            head = (*place, instruction.name, instruction.opcode)
-            if operands:
-                _add_rows(rows, head, instruction, operands, walker)
-            elif instruction.has_unnamed_operands:
+        for node in walker.inside(computation):
+            head = (*place, node.name, node.op.opcode)
+            if node.operands:
+                _add_rows(rows, head, node, walker)
+            elif node.instruction.has_unnamed_operands:
                 rows.append((*head, 0, (), *_UNNAMED))
+    walker.release()
     columns = zip(*rows, strict=True) if rows else ((),) * len(COLUMNS)
     return Table({name: list(column) for name, column in zip(COLUMNS, columns, strict=True)})
 
@@ -83,31 +83,13 @@ def _leaves_of(shape: Shape) -> Iterable[tuple[Leaf, Shape]]:
     return leaves(shape) if shape.is_tuple else (((), shape),)
 
 
-_About = tuple[str, Shape, str]  # name, shape, text of the shape
-
-
 def _shown(text: str) -> str:
     return text if len(text) <= _MAX_SHAPE_TEXT else text[:_MAX_SHAPE_TEXT] + "..."
 
 
-class _Values:
-    """What rows say of an operand, made once for all its users."""
-
-    def __init__(self) -> None:
-        self._known: dict[int, _About] = {}
-
-    def about(self, instruction: Instruction) -> _About:
-        number = instruction.number
-        known = self._known.get(number)
-        if known is None:
-            shape = instruction.shape
-            known = self._known[number] = (instruction.name, shape, str(shape))
-        return known
-
-
-def _add_rows(rows: list[_Row], head: _Row, instruction: Instruction, operands: list[_About], walker: Walker) -> None:
+def _add_rows(rows: list[_Row], head: _Row, node: Node, walker: Walker) -> None:
     n_before = len(rows)
-    node = walker.node(instruction)
+    operands = node.operands
     for leaf, shape in _leaves_of(node.shape):
         output = (leaf[0] if leaf else 0, leaf)
         if len(rows) - n_before > _MAX_ROWS:
@@ -115,17 +97,17 @@ def _add_rows(rows: list[_Row], head: _Row, instruction: Instruction, operands: 
             rows.append((*head, *output, *(None,) * 4, *_NO_CELLS, failure))
             return
         try:
-            parts = walker.backward(instruction, leaf) if shape.is_array else {}
+            parts = walker.ask_backward(node, leaf).parts if shape.is_array else {}
         except Exception as error:  # a rule's failure is this instruction's row, not the end of the module
             failure = f"{type(error).__name__}: {error}"
-            for number, (name, _, text) in enumerate(operands):
-                rows.append((*head, *output, number, (), name, _shown(text), *_NO_CELLS, failure))
+            for number, operand in enumerate(operands):
+                rows.append((*head, *output, number, (), operand.name, _shown(operand.shape_text), *_NO_CELLS, failure))
             continue
         # Of N values side by side each output reads one operand; N * N rows would say nothing more.
         for number in parts if leaf and node.op.wiring else range(len(operands)):
-            name, whole, text = operands[number]
-            for index, leaf_text, cells in _cells(parts.get(number, NOTHING), whole, text):
-                rows.append((*head, *output, number, index, name, leaf_text, *cells, None))
+            operand = operands[number]
+            for index, leaf_text, cells in _cells(parts.get(number, NOTHING), operand.shape, operand.shape_text):
+                rows.append((*head, *output, number, index, operand.name, leaf_text, *cells, None))
 
 
 def _cells(part: Part, shape: Shape, text: str) -> list[tuple[Leaf, str, _Row]]:

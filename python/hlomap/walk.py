@@ -58,6 +58,12 @@ class Walker:
     def node(self, instruction: Instruction) -> Node:
         return self._nodes.of(instruction)
 
+    def inside(self, computation: Computation) -> tuple[Node, ...]:
+        return self._nodes.inside(computation)
+
+    def release(self) -> None:
+        self._nodes.release()
+
     def shape_of(self, instruction: Instruction) -> Shape:
         return self._nodes.of(instruction).shape
 
@@ -74,7 +80,7 @@ class Walker:
 
         Where a rule names values inside a computation that it calls, its answer belongs to that one instruction.
         """
-        if node.is_empty_at(leaf):
+        if node.is_empty_at(leaf) if leaf else node.is_empty:
             return SILENT
         op = node.op
         key = None if op.wiring else (node.key, leaf, -1)
@@ -135,8 +141,8 @@ class Walker:
         if found is None:
             plan = self._plans.get(number)
             if plan is None:
-                inside = computation.instructions
-                plan = self.plan(Region(map(self.node, inside), enters=number not in self._deep), computation.root)
+                region = Region(self.inside(computation), enters=number not in self._deep)
+                plan = self.plan(region, computation.root)
                 plan.find_ends(map(self.node, computation.parameters))
                 self._plans[number] = plan
             found = self._backward[number, leaf] = Walk(self, plan, [leaf]).at_ends()
@@ -190,8 +196,7 @@ class Walker:
                 order.append(here)
             elif here.number not in depth:
                 depth[here.number] = 0
-                nodes = map(self.node, here.instructions)
-                inner = [c for node in nodes if node.op.per_instruction for c in node.instruction.called]
+                inner = [c for node in self.inside(here) if node.op.per_instruction for c in node.instruction.called]
                 pending.append((here, inner))
                 pending.extend((c, None) for c in reversed(inner))
         return order, depth[computation.number]
@@ -511,6 +516,10 @@ class Walk:
                 use = node, k
                 for to, second, moves_nothing in links:
                     after = None if moves_nothing and not state.is_raw else second
+                    if after is None and not jobs:  # nothing waits that would have to come first
+                        for first in firsts:
+                            target.add(to, first, use)
+                        continue
                     jobs += [(target, to, use, first, after) for first in firsts]
         if jobs:
             _finish(jobs)
