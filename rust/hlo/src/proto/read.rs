@@ -231,8 +231,14 @@ impl<'a> Reader<'a> {
         };
         self.callees(m, opcode, operand_shape.starts_with("pred["))?;
         let required = Opcode::from_name(opcode).map_or(&[][..], known::required);
+        // Which of the first 128 fields are there: most rows are about a field that is not.
+        let there = m.fields().filter(|f| f.number < 128).fold(0u128, |all, f| all | 1 << f.number);
         for row in fields::rows(opcode) {
             let must = required.iter().any(|&key| known::TABLE[key as usize].0 == row.name);
+            let is_absent = row.path.first().is_some_and(|&n| there >> n & 1 == 0);
+            if is_absent && !must && row.name != "largest" {
+                continue;
+            }
             let reading = Reading { m, path: row.path, operand_shape: &operand_shape, limit: self.limit };
             if let Some(value) = value(row, &reading, must)? {
                 let _ = write!(self.out, ", {}={value}", row.name);
