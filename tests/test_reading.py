@@ -1,0 +1,64 @@
+"""What Python sees of reading: sources of every kind, equality, errors with all their places."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+import hlomap as hm
+
+TEXT = """HloModule m
+sum { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }
+ENTRY e {
+  p = f32[2,3]{1,0} parameter(0)
+  z = f32[] constant(0)
+  ROOT r = f32[2]{0} reduce(p, z), dimensions={1}, to_apply=sum
+}
+"""
+
+
+@pytest.mark.parametrize("kind", [str, str.encode, lambda t: bytearray(t.encode()), lambda t: memoryview(t.encode())])
+def test_sources(kind: object, tmp_path: Path) -> None:
+    module = hm.parse(kind(TEXT))  # type: ignore[operator]
+    assert module.name == "m" and module["r"].called[0].name == "sum"
+    file = tmp_path / "any.name"
+    file.write_text(TEXT)
+    assert hm.load(file).same_as(module) and hm.load(str(file)) != module
+
+
+def test_equality_is_of_meaning() -> None:
+    module = hm.parse(TEXT)
+    other_spelling = TEXT.replace("dimensions={1}, to_apply=sum", "to_apply=%sum, dimensions={ 1 }, metadata={}")
+    assert hm.parse(other_spelling).same_as(module)
+    other_names = (
+        TEXT.replace("sum", "plus").replace("HloModule m", "HloModule n").replace("p,", "q,").replace("p =", "q =")
+    )
+    assert not hm.parse(other_names).same_as(module)
+    assert hm.parse(other_names).same_as(module, names=False)
+    for change in (("constant(0)", "constant(-0)"), ("add(a, b)", "add(b, a)"), ("{1,0} parameter", "{0,1} parameter")):
+        assert not hm.parse(TEXT.replace(*change)).same_as(module, names=False), change
+
+
+def test_pickle_of_a_proto_is_its_text() -> None:
+    module = hm.parse(hm.parse(TEXT).to_proto())
+    assert pickle.loads(pickle.dumps(module)).same_as(module)
+
+
+def test_everything_wrong_is_said_at_once() -> None:
+    text = TEXT.replace("f32[2,3]", "f33[2,3]").replace("to_apply=sum", "to_apply=sun")
+    with pytest.raises(hm.HloSyntaxError) as caught:
+        hm.parse(text, name="bad.hlo")
+    assert [(e.line, e.found) for e in caught.value.errors] == [(4, "`f33`"), (6, "`sun`")]
+    assert "did you mean `sum`?" in str(caught.value) and caught.value.filename == "bad.hlo"
+
+
+def test_strict_and_several() -> None:
+    loose = TEXT.replace("to_apply=sum", "to_apply=sum, colour=red")
+    assert len(hm.parse(loose).diagnostics) == 1
+    with pytest.raises(hm.HloSyntaxError, match="colour"):
+        hm.parse(loose, strict=True)
+    assert len(hm.parse_all(TEXT * 3)) == 3
+    with pytest.raises(hm.HloSyntaxError, match="found 3"):
+        hm.parse(TEXT * 3)
