@@ -8,6 +8,7 @@ mod error;
 
 mod expr;
 mod map;
+mod values;
 
 mod attribute;
 mod diagnostic;
@@ -20,6 +21,7 @@ use pyo3::prelude::*;
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     expr::register(m)?;
+    values::register(m)?;
     map::register(m)?;
     layout::register(m)?;
     module::register(m)?;
