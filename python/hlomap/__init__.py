@@ -12,6 +12,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from ._core import (
     Attributes,
     Computation,
@@ -37,9 +39,6 @@ from ._core import (
     logical_index,
     simplify_many,
 )
-from .adapters.jax import from_jax
-from .adapters.stablehlo import parse_stablehlo
-from .dumps import DumpDirectory, DumpedModule
 from .errors import (
     DomainError,
     HlomapError,
@@ -57,6 +56,19 @@ from .map_set import MapSet
 from .reading import load, parse, parse_all
 from .rows import analyze
 from .table import Table
+
+if TYPE_CHECKING:
+    from .adapters.jax import from_jax
+    from .adapters.stablehlo import parse_stablehlo
+    from .dumps import DumpDirectory, DumpedModule
+
+# Names that most programs do not use are imported when they are asked for.
+_LATER = {
+    "DumpDirectory": "dumps",
+    "DumpedModule": "dumps",
+    "from_jax": "adapters.jax",
+    "parse_stablehlo": "adapters.stablehlo",
+}
 
 __all__ = [
     "Attributes",
@@ -106,3 +118,13 @@ __all__ = [
     "parse_stablehlo",
     "simplify_many",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f".{_LATER[name]}", __name__), name)
+    globals()[name] = value
+    return value

@@ -15,7 +15,6 @@ import numpy.typing as npt
 from ._core import Computation, Instruction, Module, Shape
 from .errors import ShapeError, UnsupportedError
 from .ops import lookup
-from .ops._numeric import numpy_dtype
 
 __all__ = ["evaluate_one", "execute", "values"]
 
@@ -70,6 +69,13 @@ def evaluate_one(instruction: Instruction, operands: Sequence[Value]) -> Value:
     return _Frame((), pointwise=False).evaluated(instruction, operands)
 
 
+def _dtype(shape: Shape) -> np.dtype[Any]:
+    # The element types that NumPy lacks come from a package that takes a while to import, so it waits for a program.
+    from .ops._numeric import numpy_dtype
+
+    return numpy_dtype(shape.dtype)
+
+
 def _argument(given: Any, shape: Shape, name: str) -> Value:
     if shape.is_tuple:
         if not isinstance(given, (tuple, list)) or len(given) != len(shape.tuple_shapes):
@@ -77,7 +83,7 @@ def _argument(given: Any, shape: Shape, name: str) -> Value:
         return tuple(_argument(x, inner, name) for x, inner in zip(given, shape.tuple_shapes, strict=True))
     if not shape.is_array:
         return None
-    dtype = numpy_dtype(shape.dtype)
+    dtype = _dtype(shape)
     array = given if isinstance(given, np.ndarray) else np.asarray(given, dtype)
     if array.dtype != dtype or array.shape != tuple(shape.dimensions):
         raise ShapeError(f"{name} is {shape}, an array {array.dtype}{list(array.shape)} was given")
@@ -121,7 +127,7 @@ class _Frame:
         if not shape.is_array:
             return value
         array = np.asarray(value)
-        dtype = numpy_dtype(shape.dtype)
+        dtype = _dtype(shape)
         if not self._pointwise and array.shape != tuple(shape.dimensions):
             raise ShapeError(f"{instruction.name} is {shape}, its operands make {list(array.shape)}")
         return array if array.dtype == dtype else array.astype(dtype)

@@ -2,18 +2,35 @@
 
 :func:`lookup` is the only question asked from outside; an opcode without a page has rules that answer Unknown.
 Pages are found by folder, so adding an op means adding one file.  Names with a leading underscore are shared
-arithmetic, not pages.
+arithmetic, not pages.  The pages are read at the first question: importing the package asks none.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
-from ._op import Op, lookup, registered
-
-for _page in sorted(module.name for module in iter_modules(__path__)):
-    if not _page.startswith("_"):
-        import_module(f"{__name__}.{_page}")
+from . import _op
+from ._op import Op
 
 __all__ = ["Op", "lookup", "registered"]
+
+
+@cache
+def _read_pages() -> None:
+    for page in sorted(module.name for module in iter_modules(__path__)):
+        if not page.startswith("_"):
+            import_module(f"{__name__}.{page}")
+
+
+def lookup(opcode: str) -> Op:
+    """The op of an opcode; an opcode without a page gets rules that answer Unknown."""
+    _read_pages()
+    return _op.lookup(opcode)
+
+
+def registered() -> tuple[str, ...]:
+    """The opcodes that have a page, sorted."""
+    _read_pages()
+    return _op.registered()
