@@ -44,7 +44,6 @@ impl Work {
 
     /// The ends of `k*y - k*q*(y floordiv q)` without the constant of `y`.
     fn remainder_ends(&self, s: &Linear) -> Option<(i128, i128)> {
-        // The quotient is the one whose numerator is beside it, or whose numerator is that of the finer one beside it.
         let plain: Wide = s.terms.iter().map(|t| (i128::from(t.coefficient), t.atom)).collect();
         let mut splits = MAX_SPLITS;
         self.bound(&plain, &mut splits)
