@@ -1,16 +1,16 @@
 //! The range of a linear form over the domain.
 //!
-//! Three sources, intersected: the ranges of the atoms; `n * (x floordiv n) = x - r` with `0 <= r < n`, which lets a
+//! Three sources, intersected: the ranges of the summands; `n * (x floordiv n) = x - r` with `0 <= r < n`, which lets a
 //! quotient cancel against its numerator (so `x - 4 * (x floordiv 4)` is in `[0, 3]`); and the constraints of the
-//! domain. All of it in 128 bits: what does not fit there is not used.
+//! domain. Factors have 64 bits and sums 128: what does not fit there is not used.
 
 use smallvec::SmallVec;
 
-use crate::linear::{AtomId, Linear, Work};
+use crate::linear::{AtomId, Linear, LinearTerm, Work};
 use crate::range::Range;
-use crate::rules::div::summands;
+use crate::summand::{summands, Summand};
 
-type Wide = SmallVec<[(i128, AtomId); 8]>;
+type Terms = SmallVec<[LinearTerm; 8]>;
 
 /// How often one bound may split into "quotient by its range" and "quotient by its numerator".
 const MAX_SPLITS: u32 = 24;
@@ -18,73 +18,63 @@ const MAX_SPLITS: u32 = 24;
 impl Work {
     /// The range of a form: it holds every value that the form takes over the domain.
     pub fn range_of(&mut self, form: &Linear) -> Range {
-        let mut range = self.range_by_digits(form).unwrap_or(Range::ALL);
-        range = range.intersect(self.wide_range(form).map_or(Range::ALL, |(lo, hi)| Range::from_wide(lo, hi)));
-        if !self.facts.is_empty() && !form.terms.is_empty() {
-            range = range.intersect(self.range_by_facts(form));
+        if self.has_div(form) {
+            let summands = summands(self, form);
+            return self.range_of_sum(form, &summands);
         }
-        range
+        let plain = self.shifted(form.constant, self.plain(&form.terms));
+        self.narrowed_by_facts(form, plain)
     }
 
-    /// The sum of the ranges of the digits of a form, where it has any.
-    fn range_by_digits(&mut self, form: &Linear) -> Option<Range> {
-        if !self.has_div(form) || self.spend(form.terms.len() * form.terms.len()).is_err() {
-            return None;
+    /// The same for a form whose summands are known.
+    pub(crate) fn range_of_sum(&mut self, form: &Linear, summands: &[Summand]) -> Range {
+        if !self.has_div(form) {
+            return self.range_of(form);
         }
-        let (mut lo, mut hi) = (i128::from(form.constant), i128::from(form.constant));
-        for s in summands(self, form) {
-            let (x, y) = match s.terms[..] {
-                [t] => self.scaled_atom(i128::from(t.coefficient), t.atom)?,
-                _ => self.remainder_ends(&s)?,
-            };
-            (lo, hi) = (lo.checked_add(x)?, hi.checked_add(y)?);
+        let mut range = Range::ALL;
+        if self.spend(2 * form.terms.len() * form.terms.len()).is_ok() {
+            let by_digits = summands.iter().try_fold((0i128, 0i128), |(lo, hi), s| {
+                let (x, y) = s.ends(self)?;
+                Some((lo.checked_add(x)?, hi.checked_add(y)?))
+            });
+            range = self.shifted(form.constant, by_digits);
+            range = range.intersect(self.shifted(form.constant, self.bound(&form.terms, &mut { MAX_SPLITS })));
         }
-        Some(Range::from_wide(lo, hi))
+        self.narrowed_by_facts(form, range)
     }
 
-    /// The ends of `k*y - k*q*(y floordiv q)` without the constant of `y`.
-    fn remainder_ends(&self, s: &Linear) -> Option<(i128, i128)> {
-        let plain: Wide = s.terms.iter().map(|t| (i128::from(t.coefficient), t.atom)).collect();
-        let mut splits = MAX_SPLITS;
-        self.bound(&plain, &mut splits)
+    fn shifted(&self, constant: i64, ends: Option<(i128, i128)>) -> Range {
+        let c = i128::from(constant);
+        let moved = ends.and_then(|(lo, hi)| Some((lo.checked_add(c)?, hi.checked_add(c)?)));
+        moved.map_or(Range::ALL, |(lo, hi)| Range::from_wide(lo, hi))
     }
 
-    /// The ends of a form, where they fit into 128 bits on the way.
-    fn wide_range(&mut self, form: &Linear) -> Option<(i128, i128)> {
-        let mut splits =
-            if self.has_div(form) && self.spend(form.terms.len() * form.terms.len()).is_ok() { MAX_SPLITS } else { 0 };
-        let terms: Wide = form.terms.iter().map(|t| (i128::from(t.coefficient), t.atom)).collect();
-        let (lo, hi) = self.bound(&terms, &mut splits)?;
-        Some((lo.checked_add(i128::from(form.constant))?, hi.checked_add(i128::from(form.constant))?))
+    /// The ends of a sum by the ranges of its terms alone.
+    pub(crate) fn plain(&self, terms: &[LinearTerm]) -> Option<(i128, i128)> {
+        terms.iter().try_fold((0i128, 0i128), |(lo, hi), t| {
+            let (x, y) = self.ends_of_term(t.coefficient, t.atom);
+            Some((lo.checked_add(x)?, hi.checked_add(y)?))
+        })
     }
 
-    fn plain(&self, terms: &Wide) -> Option<(i128, i128)> {
-        let (mut lo, mut hi) = (0i128, 0i128);
-        for &(k, atom) in terms {
-            let (x, y) = self.scaled_atom(k, atom)?;
-            lo = lo.checked_add(x)?;
-            hi = hi.checked_add(y)?;
-        }
-        Some((lo, hi))
-    }
-
-    fn scaled_atom(&self, k: i128, atom: AtomId) -> Option<(i128, i128)> {
+    pub(crate) fn ends_of_term(&self, coefficient: i64, atom: AtomId) -> (i128, i128) {
         let Range { lo, hi } = self.atoms[atom as usize].range;
-        let (x, y) = (k.checked_mul(i128::from(lo))?, k.checked_mul(i128::from(hi))?);
-        Some((x.min(y), x.max(y)))
+        let (lo, hi) = if coefficient < 0 { (hi, lo) } else { (lo, hi) };
+        (i128::from(coefficient) * i128::from(lo), i128::from(coefficient) * i128::from(hi))
     }
 
-    fn bound(&self, terms: &Wide, splits: &mut u32) -> Option<(i128, i128)> {
+    /// The ends of a sum without its constant, with quotients that cancel against their numerators.
+    pub(crate) fn bound(&self, terms: &[LinearTerm], splits: &mut u32) -> Option<(i128, i128)> {
         let plain = self.plain(terms);
         if *splits == 0 {
             return plain;
         }
         // The quotient with the highest number contains no other one, so that each split makes the form simpler.
-        let cancels = |&(a, atom): &(i128, AtomId)| {
-            self.as_div(atom).is_some_and(|(num, _)| {
+        let cancels = |of: &LinearTerm| {
+            self.as_div(of.atom).is_some_and(|(num, _)| {
                 num.terms.iter().any(|t| {
-                    let k = terms.iter().find(|(_, x)| *x == t.atom).map_or(0, |(k, _)| *k);
-                    k != 0 && (k < 0) != ((a < 0) != (t.coefficient < 0))
+                    let beside = terms.iter().find(|x| x.atom == t.atom).map_or(0, |x| x.coefficient);
+                    beside != 0 && (beside < 0) != ((of.coefficient < 0) != (t.coefficient < 0))
                 })
             })
         };
@@ -92,64 +82,81 @@ impl Work {
             return plain;
         };
         *splits -= 1;
-        let (a, atom) = terms[at];
+        let LinearTerm { coefficient: a, atom } = terms[at];
         let (num, n) = self.as_div(atom)?;
-        let mut rest = terms.clone();
+        let mut rest: Terms = SmallVec::from_slice(terms);
         rest.remove(at);
         let by_range = self.bound(&rest, splits).and_then(|(lo, hi)| {
-            let (x, y) = self.scaled_atom(a, atom)?;
+            let (x, y) = self.ends_of_term(a, atom);
             Some((lo.checked_add(x)?, hi.checked_add(y)?))
         });
-        let by_numerator = self.by_numerator(a, num, i128::from(n), &rest, splits);
+        let by_numerator = self.by_numerator(a, num, n, &mut rest, splits);
         [plain, by_range, by_numerator].into_iter().flatten().reduce(|(lo, hi), (x, y)| (lo.max(x), hi.min(y)))
     }
 
     /// `n * (rest + a * (num floordiv n)) = n * rest + a * num - a * r` with `0 <= r < n`.
-    fn by_numerator(&self, a: i128, num: &Linear, n: i128, rest: &Wide, splits: &mut u32) -> Option<(i128, i128)> {
-        let mut scaled: Wide = SmallVec::new();
-        for &(k, atom) in rest {
-            scaled.push((k.checked_mul(n)?, atom));
+    fn by_numerator(&self, a: i64, num: &Linear, n: i64, rest: &mut Terms, splits: &mut u32) -> Option<(i128, i128)> {
+        for t in rest.iter_mut() {
+            t.coefficient = t.coefficient.checked_mul(n)?;
         }
         for t in &num.terms {
-            let k = a.checked_mul(i128::from(t.coefficient))?;
-            match scaled.iter_mut().find(|(_, atom)| *atom == t.atom) {
-                Some((total, _)) => *total = total.checked_add(k)?,
-                None => scaled.push((k, t.atom)),
+            let k = a.checked_mul(t.coefficient)?;
+            match rest.iter().position(|x| x.atom >= t.atom) {
+                Some(at) if rest[at].atom == t.atom => {
+                    rest[at].coefficient = rest[at].coefficient.checked_add(k)?;
+                    if rest[at].coefficient == 0 {
+                        rest.remove(at);
+                    }
+                }
+                Some(at) => rest.insert(at, LinearTerm { coefficient: k, atom: t.atom }),
+                None => rest.push(LinearTerm { coefficient: k, atom: t.atom }),
             }
         }
-        scaled.retain(|(k, _)| *k != 0);
-        scaled.sort_unstable_by_key(|(_, atom)| *atom);
-        let (lo, hi) = self.bound(&scaled, splits)?;
-        let shift = a.checked_mul(i128::from(num.constant))?;
-        let remainder = a.checked_mul(n - 1)?;
+        let (lo, hi) = self.bound(rest, splits)?;
+        let (a, n) = (i128::from(a), i128::from(n));
+        let (shift, remainder) = (a * i128::from(num.constant), a * (n - 1));
         let lo = lo.checked_add(shift)?.checked_sub(remainder.max(0))?;
         let hi = hi.checked_add(shift)?.checked_sub(remainder.min(0))?;
+        // Division of 64-bit numbers is one instruction, of 128-bit ones a call.
+        if let (Ok(lo), Ok(hi), Ok(n)) = (i64::try_from(lo), i64::try_from(hi), i64::try_from(n)) {
+            return Some((i128::from(crate::int::ceil_div(lo, n)), i128::from(crate::int::floor_div(hi, n))));
+        }
         Some((lo.div_euclid(n) + i128::from(lo.rem_euclid(n) != 0), hi.div_euclid(n)))
     }
 
     /// `form = q * fact + rest`, for each fact that leaves fewer terms.
-    fn range_by_facts(&mut self, form: &Linear) -> Range {
-        let mut best = Range::ALL;
+    fn narrowed_by_facts(&mut self, form: &Linear, mut range: Range) -> Range {
+        if form.terms.is_empty() {
+            return range;
+        }
         for i in 0..self.facts.len() {
             let fact = &self.facts[i];
             let Some(lead) = fact.form.terms.first() else {
                 continue;
             };
             let k = form.coefficient(lead.atom);
-            if k == 0 || k % lead.coefficient != 0 {
-                continue;
-            }
-            let (q, range) = (k / lead.coefficient, fact.range);
+            let (q, of_fact) = match (k.checked_div(lead.coefficient), k.checked_rem(lead.coefficient)) {
+                (Some(q), Some(0)) if q != 0 => (q, fact.range),
+                _ => continue,
+            };
             let mut rest = form.clone();
             if rest.add_scaled(q.wrapping_neg(), &fact.form).is_err() || rest.terms.len() >= form.terms.len() {
                 continue;
             }
-            let Some((lo, hi)) = self.wide_range(&rest) else {
+            let mut splits = if self.has_div(&rest) && self.spend(rest.terms.len() * rest.terms.len()).is_ok() {
+                MAX_SPLITS
+            } else {
+                0
+            };
+            let Some((lo, hi)) = self.bound(&rest.terms, &mut splits) else {
                 continue;
             };
-            let (x, y) = (i128::from(q) * i128::from(range.lo), i128::from(q) * i128::from(range.hi));
-            best = best.intersect(Range::from_wide(lo.saturating_add(x.min(y)), hi.saturating_add(x.max(y))));
+            let c = i128::from(rest.constant);
+            let (x, y) = (i128::from(q) * i128::from(of_fact.lo), i128::from(q) * i128::from(of_fact.hi));
+            let (lo, hi) =
+                (lo.saturating_add(c).saturating_add(x.min(y)), hi.saturating_add(c).saturating_add(x.max(y)));
+            range = range.intersect(Range::from_wide(lo, hi));
         }
-        best
+        range
     }
 }

@@ -398,8 +398,8 @@ fn vars_of(work: &Work, atom: AtomId, out: &mut FxHashSet<usize>) {
             out.insert(*flat as usize);
         }
         AtomKind::Div(num, _) => num.terms.iter().for_each(|t| vars_of(work, t.atom, out)),
-        AtomKind::Other(_, a, b) => {
-            a.terms.iter().chain(&b.terms).for_each(|t| vars_of(work, t.atom, out));
+        AtomKind::Other(_, operands) => {
+            operands.0.terms.iter().chain(&operands.1.terms).for_each(|t| vars_of(work, t.atom, out));
         }
     }
 }

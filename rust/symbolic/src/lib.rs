@@ -19,6 +19,8 @@ pub mod linear;
 pub mod rules;
 mod settled;
 pub mod simplify;
+mod summand;
+mod table;
 
 pub mod compose;
 pub mod count;

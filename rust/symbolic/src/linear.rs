@@ -15,6 +15,7 @@ use crate::expr::{Expr, Kind, Op, Var};
 use crate::int;
 use crate::range::Range;
 use crate::rules::{self, Rule};
+use crate::table::Table;
 
 /// The number of an atom in its workspace. Variables come first, in the order of the domain.
 pub type AtomId = u32;
@@ -29,12 +30,19 @@ pub struct LinearTerm {
 }
 
 /// `constant + sum of terms`, the terms in the order of their atoms.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Default, PartialEq, Eq, Hash)]
 pub struct Linear {
     /// The constant.
     pub constant: i64,
     /// The terms.
     pub terms: SmallVec<[LinearTerm; 6]>,
+}
+
+impl Clone for Linear {
+    fn clone(&self) -> Linear {
+        // A copy of memory, where the clone of a small vector goes term by term.
+        Linear { constant: self.constant, terms: SmallVec::from_slice(&self.terms) }
+    }
 }
 
 impl Linear {
@@ -58,12 +66,22 @@ impl Linear {
         self.terms.iter().find(|t| t.atom == atom).map_or(0, |t| t.coefficient)
     }
 
+    /// `self += factor * constant`.
+    pub fn add_constant(&mut self, factor: i64, constant: i64) -> Result<(), Stop> {
+        self.constant = int::add(self.constant, int::mul(factor, constant)?)?;
+        Ok(())
+    }
+
     /// `self += factor * other`.
     pub fn add_scaled(&mut self, factor: i64, other: &Linear) -> Result<(), Stop> {
         if factor == 0 {
             return Ok(());
         }
         self.constant = int::add(self.constant, int::mul(factor, other.constant)?)?;
+        if self.terms.is_empty() && factor == 1 {
+            self.terms.extend_from_slice(&other.terms);
+            return Ok(());
+        }
         for t in &other.terms {
             self.add_term(int::mul(factor, t.coefficient)?, t.atom)?;
         }
@@ -73,8 +91,12 @@ impl Linear {
     /// `self += coefficient * atom`.
     pub fn add_term(&mut self, coefficient: i64, atom: AtomId) -> Result<(), Stop> {
         let at = match self.terms.last() {
-            Some(last) if last.atom >= atom => self.terms.partition_point(|t| t.atom < atom),
-            _ => self.terms.len(),
+            Some(last) if last.atom >= atom => self.terms.iter().take_while(|t| t.atom < atom).count(),
+            _ if coefficient == 0 => return Ok(()),
+            _ => {
+                self.terms.push(LinearTerm { coefficient, atom });
+                return Ok(());
+            }
         };
         match self.terms.get_mut(at) {
             Some(t) if t.atom == atom => {
@@ -117,7 +139,7 @@ pub enum AtomKind {
     /// `numerator floordiv divisor` with `divisor >= 2`.
     Div(Linear, i64),
     /// An operation on two forms of which nothing more is known.
-    Other(OtherOp, Linear, Linear),
+    Other(OtherOp, Box<(Linear, Linear)>),
 }
 
 /// The operations that stay closed.
@@ -160,6 +182,8 @@ pub struct Work {
     pub(crate) vars: SmallVec<[Var; 8]>,
     pub(crate) atoms: Vec<Atom>,
     pub(crate) facts: Vec<Fact>,
+    /// The number of the first atom that was made under these facts.
+    first_under_facts: usize,
     /// Runtime variables that are replaced by an equal earlier one, by flat number.
     pub(crate) alias: SmallVec<[u32; 8]>,
     pub(crate) keep_point_dims: bool,
@@ -168,8 +192,38 @@ pub struct Work {
     interned: FxHashMap<AtomKind, AtomId>,
     n_dims: u32,
     n_ranges: u32,
-    shared: FxHashMap<usize, Linear>,
+    /// The forms of shared nodes, by address; apart for the two kinds of reading, see [`Reading`].
+    shared: [Table<usize, Linear>; 2],
+    /// Divisions that have been done.
+    quotients: Table<(i64, Linear), Linear>,
+    pub(crate) reading: Reading,
 }
+
+/// Whether what is read now meets its quotients in the order in which a new workspace would number them.
+///
+/// Numbers of atoms decide between forms of equal cost. An expression that is written, read back in that order and
+/// found to be the same form is therefore what a simplification of it would write.
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    /// Expressions are read to be checked.
+    pub(crate) checks: bool,
+    /// An atom was met before one with a smaller number, or was made while writing.
+    pub(crate) out_of_order: bool,
+    /// The atoms that have been met.
+    met: SmallVec<[AtomId; 16]>,
+}
+
+impl Reading {
+    fn meet(&mut self, atom: AtomId) {
+        match self.met.last() {
+            Some(last) if *last >= atom => self.out_of_order |= self.met.binary_search(&atom).is_err(),
+            _ => self.met.push(atom),
+        }
+    }
+}
+
+/// Shared nodes that are smaller are read again: that is quicker than to remember them.
+const SMALL: u32 = 16;
 
 /// Up to so many quotients are looked through one by one.
 const FEW_ATOMS: usize = 24;
@@ -203,22 +257,26 @@ impl Work {
 
     pub(crate) fn without_facts(domain: &Domain, keep_point_dims: bool, tally: Tally) -> Work {
         let n = domain.vars.len();
-        let atoms = domain.vars.iter().enumerate().map(|(i, v)| Atom {
+        let mut atoms = Vec::with_capacity(n + 6);
+        atoms.extend(domain.vars.iter().enumerate().map(|(i, v)| Atom {
             kind: AtomKind::Var(i as u32),
             range: v.range,
             written: None,
-        });
+        }));
         Work {
             vars: (0..n).map(|i| domain.var(i)).collect(),
-            atoms: atoms.collect(),
+            atoms,
             facts: Vec::new(),
+            first_under_facts: n,
             alias: (0..n as u32).collect(),
             keep_point_dims,
             tally,
             n_dims: domain.n_dims as u32,
             n_ranges: domain.n_ranges as u32,
             interned: FxHashMap::default(),
-            shared: FxHashMap::default(),
+            shared: <[Table<usize, Linear>; 2]>::default(),
+            quotients: Table::default(),
+            reading: Reading::default(),
         }
     }
 
@@ -228,6 +286,8 @@ impl Work {
         let ends = (i64::try_from(i128::from(range.lo) + shift), i64::try_from(i128::from(range.hi) + shift));
         if let (false, (Ok(lo), Ok(hi))) = (form.terms.is_empty(), ends) {
             self.facts.push(Fact { form, range: Range::new(lo, hi) });
+            self.quotients.clear();
+            self.first_under_facts = self.atoms.len();
         }
     }
 
@@ -244,41 +304,61 @@ impl Work {
     /// # Errors
     /// [`Stop::Overflow`] where a coefficient does not fit; the expression then stays as it is.
     pub fn linear(&mut self, e: &Expr) -> Result<Linear, Stop> {
+        let mut out = Linear::default();
+        self.add_expr(1, e, &mut out)?;
+        Ok(out)
+    }
+
+    /// `out += factor * e`
+    fn add_expr(&mut self, factor: i64, e: &Expr, out: &mut Linear) -> Result<(), Stop> {
         let node = match e {
-            Expr::Const(c) => return Ok(Linear::constant(*c)),
-            Expr::Var(v) => return Ok(self.variable(*v)),
+            Expr::Const(c) => return out.add_constant(factor, *c),
+            Expr::Var(v) => return self.add_variable(factor, *v, out),
             Expr::Node(node) => node,
         };
-        let shared = std::sync::Arc::strong_count(node) > 1;
-        let key = std::sync::Arc::as_ptr(node) as usize;
-        if shared {
-            if let Some(form) = self.shared.get(&key) {
-                return Ok(form.clone());
-            }
+        let Some(op) = e.op() else { return Ok(()) };
+        if std::sync::Arc::strong_count(node) == 1 || e.nodes() < SMALL {
+            return self.add_op(factor, op, out);
         }
-        let form = match e.op() {
-            None => return Err(Stop::Overflow),
-            Some(Op::Sum(sum)) => {
-                let mut form = Linear::constant(sum.constant);
+        let (table, key) = (usize::from(self.reading.checks), std::sync::Arc::as_ptr(node) as usize);
+        if let Some(form) = self.shared[table].get(&key) {
+            return out.add_scaled(factor, form);
+        }
+        let mut form = Linear::default();
+        self.add_op(1, op, &mut form)?;
+        out.add_scaled(factor, &form)?;
+        self.shared[table].insert(key, form);
+        Ok(())
+    }
+
+    /// `out += factor * op`
+    fn add_op(&mut self, factor: i64, op: &Op, out: &mut Linear) -> Result<(), Stop> {
+        let form = match op {
+            Op::Sum(sum) => {
+                self.spend(sum.terms.len())?;
+                out.add_constant(factor, sum.constant)?;
                 for t in &sum.terms {
-                    match &t.atom {
-                        Expr::Var(v) => {
-                            let v = self.variable(*v);
-                            form.add_scaled(t.coefficient, &v)?;
-                        }
-                        atom => form.add_scaled(t.coefficient, &self.linear(atom)?)?,
-                    }
+                    self.add_expr(int::mul(factor, t.coefficient)?, &t.atom, out)?;
                 }
-                form
+                return Ok(());
             }
-            Some(Op::FloorDiv(a, b)) => {
+            Op::FloorDiv(a, Expr::Const(n)) if *n >= 1 => {
+                let a = self.linear(a)?;
+                return self.add_quotient(factor, a, *n, out);
+            }
+            Op::Mod(a, Expr::Const(n)) if *n >= 1 => {
+                let a = self.linear(a)?;
+                out.add_scaled(factor, &a)?;
+                return self.add_quotient(int::mul(factor, -n)?, a, *n, out);
+            }
+            Op::FloorDiv(a, b) => {
                 let (a, b) = (self.linear(a)?, self.linear(b)?);
                 match b.as_const() {
                     Some(n) if n >= 1 => self.floor_div(a, n)?,
                     _ => rules::other::floor_div(self, a, b)?,
                 }
             }
-            Some(Op::Mod(a, b)) => {
+            Op::Mod(a, b) => {
                 let (mut a, b) = (self.linear(a)?, self.linear(b)?);
                 match b.as_const() {
                     Some(n) if n >= 1 => {
@@ -289,48 +369,112 @@ impl Work {
                     _ => rules::other::floor_mod(self, a, b)?,
                 }
             }
-            Some(Op::Product(a, b)) => {
+            Op::Product(a, b) => {
                 let (a, b) = (self.linear(a)?, self.linear(b)?);
                 rules::other::product(self, a, b)?
             }
-            Some(Op::Min(a, b)) => {
+            Op::Min(a, b) => {
                 let (a, b) = (self.linear(a)?, self.linear(b)?);
                 rules::other::min(self, a, b)?
             }
-            Some(Op::Max(a, b)) => {
+            Op::Max(a, b) => {
                 let (a, b) = (self.linear(a)?, self.linear(b)?);
                 rules::other::max(self, a, b)?
             }
         };
         self.spend(form.terms.len())?;
-        if shared {
-            self.shared.insert(key, form.clone());
-        }
-        Ok(form)
+        out.add_scaled(factor, &form)
     }
 
-    fn variable(&mut self, v: Var) -> Linear {
-        let flat = self.alias[self.flat(v)] as usize;
-        match self.atoms[flat].range.as_point() {
+    fn add_variable(&mut self, factor: i64, v: Var, out: &mut Linear) -> Result<(), Stop> {
+        let flat = self.alias[self.flat(v)];
+        match self.atoms[flat as usize].range.as_point() {
             Some(value) if !(self.keep_point_dims && v.kind == Kind::Dim) => {
                 self.fire(Rule::PointVariable);
-                Linear::constant(value)
+                out.add_constant(factor, value)
             }
-            _ => Linear::atom(flat as AtomId),
+            _ => out.add_term(factor, flat),
         }
     }
 
     /// `form floordiv n` for `n >= 1`, by the laws of [`rules::div`].
     pub fn floor_div(&mut self, form: Linear, n: i64) -> Result<Linear, Stop> {
-        rules::div::floor_div(self, form, n)
+        let mut out = Linear::default();
+        self.add_quotient(1, form, n, &mut out)?;
+        Ok(out)
+    }
+
+    /// `out += factor * (form floordiv n)` for `n >= 1`
+    fn add_quotient(&mut self, factor: i64, form: Linear, n: i64, out: &mut Linear) -> Result<(), Stop> {
+        if let Some(value) = form.as_const() {
+            return out.add_constant(factor, int::floor_div(value, n));
+        }
+        // No law changes the numerator of a quotient that was made under the same facts.
+        if let Some(atom) = self.known_quotient(&form, n, self.first_under_facts) {
+            if self.reading.checks {
+                self.reading.meet(atom);
+            }
+            return out.add_term(factor, atom);
+        }
+        let key = (n, form);
+        if let Some(done) = self.quotients.get(&key) {
+            if self.reading.checks {
+                done.terms
+                    .iter()
+                    .filter(|t| t.atom as usize >= self.vars.len())
+                    .for_each(|t| self.reading.meet(t.atom));
+            }
+            return out.add_scaled(factor, done);
+        }
+        let quotient = rules::div::floor_div(self, key.1.clone(), n)?;
+        out.add_scaled(factor, &quotient)?;
+        self.quotients.insert(key, quotient);
+        Ok(())
+    }
+
+    /// Starts anew with what is known beyond the ranges of the variables.
+    pub(crate) fn clear_facts(&mut self) {
+        self.facts.clear();
+        self.quotients.clear();
+        self.first_under_facts = self.atoms.len();
     }
 
     /// The atom of a kind: an earlier one where it is known, a new one otherwise.
     pub(crate) fn intern(&mut self, kind: AtomKind) -> AtomId {
         if let Some(id) = self.known(&kind) {
+            if self.reading.checks {
+                self.reading.meet(id);
+            }
             return id;
         }
         let range = self.range_of_kind(&kind);
+        self.add_atom(kind, range)
+    }
+
+    /// The quotient of a form with a known range: an earlier one where it is known, a new one otherwise.
+    pub(crate) fn intern_quotient(&mut self, num: Linear, of_num: Range, n: i64) -> AtomId {
+        if !self.interned.is_empty() {
+            return self.intern(AtomKind::Div(num, n));
+        }
+        match self.known_quotient(&num, n, self.vars.len()) {
+            Some(id) => {
+                if self.reading.checks {
+                    self.reading.meet(id);
+                }
+                id
+            }
+            None => self.add_atom(AtomKind::Div(num, n), of_num.floor_div(Range::point(n))),
+        }
+    }
+
+    /// The quotient among the first atoms from a number on.
+    fn known_quotient(&self, num: &Linear, n: i64, from: usize) -> Option<AtomId> {
+        let atoms = self.atoms.iter().enumerate().take(self.vars.len() + FEW_ATOMS).skip(from);
+        let mut equal = atoms.filter(|(_, atom)| matches!(&atom.kind, AtomKind::Div(y, m) if *m == n && y == num));
+        equal.next().map(|(id, _)| id as AtomId)
+    }
+
+    fn add_atom(&mut self, kind: AtomKind, range: Range) -> AtomId {
         let id = self.atoms.len() as AtomId;
         if self.atoms.len() - self.vars.len() >= FEW_ATOMS {
             if self.interned.is_empty() {
@@ -340,6 +484,9 @@ impl Work {
             self.interned.insert(kind.clone(), id);
         }
         self.atoms.push(Atom { kind, range, written: None });
+        if self.reading.checks {
+            self.reading.meet(id);
+        }
         id
     }
 
@@ -365,8 +512,8 @@ impl Work {
         match kind {
             AtomKind::Var(i) => self.atoms[*i as usize].range,
             AtomKind::Div(num, n) => self.range_of(num).floor_div(Range::point(*n)),
-            AtomKind::Other(op, a, b) => {
-                let (a, b) = (self.range_of(a), self.range_of(b));
+            AtomKind::Other(op, operands) => {
+                let (a, b) = (self.range_of(&operands.0), self.range_of(&operands.1));
                 match op {
                     OtherOp::Product => a.times(b),
                     OtherOp::FloorDiv => a.floor_div(b),
@@ -386,11 +533,15 @@ impl Work {
         }
     }
 
+    /// Whether a form is a sum of variables.
+    pub(crate) fn is_plain(&self, form: &Linear) -> bool {
+        form.terms.last().is_none_or(|t| (t.atom as usize) < self.vars.len())
+    }
+
     /// Whether a form has a quotient among its terms.
     pub fn has_div(&self, form: &Linear) -> bool {
         // Variables have the smallest numbers, so that the last term decides most forms.
-        form.terms.last().is_some_and(|t| t.atom as usize >= self.vars.len())
-            && form.terms.iter().any(|t| self.as_div(t.atom).is_some())
+        !self.is_plain(form) && form.terms.iter().any(|t| self.as_div(t.atom).is_some())
     }
 
     /// Spends effort on looking at `n` terms.

@@ -7,7 +7,7 @@
 use smallvec::SmallVec;
 
 use crate::linear::{Linear, Work};
-use crate::rules::div::summands;
+use crate::summand::summands;
 
 /// One digit of a result: `unit = offset + sign * v` with `v` in `[0, width]`, counted in steps of `stride`.
 pub struct Part {
@@ -26,7 +26,8 @@ pub struct Part {
 /// The parts of a form in ascending order of stride, where they do not overlap.
 pub fn separate(work: &mut Work, form: &Linear) -> Option<SmallVec<[Part; 4]>> {
     let mut parts: SmallVec<[Part; 4]> = SmallVec::new();
-    for mut unit in summands(work, form) {
+    for summand in summands(work, form) {
+        let mut unit = summand.form(work);
         let stride = unit.content();
         unit.terms.iter_mut().for_each(|t| t.coefficient /= stride);
         // The first coefficient of a remainder is that of its numerator, so that its sign is the sign of the part.

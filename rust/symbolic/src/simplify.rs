@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::domain::{Constraint, Domain, Source};
-use crate::error::Result;
+use crate::domain::{Constraint, Domain, Emptiness, Source};
+use crate::error::Stop;
 use crate::expr::{Expr, Kind, Var};
 use crate::linear::{Linear, Tally, Work};
 use crate::map::{Map, State};
@@ -44,21 +44,19 @@ pub fn simplify_counting(map: &Map, options: Options) -> (Map, u64) {
 
 fn fixpoint(map: &Map, options: Options, tally: &mut Tally) -> Map {
     if map.state() != State::Defined || is_settled(map, options) {
-        debug_assert!(
-            map.state() != State::Defined || pass(map, options, &mut Tally { ..Tally::NEW }) == *map,
-            "a settled map changes: {map}"
-        );
+        debug_assert!(map.state() != State::Defined || is_fixpoint(map, options), "a settled map changes: {map}");
         return map.clone();
     }
     let mut current = map.clone();
     let mut before: Option<Map> = None;
     for _ in 0..MAX_PASSES {
-        let next = pass(&current, options, tally);
+        let Pass { map: next, is_sure } = pass(&current, options, tally);
         if tally.effort == 0 {
             // What is too large to be simplified in full stays whole, so that a second call does not go on.
             return remove_variables(map, options, &[]);
         }
-        if next.state() != State::Defined || is_settled(&next, options) || next == current {
+        debug_assert!(!is_sure || is_fixpoint(&next, options), "a map that is sure changes: {next}");
+        if next.state() != State::Defined || is_sure || is_settled(&next, options) || next == current {
             return next;
         }
         // Two forms of equal cost may lead to each other: the smaller in the order of expressions stands for both.
@@ -71,32 +69,105 @@ fn fixpoint(map: &Map, options: Options, tally: &mut Tally) -> Map {
     current
 }
 
-fn pass(map: &Map, options: Options, tally: &mut Tally) -> Map {
+fn is_fixpoint(map: &Map, options: Options) -> bool {
+    map.state() != State::Defined || pass(map, options, &mut Tally { ..Tally::NEW }).map == *map
+}
+
+/// What one pass makes of a map.
+struct Pass {
+    map: Map,
+    /// Whether another pass would change nothing.
+    is_sure: bool,
+}
+
+/// Brings the domain to its fixpoint, then writes the results under what is known there.
+fn pass(map: &Map, options: Options, tally: &mut Tally) -> Pass {
     let domain = map.domain();
     if domain.constraints.is_empty() && domain.runtime().iter().all(|v| v.source.is_none()) {
         let mut work = Work::without_facts(domain, options.keep_point_dims, *tally);
-        let results = map.results().iter().map(|e| rewrite(&mut work, e)).collect();
+        let (results, is_sure) = rewrite_all(&mut work, map.results());
         *tally = work.tally;
-        return remove_variables(&map.with_results(results), options, &[]);
+        let map = if results[..] == *map.results() { map.clone() } else { map.with_results(results) };
+        return Pass { map: remove_variables(&map, options, &[]), is_sure };
     }
-    let Some(known) = narrow(domain, options, tally) else { return Map::empty(domain) };
-    let Known { mut domain, mut work, sources, kept, untouched } = known;
-    let reduced = constraints(&mut work, kept, untouched);
-    let results = map.results().iter().map(|e| rewrite(&mut work, e)).collect();
+    let mut current = domain.clone();
+    for _ in 0..MAX_PASSES {
+        let (mut next, mut work) = match narrow(&current, options, tally).and_then(|known| learn(known, tally)) {
+            Some(known) => known,
+            None => return Pass { map: Map::empty(domain), is_sure: true },
+        };
+        let aliased: SmallVec<[bool; 8]> = work.alias.iter().enumerate().map(|(i, a)| i as u32 != *a).collect();
+        let is_last = aliased.contains(&true) || tally.effort == 0;
+        if !is_last && next.normalize() == Emptiness::Empty {
+            return Pass { map: Map::empty(domain), is_sure: true };
+        }
+        let is_stable = !is_last && next == current;
+        if !is_stable && !is_last {
+            current = next;
+            continue;
+        }
+        let (results, is_sure) = rewrite_all(&mut work, map.results());
+        *tally = work.tally;
+        let is_same = is_stable && current == *domain;
+        let map = if !is_same {
+            Map::from_parts(next, results)
+        } else if results[..] == *map.results() {
+            map.clone()
+        } else {
+            map.with_results(results)
+        };
+        return Pass { map: remove_variables(&map, options, &aliased), is_sure: is_sure && is_stable };
+    }
+    // Domains that lead to each other: the results keep what they say without the constraints.
+    let mut work = Work::without_facts(&current, options.keep_point_dims, *tally);
+    let (results, _) = rewrite_all(&mut work, map.results());
     *tally = work.tally;
-    let Some(reduced) = reduced else { return Map::empty(&domain) };
-    domain.constraints = reduced;
-    for (v, source) in domain.vars.iter_mut().zip(sources) {
-        v.source = source;
+    Pass { map: remove_variables(&Map::from_parts(current, results), options, &[]), is_sure: false }
+}
+
+/// The results under what is known, and whether they are certain to stay as they are.
+fn rewrite_all(work: &mut Work, results: &[Expr]) -> (SmallVec<[Expr; 4]>, bool) {
+    let mut is_sure = true;
+    // Addresses of nodes stand for their forms, so what has been read lives as long as the workspace.
+    let mut read: SmallVec<[Expr; 4]> = SmallVec::new();
+    let mut out = SmallVec::with_capacity(results.len());
+    for e in results {
+        let mut form = work.linear(e);
+        let mut written = write_back(work, &form, e);
+        for _ in 0..MAX_ROUNDS {
+            if form.as_ref().is_ok_and(|form| work.is_plain(form)) {
+                break;
+            }
+            work.reading.checks = true;
+            let again = work.linear(&written);
+            work.reading.checks = false;
+            if again.is_ok() && again == form {
+                break;
+            }
+            is_sure = false;
+            let Ok(again) = again else { break };
+            let next = write_back(work, &Ok(again.clone()), &written);
+            if next == written {
+                break;
+            }
+            form = Ok(again);
+            read.push(std::mem::replace(&mut written, next));
+        }
+        out.push(written);
     }
-    let aliased: SmallVec<[bool; 8]> = work.alias.iter().enumerate().map(|(i, a)| i as u32 != *a).collect();
-    remove_variables(&Map::from_parts(domain, results), options, &aliased)
+    (out, is_sure && !work.reading.out_of_order)
 }
 
 /// An expression under what is known; the expression itself where it does not fit.
 fn rewrite(work: &mut Work, e: &Expr) -> Expr {
     let form = work.linear(e);
-    match form.and_then(|form| write::write(work, &form)) {
+    write_back(work, &form, e)
+}
+
+/// A form as an expression; the one that it comes from where that is shorter or where the form does not fit.
+fn write_back(work: &mut Work, form: &Result<Linear, Stop>, e: &Expr) -> Expr {
+    let Ok(form) = form else { return e.clone() };
+    match write::write(work, form) {
         Ok(written) if (written.divmods(), written.nodes()) <= (e.divmods(), e.nodes()) || has_point(work, e) => {
             written
         }
@@ -185,6 +256,18 @@ fn narrow(domain: &Domain, options: Options, tally: &mut Tally) -> Option<Known>
 
 /// The constraints, each reduced under the others; the workspace learns those that stay. `None` where they contradict
 /// each other.
+/// The constraints held against each other: the domain with those that stay, and the workspace that knows them.
+fn learn(known: Known, tally: &mut Tally) -> Option<(Domain, Work)> {
+    let Known { mut domain, mut work, sources, kept, untouched } = known;
+    let reduced = constraints(&mut work, kept, untouched);
+    *tally = work.tally;
+    domain.constraints = reduced?;
+    for (v, source) in domain.vars.iter_mut().zip(sources) {
+        v.source = source;
+    }
+    Some((domain, work))
+}
+
 fn constraints(
     work: &mut Work,
     mut kept: Vec<(Linear, Range)>,
@@ -197,7 +280,7 @@ fn constraints(
         if range.is_empty() {
             return None;
         }
-        work.facts.clear();
+        work.clear_facts();
         for (j, (f, r)) in kept.iter().enumerate() {
             if j != i {
                 work.add_fact(f.clone(), *r);
@@ -211,7 +294,7 @@ fn constraints(
             _ => i += 1,
         }
     }
-    work.facts.clear();
+    work.clear_facts();
     for (f, r) in &kept {
         work.add_fact(f.clone(), *r);
     }
@@ -299,7 +382,7 @@ fn remove_variables(map: &Map, options: Options, aliased: &[bool]) -> Map {
     renumber(map, &used).unwrap_or_else(|_| map.clone())
 }
 
-fn renumber(map: &Map, used: &[bool]) -> Result<Map> {
+fn renumber(map: &Map, used: &[bool]) -> crate::error::Result<Map> {
     let domain = map.domain();
     let mut next = [0u32; 3];
     let mut new_index = vec![0u32; used.len()];
@@ -316,7 +399,7 @@ fn renumber(map: &Map, used: &[bool]) -> Result<Map> {
     for (v, _) in domain.vars.iter().zip(used).filter(|(_, used)| **used) {
         let mut v = v.clone();
         if let Some(source) = &v.source {
-            let index = source.index.iter().map(|e| e.substitute(&rename)).collect::<Result<_>>()?;
+            let index = source.index.iter().map(|e| e.substitute(&rename)).collect::<crate::error::Result<_>>()?;
             v.source = Some(Arc::new(Source { id: source.id, index }));
         }
         vars.push(v);
@@ -325,8 +408,8 @@ fn renumber(map: &Map, used: &[bool]) -> Result<Map> {
         .constraints
         .iter()
         .map(|c| Ok(Constraint { expr: c.expr.substitute(&rename)?, range: c.range }))
-        .collect::<Result<_>>()?;
-    let results = map.results().iter().map(|e| e.substitute(&rename)).collect::<Result<_>>()?;
+        .collect::<crate::error::Result<_>>()?;
+    let results = map.results().iter().map(|e| e.substitute(&rename)).collect::<crate::error::Result<_>>()?;
     let domain = Domain { vars, n_dims: domain.n_dims, n_ranges: next[Kind::Range as usize] as usize, constraints };
     Ok(Map::from_parts(domain, results))
 }

@@ -8,13 +8,20 @@ use smallvec::SmallVec;
 use super::Rule;
 use crate::error::Stop;
 use crate::int;
-use crate::linear::{AtomId, AtomKind, Linear, LinearTerm, Work};
+use crate::linear::{Linear, LinearTerm, Work};
 use crate::range::Range;
+use crate::summand::{summands, Summand, Summands};
 
 /// `sign * (quotient + numerator floordiv n)`: what is left to divide, and what has been taken out.
 pub struct Division {
     quotient: Linear,
     numerator: Linear,
+    /// The parts of the numerator, where it has quotients; otherwise each term is one.
+    summands: Summands,
+    /// Whether the numerator has quotients among its terms.
+    has_div: bool,
+    /// Its range.
+    range: Range,
     n: i64,
     negated: bool,
 }
@@ -37,16 +44,32 @@ const RULES: [(Rule, Law); 9] = [
 
 /// `form floordiv n` in normal form.
 pub fn floor_div(work: &mut Work, form: Linear, n: i64) -> Result<Linear, Stop> {
-    let mut d = Division { quotient: Linear::default(), numerator: form, n, negated: false };
+    let mut d = Division {
+        quotient: Linear::default(),
+        numerator: form,
+        summands: Summands::new(),
+        has_div: false,
+        range: Range::ALL,
+        n,
+        negated: false,
+    };
     'again: while d.n > 1 && !d.numerator.terms.is_empty() {
-        work.spend(d.numerator.terms.len())?;
+        let n_terms = d.numerator.terms.len();
+        d.has_div = work.has_div(&d.numerator);
+        work.spend(if d.has_div { n_terms * n_terms } else { n_terms })?;
+        if d.has_div {
+            d.summands = summands(work, &d.numerator);
+            d.range = work.range_of_sum(&d.numerator, &d.summands);
+        } else {
+            d.range = work.range_of(&d.numerator);
+        }
         for (rule, law) in RULES {
             if law(work, &mut d)? {
                 work.fire(rule);
                 continue 'again;
             }
         }
-        let atom = work.intern(AtomKind::Div(std::mem::take(&mut d.numerator), d.n));
+        let atom = work.intern_quotient(std::mem::take(&mut d.numerator), d.range, d.n);
         d.quotient.add_term(1, atom)?;
         return d.finish();
     }
@@ -56,6 +79,22 @@ pub fn floor_div(work: &mut Work, form: Linear, n: i64) -> Result<Linear, Stop> 
 }
 
 impl Division {
+    fn n_summands(&self) -> usize {
+        if self.has_div {
+            self.summands.len()
+        } else {
+            self.numerator.terms.len()
+        }
+    }
+
+    fn summand(&self, i: usize) -> Summand {
+        if self.has_div {
+            self.summands[i]
+        } else {
+            Summand::Term(self.numerator.terms[i])
+        }
+    }
+
     fn finish(self) -> Result<Linear, Stop> {
         if self.negated {
             self.quotient.scaled(-1)
@@ -90,13 +129,13 @@ fn multiples(_: &mut Work, d: &mut Division) -> Result<bool, Stop> {
 fn digit_multiples(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
     let n = d.n;
     let mut changed = false;
-    if work.has_div(&d.numerator) {
-        work.spend(d.numerator.terms.len() * d.numerator.terms.len())?;
-        for mut s in summands(work, &d.numerator) {
-            if s.content() % n == 0 {
-                d.numerator.add_scaled(-1, &s)?;
-                s.terms.iter_mut().for_each(|t| t.coefficient /= n);
-                d.quotient.add_scaled(1, &s)?;
+    if d.has_div {
+        for s in &d.summands {
+            if s.content(work) % n == 0 {
+                let mut part = s.form(work);
+                d.numerator.add_scaled(-1, &part)?;
+                part.terms.iter_mut().for_each(|t| t.coefficient /= n);
+                d.quotient.add_scaled(1, &part)?;
                 changed = true;
             }
         }
@@ -105,8 +144,8 @@ fn digit_multiples(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
 }
 
 /// `x floordiv n = k` where `k*n <= x < (k+1)*n` over the domain
-fn collapse(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
-    let range = work.range_of(&d.numerator);
+fn collapse(_: &mut Work, d: &mut Division) -> Result<bool, Stop> {
+    let range = d.range;
     if range.is_empty() || int::floor_div(range.lo, d.n) != int::floor_div(range.hi, d.n) {
         return Ok(false);
     }
@@ -118,11 +157,19 @@ fn collapse(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
 /// `(k*u + c) floordiv n = a + b*u` where one summand `u` is left, has few values, and the quotient is affine in them,
 /// as it is for any two values
 fn few_values(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
-    let summands = summands(work, &d.numerator);
-    let [only] = &summands[..] else { return Ok(false) };
-    let (k, mut unit) = (only.content(), only.clone());
+    if d.n_summands() != 1 {
+        return Ok(false);
+    }
+    let only = d.summand(0);
+    let k = only.content(work);
+    let mut unit = only.form(work);
     unit.terms.iter_mut().for_each(|t| t.coefficient /= k);
-    let range = work.range_of(&unit);
+    let range = match only {
+        Summand::Term(LinearTerm { coefficient, atom }) if coefficient > 0 && work.facts.is_empty() => {
+            work.atoms[atom as usize].range
+        }
+        _ => work.range_of(&unit),
+    };
     let Some((first, slope)) = affine(k, d.numerator.constant, d.n, range) else { return Ok(false) };
     d.quotient.add_scaled(slope, &unit)?;
     d.quotient.constant = int::add(d.quotient.constant, int::add(first, int::mul(slope, -range.lo)?)?)?;
@@ -150,12 +197,11 @@ const FEW_VALUES: u128 = 8;
 ///
 /// The summands are those of [`summands`]: a remainder is one of them, though its two terms need not share a factor.
 fn common_factor(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
-    let n_terms = d.numerator.terms.len();
-    work.spend(if work.has_div(&d.numerator) { n_terms * n_terms } else { n_terms })?;
-    let summands = summands(work, &d.numerator);
-    let mut factors: SmallVec<[i64; 8]> = SmallVec::new();
-    for s in &summands {
-        let g = int::gcd(s.content(), d.n).unwrap_or(1);
+    let (mut contents, mut factors) = (SmallVec::<[i64; 8]>::new(), SmallVec::<[i64; 8]>::new());
+    for i in 0..d.n_summands() {
+        let content = d.summand(i).content(work);
+        contents.push(content);
+        let g = int::gcd(content, d.n).unwrap_or(1);
         if g > 1 && !factors.contains(&g) {
             factors.push(g);
         }
@@ -173,22 +219,23 @@ fn common_factor(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
     }
     factors.sort_unstable_by(|a, b| b.cmp(a));
     for g in factors {
-        let mut high = Linear::default();
-        let mut low = Linear::constant(d.numerator.constant);
-        for s in &summands {
-            let part = if s.content() % g == 0 { &mut high } else { &mut low };
-            part.add_scaled(1, s)?;
-        }
-        let range = work.range_of(&low);
+        let range = range_of_low(work, d, &contents, g)?;
         let k = int::floor_div(range.lo, g);
         if range.is_empty() || k != int::floor_div(range.hi, g) {
             continue;
         }
-        high.constant = 0;
-        for t in &mut high.terms {
-            t.coefficient /= g;
+        let mut high = Linear::constant(k);
+        for (i, content) in contents.iter().enumerate() {
+            match d.summand(i) {
+                _ if content % g != 0 => {}
+                Summand::Term(t) => high.add_term(t.coefficient / g, t.atom)?,
+                s @ Summand::Remainder { .. } => {
+                    let mut part = s.form(work);
+                    part.terms.iter_mut().for_each(|t| t.coefficient /= g);
+                    high.add_scaled(1, &part)?;
+                }
+            }
         }
-        high.constant = k;
         d.numerator = high;
         d.n /= g;
         return Ok(true);
@@ -196,56 +243,21 @@ fn common_factor(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
     Ok(false)
 }
 
-/// The summands of a form, with every value that stands beside its own quotients taken apart into digits.
-///
-/// `k*x + c*(x floordiv n) = k*(x mod n) + (c + k*n)*(x floordiv n)`: remainder and quotient move independently, while
-/// `x` and its quotient do not. The same holds for a finer and a coarser quotient of one value. The constant is left out.
-pub(crate) fn summands(work: &Work, form: &Linear) -> SmallVec<[Linear; 6]> {
-    let mut out: SmallVec<[Linear; 6]> = SmallVec::new();
-    let mut rest = form.clone();
-    rest.constant = 0;
-    if work.has_div(form) {
-        let mut quotients: SmallVec<[(i64, AtomId); 6]> =
-            form.terms.iter().filter_map(|t| Some((work.as_div(t.atom)?.1, t.atom))).collect();
-        quotients.sort_unstable();
-        for (_, atom) in quotients {
-            if let Some(remainder) = remainder_beside(work, &rest, atom) {
-                if rest.add_scaled(-1, &remainder).is_ok() {
-                    out.push(remainder);
-                }
-            }
+/// The range of the constant and of what is not a multiple of `g`.
+fn range_of_low(work: &mut Work, d: &Division, contents: &[i64], g: i64) -> Result<Range, Stop> {
+    let is_low = |content: &i64| content % g != 0;
+    let n_low = contents.iter().filter(|c| is_low(c)).count();
+    if n_low == 0 {
+        return Ok(Range::point(d.numerator.constant));
+    }
+    let mut low = Linear::constant(d.numerator.constant);
+    for (i, _) in contents.iter().enumerate().filter(|(_, content)| is_low(content)) {
+        match d.summand(i) {
+            Summand::Term(t) => low.add_term(t.coefficient, t.atom)?,
+            s @ Summand::Remainder { .. } => low.add_scaled(1, &s.form(work))?,
         }
     }
-    out.extend(rest.terms.iter().map(|t| Linear { constant: 0, terms: SmallVec::from_slice(&[*t]) }));
-    out
-}
-
-/// `k*(y mod q)` as `k*y - k*q*atom`, where `atom` is `y floordiv q` and `k*y` stands in the form: `y` is the numerator
-/// of the atom, or a finer quotient of it.
-fn remainder_beside(work: &Work, form: &Linear, atom: AtomId) -> Option<Linear> {
-    let (num, n) = work.as_div(atom)?;
-    let finer = form
-        .terms
-        .iter()
-        .filter_map(|t| {
-            let (other, m) = work.as_div(t.atom)?;
-            (m < n && n % m == 0 && other == num).then_some((m, *t))
-        })
-        .max_by_key(|(m, _)| *m);
-    let (k, q, mut out) = match finer {
-        Some((m, t)) => (t.coefficient, n / m, Linear { constant: 0, terms: SmallVec::from_slice(&[t]) }),
-        None => {
-            let lead = num.terms.first()?;
-            let here = form.coefficient(lead.atom);
-            let k = here / lead.coefficient;
-            let mut multiple = num.scaled(k).ok()?;
-            multiple.constant = 0;
-            let holds = k != 0 && multiple.terms.iter().all(|t| form.coefficient(t.atom) == t.coefficient);
-            holds.then_some((k, n, multiple))?
-        }
-    };
-    out.add_term(k.checked_mul(q)?.checked_neg()?, atom).ok()?;
-    Some(out)
+    Ok(work.range_of(&low))
 }
 
 /// `(x floordiv m + y) floordiv n = (x + m*y) floordiv (m*n)`
@@ -259,6 +271,9 @@ fn nested_negative(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
 }
 
 fn inner_quotient(work: &mut Work, d: &mut Division, sign: i64) -> Result<bool, Stop> {
+    if !d.has_div {
+        return Ok(false);
+    }
     for i in 0..d.numerator.terms.len() {
         let LinearTerm { coefficient, atom } = d.numerator.terms[i];
         let Some((inner, m)) = work.as_div(atom).filter(|_| coefficient == sign) else {
@@ -300,10 +315,10 @@ pub(super) fn fits(work: &Work, form: &Linear) -> bool {
 /// the coefficient is exactly `-n/2`, which becomes `n/2`
 ///
 /// Only for numerators without quotients: the two terms of a remainder have to keep their proportion.
-fn reduce_coefficients(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
+fn reduce_coefficients(_: &mut Work, d: &mut Division) -> Result<bool, Stop> {
     let n = d.n;
     let reducible = |c: i64| c.unsigned_abs() > n.unsigned_abs() || c.checked_mul(-2) == Some(n);
-    if work.has_div(&d.numerator) || !d.numerator.terms.iter().any(|t| reducible(t.coefficient)) {
+    if d.has_div || !d.numerator.terms.iter().any(|t| reducible(t.coefficient)) {
         return Ok(false);
     }
     for t in &mut d.numerator.terms {

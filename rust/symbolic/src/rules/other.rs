@@ -8,7 +8,7 @@ use crate::linear::{AtomKind, Linear, OtherOp, Work};
 
 /// The form of an operation that stays closed.
 fn closed(work: &mut Work, op: OtherOp, a: Linear, b: Linear) -> Linear {
-    Linear::atom(work.intern(AtomKind::Other(op, a, b)))
+    Linear::atom(work.intern(AtomKind::Other(op, Box::new((a, b)))))
 }
 
 /// `(g*x) * (h*y) = g*h * (x*y)`; a constant factor scales

@@ -79,8 +79,8 @@ fn plain(work: &mut Work, atom: AtomId) -> Result<Expr, Stop> {
     let expr = match work.atoms[atom as usize].kind.clone() {
         AtomKind::Var(flat) => return Ok(Expr::Var(work.vars[flat as usize])),
         AtomKind::Div(num, n) => write(work, &num)?.floor_div(&Expr::Const(n))?,
-        AtomKind::Other(op, a, b) => {
-            let (a, b) = (write(work, &a)?, write(work, &b)?);
+        AtomKind::Other(op, operands) => {
+            let (a, b) = (write(work, &operands.0)?, write(work, &operands.1)?);
             match op {
                 OtherOp::Product => a.mul(&b)?,
                 OtherOp::FloorDiv => a.floor_div(&b)?,
@@ -248,7 +248,12 @@ impl Search {
 
 fn fold(work: &mut Work, x: &Quotient, rest: &Linear, k: i64, q: i64) -> Result<Option<Choice>, Stop> {
     let rule = if q == x.n { Rule::WriteMod } else { Rule::WriteDigit };
-    let base = if q == x.n { x.num.clone() } else { work.floor_div(x.num.clone(), x.n / q)? };
+    let base = if q == x.n {
+        x.num.clone()
+    } else {
+        work.reading.out_of_order = true;
+        work.floor_div(x.num.clone(), x.n / q)?
+    };
     let mut rest = rest.clone();
     let before = rest.terms.len();
     rest.add_scaled(-k, &base)?;

@@ -1,0 +1,140 @@
+//! The independent parts of a linear form: terms, and remainders in place of a value beside its own quotient.
+//!
+//! `k*x + c*(x floordiv n) = k*(x mod n) + (c + k*n)*(x floordiv n)`: remainder and quotient move independently, while
+//! `x` and its quotient do not. The same holds for a finer and a coarser quotient of one value.
+
+use smallvec::SmallVec;
+
+use crate::int;
+use crate::linear::{AtomId, Linear, LinearTerm, Work};
+
+/// A part of a form.
+#[derive(Clone, Copy, Debug)]
+pub enum Summand {
+    /// One term.
+    Term(LinearTerm),
+    /// `factor * (y mod modulus)` without the constant of `y`, as `factor*y - factor*modulus*quotient`.
+    Remainder {
+        /// What the remainder is multiplied by, not 0.
+        factor: i64,
+        /// The finer quotient that `y` is; without one, `y` is the numerator of `quotient`.
+        finer: Option<AtomId>,
+        /// The modulus, at least 2.
+        modulus: i64,
+        /// `y floordiv modulus`
+        quotient: AtomId,
+        /// `-factor * modulus`
+        coefficient: i64,
+    },
+}
+
+/// The parts of a form. The constant is left out.
+pub type Summands = SmallVec<[Summand; 6]>;
+
+impl Summand {
+    /// The part as a form.
+    pub fn form(&self, work: &Work) -> Linear {
+        let mut out = Linear::default();
+        match *self {
+            Summand::Term(t) => out.terms.push(t),
+            Summand::Remainder { factor, finer, quotient, coefficient, .. } => {
+                match finer {
+                    Some(atom) => out.terms.push(LinearTerm { coefficient: factor, atom }),
+                    None => {
+                        // `remainder_beside` has formed each of these products.
+                        let scaled =
+                            |t: &LinearTerm| LinearTerm { coefficient: t.coefficient.wrapping_mul(factor), ..*t };
+                        out.terms
+                            .extend(work.as_div(quotient).into_iter().flat_map(|(y, _)| y.terms.iter().map(scaled)));
+                    }
+                }
+                // A quotient has a higher number than what it is made of, and may have a lower one than a finer quotient.
+                let at = out.terms.partition_point(|t| t.atom < quotient);
+                out.terms.insert(at, LinearTerm { coefficient, atom: quotient });
+            }
+        }
+        out
+    }
+
+    /// The greatest common divisor of the coefficients.
+    pub fn content(&self, work: &Work) -> i64 {
+        match *self {
+            Summand::Term(t) => int::gcd(t.coefficient, 0).unwrap_or(1),
+            Summand::Remainder { factor, finer: Some(_), .. } => int::gcd(factor, 0).unwrap_or(1),
+            Summand::Remainder { .. } => self.form(work).content(),
+        }
+    }
+
+    /// The smallest and the largest value, without the constant.
+    pub fn ends(&self, work: &Work) -> Option<(i128, i128)> {
+        match *self {
+            Summand::Term(t) => Some(work.ends_of_term(t.coefficient, t.atom)),
+            Summand::Remainder { factor, finer, modulus, quotient, .. } => {
+                let (constant, (lo, hi)) = match finer {
+                    Some(atom) => (0, work.ends_of_term(1, atom)),
+                    None => {
+                        let (y, _) = work.as_div(quotient)?;
+                        let mut splits = if work.has_div(y) { REMAINDER_SPLITS } else { 0 };
+                        (y.constant, work.bound(&y.terms, &mut splits)?)
+                    }
+                };
+                let (c, m, k) = (i128::from(constant), i128::from(modulus), i128::from(factor));
+                let of_quotient = work.atoms[quotient as usize].range;
+                let lo = lo.checked_add(c)?.checked_sub(i128::from(of_quotient.hi) * m)?.max(0) - c;
+                let hi = hi.checked_add(c)?.checked_sub(i128::from(of_quotient.lo) * m)?.min(m - 1) - c;
+                let (x, y) = (k.checked_mul(lo)?, k.checked_mul(hi)?);
+                Some((x.min(y), x.max(y)))
+            }
+        }
+    }
+}
+
+/// How often the bound of a numerator may split where it stands in a remainder.
+const REMAINDER_SPLITS: u32 = 8;
+
+/// The parts of a form, with every value that stands beside its own quotients taken apart into digits.
+pub fn summands(work: &Work, form: &Linear) -> Summands {
+    let mut out = Summands::new();
+    if !work.has_div(form) {
+        out.extend(form.terms.iter().map(|t| Summand::Term(*t)));
+        return out;
+    }
+    let mut rest = Linear { constant: 0, terms: SmallVec::from_slice(&form.terms) };
+    let mut quotients: SmallVec<[(i64, AtomId); 6]> =
+        form.terms.iter().filter_map(|t| Some((work.as_div(t.atom)?.1, t.atom))).collect();
+    quotients.sort_unstable();
+    for (_, atom) in quotients {
+        if let Some(remainder) = remainder_beside(work, &rest, atom) {
+            if rest.add_scaled(-1, &remainder.form(work)).is_ok() {
+                out.push(remainder);
+            }
+        }
+    }
+    out.extend(rest.terms.iter().map(|t| Summand::Term(*t)));
+    out
+}
+
+/// `k*(y mod q)` where `atom` is `y floordiv q` and `k*y` stands in the form: `y` is the numerator of the atom, or a
+/// finer quotient of it.
+fn remainder_beside(work: &Work, form: &Linear, atom: AtomId) -> Option<Summand> {
+    let (num, n) = work.as_div(atom)?;
+    let finer = form
+        .terms
+        .iter()
+        .filter_map(|t| {
+            let (other, m) = work.as_div(t.atom)?;
+            (m < n && n % m == 0 && other == num).then_some((m, *t))
+        })
+        .max_by_key(|(m, _)| *m);
+    let (factor, modulus, finer) = match finer {
+        Some((m, t)) => (t.coefficient, n / m, Some(t.atom)),
+        None => {
+            let lead = num.terms.first()?;
+            let k = form.coefficient(lead.atom).checked_div(lead.coefficient)?;
+            let holds = |t: &LinearTerm| k.checked_mul(t.coefficient).is_some_and(|c| c == form.coefficient(t.atom));
+            (k != 0 && num.terms.iter().all(holds)).then_some((k, n, None))?
+        }
+    };
+    let coefficient = factor.checked_mul(modulus)?.checked_neg()?;
+    Some(Summand::Remainder { factor, finer, modulus, quotient: atom, coefficient })
+}
