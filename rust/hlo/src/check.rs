@@ -6,14 +6,15 @@
 use layout::Shape;
 
 use crate::error::{Problem, ProblemKind, Span};
-use crate::infer::{self, Inferred};
+use crate::infer::{self, Elsewhere, Inferred};
 use crate::module::{Instruction, Module, INCONSISTENT, UNNAMED_OPERANDS};
 use crate::parse::MAX_DIAGNOSTICS;
+use crate::print::WithoutLayout;
 use crate::token::{clip, Cursor};
 use crate::{Arity, Opcode};
 
 /// Checks a module whose names are resolved: errors go to `problems`, the rest to its diagnostics.
-pub(crate) fn module(m: &mut Module, problems: &mut Vec<Problem>) {
+pub(crate) fn module(m: &mut Module, elsewhere: &[Elsewhere], problems: &mut Vec<Problem>) {
     if let Some(c) = call_cycle(m) {
         let span = m.computations[c as usize].name;
         let name = clip(m.computation_name(c));
@@ -21,6 +22,11 @@ pub(crate) fn module(m: &mut Module, problems: &mut Vec<Problem>) {
         return;
     }
     unname_operands(m);
+    let n_problems = problems.len();
+    infer::fill(m, elsewhere, problems);
+    if problems.len() > n_problems {
+        return;
+    }
     let mut found = Vec::new();
     for i in 0..m.instructions.len() as u32 {
         problems.extend(parameter_count(m, i));
@@ -145,7 +151,8 @@ pub(crate) fn inconsistency(m: &Module, i: u32) -> Option<ProblemKind> {
         Ok(Inferred::Unknown) => None,
         Ok(Inferred::Shape(shape)) if shape.same_dims(own) => None,
         Ok(Inferred::Shape(shape)) => {
-            Some(ProblemKind::Disagrees { what: "shape", found: own.to_string(), expected: shape.to_string() })
+            let expected = shape.without_layout().to_string();
+            Some(ProblemKind::Disagrees { what: "shape", found: own.to_string(), expected })
         }
         Err(reason) => Some(ProblemKind::Inconsistent { opcode: m.opcode_name(i).into(), reason }),
     }

@@ -3,15 +3,17 @@
 //! Read `Parser::instruction`. Operands that are already defined are resolved at once, the others when their
 //! computation ends. Not here: attributes.
 
+use layout::Shape;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::attribute;
 use crate::check;
 use crate::error::{Problem, ProblemKind, Span};
+use crate::infer;
 use crate::known::{self, Place};
 use crate::literal;
-use crate::module::{Attribute, Instruction, ELIDED, UNNAMED_OPERANDS};
+use crate::module::{Attribute, Instruction, ELIDED, LEFT_OUT, UNNAMED_OPERANDS};
 use crate::parse::Parser;
 use crate::token::{clip, Cursor, Read};
 use crate::{Arity, Opcode};
@@ -121,12 +123,15 @@ impl<'a> Parser<'a> {
         }
         let opcode_span = Span::new(at.pos, self.c.pos);
         let opcode = Opcode::from_name(word).unwrap_or(Opcode::Unknown);
-        let Some(shape) = shape else {
-            if opcode == Opcode::Unknown {
-                return Err(self.unknown_opcode(word, opcode_span));
+        let is_left_out = shape.is_none();
+        let shape = match shape {
+            Some(shape) => shape,
+            None if opcode == Opcode::Unknown => return Err(self.unknown_opcode(word, opcode_span)),
+            None if infer::needs_shape(opcode) => {
+                let cursor = Cursor { text: self.c.text, pos: shape_at };
+                return Err(cursor.expected(format!("a shape before {word}")));
             }
-            let cursor = Cursor { text: self.c.text, pos: shape_at };
-            return Err(cursor.expected(format!("a shape before {word}")));
+            None => self.shape_to_infer(),
         };
         if opcode == Opcode::Unknown {
             if !is_async_form(word) {
@@ -144,7 +149,7 @@ impl<'a> Parser<'a> {
             attributes: 0,
             n_attributes: 0,
             opcode,
-            flags: 0,
+            flags: if is_left_out { LEFT_OUT } else { 0 },
         };
         self.c.expect(b'(', "`(` after the opcode")?;
         match opcode {
@@ -161,6 +166,12 @@ impl<'a> Parser<'a> {
         row.n_attributes = attributes.len().min(u16::MAX as usize) as u16;
         self.m.attributes.extend_from_slice(&attributes);
         Ok(row)
+    }
+
+    /// A place for a shape that the text leaves out, filled when the module is read.
+    fn shape_to_infer(&mut self) -> u32 {
+        self.m.shapes.push(Shape::Opaque);
+        self.m.shapes.len() as u32 - 1
     }
 
     pub(crate) fn unknown_opcode(&self, word: &str, span: Span) -> Problem {

@@ -91,6 +91,8 @@ pub(crate) const ELIDED: u8 = 1;
 pub(crate) const UNNAMED_OPERANDS: u8 = 2;
 /// Shape, operands and attributes do not fit together.
 pub(crate) const INCONSISTENT: u8 = 4;
+/// The text has no shape: it is inferred.
+pub(crate) const LEFT_OUT: u8 = 8;
 
 /// A name with the span of its value.
 #[derive(Clone, Copy, Debug)]

@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 
 use crate::check;
 use crate::error::{Problem, ProblemKind, Source, Span, SyntaxErrors};
+use crate::infer::Elsewhere;
 use crate::instruction::Scope;
 use crate::known::Place;
 use crate::module::{Attribute, Frames, Location, Module};
@@ -108,6 +109,8 @@ pub(crate) struct Parser<'a> {
     pub computation_names: FxHashMap<&'a str, u32>,
     /// Entries of `links` that name computations: index, name.
     pub pending_calls: Vec<(usize, Span)>,
+    /// Shapes written elsewhere of instructions whose own is left out.
+    pub elsewhere: Vec<Elsewhere>,
     pub spare: Vec<Scope<'a>>,
     pub has_broken_computation: bool,
     pub stop: bool,
@@ -124,6 +127,7 @@ impl<'a> Parser<'a> {
             shape_values: FxHashMap::default(),
             computation_names: FxHashMap::default(),
             pending_calls: Vec::new(),
+            elsewhere: Vec::new(),
             spare: Vec::new(),
             has_broken_computation: false,
             stop: false,
@@ -157,6 +161,7 @@ impl<'a> Parser<'a> {
             self.shape_values.clear();
             self.computation_names.clear();
             self.pending_calls.clear();
+            self.elsewhere.clear();
         }
         if self.problems.is_empty() {
             return Ok(modules);
@@ -238,7 +243,8 @@ impl<'a> Parser<'a> {
         }
         self.resolve_calls();
         if self.problems.len() == first_problem {
-            check::module(&mut self.m, &mut self.problems);
+            let elsewhere = std::mem::take(&mut self.elsewhere);
+            check::module(&mut self.m, &elsewhere, &mut self.problems);
         }
         self.m.diagnostics.sort_by_key(|d| d.span.start);
     }
@@ -464,7 +470,8 @@ impl<'a> Parser<'a> {
         self.m.entry = self.finish(scope, header, Vec::new(), Span::new(at, at + 1), false);
         self.resolve_calls();
         if self.problems.len() == first_problem {
-            check::module(&mut self.m, &mut self.problems);
+            let elsewhere = std::mem::take(&mut self.elsewhere);
+            check::module(&mut self.m, &elsewhere, &mut self.problems);
         }
         self.m.diagnostics.sort_by_key(|d| d.span.start);
     }

@@ -202,7 +202,7 @@ impl fmt::Display for DimLabels {
 }
 
 /// A shape as a signature has it.
-trait WithoutLayout {
+pub(crate) trait WithoutLayout {
     fn without_layout(&self) -> Cow<'_, Shape>;
 }
 

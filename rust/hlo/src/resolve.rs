@@ -5,8 +5,9 @@
 
 use crate::check;
 use crate::error::{Problem, ProblemKind, Span};
+use crate::infer::Elsewhere;
 use crate::instruction::{Scope, BROKEN};
-use crate::module::{Attribute, Computation, Instruction};
+use crate::module::{Attribute, Computation, Instruction, LEFT_OUT};
 use crate::parse::{Header, Parser, Signature};
 use crate::token::clip;
 use crate::Opcode;
@@ -116,6 +117,11 @@ impl<'a> Parser<'a> {
         }
         for (_, at, shape, span) in written {
             let Some(row) = scope.rows.get(self.m.operands[at] as usize) else { continue };
+            if row.flags & LEFT_OUT != 0 {
+                let instruction = self.m.instructions.len() as u32 + self.m.operands[at];
+                self.elsewhere.push(Elsewhere { what: "shape of an operand", instruction, shape, span });
+                continue;
+            }
             let (found, expected) = (&self.m.shapes[shape as usize], &self.m.shapes[row.shape as usize]);
             if !found.same_dims(expected) {
                 let (found, expected) = (found.to_string(), expected.to_string());
@@ -147,6 +153,11 @@ impl<'a> Parser<'a> {
         let pairs = parameters.iter().copied().zip(rows).chain([(result, root)]);
         let mut found = Vec::new();
         for ((shape, span), row) in pairs {
+            if scope.rows[row].flags & LEFT_OUT != 0 {
+                let instruction = self.m.instructions.len() as u32 + row as u32;
+                self.elsewhere.push(Elsewhere { what: "shape in a signature", instruction, shape, span });
+                continue;
+            }
             let (written, own) = (&self.m.shapes[shape as usize], &self.m.shapes[scope.rows[row].shape as usize]);
             if shape != scope.rows[row].shape && !written.same_dims(own) {
                 let (found_text, expected) = (written.to_string(), own.to_string());

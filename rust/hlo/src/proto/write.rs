@@ -63,7 +63,7 @@ impl Module {
 
     /// The instructions of a computation in text order where that has operands before their users, else in such an
     /// order.
-    fn instruction_order(&self, c: ComputationId) -> Vec<InstructionId> {
+    pub(crate) fn instruction_order(&self, c: ComputationId) -> Vec<InstructionId> {
         let range = self.instructions_of(c);
         let needs = |i: InstructionId| self.operands(i).chain(self.control_predecessors(i));
         if range.clone().all(|i| needs(i).all(|k| k < i)) {

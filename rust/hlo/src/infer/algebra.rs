@@ -1,0 +1,266 @@
+//! Products, transforms, solvers, normalisations and random numbers.
+//!
+//! Read `Operation::dot`.
+
+use layout::{ArrayShape, ElementType, Shape};
+
+use super::elementwise::higher;
+use super::{dim, sizes, Check, Dim, Inference, Inferred, Operation};
+use crate::attribute::Value;
+use crate::window;
+
+/// Dimension numbers of one side of a product.
+struct Side {
+    batch: Vec<usize>,
+    contracting: Vec<usize>,
+}
+
+impl Side {
+    /// The dimensions of an array of this rank that are neither.
+    fn rest(&self, rank: usize) -> impl Iterator<Item = usize> + '_ {
+        (0..rank).filter(|d| !self.batch.contains(d) && !self.contracting.contains(d))
+    }
+}
+
+impl Operation<'_> {
+    fn side(&self, side: &str, rank: usize) -> Check<Side> {
+        let batch = self.dim_numbers(&format!("{side}_batch_dims"), rank)?;
+        let contracting = self.dim_numbers(&format!("{side}_contracting_dims"), rank)?;
+        match batch.iter().find(|d| contracting.contains(d)) {
+            Some(d) => Err(format!("dimension {d} of the {side} operand is batch and contracting")),
+            None => Ok(Side { batch, contracting }),
+        }
+    }
+
+    /// Both sides of a product of the first two operands, whose dimensions agree.
+    fn sides(&self) -> Check<(Side, Side)> {
+        let (lhs, rhs) = (self.dims(0)?, self.dims(1)?);
+        let (l, r) = (self.side("lhs", lhs.len())?, self.side("rhs", rhs.len())?);
+        for (what, a, b) in [("batch", &l.batch, &r.batch), ("contracting", &l.contracting, &r.contracting)] {
+            if a.len() != b.len() || a.iter().zip(b).any(|(&a, &b)| lhs[a] != rhs[b]) {
+                return Err(format!("{what} dimensions of {} and {} differ", self.operands[0], self.operands[1]));
+            }
+        }
+        Ok((l, r))
+    }
+
+    /// The element type of a product: products may be accumulated in any type that is written.
+    fn product_element(&self) -> Check<ElementType> {
+        Ok(self.own_element().unwrap_or(higher(self.array(0)?.element(), self.array(1)?.element())))
+    }
+
+    pub(super) fn dot(&self) -> Inference {
+        let (lhs, rhs) = (self.array(0)?, self.array(1)?);
+        let (l, r) = self.sides()?;
+        let batch = l.batch.iter().map(|&d| dim(lhs, d));
+        let rest = l.rest(lhs.rank()).map(|d| dim(lhs, d)).chain(r.rest(rhs.rank()).map(|d| dim(rhs, d)));
+        self.result(self.product_element()?, batch.chain(rest))
+    }
+
+    /// A dot of blocks that are scaled by one number each: the scales divide the sizes.
+    pub(super) fn scaled_dot(&self) -> Inference {
+        for (k, scale) in [(0, 2), (1, 3)] {
+            let (array, scales) = (self.dims(k)?, self.dims(scale)?);
+            let divides = |(&n, &s): (&i64, &i64)| n == s || (s > 0 && n % s == 0);
+            if !scales.is_empty() && (array.len() != scales.len() || !array.iter().zip(scales).all(divides)) {
+                return Err(format!("scales of shape {} for {}", self.operands[scale], self.operands[k]));
+            }
+        }
+        self.dot()
+    }
+
+    /// The rows of one side are in groups, whose sizes stand in operand 2; what is ragged decides what the groups
+    /// choose: a slice of the other side, a value of their own, or nothing.
+    pub(super) fn ragged_dot(&self) -> Inference {
+        let (lhs, rhs, groups) = (self.array(0)?, self.array(1)?, self.array(2)?);
+        let (l, r) = self.sides()?;
+        let [ragged] = self.dim_numbers("lhs_ragged_dims", lhs.rank())?[..] else {
+            return Err("lhs_ragged_dims of other than one dimension".into());
+        };
+        let group = self.dim_numbers("rhs_group_dims", rhs.rank())?;
+        let Some(&n_groups) = groups.dims().last() else {
+            return Err("group sizes of shape s32[], expected one per group".into());
+        };
+        let is_batch = l.batch.contains(&ragged);
+        let is_contracting = l.contracting.contains(&ragged);
+        if is_batch || is_contracting {
+            if !group.is_empty() {
+                return Err(format!("rhs_group_dims {group:?} where the groups choose nothing of that side"));
+            }
+        } else if !matches!(group[..], [d] if rhs.dims()[d] == n_groups) {
+            return Err(format!("rhs_group_dims {group:?} of {} for {n_groups} groups", self.operands[1]));
+        }
+        // In front of the groups stand the sizes of the dimensions of the left side that hold groups of their own.
+        let prefix: Vec<i64> = if groups.rank() > 1 {
+            let outer = l.batch.iter().copied().filter(|&d| d != ragged || !is_batch);
+            let rest = l.rest(lhs.rank()).filter(|&d| d < ragged || is_contracting);
+            let all: Vec<usize> = match (is_batch, is_contracting) {
+                (true, _) => l.batch.iter().copied().take_while(|&d| d != ragged).collect(),
+                (_, true) => outer.chain(l.contracting.iter().copied().take_while(|&d| d != ragged)).collect(),
+                _ => outer.chain(rest).collect(),
+            };
+            all.into_iter().map(|d| lhs.dims()[d]).collect()
+        } else {
+            Vec::new()
+        };
+        if groups.rank() > 1 && groups.dims()[..groups.rank() - 1] != prefix[..] {
+            return Err(format!("group sizes of shape {} for {}", self.operands[2], self.operands[0]));
+        }
+        let front = is_contracting.then(|| Dim::from(n_groups));
+        let batch = l.batch.iter().map(|&d| dim(lhs, d));
+        let of_lhs = l.rest(lhs.rank()).map(|d| dim(lhs, d));
+        let of_rhs = r.rest(rhs.rank()).filter(|d| !group.contains(d)).map(|d| dim(rhs, d));
+        self.result(self.product_element()?, front.into_iter().chain(batch).chain(of_lhs).chain(of_rhs))
+    }
+
+    pub(super) fn convolution(&self) -> Inference {
+        let (Some(Value::DimLabels(labels)), input, kernel) =
+            (self.value("dim_labels"), self.array(0)?, self.array(1)?)
+        else {
+            return Ok(Inferred::Unknown);
+        };
+        let window = match self.value("window") {
+            Some(Value::Window(window)) => window.dims,
+            _ => Vec::new(),
+        };
+        let groups = [self.int("feature_group_count"), self.int("batch_group_count")].map(|n| n.unwrap_or(1));
+        let dims = window::convolution_dims(&labels, &window, input.dims(), kernel.dims(), groups)?;
+        self.result(self.product_element()?, dims)
+    }
+
+    /// The last dimensions are transformed; of a real signal only one half of the spectrum is kept.
+    pub(super) fn fft(&self) -> Inference {
+        let operand = self.array(0)?;
+        let length = self.ints("fft_length");
+        let Some(start) = operand.rank().checked_sub(length.len()).filter(|_| !length.is_empty()) else {
+            return Err(format!("an fft_length of {} dimensions of {}", length.len(), self.operands[0]));
+        };
+        let element = operand.element();
+        let mut dims: Vec<Dim> = sizes(operand).collect();
+        let half = |n: i64| if n == 0 { 0 } else { i128::from(n) / 2 + 1 };
+        let last = length[length.len() - 1];
+        let misfit = || Err(format!("fft_length {length:?} of {}", self.operands[0]));
+        let agree = |dims: &[Dim]| dims.iter().zip(&length).all(|(d, &n)| d.size == i128::from(n));
+        let end = dims.len() - 1;
+        match self.value("fft_type") {
+            Some(Value::Word("FFT" | "IFFT")) => match element {
+                ElementType::C64 | ElementType::C128 => self.like(element, 0),
+                _ => misfit(),
+            },
+            Some(Value::Word("RFFT")) => {
+                let to = match element {
+                    ElementType::F32 => ElementType::C64,
+                    ElementType::F64 => ElementType::C128,
+                    _ => return misfit(),
+                };
+                if !agree(&dims[start..]) {
+                    return misfit();
+                }
+                dims[end].size = half(last);
+                self.laid_out(to, dims, self.kept_layout(operand)).map(Inferred::Shape)
+            }
+            Some(Value::Word("IRFFT")) => {
+                let to = match element {
+                    ElementType::C64 => ElementType::F32,
+                    ElementType::C128 => ElementType::F64,
+                    _ => return misfit(),
+                };
+                if !agree(&dims[start..end]) || dims[end].size != half(last) {
+                    return misfit();
+                }
+                dims[end].size = i128::from(last);
+                self.laid_out(to, dims, self.kept_layout(operand)).map(Inferred::Shape)
+            }
+            _ => Ok(Inferred::Unknown),
+        }
+    }
+
+    /// The layout of the operand where the shape is left out.
+    fn kept_layout(&self, operand: &ArrayShape) -> Option<layout::Layout> {
+        if self.own.is_none() {
+            operand.layout().cloned()
+        } else {
+            None
+        }
+    }
+
+    pub(super) fn cholesky(&self) -> Inference {
+        match self.dims(0)? {
+            [.., a, b] if a == b => self.like(self.array(0)?.element(), 0),
+            _ => Err(format!("cholesky of {}, expected square matrices", self.operands[0])),
+        }
+    }
+
+    pub(super) fn triangular_solve(&self) -> Inference {
+        let (a, b) = (self.array(0)?, self.array(1)?);
+        let misfit = || Err(format!("triangular-solve of {} and {}", self.operands[0], self.operands[1]));
+        let [batch_a @ .., n, m] = a.dims() else { return misfit() };
+        let [batch_b @ .., rows, columns] = b.dims() else { return misfit() };
+        let side = if self.flag("left_side") { rows } else { columns };
+        if n != m || n != side || batch_a != batch_b || a.element() != b.element() {
+            return misfit();
+        }
+        self.like(b.element(), 1)
+    }
+
+    /// The size of the feature dimension of operand 0, which operands 1 to `n` have alone.
+    fn features(&self, n: usize) -> Check<Dim> {
+        let operand = self.array(0)?;
+        let index = self.int("feature_index").and_then(|d| usize::try_from(d).ok());
+        let Some(index) = index.filter(|&d| d < operand.rank()) else {
+            return Err(format!("feature_index of an array of rank {}", operand.rank()));
+        };
+        let features = dim(operand, index);
+        for k in 1..=n {
+            if self.dims(k)? != [operand.dims()[index]] {
+                return Err(format!("an operand of shape {} for {} features", self.operands[k], features.size));
+            }
+        }
+        Ok(features)
+    }
+
+    /// The normalised operand alone, or with mean and variance.
+    pub(super) fn batch_norm(&self, n_values: usize) -> Inference {
+        let features = self.features(if n_values == 3 { 2 } else { 4 })?;
+        let Inferred::Shape(first) = self.like(self.array(0)?.element(), 0)? else { return Ok(Inferred::Unknown) };
+        if n_values == 1 {
+            return Ok(Inferred::Shape(first));
+        }
+        self.with_statistics(first, features)
+    }
+
+    pub(super) fn batch_norm_grad(&self) -> Inference {
+        let features = self.features(3)?;
+        if self.dims(4)? != self.dims(0)? {
+            return Err(format!("operands of shapes {} and {}", self.operands[0], self.operands[4]));
+        }
+        let Inferred::Shape(first) = self.like(self.array(0)?.element(), 0)? else { return Ok(Inferred::Unknown) };
+        self.with_statistics(first, features)
+    }
+
+    fn with_statistics(&self, first: Shape, features: Dim) -> Inference {
+        let one = |k: usize| {
+            let own = self.own_part(k, 3).and_then(Shape::as_array).map(ArrayShape::element);
+            let given = self.array(k)?.element();
+            self.made(own.filter(|&own| super::mix(own, given)).unwrap_or(given), [features])
+        };
+        Ok(Inferred::Shape(Shape::Tuple(vec![first, one(1)?, one(2)?])))
+    }
+
+    /// Only that the parameters of the distribution are scalars is known.
+    pub(super) fn rng(&self) -> Inference {
+        match (0..self.operands.len()).find(|&k| self.dims(k).map_or(true, |d| !d.is_empty())) {
+            Some(k) => Err(format!("a parameter of shape {}, expected a scalar", self.operands[k])),
+            None => Ok(Inferred::Unknown),
+        }
+    }
+
+    /// The new state, of the shape of the old, beside the numbers; or the numbers alone.
+    pub(super) fn rng_bit_generator(&self) -> Inference {
+        match self.own.and_then(Shape::as_tuple) {
+            Some([_, numbers]) => Ok(Inferred::Shape(Shape::Tuple(vec![self.operand(0)?.clone(), numbers.clone()]))),
+            Some(parts) => Err(format!("{} values, expected a state and numbers", parts.len())),
+            None => Ok(Inferred::Unknown),
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Operations of many devices: how sizes grow and shrink with the number of those that work together.
+//!
+//! Read `Operation::factor`.
+
+use layout::Shape;
+
+use super::{sizes, Check, Dim, Inference, Inferred, Operation};
+use crate::attribute::Value;
+use crate::devices::DeviceGroups;
+
+impl Operation<'_> {
+    /// How many devices are in a group, where the text says so and groups are of devices rather than replicas that
+    /// have several partitions each.
+    fn group_size(&self) -> Option<i64> {
+        if self.value("channel_id").is_some() && !self.flag("use_global_device_ids") {
+            return None;
+        }
+        let size = match self.value("replica_groups")? {
+            Value::DeviceGroups(DeviceGroups::Lists(lists)) => lists.first()?.len() as i64,
+            Value::DeviceGroups(DeviceGroups::Iota { groups, .. }) => *groups.last()?,
+            _ => return None,
+        };
+        // Groups of one are written for no groups, too.
+        (size > 1).then_some(size)
+    }
+
+    /// By what a size grows from `small` to `large`: the same for all operands and, where that is known, the size of
+    /// a group.
+    fn factor(&self, small: i64, large: i64, known: &mut Option<i64>) -> Check<()> {
+        let factor = match small {
+            0 => return if large == 0 { Ok(()) } else { Err(format!("{large} elements of none")) },
+            small if large % small == 0 => large / small,
+            small => return Err(format!("sizes {small} and {large}, of which one is no multiple of the other")),
+        };
+        match *known.get_or_insert(self.group_size().unwrap_or(factor)) {
+            n if n == factor => Ok(()),
+            n => Err(format!("sizes {small} and {large} in groups of {n}")),
+        }
+    }
+
+    /// The operands with one size replaced by that of the value that is written, which must be a multiple; or the
+    /// other way round.
+    fn resized(&self, values: &dyn Fn(usize) -> Option<Shape>, is_larger: bool) -> Check<Vec<Shape>> {
+        let mut known = None;
+        (0..self.operands.len())
+            .map(|k| {
+                let operand = self.array(k)?;
+                let d = self.one_dim("dimensions", operand.rank())?;
+                let own = values(k).and_then(|s| s.as_array().and_then(|a| a.dims().get(d).copied()));
+                let Some(own) = own else { return Err(format!("no value for operand {k}")) };
+                let n = operand.dims()[d];
+                let (small, large) = if is_larger { (n, own) } else { (own, n) };
+                self.factor(small, large, &mut known)?;
+                let mut dims: Vec<Dim> = sizes(operand).collect();
+                dims[d].size = i128::from(own);
+                self.made(operand.element(), dims)
+            })
+            .collect()
+    }
+
+    pub(super) fn all_gather(&self) -> Inference {
+        let n = self.operands.len();
+        self.one_or_tuple(self.resized(&|k| self.own_part(k, n).cloned(), true)?)
+    }
+
+    pub(super) fn reduce_scatter(&self) -> Inference {
+        let n = self.operands.len();
+        self.one_or_tuple(self.resized(&|k| self.own_part(k, n).cloned(), false)?)
+    }
+
+    /// `(operands, values)`, each alone or a tuple of several.
+    pub(super) fn all_gather_start(&self) -> Inference {
+        let n = self.operands.len();
+        let value = self.own_part(1, 2);
+        let part = |k: usize| match value?.as_tuple() {
+            Some(parts) => parts.get(k).cloned(),
+            None => (n == 1).then(|| value.cloned()).flatten(),
+        };
+        let values = self.resized(&part, true)?;
+        self.pair(values)
+    }
+
+    /// The operands and the values as the first two parts of a tuple.
+    fn pair(&self, values: Vec<Shape>) -> Inference {
+        let group = |k: usize, mut parts: Vec<Shape>| {
+            let is_tuple = parts.len() != 1 || self.own_part(k, 2).is_some_and(|s| s.as_tuple().is_some());
+            match parts.pop() {
+                Some(one) if !is_tuple => one,
+                last => Shape::Tuple(parts.into_iter().chain(last).collect()),
+            }
+        };
+        let operands = self.operands.iter().map(|&s| s.clone()).collect();
+        self.with_context(vec![group(0, operands), group(1, values)])
+    }
+
+    /// One array, whose pieces change places; or as many as there are devices in a group.
+    pub(super) fn all_to_all(&self) -> Inference {
+        let is_tuple = self.own.is_some_and(|s| s.as_tuple().is_some());
+        if !is_tuple && self.operands.len() == 1 {
+            let operand = self.array(0)?;
+            let dims = self.dim_numbers("dimensions", operand.rank())?;
+            if let (Some(n), Some(&d)) = (self.group_size(), dims.first()) {
+                if operand.dims()[d] % n != 0 {
+                    return Err(format!("{} in {n} pieces along dimension {d}", self.operands[0]));
+                }
+            }
+        }
+        self.as_operands()
+    }
+
+    /// The operands of other devices; or, with `slice_sizes`, pieces of them in the buffers that follow.
+    pub(super) fn collective_permute(&self) -> Inference {
+        match self.in_place() {
+            Some(buffer) => Ok(Inferred::Shape(buffer)),
+            None => self.as_operands(),
+        }
+    }
+
+    pub(super) fn collective_permute_start(&self) -> Inference {
+        match self.in_place() {
+            Some(buffer) => self.with_context(vec![self.operand(0)?.clone(), buffer]),
+            None => self.pair(self.operands.iter().map(|&s| s.clone()).collect()),
+        }
+    }
+
+    fn in_place(&self) -> Option<Shape> {
+        self.m.attribute(self.id, "slice_sizes")?;
+        self.operands.get(1).map(|&s| s.clone())
+    }
+}

@@ -1,0 +1,255 @@
+//! Operations element by element.
+//!
+//! Read `Operation::elementwise`. Where the shape is left out, sizes of 1 and scalars stretch as XLA's parser
+//! stretches them, and of two element types the result has the one with more range.
+
+use layout::{ElementKind, ElementType, UNBOUNDED};
+
+use super::{dim, mix, sizes, Check, Dim, Inference, Inferred, Operation};
+use crate::Opcode;
+
+/// Operations whose value has the shape of every operand.
+pub(super) fn is_elementwise(opcode: Opcode) -> bool {
+    use Opcode::*;
+    matches!(
+        opcode,
+        Acos | Acosh
+            | Asin
+            | Asinh
+            | Atanh
+            | Cbrt
+            | Ceil
+            | Copy
+            | Cosine
+            | Cosh
+            | CountLeadingZeros
+            | Erf
+            | Exponential
+            | ExponentialMinusOne
+            | Floor
+            | Log
+            | LogPlusOne
+            | Logistic
+            | Negate
+            | Not
+            | Popcnt
+            | ReducePrecision
+            | RoundNearestAfz
+            | RoundNearestEven
+            | Rsqrt
+            | Sign
+            | Sine
+            | Sinh
+            | Sqrt
+            | Tan
+            | Tanh
+            | Add
+            | And
+            | Atan2
+            | Divide
+            | Maximum
+            | Minimum
+            | Mulhi
+            | Multiply
+            | Or
+            | Power
+            | Remainder
+            | ShiftLeft
+            | ShiftRightArithmetic
+            | ShiftRightLogical
+            | Subtract
+            | Xor
+    )
+}
+
+impl Operation<'_> {
+    /// The shape of every operand, with the element type `to` where the operation has one of its own.
+    pub(super) fn elementwise(&self, to: Option<ElementType>) -> Inference {
+        let first = self.array(0)?;
+        let mut element = first.element();
+        let is_left_out = self.own.is_none();
+        for k in 1..self.operands.len() {
+            let other = self.array(k)?;
+            if !mix(element, other.element()) || (!is_left_out && other.dims() != first.dims()) {
+                return Err(format!("operands of shapes {} and {}", self.operands[0], self.operands[k]));
+            }
+            if is_left_out {
+                element = higher(element, other.element());
+            }
+        }
+        let element = to.unwrap_or_else(|| self.element_or_own(element));
+        if !is_left_out {
+            return self.like(element, 0);
+        }
+        let dims = self.stretched()?;
+        let is_whole = |k| self.dims(k).is_ok_and(|other| other == first.dims());
+        if (1..self.operands.len()).all(is_whole) {
+            return self.laid_out(element, dims, first.layout().cloned()).map(Inferred::Shape);
+        }
+        self.result(element, dims)
+    }
+
+    /// The sizes of operands of equal rank, where those of 1 stretch, or those of the one that is no scalar.
+    fn stretched(&self) -> Check<Vec<Dim>> {
+        let mut dims: Vec<Dim> = Vec::new();
+        for k in 0..self.operands.len() {
+            let other = self.array(k)?;
+            if other.rank() == 0 || dims.is_empty() {
+                dims = if dims.is_empty() { sizes(other).collect() } else { dims };
+                continue;
+            }
+            let differ = || format!("operands of shapes {} and {}", self.operands[0], self.operands[k]);
+            if other.rank() != dims.len() {
+                return Err(differ());
+            }
+            for (d, known) in dims.iter_mut().enumerate() {
+                let other = dim(other, d);
+                let is_open = |d: &Dim| d.size == i128::from(UNBOUNDED);
+                *known = match (known.size == 1 || is_open(known), other.size == 1 || is_open(&other)) {
+                    _ if known.size == other.size => {
+                        Dim { size: known.size, is_dynamic: known.is_dynamic || other.is_dynamic }
+                    }
+                    (_, true) => *known,
+                    (true, false) => other,
+                    (false, false) => return Err(differ()),
+                };
+            }
+        }
+        Ok(dims)
+    }
+
+    pub(super) fn stochastic_convert(&self) -> Inference {
+        if self.dims(0)? != self.dims(1)? {
+            return Err(format!("operands of shapes {} and {}", self.operands[0], self.operands[1]));
+        }
+        self.like(self.own_element().unwrap_or(self.array(0)?.element()), 0)
+    }
+
+    /// `real`, `imag` and the absolute value of a complex number. A real number is its own real part.
+    pub(super) fn part_of_complex(&self) -> Inference {
+        let element = match self.array(0)?.element() {
+            ElementType::C64 => ElementType::F32,
+            ElementType::C128 => ElementType::F64,
+            other => other,
+        };
+        self.like(element, 0)
+    }
+
+    pub(super) fn complex(&self) -> Inference {
+        let element = match self.array(0)?.element() {
+            ElementType::F32 => ElementType::C64,
+            ElementType::F64 => ElementType::C128,
+            other => return Err(format!("complex numbers of {}, expected f32 or f64", other.name())),
+        };
+        if self.array(1)?.element() != self.array(0)?.element() {
+            return Err(format!("operands of shapes {} and {}", self.operands[0], self.operands[1]));
+        }
+        self.elementwise(Some(element))
+    }
+
+    pub(super) fn select(&self) -> Inference {
+        // A scalar predicate may choose between tuples or tokens.
+        if self.own.is_some() && self.operand(1)?.as_array().is_none() {
+            return match self.operands[1].same_dims(self.operand(2)?) {
+                true => self.as_operand(1),
+                false => Err(format!("operands of shapes {} and {}", self.operands[1], self.operands[2])),
+            };
+        }
+        let (predicate, on_true, on_false) = (self.array(0)?, self.array(1)?, self.array(2)?);
+        if predicate.element() != ElementType::Pred || predicate.rank() > 0 && predicate.dims() != on_true.dims() {
+            return Err(format!("a predicate of shape {} for {}", self.operands[0], self.operands[1]));
+        }
+        if on_false.dims() != on_true.dims() || !mix(on_true.element(), on_false.element()) {
+            return Err(format!("operands of shapes {} and {}", self.operands[1], self.operands[2]));
+        }
+        let element = self.element_or_own(higher(on_true.element(), on_false.element()));
+        self.like(element, usize::from(predicate.rank() == 0))
+    }
+
+    pub(super) fn clamp(&self) -> Inference {
+        let value = self.array(1)?;
+        for k in [0, 2] {
+            let bound = self.array(k)?;
+            if bound.rank() > 0 && bound.dims() != value.dims() || !mix(bound.element(), value.element()) {
+                return Err(format!("a bound of shape {} for {}", self.operands[k], self.operands[1]));
+            }
+        }
+        self.like(self.element_or_own(value.element()), 1)
+    }
+
+    /// The bits of an element are split over a new last dimension, or those of the last dimension are joined.
+    pub(super) fn bitcast_convert(&self) -> Inference {
+        let (from, Some(own)) = (self.array(0)?, self.own_array()) else { return Ok(Inferred::Unknown) };
+        let (wide, narrow) = (from.element().bits(), own.element().bits());
+        let misfit = || format!("bitcast-convert of {} to {}", self.operands[0], own.element().name());
+        if wide == narrow {
+            return self.like(own.element(), 0);
+        }
+        if wide > narrow {
+            return match wide % narrow {
+                0 => self.result(own.element(), sizes(from).chain([Dim::from(i64::from(wide / narrow))])),
+                _ => Err(misfit()),
+            };
+        }
+        match from.dims().split_last() {
+            Some((&last, rest)) if i128::from(last) * i128::from(wide) == i128::from(narrow) => {
+                self.result(own.element(), sizes(from).take(rest.len()))
+            }
+            _ => Err(misfit()),
+        }
+    }
+
+    /// The sizes of every operand, with the element type of the computation's value.
+    pub(super) fn map(&self) -> Inference {
+        let Some(callee) = self.callee("to_apply") else { return Ok(Inferred::Unknown) };
+        for k in 1..self.operands.len() {
+            if self.dims(k)? != self.dims(0)? {
+                return Err(format!("operands of shapes {} and {}", self.operands[0], self.operands[k]));
+            }
+        }
+        // XLA wants all dimensions in their order; a text that is printed without them is understood.
+        let dims = self.ints("dimensions");
+        let rank = self.array(0)?.rank();
+        if !dims.iter().copied().eq(0..rank as i64) && (self.own.is_none() || !dims.is_empty()) {
+            return Err(format!("dimensions {dims:?}, expected all {rank} in their order"));
+        }
+        match self.m.shape(self.m.root(callee)).as_array() {
+            Some(one) if one.rank() == 0 => self.result(self.element_or_own(one.element()), sizes(self.array(0)?)),
+            _ => Err(format!("a mapped value of {}, expected a scalar", self.m.shape(self.m.root(callee)))),
+        }
+    }
+}
+
+/// The one of two element types that can hold more: floats before others, by range, then by precision, then by width.
+pub(super) fn higher(a: ElementType, b: ElementType) -> ElementType {
+    let key = |t: ElementType| {
+        let is_complex = t.kind() == ElementKind::Complex;
+        let (range, precision) = float(t).unwrap_or((0, 0));
+        let width = if t == ElementType::Pred { 1 } else { t.bits() };
+        (is_complex, range, precision, width, t.kind() == ElementKind::Signed)
+    };
+    if key(b) > key(a) {
+        b
+    } else {
+        a
+    }
+}
+
+/// The largest exponent and the bits of the significand.
+fn float(t: ElementType) -> Option<(u32, u32)> {
+    use ElementType::*;
+    Some(match t {
+        F16 => (16, 11),
+        Bf16 => (128, 8),
+        F32 => (128, 24),
+        F64 => (1024, 53),
+        F8E5M2 | F8E5M2Fnuz => (16, 3),
+        F8E4M3 | F8E4M3Fnuz => (8, 4),
+        F8E4M3Fn => (9, 4),
+        F8E4M3B11Fnuz => (5, 4),
+        F8E3M4 => (4, 5),
+        F8E8M0Fnu => (128, 1),
+        F4E2M1Fn => (3, 2),
+        _ => return None,
+    })
+}

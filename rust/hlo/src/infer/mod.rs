@@ -1,0 +1,408 @@
+//! The shape of an instruction's value from its operands and attributes, a rule per operation.
+//!
+//! Read [`shape`], which the reader compares with the shape that is written, and `left_out`, which gives the shape
+//! where none is written, with the layout that XLA gives it. Operations without a rule are
+//! [`Inferred::Unknown`], and so is everything about a dimension without bound.
+//! Law: sizes are computed in 128 bits, so no shape that can be written overflows here.
+
+mod algebra;
+mod collective;
+mod elementwise;
+mod fill;
+mod moves;
+mod reduction;
+mod structure;
+
+use layout::{ArrayShape, ElementKind, ElementType, Layout, Shape, UNBOUNDED};
+use smallvec::SmallVec;
+
+use crate::attribute::Value;
+use crate::module::{ComputationId, InstructionId, Module};
+use crate::Opcode;
+
+use elementwise::is_elementwise;
+pub(crate) use fill::{fill, Elsewhere};
+
+/// What is known of the shape of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Inferred {
+    /// The shape; of a shape that is written, element types, sizes and nothing else are to be compared.
+    Shape(Shape),
+    /// No rule says.
+    Unknown,
+}
+
+/// The inferred shape, or why operands and attributes do not fit together.
+pub(crate) type Inference = Result<Inferred, String>;
+
+type Check<T> = Result<T, String>;
+
+/// The shape that the instruction must have, beside the one it has: what operands and attributes leave open (the
+/// result type of a convert, the sizes of a reshape) is taken from that.
+pub(crate) fn shape(m: &Module, id: InstructionId) -> Inference {
+    use Opcode::*;
+    let row = &m.instructions()[id as usize];
+    // Most instructions have no rule, or are elementwise on values of the very shape they give.
+    if matches!(row.opcode, Parameter | Constant | Bitcast | CustomCall | Unknown) {
+        return Ok(Inferred::Unknown);
+    }
+    if row.n_operands > 0 && is_elementwise(row.opcode) && m.operands(id).all(|k| m.has_shape(k, row.shape)) {
+        return Ok(Inferred::Unknown);
+    }
+    let op = Operation { m, id, own: Some(m.shape(id)), operands: m.operands(id).map(|k| m.shape(k)).collect() };
+    if m.has_unnamed_operands(id) || op.operands.iter().any(|s| is_unbounded(s)) || is_unbounded(m.shape(id)) {
+        return Ok(Inferred::Unknown);
+    }
+    op.shape(row.opcode)
+}
+
+/// The shape of an instruction whose text has none. Where XLA broadcasts operands of different sizes without a word,
+/// so does this; that they differ is said when the shape is checked.
+fn left_out(m: &Module, id: InstructionId) -> Inference {
+    let row = &m.instructions()[id as usize];
+    if m.has_unnamed_operands(id) {
+        return Err("operands without names".into());
+    }
+    let op = Operation { m, id, own: None, operands: m.operands(id).map(|k| m.shape(k)).collect() };
+    match row.opcode {
+        Opcode::Broadcast => op.broadcast_in_front(),
+        opcode => op.shape(opcode),
+    }
+}
+
+/// Whether XLA, too, wants the shape of this operation in the text: operands and attributes leave it open, or its
+/// parser does not look for it there.
+pub(crate) fn needs_shape(opcode: Opcode) -> bool {
+    use Opcode::*;
+    match opcode {
+        // Nothing else says the shape.
+        Parameter | Constant | Iota | CustomCall | Infeed | Recv | Rng | RngBitGenerator | RngGetAndUpdateState
+        | Unknown => true,
+        // Operands say a part of it: the sizes, or their product.
+        Bitcast | BitcastConvert | Convert | DynamicReshape | Reshape | StochasticConvert => true,
+        // How many devices work together is not always in the text.
+        AllGather
+        | AllGatherStart
+        | AllReduce
+        | AllReduceStart
+        | AllToAll
+        | CollectiveBroadcast
+        | CollectivePermute
+        | CollectivePermuteStart
+        | RaggedAllToAll
+        | ReduceScatter => true,
+        // What travels beside the values is left to the backend.
+        AllGatherDone
+        | AllReduceDone
+        | AsyncDone
+        | AsyncStart
+        | AsyncUpdate
+        | CollectivePermuteDone
+        | CopyDone
+        | CopyStart
+        | Outfeed
+        | RecvDone
+        | Send
+        | SendDone => true,
+        // They could be inferred; XLA's parser does not.
+        DynamicSlice | DynamicUpdateSlice | Fusion | OptBarrier | ReducePrecision | ScaledDot | Slice => true,
+        _ => false,
+    }
+}
+
+fn is_unbounded(shape: &Shape) -> bool {
+    match shape {
+        Shape::Array(a) => a.dims().contains(&UNBOUNDED),
+        Shape::Tuple(parts) => parts.iter().any(is_unbounded),
+        _ => false,
+    }
+}
+
+/// A size, and whether it is only the bound of a size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Dim {
+    size: i128,
+    is_dynamic: bool,
+}
+
+impl From<i64> for Dim {
+    fn from(size: i64) -> Dim {
+        Dim { size: i128::from(size), is_dynamic: false }
+    }
+}
+
+impl From<i128> for Dim {
+    fn from(size: i128) -> Dim {
+        Dim { size, is_dynamic: false }
+    }
+}
+
+/// An instruction whose shape is asked for.
+struct Operation<'m> {
+    m: &'m Module,
+    id: InstructionId,
+    /// The shape that is written; none where it is left out.
+    own: Option<&'m Shape>,
+    operands: SmallVec<[&'m Shape; 6]>,
+}
+
+impl<'m> Operation<'m> {
+    fn shape(&self, opcode: Opcode) -> Inference {
+        use Opcode::*;
+        match opcode {
+            Tuple => Ok(Inferred::Shape(Shape::Tuple(self.operands.iter().map(|&s| s.clone()).collect()))),
+            GetTupleElement => self.get_tuple_element(),
+            Select => self.select(),
+            Clamp => self.clamp(),
+            Compare | IsFinite => self.elementwise(Some(ElementType::Pred)),
+            Convert => self.elementwise(self.own_element()),
+            StochasticConvert => self.stochastic_convert(),
+            Real | Imag => self.part_of_complex(),
+            Complex => self.complex(),
+            Abs => match self.array(0)?.element().kind() {
+                ElementKind::Complex => self.part_of_complex(),
+                _ => self.elementwise(None),
+            },
+            Copy if self.operands.first().is_some_and(|s| s.as_array().is_none()) => self.as_operand(0),
+            opcode if is_elementwise(opcode) => self.elementwise(None),
+            BitcastConvert => self.bitcast_convert(),
+            Map => self.map(),
+
+            Broadcast => self.broadcast(),
+            Transpose => self.transpose(),
+            Reverse => self.reverse(),
+            Reshape => self.reshape(),
+            DynamicReshape => self.dynamic_reshape(),
+            Slice => self.slice(),
+            Concatenate => self.concatenate(),
+            Pad => self.pad(),
+            DynamicSlice => self.dynamic_slice(),
+            DynamicUpdateSlice => self.dynamic_update_slice(),
+            Gather => self.gather(),
+            Scatter => self.scatter(),
+            GetDimensionSize => self.get_dimension_size(),
+            SetDimensionSize => self.set_dimension_size(),
+            Iota => self.iota(),
+
+            Reduce => self.reduce(),
+            ReduceWindow => self.reduce_window(),
+            SelectAndScatter => self.select_and_scatter(),
+            Sort => self.sort(),
+            Topk => self.topk(),
+            Scan => self.scan(),
+
+            Dot => self.dot(),
+            RaggedDot => self.ragged_dot(),
+            ScaledDot => self.scaled_dot(),
+            Convolution => self.convolution(),
+            Fft => self.fft(),
+            Cholesky => self.cholesky(),
+            TriangularSolve => self.triangular_solve(),
+            BatchNormTraining => self.batch_norm(3),
+            BatchNormInference => self.batch_norm(1),
+            BatchNormGrad => self.batch_norm_grad(),
+            Rng => self.rng(),
+            RngBitGenerator => self.rng_bit_generator(),
+            RngGetAndUpdateState => self.fixed(ElementType::U64, &[2]),
+
+            Fusion | Call => self.called(),
+            While => self.while_loop(),
+            Conditional => self.conditional(),
+            Domain | OptBarrier => self.as_operand(0),
+            AddDependency => self.as_operand(0),
+            AfterAll => Ok(Inferred::Shape(Shape::Token)),
+            AsyncStart => self.async_start(),
+            AsyncUpdate => self.as_operand(0),
+            AsyncDone => self.part(1),
+            CopyStart => self.copy_start(),
+            CopyDone => self.part(0),
+            Infeed => self.infeed(),
+            Outfeed => self.outfeed(),
+            Send => self.send(),
+            SendDone => Ok(Inferred::Shape(Shape::Token)),
+            RecvDone => self.recv_done(),
+            PartitionId | ReplicaId => self.fixed(ElementType::U32, &[]),
+
+            AllReduce | AllReduceStart | CollectiveBroadcast => self.as_operands(),
+            AllReduceDone => self.as_operand(0),
+            AllGather => self.all_gather(),
+            AllGatherStart => self.all_gather_start(),
+            AllGatherDone | CollectivePermuteDone => self.part(1),
+            ReduceScatter => self.reduce_scatter(),
+            AllToAll => self.all_to_all(),
+            RaggedAllToAll => self.as_operand(1),
+            CollectivePermute => self.collective_permute(),
+            CollectivePermuteStart => self.collective_permute_start(),
+
+            Parameter | Constant | Bitcast | CustomCall | Recv | Unknown => Ok(Inferred::Unknown),
+            _ => Ok(Inferred::Unknown),
+        }
+    }
+
+    fn array(&self, k: usize) -> Check<&'m ArrayShape> {
+        match self.operands.get(k) {
+            Some(shape) => shape.as_array().ok_or_else(|| format!("operand {k} is {shape}, expected an array")),
+            None => Err(format!("no operand {k}")),
+        }
+    }
+
+    fn operand(&self, k: usize) -> Check<&'m Shape> {
+        self.operands.get(k).copied().ok_or_else(|| format!("no operand {k}"))
+    }
+
+    fn dims(&self, k: usize) -> Check<&'m [i64]> {
+        Ok(self.array(k)?.dims())
+    }
+
+    fn own_array(&self) -> Option<&'m ArrayShape> {
+        self.own.and_then(Shape::as_array)
+    }
+
+    fn own_element(&self) -> Option<ElementType> {
+        self.own_array().map(ArrayShape::element)
+    }
+
+    /// The element type that is written, where the operation may give it in the place of `element`.
+    fn element_or_own(&self, element: ElementType) -> ElementType {
+        self.own_element().filter(|&own| mix(own, element)).unwrap_or(element)
+    }
+
+    fn value(&self, name: &str) -> Option<Value<'m>> {
+        let attribute = self.m.attribute(self.id, name)?;
+        self.m.value(attribute, Some(self.m.computation_of(self.id))).ok()
+    }
+
+    fn int(&self, name: &str) -> Option<i64> {
+        match self.value(name) {
+            Some(Value::Int(n)) => Some(n),
+            _ => None,
+        }
+    }
+
+    fn ints(&self, name: &str) -> Vec<i64> {
+        match self.value(name) {
+            Some(Value::Ints(list)) => list,
+            _ => Vec::new(),
+        }
+    }
+
+    fn flag(&self, name: &str) -> bool {
+        matches!(self.value(name), Some(Value::Bool(true)))
+    }
+
+    /// The computation that stands under this name.
+    fn callee(&self, name: &str) -> Option<ComputationId> {
+        match self.value(name) {
+            Some(Value::Computation(c)) => Some(c),
+            _ => None,
+        }
+    }
+
+    /// Dimension numbers below `rank`, none twice; none at all where the attribute is missing.
+    fn dim_numbers(&self, name: &str, rank: usize) -> Check<Vec<usize>> {
+        let Some(Value::Ints(list)) = self.value(name) else { return Ok(Vec::new()) };
+        let mut seen = vec![false; rank];
+        list.iter()
+            .map(|&d| match usize::try_from(d).ok().filter(|&d| d < rank) {
+                Some(d) if !std::mem::replace(&mut seen[d], true) => Ok(d),
+                Some(_) => Err(format!("{name} has dimension {d} twice")),
+                None => Err(format!("{name} has dimension {d} of an array of rank {rank}")),
+            })
+            .collect()
+    }
+
+    /// The one number of a list of dimensions.
+    fn one_dim(&self, name: &str, rank: usize) -> Check<usize> {
+        match self.dim_numbers(name, rank)?[..] {
+            [d] => Ok(d),
+            ref list => Err(format!("{} {name}, expected one", list.len())),
+        }
+    }
+
+    /// An array without layout.
+    fn made(&self, element: ElementType, dims: impl IntoIterator<Item = impl Into<Dim>>) -> Check<Shape> {
+        self.laid_out(element, dims, None)
+    }
+
+    fn laid_out(
+        &self,
+        element: ElementType,
+        dims: impl IntoIterator<Item = impl Into<Dim>>,
+        layout: Option<Layout>,
+    ) -> Check<Shape> {
+        let (mut sizes, mut dynamic) = (SmallVec::<[i64; 6]>::new(), SmallVec::<[bool; 8]>::new());
+        for dim in dims {
+            let dim = dim.into();
+            let size = i64::try_from(dim.size).map_err(|_| "a size that does not fit in 63 bits".to_string())?;
+            sizes.push(size);
+            dynamic.push(dim.is_dynamic);
+        }
+        let array = ArrayShape::new(element, &sizes, &dynamic, layout).map_err(|e| e.to_string())?;
+        Ok(Shape::Array(array))
+    }
+
+    fn result(&self, element: ElementType, dims: impl IntoIterator<Item = impl Into<Dim>>) -> Inference {
+        self.made(element, dims).map(Inferred::Shape)
+    }
+
+    fn fixed(&self, element: ElementType, dims: &[i64]) -> Inference {
+        self.result(element, dims.iter().copied())
+    }
+
+    /// The sizes of an operand; where the shape is left out also its layout.
+    fn like(&self, element: ElementType, k: usize) -> Inference {
+        let array = self.array(k)?;
+        let layout = if self.own.is_none() { array.layout().cloned() } else { None };
+        self.laid_out(element, sizes(array), layout).map(Inferred::Shape)
+    }
+
+    /// The shape of an operand.
+    fn as_operand(&self, k: usize) -> Inference {
+        self.operand(k).map(|s| Inferred::Shape(s.clone()))
+    }
+
+    /// The shape of the only operand, or a tuple of them all.
+    fn as_operands(&self) -> Inference {
+        self.one_or_tuple(self.operands.iter().map(|&s| s.clone()).collect())
+    }
+
+    /// One part of operand 0, a tuple.
+    fn part(&self, k: usize) -> Inference {
+        match self.operand(0)?.as_tuple().and_then(|parts| parts.get(k)) {
+            Some(part) => Ok(Inferred::Shape(part.clone())),
+            None => Err(format!("operand 0 is {}, expected a tuple with a part {k}", self.operands[0])),
+        }
+    }
+
+    /// The only shape, or a tuple of several; of one shape, too, where that is written.
+    fn one_or_tuple(&self, mut parts: Vec<Shape>) -> Inference {
+        let is_tuple = parts.len() != 1 || self.own.and_then(Shape::as_tuple).is_some_and(|t| t.len() == 1);
+        match parts.pop() {
+            Some(one) if !is_tuple => Ok(Inferred::Shape(one)),
+            last => Ok(Inferred::Shape(Shape::Tuple(parts.into_iter().chain(last).collect()))),
+        }
+    }
+
+    /// The k-th of `n` values that are written: the value itself, or a part of a tuple.
+    fn own_part(&self, k: usize, n: usize) -> Option<&'m Shape> {
+        let own = self.own?;
+        match own.as_tuple() {
+            Some(parts) => parts.get(k),
+            None => (n == 1).then_some(own),
+        }
+    }
+}
+
+/// The sizes of an array with what is known of them.
+fn sizes(array: &ArrayShape) -> impl Iterator<Item = Dim> + '_ {
+    array.dims().iter().enumerate().map(|(d, &n)| Dim { size: i128::from(n), is_dynamic: array.is_dynamic(d) })
+}
+
+fn dim(array: &ArrayShape, d: usize) -> Dim {
+    Dim { size: i128::from(array.dims()[d]), is_dynamic: array.is_dynamic(d) }
+}
+
+/// Element types that an operation may mix: equal ones, or floats of different precision.
+fn mix(a: ElementType, b: ElementType) -> bool {
+    a == b || (a.kind() == ElementKind::Float && b.kind() == ElementKind::Float)
+}

@@ -1,0 +1,302 @@
+//! Operations that move elements: what is read from where, and how many.
+//!
+//! Read `Operation::transpose` and `Operation::gather`.
+
+use layout::{ArrayShape, ElementType, Layout, Shape, UNBOUNDED};
+
+use super::{dim, mix, sizes, Check, Dim, Inference, Inferred, Operation};
+use crate::attribute::Value;
+
+impl Operation<'_> {
+    pub(super) fn broadcast(&self) -> Inference {
+        let operand = self.array(0)?;
+        let Some(own) = self.own_array() else { return Err("the value is no array".into()) };
+        let to = self.dim_numbers("dimensions", own.rank())?;
+        if to.len() != operand.rank() {
+            return Err(format!("{} dimensions for an operand of rank {}", to.len(), operand.rank()));
+        }
+        let mut dims = own.dims().to_vec();
+        for (k, d) in to.into_iter().enumerate() {
+            dims[d] = operand.dims()[k];
+        }
+        self.result(operand.element(), dims)
+    }
+
+    /// Where the shape is left out, XLA takes the dimension numbers for sizes in front of the operand's.
+    pub(super) fn broadcast_in_front(&self) -> Inference {
+        let operand = self.array(0)?;
+        let Some(Value::Ints(front)) = self.value("dimensions") else { return Ok(Inferred::Unknown) };
+        self.result(operand.element(), front.into_iter().map(Dim::from).chain(sizes(operand)))
+    }
+
+    pub(super) fn transpose(&self) -> Inference {
+        let operand = self.array(0)?;
+        let from = self.dim_numbers("dimensions", operand.rank())?;
+        if from.len() != operand.rank() {
+            return Err(format!("{} dimensions for an operand of rank {}", from.len(), operand.rank()));
+        }
+        let layout = if self.own.is_none() { transposed(operand, &from) } else { None };
+        self.laid_out(operand.element(), from.iter().map(|&d| dim(operand, d)), layout).map(Inferred::Shape)
+    }
+
+    pub(super) fn reverse(&self) -> Inference {
+        let operand = self.array(0)?;
+        self.dim_numbers("dimensions", operand.rank())?;
+        self.like(operand.element(), 0)
+    }
+
+    /// The sizes are the instruction's own; only their product is given.
+    pub(super) fn reshape(&self) -> Inference {
+        let operand = self.array(0)?;
+        match self.own_array() {
+            Some(own) if own.n_elements() == operand.n_elements() => self.fixed(operand.element(), own.dims()),
+            _ => Err(format!("reshape of {} to {}", self.operands[0], self.own.unwrap_or(&Shape::Opaque))),
+        }
+    }
+
+    /// A reshape with a scalar for the size of each dimension, all of them below the bounds that are written.
+    pub(super) fn dynamic_reshape(&self) -> Inference {
+        let rank = self.own_array().map_or(0, ArrayShape::rank);
+        let n = self.operands.len().saturating_sub(1);
+        if n != rank || (1..=n).any(|k| self.dims(k).map_or(true, |d| !d.is_empty())) {
+            return Err(format!("{n} sizes for a value of rank {rank}, expected a scalar per dimension"));
+        }
+        self.reshape()
+    }
+
+    pub(super) fn slice(&self) -> Inference {
+        let operand = self.array(0)?;
+        let Some(Value::Slices(slices)) = self.value("slice") else { return Ok(Inferred::Unknown) };
+        if slices.len() != operand.rank() {
+            return Err(format!("{} slices for an operand of rank {}", slices.len(), operand.rank()));
+        }
+        let mut dims = Vec::with_capacity(slices.len());
+        for (&(start, limit, stride), &n) in slices.iter().zip(operand.dims()) {
+            if !(0 <= start && start <= limit && limit <= n && stride >= 1) {
+                return Err(format!("slice [{start}:{limit}:{stride}] of a dimension of size {n}"));
+            }
+            dims.push((i128::from(limit) - i128::from(start) + i128::from(stride) - 1) / i128::from(stride));
+        }
+        self.result(operand.element(), dims)
+    }
+
+    pub(super) fn concatenate(&self) -> Inference {
+        let first = self.array(0)?;
+        let [d] = self.dim_numbers("dimensions", first.rank())?[..] else {
+            return Err("concatenate along other than one dimension".into());
+        };
+        let mut dims: Vec<Dim> = sizes(first).collect();
+        let mut element = first.element();
+        for k in 1..self.operands.len() {
+            let other = self.array(k)?;
+            let fits = |(i, n): (usize, &i64)| i == d || *n == first.dims()[i];
+            if other.rank() != first.rank()
+                || !other.dims().iter().enumerate().all(fits)
+                || !mix(element, other.element())
+            {
+                return Err(format!("operands of shapes {} and {}", self.operands[0], self.operands[k]));
+            }
+            for (i, known) in dims.iter_mut().enumerate() {
+                known.is_dynamic |= other.is_dynamic(i);
+            }
+            dims[d].size += i128::from(other.dims()[d]);
+            element = super::elementwise::higher(element, other.element());
+        }
+        self.result(self.element_or_own(element), dims)
+    }
+
+    pub(super) fn pad(&self) -> Inference {
+        let operand = self.array(0)?;
+        let Some(Value::Padding(padding)) = self.value("padding") else { return Ok(Inferred::Unknown) };
+        if padding.len() != operand.rank() {
+            return Err(format!("padding of {} dimensions for an operand of rank {}", padding.len(), operand.rank()));
+        }
+        if self.array(1)?.rank() != 0 || !mix(operand.element(), self.array(1)?.element()) {
+            return Err(format!("a padding value of shape {} for {}", self.operands[1], self.operands[0]));
+        }
+        let mut dims = Vec::with_capacity(padding.len());
+        for (&(low, high, interior), n) in padding.iter().zip(sizes(operand)) {
+            let inside = n.size + (n.size - 1).max(0) * i128::from(interior);
+            let size = inside + i128::from(low) + i128::from(high);
+            if interior < 0 || size < 0 {
+                return Err(format!("padding {low}_{high}_{interior} of a dimension of size {}", n.size));
+            }
+            dims.push(Dim { size, is_dynamic: n.is_dynamic });
+        }
+        self.result(self.element_or_own(operand.element()), dims)
+    }
+
+    /// Scalar offsets, one per dimension, from operand `first` on; or one vector of them, as before 2019.
+    fn offsets(&self, first: usize, rank: usize) -> Check<()> {
+        let n = self.operands.len().saturating_sub(first);
+        let is_vector = n == 1 && self.dims(first)? == [rank as i64];
+        let is_scalars = n == rank && (first..first + n).all(|k| self.dims(k).is_ok_and(<[i64]>::is_empty));
+        if is_vector || is_scalars {
+            return Ok(());
+        }
+        Err(format!("{n} offsets for an operand of rank {rank}, expected a scalar per dimension"))
+    }
+
+    pub(super) fn dynamic_slice(&self) -> Inference {
+        let operand = self.array(0)?;
+        let Some(Value::Ints(sizes)) = self.value("dynamic_slice_sizes") else { return Ok(Inferred::Unknown) };
+        self.offsets(1, operand.rank())?;
+        let fits = |(&size, &n): (&i64, &i64)| 0 <= size && size <= n;
+        if sizes.len() != operand.rank() || !sizes.iter().zip(operand.dims()).all(fits) {
+            return Err(format!("dynamic_slice_sizes {sizes:?} of {}", self.operands[0]));
+        }
+        self.fixed(operand.element(), &sizes)
+    }
+
+    pub(super) fn dynamic_update_slice(&self) -> Inference {
+        let (operand, update) = (self.array(0)?, self.array(1)?);
+        self.offsets(2, operand.rank())?;
+        let fits = update.rank() == operand.rank() && update.dims().iter().zip(operand.dims()).all(|(u, n)| u <= n);
+        if !fits {
+            return Err(format!("an update of shape {} in {}", self.operands[1], self.operands[0]));
+        }
+        self.like(operand.element(), 0)
+    }
+
+    pub(super) fn iota(&self) -> Inference {
+        let rank = self.own_array().map_or(0, ArrayShape::rank);
+        match self.int("iota_dimension") {
+            Some(d) if !(0 <= d && (d as usize) < rank) => {
+                Err(format!("iota_dimension {d} of an array of rank {rank}"))
+            }
+            _ => Ok(Inferred::Unknown),
+        }
+    }
+
+    pub(super) fn get_dimension_size(&self) -> Inference {
+        self.one_dim("dimensions", self.array(0)?.rank())?;
+        self.fixed(ElementType::S32, &[])
+    }
+
+    /// The operand, whose size in one dimension is from now on only a bound.
+    pub(super) fn set_dimension_size(&self) -> Inference {
+        let operand = self.array(0)?;
+        let d = self.one_dim("dimensions", operand.rank())?;
+        let size = self.array(1)?;
+        if size.rank() != 0 || size.element() != ElementType::S32 {
+            return Err(format!("a size of shape {}, expected s32[]", self.operands[1]));
+        }
+        let mut dims: Vec<Dim> = sizes(operand).collect();
+        dims[d].is_dynamic = true;
+        let layout = if self.own.is_none() { operand.layout().cloned() } else { None };
+        self.laid_out(operand.element(), dims, layout).map(Inferred::Shape)
+    }
+
+    /// The sizes of an array of indices without the dimension that runs through one index, and the size of that one;
+    /// it may be a last dimension of size 1 that is not there.
+    fn index_dims(&self, k: usize) -> Check<(Vec<Dim>, i128)> {
+        let indices = self.array(k)?;
+        let Some(along) = self.int("index_vector_dim") else { return Err("no index_vector_dim".into()) };
+        let along = usize::try_from(along).ok().filter(|&d| d <= indices.rank());
+        let along = along.ok_or_else(|| format!("index_vector_dim of an array of rank {}", indices.rank()))?;
+        let length = indices.dims().get(along).map_or(1, |&n| i128::from(n));
+        Ok((sizes(indices).enumerate().filter(|(d, _)| *d != along).map(|(_, n)| n).collect(), length))
+    }
+
+    pub(super) fn gather(&self) -> Inference {
+        let operand = self.array(0)?;
+        let (batch, index_length) = self.index_dims(1)?;
+        let Some(Value::Ints(window)) = self.value("slice_sizes") else { return Ok(Inferred::Unknown) };
+        let fits = |(&size, &n): (&i64, &i64)| 0 <= size && size <= n;
+        if window.len() != operand.rank() || !window.iter().zip(operand.dims()).all(fits) {
+            return Err(format!("slice_sizes {window:?} of {}", self.operands[0]));
+        }
+        let map = self.dim_numbers("start_index_map", operand.rank())?;
+        if map.len() as i128 != index_length {
+            return Err(format!("a start_index_map of {} for indices of {index_length}", map.len()));
+        }
+        let mut gone = self.dim_numbers("collapsed_slice_dims", operand.rank())?;
+        gone.extend(self.dim_numbers("operand_batching_dims", operand.rank())?);
+        if let Some(d) = gone.iter().find(|&&d| window[d] > 1) {
+            return Err(format!("dimension {d} of a window of {window:?} is collapsed or a batch"));
+        }
+        self.batches("operand_batching_dims", "start_indices_batching_dims", 1)?;
+        let kept: Vec<i64> = (0..window.len()).filter(|d| !gone.contains(d)).map(|d| window[d]).collect();
+        let rank = kept.len() + batch.len();
+        let offsets = self.dim_numbers("offset_dims", rank)?;
+        if offsets.len() != kept.len() || !offsets.is_sorted() {
+            return Err(format!("offset_dims {offsets:?} for a window of {} dimensions", kept.len()));
+        }
+        let (mut kept, mut batch) = (kept.into_iter(), batch.into_iter());
+        let dims = (0..rank).filter_map(|d| match offsets.contains(&d) {
+            true => kept.next().map(Dim::from),
+            false => batch.next(),
+        });
+        self.result(operand.element(), dims)
+    }
+
+    /// Batch dimensions of the operands and of the indices have equal sizes, one by one.
+    fn batches(&self, of_operand: &str, of_indices: &str, indices: usize) -> Check<()> {
+        let (operand, indices) = (self.dims(0)?, self.dims(indices)?);
+        let (a, b) = (self.dim_numbers(of_operand, operand.len())?, self.dim_numbers(of_indices, indices.len())?);
+        if a.len() != b.len() || a.iter().zip(&b).any(|(&a, &b)| operand[a] != indices[b]) {
+            return Err(format!("{of_operand} {a:?} of {} and {of_indices} {b:?} differ", self.operands[0]));
+        }
+        Ok(())
+    }
+
+    pub(super) fn scatter(&self) -> Inference {
+        let n = self.operands.len() / 2;
+        if n == 0 || self.operands.len().is_multiple_of(2) {
+            return Err(format!("{} operands, expected arrays, indices, and as many updates", self.operands.len()));
+        }
+        let operand = self.dims(0)?;
+        let (batch, index_length) = self.index_dims(n)?;
+        let map = self.dim_numbers("scatter_dims_to_operand_dims", operand.len())?;
+        if map.len() as i128 != index_length {
+            return Err(format!("scatter_dims_to_operand_dims of {} for indices of {index_length}", map.len()));
+        }
+        let mut gone = self.dim_numbers("inserted_window_dims", operand.len())?;
+        gone.extend(self.dim_numbers("input_batching_dims", operand.len())?);
+        self.batches("input_batching_dims", "scatter_indices_batching_dims", n)?;
+        let window: Vec<i64> = (0..operand.len()).filter(|d| !gone.contains(d)).map(|d| operand[d]).collect();
+        for k in 0..n {
+            let (other, updates) = (self.dims(k)?, self.dims(n + 1 + k)?);
+            let offsets = self.dim_numbers("update_window_dims", updates.len())?;
+            let misfit = || format!("updates of shape {} for {}", self.operands[n + 1 + k], self.operands[k]);
+            if other != operand || offsets.len() != window.len() || updates.len() != window.len() + batch.len() {
+                return Err(misfit());
+            }
+            let (mut window, mut batch) = (window.iter(), batch.iter());
+            for (d, &size) in updates.iter().enumerate() {
+                let fits = match offsets.contains(&d) {
+                    true => window.next().is_some_and(|&n| size <= n),
+                    false => batch.next().is_some_and(|n| i128::from(size) == n.size),
+                };
+                if !fits {
+                    return Err(misfit());
+                }
+            }
+        }
+        let all = (0..n).map(|k| {
+            let element = self.own_part(k, n).and_then(Shape::as_array).map(ArrayShape::element);
+            let of_operand = self.array(k)?.element();
+            match self.like(element.filter(|&e| mix(e, of_operand)).unwrap_or(of_operand), k)? {
+                Inferred::Shape(shape) => Ok(shape),
+                Inferred::Unknown => Ok(self.operands[k].clone()),
+            }
+        });
+        self.one_or_tuple(all.collect::<Check<_>>()?)
+    }
+}
+
+/// The layout of a transposed array that leaves every element where it is in memory.
+fn transposed(operand: &ArrayShape, from: &[usize]) -> Option<Layout> {
+    if operand.dims().contains(&UNBOUNDED) || operand.rank() == 0 {
+        return None;
+    }
+    let mut layout = operand.layout_or_default();
+    let mut to = vec![0; from.len()];
+    for (d, &source) in from.iter().enumerate() {
+        to[source] = d as i64;
+    }
+    for d in &mut layout.minor_to_major {
+        *d = *usize::try_from(*d).ok().and_then(|d| to.get(d))?;
+    }
+    Some(layout)
+}

@@ -1,0 +1,165 @@
+//! Operations that bring elements together along dimensions: reductions, sorts, scans.
+//!
+//! Read `Operation::reduce`.
+
+use layout::{ArrayShape, ElementType, Shape};
+
+use super::{dim, mix, sizes, Check, Dim, Inference, Inferred, Operation};
+use crate::attribute::{Value, Window};
+use crate::module::ComputationId;
+use crate::window;
+
+impl Operation<'_> {
+    /// The first half of the operands of a variadic reduction: all of the same sizes, with a scalar each behind them.
+    fn reduced(&self) -> Check<usize> {
+        let n = self.operands.len() / 2;
+        if n == 0 || self.operands.len() % 2 == 1 {
+            return Err(format!("{} operands, expected arrays and as many initial values", self.operands.len()));
+        }
+        for k in 0..n {
+            if self.dims(k)? != self.dims(0)? {
+                return Err(format!("operands of shapes {} and {}", self.operands[0], self.operands[k]));
+            }
+            if self.array(n + k)?.rank() != 0 {
+                return Err(format!("an initial value of shape {}, expected a scalar", self.operands[n + k]));
+            }
+        }
+        Ok(n)
+    }
+
+    /// The k-th of `n` values of a called computation: what it gives, or a part of the tuple.
+    fn value_of(&self, callee: ComputationId, k: usize, n: usize) -> Option<&Shape> {
+        let root = self.m.shape(self.m.root(callee));
+        match root.as_tuple() {
+            Some(parts) => parts.get(k),
+            None => (n == 1).then_some(root),
+        }
+    }
+
+    /// Arrays of these sizes, one for each of the `n` operands. The element types are those that the computation
+    /// gives, since a reduction may widen them, and in the place of a float the float that is written.
+    fn reductions(&self, n: usize, dims: &[Dim]) -> Inference {
+        let callee = self.callee("to_apply");
+        let parts = (0..n).map(|k| {
+            let element = |s: &Shape| s.as_array().map(ArrayShape::element);
+            let given = match callee.and_then(|c| self.value_of(c, k, n)).and_then(element) {
+                Some(element) => element,
+                None => self.array(k)?.element(),
+            };
+            let own = self.own_part(k, n).and_then(element).filter(|&own| mix(own, given));
+            self.made(own.unwrap_or(given), dims.iter().copied())
+        });
+        self.one_or_tuple(parts.collect::<Check<_>>()?)
+    }
+
+    pub(super) fn reduce(&self) -> Inference {
+        let n = self.reduced()?;
+        let array = self.array(0)?;
+        let gone = self.dim_numbers("dimensions", array.rank())?;
+        let kept = (0..array.rank()).filter(|d| !gone.contains(d)).map(|d| dim(array, d));
+        self.reductions(n, &kept.collect::<Vec<_>>())
+    }
+
+    fn window(&self, rank: usize) -> Check<Option<Window>> {
+        let Some(Value::Window(window)) = self.value("window") else { return Ok(None) };
+        if window.dims.len() != rank {
+            return Err(format!("a window of {} dimensions on {}", window.dims.len(), self.operands[0]));
+        }
+        Ok(Some(window))
+    }
+
+    pub(super) fn reduce_window(&self) -> Inference {
+        let n = self.reduced()?;
+        let array = self.array(0)?;
+        let Some(window) = self.window(array.rank())? else { return Ok(Inferred::Unknown) };
+        let dims = window.dims.iter().enumerate().map(|(d, w)| {
+            let size = window::output_size(w, array.dims()[d])?;
+            Ok(Dim { size, is_dynamic: array.is_dynamic(d) })
+        });
+        self.reductions(n, &dims.collect::<Check<Vec<_>>>()?)
+    }
+
+    pub(super) fn select_and_scatter(&self) -> Inference {
+        let (operand, source) = (self.array(0)?, self.dims(1)?);
+        if self.array(2)?.rank() != 0 {
+            return Err(format!("an initial value of shape {}, expected a scalar", self.operands[2]));
+        }
+        let Some(window) = self.window(operand.rank())? else { return Ok(Inferred::Unknown) };
+        let windows = window.dims.iter().zip(operand.dims()).map(|(w, &n)| window::output_size(w, n));
+        let windows = windows.collect::<Check<Vec<_>>>()?;
+        if !windows.iter().copied().eq(source.iter().map(|&n| i128::from(n))) {
+            return Err(format!("a source of shape {} for windows {windows:?}", self.operands[1]));
+        }
+        self.like(self.element_or_own(operand.element()), 0)
+    }
+
+    pub(super) fn sort(&self) -> Inference {
+        let rank = self.array(0)?.rank();
+        self.one_dim("dimensions", rank)?;
+        for k in 1..self.operands.len() {
+            if self.dims(k)? != self.dims(0)? {
+                return Err(format!("operands of shapes {} and {}", self.operands[0], self.operands[k]));
+            }
+        }
+        self.as_operands()
+    }
+
+    /// The largest or smallest of the last dimension and where they stand.
+    pub(super) fn topk(&self) -> Inference {
+        let operand = self.array(0)?;
+        let k = self.int("k").unwrap_or(-1);
+        match operand.dims().last() {
+            Some(&last) if 0 <= k && k <= last => {}
+            _ => return Err(format!("k={k} of {}", self.operands[0])),
+        }
+        let dims = || sizes(operand).take(operand.rank() - 1).chain([Dim::from(k)]);
+        let indices = self.own_part(1, 2).and_then(Shape::as_array).map_or(ElementType::S32, ArrayShape::element);
+        let parts = vec![self.made(operand.element(), dims())?, self.made(indices, dims())?];
+        Ok(Inferred::Shape(Shape::Tuple(parts)))
+    }
+
+    /// What the computation gives: its last values, as many as there are carries, as they are; the others once for
+    /// each step, along the dimension of the scan.
+    pub(super) fn scan(&self) -> Inference {
+        let Some(callee) = self.callee("to_apply") else { return Ok(Inferred::Unknown) };
+        let n_carries = self.int("num_carries").and_then(|n| usize::try_from(n).ok());
+        let Some(n_carries) = n_carries.filter(|&n| n <= self.operands.len()) else {
+            return Err(format!("{:?} carries for {} operands", self.int("num_carries"), self.operands.len()));
+        };
+        let Some(&[along]) = self.value("dimensions").as_ref().and_then(|v| match v {
+            Value::Ints(list) => Some(&list[..]),
+            _ => None,
+        }) else {
+            return Err("scan along other than one dimension".into());
+        };
+        let along = usize::try_from(along).map_err(|_| format!("a scan along dimension {along}"))?;
+        let n_inputs = self.operands.len() - n_carries;
+        let mut n_steps = None;
+        for k in 0..n_inputs {
+            let n = self.dims(k)?.get(along).copied();
+            let n = n.ok_or_else(|| format!("a scan along dimension {along} of {}", self.operands[k]))?;
+            if n_steps.replace(n).is_some_and(|other| other != n) {
+                return Err(format!("a scan along {n} elements of {}", self.operands[k]));
+            }
+        }
+        let root = self.m.shape(self.m.root(callee));
+        let Some(values) = root.as_tuple() else { return Err(format!("a step that gives {root}, expected a tuple")) };
+        let Some(n_outputs) = values.len().checked_sub(n_carries) else {
+            return Err(format!("a step that gives {} values, with {n_carries} carries", values.len()));
+        };
+        let Some(n_steps) = n_steps else { return Ok(Inferred::Unknown) };
+        let parts = values.iter().enumerate().map(|(k, value)| {
+            let array = value.as_array().ok_or_else(|| format!("a step that gives {value}, expected arrays"))?;
+            if k >= n_outputs {
+                return Ok(value.clone());
+            }
+            if along > array.rank() {
+                return Err(format!("a scan along dimension {along} of {value}"));
+            }
+            let mut dims: Vec<Dim> = sizes(array).collect();
+            dims.insert(along, Dim::from(n_steps));
+            self.made(array.element(), dims)
+        });
+        Ok(Inferred::Shape(Shape::Tuple(parts.collect::<Check<_>>()?)))
+    }
+}

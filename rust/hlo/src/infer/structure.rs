@@ -1,0 +1,159 @@
+//! Tuples, calls, and what passes values on: copies in the background, channels, queues.
+//!
+//! Read `Operation::called`.
+
+use layout::Shape;
+
+use super::{Check, Inference, Inferred, Operation};
+use crate::attribute::Value;
+use crate::module::ComputationId;
+
+impl<'m> Operation<'m> {
+    pub(super) fn get_tuple_element(&self) -> Inference {
+        let parts = self.operand(0)?.as_tuple();
+        let index = self.int("index").and_then(|n| usize::try_from(n).ok());
+        match (parts, index) {
+            (Some(parts), Some(n)) if n < parts.len() => Ok(Inferred::Shape(parts[n].clone())),
+            (Some(parts), _) => Err(format!("index {} of a tuple of {}", self.int("index").unwrap_or(-1), parts.len())),
+            (None, _) => Err(format!("operand 0 is {}, expected a tuple", self.operands[0])),
+        }
+    }
+
+    fn root(&self, c: ComputationId) -> &'m Shape {
+        self.m.shape(self.m.root(c))
+    }
+
+    /// The operands from `first` on are the parameters of a computation.
+    fn arguments(&self, computation: ComputationId, first: usize) -> Check<()> {
+        let parameters = self.m.parameters(computation);
+        let operands = self.operands.get(first..).unwrap_or(&[]);
+        if parameters.len() != operands.len() {
+            return Err(format!("{} operands for {} parameters", operands.len(), parameters.len()));
+        }
+        for (k, (&p, operand)) in parameters.iter().zip(operands).enumerate() {
+            if !self.m.shape(p).same_dims(operand) {
+                let k = first + k;
+                return Err(format!("operand {k} of shape {operand} for a parameter of shape {}", self.m.shape(p)));
+            }
+        }
+        Ok(())
+    }
+
+    /// A fusion or a call: operands are the parameters, the value is the root's.
+    pub(super) fn called(&self) -> Inference {
+        let Some(computation) = self.m.called(self.id).next() else { return Ok(Inferred::Unknown) };
+        self.arguments(computation, 0)?;
+        Ok(Inferred::Shape(self.root(computation).clone()))
+    }
+
+    /// The value of the body is its next argument.
+    pub(super) fn while_loop(&self) -> Inference {
+        let (Some(body), Some(condition)) = (self.callee("body"), self.callee("condition")) else {
+            return Ok(Inferred::Unknown);
+        };
+        for computation in [body, condition] {
+            self.arguments(computation, 0)?;
+        }
+        if !self.root(body).same_dims(self.operands[0]) {
+            return Err(format!("a body that gives {} of {}", self.root(body), self.operands[0]));
+        }
+        self.predicate(self.root(condition))?;
+        self.as_operand(0)
+    }
+
+    fn predicate(&self, shape: &Shape) -> Check<()> {
+        match shape.as_array() {
+            Some(a) if a.rank() == 0 && a.element() == layout::ElementType::Pred => Ok(()),
+            _ => Err(format!("a condition of shape {shape}, expected pred[]")),
+        }
+    }
+
+    pub(super) fn conditional(&self) -> Inference {
+        let chosen = self.operand(0)?;
+        let branches: Vec<ComputationId> = match self.value("branch_computations") {
+            Some(Value::Computations(all)) => {
+                match chosen.as_array() {
+                    Some(a) if a.rank() == 0 && a.element() == layout::ElementType::S32 => {}
+                    // With two branches a predicate chooses the first where it is true.
+                    Some(a) if a.rank() == 0 && self.own.is_some() && all.len() == 2 => {}
+                    _ => return Err(format!("a branch index of shape {chosen}, expected s32[]")),
+                }
+                all.to_vec()
+            }
+            _ => {
+                let (Some(a), Some(b)) = (self.callee("true_computation"), self.callee("false_computation")) else {
+                    return Ok(Inferred::Unknown);
+                };
+                self.predicate(chosen)?;
+                vec![a, b]
+            }
+        };
+        if self.operands.len() != branches.len() + 1 {
+            return Err(format!("{} operands for {} branches", self.operands.len(), branches.len()));
+        }
+        for (k, &branch) in branches.iter().enumerate() {
+            let parameters = self.m.parameters(branch);
+            let fits = matches!(parameters, [p] if self.m.shape(*p).same_dims(self.operands[k + 1]));
+            if !fits {
+                return Err(format!("operand {} of shape {} for branch {k}", k + 1, self.operands[k + 1]));
+            }
+            if !self.root(branch).same_dims(self.root(branches[0])) {
+                return Err(format!("branches that give {} and {}", self.root(branches[0]), self.root(branch)));
+            }
+        }
+        match branches.first() {
+            Some(&first) => Ok(Inferred::Shape(self.root(first).clone())),
+            None => Err("no branches".into()),
+        }
+    }
+
+    /// The first parts of the tuple that is written, replaced by these; what follows them is the backend's.
+    pub(super) fn with_context(&self, parts: Vec<Shape>) -> Inference {
+        let rest = self.own.and_then(Shape::as_tuple).and_then(|own| own.get(parts.len()..)).unwrap_or(&[]);
+        Ok(Inferred::Shape(Shape::Tuple(parts.into_iter().chain(rest.iter().cloned()).collect())))
+    }
+
+    /// `((operands…), value, context…)`
+    pub(super) fn async_start(&self) -> Inference {
+        let Some(computation) = self.m.called(self.id).next() else { return Ok(Inferred::Unknown) };
+        self.arguments(computation, 0)?;
+        let operands = Shape::Tuple(self.operands.iter().map(|&s| s.clone()).collect());
+        self.with_context(vec![operands, self.root(computation).clone()])
+    }
+
+    /// `(copy, original, context)`
+    pub(super) fn copy_start(&self) -> Inference {
+        let operand = self.operand(0)?;
+        self.with_context(vec![operand.clone(), operand.clone()])
+    }
+
+    /// `(operand, context, token)`; without a token where the operands have none.
+    pub(super) fn send(&self) -> Inference {
+        self.with_context(vec![self.operand(0)?.clone()])
+    }
+
+    /// `(value, token)`
+    pub(super) fn recv_done(&self) -> Inference {
+        let Some([value, .., last]) = self.operand(0)?.as_tuple() else {
+            return Err(format!("operand 0 is {}, expected a tuple", self.operands[0]));
+        };
+        Ok(Inferred::Shape(Shape::Tuple(vec![value.clone(), last.clone()])))
+    }
+
+    /// What comes in, with a token.
+    pub(super) fn infeed(&self) -> Inference {
+        match self.own.and_then(Shape::as_tuple) {
+            Some([value, _]) => Ok(Inferred::Shape(Shape::Tuple(vec![value.clone(), Shape::Token]))),
+            _ => Err("expected a value and a token".into()),
+        }
+    }
+
+    pub(super) fn outfeed(&self) -> Inference {
+        if let Some(Value::Shape(shape)) = self.value("outfeed_shape") {
+            if !shape.same_dims(self.operand(0)?) {
+                return Err(format!("an operand of shape {} for outfeed_shape={shape}", self.operands[0]));
+            }
+        }
+        Ok(Inferred::Shape(Shape::Token))
+    }
+}

@@ -1,0 +1,150 @@
+"""Shapes that operands and attributes give: where the text has none, and against the one that it has.
+
+The cases are `cases/shapes.txt`: `=> shape` is what XLA's reader gives where the shape is left out (`refused` where
+it wants it), `~> shape` the same of operands that do not fit, `: shape` one that fits where it is written.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from _xla import reprint
+
+import hlomap as hm
+
+CASES = Path(__file__).parent / "cases" / "shapes.txt"
+
+CALLED = """HloModule m
+add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }
+add2 {
+  a = f32[] parameter(0)  b = f32[] parameter(1)  c = f32[] parameter(2)  d = f32[] parameter(3)
+  e = f32[] add(a, c)  f = f32[] add(b, d)  ROOT t = (f32[], f32[]) tuple(e, f)
+}
+lt { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = pred[] compare(a, b), direction=LT }
+ge { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = pred[] compare(a, b), direction=GE }
+lt2 {
+  a = f32[] parameter(0)  b = f32[] parameter(1)  c = s32[] parameter(2)  d = s32[] parameter(3)
+  ROOT e = pred[] compare(a, b), direction=LT
+}
+bits { a = f32[] parameter(0)  ROOT c = u32[] bitcast-convert(a) }
+neg { a = f32[2,3] parameter(0)  ROOT c = f32[2,3] negate(a) }
+cond { a = f32[2,3] parameter(0)  ROOT c = pred[] constant(true) }
+scanner {
+  a = f32[3] parameter(0)  b = f32[3] parameter(1)
+  c = f32[3] add(a, b)  ROOT t = (f32[3], f32[3]) tuple(c, c)
+}
+scanner2 {
+  a = f32[3] parameter(0)  b = f32[3] parameter(1)  c = f32[3] parameter(2)
+  d = f32[3] add(a, b)  e = f32[3] add(d, c)  ROOT t = (f32[3], f32[3]) tuple(d, e)
+}
+scanner3 {
+  a = f32[3] parameter(0)  b = f32[3] parameter(1)
+  c = f32[3] add(a, b)  d = f32[] constant(0)  ROOT t = (f32[], f32[3], f32[3]) tuple(d, c, c)
+}
+"""
+
+# The text alone says these shapes, or more of them than is compared.
+FREE = {"parameter", "constant", "custom-call", "bitcast", "iota", "recv", "rng"}
+
+
+def cases(separator: str) -> list[tuple[str, str]]:
+    lines = CASES.read_text().splitlines()
+    return [tuple(line.split(separator)) for line in lines if separator in line]  # type: ignore[misc]
+
+
+def operands(call: str) -> tuple[str, list[str], str]:
+    """``add(f32[2], (f32[], s32[])), x={}`` as opcode, shapes of operands and the rest."""
+    opcode, _, rest = call.partition("(")
+    depth, start, found = 1, 0, []
+    for at, c in enumerate(rest):
+        depth += (c in "([{") - (c in ")]}")
+        if depth == 0 or (depth == 1 and c == ","):
+            found.append(rest[start:at].strip())
+            start = at + 1
+        if depth == 0:
+            return opcode, [shape for shape in found if shape], rest[at + 1 :]
+    raise AssertionError(call)
+
+
+def program(call: str, shape: str = "") -> str:
+    opcode, shapes, attributes = operands(call)
+    if opcode in ("parameter", "constant"):
+        return f"{CALLED}ENTRY e {{ ROOT r = {shape} {call} }}\n"
+    lines = "".join(f"  p{k} = {s} parameter({k})\n" for k, s in enumerate(shapes))
+    names = ", ".join(f"p{k}" for k in range(len(shapes)))
+    return f"{CALLED}ENTRY e {{\n{lines}  ROOT r = {shape} {opcode}({names}){attributes}\n}}\n"
+
+
+def root_shape(text: str | None) -> str:
+    """The shape that XLA prints of the root, or that it refused."""
+    found = text and re.search(r"ROOT \S+ = (.*?) [a-z0-9-]+\(", text.split("ENTRY")[-1])
+    return re.sub(r"/\*.*?\*/", "", found.group(1)) if found else "refused"
+
+
+def opcode_of(call: str) -> str:
+    return call.partition("(")[0]
+
+
+def test_left_out_shapes_are_those_of_xla() -> None:
+    all_cases = cases(" => ") + cases(" ~> ")
+    assert len(all_cases) > 250
+    printed, failures = [], []
+    for call, shape in all_cases:
+        try:
+            module = hm.parse(program(call))
+        except hm.HloSyntaxError as error:
+            printed.append("")
+            if shape != "refused":
+                failures.append(f"{call}: {error}")
+            continue
+        printed.append(str(module))
+        if shape == "refused":
+            failures.append(f"{call}: {module['r'].shape}, which XLA wants in the text")
+    assert not failures, "\n".join(failures)
+    # What is printed has the shape that XLA itself infers, and its layout.
+    as_read = reprint([program(call) for call, _ in all_cases])
+    for (call, shape), theirs, ours in zip(all_cases, as_read, reprint(printed), strict=True):
+        assert root_shape(theirs) == shape, call
+        assert root_shape(ours) == shape, call
+
+
+@pytest.mark.parametrize("separator", [" => ", " : "])
+def test_a_shape_that_fits_has_no_diagnostic(separator: str) -> None:
+    for call, shape in cases(separator):
+        if shape != "refused":
+            assert not hm.parse(program(call, shape)).diagnostics, call
+
+
+@pytest.mark.parametrize("separator", [" => ", " : "])
+def test_a_shape_that_does_not_fit_is_a_diagnostic_that_shows_both(separator: str) -> None:
+    checked, n_both = set(), 0
+    for call, shape in cases(separator):
+        opcode = opcode_of(call)
+        if shape == "refused" or opcode in FREE or "?" in call or call.startswith("broadcast(f32[])"):
+            continue
+        # One dimension more in the first array that there is, or a tuple around what has none.
+        other = re.sub(r"\[([^\]]*)\](\{[^}]*\})?", lambda m: f"[7{',' if m[1] else ''}{m[1]}]", shape, count=1)
+        if "token" in other or shape == "()":
+            other = "f32[7]"
+        module = hm.parse(program(call, other))
+        assert len(module.diagnostics) == 1, f"{call} : {other}"
+        [diagnostic] = module.diagnostics
+        assert module["r"].inconsistency, call
+        # The shape of a broadcast is taken for what the operand leaves open.
+        if diagnostic.expected is not None and opcode != "broadcast":
+            found, expected = hm.Shape.parse(diagnostic.found or ""), hm.Shape.parse(diagnostic.expected)
+            assert (str(found), expected.dimensions) == (str(hm.Shape.parse(other)), hm.Shape.parse(shape).dimensions)
+            n_both += 1
+        with pytest.raises(hm.HloSyntaxError):
+            hm.parse(program(call, other), strict=True)
+        checked.add(opcode)
+    assert len(checked) > 40 and n_both > 35
+
+
+def test_every_operation_has_a_case() -> None:
+    words = {opcode_of(call) for separator in (" => ", " : ") for call, _ in cases(separator)}
+    table = (Path(__file__).parent.parent / "rust" / "hlo" / "src" / "opcode.rs").read_text()
+    opcodes = set(re.findall(r'^    \w+ "([a-z0-9-]+)" (?:Fixed|Any)', table, re.M))
+    assert len(opcodes) > 130 and not opcodes - words
