@@ -1,62 +1,20 @@
-//! Properties of random maps over small domains, against evaluation at every point.
+//! Properties of random maps of three dimensions, against evaluation at every point. `wide.rs` has the other maps.
+
+mod random;
 
 use proptest::prelude::*;
+use random::{config, Size, Tree};
 use symbolic::text::parse_map;
-use symbolic::{simplify, then, Constraint, Domain, Expr, Map, Options, Points, Program, Range, Variable};
-
-/// How an expression is built; making the tree first lets proptest shrink it.
-#[derive(Clone, Debug)]
-enum Tree {
-    Const(i64),
-    Var(u32),
-    Add(Box<Tree>, Box<Tree>),
-    Scale(i64, Box<Tree>),
-    Div(Box<Tree>, i64),
-    Mod(Box<Tree>, i64),
-    DivBy(Box<Tree>, Box<Tree>),
-    ModBy(Box<Tree>, Box<Tree>),
-    Mul(Box<Tree>, Box<Tree>),
-    Min(Box<Tree>, Box<Tree>),
-    Max(Box<Tree>, Box<Tree>),
-}
+use symbolic::{simplify, then, Constraint, Domain, Expr, Kind, Map, Options, Points, Program, Range, Var, Variable};
 
 const DIMS: u32 = 3;
 
 fn tree() -> impl Strategy<Value = Tree> {
-    let leaf =
-        prop_oneof![(0..DIMS).prop_map(Tree::Var), (0..DIMS).prop_map(Tree::Var), (-20i64..20).prop_map(Tree::Const)];
-    leaf.prop_recursive(5, 24, 2, |inner| {
-        let two = (inner.clone(), inner.clone());
-        prop_oneof![
-            4 => two.clone().prop_map(|(a, b)| Tree::Add(a.into(), b.into())),
-            3 => (-9i64..10, inner.clone()).prop_map(|(k, a)| Tree::Scale(k, a.into())),
-            3 => (inner.clone(), 1i64..17).prop_map(|(a, n)| Tree::Div(a.into(), n)),
-            3 => (inner.clone(), 1i64..17).prop_map(|(a, n)| Tree::Mod(a.into(), n)),
-            1 => two.clone().prop_map(|(a, b)| Tree::DivBy(a.into(), b.into())),
-            1 => two.clone().prop_map(|(a, b)| Tree::ModBy(a.into(), b.into())),
-            1 => two.clone().prop_map(|(a, b)| Tree::Mul(a.into(), b.into())),
-            1 => two.clone().prop_map(|(a, b)| Tree::Min(a.into(), b.into())),
-            1 => two.prop_map(|(a, b)| Tree::Max(a.into(), b.into())),
-        ]
-    })
+    random::tree(Size::Small)
 }
 
 fn build(t: &Tree) -> Expr {
-    // A divisor that is an expression is kept at least 1.
-    let positive = |t: &Tree| build(t).maximum(&Expr::Const(1)).unwrap();
-    match t {
-        Tree::Const(c) => Expr::Const(*c),
-        Tree::Var(i) => Expr::dim(*i),
-        Tree::Add(a, b) => build(a).add(&build(b)).unwrap(),
-        Tree::Scale(k, a) => build(a).scale(*k).unwrap(),
-        Tree::Div(a, n) => build(a).floor_div(&Expr::Const(*n)).unwrap(),
-        Tree::Mod(a, n) => build(a).floor_mod(&Expr::Const(*n)).unwrap(),
-        Tree::DivBy(a, b) => build(a).floor_div(&positive(b)).unwrap(),
-        Tree::ModBy(a, b) => build(a).floor_mod(&positive(b)).unwrap(),
-        Tree::Mul(a, b) => build(a).mul(&build(b)).unwrap(),
-        Tree::Min(a, b) => build(a).minimum(&build(b)).unwrap(),
-        Tree::Max(a, b) => build(a).maximum(&build(b)).unwrap(),
-    }
+    random::build(t, &[0, 1, 2].map(|index| Var { kind: Kind::Dim, index }))
 }
 
 fn range() -> impl Strategy<Value = Range> {
@@ -120,7 +78,7 @@ fn check_equal(a: &Map, b: &Map) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn simplify_keeps_the_domain_and_every_value(m in maps()) {
@@ -198,11 +156,6 @@ proptest! {
     }
 }
 
-/// More cases on request, for a search; few in the test suite.
-fn cases() -> u32 {
-    std::env::var("HLOMAP_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(200)
-}
-
 #[test]
 fn parser_reads_any_text_without_panic() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
@@ -216,7 +169,7 @@ fn parser_reads_any_text_without_panic() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn equivalence_is_never_wrong(a in maps(), b in maps()) {

@@ -1,0 +1,302 @@
+//! Properties of maps of every kind: up to eight variables of all three kinds, sources, ranges and coefficients up to
+//! the ends of 64 bits, tiled positions, constraints with remainders. The other half is `laws.rs`: three dimensions,
+//! every point.
+//!
+//! Where a value, or anything in it, leaves 64 bits, evaluation is an error and a map says nothing. Near the ends of 64
+//! bits an equal map may leave them at other points; with small numbers none leaves them at all.
+
+mod random;
+
+use proptest::prelude::*;
+use random::{config, plans, Plan, Size, Truth};
+use std::collections::{HashMap, HashSet};
+use symbolic::map::State;
+use symbolic::text::parse_map;
+use symbolic::{equivalent, simplify, Equivalence, Expr, Map, Options, Points, Program};
+
+fn any_plan() -> impl Strategy<Value = Plan> {
+    prop_oneof![plans(Size::Small, 3, 3), plans(Size::Small, 8, 3), plans(Size::Large, 4, 3), plans(Size::Small, 3, 1)]
+}
+
+/// Also with numbers up to the ends of 64 bits.
+fn extreme_plan() -> impl Strategy<Value = Plan> {
+    prop_oneof![any_plan(), plans(Size::Ends, 4, 3)]
+}
+
+/// The points in the domain, with the values there.
+fn graph(map: &Map, points: &[Vec<i64>]) -> Vec<(Vec<i64>, Vec<Option<i128>>)> {
+    if map.state() == State::Empty {
+        return Vec::new();
+    }
+    let truths = points.iter().filter_map(|p| Truth::at(map, p).map(|t| (p.clone(), t)));
+    truths.filter(|(_, t)| t.inside() == Some(true)).map(|(p, t)| (p, t.values(map))).collect()
+}
+
+/// Whether a point lies in a map, where that can be evaluated.
+fn inside(map: &Map, point: &[i64]) -> Option<bool> {
+    if map.state() == State::Empty {
+        return Some(false);
+    }
+    Truth::at(map, point)?.inside()
+}
+
+/// Whether what was found is what it should be, with the numbers of a plan.
+fn agrees(size: Size, wanted: Option<i128>, found: Option<i128>) -> bool {
+    wanted == found || wanted.is_none() || (found.is_none() && size != Size::Small)
+}
+
+/// `b` says at every point what `a` says, wherever `a` can be evaluated.
+fn check_same(size: Size, a: &Map, b: &Map, points: &[Vec<i64>]) -> Result<(), TestCaseError> {
+    for p in points {
+        let (Some(inside_a), inside_b) = (inside(a, p), inside(b, p)) else { continue };
+        if inside_b.is_none() && (size != Size::Small || !inside_a) {
+            continue;
+        }
+        prop_assert_eq!(Some(inside_a), inside_b, "{:?} lies in one of\n{}\n{}", p, a, b);
+        if let (true, Some(x), Some(y)) = (inside_a, Truth::at(a, p), Truth::at(b, p)) {
+            for (x, y) in x.values(a).into_iter().zip(y.values(b)) {
+                prop_assert!(agrees(size, x, y), "{:?} is {:?} at {:?}:\n{}\n{}", x, y, p, a, b);
+            }
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn simplify_keeps_the_domain_and_every_value(plan in any_plan()) {
+        let m = plan.map();
+        for options in [Options::default(), Options { keep_point_dims: true, drop_unused: false }] {
+            check_same(plan.size, &m, &simplify(&m, options), &plan.points())?;
+        }
+    }
+
+    #[test]
+    fn simplify_twice_is_simplify_once_and_never_costs_more(plan in extreme_plan()) {
+        let m = plan.map();
+        for drop_unused in [false, true] {
+            let options = Options { keep_point_dims: false, drop_unused };
+            let once = simplify(&m, options);
+            let twice = simplify(&once, options);
+            prop_assert_eq!(&twice, &once, "of {}", m);
+            prop_assert!(once.cost().divmods <= m.cost().divmods, "{} is no simpler than {}", once, m);
+        }
+    }
+
+    #[test]
+    fn dropping_what_is_unused_keeps_the_images(plan in plans(Size::Small, 4, 3)) {
+        let m = Plan { sources: None, ..plan.clone() }.map();
+        let small = simplify(&m, Options { keep_point_dims: false, drop_unused: true });
+        if small.domain().n_runtime() < m.domain().n_runtime() || !plan.has_all_points() {
+            return Ok(());
+        }
+        // For every value of the dimensions, with every value of the runtime variables, the same set of elements.
+        let (n_dims, n_ranges) = (m.domain().n_dims, m.domain().n_ranges);
+        let sides: Vec<_> = small.domain().vars.iter().map(|v| v.range).collect();
+        if small.state() != State::Empty && sides.iter().fold(1, |n: u128, r| n.saturating_mul(r.size())) > 20_000 {
+            return Ok(());
+        }
+        let images = |map: &Map, points: &[Vec<i64>], n_ranges: usize| {
+            let mut images: HashMap<Vec<i64>, HashSet<Vec<Option<i128>>>> = HashMap::new();
+            for (point, values) in graph(map, points) {
+                let input = point[..n_dims].iter().chain(&point[n_dims + n_ranges..]).copied().collect();
+                images.entry(input).or_default().insert(values);
+            }
+            images
+        };
+        let before = images(&m, &plan.points(), n_ranges);
+        let after = if small.state() == State::Empty { HashMap::new() } else {
+            images(&small, &random::boxed(&sides), small.domain().n_ranges)
+        };
+        prop_assert!(before == after, "{} has other images than {}", small, m);
+    }
+
+    #[test]
+    fn bounds_hold_every_value(plan in any_plan()) {
+        let m = plan.map();
+        let bounds: Vec<_> = m.results().iter().map(|e| m.bounds(e).unwrap()).collect();
+        for (p, values) in graph(&m, &plan.points()) {
+            for (value, range) in values.iter().zip(&bounds) {
+                let Some(value) = value else { continue };
+                prop_assert!(range.contains(*value as i64), "{} at {:?} of {} is not in {:?}", value, p, m, range);
+            }
+        }
+    }
+
+    #[test]
+    fn programs_compute_what_expressions_say(plan in extreme_plan()) {
+        let m = plan.map();
+        if m.state() == State::Empty {
+            return Ok(());
+        }
+        let program = Program::new(&m).unwrap();
+        let (n_dims, n_ranges) = (m.domain().n_dims, m.domain().n_ranges);
+        let (mut rows, mut inside) = ([Vec::new(), Vec::new(), Vec::new()], Vec::new());
+        let mut wanted = Vec::new();
+        for p in plan.points() {
+            let Some(truth) = Truth::at(&m, &p) else { continue };
+            let Some(in_domain) = truth.inside() else { continue };
+            let values = truth.values(&m);
+            if in_domain && values.contains(&None) {
+                continue;
+            }
+            rows[0].extend(&truth.point[..n_dims]);
+            rows[1].extend(&truth.point[n_dims..n_dims + n_ranges]);
+            rows[2].extend(&truth.point[n_dims + n_ranges..]);
+            inside.push(in_domain);
+            wanted.push(values);
+        }
+        let points = Points { n: inside.len(), dims: &rows[0], ranges: &rows[1], runtime: &rows[2] };
+        prop_assert_eq!(program.in_domain(&points), &inside[..], "{}", m);
+        for threads in [1, 2] {
+            let found = program.run_on::<false>(&points, threads).unwrap();
+            for (i, row) in found.chunks(program.n_results()).enumerate().filter(|(i, _)| inside[*i]) {
+                let row: Vec<Option<i128>> = row.iter().map(|x| Some(i128::from(*x))).collect();
+                prop_assert_eq!(&row, &wanted[i], "{}", m);
+            }
+        }
+    }
+
+    #[test]
+    fn then_is_composition_of_functions(first in any_plan(), second in any_plan()) {
+        let (first, plan) = (first.map(), first);
+        let size = if second.size != Size::Small { second.size } else { plan.size };
+        let n = second.counts[0];
+        // The second map has as many dimensions as the first has results.
+        let mut second = second;
+        let wanted = first.results().len();
+        if first.state() != State::Defined || wanted == 0 {
+            return Ok(());
+        }
+        let extra = second.ranges[0];
+        second.ranges.splice(..n, (0..wanted).map(|i| plan.ranges.get(i).copied().unwrap_or(extra)));
+        second.counts[0] = wanted;
+        let second = Plan { sources: None, ..second };
+        let (b, second_points) = (second.map(), second.points());
+        if b.state() != State::Defined {
+            return Ok(());
+        }
+        let Ok(both) = symbolic::then(&first, &b) else { return Ok(()) };
+        let simple = simplify(&both, Options::default());
+        let (a_ranges, a_dims) = (first.domain().n_ranges, first.domain().n_dims);
+        for (i, p) in plan.points().iter().enumerate() {
+            let Some(at_a) = Truth::at(&first, p) else { continue };
+            let between: Option<Vec<i64>> = at_a.values(&first).iter().map(|x| x.map(|x| x as i64)).collect();
+            let (Some(inside_a), Some(between)) = (at_a.inside(), between) else { continue };
+            let tail = &second_points[i % second_points.len()][wanted..];
+            let middle: Vec<i64> = between.iter().chain(tail).copied().collect();
+            let Some(at_b) = Truth::at(&b, &middle) else { continue };
+            let Some(inside_b) = at_b.inside() else { continue };
+            let b_ranges = b.domain().n_ranges;
+            let (ranges, runtime) = at_a.point[a_dims..].split_at(a_ranges);
+            let point: Vec<i64> = [&at_a.point[..a_dims], ranges, &tail[..b_ranges], runtime, &tail[b_ranges..]].concat();
+            for map in [&both, &simple] {
+                if map.state() == State::Empty {
+                    prop_assert!(!(inside_a && inside_b), "{:?} lies in {} then {}", point, first, b);
+                    continue;
+                }
+                if map.domain().vars.len() != point.len() {
+                    continue;
+                }
+                let truth = Truth { domain: map.domain(), point: point.clone() };
+                let Some(inside) = truth.inside() else {
+                    prop_assert!(size != Size::Small || !(inside_a && inside_b), "{:?} does not fit {}", point, map);
+                    continue;
+                };
+                prop_assert_eq!(inside, inside_a && inside_b, "{:?}: {} then {}\nis {}", point, first, b, map);
+                if inside {
+                    for (x, y) in at_b.values(&b).into_iter().zip(truth.values(map)) {
+                        prop_assert!(agrees(size, x, y), "{:?} {:?} at {:?}: {} then {}\nis {}", x, y, point, first, b, map);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn counts_hold_the_true_numbers(plan in plans(Size::Small, 4, 2)) {
+        let m = plan.map();
+        let points = plan.points();
+        let graph = graph(&m, &points);
+        let images: HashSet<_> = graph.iter().map(|(_, v)| v.clone()).collect();
+        let (touched, distinct) = (symbolic::touched(&m), symbolic::distinct(&m));
+        let (n, n_images) = (graph.len() as u128, images.len() as u128);
+        // Where only some points were looked at, at least those must be counted.
+        prop_assert!(n_images <= distinct.upper, "{} images, {:?} of {}", n_images, distinct, m);
+        if plan.has_all_points() {
+            prop_assert!(touched.lower <= n && n <= touched.upper, "{} points, {:?} of {}", n, touched, m);
+            prop_assert!(distinct.lower <= n_images, "{} images, {:?} of {}", n_images, distinct, m);
+            if let Some(empty) = symbolic::is_empty(&m) {
+                prop_assert_eq!(empty, n == 0, "{}", m);
+            }
+        }
+    }
+
+    #[test]
+    fn equivalence_is_never_wrong(plan in any_plan(), other in plans(Size::Small, 3, 1)) {
+        let m = plan.map();
+        let same = simplify(&m, Options::default());
+        if let Equivalence::Different(point) = equivalent(&m, &same) {
+            prop_assert!(false, "{} is not its own simple form {} at {:?}", m, same, point);
+        }
+        // Results cut off at their largest value are the same, cut off below it they are not: points decide.
+        let m = other.map();
+        if m.state() != State::Defined {
+            return Ok(());
+        }
+        let cut = m.results().iter().map(|e| e.minimum(&Expr::Const(m.bounds(e)?.hi - (other.seed % 2) as i64)));
+        let cut = Map::new(m.domain().clone(), cut.collect::<symbolic::Result<Vec<_>>>().unwrap()).unwrap();
+        match equivalent(&m, &cut) {
+            Equivalence::Equal => {
+                let points = other.points();
+                prop_assert!(graph(&m, &points) == graph(&cut, &points), "{} is not {}", m, cut);
+            }
+            Equivalence::Different(point) => {
+                let point = [point];
+                prop_assert!(graph(&m, &point) != graph(&cut, &point), "{} and {} agree at {:?}", m, cut, point);
+            }
+            Equivalence::Unknown(_) => {}
+        }
+    }
+
+    #[test]
+    fn text_reads_back(plan in extreme_plan()) {
+        let m = plan.map();
+        prop_assert_eq!(parse_map(&m.to_string()).unwrap(), m);
+    }
+}
+
+/// The plans reach what they are for; a generator that stopped doing so would prove nothing.
+#[test]
+fn plans_reach_every_kind_of_map() {
+    use proptest::strategy::ValueTree;
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut seen: HashMap<&str, usize> = HashMap::new();
+    for _ in 0..600 {
+        let plan = extreme_plan().new_tree(&mut runner).unwrap().current();
+        let m = plan.map();
+        let domain = m.domain();
+        let text = m.to_string();
+        let n_inside = graph(&m, &plan.points()).len();
+        let mut see = |what, is: bool| *seen.entry(what).or_default() += usize::from(is);
+        see("has points", n_inside > 0);
+        see("known empty", m.state() == State::Empty);
+        see("six variables", domain.vars.len() >= 6);
+        see("ranges", domain.n_ranges > 0);
+        see("runtime", domain.n_runtime() > 0);
+        see("sources", domain.runtime().iter().any(|v| v.source.is_some()));
+        see("several results", m.results().len() > 1);
+        see("negative ranges", m.state() == State::Defined && domain.vars.iter().any(|v| v.range.lo < 0));
+        see("constraints with remainders", domain.constraints.iter().any(|c| c.expr.to_string().contains(" mod ")));
+        see("constraints and points", !domain.constraints.is_empty() && n_inside > 0);
+        see("near the ends of 64 bits", text.contains("92233720368547758"));
+        see("nested quotients", m.results().iter().any(|e| e.divmods() >= 3));
+        see("min or max", text.contains("min(") || text.contains("max("));
+    }
+    for (what, n) in &seen {
+        assert!(*n >= 20, "{what}: only {n} of 600 maps; {seen:?}");
+    }
+    println!("{seen:?}");
+}
