@@ -132,6 +132,7 @@ impl Glance<'_> {
             _ => match a.op()? {
                 Op::Sum(sum) if (0..n).contains(&sum.constant) => {
                     let (mut vars, mut range) = (0, Range::point(sum.constant));
+                    let mut balanced = range;
                     for t in &sum.terms {
                         let Expr::Var(v) = &t.atom else { return None };
                         if !(1..n).contains(&t.coefficient) || gcd(t.coefficient, n) != Some(1) {
@@ -143,6 +144,11 @@ impl Glance<'_> {
                         }
                         vars |= bits;
                         range = range.plus(of_var.scale(t.coefficient));
+                        let least = if t.coefficient > n - t.coefficient { t.coefficient - n } else { t.coefficient };
+                        balanced = balanced.plus(of_var.scale(least));
+                    }
+                    if floor_div(balanced.lo, n) == floor_div(balanced.hi, n) {
+                        return None;
                     }
                     (vars, range)
                 }

@@ -10,7 +10,8 @@ use smallvec::SmallVec;
 
 use crate::domain::{Constraint, Domain, Emptiness, Source};
 use crate::error::Stop;
-use crate::expr::{Expr, Kind, Var};
+use crate::expr::{Expr, Kind, Op, Var};
+use crate::int;
 use crate::linear::{Linear, Tally, Work};
 use crate::map::{Map, State};
 use crate::range::Range;
@@ -22,7 +23,8 @@ use crate::settled::is_settled;
 pub struct Options {
     /// Keep dimensions of one value as variables instead of writing the value.
     pub keep_point_dims: bool,
-    /// Remove range and runtime variables that nothing uses, and renumber the others.
+    /// Remove range and runtime variables that nothing uses, renumber the others, and count a range variable that has a
+    /// constraint on its residue in steps of the modulus.
     pub drop_unused: bool,
 }
 
@@ -38,8 +40,43 @@ pub fn simplify(map: &Map, options: Options) -> Map {
 /// [`simplify`], and one bit for each of [`crate::rules::NAMES`] that fired.
 pub fn simplify_counting(map: &Map, options: Options) -> (Map, u64) {
     let mut tally = Tally::NEW;
-    let simplified = fixpoint(map, options, &mut tally);
+    let mut simplified = fixpoint(map, options, &mut tally);
+    while let Some(rescaled) = options.drop_unused.then(|| rescale(&simplified)).flatten() {
+        tally.fired |= 1 << Rule::Rescale as u8;
+        simplified = fixpoint(&rescaled, options, &mut tally);
+    }
     (simplified, tally.fired)
+}
+
+/// The map with `n*s + r` for a range variable `s` of which a constraint says that `s mod n = r`. What the map touches
+/// stays; one number of the variable is another one.
+fn rescale(map: &Map) -> Option<Map> {
+    let domain = map.domain();
+    let found = domain.constraints.iter().enumerate().find_map(|(i, c)| {
+        let (Some(Op::Mod(Expr::Var(v), Expr::Const(n))), Some(r)) = (c.expr.op(), c.range.as_point()) else {
+            return None;
+        };
+        (v.kind == Kind::Range && (0..*n).contains(&r)).then_some((i, *v, *n, r))
+    });
+    let (constraint, v, n, r) = found?;
+    let replace = |w: Var| if w == v { Expr::Var(v).scale(n)?.add(&Expr::Const(r)) } else { Ok(Expr::Var(w)) };
+    let mut domain = domain.clone();
+    domain.constraints.remove(constraint);
+    let flat = domain.flat(v)?;
+    let Range { lo, hi } = domain.vars[flat].range;
+    domain.vars[flat].range = Range::new(int::ceil_div(lo.checked_sub(r)?, n), int::floor_div(hi.checked_sub(r)?, n));
+    for c in &mut domain.constraints {
+        c.expr = c.expr.substitute(&replace).ok()?;
+    }
+    for w in &mut domain.vars {
+        if let Some(source) = &w.source {
+            let index =
+                source.index.iter().map(|e| e.substitute(&replace)).collect::<crate::error::Result<_>>().ok()?;
+            w.source = Some(Arc::new(Source { id: source.id, index }));
+        }
+    }
+    let results = map.results().iter().map(|e| e.substitute(&replace)).collect::<crate::error::Result<_>>().ok()?;
+    Some(Map::from_parts(domain, results))
 }
 
 fn fixpoint(map: &Map, options: Options, tally: &mut Tally) -> Map {
@@ -321,7 +358,7 @@ fn written(work: &mut Work, form: &Linear, range: Range) -> Option<Constraint> {
     }
     let expr = write::write(work, &form).ok()?;
     let (bare, constant) = match expr.op() {
-        Some(crate::expr::Op::Sum(sum)) => (expr.sub(&Expr::Const(sum.constant)).ok()?, sum.constant),
+        Some(Op::Sum(sum)) => (expr.sub(&Expr::Const(sum.constant)).ok()?, sum.constant),
         _ => (expr, 0),
     };
     let shift = i128::from(form.constant) - i128::from(constant);

@@ -5,6 +5,7 @@
 
 use smallvec::SmallVec;
 
+use crate::error::Stop;
 use crate::int;
 use crate::linear::{AtomId, Linear, LinearTerm, Work};
 
@@ -54,6 +55,27 @@ impl Summand {
             }
         }
         out
+    }
+
+    /// What the variable part is multiplied by: the coefficient of a term, the factor of a remainder.
+    pub fn factor(&self) -> i64 {
+        match *self {
+            Summand::Term(t) => t.coefficient,
+            Summand::Remainder { factor, .. } => factor,
+        }
+    }
+
+    /// The part with another factor, as a form.
+    pub fn scaled_to(&self, factor: i64, work: &Work) -> Result<Linear, Stop> {
+        match *self {
+            Summand::Term(t) => {
+                Ok(Linear { constant: 0, terms: SmallVec::from_slice(&[LinearTerm { coefficient: factor, ..t }]) })
+            }
+            Summand::Remainder { finer, modulus, quotient, .. } => {
+                let coefficient = int::mul(int::mul(factor, modulus)?, -1)?;
+                Ok(Summand::Remainder { factor, finer, modulus, quotient, coefficient }.form(work))
+            }
+        }
     }
 
     /// The greatest common divisor of the coefficients.

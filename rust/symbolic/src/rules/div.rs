@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::Rule;
 use crate::error::Stop;
 use crate::int;
-use crate::linear::{Linear, LinearTerm, Work};
+use crate::linear::{AtomId, Linear, LinearTerm, Work};
 use crate::range::Range;
 use crate::summand::{summands, Summand, Summands};
 
@@ -30,7 +30,7 @@ pub struct Division {
 type Law = fn(&mut Work, &mut Division) -> Result<bool, Stop>;
 
 /// The laws in the order in which they are tried; after each success the list starts again.
-const RULES: [(Rule, Law); 9] = [
+const RULES: [(Rule, Law); 10] = [
     (Rule::Collapse, collapse),
     (Rule::Multiples, multiples),
     (Rule::FewValues, few_values),
@@ -39,6 +39,7 @@ const RULES: [(Rule, Law); 9] = [
     (Rule::DigitMultiples, digit_multiples),
     (Rule::CommonFactor, common_factor),
     (Rule::ReduceCoefficients, reduce_coefficients),
+    (Rule::BalancedCollapse, balanced_collapse),
     (Rule::LeadingSign, leading_sign),
 ];
 
@@ -105,24 +106,37 @@ impl Division {
 }
 
 /// `(n*k*x + y) floordiv n = k*x + y floordiv n`
-fn multiples(_: &mut Work, d: &mut Division) -> Result<bool, Stop> {
+///
+/// The terms of a remainder stay together unless its quotient is among the multiples: one without the other would be a
+/// quotient more.
+fn multiples(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
     let n = d.n;
     let whole = int::floor_div(d.numerator.constant, n);
     if whole == 0 && d.numerator.terms.iter().all(|t| t.coefficient % n != 0) {
         return Ok(false);
     }
+    let mut kept: SmallVec<[AtomId; 4]> = SmallVec::new();
+    for s in d.summands.iter().filter(|_| d.has_div) {
+        if let Summand::Remainder { coefficient, .. } = s {
+            if coefficient % n != 0 {
+                kept.extend(s.form(work).terms.iter().map(|t| t.atom));
+            }
+        }
+    }
+    let mut changed = whole != 0;
     d.quotient.constant = int::add(d.quotient.constant, whole)?;
     d.numerator.constant = int::floor_mod(d.numerator.constant, n);
     let quotient = &mut d.quotient;
     let mut result = Ok(());
     d.numerator.terms.retain(|t| {
-        let multiple = t.coefficient % n == 0;
+        let multiple = t.coefficient % n == 0 && !kept.contains(&t.atom);
         if multiple && result.is_ok() {
             result = quotient.add_term(t.coefficient / n, t.atom);
         }
+        changed |= multiple;
         !multiple
     });
-    result.map(|()| true)
+    result.map(|()| changed)
 }
 
 /// The same for a digit: `(k*x + (n - k*m)*(x floordiv m)) floordiv n = x floordiv m + (k*(x mod m)) floordiv n`
@@ -332,6 +346,38 @@ fn reduce_coefficients(_: &mut Work, d: &mut Division) -> Result<bool, Stop> {
         }
     }
     d.numerator.terms.retain(|t| t.coefficient != 0);
+    Ok(true)
+}
+
+/// `((q*n + r)*x + y) floordiv n = q*x + k` where `|r| <= n/2` and `k*n <= r*x + y < (k+1)*n` over the domain
+fn balanced_collapse(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
+    let n = d.n;
+    let (mut low, mut quotient) = (Linear::constant(d.numerator.constant), Linear::default());
+    for i in 0..d.n_summands() {
+        let summand = d.summand(i);
+        let factor = summand.factor();
+        let mut r = int::floor_mod(factor, n);
+        if r > n - r {
+            r -= n;
+        }
+        if r == factor {
+            low.add_scaled(1, &summand.form(work))?;
+            continue;
+        }
+        let unit = summand.scaled_to(1, work)?;
+        low.add_scaled(r, &unit)?;
+        quotient.add_scaled((factor - r) / n, &unit)?;
+    }
+    if quotient.terms.is_empty() {
+        return Ok(false);
+    }
+    let range = work.range_of(&low);
+    if range.is_empty() || int::floor_div(range.lo, n) != int::floor_div(range.hi, n) {
+        return Ok(false);
+    }
+    d.quotient.add_scaled(1, &quotient)?;
+    d.quotient.constant = int::add(d.quotient.constant, int::floor_div(range.lo, n))?;
+    d.numerator = Linear::default();
     Ok(true)
 }
 

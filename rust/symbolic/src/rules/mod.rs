@@ -9,6 +9,7 @@
 pub mod constraint;
 pub mod div;
 pub mod other;
+pub mod related;
 pub mod write;
 
 use crate::linear::Work;
@@ -26,11 +27,13 @@ pub enum Rule {
     Nested,
     NestedNegative,
     ReduceCoefficients,
+    BalancedCollapse,
     LeadingSign,
     OtherCollapse,
     OtherMultiple,
     ProductContent,
     Order,
+    Related,
     WriteMod,
     WriteDigit,
     AbsorbConstant,
@@ -44,12 +47,13 @@ pub enum Rule {
     Propagate,
     ResidueEnds,
     MergeResidues,
+    Rescale,
     PointVariable,
     MergeRuntime,
 }
 
 /// The names of all rules, in the order of [`Rule`].
-pub const NAMES: [&str; 28] = [
+pub const NAMES: [&str; 31] = [
     "multiples",
     "collapse",
     "digit-multiples",
@@ -58,11 +62,13 @@ pub const NAMES: [&str; 28] = [
     "nested",
     "nested-negative",
     "reduce-coefficients",
+    "balanced-collapse",
     "leading-sign",
     "other-collapse",
     "other-multiple",
     "product-content",
     "order",
+    "related",
     "write-mod",
     "write-digit",
     "absorb-constant",
@@ -76,6 +82,7 @@ pub const NAMES: [&str; 28] = [
     "propagate",
     "residue-ends",
     "merge-residues",
+    "rescale",
     "point-variable",
     "merge-runtime",
 ];

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::Rule;
 use crate::error::Stop;
-use crate::linear::{AtomKind, Linear, OtherOp, Work};
+use crate::linear::{AtomKind, Linear, LinearTerm, OtherOp, Work};
 
 /// The form of an operation that stays closed.
 fn closed(work: &mut Work, op: OtherOp, a: Linear, b: Linear) -> Linear {
@@ -21,16 +21,25 @@ pub fn product(work: &mut Work, mut a: Linear, mut b: Linear) -> Result<Linear, 
     }
     let mut factor = 1i64;
     for form in [&mut a, &mut b] {
-        let g = crate::int::gcd(form.content(), form.constant).unwrap_or(1);
-        if g > 1 {
+        let before = factor;
+        take_content(form, &mut factor).ok_or(Stop::Overflow)?;
+        if factor != before {
             work.fire(Rule::ProductContent);
-            factor = crate::int::mul(factor, g)?;
-            form.constant /= g;
-            form.terms.iter_mut().for_each(|t| t.coefficient /= g);
         }
     }
     let (a, b) = ordered(a, b);
     closed(work, OtherOp::Product, a, b).scaled(factor)
+}
+
+/// Divides a form by the greatest common divisor of all its numbers, which multiplies `factor`.
+fn take_content(form: &mut Linear, factor: &mut i64) -> Option<()> {
+    let g = crate::int::gcd(form.content(), form.constant).unwrap_or(1);
+    if g > 1 {
+        *factor = factor.checked_mul(g)?;
+        form.constant /= g;
+        form.terms.iter_mut().for_each(|t| t.coefficient /= g);
+    }
+    Some(())
 }
 
 /// One order for operands that may stand in either.
@@ -43,22 +52,41 @@ fn ordered(a: Linear, b: Linear) -> (Linear, Linear) {
     }
 }
 
-/// How often `b` is contained in `a`: `a = k*b + rest` with fewer terms in `rest`.
-fn multiple(a: &Linear, b: &Linear) -> Option<(i64, Linear)> {
+/// `k` and `rest` in `a = k*b + rest`, with fewer terms in `rest` than in `a`.
+fn multiple(work: &Work, a: &Linear, b: &Linear) -> Option<(Linear, Linear)> {
+    let is_product = |t: &LinearTerm| matches!(work.atoms[t.atom as usize].kind, AtomKind::Other(OtherOp::Product, _));
+    if a.terms.iter().any(is_product) {
+        // The factors of a product have no content, see `product`.
+        let (mut primitive, mut g) = (b.clone(), 1);
+        take_content(&mut primitive, &mut g)?;
+        for (i, t) in a.terms.iter().enumerate() {
+            let AtomKind::Other(OtherOp::Product, factors) = &work.atoms[t.atom as usize].kind else { continue };
+            let other = match &**factors {
+                (x, y) if *x == primitive => y,
+                (x, y) if *y == primitive => x,
+                _ => continue,
+            };
+            if t.coefficient % g == 0 {
+                let mut rest = a.clone();
+                rest.terms.remove(i);
+                return Some((other.scaled(t.coefficient / g).ok()?, rest));
+            }
+        }
+    }
     let lead = b.terms.first()?;
     let k = a.coefficient(lead.atom) / lead.coefficient;
     let mut rest = a.clone();
     rest.add_scaled(k.checked_neg()?, b).ok()?;
-    (k != 0 && rest.terms.len() + b.terms.len() <= a.terms.len()).then_some((k, rest))
+    (k != 0 && rest.terms.len() + b.terms.len() <= a.terms.len()).then(|| (Linear::constant(k), rest))
 }
 
-/// `(k*b + r) floordiv b = k + r floordiv b`; `a floordiv b = 0` for `0 <= a < b` and `-1` for `-b <= a < 0`
+/// `(k*b + r) floordiv b = k + r floordiv b`, where `k` is a number or a form; `a floordiv b = 0` for `0 <= a < b` and `-1` for `-b <= a < 0`
 pub fn floor_div(work: &mut Work, a: Linear, b: Linear) -> Result<Linear, Stop> {
     if work.range_of(&b).lo >= 1 {
-        if let Some((k, rest)) = multiple(&a, &b) {
+        if let Some((k, rest)) = multiple(work, &a, &b) {
             work.fire(Rule::OtherMultiple);
             let mut out = floor_div(work, rest, b)?;
-            out.constant = crate::int::add(out.constant, k)?;
+            out.add_scaled(1, &k)?;
             return Ok(out);
         }
         if let Some(quotient) = small_quotient(work, &a, &b)? {
@@ -75,7 +103,7 @@ pub fn floor_div(work: &mut Work, a: Linear, b: Linear) -> Result<Linear, Stop> 
 /// `(k*b + r) mod b = r mod b`; `a mod b = a` for `0 <= a < b` and `a + b` for `-b <= a < 0`
 pub fn floor_mod(work: &mut Work, mut a: Linear, b: Linear) -> Result<Linear, Stop> {
     if work.range_of(&b).lo >= 1 {
-        if let Some((_, rest)) = multiple(&a, &b) {
+        if let Some((_, rest)) = multiple(work, &a, &b) {
             work.fire(Rule::OtherMultiple);
             return floor_mod(work, rest, b);
         }

@@ -29,6 +29,7 @@ pub fn write(work: &mut Work, form: &Linear) -> Result<Expr, Stop> {
     let mut rest = form.clone();
     work.spend(form.terms.len())?;
     if work.has_div(form) {
+        super::related::merge(work, &mut rest)?;
         take_whole_remainders(work, &mut rest, &mut out)?;
         let mut undecided = AtomId::MAX;
         while let Some(at) = rest.terms.iter().rposition(|t| t.atom < undecided && work.as_div(t.atom).is_some()) {
@@ -210,6 +211,9 @@ impl Search {
                 self.absorb(work, false, &merging, true)?;
             }
             self.absorb(work, false, &merging, false)?;
+            if a < 0 {
+                self.absorb(work, true, &merging, false)?;
+            }
         }
         for i in 0..self.rest.terms.len().min(16) {
             if let Some(group) = self.remainder_beside(work, self.rest.terms[i]) {
