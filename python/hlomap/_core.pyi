@@ -175,7 +175,9 @@ class IndexingMap:
     def _placed(
         self, index: tuple[int, ...], use: tuple[Instruction, int] | None, suppliers: dict[int, Instruction]
     ) -> IndexingMap: ...
-    def simplify(self, *, keep_point_dims: bool = False, drop_unused: bool = False) -> IndexingMap: ...
+    def simplify(
+        self, *, keep_point_dims: bool = False, drop_unused: bool = False, rescale: bool = False
+    ) -> IndexingMap: ...
     def then(self, second: IndexingMap, /) -> IndexingMap: ...
     def remap_sources(self, sources: Mapping[int, int], /) -> IndexingMap: ...
     def evaluate(
@@ -201,7 +203,12 @@ class IndexingMap:
     def __hash__(self) -> int: ...
 
 def simplify_many(
-    maps: Sequence[IndexingMap], *, keep_point_dims: bool = False, drop_unused: bool = False, threads: int = 1
+    maps: Sequence[IndexingMap],
+    *,
+    keep_point_dims: bool = False,
+    drop_unused: bool = False,
+    rescale: bool = False,
+    threads: int = 1,
 ) -> list[IndexingMap]: ...
 def compose_many(
     pairs: Sequence[tuple[IndexingMap, IndexingMap]],

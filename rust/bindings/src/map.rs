@@ -304,10 +304,16 @@ impl PyMap {
     /// An equal map in its smallest form: the same image at every point of the domain.
     ///
     /// Variables with one value become constants; with ``keep_point_dims`` dimensions stay.  With ``drop_unused``
-    /// range and runtime variables that nothing uses are removed and the others renumbered.
-    #[pyo3(signature = (*, keep_point_dims=false, drop_unused=false))]
-    fn simplify(&self, py: Python<'_>, keep_point_dims: bool, drop_unused: bool) -> PyMap {
-        let options = Options { keep_point_dims, drop_unused };
+    /// range and runtime variables that nothing uses are removed and the others renumbered.  With ``rescale`` a range
+    /// variable whose residue a constraint fixes counts in steps of the modulus: the map touches the same elements by
+    /// other numbers of that variable.
+    ///
+    /// >>> m = IndexingMap.parse("()[s0] -> (s0 + 1), domain: s0 in [0, 9], s0 mod 4 in [3, 3]")
+    /// >>> print(m.simplify(rescale=True))
+    /// ()[s0] -> (s0 * 4 + 4), domain: s0 in [0, 1]
+    #[pyo3(signature = (*, keep_point_dims=false, drop_unused=false, rescale=false))]
+    fn simplify(&self, py: Python<'_>, keep_point_dims: bool, drop_unused: bool, rescale: bool) -> PyMap {
+        let options = Options { keep_point_dims, drop_unused, rescale };
         self.with(unlocked(py, || symbolic::simplify(&self.map, options)))
     }
 
@@ -474,15 +480,16 @@ impl PyMap {
 
 /// :meth:`IndexingMap.simplify` of many maps in one call, without the interpreter lock, on ``threads`` threads.
 #[pyfunction]
-#[pyo3(signature = (maps, *, keep_point_dims=false, drop_unused=false, threads=1))]
+#[pyo3(signature = (maps, *, keep_point_dims=false, drop_unused=false, rescale=false, threads=1))]
 fn simplify_many(
     py: Python<'_>,
     maps: Vec<PyRef<'_, PyMap>>,
     keep_point_dims: bool,
     drop_unused: bool,
+    rescale: bool,
     threads: usize,
 ) -> Vec<PyMap> {
-    let options = Options { keep_point_dims, drop_unused };
+    let options = Options { keep_point_dims, drop_unused, rescale };
     let maps: Vec<Map> = maps.iter().map(|m| m.map.clone()).collect();
     let simplified = unlocked_many(py, &maps, threads, |m| symbolic::simplify(m, options));
     simplified.into_iter().map(PyMap::from).collect()
@@ -500,7 +507,7 @@ fn compose_many(
     drop_unused: bool,
     threads: usize,
 ) -> PyResult<Vec<PyMap>> {
-    let options = Options { keep_point_dims: false, drop_unused };
+    let options = Options { drop_unused, ..Options::default() };
     let pairs: Vec<(Map, Map)> = pairs.iter().map(|(a, b)| (a.map.clone(), b.map.clone())).collect();
     let composed = unlocked_many(py, &pairs, threads, |(a, b)| {
         let map = symbolic::then(a, b)?;

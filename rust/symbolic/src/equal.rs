@@ -42,7 +42,7 @@ pub fn equivalent(a: &Map, b: &Map) -> Equivalence {
     if a == b {
         return Equal;
     }
-    let options = Options { keep_point_dims: false, drop_unused: true };
+    let options = Options { drop_unused: true, ..Options::default() };
     let (a, b) = (simplify(a, options), simplify(b, options));
     if a == b {
         return Equal;
@@ -482,7 +482,7 @@ fn lcm(a: i64, b: i64) -> Option<i64> {
 
 /// Whether a map has a point at all; `None` where that is not decided.
 pub fn is_empty(m: &Map) -> Option<bool> {
-    let m = simplify(m, Options { keep_point_dims: true, drop_unused: true });
+    let m = simplify(m, Options { keep_point_dims: true, drop_unused: true, ..Options::default() });
     match m.state() {
         State::Empty => Some(true),
         State::Undefined => None,

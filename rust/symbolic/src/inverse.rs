@@ -25,7 +25,7 @@ pub fn inverse(map: &Map) -> Option<Map> {
     if map.state() == State::Undefined || domain.n_ranges > 0 {
         return None;
     }
-    let map = simplify(map, Options { keep_point_dims: true, drop_unused: false });
+    let map = simplify(map, Options { keep_point_dims: true, ..Options::default() });
     if map.state() != State::Defined {
         return Some(map);
     }
@@ -70,7 +70,7 @@ fn build(map: &Map) -> Result<Option<Map>> {
     }
     let inverse = Domain { vars, n_dims: map.results().len(), n_ranges: 0, constraints };
     let inverse = Map::from_parts(inverse, solved.into());
-    Ok(Some(simplify(&inverse, Options { keep_point_dims: true, drop_unused: false })))
+    Ok(Some(simplify(&inverse, Options { keep_point_dims: true, ..Options::default() })))
 }
 
 /// A form over the old variables, and its value as an expression of the results.

@@ -29,15 +29,14 @@ pub fn is_settled(map: &Map, options: Options) -> bool {
         used |= seen.vars;
         divided |= seen.divided;
     }
-    let mut constrained: Bits = 0;
-    for c in &domain.constraints {
-        match glance.constraint(&c.expr, c.range) {
-            // Constraints on common variables are facts for each other, and facts may decide a quotient.
-            Some(vars) if vars & (constrained | divided) == 0 => constrained |= vars,
-            _ => return false,
-        }
-    }
+    let Some(constrained) = glance.constraints(divided) else { return false };
     !options.drop_unused || (used | constrained) >> domain.n_dims == all(domain.vars.len() - domain.n_dims)
+}
+
+/// Whether no rule would change the domain, whatever the results are.
+pub fn is_settled_domain(domain: &Domain, options: Options) -> bool {
+    let glance = Glance { domain, options };
+    domain.vars.len() <= 64 && glance.sources_are_settled() && glance.constraints(0).is_some()
 }
 
 const fn all(n: usize) -> Bits {
@@ -168,6 +167,15 @@ impl Glance<'_> {
         }
         let runs = range.size() >= whole as u128;
         (runs && floor_div(range.lo, whole) != floor_div(range.hi, whole)).then_some(Seen { vars, divided: vars })
+    }
+
+    /// The variables of the constraints, none of which shares a variable with another or with what is divided.
+    fn constraints(&self, divided: Bits) -> Option<Bits> {
+        // Constraints on common variables are facts for each other, and facts may decide a quotient.
+        self.domain.constraints.iter().try_fold(0, |constrained, c| {
+            let vars = self.constraint(&c.expr, c.range)?;
+            (vars & (constrained | divided) == 0).then_some(constrained | vars)
+        })
     }
 
     /// A constraint that says something, and nothing of a single variable that its range does not say.

@@ -16,16 +16,18 @@ use crate::linear::{Linear, Tally, Work};
 use crate::map::{Map, State};
 use crate::range::Range;
 use crate::rules::{constraint, write, Rule};
-use crate::settled::is_settled;
+use crate::settled::{is_settled, is_settled_domain};
 
 /// What simplification may do beyond finding shorter forms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Keep dimensions of one value as variables instead of writing the value.
     pub keep_point_dims: bool,
-    /// Remove range and runtime variables that nothing uses, renumber the others, and count a range variable that has a
-    /// constraint on its residue in steps of the modulus.
+    /// Remove range and runtime variables that nothing uses, and renumber the others.
     pub drop_unused: bool,
+    /// Count a range variable whose residue a constraint fixes in steps of the modulus: the map touches the same elements,
+    /// and reaches them by other numbers of the variable.
+    pub rescale: bool,
 }
 
 /// The most passes over one map, and the most rounds in which ranges narrow within one pass.
@@ -41,7 +43,7 @@ pub fn simplify(map: &Map, options: Options) -> Map {
 pub fn simplify_counting(map: &Map, options: Options) -> (Map, u64) {
     let mut tally = Tally::NEW;
     let mut simplified = fixpoint(map, options, &mut tally);
-    while let Some(rescaled) = options.drop_unused.then(|| rescale(&simplified)).flatten() {
+    while let Some(rescaled) = options.rescale.then(|| rescale(&simplified)).flatten() {
         tally.fired |= 1 << Rule::Rescale as u8;
         simplified = fixpoint(&rescaled, options, &mut tally);
     }
@@ -84,6 +86,11 @@ fn fixpoint(map: &Map, options: Options, tally: &mut Tally) -> Map {
         debug_assert!(map.state() != State::Defined || is_fixpoint(map, options), "a settled map changes: {map}");
         return map.clone();
     }
+    if let Some(written) = without_points(map, options) {
+        debug_assert!(is_fixpoint(&written, options), "a settled map changes: {written}");
+        tally.fired |= 1 << Rule::PointVariable as u8;
+        return written;
+    }
     let mut current = map.clone();
     let mut before: Option<Map> = None;
     for _ in 0..MAX_PASSES {
@@ -104,6 +111,25 @@ fn fixpoint(map: &Map, options: Options, tally: &mut Tally) -> Map {
         before = Some(std::mem::replace(&mut current, next));
     }
     current
+}
+
+/// A map without constraints with its point variables written as constants, where nothing else is to be done.
+fn without_points(map: &Map, options: Options) -> Option<Map> {
+    let domain = map.domain();
+    let point = |v: Var| {
+        let keeps = options.keep_point_dims && v.kind == Kind::Dim;
+        domain.flat(v).and_then(|i| domain.vars[i].range.as_point()).filter(|_| !keeps)
+    };
+    let is_candidate = domain.constraints.is_empty()
+        && domain.runtime().iter().all(|v| v.source.is_none())
+        && (0..domain.vars.len()).any(|i| point(domain.var(i)).is_some());
+    if !is_candidate {
+        return None;
+    }
+    let replace = |v: Var| Ok(point(v).map_or(Expr::Var(v), Expr::Const));
+    let results = map.results().iter().map(|e| e.substitute(&replace)).collect::<crate::error::Result<_>>().ok()?;
+    let written = map.with_results(results);
+    is_settled(&written, options).then_some(written)
 }
 
 fn is_fixpoint(map: &Map, options: Options) -> bool {
@@ -139,7 +165,9 @@ fn pass(map: &Map, options: Options, tally: &mut Tally) -> Pass {
             return Pass { map: Map::empty(domain), is_sure: true };
         }
         let is_stable = !is_last && next == current;
-        if !is_stable && !is_last {
+        // A domain at rest needs no second look, unless facts may decide a quotient: then the order of reading counts.
+        let at_rest = map.results().iter().all(|e| e.divmods() == 0) && is_settled_domain(&next, options);
+        if !is_stable && !is_last && !at_rest {
             current = next;
             continue;
         }
@@ -223,16 +251,19 @@ fn has_point(work: &Work, e: &Expr) -> bool {
     found
 }
 
+/// Forms in their ranges.
+type Kept = SmallVec<[(Linear, Range); 2]>;
+
 /// What the constraints of a domain say before they are held against each other.
 struct Known {
     /// The domain with its ranges narrowed.
     domain: Domain,
     /// The workspace over that domain.
     work: Work,
-    /// The runtime sources, by flat number.
+    /// The runtime sources, by flat number; nothing where there is none.
     sources: Vec<Option<Arc<Source>>>,
     /// The constraints as forms.
-    kept: Vec<(Linear, Range)>,
+    kept: Kept,
     /// Those that do not fit into forms.
     untouched: Vec<Constraint>,
 }
@@ -251,7 +282,7 @@ fn narrow(domain: &Domain, options: Options, tally: &mut Tally) -> Option<Known>
         let mut work = Work::without_facts(&current, options.keep_point_dims, *tally);
         let sources = sources(&mut work, &current);
         let mut ranges: SmallVec<[Range; 8]> = current.vars.iter().map(|v| v.range).collect();
-        let (mut kept, mut untouched) = (Vec::new(), Vec::new());
+        let (mut kept, mut untouched) = (Kept::new(), Vec::new());
         let mut changed = false;
         for c in &domain.constraints {
             let reduced = work.linear(&c.expr).and_then(|form| constraint::reduce(&mut work, form, c.range));
@@ -291,14 +322,19 @@ fn narrow(domain: &Domain, options: Options, tally: &mut Tally) -> Option<Known>
     None
 }
 
-/// The constraints, each reduced under the others; the workspace learns those that stay. `None` where they contradict
+/// The constraints, each reduced under the others; the workspace learns those that stay. Nothing where they contradict
 /// each other.
 /// The constraints held against each other: the domain with those that stay, and the workspace that knows them.
 fn learn(known: Known, tally: &mut Tally) -> Option<(Domain, Work)> {
     let Known { mut domain, mut work, sources, kept, untouched } = known;
     let reduced = constraints(&mut work, kept, untouched);
     *tally = work.tally;
-    domain.constraints = reduced?;
+    match reduced {
+        Ok(Some(reduced)) => domain.constraints = reduced,
+        Ok(None) => return None,
+        // What does not fit stays as it was read.
+        Err(_) => {}
+    }
     for (v, source) in domain.vars.iter_mut().zip(sources) {
         v.source = source;
     }
@@ -307,15 +343,16 @@ fn learn(known: Known, tally: &mut Tally) -> Option<(Domain, Work)> {
 
 fn constraints(
     work: &mut Work,
-    mut kept: Vec<(Linear, Range)>,
+    mut kept: Kept,
     mut untouched: Vec<Constraint>,
-) -> Option<Vec<Constraint>> {
-    while constraint::merge_residues(work, &mut kept).ok()? {}
+) -> Result<Option<Vec<Constraint>>, Stop> {
+    while constraint::merge_residues(work, &mut kept)? {}
     let mut i = 0;
-    while i < kept.len() {
+    // One constraint has no other to be held against.
+    while i < kept.len() && kept.len() > 1 {
         let (form, range) = kept[i].clone();
         if range.is_empty() {
-            return None;
+            return Ok(None);
         }
         work.clear_facts();
         for (j, (f, r)) in kept.iter().enumerate() {
@@ -324,25 +361,29 @@ fn constraints(
             }
         }
         match constraint::decide(work, form, range) {
-            constraint::Reduced::Contradiction => return None,
+            constraint::Reduced::Contradiction => return Ok(None),
             constraint::Reduced::Implied => {
                 kept.remove(i);
             }
             _ => i += 1,
         }
     }
+    if kept.iter().any(|(_, range)| range.is_empty()) {
+        return Ok(None);
+    }
     work.clear_facts();
     for (f, r) in &kept {
         work.add_fact(f.clone(), *r);
     }
+    untouched.reserve_exact(kept.len());
     for (form, range) in kept {
-        untouched.push(written(work, &form, range)?);
+        untouched.push(written(work, form, range)?);
     }
-    Some(untouched)
+    Ok(Some(untouched))
 }
 
 /// Adds `form in range` to what is kept: one range for each form.
-fn keep(kept: &mut Vec<(Linear, Range)>, form: Linear, range: Range) {
+fn keep(kept: &mut Kept, form: Linear, range: Range) {
     match kept.iter_mut().find(|(f, _)| *f == form) {
         Some((_, known)) => *known = known.intersect(range),
         None => kept.push((form, range)),
@@ -350,24 +391,26 @@ fn keep(kept: &mut Vec<(Linear, Range)>, form: Linear, range: Range) {
 }
 
 /// A constraint as an expression without a constant of its own.
-fn written(work: &mut Work, form: &Linear, range: Range) -> Option<Constraint> {
+fn written(work: &mut Work, mut form: Linear, range: Range) -> Result<Constraint, Stop> {
     // `(x + c) mod n` is shorter than the same without its constant, so the constant of a remainder comes back first.
-    let mut form = form.clone();
     if let Some((num, _)) = constraint::as_residue(work, &form) {
         form.constant = num.constant;
     }
-    let expr = write::write(work, &form).ok()?;
+    let expr = write::write(work, &form)?;
     let (bare, constant) = match expr.op() {
-        Some(Op::Sum(sum)) => (expr.sub(&Expr::Const(sum.constant)).ok()?, sum.constant),
+        Some(Op::Sum(sum)) => (expr.sub(&Expr::Const(sum.constant))?, sum.constant),
         _ => (expr, 0),
     };
     let shift = i128::from(form.constant) - i128::from(constant);
     let range = Range::from_wide(i128::from(range.lo) + shift, i128::from(range.hi) + shift);
-    Some(Constraint { expr: bare, range })
+    Ok(Constraint { expr: bare, range })
 }
 
 /// The runtime sources under what is known of the variables; variables that are equal to an earlier one become it.
 fn sources(work: &mut Work, domain: &Domain) -> Vec<Option<Arc<Source>>> {
+    if domain.runtime().iter().all(|v| v.source.is_none()) {
+        return Vec::new();
+    }
     let mut out: Vec<Option<Arc<Source>>> = vec![None; domain.n_dims + domain.n_ranges];
     for i in domain.n_dims + domain.n_ranges..domain.vars.len() {
         let Some(source) = &domain.vars[i].source else {

@@ -68,7 +68,7 @@ proptest! {
     #[test]
     fn simplify_keeps_the_domain_and_every_value(plan in any_plan()) {
         let m = plan.map();
-        for options in [Options::default(), Options { keep_point_dims: true, drop_unused: false }] {
+        for options in [Options::default(), Options { keep_point_dims: true, ..Options::default() }] {
             check_same(plan.size, &m, &simplify(&m, options), &plan.points())?;
         }
     }
@@ -77,7 +77,7 @@ proptest! {
     fn simplify_twice_is_simplify_once_and_never_costs_more(plan in extreme_plan()) {
         let m = plan.map();
         for drop_unused in [false, true] {
-            let options = Options { keep_point_dims: false, drop_unused };
+            let options = Options { drop_unused, ..Options::default() };
             let once = simplify(&m, options);
             let twice = simplify(&once, options);
             prop_assert_eq!(&twice, &once, "of {}", m);
@@ -88,7 +88,7 @@ proptest! {
     #[test]
     fn dropping_what_is_unused_keeps_the_images(plan in plans(Size::Small, 4, 3)) {
         let m = Plan { sources: None, ..plan.clone() }.map();
-        let small = simplify(&m, Options { keep_point_dims: false, drop_unused: true });
+        let small = simplify(&m, Options { drop_unused: true, ..Options::default() });
         if small.domain().n_runtime() < m.domain().n_runtime() || !plan.has_all_points() {
             return Ok(());
         }

@@ -3,6 +3,8 @@
 //! Read [`reduce`] for one constraint, [`propagate`] for what it says of single variables. Law: the set of points of
 //! the domain never changes.
 
+use smallvec::SmallVec;
+
 use super::Rule;
 use crate::error::Stop;
 use crate::expr::{Kind, Var};
@@ -224,7 +226,7 @@ fn residue_ends(work: &mut Work, flat: usize, n: i64, range: Range, narrowed: &m
 }
 
 /// `x mod a = r` and `x mod b = s` are one condition on `x mod lcm(a, b)`, or contradict each other
-pub fn merge_residues(work: &mut Work, kept: &mut Vec<(Linear, Range)>) -> Result<bool, Stop> {
+pub fn merge_residues(work: &mut Work, kept: &mut SmallVec<[(Linear, Range); 2]>) -> Result<bool, Stop> {
     for i in 0..kept.len() {
         for j in 0..i {
             let (Some((x, a)), Some((y, b))) = (as_residue(work, &kept[i].0), as_residue(work, &kept[j].0)) else {
