@@ -6,7 +6,7 @@ through its text form.  Import the names from :mod:`hlomap`, not from here.
 
 import builtins
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeAlias, final
+from typing import Any, Literal, TypeAlias, final, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -329,6 +329,26 @@ class Module:
         """The module as a serialized ``HloModuleProto``, which XLA reads."""
     def same_as(self, other: Module, /, *, names: bool = True) -> bool:
         """Whether another module holds the same, whatever the spelling; ``names=False``: whatever the names."""
+    def to_string(
+        self,
+        *,
+        operand_shapes: bool = False,
+        metadata: bool = True,
+        layouts: bool = True,
+        backend_config: bool = True,
+        control_predecessors: bool = True,
+        large_constants: bool = True,
+        signatures: bool = True,
+        canonical_names: bool = False,
+    ) -> str:
+        """The text of the module, which XLA reads; with no arguments that of ``str``.
+
+        ``operand_shapes``: the shape before each operand.  ``metadata``: where instructions came from, with the tables
+        of stack frames.  ``layouts``: the layouts of shapes.  ``backend_config``, ``control_predecessors``: these
+        attributes.  ``large_constants=False``: ``{...}`` in the place of more than ten elements.  ``signatures``:
+        parameters and result before the brace of a computation.  ``canonical_names``: instructions are ``tmp_0``,
+        ``tmp_1``, …, computations ``computation_0``, ….
+        """
     def __getitem__(self, name: str, /) -> Computation | Instruction: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -364,6 +384,19 @@ class Computation:
     @property
     def content(self) -> bytes:
         """16 bytes, equal for computations that do the same, whatever the names in them."""
+    def to_string(
+        self,
+        *,
+        operand_shapes: bool = False,
+        metadata: bool = True,
+        layouts: bool = True,
+        backend_config: bool = True,
+        control_predecessors: bool = True,
+        large_constants: bool = True,
+        signatures: bool = True,
+        canonical_names: bool = False,
+    ) -> str:
+        """The text of this computation alone; the arguments are those of :meth:`Module.to_string`."""
     def __getitem__(self, name: str, /) -> Instruction: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Instruction]: ...
@@ -422,6 +455,19 @@ class Instruction:
 
         Constants and iotas among the operands with the numbers ``looked_at`` count with their content.
         """
+    def to_string(
+        self,
+        *,
+        operand_shapes: bool = False,
+        metadata: bool = True,
+        layouts: bool = True,
+        backend_config: bool = True,
+        control_predecessors: bool = True,
+        large_constants: bool = True,
+        signatures: bool = True,
+        canonical_names: bool = False,
+    ) -> str:
+        """The text of this instruction in a line, without ``ROOT``; arguments as in :meth:`Module.to_string`."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
@@ -443,8 +489,11 @@ class Attributes(Mapping[str, Any]):
 
 @final
 class Window:
-    """A window of a convolution, a reduce-window or a select-and-scatter."""
+    """A window of a convolution, a reduce-window or a select-and-scatter; pickles through its text."""
 
+    @staticmethod
+    def parse(text: str) -> Window:
+        """The window that a text says, braces included; :class:`~hlomap.HloSyntaxError` where it says none."""
     @property
     def dims(self) -> tuple[WindowDim, ...]: ...
     def __len__(self) -> int: ...
@@ -455,6 +504,18 @@ class Window:
 class WindowDim:
     """One dimension of a window; what the text leaves out has its default."""
 
+    def __new__(
+        cls,
+        size: int,
+        *,
+        stride: int = 1,
+        pad_low: int = 0,
+        pad_high: int = 0,
+        base_dilation: int = 1,
+        window_dilation: int = 1,
+        reversal: bool = False,
+    ) -> WindowDim: ...
+    def __getnewargs_ex__(self) -> tuple[tuple[int], dict[str, Any]]: ...
     @property
     def size(self) -> int: ...
     @property
@@ -474,8 +535,11 @@ class WindowDim:
 
 @final
 class ConvolutionDimensionNumbers:
-    """Which dimension of the arrays of a convolution is which: ``bf01_oi01->bf01``."""
+    """Which dimension of the arrays of a convolution is which: ``bf01_oi01->bf01``; pickles through its text."""
 
+    @staticmethod
+    def parse(text: str) -> ConvolutionDimensionNumbers:
+        """The dimension numbers that a text says; :class:`~hlomap.HloSyntaxError` where it says none."""
     @property
     def input_batch(self) -> int: ...
     @property
@@ -498,9 +562,200 @@ class ConvolutionDimensionNumbers:
     def __hash__(self) -> int: ...
 
 @final
+class Sharding:
+    """How a value is laid over devices.
+
+    ``{replicated}``, ``{devices=[2,2]<=[4]}``, ``{mesh['x'=2], [{'x'}]}``, tuples of such.  Equal where all parts
+    are; pickles through its text.
+    """
+
+    @staticmethod
+    def parse(text: str) -> Sharding:
+        """The sharding that a text says, braces included; :class:`~hlomap.HloSyntaxError` where it says none."""
+    @property
+    def kind(self) -> str:
+        """replicated, maximal, manual, unknown, unreduced, tiled, named (by the axes of a mesh) or tuple."""
+    @property
+    def parts(self) -> tuple[Sharding, ...]:
+        """Of a tuple, the sharding of each leaf; else ``()``."""
+    @property
+    def device(self) -> int | None:
+        """The device of a maximal sharding."""
+    @property
+    def tile_dimensions(self) -> tuple[int, ...] | None:
+        """The number of tiles along each dimension, followed by the dimensions that only devices have."""
+    @property
+    def devices(self) -> tuple[int, ...] | None:
+        """The device of each tile in row-major order of ``tile_dimensions``, an iota written out."""
+    @property
+    def iota(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """``(reshape, transpose)`` where the devices of the tiles are an iota."""
+    @property
+    def replicates_last_dimension(self) -> bool:
+        """Whether devices along the last of ``tile_dimensions`` have the same tile."""
+    @property
+    def last_dimensions(self) -> tuple[str, ...]:
+        """What the last of ``tile_dimensions`` are, which only devices have."""
+    @property
+    def group(self) -> tuple[str, int] | None:
+        """``("as", n)`` or ``("like", n)``: sharded as, or like, all others of group n."""
+    @property
+    def metadata(self) -> tuple[str, ...]:
+        """Where it came from, each as text in braces."""
+    @property
+    def mesh(self) -> Mesh | None:
+        """The mesh of a named sharding."""
+    @property
+    def dimension_axes(self) -> tuple[tuple[str, ...], ...]:
+        """Of a named sharding, by dimension the axes that cut it, ``"?"`` last where more may be added."""
+    @property
+    def replicated_axes(self) -> tuple[str, ...]: ...
+    @property
+    def unreduced_axes(self) -> tuple[str, ...]: ...
+    @property
+    def manual_axes(self) -> tuple[str, ...]: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Mesh:
+    """Devices in an array whose dimensions have names."""
+
+    @property
+    def axes(self) -> dict[str, int]:
+        """Name and size of each axis, the most major first."""
+    @property
+    def devices(self) -> tuple[int, ...]:
+        """The devices in row-major order."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class ReplicaGroups:
+    """Groups of devices that work together, each a tuple of ints; listed when that is asked for.
+
+    Equal to other groups, and to a tuple of tuples, that list the same; pickles through its text.
+    :class:`~hlomap.UnsupportedError` where more than 2^24 devices, or sizes that differ, are to be listed.
+    """
+
+    @staticmethod
+    def parse(text: str) -> ReplicaGroups:
+        """The groups that a text says; :class:`~hlomap.HloSyntaxError` where it says none."""
+    @property
+    def group_size(self) -> int | None:
+        """How many devices are in each group; None where groups differ, or there are none."""
+    @property
+    def iota(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """``(reshape, transpose)`` of ``[…]<=[…]T(…)``."""
+    @property
+    def mesh(self) -> Mesh | None:
+        """The mesh of ``mesh[…] {…}``."""
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The axes of the mesh that run within a group, the slowest first."""
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, at: int, /) -> tuple[int, ...]: ...
+    @overload
+    def __getitem__(self, at: slice, /) -> tuple[tuple[int, ...], ...]: ...
+    def __iter__(self) -> Iterator[tuple[int, ...]]: ...
+    def __contains__(self, group: object, /) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class InputOutputAlias:
+    """A part of the output of a module that lies where a part of a parameter is."""
+
+    def __new__(
+        cls,
+        output_index: Sequence[int],
+        parameter_number: int,
+        parameter_index: Sequence[int],
+        kind: str = "may-alias",
+    ) -> InputOutputAlias: ...
+    @property
+    def output_index(self) -> tuple[int, ...]: ...
+    @property
+    def parameter_number(self) -> int: ...
+    @property
+    def parameter_index(self) -> tuple[int, ...]: ...
+    @property
+    def kind(self) -> str:
+        """``"may-alias"`` or ``"must-alias"``."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class BufferDonor:
+    """A part of a parameter that an output may lie on."""
+
+    def __new__(cls, parameter_number: int, parameter_index: Sequence[int]) -> BufferDonor: ...
+    @property
+    def parameter_number(self) -> int: ...
+    @property
+    def parameter_index(self) -> tuple[int, ...]: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class OperandAlias:
+    """A part of an instruction's output that lies where a part of an operand is."""
+
+    def __new__(cls, output_index: Sequence[int], operand: int, operand_index: Sequence[int]) -> OperandAlias: ...
+    @property
+    def output_index(self) -> tuple[int, ...]: ...
+    @property
+    def operand(self) -> int: ...
+    @property
+    def operand_index(self) -> tuple[int, ...]: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class ResultAccuracy:
+    """How exact a result is to be: a mode (default, highest), or tolerances."""
+
+    def __new__(cls, mode: str, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0) -> ResultAccuracy: ...
+    @property
+    def mode(self) -> str: ...
+    @property
+    def atol(self) -> float: ...
+    @property
+    def rtol(self) -> float: ...
+    @property
+    def ulps(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class EntryLayout:
+    """The shapes of the parameters and of the value of a module, with the layouts that a caller sees."""
+
+    @property
+    def parameters(self) -> tuple[Shape, ...]: ...
+    @property
+    def result(self) -> Shape: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
 class Metadata:
     """Where an instruction came from; a field that the text does not have is None."""
 
+    def __new__(
+        cls,
+        op_name: str | None = None,
+        op_type: str | None = None,
+        source_file: str | None = None,
+        source_line: int | None = None,
+        source_column: int | None = None,
+        function: str | None = None,
+        stack_frame_id: int | None = None,
+    ) -> Metadata: ...
+    def __getnewargs__(
+        self,
+    ) -> tuple[str | None, str | None, str | None, int | None, int | None, str | None, int | None]: ...
     @property
     def op_name(self) -> str | None: ...
     @property
@@ -516,6 +771,7 @@ class Metadata:
     @property
     def stack_frame_id(self) -> int | None: ...
     def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
 
 @final
 class Diagnostic:
@@ -549,6 +805,8 @@ def is_module_head(head: bytes, /) -> bool:
     """Whether the beginning of a file is the beginning of a proto that holds a module."""
 
 def _parse_module(source: str | bytes) -> Module: ...
+def _computation(module: Module, number: int, /) -> Computation: ...
+def _instruction(module: Module, number: int, /) -> Instruction: ...
 def _diagnostic(
     message: str,
     filename: str | None,

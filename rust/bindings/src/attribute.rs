@@ -1,16 +1,16 @@
 //! The face of attributes: a mapping that decodes a value when it is asked for, and the classes of such values.
 
-use std::sync::Arc;
-
-use hlo::{Attribute, ComputationId, DeviceGroups, DimLabels, InstructionId, Module, Value, Window, WindowDim};
+use hlo::{Attribute, ComputationId, DimLabels, InstructionId, Value, Window, WindowDim};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyTuple};
 use pyo3::IntoPyObjectExt;
 
+use crate::alias::{PyBufferDonor, PyEntryLayout, PyInputOutputAlias, PyOperandAlias, PyResultAccuracy};
 use crate::diagnostic::syntax_error;
 use crate::error::raise;
 use crate::layout::PyShape;
-use crate::module::{computation, computations, instructions};
+use crate::module::{computation, computations, instructions, Handle};
+use crate::sharding::{PyReplicaGroups, PySharding};
 
 /// Whose attributes.
 #[derive(Clone, Copy, PartialEq)]
@@ -24,8 +24,11 @@ pub enum Owner {
 ///
 /// Braced lists of ints are tuples of ints, lists of lists tuples of tuples; words are str; computations are
 /// :class:`~hlomap.Computation`.  ``slice`` is a tuple of ``(start, limit, stride)``, ``padding`` a tuple of
-/// ``(low, high, interior)``, ``window`` a :class:`Window`, ``dim_labels`` a :class:`ConvolutionDimensionNumbers`.
-/// An attribute that is not known is its text.
+/// ``(low, high, interior)``, ``window`` a :class:`Window`, ``dim_labels`` a :class:`ConvolutionDimensionNumbers`,
+/// ``sharding`` a :class:`Sharding`, ``replica_groups`` :class:`ReplicaGroups`, ``frontend_attributes`` a dict,
+/// ``result_accuracy`` a :class:`ResultAccuracy`; ``input_output_alias``, ``buffer_donor`` and
+/// ``output_to_operand_aliasing`` are tuples of :class:`InputOutputAlias`, :class:`BufferDonor` and
+/// :class:`OperandAlias`.  An attribute that is not known, or whose value cannot be read, is its text.
 ///
 /// >>> import hlomap as hm
 /// >>> text = "s = f32[2] slice(f32[5] p), slice={[1:5:2]}"
@@ -33,15 +36,12 @@ pub enum Owner {
 /// {'slice': ((1, 5, 2),)}
 #[pyclass(name = "Attributes", module = "hlomap._core", frozen, mapping)]
 pub struct Attributes {
-    module: Arc<Module>,
+    module: Handle,
     owner: Owner,
 }
 
-/// More devices than this in one iota form are not listed.
-const MAX_DEVICES: usize = 1 << 24;
-
 impl Attributes {
-    pub fn new(module: Arc<Module>, owner: Owner) -> Attributes {
+    pub fn new(module: Handle, owner: Owner) -> Attributes {
         Attributes { module, owner }
     }
 
@@ -65,10 +65,10 @@ impl Attributes {
         };
         let value = self.module.value(attribute, within);
         let value = value.map_err(|e| syntax_error(py, self.module.source(), std::slice::from_ref(&e)))?;
-        self.convert(py, value, attribute)
+        self.convert(py, value)
     }
 
-    fn convert<'py>(&self, py: Python<'py>, value: Value<'_>, attribute: &Attribute) -> PyResult<Bound<'py, PyAny>> {
+    fn convert<'py>(&self, py: Python<'py>, value: Value<'_>) -> PyResult<Bound<'py, PyAny>> {
         let tuple = |t: Bound<'py, PyTuple>| Ok(t.into_any());
         match value {
             Value::Int(n) => n.into_bound_py_any(py),
@@ -90,11 +90,14 @@ impl Attributes {
                 let all = shapes.into_iter().map(|s| Bound::new(py, PyShape(s)));
                 tuple(PyTuple::new(py, all.collect::<PyResult<Vec<_>>>()?)?)
             }
-            Value::DeviceGroups(DeviceGroups::Lists(lists)) => tuple(nested(py, &lists)?),
-            Value::DeviceGroups(groups) => match groups.expand(MAX_DEVICES) {
-                Some(lists) => tuple(nested(py, &lists)?),
-                None => self.module.attribute_text(attribute).into_bound_py_any(py),
-            },
+            Value::DeviceGroups(groups) => PyReplicaGroups::new(groups).into_bound_py_any(py),
+            Value::Sharding(sharding) => PySharding(sharding).into_bound_py_any(py),
+            Value::Aliases(all) => tuple(each::<_, PyInputOutputAlias>(py, all)?),
+            Value::OperandAliases(all) => tuple(each::<_, PyOperandAlias>(py, all)?),
+            Value::Donors(all) => tuple(each::<_, PyBufferDonor>(py, all)?),
+            Value::Accuracy(accuracy) => PyResultAccuracy::from(accuracy).into_bound_py_any(py),
+            Value::EntryLayout(layout) => PyEntryLayout::from(layout).into_bound_py_any(py),
+            Value::Bools(list) => tuple(PyTuple::new(py, list)?),
             Value::Dictionary(pairs) => {
                 let dict = PyDict::new(py);
                 for (key, value) in pairs {
@@ -104,6 +107,14 @@ impl Attributes {
             }
         }
     }
+}
+
+/// Values as objects of their class.
+fn each<'py, T, C>(py: Python<'py>, all: Vec<T>) -> PyResult<Bound<'py, PyTuple>>
+where
+    C: From<T> + pyo3::PyClass + Into<pyo3::PyClassInitializer<C>>,
+{
+    PyTuple::new(py, all.into_iter().map(|one| Bound::new(py, C::from(one))).collect::<PyResult<Vec<_>>>()?)
 }
 
 fn nested<'py>(py: Python<'py>, lists: &[Vec<i64>]) -> PyResult<Bound<'py, PyTuple>> {
@@ -177,7 +188,7 @@ impl Attributes {
     fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
         if let Ok(other) = other.cast::<Attributes>() {
             let other = other.get();
-            if Arc::ptr_eq(&self.module, &other.module) && self.owner == other.owner {
+            if self.module.is(&other.module) && self.owner == other.owner {
                 return Ok(true);
             }
         }
@@ -193,6 +204,11 @@ impl Attributes {
     }
 }
 
+fn not_a(py: Python<'_>, what: &str, text: &str) -> PyErr {
+    let shown: String = text.chars().take(100).collect();
+    raise(py, "HloSyntaxError", format!("expected {what}, found {shown}"))
+}
+
 /// A window of a convolution, a reduce-window or a select-and-scatter, with one entry per dimension.
 #[pyclass(name = "Window", module = "hlomap._core", frozen, eq, hash)]
 #[derive(PartialEq, Eq, Hash)]
@@ -200,6 +216,16 @@ pub struct PyWindow(Window);
 
 #[pymethods]
 impl PyWindow {
+    /// The window that a text says, braces included; :class:`~hlomap.HloSyntaxError` where it says none.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> hm.Window.parse("{size=3x1 pad=1_1x0_0}").dims[0].pad_low
+    /// 1
+    #[staticmethod]
+    fn parse(py: Python<'_>, text: &str) -> PyResult<PyWindow> {
+        hlo::parse_window(text).map(PyWindow).ok_or_else(|| not_a(py, "a window", text))
+    }
+
     /// The dimensions.
     #[getter]
     fn dims<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
@@ -209,6 +235,14 @@ impl PyWindow {
 
     fn __len__(&self) -> usize {
         self.0.dims.len()
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+        Ok((py.get_type::<PyWindow>().getattr("parse")?, (self.0.to_string(),)))
+    }
+
+    fn __str__(&self) -> String {
+        self.0.to_string()
     }
 
     fn __repr__(&self) -> String {
@@ -253,6 +287,35 @@ impl From<WindowDim> for PyWindowDim {
 
 #[pymethods]
 impl PyWindowDim {
+    #[new]
+    #[pyo3(signature = (size, *, stride=1, pad_low=0, pad_high=0, base_dilation=1, window_dilation=1, reversal=false))]
+    fn new(
+        size: i64,
+        stride: i64,
+        pad_low: i64,
+        pad_high: i64,
+        base_dilation: i64,
+        window_dilation: i64,
+        reversal: bool,
+    ) -> PyWindowDim {
+        PyWindowDim { size, stride, pad_low, pad_high, base_dilation, window_dilation, reversal }
+    }
+
+    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<((i64,), Bound<'py, PyDict>)> {
+        let rest = PyDict::new(py);
+        for (name, value) in [
+            ("stride", self.stride),
+            ("pad_low", self.pad_low),
+            ("pad_high", self.pad_high),
+            ("base_dilation", self.base_dilation),
+            ("window_dilation", self.window_dilation),
+        ] {
+            rest.set_item(name, value)?;
+        }
+        rest.set_item("reversal", self.reversal)?;
+        Ok(((self.size,), rest))
+    }
+
     fn __repr__(&self) -> String {
         format!(
             "WindowDim(size={}, stride={}, pad_low={}, pad_high={}, base_dilation={}, window_dilation={}, reversal={})",
@@ -274,6 +337,16 @@ pub struct PyDimLabels(DimLabels);
 
 #[pymethods]
 impl PyDimLabels {
+    /// The dimension numbers that a text says; :class:`~hlomap.HloSyntaxError` where it says none.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> hm.ConvolutionDimensionNumbers.parse("b0f_0io->b0f").input_feature
+    /// 2
+    #[staticmethod]
+    fn parse(py: Python<'_>, text: &str) -> PyResult<PyDimLabels> {
+        hlo::parse_dim_labels(text).map(PyDimLabels).ok_or_else(|| not_a(py, "dimension numbers", text))
+    }
+
     /// The operand's batch dimension.
     #[getter]
     fn input_batch(&self) -> i64 {
@@ -328,6 +401,14 @@ impl PyDimLabels {
         PyTuple::new(py, &self.0.output_spatial)
     }
 
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+        Ok((py.get_type::<PyDimLabels>().getattr("parse")?, (self.0.to_string(),)))
+    }
+
+    fn __str__(&self) -> String {
+        self.0.to_string()
+    }
+
     fn __repr__(&self) -> String {
         format!("ConvolutionDimensionNumbers('{}')", self.0)
     }
@@ -340,6 +421,8 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<PyWindow>()?;
     m.add_class::<PyWindowDim>()?;
     m.add_class::<PyDimLabels>()?;
+    crate::alias::register(m)?;
+    crate::sharding::register(m)?;
     let mapping = py.import("collections.abc")?.getattr("Mapping")?;
     mapping.call_method1("register", (py.get_type::<Attributes>(),))?;
     Ok(())

@@ -10,10 +10,13 @@ mod expr;
 mod map;
 mod values;
 
+mod alias;
 mod attribute;
 mod diagnostic;
 mod layout;
 mod module;
+mod read;
+mod sharding;
 
 use pyo3::prelude::*;
 

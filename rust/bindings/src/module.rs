@@ -1,17 +1,17 @@
 //! The face of modules: frozen views of (module, number), which copy nothing until they are asked.
 
-use std::sync::Arc;
+use std::ops::Deref;
 
 use hlo::{ComputationId, InstructionId, LiteralError, LiteralValue, Module};
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyIterator, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyIterator, PyTuple};
 
 use crate::attribute::{Attributes, Owner};
 use crate::diagnostic::{syntax_error, PyDiagnostic};
 use crate::enter::unlocked;
 use crate::error::raise;
 use crate::layout::PyShape;
+use crate::read::parse_text;
 
 /// An HLO module: computations of instructions, as they were read.
 ///
@@ -23,25 +23,56 @@ use crate::layout::PyShape;
 /// >>> module.entry.root.opcode, module["n"].operands[0].name
 /// ('negate', 'p')
 #[pyclass(name = "Module", module = "hlomap._core", frozen)]
-pub struct PyModule_(pub Arc<Module>);
+pub struct PyModule_(pub Module);
+
+/// The object of a module: views share it, so that those of one module stay so when they are pickled together.
+pub struct Handle(Py<PyModule_>);
+
+impl Handle {
+    pub fn clone_ref(&self, py: Python<'_>) -> Handle {
+        Handle(self.0.clone_ref(py))
+    }
+
+    pub fn is(&self, other: &Handle) -> bool {
+        self.0.as_ptr() == other.0.as_ptr()
+    }
+
+    fn hash_with(&self, id: u64) -> u64 {
+        (self.0.as_ptr() as usize as u64).rotate_left(20) ^ id.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+}
+
+impl From<&Bound<'_, PyModule_>> for Handle {
+    fn from(module: &Bound<'_, PyModule_>) -> Handle {
+        Handle(module.clone().unbind())
+    }
+}
+
+impl Deref for Handle {
+    type Target = Module;
+
+    fn deref(&self) -> &Module {
+        &self.0.get().0
+    }
+}
 
 /// A computation of a module: instructions with a root.
 #[pyclass(name = "Computation", module = "hlomap._core", frozen)]
 pub struct PyComputation {
-    module: Arc<Module>,
+    module: Handle,
     id: ComputationId,
 }
 
 /// One instruction of a module.
 #[pyclass(name = "Instruction", module = "hlomap._core", frozen)]
 pub struct PyInstruction {
-    module: Arc<Module>,
+    module: Handle,
     id: InstructionId,
 }
 
 /// Where an instruction came from; a field that the text does not have is ``None``.
-#[pyclass(name = "Metadata", module = "hlomap._core", frozen, get_all, eq)]
-#[derive(PartialEq)]
+#[pyclass(name = "Metadata", module = "hlomap._core", frozen, get_all, eq, hash)]
+#[derive(PartialEq, Eq, Hash)]
 pub struct PyMetadata {
     /// The operation of the program that was compiled.
     op_name: Option<String>,
@@ -61,6 +92,38 @@ pub struct PyMetadata {
 
 #[pymethods]
 impl PyMetadata {
+    #[new]
+    #[pyo3(signature = (
+        op_name=None, op_type=None, source_file=None, source_line=None, source_column=None, function=None,
+        stack_frame_id=None
+    ))]
+    fn new(
+        op_name: Option<String>,
+        op_type: Option<String>,
+        source_file: Option<String>,
+        source_line: Option<i64>,
+        source_column: Option<i64>,
+        function: Option<String>,
+        stack_frame_id: Option<i64>,
+    ) -> PyMetadata {
+        PyMetadata { op_name, op_type, source_file, source_line, source_column, function, stack_frame_id }
+    }
+
+    #[allow(clippy::type_complexity, reason = "the arguments of the constructor")]
+    fn __getnewargs__(
+        &self,
+    ) -> (Option<&str>, Option<&str>, Option<&str>, Option<i64>, Option<i64>, Option<&str>, Option<i64>) {
+        (
+            self.op_name.as_deref(),
+            self.op_type.as_deref(),
+            self.source_file.as_deref(),
+            self.source_line,
+            self.source_column,
+            self.function.as_deref(),
+            self.stack_frame_id,
+        )
+    }
+
     fn __repr__(&self) -> String {
         let file = self.source_file.as_deref().unwrap_or("");
         let line = self.source_line.map_or(String::new(), |n| format!(":{n}"));
@@ -68,17 +131,17 @@ impl PyMetadata {
     }
 }
 
-pub fn computation(py: Python<'_>, module: &Arc<Module>, id: ComputationId) -> PyResult<Py<PyComputation>> {
-    Py::new(py, PyComputation { module: module.clone(), id })
+pub fn computation(py: Python<'_>, module: &Handle, id: ComputationId) -> PyResult<Py<PyComputation>> {
+    Py::new(py, PyComputation { module: module.clone_ref(py), id })
 }
 
-pub fn instruction(py: Python<'_>, module: &Arc<Module>, id: InstructionId) -> PyResult<Py<PyInstruction>> {
-    Py::new(py, PyInstruction { module: module.clone(), id })
+pub fn instruction(py: Python<'_>, module: &Handle, id: InstructionId) -> PyResult<Py<PyInstruction>> {
+    Py::new(py, PyInstruction { module: module.clone_ref(py), id })
 }
 
 pub fn computations<'py>(
     py: Python<'py>,
-    module: &Arc<Module>,
+    module: &Handle,
     ids: impl Iterator<Item = ComputationId>,
 ) -> PyResult<Bound<'py, PyTuple>> {
     PyTuple::new(py, ids.map(|id| computation(py, module, id)).collect::<PyResult<Vec<_>>>()?)
@@ -86,7 +149,7 @@ pub fn computations<'py>(
 
 pub fn instructions<'py>(
     py: Python<'py>,
-    module: &Arc<Module>,
+    module: &Handle,
     ids: impl Iterator<Item = InstructionId>,
 ) -> PyResult<Bound<'py, PyTuple>> {
     PyTuple::new(py, ids.map(|id| instruction(py, module, id)).collect::<PyResult<Vec<_>>>()?)
@@ -102,13 +165,8 @@ fn bare(name: &str) -> &str {
     name.strip_prefix('%').unwrap_or(name)
 }
 
-fn same<T>(a: &Arc<T>, b: &Arc<T>) -> bool {
-    Arc::ptr_eq(a, b)
-}
-
-fn hash_of<T>(module: &Arc<T>, id: u64) -> u64 {
-    (Arc::as_ptr(module) as usize as u64).rotate_left(20) ^ id.wrapping_mul(0x9e37_79b9_7f4a_7c15)
-}
+/// What builds a view again: a function, and the module with the number.
+type Rebuilt<'py> = (Bound<'py, PyAny>, (Py<PyModule_>, u32));
 
 /// How many names are compared with one that does not exist.
 const NEAR_NAMES: usize = 5000;
@@ -123,21 +181,21 @@ impl PyModule_ {
 
     /// The computation that runs: the one marked ``ENTRY``, else the last one.
     #[getter]
-    fn entry(&self, py: Python<'_>) -> PyResult<Py<PyComputation>> {
-        computation(py, &self.0, self.0.entry())
+    fn entry(slf: &Bound<'_, Self>) -> PyResult<Py<PyComputation>> {
+        computation(slf.py(), &slf.into(), slf.get().0.entry())
     }
 
     /// All computations in text order; one that is written inside an instruction stands before the computation of
     /// that instruction.
     #[getter]
-    fn computations<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        computations(py, &self.0, 0..self.0.computations().len() as u32)
+    fn computations<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        computations(slf.py(), &slf.into(), 0..slf.get().0.computations().len() as u32)
     }
 
     /// The attributes of the header, by name.
     #[getter]
-    fn attributes(&self) -> Attributes {
-        Attributes::new(self.0.clone(), Owner::Module)
+    fn attributes(slf: &Bound<'_, Self>) -> Attributes {
+        Attributes::new(slf.into(), Owner::Module)
     }
 
     /// What did not fit but could be kept, each with its place, in the order of the text.
@@ -155,24 +213,25 @@ impl PyModule_ {
 
     /// The instruction with this number.
     #[pyo3(signature = (number, /))]
-    fn instruction(&self, py: Python<'_>, number: u32) -> PyResult<Py<PyInstruction>> {
-        if number as usize >= self.0.instructions().len() {
-            return Err(not_found(py, "instruction with number", &number.to_string(), None));
+    fn instruction(slf: &Bound<'_, Self>, number: u32) -> PyResult<Py<PyInstruction>> {
+        if number as usize >= slf.get().0.instructions().len() {
+            return Err(not_found(slf.py(), "instruction with number", &number.to_string(), None));
         }
-        instruction(py, &self.0, number)
+        instruction(slf.py(), &slf.into(), number)
     }
 
     /// The computation of this name, else the instruction: the entry's before those of other computations.  With or
     /// without ``%``; :class:`~hlomap.NotFoundError` names a near one.
-    fn __getitem__(&self, py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
-        if let Some(id) = self.0.find_computation(bare(name)) {
-            return Ok(computation(py, &self.0, id)?.into_any());
+    fn __getitem__(slf: &Bound<'_, Self>, name: &str) -> PyResult<Py<PyAny>> {
+        let (py, m) = (slf.py(), &slf.get().0);
+        if let Some(id) = m.find_computation(bare(name)) {
+            return Ok(computation(py, &slf.into(), id)?.into_any());
         }
-        if let Some(id) = self.0.find_instruction(bare(name), None) {
-            return Ok(instruction(py, &self.0, id)?.into_any());
+        if let Some(id) = m.find_instruction(bare(name), None) {
+            return Ok(instruction(py, &slf.into(), id)?.into_any());
         }
-        let computations = (0..self.0.computations().len() as u32).map(|c| self.0.computation_name(c));
-        let instructions = (0..self.0.instructions().len() as u32).map(|i| self.0.instruction_name(i));
+        let computations = (0..m.computations().len() as u32).map(|c| m.computation_name(c));
+        let instructions = (0..m.instructions().len() as u32).map(|i| m.instruction_name(i));
         let near = ::layout::nearest(bare(name), computations.take(NEAR_NAMES).chain(instructions.take(NEAR_NAMES)));
         Err(not_found(py, "computation or instruction", name, near))
     }
@@ -206,6 +265,54 @@ impl PyModule_ {
         unlocked(py, || self.0.same_as(other, names))
     }
 
+    /// The text of the module, which XLA reads; with no arguments that of ``str``.
+    ///
+    /// ``operand_shapes``: the shape before each operand.  ``metadata``: where instructions came from, with the
+    /// tables of stack frames.  ``layouts``: the layouts of shapes.  ``backend_config``, ``control_predecessors``:
+    /// these attributes.  ``large_constants=False``: ``{...}`` in the place of more than ten elements.
+    /// ``signatures``: parameters and result before the brace of a computation.  ``canonical_names``: instructions
+    /// are ``tmp_0``, ``tmp_1``, …, computations ``computation_0``, ….
+    ///
+    /// >>> import hlomap as hm
+    /// >>> module = hm.parse("HloModule m\nENTRY e { p = f32[2]{0} parameter(0) ROOT n = f32[2]{0} negate(p) }")
+    /// >>> print(module.to_string(layouts=False, operand_shapes=True, canonical_names=True, signatures=False))
+    /// HloModule m
+    /// <BLANKLINE>
+    /// ENTRY %computation_0 {
+    ///   %tmp_0 = f32[2] parameter(0)
+    ///   ROOT %tmp_1 = f32[2] negate(f32[2] %tmp_0)
+    /// }
+    /// <BLANKLINE>
+    #[pyo3(signature = (
+        *, operand_shapes=false, metadata=true, layouts=true, backend_config=true, control_predecessors=true,
+        large_constants=true, signatures=true, canonical_names=false
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn to_string(
+        &self,
+        py: Python<'_>,
+        operand_shapes: bool,
+        metadata: bool,
+        layouts: bool,
+        backend_config: bool,
+        control_predecessors: bool,
+        large_constants: bool,
+        signatures: bool,
+        canonical_names: bool,
+    ) -> String {
+        let options = hlo::PrintOptions {
+            operand_shapes,
+            metadata,
+            layouts,
+            backend_config,
+            control_predecessors,
+            large_constants,
+            signatures,
+            canonical_names,
+        };
+        unlocked(py, || hlo::print_module(&self.0, options))
+    }
+
     fn __str__(&self) -> String {
         self.0.to_string()
     }
@@ -215,12 +322,12 @@ impl PyModule_ {
         format!("<Module {} of {c} computations, {i} instructions>", self.0.name())
     }
 
-    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<PyModule_>().is_ok_and(|o| same(&o.get().0, &self.0))
+    fn __eq__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> bool {
+        slf.is(other)
     }
 
-    fn __hash__(&self) -> u64 {
-        hash_of(&self.0, u64::MAX)
+    fn __hash__(slf: &Bound<'_, Self>) -> u64 {
+        Handle::from(slf).hash_with(u64::MAX)
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
@@ -257,14 +364,14 @@ impl PyComputation {
 
     /// The module it belongs to.
     #[getter]
-    fn module(&self) -> PyModule_ {
-        PyModule_(self.module.clone())
+    fn module(&self, py: Python<'_>) -> Py<PyModule_> {
+        self.module.0.clone_ref(py)
     }
 
     /// The attributes behind its closing brace, by name.
     #[getter]
-    fn attributes(&self) -> Attributes {
-        Attributes::new(self.module.clone(), Owner::Computation(self.id))
+    fn attributes(&self, py: Python<'_>) -> Attributes {
+        Attributes::new(self.module.clone_ref(py), Owner::Computation(self.id))
     }
 
     /// The instructions that call it.
@@ -308,16 +415,56 @@ impl PyComputation {
         self.instructions(py)?.try_iter()
     }
 
+    /// The text of this computation alone; the arguments are those of :meth:`Module.to_string`.
+    #[pyo3(signature = (
+        *, operand_shapes=false, metadata=true, layouts=true, backend_config=true, control_predecessors=true,
+        large_constants=true, signatures=true, canonical_names=false
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn to_string(
+        &self,
+        py: Python<'_>,
+        operand_shapes: bool,
+        metadata: bool,
+        layouts: bool,
+        backend_config: bool,
+        control_predecessors: bool,
+        large_constants: bool,
+        signatures: bool,
+        canonical_names: bool,
+    ) -> String {
+        let options = hlo::PrintOptions {
+            operand_shapes,
+            metadata,
+            layouts,
+            backend_config,
+            control_predecessors,
+            large_constants,
+            signatures,
+            canonical_names,
+        };
+        unlocked(py, || hlo::print_computation(&self.module, self.id, options))
+    }
+
+    fn __str__(&self) -> String {
+        hlo::print_computation(&self.module, self.id, hlo::PrintOptions::default())
+    }
+
     fn __repr__(&self) -> String {
         format!("<Computation {} of {} instructions>", self.name(), self.__len__())
     }
 
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Rebuilt<'py>> {
+        let view = py.import("hlomap._core")?.getattr("_computation")?;
+        Ok((view, (self.module.0.clone_ref(py), self.id)))
+    }
+
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<PyComputation>().is_ok_and(|o| o.get().id == self.id && same(&o.get().module, &self.module))
+        other.cast::<PyComputation>().is_ok_and(|o| o.get().id == self.id && o.get().module.is(&self.module))
     }
 
     fn __hash__(&self) -> u64 {
-        hash_of(&self.module, u64::from(self.id) << 32)
+        self.module.hash_with(u64::from(self.id) << 32)
     }
 }
 
@@ -374,8 +521,8 @@ impl PyInstruction {
 
     /// Its attributes by name, decoded when asked for.
     #[getter]
-    fn attributes(&self) -> Attributes {
-        Attributes::new(self.module.clone(), Owner::Instruction(self.id))
+    fn attributes(&self, py: Python<'_>) -> Attributes {
+        Attributes::new(self.module.clone_ref(py), Owner::Instruction(self.id))
     }
 
     /// The value of a constant as a read-only array (a tuple of arrays for a tuple); ``None`` for every other
@@ -419,8 +566,8 @@ impl PyInstruction {
 
     /// The module it belongs to.
     #[getter]
-    fn module(&self) -> PyModule_ {
-        PyModule_(self.module.clone())
+    fn module(&self, py: Python<'_>) -> Py<PyModule_> {
+        self.module.0.clone_ref(py)
     }
 
     /// Its number, unique in the module and dense from 0.
@@ -456,20 +603,57 @@ impl PyInstruction {
         PyBytes::new(py, &signature)
     }
 
+    /// The text of this instruction in a line, without ``ROOT``; the arguments are those of
+    /// :meth:`Module.to_string`.
+    #[pyo3(signature = (
+        *, operand_shapes=false, metadata=true, layouts=true, backend_config=true, control_predecessors=true,
+        large_constants=true, signatures=true, canonical_names=false
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn to_string(
+        &self,
+        py: Python<'_>,
+        operand_shapes: bool,
+        metadata: bool,
+        layouts: bool,
+        backend_config: bool,
+        control_predecessors: bool,
+        large_constants: bool,
+        signatures: bool,
+        canonical_names: bool,
+    ) -> String {
+        let options = hlo::PrintOptions {
+            operand_shapes,
+            metadata,
+            layouts,
+            backend_config,
+            control_predecessors,
+            large_constants,
+            signatures,
+            canonical_names,
+        };
+        unlocked(py, || hlo::print_instruction(&self.module, self.id, options))
+    }
+
     fn __str__(&self) -> String {
-        hlo::print_instruction(&self.module, self.id)
+        hlo::print_instruction(&self.module, self.id, hlo::PrintOptions::default())
     }
 
     fn __repr__(&self) -> String {
         format!("<Instruction {} = {} {}>", self.name(), self.module.shape(self.id), self.opcode())
     }
 
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Rebuilt<'py>> {
+        let view = py.import("hlomap._core")?.getattr("_instruction")?;
+        Ok((view, (self.module.0.clone_ref(py), self.id)))
+    }
+
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<PyInstruction>().is_ok_and(|o| o.get().id == self.id && same(&o.get().module, &self.module))
+        other.cast::<PyInstruction>().is_ok_and(|o| o.get().id == self.id && o.get().module.is(&self.module))
     }
 
     fn __hash__(&self) -> u64 {
-        hash_of(&self.module, u64::from(self.id))
+        self.module.hash_with(u64::from(self.id))
     }
 }
 
@@ -488,58 +672,28 @@ fn array<'py>(py: Python<'py>, value: &LiteralValue, shape: &::layout::Shape) ->
     }
 }
 
-/// All modules of a text, without the interpreter lock.
-///
-/// ``source``: HLO text as str or bytes.  ``name``: where it came from, for messages.  ``strict``: what does not fit
-/// is an error, not a diagnostic.  Raises :class:`~hlomap.HloSyntaxError` with everything that is wrong.
-#[pyfunction]
-#[pyo3(signature = (source, name=None, strict=false))]
-fn parse_text(py: Python<'_>, source: &Bound<'_, PyAny>, name: Option<&str>, strict: bool) -> PyResult<Vec<PyModule_>> {
-    let parsed = if let Ok(text) = source.cast::<PyString>() {
-        match text.to_str() {
-            Ok(text) => unlocked(py, || hlo::parse(text, name, strict)),
-            // A str with lone surrogates has no UTF-8; its lenient encoding shows where.
-            Err(_) => {
-                let bytes = text.call_method1("encode", ("utf-8", "surrogatepass"))?;
-                let bytes = bytes.cast::<PyBytes>()?.as_bytes();
-                unlocked(py, || hlo::parse_bytes(bytes, name, strict))
-            }
-        }
-    } else if let Ok(bytes) = source.cast::<PyBytes>() {
-        let bytes = bytes.as_bytes();
-        unlocked(py, || hlo::parse_bytes(bytes, name, strict))
-    } else {
-        let found = source.get_type().name()?;
-        return Err(PyTypeError::new_err(format!("expected str or bytes, found {found}")));
-    };
-    match parsed {
-        Ok(modules) => Ok(modules.into_iter().map(|m| PyModule_(Arc::new(m))).collect()),
-        Err(errors) => Err(syntax_error(py, &errors.source, &errors.problems)),
-    }
-}
-
-/// How the beginning of a file is compressed (``None``: it is not), and the first ``n`` bytes that it holds.
-#[pyfunction]
-#[pyo3(signature = (head, n, /))]
-fn unpack_head<'py>(py: Python<'py>, head: &[u8], n: usize) -> (Option<&'static str>, Bound<'py, PyBytes>) {
-    match hlo::packed_format(head) {
-        Some(format) => (Some(format), PyBytes::new(py, &unlocked(py, || hlo::unpack_head(head, n)))),
-        None => (None, PyBytes::new(py, &head[..n.min(head.len())])),
-    }
-}
-
-/// Whether the beginning of a file is the beginning of a proto that holds a module.
-#[pyfunction]
-#[pyo3(signature = (head, /))]
-fn is_module_head(head: &[u8]) -> bool {
-    hlo::is_module_head(head)
-}
-
 /// The first module of a text: what a pickled module is built from.
 #[pyfunction]
 fn _parse_module(py: Python<'_>, source: &Bound<'_, PyAny>) -> PyResult<PyModule_> {
     let mut modules = parse_text(py, source, None, false)?;
     Ok(modules.swap_remove(0))
+}
+
+/// The computation with this number: what a pickled one is built from.
+#[pyfunction]
+#[pyo3(signature = (module, number, /))]
+fn _computation(py: Python<'_>, module: &Bound<'_, PyModule_>, number: u32) -> PyResult<Py<PyComputation>> {
+    if number as usize >= module.get().0.computations().len() {
+        return Err(not_found(py, "computation with number", &number.to_string(), None));
+    }
+    computation(py, &module.into(), number)
+}
+
+/// The instruction with this number: what a pickled one is built from.
+#[pyfunction]
+#[pyo3(signature = (module, number, /))]
+fn _instruction(module: &Bound<'_, PyModule_>, number: u32) -> PyResult<Py<PyInstruction>> {
+    PyModule_::instruction(module, number)
 }
 
 /// Adds the classes and functions of this file to the compiled module.
@@ -551,7 +705,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     crate::diagnostic::register(m)?;
     crate::attribute::register(m)?;
     m.add_function(wrap_pyfunction!(_parse_module, m)?)?;
-    m.add_function(wrap_pyfunction!(unpack_head, m)?)?;
-    m.add_function(wrap_pyfunction!(is_module_head, m)?)?;
-    m.add_function(wrap_pyfunction!(parse_text, m)?)
+    m.add_function(wrap_pyfunction!(_computation, m)?)?;
+    m.add_function(wrap_pyfunction!(_instruction, m)?)?;
+    crate::read::register(m)
 }

@@ -49,6 +49,7 @@ impl<'a> Parser<'a> {
                 if form == Form::Word {
                     self.known_word(key, Span::new(start, self.c.pos));
                 }
+                self.readable(form, Span::new(start, self.c.pos));
             }
             Some(_) => {
                 let kind = ProblemKind::MisplacedAttribute { name: name.into(), place: place_name(place) };
@@ -99,6 +100,13 @@ impl<'a> Parser<'a> {
                 let name = known::TABLE[key as usize].0;
                 self.diagnose(|_| attribute::unknown_word(name, found, words, span));
             }
+        }
+    }
+
+    /// A value that cannot be read keeps its text.
+    fn readable(&mut self, form: Form, span: Span) {
+        if let Some(problem) = attribute::unreadable(self.c.text, span, form) {
+            self.diagnose(|_| problem);
         }
     }
 

@@ -8,9 +8,11 @@ use std::borrow::Cow;
 
 use layout::Shape;
 
+use crate::alias::{self, Accuracy, Alias, Donor, EntryLayout, Kinds};
 use crate::devices::{self, DeviceGroups};
 use crate::error::{Problem, ProblemKind, Span};
 use crate::known::Form;
+use crate::sharding::{self, Sharding};
 use crate::token::{clip, Cursor, Read};
 
 /// One dimension of a window, defaults filled in.
@@ -101,6 +103,20 @@ pub enum Value<'m> {
     Shapes(Vec<Shape>),
     /// Groups of devices.
     DeviceGroups(DeviceGroups),
+    /// `{true,false}`, or one of them alone.
+    Bools(Vec<bool>),
+    /// How a value is laid over devices.
+    Sharding(Sharding),
+    /// Parts of the output that share memory with parts of parameters.
+    Aliases(Vec<Alias>),
+    /// Parts of the output that share memory with parts of operands.
+    OperandAliases(Vec<Alias>),
+    /// Parts of parameters that outputs may lie on.
+    Donors(Vec<Donor>),
+    /// How exact a result is to be.
+    Accuracy(Accuracy),
+    /// The layouts that a caller of the entry sees.
+    EntryLayout(EntryLayout),
     /// Keys with their values.
     Dictionary(Vec<(&'m str, Cow<'m, str>)>),
     /// Anything else, as written.
@@ -122,10 +138,17 @@ pub(crate) fn check(c: &mut Cursor<'_>, form: Form) -> Read<()> {
         Form::Padding => padding(c).map(drop),
         Form::Window => window(c).map(drop),
         Form::DimLabels => dim_labels(c).map(drop),
-        Form::DeviceGroups => devices::read(c).map(drop),
+        Form::DeviceGroups => match c.peek() {
+            Some(b'{' | b'[') => devices::read(c).map(drop),
+            _ => mesh_groups(c),
+        },
+        Form::Bools if c.peek() == Some(b'{') => list(c, boolean).map(drop),
+        Form::Bools => boolean(c).map(drop),
         Form::Shape => shape(c).map(drop),
         Form::Shapes => shapes(c).map(drop),
         Form::Metadata | Form::FrontendAttributes | Form::Braced => c.braced(),
+        Form::Sharding | Form::Aliases | Form::OperandAliases | Form::Donors => c.braced(),
+        Form::Accuracy | Form::EntryLayout => c.braced(),
         Form::Config => match c.peek() {
             Some(b'{') => c.braced(),
             _ => c.string().map(drop),
@@ -156,10 +179,8 @@ pub(crate) fn decode<'m>(text: &'m str, span: Span, form: Form) -> Read<Value<'m
         Form::Padding => Value::Padding(padding(c)?),
         Form::Window => Value::Window(window(c)?),
         Form::DimLabels => Value::DimLabels(dim_labels(c)?),
-        Form::DeviceGroups => match devices::read(c)? {
-            DeviceGroups::Mesh => Value::Raw(whole),
-            groups => Value::DeviceGroups(groups),
-        },
+        Form::Bools if c.peek() == Some(b'{') => Value::Bools(list(c, boolean)?),
+        Form::Bools => Value::Bools(vec![boolean(c)?]),
         Form::Shape => Value::Shape(shape(c)?),
         Form::Shapes => Value::Shapes(shapes(c)?),
         Form::FrontendAttributes => match dictionary(c) {
@@ -167,8 +188,54 @@ pub(crate) fn decode<'m>(text: &'m str, span: Span, form: Form) -> Read<Value<'m
             Err(_) => Value::Raw(whole),
         },
         Form::Config if whole.starts_with('"') => Value::Text(unescape(&text[c.string()?.range()])),
-        _ => Value::Raw(whole),
+        form => structured(c, form).ok().flatten().unwrap_or(Value::Raw(whole)),
     })
+}
+
+/// The value of a form whose text is kept where it cannot be read; nothing for every other form.
+fn structured<'m>(c: &mut Cursor<'_>, form: Form) -> Read<Option<Value<'m>>> {
+    let value = match form {
+        Form::DeviceGroups => Value::DeviceGroups(devices::read(c)?),
+        Form::Sharding => Value::Sharding(sharding::read(c)?),
+        Form::Aliases => Value::Aliases(alias::aliases(c, Kinds::Written)?),
+        Form::OperandAliases => Value::OperandAliases(alias::aliases(c, Kinds::None)?),
+        Form::Donors => Value::Donors(alias::donors(c)?),
+        Form::Accuracy => Value::Accuracy(alias::accuracy(c)?),
+        Form::EntryLayout => Value::EntryLayout(alias::entry_layout(c)?),
+        _ => return Ok(None),
+    };
+    c.space();
+    if c.at_end() {
+        Ok(Some(value))
+    } else {
+        Err(c.expected("the end of the value"))
+    }
+}
+
+/// What is wrong with a value that [`check`] accepts and whose text alone is kept.
+pub(crate) fn unreadable(text: &str, span: Span, form: Form) -> Option<Problem> {
+    let mut c = Cursor { text: &text[..span.end as usize], pos: span.start as usize };
+    structured(&mut c, form).err()
+}
+
+/// Moves behind groups over a mesh, whatever stands in its brackets.
+fn mesh_groups(c: &mut Cursor<'_>) -> Read<()> {
+    raw(c)?;
+    let mut after = *c;
+    if after.accept_after_space(b',') {
+        after.space();
+        if after.accept_word("device_ids") && after.accept_after_space(b'=') && raw(&mut after).is_ok() {
+            *c = after;
+        }
+    }
+    let end = c.pos;
+    c.space();
+    if c.peek() == Some(b'{') {
+        c.braced()
+    } else {
+        c.pos = end;
+        Ok(())
+    }
 }
 
 fn list<'a, T>(c: &mut Cursor<'a>, mut one: impl FnMut(&mut Cursor<'a>) -> Read<T>) -> Read<Vec<T>> {
@@ -232,7 +299,7 @@ fn boolean(c: &mut Cursor<'_>) -> Read<bool> {
     Err(c.expected("`true` or `false`"))
 }
 
-fn float(c: &mut Cursor<'_>) -> Read<f64> {
+pub(crate) fn float(c: &mut Cursor<'_>) -> Read<f64> {
     c.space();
     let start = *c;
     let word = c.number();
@@ -284,6 +351,23 @@ fn pair(c: &mut Cursor<'_>) -> Read<(i64, i64)> {
         return Err(c.expected("`_` between low and high padding"));
     }
     Ok((low, c.int()?))
+}
+
+/// A window from its text, all of it.
+pub fn parse_window(text: &str) -> Option<Window> {
+    whole(text, window)
+}
+
+/// Dimension numbers from their text, all of it.
+pub fn parse_dim_labels(text: &str) -> Option<DimLabels> {
+    whole(text, dim_labels)
+}
+
+fn whole<T>(text: &str, read: impl FnOnce(&mut Cursor<'_>) -> Read<T>) -> Option<T> {
+    let mut c = Cursor::new(text);
+    let value = read(&mut c).ok()?;
+    c.space();
+    c.at_end().then_some(value)
 }
 
 fn window(c: &mut Cursor<'_>) -> Read<Window> {

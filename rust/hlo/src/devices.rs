@@ -1,8 +1,11 @@
-//! Groups of devices: lists, iotas, and forms over a mesh.
+//! Groups of devices: lists, iotas, and axes of a mesh.
 //!
-//! Read [`DeviceGroups`]. An iota form stays as short as its text until it is expanded.
+//! Read [`DeviceGroups`]. An iota or a mesh stays as short as its text until it is expanded.
 
-use crate::attribute::{int_lists, raw};
+use std::fmt;
+
+use crate::attribute::int_lists;
+use crate::mesh::{axes_text, bracketed, joined, product, read_axes, read_mesh, Iota, Mesh, MeshAxis};
 use crate::token::{Cursor, Read};
 
 /// Groups of devices that work together.
@@ -10,69 +13,82 @@ use crate::token::{Cursor, Read};
 pub enum DeviceGroups {
     /// `{{0,1},{2,3}}`
     Lists(Vec<Vec<i64>>),
-    /// `[2,4]<=[4,2]T(1,0)`: an iota of `reshape` transposed by `transpose` and reshaped to `groups`.
+    /// `[2,4]<=[4,2]T(1,0)`: an iota, cut into groups.
     Iota {
         /// Number of groups and size of a group.
         groups: Vec<i64>,
-        /// The shape of the iota.
-        reshape: Vec<i64>,
-        /// Its dimensions in the order of the transposed; empty = unchanged.
-        transpose: Vec<i64>,
+        /// What is cut.
+        iota: Iota,
     },
-    /// A form over a mesh, as text.
-    Mesh,
+    /// `mesh['x'=2,'y'=2] {'y'}`: devices that differ along these axes alone.
+    Mesh {
+        /// The devices.
+        mesh: Mesh,
+        /// The axes within a group, the slowest first.
+        axes: Vec<MeshAxis>,
+    },
 }
 
 impl DeviceGroups {
-    /// The groups one by one; `None` for a form over a mesh, for an iota of sizes that do not fit together, and for
-    /// more than `limit` devices.
+    /// The groups one by one; `None` for sizes that do not fit together, and for more than `limit` devices.
     pub fn expand(&self, limit: usize) -> Option<Vec<Vec<i64>>> {
-        let (groups, reshape, transpose) = match self {
-            DeviceGroups::Lists(lists) => return Some(lists.clone()),
-            DeviceGroups::Mesh => return None,
-            DeviceGroups::Iota { groups, reshape, transpose } => (groups, reshape, transpose),
-        };
-        let count = |dims: &[i64]| {
-            dims.iter().try_fold(1usize, |n, &d| n.checked_mul(usize::try_from(d).ok().filter(|&d| d > 0)?))
-        };
-        let n = count(reshape).filter(|&n| n <= limit)?;
-        let [n_groups, size] = groups[..] else { return None };
-        if count(groups) != Some(n) {
-            return None;
-        }
-        let rank = reshape.len();
-        let order: Vec<usize> = match transpose.is_empty() {
-            true => (0..rank).collect(),
-            false => transpose.iter().map(|&d| usize::try_from(d).ok().filter(|&d| d < rank)).collect::<Option<_>>()?,
-        };
-        let mut seen = vec![false; rank];
-        if order.len() != rank || order.iter().any(|&d| std::mem::replace(&mut seen[d], true)) {
-            return None;
-        }
-        let mut strides = vec![1i64; rank];
-        for d in (1..rank).rev() {
-            strides[d - 1] = strides[d] * reshape[d];
-        }
-        // Counts through the transposed dimensions; `device` follows the digits.
-        let (mut digits, mut device) = (vec![0i64; rank], 0i64);
-        let mut all = Vec::with_capacity(n);
-        for _ in 0..n {
-            all.push(device);
-            for k in (0..rank).rev() {
-                let d = order[k];
-                digits[k] += 1;
-                device += strides[d];
-                if digits[k] < reshape[d] {
-                    break;
-                }
-                device -= strides[d] * digits[k];
-                digits[k] = 0;
+        match self {
+            DeviceGroups::Lists(lists) => Some(lists.clone()),
+            DeviceGroups::Mesh { mesh, axes } => mesh.groups(axes, limit),
+            DeviceGroups::Iota { groups, iota } => {
+                let [_, size] = groups[..] else { return None };
+                let all = iota.expand(limit)?;
+                (product(groups) == Some(all.len())).then(|| all.chunks(size as usize).map(<[i64]>::to_vec).collect())
             }
         }
-        let groups: Vec<_> = all.chunks(size as usize).map(<[i64]>::to_vec).collect();
-        debug_assert_eq!(groups.len() as i64, n_groups, "the sizes fit together");
-        Some(groups)
     }
+
+    /// How many devices are in each group, where that is one number.
+    pub fn group_size(&self) -> Option<i64> {
+        match self {
+            DeviceGroups::Lists(lists) => {
+                let size = lists.first()?.len();
+                lists.iter().all(|l| l.len() == size).then_some(size as i64)
+            }
+            DeviceGroups::Iota { groups, .. } => groups.get(1).copied(),
+            DeviceGroups::Mesh { mesh, axes } => {
+                axes.iter().try_fold(1i64, |n, a| n.checked_mul(mesh.axis_size(a)?)).filter(|&n| n > 0)
+            }
+        }
+    }
+
+    /// How many groups there are, where that is known without listing them.
+    pub fn n_groups(&self) -> Option<i64> {
+        match self {
+            DeviceGroups::Lists(lists) => Some(lists.len() as i64),
+            DeviceGroups::Iota { groups, .. } => groups.first().copied(),
+            DeviceGroups::Mesh { mesh, .. } => {
+                let sizes: Vec<i64> = mesh.axes.iter().map(|a| a.1).collect();
+                Some(i64::try_from(product(&sizes)?).ok()? / self.group_size()?)
+            }
+        }
+    }
+}
+
+impl fmt::Display for DeviceGroups {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DeviceGroups::Lists(lists) => {
+                let lists: Vec<String> = lists.iter().map(|l| format!("{{{}}}", joined(l))).collect();
+                write!(f, "{{{}}}", lists.join(","))
+            }
+            DeviceGroups::Iota { groups, iota } => write!(f, "[{}]<={iota}", joined(groups)),
+            DeviceGroups::Mesh { mesh, axes } => write!(f, "{mesh} {{{}}}", axes_text(mesh, axes)),
+        }
+    }
+}
+
+/// Groups from their text, all of it.
+pub fn parse_device_groups(text: &str) -> Option<DeviceGroups> {
+    let mut c = Cursor::new(text);
+    let groups = read(&mut c).ok()?;
+    c.space();
+    c.at_end().then_some(groups)
 }
 
 /// The groups at the cursor.
@@ -82,52 +98,26 @@ pub(crate) fn read(c: &mut Cursor<'_>) -> Read<DeviceGroups> {
         Some(b'{') => int_lists(c).map(DeviceGroups::Lists),
         Some(b'[') => {
             let groups = bracketed(c, b'[', b']')?;
-            c.space();
-            if !c.rest().starts_with(b"<=") {
-                return Err(c.expected("`<=`"));
-            }
-            c.pos += 2;
-            let reshape = bracketed(c, b'[', b']')?;
-            let transpose = if c.accept(b'T') { bracketed(c, b'(', b')')? } else { Vec::new() };
-            Ok(DeviceGroups::Iota { groups, reshape, transpose })
+            Ok(DeviceGroups::Iota { groups, iota: read_iota(c)? })
         }
         _ => {
-            // `mesh['a'=2,'b'=2], device_ids=(…) {'b'}`: the axes that make a group stand behind the mesh.
-            raw(c)?;
-            let mut after = *c;
-            if after.accept_after_space(b',') {
-                after.space();
-                if after.accept_word("device_ids") && after.accept_after_space(b'=') && raw(&mut after).is_ok() {
-                    *c = after;
-                }
-            }
-            let end = c.pos;
-            c.space();
-            if c.peek() == Some(b'{') {
-                c.braced()?;
-            } else {
-                c.pos = end;
-            }
-            Ok(DeviceGroups::Mesh)
+            let mesh = read_mesh(c)?;
+            let axes = read_axes(c, &mesh, |_| false)?;
+            Ok(DeviceGroups::Mesh { mesh, axes })
         }
     }
 }
 
-fn bracketed(c: &mut Cursor<'_>, open: u8, close: u8) -> Read<Vec<i64>> {
-    let (open_text, close_text) = if open == b'[' { ("`[`", "`,` or `]`") } else { ("`(`", "`,` or `)`") };
-    c.expect(open, open_text)?;
-    let mut all = Vec::new();
-    if c.accept_after_space(close) {
-        return Ok(all);
+/// `<=[4,2]T(1,0)`
+pub(crate) fn read_iota(c: &mut Cursor<'_>) -> Read<Iota> {
+    c.space();
+    if !c.rest().starts_with(b"<=") {
+        return Err(c.expected("`<=`"));
     }
-    loop {
-        all.push(c.int()?);
-        if !c.accept_after_space(b',') {
-            break;
-        }
-    }
-    c.expect(close, close_text)?;
-    Ok(all)
+    c.pos += 2;
+    let reshape = bracketed(c, b'[', b']')?;
+    let transpose = if c.accept(b'T') { bracketed(c, b'(', b')')? } else { Vec::new() };
+    Ok(Iota::new(reshape, transpose))
 }
 
 #[cfg(test)]
@@ -135,13 +125,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_iota_counts_through_its_transpose() {
-        let groups = |text: &str| read(&mut Cursor::new(text)).unwrap().expand(100);
+    fn groups_are_listed() {
+        let groups = |text: &str| {
+            let read = read(&mut Cursor::new(text)).unwrap();
+            assert_eq!(read.to_string(), text);
+            read.expand(100)
+        };
         assert_eq!(groups("[2,4]<=[8]"), Some(vec![vec![0, 1, 2, 3], vec![4, 5, 6, 7]]));
         assert_eq!(groups("[2,4]<=[4,2]T(1,0)"), Some(vec![vec![0, 2, 4, 6], vec![1, 3, 5, 7]]));
         assert_eq!(groups("{{0,1},{2}}"), Some(vec![vec![0, 1], vec![2]]));
         assert_eq!(groups("[2,4]<=[9]"), None);
         assert_eq!(groups("[1000,1]<=[1000]"), None);
         assert_eq!(groups("[2,4]<=[4,2]T(1,1)"), None);
+        assert_eq!(groups("mesh['a'=2,'b'=2] {'b'}"), Some(vec![vec![0, 1], vec![2, 3]]));
+        assert_eq!(groups("mesh['a'=2,'b'=2] {'a'}"), Some(vec![vec![0, 2], vec![1, 3]]));
+        assert_eq!(groups("mesh['a'=2,'b'=2] {'b','a'}"), Some(vec![vec![0, 2, 1, 3]]));
+        assert_eq!(groups("mesh['a'=2,'b'=2], device_ids=(3,2,1,0) {'b'}"), Some(vec![vec![3, 2], vec![1, 0]]));
+        assert_eq!(groups("mesh['a'=2,'b'=2], device_ids=([2,2]T(1,0)) {'b'}"), Some(vec![vec![0, 2], vec![1, 3]]));
+        assert_eq!(groups("mesh['a'=4] {'a':(1)2}"), Some(vec![vec![0, 2], vec![1, 3]]));
+        assert_eq!(groups("mesh['a'=4] {'a':(2)2}"), Some(vec![vec![0, 1], vec![2, 3]]));
+        assert_eq!(groups("mesh['a'=8,'b'=2] {'a':(2)2,'b'}").map(|g| g.len()), Some(4));
+        assert_eq!(groups("mesh['a'=4] {'a':(3)2}"), None);
+        assert_eq!(groups("mesh['a'=4611686018427387904,'b'=4] {'b'}"), None);
     }
 }

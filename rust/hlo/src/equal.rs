@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::alias::{Accuracy, EntryLayout};
 use crate::attribute::Value;
-use crate::devices::DeviceGroups;
 use crate::known::Form;
 use crate::module::{Attribute, ComputationId, InstructionId, Module};
 use crate::Opcode;
@@ -99,15 +99,13 @@ fn canonical(
         let text = match (a.form, m.value(a, within.map(|w| w.1))) {
             (Form::Computation | Form::Computations, _) => format!("{:?}", m.list(a.link)),
             (Form::Metadata, _) => metadata(m.attribute_text(a)),
+            (_, Ok(Value::EntryLayout(layout))) if layout == entry_layout(m) => continue,
             (_, Ok(value)) => match plain(name, value) {
                 Some(text) => text,
                 None => continue,
             },
             (_, Err(_)) => m.attribute_text(a).to_string(),
         };
-        if name == "entry_computation_layout" && text == squeezed(&entry_layout(m)) {
-            continue;
-        }
         if text != "{}" || !matches!(a.form, Form::Metadata | Form::FrontendAttributes | Form::Braced) {
             all.insert(name.to_string(), text);
         }
@@ -127,14 +125,13 @@ fn plain(name: &str, value: Value<'_>) -> Option<String> {
         Value::Window(w) if w.dims.is_empty() => return None,
         Value::Word("FLOAT" | "SIGNED" | "UNSIGNED") if name == "type" => return None,
         Value::Word("API_VERSION_ORIGINAL") => return None,
+        Value::Aliases(list) | Value::OperandAliases(list) if list.is_empty() => return None,
+        Value::Donors(list) if list.is_empty() => return None,
+        Value::Accuracy(Accuracy::Default) => return None,
         _ => {}
     }
     Some(match value {
         Value::Float(v) => format!("{}", v as f32),
-        Value::DeviceGroups(DeviceGroups::Iota { groups, reshape, transpose }) => {
-            let is_plain = transpose.iter().copied().eq(0..transpose.len() as i64);
-            format!("{groups:?} {reshape:?} {:?}", if is_plain { &[] } else { &transpose[..] })
-        }
         Value::Dictionary(mut pairs) => {
             pairs.sort_unstable();
             format!("{pairs:?}")
@@ -147,9 +144,9 @@ fn plain(name: &str, value: Value<'_>) -> Option<String> {
 }
 
 /// The layout of the entry as its own instructions say it.
-fn entry_layout(m: &Module) -> String {
-    let shapes: Vec<String> = m.parameters(m.entry()).iter().map(|&p| m.shape(p).to_string()).collect();
-    format!("{{({})->{}}}", shapes.join(","), m.shape(m.root(m.entry())))
+fn entry_layout(m: &Module) -> EntryLayout {
+    let parameters = m.parameters(m.entry()).iter().map(|&p| m.shape(p).clone()).collect();
+    EntryLayout { parameters, result: m.shape(m.root(m.entry())).clone() }
 }
 
 /// Text without the space and the numbers of places (`/*index=5*/`) that stand outside strings.

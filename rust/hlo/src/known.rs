@@ -58,6 +58,20 @@ pub enum Form {
     FrontendAttributes,
     /// a string or a JSON dictionary
     Config,
+    /// `{true,false}`, or one word
+    Bools,
+    /// `{devices=[2,2]<=[4]}`
+    Sharding,
+    /// `{ {0}: (1, {}, may-alias) }`
+    Aliases,
+    /// `{{0}: (1, {})}`
+    OperandAliases,
+    /// `{ (1, {}) }`
+    Donors,
+    /// `{mode=highest}`
+    Accuracy,
+    /// `{(f32[4]{0})->f32[]}`
+    EntryLayout,
     /// anything in balanced braces
     Braced,
     /// the value of an unknown attribute
@@ -65,16 +79,17 @@ pub enum Form {
 }
 
 use Form::{
-    Bool, Braced, Computation, Computations, Config, DeviceGroups, DimLabels, Float, FrontendAttributes, Instructions,
-    Int, IntLists, Ints, Literal, Metadata, Padding, Shape, Shapes, Slices, Text, Window, Word, Words,
+    Accuracy, Aliases, Bool, Bools, Braced, Computation, Computations, Config, DeviceGroups, DimLabels, Donors,
+    EntryLayout, Float, FrontendAttributes, Instructions, Int, IntLists, Ints, Literal, Metadata, OperandAliases,
+    Padding, Shape, Shapes, Sharding, Slices, Text, Window, Word, Words,
 };
 
 /// Name, form of the value, operations.
 pub(crate) const TABLE: &[(&str, Form, &str)] = &[
     ("algorithm", Word, "dot rng-bit-generator! scaled-dot"),
     ("alias_passthrough_params", Bool, "module"),
-    ("allow_spmd_sharding_propagation_to_output", Words, "module"),
-    ("allow_spmd_sharding_propagation_to_parameters", Words, "module"),
+    ("allow_spmd_sharding_propagation_to_output", Bools, "module"),
+    ("allow_spmd_sharding_propagation_to_parameters", Bools, "module"),
     ("api_version", Word, "custom-call"),
     ("async_execution_thread", Text, "async-done async-start async-update"),
     ("async_group_id", Int, "async-start async-update async-done"),
@@ -82,7 +97,7 @@ pub(crate) const TABLE: &[(&str, Form, &str)] = &[
     ("batch_group_count", Int, "convolution custom-call"),
     ("body", Computation, "while!"),
     ("branch_computations", Computations, "conditional"),
-    ("buffer_donor", Braced, "module"),
+    ("buffer_donor", Donors, "module"),
     ("called_computations", Computations, "custom-call"),
     ("calls", Computation, "async-done async-start async-update fusion!"),
     (
@@ -109,7 +124,7 @@ pub(crate) const TABLE: &[(&str, Form, &str)] = &[
     ("distribution", Word, "rng!"),
     ("domain", Braced, "domain!"),
     ("dynamic_slice_sizes", Ints, "dynamic-slice!"),
-    ("entry_computation_layout", Braced, "module"),
+    ("entry_computation_layout", EntryLayout, "module"),
     ("epsilon", Float, "batch-norm-grad! batch-norm-inference! batch-norm-training!"),
     ("execution_thread", Text, "computation"),
     ("exponent_bits", Int, "reduce-precision!"),
@@ -125,7 +140,7 @@ pub(crate) const TABLE: &[(&str, Form, &str)] = &[
     ("infeed_config", Text, "infeed"),
     ("inferred_dimension", Int, "reshape"),
     ("input_batching_dims", Ints, "scatter"),
-    ("input_output_alias", Braced, "module"),
+    ("input_output_alias", Aliases, "module"),
     ("inserted_window_dims", Ints, "scatter!"),
     ("iota_dimension", Int, "iota!"),
     ("is_associative", Bool, "scan"),
@@ -155,17 +170,17 @@ pub(crate) const TABLE: &[(&str, Form, &str)] = &[
     ("origin", Braced, "*"),
     ("outfeed_config", Text, "outfeed"),
     ("outfeed_shape", Shape, "outfeed"),
-    ("output_to_operand_aliasing", Braced, "async-done async-start async-update custom-call fusion"),
+    ("output_to_operand_aliasing", OperandAliases, "async-done async-start async-update custom-call fusion"),
     ("padding", Padding, "pad!"),
     ("padding_type", Word, "custom-call"),
-    ("parameter_replication", Braced, "*"),
+    ("parameter_replication", Bools, "*"),
     ("replica_count", Int, "module"),
     (
         "replica_groups",
         DeviceGroups,
         "all-gather all-gather-start all-reduce all-reduce-start all-to-all collective-broadcast ragged-all-to-all reduce-scatter",
     ),
-    ("result_accuracy", Braced, "*"),
+    ("result_accuracy", Accuracy, "*"),
     ("rhs_batch_dims", Ints, "dot ragged-dot scaled-dot"),
     ("rhs_contracting_dims", Ints, "dot ragged-dot scaled-dot"),
     ("rhs_group_dims", Ints, "ragged-dot"),
@@ -174,7 +189,7 @@ pub(crate) const TABLE: &[(&str, Form, &str)] = &[
     ("scatter_indices_batching_dims", Ints, "scatter"),
     ("schedule", Word, "custom-call"),
     ("select", Computation, "select-and-scatter!"),
-    ("sharding", Braced, "*"),
+    ("sharding", Sharding, "*"),
     ("slice", Slices, "slice!"),
     ("slice_sizes", Ints, "collective-permute collective-permute-start gather!"),
     ("source_target_pairs", IntLists, "collective-permute! collective-permute-start!"),

@@ -6,6 +6,7 @@
 //! to its size. What does not fit but can be kept (an unknown attribute, a shape that disagrees) is a diagnostic.
 //! Not here: what an operation reads or computes.
 
+mod alias;
 mod attach;
 mod attribute;
 mod check;
@@ -17,6 +18,7 @@ mod infer;
 mod instruction;
 mod known;
 mod literal;
+mod mesh;
 mod module;
 mod opcode;
 mod packed;
@@ -24,19 +26,23 @@ mod parse;
 mod print;
 mod proto;
 mod resolve;
+mod sharding;
 mod signature;
 mod token;
 mod window;
 
-pub use attribute::{unescape, DimLabels, Value, Window, WindowDim};
-pub use devices::DeviceGroups;
+pub use alias::{Accuracy, Alias, Donor, EntryLayout};
+pub use attribute::{parse_dim_labels, parse_window, unescape, DimLabels, Value, Window, WindowDim};
+pub use devices::{parse_device_groups, DeviceGroups};
 pub use equal::Names;
 pub use error::{describe, Problem, ProblemKind, Source, Span, SyntaxErrors};
 pub use known::{Form, Place};
 pub use literal::{LiteralError, LiteralValue};
+pub use mesh::{DeviceOrder, Iota, Mesh, MeshAxis};
 pub use module::{Attribute, Computation, ComputationId, Instruction, InstructionId, Metadata, Module};
 pub use opcode::{Arity, Opcode};
 pub use packed::{packed_format, unpack, unpack_head, PackedError};
 pub use parse::{parse, parse_bytes, MAX_DIAGNOSTICS, MAX_PROBLEMS};
-pub use print::print_instruction;
+pub use print::{print_computation, print_instruction, print_module, PrintOptions};
 pub use proto::{is_module_head, parse_proto};
+pub use sharding::{parse_sharding, Named, Sharding, ShardingKind, SubgroupKind, Tiles, Whole};

@@ -1,6 +1,6 @@
 //! Module to text that reads back as an equal module, in XLA's syntax.
 //!
-//! Read `Display for Module`. Literals and attribute values are printed as they were written; names of operands and
+//! Read [`PrintOptions`] and `Printer`. Literals and attribute values are printed as they were written; names of operands and
 //! computations carry `%`. A computation that was written in place of its name is printed in place again.
 //! What must have a name and has none gets one: `module`, `main`, `computation_N`.
 
@@ -9,60 +9,79 @@ use std::fmt::{self, Write};
 
 use layout::Shape;
 
-use crate::attribute::{DimLabels, Window, WindowDim};
+use crate::attribute::{DimLabels, Value, Window, WindowDim};
 use crate::known::Form;
 use crate::module::{Attribute, ComputationId, InstructionId, Module};
 use crate::Arity;
 
-impl fmt::Display for Module {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = if self.name().is_empty() { "module" } else { self.name() };
-        write!(f, "HloModule {name}")?;
-        for attribute in self.header() {
-            write!(f, ", ")?;
-            self.print_attribute(f, attribute, None, 0)?;
+/// What is printed. The default is everything, and operands by name alone; every choice gives text that XLA reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PrintOptions {
+    /// The shape before each operand.
+    pub operand_shapes: bool,
+    /// Where instructions came from, and the tables of stack frames.
+    pub metadata: bool,
+    /// Layouts of shapes, but for those that a custom call demands.
+    pub layouts: bool,
+    /// `backend_config`
+    pub backend_config: bool,
+    /// `control-predecessors`
+    pub control_predecessors: bool,
+    /// Arrays of more than ten elements; else `{...}` stands for them.
+    pub large_constants: bool,
+    /// Parameters and result of each computation before its brace.
+    pub signatures: bool,
+    /// `tmp_0`, `tmp_1`, … for instructions and `computation_0`, … in the place of their names.
+    pub canonical_names: bool,
+}
+
+impl Default for PrintOptions {
+    fn default() -> PrintOptions {
+        PrintOptions {
+            operand_shapes: false,
+            metadata: true,
+            layouts: true,
+            backend_config: true,
+            control_predecessors: true,
+            large_constants: true,
+            signatures: true,
+            canonical_names: false,
         }
-        f.write_str("\n")?;
-        if !self.frames.span.is_empty() {
-            write!(f, "\n{}\n", self.text(self.frames.span).trim_end())?;
-        }
-        for c in 0..self.computations().len() as u32 {
-            if !self.computations()[c as usize].is_inline() {
-                f.write_str("\n")?;
-                self.print_computation(f, c)?;
-            }
-        }
-        Ok(())
     }
 }
 
-/// One instruction in a line, without `ROOT`.
-pub fn print_instruction(module: &Module, id: InstructionId) -> String {
+/// Arrays of more elements are large; as in XLA.
+const LARGE: i64 = 10;
+
+impl fmt::Display for Module {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Printer { m: self, options: PrintOptions::default() }.module(f)
+    }
+}
+
+/// The whole module.
+pub fn print_module(module: &Module, options: PrintOptions) -> String {
     let mut text = String::new();
     // Writing to a string does not fail.
-    let _ = module.print_row(&mut text, id, 0);
+    let _ = Printer { m: module, options }.module(&mut text);
+    text
+}
+
+/// One computation alone.
+pub fn print_computation(module: &Module, id: ComputationId, options: PrintOptions) -> String {
+    let mut text = String::new();
+    let _ = Printer { m: module, options }.computation(&mut text, id);
+    text
+}
+
+/// One instruction in a line, without `ROOT`.
+pub fn print_instruction(module: &Module, id: InstructionId, options: PrintOptions) -> String {
+    let mut text = String::new();
+    let _ = Printer { m: module, options }.row(&mut text, id, 0);
     text
 }
 
 impl Module {
-    fn print_computation(&self, f: &mut dyn Write, id: ComputationId) -> fmt::Result {
-        if id == self.entry() {
-            f.write_str("ENTRY ")?;
-        }
-        write!(f, "%{} (", self.printed_name(id))?;
-        for (k, &p) in self.parameters(id).iter().enumerate() {
-            let comma = if k > 0 { ", " } else { "" };
-            write!(f, "{comma}{}: {}", self.instruction_name(p), self.shape(p).without_layout())?;
-        }
-        write!(f, ") -> {} ", self.shape(self.root(id)).without_layout())?;
-        self.print_body(f, id, 0)?;
-        for attribute in self.computation_attributes(id) {
-            f.write_str(", ")?;
-            self.print_attribute(f, attribute, Some(id), 0)?;
-        }
-        f.write_str("\n")
-    }
-
     pub(crate) fn printed_name(&self, id: ComputationId) -> Cow<'_, str> {
         match self.computation_name(id) {
             "" if id == self.entry() && self.find_computation("main").is_none() => "main".into(),
@@ -76,82 +95,174 @@ impl Module {
             name => name.into(),
         }
     }
+}
 
-    fn print_body(&self, f: &mut dyn Write, id: ComputationId, depth: usize) -> fmt::Result {
+struct Printer<'m> {
+    m: &'m Module,
+    options: PrintOptions,
+}
+
+impl<'m> Printer<'m> {
+    fn module(&self, f: &mut dyn Write) -> fmt::Result {
+        let m = self.m;
+        write!(f, "HloModule {}", if m.name().is_empty() { "module" } else { m.name() })?;
+        for attribute in m.header() {
+            self.attribute(f, attribute, None, 0)?;
+        }
+        f.write_str("\n")?;
+        if !m.frames.span.is_empty() && self.options.metadata {
+            write!(f, "\n{}\n", m.text(m.frames.span).trim_end())?;
+        }
+        for c in 0..m.computations().len() as u32 {
+            if !m.computations()[c as usize].is_inline() {
+                f.write_str("\n")?;
+                self.computation(f, c)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn computation(&self, f: &mut dyn Write, id: ComputationId) -> fmt::Result {
+        let m = self.m;
+        if id == m.entry() {
+            f.write_str("ENTRY ")?;
+        }
+        write!(f, "%{} ", self.computation_name(id))?;
+        if self.options.signatures {
+            f.write_str("(")?;
+            for (k, &p) in m.parameters(id).iter().enumerate() {
+                let comma = if k > 0 { ", " } else { "" };
+                write!(f, "{comma}{}: {}", self.name(p), m.shape(p).without_layout())?;
+            }
+            write!(f, ") -> {} ", m.shape(m.root(id)).without_layout())?;
+        }
+        self.body(f, id, 0)?;
+        for attribute in m.computation_attributes(id) {
+            self.attribute(f, attribute, Some(id), 0)?;
+        }
+        f.write_str("\n")
+    }
+
+    fn name(&self, i: InstructionId) -> Cow<'m, str> {
+        match self.options.canonical_names {
+            true => format!("tmp_{i}").into(),
+            false => self.m.instruction_name(i).into(),
+        }
+    }
+
+    fn computation_name(&self, c: ComputationId) -> Cow<'m, str> {
+        match self.options.canonical_names {
+            true => format!("computation_{c}").into(),
+            false => self.m.printed_name(c),
+        }
+    }
+
+    fn shape(&self, shape: &'m Shape) -> Cow<'m, Shape> {
+        match self.options.layouts {
+            true => Cow::Borrowed(shape),
+            false => shape.without_layout(),
+        }
+    }
+
+    fn body(&self, f: &mut dyn Write, id: ComputationId, depth: usize) -> fmt::Result {
         f.write_str("{\n")?;
-        for i in self.instructions_of(id) {
-            let root = if i == self.root(id) { "ROOT " } else { "" };
+        for i in self.m.instructions_of(id) {
+            let root = if i == self.m.root(id) { "ROOT " } else { "" };
             write!(f, "{:1$}{root}", "", 2 * depth + 2)?;
-            self.print_row(f, i, depth)?;
+            self.row(f, i, depth)?;
             f.write_str("\n")?;
         }
         write!(f, "{:1$}}}", "", 2 * depth)
     }
 
-    fn print_row(&self, f: &mut dyn Write, i: InstructionId, depth: usize) -> fmt::Result {
-        write!(f, "%{} = {} {}(", self.instruction_name(i), self.shape(i), self.opcode_name(i))?;
-        let row = &self.instructions()[i as usize];
-        if let Some(number) = self.parameter_number(i) {
+    fn row(&self, f: &mut dyn Write, i: InstructionId, depth: usize) -> fmt::Result {
+        let m = self.m;
+        write!(f, "%{} = {} {}(", self.name(i), self.shape(m.shape(i)), m.opcode_name(i))?;
+        let row = &m.instructions()[i as usize];
+        if let Some(number) = m.parameter_number(i) {
             write!(f, "{number}")?;
-        } else if let Some(literal) = self.literal_text(i) {
-            f.write_str(literal)?;
-        } else if self.has_unnamed_operands(i) {
+        } else if let Some(literal) = m.literal_text(i) {
+            let is_large = m.shape(i).as_array().and_then(|a| a.n_elements()).is_some_and(|n| n > LARGE);
+            f.write_str(if is_large && !self.options.large_constants { "{...}" } else { literal })?;
+        } else if m.has_unnamed_operands(i) {
             let n = match row.opcode.arity() {
                 Arity::Fixed(n) => usize::from(n),
                 Arity::Any => row.body.start as usize,
             };
             f.write_str(&", ".repeat(n.saturating_sub(1)))?;
         } else {
-            for (k, operand) in self.operands(i).enumerate() {
-                let comma = if k > 0 { ", " } else { "" };
-                write!(f, "{comma}%{}", self.instruction_name(operand))?;
+            for (k, operand) in m.operands(i).enumerate() {
+                f.write_str(if k > 0 { ", " } else { "" })?;
+                if self.options.operand_shapes {
+                    write!(f, "{} ", self.shape(m.shape(operand)))?;
+                }
+                write!(f, "%{}", self.name(operand))?;
             }
         }
         f.write_str(")")?;
-        for attribute in self.attributes(i) {
-            f.write_str(", ")?;
-            self.print_attribute(f, attribute, Some(self.computation_of(i)), depth)?;
+        for attribute in m.attributes(i) {
+            self.attribute(f, attribute, Some(m.computation_of(i)), depth)?;
         }
         Ok(())
     }
 
-    fn print_attribute(
+    /// `, name=value`, or nothing where it is not asked for.
+    fn attribute(
         &self,
         f: &mut dyn Write,
         attribute: &Attribute,
         within: Option<ComputationId>,
         depth: usize,
     ) -> fmt::Result {
-        write!(f, "{}=", self.attribute_name(attribute))?;
+        let (m, name) = (self.m, self.m.attribute_name(attribute));
+        let is_asked_for = match name {
+            "metadata" => self.options.metadata,
+            "backend_config" => self.options.backend_config,
+            "control-predecessors" => self.options.control_predecessors,
+            _ => true,
+        };
+        if !is_asked_for {
+            return Ok(());
+        }
+        write!(f, ", {name}=")?;
         match attribute.form {
-            Form::Computation => self.print_called(f, self.list(attribute.link)[0], depth),
+            Form::Computation => self.called(f, m.list(attribute.link)[0], depth),
             Form::Computations => {
                 f.write_str("{")?;
-                for (k, &c) in self.list(attribute.link).iter().enumerate() {
+                for (k, &c) in m.list(attribute.link).iter().enumerate() {
                     f.write_str(if k > 0 { ", " } else { "" })?;
-                    self.print_called(f, c, depth)?;
+                    self.called(f, c, depth)?;
                 }
                 f.write_str("}")
             }
             Form::Instructions => {
                 f.write_str("{")?;
-                let start = within.map_or(0, |c| self.instructions_of(c).start);
-                for (k, &i) in self.list(attribute.link).iter().enumerate() {
+                let start = within.map_or(0, |c| m.instructions_of(c).start);
+                for (k, &i) in m.list(attribute.link).iter().enumerate() {
                     let comma = if k > 0 { ", " } else { "" };
-                    write!(f, "{comma}%{}", self.instruction_name(start + i))?;
+                    write!(f, "{comma}%{}", self.name(start + i))?;
                 }
                 f.write_str("}")
             }
-            _ => f.write_str(self.attribute_text(attribute)),
+            Form::Shape | Form::EntryLayout if !self.options.layouts => match m.value(attribute, within) {
+                Ok(Value::Shape(shape)) => write!(f, "{}", shape.without_layout()),
+                Ok(Value::EntryLayout(mut layout)) => {
+                    layout.parameters.iter_mut().for_each(|p| *p = p.without_layout().into_owned());
+                    layout.result = layout.result.without_layout().into_owned();
+                    write!(f, "{layout}")
+                }
+                _ => f.write_str(m.attribute_text(attribute)),
+            },
+            _ => f.write_str(m.attribute_text(attribute)),
         }
     }
 
-    fn print_called(&self, f: &mut dyn Write, id: ComputationId, depth: usize) -> fmt::Result {
-        if !self.computations()[id as usize].is_inline() {
-            return write!(f, "%{}", self.printed_name(id));
+    fn called(&self, f: &mut dyn Write, id: ComputationId, depth: usize) -> fmt::Result {
+        if !self.m.computations()[id as usize].is_inline() {
+            return write!(f, "%{}", self.computation_name(id));
         }
         write!(f, "\n{:1$}", "", 2 * depth + 2)?;
-        self.print_body(f, id, depth + 1)
+        self.body(f, id, depth + 1)
     }
 }
 

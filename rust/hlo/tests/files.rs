@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hlo::{describe, LiteralError, LiteralValue, Module};
+use hlo::{describe, LiteralError, LiteralValue, Module, Value};
 
 fn texts(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
@@ -128,13 +128,13 @@ fn strict() {
 fn tree(m: &Module) -> String {
     let mut out = format!("module {:?} entry {}\n", m.name(), m.entry());
     for a in m.header() {
-        let _ = writeln!(out, "  {} = {:?}", m.attribute_name(a), m.value(a, None).expect("checked when read"));
+        let _ = writeln!(out, "  {} = {}", m.attribute_name(a), shown(&m.value(a, None).expect("checked when read")));
     }
     for c in 0..m.computations().len() as u32 {
         let _ = writeln!(out, "computation {c} {:?} root {}", m.computation_name(c), m.root(c));
         for a in m.computation_attributes(c) {
             let value = m.value(a, Some(c)).expect("checked when read");
-            let _ = writeln!(out, "  {} = {value:?}", m.attribute_name(a));
+            let _ = writeln!(out, "  {} = {}", m.attribute_name(a), shown(&value));
         }
         for i in m.instructions_of(c) {
             let operands: Vec<_> = m.operands(i).collect();
@@ -155,7 +155,7 @@ fn tree(m: &Module) -> String {
             out.push('\n');
             for a in m.attributes(i) {
                 let value = m.value(a, Some(c)).expect("checked when read");
-                let _ = writeln!(out, "      {} = {value:?}", m.attribute_name(a));
+                let _ = writeln!(out, "      {} = {}", m.attribute_name(a), shown(&value));
             }
             let from = m.metadata(i);
             if let Some(file) = from.source_file {
@@ -167,6 +167,17 @@ fn tree(m: &Module) -> String {
         let _ = writeln!(out, "diagnostic {}", describe(m.source(), d));
     }
     out
+}
+
+/// Values that have a text of their own by that, the others by their parts.
+fn shown(value: &Value<'_>) -> String {
+    match value {
+        Value::Sharding(v) => format!("Sharding {v}"),
+        Value::DeviceGroups(v) => format!("DeviceGroups {v}"),
+        Value::EntryLayout(v) => format!("EntryLayout {v}"),
+        Value::Accuracy(v) => format!("Accuracy {v}"),
+        value => format!("{value:?}"),
+    }
 }
 
 fn literal(value: &LiteralValue) -> String {

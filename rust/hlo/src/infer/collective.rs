@@ -6,7 +6,6 @@ use layout::Shape;
 
 use super::{sizes, Check, Dim, Inference, Inferred, Operation};
 use crate::attribute::Value;
-use crate::devices::DeviceGroups;
 
 impl Operation<'_> {
     /// How many devices are in a group, where the text says so and groups are of devices rather than replicas that
@@ -15,11 +14,8 @@ impl Operation<'_> {
         if self.value("channel_id").is_some() && !self.flag("use_global_device_ids") {
             return None;
         }
-        let size = match self.value("replica_groups")? {
-            Value::DeviceGroups(DeviceGroups::Lists(lists)) => lists.first()?.len() as i64,
-            Value::DeviceGroups(DeviceGroups::Iota { groups, .. }) => *groups.last()?,
-            _ => return None,
-        };
+        let Value::DeviceGroups(groups) = self.value("replica_groups")? else { return None };
+        let size = groups.group_size()?;
         // Groups of one are written for no groups, too.
         (size > 1).then_some(size)
     }

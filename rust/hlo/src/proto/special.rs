@@ -3,14 +3,18 @@
 //! Read [`Special`]: one function per direction. Reading gives the text of the value, or nothing where the proto
 //! says what an absent attribute means; writing says `None` where the text holds more than the fields can.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use super::device;
 use super::shape;
 use super::wire::{Draft, Message, Wire, WireError};
+use crate::alias::Accuracy;
 use crate::attribute::{DimLabels, Value, Window, WindowDim};
 use crate::literal;
+pub(crate) use crate::mesh::joined;
 use crate::module::{Attribute, InstructionId, Module};
+use crate::sharding;
 use crate::token::Cursor;
 
 /// What a value is read from.
@@ -135,11 +139,11 @@ pub(crate) const DIM_LABELS: Special = Special {
 
 pub(crate) const REPLICA_GROUPS: Special = Special { read: device::read_groups, write: device::write_groups };
 pub(crate) const SHARDING: Special = Special {
-    read: |r| r.m.sub(40)?.map(|m| device::sharding(m, 0)).transpose(),
+    read: |r| r.m.sub(40)?.map(|m| device::sharding(m, 0).map(|s| s.to_string())).transpose(),
     write: |w, d| {
-        let mut c = Cursor::new(w.text());
-        d.message(40, &device::write_sharding(&mut c, 0)?);
-        c.at_end().then_some(())
+        let Value::Sharding(sharding) = w.value()? else { return None };
+        d.message(40, &device::write_sharding(&sharding)?);
+        Some(())
     },
 };
 
@@ -166,10 +170,10 @@ pub(crate) const DOMAIN: Special = Special {
         let kind = c.string().ok()?;
         (c.str(kind) == "sharding" && c.accept_after_space(b',')).then_some(())?;
         word(&mut c, "entry")?;
-        let entry = device::write_sharding(&mut c, 0)?;
+        let entry = device::write_sharding(&sharding::read(&mut c).ok()?)?;
         c.accept_after_space(b',').then_some(())?;
         word(&mut c, "exit")?;
-        let exit = device::write_sharding(&mut c, 0)?;
+        let exit = device::write_sharding(&sharding::read(&mut c).ok()?)?;
         d.message(55, &entry);
         d.message(54, &exit);
         c.accept_after_space(b'}').then_some(())
@@ -328,20 +332,15 @@ pub(crate) const ALIASING: Special = Special {
         Ok((!all.is_empty()).then(|| format!("{{{}}}", all.join(", "))))
     },
     write: |w, d| {
-        let mut c = Cursor::new(w.text());
-        c.accept_after_space(b'{').then_some(())?;
-        while !c.accept_after_space(b'}') {
+        let Value::OperandAliases(all) = w.value()? else { return None };
+        for alias in all {
             let mut one = Draft::default();
-            one.ints(1, &braced_ints(&mut c)?);
-            (c.accept_after_space(b':') && c.accept_after_space(b'(')).then_some(())?;
-            one.int_unless_zero(2, c.int().ok()?);
-            c.accept_after_space(b',').then_some(())?;
-            one.ints(3, &braced_ints(&mut c)?);
-            c.accept_after_space(b')').then_some(())?;
-            c.accept_after_space(b',');
+            one.ints(1, &alias.output_index);
+            one.int_unless_zero(2, alias.number);
+            one.ints(3, &alias.index);
             d.message(74, &one);
         }
-        c.at_end().then_some(())
+        Some(())
     },
 };
 
@@ -352,14 +351,9 @@ pub(crate) const REPLICATION: Special = Special {
         Ok((!words.is_empty()).then(|| format!("{{{}}}", words.join(","))))
     },
     write: |w, d| {
-        let words = w.text().strip_prefix('{')?.strip_suffix('}')?;
-        let bit = |word: &str| match word.trim() {
-            "true" => Some(1),
-            "false" => Some(0),
-            _ => None,
-        };
+        let Value::Bools(bits) = w.value()? else { return None };
         let mut m = Draft::default();
-        m.ints(1, &words.split(',').map(bit).collect::<Option<Vec<_>>>()?);
+        m.ints(1, &bits.into_iter().map(i64::from).collect::<Vec<_>>());
         d.message(61, &m);
         Some(())
     },
@@ -368,29 +362,22 @@ pub(crate) const REPLICATION: Special = Special {
 pub(crate) const ACCURACY: Special = Special {
     read: |r| {
         let Some(m) = r.m.sub(91)? else { return Ok(None) };
-        if let Some(t) = m.sub(2)? {
-            let (atol, rtol) = (t.f64(1), t.f64(2));
-            return Ok(Some(format!("{{tolerance={{atol={atol},rtol={rtol},ulps={}}}}}", t.int(3))));
-        }
-        Ok((m.int(1) == 1).then(|| "{mode=highest}".into()))
+        Ok(match m.sub(2)? {
+            Some(t) => Some(Accuracy::Tolerance { atol: t.f64(1), rtol: t.f64(2), ulps: t.int(3) }.to_string()),
+            None => (m.int(1) == 1).then(|| Accuracy::Highest.to_string()),
+        })
     },
     write: |w, d| {
+        let Value::Accuracy(accuracy) = w.value()? else { return None };
         let mut m = Draft::default();
-        let text: String = w.text().chars().filter(|c| !c.is_whitespace()).collect();
-        match text.as_str() {
-            "{mode=highest}" => m.int(1, 1),
-            "{mode=default}" => m.int(1, 0),
-            _ => {
-                let fields = text.strip_prefix("{tolerance={")?.strip_suffix("}}")?;
+        match accuracy {
+            Accuracy::Default => m.int(1, 0),
+            Accuracy::Highest => m.int(1, 1),
+            Accuracy::Tolerance { atol, rtol, ulps } => {
                 let mut t = Draft::default();
-                for field in fields.split(',') {
-                    match field.split_once('=')? {
-                        ("atol", v) => t.f64(1, v.parse().ok()?),
-                        ("rtol", v) => t.f64(2, v.parse().ok()?),
-                        ("ulps", v) => t.int_unless_zero(3, v.parse().ok()?),
-                        _ => return None,
-                    }
-                }
+                t.f64(1, atol);
+                t.f64(2, rtol);
+                t.int_unless_zero(3, ulps);
                 m.message(2, &t);
             }
         }
@@ -420,7 +407,7 @@ pub(crate) fn frontend(m: Message<'_>) -> Wire<Option<String>> {
     Ok((!words.is_empty()).then(|| format!("{{{}}}", words.join(","))))
 }
 
-pub(crate) fn write_frontend(pairs: &[(&str, std::borrow::Cow<'_, str>)]) -> Draft {
+pub(crate) fn write_frontend(pairs: &[(&str, Cow<'_, str>)]) -> Draft {
     let mut m = Draft::default();
     for (key, value) in pairs {
         let mut pair = Draft::default();
@@ -486,22 +473,27 @@ const METADATA_FIELDS: &[(&str, u32, bool)] = &[
 pub(crate) const METADATA: Special = Special {
     read: |r| Ok(r.m.sub(7)?.map(metadata).transpose()?.filter(|text| text != "{}")),
     write: |w, d| {
-        let mut m = Draft::default();
-        for (name, value) in &w.module.metadata(w.id).fields {
-            if *name == "profile_type" {
-                let types = value.strip_prefix('{')?.strip_suffix('}')?;
-                m.ints(5, &types.split(',').map(|t| t.trim().parse().ok()).collect::<Option<Vec<_>>>()?);
-                continue;
-            }
-            match METADATA_FIELDS.iter().find(|f| f.0 == *name)? {
-                (_, number, true) => m.data(*number, value.as_bytes()),
-                (_, number, false) => m.int(*number, value.parse().ok()?),
-            }
-        }
-        d.message(7, &m);
+        d.message(7, &write_metadata(&w.module.metadata(w.id).fields)?);
         Some(())
     },
 };
+
+/// `OpMetadata` from its fields; `None` where one of them has no number.
+pub(crate) fn write_metadata(fields: &[(&str, Cow<'_, str>)]) -> Option<Draft> {
+    let mut m = Draft::default();
+    for (name, value) in fields {
+        if *name == "profile_type" {
+            let types = value.strip_prefix('{')?.strip_suffix('}')?;
+            m.ints(5, &types.split(',').map(|t| t.trim().parse().ok()).collect::<Option<Vec<_>>>()?);
+            continue;
+        }
+        match METADATA_FIELDS.iter().find(|f| f.0 == *name)? {
+            (_, number, true) => m.data(*number, value.as_bytes()),
+            (_, number, false) => m.int(*number, value.parse().ok()?),
+        }
+    }
+    Some(m)
+}
 
 /// The text of `OpMetadata`, with its braces.
 pub(crate) fn metadata(m: Message<'_>) -> Wire<String> {
@@ -585,19 +577,4 @@ fn escaped(bytes: &[u8]) -> String {
     }
     out.push('"');
     out
-}
-
-pub(crate) fn joined(all: &[i64]) -> String {
-    all.iter().map(i64::to_string).collect::<Vec<_>>().join(",")
-}
-
-/// `{1,2}` or `{}`.
-pub(crate) fn braced_ints(c: &mut Cursor<'_>) -> Option<Vec<i64>> {
-    let mut all = Vec::new();
-    c.accept_after_space(b'{').then_some(())?;
-    while !c.accept_after_space(b'}') {
-        all.push(c.int().ok()?);
-        c.accept_after_space(b',');
-    }
-    Some(all)
 }

@@ -14,10 +14,10 @@ use super::fields::{self, Codec};
 use super::special::{self, Writing};
 use super::wire::{Draft, Message};
 use super::{literal, shape, tables, EXTRA, EXTRA_HEADER, EXTRA_TABLES};
+use crate::alias::{Alias, Donor, EntryLayout};
 use crate::attribute::Value;
 use crate::known::Form;
 use crate::module::{Attribute, ComputationId, InstructionId, Module};
-use crate::token::Cursor;
 use crate::Opcode;
 
 impl Module {
@@ -140,9 +140,10 @@ impl<'m> Writer<'m> {
             let computation = self.computation(c, &order, &names[c as usize]);
             d.message(3, &computation);
         }
-        let program = match m.header().iter().find(|a| m.attribute_name(a) == "entry_computation_layout") {
-            Some(a) => entry_layout(m.attribute_text(a), self.parameter_names(m.entry())),
-            None => None,
+        let layout = m.header().iter().find(|a| m.attribute_name(a) == "entry_computation_layout");
+        let program = match layout.and_then(|a| m.value(a, None).ok()) {
+            Some(Value::EntryLayout(layout)) => entry_layout(&layout, self.parameter_names(m.entry())),
+            _ => None,
         };
         d.message(4, &program.unwrap_or_else(|| self.program(m.entry())));
         d.int_unless_zero(6, i64::from(m.entry()));
@@ -164,18 +165,14 @@ impl<'m> Writer<'m> {
     }
 
     fn header_attribute(&self, d: &mut Draft, a: &Attribute) -> Option<()> {
-        let text = self.m.attribute_text(a);
-        match self.m.attribute_name(a) {
-            "is_scheduled" => {}
-            "entry_computation_layout" => {
-                entry_layout(text, self.parameter_names(self.m.entry()))?;
+        match (self.m.attribute_name(a), self.m.value(a, None).ok()?) {
+            ("is_scheduled", _) => {}
+            (_, Value::EntryLayout(layout)) => {
+                entry_layout(&layout, self.parameter_names(self.m.entry()))?;
             }
-            "input_output_alias" => d.message(8, &aliases(text)?),
-            "buffer_donor" => d.message(18, &donors(text)?),
-            "frontend_attributes" => match self.m.value(a, None).ok()? {
-                Value::Dictionary(pairs) => d.message(19, &special::write_frontend(&pairs)),
-                _ => return None,
-            },
+            (_, Value::Aliases(all)) => d.message(8, &aliases(&all)),
+            (_, Value::Donors(all)) => d.message(18, &donors(&all)),
+            ("frontend_attributes", Value::Dictionary(pairs)) => d.message(19, &special::write_frontend(&pairs)),
             _ => return None,
         }
         Some(())
@@ -329,70 +326,35 @@ fn is_predicate(shape: &Shape) -> bool {
     shape.as_array().is_some_and(|a| a.element() == layout::ElementType::Pred)
 }
 
-/// `{(f32[4]{0}, s32[])->f32[4]{0}}` as a `ProgramShape`; `None` where it has another number of parameters.
-fn entry_layout(text: &str, names: Vec<&str>) -> Option<Draft> {
-    let mut c = Cursor::new(text);
+/// A layout of the entry as a `ProgramShape`; `None` where it has another number of parameters.
+fn entry_layout(layout: &EntryLayout, names: Vec<&str>) -> Option<Draft> {
     let mut d = Draft::default();
-    let mut n = 0;
-    (c.accept_after_space(b'{') && c.accept_after_space(b'(')).then_some(())?;
-    while !c.accept_after_space(b')') {
-        c.space();
-        d.message(1, &shape::write(&crate::attribute::shape(&mut c).ok()?));
-        n += 1;
-        c.accept_after_space(b',');
-    }
-    c.space();
-    c.rest().starts_with(b"->").then_some(())?;
-    c.pos += 2;
-    c.space();
-    d.message(2, &shape::write(&crate::attribute::shape(&mut c).ok()?));
+    layout.parameters.iter().for_each(|p| d.message(1, &shape::write(p)));
+    d.message(2, &shape::write(&layout.result));
     names.iter().for_each(|name| d.data(3, name.as_bytes()));
-    (n == names.len()).then_some(d)
+    (layout.parameters.len() == names.len()).then_some(d)
 }
 
-/// `{ {0}: (0, {}, may-alias) }`
-fn aliases(text: &str) -> Option<Draft> {
-    let mut c = Cursor::new(text);
+fn aliases(all: &[Alias]) -> Draft {
     let mut d = Draft::default();
-    c.accept_after_space(b'{').then_some(())?;
-    while !c.accept_after_space(b'}') {
+    for alias in all {
         let mut e = Draft::default();
-        e.ints(1, &special::braced_ints(&mut c)?);
-        (c.accept_after_space(b':') && c.accept_after_space(b'(')).then_some(())?;
-        e.int_unless_zero(2, c.int().ok()?);
-        c.accept_after_space(b',').then_some(())?;
-        e.ints(3, &special::braced_ints(&mut c)?);
-        let mut kind = 1;
-        if c.accept_after_space(b',') {
-            c.space();
-            kind = match c.word() {
-                "may-alias" => 1,
-                "must-alias" => 2,
-                _ => return None,
-            };
-        }
-        e.int(4, kind);
-        c.accept_after_space(b')').then_some(())?;
-        c.accept_after_space(b',');
+        e.ints(1, &alias.output_index);
+        e.int_unless_zero(2, alias.number);
+        e.ints(3, &alias.index);
+        e.int(4, if alias.must { 2 } else { 1 });
         d.message(1, &e);
     }
-    Some(d)
+    d
 }
 
-/// `{ (1, {}) }`
-fn donors(text: &str) -> Option<Draft> {
-    let mut c = Cursor::new(text);
+fn donors(all: &[Donor]) -> Draft {
     let mut d = Draft::default();
-    c.accept_after_space(b'{').then_some(())?;
-    while !c.accept_after_space(b'}') {
+    for donor in all {
         let mut e = Draft::default();
-        c.accept_after_space(b'(').then_some(())?;
-        e.int_unless_zero(1, c.int().ok()?);
-        c.accept_after_space(b',').then_some(())?;
-        e.ints(2, &special::braced_ints(&mut c)?);
-        c.accept_after_space(b')').then_some(())?;
-        c.accept_after_space(b',');
+        e.int_unless_zero(1, donor.number);
+        e.ints(2, &donor.index);
         d.message(1, &e);
     }
-    Some(d)
+    d
 }

@@ -1,0 +1,329 @@
+//! The face of shared buffers, of the accuracy of results and of the layout of an entry.
+
+use hlo::{Accuracy, Alias, Donor, EntryLayout};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::layout::PyShape;
+
+type Index = Vec<i64>;
+
+fn shown(index: &[i64]) -> String {
+    match index {
+        [one] => format!("({one},)"),
+        all => format!("({})", all.iter().map(i64::to_string).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// A part of the output of a module that lies where a part of a parameter is.
+///
+/// >>> import hlomap as hm
+/// >>> text = "HloModule m, input_output_alias={ {}: (0, {}, must-alias) }\nENTRY e { ROOT p = f32[2] parameter(0) }"
+/// >>> hm.parse(text).attributes["input_output_alias"]
+/// (InputOutputAlias(output_index=(), parameter_number=0, parameter_index=(), kind='must-alias'),)
+#[pyclass(name = "InputOutputAlias", module = "hlomap._core", frozen, eq, hash)]
+#[derive(PartialEq, Eq, Hash)]
+pub struct PyInputOutputAlias(Alias);
+
+impl From<Alias> for PyInputOutputAlias {
+    fn from(alias: Alias) -> PyInputOutputAlias {
+        PyInputOutputAlias(alias)
+    }
+}
+
+#[pymethods]
+impl PyInputOutputAlias {
+    #[new]
+    #[pyo3(signature = (output_index, parameter_number, parameter_index, kind="may-alias"))]
+    fn new(output_index: Index, parameter_number: i64, parameter_index: Index, kind: &str) -> PyResult<Self> {
+        let must = match kind {
+            "must-alias" => true,
+            "may-alias" => false,
+            other => {
+                let message = format!("expected 'may-alias' or 'must-alias', found {other:?}");
+                return Err(pyo3::exceptions::PyValueError::new_err(message));
+            }
+        };
+        Ok(PyInputOutputAlias(Alias { output_index, number: parameter_number, index: parameter_index, must }))
+    }
+
+    /// The shape index of the part of the output; ``()`` is all of it.
+    #[getter]
+    fn output_index<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.0.output_index)
+    }
+
+    /// The number of the parameter.
+    #[getter]
+    fn parameter_number(&self) -> i64 {
+        self.0.number
+    }
+
+    /// The shape index of the part of the parameter; ``()`` is all of it.
+    #[getter]
+    fn parameter_index<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.0.index)
+    }
+
+    /// ``"may-alias"`` or ``"must-alias"``.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        if self.0.must {
+            "must-alias"
+        } else {
+            "may-alias"
+        }
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "InputOutputAlias(output_index={}, parameter_number={}, parameter_index={}, kind='{}')",
+            shown(&self.0.output_index),
+            self.0.number,
+            shown(&self.0.index),
+            self.kind()
+        )
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyAny>, (Index, i64, Index, &'static str)) {
+        let class = py.get_type::<PyInputOutputAlias>().into_any();
+        (class, (self.0.output_index.clone(), self.0.number, self.0.index.clone(), self.kind()))
+    }
+}
+
+/// A part of a parameter that an output may lie on.
+///
+/// >>> import hlomap as hm
+/// >>> text = "HloModule m, buffer_donor={ (0, {1}) }\nENTRY e { ROOT p = (s32[], f32[2]) parameter(0) }"
+/// >>> hm.parse(text).attributes["buffer_donor"]
+/// (BufferDonor(parameter_number=0, parameter_index=(1,)),)
+#[pyclass(name = "BufferDonor", module = "hlomap._core", frozen, eq, hash)]
+#[derive(PartialEq, Eq, Hash)]
+pub struct PyBufferDonor(Donor);
+
+impl From<Donor> for PyBufferDonor {
+    fn from(donor: Donor) -> PyBufferDonor {
+        PyBufferDonor(donor)
+    }
+}
+
+#[pymethods]
+impl PyBufferDonor {
+    #[new]
+    fn new(parameter_number: i64, parameter_index: Index) -> PyBufferDonor {
+        PyBufferDonor(Donor { number: parameter_number, index: parameter_index })
+    }
+
+    /// The number of the parameter.
+    #[getter]
+    fn parameter_number(&self) -> i64 {
+        self.0.number
+    }
+
+    /// The shape index of the part of the parameter; ``()`` is all of it.
+    #[getter]
+    fn parameter_index<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.0.index)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("BufferDonor(parameter_number={}, parameter_index={})", self.0.number, shown(&self.0.index))
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyAny>, (i64, Index)) {
+        (py.get_type::<PyBufferDonor>().into_any(), (self.0.number, self.0.index.clone()))
+    }
+}
+
+/// A part of an instruction's output that lies where a part of an operand is.
+///
+/// >>> import hlomap as hm
+/// >>> text = "c = f32[2] custom-call(f32[2] p), custom_call_target=\"t\", output_to_operand_aliasing={{}: (0, {})}"
+/// >>> hm.parse(text)["c"].attributes["output_to_operand_aliasing"]
+/// (OperandAlias(output_index=(), operand=0, operand_index=()),)
+#[pyclass(name = "OperandAlias", module = "hlomap._core", frozen, eq, hash)]
+#[derive(PartialEq, Eq, Hash)]
+pub struct PyOperandAlias(Alias);
+
+impl From<Alias> for PyOperandAlias {
+    fn from(alias: Alias) -> PyOperandAlias {
+        PyOperandAlias(alias)
+    }
+}
+
+#[pymethods]
+impl PyOperandAlias {
+    #[new]
+    fn new(output_index: Index, operand: i64, operand_index: Index) -> PyOperandAlias {
+        PyOperandAlias(Alias { output_index, number: operand, index: operand_index, must: false })
+    }
+
+    /// The shape index of the part of the output; ``()`` is all of it.
+    #[getter]
+    fn output_index<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.0.output_index)
+    }
+
+    /// The number of the operand.
+    #[getter]
+    fn operand(&self) -> i64 {
+        self.0.number
+    }
+
+    /// The shape index of the part of the operand; ``()`` is all of it.
+    #[getter]
+    fn operand_index<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.0.index)
+    }
+
+    fn __repr__(&self) -> String {
+        let (output, operand) = (shown(&self.0.output_index), shown(&self.0.index));
+        format!("OperandAlias(output_index={output}, operand={}, operand_index={operand})", self.0.number)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyAny>, (Index, i64, Index)) {
+        let class = py.get_type::<PyOperandAlias>().into_any();
+        (class, (self.0.output_index.clone(), self.0.number, self.0.index.clone()))
+    }
+}
+
+/// How exact a result is to be: a mode, or tolerances.
+///
+/// >>> import hlomap as hm
+/// >>> text = "e = f32[2] exponential(f32[2] p), result_accuracy={tolerance={rtol=0.5,ulps=2}}"
+/// >>> hm.parse(text)["e"].attributes["result_accuracy"]
+/// ResultAccuracy(mode='tolerance', atol=0.0, rtol=0.5, ulps=2)
+#[pyclass(name = "ResultAccuracy", module = "hlomap._core", frozen, eq)]
+#[derive(PartialEq)]
+pub struct PyResultAccuracy(Accuracy);
+
+impl From<Accuracy> for PyResultAccuracy {
+    fn from(accuracy: Accuracy) -> PyResultAccuracy {
+        PyResultAccuracy(accuracy)
+    }
+}
+
+impl PyResultAccuracy {
+    fn tolerances(&self) -> (f64, f64, i64) {
+        match self.0 {
+            Accuracy::Tolerance { atol, rtol, ulps } => (atol, rtol, ulps),
+            _ => (0.0, 0.0, 0),
+        }
+    }
+}
+
+#[pymethods]
+impl PyResultAccuracy {
+    #[new]
+    #[pyo3(signature = (mode, atol=0.0, rtol=0.0, ulps=0))]
+    fn new(mode: &str, atol: f64, rtol: f64, ulps: i64) -> PyResult<PyResultAccuracy> {
+        Ok(PyResultAccuracy(match mode {
+            "default" => Accuracy::Default,
+            "highest" => Accuracy::Highest,
+            "tolerance" => Accuracy::Tolerance { atol, rtol, ulps },
+            other => {
+                let message = format!("expected 'default', 'highest' or 'tolerance', found {other:?}");
+                return Err(pyo3::exceptions::PyValueError::new_err(message));
+            }
+        }))
+    }
+
+    /// ``"default"``, ``"highest"`` or ``"tolerance"``.
+    #[getter]
+    fn mode(&self) -> &'static str {
+        match self.0 {
+            Accuracy::Default => "default",
+            Accuracy::Highest => "highest",
+            Accuracy::Tolerance { .. } => "tolerance",
+        }
+    }
+
+    /// The absolute tolerance.
+    #[getter]
+    fn atol(&self) -> f64 {
+        self.tolerances().0
+    }
+
+    /// The relative tolerance.
+    #[getter]
+    fn rtol(&self) -> f64 {
+        self.tolerances().1
+    }
+
+    /// The tolerance in units in the last place.
+    #[getter]
+    fn ulps(&self) -> i64 {
+        self.tolerances().2
+    }
+
+    fn __hash__(&self) -> u64 {
+        let (atol, rtol, ulps) = self.tolerances();
+        // Equal floats may differ in the sign of zero.
+        let bits = |v: f64| if v == 0.0 { 0 } else { v.to_bits() };
+        bits(atol).rotate_left(21) ^ bits(rtol).rotate_left(42) ^ ulps as u64 ^ self.mode().len() as u64
+    }
+
+    fn __repr__(&self) -> String {
+        match self.0 {
+            Accuracy::Tolerance { atol, rtol, ulps } => {
+                format!("ResultAccuracy(mode='tolerance', atol={atol:?}, rtol={rtol:?}, ulps={ulps})")
+            }
+            _ => format!("ResultAccuracy(mode='{}')", self.mode()),
+        }
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyAny>, (&'static str, f64, f64, i64)) {
+        let (atol, rtol, ulps) = self.tolerances();
+        (py.get_type::<PyResultAccuracy>().into_any(), (self.mode(), atol, rtol, ulps))
+    }
+}
+
+/// The shapes of the parameters and of the value of a module, with the layouts that a caller sees.
+///
+/// >>> import hlomap as hm
+/// >>> text = "HloModule m, entry_computation_layout={(f32[2]{0})->f32[2]{0}}\nENTRY e { ROOT p = f32[2] parameter(0) }"
+/// >>> layout = hm.parse(text).attributes["entry_computation_layout"]
+/// >>> str(layout), str(layout.result)
+/// ('{(f32[2]{0})->f32[2]{0}}', 'f32[2]{0}')
+#[pyclass(name = "EntryLayout", module = "hlomap._core", frozen, eq, hash)]
+#[derive(PartialEq, Eq, Hash)]
+pub struct PyEntryLayout(EntryLayout);
+
+impl From<EntryLayout> for PyEntryLayout {
+    fn from(layout: EntryLayout) -> PyEntryLayout {
+        PyEntryLayout(layout)
+    }
+}
+
+#[pymethods]
+impl PyEntryLayout {
+    /// The shapes of the parameters, by number.
+    #[getter]
+    fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let all = self.0.parameters.iter().map(|s| Bound::new(py, PyShape(s.clone())));
+        PyTuple::new(py, all.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// The shape of the value.
+    #[getter]
+    fn result(&self) -> PyShape {
+        PyShape(self.0.result.clone())
+    }
+
+    fn __str__(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<EntryLayout {}>", self.0)
+    }
+}
+
+/// Adds the classes of this file to the compiled module.
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<PyInputOutputAlias>()?;
+    m.add_class::<PyBufferDonor>()?;
+    m.add_class::<PyOperandAlias>()?;
+    m.add_class::<PyResultAccuracy>()?;
+    m.add_class::<PyEntryLayout>()
+}

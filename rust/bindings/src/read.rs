@@ -1,0 +1,68 @@
+//! The face of reading: texts and bytes to modules, without the interpreter lock.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+
+use crate::diagnostic::syntax_error;
+use crate::enter::unlocked;
+use crate::module::PyModule_;
+
+/// All modules of a text, without the interpreter lock.
+///
+/// ``source``: HLO text as str or bytes.  ``name``: where it came from, for messages.  ``strict``: what does not fit
+/// is an error, not a diagnostic.  Raises :class:`~hlomap.HloSyntaxError` with everything that is wrong.
+#[pyfunction]
+#[pyo3(signature = (source, name=None, strict=false))]
+pub fn parse_text(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    name: Option<&str>,
+    strict: bool,
+) -> PyResult<Vec<PyModule_>> {
+    let parsed = if let Ok(text) = source.cast::<PyString>() {
+        match text.to_str() {
+            Ok(text) => unlocked(py, || hlo::parse(text, name, strict)),
+            // A str with lone surrogates has no UTF-8; its lenient encoding shows where.
+            Err(_) => {
+                let bytes = text.call_method1("encode", ("utf-8", "surrogatepass"))?;
+                let bytes = bytes.cast::<PyBytes>()?.as_bytes();
+                unlocked(py, || hlo::parse_bytes(bytes, name, strict))
+            }
+        }
+    } else if let Ok(bytes) = source.cast::<PyBytes>() {
+        let bytes = bytes.as_bytes();
+        unlocked(py, || hlo::parse_bytes(bytes, name, strict))
+    } else {
+        let found = source.get_type().name()?;
+        return Err(PyTypeError::new_err(format!("expected str or bytes, found {found}")));
+    };
+    match parsed {
+        Ok(modules) => Ok(modules.into_iter().map(PyModule_).collect()),
+        Err(errors) => Err(syntax_error(py, &errors.source, &errors.problems)),
+    }
+}
+
+/// How the beginning of a file is compressed (``None``: it is not), and the first ``n`` bytes that it holds.
+#[pyfunction]
+#[pyo3(signature = (head, n, /))]
+fn unpack_head<'py>(py: Python<'py>, head: &[u8], n: usize) -> (Option<&'static str>, Bound<'py, PyBytes>) {
+    match hlo::packed_format(head) {
+        Some(format) => (Some(format), PyBytes::new(py, &unlocked(py, || hlo::unpack_head(head, n)))),
+        None => (None, PyBytes::new(py, &head[..n.min(head.len())])),
+    }
+}
+
+/// Whether the beginning of a file is the beginning of a proto that holds a module.
+#[pyfunction]
+#[pyo3(signature = (head, /))]
+fn is_module_head(head: &[u8]) -> bool {
+    hlo::is_module_head(head)
+}
+
+/// Adds the functions of this file to the compiled module.
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(unpack_head, m)?)?;
+    m.add_function(wrap_pyfunction!(is_module_head, m)?)?;
+    m.add_function(wrap_pyfunction!(parse_text, m)?)
+}

@@ -1,0 +1,400 @@
+//! The face of shardings, meshes and groups of devices.
+
+use std::sync::OnceLock;
+
+use hlo::{DeviceGroups, DeviceOrder, Iota, Mesh, MeshAxis, Sharding, ShardingKind, Whole};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyIterator, PyTuple};
+
+use crate::error::raise;
+
+/// More devices than this are not listed.
+const MAX_DEVICES: usize = 1 << 24;
+
+fn ints<'py>(py: Python<'py>, all: &[i64]) -> PyResult<Bound<'py, PyTuple>> {
+    PyTuple::new(py, all)
+}
+
+fn unlisted(py: Python<'_>, text: &str) -> PyErr {
+    let shown: String = text.chars().take(100).collect();
+    raise(py, "UnsupportedError", format!("the devices of {shown} cannot be listed: too many, or sizes that differ"))
+}
+
+/// ``(reshape, transpose)``
+fn iota<'py>(py: Python<'py>, iota: &Iota) -> PyResult<Bound<'py, PyTuple>> {
+    PyTuple::new(py, [ints(py, &iota.reshape)?, ints(py, &iota.permutation())?])
+}
+
+/// How a value is laid over devices: ``{replicated}``, ``{devices=[2,2]<=[4]}``, ``{mesh['x'=2], [{'x'}]}``, tuples.
+///
+/// Equal where all parts are; hashable; pickles through its text.
+///
+/// >>> import hlomap as hm
+/// >>> sharding = hm.Sharding.parse("{devices=[2,1,4]<=[4,2]T(1,0) last_tile_dim_replicate}")
+/// >>> sharding.kind, sharding.tile_dimensions, sharding.devices
+/// ('tiled', (2, 1, 4), (0, 2, 4, 6, 1, 3, 5, 7))
+/// >>> hm.Sharding.parse("{{replicated}, {maximal device=3}}").parts[1].device
+/// 3
+#[pyclass(name = "Sharding", module = "hlomap._core", frozen, eq, hash)]
+#[derive(PartialEq, Eq, Hash)]
+pub struct PySharding(pub Sharding);
+
+impl PySharding {
+    fn whole(&self) -> Option<&Whole> {
+        match &self.0 {
+            Sharding::Whole(whole) => Some(whole),
+            _ => None,
+        }
+    }
+
+    fn tiles(&self) -> Option<&hlo::Tiles> {
+        match &self.whole()?.kind {
+            ShardingKind::Tiled(tiles) => Some(tiles),
+            _ => None,
+        }
+    }
+
+    /// The mesh of a sharding by the axes of one.
+    fn over(&self) -> Option<&Mesh> {
+        match &self.0 {
+            Sharding::Named(named) => Some(&named.mesh),
+            _ => None,
+        }
+    }
+
+    fn axes<'py>(&self, py: Python<'py>, axes: &[MeshAxis]) -> PyResult<Bound<'py, PyTuple>> {
+        let mesh = self.over();
+        PyTuple::new(py, axes.iter().map(|a| mesh.map_or(String::new(), |m| axis_name(m, a))))
+    }
+}
+
+/// An axis as text without the quotes around its name.
+fn axis_name(mesh: &Mesh, a: &MeshAxis) -> String {
+    let name = mesh.axes.get(a.axis).map_or("", |axis| axis.0.as_str());
+    match a.part {
+        Some((before, size)) => format!("{name}:({before}){size}"),
+        None => name.to_string(),
+    }
+}
+
+#[pymethods]
+impl PySharding {
+    /// The sharding that a text says, braces included; :class:`~hlomap.HloSyntaxError` where it says none.
+    #[staticmethod]
+    fn parse(py: Python<'_>, text: &str) -> PyResult<PySharding> {
+        hlo::parse_sharding(text).map(PySharding).ok_or_else(|| {
+            let shown: String = text.chars().take(100).collect();
+            raise(py, "HloSyntaxError", format!("expected a sharding, found {shown}"))
+        })
+    }
+
+    /// ``"replicated"``, ``"maximal"`` (on one device), ``"manual"``, ``"unknown"``, ``"unreduced"``, ``"tiled"``,
+    /// ``"named"`` (by the axes of a mesh) or ``"tuple"``.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        match &self.0 {
+            Sharding::Tuple(_) => "tuple",
+            Sharding::Named(_) => "named",
+            Sharding::Whole(whole) => whole.kind.name(),
+        }
+    }
+
+    /// Of a tuple, the sharding of each leaf; else ``()``.
+    #[getter]
+    fn parts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let parts = match &self.0 {
+            Sharding::Tuple(parts) => &parts[..],
+            _ => &[],
+        };
+        let parts = parts.iter().map(|p| Bound::new(py, PySharding(p.clone())));
+        PyTuple::new(py, parts.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// The device of a ``"maximal"`` sharding; else ``None``.
+    #[getter]
+    fn device(&self) -> Option<i64> {
+        match (&self.0, self.over()) {
+            (Sharding::Whole(Whole { kind: ShardingKind::Maximal(device), .. }), _) => Some(*device),
+            (_, Some(Mesh { axes, devices: Some(DeviceOrder::List(list)) })) if axes.is_empty() => {
+                list.first().copied()
+            }
+            _ => None,
+        }
+    }
+
+    /// Of a ``"tiled"`` sharding, the number of tiles along each dimension, followed by the dimensions that only
+    /// devices have; else ``None``.
+    #[getter]
+    fn tile_dimensions<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        self.tiles().map(|t| ints(py, &t.dims)).transpose()
+    }
+
+    /// Of a ``"tiled"`` sharding, the device of each tile in row-major order of ``tile_dimensions``, an iota written
+    /// out; else ``None``.  :class:`~hlomap.UnsupportedError` for more than 2^24.
+    #[getter]
+    fn devices<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let Some(tiles) = self.tiles() else { return Ok(None) };
+        match tiles.devices.expand(MAX_DEVICES) {
+            Some(all) => ints(py, &all).map(Some),
+            None => Err(unlisted(py, &self.0.to_string())),
+        }
+    }
+
+    /// ``(reshape, transpose)`` where the devices of a ``"tiled"`` sharding are an iota; else ``None``.
+    #[getter]
+    fn iota<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        match self.tiles().map(|t| &t.devices) {
+            Some(DeviceOrder::Iota(order)) => iota(py, order).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether devices along the last of ``tile_dimensions`` have the same tile.
+    #[getter]
+    fn replicates_last_dimension(&self) -> bool {
+        self.tiles().is_some_and(|t| t.replicate_last)
+    }
+
+    /// What the last of ``tile_dimensions`` are, which only devices have: ``"replicated"``, ``"manual"``, …
+    #[getter]
+    fn last_dimensions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.tiles().map_or(&[][..], |t| &t.last_dims).iter().map(|d| d.name()))
+    }
+
+    /// ``("as", n)`` or ``("like", n)``: sharded as, or like, all others of group ``n``; else ``None``.
+    #[getter]
+    fn group(&self) -> Option<(&'static str, i64)> {
+        let (is_alike, id) = self.whole()?.group?;
+        Some((if is_alike { "like" } else { "as" }, id))
+    }
+
+    /// Where it came from, each as text in braces.
+    #[getter]
+    fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let all = match &self.0 {
+            Sharding::Whole(whole) => whole.metadata.as_deref(),
+            Sharding::Named(named) => named.metadata.as_deref(),
+            Sharding::Tuple(_) => None,
+        };
+        PyTuple::new(py, all.unwrap_or_default())
+    }
+
+    /// The mesh of a ``"named"`` sharding; else ``None``.
+    #[getter]
+    fn mesh(&self) -> Option<PyMesh> {
+        self.over().cloned().map(PyMesh)
+    }
+
+    /// Of a ``"named"`` sharding, by dimension the axes that cut it, ``"?"`` last where more may be added; else ``()``.
+    #[getter]
+    fn dimension_axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let Sharding::Named(named) = &self.0 else { return Ok(PyTuple::empty(py)) };
+        let dims = named.dims.iter().map(|(axes, is_open)| {
+            let names = axes.iter().map(|a| axis_name(&named.mesh, a));
+            PyTuple::new(py, names.chain(is_open.then(|| "?".to_string())).collect::<Vec<_>>())
+        });
+        PyTuple::new(py, dims.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// Axes of a ``"named"`` sharding along which devices have the same.
+    #[getter]
+    fn replicated_axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        match &self.0 {
+            Sharding::Named(named) => self.axes(py, &named.replicated),
+            _ => Ok(PyTuple::empty(py)),
+        }
+    }
+
+    /// Axes of a ``"named"`` sharding along which each device has a summand.
+    #[getter]
+    fn unreduced_axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        match &self.0 {
+            Sharding::Named(named) => self.axes(py, &named.unreduced),
+            _ => Ok(PyTuple::empty(py)),
+        }
+    }
+
+    /// Axes of a ``"named"`` sharding that the program uses by itself.
+    #[getter]
+    fn manual_axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        match &self.0 {
+            Sharding::Named(named) => self.axes(py, &named.manual),
+            _ => Ok(PyTuple::empty(py)),
+        }
+    }
+
+    fn __str__(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Sharding('{}')", self.0)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+        Ok((py.get_type::<PySharding>().getattr("parse")?, (self.0.to_string(),)))
+    }
+}
+
+/// Devices in an array whose dimensions have names: ``mesh['x'=2,'y'=4]``.
+///
+/// >>> import hlomap as hm
+/// >>> mesh = hm.Sharding.parse("{mesh['x'=2,'y'=2], device_ids=(3,2,1,0), [{'x'}]}").mesh
+/// >>> mesh.axes, mesh.devices
+/// ({'x': 2, 'y': 2}, (3, 2, 1, 0))
+#[pyclass(name = "Mesh", module = "hlomap._core", frozen, eq, hash)]
+#[derive(PartialEq, Eq, Hash)]
+pub struct PyMesh(Mesh);
+
+#[pymethods]
+impl PyMesh {
+    /// Name and size of each axis, the most major first.
+    #[getter]
+    fn axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        self.0.axes.iter().try_for_each(|(name, size)| dict.set_item(name, size))?;
+        Ok(dict)
+    }
+
+    /// The devices in row-major order.  :class:`~hlomap.UnsupportedError` for more than 2^24.
+    #[getter]
+    fn devices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let all: Vec<MeshAxis> = (0..self.0.axes.len()).map(|axis| MeshAxis { axis, part: None }).collect();
+        let listed = match &self.0.devices {
+            Some(DeviceOrder::List(list)) => Some(list.clone()),
+            _ => self.0.groups(&all, MAX_DEVICES).map(|groups| groups.concat()),
+        };
+        ints(py, &listed.ok_or_else(|| unlisted(py, &self.0.to_string()))?)
+    }
+
+    fn __str__(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Mesh {}>", self.0)
+    }
+}
+
+/// Groups of devices that work together, each a tuple of ints; an iota or a mesh is listed when that is asked for.
+///
+/// Equal to other groups, and to a tuple of tuples, that list the same; hashable; pickles through its text.
+///
+/// >>> import hlomap as hm
+/// >>> groups = hm.ReplicaGroups.parse("[2,4]<=[4,2]T(1,0)")
+/// >>> len(groups), groups.group_size, groups[1], groups.iota
+/// (2, 4, (1, 3, 5, 7), ((4, 2), (1, 0)))
+/// >>> hm.ReplicaGroups.parse("mesh['x'=2,'y'=2] {'x'}") == ((0, 2), (1, 3))
+/// True
+#[pyclass(name = "ReplicaGroups", module = "hlomap._core", frozen, sequence)]
+pub struct PyReplicaGroups {
+    groups: DeviceGroups,
+    listed: OnceLock<Option<Vec<Vec<i64>>>>,
+}
+
+impl PyReplicaGroups {
+    pub fn new(groups: DeviceGroups) -> PyReplicaGroups {
+        PyReplicaGroups { groups, listed: OnceLock::new() }
+    }
+
+    fn listed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let all = self.listed.get_or_init(|| self.groups.expand(MAX_DEVICES));
+        let all = all.as_ref().ok_or_else(|| unlisted(py, &self.groups.to_string()))?;
+        PyTuple::new(py, all.iter().map(|group| ints(py, group)).collect::<PyResult<Vec<_>>>()?)
+    }
+}
+
+#[pymethods]
+impl PyReplicaGroups {
+    /// The groups that a text says, in any of the three forms; :class:`~hlomap.HloSyntaxError` where it says none.
+    #[staticmethod]
+    fn parse(py: Python<'_>, text: &str) -> PyResult<PyReplicaGroups> {
+        hlo::parse_device_groups(text).map(PyReplicaGroups::new).ok_or_else(|| {
+            let shown: String = text.chars().take(100).collect();
+            raise(py, "HloSyntaxError", format!("expected groups of devices, found {shown}"))
+        })
+    }
+
+    /// How many devices are in each group; ``None`` where groups differ, or there are none.
+    #[getter]
+    fn group_size(&self) -> Option<i64> {
+        self.groups.group_size()
+    }
+
+    /// ``(reshape, transpose)`` of ``[…]<=[…]T(…)``; ``None`` for the other forms.
+    #[getter]
+    fn iota<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        match &self.groups {
+            DeviceGroups::Iota { iota: order, .. } => iota(py, order).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// The mesh of ``mesh[…] {…}``; ``None`` for the other forms.
+    #[getter]
+    fn mesh(&self) -> Option<PyMesh> {
+        match &self.groups {
+            DeviceGroups::Mesh { mesh, .. } => Some(PyMesh(mesh.clone())),
+            _ => None,
+        }
+    }
+
+    /// The axes of the mesh that run within a group, the slowest first; ``()`` for the other forms.
+    #[getter]
+    fn axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        match &self.groups {
+            DeviceGroups::Mesh { mesh, axes } => PyTuple::new(py, axes.iter().map(|a| axis_name(mesh, a))),
+            _ => Ok(PyTuple::empty(py)),
+        }
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        match self.groups.n_groups().and_then(|n| usize::try_from(n).ok()) {
+            Some(n) => Ok(n),
+            None => self.listed(py).map(|all| all.len()),
+        }
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, at: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.listed(py)?.as_any().get_item(at)
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        self.listed(py)?.try_iter()
+    }
+
+    fn __contains__(&self, py: Python<'_>, group: &Bound<'_, PyAny>) -> PyResult<bool> {
+        self.listed(py)?.as_any().contains(group)
+    }
+
+    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        if let Ok(other) = other.cast::<PyReplicaGroups>() {
+            let other = other.get();
+            return Ok(self.groups == other.groups || self.listed(py)?.eq(other.listed(py)?)?);
+        }
+        self.listed(py)?.eq(other)
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+        self.listed(py)?.hash()
+    }
+
+    fn __str__(&self) -> String {
+        self.groups.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("ReplicaGroups('{}')", self.groups)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+        Ok((py.get_type::<PyReplicaGroups>().getattr("parse")?, (self.groups.to_string(),)))
+    }
+}
+
+/// Adds the classes of this file to the compiled module.
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<PySharding>()?;
+    m.add_class::<PyMesh>()?;
+    m.add_class::<PyReplicaGroups>()
+}

@@ -1,0 +1,325 @@
+//! Devices in an order: lists, iotas, and meshes with named axes.
+//!
+//! Read [`Iota`] and [`Mesh`]. An order stays as short as its text until it is expanded.
+
+use std::fmt;
+
+use crate::token::{Cursor, Read};
+
+/// `[4,2]T(1,0)`: the numbers from 0 in an array of these sizes, with its dimensions in another order.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Iota {
+    /// The sizes of the array before it is transposed.
+    pub reshape: Vec<i64>,
+    /// Its dimensions in the order of the transposed; empty = unchanged.
+    pub transpose: Vec<i64>,
+}
+
+impl Iota {
+    /// An order that is unchanged is kept as none.
+    pub fn new(reshape: Vec<i64>, transpose: Vec<i64>) -> Iota {
+        let is_plain = transpose.iter().copied().eq(0..reshape.len() as i64);
+        Iota { reshape, transpose: if is_plain { Vec::new() } else { transpose } }
+    }
+
+    /// The order written out.
+    pub fn permutation(&self) -> Vec<i64> {
+        match self.transpose.is_empty() {
+            true => (0..self.reshape.len() as i64).collect(),
+            false => self.transpose.clone(),
+        }
+    }
+
+    /// The numbers one by one; `None` for sizes and an order that do not fit together, and for more than `limit`.
+    pub fn expand(&self, limit: usize) -> Option<Vec<i64>> {
+        let n = product(&self.reshape).filter(|&n| n <= limit)?;
+        let rank = self.reshape.len();
+        let order: Vec<usize> = self.permutation().iter().map(|&d| usize::try_from(d).ok()).collect::<Option<_>>()?;
+        let mut seen = vec![false; rank];
+        if order.len() != rank || order.iter().any(|&d| seen.get_mut(d).is_none_or(|s| std::mem::replace(s, true))) {
+            return None;
+        }
+        let mut strides = vec![1i64; rank];
+        for d in (1..rank).rev() {
+            strides[d - 1] = strides[d] * self.reshape[d];
+        }
+        let sizes: Vec<(i64, i64)> = order.iter().map(|&d| (self.reshape[d], strides[d])).collect();
+        Some(count_through(&sizes, n))
+    }
+}
+
+/// The places of an array whose dimensions have these sizes and strides, the last dimension fastest.
+fn count_through(dims: &[(i64, i64)], n: usize) -> Vec<i64> {
+    let (mut digits, mut place) = (vec![0i64; dims.len()], 0i64);
+    let mut all = Vec::with_capacity(n);
+    for _ in 0..n {
+        all.push(place);
+        for k in (0..dims.len()).rev() {
+            digits[k] += 1;
+            place += dims[k].1;
+            if digits[k] < dims[k].0 {
+                break;
+            }
+            place -= dims[k].1 * digits[k];
+            digits[k] = 0;
+        }
+    }
+    all
+}
+
+/// How many elements sizes above 0 give, if that fits.
+pub(crate) fn product(dims: &[i64]) -> Option<usize> {
+    dims.iter().try_fold(1usize, |n, &d| n.checked_mul(usize::try_from(d).ok().filter(|&d| d > 0)?))
+}
+
+impl fmt::Display for Iota {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}]", joined(&self.reshape))?;
+        if !self.transpose.is_empty() {
+            write!(f, "T({})", joined(&self.transpose))?;
+        }
+        Ok(())
+    }
+}
+
+/// Which device stands at each place.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum DeviceOrder {
+    /// One by one.
+    List(Vec<i64>),
+    /// As an iota counts.
+    Iota(Iota),
+}
+
+impl DeviceOrder {
+    /// The devices one by one; `None` for an iota that does not fit together, and for more than `limit`.
+    pub fn expand(&self, limit: usize) -> Option<Vec<i64>> {
+        match self {
+            DeviceOrder::List(list) => (list.len() <= limit).then(|| list.clone()),
+            DeviceOrder::Iota(iota) => iota.expand(limit),
+        }
+    }
+}
+
+/// `mesh['x'=2,'y'=4], device_ids=(…)`: devices in an array whose dimensions have names.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Mesh {
+    /// Name and size of each axis, the most major first.
+    pub axes: Vec<(String, i64)>,
+    /// The devices in row-major order; none = in their own.
+    pub devices: Option<DeviceOrder>,
+}
+
+/// An axis of a mesh, or a part of one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct MeshAxis {
+    /// The number of the axis.
+    pub axis: usize,
+    /// Of an axis that is split in three: the size before the part, and its own.
+    pub part: Option<(i64, i64)>,
+}
+
+impl Mesh {
+    /// The axis as it is written, with the name that the mesh has for it.
+    pub fn axis_text(&self, a: &MeshAxis) -> String {
+        let name = self.axes.get(a.axis).map_or("", |axis| axis.0.as_str());
+        match a.part {
+            Some((before, size)) => format!("{}:({before}){size}", quoted(name)),
+            None => quoted(name),
+        }
+    }
+
+    /// The size of an axis or of a part of it.
+    pub fn axis_size(&self, a: &MeshAxis) -> Option<i64> {
+        match a.part {
+            Some((_, size)) => Some(size),
+            None => Some(self.axes.get(a.axis)?.1),
+        }
+    }
+
+    /// The devices that differ along `axes` alone, for each place along all others; `None` where the parts of axes do
+    /// not fit together, and for more than `limit` devices.
+    pub fn groups(&self, axes: &[MeshAxis], limit: usize) -> Option<Vec<Vec<i64>>> {
+        let sizes: Vec<i64> = self.axes.iter().map(|a| a.1).collect();
+        let n = product(&sizes).filter(|&n| n <= limit)?;
+        let devices = match &self.devices {
+            Some(order) => order.expand(limit).filter(|all| all.len() == n)?,
+            None => (0..n as i64).collect(),
+        };
+        let mut strides = vec![1i64; sizes.len()];
+        for d in (1..sizes.len()).rev() {
+            strides[d - 1] = strides[d] * sizes[d];
+        }
+        // Each chosen axis as (size, stride), and what is left of every axis around its parts.
+        let mut chosen = Vec::with_capacity(axes.len());
+        let mut taken: Vec<Vec<(i64, i64)>> = vec![Vec::new(); sizes.len()];
+        for a in axes {
+            let whole = *sizes.get(a.axis)?;
+            let (before, size) = a.part.unwrap_or((1, whole));
+            if before < 1 || size < 1 || whole % before.checked_mul(size)? != 0 {
+                return None;
+            }
+            chosen.push((size, strides[a.axis] * (whole / (before * size))));
+            taken[a.axis].push((before, size));
+        }
+        let mut others = Vec::new();
+        for (d, parts) in taken.iter_mut().enumerate() {
+            parts.sort_unstable();
+            let mut done = 1;
+            for &mut (before, size) in parts {
+                if before % done != 0 {
+                    return None;
+                }
+                others.push((before / done, strides[d] * (sizes[d] / before)));
+                done = before * size;
+            }
+            others.push((sizes[d] / done, strides[d]));
+        }
+        let size = product(&chosen.iter().map(|c| c.0).collect::<Vec<_>>())?;
+        let inside = count_through(&chosen, size);
+        let starts = count_through(&others, n / size);
+        Some(starts.iter().map(|s| inside.iter().map(|i| devices[(s + i) as usize]).collect()).collect())
+    }
+}
+
+impl fmt::Display for Mesh {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let axes: Vec<String> = self.axes.iter().map(|(name, size)| format!("{}={size}", quoted(name))).collect();
+        write!(f, "mesh[{}]", axes.join(","))?;
+        match &self.devices {
+            None => Ok(()),
+            Some(DeviceOrder::List(list)) => write!(f, ", device_ids=({})", joined(list)),
+            Some(DeviceOrder::Iota(iota)) => write!(f, ", device_ids=({iota})"),
+        }
+    }
+}
+
+/// `mesh['x'=2], device_ids=(1,0)`, up to what follows it.
+pub(crate) fn read_mesh(c: &mut Cursor<'_>) -> Read<Mesh> {
+    c.space();
+    if !c.accept_word("mesh") {
+        return Err(c.expected("`mesh`"));
+    }
+    let mut axes = Vec::new();
+    c.expect(b'[', "`[` of a mesh")?;
+    if !c.accept_after_space(b']') {
+        loop {
+            let name = read_quoted(c)?;
+            c.expect(b'=', "`=` and the size of an axis")?;
+            axes.push((name, c.int()?));
+            if !c.accept_after_space(b',') {
+                break;
+            }
+        }
+        c.expect(b']', "`,` or `]`")?;
+    }
+    let mut after = *c;
+    let mut devices = None;
+    if after.accept_after_space(b',') && is_word(&mut after, "device_ids") {
+        *c = after;
+        c.expect(b'=', "`=`")?;
+        c.expect(b'(', "`(`")?;
+        c.space();
+        devices = Some(if c.peek() == Some(b'[') {
+            let reshape = bracketed(c, b'[', b']')?;
+            let transpose = if c.accept(b'T') { bracketed(c, b'(', b')')? } else { Vec::new() };
+            DeviceOrder::Iota(Iota::new(reshape, transpose))
+        } else {
+            let mut list = vec![c.int()?];
+            while c.accept_after_space(b',') {
+                list.push(c.int()?);
+            }
+            DeviceOrder::List(list)
+        });
+        c.expect(b')', "`)`")?;
+    }
+    Ok(Mesh { axes, devices })
+}
+
+fn is_word(c: &mut Cursor<'_>, word: &str) -> bool {
+    c.space();
+    c.accept_word(word)
+}
+
+/// `{'x','y':(1)2}`; `extra` reads what else may stand in the place of an axis.
+pub(crate) fn read_axes(
+    c: &mut Cursor<'_>,
+    mesh: &Mesh,
+    mut extra: impl FnMut(&mut Cursor<'_>) -> bool,
+) -> Read<Vec<MeshAxis>> {
+    let mut all = Vec::new();
+    c.expect(b'{', "`{` and axes")?;
+    if c.accept_after_space(b'}') {
+        return Ok(all);
+    }
+    loop {
+        c.space();
+        if !extra(c) {
+            let at = *c;
+            let name = read_quoted(c)?;
+            let Some(axis) = mesh.axes.iter().position(|a| a.0 == name) else {
+                return Err(at.expected("an axis of the mesh"));
+            };
+            let mut part = None;
+            if c.accept(b':') {
+                c.expect(b'(', "`(`")?;
+                let before = c.int()?;
+                c.expect(b')', "`)`")?;
+                part = Some((before, c.int()?));
+            }
+            all.push(MeshAxis { axis, part });
+        }
+        if !c.accept_after_space(b',') {
+            break;
+        }
+    }
+    c.expect(b'}', "`,` or `}`")?;
+    Ok(all)
+}
+
+/// `[1,2]`
+pub(crate) fn bracketed(c: &mut Cursor<'_>, open: u8, close: u8) -> Read<Vec<i64>> {
+    let (open_text, close_text) = if open == b'[' { ("`[`", "`,` or `]`") } else { ("`(`", "`,` or `)`") };
+    c.expect(open, open_text)?;
+    let mut all = Vec::new();
+    if c.accept_after_space(close) {
+        return Ok(all);
+    }
+    loop {
+        all.push(c.int()?);
+        if !c.accept_after_space(b',') {
+            break;
+        }
+    }
+    c.expect(close, close_text)?;
+    Ok(all)
+}
+
+fn read_quoted(c: &mut Cursor<'_>) -> Read<String> {
+    c.expect(b'\'', "a name in single quotes")?;
+    let start = c.pos;
+    loop {
+        match c.peek() {
+            None => return Err(c.expected("a closing `'`")),
+            Some(b'\\') if c.pos + 1 < c.text.len() => c.pos += 2,
+            Some(b'\'') => break,
+            Some(_) => c.pos += 1,
+        }
+    }
+    let name = crate::unescape(&c.text[start..c.pos]).into_owned();
+    c.pos += 1;
+    Ok(name)
+}
+
+fn quoted(name: &str) -> String {
+    format!("'{}'", name.replace('\\', "\\\\").replace('\'', "\\'"))
+}
+
+pub(crate) fn joined(all: &[i64]) -> String {
+    all.iter().map(i64::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// All axes of a mesh, of a list.
+pub(crate) fn axes_text(mesh: &Mesh, axes: &[MeshAxis]) -> String {
+    axes.iter().map(|a| mesh.axis_text(a)).collect::<Vec<_>>().join(",")
+}

@@ -1,0 +1,404 @@
+//! How values are laid over devices: `{replicated}`, `{devices=[2,2]<=[4]}`, `{mesh['x'=2], [{'x'}]}`, tuples of such.
+//!
+//! Read [`Sharding`]. Law: a sharding prints to text that reads back equal.
+
+use std::fmt;
+
+use crate::devices::read_iota;
+use crate::mesh::{axes_text, bracketed, joined, read_axes, read_mesh, DeviceOrder, Mesh, MeshAxis};
+use crate::token::{Cursor, Read};
+
+/// How a value is laid over devices.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Sharding {
+    /// `{{…}, {…}}`: one for each leaf of a tuple.
+    Tuple(Vec<Sharding>),
+    /// One for the whole value.
+    Whole(Whole),
+    /// By the axes of a mesh.
+    Named(Named),
+}
+
+/// One sharding of a whole value.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Whole {
+    /// Where the value is.
+    pub kind: ShardingKind,
+    /// `shard_as 1`, `shard_like 1`: whether it is only alike within its group, and the number of that.
+    pub group: Option<(bool, i64)>,
+    /// Where it came from, each as text in braces; `None` where nothing is said.
+    pub metadata: Option<Vec<String>>,
+}
+
+/// Where a value is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ShardingKind {
+    /// All of it on every device.
+    Replicated,
+    /// All of it on one device.
+    Maximal(i64),
+    /// As the program says by itself.
+    Manual,
+    /// Not decided.
+    Unknown,
+    /// A summand of it on each device.
+    Unreduced,
+    /// In tiles.
+    Tiled(Tiles),
+}
+
+/// `devices=[2,2,2]<=[8] last_tile_dims={manual}`: tiles along each dimension, and which device has which.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Tiles {
+    /// Number of tiles along each dimension, then the sizes of dimensions that only devices have.
+    pub dims: Vec<i64>,
+    /// The device of each tile in row-major order.
+    pub devices: DeviceOrder,
+    /// `last_tile_dim_replicate`: devices along the last dimension have the same tile.
+    pub replicate_last: bool,
+    /// `last_tile_dims`: what the last dimensions, which only devices have, are.
+    pub last_dims: Vec<SubgroupKind>,
+}
+
+/// What devices along a dimension that the value does not have do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SubgroupKind {
+    /// They have the same tile.
+    Replicated,
+    /// The program says.
+    Manual,
+    /// Each has a summand.
+    Unreduced,
+    /// Not decided.
+    Unknown,
+}
+
+/// `{mesh['x'=2,'y'=2], [{'x'}, {?}], replicated={'y'}}`
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Named {
+    /// The devices; a mesh without axes and with one device is that device alone.
+    pub mesh: Mesh,
+    /// By dimension: the axes it is cut along, and whether more may be added.
+    pub dims: Vec<(Vec<MeshAxis>, bool)>,
+    /// Axes along which devices have the same.
+    pub replicated: Vec<MeshAxis>,
+    /// Axes along which each device has a summand.
+    pub unreduced: Vec<MeshAxis>,
+    /// Axes that the program uses by itself.
+    pub manual: Vec<MeshAxis>,
+    /// Where it came from, each as text in braces; `None` where nothing is said.
+    pub metadata: Option<Vec<String>>,
+}
+
+impl SubgroupKind {
+    pub(crate) const ALL: [(SubgroupKind, &'static str); 4] = [
+        (SubgroupKind::Replicated, "replicated"),
+        (SubgroupKind::Manual, "manual"),
+        (SubgroupKind::Unknown, "unknown"),
+        (SubgroupKind::Unreduced, "unreduced"),
+    ];
+
+    /// The word in text.
+    pub fn name(self) -> &'static str {
+        SubgroupKind::ALL.iter().find(|row| row.0 == self).map_or("", |row| row.1)
+    }
+}
+
+impl ShardingKind {
+    /// The word in text; `tiled` for `devices=`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            ShardingKind::Replicated => "replicated",
+            ShardingKind::Maximal(_) => "maximal",
+            ShardingKind::Manual => "manual",
+            ShardingKind::Unknown => "unknown",
+            ShardingKind::Unreduced => "unreduced",
+            ShardingKind::Tiled(_) => "tiled",
+        }
+    }
+}
+
+/// A sharding from its text, all of it.
+pub fn parse_sharding(text: &str) -> Option<Sharding> {
+    let mut c = Cursor::new(text);
+    let sharding = read(&mut c).ok()?;
+    c.space();
+    c.at_end().then_some(sharding)
+}
+
+/// The sharding at the cursor, with its braces.
+pub(crate) fn read(c: &mut Cursor<'_>) -> Read<Sharding> {
+    c.space();
+    let mut inside = *c;
+    inside.expect(b'{', "`{` of a sharding")?;
+    inside.space();
+    if !matches!(inside.peek(), Some(b'{' | b'}')) {
+        return one(c);
+    }
+    *c = inside;
+    let mut parts = Vec::new();
+    if c.accept(b'}') {
+        return Ok(Sharding::Tuple(parts));
+    }
+    loop {
+        parts.push(one(c)?);
+        if !c.accept_after_space(b',') {
+            break;
+        }
+    }
+    c.expect(b'}', "`,` or `}` of a tuple of shardings")?;
+    Ok(Sharding::Tuple(parts))
+}
+
+fn one(c: &mut Cursor<'_>) -> Read<Sharding> {
+    c.expect(b'{', "`{` of a sharding")?;
+    c.space();
+    let mut ahead = *c;
+    match ahead.word() {
+        "mesh" => return named(c).map(Sharding::Named),
+        "maximal_mesh" => {
+            *c = ahead;
+            c.expect(b'[', "`[`")?;
+            c.space();
+            if !c.accept_word("device_id") {
+                return Err(c.expected("`device_id`"));
+            }
+            c.expect(b'=', "`=`")?;
+            let devices = Some(DeviceOrder::List(vec![c.int()?]));
+            c.expect(b']', "`]`")?;
+            c.expect(b'}', "`}` of a sharding")?;
+            return Ok(Sharding::Named(empty_named(Mesh { axes: Vec::new(), devices })));
+        }
+        _ => {}
+    }
+    let (mut kind, mut device, mut tiles) = (None, None, None);
+    let (mut replicate_last, mut last_dims, mut group, mut metadata) = (false, Vec::new(), None, None);
+    loop {
+        c.space();
+        if c.accept(b'}') {
+            break;
+        }
+        let at = *c;
+        match c.word() {
+            "replicated" => kind = kind.or(Some(ShardingKind::Replicated)),
+            "manual" => kind = kind.or(Some(ShardingKind::Manual)),
+            "unknown" => kind = kind.or(Some(ShardingKind::Unknown)),
+            "unreduced" => kind = kind.or(Some(ShardingKind::Unreduced)),
+            "maximal" => kind = kind.or(Some(ShardingKind::Maximal(0))),
+            "device" => {
+                c.expect(b'=', "`=`")?;
+                device = Some(c.int()?);
+            }
+            "devices" => {
+                c.expect(b'=', "`=`")?;
+                let dims = bracketed(c, b'[', b']')?;
+                c.space();
+                let devices = if c.rest().starts_with(b"<=") {
+                    DeviceOrder::Iota(read_iota(c)?)
+                } else {
+                    let mut list = vec![c.int()?];
+                    while c.accept_after_space(b',') {
+                        list.push(c.int()?);
+                    }
+                    DeviceOrder::List(list)
+                };
+                tiles = Some((dims, devices));
+            }
+            "last_tile_dim_replicate" => replicate_last = true,
+            "last_tile_dims" => {
+                c.expect(b'=', "`=`")?;
+                last_dims = subgroups(c)?;
+            }
+            word @ ("shard_as" | "shard_like") => group = Some((word == "shard_like", c.int()?)),
+            "metadata" => metadata = Some(read_metadata(c)?),
+            _ => {
+                return Err(at.expected(
+                    "replicated, maximal, manual, unknown, unreduced, device, devices, last_tile_dim_replicate, \
+                     last_tile_dims, shard_as, shard_like, metadata or `}`",
+                ))
+            }
+        }
+    }
+    let kind = match (kind, tiles) {
+        (Some(ShardingKind::Maximal(_)), _) => match device {
+            Some(device) => ShardingKind::Maximal(device),
+            None => return Err(c.expected("the device of a maximal sharding")),
+        },
+        (Some(kind), _) => kind,
+        (None, Some((dims, devices))) => ShardingKind::Tiled(Tiles { dims, devices, replicate_last, last_dims }),
+        (None, None) => return Err(c.expected("what kind of sharding it is")),
+    };
+    Ok(Sharding::Whole(Whole { kind, group, metadata }))
+}
+
+fn subgroups(c: &mut Cursor<'_>) -> Read<Vec<SubgroupKind>> {
+    let mut all = Vec::new();
+    c.expect(b'{', "`{`")?;
+    while !c.accept_after_space(b'}') {
+        c.space();
+        let at = *c;
+        let word = c.word();
+        match SubgroupKind::ALL.iter().find(|row| row.1 == word) {
+            Some(row) => all.push(row.0),
+            None => return Err(at.expected("replicated, manual, unreduced or unknown")),
+        }
+        c.accept_after_space(b',');
+    }
+    Ok(all)
+}
+
+/// `{op_name="x"}`, or several of that in braces.
+fn read_metadata(c: &mut Cursor<'_>) -> Read<Vec<String>> {
+    c.expect(b'=', "`=`")?;
+    c.space();
+    let mut inside = *c;
+    inside.expect(b'{', "`{`")?;
+    inside.space();
+    let one = |c: &mut Cursor<'_>| {
+        c.space();
+        let start = c.pos;
+        c.braced().map(|()| c.text[start..c.pos].to_string())
+    };
+    if inside.peek() != Some(b'{') {
+        return Ok(vec![one(c)?]);
+    }
+    *c = inside;
+    let mut all = vec![one(c)?];
+    while c.accept_after_space(b',') {
+        all.push(one(c)?);
+    }
+    c.expect(b'}', "`,` or `}`")?;
+    Ok(all)
+}
+
+pub(crate) fn empty_named(mesh: Mesh) -> Named {
+    Named { mesh, dims: Vec::new(), replicated: Vec::new(), unreduced: Vec::new(), manual: Vec::new(), metadata: None }
+}
+
+fn named(c: &mut Cursor<'_>) -> Read<Named> {
+    let mut n = empty_named(read_mesh(c)?);
+    loop {
+        c.accept_after_space(b',');
+        c.space();
+        if c.accept(b'}') {
+            return Ok(n);
+        }
+        if c.peek() == Some(b'[') {
+            c.pos += 1;
+            if !c.accept_after_space(b']') {
+                loop {
+                    let mut is_open = false;
+                    let axes = read_axes(c, &n.mesh, |c| {
+                        let found = c.accept(b'?');
+                        is_open |= found;
+                        found
+                    })?;
+                    n.dims.push((axes, is_open));
+                    if !c.accept_after_space(b',') {
+                        break;
+                    }
+                }
+                c.expect(b']', "`,` or `]`")?;
+            }
+            continue;
+        }
+        let at = *c;
+        let word = c.word();
+        if word == "replicated" && !matches!(c.peek(), Some(b'=')) {
+            continue;
+        }
+        if word == "metadata" {
+            n.metadata = Some(read_metadata(c)?);
+            continue;
+        }
+        let known = matches!(word, "replicated" | "unreduced" | "manual");
+        if !known {
+            return Err(at.expected("`[`, replicated, unreduced, manual, metadata or `}`"));
+        }
+        c.expect(b'=', "`=`")?;
+        let axes = read_axes(c, &n.mesh, |_| false)?;
+        match word {
+            "replicated" => n.replicated = axes,
+            "unreduced" => n.unreduced = axes,
+            _ => n.manual = axes,
+        }
+    }
+}
+
+impl fmt::Display for Sharding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Sharding::Tuple(parts) => {
+                let parts: Vec<String> = parts.iter().map(Sharding::to_string).collect();
+                write!(f, "{{{}}}", parts.join(", "))
+            }
+            Sharding::Whole(whole) => write!(f, "{{{whole}}}"),
+            Sharding::Named(named) => write!(f, "{{{named}}}"),
+        }
+    }
+}
+
+impl fmt::Display for Whole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            ShardingKind::Maximal(device) => write!(f, "maximal device={device}")?,
+            ShardingKind::Tiled(tiles) => write!(f, "{tiles}")?,
+            kind => f.write_str(kind.name())?,
+        }
+        if let Some((is_alike, id)) = self.group {
+            write!(f, " {} {id}", if is_alike { "shard_like" } else { "shard_as" })?;
+        }
+        match self.metadata.as_deref() {
+            None => Ok(()),
+            Some([one]) => write!(f, " metadata={one}"),
+            Some(all) => write!(f, " metadata={{{}}}", all.join(", ")),
+        }
+    }
+}
+
+impl fmt::Display for Tiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "devices=[{}]", joined(&self.dims))?;
+        match &self.devices {
+            DeviceOrder::List(list) => f.write_str(&joined(list))?,
+            DeviceOrder::Iota(iota) => write!(f, "<={iota}")?,
+        }
+        if self.replicate_last {
+            f.write_str(" last_tile_dim_replicate")?;
+        }
+        if !self.last_dims.is_empty() {
+            let words: Vec<&str> = self.last_dims.iter().map(|d| d.name()).collect();
+            write!(f, " last_tile_dims={{{}}}", words.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let (true, Some(DeviceOrder::List(list))) = (self.mesh.axes.is_empty(), &self.mesh.devices) {
+            if let [device] = list[..] {
+                return write!(f, "maximal_mesh[device_id={device}]");
+            }
+        }
+        write!(f, "{}, ", self.mesh)?;
+        let lists = [("replicated", &self.replicated), ("unreduced", &self.unreduced), ("manual", &self.manual)];
+        if self.dims.is_empty() && lists.iter().all(|l| l.1.is_empty()) {
+            f.write_str("replicated")?;
+        } else {
+            let dims = self.dims.iter().map(|(axes, is_open)| {
+                let open = if *is_open { Some("?".to_string()) } else { None };
+                let axes: Vec<String> = axes.iter().map(|a| self.mesh.axis_text(a)).chain(open).collect();
+                format!("{{{}}}", axes.join(", "))
+            });
+            write!(f, "[{}]", dims.collect::<Vec<_>>().join(", "))?;
+        }
+        for (word, axes) in lists.iter().filter(|l| !l.1.is_empty()) {
+            write!(f, ", {word}={{{}}}", axes_text(&self.mesh, axes))?;
+        }
+        match &self.metadata {
+            Some(all) => write!(f, ", metadata={{{}}}", all.join(", ")),
+            None => Ok(()),
+        }
+    }
+}
