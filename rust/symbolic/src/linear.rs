@@ -256,28 +256,42 @@ impl Work {
     }
 
     pub(crate) fn without_facts(domain: &Domain, keep_point_dims: bool, tally: Tally) -> Work {
-        let n = domain.vars.len();
-        let mut atoms = Vec::with_capacity(n + 6);
-        atoms.extend(domain.vars.iter().enumerate().map(|(i, v)| Atom {
-            kind: AtomKind::Var(i as u32),
-            range: v.range,
-            written: None,
-        }));
-        Work {
-            vars: (0..n).map(|i| domain.var(i)).collect(),
-            atoms,
+        let mut work = Work {
+            vars: SmallVec::new(),
+            atoms: Vec::with_capacity(domain.vars.len() + 6),
             facts: Vec::new(),
-            first_under_facts: n,
-            alias: (0..n as u32).collect(),
+            first_under_facts: 0,
+            alias: SmallVec::new(),
             keep_point_dims,
             tally,
-            n_dims: domain.n_dims as u32,
-            n_ranges: domain.n_ranges as u32,
+            n_dims: 0,
+            n_ranges: 0,
             interned: FxHashMap::default(),
             shared: <[Table<usize, Linear>; 2]>::default(),
             quotients: Table::default(),
             reading: Reading::default(),
-        }
+        };
+        work.restart(domain);
+        work
+    }
+
+    /// Starts anew over a domain, without facts. What it has spent stays spent.
+    pub(crate) fn restart(&mut self, domain: &Domain) {
+        let n = domain.vars.len();
+        self.vars.clear();
+        self.vars.extend((0..n).map(|i| domain.var(i)));
+        self.alias.clear();
+        self.alias.extend(0..n as u32);
+        self.atoms.clear();
+        let kinds = (0..n as u32).map(AtomKind::Var);
+        self.atoms.extend(kinds.zip(&domain.vars).map(|(kind, v)| Atom { kind, range: v.range, written: None }));
+        self.facts.clear();
+        self.first_under_facts = n;
+        (self.n_dims, self.n_ranges) = (domain.n_dims as u32, domain.n_ranges as u32);
+        self.interned.clear();
+        self.shared.iter_mut().for_each(Table::clear);
+        self.quotients.clear();
+        self.reading = Reading::default();
     }
 
     pub(crate) fn add_fact(&mut self, mut form: Linear, range: Range) {

@@ -91,10 +91,12 @@ fn fixpoint(map: &Map, options: Options, tally: &mut Tally) -> Map {
         tally.fired |= 1 << Rule::PointVariable as u8;
         return written;
     }
+    let mut work = Work::without_facts(map.domain(), options.keep_point_dims, *tally);
     let mut current = map.clone();
     let mut before: Option<Map> = None;
     for _ in 0..MAX_PASSES {
-        let Pass { map: next, is_sure } = pass(&current, options, tally);
+        let Pass { map: next, is_sure } = pass(&current, options, &mut work);
+        *tally = work.tally;
         if tally.effort == 0 {
             // What is too large to be simplified in full stays whole, so that a second call does not go on.
             return remove_variables(map, options, &[]);
@@ -133,7 +135,8 @@ fn without_points(map: &Map, options: Options) -> Option<Map> {
 }
 
 fn is_fixpoint(map: &Map, options: Options) -> bool {
-    map.state() != State::Defined || pass(map, options, &mut Tally { ..Tally::NEW }).map == *map
+    let mut work = Work::without_facts(map.domain(), options.keep_point_dims, Tally::NEW);
+    map.state() != State::Defined || pass(map, options, &mut work).map == *map
 }
 
 /// What one pass makes of a map.
@@ -144,23 +147,21 @@ struct Pass {
 }
 
 /// Brings the domain to its fixpoint, then writes the results under what is known there.
-fn pass(map: &Map, options: Options, tally: &mut Tally) -> Pass {
+fn pass(map: &Map, options: Options, work: &mut Work) -> Pass {
     let domain = map.domain();
     if domain.constraints.is_empty() && domain.runtime().iter().all(|v| v.source.is_none()) {
-        let mut work = Work::without_facts(domain, options.keep_point_dims, *tally);
-        let (results, is_sure) = rewrite_all(&mut work, map.results());
-        *tally = work.tally;
+        work.restart(domain);
+        let (results, is_sure) = rewrite_all(work, map.results());
         let map = if results[..] == *map.results() { map.clone() } else { map.with_results(results) };
         return Pass { map: remove_variables(&map, options, &[]), is_sure };
     }
-    let mut current = domain.clone();
+    let (mut current, mut is_same) = (domain.clone(), true);
     for _ in 0..MAX_PASSES {
-        let (mut next, mut work) = match narrow(&current, options, tally).and_then(|known| learn(known, tally)) {
-            Some(known) => known,
-            None => return Pass { map: Map::empty(domain), is_sure: true },
+        let Some(mut next) = learn(&current, work) else {
+            return Pass { map: Map::empty(domain), is_sure: true };
         };
         let aliased: SmallVec<[bool; 8]> = work.alias.iter().enumerate().map(|(i, a)| i as u32 != *a).collect();
-        let is_last = aliased.contains(&true) || tally.effort == 0;
+        let is_last = aliased.contains(&true) || work.tally.effort == 0;
         if !is_last && next.normalize() == Emptiness::Empty {
             return Pass { map: Map::empty(domain), is_sure: true };
         }
@@ -168,13 +169,11 @@ fn pass(map: &Map, options: Options, tally: &mut Tally) -> Pass {
         // A domain at rest needs no second look, unless facts may decide a quotient: then the order of reading counts.
         let at_rest = map.results().iter().all(|e| e.divmods() == 0) && is_settled_domain(&next, options);
         if !is_stable && !is_last && !at_rest {
-            current = next;
+            (current, is_same) = (next, false);
             continue;
         }
-        let (results, is_sure) = rewrite_all(&mut work, map.results());
-        *tally = work.tally;
-        let is_same = is_stable && current == *domain;
-        let map = if !is_same {
+        let (results, is_sure) = rewrite_all(work, map.results());
+        let map = if !is_stable || !is_same {
             Map::from_parts(next, results)
         } else if results[..] == *map.results() {
             map.clone()
@@ -184,9 +183,8 @@ fn pass(map: &Map, options: Options, tally: &mut Tally) -> Pass {
         return Pass { map: remove_variables(&map, options, &aliased), is_sure: is_sure && is_stable };
     }
     // Domains that lead to each other: the results keep what they say without the constraints.
-    let mut work = Work::without_facts(&current, options.keep_point_dims, *tally);
-    let (results, _) = rewrite_all(&mut work, map.results());
-    *tally = work.tally;
+    work.restart(&current);
+    let (results, _) = rewrite_all(work, map.results());
     Pass { map: remove_variables(&Map::from_parts(current, results), options, &[]), is_sure: false }
 }
 
@@ -255,42 +253,56 @@ fn has_point(work: &Work, e: &Expr) -> bool {
 type Kept = SmallVec<[(Linear, Range); 2]>;
 
 /// What the constraints of a domain say before they are held against each other.
+#[derive(Default)]
 struct Known {
-    /// The domain with its ranges narrowed.
-    domain: Domain,
-    /// The workspace over that domain.
-    work: Work,
-    /// The runtime sources, by flat number; nothing where there is none.
-    sources: Vec<Option<Arc<Source>>>,
     /// The constraints as forms.
     kept: Kept,
     /// Those that do not fit into forms.
     untouched: Vec<Constraint>,
+    /// The runtime sources, by flat number; nothing where there is none.
+    sources: Vec<Option<Arc<Source>>>,
 }
 
-/// Narrows the ranges of the variables as far as the constraints say; `None` where no point is left.
+/// The domain with its ranges narrowed and its constraints held against each other; the workspace knows those that
+/// stay. `None` where no point is left.
+fn learn(domain: &Domain, work: &mut Work) -> Option<Domain> {
+    let (mut learnt, mut known) = (domain.clone(), Known::default());
+    if !narrow(&mut learnt, work, &mut known) {
+        return None;
+    }
+    match constraints(work, known.kept, known.untouched) {
+        Ok(Some(reduced)) => learnt.constraints = reduced,
+        Ok(None) => return None,
+        // What does not fit stays as it was read.
+        Err(_) => {}
+    }
+    for (v, source) in learnt.vars.iter_mut().zip(known.sources) {
+        v.source = source;
+    }
+    Some(learnt)
+}
+
+/// Narrows the ranges of the variables as far as the constraints say; `false` where no point is left.
 ///
 /// Narrowing that does not come to rest within [`MAX_ROUNDS`] is given up whole, so that it does not go on in the next
 /// simplification.
-fn narrow(domain: &Domain, options: Options, tally: &mut Tally) -> Option<Known> {
-    let mut current = domain.clone();
+fn narrow(domain: &mut Domain, work: &mut Work, known: &mut Known) -> bool {
+    let given: SmallVec<[Range; 8]> = domain.vars.iter().map(|v| v.range).collect();
     for round in 0..=MAX_ROUNDS {
         let given_up = round == MAX_ROUNDS;
         if given_up {
-            current = domain.clone();
+            domain.vars.iter_mut().zip(&given).for_each(|(v, range)| v.range = *range);
         }
-        let mut work = Work::without_facts(&current, options.keep_point_dims, *tally);
-        let sources = sources(&mut work, &current);
-        let mut ranges: SmallVec<[Range; 8]> = current.vars.iter().map(|v| v.range).collect();
-        let (mut kept, mut untouched) = (Kept::new(), Vec::new());
+        work.restart(domain);
+        known.sources = sources(work, domain);
+        known.kept.clear();
+        known.untouched.clear();
         let mut changed = false;
+        let mut ranges: SmallVec<[Range; 8]> = domain.vars.iter().map(|v| v.range).collect();
         for c in &domain.constraints {
-            let reduced = work.linear(&c.expr).and_then(|form| constraint::reduce(&mut work, form, c.range));
+            let reduced = work.linear(&c.expr).and_then(|form| constraint::reduce(work, form, c.range));
             match reduced {
-                Ok(constraint::Reduced::Contradiction) => {
-                    *tally = work.tally;
-                    return None;
-                }
+                Ok(constraint::Reduced::Contradiction) => return false,
                 Ok(constraint::Reduced::Variable(flat, range)) => {
                     // The range of a runtime variable is part of what it is.
                     if work.vars[flat].kind != Kind::Runtime {
@@ -298,49 +310,29 @@ fn narrow(domain: &Domain, options: Options, tally: &mut Tally) -> Option<Known>
                         ranges[flat] = before.intersect(range);
                         changed |= ranges[flat] != before;
                     }
-                    keep(&mut kept, Linear::atom(flat as u32), range);
+                    keep(&mut known.kept, Linear::atom(flat as u32), range);
                 }
                 Ok(constraint::Reduced::Kept(form, range)) => {
-                    changed |= constraint::propagate(&mut work, &form, range, &mut ranges);
-                    keep(&mut kept, form, range);
+                    changed |= constraint::propagate(work, &form, range, &mut ranges);
+                    keep(&mut known.kept, form, range);
                 }
                 Ok(constraint::Reduced::Implied) => {}
-                Err(_) => untouched.push(c.clone()),
+                Err(_) => known.untouched.push(c.clone()),
             }
         }
-        *tally = work.tally;
         if ranges.iter().any(|r| r.is_empty()) {
-            return None;
+            return false;
         }
         if given_up || !changed {
-            return Some(Known { domain: current, work, sources, kept, untouched });
+            return true;
         }
-        for (v, range) in current.vars.iter_mut().zip(&ranges) {
-            v.range = *range;
-        }
+        domain.vars.iter_mut().zip(&ranges).for_each(|(v, range)| v.range = *range);
     }
-    None
+    true
 }
 
 /// The constraints, each reduced under the others; the workspace learns those that stay. Nothing where they contradict
 /// each other.
-/// The constraints held against each other: the domain with those that stay, and the workspace that knows them.
-fn learn(known: Known, tally: &mut Tally) -> Option<(Domain, Work)> {
-    let Known { mut domain, mut work, sources, kept, untouched } = known;
-    let reduced = constraints(&mut work, kept, untouched);
-    *tally = work.tally;
-    match reduced {
-        Ok(Some(reduced)) => domain.constraints = reduced,
-        Ok(None) => return None,
-        // What does not fit stays as it was read.
-        Err(_) => {}
-    }
-    for (v, source) in domain.vars.iter_mut().zip(sources) {
-        v.source = source;
-    }
-    Some((domain, work))
-}
-
 fn constraints(
     work: &mut Work,
     mut kept: Kept,

@@ -36,7 +36,9 @@ impl<K: Eq + Hash, V> Table<K, V> {
 
     pub fn clear(&mut self) {
         self.few.clear();
-        self.many.clear();
+        if !self.many.is_empty() {
+            self.many.clear();
+        }
     }
 }
 
