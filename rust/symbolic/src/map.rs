@@ -202,7 +202,8 @@ impl Map {
 
 fn collect_divisors(e: &Expr, out: &mut Vec<Expr>, seen: &mut rustc_hash::FxHashSet<usize>) {
     let Expr::Node(node) = e else { return };
-    if e.divmods() == 0 || !seen.insert(Arc::as_ptr(node) as usize) {
+    // A small tree is quicker to walk than to remember.
+    if e.divmods() == 0 || (e.nodes() > 64 && !seen.insert(Arc::as_ptr(node) as usize)) {
         return;
     }
     if let Some(Op::FloorDiv(_, d) | Op::Mod(_, d)) = e.op() {

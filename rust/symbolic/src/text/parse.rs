@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::domain::{Constraint, Domain, Source, Variable};
@@ -10,6 +9,7 @@ use crate::error::{Error, Result, TextError};
 use crate::expr::{Accumulator, Expr, Kind, Var};
 use crate::map::Map;
 use crate::range::Range;
+use crate::table::Table;
 
 /// How deep parentheses may nest.
 const MAX_NESTING: usize = 400;
@@ -62,7 +62,7 @@ struct Parser<'a> {
     at: usize,
     next: usize,
     token: Token<'a>,
-    vars: FxHashMap<&'a str, Var>,
+    vars: Table<&'a str, Var>,
     default_names: bool,
     nesting: usize,
 }
@@ -74,7 +74,7 @@ impl<'a> Parser<'a> {
             at: 0,
             next: 0,
             token: Token::End,
-            vars: FxHashMap::default(),
+            vars: Table::default(),
             default_names: false,
             nesting: 0,
         };
@@ -265,7 +265,7 @@ impl<'a> Parser<'a> {
                 self.build(at, if word == "min" { a.minimum(&b) } else { a.maximum(&b) })
             }
             Token::Name(name) if !RESERVED.contains(&name) => {
-                let known = self.vars.get(name).copied().or_else(|| default_var(name).filter(|_| self.default_names));
+                let known = self.vars.get(&name).copied().or_else(|| default_var(name).filter(|_| self.default_names));
                 match known {
                     Some(v) => {
                         self.advance();
@@ -385,9 +385,10 @@ impl<'a> Parser<'a> {
                 return self.fail("a name that is not a word of the language");
             }
             let v = Var { kind, index };
-            if self.vars.insert(name, v).is_some() {
+            if self.vars.get(&name).is_some() {
                 return self.fail("a name that is not taken yet");
             }
+            self.vars.insert(name, v);
             out.push((name, v));
             index += 1;
             self.advance();
@@ -455,7 +456,7 @@ impl<'a> Parser<'a> {
             let at = self.at;
             let flat = match self.token {
                 Token::Name(name) => {
-                    self.vars.get(name).filter(|v| v.kind == Kind::Runtime).and_then(|v| domain.flat(*v))
+                    self.vars.get(&name).filter(|v| v.kind == Kind::Runtime).and_then(|v| domain.flat(*v))
                 }
                 _ => None,
             };
