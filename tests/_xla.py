@@ -1,6 +1,6 @@
 """XLA's own reader in a child process: bad input can abort it, and then only that input is lost.
 
-:func:`reprint` is what the tests call; run as a program, this file is the child.
+:func:`reprint` and :func:`serialized` are what the tests call; run as a program, this file is the child.
 """
 
 from __future__ import annotations
@@ -14,10 +14,20 @@ from typing import Any
 
 def reprint(sources: list[str | bytes]) -> list[str | None]:
     """What XLA prints of each HLO text (str) or HloModuleProto (bytes); ``None`` where it refuses or aborts."""
-    results: list[str | None] = []
+    return _asked("text", sources)
+
+
+def serialized(sources: list[str | bytes]) -> list[bytes | None]:
+    """The HloModuleProto that XLA writes of each; ``None`` where it refuses or aborts."""
+    return _asked("proto", sources)
+
+
+def _asked(form: str, sources: list[str | bytes]) -> list[Any]:
+    results: list[Any] = []
     while len(results) < len(sources):
         rest = sources[len(results) :]
-        child = subprocess.run([sys.executable, __file__], input=pickle.dumps(rest), capture_output=True, timeout=600)
+        command = [sys.executable, __file__, form]
+        child = subprocess.run(command, input=pickle.dumps(rest), capture_output=True, timeout=600)
         answers = _answers(child.stdout)
         if child.returncode == 0:
             assert len(answers) == len(rest), child.stderr[-2000:]
@@ -29,8 +39,8 @@ def reprint(sources: list[str | bytes]) -> list[str | None]:
     return results
 
 
-def _answers(data: bytes) -> list[str | None]:
-    found: list[str | None] = []
+def _answers(data: bytes) -> list[Any]:
+    found: list[Any] = []
     at = 0
     while at + 8 <= len(data):
         size = int.from_bytes(data[at : at + 8], "little")
@@ -65,7 +75,8 @@ def main() -> None:
                 module = xla.hlo_module_from_text(source)
             else:
                 module = xla.HloModule.from_serialized_hlo_module_proto(source)
-            answer = module.to_string(options)
+            proto = sys.argv[1] == "proto"
+            answer = module.as_serialized_hlo_module_proto() if proto else module.to_string(options)
         except Exception:
             answer = None
         data = pickle.dumps(answer)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from _xla import reprint
+from _xla import reprint, serialized
 
 import hlomap as hm
 
@@ -107,14 +107,70 @@ def test_xla_reads_what_we_print_and_write(folder: str) -> None:
     assert accepted > 200
 
 
-# XLA's text reader takes -0 for 0, its proto does not.  Wrong: the short asynchronous form (reduce-scatter-start) is
-# written as its word, which is no opcode of a proto, and a mesh with device_ids is kept as text alone.
-WRITTEN_OTHERWISE = {
-    "clamp_variants.hlo",
-    "constants_dtypes.hlo",
-    "raw_all_reduce_replicas.hlo",
-    "spmd_matmul_allreduce.hlo",
+# XLA's text reader takes -0 for 0, its proto does not.
+WRITTEN_OTHERWISE = {"clamp_variants.hlo", "constants_dtypes.hlo"}
+
+
+ASYNC = """HloModule a, is_scheduled=true
+add { x = f32[] parameter(0)  y = f32[] parameter(1)  ROOT z = f32[] add(x, y) }
+body { b = f32[3,2]{1,0} parameter(0)  n = f32[3,2]{1,0} negate(b)  ROOT t = f32[2,3]{1,0} transpose(n), dimensions={1,0} }
+ENTRY e {
+  p = f32[4,3]{1,0} parameter(0)
+  start = ((f32[4,3]{1,0}), f32[2,3]{1,0}) reduce-scatter-start(p), replica_groups={{0,1}}, dimensions={0}, to_apply=add,
+    metadata={op_name="rs"}
+  done = f32[2,3]{1,0} reduce-scatter-done(start)
+  first = ((f32[2,3]{1,0}, f32[2,3]{1,0}), f32[2,3]{1,0}, s32[]) add-start(done, done)
+  middle = ((f32[2,3]{1,0}, f32[2,3]{1,0}), f32[2,3]{1,0}, s32[]) add-update(first)
+  last = f32[2,3]{1,0} add-done(middle)
+  custom = ((f32[2,3]{1,0}), f32[3,2]{1,0}) custom-call-start(last), custom_call_target="t"
+  called = f32[3,2]{1,0} custom-call-done(custom)
+  long = ((f32[3,2]{1,0}), f32[2,3]{1,0}, s32[]) async-start(called), calls=body
+  ROOT end = f32[2,3]{1,0} async-done(long), calls=body
 }
+"""
+
+
+def test_asynchronous_pairs_in_both_forms() -> None:
+    module = hm.parse(ASYNC)
+    data = module.to_proto()
+    assert hm.parse(data).same_as(module)
+    # With another reader's eyes: every pair calls a computation, and XLA has the pairs in short as they were.
+    text, proto = reprint([ASYNC, data])
+    assert text is not None and proto is not None and without_header(proto) == without_header(text)
+    assert "%start = ((f32[4,3]{1,0}), f32[2,3]{1,0}) reduce-scatter-start(%p), replica_groups={{0,1}}" in proto
+    [theirs] = serialized([ASYNC])
+    assert theirs is not None
+    names = [c.name for c in hm.parse(theirs).computations]
+    assert [n for n in names if n.startswith("async_wrapped")] == [
+        "async_wrapped",
+        "async_wrapped.1",
+        "async_wrapped.2",
+    ]
+    assert hm.parse(hm.parse(theirs).to_proto()).same_as(hm.parse(theirs))
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        '{({"p"}, ({"q" {0}}, {}))}',
+        "{({}, ({}, {}))}",
+        "{[synthetic_call]}",
+        '{{"p" {1,2}}}',
+        '{(({"a"}), {"b"})}',
+    ],
+)
+def test_origins_are_kept(origin: str) -> None:
+    text = f"""HloModule m
+ENTRY e {{
+  p = (f32[4]{{0}}, (f32[2]{{0}}, s32[])) parameter(0), origin={origin}
+  ROOT r = f32[4]{{0}} get-tuple-element(p), index=0
+}}
+"""
+    module = hm.parse(text)
+    assert hm.parse(module.to_proto()).same_as(module)
+    [data], as_read = serialized([text]), reprint([text, module.to_proto()])
+    assert data is not None and hm.parse(data)["p"].attributes["origin"] == origin
+    assert as_read[0] is not None and as_read[0] == as_read[1] and f"origin={origin}" in as_read[0]
 
 
 def without_header(text: str) -> str:

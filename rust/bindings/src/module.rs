@@ -415,7 +415,8 @@ impl PyComputation {
         self.instructions(py)?.try_iter()
     }
 
-    /// The text of this computation alone; the arguments are those of :meth:`Module.to_string`.
+    /// The text of this computation alone; the arguments are those of :meth:`Module.to_string`.  XLA reads it with
+    /// ``ENTRY`` before it, where it calls no other.
     #[pyo3(signature = (
         *, operand_shapes=false, metadata=true, layouts=true, backend_config=true, control_predecessors=true,
         large_constants=true, signatures=true, canonical_names=false
@@ -604,7 +605,7 @@ impl PyInstruction {
     }
 
     /// The text of this instruction in a line, without ``ROOT``; the arguments are those of
-    /// :meth:`Module.to_string`.
+    /// :meth:`Module.to_string`.  XLA reads it where operands have shapes.
     #[pyo3(signature = (
         *, operand_shapes=false, metadata=true, layouts=true, backend_config=true, control_predecessors=true,
         large_constants=true, signatures=true, canonical_names=false

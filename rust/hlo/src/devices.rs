@@ -137,6 +137,12 @@ mod tests {
         assert_eq!(groups("[2,4]<=[9]"), None);
         assert_eq!(groups("[1000,1]<=[1000]"), None);
         assert_eq!(groups("[2,4]<=[4,2]T(1,1)"), None);
+        assert_eq!(groups("[4,1]<=[4]"), Some(vec![vec![0], vec![1], vec![2], vec![3]]));
+        let short = |text: &str| read(&mut Cursor::new(text)).unwrap().to_string();
+        assert_eq!(short("[4,2]<=[2,1,4]T(0,1,2)"), "[4,2]<=[8]");
+        assert_eq!(short("[4,6]<=[2,3,1,4]T(3,0,2,1)"), "[4,6]<=[6,4]T(1,0)");
+        assert_eq!(short("[4,6]<=[4,2,3]T(1,0,2)"), "[4,6]<=[4,2,3]T(1,0,2)");
+        assert_eq!(short("[1,1]<=[1,1]T(1,0)"), "[1,1]<=[1]");
         assert_eq!(groups("mesh['a'=2,'b'=2] {'b'}"), Some(vec![vec![0, 1], vec![2, 3]]));
         assert_eq!(groups("mesh['a'=2,'b'=2] {'a'}"), Some(vec![vec![0, 2], vec![1, 3]]));
         assert_eq!(groups("mesh['a'=2,'b'=2] {'b','a'}"), Some(vec![vec![0, 2, 1, 3]]));

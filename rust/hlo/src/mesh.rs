@@ -16,10 +16,49 @@ pub struct Iota {
 }
 
 impl Iota {
-    /// An order that is unchanged is kept as none.
+    /// The shortest iota that counts the same: without sizes of 1, and with dimensions that stay side by side as one.
+    /// Sizes and an order that do not fit together are kept.
     pub fn new(reshape: Vec<i64>, transpose: Vec<i64>) -> Iota {
+        let given = Iota { reshape, transpose };
+        given.shortest().unwrap_or(given)
+    }
+
+    fn shortest(&self) -> Option<Iota> {
+        product(&self.reshape)?;
+        let order = self.permutation_of_rank()?;
+        // By source dimension, the place of the merged one that it is in.
+        let mut merged: Vec<(usize, i64)> = Vec::new();
+        for &d in order.iter().filter(|&&d| self.reshape[d] != 1) {
+            match merged.last_mut() {
+                Some((last, size)) if (*last + 1..d).all(|k| self.reshape[k] == 1) && *last < d => {
+                    *size *= self.reshape[d];
+                    *last = d;
+                }
+                _ => merged.push((d, self.reshape[d])),
+            }
+        }
+        let mut sources: Vec<usize> = merged.iter().map(|m| m.0).collect();
+        sources.sort_unstable();
+        let transpose: Vec<i64> =
+            merged.iter().filter_map(|m| sources.binary_search(&m.0).ok()).map(|k| k as i64).collect();
+        let mut reshape = vec![1; merged.len()];
+        for (m, &k) in merged.iter().zip(&transpose) {
+            reshape[k as usize] = m.1;
+        }
         let is_plain = transpose.iter().copied().eq(0..reshape.len() as i64);
-        Iota { reshape, transpose: if is_plain { Vec::new() } else { transpose } }
+        let reshape = if reshape.is_empty() { vec![1] } else { reshape };
+        Some(Iota { reshape, transpose: if is_plain { Vec::new() } else { transpose } })
+    }
+
+    /// The order as places, if it is a permutation.
+    fn permutation_of_rank(&self) -> Option<Vec<usize>> {
+        let rank = self.reshape.len();
+        let order: Vec<usize> = self.permutation().iter().map(|&d| usize::try_from(d).ok()).collect::<Option<_>>()?;
+        let mut seen = vec![false; rank];
+        if order.len() != rank || order.iter().any(|&d| seen.get_mut(d).is_none_or(|s| std::mem::replace(s, true))) {
+            return None;
+        }
+        Some(order)
     }
 
     /// The order written out.
@@ -34,11 +73,7 @@ impl Iota {
     pub fn expand(&self, limit: usize) -> Option<Vec<i64>> {
         let n = product(&self.reshape).filter(|&n| n <= limit)?;
         let rank = self.reshape.len();
-        let order: Vec<usize> = self.permutation().iter().map(|&d| usize::try_from(d).ok()).collect::<Option<_>>()?;
-        let mut seen = vec![false; rank];
-        if order.len() != rank || order.iter().any(|&d| seen.get_mut(d).is_none_or(|s| std::mem::replace(s, true))) {
-            return None;
-        }
+        let order = self.permutation_of_rank()?;
         let mut strides = vec![1i64; rank];
         for d in (1..rank).rev() {
             strides[d - 1] = strides[d] * self.reshape[d];
@@ -220,17 +255,19 @@ pub(crate) fn read_mesh(c: &mut Cursor<'_>) -> Read<Mesh> {
         c.expect(b'=', "`=`")?;
         c.expect(b'(', "`(`")?;
         c.space();
-        devices = Some(if c.peek() == Some(b'[') {
+        devices = if c.peek() == Some(b'[') {
             let reshape = bracketed(c, b'[', b']')?;
             let transpose = if c.accept(b'T') { bracketed(c, b'(', b')')? } else { Vec::new() };
-            DeviceOrder::Iota(Iota::new(reshape, transpose))
+            Some(DeviceOrder::Iota(Iota::new(reshape, transpose)))
+                // In their own order.
+                .filter(|order| !matches!(order, DeviceOrder::Iota(iota) if iota.transpose.is_empty()))
         } else {
             let mut list = vec![c.int()?];
             while c.accept_after_space(b',') {
                 list.push(c.int()?);
             }
-            DeviceOrder::List(list)
-        });
+            Some(DeviceOrder::List(list))
+        };
         c.expect(b')', "`)`")?;
     }
     Ok(Mesh { axes, devices })

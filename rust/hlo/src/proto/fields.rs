@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 
 use rustc_hash::FxHashMap;
 
+use super::origin;
 use super::special::{self, Special};
 
 /// How the value of an attribute stands in its field.
@@ -182,6 +183,7 @@ pub(crate) static TABLE: &[Row] = &[
     row("result_accuracy", "*", &[91], Codec::Special(special::ACCURACY)),
     row("frontend_attributes", "*", &[68], Codec::Special(special::FRONTEND)),
     row("statistics", "*", &[82], Codec::Special(special::STATISTICS)),
+    row("origin", "*", &[88], Codec::Special(origin::ORIGIN)),
     row("metadata", "*", &[7], Codec::Special(special::METADATA)),
     row("backend_config", "*", &[43], Codec::Special(special::CONFIG)),
 ];

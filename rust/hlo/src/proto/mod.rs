@@ -9,6 +9,7 @@
 mod device;
 mod fields;
 mod literal;
+mod origin;
 mod read;
 mod shape;
 mod special;
@@ -29,6 +30,9 @@ const GROWTH: usize = 64;
 const EXTRA: u32 = 100_001;
 const EXTRA_HEADER: u32 = 100_002;
 const EXTRA_TABLES: u32 = 100_003;
+/// Of the first half of an asynchronous pair that is written in short: the instruction as it is in text. Of a
+/// computation: that it stands for such an instruction.
+const EXTRA_SHORT: u32 = 100_004;
 
 /// The module in a message: itself an `HloModuleProto`, or one that holds one in its first field (HloProto,
 /// HloSnapshot, HloUnoptimizedSnapshot, HloModuleProtoWithConfig).

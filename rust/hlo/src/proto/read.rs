@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::fields::{self, Codec, Row};
 use super::special::{self, joined, quoted, Reading};
 use super::wire::{Field, Message, Payload, Wire, WireError};
-use super::{literal, shape, tables, EXTRA, EXTRA_HEADER, EXTRA_TABLES};
+use super::{literal, shape, tables, EXTRA, EXTRA_HEADER, EXTRA_SHORT, EXTRA_TABLES};
 use crate::known;
 use crate::Opcode;
 
@@ -40,6 +40,9 @@ impl<'a> Reader<'a> {
         let mut rows: Vec<Message<'a>> = Vec::new();
         for computation in m.subs(3) {
             let computation = computation?;
+            if computation.has(EXTRA_SHORT) {
+                continue;
+            }
             let name = self.name(computation, "computation")?;
             if self.computations.insert(computation.int(5), name).is_some() {
                 let found = format!("a second computation with id {}", computation.int(5));
@@ -200,6 +203,7 @@ impl<'a> Reader<'a> {
     }
 
     fn instruction(&mut self, m: Message<'a>, known: &Known<'a>) -> Wire<()> {
+        let m = m.sub(EXTRA_SHORT)?.unwrap_or(m);
         let opcode = m.text(2)?;
         if !special::is_word(opcode) {
             return Err(WireError { at: m.at, found: format!("opcode {opcode:?}") });

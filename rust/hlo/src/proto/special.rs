@@ -43,7 +43,7 @@ pub(crate) struct Special {
 }
 
 impl<'m> Writing<'m> {
-    fn text(&self) -> &'m str {
+    pub fn text(&self) -> &'m str {
         self.module.attribute_text(self.attribute)
     }
 

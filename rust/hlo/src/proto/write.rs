@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::fields::{self, Codec};
 use super::special::{self, Writing};
 use super::wire::{Draft, Message};
-use super::{literal, shape, tables, EXTRA, EXTRA_HEADER, EXTRA_TABLES};
+use super::{literal, shape, tables, EXTRA, EXTRA_HEADER, EXTRA_SHORT, EXTRA_TABLES};
 use crate::alias::{Alias, Donor, EntryLayout};
 use crate::attribute::Value;
 use crate::known::Form;
@@ -28,8 +28,37 @@ impl Module {
         if let Some(i) = (0..self.instructions().len() as u32).find(|&i| self.has_unnamed_operands(i)) {
             return Err(self.instruction_name(i).to_string());
         }
-        let mut w = Writer { m: self, names: self.unique_names(), places: vec![0; self.instructions().len()] };
+        let mut w = Writer {
+            m: self,
+            names: self.unique_names(),
+            places: vec![0; self.instructions().len()],
+            wrappers: FxHashMap::default(),
+            given: Given::default(),
+        };
         Ok(w.module().0)
+    }
+
+    /// `transpose-start` and the like: the operation and the half that it is, where its shape is that of one.
+    fn short_form(&self, i: InstructionId) -> Option<(&str, Half)> {
+        if self.instructions()[i as usize].opcode != Opcode::Unknown {
+            return None;
+        }
+        let word = self.opcode_name(i);
+        let halves = [("-start", Half::Start), ("-update", Half::Update), ("-done", Half::Done)];
+        let (inner, half) = halves.iter().find_map(|(end, half)| Some((word.strip_suffix(end)?, *half)))?;
+        Opcode::from_name(inner)?;
+        let is_pair = match half {
+            Half::Done => true,
+            _ => matches!(self.shape(i).as_tuple(), Some([Shape::Tuple(_), _, ..])),
+        };
+        is_pair.then_some((inner, half))
+    }
+
+    fn list_of(&self, a: &Attribute) -> &[u32] {
+        match a.form {
+            Form::Computation | Form::Computations => self.list(a.link),
+            _ => &[],
+        }
     }
 
     /// All computations in text order where that has callees before their callers, else in such an order.
@@ -110,6 +139,35 @@ struct Writer<'m> {
     names: Vec<Cow<'m, str>>,
     /// By instruction: its place in the order in which its computation is written.
     places: Vec<u32>,
+    /// By first half of an asynchronous pair that the text has in short: the id of the computation that XLA wants.
+    wrappers: FxHashMap<InstructionId, u32>,
+    given: Given,
+}
+
+/// Names of computations and of instructions that are taken.
+#[derive(Default)]
+struct Given {
+    computations: FxHashSet<String>,
+    instructions: FxHashSet<String>,
+}
+
+/// A name that none has, and now one.
+fn fresh(names: &mut FxHashSet<String>, wish: &str) -> String {
+    let mut name = wish.to_string();
+    let mut n = 0;
+    while !names.insert(name.clone()) {
+        n += 1;
+        name = format!("{wish}.{n}");
+    }
+    name
+}
+
+/// Which part of an asynchronous operation an instruction is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Half {
+    Start,
+    Update,
+    Done,
 }
 
 impl<'m> Writer<'m> {
@@ -128,14 +186,18 @@ impl<'m> Writer<'m> {
             let order = m.instruction_order(c);
             for (place, &i) in order.iter().enumerate() {
                 self.places[i as usize] = place as u32;
+                if matches!(m.short_form(i), Some((_, Half::Start))) {
+                    let (wrapper, id, n) = self.wrapper(i, &names);
+                    d.message(3, &wrapper);
+                    if is_scheduled {
+                        let ids: Vec<i64> = (0..n).map(|place| id << 32 | place).collect();
+                        schedule.message(1, &sequence_of(id, &ids));
+                    }
+                }
             }
             if is_scheduled && !m.is_fusion(c) {
-                let mut sequence = Draft::default();
-                sequence.ints(1, &m.instructions_of(c).map(|i| self.id(i)).collect::<Vec<_>>());
-                let mut pair = Draft::default();
-                pair.int(1, i64::from(c));
-                pair.message(2, &sequence);
-                schedule.message(1, &pair);
+                let ids: Vec<i64> = m.instructions_of(c).map(|i| self.id(i)).collect();
+                schedule.message(1, &sequence_of(i64::from(c), &ids));
             }
             let computation = self.computation(c, &order, &names[c as usize]);
             d.message(3, &computation);
@@ -162,6 +224,59 @@ impl<'m> Writer<'m> {
             None => d.data(EXTRA_TABLES, format!("\n{}\n", text.trim_end()).as_bytes()),
         }
         d
+    }
+
+    /// The computation of one operation that XLA wants around what runs in the background, its id, and how many
+    /// instructions it has.
+    fn wrapper(&mut self, i: InstructionId, names: &[String]) -> (Draft, i64, i64) {
+        let m = self.m;
+        if self.given.computations.is_empty() {
+            self.given.computations = names.iter().cloned().collect();
+            self.given.instructions = self.names.iter().map(|n| n.to_string()).collect();
+        }
+        let number = (m.computations().len() + self.wrappers.len()) as u32;
+        self.wrappers.insert(i, number);
+        let id = i64::from(number);
+        let opcode = m.short_form(i).map_or("", |s| s.0);
+        let value = match m.shape(i).as_tuple() {
+            Some([_, value, ..]) => value,
+            _ => m.shape(i),
+        };
+        let (mut d, mut program) = (Draft::default(), Draft::default());
+        d.data(1, fresh(&mut self.given.computations, "async_wrapped").as_bytes());
+        let mut parameters = Vec::new();
+        for (place, operand) in (0i64..).zip(m.operands(i)) {
+            let name = fresh(&mut self.given.instructions, "async_param");
+            let mut p = Draft::default();
+            p.data(1, name.as_bytes());
+            p.data(2, b"parameter");
+            p.message(3, &shape::write(m.shape(operand)));
+            p.int_unless_zero(9, place);
+            p.int_unless_zero(35, id << 32 | place);
+            d.message(2, &p);
+            program.message(1, &shape::write(m.shape(operand)));
+            parameters.push(name);
+        }
+        let n = parameters.len() as i64;
+        let mut root = Draft::default();
+        root.data(1, fresh(&mut self.given.instructions, opcode).as_bytes());
+        root.data(2, opcode.as_bytes());
+        root.message(3, &shape::write(value));
+        root.int(35, id << 32 | n);
+        root.ints(36, &(0..n).map(|place| id << 32 | place).collect::<Vec<_>>());
+        // A sharding is of the whole pair.
+        self.attributes(i, opcode, &|name| !matches!(name, "sharding" | "async_execution_thread"), &mut root);
+        d.message(2, &root);
+        program.message(2, &shape::write(value));
+        parameters.iter().for_each(|name| program.data(3, name.as_bytes()));
+        d.message(4, &program);
+        d.int(5, id);
+        d.int(6, id << 32 | n);
+        if let Some(Ok(Value::Text(thread))) = m.attribute(i, "async_execution_thread").map(|a| m.value(a, None)) {
+            d.data(8, thread.as_bytes());
+        }
+        d.int(EXTRA_SHORT, 1);
+        (d, id, n + 1)
     }
 
     fn header_attribute(&self, d: &mut Draft, a: &Attribute) -> Option<()> {
@@ -223,8 +338,35 @@ impl<'m> Writer<'m> {
 
     fn instruction(&mut self, i: InstructionId, shapes: &mut FxHashMap<u32, Draft>) -> Draft {
         let m = self.m;
-        let row = &m.instructions()[i as usize];
         let opcode = m.opcode_name(i);
+        let Some((_, half)) = m.short_form(i) else {
+            let mut d = self.head(i, opcode, shapes);
+            self.attributes(i, opcode, &|_| true, &mut d);
+            self.rest(i, opcode, &mut d);
+            return d;
+        };
+        let long = match half {
+            Half::Start => "async-start",
+            Half::Update => "async-update",
+            Half::Done => "async-done",
+        };
+        let mut d = self.head(i, long, shapes);
+        self.attributes(i, long, &|name| OF_PAIR.contains(&name), &mut d);
+        if let Some(&wrapper) = self.wrappers.get(&i) {
+            d.ints(38, &[i64::from(wrapper)]);
+        }
+        // What the text says stands beside, for us to read.
+        let mut text = self.head(i, opcode, shapes);
+        self.attributes(i, opcode, &|_| true, &mut text);
+        self.rest(i, opcode, &mut text);
+        d.message(EXTRA_SHORT, &text);
+        d
+    }
+
+    /// Name, opcode, shape, ids and value.
+    fn head(&self, i: InstructionId, opcode: &str, shapes: &mut FxHashMap<u32, Draft>) -> Draft {
+        let m = self.m;
+        let row = &m.instructions()[i as usize];
         let mut d = Draft::default();
         d.data(1, self.names[i as usize].as_bytes());
         d.data(2, opcode.as_bytes());
@@ -237,6 +379,12 @@ impl<'m> Writer<'m> {
             let value = m.literal(i).and_then(Result::ok);
             d.message(8, &literal::write(value.as_ref(), m.shape(i)));
         }
+        d
+    }
+
+    /// Attributes and called computations in the fields of an operation, those of an instruction that it has.
+    fn attributes(&self, i: InstructionId, opcode: &str, keeps: &dyn Fn(&str) -> bool, d: &mut Draft) {
+        let m = self.m;
         let mut inner: Inner = BTreeMap::new();
         for &number in fields::required_messages(opcode) {
             inner.insert(vec![number], Draft::default());
@@ -247,15 +395,16 @@ impl<'m> Writer<'m> {
                 d.int(number, value);
             }
         }
-        let has_predicate = m.operands(i).next().is_some_and(|k| is_predicate(m.shape(k)));
-        let keys = fields::callees(opcode, has_predicate);
+        let keys = self.callee_names(i, opcode);
         let mut called: Vec<(usize, &[u32])> = Vec::new();
-        for a in m.attributes(i) {
+        for a in m.attributes(i).iter().filter(|a| keeps(m.attribute_name(a))) {
             let name = m.attribute_name(a);
-            if matches!(a.form, Form::Computation | Form::Computations) {
+            if !matches!(a.form, Form::Computation | Form::Computations) {
+                if a.form != Form::Instructions {
+                    self.attribute(i, opcode, a, d, &mut inner);
+                }
+            } else if self.has_callees(opcode) {
                 called.push((keys.iter().position(|k| *k == name).unwrap_or(keys.len()), m.list(a.link)));
-            } else if a.form != Form::Instructions && self.attribute(i, a, &mut d, &mut inner).is_none() {
-                d.data(EXTRA, format!("{name}={}", m.attribute_text(a)).as_bytes());
             }
         }
         called.sort_by_key(|c| c.0);
@@ -273,14 +422,43 @@ impl<'m> Writer<'m> {
                 d.message(number, &sub);
             }
         }
-        d
+    }
+
+    /// XLA wants no computation on the later halves of an asynchronous pair.
+    fn has_callees(&self, opcode: &str) -> bool {
+        !matches!(opcode, "async-update" | "async-done")
+    }
+
+    fn callee_names(&self, i: InstructionId, opcode: &str) -> &'static [&'static str] {
+        let has_predicate = self.m.operands(i).next().is_some_and(|k| is_predicate(self.m.shape(k)));
+        fields::callees(opcode, has_predicate)
+    }
+
+    /// Attributes that no field holds, as text.
+    fn rest(&self, i: InstructionId, opcode: &str, d: &mut Draft) {
+        let m = self.m;
+        for a in m.attributes(i).iter().filter(|a| a.form != Form::Instructions) {
+            let name = m.attribute_name(a);
+            let is_written = match a.form {
+                Form::Computation | Form::Computations => self.has_callees(opcode),
+                _ => self.attribute(i, opcode, a, &mut Draft::default(), &mut Inner::new()).is_some(),
+            };
+            if is_written {
+                continue;
+            }
+            let text = match (a.form, m.list_of(a)) {
+                (Form::Computation, [one]) => format!("%{}", m.printed_name(*one)),
+                _ => m.attribute_text(a).to_string(),
+            };
+            d.data(EXTRA, format!("{name}={text}").as_bytes());
+        }
     }
 
     /// Writes an attribute to its field; `None` where none holds it.
-    fn attribute(&self, i: InstructionId, a: &Attribute, d: &mut Draft, inner: &mut Inner) -> Option<()> {
+    fn attribute(&self, i: InstructionId, opcode: &str, a: &Attribute, d: &mut Draft, inner: &mut Inner) -> Option<()> {
         let m = self.m;
         let name = m.attribute_name(a);
-        let row = fields::rows(m.opcode_name(i)).iter().find(|row| row.name == name)?;
+        let row = fields::rows(opcode).iter().find(|row| row.name == name)?;
         if let Codec::Special(special) = row.codec {
             let mut own = Draft::default();
             (special.write)(&Writing { module: m, id: i, attribute: a, path: row.path }, &mut own)?;
@@ -312,6 +490,27 @@ impl<'m> Writer<'m> {
         }
         Some(())
     }
+}
+
+/// Attributes of an asynchronous pair itself; all others are of the operation within.
+const OF_PAIR: &[&str] = &[
+    "async_execution_thread",
+    "backend_config",
+    "frontend_attributes",
+    "metadata",
+    "origin",
+    "output_to_operand_aliasing",
+    "sharding",
+    "statistics",
+];
+
+/// The order of a computation in a schedule.
+fn sequence_of(computation: i64, ids: &[i64]) -> Draft {
+    let (mut sequence, mut pair) = (Draft::default(), Draft::default());
+    sequence.ints(1, ids);
+    pair.int(1, computation);
+    pair.message(2, &sequence);
+    pair
 }
 
 /// What XLA writes where the text says nothing: attribute, field, value.
