@@ -113,11 +113,15 @@ WRITTEN_OTHERWISE = {"clamp_variants.hlo", "constants_dtypes.hlo"}
 
 ASYNC = """HloModule a, is_scheduled=true
 add { x = f32[] parameter(0)  y = f32[] parameter(1)  ROOT z = f32[] add(x, y) }
-body { b = f32[3,2]{1,0} parameter(0)  n = f32[3,2]{1,0} negate(b)  ROOT t = f32[2,3]{1,0} transpose(n), dimensions={1,0} }
+body {
+  b = f32[3,2]{1,0} parameter(0)
+  n = f32[3,2]{1,0} negate(b)
+  ROOT t = f32[2,3]{1,0} transpose(n), dimensions={1,0}
+}
 ENTRY e {
   p = f32[4,3]{1,0} parameter(0)
-  start = ((f32[4,3]{1,0}), f32[2,3]{1,0}) reduce-scatter-start(p), replica_groups={{0,1}}, dimensions={0}, to_apply=add,
-    metadata={op_name="rs"}
+  start = ((f32[4,3]{1,0}), f32[2,3]{1,0}) reduce-scatter-start(p), replica_groups={{0,1}}, dimensions={0},
+    to_apply=add, metadata={op_name="rs"}
   done = f32[2,3]{1,0} reduce-scatter-done(start)
   first = ((f32[2,3]{1,0}, f32[2,3]{1,0}), f32[2,3]{1,0}, s32[]) add-start(done, done)
   middle = ((f32[2,3]{1,0}, f32[2,3]{1,0}), f32[2,3]{1,0}, s32[]) add-update(first)
