@@ -16,8 +16,9 @@ use crate::evaluate::{Points, Program};
 use crate::expr::{Expr, Kind, Var};
 use crate::linear::{AtomId, AtomKind, Linear, Work};
 use crate::map::{Map, State};
+use crate::options::Options;
 use crate::range::Range;
-use crate::simplify::{simplify, Options};
+use crate::simplify::simplify;
 
 /// The most points that one decision looks at.
 pub const POINT_LIMIT: u128 = 1 << 18;

@@ -11,8 +11,9 @@ use crate::error::Result;
 use crate::expr::{Expr, Kind, Var};
 use crate::linear::{AtomId, Linear, Tally, Work};
 use crate::map::{Map, State};
+use crate::options::Options;
 use crate::parts::separate;
-use crate::simplify::{simplify, Options};
+use crate::simplify::simplify;
 
 /// The inverse of a map without range variables: its dimensions are the results of the map, in their bounds.
 ///

@@ -15,12 +15,16 @@ pub mod range;
 pub mod text;
 
 mod bounds;
+mod learn;
 pub mod linear;
+mod options;
+mod rewrite;
 pub mod rules;
 mod settled;
 pub mod simplify;
 mod summand;
 mod table;
+mod variables;
 
 pub mod compose;
 pub mod count;
@@ -43,5 +47,6 @@ pub use evaluate::{Points, Program};
 pub use expr::{Expr, Kind, Op, Sum, Term, Var};
 pub use inverse::inverse;
 pub use map::{Cost, Map};
+pub use options::Options;
 pub use range::Range;
-pub use simplify::{simplify, Options};
+pub use simplify::simplify;

@@ -8,9 +8,9 @@ use crate::domain::Domain;
 use crate::expr::{Expr, Kind, Op, Sum, Var};
 use crate::int::{floor_div, floor_mod, gcd};
 use crate::map::Map;
+use crate::options::Options;
 use crate::range::Range;
 use crate::rules::div::affine;
-use crate::simplify::Options;
 
 /// The variables of an expression as bits of their flat numbers.
 type Bits = u64;
