@@ -24,25 +24,23 @@ impl<'a> Parser<'a> {
         &mut self,
         place: Place,
         all: &mut SmallVec<[Attribute; 8]>,
-        scope: &mut Scope<'a>,
+        scope: &mut Scope,
         depth: usize,
     ) -> Read<()> {
         self.c.space();
-        let at = self.c;
-        let name = self.c.word();
-        if name.is_empty() {
+        let name_span = self.c.word_span();
+        if name_span.is_empty() {
             return Err(self.c.expected("an attribute"));
         }
-        let name_span = Span::new(at.pos, self.c.pos);
         self.c.expect(b'=', "`=` after the name of an attribute")?;
         self.c.space();
         let start = self.c.pos;
-        let known = known::key(name);
+        let known = known::key(&self.c.bytes()[name_span.range()]);
         let mut form = known.map_or(Form::Raw, |key| known::TABLE[key as usize].1);
         let mut link = 0;
         match known {
             Some(key) if known::is_allowed(key, place) => {
-                if form == Form::Ints && name == "slice_sizes" && is_nested(self.c.rest()) {
+                if form == Form::Ints && self.c.str(name_span) == "slice_sizes" && is_nested(self.c.rest()) {
                     form = Form::IntLists;
                 }
                 self.value(form, scope, depth, &mut link)?;
@@ -52,7 +50,8 @@ impl<'a> Parser<'a> {
                 self.readable(form, Span::new(start, self.c.pos));
             }
             Some(_) => {
-                let kind = ProblemKind::MisplacedAttribute { name: name.into(), place: place_name(place) };
+                let name = self.c.str(name_span).into();
+                let kind = ProblemKind::MisplacedAttribute { name, place: place_name(place) };
                 self.diagnostic(kind, name_span);
                 let before = self.c;
                 if self.value(form, scope, depth, &mut link).is_err() {
@@ -64,7 +63,7 @@ impl<'a> Parser<'a> {
             None => {
                 attribute::raw(&mut self.c)?;
                 let names = || known::names(place).collect::<Vec<_>>();
-                self.diagnose(|_| attribute::unknown_word("attribute", name, &names(), name_span));
+                self.diagnose(|p| attribute::unknown_word("attribute", p.c.str(name_span), &names(), name_span));
             }
         }
         let key = match known {
@@ -72,7 +71,7 @@ impl<'a> Parser<'a> {
             None => self.unknown_key(name_span)?,
         };
         if all.iter().any(|a| a.key == key) {
-            let kind = ProblemKind::Duplicate { what: "attribute", name: clip(name) };
+            let kind = ProblemKind::Duplicate { what: "attribute", name: clip(self.c.str(name_span)) };
             return Err(Problem { kind, span: name_span });
         }
         all.push(Attribute { key, form, value: Span::new(start, self.c.pos), link });
@@ -110,7 +109,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    pub(crate) fn value(&mut self, form: Form, scope: &mut Scope<'a>, depth: usize, link: &mut u32) -> Read<()> {
+    pub(crate) fn value(&mut self, form: Form, scope: &mut Scope, depth: usize, link: &mut u32) -> Read<()> {
         match form {
             Form::Computation => {
                 *link = self.m.links.len() as u32;
@@ -140,9 +139,8 @@ impl<'a> Parser<'a> {
                 *link = self.m.links.len() as u32;
                 self.m.links.push(ids.len() as u32);
                 for (id, name) in ids {
-                    if let Some(name) = name {
-                        self.pending_calls.push((self.m.links.len(), name));
-                    }
+                    let at = self.m.links.len();
+                    let id = name.map_or(id, |name| self.call_of(name, at));
                     self.m.links.push(id);
                 }
                 Ok(())
@@ -176,6 +174,14 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// The computation of this name, or a promise to enter it into `links[at]` when the module ends.
+    fn call_of(&mut self, name: Span, at: usize) -> u32 {
+        self.computation_names.find(self.c.bytes(), name).unwrap_or_else(|| {
+            self.pending_calls.push((at, name));
+            UNRESOLVED
+        })
+    }
+
     /// A computation by name or in braces. A name is resolved later, into `links[at]`.
     pub(crate) fn called(&mut self, depth: usize, at: usize) -> Read<u32> {
         self.c.space();
@@ -184,8 +190,7 @@ impl<'a> Parser<'a> {
             return self.computation(Header { name, signature: None }, depth + 1, true);
         }
         let name = self.c.name("a computation")?;
-        self.pending_calls.push((at, name));
-        Ok(UNRESOLVED)
+        Ok(self.call_of(name, at))
     }
 }
 

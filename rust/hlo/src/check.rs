@@ -3,40 +3,172 @@
 //! Read [`module`]. A cycle is an error; a shape that disagrees is a diagnostic, and what was written is kept.
 //! Not here: names and counts, which `parse` checks where it reads them.
 
+use std::collections::hash_map::Entry;
+use std::hash::{Hash, Hasher};
+
 use layout::Shape;
+use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::error::{Problem, ProblemKind, Span};
 use crate::infer::{self, Elsewhere, Inferred};
-use crate::module::{Instruction, Module, INCONSISTENT, UNNAMED_OPERANDS};
+use crate::instruction::UNRESOLVED;
+use crate::known::Form;
+use crate::module::{
+    Attribute, ComputationId, Instruction, InstructionId, Module, CALLS, INCONSISTENT, LEFT_OUT, UNNAMED_OPERANDS,
+};
 use crate::parse::MAX_DIAGNOSTICS;
 use crate::print::WithoutLayout;
-use crate::token::{clip, Cursor};
+use crate::token::{brief, clip, Cursor};
 use crate::{Arity, Opcode};
 
+/// What was found while a module was read: an instruction is looked at when its computation ends and its text is
+/// still at hand, unless it calls something that comes later.
+#[derive(Default)]
+pub(crate) struct Findings {
+    /// Instructions whose parts do not fit together, the first of them.
+    inconsistent: Vec<(InstructionId, ProblemKind)>,
+    /// Instructions that call computations.
+    calls: Vec<InstructionId>,
+    later: Vec<InstructionId>,
+    /// One of each kind, by the hash of what is inferred from.
+    looked_at: FxHashMap<u64, InstructionId>,
+    /// By number of a shape, how many shapes stand in it.
+    parts: Vec<usize>,
+    /// In all modules of the text.
+    looked_at_parts: usize,
+    /// Some operands have no names or some shapes are left out, and what was found may rest on these.
+    is_provisional: bool,
+}
+
+impl Findings {
+    /// Looks at a computation whose operands are resolved.
+    pub fn computation(&mut self, m: &mut Module, id: ComputationId) {
+        for i in m.instructions_of(id) {
+            let flags = m.instructions[i as usize].flags;
+            self.is_provisional |= flags & (UNNAMED_OPERANDS | LEFT_OUT) != 0;
+            if flags & CALLS != 0 {
+                self.calls.push(i);
+                if m.called(i).any(|c| c == UNRESOLVED) {
+                    self.later.push(i);
+                    continue;
+                }
+            }
+            if !self.is_provisional && !self.is_known(m, i) {
+                self.look(m, i);
+            }
+        }
+    }
+
+    fn look(&mut self, m: &mut Module, i: InstructionId) {
+        if !self.is_affordable(m, i) {
+            return;
+        }
+        let Some(kind) = inconsistency(m, i) else { return };
+        m.instructions[i as usize].flags |= INCONSISTENT;
+        if self.inconsistent.len() < MAX_DIAGNOSTICS {
+            self.inconsistent.push((i, kind));
+        }
+    }
+
+    /// Shapes of many parts are walked for every instruction that has such an operand, though a name is all that the
+    /// text says of them. So the parts that are looked at stay in proportion to the text; beyond, shapes are taken as
+    /// they are written.
+    fn is_affordable(&mut self, m: &Module, i: InstructionId) -> bool {
+        let known = self.parts.len();
+        self.parts.extend(m.shapes[known..].iter().map(infer::n_parts));
+        let n: usize = m.operands(i).map(|k| self.parts[m.instructions[k as usize].shape as usize]).sum();
+        self.looked_at_parts += n;
+        self.looked_at_parts <= 16 * m.source.text.len() + (1 << 16)
+    }
+
+    /// Whether this instruction needs no look, since nothing is inferred of it or it is like one that was looked at
+    /// and found sound. Layers repeat, and most instructions of a large module are like others.
+    fn is_known(&mut self, m: &Module, i: InstructionId) -> bool {
+        let row = &m.instructions[i as usize];
+        if infer::is_open(m, i) {
+            return true;
+        }
+        if row.flags & CALLS != 0 {
+            return false;
+        }
+        let mut hash = FxHasher::default();
+        row.opcode.hash(&mut hash);
+        row.shape.hash(&mut hash);
+        m.operands(i).for_each(|k| m.instructions[k as usize].shape.hash(&mut hash));
+        said(m, i).for_each(|(_, text)| hash.write(text));
+        match self.looked_at.entry(hash.finish()) {
+            Entry::Occupied(like) => {
+                is_alike(m, i, *like.get()) && m.instructions[*like.get() as usize].flags & INCONSISTENT == 0
+            }
+            Entry::Vacant(place) => {
+                place.insert(i);
+                false
+            }
+        }
+    }
+
+    /// Forgets all but the room.
+    pub fn clear(&mut self) {
+        self.inconsistent.clear();
+        self.calls.clear();
+        self.later.clear();
+        self.looked_at = FxHashMap::default();
+        self.parts.clear();
+        self.is_provisional = false;
+    }
+}
+
+/// The attributes that a rule of inference may look at, as text.
+fn said(m: &Module, i: InstructionId) -> impl Iterator<Item = (u16, &[u8])> {
+    let is_said = |a: &&Attribute| {
+        !matches!(a.form(), Form::Metadata | Form::Config | Form::FrontendAttributes | Form::Instructions)
+    };
+    m.attributes(i).iter().filter(is_said).map(|a| (a.key, m.attribute_text(a).as_bytes()))
+}
+
+/// Same operation on the same shapes with the same attributes; of instructions that call nothing.
+fn is_alike(m: &Module, a: InstructionId, b: InstructionId) -> bool {
+    let (first, second) = (&m.instructions[a as usize], &m.instructions[b as usize]);
+    let shape = |k: InstructionId| m.instructions[k as usize].shape;
+    (first.opcode, first.shape, first.flags & UNNAMED_OPERANDS)
+        == (second.opcode, second.shape, second.flags & UNNAMED_OPERANDS)
+        && m.operands(a).map(shape).eq(m.operands(b).map(shape))
+        && said(m, a).eq(said(m, b))
+}
+
 /// Checks a module whose names are resolved: errors go to `problems`, the rest to its diagnostics.
-pub(crate) fn module(m: &mut Module, elsewhere: &[Elsewhere], problems: &mut Vec<Problem>) {
-    if let Some(c) = call_cycle(m) {
+pub(crate) fn module(m: &mut Module, findings: &mut Findings, elsewhere: &[Elsewhere], problems: &mut Vec<Problem>) {
+    if let Some(c) = call_cycle(m, &findings.calls) {
         let span = m.computations[c as usize].name;
         let name = clip(m.computation_name(c));
         problems.push(Problem { kind: ProblemKind::Cycle { what: "computation", name }, span });
         return;
     }
-    unname_operands(m);
-    let n_problems = problems.len();
-    infer::fill(m, elsewhere, problems);
-    if problems.len() > n_problems {
-        return;
-    }
-    let mut found = Vec::new();
-    for i in 0..m.instructions.len() as u32 {
-        problems.extend(parameter_count(m, i));
-        let Some(kind) = inconsistency(m, i) else { continue };
-        m.instructions[i as usize].flags |= INCONSISTENT;
-        if m.diagnostics.len() + found.len() < MAX_DIAGNOSTICS {
-            found.push(Problem { kind, span: shape_span(m, i) });
+    if findings.is_provisional {
+        unname_operands(m);
+        let n_problems = problems.len();
+        infer::fill(m, elsewhere, problems);
+        if problems.len() > n_problems {
+            return;
         }
+        // Inferred shapes stand in the places of those that were left out.
+        findings.parts.clear();
+        findings.inconsistent.clear();
+        for i in 0..m.instructions.len() as u32 {
+            m.instructions[i as usize].flags &= !INCONSISTENT;
+            findings.look(m, i);
+        }
+    } else if !findings.later.is_empty() {
+        let mut early = std::mem::take(&mut findings.inconsistent);
+        std::mem::take(&mut findings.later).into_iter().for_each(|i| findings.look(m, i));
+        findings.inconsistent.append(&mut early);
+        findings.inconsistent.sort_by_key(|found| found.0);
     }
-    m.diagnostics.append(&mut found);
+    problems.extend(findings.calls.iter().filter_map(|&i| parameter_count(m, i)));
+    for (i, kind) in findings.inconsistent.drain(..).take(MAX_DIAGNOSTICS.saturating_sub(m.diagnostics.len())) {
+        let span = shape_span(m, i);
+        m.diagnostics.push(Problem { kind, span });
+    }
 }
 
 /// Where some operands have no names, `()` of an operation that takes any number may stand for one operand.
@@ -60,9 +192,14 @@ pub(crate) fn cycle(rows: &[Instruction], operands: &[u32]) -> Option<u32> {
     find_cycle(rows.len(), |k, i| of(k).get(i).copied().filter(|&o| (o as usize) < rows.len()))
 }
 
-fn call_cycle(m: &Module) -> Option<u32> {
-    let mut called: Vec<Vec<u32>> = vec![Vec::new(); m.computations.len()];
-    for i in 0..m.instructions.len() as u32 {
+/// A computation that calls itself, directly or through others; `calls` are the instructions that call, in order.
+fn call_cycle(m: &Module, calls: &[InstructionId]) -> Option<ComputationId> {
+    // XLA writes a computation before its callers, and then there is no cycle.
+    if calls.iter().all(|&i| m.called(i).all(|to| to < m.computation_of(i))) {
+        return None;
+    }
+    let mut called: Vec<Vec<ComputationId>> = vec![Vec::new(); m.computations.len()];
+    for &i in calls {
         called[m.computation_of(i) as usize].extend(m.called(i));
     }
     find_cycle(called.len(), |c, i| called[c as usize].get(i).copied())
@@ -151,10 +288,10 @@ pub(crate) fn inconsistency(m: &Module, i: u32) -> Option<ProblemKind> {
         Ok(Inferred::Unknown) => None,
         Ok(Inferred::Shape(shape)) if shape.same_dims(own) => None,
         Ok(Inferred::Shape(shape)) => {
-            let expected = shape.without_layout().to_string();
-            Some(ProblemKind::Disagrees { what: "shape", found: own.to_string(), expected })
+            let expected = brief(&shape.without_layout());
+            Some(ProblemKind::Disagrees { what: "shape", found: brief(own), expected })
         }
-        Err(reason) => Some(ProblemKind::Inconsistent { opcode: m.opcode_name(i).into(), reason }),
+        Err(reason) => Some(ProblemKind::Inconsistent { opcode: m.opcode_name(i).into(), reason: brief(&reason) }),
     }
 }
 

@@ -4,7 +4,6 @@
 //! computation ends. Not here: attributes.
 
 use layout::Shape;
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::attribute;
@@ -13,17 +12,18 @@ use crate::error::{Problem, ProblemKind, Span};
 use crate::infer;
 use crate::known::{self, Place};
 use crate::literal;
-use crate::module::{Attribute, Instruction, ELIDED, LEFT_OUT, UNNAMED_OPERANDS};
+use crate::module::{Attribute, Instruction, CALLS, ELIDED, LEFT_OUT, UNNAMED_OPERANDS};
 use crate::parse::Parser;
-use crate::token::{clip, Cursor, Read};
+use crate::span_map::SpanMap;
+use crate::token::{clip, find, Cursor, Read};
 use crate::{Arity, Opcode};
 
 /// One computation while it is read.
 #[derive(Default)]
-pub(crate) struct Scope<'a> {
+pub(crate) struct Scope {
     pub rows: Vec<Instruction>,
     /// Place in `rows` by name; `BROKEN` where the instruction could not be read.
-    pub names: FxHashMap<&'a str, u32>,
+    pub names: SpanMap,
     /// Operands whose names were not yet defined: index of `operands`, user, name.
     pub pending: Vec<(usize, u32, Span)>,
     /// The same for entries of `links`.
@@ -47,7 +47,7 @@ pub(crate) const BROKEN: u32 = u32::MAX;
 pub(crate) const UNRESOLVED: u32 = u32::MAX;
 
 impl<'a> Parser<'a> {
-    pub(crate) fn instruction_or_recover(&mut self, scope: &mut Scope<'a>, depth: usize) {
+    pub(crate) fn instruction_or_recover(&mut self, scope: &mut Scope, depth: usize) {
         let start = self.c.pos;
         if let Err(e) = self.instruction(scope, depth) {
             scope.is_broken = true;
@@ -75,23 +75,22 @@ impl<'a> Parser<'a> {
     }
 
     /// `[ROOT] [%]name = shape opcode(operands)[, attribute=value]*`
-    pub(crate) fn instruction(&mut self, scope: &mut Scope<'a>, depth: usize) -> Read<()> {
+    pub(crate) fn instruction(&mut self, scope: &mut Scope, depth: usize) -> Read<()> {
         let start = self.c.pos;
         let is_root = self.c.accept_word("ROOT");
         let name = self.c.name("an instruction or `}`")?;
         let local = scope.rows.len() as u32;
-        let text = self.c.str(name);
-        let is_second = scope.names.insert(text, local).is_some();
+        let is_second = scope.names.insert(self.c.bytes(), name, local).is_some();
         let row = self.definition(scope, name, depth).and_then(|row| {
             (!is_second).then_some(row).ok_or_else(|| {
-                let kind = ProblemKind::Duplicate { what: "instruction named", name: clip(text) };
+                let kind = ProblemKind::Duplicate { what: "instruction named", name: clip(self.c.str(name)) };
                 Problem { kind, span: name }
             })
         });
         let row = match row {
             Ok(row) => row,
             Err(e) => {
-                scope.names.insert(text, BROKEN);
+                scope.names.insert(self.c.bytes(), name, BROKEN);
                 return Err(e);
             }
         };
@@ -104,36 +103,41 @@ impl<'a> Parser<'a> {
     }
 
     /// Everything behind the name of an instruction.
-    fn definition(&mut self, scope: &mut Scope<'a>, name: Span, depth: usize) -> Read<Instruction> {
-        let (local, text) = (scope.rows.len() as u32, self.c.str(name));
+    fn definition(&mut self, scope: &mut Scope, name: Span, depth: usize) -> Read<Instruction> {
+        let local = scope.rows.len() as u32;
         self.c.expect(b'=', "`=` after the name of an instruction")?;
         self.c.space();
         let shape_at = self.c.pos;
-        let shape = if self.at_shape() { Some(self.shape()?) } else { None };
+        let shape = match self.known_shape() {
+            None if self.at_shape() => Some(self.shape()?),
+            known => known,
+        };
         self.c.space();
-        let at = self.c;
-        let word = self.c.word();
-        if word.is_empty() {
-            if shape.is_none() && known::key(text).is_some() {
+        let opcode_span = self.c.word_span();
+        if opcode_span.is_empty() {
+            let text = self.c.str(name);
+            if shape.is_none() && known::key(text.as_bytes()).is_some() {
                 let found = format!("`{}`", clip(text));
                 let kind = ProblemKind::Expected { expected: "`,` before an attribute".into(), found };
                 return Err(Problem { kind, span: name });
             }
             return Err(self.c.expected(if shape.is_some() { "an opcode" } else { "a shape or an opcode" }));
         }
-        let opcode_span = Span::new(at.pos, self.c.pos);
-        let opcode = Opcode::from_name(word).unwrap_or(Opcode::Unknown);
+        let opcode = Opcode::from_bytes(&self.c.bytes()[opcode_span.range()]);
         let is_left_out = shape.is_none();
         let shape = match shape {
             Some(shape) => shape,
-            None if opcode == Opcode::Unknown => return Err(self.unknown_opcode(word, opcode_span)),
+            None if opcode == Opcode::Unknown => {
+                return Err(self.unknown_opcode(self.c.str(opcode_span), opcode_span));
+            }
             None if infer::needs_shape(opcode) => {
                 let cursor = Cursor { text: self.c.text, pos: shape_at };
-                return Err(cursor.expected(format!("a shape before {word}")));
+                return Err(cursor.expected(format!("a shape before {}", opcode.name())));
             }
             None => self.shape_to_infer(),
         };
         if opcode == Opcode::Unknown {
+            let word = self.c.str(opcode_span);
             if !is_async_form(word) {
                 self.diagnose(|p| p.unknown_opcode(word, opcode_span));
             }
@@ -162,6 +166,9 @@ impl<'a> Parser<'a> {
             self.attribute(Place::Instruction(opcode), &mut attributes, scope, depth)?;
         }
         self.required(opcode, &attributes, opcode_span)?;
+        if attributes.iter().any(Attribute::calls) {
+            row.flags |= CALLS;
+        }
         row.attributes = self.m.attributes.len() as u32;
         row.n_attributes = attributes.len().min(u16::MAX as usize) as u16;
         self.m.attributes.extend_from_slice(&attributes);
@@ -184,10 +191,10 @@ impl<'a> Parser<'a> {
         if c.peek() == Some(b'(') {
             return true;
         }
-        let word = c.word();
+        let word = c.word_span();
         match c.peek() {
             Some(b'[') => true,
-            Some(b'(') => word == "b",
+            Some(b'(') => c.str(word) == "b",
             _ => false,
         }
     }
@@ -202,7 +209,7 @@ impl<'a> Parser<'a> {
         self.c.expect(b')', "`)` after a constant")
     }
 
-    pub(crate) fn parameter(&mut self, row: &mut Instruction, scope: &mut Scope<'a>, local: u32) -> Read<()> {
+    pub(crate) fn parameter(&mut self, row: &mut Instruction, scope: &mut Scope, local: u32) -> Read<()> {
         self.c.space();
         let start = self.c.pos;
         let number = self.c.int()?;
@@ -220,7 +227,7 @@ impl<'a> Parser<'a> {
     pub(crate) fn operands(
         &mut self,
         row: &mut Instruction,
-        scope: &mut Scope<'a>,
+        scope: &mut Scope,
         local: u32,
         opcode_span: Span,
     ) -> Read<()> {
@@ -267,7 +274,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `[shape] [%]name`
-    pub(crate) fn operand(&mut self, scope: &mut Scope<'a>, local: u32) -> Read<()> {
+    pub(crate) fn operand(&mut self, scope: &mut Scope, local: u32) -> Read<()> {
         let mut written = None;
         if self.c.peek() != Some(b'%') && self.at_shape() {
             let start = self.c.pos;
@@ -275,9 +282,9 @@ impl<'a> Parser<'a> {
         }
         let name = self.c.name("an operand")?;
         let at = self.m.operands.len();
-        match scope.names.get(self.c.str(name)) {
+        match scope.names.find(self.c.bytes(), name) {
             // An instruction that is not yet complete, or could not be read, has a larger number.
-            Some(&k) if k < local => self.m.operands.push(k),
+            Some(k) if k < local => self.m.operands.push(k),
             _ => {
                 self.m.operands.push(UNRESOLVED);
                 scope.pending.push((at, local, name));
@@ -294,14 +301,23 @@ impl<'a> Parser<'a> {
 
     /// The shape here, interned: equal shapes have equal numbers.
     pub(crate) fn shape(&mut self) -> Read<u32> {
-        let start = self.c.pos;
-        let text = self.c.text;
-        if let Some(end) = shape_end(text.as_bytes(), start) {
-            if let Some(&id) = self.shape_texts.get(&text[start..end]) {
-                self.c.pos = end;
-                return Ok(id);
-            }
+        match self.known_shape() {
+            Some(id) => Ok(id),
+            None => self.new_shape(),
         }
+    }
+
+    /// The number of the shape here, if it was read before.
+    #[inline]
+    fn known_shape(&mut self) -> Option<u32> {
+        let end = shape_end(self.c.bytes(), self.c.pos)?;
+        let id = self.shape_texts.find(self.c.bytes(), Span::new(self.c.pos, end))?;
+        self.c.pos = end;
+        Some(id)
+    }
+
+    fn new_shape(&mut self) -> Read<u32> {
+        let start = self.c.pos;
         let shape = attribute::shape(&mut self.c)?;
         let id = match self.shape_values.get(&shape) {
             Some(&id) => id,
@@ -315,7 +331,7 @@ impl<'a> Parser<'a> {
                 id
             }
         };
-        self.shape_texts.insert(&text[start..self.c.pos], id);
+        self.shape_texts.insert(self.c.bytes(), Span::new(start, self.c.pos), id);
         Ok(id)
     }
 
@@ -337,7 +353,8 @@ impl<'a> Parser<'a> {
         let name = match missing {
             Some(&key) => known::TABLE[key as usize].0,
             None if opcode == Opcode::Conditional => {
-                let has = |name| known::key(name).is_some_and(|key| attributes.iter().any(|a| a.key == key));
+                let has =
+                    |name: &str| known::key(name.as_bytes()).is_some_and(|key| attributes.iter().any(|a| a.key == key));
                 match (has("branch_computations"), has("true_computation"), has("false_computation")) {
                     (true, _, _) | (_, true, true) => return Ok(()),
                     (_, true, false) => "false_computation",
@@ -375,9 +392,10 @@ fn shape_end(bytes: &[u8], start: usize) -> Option<usize> {
         }
         return None;
     }
-    let end = start + memchr::memchr(b']', &bytes[start..bytes.len().min(start + LONGEST)])? + 1;
-    if bytes.get(end) == Some(&b'{') {
-        return Some(end + memchr::memchr(b'}', &bytes[end..bytes.len().min(end + LONGEST)])? + 1);
+    let within = &bytes[..bytes.len().min(start + LONGEST)];
+    let end = find(within, start, *b"]") + 1;
+    if within.get(end) == Some(&b'{') {
+        return Some(find(within, end, *b"}") + 1).filter(|&end| end <= within.len());
     }
-    Some(end)
+    Some(end).filter(|&end| end <= within.len())
 }

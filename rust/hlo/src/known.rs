@@ -6,9 +6,8 @@
 
 use std::sync::LazyLock;
 
-use rustc_hash::FxHashMap;
-
-use crate::Opcode;
+use crate::opcode::{self, Opcode};
+use crate::token::same;
 
 /// The form of an attribute's value in text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -244,7 +243,6 @@ impl Place {
 }
 
 struct Index {
-    by_name: FxHashMap<&'static str, u16>,
     /// Bit p of row k: attribute k may stand at place p.
     allowed: Vec<[u64; 3]>,
     /// By opcode.
@@ -252,13 +250,8 @@ struct Index {
 }
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| {
-    let mut index = Index {
-        by_name: FxHashMap::default(),
-        allowed: vec![[0; 3]; TABLE.len()],
-        required: vec![Vec::new(); Opcode::COUNT],
-    };
-    for (key, &(name, _, places)) in TABLE.iter().enumerate() {
-        index.by_name.insert(name, key as u16);
+    let mut index = Index { allowed: vec![[0; 3]; TABLE.len()], required: vec![Vec::new(); Opcode::COUNT] };
+    for (key, &(_, _, places)) in TABLE.iter().enumerate() {
         for word in places.split(' ') {
             let (word, required) = word.strip_suffix('!').map_or((word, false), |word| (word, true));
             let places = match word {
@@ -287,9 +280,33 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
     index
 });
 
+/// Keys by the hash of their names; a name whose place is taken stands in the next free one.
+static SLOTS: [u16; 1024] = {
+    let mut slots = [FREE; 1024];
+    let mut key = 0;
+    while key < TABLE.len() {
+        let mut slot = opcode::hash(TABLE[key].0.as_bytes()) % slots.len();
+        while slots[slot] != FREE {
+            slot = (slot + 1) % slots.len();
+        }
+        slots[slot] = key as u16;
+        key += 1;
+    }
+    slots
+};
+const FREE: u16 = u16::MAX;
+
 /// The key of this name, if it is known.
-pub(crate) fn key(name: &str) -> Option<u16> {
-    INDEX.by_name.get(name).copied()
+#[inline]
+pub(crate) fn key(name: &[u8]) -> Option<u16> {
+    let mut slot = opcode::hash(name) % SLOTS.len();
+    loop {
+        let key = SLOTS[slot];
+        if key == FREE || same(TABLE[key as usize].0.as_bytes(), name) {
+            return Some(key).filter(|&key| key != FREE);
+        }
+        slot = (slot + 1) % SLOTS.len();
+    }
 }
 
 /// Whether XLA knows this attribute at this place.
@@ -322,9 +339,13 @@ mod tests {
     #[test]
     fn the_table_is_sorted() {
         assert!(TABLE.is_sorted_by_key(|row| row.0));
-        assert_eq!(key("window").map(|k| TABLE[k as usize].1), Some(Form::Window));
-        assert!(is_allowed(key("metadata").unwrap(), Place::Instruction(Opcode::Add)));
-        assert!(!is_allowed(key("window").unwrap(), Place::Instruction(Opcode::Add)));
-        assert!(required(Opcode::Pad).contains(&key("padding").unwrap()));
+        for (k, row) in TABLE.iter().enumerate() {
+            assert_eq!(key(row.0.as_bytes()), Some(k as u16));
+        }
+        assert_eq!(key(b"windows"), None);
+        assert_eq!(key(b"window").map(|k| TABLE[k as usize].1), Some(Form::Window));
+        assert!(is_allowed(key(b"metadata").unwrap(), Place::Instruction(Opcode::Add)));
+        assert!(!is_allowed(key(b"window").unwrap(), Place::Instruction(Opcode::Add)));
+        assert!(required(Opcode::Pad).contains(&key(b"padding").unwrap()));
     }
 }

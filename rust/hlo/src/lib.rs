@@ -28,6 +28,7 @@ mod proto;
 mod resolve;
 mod sharding;
 mod signature;
+mod span_map;
 mod token;
 mod window;
 

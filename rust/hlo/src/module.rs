@@ -94,6 +94,9 @@ pub(crate) const INCONSISTENT: u8 = 4;
 /// The text has no shape: it is inferred.
 pub(crate) const LEFT_OUT: u8 = 8;
 
+/// It calls computations.
+pub(crate) const CALLS: u8 = 16;
+
 /// A name with the span of its value.
 #[derive(Clone, Copy, Debug)]
 pub struct Attribute {
@@ -347,8 +350,7 @@ impl Module {
 
     /// The computations that an instruction calls, in text order.
     pub fn called(&self, id: InstructionId) -> impl Iterator<Item = ComputationId> + '_ {
-        let calls = |a: &&Attribute| matches!(a.form, Form::Computation | Form::Computations);
-        self.attributes(id).iter().filter(calls).flat_map(|a| self.list(a.link).iter().copied())
+        self.attributes(id).iter().filter(|a| a.calls()).flat_map(|a| self.list(a.link).iter().copied())
     }
 
     /// The computation that an instruction belongs to.
@@ -405,7 +407,7 @@ impl Module {
 
     /// The attribute of this name on an instruction.
     pub fn attribute(&self, id: InstructionId, name: &str) -> Option<&Attribute> {
-        match known::key(name) {
+        match known::key(name.as_bytes()) {
             Some(key) => self.attributes(id).iter().find(|a| a.key == key),
             None => self.attributes(id).iter().find(|a| self.attribute_name(a) == name),
         }
@@ -504,6 +506,11 @@ impl Computation {
 }
 
 impl Attribute {
+    /// Its value names computations.
+    pub(crate) fn calls(&self) -> bool {
+        matches!(self.form, Form::Computation | Form::Computations)
+    }
+
     /// The form of its value.
     pub fn form(&self) -> Form {
         self.form

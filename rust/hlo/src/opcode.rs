@@ -3,6 +3,8 @@
 //! Read [`Opcode`]. Law: the table is sorted by name and row i belongs to the variant with discriminant i.
 //! An operation that is not in the table is [`Opcode::Unknown`]; the instruction keeps its word.
 
+use crate::token::same;
+
 /// How many operands an operation takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arity {
@@ -181,14 +183,17 @@ impl Opcode {
 
     /// The opcode of this word, if it is known.
     pub fn from_name(name: &str) -> Option<Opcode> {
-        let mut slot = hash(name.as_bytes());
+        Some(Opcode::from_bytes(name.as_bytes())).filter(|&opcode| opcode != Opcode::Unknown)
+    }
+
+    /// As [`Opcode::from_name`]; [`Opcode::Unknown`] where it is not known.
+    #[inline]
+    pub(crate) fn from_bytes(name: &[u8]) -> Opcode {
+        let mut slot = hash(name) % SLOTS.len();
         loop {
             let opcode = SLOTS[slot];
-            if opcode == Opcode::Unknown {
-                return None;
-            }
-            if opcode.name() == name {
-                return Some(opcode);
+            if opcode == Opcode::Unknown || same(opcode.name().as_bytes(), name) {
+                return opcode;
             }
             slot = (slot + 1) % SLOTS.len();
         }
@@ -205,7 +210,7 @@ static SLOTS: [Opcode; 1024] = {
     let mut slots = [Opcode::Unknown; 1024];
     let mut i = 0;
     while i + 1 < TABLE.len() {
-        let mut slot = hash(TABLE[i].1.as_bytes());
+        let mut slot = hash(TABLE[i].1.as_bytes()) % slots.len();
         while !matches!(slots[slot], Opcode::Unknown) {
             slot = (slot + 1) % slots.len();
         }
@@ -215,8 +220,9 @@ static SLOTS: [Opcode; 1024] = {
     slots
 };
 
-/// A slot from the length, the first, the quarter, the middle and the last bytes of a word, which tell the opcodes well apart.
-const fn hash(name: &[u8]) -> usize {
+/// Ten bits from the length, the first, the quarter, the middle and the last bytes of a word, which tell the words of
+/// a fixed table well apart.
+pub(crate) const fn hash(name: &[u8]) -> usize {
     let n = name.len();
     if n == 0 {
         return 0;

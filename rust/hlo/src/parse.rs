@@ -18,6 +18,7 @@ use crate::known::Place;
 use crate::module::{Attribute, Frames, Location, Module};
 use crate::packed;
 use crate::proto;
+use crate::span_map::SpanMap;
 use crate::token::{Cursor, Read};
 
 /// Reading stops after this many errors.
@@ -104,14 +105,17 @@ pub(crate) struct Parser<'a> {
     pub source: &'a Arc<Source>,
     pub m: Module,
     pub problems: Vec<Problem>,
-    pub shape_texts: FxHashMap<&'a str, u32>,
+    pub shape_texts: SpanMap,
     pub shape_values: FxHashMap<Shape, u32>,
-    pub computation_names: FxHashMap<&'a str, u32>,
+    pub computation_names: SpanMap,
     /// Entries of `links` that name computations: index, name.
     pub pending_calls: Vec<(usize, Span)>,
     /// Shapes written elsewhere of instructions whose own is left out.
     pub elsewhere: Vec<Elsewhere>,
-    pub spare: Vec<Scope<'a>>,
+    pub spare: Vec<Scope>,
+    pub findings: check::Findings,
+    /// How many problems there were before this module.
+    first_problem: usize,
     pub has_broken_computation: bool,
     pub stop: bool,
 }
@@ -123,12 +127,14 @@ impl<'a> Parser<'a> {
             source,
             m: empty(source),
             problems: Vec::new(),
-            shape_texts: FxHashMap::default(),
+            shape_texts: SpanMap::default(),
             shape_values: FxHashMap::default(),
-            computation_names: FxHashMap::default(),
+            computation_names: SpanMap::default(),
             pending_calls: Vec::new(),
             elsewhere: Vec::new(),
             spare: Vec::new(),
+            findings: check::Findings::default(),
+            first_problem: 0,
             has_broken_computation: false,
             stop: false,
         }
@@ -145,9 +151,9 @@ impl<'a> Parser<'a> {
         }
         let mut modules = Vec::new();
         loop {
-            let start = self.c.pos;
+            self.m.span = Span::new(self.c.pos, self.c.pos);
             self.module();
-            self.m.span = Span::new(start, self.c.pos);
+            self.m.span.end = self.c.pos as u32;
             let done = std::mem::replace(&mut self.m, empty(self.source));
             if strict {
                 self.problems.extend(done.diagnostics.iter().cloned());
@@ -162,6 +168,8 @@ impl<'a> Parser<'a> {
             self.computation_names.clear();
             self.pending_calls.clear();
             self.elsewhere.clear();
+            self.findings.clear();
+            self.has_broken_computation = false;
         }
         if self.problems.is_empty() {
             return Ok(modules);
@@ -173,6 +181,11 @@ impl<'a> Parser<'a> {
             self.problems.push(Problem { kind: ProblemKind::TooMany { what: "errors", limit: MAX_PROBLEMS }, span });
         }
         Err(self.problems)
+    }
+
+    /// Nothing is wrong with this module so far.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.problems.len() == self.first_problem
     }
 
     pub(crate) fn problem(&mut self, problem: Problem) {
@@ -194,7 +207,7 @@ impl<'a> Parser<'a> {
 
     /// One module: a header with its tables and computations, or computations or instructions without one.
     fn module(&mut self) {
-        let first_problem = self.problems.len();
+        self.first_problem = self.problems.len();
         self.c.space();
         if self.c.accept_word("HloModule") {
             if let Err(e) = self.module_header() {
@@ -219,7 +232,7 @@ impl<'a> Parser<'a> {
                     // What begins like nothing we know is no HLO: one error says it all.
                     let is_start = last.is_none() && self.m.header.is_empty() && self.m.name.is_empty();
                     self.has_broken_computation = true;
-                    if is_start && self.problems.len() == first_problem {
+                    if is_start && self.is_sound() {
                         self.problem(self.not_hlo(start).unwrap_or(e));
                         self.stop = true;
                         return;
@@ -230,7 +243,7 @@ impl<'a> Parser<'a> {
             }
             debug_assert!(self.c.pos > start, "the parser moves forward");
         }
-        let is_sound = self.problems.len() == first_problem;
+        let is_sound = self.is_sound();
         match entry.or(last) {
             Some(entry) => self.m.entry = entry,
             None => {
@@ -242,9 +255,9 @@ impl<'a> Parser<'a> {
             }
         }
         self.resolve_calls();
-        if self.problems.len() == first_problem {
-            let elsewhere = std::mem::take(&mut self.elsewhere);
-            check::module(&mut self.m, &elsewhere, &mut self.problems);
+        self.m.span.end = self.c.pos as u32;
+        if self.is_sound() {
+            check::module(&mut self.m, &mut self.findings, &self.elsewhere, &mut self.problems);
         }
         self.m.diagnostics.sort_by_key(|d| d.span.start);
     }
@@ -449,7 +462,7 @@ impl<'a> Parser<'a> {
 
     /// A text of instructions alone is one computation.
     pub(crate) fn bare_instructions(&mut self) {
-        let first_problem = self.problems.len();
+        self.first_problem = self.problems.len();
         let at = self.c.pos;
         let mut scope = Scope { is_bare: true, ..Scope::default() };
         loop {
@@ -469,9 +482,9 @@ impl<'a> Parser<'a> {
         let header = Header { name: Span::new(at, at), signature: None };
         self.m.entry = self.finish(scope, header, Vec::new(), Span::new(at, at + 1), false);
         self.resolve_calls();
-        if self.problems.len() == first_problem {
-            let elsewhere = std::mem::take(&mut self.elsewhere);
-            check::module(&mut self.m, &elsewhere, &mut self.problems);
+        self.m.span.end = self.c.pos as u32;
+        if self.is_sound() {
+            check::module(&mut self.m, &mut self.findings, &self.elsewhere, &mut self.problems);
         }
         self.m.diagnostics.sort_by_key(|d| d.span.start);
     }

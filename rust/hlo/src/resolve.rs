@@ -9,14 +9,14 @@ use crate::infer::Elsewhere;
 use crate::instruction::{Scope, BROKEN};
 use crate::module::{Attribute, Computation, Instruction, LEFT_OUT};
 use crate::parse::{Header, Parser, Signature};
-use crate::token::clip;
+use crate::token::{brief, clip};
 use crate::Opcode;
 
 impl<'a> Parser<'a> {
     /// Resolves names, orders parameters and moves the rows of a scope into the module.
     pub(crate) fn finish(
         &mut self,
-        mut scope: Scope<'a>,
+        mut scope: Scope,
         header: Header,
         attributes: Vec<Attribute>,
         open: Span,
@@ -68,11 +68,15 @@ impl<'a> Parser<'a> {
             is_inline,
         });
         if !header.name.is_empty() {
-            let name = self.c.str(header.name);
-            if self.computation_names.insert(name, id).is_some() {
-                let kind = ProblemKind::Duplicate { what: "computation named", name: clip(name) };
+            if self.computation_names.insert(self.c.bytes(), header.name, id).is_some() {
+                let name = clip(self.c.str(header.name));
+                let kind = ProblemKind::Duplicate { what: "computation named", name };
                 self.problem(Problem { kind, span: header.name });
             }
+        }
+        // What is wrong beyond the grammar matters only where nothing else is.
+        if self.is_sound() {
+            self.findings.computation(&mut self.m, id);
         }
         scope.names.clear();
         scope.parameters.clear();
@@ -82,32 +86,36 @@ impl<'a> Parser<'a> {
         id
     }
 
-    pub(crate) fn resolve_operands(&mut self, scope: &mut Scope<'a>) {
+    pub(crate) fn resolve_operands(&mut self, scope: &mut Scope) {
         let mut is_ordered = true;
         for (at, user, name) in std::mem::take(&mut scope.pending) {
-            let text = self.c.str(name);
-            match scope.names.get(text) {
-                Some(&BROKEN) => {}
-                Some(&k) => {
+            match scope.names.find(self.c.bytes(), name) {
+                Some(BROKEN) => {}
+                Some(k) => {
                     self.m.operands[at] = k;
                     is_ordered = false;
                     if !scope.is_broken {
-                        self.diagnostic(ProblemKind::UsedBeforeDefinition { name: clip(text) }, name);
+                        let text = clip(self.c.str(name));
+                        self.diagnostic(ProblemKind::UsedBeforeDefinition { name: text }, name);
                     }
                 }
                 None => {
-                    let shape = scope.written.iter().find(|w| w.1 == at).map(|w| w.2);
-                    match shape.filter(|_| scope.is_bare) {
-                        Some(shape) => self.m.operands[at] = implicit_parameter(scope, name, text, shape),
+                    // Operands are read in their order.
+                    let written = scope.written.binary_search_by_key(&at, |w| w.1).ok();
+                    match written.map(|k| scope.written[k].2).filter(|_| scope.is_bare) {
+                        Some(shape) => {
+                            self.m.operands[at] = implicit_parameter(scope, name, shape);
+                            scope.names.insert(self.c.bytes(), name, self.m.operands[at]);
+                        }
                         None => self.unknown_operand(scope, user, name),
                     }
                 }
             }
         }
         for (at, name) in std::mem::take(&mut scope.pending_links) {
-            match scope.names.get(self.c.str(name)) {
-                Some(&BROKEN) => {}
-                Some(&k) => self.m.links[at] = k,
+            match scope.names.find(self.c.bytes(), name) {
+                Some(BROKEN) => {}
+                Some(k) => self.m.links[at] = k,
                 None => self.unknown_operand(scope, 0, name),
             }
         }
@@ -124,7 +132,7 @@ impl<'a> Parser<'a> {
             }
             let (found, expected) = (&self.m.shapes[shape as usize], &self.m.shapes[row.shape as usize]);
             if !found.same_dims(expected) {
-                let (found, expected) = (found.to_string(), expected.to_string());
+                let (found, expected) = (brief(found), brief(expected));
                 self.diagnostic(ProblemKind::Disagrees { what: "shape of an operand", found, expected }, span);
             }
         }
@@ -137,7 +145,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    pub(crate) fn unknown_operand(&mut self, scope: &Scope<'a>, _user: u32, name: Span) {
+    pub(crate) fn unknown_operand(&mut self, scope: &Scope, _user: u32, name: Span) {
         // Comparing a word with a few thousand names is fast, with a million it is not.
         const CANDIDATES: usize = 5000;
         let found = self.c.str(name);
@@ -147,7 +155,7 @@ impl<'a> Parser<'a> {
         self.problem(Problem { kind, span: name });
     }
 
-    pub(crate) fn check_signature(&mut self, scope: &Scope<'a>, signature: Signature, root: usize) {
+    pub(crate) fn check_signature(&mut self, scope: &Scope, signature: Signature, root: usize) {
         let Signature { parameters, result } = signature;
         let rows = scope.parameters.iter().map(|p| p.1 as usize);
         let pairs = parameters.iter().copied().zip(rows).chain([(result, root)]);
@@ -160,7 +168,7 @@ impl<'a> Parser<'a> {
             }
             let (written, own) = (&self.m.shapes[shape as usize], &self.m.shapes[scope.rows[row].shape as usize]);
             if shape != scope.rows[row].shape && !written.same_dims(own) {
-                let (found_text, expected) = (written.to_string(), own.to_string());
+                let (found_text, expected) = (brief(written), brief(own));
                 let what = "shape in a signature";
                 found.push(Problem { kind: ProblemKind::Disagrees { what, found: found_text, expected }, span });
             }
@@ -178,12 +186,12 @@ impl<'a> Parser<'a> {
 
     pub(crate) fn resolve_calls(&mut self) {
         for (at, name) in std::mem::take(&mut self.pending_calls) {
-            let found = self.c.str(name);
-            match self.computation_names.get(found) {
-                Some(&id) => self.m.links[at] = id,
+            match self.computation_names.find(self.c.bytes(), name) {
+                Some(id) => self.m.links[at] = id,
                 None if self.has_broken_computation || self.stop => {}
                 None => {
-                    let nearest = layout::nearest(found, self.computation_names.keys().copied());
+                    let found = self.c.str(name);
+                    let nearest = layout::nearest(found, self.m.computations.iter().map(|c| self.c.str(c.name)));
                     let kind = ProblemKind::UnknownWord {
                         what: "computation",
                         found: clip(found),
@@ -197,13 +205,12 @@ impl<'a> Parser<'a> {
 }
 
 /// A name in bare instructions that is not defined, with its shape, stands for a parameter.
-fn implicit_parameter<'a>(scope: &mut Scope<'a>, name: Span, text: &'a str, shape: u32) -> u32 {
+fn implicit_parameter(scope: &mut Scope, name: Span, shape: u32) -> u32 {
     let local = scope.rows.len() as u32;
     let number = scope.n_parameters;
     scope.n_parameters = number.saturating_add(1);
     scope.root = scope.root.or(local.checked_sub(1));
     scope.parameters.push((number, local, name));
-    scope.names.insert(text, local);
     scope.rows.push(Instruction {
         name,
         body: Span { start: number, end: number },

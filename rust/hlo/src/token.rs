@@ -17,8 +17,8 @@ pub(crate) struct Cursor<'a> {
 
 const NAME: u8 = 1;
 const SPACE: u8 = 2;
-const DIGIT: u8 = 4;
-const NUMBER: u8 = 8;
+const NUMBER: u8 = 4;
+const SLASH: u8 = 8;
 
 /// What each byte can be part of.
 const CLASS: [u8; 256] = {
@@ -32,11 +32,11 @@ const CLASS: [u8; 256] = {
         if b.is_ascii_whitespace() {
             class[c] |= SPACE;
         }
-        if b.is_ascii_digit() {
-            class[c] |= DIGIT;
-        }
         if b.is_ascii_alphanumeric() || b == b'+' || b == b'-' || b == b'.' {
             class[c] |= NUMBER;
+        }
+        if b == b'/' {
+            class[c] |= SLASH;
         }
         c += 1;
     }
@@ -48,14 +48,17 @@ impl<'a> Cursor<'a> {
         Cursor { text, pos: 0 }
     }
 
+    #[inline(always)]
     pub fn bytes(&self) -> &'a [u8] {
         self.text.as_bytes()
     }
 
+    #[inline(always)]
     pub fn rest(&self) -> &'a [u8] {
         &self.bytes()[self.pos..]
     }
 
+    #[inline(always)]
     pub fn peek(&self) -> Option<u8> {
         self.bytes().get(self.pos).copied()
     }
@@ -65,8 +68,28 @@ impl<'a> Cursor<'a> {
     }
 
     /// Skips whitespace and comments. A comment that is never closed is not skipped.
-    #[inline]
+    #[inline(always)]
     pub fn space(&mut self) {
+        // Between most words stands one space or none.
+        if self.is_behind_space() {
+            return;
+        }
+        if self.peek() == Some(b' ') {
+            self.pos += 1;
+            if self.is_behind_space() {
+                return;
+            }
+        }
+        self.long_space();
+    }
+
+    #[inline(always)]
+    fn is_behind_space(&self) -> bool {
+        self.peek().is_some_and(|c| CLASS[c as usize] & (SPACE | SLASH) == 0)
+    }
+
+    #[inline(never)]
+    fn long_space(&mut self) {
         loop {
             while self.peek().is_some_and(|c| CLASS[c as usize] & SPACE != 0) {
                 self.pos += 1;
@@ -95,6 +118,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    #[inline(always)]
     pub fn accept(&mut self, c: u8) -> bool {
         let found = self.peek() == Some(c);
         self.pos += usize::from(found);
@@ -102,12 +126,14 @@ impl<'a> Cursor<'a> {
     }
 
     /// Skips space, then takes this byte if it is next.
+    #[inline(always)]
     pub fn accept_after_space(&mut self, c: u8) -> bool {
         self.space();
         self.accept(c)
     }
 
     /// Takes this word if it is next and ends here.
+    #[inline]
     pub fn accept_word(&mut self, word: &str) -> bool {
         let rest = self.rest();
         let found =
@@ -118,6 +144,7 @@ impl<'a> Cursor<'a> {
         found
     }
 
+    #[inline(always)]
     pub fn expect(&mut self, c: u8, expected: &'static str) -> Read<()> {
         self.space();
         if self.accept(c) {
@@ -130,61 +157,66 @@ impl<'a> Cursor<'a> {
     /// The letters, digits, `.`, `_` and `-` from here on; may be none. The `-` of `->` does not belong to a word.
     #[inline]
     pub fn word(&mut self) -> &'a str {
+        let span = self.word_span();
+        self.str(span)
+    }
+
+    /// The place of [`Cursor::word`].
+    #[inline(always)]
+    pub fn word_span(&mut self) -> Span {
         let start = self.pos;
         let bytes = self.bytes();
-        while self.pos < bytes.len() && CLASS[bytes[self.pos] as usize] & NAME != 0 {
-            self.pos += 1;
+        let mut at = word_end(bytes, start);
+        if at > start && bytes[at - 1] == b'-' && bytes.get(at) == Some(&b'>') {
+            at -= 1;
         }
-        if self.pos > start && bytes[self.pos - 1] == b'-' && self.peek() == Some(b'>') {
-            self.pos -= 1;
-        }
-        &self.text[start..self.pos]
+        self.pos = at;
+        Span::new(start, at)
     }
 
     /// A name, with or without `%`; the span leaves the `%` out.
+    #[inline]
     pub fn name(&mut self, expected: &'static str) -> Read<Span> {
         self.space();
         let start = self.pos;
         self.accept(b'%');
-        let from = self.pos;
-        if self.word().is_empty() {
+        let span = self.word_span();
+        if span.is_empty() {
             self.pos = start;
             return Err(self.expected(expected));
         }
-        Ok(Span::new(from, self.pos))
+        Ok(span)
     }
 
+    #[inline]
     pub fn str(&self, span: Span) -> &'a str {
         &self.text[span.range()]
     }
 
     /// A decimal integer that fits in 64 bits.
+    #[inline]
     pub fn int(&mut self) -> Read<i64> {
         self.space();
         let start = self.pos;
         let negative = self.accept(b'-');
         let digits = self.pos;
-        let mut value = Some(0i64);
-        while let Some(c) = self.peek().filter(|&c| CLASS[c as usize] & DIGIT != 0) {
-            let digit = i64::from(c - b'0');
-            value = value.and_then(|v| {
-                let v = v.checked_mul(10)?;
-                if negative {
-                    v.checked_sub(digit)
-                } else {
-                    v.checked_add(digit)
-                }
-            });
+        // A magnitude above 2^63 / 10 before its last digit is out of range, any other does not overflow.
+        const LARGEST: u64 = 1 << 63;
+        let (mut value, mut fits) = (0u64, true);
+        while let Some(c) = self.peek().filter(u8::is_ascii_digit) {
+            fits &= value <= LARGEST / 10;
+            value = value.wrapping_mul(10).wrapping_add(u64::from(c - b'0'));
             self.pos += 1;
         }
         if self.pos == digits {
             self.pos = start;
             return Err(self.expected("an integer"));
         }
-        value.ok_or_else(|| {
+        if !fits || value > LARGEST - u64::from(!negative) {
             let span = Span::new(start, self.pos);
-            Problem { kind: ProblemKind::OutOfRange { found: clip(self.str(span)), of: "s64" }, span }
-        })
+            return Err(Problem { kind: ProblemKind::OutOfRange { found: clip(self.str(span)), of: "s64" }, span });
+        }
+        Ok(if negative { (value as i64).wrapping_neg() } else { value as i64 })
     }
 
     /// The characters of a number or of a word in its place: `-1.5e+3`, `inf`, `true`, `0x1f`.
@@ -205,23 +237,14 @@ impl<'a> Cursor<'a> {
             return Err(self.expected("a string in quotes"));
         }
         let start = self.pos + 1;
-        let mut at = start;
-        loop {
-            match memchr::memchr2(b'"', b'\\', &self.bytes()[at.min(self.text.len())..]) {
-                Some(n) if self.bytes()[at + n] == b'"' => {
-                    self.pos = at + n + 1;
-                    return Ok(Span::new(start, at + n));
-                }
-                Some(n) => at += n + 2,
-                None => {
-                    let span = Span::new(start - 1, start);
-                    self.pos = self.text.len();
-                    let found = "the end of the text".into();
-                    return Err(Problem {
-                        kind: ProblemKind::Expected { expected: "`\"` that ends this string".into(), found },
-                        span,
-                    });
-                }
+        match string_end(self.bytes(), start) {
+            Some(end) => {
+                self.pos = end + 1;
+                Ok(Span::new(start, end))
+            }
+            None => {
+                self.pos = self.text.len();
+                Err(unclosed("`\"` that ends this string", start - 1))
             }
         }
     }
@@ -233,37 +256,34 @@ impl<'a> Cursor<'a> {
         if !self.accept(b'{') {
             return Err(self.expected("`{`"));
         }
-        let mut depth = 1usize;
+        let bytes = self.bytes();
+        let (mut at, mut depth) = (self.pos, 1usize);
         while depth > 0 {
-            match memchr::memchr3(b'"', b'{', b'}', self.rest()) {
-                Some(n) => {
-                    self.pos += n;
-                    match self.bytes()[self.pos] {
-                        b'"' => {
-                            self.string()?;
-                            continue;
-                        }
-                        b'{' => depth += 1,
-                        _ => depth -= 1,
+            at = find(bytes, at, *b"\"{}");
+            match bytes.get(at) {
+                Some(b'"') => match string_end(bytes, at + 1) {
+                    Some(end) => at = end,
+                    None => {
+                        self.pos = bytes.len();
+                        return Err(unclosed("`\"` that ends this string", at));
                     }
-                    self.pos += 1;
-                }
+                },
+                Some(b'{') => depth += 1,
+                Some(_) => depth -= 1,
                 None => {
-                    self.pos = self.text.len();
-                    return Err(Problem {
-                        kind: ProblemKind::Expected {
-                            expected: "`}` that closes this brace".into(),
-                            found: "the end of the text".into(),
-                        },
-                        span: Span::new(open, open + 1),
-                    });
+                    self.pos = bytes.len();
+                    return Err(unclosed("`}` that closes this brace", open));
                 }
             }
+            at += 1;
         }
+        self.pos = at;
         Ok(())
     }
 
     /// "Expected this, found what is here."
+    #[cold]
+    #[inline(never)]
     pub fn expected(&self, expected: impl Into<std::borrow::Cow<'static, str>>) -> Problem {
         let (found, len) = self.found();
         let kind = ProblemKind::Expected { expected: expected.into(), found };
@@ -298,12 +318,117 @@ impl<'a> Cursor<'a> {
     }
 }
 
+/// Where the quote stands that ends a string whose characters start at `at`.
+#[inline]
+fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        at = find(bytes, at, *b"\"\\");
+        if *bytes.get(at)? == b'"' {
+            return Some(at);
+        }
+        at += 2;
+    }
+}
+
+/// A byte in each of eight places.
+const fn eight(byte: u8) -> u64 {
+    u64::from_le_bytes([byte; 8])
+}
+
+/// The first place from `at` on that can be no part of a word.
+#[inline(always)]
+fn word_end(bytes: &[u8], mut at: usize) -> usize {
+    // Eight bytes at a time; the highest bit of each byte of `inside` says whether it can be part of a word. Sums do
+    // not carry into the next byte, since both sides are below 128 where they are added.
+    while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
+        let word = u64::from_le_bytes(*chunk);
+        let low = word & eight(0x7f);
+        let at_least = |low: u64, c: u8| low + eight(128 - c);
+        let differs = |c: u8| (low ^ eight(c)) + eight(0x7f);
+        let lower = low | eight(0x20);
+        let letter = at_least(lower, b'a') & !at_least(lower, b'z' + 1);
+        let digit = at_least(low, b'-') & !at_least(low, b'9' + 1) & differs(b'/');
+        let inside = (letter | digit | !differs(b'_')) & !word & eight(0x80);
+        if inside != eight(0x80) {
+            return at + (inside ^ eight(0x80)).trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    while bytes.get(at).is_some_and(|&c| CLASS[c as usize] & NAME != 0) {
+        at += 1;
+    }
+    at
+}
+
+/// The first place from `at` on where one of these bytes stands; the end where none does.
+#[inline(always)]
+pub(crate) fn find<const N: usize>(bytes: &[u8], mut at: usize, needles: [u8; N]) -> usize {
+    // Eight bytes at a time. The lowest mark is right: subtracting borrows only from bytes above one that is 0.
+    while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
+        let word = u64::from_le_bytes(*chunk);
+        let mut marks = 0;
+        for needle in needles {
+            let zero_there = word ^ eight(needle);
+            marks |= zero_there.wrapping_sub(eight(1)) & !zero_there;
+        }
+        marks &= eight(0x80);
+        if marks != 0 {
+            return at + marks.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    while bytes.get(at).is_some_and(|c| !needles.contains(c)) {
+        at += 1;
+    }
+    at.min(bytes.len())
+}
+
+#[cold]
+fn unclosed(expected: &'static str, open: usize) -> Problem {
+    let kind = ProblemKind::Expected { expected: expected.into(), found: "the end of the text".into() };
+    Problem { kind, span: Span::new(open, open + 1) }
+}
+
+/// Equality. Words are short: eight bytes at a time, the last of them overlapping, beat a call.
+#[inline]
+pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    let (Some(a_last), Some(b_last)) = (a.last_chunk::<8>(), b.last_chunk::<8>()) else {
+        return a.iter().zip(b).all(|(a, b)| a == b);
+    };
+    a_last == b_last && a.chunks_exact(8).zip(b.chunks_exact(8)).all(|(a, b)| a == b)
+}
+
 /// A word cut to a length that fits in a message.
 pub(crate) fn clip(word: &str) -> String {
     match word.char_indices().nth(60) {
         Some((at, _)) => format!("{}…", &word[..at]),
         None => word.to_string(),
     }
+}
+
+/// A value as text, cut to a length that a message of any number of them can have.
+pub(crate) fn brief(value: &impl std::fmt::Display) -> String {
+    const LONGEST: usize = 1000;
+    struct Short(String);
+    impl std::fmt::Write for Short {
+        fn write_str(&mut self, part: &str) -> std::fmt::Result {
+            let room = LONGEST.saturating_sub(self.0.len());
+            let fits = part.char_indices().map(|(at, c)| at + c.len_utf8()).take_while(|&end| end <= room).last();
+            self.0.push_str(&part[..fits.unwrap_or(0)]);
+            if part.len() > room {
+                self.0.push('…');
+                return Err(std::fmt::Error);
+            }
+            Ok(())
+        }
+    }
+    let mut short = Short(String::new());
+    // An error says that the text was cut.
+    let _ = std::fmt::Write::write_fmt(&mut short, format_args!("{value}"));
+    short.0
 }
 
 #[cfg(test)]
@@ -330,9 +455,55 @@ mod tests {
     }
 
     #[test]
+    fn same_is_equality() {
+        let text = b"0123456789abcdef0123456789abcdeX";
+        for a in 0..16 {
+            for b in 0..16 {
+                for n in 0..16 {
+                    let (a, b) = (&text[a..a + n], &text[b + 16 - n.min(b)..][..n]);
+                    assert_eq!(same(a, b), a == b);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_word() {
+        for c in 0..=255u8 {
+            let is_word = CLASS[c as usize] & NAME != 0;
+            for n in 0..9 {
+                let mut bytes = [b'a'; 20];
+                bytes[n] = c;
+                assert_eq!(word_end(&bytes, 0), if is_word { 20 } else { n }, "{c}");
+                assert_eq!(word_end(&bytes[..n + 1], 0), if is_word { n + 1 } else { n }, "{c}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_of_several_bytes() {
+        let text = "\u{fe}ab\u{80}\"!\"#{zz}\u{ff}|}~".repeat(3);
+        for from in 0..text.len() {
+            let place = text.bytes().skip(from).position(|c| b"\"{}".contains(&c)).map_or(text.len(), |n| from + n);
+            assert_eq!(find(text.as_bytes(), from, *b"\"{}"), place);
+        }
+        assert_eq!(find(b"", 0, *b"x"), 0);
+        assert_eq!(find(b"abc", 7, *b"x"), 3);
+    }
+
+    #[test]
+    fn brief_texts() {
+        assert_eq!(brief(&"ä".repeat(500)), "ä".repeat(500));
+        assert_eq!(brief(&format!("x{}", "ä".repeat(500))), format!("x{}…", "ä".repeat(499)));
+    }
+
+    #[test]
     fn integers_at_the_edge() {
         assert_eq!(Cursor::new("-9223372036854775808").int(), Ok(i64::MIN));
-        assert!(Cursor::new("9223372036854775808").int().is_err());
+        assert_eq!(Cursor::new("0009223372036854775807").int(), Ok(i64::MAX));
+        for large in ["9223372036854775808", "-9223372036854775809", "18446744073709551616", "92233720368547758070"] {
+            assert!(Cursor::new(large).int().is_err(), "{large}");
+        }
         assert!(Cursor::new("-").int().is_err());
     }
 }

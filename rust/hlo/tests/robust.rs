@@ -1,9 +1,12 @@
 //! Whatever the text, reading it ends with modules or errors: truncated, flipped, nested, huge and circular texts.
 //! What is read can be printed, asked for everything it has, and read again.
 
+mod touch;
+
 use std::fmt::Write;
 
-use hlo::{parse, parse_bytes, LiteralError, Module};
+use hlo::{parse, parse_bytes};
+use touch::read;
 
 const SAMPLE: &str = include_str!("ok/attributes.hlo");
 const SAMPLES: &[&str] = &[
@@ -14,46 +17,14 @@ const SAMPLES: &[&str] = &[
     include_str!("ok/inline_computations.hlo"),
     include_str!("ok/unnamed_operands.hlo"),
     include_str!("ok/diagnostics.hlo"),
+    include_str!("ok/left_out.hlo"),
+    include_str!("../../../tests/cases/modules/while_simple.hlo"),
+    include_str!("../../../tests/cases/modules/rmsnorm_bf16.hlo"),
 ];
 
-/// Asks a module for everything.
-fn touch(m: &Module) {
-    for d in m.diagnostics() {
-        assert!(!hlo::describe(m.source(), d).is_empty());
-    }
-    for c in 0..m.computations().len() as u32 {
-        m.callers(c);
-        m.content(c);
-        for a in m.computation_attributes(c) {
-            m.value(a, Some(c)).expect("a value that was checked");
-        }
-    }
-    for i in 0..m.instructions().len() as u32 {
-        for a in m.attributes(i) {
-            m.value(a, Some(m.computation_of(i))).expect("a value that was checked");
-        }
-        if let Some(Err(LiteralError::Text(e))) = m.literal(i) {
-            panic!("a literal that was checked: {e:?}");
-        }
-        m.metadata(i);
-        m.users(i);
-        m.signature(i, &[0, 1, 9]);
-    }
-    m.to_proto().ok();
-    let printed = m.to_string();
-    if let Err(e) = parse(&printed, None, false) {
-        panic!("printed text does not read back: {e}\n{printed}");
-    }
-}
-
-fn read(bytes: &[u8]) {
-    match parse_bytes(bytes, None, false) {
-        Ok(modules) => modules.iter().for_each(touch),
-        Err(errors) => {
-            assert!(!errors.problems.is_empty() && errors.problems.len() <= hlo::MAX_PROBLEMS + 1);
-            assert!(!errors.to_string().is_empty());
-        }
-    }
+/// How often each sample is changed at random places; more where `HLOMAP_FLIPS` says so.
+fn n_flips(usual: usize) -> usize {
+    std::env::var("HLOMAP_FLIPS").ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
 }
 
 #[test]
@@ -79,7 +50,7 @@ fn numbers(mut seed: u64) -> impl FnMut(usize) -> usize {
 fn flipped_bytes() {
     for (k, sample) in SAMPLES.iter().enumerate() {
         let mut next = numbers(77 + k as u64);
-        for _ in 0..2000 {
+        for _ in 0..n_flips(2000) {
             let mut bytes = sample.as_bytes().to_vec();
             for _ in 0..=next(3) {
                 let at = next(bytes.len());
@@ -117,7 +88,7 @@ fn truncated_protos() {
 fn flipped_protos() {
     for (k, sample) in protos().iter().enumerate() {
         let mut next = numbers(99 + k as u64);
-        for _ in 0..800 {
+        for _ in 0..n_flips(800) {
             let mut bytes = sample.clone();
             for _ in 0..=next(3) {
                 let at = next(bytes.len());
@@ -166,7 +137,7 @@ fn protos_that_would_grow() {
     );
     read(&module(&[p, t].concat()));
     let mut nested = vec![16, 11];
-    for _ in 0..2000 {
+    for _ in 0..n_flips(2000) {
         nested = [vec![16, 13], field(4, &nested)].concat();
     }
     read(&module(&field(2, &[field(1, b"t"), field(2, b"tuple"), field(3, &nested)].concat())));
@@ -174,7 +145,7 @@ fn protos_that_would_grow() {
     let literal = field(8, &field(1, &empty));
     read(&module(&field(2, &[field(1, b"c"), field(2, b"constant"), field(3, &empty), literal].concat())));
     let mut shardings = vec![8, 4];
-    for _ in 0..2000 {
+    for _ in 0..n_flips(2000) {
         shardings = [vec![8, 2], field(5, &shardings)].concat();
     }
     let parts = [field(1, b"c"), field(2, b"iota"), scalar, field(40, &shardings)];
@@ -214,6 +185,51 @@ fn long_chains_are_not_recursion() {
     let _ = writeln!(text, "a{N} = f32[] negate(a0)\n}}");
     let error = parse(&text, None, false).expect_err("a cycle").to_string();
     assert!(error.contains("needs itself"), "{error}");
+}
+
+/// Shapes that few bytes ask for: tuples of tuples without a word of their shape, and a large one as every operand.
+#[test]
+fn shapes_that_would_grow() {
+    let chain = |n: usize, line: &dyn Fn(usize) -> String| {
+        let lines: String = (1..n).map(line).collect();
+        format!("HloModule m\nENTRY e {{\n t0 = f32[] parameter(0)\n{lines}}}\n")
+    };
+    for (n, message, line) in [
+        (60, "parts of inferred shapes", &|k| format!(" t{k} = tuple(t{}, t{})\n", k - 1, k - 1) as String),
+        (1000, "inferred shapes nested deeper", &|k| format!(" t{k} = tuple(t{})\n", k - 1)),
+    ] as [(usize, &str, &dyn Fn(usize) -> String); 2]
+    {
+        let error = parse(&chain(n, line), None, false).expect_err("too large").to_string();
+        assert!(error.contains(message), "{error}");
+    }
+    let shape = format!("({})", ["f32[3,5]{1,0}"; 3000].join(", "));
+    let lines: String = (0..1000).map(|k| format!(" t{k} = f32[] tuple(p{})\n", ", p".repeat(200))).collect();
+    let text = format!("HloModule m\nENTRY e {{\n p = {shape} parameter(0)\n{lines}}}\n");
+    let modules = parse(&text, None, false).expect("shapes that disagree");
+    let longest = modules[0].diagnostics().iter().map(|d| hlo::describe(modules[0].source(), d).len()).max();
+    assert!(longest.is_some_and(|n| n < 3000), "{longest:?}");
+}
+
+/// A large computation leaves no large table behind that every small one has to empty.
+#[test]
+fn small_computations_behind_a_large_one() {
+    let mut text = String::from("large {\n");
+    text.extend((0..100_000).map(|k| format!("a{k} = f32[] parameter({k})\n")));
+    text += "}\n";
+    text.extend((0..100_000).map(|k| format!("f{k} {{ ROOT p = f32[] parameter(0) }}\n")));
+    assert_eq!(parse(&text, None, false).expect("many computations")[0].computations().len(), 100_001);
+}
+
+/// Names that are not defined, each with a shape, and attributes that nobody knows.
+#[test]
+fn many_names_that_are_not_known() {
+    let lines: String = (0..50_000).map(|k| format!("a{k} = f32[] add(f32[] x{k}, f32[] y{k})\n")).collect();
+    let modules = parse(&lines, None, false).expect("bare instructions");
+    assert_eq!(modules[0].instructions().len(), 150_000);
+    let lines: String =
+        (0..50_000).map(|k| format!("a{k} = u32[] partition-id(), x{}=1, y{k}=2\n", k % 4000)).collect();
+    let error = parse(&lines, None, false).expect_err("too many names").to_string();
+    assert!(error.contains("names of unknown attributes"), "{error}");
 }
 
 #[test]

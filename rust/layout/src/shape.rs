@@ -171,6 +171,10 @@ impl Shape {
 
     /// Same kind, element types and dimensions all the way down; layouts and dynamic flags may differ.
     pub fn same_dims(&self, other: &Shape) -> bool {
+        // Shapes are mostly compared where equal ones are one.
+        if std::ptr::eq(self, other) {
+            return true;
+        }
         match (self, other) {
             (Shape::Array(a), Shape::Array(b)) => a.same_dims(b),
             (Shape::Tuple(a), Shape::Tuple(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same_dims(b)),

@@ -9,6 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{left_out, Inferred};
 use crate::error::{Problem, ProblemKind, Span};
 use crate::module::{InstructionId, Module, LEFT_OUT};
+use crate::token::brief;
 
 /// A shape that is written for an instruction in another place, before its name as an operand or in a signature.
 pub(crate) struct Elsewhere {
@@ -30,12 +31,25 @@ pub(crate) fn fill(m: &mut Module, elsewhere: &[Elsewhere], problems: &mut Vec<P
     let places: FxHashSet<u32> = all.iter().map(|&i| m.instructions[i as usize].shape).collect();
     let written = (0u32..).zip(&m.shapes).filter(|(id, _)| !places.contains(id));
     let mut known: FxHashMap<Shape, u32> = written.map(|(id, shape)| (shape.clone(), id)).collect();
+    // Tuples of tuples grow faster than their text.
+    let limit = m.span.len() + 4096;
+    let mut budget = limit;
     for i in all {
+        if !spend(&mut budget, m.operands(i).map(|k| m.shape(k))) {
+            return problems.push(too_large(m, i, ProblemKind::TooMany { what: "parts of inferred shapes", limit }));
+        }
         let shape = match left_out(m, i) {
             Ok(Inferred::Shape(shape)) => shape,
             Ok(Inferred::Unknown) => return problems.push(no_shape(m, i, None)),
             Err(reason) => return problems.push(no_shape(m, i, Some(reason))),
         };
+        if !spend(&mut budget, [&shape].into_iter()) {
+            return problems.push(too_large(m, i, ProblemKind::TooMany { what: "parts of inferred shapes", limit }));
+        }
+        if depth(&shape) > layout::MAX_DEPTH {
+            let limit = layout::MAX_DEPTH;
+            return problems.push(too_large(m, i, ProblemKind::TooDeep { what: "inferred shapes", limit }));
+        }
         let place = m.instructions[i as usize].shape;
         let id = *known.entry(shape.clone()).or_insert(place);
         m.instructions[i as usize].shape = id;
@@ -46,18 +60,50 @@ pub(crate) fn fill(m: &mut Module, elsewhere: &[Elsewhere], problems: &mut Vec<P
     for e in elsewhere {
         let (found, expected) = (&m.shapes[e.shape as usize], m.shape(e.instruction));
         if !found.same_dims(expected) {
-            let (found, expected) = (found.to_string(), expected.to_string());
+            let (found, expected) = (brief(found), brief(expected));
             m.diagnostics
                 .push(Problem { kind: ProblemKind::Disagrees { what: e.what, found, expected }, span: e.span });
         }
     }
 }
 
+/// Takes the parts of these shapes from what may still be made; false where it is not enough.
+fn spend<'m>(budget: &mut usize, mut shapes: impl Iterator<Item = &'m Shape>) -> bool {
+    shapes.all(|shape| match budget.checked_sub(n_parts(shape)) {
+        Some(rest) => {
+            *budget = rest;
+            true
+        }
+        None => false,
+    })
+}
+
+/// How many shapes stand in a shape, itself among them.
+pub(crate) fn n_parts(shape: &Shape) -> usize {
+    match shape {
+        Shape::Tuple(parts) => 1 + parts.iter().map(n_parts).sum::<usize>(),
+        Shape::Buffer(inner) => 1 + n_parts(inner),
+        Shape::Array(_) | Shape::Token | Shape::Opaque => 1,
+    }
+}
+
+fn depth(shape: &Shape) -> usize {
+    match shape {
+        Shape::Tuple(parts) => 1 + parts.iter().map(depth).max().unwrap_or(0),
+        Shape::Buffer(inner) => 1 + depth(inner),
+        Shape::Array(_) | Shape::Token | Shape::Opaque => 0,
+    }
+}
+
+fn too_large(m: &Module, i: InstructionId, kind: ProblemKind) -> Problem {
+    Problem { kind, span: m.instructions[i as usize].name }
+}
+
 fn no_shape(m: &Module, i: InstructionId, reason: Option<String>) -> Problem {
     let opcode = m.opcode_name(i).to_string();
     let span = m.instructions[i as usize].name;
     let kind = match reason {
-        Some(reason) => ProblemKind::Inconsistent { opcode, reason },
+        Some(reason) => ProblemKind::Inconsistent { opcode, reason: brief(&reason) },
         None => ProblemKind::Expected {
             expected: format!("a shape before {opcode}").into(),
             found: "attributes that do not give it".into(),

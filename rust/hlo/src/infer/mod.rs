@@ -21,7 +21,7 @@ use crate::module::{ComputationId, InstructionId, Module};
 use crate::Opcode;
 
 use elementwise::is_elementwise;
-pub(crate) use fill::{fill, Elsewhere};
+pub(crate) use fill::{fill, n_parts, Elsewhere};
 
 /// What is known of the shape of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,20 +40,23 @@ type Check<T> = Result<T, String>;
 /// The shape that the instruction must have, beside the one it has: what operands and attributes leave open (the
 /// result type of a convert, the sizes of a reshape) is taken from that.
 pub(crate) fn shape(m: &Module, id: InstructionId) -> Inference {
-    use Opcode::*;
+    if is_open(m, id) {
+        return Ok(Inferred::Unknown);
+    }
     let row = &m.instructions()[id as usize];
-    // Most instructions have no rule, or are elementwise on values of the very shape they give.
-    if matches!(row.opcode, Parameter | Constant | Bitcast | CustomCall | Unknown) {
-        return Ok(Inferred::Unknown);
-    }
-    if row.n_operands > 0 && is_elementwise(row.opcode) && m.operands(id).all(|k| m.has_shape(k, row.shape)) {
-        return Ok(Inferred::Unknown);
-    }
     let op = Operation { m, id, own: Some(m.shape(id)), operands: m.operands(id).map(|k| m.shape(k)).collect() };
     if m.has_unnamed_operands(id) || op.operands.iter().any(|s| is_unbounded(s)) || is_unbounded(m.shape(id)) {
         return Ok(Inferred::Unknown);
     }
     op.shape(row.opcode)
+}
+
+/// Most instructions have no rule, or are elementwise on values of the very shape they give.
+pub(crate) fn is_open(m: &Module, id: InstructionId) -> bool {
+    use Opcode::*;
+    let row = &m.instructions()[id as usize];
+    matches!(row.opcode, Parameter | Constant | Bitcast | CustomCall | Unknown)
+        || (row.n_operands > 0 && is_elementwise(row.opcode) && m.operands(id).all(|k| m.has_shape(k, row.shape)))
 }
 
 /// The shape of an instruction whose text has none. Where XLA broadcasts operands of different sizes without a word,

@@ -43,7 +43,11 @@ impl<'m> Operation<'m> {
     pub(super) fn called(&self) -> Inference {
         let Some(computation) = self.m.called(self.id).next() else { return Ok(Inferred::Unknown) };
         self.arguments(computation, 0)?;
-        Ok(Inferred::Shape(self.root(computation).clone()))
+        let root = self.root(computation);
+        if self.own.is_some_and(|own| std::ptr::eq(own, root)) {
+            return Ok(Inferred::Unknown);
+        }
+        Ok(Inferred::Shape(root.clone()))
     }
 
     /// The value of the body is its next argument.

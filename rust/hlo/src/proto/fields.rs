@@ -5,10 +5,10 @@
 
 use std::sync::LazyLock;
 
-use rustc_hash::FxHashMap;
-
 use super::origin;
 use super::special::{self, Special};
+use crate::known;
+use crate::Opcode;
 
 /// How the value of an attribute stands in its field.
 #[derive(Clone, Copy)]
@@ -188,18 +188,19 @@ pub(crate) static TABLE: &[Row] = &[
     row("backend_config", "*", &[43], Codec::Special(special::CONFIG)),
 ];
 
-static BY_OPCODE: LazyLock<FxHashMap<&'static str, Vec<&'static Row>>> = LazyLock::new(|| {
-    let mut rows: FxHashMap<&str, Vec<&Row>> = FxHashMap::default();
-    for opcode in crate::Opcode::names().chain([""]) {
+/// By opcode: the rows of its attributes, and whether it must have each.
+static BY_OPCODE: LazyLock<Vec<Vec<(&'static Row, bool)>>> = LazyLock::new(|| {
+    let rows = |opcode: &str| {
+        let required = Opcode::from_name(opcode).map_or(&[][..], known::required);
         let own = TABLE.iter().filter(|row| row.ops == "*" || row.ops.split(' ').any(|op| op == opcode));
-        rows.insert(opcode, own.collect());
-    }
-    rows
+        own.map(|row| (row, required.iter().any(|&key| known::TABLE[key as usize].0 == row.name))).collect()
+    };
+    Opcode::names().chain([""]).map(rows).collect()
 });
 
 /// The rows of an operation; of one that is not known, those that every operation has.
-pub(crate) fn rows(opcode: &str) -> &'static [&'static Row] {
-    BY_OPCODE.get(opcode).or_else(|| BY_OPCODE.get("")).map_or(&[], Vec::as_slice)
+pub(crate) fn rows(opcode: Opcode) -> &'static [(&'static Row, bool)] {
+    &BY_OPCODE[opcode as usize]
 }
 
 /// Messages that an operation must have, also when nothing stands in them.
@@ -229,4 +230,10 @@ pub(crate) fn callees(opcode: &str, has_predicate: bool) -> &'static [&'static s
         "custom-call" => &["called_computations"],
         _ => &["to_apply"],
     }
+}
+
+/// As [`callees`], for `n` computations; nothing where the operation calls another number of them.
+pub(crate) fn callee_names(opcode: &str, has_predicate: bool, n: usize) -> Option<&'static [&'static str]> {
+    let names = callees(opcode, has_predicate && n == 2);
+    (names.len() == n || matches!(names, ["branch_computations" | "called_computations"])).then_some(names)
 }

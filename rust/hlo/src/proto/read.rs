@@ -11,13 +11,17 @@ use super::fields::{self, Codec, Row};
 use super::special::{self, joined, quoted, Reading};
 use super::wire::{Field, Message, Payload, Wire, WireError};
 use super::{literal, shape, tables, EXTRA, EXTRA_HEADER, EXTRA_SHORT, EXTRA_TABLES};
-use crate::known;
 use crate::Opcode;
 
 /// The text of a module, at most `limit` bytes.
 pub(crate) fn text(m: Message<'_>, limit: usize) -> Wire<String> {
-    let mut reader =
-        Reader { out: String::new(), limit, computations: FxHashMap::default(), shapes: FxHashMap::default() };
+    let mut reader = Reader {
+        out: String::new(),
+        limit,
+        computations: FxHashMap::default(),
+        shapes: Shapes::default(),
+        fields: Vec::new(),
+    };
     reader.module(m)?;
     Ok(reader.out)
 }
@@ -27,12 +31,42 @@ struct Reader<'a> {
     limit: usize,
     /// Names by id.
     computations: FxHashMap<i64, &'a str>,
-    /// Shapes with their texts by the bytes they are written in: most instructions share one.
-    shapes: FxHashMap<&'a [u8], (Shape, String)>,
+    shapes: Shapes<'a>,
+    /// Room for the fields of an instruction.
+    fields: Vec<Field<'a>>,
 }
 
-/// The instructions of a computation by id: name and the bytes of the shape.
-type Known<'a> = FxHashMap<i64, (&'a str, &'a [u8])>;
+/// Shapes with their texts by the bytes they are written in: most instructions share one.
+#[derive(Default)]
+struct Shapes<'a> {
+    numbers: FxHashMap<&'a [u8], usize>,
+    all: Vec<(Shape, String)>,
+}
+
+impl<'a> Shapes<'a> {
+    /// The number of the shape in these bytes, which stand at `at`.
+    fn number(&mut self, bytes: &'a [u8], at: usize) -> Wire<usize> {
+        if let Some(&number) = self.numbers.get(bytes) {
+            return Ok(number);
+        }
+        let shape = shape::read(Message::new(bytes, at)?, 0)?;
+        let text = shape.to_string();
+        self.all.push((shape, text));
+        self.numbers.insert(bytes, self.all.len() - 1);
+        Ok(self.all.len() - 1)
+    }
+}
+
+/// What an operand is looked up for: the name of an instruction and the bytes of its shape.
+#[derive(Clone, Copy)]
+struct Head<'a> {
+    id: i64,
+    name: &'a str,
+    shape: &'a [u8],
+}
+
+/// The instructions of a computation by id.
+type Known<'a> = FxHashMap<i64, Head<'a>>;
 
 impl<'a> Reader<'a> {
     fn module(&mut self, m: Message<'a>) -> Wire<()> {
@@ -126,7 +160,7 @@ impl<'a> Reader<'a> {
         self.extra(m, EXTRA_HEADER)
     }
 
-    fn extra(&mut self, m: Message<'a>, number: u32) -> Wire<()> {
+    fn extra(&mut self, m: Message<'_>, number: u32) -> Wire<()> {
         for f in m.fields().filter(|f| f.number == number) {
             if let Payload::Bytes(bytes) = f.payload {
                 let _ = write!(self.out, ", {}", String::from_utf8_lossy(bytes));
@@ -137,12 +171,24 @@ impl<'a> Reader<'a> {
 
     /// The name in field 1, if text can hold it.
     fn name(&self, m: Message<'a>, what: &str) -> Wire<&'a str> {
-        let name = m.text(1)?;
-        if special::is_word(name) {
-            return Ok(name);
+        word(m, m.text(1)?, what)
+    }
+
+    fn head(&self, row: Message<'a>) -> Wire<Head<'a>> {
+        let mut head = Head { id: 0, name: "", shape: &[] };
+        for f in row.fields() {
+            match (f.number, f.payload) {
+                (1, Payload::Bytes(_)) => head.name = f.text()?,
+                (1, _) => head.name = "",
+                (3, Payload::Bytes(bytes)) => head.shape = bytes,
+                (3, _) => head.shape = &[],
+                (35, Payload::Varint(id)) => head.id = id as i64,
+                (35, _) => head.id = 0,
+                _ => {}
+            }
         }
-        let shown: String = name.chars().take(40).collect();
-        Err(WireError { at: m.at, found: format!("{what} name {shown:?}") })
+        word(row, head.name, "instruction")?;
+        Ok(head)
     }
 
     fn check(&self, m: Message<'_>) -> Wire<()> {
@@ -155,14 +201,14 @@ impl<'a> Reader<'a> {
     fn computation(&mut self, c: Message<'a>, is_entry: bool, order: Option<Message<'a>>) -> Wire<()> {
         let _ = write!(self.out, "\n{}%{} {{\n", if is_entry { "ENTRY " } else { "" }, c.text(1)?);
         let mut known: Known<'a> = FxHashMap::default();
-        let mut rows: Vec<Message<'a>> = Vec::new();
+        let mut rows: Vec<(Message<'a>, Head<'a>)> = Vec::new();
         for row in c.subs(2) {
             let row = row?;
-            let name = self.name(row, "instruction")?;
-            if known.insert(row.int(35), (name, row.data(3))).is_some() {
-                return Err(WireError { at: row.at, found: format!("a second instruction with id {}", row.int(35)) });
+            let head = self.head(row)?;
+            if known.insert(head.id, head).is_some() {
+                return Err(WireError { at: row.at, found: format!("a second instruction with id {}", head.id) });
             }
-            rows.push(row);
+            rows.push((row, head));
         }
         if let Some(order) = order {
             let mut places = FxHashMap::default();
@@ -170,15 +216,15 @@ impl<'a> Reader<'a> {
                 let place = places.len();
                 places.entry(id).or_insert(place);
             })?;
-            rows.sort_by_key(|row| places.get(&row.int(35)).copied().unwrap_or(usize::MAX));
+            rows.sort_by_cached_key(|(_, head)| places.get(&head.id).copied().unwrap_or(usize::MAX));
         }
         let root = c.int(6);
         let has_root = known.contains_key(&root);
         let n = rows.len();
-        for (k, row) in rows.into_iter().enumerate() {
-            let is_root = if has_root { row.int(35) == root } else { k + 1 == n };
+        for (k, (row, head)) in rows.into_iter().enumerate() {
+            let is_root = if has_root { head.id == root } else { k + 1 == n };
             self.out.push_str(if is_root { "  ROOT " } else { "  " });
-            self.instruction(row, &known)?;
+            self.instruction(row, head, &known)?;
             self.out.push('\n');
             self.check(row)?;
         }
@@ -192,60 +238,56 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The text of the shape in these bytes, which stand at `at`.
-    fn shape(&mut self, bytes: &'a [u8], at: usize) -> Wire<&(Shape, String)> {
-        if !self.shapes.contains_key(bytes) {
-            let shape = shape::read(Message::new(bytes, at)?, 0)?;
-            let text = shape.to_string();
-            self.shapes.insert(bytes, (shape, text));
+    fn instruction(&mut self, m: Message<'a>, head: Head<'a>, known: &Known<'a>) -> Wire<()> {
+        let mut index = m.index(std::mem::take(&mut self.fields));
+        let (mut m, mut head) = (m, head);
+        if let Some(short) = index.fields.iter().rev().find(|f| f.number == EXTRA_SHORT) {
+            m = short.message()?;
+            head = self.head(m)?;
+            index = m.index(index.fields);
         }
-        Ok(&self.shapes[bytes])
-    }
-
-    fn instruction(&mut self, m: Message<'a>, known: &Known<'a>) -> Wire<()> {
-        let m = m.sub(EXTRA_SHORT)?.unwrap_or(m);
-        let opcode = m.text(2)?;
-        if !special::is_word(opcode) {
-            return Err(WireError { at: m.at, found: format!("opcode {opcode:?}") });
+        let m = m.with(&index);
+        let word = m.text(2)?;
+        if !special::is_word(word) {
+            return Err(WireError { at: m.at, found: format!("opcode {word:?}") });
         }
-        let (text, own) = {
-            let (own, text) = self.shape(m.data(3), m.at)?;
-            (format!("%{} = {text} {opcode}(", m.text(1)?), own.clone())
-        };
-        self.out.push_str(&text);
+        let opcode = Opcode::from_name(word).unwrap_or(Opcode::Unknown);
+        let own = self.shapes.number(head.shape, m.at)?;
+        let own_text = &self.shapes.all[own].1;
+        for part in ["%", head.name, " = ", own_text, " ", word, "("] {
+            self.out.push_str(part);
+        }
         match opcode {
-            "parameter" => {
+            Opcode::Parameter => {
                 let _ = write!(self.out, "{}", m.int(9));
             }
-            "constant" => match m.sub(8)? {
-                Some(value) => literal::read(value, &own, &mut self.out, self.limit)?,
+            Opcode::Constant => match m.sub(8)? {
+                Some(value) => literal::read(value, &self.shapes.all[own].0, &mut self.out, self.limit)?,
                 None => self.out.push_str("{...}"),
             },
             _ => self.ids(m, 36, known)?,
         }
         self.out.push(')');
-        let first = m.fields().find(|f| f.number == 36).and_then(|_| {
-            let mut first = None;
-            m.each_int(36, |id| first = first.or(Some(id))).ok()?;
-            known.get(&first?).copied()
-        });
-        let operand_shape = match first {
-            Some((_, bytes)) => self.shape(bytes, m.at)?.1.clone(),
-            None => String::new(),
+        let mut first = None;
+        m.each_int(36, |id| first = first.or(Some(id))).ok();
+        let operand = match first.and_then(|id| known.get(&id)) {
+            Some(head) => Some(self.shapes.number(head.shape, m.at)?),
+            None => None,
         };
-        self.callees(m, opcode, operand_shape.starts_with("pred["))?;
-        let required = Opcode::from_name(opcode).map_or(&[][..], known::required);
-        // Which of the first 128 fields are there: most rows are about a field that is not.
-        let there = m.fields().filter(|f| f.number < 128).fold(0u128, |all, f| all | 1 << f.number);
-        for row in fields::rows(opcode) {
-            let must = required.iter().any(|&key| known::TABLE[key as usize].0 == row.name);
-            let is_absent = row.path.first().is_some_and(|&n| there >> n & 1 == 0);
-            if is_absent && !must && row.name != "largest" {
+        let has_predicate = operand.is_some_and(|k| self.shapes.all[k].1.starts_with("pred["));
+        self.callees(m, word, has_predicate)?;
+        let operand_shape = operand.map_or("", |k| self.shapes.all[k].1.as_str());
+        for &(row, must) in fields::rows(opcode) {
+            // Most rows are about a field that is not there.
+            let is_absent = row.path.first().is_some_and(|&n| index.lacks(n));
+            if (is_absent && !must && row.name != "largest") || (must && is_extra(m, row.name)) {
                 continue;
             }
-            let reading = Reading { m, path: row.path, operand_shape: &operand_shape, limit: self.limit };
+            let reading = Reading { m, path: row.path, operand_shape, limit: self.limit };
             if let Some(value) = value(row, &reading, must)? {
-                let _ = write!(self.out, ", {}={value}", row.name);
+                for part in [", ", row.name, "=", &value] {
+                    self.out.push_str(part);
+                }
             }
         }
         if m.has(37) {
@@ -253,18 +295,22 @@ impl<'a> Reader<'a> {
             self.ids(m, 37, known)?;
             self.out.push('}');
         }
-        self.extra(m, EXTRA)
+        self.extra(m, EXTRA)?;
+        self.fields = index.fields;
+        Ok(())
     }
 
     /// The names of the instructions whose ids a field lists.
-    fn ids(&mut self, m: Message<'a>, number: u32, known: &Known<'a>) -> Wire<()> {
+    fn ids(&mut self, m: Message<'_>, number: u32, known: &Known<'a>) -> Wire<()> {
         let mut comma = "";
         let mut failure = None;
         let (out, limit) = (&mut self.out, self.limit);
         m.each_int(number, |id| {
             match known.get(&id) {
-                Some((name, _)) if out.len() <= limit => {
-                    let _ = write!(out, "{comma}%{name}");
+                Some(head) if out.len() <= limit => {
+                    for part in [comma, "%", head.name] {
+                        out.push_str(part);
+                    }
                 }
                 Some(_) => {}
                 None => failure = failure.or(Some(id)),
@@ -277,7 +323,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn callees(&mut self, m: Message<'a>, opcode: &str, has_predicate: bool) -> Wire<()> {
+    fn callees(&mut self, m: Message<'_>, opcode: &str, has_predicate: bool) -> Wire<()> {
         let ids = m.ints(38)?;
         if ids.is_empty() {
             return Ok(());
@@ -291,7 +337,10 @@ impl<'a> Reader<'a> {
                 }
             }
         }
-        let keys = fields::callees(opcode, has_predicate && names.len() == 2);
+        let Some(keys) = fields::callee_names(opcode, has_predicate, names.len()) else {
+            let found = format!("{} called computations of {opcode}", names.len());
+            return Err(WireError { at: m.at, found });
+        };
         if let [key @ ("branch_computations" | "called_computations")] = keys {
             let _ = write!(self.out, ", {key}={{");
             for (k, name) in names.iter().enumerate() {
@@ -302,15 +351,28 @@ impl<'a> Reader<'a> {
             self.out.push('}');
             return Ok(());
         }
-        if keys.len() != names.len() {
-            let found = format!("{} called computations of {opcode}", names.len());
-            return Err(WireError { at: m.at, found });
-        }
         for (key, name) in keys.iter().zip(names) {
             let _ = write!(self.out, ", {key}=%{name}");
         }
         Ok(())
     }
+}
+
+/// This name of a thing, if text can hold it.
+fn word<'a>(m: Message<'_>, name: &'a str, what: &str) -> Wire<&'a str> {
+    if special::is_word(name) {
+        return Ok(name);
+    }
+    let shown: String = name.chars().take(40).collect();
+    Err(WireError { at: m.at, found: format!("{what} name {shown:?}") })
+}
+
+/// Whether an attribute stands as text since no field could hold it.
+fn is_extra(m: Message<'_>, name: &str) -> bool {
+    m.fields().filter(|f| f.number == EXTRA).any(|f| match f.payload {
+        Payload::Bytes(text) => text.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b"=")),
+        _ => false,
+    })
 }
 
 /// The sequences of a schedule by the id of their computation.

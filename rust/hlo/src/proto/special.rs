@@ -497,19 +497,26 @@ pub(crate) fn write_metadata(fields: &[(&str, Cow<'_, str>)]) -> Option<Draft> {
 
 /// The text of `OpMetadata`, with its braces.
 pub(crate) fn metadata(m: Message<'_>) -> Wire<String> {
-    let mut words = Vec::new();
+    let index = m.index(Vec::with_capacity(METADATA_FIELDS.len()));
+    let m = m.with(&index);
+    let mut text = String::from("{");
+    let mut space = "";
     for &(name, number, is_text) in METADATA_FIELDS {
         if is_text && !m.data(number).is_empty() {
-            words.push(format!("{name}={}", quoted(m.text(number)?)));
+            let _ = write!(text, "{space}{name}=");
+            push_quoted(&mut text, m.text(number)?);
+            space = " ";
         } else if !is_text && m.int(number) != 0 {
-            words.push(format!("{name}={}", m.int(number)));
+            let _ = write!(text, "{space}{name}={}", m.int(number));
+            space = " ";
         }
     }
     let types = m.ints(5)?;
     if !types.is_empty() {
-        words.push(format!("profile_type={{{}}}", joined(&types)));
+        let _ = write!(text, "{space}profile_type={{{}}}", joined(&types));
     }
-    Ok(format!("{{{}}}", words.join(" ")))
+    text.push('}');
+    Ok(text)
 }
 
 pub(crate) const CONFIG: Special = Special {
@@ -546,7 +553,16 @@ fn is_dictionary(text: &str) -> bool {
 
 pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
+    push_quoted(&mut out, text);
+    out
+}
+
+fn push_quoted(out: &mut String, text: &str) {
     out.push('"');
+    if text.bytes().all(|c| c >= b' ' && !matches!(c, b'"' | b'\\' | 127)) {
+        out.push_str(text);
+        return out.push('"');
+    }
     for c in text.chars() {
         match c {
             '"' => out.push_str("\\\""),
@@ -561,7 +577,6 @@ pub(crate) fn quoted(text: &str) -> String {
         }
     }
     out.push('"');
-    out
 }
 
 /// Bytes that are no text, each outside ASCII as an octal escape.

@@ -19,6 +19,22 @@ pub(crate) struct Message<'a> {
     bytes: &'a [u8],
     /// Where its first byte stands in the whole input.
     pub at: usize,
+    index: Option<&'a Index<'a>>,
+}
+
+/// The fields of a message that is asked for many of them.
+#[derive(Debug)]
+pub(crate) struct Index<'a> {
+    pub fields: Vec<Field<'a>>,
+    /// Bit n: field n is there.
+    there: u128,
+}
+
+impl Index<'_> {
+    /// No field of this number is there; numbers from 128 on may be.
+    pub fn lacks(&self, number: u32) -> bool {
+        number < 128 && self.there >> number & 1 == 0
+    }
 }
 
 /// The value of one field.
@@ -46,13 +62,30 @@ impl<'a> Message<'a> {
         while pos < bytes.len() {
             next(bytes, &mut pos, at)?;
         }
-        Ok(Message { bytes, at })
+        Ok(Message { bytes, at, index: None })
+    }
+
+    /// Its fields, to be asked for through [`Message::with`]; in the room that another index left.
+    pub fn index(self, mut fields: Vec<Field<'a>>) -> Index<'a> {
+        fields.clear();
+        fields.extend(self.fields());
+        let there = fields.iter().filter(|f| f.number < 128).fold(0, |all, f| all | 1 << f.number);
+        Index { fields, there }
+    }
+
+    /// The same message, which looks into its index from now on.
+    pub fn with<'i>(self, index: &'i Index<'a>) -> Message<'i> {
+        Message { index: Some(index), ..self }
     }
 
     /// All fields in their order.
     pub fn fields(self) -> impl Iterator<Item = Field<'a>> {
         let mut pos = 0;
         std::iter::from_fn(move || {
+            if let Some(index) = self.index {
+                pos += 1;
+                return index.fields.get(pos - 1).copied();
+            }
             if pos >= self.bytes.len() {
                 return None;
             }
@@ -63,11 +96,15 @@ impl<'a> Message<'a> {
     }
 
     fn last(self, number: u32) -> Option<Field<'a>> {
-        self.fields().filter(|f| f.number == number).last()
+        match self.index {
+            Some(index) if index.lacks(number) => None,
+            Some(index) => index.fields.iter().rev().find(|f| f.number == number).copied(),
+            None => self.fields().filter(|f| f.number == number).last(),
+        }
     }
 
     pub fn has(self, number: u32) -> bool {
-        self.fields().any(|f| f.number == number)
+        self.last(number).is_some()
     }
 
     /// An integer, an enum or a bool; 0 where the field is absent, as the format says.
@@ -101,11 +138,7 @@ impl<'a> Message<'a> {
 
     /// A string; an error where it is no UTF-8.
     pub fn text(self, number: u32) -> Wire<&'a str> {
-        match self.last(number) {
-            Some(Field { payload: Payload::Bytes(bytes), at, .. }) => std::str::from_utf8(bytes)
-                .map_err(|_| WireError { at, found: format!("a string that is no UTF-8 in field {number}") }),
-            _ => Ok(""),
-        }
+        self.last(number).map_or(Ok(""), Field::text)
     }
 
     /// The message in a field; the last one where there are several.
@@ -120,6 +153,9 @@ impl<'a> Message<'a> {
 
     /// A repeated integer, packed or not.
     pub fn each_int(self, number: u32, mut each: impl FnMut(i64)) -> Wire<()> {
+        if self.index.is_some_and(|index| index.lacks(number)) {
+            return Ok(());
+        }
         for field in self.fields().filter(|f| f.number == number) {
             match field.payload {
                 Payload::Varint(v) => each(v as i64),
@@ -156,6 +192,13 @@ impl<'a> Message<'a> {
 }
 
 impl<'a> Field<'a> {
+    /// Its value as a string; an empty one where it is a number.
+    pub fn text(self) -> Wire<&'a str> {
+        let Payload::Bytes(bytes) = self.payload else { return Ok("") };
+        let bad = |_| WireError { at: self.at, found: format!("a string that is no UTF-8 in field {}", self.number) };
+        std::str::from_utf8(bytes).map_err(bad)
+    }
+
     /// Its value as a message.
     pub fn message(self) -> Wire<Message<'a>> {
         match self.payload {
@@ -220,7 +263,17 @@ fn fixed<const N: usize>(bytes: &[u8], pos: &mut usize, at: usize) -> Wire<[u8; 
     found.ok_or_else(|| end(bytes, at))
 }
 
+#[inline]
 fn varint(bytes: &[u8], pos: &mut usize, at: usize) -> Wire<u64> {
+    // Tags and lengths are mostly one byte.
+    if let Some(&byte) = bytes.get(*pos).filter(|&&byte| byte < 128) {
+        *pos += 1;
+        return Ok(u64::from(byte));
+    }
+    long_varint(bytes, pos, at)
+}
+
+fn long_varint(bytes: &[u8], pos: &mut usize, at: usize) -> Wire<u64> {
     let start = *pos;
     let mut value = 0u64;
     for shift in (0..70).step_by(7) {

@@ -389,8 +389,9 @@ impl<'m> Writer<'m> {
         for &number in fields::required_messages(opcode) {
             inner.insert(vec![number], Draft::default());
         }
+        let rows = fields::rows(Opcode::from_name(opcode).unwrap_or(Opcode::Unknown));
         for &(name, number, value) in DEFAULTS {
-            let of_opcode = fields::rows(opcode).iter().any(|r| r.name == name);
+            let of_opcode = rows.iter().any(|(row, _)| row.name == name);
             if of_opcode && m.attribute(i, name).is_none() {
                 d.int(number, value);
             }
@@ -403,7 +404,7 @@ impl<'m> Writer<'m> {
                 if a.form != Form::Instructions {
                     self.attribute(i, opcode, a, d, &mut inner);
                 }
-            } else if self.has_callees(opcode) {
+            } else if self.has_callees(i, opcode) {
                 called.push((keys.iter().position(|k| *k == name).unwrap_or(keys.len()), m.list(a.link)));
             }
         }
@@ -425,13 +426,19 @@ impl<'m> Writer<'m> {
     }
 
     /// XLA wants no computation on the later halves of an asynchronous pair.
-    fn has_callees(&self, opcode: &str) -> bool {
-        !matches!(opcode, "async-update" | "async-done")
+    fn has_callees(&self, i: InstructionId, opcode: &str) -> bool {
+        // Of too many or too few computations no reader could say which is which.
+        let n = self.m.called(i).count();
+        let is_plain = n == 0 || fields::callee_names(opcode, self.has_predicate(i), n).is_some();
+        is_plain && !matches!(opcode, "async-update" | "async-done")
+    }
+
+    fn has_predicate(&self, i: InstructionId) -> bool {
+        self.m.operands(i).next().is_some_and(|k| is_predicate(self.m.shape(k)))
     }
 
     fn callee_names(&self, i: InstructionId, opcode: &str) -> &'static [&'static str] {
-        let has_predicate = self.m.operands(i).next().is_some_and(|k| is_predicate(self.m.shape(k)));
-        fields::callees(opcode, has_predicate)
+        fields::callees(opcode, self.has_predicate(i))
     }
 
     /// Attributes that no field holds, as text.
@@ -440,7 +447,7 @@ impl<'m> Writer<'m> {
         for a in m.attributes(i).iter().filter(|a| a.form != Form::Instructions) {
             let name = m.attribute_name(a);
             let is_written = match a.form {
-                Form::Computation | Form::Computations => self.has_callees(opcode),
+                Form::Computation | Form::Computations => self.has_callees(i, opcode),
                 _ => self.attribute(i, opcode, a, &mut Draft::default(), &mut Inner::new()).is_some(),
             };
             if is_written {
@@ -458,7 +465,8 @@ impl<'m> Writer<'m> {
     fn attribute(&self, i: InstructionId, opcode: &str, a: &Attribute, d: &mut Draft, inner: &mut Inner) -> Option<()> {
         let m = self.m;
         let name = m.attribute_name(a);
-        let row = fields::rows(opcode).iter().find(|row| row.name == name)?;
+        let rows = fields::rows(Opcode::from_name(opcode).unwrap_or(Opcode::Unknown));
+        let (row, _) = rows.iter().find(|(row, _)| row.name == name)?;
         if let Codec::Special(special) = row.codec {
             let mut own = Draft::default();
             (special.write)(&Writing { module: m, id: i, attribute: a, path: row.path }, &mut own)?;

@@ -1,0 +1,129 @@
+//! Parts of one text to numbers: names to rows, shapes as written to shapes.
+//!
+//! Read [`SpanMap`]. Keys are spans, compared by the text they stand for, so that a map owns no text. Law: emptying a
+//! map costs as much as what was put in since it was last empty, however large it once was.
+
+use std::hash::Hasher;
+
+use crate::error::Span;
+use crate::token::same;
+
+/// A hash table with open addressing, at most half full.
+#[derive(Default)]
+pub(crate) struct SpanMap {
+    slots: Vec<Slot>,
+    len: usize,
+}
+
+/// Free when its hash is 0, which no key has.
+#[derive(Clone, Copy, Default)]
+struct Slot {
+    hash: u32,
+    key: Span,
+    value: u32,
+}
+
+/// Tables up to this size are wiped, larger ones that were hardly used are given back.
+const SMALL: usize = 1024;
+
+impl SpanMap {
+    /// The number of this text.
+    #[inline]
+    pub fn find(&self, text: &[u8], key: Span) -> Option<u32> {
+        if self.len == 0 {
+            return None;
+        }
+        let slot = &self.slots[self.slot(text, key, hash(&text[key.range()]))];
+        (slot.hash != 0).then_some(slot.value)
+    }
+
+    /// Gives a text a number; the one it had before.
+    #[inline]
+    pub fn insert(&mut self, text: &[u8], key: Span, value: u32) -> Option<u32> {
+        if self.len * 2 >= self.slots.len() {
+            self.grow();
+        }
+        let hash = hash(&text[key.range()]);
+        let at = self.slot(text, key, hash);
+        let slot = &mut self.slots[at];
+        if slot.hash != 0 {
+            return Some(std::mem::replace(&mut slot.value, value));
+        }
+        *slot = Slot { hash, key, value };
+        self.len += 1;
+        None
+    }
+
+    /// Where this key stands, or the free slot where it would.
+    #[inline]
+    fn slot(&self, text: &[u8], key: Span, hash: u32) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut at = hash as usize & mask;
+        loop {
+            let slot = &self.slots[at];
+            if slot.hash == 0 || (slot.hash == hash && same(&text[slot.key.range()], &text[key.range()])) {
+                return at;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let n = (self.slots.len() * 2).max(32);
+        let old = std::mem::replace(&mut self.slots, vec![Slot::default(); n]);
+        for slot in old.into_iter().filter(|slot| slot.hash != 0) {
+            let mut at = slot.hash as usize & (n - 1);
+            while self.slots[at].hash != 0 {
+                at = (at + 1) & (n - 1);
+            }
+            self.slots[at] = slot;
+        }
+    }
+
+    pub fn clear(&mut self) {
+        if self.slots.len() > SMALL && self.len * 16 < self.slots.len() {
+            self.slots = Vec::new();
+        } else if self.len > 0 {
+            self.slots.fill(Slot::default());
+        }
+        self.len = 0;
+    }
+}
+
+#[inline]
+fn hash(bytes: &[u8]) -> u32 {
+    let mut h = rustc_hash::FxHasher::default();
+    h.write(bytes);
+    (h.finish() as u32).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_texts() {
+        let text: String = (0..5000).map(|k| format!("name.{} ", k % 2500)).collect();
+        let spans: Vec<Span> = text
+            .split_inclusive(' ')
+            .scan(0, |at, word| {
+                *at += word.len();
+                Some(Span::new(*at - word.len(), *at - 1))
+            })
+            .collect();
+        let mut map = SpanMap::default();
+        for round in 0..2 {
+            for (k, &span) in spans.iter().enumerate() {
+                let before = map.insert(text.as_bytes(), span, k as u32);
+                assert_eq!(before, (k >= 2500).then(|| k as u32 - 2500), "{round}");
+            }
+            assert_eq!(map.find(text.as_bytes(), spans[7]), Some(2507));
+            map.clear();
+            assert_eq!(map.find(text.as_bytes(), spans[7]), None);
+        }
+        map.insert(text.as_bytes(), spans[0], 1);
+        map.clear();
+        assert_eq!(map.slots.len(), 0, "a large table that holds little is given back");
+    }
+}

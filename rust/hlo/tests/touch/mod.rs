@@ -1,0 +1,49 @@
+//! What must hold of whatever bytes: reading them gives modules or a few errors, and a module answers every question.
+//!
+//! Read [`read`]. The tests and the fuzz targets share it.
+
+use hlo::{parse, parse_bytes, parse_proto, LiteralError, Module};
+
+/// Reads bytes and asks what they hold for everything.
+pub fn read(bytes: &[u8]) {
+    match parse_bytes(bytes, None, false) {
+        Ok(modules) => modules.iter().for_each(touch),
+        Err(errors) => {
+            assert!(!errors.problems.is_empty() && errors.problems.len() <= hlo::MAX_PROBLEMS + 1);
+            assert!(!errors.to_string().is_empty());
+        }
+    }
+}
+
+fn touch(m: &Module) {
+    for d in m.diagnostics() {
+        assert!(!hlo::describe(m.source(), d).is_empty());
+    }
+    for c in 0..m.computations().len() as u32 {
+        m.callers(c);
+        m.content(c);
+        for a in m.computation_attributes(c) {
+            m.value(a, Some(c)).expect("a value that was checked");
+        }
+    }
+    for i in 0..m.instructions().len() as u32 {
+        for a in m.attributes(i) {
+            m.value(a, Some(m.computation_of(i))).expect("a value that was checked");
+        }
+        if let Some(Err(LiteralError::Text(e))) = m.literal(i) {
+            panic!("a literal that was checked: {e:?}");
+        }
+        m.metadata(i);
+        m.users(i);
+        m.signature(i, &[0, 1, 9]);
+    }
+    let printed = m.to_string();
+    if let Err(e) = parse(&printed, None, false) {
+        panic!("printed text does not read back: {e}\n{printed}");
+    }
+    if let Ok(proto) = m.to_proto() {
+        if let Err(e) = parse_proto(&proto, None, false) {
+            panic!("the proto does not read back: {e}\n{printed}");
+        }
+    }
+}
