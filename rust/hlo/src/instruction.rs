@@ -3,7 +3,10 @@
 //! Read `Parser::instruction`. Operands that are already defined are resolved at once, the others when their
 //! computation ends. Not here: attributes.
 
+use std::hash::{Hash, Hasher};
+
 use layout::Shape;
+use rustc_hash::FxHasher;
 use smallvec::SmallVec;
 
 use crate::attribute;
@@ -319,16 +322,23 @@ impl<'a> Parser<'a> {
     fn new_shape(&mut self) -> Read<u32> {
         let start = self.c.pos;
         let shape = attribute::shape(&mut self.c)?;
-        let id = match self.shape_values.get(&shape) {
-            Some(&id) => id,
-            None => {
-                let id = self.m.shapes.len() as u32;
-                if let Some(reason) = check::invalid_layout(&shape) {
-                    self.diagnostic(ProblemKind::InvalidLayout { reason }, Span::new(start, self.c.pos));
+        // A hash that another shape has taken goes on to the next number.
+        let mut hash = FxHasher::default();
+        shape.hash(&mut hash);
+        let mut slot = hash.finish();
+        let id = loop {
+            match self.shape_values.get(&slot) {
+                Some(&id) if self.m.shapes[id as usize] == shape => break id,
+                Some(_) => slot = slot.wrapping_add(1),
+                None => {
+                    let id = self.m.shapes.len() as u32;
+                    if let Some(reason) = check::invalid_layout(&shape) {
+                        self.diagnostic(ProblemKind::InvalidLayout { reason }, Span::new(start, self.c.pos));
+                    }
+                    self.shape_values.insert(slot, id);
+                    self.m.shapes.push(shape);
+                    break id;
                 }
-                self.shape_values.insert(shape.clone(), id);
-                self.m.shapes.push(shape);
-                id
             }
         };
         self.shape_texts.insert(self.c.bytes(), Span::new(start, self.c.pos), id);

@@ -6,7 +6,6 @@
 
 use std::sync::{Arc, OnceLock};
 
-use layout::Shape;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -90,7 +89,7 @@ fn known_format(bytes: &[u8]) -> Option<&'static str> {
 
 /// The shapes in `(a: f32[], b: s32[]) -> f32[]`, as written, with their places.
 pub(crate) struct Signature {
-    pub parameters: Vec<(u32, Span)>,
+    pub parameters: SmallVec<[(u32, Span); 8]>,
     pub result: (u32, Span),
 }
 
@@ -106,7 +105,8 @@ pub(crate) struct Parser<'a> {
     pub m: Module,
     pub problems: Vec<Problem>,
     pub shape_texts: SpanMap,
-    pub shape_values: FxHashMap<Shape, u32>,
+    /// Shapes by hash.
+    pub shape_values: FxHashMap<u64, u32>,
     pub computation_names: SpanMap,
     /// Entries of `links` that name computations: index, name.
     pub pending_calls: Vec<(usize, Span)>,
@@ -149,6 +149,7 @@ impl<'a> Parser<'a> {
         if self.c.text.starts_with('\u{feff}') {
             self.c.pos = 3;
         }
+        self.make_room();
         let mut modules = Vec::new();
         loop {
             self.m.span = Span::new(self.c.pos, self.c.pos);
@@ -181,6 +182,17 @@ impl<'a> Parser<'a> {
             self.problems.push(Problem { kind: ProblemKind::TooMany { what: "errors", limit: MAX_PROBLEMS }, span });
         }
         Err(self.problems)
+    }
+
+    /// Room for one module of usual density; a large one makes more room when it is needed.
+    fn make_room(&mut self) {
+        let n = self.c.rest().len().min(1 << 16) / 128;
+        self.m.instructions.reserve(n);
+        self.m.operands.reserve(n + n / 2);
+        self.m.attributes.reserve(n + n / 2);
+        self.m.links.reserve(n / 2);
+        self.m.computations.reserve(n / 8);
+        self.m.shapes.reserve(n / 8);
     }
 
     /// Nothing is wrong with this module so far.
@@ -392,7 +404,7 @@ impl<'a> Parser<'a> {
         self.c.space();
         let mut signature = None;
         if self.c.accept(b'(') {
-            let mut parameters = Vec::new();
+            let mut parameters = SmallVec::new();
             if !self.c.accept_after_space(b')') {
                 loop {
                     self.c.name("a parameter name")?;

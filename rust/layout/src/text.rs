@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use smallvec::SmallVec;
+
 use crate::layout::{SplitConfig, Tile, COMBINED};
 use crate::shape::UNBOUNDED;
 use crate::{nearest, ArrayShape, ElementType, Layout, Shape, ShapeError};
@@ -155,7 +157,7 @@ impl Reader<'_> {
     fn array(&mut self, start: usize, depth: usize) -> Read<Shape> {
         let element = self.element(start)?;
         self.expect(b'[', "`[` after the element type")?;
-        let (mut dims, mut dynamic) = (Vec::new(), Vec::new());
+        let (mut dims, mut dynamic) = (SmallVec::<[i64; 8]>::new(), SmallVec::<[bool; 8]>::new());
         self.space();
         if !self.accept(b']') {
             loop {
@@ -304,7 +306,8 @@ impl Reader<'_> {
     }
 
     fn naturals(&mut self) -> Read<Vec<i64>> {
-        let mut numbers = vec![self.natural("a number")?];
+        let mut numbers = Vec::with_capacity(4);
+        numbers.push(self.natural("a number")?);
         loop {
             self.space();
             if !self.accept(b',') {
