@@ -13,7 +13,8 @@ fn bench(c: &mut Criterion) {
     group.finish();
 }
 
-/// HLO text to modules, as XLA prints it: small modules one after another, and one large one.
+/// HLO to modules: small ones as XLA prints them, one after another, and large ones as text and as protos. What a
+/// second holds is bytes of what is read.
 fn hlo_text(c: &mut Criterion) {
     const MODULES: [&str; 4] = [
         include_str!("../tests/cases/modules/attention_causal.hlo"),
@@ -26,16 +27,18 @@ fn hlo_text(c: &mut Criterion) {
     group.bench_function("modules", |b| {
         b.iter(|| MODULES.iter().for_each(|t| drop(black_box(hlo::parse(black_box(t), None, false)))));
     });
-    let large = large_module(10_000_000);
     group.sample_size(10);
-    group.throughput(Throughput::Bytes(large.len() as u64));
-    group.bench_function("10 MB", |b| b.iter(|| black_box(hlo::parse(black_box(&large), None, false))));
-    let proto =
-        hlo::parse(&large, None, false).ok().and_then(|m| m[0].to_proto().ok()).expect("a module that was made here");
-    group.throughput(Throughput::Bytes(proto.len() as u64));
-    group.bench_function("the same as a proto", |b| {
-        b.iter(|| black_box(hlo::parse_proto(black_box(&proto), None, false)))
-    });
+    for (name, n_bytes) in [("0.1 MB", 100_000), ("1 MB", 1_000_000), ("10 MB", 10_000_000)] {
+        let text = large_module(n_bytes);
+        group.throughput(Throughput::Bytes(text.len() as u64));
+        group.bench_function(name, |b| b.iter(|| black_box(hlo::parse(black_box(&text), None, false))));
+        let modules = hlo::parse(&text, None, false).expect("a module that was made here");
+        let proto = modules[0].to_proto().expect("a module that fits in a proto");
+        group.throughput(Throughput::Bytes(proto.len() as u64));
+        group.bench_function(format!("{name} of text as a proto"), |b| {
+            b.iter(|| black_box(hlo::parse_proto(black_box(&proto), None, false)))
+        });
+    }
     group.finish();
 }
 

@@ -67,12 +67,12 @@ impl<'a> Parser<'a> {
             attributes,
             is_inline,
         });
-        if !header.name.is_empty() {
-            if self.computation_names.insert(self.c.bytes(), header.name, id).is_some() {
-                let name = clip(self.c.str(header.name));
-                let kind = ProblemKind::Duplicate { what: "computation named", name };
-                self.problem(Problem { kind, span: header.name });
-            }
+        if !header.name.is_empty() && self.computation_names.insert(self.c.bytes(), header.name, id).is_some() {
+            let name = clip(self.c.str(header.name));
+            self.problem(Problem {
+                kind: ProblemKind::Duplicate { what: "computation named", name },
+                span: header.name,
+            });
         }
         // What is wrong beyond the grammar matters only where nothing else is.
         if self.is_sound() {
