@@ -18,8 +18,7 @@ const SAMPLES: &[&str] = &[
     include_str!("ok/unnamed_operands.hlo"),
     include_str!("ok/diagnostics.hlo"),
     include_str!("ok/left_out.hlo"),
-    include_str!("../../../tests/cases/modules/while_simple.hlo"),
-    include_str!("../../../tests/cases/modules/rmsnorm_bf16.hlo"),
+    include_str!("../../../tests/cases/modules/transpose_reshape_chain.hlo"),
 ];
 
 /// How often each sample is changed at random places; more where `HLOMAP_FLIPS` says so.
@@ -230,6 +229,19 @@ fn many_names_that_are_not_known() {
         (0..50_000).map(|k| format!("a{k} = u32[] partition-id(), x{}=1, y{k}=2\n", k % 4000)).collect();
     let error = parse(&lines, None, false).expect_err("too many names").to_string();
     assert!(error.contains("names of unknown attributes"), "{error}");
+}
+
+/// What the fuzz targets found: texts that were read, and their protos were not.
+#[test]
+fn found_by_fuzzing() {
+    for text in [
+        "ENTRY e { ROOT a = pred[?] constant({true, 0}) }",
+        "ENTRY e { p = f32[2] parameter(0) ROOT r = f32[2] domain(p), domain={kind=\"sharding\", entry={x}, exit={y}} }",
+        "f { ROOT p = f32[] parameter(0) } ENTRY e { p = f32[] parameter(0) ROOT r = f32[] new(p), body=f, condition=f }",
+    ] {
+        assert!(parse(text, None, false).is_ok(), "{text}");
+        read(text.as_bytes());
+    }
 }
 
 #[test]

@@ -92,8 +92,15 @@ pub(crate) fn read(m: Message<'_>, shape: &Shape, out: &mut String, limit: usize
 
 fn array(m: Message<'_>, a: &ArrayShape, order: &ArrayShape, out: &mut String, limit: usize) -> Wire<()> {
     let bad = |found: String| Err(WireError { at: m.at, found });
-    let Some(n) = a.n_elements() else { return bad("a literal without bounds".into()) };
     let bits = bits_of(m, a.element())?;
+    let n = match a.n_elements() {
+        Some(n) => n,
+        None if bits.is_empty() => {
+            out.push_str("{...}");
+            return Ok(());
+        }
+        None => return bad("a literal without bounds".into()),
+    };
     let per = if a.element().kind() == ElementKind::Complex { 2 } else { 1 };
     if bits.is_empty() && n > 0 {
         out.push_str("{...}");
@@ -235,7 +242,10 @@ pub(crate) fn write(value: Option<&LiteralValue>, shape: &Shape) -> Draft {
         (Some(LiteralValue::Tuple(values)), Shape::Tuple(parts)) => {
             values.iter().zip(parts).for_each(|(v, s)| d.message(10, &write(Some(v), s)));
         }
-        (Some(LiteralValue::Array(bytes)), Shape::Array(a)) => write_array(&mut d, bytes, a),
+        // Elements of an array without bounds stand in no order that a reader could know.
+        (Some(LiteralValue::Array(bytes)), Shape::Array(a)) if a.n_elements().is_some() => {
+            write_array(&mut d, bytes, a);
+        }
         _ => {}
     }
     d
