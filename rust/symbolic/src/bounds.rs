@@ -6,47 +6,69 @@
 
 use smallvec::SmallVec;
 
+use crate::error::Stop;
 use crate::linear::{AtomId, Linear, LinearTerm, Work};
 use crate::range::Range;
 use crate::summand::{summands, Summand};
 
 type Terms = SmallVec<[LinearTerm; 8]>;
 
+/// The smallest and the largest value.
+type Ends = (i128, i128);
+
+const EVERYTHING: Ends = (i128::MIN, i128::MAX);
+
+fn both(a: Ends, b: Ends) -> Ends {
+    (a.0.max(b.0), a.1.min(b.1))
+}
+
+fn shifted(constant: i64, ends: Option<Ends>) -> Ends {
+    let c = i128::from(constant);
+    ends.and_then(|(lo, hi)| Some((lo.checked_add(c)?, hi.checked_add(c)?))).unwrap_or(EVERYTHING)
+}
+
 /// How often one bound may split into "quotient by its range" and "quotient by its numerator".
 const MAX_SPLITS: u32 = 24;
 
 impl Work {
-    /// The range of a form: it holds every value that the form takes over the domain.
+    /// The range of a form that stands for a value: it holds every value that the form takes over the domain.
     pub fn range_of(&mut self, form: &Linear) -> Range {
+        let (lo, hi) = self.ends_of(form);
+        Range::from_wide(lo, hi)
+    }
+
+    /// The range of a form that may be only part of a value.
+    ///
+    /// # Errors
+    /// [`Stop::Overflow`] where an end does not fit into 64 bits. A value that does not fit is none; a part of one is.
+    pub(crate) fn range_of_part(&mut self, form: &Linear, summands: &[Summand]) -> Result<Range, Stop> {
+        let (lo, hi) = if self.has_div(form) { self.ends_of_sum(form, summands) } else { self.ends_of(form) };
+        match (i64::try_from(lo), i64::try_from(hi)) {
+            (Ok(lo), Ok(hi)) => Ok(Range::new(lo, hi)),
+            _ => Err(Stop::Overflow),
+        }
+    }
+
+    fn ends_of(&mut self, form: &Linear) -> Ends {
         if self.has_div(form) {
             let summands = summands(self, form);
-            return self.range_of_sum(form, &summands);
+            return self.ends_of_sum(form, &summands);
         }
-        let plain = self.shifted(form.constant, self.plain(&form.terms));
+        let plain = shifted(form.constant, self.plain(&form.terms));
         self.narrowed_by_facts(form, plain)
     }
 
-    /// The same for a form whose summands are known.
-    pub(crate) fn range_of_sum(&mut self, form: &Linear, summands: &[Summand]) -> Range {
-        if !self.has_div(form) {
-            return self.range_of(form);
-        }
-        let mut range = Range::ALL;
+    fn ends_of_sum(&mut self, form: &Linear, summands: &[Summand]) -> Ends {
+        let mut ends = EVERYTHING;
         if self.spend(2 * form.terms.len() * form.terms.len()).is_ok() {
             let by_digits = summands.iter().try_fold((0i128, 0i128), |(lo, hi), s| {
                 let (x, y) = s.ends(self)?;
                 Some((lo.checked_add(x)?, hi.checked_add(y)?))
             });
-            range = self.shifted(form.constant, by_digits);
-            range = range.intersect(self.shifted(form.constant, self.bound(&form.terms, &mut { MAX_SPLITS })));
+            let by_quotients = shifted(form.constant, self.bound(&form.terms, &mut { MAX_SPLITS }));
+            ends = both(shifted(form.constant, by_digits), by_quotients);
         }
-        self.narrowed_by_facts(form, range)
-    }
-
-    fn shifted(&self, constant: i64, ends: Option<(i128, i128)>) -> Range {
-        let c = i128::from(constant);
-        let moved = ends.and_then(|(lo, hi)| Some((lo.checked_add(c)?, hi.checked_add(c)?)));
-        moved.map_or(Range::ALL, |(lo, hi)| Range::from_wide(lo, hi))
+        self.narrowed_by_facts(form, ends)
     }
 
     /// The ends of a sum by the ranges of its terms alone.
@@ -125,9 +147,9 @@ impl Work {
     }
 
     /// `form = q * fact + rest`, for each fact that leaves fewer terms.
-    fn narrowed_by_facts(&mut self, form: &Linear, mut range: Range) -> Range {
+    fn narrowed_by_facts(&mut self, form: &Linear, mut ends: Ends) -> Ends {
         if form.terms.is_empty() {
-            return range;
+            return ends;
         }
         for i in 0..self.facts.len() {
             let fact = &self.facts[i];
@@ -155,8 +177,8 @@ impl Work {
             let (x, y) = (i128::from(q) * i128::from(of_fact.lo), i128::from(q) * i128::from(of_fact.hi));
             let (lo, hi) =
                 (lo.saturating_add(c).saturating_add(x.min(y)), hi.saturating_add(c).saturating_add(x.max(y)));
-            range = range.intersect(Range::from_wide(lo, hi));
+            ends = both(ends, (lo, hi));
         }
-        range
+        ends
     }
 }

@@ -10,7 +10,8 @@ use smallvec::SmallVec;
 
 use crate::domain::{Constraint, Domain, Source, Variable};
 use crate::error::{Error, Result};
-use crate::expr::{Expr, Kind, Op, Var};
+use crate::expr::{Expr, Kind, Var};
+use crate::interval::interval;
 use crate::map::{Map, State};
 use crate::range::Range;
 
@@ -35,6 +36,7 @@ pub fn then(first: &Map, second: &Map) -> Result<Map> {
             Kind::Runtime => Expr::runtime(v.index + n_runtime),
         })
     };
+    let of_var = |v: Var| a.flat(v).map_or(Range::ALL, |i| a.vars[i].range);
     let results = second.results().iter().map(|e| e.substitute(&replace)).collect::<Result<_>>()?;
     let mut constraints = a.constraints.clone();
     for c in &b.constraints {
@@ -42,7 +44,7 @@ pub fn then(first: &Map, second: &Map) -> Result<Map> {
     }
     for (e, dim) in first.results().iter().zip(b.dims()) {
         // What the intervals of the variables already say is no constraint.
-        if !dim.range.covers(interval(a, e, INTERVAL_NODES)) {
+        if !dim.range.covers(interval(&of_var, e, INTERVAL_NODES)) {
             constraints.push(Constraint { expr: e.clone(), range: dim.range });
         }
     }
@@ -51,37 +53,6 @@ pub fn then(first: &Map, second: &Map) -> Result<Map> {
 
 /// The largest expression whose interval is worked out for [`then`].
 const INTERVAL_NODES: u32 = 48;
-
-/// The range of an expression by the ranges of its variables alone; everything for one of more than `limit` nodes.
-fn interval(domain: &Domain, e: &Expr, limit: u32) -> Range {
-    match e {
-        Expr::Const(c) => Range::point(*c),
-        Expr::Var(v) => domain.flat(*v).map_or(Range::ALL, |i| domain.vars[i].range),
-        Expr::Node(_) if e.nodes() > limit => Range::ALL,
-        Expr::Node(_) => {
-            let of = |e: &Expr| interval(domain, e, limit);
-            match e.op() {
-                Some(Op::Sum(sum)) => {
-                    // A sum is bounded as a whole in 128 bits: its parts need not fit where it does.
-                    let (mut lo, mut hi) = (i128::from(sum.constant), i128::from(sum.constant));
-                    for t in &sum.terms {
-                        let Range { lo: x, hi: y } = of(&t.atom);
-                        let k = i128::from(t.coefficient);
-                        lo += (k * i128::from(x)).min(k * i128::from(y));
-                        hi += (k * i128::from(x)).max(k * i128::from(y));
-                    }
-                    Range::from_wide(lo, hi)
-                }
-                Some(Op::Product(x, y)) => of(x).times(of(y)),
-                Some(Op::FloorDiv(x, y)) => of(x).floor_div(of(y)),
-                Some(Op::Mod(x, y)) => of(x).floor_mod(of(y)),
-                Some(Op::Min(x, y)) => of(x).min(of(y)),
-                Some(Op::Max(x, y)) => of(x).max(of(y)),
-                None => Range::ALL,
-            }
-        }
-    }
-}
 
 /// Empty maps compose to empty ones, undefined ones to undefined ones; empty wins, for it is known.
 fn unusual(first: &Map, second: &Map) -> Result<Map> {

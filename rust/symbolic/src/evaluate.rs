@@ -361,7 +361,9 @@ impl Compiler<'_> {
             Some(Op::Mod(a, Expr::Const(n))) => {
                 let a = self.expr(a)?;
                 let x = self.range(a);
-                (Step::ModConst(a, Divisor::new(*n, x)), Range::new(0, n - 1))
+                let divisor = Divisor::new(*n, x);
+                let range = if divisor.is_narrow() { Range::new(0, n - 1) } else { Range::ALL };
+                (Step::ModConst(a, divisor), range)
             }
             Some(Op::Product(a, b)) => {
                 let (a, b) = (self.expr(a)?, self.expr(b)?);
@@ -411,6 +413,23 @@ mod tests {
         let huge = parse_map("(d0, d1) -> (d1 floordiv 2000000011), domain: d0 in [-40, 99], d1 in [-9, 60]").unwrap();
         let huge = Program::new(&huge).unwrap();
         assert_eq!(huge.run::<false>(&points), huge.run::<true>(&points));
+    }
+
+    #[test]
+    fn divisions_at_the_ends_of_narrow_lanes_are_right() {
+        let cases = [
+            ("(d0) -> (max(((d0 - 1073741824) mod 7) mod 4, 0)), domain: d0 in [0, 0]", 0),
+            (
+                "(d0) -> (d0 floordiv 1073741823, d0 mod 1073741823), domain: d0 in [-1073741823, 1073741824]",
+                1_073_741_824,
+            ),
+            ("(d0) -> (d0 floordiv 715827883), domain: d0 in [-1073741824, 1073741824]", 1_073_741_824),
+        ];
+        for (text, x) in cases {
+            let program = Program::new(&parse_map(text).unwrap()).unwrap();
+            let points = Points { n: 1, dims: &[x], ranges: &[], runtime: &[] };
+            assert_eq!(program.run::<false>(&points), program.run::<true>(&points), "{text} at {x}");
+        }
     }
 
     #[test]

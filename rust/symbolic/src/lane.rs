@@ -50,10 +50,12 @@ impl Divisor {
     pub fn new(n: i64, range: Range) -> Divisor {
         let shift = (n & (n - 1) == 0).then(|| n.trailing_zeros());
         let l = 64 - (n - 1).leading_zeros();
-        // Only divisors and ranges that 32-bit lanes hold are multiplied by an inverse.
-        let fits = n < 1 << 30 && range.lo > -(1 << 30);
+        // Only divisors and numerators that stay below 2^31 when moved up are multiplied by an inverse.
+        let up_quotient = if range.lo < 0 { range.lo.unsigned_abs().div_ceil(n as u64) } else { 0 };
+        let highest = i128::from(range.hi) + i128::from(up_quotient) * i128::from(n);
+        let fits = n < 1 << 30 && highest < 1 << 31 && range.lo >= -(1 << 31);
         let magic = if fits { ((1u64 << (31 + l)) / n as u64) + 1 } else { 0 };
-        let up_quotient = if fits && range.lo < 0 { (-range.lo + n - 1) / n } else { 0 };
+        let up_quotient = if fits { up_quotient as i64 } else { 0 };
         let up = up_quotient * n;
         Divisor { n, shift, magic, magic_shift: 31 + l, up: up as i32, up_quotient: up_quotient as i32 }
     }

@@ -15,6 +15,7 @@ pub mod range;
 pub mod text;
 
 mod bounds;
+mod interval;
 mod learn;
 pub mod linear;
 mod options;

@@ -13,6 +13,7 @@ use crate::domain::{Constraint, Domain};
 use crate::error::Stop;
 use crate::expr::{Expr, Kind, Op, Var};
 use crate::int;
+use crate::interval::interval;
 use crate::range::Range;
 use crate::rules::{self, Rule};
 use crate::table::Table;
@@ -164,6 +165,8 @@ pub struct Atom {
     pub kind: AtomKind,
     /// Its values over the domain.
     pub range: Range,
+    /// How many atoms stand in one another; 0 for a variable.
+    pub depth: u32,
     /// The atom as an expression, once it has been written.
     pub(crate) written: Option<Expr>,
 }
@@ -197,6 +200,8 @@ pub struct Work {
     /// Divisions that have been done.
     quotients: Table<(i64, Linear), Linear>,
     pub(crate) reading: Reading,
+    /// Whether a form that was written may leave 64 bits on the way to its value.
+    pub(crate) may_overflow: bool,
 }
 
 /// Whether what is read now meets its quotients in the order in which a new workspace would number them.
@@ -221,6 +226,9 @@ impl Reading {
         }
     }
 }
+
+/// The largest expression whose interval is worked out.
+const INTERVAL_NODES: u32 = 4096;
 
 /// Shared nodes that are smaller are read again: that is quicker than to remember them.
 const SMALL: u32 = 16;
@@ -270,6 +278,7 @@ impl Work {
             shared: <[Table<usize, Linear>; 2]>::default(),
             quotients: Table::default(),
             reading: Reading::default(),
+            may_overflow: false,
         };
         work.restart(domain);
         work
@@ -284,7 +293,12 @@ impl Work {
         self.alias.extend(0..n as u32);
         self.atoms.clear();
         let kinds = (0..n as u32).map(AtomKind::Var);
-        self.atoms.extend(kinds.zip(&domain.vars).map(|(kind, v)| Atom { kind, range: v.range, written: None }));
+        self.atoms.extend(kinds.zip(&domain.vars).map(|(kind, v)| Atom {
+            kind,
+            range: v.range,
+            depth: 0,
+            written: None,
+        }));
         self.facts.clear();
         self.first_under_facts = n;
         (self.n_dims, self.n_ranges) = (domain.n_dims as u32, domain.n_ranges as u32);
@@ -307,9 +321,10 @@ impl Work {
 
     /// The range of an expression over the domain.
     pub fn bounds(&mut self, e: &Expr) -> Range {
+        let by_nodes = interval(&|v| self.atoms[self.flat(v)].range, e, INTERVAL_NODES);
         match self.linear(e) {
-            Ok(form) => self.range_of(&form),
-            Err(_) => Range::ALL,
+            Ok(form) => self.range_of(&form).intersect(by_nodes),
+            Err(_) => by_nodes,
         }
     }
 
@@ -497,7 +512,13 @@ impl Work {
             }
             self.interned.insert(kind.clone(), id);
         }
-        self.atoms.push(Atom { kind, range, written: None });
+        let deepest = |form: &Linear| form.terms.iter().map(|t| self.atoms[t.atom as usize].depth).max().unwrap_or(0);
+        let depth = match &kind {
+            AtomKind::Var(_) => 0,
+            AtomKind::Div(num, _) => 1 + deepest(num),
+            AtomKind::Other(_, operands) => 1 + deepest(&operands.0).max(deepest(&operands.1)),
+        };
+        self.atoms.push(Atom { kind, range, depth, written: None });
         if self.reading.checks {
             self.reading.meet(id);
         }

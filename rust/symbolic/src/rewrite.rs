@@ -5,7 +5,8 @@
 use smallvec::SmallVec;
 
 use crate::error::Stop;
-use crate::expr::{Expr, Kind};
+use crate::expr::{Expr, Kind, Var};
+use crate::interval::fits;
 use crate::linear::{Linear, Work};
 use crate::rules::write;
 
@@ -51,24 +52,43 @@ pub fn rewrite(work: &mut Work, e: &Expr) -> Expr {
     write_back(work, &form, e)
 }
 
-/// A form as an expression; the one that it comes from where that is shorter or where the form does not fit.
+/// A form as an expression; the one that it comes from where that is shorter, where the form does not fit, or where
+/// only what is written could leave 64 bits on the way.
 fn write_back(work: &mut Work, form: &Result<Linear, Stop>, e: &Expr) -> Expr {
-    let Ok(form) = form else { return e.clone() };
-    match write::write(work, form) {
-        Ok(written) if (written.divmods(), written.nodes()) <= (e.divmods(), e.nodes()) || has_point(work, e) => {
-            written
-        }
-        _ => e.clone(),
+    work.may_overflow = false;
+    let written = form.as_ref().ok().and_then(|form| write::write(work, form).ok());
+    let given = if is_replaced(work, e) { replaced(work, e) } else { Some(e.clone()) };
+    let (Some(written), Some(given)) = (&written, &given) else {
+        return written.or(given).unwrap_or_else(|| e.clone());
+    };
+    let cost = |e: &Expr| (e.divmods(), e.nodes());
+    let of_var = |v: Var| work.atoms[work.flat(v)].range;
+    let only_given_fits = || work.may_overflow && !fits(&of_var, written) && fits(&of_var, given);
+    if cost(written) > cost(given) || only_given_fits() {
+        given.clone()
+    } else {
+        written.clone()
+    }
+}
+
+/// What a variable is written as: a constant where it has one value, an equal variable.
+fn replacement(work: &Work, v: Var) -> Option<Expr> {
+    let i = work.flat(v);
+    let alias = work.alias[i] as usize;
+    let keeps = work.keep_point_dims && v.kind == Kind::Dim;
+    match work.atoms[alias].range.as_point().filter(|_| !keeps) {
+        Some(value) => Some(Expr::Const(value)),
+        None => (alias != i).then(|| Expr::Var(work.vars[alias])),
     }
 }
 
 /// Whether an expression uses a variable that is written as something else.
-fn has_point(work: &Work, e: &Expr) -> bool {
+fn is_replaced(work: &Work, e: &Expr) -> bool {
     let mut found = false;
-    e.for_each_var(&mut |v| {
-        let i = work.flat(v);
-        found |= work.alias[i] != i as u32
-            || (work.atoms[i].range.as_point().is_some() && !(work.keep_point_dims && v.kind == Kind::Dim));
-    });
+    e.for_each_var(&mut |v| found |= replacement(work, v).is_some());
     found
+}
+
+fn replaced(work: &Work, e: &Expr) -> Option<Expr> {
+    e.substitute(&|v| Ok(replacement(work, v).unwrap_or(Expr::Var(v)))).ok()
 }

@@ -162,7 +162,11 @@ impl Glance<'_> {
         let Expr::Var(v) = a else { return None };
         let (vars, range) = self.var(*v)?;
         let whole = m.checked_mul(n)?;
-        if affine(1, 0, m, range).is_some() || affine(1, 0, whole, range).is_some() {
+        let of_quotient = Range::new(floor_div(range.lo, m), floor_div(range.hi, m));
+        if affine(1, 0, m, range).is_some()
+            || affine(1, 0, whole, range).is_some()
+            || affine(1, 0, n, of_quotient).is_some()
+        {
             return None;
         }
         let runs = range.size() >= whole as u128;

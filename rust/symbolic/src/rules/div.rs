@@ -60,10 +60,8 @@ pub fn floor_div(work: &mut Work, form: Linear, n: i64) -> Result<Linear, Stop> 
         work.spend(if d.has_div { n_terms * n_terms } else { n_terms })?;
         if d.has_div {
             d.summands = summands(work, &d.numerator);
-            d.range = work.range_of_sum(&d.numerator, &d.summands);
-        } else {
-            d.range = work.range_of(&d.numerator);
         }
+        d.range = work.range_of_part(&d.numerator, &d.summands)?;
         for (rule, law) in RULES {
             if law(work, &mut d)? {
                 work.fire(rule);
@@ -233,7 +231,7 @@ fn common_factor(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
     }
     factors.sort_unstable_by(|a, b| b.cmp(a));
     for g in factors {
-        let range = range_of_low(work, d, &contents, g)?;
+        let Ok(range) = range_of_low(work, d, &contents, g) else { continue };
         let k = int::floor_div(range.lo, g);
         if range.is_empty() || k != int::floor_div(range.hi, g) {
             continue;
@@ -271,7 +269,7 @@ fn range_of_low(work: &mut Work, d: &Division, contents: &[i64], g: i64) -> Resu
             s @ Summand::Remainder { .. } => low.add_scaled(1, &s.form(work))?,
         }
     }
-    Ok(work.range_of(&low))
+    work.range_of_part(&low, &summands(work, &low))
 }
 
 /// `(x floordiv m + y) floordiv n = (x + m*y) floordiv (m*n)`
@@ -328,24 +326,30 @@ pub(super) fn fits(work: &Work, form: &Linear) -> bool {
 /// `((q*n + r)*x + y) floordiv n = q*x + (r*x + y) floordiv n` where `r` has the sign of the coefficient, and where
 /// the coefficient is exactly `-n/2`, which becomes `n/2`
 ///
-/// Only for numerators without quotients: the two terms of a remainder have to keep their proportion.
-fn reduce_coefficients(_: &mut Work, d: &mut Division) -> Result<bool, Stop> {
+/// A remainder is multiplied as a whole: its two terms have to keep their proportion.
+fn reduce_coefficients(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
     let n = d.n;
     let reducible = |c: i64| c.unsigned_abs() > n.unsigned_abs() || c.checked_mul(-2) == Some(n);
-    if d.has_div || !d.numerator.terms.iter().any(|t| reducible(t.coefficient)) {
+    if (0..d.n_summands()).all(|i| !reducible(d.summand(i).factor())) {
         return Ok(false);
     }
-    for t in &mut d.numerator.terms {
-        if reducible(t.coefficient) {
-            let mut r = t.coefficient % n;
-            if r.checked_mul(-2) == Some(n) {
-                r += n;
-            }
-            d.quotient.add_term((t.coefficient - r) / n, t.atom)?;
-            t.coefficient = r;
+    let mut numerator = Linear::constant(d.numerator.constant);
+    for i in 0..d.n_summands() {
+        let summand = d.summand(i);
+        let factor = summand.factor();
+        if !reducible(factor) {
+            numerator.add_scaled(1, &summand.form(work))?;
+            continue;
         }
+        let mut r = factor % n;
+        if r.checked_mul(-2) == Some(n) {
+            r += n;
+        }
+        let unit = summand.scaled_to(1, work)?;
+        d.quotient.add_scaled((factor - r) / n, &unit)?;
+        numerator.add_scaled(r, &unit)?;
     }
-    d.numerator.terms.retain(|t| t.coefficient != 0);
+    d.numerator = numerator;
     Ok(true)
 }
 
@@ -371,7 +375,7 @@ fn balanced_collapse(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
     if quotient.terms.is_empty() {
         return Ok(false);
     }
-    let range = work.range_of(&low);
+    let Ok(range) = work.range_of_part(&low, &summands(work, &low)) else { return Ok(false) };
     if range.is_empty() || int::floor_div(range.lo, n) != int::floor_div(range.hi, n) {
         return Ok(false);
     }

@@ -28,13 +28,15 @@ pub fn write(work: &mut Work, form: &Linear) -> Result<Expr, Stop> {
     let mut out = Accumulator::default();
     let mut rest = form.clone();
     work.spend(form.terms.len())?;
+    work.may_overflow |= !super::div::fits(work, form);
     if work.has_div(form) {
         super::related::merge(work, &mut rest)?;
         take_whole_remainders(work, &mut rest, &mut out)?;
-        let mut undecided = AtomId::MAX;
-        while let Some(at) = rest.terms.iter().rposition(|t| t.atom < undecided && work.as_div(t.atom).is_some()) {
+        let mut decided: SmallVec<[AtomId; 8]> = SmallVec::new();
+        let n_atoms = work.atoms.len() as AtomId;
+        while let Some(at) = outermost(work, &rest, &decided, n_atoms) {
             let LinearTerm { coefficient, atom } = rest.terms.remove(at);
-            undecided = atom;
+            decided.push(atom);
             let choice = choose(work, coefficient, atom, rest)?;
             if let Some(rule) = choice.rule {
                 work.fire(rule);
@@ -50,12 +52,25 @@ pub fn write(work: &mut Work, form: &Linear) -> Result<Expr, Stop> {
     Ok(out.finish()?)
 }
 
+/// The place of the undecided quotient that contains most: the deepest, of those the one with the most terms, then
+/// with the largest divisor.
+/// Quotients that come up while writing are none of these.
+fn outermost(work: &Work, rest: &Linear, decided: &[AtomId], n_atoms: AtomId) -> Option<usize> {
+    let quotients = rest.terms.iter().enumerate().filter(|(_, t)| t.atom < n_atoms && !decided.contains(&t.atom));
+    let keys = quotients.filter_map(|(at, t)| {
+        let (num, n) = work.as_div(t.atom)?;
+        Some(((work.atoms[t.atom as usize].depth, num.terms.len(), n, t.atom), at))
+    });
+    keys.max().map(|(_, at)| at)
+}
+
 /// `k*x - k*n*(x floordiv n) = k*(x mod n)` wherever all of it stands there: nothing is shorter.
 fn take_whole_remainders(work: &mut Work, rest: &mut Linear, out: &mut Accumulator) -> Result<(), Stop> {
-    let mut undecided = AtomId::MAX;
-    while let Some(at) = rest.terms.iter().rposition(|t| t.atom < undecided && work.as_div(t.atom).is_some()) {
+    let mut decided: SmallVec<[AtomId; 8]> = SmallVec::new();
+    let n_atoms = work.atoms.len() as AtomId;
+    while let Some(at) = outermost(work, rest, &decided, n_atoms) {
         let LinearTerm { coefficient, atom } = rest.terms[at];
-        undecided = atom;
+        decided.push(atom);
         let Some((num, n)) = work.as_div(atom) else { continue };
         let quotient = Quotient { coefficient, num: num.clone(), n };
         let Some(k) = quotient.whole_fold(rest) else { continue };
