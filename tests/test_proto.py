@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import gzip
 import lzma
+import re
 import tarfile
 from pathlib import Path
 
@@ -192,6 +193,24 @@ def test_what_xla_accepts_is_accepted() -> None:
                 refused.append(name)
         accepted = reprint([data[name].decode() for name in refused])
         assert not any(accepted), [n for n, a in zip(refused, accepted, strict=True) if a]
+
+
+def test_every_operation_goes_through_text_and_proto() -> None:
+    """The cases of all operations, as they are written and as they are printed, with XLA and without."""
+    files = sorted((Path(__file__).parent / "cases" / "ops").glob("*.hlo"))
+    sources = [part for file in files for part in re.split(r"(?m)^(?=HloModule )", file.read_text())[1:]]
+    assert len(sources) > 250
+    modules = [hm.parse(source) for source in sources]
+    printed = [str(module) for module in modules]
+    for module, text in zip(modules, printed, strict=True):
+        assert hm.parse(text).same_as(module), text
+        assert hm.parse(module.to_proto()).same_as(module, names=False), text
+    as_read, again = reprint(list(sources)), reprint(list(printed))
+    assert all(as_read) and again == as_read
+    written = reprint([module.to_proto() for module in modules])
+    # A send or a recv must be there with its end, which a text may leave out.
+    refused = [module.name for module, text in zip(modules, written, strict=True) if text is None]
+    assert set(refused) <= {"recv_done", "send_done"}
 
 
 def wrap(number: int, data: bytes) -> bytes:

@@ -251,12 +251,23 @@ pub(crate) fn write(value: Option<&LiteralValue>, shape: &Shape) -> Draft {
     d
 }
 
-/// The shape that a literal itself has: of the layout only the order of dimensions.
+/// A shape with a layout for every array.
+pub(super) fn laid_out(shape: &Shape) -> Shape {
+    match shape {
+        Shape::Array(a) if a.layout().is_none() => {
+            a.with_layout(Some(a.layout_or_default())).map_or_else(|_| shape.clone(), Shape::Array)
+        }
+        Shape::Tuple(parts) => Shape::Tuple(parts.iter().map(laid_out).collect()),
+        other => other.clone(),
+    }
+}
+
+/// The shape that a literal itself has: of the layout only the order of dimensions, which XLA wants.
 fn in_order(shape: &Shape) -> Shape {
     match shape {
         Shape::Array(a) => {
-            let layout = a.layout().map(|layout| Layout::new(layout.minor_to_major.clone()));
-            a.with_layout(layout).map_or_else(|_| shape.clone(), Shape::Array)
+            let layout = Layout::new(a.layout_or_default().minor_to_major);
+            a.with_layout(Some(layout)).map_or_else(|_| shape.clone(), Shape::Array)
         }
         Shape::Tuple(parts) => Shape::Tuple(parts.iter().map(in_order).collect()),
         other => other.clone(),

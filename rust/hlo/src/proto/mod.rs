@@ -33,6 +33,8 @@ const EXTRA_TABLES: u32 = 100_003;
 /// Of the first half of an asynchronous pair that is written in short: the instruction as it is in text. Of a
 /// computation: that it stands for such an instruction.
 const EXTRA_SHORT: u32 = 100_004;
+/// Of a constant whose text has no layout, which XLA wants in both of its shapes: the shape without.
+const EXTRA_SHAPE: u32 = 100_005;
 
 /// The module in a message: itself an `HloModuleProto`, or one that holds one in its first field (HloProto,
 /// HloSnapshot, HloUnoptimizedSnapshot, HloModuleProtoWithConfig).

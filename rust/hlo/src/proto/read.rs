@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::fields::{self, Codec, Row};
 use super::special::{self, joined, quoted, Reading};
 use super::wire::{Field, Message, Payload, Wire, WireError};
-use super::{literal, shape, tables, EXTRA, EXTRA_HEADER, EXTRA_SHORT, EXTRA_TABLES};
+use super::{literal, shape, tables, EXTRA, EXTRA_HEADER, EXTRA_SHAPE, EXTRA_SHORT, EXTRA_TABLES};
 use crate::Opcode;
 
 /// The text of a module, at most `limit` bytes.
@@ -182,6 +182,8 @@ impl<'a> Reader<'a> {
                 (1, _) => head.name = "",
                 (3, Payload::Bytes(bytes)) => head.shape = bytes,
                 (3, _) => head.shape = &[],
+                // Behind the shape that XLA wants.
+                (EXTRA_SHAPE, Payload::Bytes(bytes)) => head.shape = bytes,
                 (35, Payload::Varint(id)) => head.id = id as i64,
                 (35, _) => head.id = 0,
                 _ => {}

@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::fields::{self, Codec};
 use super::special::{self, Writing};
 use super::wire::{Draft, Message};
-use super::{literal, shape, tables, EXTRA, EXTRA_HEADER, EXTRA_SHORT, EXTRA_TABLES};
+use super::{literal, shape, tables, EXTRA, EXTRA_HEADER, EXTRA_SHAPE, EXTRA_SHORT, EXTRA_TABLES};
 use crate::alias::{Alias, Donor, EntryLayout};
 use crate::attribute::Value;
 use crate::known::Form;
@@ -370,7 +370,15 @@ impl<'m> Writer<'m> {
         let mut d = Draft::default();
         d.data(1, self.names[i as usize].as_bytes());
         d.data(2, opcode.as_bytes());
-        d.message(3, shapes.entry(row.shape).or_insert_with(|| shape::write(m.shape(i))));
+        let own = shapes.entry(row.shape).or_insert_with(|| shape::write(m.shape(i)));
+        let laid_out = (row.opcode == Opcode::Constant).then(|| literal::laid_out(m.shape(i)));
+        match laid_out.filter(|shape| shape != m.shape(i)) {
+            Some(shape) => {
+                d.message(3, &shape::write(&shape));
+                d.message(EXTRA_SHAPE, own);
+            }
+            None => d.message(3, own),
+        }
         d.int_unless_zero(9, m.parameter_number(i).map_or(0, i64::from));
         d.int_unless_zero(35, self.id(i));
         d.ints(36, &m.operands(i).map(|k| self.id(k)).collect::<Vec<_>>());
