@@ -100,7 +100,7 @@ fn chains_of_mixed_operations_are_right() {
         let map = composed(&steps);
         let points = every_point(&last(&steps).output);
         assert!(check(&map, &steps, &points) > points.len() / 8, "seed {seed} hardly reads");
-        assert!(distinct(&map) < 250, "seed {seed}: {:?}, {} distinct", map.cost(), distinct(&map));
+        assert!(distinct(&map) < 300, "seed {seed}: {:?}, {} distinct", map.cost(), distinct(&map));
     }
 }
 
@@ -120,7 +120,7 @@ fn transposes_and_reshapes_of_rank_30_are_right() {
         let map = composed(&steps);
         let points = some_points(&mut chance, &last(&steps).output, 200);
         assert_eq!(check(&map, &steps, &points), 200);
-        assert!(distinct(&map) < 250, "seed {seed}: {:?}, {} distinct", map.cost(), distinct(&map));
+        assert!(distinct(&map) < 300, "seed {seed}: {:?}, {} distinct", map.cost(), distinct(&map));
         let one = composed(&steps[..3]);
         assert!(one.cost().nodes < 30 * 30, "seed {seed}: {:?}", one.cost());
     }
