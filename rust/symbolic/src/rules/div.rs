@@ -115,8 +115,8 @@ fn multiples(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
     }
     let mut kept: SmallVec<[AtomId; 4]> = SmallVec::new();
     for s in d.summands.iter().filter(|_| d.has_div) {
-        if let Summand::Remainder { coefficient, .. } = s {
-            if coefficient % n != 0 {
+        if let Summand::Remainder { coefficient, quotient, .. } = *s {
+            if coefficient % n != 0 && d.numerator.coefficient(quotient) == coefficient {
                 kept.extend(s.form(work).terms.iter().map(|t| t.atom));
             }
         }
