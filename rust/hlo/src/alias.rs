@@ -6,7 +6,7 @@ use std::fmt;
 
 use layout::Shape;
 
-use crate::attribute::shape;
+use crate::attribute::{list, shape};
 use crate::mesh::joined;
 use crate::token::{Cursor, Read};
 
@@ -62,7 +62,7 @@ pub struct EntryLayout {
 
 /// `{ {}: (0, {}, may-alias), … }`; `kinds`: whether entries may say how strict they are.
 pub(crate) fn aliases(c: &mut Cursor<'_>, kinds: Kinds) -> Read<Vec<Alias>> {
-    entries(c, |c| {
+    list(c, |c| {
         let output_index = index(c)?;
         c.expect(b':', "`:`")?;
         c.expect(b'(', "`(`")?;
@@ -92,7 +92,7 @@ pub(crate) enum Kinds {
 
 /// `{ (1, {}), … }`
 pub(crate) fn donors(c: &mut Cursor<'_>) -> Read<Vec<Donor>> {
-    entries(c, |c| {
+    list(c, |c| {
         c.expect(b'(', "`(`")?;
         let number = c.int()?;
         c.expect(b',', "`,`")?;
@@ -102,25 +102,8 @@ pub(crate) fn donors(c: &mut Cursor<'_>) -> Read<Vec<Donor>> {
     })
 }
 
-fn entries<T>(c: &mut Cursor<'_>, mut one: impl FnMut(&mut Cursor<'_>) -> Read<T>) -> Read<Vec<T>> {
-    let mut all = Vec::new();
-    c.expect(b'{', "`{`")?;
-    if c.accept_after_space(b'}') {
-        return Ok(all);
-    }
-    loop {
-        c.space();
-        all.push(one(c)?);
-        if !c.accept_after_space(b',') {
-            break;
-        }
-    }
-    c.expect(b'}', "`,` or `}`")?;
-    Ok(all)
-}
-
 fn index(c: &mut Cursor<'_>) -> Read<Vec<i64>> {
-    entries(c, |c| c.int())
+    list(c, |c| c.int())
 }
 
 pub(crate) fn accuracy(c: &mut Cursor<'_>) -> Read<Accuracy> {

@@ -238,7 +238,8 @@ fn mesh_groups(c: &mut Cursor<'_>) -> Read<()> {
     }
 }
 
-fn list<'a, T>(c: &mut Cursor<'a>, mut one: impl FnMut(&mut Cursor<'a>) -> Read<T>) -> Read<Vec<T>> {
+/// `{one, one, …}`
+pub(crate) fn list<'a, T>(c: &mut Cursor<'a>, mut one: impl FnMut(&mut Cursor<'a>) -> Read<T>) -> Read<Vec<T>> {
     let mut all = Vec::new();
     c.expect(b'{', "`{`")?;
     if c.accept_after_space(b'}') {
