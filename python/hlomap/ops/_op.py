@@ -8,8 +8,8 @@ No op is known here, and neither the walker nor the executor: they pass themselv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Protocol, TypeAlias
 
@@ -75,22 +75,87 @@ class Context(Protocol):
         """From ``leaf`` of a parameter to each output of the computation's root."""
 
 
-class Run(Protocol):
-    """The executor, as an op's meaning sees it."""
+class Request:
+    """What a meaning asks of the executor and waits for; made by :meth:`Run.call` and :meth:`Run.meet`."""
 
-    def call(self, computation: Computation, arguments: Sequence[Value]) -> Value:
-        """The value of a computation."""
+    __slots__ = ()
+
+
+class Run(Protocol):
+    """The executor, as an op's meaning sees it on one device.
+
+    A meaning that runs a computation or waits for other devices is a generator: it yields a request and is sent its
+    value, so neither nesting nor waiting takes Python's stack:  ``state = yield run.call(body, [state])``.
+    """
+
+    @property
+    def device(self) -> Device:
+        """Which of the simulated devices this is."""
+
+    @property
+    def world(self) -> World:
+        """What all devices share: sizes, queues, registered functions."""
+
+    @property
+    def pointwise(self) -> bool:
+        """Whether values are whole arrays where the text has scalars (:meth:`apply`)."""
+
+    def call(self, computation: Computation, arguments: list[Value]) -> Request:
+        """To be yielded: the value of a computation.  The list is emptied, so that nothing lives longer than needed."""
+
+    def meet(self, key: Hashable, devices: Sequence[int], value: Value) -> Request:
+        """To be yielded: the values that those devices give under the same key, in their order, when all have."""
 
     def apply(self, computation: Computation, arguments: Sequence[Array]) -> Value:
-        """A computation on scalars, at every place of whole arrays at once."""
+        """A computation on scalars at every place of whole arrays at once; results have the arguments' common sizes."""
 
     def parameter(self, number: int) -> Value:
         """An argument of the computation that runs."""
 
+    def count_iteration(self, instruction: Instruction) -> None:
+        """To be called by a loop each time it goes round; an error after ``max_steps``."""
+
+    def random_state(self, delta: int) -> int:
+        """The 128 bits of the device's random state, which moves on by ``delta``."""
+
+    def random(self) -> np.random.Generator:
+        """Random numbers for operations whose values are not specified; made anew from :meth:`random_state`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A simulated device: number ``replica * n_partitions + partition``."""
+
+    replica: int
+    partition: int
+    number: int
+
+
+@dataclass(slots=True)
+class World:
+    """What the simulated devices share."""
+
+    n_replicas: int = 1
+    n_partitions: int = 1
+    infeed: Sequence[Iterator[Value]] = ()
+    """By device, the values that its infeeds take."""
+    outfeed: list[Value] | None = None
+    """Where outfeeds put their values, in the order they run."""
+    received: Mapping[int, Iterator[Value]] = field(default_factory=dict)
+    """By channel, the values that the host sends."""
+    sent: dict[int, list[Value]] = field(default_factory=dict)
+    """By channel, the values that went to the host."""
+    custom_calls: Mapping[str, Callable[..., Value]] = field(default_factory=dict)
+    """By target, the function that stands for a custom call."""
+
 
 OutputToInput: TypeAlias = Callable[[Instruction, Leaf, Context], Answer]
 InputToOutput: TypeAlias = Callable[[Instruction, int, Leaf, Context], Answer]
-Evaluate: TypeAlias = Callable[[Instruction, Sequence[Value], Run], Value]
+Evaluate: TypeAlias = Callable[[Instruction, list[Value], Run], Value]
+"""An operation's meaning: from the values of its operands to its own, or a generator of requests that returns it."""
+
+Steps: TypeAlias = Generator[Request, Value, Value]
+"""A meaning that waits for requests."""
 
 
 def looks_at_nothing(instruction: Instruction) -> tuple[int, ...]:
@@ -108,6 +173,7 @@ class Op:
     ``inlines``: the value is that of the one called computation at the operands.
     ``per_instruction``: the answer depends on more than the signature, so it is not shared between instructions.
     ``pointwise``: ``evaluate`` may be given arrays where the instruction is on scalars.
+    ``acts``: it does something besides giving a value, so it runs even where nobody needs the value.
     ``wiring``: values are put side by side or taken out, and none is computed; its rules cost less than a signature.
     """
 
@@ -119,6 +185,7 @@ class Op:
     inlines: bool = False
     per_instruction: bool = False
     pointwise: bool = False
+    acts: bool = False
     wiring: bool = False
 
 

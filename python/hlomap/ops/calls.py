@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from .._core import Computation, Instruction
-from ._op import Answer, Context, Leaf, Op, Run, Value, must, register
+from ._op import Answer, Context, Leaf, Op, Run, Steps, Value, must, register
 
 
 def _called(instruction: Instruction) -> Computation:
@@ -23,9 +21,9 @@ def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context:
     return context.input_to_output(instruction, _called(instruction), operand, leaf)
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def evaluate(instruction: Instruction, operands: list[Value], run: Run) -> Steps:
     """Run the computation."""
-    return run.call(instruction.called[0], operands)
+    return (yield run.call(_called(instruction), operands))
 
 
 for _name in ("fusion", "call"):

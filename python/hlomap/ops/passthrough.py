@@ -17,6 +17,7 @@ from ._op import (
     Op,
     Part,
     Run,
+    Steps,
     Unknown,
     Value,
     n_outputs,
@@ -101,9 +102,10 @@ def _async_start_input_to_output(instruction: Instruction, operand: int, leaf: L
     return parts
 
 
-def _async_start(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def _async_start(instruction: Instruction, operands: list[Value], run: Run) -> Steps:
+    given = tuple(operands)
     rest = [None] * (n_outputs(instruction.shape) - 2)
-    return (tuple(operands), run.call(instruction.called[0], operands), *rest)
+    return (given, (yield run.call(instruction.called[0], operands)), *rest)
 
 
 for _opcode, (_source, _target) in HANDED_ON.items():
