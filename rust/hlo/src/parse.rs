@@ -155,7 +155,8 @@ impl<'a> Parser<'a> {
             self.m.span = Span::new(self.c.pos, self.c.pos);
             self.module();
             self.m.span.end = self.c.pos as u32;
-            let done = std::mem::replace(&mut self.m, empty(self.source));
+            let mut done = std::mem::replace(&mut self.m, empty(self.source));
+            Parser::return_room(&mut done);
             if strict {
                 self.problems.extend(done.diagnostics.iter().cloned());
             }
@@ -184,15 +185,28 @@ impl<'a> Parser<'a> {
         Err(self.problems)
     }
 
-    /// Room for one module of usual density; a large one makes more room when it is needed.
+    /// Room for a module of usual density, so that a large one is not moved while it grows. Room that is not used costs
+    /// addresses but no memory; what is refused is asked for again when it is needed.
     fn make_room(&mut self) {
-        let n = self.c.rest().len().min(1 << 16) / 128;
-        self.m.instructions.reserve(n);
-        self.m.operands.reserve(n + n / 2);
-        self.m.attributes.reserve(n + n / 2);
-        self.m.links.reserve(n / 2);
-        self.m.computations.reserve(n / 8);
-        self.m.shapes.reserve(n / 8);
+        let n = self.c.rest().len() / 128;
+        let _ = self.m.instructions.try_reserve(n);
+        let _ = self.m.operands.try_reserve(n + n / 2);
+        let _ = self.m.attributes.try_reserve(n + n / 2);
+        let _ = self.m.links.try_reserve(n / 2);
+        let _ = self.m.computations.try_reserve(n / 8);
+        let _ = self.m.shapes.try_reserve((n / 8).min(1 << 9));
+    }
+
+    /// Gives back the room that a module does not need; of a small one it is not worth the time.
+    fn return_room(module: &mut Module) {
+        if module.instructions.capacity() < 1 << 10 {
+            return;
+        }
+        module.instructions.shrink_to_fit();
+        module.operands.shrink_to_fit();
+        module.attributes.shrink_to_fit();
+        module.links.shrink_to_fit();
+        module.computations.shrink_to_fit();
     }
 
     /// Nothing is wrong with this module so far.

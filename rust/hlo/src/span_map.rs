@@ -12,7 +12,8 @@ use crate::token::same;
 #[derive(Default)]
 pub(crate) struct SpanMap {
     slots: Vec<Slot>,
-    len: usize,
+    /// The places in use, for wiping no others.
+    used: Vec<u32>,
 }
 
 /// Free when its hash is 0, which no key has.
@@ -23,14 +24,11 @@ struct Slot {
     value: u32,
 }
 
-/// Tables up to this size are wiped, larger ones that were hardly used are given back.
-const SMALL: usize = 1024;
-
 impl SpanMap {
     /// The number of this text.
     #[inline]
     pub fn find(&self, text: &[u8], key: Span) -> Option<u32> {
-        if self.len == 0 {
+        if self.used.is_empty() {
             return None;
         }
         let slot = &self.slots[self.slot(text, key, hash(&text[key.range()]))];
@@ -40,7 +38,7 @@ impl SpanMap {
     /// Gives a text a number; the one it had before.
     #[inline]
     pub fn insert(&mut self, text: &[u8], key: Span, value: u32) -> Option<u32> {
-        if self.len * 2 >= self.slots.len() {
+        if self.used.len() * 2 >= self.slots.len() {
             self.grow();
         }
         let hash = hash(&text[key.range()]);
@@ -50,7 +48,7 @@ impl SpanMap {
             return Some(std::mem::replace(&mut slot.value, value));
         }
         *slot = Slot { hash, key, value };
-        self.len += 1;
+        self.used.push(at as u32);
         None
     }
 
@@ -72,22 +70,24 @@ impl SpanMap {
     fn grow(&mut self) {
         let n = (self.slots.len() * 2).max(32);
         let old = std::mem::replace(&mut self.slots, vec![Slot::default(); n]);
-        for slot in old.into_iter().filter(|slot| slot.hash != 0) {
+        for place in &mut self.used {
+            let slot = old[*place as usize];
             let mut at = slot.hash as usize & (n - 1);
             while self.slots[at].hash != 0 {
                 at = (at + 1) & (n - 1);
             }
             self.slots[at] = slot;
+            *place = at as u32;
         }
     }
 
     pub fn clear(&mut self) {
-        if self.slots.len() > SMALL && self.len * 16 < self.slots.len() {
-            self.slots = Vec::new();
-        } else if self.len > 0 {
+        if self.used.len() * 8 > self.slots.len() {
             self.slots.fill(Slot::default());
+        } else {
+            self.used.iter().for_each(|&at| self.slots[at as usize] = Slot::default());
         }
-        self.len = 0;
+        self.used.clear();
     }
 }
 
@@ -124,6 +124,6 @@ mod tests {
         }
         map.insert(text.as_bytes(), spans[0], 1);
         map.clear();
-        assert_eq!(map.slots.len(), 0, "a large table that holds little is given back");
+        assert!(map.slots.iter().all(|slot| slot.hash == 0));
     }
 }
