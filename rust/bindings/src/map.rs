@@ -7,9 +7,10 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArray
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use symbolic::domain::default_name;
 use symbolic::map::{Map, State};
 use symbolic::text::{self, Style};
-use symbolic::{Constraint, Domain, Options, Points, Program, Range, Variable};
+use symbolic::{Constraint, Domain, Expr, Options, Points, Program, Range, Variable};
 
 use crate::enter::{unlocked, unlocked_many};
 use crate::error::{raise, OrRaise};
@@ -47,6 +48,9 @@ impl From<Map> for PyMap {
     }
 }
 
+/// The results of a map that is simplified within microseconds have fewer nodes.
+const SMALL_MAP: u32 = 64;
+
 /// A Python argument that stands for a variable.
 struct VariableLike(Variable);
 
@@ -57,15 +61,17 @@ impl<'py> FromPyObject<'_, 'py> for VariableLike {
         if let Ok(v) = object.cast::<PyVariable>() {
             return Ok(VariableLike(v.get().variable.clone()));
         }
-        if let Ok(size) = object.extract::<i64>() {
-            return Ok(VariableLike(Variable::new(Range::new(0, size.saturating_sub(1)))));
-        }
-        if let Ok((lo, hi)) = object.extract::<(i64, i64)>() {
+        // Tuples first: a failed conversion makes an exception, which takes longer than all the rest.
+        let is_tuple = object.is_instance_of::<PyTuple>();
+        if let Some((lo, hi)) = is_tuple.then(|| object.extract::<(i64, i64)>().ok()).flatten() {
             return Ok(VariableLike(Variable::new(Range::new(lo, hi))));
         }
-        if let Ok((name, lo, hi)) = object.extract::<(String, i64, i64)>() {
+        if let Some((name, lo, hi)) = is_tuple.then(|| object.extract::<(String, i64, i64)>().ok()).flatten() {
             let name = Some(Arc::from(name));
             return Ok(VariableLike(Variable { name, ..Variable::new(Range::new(lo, hi)) }));
+        }
+        if let Ok(size) = object.extract::<i64>() {
+            return Ok(VariableLike(Variable::new(Range::new(0, size.saturating_sub(1)))));
         }
         let found = object.repr()?;
         Err(PyTypeError::new_err(format!(
@@ -98,18 +104,14 @@ fn domain_of(
     if dims.iter().chain(&ranges).any(|v| v.0.source.is_some()) {
         return Err(PyValueError::new_err("only a runtime variable has a source"));
     }
-    let vars = dims
-        .into_iter()
-        .enumerate()
-        .map(|(i, v)| (format!("d{i}"), v))
-        .chain(ranges.into_iter().enumerate().map(|(i, v)| (format!("s{i}"), v)))
-        .chain(runtime.into_iter().enumerate().map(|(i, v)| (format!("rt{i}"), v)))
-        .map(|(default, VariableLike(mut v))| {
-            v.name = v.name.filter(|name| **name != *default);
-            v
-        })
-        .collect();
-    Ok(Domain { vars, n_dims, n_ranges, constraints: constraints.into_iter().map(|c| c.0).collect() })
+    let vars = dims.into_iter().chain(ranges).chain(runtime).map(|v| v.0).collect();
+    let constraints = constraints.into_iter().map(|c| c.0).collect();
+    let mut domain = Domain { vars, n_dims, n_ranges, constraints };
+    for i in 0..domain.vars.len() {
+        let default = domain.vars[i].name.as_ref().map(|_| default_name(domain.var(i)));
+        domain.vars[i].name.take_if(|name| default.as_deref() == Some(&**name));
+    }
+    Ok(domain)
 }
 
 /// The rows of one kind of variable: a contiguous int64 array, which is the caller's own where that is one already.
@@ -314,7 +316,11 @@ impl PyMap {
     #[pyo3(signature = (*, keep_point_dims=false, drop_unused=false, rescale=false))]
     fn simplify(&self, py: Python<'_>, keep_point_dims: bool, drop_unused: bool, rescale: bool) -> PyMap {
         let options = Options { keep_point_dims, drop_unused, rescale };
-        self.with(unlocked(py, || symbolic::simplify(&self.map, options)))
+        // To let go of the lock and take it again costs as much as a small map.
+        let is_small = self.map.results().iter().map(Expr::nodes).fold(0, u32::saturating_add) < SMALL_MAP
+            && self.map.domain().constraints.len() < 2;
+        let simplified = || symbolic::simplify(&self.map, options);
+        self.with(if is_small { simplified() } else { unlocked(py, simplified) })
     }
 
     /// The map of doing this one, then ``second``; not simplified.

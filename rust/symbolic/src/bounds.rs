@@ -42,11 +42,27 @@ impl Work {
     /// # Errors
     /// [`Stop::Overflow`] where an end does not fit into 64 bits. A value that does not fit is none; a part of one is.
     pub(crate) fn range_of_part(&mut self, form: &Linear, summands: &[Summand]) -> Result<Range, Stop> {
-        let (lo, hi) = if self.has_div(form) { self.ends_of_sum(form, summands) } else { self.ends_of(form) };
+        let has_div = self.has_div(form);
+        if let Some(range) = self.quick_range(form.constant, &form.terms).filter(|_| !has_div && self.facts.is_empty()) {
+            return Ok(range);
+        }
+        let (lo, hi) = if has_div { self.ends_of_sum(form, summands) } else { self.ends_of(form) };
         match (i64::try_from(lo), i64::try_from(hi)) {
             (Ok(lo), Ok(hi)) => Ok(Range::new(lo, hi)),
             _ => Err(Stop::Overflow),
         }
+    }
+
+    /// The range of a sum by the ranges of its terms alone, where no part of it leaves 64 bits.
+    pub(crate) fn quick_range(&self, constant: i64, terms: &[LinearTerm]) -> Option<Range> {
+        let (mut lo, mut hi) = (constant, constant);
+        for t in terms {
+            let range = self.atoms[t.atom as usize].range;
+            let (x, y) = if t.coefficient < 0 { (range.hi, range.lo) } else { (range.lo, range.hi) };
+            lo = lo.checked_add(t.coefficient.checked_mul(x)?)?;
+            hi = hi.checked_add(t.coefficient.checked_mul(y)?)?;
+        }
+        Some(Range::new(lo, hi))
     }
 
     fn ends_of(&mut self, form: &Linear) -> Ends {

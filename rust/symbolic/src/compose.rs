@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use crate::domain::{Constraint, Domain, Source, Variable};
 use crate::error::{Error, Result};
-use crate::expr::{Expr, Kind, Var};
+use crate::expr::{Expr, Kind, Substitution, Var};
 use crate::interval::interval;
 use crate::map::{Map, State};
 use crate::range::Range;
@@ -37,10 +37,11 @@ pub fn then(first: &Map, second: &Map) -> Result<Map> {
         })
     };
     let of_var = |v: Var| a.flat(v).map_or(Range::ALL, |i| a.vars[i].range);
-    let results = second.results().iter().map(|e| e.substitute(&replace)).collect::<Result<_>>()?;
+    let mut substitution = Substitution::new(&replace);
+    let results = second.results().iter().map(|e| substitution.apply(e)).collect::<Result<_>>()?;
     let mut constraints = a.constraints.clone();
     for c in &b.constraints {
-        constraints.push(Constraint { expr: c.expr.substitute(&replace)?, range: c.range });
+        constraints.push(Constraint { expr: substitution.apply(&c.expr)?, range: c.range });
     }
     for (e, dim) in first.results().iter().zip(b.dims()) {
         // What the intervals of the variables already say is no constraint.

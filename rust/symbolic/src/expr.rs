@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
 use crate::int;
+use crate::table::Table;
 
 /// How deep expressions may nest; deeper ones are an error, so that no walk can exhaust the stack.
 pub const MAX_DEPTH: u16 = 400;
@@ -248,7 +249,7 @@ impl Expr {
 
     /// The expression with every variable replaced. Shared nodes are replaced once.
     pub fn substitute(&self, replace: &dyn Fn(Var) -> Result<Expr>) -> Result<Expr> {
-        Substitution { replace, done: rustc_hash::FxHashMap::default() }.apply(self)
+        Substitution::new(replace).apply(self)
     }
 
     /// Calls `visit` with every variable that occurs; shared nodes may be visited once.
@@ -421,13 +422,20 @@ impl Accumulator {
     }
 }
 
-struct Substitution<'a> {
+/// One substitution in several expressions: what they share stays shared.
+pub(crate) struct Substitution<'a> {
     replace: &'a dyn Fn(Var) -> Result<Expr>,
-    done: rustc_hash::FxHashMap<*const Node, Expr>,
+    done: Table<*const Node, Expr>,
 }
 
-impl Substitution<'_> {
-    fn apply(&mut self, e: &Expr) -> Result<Expr> {
+impl<'a> Substitution<'a> {
+    /// Nothing replaced yet. The expressions that follow must live as long as this.
+    pub(crate) fn new(replace: &'a dyn Fn(Var) -> Result<Expr>) -> Substitution<'a> {
+        Substitution { replace, done: Table::default() }
+    }
+
+    /// The expression with every variable replaced.
+    pub(crate) fn apply(&mut self, e: &Expr) -> Result<Expr> {
         let node = match e {
             Expr::Const(_) => return Ok(e.clone()),
             Expr::Var(v) => return (self.replace)(*v),

@@ -25,6 +25,9 @@ pub const fn ceil_div(a: i64, b: i64) -> i64 {
 /// The greatest common divisor of the absolute values; `gcd(0, x) = |x|`. `None` where it is 2^63.
 pub fn gcd(a: i64, b: i64) -> Option<i64> {
     let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+    if a == 1 || b == 1 {
+        return Some(1);
+    }
     while b != 0 {
         (a, b) = (b, a % b);
     }
@@ -34,6 +37,11 @@ pub fn gcd(a: i64, b: i64) -> Option<i64> {
 /// `a + b`, or an error.
 pub fn add(a: i64, b: i64) -> Result<i64, Stop> {
     a.checked_add(b).ok_or(Stop::Overflow)
+}
+
+/// `a - b`, or an error.
+pub fn sub(a: i64, b: i64) -> Result<i64, Stop> {
+    a.checked_sub(b).ok_or(Stop::Overflow)
 }
 
 /// `a * b`, or an error.

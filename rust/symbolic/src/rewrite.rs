@@ -84,6 +84,10 @@ fn replacement(work: &Work, v: Var) -> Option<Expr> {
 
 /// Whether an expression uses a variable that is written as something else.
 fn is_replaced(work: &Work, e: &Expr) -> bool {
+    let replaces = |i: usize| replacement(work, work.vars[i]).is_some();
+    if !(0..work.vars.len()).any(replaces) {
+        return false;
+    }
     let mut found = false;
     e.for_each_var(&mut |v| found |= replacement(work, v).is_some());
     found

@@ -269,7 +269,7 @@ fn range_of_low(work: &mut Work, d: &Division, contents: &[i64], g: i64) -> Resu
             s @ Summand::Remainder { .. } => low.add_scaled(1, &s.form(work))?,
         }
     }
-    work.range_of_part(&low, &summands(work, &low))
+    range_of_part(work, &low)
 }
 
 /// `(x floordiv m + y) floordiv n = (x + m*y) floordiv (m*n)`
@@ -338,16 +338,15 @@ fn reduce_coefficients(work: &mut Work, d: &mut Division) -> Result<bool, Stop> 
         let summand = d.summand(i);
         let factor = summand.factor();
         if !reducible(factor) {
-            numerator.add_scaled(1, &summand.form(work))?;
+            add_summand(work, &mut numerator, factor, summand)?;
             continue;
         }
         let mut r = factor % n;
         if r.checked_mul(-2) == Some(n) {
             r += n;
         }
-        let unit = summand.scaled_to(1, work)?;
-        d.quotient.add_scaled((factor - r) / n, &unit)?;
-        numerator.add_scaled(r, &unit)?;
+        add_summand(work, &mut d.quotient, int::sub(factor, r)? / n, summand)?;
+        add_summand(work, &mut numerator, r, summand)?;
     }
     d.numerator = numerator;
     Ok(true)
@@ -356,33 +355,49 @@ fn reduce_coefficients(work: &mut Work, d: &mut Division) -> Result<bool, Stop> 
 /// `((q*n + r)*x + y) floordiv n = q*x + k` where `|r| <= n/2` and `k*n <= r*x + y < (k+1)*n` over the domain
 fn balanced_collapse(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
     let n = d.n;
-    let (mut low, mut quotient) = (Linear::constant(d.numerator.constant), Linear::default());
-    for i in 0..d.n_summands() {
-        let summand = d.summand(i);
-        let factor = summand.factor();
-        let mut r = int::floor_mod(factor, n);
+    let balanced = |factor: i64| {
+        let r = int::floor_mod(factor, n);
         if r > n - r {
-            r -= n;
+            r - n
+        } else {
+            r
         }
-        if r == factor {
-            low.add_scaled(1, &summand.form(work))?;
-            continue;
-        }
-        let unit = summand.scaled_to(1, work)?;
-        low.add_scaled(r, &unit)?;
-        quotient.add_scaled((factor - r) / n, &unit)?;
-    }
-    if quotient.terms.is_empty() {
+    };
+    if (0..d.n_summands()).map(|i| d.summand(i).factor()).all(|factor| balanced(factor) == factor) {
         return Ok(false);
     }
-    let Ok(range) = work.range_of_part(&low, &summands(work, &low)) else { return Ok(false) };
+    let mut low = Linear::constant(d.numerator.constant);
+    for i in 0..d.n_summands() {
+        let summand = d.summand(i);
+        add_summand(work, &mut low, balanced(summand.factor()), summand)?;
+    }
+    let Ok(range) = range_of_part(work, &low) else { return Ok(false) };
     if range.is_empty() || int::floor_div(range.lo, n) != int::floor_div(range.hi, n) {
         return Ok(false);
     }
-    d.quotient.add_scaled(1, &quotient)?;
+    for i in 0..d.n_summands() {
+        let summand = d.summand(i);
+        let factor = summand.factor();
+        let q = int::sub(factor, balanced(factor))? / n;
+        add_summand(work, &mut d.quotient, q, summand)?;
+    }
     d.quotient.constant = int::add(d.quotient.constant, int::floor_div(range.lo, n))?;
     d.numerator = Linear::default();
     Ok(true)
+}
+
+/// `out += factor * summand`, where the summand is taken with a factor of 1
+fn add_summand(work: &Work, out: &mut Linear, factor: i64, summand: Summand) -> Result<(), Stop> {
+    match summand {
+        Summand::Term(t) => out.add_term(factor, t.atom),
+        s => out.add_scaled(factor, &s.scaled_to(1, work)?),
+    }
+}
+
+/// The range of a form that may be only part of a value.
+fn range_of_part(work: &mut Work, form: &Linear) -> Result<Range, Stop> {
+    let parts = if work.has_div(form) { summands(work, form) } else { Summands::new() };
+    work.range_of_part(form, &parts)
 }
 
 /// `(-x) floordiv n = -((x + n - 1) floordiv n)`, so that the first coefficient is positive
