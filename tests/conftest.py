@@ -3,6 +3,7 @@
 A case file holds several modules.  The comments above a module say what the maps of its root are: ``// o2i 0: MAP``
 from the output to operand 0, one line for each map of the set, ``nothing`` for none, ``unknown: REASON``; ``o2i[1,0]``
 and ``i2o[2]`` name tuple leaves.  ``// weak``: values may hide a change, so the executor cannot show every element.
+``// devices 4``: it takes so many, or values of its own, so it is run elsewhere.
 With HLOMAP_BLESS=1 the expected lines are written anew; read the diff.
 """
 

@@ -21,9 +21,11 @@ def _is_unknown(root: hm.Instruction) -> bool:
     return all(found.is_unknown for out, _ in leaves(root.shape) for found in hm.output_to_input(root, out))
 
 
-def _operand_values(module: hm.Module, rng: np.random.Generator) -> dict[hm.Instruction, Any]:
-    """The values of a case; what has no map may have no meaning either."""
-    if _is_unknown(module.entry.root):
+def _operand_values(case: Case, module: hm.Module, rng: np.random.Generator) -> dict[hm.Instruction, Any]:
+    """The values of a case; what has no map may have no meaning either, nor has one of several devices alone."""
+    if _is_unknown(module.entry.root) or module.entry.root.opcode in ("infeed", "recv"):
+        return {}
+    if any(note.startswith("// devices") for note in case.notes):
         return {}
     arguments = [random_value(p.shape, rng) for p in module.entry.parameters]
     return run_values(module.entry, arguments)
@@ -57,7 +59,7 @@ def _matters(root: hm.Instruction, values: dict[hm.Instruction, Any], k: int, le
 def test_maps_and_executor_agree(case: Case) -> None:
     module = case.module
     root = module.entry.root
-    values = _operand_values(module, np.random.default_rng(7))
+    values = _operand_values(case, module, np.random.default_rng(7))
     numbered = {instruction.number: value for instruction, value in values.items()}
     for k, operand in enumerate(root.operands):
         for leaf, inner in leaves(operand.shape):
@@ -80,7 +82,7 @@ def test_maps_and_executor_agree(case: Case) -> None:
 def test_directions_are_one_relation(case: Case) -> None:
     module = case.module
     root = module.entry.root
-    values = _operand_values(module, np.random.default_rng(7))
+    values = _operand_values(case, module, np.random.default_rng(7))
     numbered = {instruction.number: value for instruction, value in values.items()}
     for k, operand in enumerate(root.operands):
         for leaf, inner in leaves(operand.shape):

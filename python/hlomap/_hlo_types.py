@@ -48,8 +48,9 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
     import ml_dtypes
 
     word = _ML_DTYPES[name]
-    # Types of one bit have no dtype of their own in ml_dtypes; their values fit in those of two bits.
-    word = word.replace("int1", "int2")
+    if not hasattr(ml_dtypes, word):
+        # Older ml_dtypes have no types of one bit; their values fit in those of two.
+        word = word.replace("int1", "int2")
     dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, word))
     return dtype
 

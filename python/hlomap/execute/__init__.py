@@ -75,11 +75,11 @@ def execute(
     world = World(
         num_replicas,
         num_partitions,
-        [iter(feeds)] if n_devices == 1 else [iter(feed) for feed in feeds],
-        outfeed,
-        {channel: iter(queue) for channel, queue in (received or {}).items()},
-        {} if sent is None else sent,
-        custom_calls or {},
+        infeed=[iter(feeds)] if n_devices == 1 else [iter(feed) for feed in feeds],
+        outfeed=outfeed,
+        received={channel: iter(queue) for channel, queue in (received or {}).items()},
+        sent={} if sent is None else sent,
+        custom_calls=custom_calls or {},
     )
     del arrays, feeds
     machine = Machine(world, max_steps, state_bits(rng_state), on_value)

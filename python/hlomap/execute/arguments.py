@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from .._core import Computation, Shape
 from ..errors import ShapeError
-from .plan import dtype_of
+from ..ops._given import fitting
 
 __all__ = ["by_device", "listed", "state_bits"]
 
@@ -38,7 +38,7 @@ def by_device(
         where = f"parameter {number}, {parameter.name},"
         for device, own in enumerate(_dealt(value, parameter.shape, n, where)):
             place = where if n == 1 else f"{where} on device {device}"
-            arguments[device].append(_fitting(own, parameter.shape, place))
+            arguments[device].append(fitting(own, parameter.shape, place))
     return arguments
 
 
@@ -52,41 +52,6 @@ def _dealt(value: Any, shape: Shape, n: int, where: str) -> Sequence[Any]:
         return value
     stacked = isinstance(value, np.ndarray) and shape.is_array and value.shape == (n, *shape.dimensions)
     return list(value) if stacked else [value] * n
-
-
-def _fitting(given: Any, shape: Shape, where: str) -> Value:
-    if shape.is_tuple:
-        parts = shape.tuple_shapes
-        if not isinstance(given, (tuple, list)) or len(given) != len(parts):
-            found = f"{len(given)} values were" if isinstance(given, (tuple, list)) else f"{type(given).__name__} was"
-            raise ShapeError(f"{where} is {shape}; {found} given: give a tuple of {len(parts)}")
-        return tuple(
-            _fitting(x, part, f"{where} element {i}") for i, (x, part) in enumerate(zip(given, parts, strict=True))
-        )
-    if not shape.is_array:
-        return None
-    dtype = dtype_of(shape)
-    array = given if isinstance(given, np.ndarray) else _from_python(given, dtype, shape, where)
-    if array.dtype != dtype:
-        raise ShapeError(
-            f"{where} is {shape}; an array {array.dtype}{list(array.shape)} was given: convert it to {dtype}"
-        )
-    smaller = zip(array.shape, shape.dimensions, shape.dynamic, strict=False)
-    if array.ndim != shape.rank or any(n != size and not (free and n < size) for n, size, free in smaller):
-        raise ShapeError(
-            f"{where} is {shape}; an array {array.dtype}{list(array.shape)} was given: its sizes must be those"
-        )
-    return array
-
-
-def _from_python(given: Any, dtype: np.dtype[Any], shape: Shape, where: str) -> npt.NDArray[Any]:
-    """NumPy scalars and what has an array in it keep their type; Python numbers and lists take the parameter's."""
-    try:
-        if isinstance(given, np.generic) or hasattr(given, "__array__"):
-            return np.asarray(given)
-        return np.asarray(given, dtype)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ShapeError(f"{where} is {shape}; {type(given).__name__} is no array of it ({error})") from None
 
 
 def listed(value: Value) -> Value:

@@ -17,6 +17,7 @@ import numpy as np
 
 from .._core import Computation, Instruction
 from ..errors import HlomapError, ShapeError, UnsupportedError
+from ..ops._numeric import cast
 from ..ops._op import Device, Request, Steps, World
 from .plan import Plan, Plans, dtype_of
 
@@ -48,6 +49,13 @@ class _Meeting(Request):
         self.key = key
         self.devices = devices
         self.value = value
+
+
+class _Waiting(Request):
+    __slots__ = ("until",)
+
+    def __init__(self, until: Callable[[], bool]) -> None:
+        self.until = until
 
 
 class _Frame:
@@ -87,21 +95,29 @@ class Machine:
         for processor, given in zip(self._processors, arguments, strict=True):
             processor.enter(plan, given)
         ready = deque(self._processors)
-        meetings: dict[tuple[Hashable, tuple[int, ...]], dict[int, Processor]] = {}
+        meetings: dict[Hashable, dict[int, Processor]] = {}
+        waiting: list[Processor] = []
         with np.errstate(all="ignore"):
             while ready:
                 processor = ready.popleft()
-                meeting = processor.advance()
-                if meeting is None:
-                    continue
-                place = (meeting.key, meeting.devices)
-                met = meetings.setdefault(place, {})
-                met[processor.device.number] = processor
-                if len(met) == len(meeting.devices):
-                    del meetings[place]
-                    ready.extend(_exchanged(met, meeting.devices))
-        if meetings:
-            raise UnsupportedError(_stuck(meetings))
+                request = processor.advance()
+                if isinstance(request, _Waiting):
+                    waiting.append(processor)
+                elif isinstance(request, _Meeting):
+                    place = (request.key, request.devices)
+                    met = meetings.setdefault(place, {})
+                    met[processor.device.number] = processor
+                    if len(met) == len(request.devices):
+                        del meetings[place]
+                        ready.extend(_exchanged(met, request.devices))
+                if not ready and waiting:
+                    ready.extend(p for p in waiting if isinstance(p.waits_for, _Waiting) and p.waits_for.until())
+                    waiting = [p for p in waiting if p not in ready]
+                    for processor in ready:
+                        processor.resume(None)
+        stuck = [*(next(iter(met.values())) for met in meetings.values()), *waiting]
+        if stuck:
+            raise UnsupportedError(_stuck(stuck[0], meetings))
         return [processor.result for processor in self._processors]
 
 
@@ -110,18 +126,19 @@ def _numbered(on_value: OnValue, number: int) -> OnValue:
 
 
 def _exchanged(met: dict[int, Processor], devices: Sequence[int]) -> list[Processor]:
-    meetings = {number: processor.waits_for for number, processor in met.items()}
-    given = [meeting.value for meeting in (meetings[number] for number in devices) if meeting is not None]
+    given = [p.waits_for.value for p in (met[number] for number in devices) if isinstance(p.waits_for, _Meeting)]
     for processor in met.values():
-        processor.resume(given)
+        processor.resume(list(given))
     return list(met.values())
 
 
-def _stuck(meetings: dict[tuple[Hashable, tuple[int, ...]], dict[int, Processor]]) -> str:
-    (_, devices), met = next(iter(meetings.items()))
-    missing = sorted(set(devices) - set(met))
-    first = min(met)
-    return f"{met[first].where()}: device {first} waits forever, devices {missing} do not come to the same place"
+def _stuck(processor: Processor, meetings: dict[Hashable, dict[int, Processor]]) -> str:
+    request = processor.waits_for
+    here = f"{processor.where()}: device {processor.device.number} waits forever"
+    if not isinstance(request, _Meeting):
+        return f"{here}: nothing is sent to it"
+    missing = sorted(set(request.devices) - set(meetings[(request.key, request.devices)]))
+    return f"{here}: devices {missing} do not come to the same place"
 
 
 class _Counts:
@@ -151,7 +168,7 @@ class Processor:
         self.device = device
         self.on_value = on_value
         self.pointwise = False
-        self.waits_for: _Meeting | None = None
+        self.waits_for: Request | None = None
         self.result: Value = None
         self._plans = plans
         self._max_steps = max_steps
@@ -170,7 +187,7 @@ class Processor:
         """End its waiting with the value of the meeting."""
         self.waits_for, self._inbox = None, value
 
-    def advance(self) -> _Meeting | None:
+    def advance(self) -> Request | None:
         """Run until it waits for other devices, or to the end."""
         stack = self._stack
         value, self._inbox = self._inbox, None
@@ -198,8 +215,9 @@ class Processor:
                         raise UnsupportedError(f"calls nest more than {MAX_DEPTH // 2} deep")
                     self.enter(self._plans.of(request.computation), request.arguments)
                 else:
+                    assert isinstance(request, Request), "meanings yield requests"
                     self.waits_for = request
-                    return self.waits_for
+                    return request
         except HlomapError as error:
             raise self._placed(error) from error.__cause__
         except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -258,7 +276,7 @@ class Processor:
             if value.shape != step.sizes and not self.pointwise:
                 _check_sizes(step, value)
             if value.dtype != dtype:
-                value = value.astype(dtype)
+                value = cast(value, dtype)
         if self.on_value is not None:
             self.on_value(step.instruction, value)
         frame.values[step.slot] = value
@@ -275,6 +293,9 @@ class Processor:
 
     def meet(self, key: Hashable, devices: Sequence[int], value: Value) -> Request:
         return _Meeting(key, tuple(devices), value)
+
+    def wait(self, until: Callable[[], bool]) -> Request:
+        return _Waiting(until)
 
     def apply(self, computation: Computation, arguments: Sequence[Value]) -> Value:
         plan = self._plans.of(computation)

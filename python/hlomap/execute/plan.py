@@ -14,7 +14,7 @@ import numpy as np
 from .._core import Computation, Instruction, Shape
 from ..errors import HlomapError, ShapeError, UnsupportedError
 from ..ops import lookup
-from ..ops._op import Evaluate, n_elements
+from ..ops._op import Evaluate, Run, n_elements
 
 __all__ = ["MAX_BYTES", "Plan", "Plans", "Step", "single"]
 
@@ -120,11 +120,25 @@ def _step(instruction: Instruction, reads: tuple[int, ...], dying: tuple[int, ..
     if not shape.is_array:
         return Step(instruction, evaluate, reads, dying, slot, None, (), False)
     try:
-        return Step(
-            instruction, evaluate, reads, dying, slot, dtype_of(shape), tuple(shape.dimensions), any(shape.dynamic)
-        )
+        dynamic = any(shape.dynamic)
+        if dynamic and lookup(instruction.opcode).pointwise:
+            evaluate = _trimmed(evaluate)
+        return Step(instruction, evaluate, reads, dying, slot, dtype_of(shape), tuple(shape.dimensions), dynamic)
     except HlomapError as error:
         raise type(error)(f"{instruction.name}: {error}") from None
+
+
+def _trimmed(evaluate: Evaluate) -> Evaluate:
+    """Arrays that meet element for element are as long as the shortest: the others have no size of their own."""
+
+    def trimmed(instruction: Instruction, operands: list[Any], run: Run) -> Any:
+        rank = instruction.shape.rank
+        whole = [x for x in operands if isinstance(x, np.ndarray) and x.ndim == rank]
+        ends = [slice(0, min(sizes)) for sizes in zip(*(x.shape for x in whole), strict=True)]
+        cut = [x[tuple(ends)] if isinstance(x, np.ndarray) and x.ndim == rank else x for x in operands]
+        return evaluate(instruction, cut, run)
+
+    return trimmed
 
 
 def dtype_of(shape: Shape) -> np.dtype[Any]:

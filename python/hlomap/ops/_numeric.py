@@ -8,63 +8,27 @@ instructions and no maps here.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from .. import _hlo_types
 from ..errors import UnsupportedError
 
 Array = npt.NDArray[Any]
 
-_DTYPES: dict[str, Any] = {
-    "pred": np.bool_,
-    "s8": np.int8,
-    "s16": np.int16,
-    "s32": np.int32,
-    "s64": np.int64,
-    "u8": np.uint8,
-    "u16": np.uint16,
-    "u32": np.uint32,
-    "u64": np.uint64,
-    "f16": np.float16,
-    "f32": np.float32,
-    "f64": np.float64,
-    "c64": np.complex64,
-    "c128": np.complex128,
-}
-_ML_DTYPES = {
-    "bf16": "bfloat16",
-    "s1": "int1",
-    "s2": "int2",
-    "s4": "int4",
-    "u1": "uint1",
-    "u2": "uint2",
-    "u4": "uint4",
-    "f4e2m1fn": "float4_e2m1fn",
-    "f8e3m4": "float8_e3m4",
-    "f8e4m3": "float8_e4m3",
-    "f8e4m3b11fnuz": "float8_e4m3b11fnuz",
-    "f8e4m3fn": "float8_e4m3fn",
-    "f8e4m3fnuz": "float8_e4m3fnuz",
-    "f8e5m2": "float8_e5m2",
-    "f8e5m2fnuz": "float8_e5m2fnuz",
-    "f8e8m0fnu": "float8_e8m0fnu",
-}
-for _name, _scalar in _ML_DTYPES.items():
-    if hasattr(ml_dtypes, _scalar):
-        _DTYPES[_name] = getattr(ml_dtypes, _scalar)
-
 _BITS = {"pred": 1, "s1": 1, "u1": 1, "s2": 2, "u2": 2, "s4": 4, "u4": 4}
 
 
+@cache
 def numpy_dtype(name: str) -> np.dtype[Any]:
     """The NumPy type of an HLO element type."""
-    if name not in _DTYPES:
-        raise UnsupportedError(f"no NumPy type for element type {name}")
-    dtype: np.dtype[Any] = np.dtype(_DTYPES[name])
-    return dtype
+    try:
+        return _hlo_types.numpy_dtype(name)
+    except (KeyError, AttributeError):
+        raise UnsupportedError(f"no NumPy type for element type {name}") from None
 
 
 def bit_width(name: str) -> int:
@@ -94,6 +58,13 @@ def widened(dtype: np.dtype[Any]) -> np.dtype[Any]:
     if is_float(dtype):
         return np.dtype(np.float32)
     return np.dtype(np.uint32 if is_unsigned(dtype) else np.int32)
+
+
+def cast(x: Array, to: np.dtype[Any]) -> Array:
+    """``astype``, also between types that ml_dtypes does not convert into each other."""
+    if x.dtype.kind == "V" and to.kind == "V" and x.dtype != to:
+        x = x.astype(widened(x.dtype))
+    return x.astype(to)
 
 
 def wide(function: Callable[..., Array]) -> Callable[..., Array]:

@@ -8,6 +8,7 @@ No op is known here, and neither the walker nor the executor: they pass themselv
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -106,6 +107,9 @@ class Run(Protocol):
     def meet(self, key: Hashable, devices: Sequence[int], value: Value) -> Request:
         """To be yielded: the values that those devices give under the same key, in their order, when all have."""
 
+    def wait(self, until: Callable[[], bool]) -> Request:
+        """To be yielded: goes on when ``until()`` holds, which other devices bring about."""
+
     def apply(self, computation: Computation, arguments: Sequence[Array]) -> Value:
         """A computation on scalars at every place of whole arrays at once; results have the arguments' common sizes."""
 
@@ -140,11 +144,13 @@ class World:
     infeed: Sequence[Iterator[Value]] = ()
     """By device, the values that its infeeds take."""
     outfeed: list[Value] | None = None
-    """Where outfeeds put their values, in the order they run."""
+    """Where outfeeds put their values, in the order they run; of several devices, with the device's number."""
     received: Mapping[int, Iterator[Value]] = field(default_factory=dict)
     """By channel, the values that the host sends."""
     sent: dict[int, list[Value]] = field(default_factory=dict)
     """By channel, the values that went to the host."""
+    mail: dict[tuple[int, int, int], deque[Value]] = field(default_factory=dict)
+    """By channel, source and target, what one device has sent to another and was not yet received."""
     custom_calls: Mapping[str, Callable[..., Value]] = field(default_factory=dict)
     """By target, the function that stands for a custom call."""
 

@@ -38,7 +38,9 @@ def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context:
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
     """Order the operand's dimensions as the output has them, put in ones, stretch."""
-    sizes, kept = instruction.shape.dimensions, _dimensions(instruction)
+    sizes, kept = list(instruction.shape.dimensions), _dimensions(instruction)
+    for i, size in zip(kept, operands[0].shape, strict=True):
+        sizes[i] = size
     ordered = np.transpose(operands[0], sorted(range(len(kept)), key=lambda i: kept[i]))
     return np.broadcast_to(ordered.reshape([sizes[i] if i in kept else 1 for i in range(len(sizes))]), sizes)
 

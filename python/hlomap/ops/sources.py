@@ -38,8 +38,12 @@ def _iota(instruction: Instruction, operands: Sequence[Value], run: Run) -> Valu
     return np.broadcast_to(np.arange(sizes[along]).astype(numpy_dtype(instruction.shape.dtype)).reshape(lengths), sizes)
 
 
-def _id(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
-    return np.zeros((), numpy_dtype(instruction.shape.dtype))
+def _replica(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    return np.asarray(run.device.replica, numpy_dtype(instruction.shape.dtype))
+
+
+def _partition(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    return np.asarray(run.device.partition, numpy_dtype(instruction.shape.dtype))
 
 
 def _token(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
@@ -50,8 +54,8 @@ for _name, _evaluate in (
     ("parameter", _parameter),
     ("constant", _constant),
     ("iota", _iota),
-    ("partition-id", _id),
-    ("replica-id", _id),
+    ("partition-id", _partition),
+    ("replica-id", _replica),
     ("after-all", _token),
 ):
-    register(Op(_name, output_to_input, input_to_output, _evaluate, pointwise=_name in ("parameter", "constant")))
+    register(Op(_name, output_to_input, input_to_output, _evaluate, pointwise=_name not in ("iota", "after-all")))
