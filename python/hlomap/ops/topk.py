@@ -1,0 +1,51 @@
+"""topk: the k greatest or least elements of each row along the last dimension, with their places.
+
+Of equal elements the first come first; floats are in total order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._core import Expr, Instruction
+from ._numeric import total_order_key, widened
+from ._op import Answer, Context, Leaf, Op, Run, Value, agree, dim_exprs, full, on_outputs, reads, register
+
+
+def _kept(instruction: Instruction) -> tuple[int, ...]:
+    sizes = tuple(instruction.operands[0].shape.dimensions)
+    kept = (*sizes[:-1], int(instruction.attributes["k"]))
+    for output in instruction.shape.tuple_shapes:
+        agree(output.dimensions, kept, "an output")
+    return kept
+
+
+def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+    """The whole row."""
+    kept = _kept(instruction)
+    length = instruction.operands[0].shape.dimensions[-1]
+    return [reads(full(kept), [*dim_exprs(len(kept) - 1), Expr.range(0)], ranges=[(0, length - 1)])]
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+    """Every place of both outputs of the row."""
+    kept = _kept(instruction)
+    results = [*dim_exprs(len(kept) - 1), Expr.range(0)]
+    row = reads(full(instruction.operands[0].shape.dimensions), results, ranges=[(0, kept[-1] - 1)])
+    return on_outputs(instruction, row)
+
+
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    """A stable sort of keys that compare as the elements do."""
+    data = np.asarray(operands[0])
+    key = np.asarray(total_order_key(data))
+    key = key.astype(widened(key.dtype))
+    if instruction.attributes.get("largest", True):
+        key = np.invert(key)
+    places = np.argsort(key, axis=-1, kind="stable")[..., : int(instruction.attributes["k"])]
+    return np.take_along_axis(data, places, -1), places.astype(np.int32)
+
+
+register(Op("topk", output_to_input, input_to_output, evaluate))
