@@ -1,0 +1,126 @@
+"""select-and-scatter: of each window of the operand one element is selected, and the source of the window goes there.
+
+Places of two elements in one window differ by less than the window; which of them is selected only the values tell.
+Of equal elements the first of the window stays selected, as the select computation says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._core import Expr, Instruction
+from ._op import (
+    Answer,
+    Array,
+    Bounds,
+    Context,
+    ExprLike,
+    Footprint,
+    Leaf,
+    Op,
+    Run,
+    Value,
+    agree,
+    full,
+    must,
+    reads,
+    reads_all,
+    reads_scalar,
+    register,
+)
+from ._window import WindowDim, place_variables, spread, window_dims, windows
+
+Constraints = list[tuple[ExprLike, int, int]]
+
+
+def _dims(instruction: Instruction) -> list[WindowDim]:
+    operand, source = (x.shape.dimensions for x in instruction.operands[:2])
+    agree(instruction.shape.dimensions, operand, "an output")
+    dims = window_dims(instruction.attributes.get("window"), operand, source)
+    must(len(dims) == len(operand), "a window of all dimensions")
+    must(all(dim.base == 1 and not dim.reversal for dim in dims), "a plain window")
+    return dims
+
+
+def _windows_over(dims: Sequence[WindowDim]) -> tuple[list[ExprLike], list[Expr | None], list[Bounds], Constraints]:
+    """For an element d the windows that have it: the window's number and d's place in it."""
+    places, ranges = place_variables(dims)
+    meetings = [dim.output(Expr.dim(i), place) for i, (dim, place) in enumerate(zip(dims, places, strict=True))]
+    constraints: Constraints = [c for m in meetings for c in m.constraints]
+    # A window of one place says which elements have one by the bounds of the element itself.
+    constraints += [(Expr.dim(i), *m.bounds) for i, m in enumerate(meetings) if m.bounds != (0, dims[i].length - 1)]
+    return [m.index for m in meetings], places, ranges, constraints
+
+
+def _share_a_window(dims: Sequence[WindowDim]) -> Footprint:
+    """From an element to those in a window with it: at place t where the element is at place s, that is d + t - s."""
+    _, places, ranges, constraints = _windows_over(dims)
+    results: list[ExprLike] = []
+    for i, (dim, place) in enumerate(zip(dims, places, strict=True)):
+        other: ExprLike = Expr.dim(i)
+        if place is not None:
+            other = Expr.dim(i) + (Expr.range(len(ranges)) - place) * dim.dilation
+            ranges.append((0, dim.size - 1))
+            constraints.append((other, 0, dim.length - 1))
+        results.append(other)
+    return reads(full(dim.length for dim in dims), results, ranges=ranges, constraints=constraints)
+
+
+def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+    """The windows that have the place: all their elements, and their sources."""
+    dims = _dims(instruction)
+    sizes = instruction.shape.dimensions
+    numbers, _, ranges, constraints = _windows_over(dims)
+    sources = reads(full(sizes), numbers, ranges=ranges, constraints=constraints)
+    return [_share_a_window(dims), sources, reads_scalar(sizes)]
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+    """An element reaches what shares a window with it, a source its window, the init everything."""
+    dims = _dims(instruction)
+    if operand == 0:
+        return [_share_a_window(dims)]
+    if operand == 2:
+        return [reads_all((), instruction.shape.dimensions)]
+    places, ranges = place_variables(dims)
+    meetings = [dim.element(Expr.dim(i), place) for i, (dim, place) in enumerate(zip(dims, places, strict=True))]
+    constraints = [c for m in meetings for c in m.constraints]
+    return [reads([m.bounds for m in meetings], [m.index for m in meetings], ranges=ranges, constraints=constraints)]
+
+
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    """All windows at once, place by place; then the sources that go to one place one after the other."""
+    data, source, init = (np.asarray(x) for x in operands)
+    select, scatter = (instruction.attributes[name] for name in ("select", "scatter"))
+    dims, axes = _dims(instruction), range(data.ndim)
+    count = int(np.prod([dim.size for dim in dims], dtype=np.int64))
+
+    def seen(array: Array, fill: object) -> Array:
+        return windows(spread(array, axes, dims, fill), axes, dims).reshape(source.size, count)
+
+    element, valid = seen(data, 0), seen(np.ones(data.shape, np.bool_), False)
+    number = seen(np.arange(data.size).reshape(data.shape), -1)
+    chosen, at, found = (
+        element[:, :0].sum(axis=1).astype(data.dtype),
+        np.zeros(source.size, np.int64),
+        np.zeros(source.size, np.bool_),
+    )
+    for k in range(count):
+        stays = found & np.asarray(run.apply(select, [chosen, element[:, k]]))
+        takes = valid[:, k] & ~stays
+        chosen, at = np.where(takes, element[:, k], chosen), np.where(takes, number[:, k], at)
+        found = found | valid[:, k]
+    made = np.full(data.size, init)
+    given = source.reshape(-1)
+    waiting = np.flatnonzero(found)
+    while waiting.size:
+        # The first source of each place that has any.
+        place, first = np.unique(at[waiting], return_index=True)
+        made[place] = run.apply(scatter, [made[place], given[waiting[first]]])
+        waiting = np.delete(waiting, first)
+    return made.reshape(data.shape)
+
+
+register(Op("select-and-scatter", output_to_input, input_to_output, evaluate))
