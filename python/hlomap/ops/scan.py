@@ -1,0 +1,175 @@
+"""scan: a computation applied step by step along one dimension; the last operands and results are the carries.
+
+Output i of a step needs the inputs of that step and, through the carries, those of the steps before it (behind it in
+reverse) and the inits.  Where a step moves no element, all of this is at the same place; else it is taken to be
+everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .._core import Expr, Instruction
+from ._op import (
+    NOTHING,
+    Answer,
+    Bounds,
+    Context,
+    ExprLike,
+    Footprint,
+    Leaf,
+    Op,
+    Part,
+    Run,
+    Steps,
+    Unknown,
+    Value,
+    dim_exprs,
+    full,
+    in_best_form,
+    must,
+    reads,
+    reads_same_place,
+    register,
+)
+
+_REASON = "scan: which elements and steps go through the carries depends on the computation"
+
+
+@dataclass
+class _Reach:
+    """What one result of a step needs of the computation's parameters: whether at the same place, by parameter."""
+
+    direct: dict[int, bool] = field(default_factory=dict)
+    """In the step itself."""
+    carried: dict[int, bool] = field(default_factory=dict)
+    """Through carries, in a step before."""
+    exact: bool = True
+
+
+def _layout(instruction: Instruction) -> tuple[int, int, int, int]:
+    """The dimension, the number of inputs, of outputs that are no carries, and of steps."""
+    n_carries = int(instruction.attributes["num_carries"])
+    (along,) = instruction.attributes["dimensions"]
+    n_inputs = len(instruction.operands) - n_carries
+    n_outputs = len(instruction.shape.tuple_shapes) - n_carries
+    must(n_inputs > 0 and n_outputs >= 0, "an input to go along")
+    return int(along), n_inputs, n_outputs, instruction.operands[0].shape.dimensions[along]
+
+
+def _same_places(part: Part) -> bool:
+    if isinstance(part, Unknown) or not part.exact:
+        return False
+    return all(part == reads_same_place([v.upper + 1 for v in m.dims]) for _, m in part.maps)
+
+
+def _reach(instruction: Instruction, result: int, context: Context) -> _Reach:
+    """Follows the carries until nothing new is found."""
+    _, n_inputs, n_outputs, _ = _layout(instruction)
+    computation = instruction.called[0]
+
+    def needs(number: int) -> dict[int, bool]:
+        said = context.output_to_input(instruction, computation, (number,))
+        parts = said if isinstance(said, Mapping) else dict(enumerate(said))
+        return {k: _same_places(part) for k, part in parts.items() if part != NOTHING}
+
+    reach = _Reach(needs(result))
+    waiting = [(k, same) for k, same in reach.direct.items() if k >= n_inputs]
+    while waiting:
+        carry, same = waiting.pop()
+        of_carry = needs(n_outputs + carry - n_inputs)
+        # A carry that does not need itself is found after some steps only, and one that is found later is not at once.
+        reach.exact = reach.exact and of_carry.get(carry, False) and carry in reach.direct
+        for k, inner in of_carry.items():
+            found = same and inner
+            if reach.carried.get(k, True) and (k not in reach.carried or not found):
+                if k >= n_inputs and (k not in reach.carried or reach.carried[k] != found):
+                    waiting.append((k, found))
+                reach.carried[k] = found
+    reach.exact = reach.exact and all(reach.direct.values()) and all(reach.carried.values())
+    return reach
+
+
+def _between(instruction: Instruction, result: int, operand: int, reach: _Reach, *, backward: bool) -> Footprint:
+    """From a result to an operand, or back."""
+    along, n_inputs, n_outputs, n_steps = _layout(instruction)
+    out, given = instruction.shape.tuple_shapes[result].dimensions, instruction.operands[operand].shape.dimensions
+    source, target = (out, given) if backward else (given, out)
+    step_out, step_in = result < n_outputs, operand < n_inputs
+    if operand >= n_inputs:
+        # An init is what the carry is before the first step; without a step it is the result.
+        first = dict(reach.direct) if n_steps else ({operand: True} if result - n_outputs == operand - n_inputs else {})
+        found = {
+            k: first.get(k, True) and reach.carried.get(k, True) for k in {*first, *(reach.carried if n_steps else ())}
+        }
+        if operand not in found:
+            return NOTHING
+        same, constraint = found[operand], None
+    else:
+        now, before = operand in reach.direct, operand in reach.carried
+        if not (now or before):
+            return NOTHING
+        same = reach.direct.get(operand, True) and reach.carried.get(operand, True)
+        reverse = bool(instruction.attributes.get("is_reverse", False))
+        at_out: ExprLike = Expr.dim(along) if backward else Expr.range(0)
+        at_in: ExprLike = Expr.range(0) if backward else Expr.dim(along)
+        if not step_out:
+            at_out = 0 if reverse else n_steps - 1
+        distance = at_in - at_out if reverse else at_out - at_in
+        constraint = (distance, 0 if now else 1, n_steps - 1 if before else 0)
+    source_step, target_step = (step_out, step_in) if backward else (step_in, step_out)
+    own: list[ExprLike] = [e for i, e in enumerate(dim_exprs(len(source))) if not (source_step and i == along)]
+    ranges: list[Bounds] = [(0, n_steps - 1)] if target_step else []
+    kept = [size for i, size in enumerate(target) if not (target_step and i == along)]
+    same = same and len(own) == len(kept)
+    results = own if same else [Expr.range(len(ranges) + i) for i in range(len(kept))]
+    ranges += [] if same else full(kept)
+    if target_step:
+        results = [*results[:along], Expr.range(0), *results[along:]]
+    made = reads(full(source), results, ranges=ranges, constraints=[constraint] if constraint is not None else [])
+    made = in_best_form(made)
+    return made if reach.exact and same else Footprint(made.maps, False, _REASON)
+
+
+def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+    """The steps up to the own one, all of them for a carry; every init that a carry brings."""
+    reach = _reach(instruction, leaf[0], context)
+    operands = range(len(instruction.operands))
+    return [_between(instruction, leaf[0], k, reach, backward=True) for k in operands]
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+    """The own step and those after it, and the carries."""
+    results = range(len(instruction.shape.tuple_shapes))
+    found = [_between(instruction, i, operand, _reach(instruction, i, context), backward=False) for i in results]
+    return [part.at((i,)) for i, part in enumerate(found)]
+
+
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Steps:
+    """A loop."""
+    n_carries = int(instruction.attributes["num_carries"])
+    (along,) = instruction.attributes["dimensions"]
+    inputs, carries = list(operands[: len(operands) - n_carries]), list(operands[len(operands) - n_carries :])
+    shapes = instruction.shape.tuple_shapes
+    n_outputs = len(shapes) - n_carries
+    steps = range(inputs[0].shape[along])
+    made: list[list[Value]] = [[] for _ in range(n_outputs)]
+    for i in reversed(steps) if instruction.attributes.get("is_reverse", False) else steps:
+        here = [np.take(x, i, axis=along) for x in inputs]
+        values = yield run.call(instruction.called[0], [*here, *carries])
+        for kept, value in zip(made, values, strict=False):
+            kept.append(value)
+        carries = list(values[n_outputs:])
+    if instruction.attributes.get("is_reverse", False):
+        made = [kept[::-1] for kept in made]
+    stacked = [
+        np.stack(kept, axis=along) if kept else np.zeros(shape.dimensions)
+        for kept, shape in zip(made, shapes, strict=False)
+    ]
+    return (*stacked, *carries)
+
+
+register(Op("scan", output_to_input, input_to_output, evaluate, per_instruction=True))
