@@ -45,12 +45,21 @@ pub struct Module {
     pub(crate) unknown_opcodes: FxHashMap<InstructionId, Span>,
     pub(crate) frames: Frames,
     pub(crate) entry: ComputationId,
+    /// Of a module from a proto.
+    pub(crate) ids: Option<Ids>,
     pub(crate) diagnostics: Vec<Problem>,
     pub(crate) users: OnceLock<Inverse>,
     pub(crate) callers: OnceLock<Inverse>,
     pub(crate) names: OnceLock<FxHashMap<u64, Vec<u32>>>,
     pub(crate) computation_names: OnceLock<FxHashMap<u64, Vec<u32>>>,
     pub(crate) contents: OnceLock<Vec<[u8; 16]>>,
+}
+
+/// The ids that a proto gives, by number. Text has none, but XLA orders what it reads by them.
+#[derive(Debug, Default)]
+pub(crate) struct Ids {
+    pub computations: Vec<i64>,
+    pub instructions: Vec<i64>,
 }
 
 /// A row of instructions with a root.

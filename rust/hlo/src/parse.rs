@@ -544,6 +544,7 @@ fn empty(source: &Arc<Source>) -> Module {
         unknown_opcodes: FxHashMap::default(),
         frames: Frames::default(),
         entry: 0,
+        ids: None,
         diagnostics: Vec::new(),
         users: OnceLock::new(),
         callers: OnceLock::new(),

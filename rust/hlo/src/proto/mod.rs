@@ -18,7 +18,7 @@ mod wire;
 mod write;
 
 use crate::error::{Problem, ProblemKind, Source, Span, SyntaxErrors};
-use crate::module::Module;
+use crate::module::{Ids, Module};
 use crate::parse;
 use std::sync::Arc;
 use wire::{Message, WireError};
@@ -81,6 +81,16 @@ pub fn is_module_head(head: &[u8]) -> bool {
     false
 }
 
+impl Ids {
+    /// One for everything, and room for those of computations that are added.
+    fn fit(&self, m: &Module) -> bool {
+        const LARGEST: i64 = 1 << 30;
+        self.computations.len() == m.computations().len()
+            && self.instructions.len() == m.instructions().len()
+            && self.computations.iter().all(|id| (0..LARGEST).contains(id))
+    }
+}
+
 /// The module that a proto holds.
 pub fn parse_proto(bytes: &[u8], name: Option<&str>, strict: bool) -> Result<Vec<Module>, SyntaxErrors> {
     let text = find_module(bytes, 0, 0).and_then(|found| match found {
@@ -88,7 +98,13 @@ pub fn parse_proto(bytes: &[u8], name: Option<&str>, strict: bool) -> Result<Vec
         None => Err(WireError { at: 0, found: "a message without an HLO module".into() }),
     });
     match text {
-        Ok(text) => parse::parse(&text, name, strict),
+        Ok((text, ids)) => {
+            let mut modules = parse::parse(&text, name, strict)?;
+            if let [m] = &mut modules[..] {
+                m.ids = Some(ids).filter(|ids| ids.fit(m));
+            }
+            Ok(modules)
+        }
         Err(e) => {
             let kind = ProblemKind::Wire { at: e.at, found: e.found };
             let source = Arc::new(Source::new("", name));

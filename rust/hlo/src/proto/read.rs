@@ -11,24 +11,27 @@ use super::fields::{self, Codec, Row};
 use super::special::{self, joined, quoted, Reading};
 use super::wire::{Field, Message, Payload, Wire, WireError};
 use super::{literal, shape, tables, EXTRA, EXTRA_HEADER, EXTRA_SHAPE, EXTRA_SHORT, EXTRA_TABLES};
+use crate::module::Ids;
 use crate::Opcode;
 
-/// The text of a module, at most `limit` bytes.
-pub(crate) fn text(m: Message<'_>, limit: usize) -> Wire<String> {
+/// The text of a module, at most `limit` bytes, and the ids of what stands in it, in its order.
+pub(crate) fn text(m: Message<'_>, limit: usize) -> Wire<(String, Ids)> {
     let mut reader = Reader {
         out: String::new(),
         limit,
+        ids: Ids::default(),
         computations: FxHashMap::default(),
         shapes: Shapes::default(),
         fields: Vec::new(),
     };
     reader.module(m)?;
-    Ok(reader.out)
+    Ok((reader.out, reader.ids))
 }
 
 struct Reader<'a> {
     out: String,
     limit: usize,
+    ids: Ids,
     /// Names by id.
     computations: FxHashMap<i64, &'a str>,
     shapes: Shapes<'a>,
@@ -220,6 +223,8 @@ impl<'a> Reader<'a> {
             })?;
             rows.sort_by_cached_key(|(_, head)| places.get(&head.id).copied().unwrap_or(usize::MAX));
         }
+        self.ids.computations.push(c.int(5));
+        self.ids.instructions.extend(rows.iter().map(|(_, head)| head.id));
         let root = c.int(6);
         let has_root = known.contains_key(&root);
         let n = rows.len();

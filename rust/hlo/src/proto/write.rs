@@ -1,7 +1,7 @@
 //! A module as a serialized `HloModuleProto`.
 //!
-//! Read `Module::to_proto`. Ids are those that XLA gives: a computation's number, and above it in the upper half
-//! the place of an instruction. XLA wants operands before their users, callees before their callers, and names that
+//! Read `Module::to_proto`. Ids are those of the proto that the module was read from, else as XLA gives them: a
+//! computation's number, and with it in the upper half the place of an instruction. XLA wants operands before their users, callees before their callers, and names that
 //! are unique in the module; what the text has otherwise is brought into that order and renamed.
 
 use std::borrow::Cow;
@@ -33,6 +33,10 @@ impl Module {
             names: self.unique_names(),
             places: vec![0; self.instructions().len()],
             wrappers: FxHashMap::default(),
+            first_free: self
+                .ids
+                .as_ref()
+                .map_or(self.computations().len() as i64, |ids| ids.computations.iter().max().map_or(0, |id| id + 1)),
             given: Given::default(),
         };
         Ok(w.module().0)
@@ -140,7 +144,9 @@ struct Writer<'m> {
     /// By instruction: its place in the order in which its computation is written.
     places: Vec<u32>,
     /// By first half of an asynchronous pair that the text has in short: the id of the computation that XLA wants.
-    wrappers: FxHashMap<InstructionId, u32>,
+    wrappers: FxHashMap<InstructionId, i64>,
+    /// Above the ids of all computations of the text.
+    first_free: i64,
     given: Given,
 }
 
@@ -197,7 +203,7 @@ impl<'m> Writer<'m> {
             }
             if is_scheduled && !m.is_fusion(c) {
                 let ids: Vec<i64> = m.instructions_of(c).map(|i| self.id(i)).collect();
-                schedule.message(1, &sequence_of(i64::from(c), &ids));
+                schedule.message(1, &sequence_of(self.computation_id(c), &ids));
             }
             let computation = self.computation(c, &order, &names[c as usize]);
             d.message(3, &computation);
@@ -208,7 +214,7 @@ impl<'m> Writer<'m> {
             _ => None,
         };
         d.message(4, &program.unwrap_or_else(|| self.program(m.entry())));
-        d.int_unless_zero(6, i64::from(m.entry()));
+        d.int_unless_zero(6, self.computation_id(m.entry()));
         if is_scheduled {
             d.message(7, &schedule);
         }
@@ -234,9 +240,8 @@ impl<'m> Writer<'m> {
             self.given.computations = names.iter().cloned().collect();
             self.given.instructions = self.names.iter().map(|n| n.to_string()).collect();
         }
-        let number = (m.computations().len() + self.wrappers.len()) as u32;
-        self.wrappers.insert(i, number);
-        let id = i64::from(number);
+        let id = self.first_free + self.wrappers.len() as i64;
+        self.wrappers.insert(i, id);
         let opcode = m.short_form(i).map_or("", |s| s.0);
         let value = match m.shape(i).as_tuple() {
             Some([_, value, ..]) => value,
@@ -293,8 +298,16 @@ impl<'m> Writer<'m> {
         Some(())
     }
 
+    /// XLA's id of a computation.
+    fn computation_id(&self, c: ComputationId) -> i64 {
+        self.m.ids.as_ref().map_or(i64::from(c), |ids| ids.computations[c as usize])
+    }
+
     /// XLA's id of an instruction.
     fn id(&self, i: InstructionId) -> i64 {
+        if let Some(ids) = &self.m.ids {
+            return ids.instructions[i as usize];
+        }
         i64::from(self.m.computation_of(i)) << 32 | i64::from(self.places[i as usize])
     }
 
@@ -324,7 +337,7 @@ impl<'m> Writer<'m> {
             d.message(2, &row);
         }
         d.message(4, &self.program(c));
-        d.int_unless_zero(5, i64::from(c));
+        d.int_unless_zero(5, self.computation_id(c));
         d.int(6, self.id(m.root(c)));
         d.int_unless_zero(7, i64::from(m.is_fusion(c)));
         for a in m.computation_attributes(c) {
@@ -353,7 +366,7 @@ impl<'m> Writer<'m> {
         let mut d = self.head(i, long, shapes);
         self.attributes(i, long, &|name| OF_PAIR.contains(&name), &mut d);
         if let Some(&wrapper) = self.wrappers.get(&i) {
-            d.ints(38, &[i64::from(wrapper)]);
+            d.ints(38, &[wrapper]);
         }
         // What the text says stands beside, for us to read.
         let mut text = self.head(i, opcode, shapes);
@@ -383,7 +396,8 @@ impl<'m> Writer<'m> {
         d.int_unless_zero(35, self.id(i));
         d.ints(36, &m.operands(i).map(|k| self.id(k)).collect::<Vec<_>>());
         d.ints(37, &m.control_predecessors(i).map(|k| self.id(k)).collect::<Vec<_>>());
-        if row.opcode == Opcode::Constant {
+        // XLA takes a constant without a value, but none whose value lacks its elements.
+        if row.opcode == Opcode::Constant && !m.is_elided(i) {
             let value = m.literal(i).and_then(Result::ok);
             d.message(8, &literal::write(value.as_ref(), m.shape(i)));
         }
@@ -417,7 +431,7 @@ impl<'m> Writer<'m> {
             }
         }
         called.sort_by_key(|c| c.0);
-        d.ints(38, &called.iter().flat_map(|c| c.1).map(|&c| i64::from(c)).collect::<Vec<_>>());
+        d.ints(38, &called.iter().flat_map(|c| c.1).map(|&c| self.computation_id(c)).collect::<Vec<_>>());
         // The longest paths first: each goes into the message around it.
         while let Some((mut path, sub)) = inner.pop_last() {
             let Some(number) = path.pop() else { break };
