@@ -19,6 +19,7 @@ from .._core import Computation, Instruction
 from ..errors import HlomapError, ShapeError, UnsupportedError
 from ..ops._numeric import cast
 from ..ops._op import Device, Request, Steps, World
+from .denormals import flushed
 from .plan import Plan, Plans, dtype_of
 
 __all__ = ["Machine", "Processor"]
@@ -97,7 +98,7 @@ class Machine:
         ready = deque(self._processors)
         meetings: dict[Hashable, dict[int, Processor]] = {}
         waiting: list[Processor] = []
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), flushed():
             while ready:
                 processor = ready.popleft()
                 request = processor.advance()

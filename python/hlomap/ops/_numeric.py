@@ -36,24 +36,29 @@ def bit_width(name: str) -> int:
     return _BITS.get(name) or numpy_dtype(name).itemsize * 8
 
 
+def is_packed(dtype: np.dtype[Any]) -> bool:
+    """Whether it is a type of ml_dtypes, which is computed in a wider one."""
+    return dtype.isbuiltin == 2
+
+
 def is_integer(dtype: np.dtype[Any]) -> bool:
     """Signed or unsigned, of any width; not bool."""
-    return dtype.kind in "iu" or (dtype.kind == "V" and "int" in dtype.name)
+    return dtype.kind in "iu" or (is_packed(dtype) and "int" in dtype.name)
 
 
 def is_unsigned(dtype: np.dtype[Any]) -> bool:
     """Unsigned integers and bool."""
-    return dtype.kind in "ub" or (dtype.kind == "V" and dtype.name.startswith("uint"))
+    return dtype.kind in "ub" or (is_packed(dtype) and dtype.name.startswith("uint"))
 
 
 def is_float(dtype: np.dtype[Any]) -> bool:
     """Real floating point of any width."""
-    return dtype.kind == "f" or (dtype.kind == "V" and "float" in dtype.name)
+    return dtype.kind == "f" or (is_packed(dtype) and "float" in dtype.name)
 
 
 def widened(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The type to compute in: the type itself where NumPy has it."""
-    if dtype.kind != "V":
+    if not is_packed(dtype):
         return dtype
     if is_float(dtype):
         return np.dtype(np.float32)
@@ -62,29 +67,45 @@ def widened(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def cast(x: Array, to: np.dtype[Any]) -> Array:
     """``astype``, also between types that ml_dtypes does not convert into each other."""
-    if x.dtype.kind == "V" and to.kind == "V" and x.dtype != to:
-        x = x.astype(widened(x.dtype))
+    if is_packed(to) and x.dtype != to:
+        if is_packed(x.dtype):
+            x = x.astype(widened(x.dtype))
+        if is_float(to) and is_float(x.dtype):
+            return _narrowed(x, to)
     return x.astype(to)
+
+
+def _narrowed(x: Array, to: np.dtype[Any]) -> Array:
+    """Of a float to a type of ml_dtypes; one without NaN has a negative zero in its place."""
+    if to.name == "float4_e2m1fn":
+        x = np.where(np.isnan(x), x.dtype.type(-0.0), x)
+    return x.astype(to)
+
+
+def result_of(x: Array, to: np.dtype[Any]) -> Array:
+    """A result in the wide type as the narrow one has it: XLA computes eight-bit floats in f16, so they round twice."""
+    if to.itemsize == 1 and is_float(to) and x.dtype == np.float32 and to.name != "float8_e8m0fnu":
+        x = x.astype(np.float16)
+    return cast(x, to)
 
 
 def wide(function: Callable[..., Array]) -> Callable[..., Array]:
     """The function on widened arguments; a result in the wide type is narrowed to that of the first argument."""
 
     def widening(first: Array, *rest: Array) -> Array:
-        dtype = np.asarray(first).dtype
+        dtype = first.dtype
+        if not is_packed(dtype):
+            return function(first, *rest)
         to = widened(dtype)
-        with np.errstate(all="ignore"):
-            if to is dtype:
-                return np.asarray(function(first, *rest))
-            got = np.asarray(function(first.astype(to), *(x.astype(widened(x.dtype)) for x in rest)))
-            return got.astype(dtype) if got.dtype == to else got
+        got = np.asarray(function(first.astype(to), *(x.astype(widened(x.dtype)) for x in rest)))
+        return result_of(got, dtype) if got.dtype == to else got
 
     return widening
 
 
 def width_of(dtype: np.dtype[Any]) -> int:
     """The bits of an element, also for the packed types."""
-    if dtype.kind == "V" and is_integer(dtype):
+    if is_packed(dtype) and is_integer(dtype):
         return int(dtype.name.lstrip("uint"))
     return dtype.itemsize * 8
 
@@ -123,15 +144,20 @@ def _truncating(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def power(a: Array, b: Array) -> Array:
-    """Integers wrap; a negative exponent gives the truncated reciprocal."""
+    """Of integers by the lowest six bits of the exponent, wrapping; a negative one gives the truncated reciprocal."""
+    if a.dtype.kind == "c":
+        return _complex_power(a, b)
     if not is_integer(a.dtype):
         return np.power(a, b)
-    if is_unsigned(a.dtype):
-        return np.power(a, b)
-    one = np.ones_like(a)
-    positive = np.power(a, np.where(b < 0, np.zeros_like(b), b))
-    reciprocal = np.where(a == 1, one, np.where(a == -1, np.where(b % 2 == 0, one, -one), np.zeros_like(a)))
-    return np.where(b < 0, reciprocal, positive)
+    one, total, base, exponent = np.ones_like(a), np.ones_like(a), a, b
+    for _ in range(6):
+        total = np.where(exponent & one, total * base, total)
+        base, exponent = base * base, exponent >> one
+    minus_one, is_odd = np.zeros_like(a) - one, (b & one) == one
+    reciprocal = np.where(a == one, one, np.where(a == minus_one, np.where(is_odd, a, one), np.zeros_like(a)))
+    # XLA looks at the sign bit of an unsigned exponent, too.
+    negative = b.view(np.dtype(f"i{b.dtype.itemsize}")) < 0 if is_unsigned(b.dtype) else b < 0
+    return np.where(negative, reciprocal, total)
 
 
 def shift(left: bool, arithmetic: bool) -> Callable[[Array, Array], Array]:
@@ -140,6 +166,9 @@ def shift(left: bool, arithmetic: bool) -> Callable[[Array, Array], Array]:
     def shifted(a: Array, b: Array) -> Array:
         width = width_of(a.dtype)
         work = a.astype(widened(a.dtype))
+        if arithmetic and is_packed(a.dtype) and is_unsigned(a.dtype):
+            top = work.dtype.type(1 << (width - 1))
+            work = (work ^ top) - top
         bits = np.dtype(f"u{work.dtype.itemsize}")
         amount = b.astype(widened(b.dtype)).astype(bits)
         inside = (amount < width) & (b >= 0)
@@ -189,8 +218,9 @@ def leading_zeros(a: Array) -> Array:
 
 
 def set_bits(a: Array) -> Array:
-    """The number of bits set."""
-    bits = a.astype(widened(a.dtype)).astype(np.uint64) & np.uint64(2 ** width_of(a.dtype) - 1)
+    """The number of bits set; of s4 in the byte that holds it, sign and all, as XLA counts."""
+    width = 8 if a.dtype.name == "int4" else width_of(a.dtype)
+    bits = a.astype(widened(a.dtype)).astype(np.uint64) & np.uint64(2**width - 1)
     count: Array = np.bitwise_count(bits)
     return count.astype(a.dtype)
 
@@ -218,41 +248,110 @@ def total_order_key(x: Array) -> Array:
     """Integers that compare as IEEE's total order does: -NaN < -inf < ... < -0 < 0 < ... < inf < NaN."""
     if not is_float(x.dtype):
         return x
+    x = x.astype(widened(x.dtype))
     size = x.dtype.itemsize
     bits = np.ascontiguousarray(x).view(np.dtype(f"i{size}"))
     flip = np.array(2 ** (8 * size - 1) - 1, bits.dtype)
     return np.where(bits < 0, bits ^ flip, bits)
 
 
+def sign(x: Array) -> Array:
+    """A zero of its own sign for zero, NaN for NaN."""
+    if is_float(x.dtype):
+        return np.copysign(np.sign(x), x)
+    return np.sign(x)
+
+
+def maximum(a: Array, b: Array) -> Array:
+    """NaN where there is one; of two zeros the positive one."""
+    greater = np.maximum(a, b)
+    if a.dtype.kind == "f":
+        if _is_positive(b) or _is_positive(a):
+            greater += a.dtype.type(0)
+        else:
+            np.add(a, b, out=greater, where=(a == 0) & (b == 0))
+    return greater
+
+
+def minimum(a: Array, b: Array) -> Array:
+    """NaN where there is one; of two zeros the negative one."""
+    less = np.minimum(a, b)
+    if a.dtype.kind == "f" and not (_is_nonzero(a) or _is_nonzero(b)):
+        np.negative(np.subtract(-a, b), out=less, where=(a == 0) & (b == 0))
+    return less
+
+
+def _one_value(x: Array) -> Any:
+    """The one value of a scalar or a stretched scalar."""
+    return x[(0,) * x.ndim] if x.size and not any(x.strides) else None
+
+
+def _is_nonzero(x: Array) -> bool:
+    value = _one_value(x)
+    return value is not None and value != 0
+
+
+def _is_positive(x: Array) -> bool:
+    value = _one_value(x)
+    return value is not None and (value > 0 or (value == 0 and not np.signbit(value)))
+
+
+def clamp(low: Array, x: Array, high: Array) -> Array:
+    """The lower bound, then the upper one."""
+    return minimum(maximum(x, low), high)
+
+
+def complex_of(real: Array, imaginary: Array) -> Array:
+    """The two parts as they are; ``a + 1j * b`` would multiply infinities with zero."""
+    made = np.empty(np.broadcast_shapes(real.shape, imaginary.shape), np.result_type(real.dtype, np.complex64))
+    made.real, made.imag = real, imaginary
+    return made
+
+
 def converted(x: Array, to: np.dtype[Any]) -> Array:
     """Floats truncate and saturate to integers, NaN becomes 0; integers wrap; any nonzero is true."""
-    with np.errstate(all="ignore"):
-        if to == np.bool_:
-            return np.asarray(x != np.zeros((), x.dtype))
-        if x.dtype.kind == "c" and to.kind != "c":
-            x = x.real
-        if is_integer(to) and is_float(x.dtype):
-            return _saturated(x, to)
-        if x.dtype.kind == "V" and to.kind == "V" and is_integer(x.dtype) != is_integer(to):
-            x = x.astype(widened(x.dtype))
-        return x.astype(to)
+    if to == np.bool_:
+        if is_packed(x.dtype) and is_float(x.dtype):
+            return np.asarray((x.view(np.dtype(f"u{x.dtype.itemsize}")) & _without_sign(x.dtype)) != 0)
+        return np.asarray(x != np.zeros((), x.dtype))
+    if x.dtype.kind == "c" and to.kind != "c":
+        x = x.real
+    if is_integer(to) and is_float(x.dtype):
+        return _saturated(x, to)
+    return cast(x, to)
+
+
+def _without_sign(dtype: np.dtype[Any]) -> Any:
+    """The bits of a float that are not its sign."""
+    if dtype.name.endswith("fnuz") or dtype.name == "float8_e8m0fnu":
+        return np.uint8(255)  # no negative zero: the sign bit alone is NaN
+    return np.dtype(f"u{dtype.itemsize}").type(
+        7 if dtype.name == "float4_e2m1fn" else 2 ** (8 * dtype.itemsize - 1) - 1
+    )
 
 
 def _saturated(x: Array, to: np.dtype[Any]) -> Array:
+    """The ends count as the source has them: the highest f4 is as good as the highest integer."""
     width = width_of(to)
     low, high = (0, 2**width - 1) if is_unsigned(to) else (-(2 ** (width - 1)), 2 ** (width - 1) - 1)
     work = widened(to)
-    z = np.trunc(x.astype(np.float64))
-    inside = (z > low) & (z < high)
-    kept = np.where(inside, z, 0.0).astype(work)
-    ends = np.where(z >= high, np.array(high, work), np.where(z <= low, np.array(low, work), np.array(0, work)))
-    return np.where(inside, kept, ends).astype(to)
+    if x.dtype.itemsize < 4:
+        first, last = (float(np.array(end, np.float32).astype(x.dtype)) for end in (low, high))
+    else:
+        first, last = float(low), float(high)
+    z = x if x.dtype in (np.float32, np.float64) else x.astype(np.float32)
+    above, below = z >= last, z <= first
+    odd = above | below | np.isnan(z)
+    kept = (np.where(odd, z.dtype.type(0), z) if odd.any() else z).astype(work)
+    if odd.any():
+        kept = np.where(above, np.array(high, work), np.where(below, np.array(low, work), kept))
+    return kept.astype(to)
 
 
 def reduced_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
     """Round to nearest even in a smaller format, flush what underflows, overflow to infinity."""
-    if x.dtype.kind == "V":
-        return reduced_precision(x.astype(np.float32), exponent_bits, mantissa_bits).astype(x.dtype)
+    if is_packed(x.dtype):
+        return cast(reduced_precision(x.astype(np.float32), exponent_bits, mantissa_bits), x.dtype)
     size = x.dtype.itemsize
     own_mantissa = np.finfo(x.dtype).nmant
     own_exponent = 8 * size - 1 - own_mantissa
@@ -274,6 +373,60 @@ def reduced_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array
     return np.where(np.isnan(x), x, bits.astype(bits_type).view(x.dtype))
 
 
+# ------------------------------------------------------------------------------------------------------------ complex
+# By the formulas of XLA, whose infinities and NaN differ from those of C.
+
+
+def exponential(z: Array) -> Array:
+    """e^a (cos b + i sin b); a zero imaginary part stays zero."""
+    if z.dtype.kind != "c":
+        return np.exp(z)
+    size = np.exp(z.real)
+    imaginary = np.where(z.imag == 0, z.imag * 0, size * np.sin(z.imag))
+    return complex_of(size * np.cos(z.imag), imaginary)
+
+
+def exponential_minus_one(z: Array) -> Array:
+    """(e^a - 1) cos b + (cos b - 1), e^a sin b."""
+    if z.dtype.kind != "c":
+        return np.expm1(z)
+    cosine = np.cos(z.imag)
+    less = -2 * np.sin(z.imag / 2) ** 2
+    return complex_of(np.expm1(z.real) * cosine + less, np.exp(z.real) * np.sin(z.imag))
+
+
+def _hyperbolic(x: Array) -> tuple[Array, Array]:
+    up, down = np.exp(x), np.exp(-x)
+    return (up + down) / 2, (up - down) / 2
+
+
+def sine(z: Array) -> Array:
+    """sin a cosh b + i cos a sinh b."""
+    if z.dtype.kind != "c":
+        return np.sin(z)
+    even, odd = _hyperbolic(z.imag)
+    return complex_of(np.sin(z.real) * even, np.cos(z.real) * odd)
+
+
+def cosine(z: Array) -> Array:
+    """cos a cosh b - i sin a sinh b."""
+    if z.dtype.kind != "c":
+        return np.cos(z)
+    even, odd = _hyperbolic(z.imag)
+    return complex_of(np.cos(z.real) * even, -np.sin(z.real) * odd)
+
+
+def _complex_power(a: Array, b: Array) -> Array:
+    """exp(b log a); a zero base gives 1 for a zero exponent, 0 for a positive real one."""
+    with np.errstate(all="ignore"):
+        size, angle = np.abs(a), np.angle(a)
+        turned = b.imag * np.log(size) + b.real * angle
+        scale = np.power(size, b.real) * np.exp(-b.imag * angle)
+    general = complex_of(scale * np.cos(turned), scale * np.sin(turned))
+    zero = (a == 0) & (b.imag == 0) & (b.real >= 0)
+    return np.where(zero, np.where(b.real == 0, np.ones_like(a), np.zeros_like(a)), general)
+
+
 # --------------------------------------------------------------------------------------------------------------- bits
 
 
@@ -282,7 +435,7 @@ def reinterpreted(array: Array, source: str, target: str) -> Array:
     wide, narrow = bit_width(source), bit_width(target)
     array = np.ascontiguousarray(array)
     if wide == narrow or (wide % 8 == 0 and narrow % 8 == 0):
-        little = array.astype(array.dtype.newbyteorder("<"), copy=False) if array.dtype.kind != "V" else array
+        little = array.astype(array.dtype.newbyteorder("<"), copy=False) if not is_packed(array.dtype) else array
         return little.view(numpy_dtype(target))
     if max(wide, narrow) > 64 or "pred" in (source, target):
         raise UnsupportedError(f"bits of {source} as {target}")

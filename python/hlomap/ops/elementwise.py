@@ -85,11 +85,11 @@ UNARY: dict[str, Callable[[Array], Array]] = {
     "atanh": np.arctanh,
     "cbrt": np.cbrt,
     "ceil": np.ceil,
-    "cosine": np.cos,
+    "cosine": numeric.cosine,
     "cosh": np.cosh,
     "erf": numeric.erf,
-    "exponential": np.exp,
-    "exponential-minus-one": np.expm1,
+    "exponential": numeric.exponential,
+    "exponential-minus-one": numeric.exponential_minus_one,
     "floor": np.floor,
     "imag": _real_or_imaginary("imag"),
     "is-finite": np.isfinite,
@@ -102,8 +102,8 @@ UNARY: dict[str, Callable[[Array], Array]] = {
     "round-nearest-afz": numeric.away_from_zero,
     "round-nearest-even": np.rint,
     "rsqrt": lambda x: np.asarray(1 / np.sqrt(x), x.dtype),
-    "sign": np.sign,
-    "sine": np.sin,
+    "sign": numeric.sign,
+    "sine": numeric.sine,
     "sinh": np.sinh,
     "sqrt": np.sqrt,
     "tan": np.tan,
@@ -118,10 +118,10 @@ BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "add": np.add,
     "and": np.bitwise_and,
     "atan2": np.arctan2,
-    "complex": lambda a, b: np.asarray(a + 1j * b, np.complex128 if a.dtype == np.float64 else np.complex64),
+    "complex": numeric.complex_of,
     "divide": numeric.divide,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
+    "maximum": numeric.maximum,
+    "minimum": numeric.minimum,
     "multiply": np.multiply,
     "or": np.bitwise_or,
     "power": numeric.power,
@@ -162,8 +162,10 @@ def _select(instruction: Instruction, operands: Sequence[Value], run: Run) -> Va
 
 
 def _clamp(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
-    low, x, high = operands
-    return np.minimum(np.maximum(x, low), high)
+    return _clamped(*operands)
+
+
+_clamped = numeric.wide(numeric.clamp)
 
 
 def _convert(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:

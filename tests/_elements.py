@@ -1,0 +1,238 @@
+"""Programs of one elementwise operation each, on values that include every corner of their type.
+
+:func:`programs` is what tests and the table of agreement read.  Corners of a type meet each other in all pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hlomap.ops._numeric import is_float, is_integer, is_unsigned, numpy_dtype, width_of
+
+SIGNED = ("s1", "s2", "s4", "s8", "s16", "s32", "s64")
+UNSIGNED = ("u1", "u2", "u4", "u8", "u16", "u32", "u64")
+SMALL = (
+    *("f8e5m2", "f8e4m3", "f8e4m3fn", "f8e4m3b11fnuz", "f8e5m2fnuz", "f8e4m3fnuz", "f8e3m4", "f8e8m0fnu"),
+    "f4e2m1fn",
+)
+FLOATS = ("f16", "bf16", "f32", "f64", *SMALL)
+COMPLEX = ("c64", "c128")
+TYPES = ("pred", *SIGNED, *UNSIGNED, *FLOATS, *COMPLEX)
+INTEGERS = (*SIGNED, *UNSIGNED)
+
+UNARY = {
+    **dict.fromkeys(("abs", "sign"), (*SIGNED, *UNSIGNED, *FLOATS, *COMPLEX)),
+    **dict.fromkeys(("negate",), (*INTEGERS, *FLOATS, *COMPLEX)),
+    **dict.fromkeys(("not",), ("pred", *INTEGERS)),
+    **dict.fromkeys(("popcnt", "count-leading-zeros"), INTEGERS),
+    **dict.fromkeys(("ceil", "floor", "is-finite", "round-nearest-afz", "round-nearest-even"), FLOATS),
+    **dict.fromkeys(("real", "imag"), (*FLOATS, *COMPLEX)),
+    **dict.fromkeys(
+        ("exponential", "exponential-minus-one", "log", "log-plus-one", "logistic", "sqrt", "rsqrt", "cbrt", "sine"),
+        (*FLOATS, *COMPLEX),
+    ),
+    **dict.fromkeys(("cosine", "tan", "tanh", "erf", "acos", "acosh", "asin"), (*FLOATS, *COMPLEX)),
+    **dict.fromkeys(("asinh", "atanh", "cosh", "sinh"), (*FLOATS, *COMPLEX)),
+    "copy": TYPES,
+}
+BINARY = {
+    **dict.fromkeys(("add", "multiply"), TYPES),
+    **dict.fromkeys(("subtract",), (*INTEGERS, *FLOATS, *COMPLEX)),
+    **dict.fromkeys(("divide", "power"), (*INTEGERS, *FLOATS, *COMPLEX)),
+    **dict.fromkeys(("remainder",), (*INTEGERS, *FLOATS)),
+    **dict.fromkeys(("maximum", "minimum"), ("pred", *INTEGERS, *FLOATS)),
+    **dict.fromkeys(("and", "or", "xor"), ("pred", *INTEGERS)),
+    **dict.fromkeys(("shift-left", "shift-right-arithmetic", "shift-right-logical"), INTEGERS),
+    "atan2": (*FLOATS, *COMPLEX),
+    "complex": ("f32", "f64"),
+    "mulhi": INTEGERS,
+}
+DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program, what it is about, and its arguments."""
+
+    opcode: str
+    dtype: str
+    text: str
+    arguments: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        return f"{self.opcode}-{self.dtype}"
+
+
+def corners(name: str) -> np.ndarray:
+    """The values of a type where operations do something special."""
+    dtype = numpy_dtype(name)
+    if dtype == np.bool_:
+        return np.array([False, True])
+    if is_integer(dtype):
+        width = width_of(dtype)
+        low, high = (0, 2**width - 1) if is_unsigned(dtype) else (-(2 ** (width - 1)), 2 ** (width - 1) - 1)
+        near = {low, low + 1, high, high - 1, 0, 1, -1, 2, 3, -3, 7, -8, width - 1, width, width + 1, 100, high // 3}
+        held = np.uint64 if name == "u64" else np.int64
+        return np.array(sorted(x for x in near if low <= x <= high), held).astype(dtype)
+    if dtype.kind == "c":
+        parts = corners("f32" if name == "c64" else "f64")
+        # XLA's complex functions are as C++ has them where no part is a limit of the type.
+        parts = parts[np.isfinite(parts) & (np.abs(parts) < 1e3) & ((np.abs(parts) > 1e-3) | (parts == 0))]
+        return np.array([complex(a, b) for a in parts for b in parts], dtype)
+    import ml_dtypes
+
+    limits = ml_dtypes.finfo(dtype)
+    exact = [
+        0.0,
+        -0.0,
+        1,
+        -1,
+        0.5,
+        -0.5,
+        1.5,
+        2.5,
+        -2.5,
+        2,
+        3,
+        -3,
+        0.1,
+        3.14159274,
+        -6,
+        20,
+        100,
+        -1000,
+        1e-3,
+        12345.678,
+    ]
+    exact += [88.8, -104, 710, float("inf"), float("-inf"), float("nan")]
+    exact += [float(x) for x in (limits.max, limits.min, limits.smallest_normal, limits.smallest_subnormal, limits.eps)]
+    with np.errstate(all="ignore"):
+        return np.array(exact, np.float64).astype(dtype)
+
+
+def values(name: str, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Corners, then random values over the range of the type."""
+    dtype = numpy_dtype(name)
+    if dtype == np.bool_:
+        random = rng.integers(0, 2, n).astype(dtype)
+    elif is_integer(dtype):
+        random = (
+            rng.integers(0, 2**63, n, dtype=np.uint64).astype(np.int64).astype(np.int32 if dtype.kind == "V" else dtype)
+        )
+        random = (random >> rng.integers(0, width_of(dtype), n).astype(random.dtype)).astype(dtype)
+    elif dtype.kind == "c":
+        random = (rng.normal(size=n) * 3 + 1j * rng.normal(size=n) * 3).astype(dtype)
+    else:
+        random = (rng.normal(size=n) * 10.0 ** rng.integers(-3, 4, n)).astype(dtype)
+    return np.concatenate([corners(name), random])
+
+
+def pairs(name: str, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """All pairs of corners, then random ones."""
+    special = corners(name)
+    if len(special) > 40:
+        special = special[:: len(special) // 40 + 1]
+    first, second = (x.reshape(-1) for x in np.meshgrid(special, special, indexing="ij"))
+    a, b = values(name, n, rng), values(name, n, rng)
+    rng.shuffle(b)
+    return np.concatenate([first, a]), np.concatenate([second, b])
+
+
+def programs(seed: int = 0, n: int = 150) -> Iterator[Program]:
+    """Every elementwise operation on every type that it takes."""
+    rng = np.random.default_rng(seed)
+    for opcode, types in UNARY.items():
+        for name in types:
+            x = values(name, n, rng)
+            out = {"is-finite": "pred"}.get(opcode, name)
+            if opcode in ("abs", "real", "imag") and name in COMPLEX:
+                out = "f32" if name == "c64" else "f64"
+            yield _program(opcode, name, out, f"{opcode}(a)", x)
+    for opcode, types in BINARY.items():
+        for name in types:
+            out = {"f32": "c64", "f64": "c128"}[name] if opcode == "complex" else name
+            yield _program(opcode, name, out, f"{opcode}(a, b)", *pairs(name, n, rng))
+    for name in TYPES:
+        kinds = ["", ", type=TOTALORDER"] if name in FLOATS else [""]
+        for direction in DIRECTIONS[:2] if name in COMPLEX else DIRECTIONS:
+            for kind in kinds:
+                call = f"compare(a, b), direction={direction}{kind}"
+                yield _program("compare", name, "pred", call, *pairs(name, n, rng))
+        yield _clamp_or_select("select", "pred", name, n, rng)
+        if name not in COMPLEX:
+            yield _clamp_or_select("clamp", name, name, n, rng)
+        for other in TYPES:
+            if not (name in COMPLEX and other not in COMPLEX):
+                yield _program("convert", name, other, "convert(a)", values(name, n, rng))
+    for name in ("f16", "bf16", "f32", "f64"):
+        for exponent, mantissa in ((5, 10), (8, 7), (4, 3), (5, 2), (8, 23), (11, 52), (1, 0), (6, 4)):
+            call = f"reduce-precision(a), exponent_bits={exponent}, mantissa_bits={mantissa}"
+            yield _program("reduce-precision", name, name, call, values(name, n, rng))
+
+
+def _clamp_or_select(opcode: str, first: str, name: str, n: int, rng: np.random.Generator) -> Program:
+    a, b = pairs(name, n, rng)
+    c = b.copy()
+    rng.shuffle(c)
+    x = rng.integers(0, 2, len(a)).astype(bool) if first == "pred" else a
+    text = "HloModule m\nENTRY e {\n"
+    text += "".join(
+        f"  {v} = {t}[{len(a)}] parameter({k})\n"
+        for k, (v, t) in enumerate(zip("abc", (first, name, name), strict=True))
+    )
+    text += f"  ROOT r = {name}[{len(a)}] {opcode}(a, b, c)\n}}\n"
+    return Program(opcode, name, text, (x, b if first != "pred" else a, c))
+
+
+def _program(opcode: str, name: str, out: str, call: str, *arguments: np.ndarray) -> Program:
+    n = len(arguments[0])
+    text = "HloModule m\nENTRY e {\n"
+    text += "".join(f"  {v} = {name}[{n}] parameter({k})\n" for k, v in enumerate("ab"[: len(arguments)]))
+    text += f"  ROOT r = {out}[{n}] {call}\n}}\n"
+    return Program(opcode, name if opcode != "convert" else f"{name}->{out}", text, arguments)
+
+
+def disagreement(found: Any, expected: Any) -> float | str:
+    """0 where bits agree (any NaN is NaN), else the largest distance in units of the last place, or what differs."""
+    a, b = np.asarray(found), np.asarray(expected)
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return f"{a.dtype}{list(a.shape)} for {b.dtype}{list(b.shape)}"
+    if a.dtype.kind == "c":
+        return _of_complex(a.reshape(-1), b.reshape(-1))
+    if not is_float(a.dtype):
+        wrong = int((a != b).sum())
+        return f"{wrong} of {a.size}" if wrong else 0
+    import ml_dtypes
+
+    limits = ml_dtypes.finfo(a.dtype)
+    x, y = a.astype(np.float64).reshape(-1), b.astype(np.float64).reshape(-1)
+    nan = np.isnan(x) | np.isnan(y)
+    if (np.isnan(x) != np.isnan(y)).any():
+        return "nan"
+    same = (x == y) | nan
+    if (np.signbit(x) != np.signbit(y))[same & ~nan].any():
+        return "sign of zero"
+    if (np.isinf(x) != np.isinf(y))[~same].any():
+        return "infinity"
+    if same.all():
+        return 0
+    unit = np.maximum(
+        2.0 ** np.floor(np.log2(np.maximum(np.abs(y), 1e-320))) * float(limits.eps), float(limits.smallest_subnormal)
+    )
+    return float((np.abs(x - y) / unit)[~same].max())
+
+
+def _of_complex(a: np.ndarray, b: np.ndarray) -> float | str:
+    """The distance in the plane, in units of the last place of the value's absolute value."""
+    parts = np.float32 if a.dtype == np.complex64 else np.float64
+    x, y = a.astype(np.complex128), b.astype(np.complex128)
+    odd = ~(np.isfinite(x) & np.isfinite(y))
+    if odd.any():
+        return disagreement(a[odd].view(parts), b[odd].view(parts)) if not odd.all() else "not finite"
+    unit = np.maximum(np.abs(y), float(np.finfo(parts).tiny)) * float(np.finfo(parts).eps)
+    worst = float((np.abs(x - y) / unit).max()) if a.size else 0.0
+    return worst
