@@ -1,6 +1,7 @@
 //! Composition and simplification: pairs of operation maps, and chains of reshapes.
 
 use criterion::{criterion_group, criterion_main, Criterion, Throughput};
+use hlomap_benches::ops::{fold, turning_chain, Step};
 use hlomap_benches::{op_maps, reshape, reshape_chain};
 use std::hint::black_box;
 use symbolic::{simplify, then, Map, Options};
@@ -33,14 +34,12 @@ fn bench(c: &mut Criterion) {
     }
     let chain = reshape_chain(32);
     group.throughput(Throughput::Elements(1));
-    group.bench_function("chain of 32 reshapes", |b| {
-        b.iter(|| {
-            let mut map = chain[0].clone();
-            for next in &chain[1..] {
-                map = then(&map, black_box(next)).map_or(map, |m| simplify(&m, Options::default()));
-            }
-            map
-        })
+    group.bench_function("chain of 32 reshapes", |b| b.iter(|| fold(black_box(&chain))));
+    let chains: Vec<Vec<Map>> =
+        (0..4).map(|seed| turning_chain(seed, 32).iter().rev().map(Step::map).collect()).collect();
+    group.throughput(Throughput::Elements(chains.len() as u64)).sample_size(20);
+    group.bench_function("chains of 32 mixed operations", |b| {
+        b.iter(|| chains.iter().for_each(|chain| drop(black_box(fold(black_box(chain))))))
     });
     group.finish();
 }

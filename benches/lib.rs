@@ -1,5 +1,7 @@
 //! What the benches share: maps as operations make them, maps that take work, and pairs to compose.
 
+pub mod ops;
+
 use symbolic::text::parse_map;
 use symbolic::{Domain, Expr, Map};
 

@@ -282,3 +282,35 @@ pub fn mixed_chain(seed: u64, n: usize) -> Vec<Step> {
     }
     steps
 }
+
+/// A chain of `n` operations in turn: a broadcast to a new last dimension of 2, a transpose that turns the dimensions by
+/// one, a reshape to two dimensions, a slice that takes every second element of one of them.
+pub fn turning_chain(seed: u64, n: usize) -> Vec<Step> {
+    let mut chance = Chance(seed);
+    let mut steps: Vec<Step> = Vec::new();
+    while steps.len() < n {
+        let operand = steps.last().map_or_else(|| vec![8, 12, 16], |s| s.output.clone());
+        let (rank, size) = (operand.len(), operand.iter().product::<i64>());
+        let (op, output) = match steps.len() % 4 {
+            0 => (Op::Broadcast((0..rank).collect()), operand.iter().copied().chain([2]).collect()),
+            1 => {
+                let perm: Vec<usize> = (0..rank).map(|i| (i + 1) % rank).collect();
+                let output = perm.iter().map(|p| operand[*p]).collect();
+                (Op::Transpose(perm), output)
+            }
+            2 => {
+                let rows: Vec<i64> = (4..=size / 4).filter(|rows| size % rows == 0).take(8).collect();
+                let rows = chance.pick(&rows);
+                (Op::Reshape, vec![rows, size / rows])
+            }
+            _ => {
+                let cut = steps.len() / 4 % rank;
+                let strides = (0..rank).map(|i| (0, if i == cut { 2 } else { 1 })).collect();
+                let output = operand.iter().enumerate().map(|(i, n)| if i == cut { (n + 1) / 2 } else { *n }).collect();
+                (Op::Slice(strides), output)
+            }
+        };
+        steps.push(Step { op, operand, output });
+    }
+    steps
+}

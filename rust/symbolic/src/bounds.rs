@@ -43,7 +43,8 @@ impl Work {
     /// [`Stop::Overflow`] where an end does not fit into 64 bits. A value that does not fit is none; a part of one is.
     pub(crate) fn range_of_part(&mut self, form: &Linear, summands: &[Summand]) -> Result<Range, Stop> {
         let has_div = self.has_div(form);
-        if let Some(range) = self.quick_range(form.constant, &form.terms).filter(|_| !has_div && self.facts.is_empty()) {
+        if let Some(range) = self.quick_range(form.constant, &form.terms).filter(|_| !has_div && self.facts.is_empty())
+        {
             return Ok(range);
         }
         let (lo, hi) = if has_div { self.ends_of_sum(form, summands) } else { self.ends_of(form) };

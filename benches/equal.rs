@@ -1,0 +1,36 @@
+//! Whether two maps are equal: pairs that are, written differently, and pairs that are not.
+
+use criterion::{criterion_group, criterion_main, Criterion, Throughput};
+use hlomap_benches::hard_maps;
+use std::hint::black_box;
+use symbolic::{equivalent, simplify, Expr, Map, Options};
+
+type Pairs = Vec<(Map, Map)>;
+
+/// Each map beside its simplified form, and beside itself with one result moved by one.
+fn pairs() -> (Pairs, Pairs) {
+    let moved = |map: &Map| {
+        let mut results = map.results().to_vec();
+        results[0] = results[0].add(&Expr::Const(1)).unwrap_or_else(|e| panic!("{e}"));
+        map.with_results(results.into())
+    };
+    let maps = hard_maps();
+    let equal = maps.iter().map(|m| (m.clone(), simplify(m, Options::default()))).collect();
+    let different = maps.iter().map(|m| (m.clone(), moved(&simplify(m, Options::default())))).collect();
+    (equal, different)
+}
+
+fn bench(c: &mut Criterion) {
+    let (equal, different) = pairs();
+    let mut group = c.benchmark_group("equivalent");
+    for (name, pairs) in [("equal hard maps", equal), ("different hard maps", different)] {
+        group.throughput(Throughput::Elements(pairs.len() as u64));
+        group.bench_function(name, |b| {
+            b.iter(|| pairs.iter().for_each(|(a, b)| drop(black_box(equivalent(black_box(a), black_box(b))))))
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, bench);
+criterion_main!(benches);
