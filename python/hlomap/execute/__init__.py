@@ -16,7 +16,7 @@ from .._core import Computation, Instruction, Module
 from ..ops._op import World
 from .arguments import by_device, listed, state_bits
 from .machine import Machine
-from .plan import single
+from .plan import plans_of, single
 
 __all__ = ["evaluate_one", "execute", "values"]
 
@@ -82,7 +82,7 @@ def execute(
         custom_calls=custom_calls or {},
     )
     del arrays, feeds
-    machine = Machine(world, max_steps, state_bits(rng_state), on_value)
+    machine = Machine(plans_of(computation.module), world, max_steps, state_bits(rng_state), on_value)
     results = machine.run(computation, arguments)
     return listed(results[0]) if n_devices == 1 else [listed(result) for result in results]
 
@@ -102,7 +102,7 @@ def values(computation: Computation, arguments: Sequence[Value]) -> dict[Instruc
         if instruction.number in own:
             found[instruction] = value
 
-    Machine(World(), MAX_STEPS, 0, keep).run(computation, [list(arguments)])
+    Machine(plans_of(computation.module), World(), MAX_STEPS, 0, keep).run(computation, [list(arguments)])
     return found
 
 
@@ -114,4 +114,5 @@ def evaluate_one(instruction: Instruction, operands: Sequence[Value]) -> Value:
     >>> int(evaluate_one(module.entry.root, [np.int32(2), np.int32(3)]))
     5
     """
-    return Machine(World(), MAX_STEPS, 0, None).run(single(instruction), [list(operands)])[0]
+    machine = Machine(plans_of(instruction.module), World(), MAX_STEPS, 0)
+    return machine.run(single(instruction), [list(operands)])[0]

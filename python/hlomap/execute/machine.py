@@ -78,9 +78,8 @@ class _Frame:
 class Machine:
     """All devices of one run."""
 
-    def __init__(self, world: World, max_steps: int, state: int, on_value: OnValue | None) -> None:
-        self.world = world
-        self.plans = Plans()
+    def __init__(self, plans: Plans, world: World, max_steps: int, state: int, on_value: OnValue | None = None) -> None:
+        self.plans = plans
         self._processors = [
             Processor(self.plans, world, Device(replica, partition, number), max_steps, _Counts(state), on_value)
             for number, (replica, partition) in enumerate(product(range(world.n_replicas), range(world.n_partitions)))

@@ -7,16 +7,17 @@ last instruction that reads it.  What neither the root needs nor acts by itself 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._core import Computation, Instruction, Shape
+from .._core import Computation, Instruction, Module, Shape
 from ..errors import HlomapError, ShapeError, UnsupportedError
 from ..ops import lookup
 from ..ops._op import Evaluate, Run, n_elements
 
-__all__ = ["MAX_BYTES", "Plan", "Plans", "Step", "single"]
+__all__ = ["MAX_BYTES", "Plan", "Plans", "Step", "dtype_of", "plans_of", "single"]
 
 MAX_BYTES = 2**34
 """The largest array that an instruction may make; what is written may be larger than any memory."""
@@ -46,8 +47,14 @@ class Plan:
         self.pointwise: bool | None = None
 
 
+@lru_cache(maxsize=4)
+def plans_of(module: Module) -> Plans:
+    """The plans of a module; those of the latest few are kept, and never become wrong, since modules do not change."""
+    return Plans()
+
+
 class Plans:
-    """The plans of the computations that one run needs, made when they are first called."""
+    """The plans of the computations of a module, made when they are first called."""
 
     def __init__(self) -> None:
         self._known: dict[int, Plan] = {}

@@ -250,7 +250,7 @@ def total_order_key(x: Array) -> Array:
         return x
     x = x.astype(widened(x.dtype))
     size = x.dtype.itemsize
-    bits = np.ascontiguousarray(x).view(np.dtype(f"i{size}"))
+    bits = np.asarray(x, order="C").view(np.dtype(f"i{size}"))
     flip = np.array(2 ** (8 * size - 1) - 1, bits.dtype)
     return np.where(bits < 0, bits ^ flip, bits)
 
@@ -356,7 +356,7 @@ def reduced_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array
     own_mantissa = np.finfo(x.dtype).nmant
     own_exponent = 8 * size - 1 - own_mantissa
     bits_type = np.dtype(f"u{size}")
-    bits = np.ascontiguousarray(x).view(bits_type)
+    bits = np.asarray(x, order="C").view(bits_type)
     sign = bits & bits_type.type(1 << (8 * size - 1))
     if mantissa_bits < own_mantissa:
         drop = own_mantissa - mantissa_bits
@@ -433,7 +433,7 @@ def _complex_power(a: Array, b: Array) -> Array:
 def reinterpreted(array: Array, source: str, target: str) -> Array:
     """The bits of a row of elements read as another element type; the first of several has the lowest bits."""
     wide, narrow = bit_width(source), bit_width(target)
-    array = np.ascontiguousarray(array)
+    array = np.asarray(array, order="C")
     if wide == narrow or (wide % 8 == 0 and narrow % 8 == 0):
         little = array.astype(array.dtype.newbyteorder("<"), copy=False) if not is_packed(array.dtype) else array
         return little.view(numpy_dtype(target))

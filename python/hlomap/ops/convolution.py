@@ -16,8 +16,27 @@ import numpy as np
 from .._core import Expr, Instruction
 from ._contract import sum_of_products
 from ._numeric import numpy_dtype
-from ._op import Answer, Bounds, Context, ExprLike, Leaf, Op, Run, Unknown, Value, agree, full, must, reads, register
+from ._op import (
+    Answer,
+    Array,
+    Bounds,
+    Context,
+    ExprLike,
+    Leaf,
+    Op,
+    Run,
+    Unknown,
+    Value,
+    agree,
+    full,
+    must,
+    reads,
+    register,
+)
 from ._window import Meeting, WindowDim, place_variables, spread, window_dims, windows
+
+PART = 2**21
+"""Elements of windows that are laid out at once."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +193,7 @@ def _from_kernel(c: _Convolution) -> Any:
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
-    """Bring both sides to a fixed order, see every window, and sum products with one einsum."""
+    """Bring both sides to a fixed order, see every window, and sum products."""
     c = _read(instruction)
     assert isinstance(c, _Convolution), "XLA has no convolution with both kinds of groups"
     n = len(c.dims)
@@ -187,19 +206,27 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> V
     seen = windows(spread(image, axes, c.dims, 0), axes, c.dims)
     seen = seen.reshape(c.batch_groups, c.batches, c.feature_groups, c.features, *seen.shape[2:])
     kernel = kernel.reshape(c.batch_groups, c.feature_groups, c.group_outputs, *kernel.shape[1:])
-    # Labels: 0 batch group, 1 batch, 2 feature group, 3 input feature, 4 output feature, then outputs, then places.
-    outputs, places = list(range(5, 5 + n)), list(range(5 + n, 5 + 2 * n))
-    done = sum_of_products(
-        seen,
-        [0, 1, 2, 3, *outputs, *places],
-        kernel,
-        [0, 2, 4, 3, *places],
-        [1, 0, 2, 4, *outputs],
-        numpy_dtype(instruction.shape.dtype),
-    )
-    done = done.reshape(done.shape[0], -1 if done.size else c.output_sizes[c.labels.output_feature], *done.shape[4:])
+    parts = [_products(part, kernel, n, numpy_dtype(instruction.shape.dtype)) for part in _in_parts(seen, n)]
+    done = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+    done = done.transpose(1, 0, 2, 3, *range(4, 4 + n))
+    done = done.reshape(c.batches, c.output_sizes[c.labels.output_feature], *done.shape[4:])
     order = (c.labels.output_batch, c.labels.output_feature, *c.labels.output_spatial)
     return np.transpose(done, np.argsort(order))
+
+
+def _in_parts(seen: Array, n: int) -> list[Array]:
+    """Some batches at a time: seen window by window, an image is as many times its size as a window has places."""
+    batches = seen.shape[1]
+    step = max(1, PART * batches // max(1, seen.size))
+    return [seen[:, i : i + step] for i in range(0, batches, step)] or [seen]
+
+
+def _products(seen: Array, kernel: Array, n: int, to: Any) -> Array:
+    # Labels: 0 batch group, 1 batch, 2 feature group, 3 input feature, 4 output feature, then outputs, then places.
+    outputs, places = list(range(5, 5 + n)), list(range(5 + n, 5 + 2 * n))
+    return sum_of_products(
+        seen, [0, 1, 2, 3, *outputs, *places], kernel, [0, 2, 4, 3, *places], [0, 1, 2, 4, *outputs], to
+    )
 
 
 register(Op("convolution", output_to_input, input_to_output, evaluate))

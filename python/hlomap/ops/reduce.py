@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from .._core import Expr, Instruction
-from ._fold import fold, like_shape
+from ._fold import folded, like_shape
 from ._op import (
     Answer,
-    Array,
     Context,
     ExprLike,
     Leaf,
@@ -67,16 +64,9 @@ def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context:
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
-    """Move the reduced dimensions to the end and fold them."""
+    """Fold the reduced dimensions."""
     n = len(operands) // 2
-    reduced = _reduced(instruction)
-    flat: list[Array] = []
-    for array in operands[:n]:
-        moved = np.moveaxis(array, reduced, range(array.ndim - len(reduced), array.ndim))
-        kept = moved.shape[: array.ndim - len(reduced)]
-        count = int(np.prod(moved.shape[len(kept) :], dtype=np.int64))
-        flat.append(moved.reshape(*kept, count))
-    done = fold(flat, operands[n:], lambda both: run.apply(instruction.called[0], both))
+    done = folded(operands[:n], operands[n:], _reduced(instruction), instruction.called[0], run)
     return like_shape(instruction.shape.is_tuple, done)
 
 

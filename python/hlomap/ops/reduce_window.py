@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._core import Expr, Instruction
-from ._fold import fold, like_shape
+from ._fold import folded, like_shape
 from ._op import (
     Answer,
     Context,
@@ -74,11 +74,12 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> V
     n = len(operands) // 2
     dims = _dims(instruction)
     axes = range(len(dims))
-    outer = result_sizes(instruction)
-    count = int(np.prod([dim.size for dim in dims], dtype=np.int64))
-    seen = [windows(spread(x, axes, dims, 0), axes, dims).reshape(*outer, count) for x in operands[:n]]
-    valid = windows(spread(np.ones(operands[0].shape, np.bool_), axes, dims, False), axes, dims).reshape(*outer, count)
-    done = fold(seen, operands[n:], lambda both: run.apply(instruction.called[0], both), valid)
+    seen = [windows(spread(x, axes, dims, 0), axes, dims) for x in operands[:n]]
+    valid = None
+    if any(dim.low > 0 or dim.high > 0 or dim.base > 1 for dim in dims):
+        valid = windows(spread(np.ones(operands[0].shape, np.bool_), axes, dims, False), axes, dims)
+    places = tuple(range(len(dims), 2 * len(dims)))
+    done = folded(seen, operands[n:], places, instruction.called[0], run, valid)
     return like_shape(instruction.shape.is_tuple, done)
 
 
