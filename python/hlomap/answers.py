@@ -70,8 +70,8 @@ SILENT = Answered((), {})
 class Answers:
     """The latest answers of rules by instruction signature.
 
-    Answers depend on the signature alone, so an entry never becomes wrong.  They are in two generations: what was not
-    asked for during the whole of the younger one is dropped with the older.
+    Answers depend on the signature alone, so an entry becomes wrong only where a rule is replaced.  They are in two
+    generations: what was not asked for during the whole of the younger one is dropped with the older.
     """
 
     def __init__(self, limit: int) -> None:
@@ -93,6 +93,10 @@ class Answers:
         if len(self._young) >= self._limit:
             self._young, self._old = {}, self._young
         self._young[key] = answer
+
+    def forget(self) -> None:
+        """Drop everything: rules have changed, and signatures do not know of that."""
+        self._young, self._old = {}, {}
 
 
 answers = Answers(_CACHED_ANSWERS)

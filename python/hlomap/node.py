@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from ._core import Computation, Instruction, Shape
-from .ops import lookup
+from .ops import op_of
 from .ops._op import Leaf, array_leaves, fits, looks_at_nothing, shape_at
 
 __all__ = ["Node", "Nodes"]
@@ -67,7 +67,7 @@ class Node:
     def __init__(self, instruction: Instruction, number: int, nodes: Nodes) -> None:
         self.instruction = instruction
         self.number = number
-        self.op = lookup(instruction.opcode)
+        self.op = op_of(instruction)
         self.shape = shape = instruction.shape
         self.is_empty = shape.is_array and 0 in shape.dimensions
         self._nodes = nodes

@@ -11,10 +11,11 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
+from .._core import Instruction
 from . import _op
 from ._op import Op
 
-__all__ = ["Op", "lookup", "registered"]
+__all__ = ["Op", "lookup", "op_of", "registered"]
 
 
 @cache
@@ -28,6 +29,12 @@ def lookup(opcode: str) -> Op:
     """The op of an opcode; an opcode without a page gets rules that answer Unknown."""
     _read_pages()
     return _op.lookup(opcode)
+
+
+def op_of(instruction: Instruction) -> Op:
+    """The op of an instruction; a user's rule for its opcode or its target goes before its page's."""
+    _read_pages()
+    return _op.op_of(instruction)
 
 
 def registered() -> tuple[str, ...]:

@@ -216,6 +216,31 @@ def lookup(opcode: str) -> Op:
     return found if found is not None else unknown_op(opcode)
 
 
+@dataclass(frozen=True, slots=True)
+class UserRule:
+    """A rule that a user has given for an opcode or a custom call target, in place of a page's own."""
+
+    output_to_input: OutputToInput
+    input_to_output: InputToOutput
+    looked_at: tuple[int, ...]
+
+
+user_rules: dict[str, UserRule] = {}
+
+
+def op_of(instruction: Instruction) -> Op:
+    """The op of an instruction; a user's rule for its opcode or its target goes before its page's."""
+    op = lookup(instruction.opcode)
+    if user_rules:
+        target = instruction.attributes.get("custom_call_target")
+        rule = user_rules.get(target) if isinstance(target, str) else None
+        rule = rule if rule is not None else user_rules.get(instruction.opcode)
+        if rule is not None:
+            looked_at = rule.looked_at
+            return Op(op.opcode, rule.output_to_input, rule.input_to_output, op.evaluate, lambda instruction: looked_at)
+    return op
+
+
 @lru_cache(maxsize=256)
 def unknown_op(opcode: str) -> Op:
     """An op of which nothing is known but its name."""
