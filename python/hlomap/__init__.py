@@ -69,6 +69,8 @@ if TYPE_CHECKING:
     from .adapters.jax import from_jax
     from .adapters.stablehlo import parse_stablehlo
     from .dumps import DumpDirectory, DumpedModule
+    from .evidence import Verdict, verify
+    from .rules import register_rule, unregister_rule
 
 # Names that most programs do not use are imported when they are asked for.
 _LATER = {
@@ -76,6 +78,10 @@ _LATER = {
     "DumpedModule": "dumps",
     "from_jax": "adapters.jax",
     "parse_stablehlo": "adapters.stablehlo",
+    "register_rule": "rules",
+    "unregister_rule": "rules",
+    "Verdict": "evidence",
+    "verify": "evidence",
 }
 
 __all__ = [
@@ -116,6 +122,7 @@ __all__ = [
     "Table",
     "UnsupportedError",
     "Variable",
+    "Verdict",
     "Window",
     "WindowDim",
     "__version__",
@@ -132,7 +139,10 @@ __all__ = [
     "parse",
     "parse_all",
     "parse_stablehlo",
+    "register_rule",
     "simplify_many",
+    "unregister_rule",
+    "verify",
 ]
 
 

@@ -82,6 +82,33 @@ def show(file: Path, fusion: str | None, computation: str | None, input_to_outpu
         _print(lines)
 
 
+@main.command(epilog="Exit codes: 0 no map is unsound, 1 some map is, or FILE is no HLO, 2 wrong arguments.")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--all", "show_all", is_flag=True, help="Every verdict, not only what is unsound.")
+@click.option("--max-changes", type=click.IntRange(min=1), default=32, show_default=True, help="Of each operand leaf.")
+def verify(file: Path, show_all: bool, max_changes: int) -> None:
+    """Check the maps of the modules in FILE by changing elements and running the operations."""
+    from collections import Counter
+
+    from .evidence import verify as verdicts
+    from .reading import parse_all
+
+    try:
+        modules = parse_all(file.read_bytes(), name=str(file))
+    except HlomapError as error:
+        _fail(file, error)
+    except OSError as error:
+        _fail(file, error.strerror or str(error))
+    counts: Counter[str] = Counter()
+    for module in modules:
+        for verdict in verdicts(module, max_changes=max_changes):
+            counts[verdict.finding] += 1
+            if show_all or verdict.finding == "UNSOUND":
+                click.echo(_CONTROL.sub("?", f"{module.name}: {verdict}"))
+    click.echo(", ".join(f"{finding} {n}" for finding, n in sorted(counts.items())) or "nothing to verify")
+    sys.exit(1 if counts["UNSOUND"] else 0)
+
+
 @main.command(epilog="Exit codes: 0 all is well, 1 some rows tell of an error, 2 wrong arguments, 130 interrupted.")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True))
 @click.option(

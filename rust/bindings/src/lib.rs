@@ -13,7 +13,6 @@ mod values;
 mod alias;
 mod attribute;
 mod diagnostic;
-mod instruction;
 mod layout;
 mod module;
 mod read;

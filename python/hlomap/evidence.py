@@ -1,0 +1,351 @@
+"""Map sets against the executor: an element whose change changes an output must be mentioned.
+
+Read :func:`verify` first.  The law: evidence is one-sided.  A change that arrives where no map leads proves a set
+UNSOUND; a change that arrives nowhere proves nothing, since max, select or a clamp may hide it.  Nothing is taken from
+the walks but the sets themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ._core import Instruction, Module, Shape
+from .errors import HlomapError
+from .execute.machine import Machine
+from .execute.plan import plans_of, single
+from .indexing import input_to_output, output_to_input
+from .map_set import MapSet
+from .ops import lookup
+from .ops._numeric import is_integer, is_unsigned, numpy_dtype
+from .ops._op import Leaf, World, array_leaves, shape_at
+from .points import Ints, TooMany, pairs
+
+__all__ = ["Verdict", "verify"]
+
+Value = Any
+Direction = Literal["output_to_input", "input_to_output"]
+Finding = Literal["exact", "over", "UNSOUND", "unknown", "unchecked"]
+
+MAX_CHANGES = 32
+"""Elements of each operand leaf that are changed, one at a time."""
+
+_MAX_ELEMENTS = 1 << 18
+_MAX_POINTS = 1 << 19
+_MAX_ROWS = 256
+_MAX_STEPS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was found about the map set between one output leaf and one operand leaf, in one direction.
+
+    ``finding``: ``exact`` - every pair that the set mentions was seen to matter, and no other; ``over`` - some
+    mentioned pair was not seen to matter, which contradicts nothing; ``UNSOUND`` - ``witness`` is the smallest
+    operand element, with the smallest output element, whose change arrived without being mentioned; ``unknown`` - the
+    set says nothing; ``unchecked`` - nothing could be run, or it would have taken too long.  ``claims_exact`` is what
+    the set says of itself, ``n_changes`` the number of operand elements that were changed.
+    """
+
+    instruction: Instruction
+    direction: Direction
+    output: Leaf
+    operand: int
+    index: Leaf
+    finding: Finding
+    claims_exact: bool
+    n_changes: int = 0
+    witness: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+    reason: str | None = None
+
+    def __str__(self) -> str:
+        said = f"{self.instruction.name}: output {list(self.output)} and operand {self.operand} {list(self.index)}"
+        tail = (
+            f", operand element {list(self.witness[0])} changes output {list(self.witness[1])}" if self.witness else ""
+        )
+        reason = f" ({self.reason})" if self.reason else ""
+        return f"{said}, {self.direction}: {self.finding}{tail}{reason}"
+
+
+def verify(target: Instruction | Module, *, max_changes: int = MAX_CHANGES, seed: int = 0) -> list[Verdict]:
+    """The executor's evidence for every map set of an instruction, or of all instructions of a module.
+
+    Operands get random values, or, in a module's entry, what the module computes from random arguments.  Then elements
+    of one operand leaf after the other are changed, all of them where there are at most ``max_changes``.  Constants and
+    iotas keep their values, which may be part of a map.  In a module, instructions that are alike count once.
+
+    >>> import hlomap as hm
+    >>> module = hm.parse('''HloModule m
+    ... ENTRY e {
+    ...   p = f32[2,3] parameter(0)
+    ...   ROOT t = f32[3,2] transpose(p), dimensions={1,0}
+    ... }''')
+    >>> for verdict in verify(module):
+    ...     print(verdict)
+    t: output [] and operand 0 [], output_to_input: exact
+    t: output [] and operand 0 [], input_to_output: exact
+    """
+    if isinstance(target, Instruction):
+        return list(_verdicts(target, None, max_changes, seed))
+    found: list[Verdict] = []
+    known: set[bytes] = set()
+    entry = _entry_values(target, seed)
+    for computation in target.computations:
+        if computation.is_fusion:
+            continue
+        for instruction in computation.instructions:
+            if not instruction.operands or lookup(instruction.opcode).wiring:
+                continue
+            key = instruction.signature(tuple(range(len(instruction.operands))))
+            if key not in known:
+                known.add(key)
+                found += _verdicts(instruction, entry, max_changes, seed)
+    return found
+
+
+def _entry_values(module: Module, seed: int) -> dict[int, Value]:
+    """What every instruction of the entry has at random arguments; nothing where that cannot be run."""
+    rng = np.random.default_rng(seed)
+    found: dict[int, Value] = {}
+
+    def keep(instruction: Instruction, value: Value) -> None:
+        found[instruction.number] = value
+
+    try:
+        arguments = [_random(p.shape, rng) for p in module.entry.parameters]
+        _machine(module, seed, keep).run(module.entry, [arguments])
+    except (HlomapError, MemoryError):
+        pass
+    return found
+
+
+def _machine(module: Module, seed: int, keep: Any = None) -> Machine:
+    return Machine(plans_of(module), World(), _MAX_STEPS, seed, keep)
+
+
+def _random(shape: Shape, rng: np.random.Generator) -> Value:
+    """A value of that shape."""
+    for leaf in array_leaves(shape):
+        if shape_at(shape, leaf).n_elements > _MAX_ELEMENTS:
+            raise TooLarge(f"{shape}")
+    if shape.is_tuple:
+        return tuple(_random(inner, rng) for inner in shape.tuple_shapes)
+    return _drawn(shape.dtype, shape.dimensions, rng) if shape.is_array else None
+
+
+def _drawn(dtype: str, sizes: Sequence[int], rng: np.random.Generator) -> npt.NDArray[Any]:
+    """Small numbers that differ where the type allows."""
+    to = numpy_dtype(dtype)
+    if to == np.bool_:
+        return rng.integers(0, 2, sizes).astype(to)
+    if is_integer(to):
+        return rng.integers(0 if is_unsigned(to) else -7, 8, sizes).astype(np.int64).astype(to)
+    drawn = rng.uniform(0.1, 0.9, sizes)
+    return (drawn + 1j * rng.uniform(0.1, 0.9, sizes) if to.kind == "c" else drawn).astype(to)
+
+
+class TooLarge(HlomapError):
+    """More elements than are worth a try."""
+
+
+# ----------------------------------------------------------------------------------------------------- one instruction
+
+
+def _verdicts(
+    instruction: Instruction, known: Mapping[int, Value] | None, max_changes: int, seed: int
+) -> Iterator[Verdict]:
+    rng = np.random.default_rng(seed)
+    outputs = list(array_leaves(instruction.shape))
+    places = [(k, leaf) for k, operand in enumerate(instruction.operands) for leaf in array_leaves(operand.shape)]
+    try:
+        trial: _Trial | str = _Trial(instruction, known, rng)
+    except (HlomapError, MemoryError) as error:
+        trial = str(error)
+    backward = {out: output_to_input(instruction, out) for out in outputs}
+    for k, leaf in places:
+        forward = input_to_output(instruction, (k, *leaf))
+        seen = {} if isinstance(trial, str) else trial.seen(k, leaf, max_changes)
+        for out in outputs:
+            sets: dict[Direction, MapSet] = {
+                "output_to_input": backward[out][k],
+                "input_to_output": forward[out[0] if out else 0],
+            }
+            for direction, maps in sets.items():
+                place = (instruction, direction, out, k, leaf)
+                if maps.is_unknown:
+                    yield Verdict(*place, "unknown", False, reason=maps.reason)
+                elif isinstance(trial, str) or not seen:
+                    reason = trial if isinstance(trial, str) else "a constant, or nothing to change"
+                    yield Verdict(*place, "unchecked", maps.exact, reason=reason)
+                else:
+                    yield _judged(place, maps, seen, trial)
+
+
+class _Trial:
+    """Runs one instruction again and again with one element changed."""
+
+    def __init__(self, instruction: Instruction, known: Mapping[int, Value] | None, rng: np.random.Generator) -> None:
+        self._instruction = instruction
+        self._rng = rng
+        self._operands: list[Value] = []
+        self.values: dict[int, Value] = {}
+        for operand in instruction.operands:
+            if operand.number not in self.values:
+                self.values[operand.number] = self._value(operand, known)
+            self._operands.append(_in_order(self.values[operand.number]))
+        self._plan = single(instruction)
+        self._before = self._run(self._operands, self._keep)
+
+    def _value(self, operand: Instruction, known: Mapping[int, Value] | None) -> Value:
+        if known is not None and operand.number in known:
+            return known[operand.number]
+        if _is_fixed(operand):
+            return _machine(operand.module, 0).run(single(operand), [[]])[0]
+        return _random(operand.shape, self._rng)
+
+    def _keep(self, instruction: Instruction, value: Value) -> None:
+        self.values.setdefault(instruction.number, value)
+
+    def _run(self, operands: Sequence[Value], keep: Any = None) -> Value:
+        return _machine(self._instruction.module, 0, keep).run(self._plan, [list(operands)])[0]
+
+    def seen(self, k: int, leaf: Leaf, max_changes: int) -> dict[int, dict[Leaf, Ints]]:
+        """For each operand element that was changed, by its number, the outputs that changed then, by their leaves."""
+        operand = self._instruction.operands[k]
+        given = np.asarray(at_leaf(self._operands[k], leaf))
+        if _is_fixed(operand) or not given.size or given.size > _MAX_ELEMENTS:
+            return {}
+        chosen = list(range(given.size))
+        if given.size > max_changes:
+            drawn = self._rng.choice(given.size, max_changes - 2, replace=False)
+            chosen = sorted({0, given.size - 1, *drawn.tolist()})
+        found: dict[int, dict[Leaf, Ints]] = {}
+        for i in chosen:
+            changes: dict[Leaf, Ints] = {}
+            for other in _others(given.reshape(-1)[i], operand, leaf, self._rng):
+                changed = given.reshape(-1).copy()
+                changed[i] = other
+                moved = list(self._operands)
+                moved[k] = _replaced(moved[k], leaf, changed.reshape(given.shape))
+                try:
+                    after = self._run(moved)
+                except HlomapError:
+                    continue
+                for out in array_leaves(self._instruction.shape):
+                    where = np.flatnonzero(differs(at_leaf(self._before, out), at_leaf(after, out)))
+                    changes[out] = np.union1d(changes[out], where) if out in changes else where
+            if changes:
+                found[i] = changes
+        return found
+
+    def sizes(self, k: int, leaf: Leaf) -> tuple[int, ...]:
+        return tuple(shape_at(self._instruction.operands[k].shape, leaf).dimensions)
+
+
+def _is_fixed(operand: Instruction) -> bool:
+    """Whether its content may be part of a map."""
+    return not operand.operands and operand.parameter_number is None and not operand.called
+
+
+def _others(element: Any, operand: Instruction, leaf: Leaf, rng: np.random.Generator) -> list[Any]:
+    """Two other values of the element's type."""
+    shape = shape_at(operand.shape, leaf)
+    drawn = _drawn(shape.dtype, [8], rng)
+    if drawn.dtype == np.bool_:
+        return [not element]
+    other = [x for x in drawn if x != element]
+    return other[:2]
+
+
+def _judged(
+    place: tuple[Instruction, Direction, Leaf, int, Leaf],
+    maps: MapSet,
+    seen: Mapping[int, Mapping[Leaf, Ints]],
+    trial: _Trial,
+) -> Verdict:
+    """Compares what was seen with what the set says of the same elements."""
+    instruction, direction, out, k, leaf = place
+    made, given = tuple(shape_at(instruction.shape, out).dimensions), trial.sizes(k, leaf)
+    columns = np.array(sorted(seen), np.int64)
+    changed = {(i, int(o)) for i in seen for o in seen[i][out]}
+    try:
+        if direction == "output_to_input":
+            rows = _rows(changed, int(np.prod(made, dtype=np.int64)))
+            said = _said(maps, leaf, made, given, trial.values, rows)
+            said = {(i, o) for o, i in said if i in seen}
+            changed = {(i, o) for i, o in changed if o in set(rows.tolist())}
+        else:
+            said = _said(maps, out, given, made, trial.values, columns)
+    except TooMany as error:
+        return Verdict(*place, "unchecked", maps.exact, len(seen), reason=str(error))
+    except ValueError as error:
+        return Verdict(*place, "UNSOUND", maps.exact, len(seen), reason=str(error))
+    if changed - said:
+        i, o = min(changed - said)
+        witness = (_index(i, given), _index(o, made))
+        return Verdict(*place, "UNSOUND", maps.exact, len(seen), witness)
+    return Verdict(*place, "exact" if changed == said else "over", maps.exact, len(seen))
+
+
+def _rows(changed: set[tuple[int, int]], n: int) -> Ints:
+    """The outputs that are looked at: some that changed of every operand element, and the first and last ones."""
+    kept = {0, n - 1}
+    by_element: dict[int, list[int]] = {}
+    for i, o in sorted(changed):
+        by_element.setdefault(i, []).append(o)
+    share = max(1, _MAX_ROWS // max(1, len(by_element)))
+    for found in by_element.values():
+        kept |= set(found[:share]) | set(found[-share:])
+    kept |= set(range(min(n, _MAX_ROWS)))
+    return np.array(sorted(kept), np.int64)
+
+
+def _said(
+    maps: MapSet, leaf: Leaf, source: Sequence[int], target: Sequence[int], values: Mapping[int, Value], rows: Ints
+) -> set[tuple[int, int]]:
+    found: set[tuple[int, int]] = set()
+    for m in maps:
+        if m.index == leaf:
+            a, b = pairs(m, source, target, values, _MAX_POINTS, rows)
+            found |= set(zip(a.tolist(), b.tolist(), strict=True))
+    return found
+
+
+def _index(number: int, sizes: Sequence[int]) -> tuple[int, ...]:
+    return tuple(int(i) for i in np.unravel_index(number, tuple(sizes))) if sizes else ()
+
+
+# --------------------------------------------------------------------------------------------------------------- values
+
+
+def at_leaf(value: Value, leaf: Leaf) -> Value:
+    """The part of a value that a shape index leads to."""
+    for i in leaf:
+        value = value[i]
+    return value
+
+
+def _in_order(value: Value) -> Value:
+    """The same arrays in row-major order, as changed ones are: sums must be taken alike."""
+    if isinstance(value, tuple):
+        return tuple(map(_in_order, value))
+    return None if value is None else np.array(value, order="C")
+
+
+def _replaced(value: Value, leaf: Leaf, new: Value) -> Value:
+    if not leaf:
+        return new
+    return tuple(_replaced(x, leaf[1:], new) if i == leaf[0] else x for i, x in enumerate(value))
+
+
+def differs(a: npt.ArrayLike, b: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    """Where two arrays differ, flat; NaN equals NaN.  Arrays of other sizes differ everywhere."""
+    a, b = np.asarray(a), np.asarray(b)
+    if a.shape != b.shape:
+        return np.ones(max(a.size, b.size), np.bool_)
+    moved: npt.NDArray[np.bool_] = (a != b) & ~((a != a) & (b != b))
+    return moved.reshape(-1)

@@ -1,0 +1,126 @@
+"""Op cases and small modules of the corpus by the executor's evidence; and that a wrong map is found out."""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from click.testing import CliRunner
+from conftest import Case
+
+import hlomap as hm
+from hlomap.cli import main
+
+CORPUS = Path(__file__).parent / "cases" / "corpus.tar.xz"
+SMALL = 2000  # bytes
+
+
+def unsound(found: list[hm.Verdict]) -> list[str]:
+    return [str(verdict) for verdict in found if verdict.finding == "UNSOUND"]
+
+
+def test_op_cases_are_sound(case: Case) -> None:
+    assert unsound(hm.verify(case.module)) == []
+
+
+def small_modules() -> Iterator[tuple[str, str]]:
+    with tarfile.open(CORPUS) as archive:
+        for member in archive:
+            if member.name.startswith("pre/") and member.name.endswith(".hlo") and member.size < SMALL:
+                file = archive.extractfile(member)
+                assert file is not None
+                yield Path(member.name).stem, file.read().decode()
+
+
+def test_small_modules_of_the_corpus_are_sound() -> None:
+    names = []
+    for name, text in small_modules():
+        names.append(name)
+        assert unsound(hm.verify(hm.parse(text), max_changes=6)) == [], name
+    assert len(names) > 60
+
+
+SHIFT = """HloModule m
+ENTRY e {
+  p = f32[2,3] parameter(0)
+  ROOT r = f32[2,3] reverse(p), dimensions={1}
+}
+"""
+
+
+def identity(instruction: hm.Instruction, leaf: tuple[int, ...]) -> list[hm.IndexingMap]:
+    return [hm.IndexingMap.identity(list(instruction.shape.dimensions))]
+
+
+def test_a_wrong_map_is_found_out_with_the_smallest_witness() -> None:
+    root = hm.parse(SHIFT).entry.root
+    hm.register_rule("reverse", identity)
+    try:
+        found = hm.verify(root)
+    finally:
+        hm.unregister_rule("reverse")
+    assert [(v.finding, v.witness) for v in found] == [("UNSOUND", ((0, 0), (0, 2)))] * 2
+    assert [v.finding for v in hm.verify(root)] == ["exact"] * 2
+
+
+def test_what_is_said_too_much_is_over() -> None:
+    root = hm.parse(SHIFT).entry.root
+    everything = "(d0, d1)[s0] -> (d0, s0), domain: d0 in [0, 1], d1 in [0, 2], s0 in [0, 2]"
+    hm.register_rule("reverse", lambda instruction, leaf: [hm.IndexingMap.parse(everything)])
+    try:
+        assert [v.finding for v in hm.verify(root)] == ["over"] * 2
+    finally:
+        hm.unregister_rule("reverse")
+
+
+def test_a_map_that_leaves_the_array_is_unsound() -> None:
+    root = hm.parse(SHIFT).entry.root
+    beyond = "(d0, d1) -> (d0, d1 + 1), domain: d0 in [0, 1], d1 in [0, 2]"
+    hm.register_rule("reverse", lambda instruction, leaf: [hm.IndexingMap.parse(beyond)])
+    try:
+        assert hm.verify(root)[0].finding == "UNSOUND"
+    finally:
+        hm.unregister_rule("reverse")
+
+
+def test_command(tmp_path: Path) -> None:
+    file = tmp_path / "m.hlo"
+    file.write_text(SHIFT)
+    result = CliRunner().invoke(main, ["verify", str(file), "--all"])
+    assert result.exit_code == 0 and result.stdout.splitlines() == [
+        "m: r: output [] and operand 0 [], output_to_input: exact",
+        "m: r: output [] and operand 0 [], input_to_output: exact",
+        "exact 2",
+    ]
+    hm.register_rule("reverse", identity)
+    try:
+        result = CliRunner().invoke(main, ["verify", str(file)])
+    finally:
+        hm.unregister_rule("reverse")
+    assert result.exit_code == 1 and "operand element [0, 0] changes output [0, 2]" in result.stdout
+
+
+def test_rules_of_a_user() -> None:
+    text = """ENTRY e {
+      p = (f32[2], f32[3]) parameter(0)
+      ROOT c = (f32[3], f32[2]) custom-call(p), custom_call_target="swap"
+    }"""
+    root = hm.parse(text).entry.root
+
+    def swapped(call: hm.Instruction, leaf: tuple[int, ...]) -> list[dict[tuple[int, ...], hm.IndexingMap]]:
+        return [{(1 - leaf[0],): hm.IndexingMap.identity(list(call.shape.at(leaf).dimensions))}]
+
+    assert hm.output_to_input(root, 0)[0].is_unknown
+    hm.register_rule("swap", swapped)
+    try:
+        assert [m.index for m in hm.output_to_input(root, 0)[0]] == [(1,)]
+        there, back = hm.input_to_output(root, (0, 0))
+        assert not there and [m.index for m in back] == [(1,)]
+        hm.register_rule("swap", lambda call, leaf: [hm.MapSet.unknown("it depends")])
+        assert hm.output_to_input(root, 0)[0].reason == "it depends"
+        assert hm.input_to_output(root, (0, 0))[0].reason == "it depends"
+        hm.register_rule("swap", lambda call, leaf: 1 / 0)
+        assert "ZeroDivisionError" in str(hm.output_to_input(root, 0)[0].reason)
+    finally:
+        hm.unregister_rule("swap")
