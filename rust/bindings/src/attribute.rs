@@ -8,8 +8,9 @@ use pyo3::IntoPyObjectExt;
 use crate::alias::{PyBufferDonor, PyEntryLayout, PyInputOutputAlias, PyOperandAlias, PyResultAccuracy};
 use crate::diagnostic::syntax_error;
 use crate::error::raise;
+use crate::instruction::instructions;
 use crate::layout::PyShape;
-use crate::module::{computation, computations, instructions, Handle};
+use crate::module::{computation, computations, Handle};
 use crate::sharding::{PyReplicaGroups, PySharding};
 
 /// Whose attributes.

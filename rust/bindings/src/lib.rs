@@ -13,6 +13,7 @@ mod values;
 mod alias;
 mod attribute;
 mod diagnostic;
+mod instruction;
 mod layout;
 mod module;
 mod read;

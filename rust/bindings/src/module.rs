@@ -1,16 +1,16 @@
-//! The face of modules: frozen views of (module, number), which copy nothing until they are asked.
+//! The face of modules and computations: frozen views of (module, number), which copy nothing until they are asked.
 
 use std::ops::Deref;
 
-use hlo::{ComputationId, InstructionId, LiteralError, LiteralValue, Module};
+use hlo::{ComputationId, Module};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator, PyTuple};
 
 use crate::attribute::{Attributes, Owner};
-use crate::diagnostic::{syntax_error, PyDiagnostic};
+use crate::diagnostic::PyDiagnostic;
 use crate::enter::unlocked;
 use crate::error::raise;
-use crate::layout::PyShape;
+use crate::instruction::{instruction, instructions, PyInstruction};
 use crate::read::parse_text;
 
 /// An HLO module: computations of instructions, as they were read.
@@ -26,7 +26,7 @@ use crate::read::parse_text;
 pub struct PyModule_(pub Module);
 
 /// The object of a module: views share it, so that those of one module stay so when they are pickled together.
-pub struct Handle(Py<PyModule_>);
+pub struct Handle(pub Py<PyModule_>);
 
 impl Handle {
     pub fn clone_ref(&self, py: Python<'_>) -> Handle {
@@ -37,7 +37,7 @@ impl Handle {
         self.0.as_ptr() == other.0.as_ptr()
     }
 
-    fn hash_with(&self, id: u64) -> u64 {
+    pub fn hash_with(&self, id: u64) -> u64 {
         (self.0.as_ptr() as usize as u64).rotate_left(20) ^ id.wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 }
@@ -63,80 +63,8 @@ pub struct PyComputation {
     id: ComputationId,
 }
 
-/// One instruction of a module.
-#[pyclass(name = "Instruction", module = "hlomap._core", frozen)]
-pub struct PyInstruction {
-    module: Handle,
-    id: InstructionId,
-}
-
-/// Where an instruction came from; a field that the text does not have is ``None``.
-#[pyclass(name = "Metadata", module = "hlomap._core", frozen, get_all, eq, hash)]
-#[derive(PartialEq, Eq, Hash)]
-pub struct PyMetadata {
-    /// The operation of the program that was compiled.
-    op_name: Option<String>,
-    /// The type of that operation.
-    op_type: Option<String>,
-    /// The file it stands in, inline or through the stack-frame tables.
-    source_file: Option<String>,
-    /// The line in that file, from 1.
-    source_line: Option<i64>,
-    /// The column in that line, from 1.
-    source_column: Option<i64>,
-    /// The function around it.
-    function: Option<String>,
-    /// The id of the innermost stack frame.
-    stack_frame_id: Option<i64>,
-}
-
-#[pymethods]
-impl PyMetadata {
-    #[new]
-    #[pyo3(signature = (
-        op_name=None, op_type=None, source_file=None, source_line=None, source_column=None, function=None,
-        stack_frame_id=None
-    ))]
-    fn new(
-        op_name: Option<String>,
-        op_type: Option<String>,
-        source_file: Option<String>,
-        source_line: Option<i64>,
-        source_column: Option<i64>,
-        function: Option<String>,
-        stack_frame_id: Option<i64>,
-    ) -> PyMetadata {
-        PyMetadata { op_name, op_type, source_file, source_line, source_column, function, stack_frame_id }
-    }
-
-    #[allow(clippy::type_complexity, reason = "the arguments of the constructor")]
-    fn __getnewargs__(
-        &self,
-    ) -> (Option<&str>, Option<&str>, Option<&str>, Option<i64>, Option<i64>, Option<&str>, Option<i64>) {
-        (
-            self.op_name.as_deref(),
-            self.op_type.as_deref(),
-            self.source_file.as_deref(),
-            self.source_line,
-            self.source_column,
-            self.function.as_deref(),
-            self.stack_frame_id,
-        )
-    }
-
-    fn __repr__(&self) -> String {
-        let file = self.source_file.as_deref().unwrap_or("");
-        let line = self.source_line.map_or(String::new(), |n| format!(":{n}"));
-        format!("Metadata({:?}, {file}{line})", self.op_name.as_deref().unwrap_or(""))
-    }
-}
-
 pub fn computation(py: Python<'_>, module: &Handle, id: ComputationId) -> PyResult<Py<PyComputation>> {
     Py::new(py, PyComputation { module: module.clone_ref(py), id })
-}
-
-pub fn instruction(py: Python<'_>, module: &Handle, id: InstructionId) -> PyResult<Py<PyInstruction>> {
-    Py::new(py, PyInstruction { module: module.clone_ref(py), id })
 }
 
 pub fn computations<'py>(
@@ -145,14 +73,6 @@ pub fn computations<'py>(
     ids: impl Iterator<Item = ComputationId>,
 ) -> PyResult<Bound<'py, PyTuple>> {
     PyTuple::new(py, ids.map(|id| computation(py, module, id)).collect::<PyResult<Vec<_>>>()?)
-}
-
-pub fn instructions<'py>(
-    py: Python<'py>,
-    module: &Handle,
-    ids: impl Iterator<Item = InstructionId>,
-) -> PyResult<Bound<'py, PyTuple>> {
-    PyTuple::new(py, ids.map(|id| instruction(py, module, id)).collect::<PyResult<Vec<_>>>()?)
 }
 
 fn not_found(py: Python<'_>, what: &str, name: &str, near: Option<&str>) -> PyErr {
@@ -166,7 +86,7 @@ fn bare(name: &str) -> &str {
 }
 
 /// What builds a view again: a function, and the module with the number.
-type Rebuilt<'py> = (Bound<'py, PyAny>, (Py<PyModule_>, u32));
+pub type Rebuilt<'py> = (Bound<'py, PyAny>, (Py<PyModule_>, u32));
 
 /// How many names are compared with one that does not exist.
 const NEAR_NAMES: usize = 5000;
@@ -469,210 +389,6 @@ impl PyComputation {
     }
 }
 
-#[pymethods]
-impl PyInstruction {
-    /// The instruction's name without ``%``.
-    #[getter]
-    fn name(&self) -> &str {
-        self.module.instruction_name(self.id)
-    }
-
-    /// The operation, as HLO text names it: ``"dynamic-slice"``.
-    #[getter]
-    fn opcode(&self) -> &str {
-        self.module.opcode_name(self.id)
-    }
-
-    /// The shape of its value.
-    #[getter]
-    fn shape(&self) -> PyShape {
-        PyShape(self.module.shape(self.id).clone())
-    }
-
-    /// The operands.  ``()`` where the text leaves their names out, see :attr:`has_unnamed_operands`.
-    #[getter]
-    fn operands<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        instructions(py, &self.module, self.module.operands(self.id))
-    }
-
-    /// Whether the text was printed without the names of operands, so that they are not known.
-    #[getter]
-    fn has_unnamed_operands(&self) -> bool {
-        self.module.has_unnamed_operands(self.id)
-    }
-
-    /// Why its shape, operands and attributes do not fit together; ``None`` where they do.  The module then has a
-    /// diagnostic, too, and what the instruction reads cannot be said.
-    #[getter]
-    fn inconsistency(&self) -> Option<String> {
-        self.module.inconsistency(self.id)
-    }
-
-    /// The instructions that have this one as an operand, in text order.
-    #[getter]
-    fn users<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        instructions(py, &self.module, self.module.users(self.id).iter().copied())
-    }
-
-    /// The computations it calls, in the order of the text.
-    #[getter]
-    fn called<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        computations(py, &self.module, self.module.called(self.id))
-    }
-
-    /// Its attributes by name, decoded when asked for.
-    #[getter]
-    fn attributes(&self, py: Python<'_>) -> Attributes {
-        Attributes::new(self.module.clone_ref(py), Owner::Instruction(self.id))
-    }
-
-    /// The value of a constant as a read-only array (a tuple of arrays for a tuple); ``None`` for every other
-    /// instruction.  :class:`~hlomap.UnsupportedError` where the text leaves the value out.
-    #[getter]
-    fn literal<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        match unlocked(py, || self.module.literal(self.id)) {
-            None => Ok(None),
-            Some(Ok(value)) => array(py, &value, self.module.shape(self.id)).map(Some),
-            Some(Err(LiteralError::Elided)) => {
-                let message = format!("the text leaves the value of constant `{}` out: {{...}}", self.name());
-                Err(raise(py, "UnsupportedError", message))
-            }
-            Some(Err(LiteralError::Text(problem))) => {
-                Err(syntax_error(py, self.module.source(), std::slice::from_ref(&problem)))
-            }
-        }
-    }
-
-    /// Where it came from, resolved through the tables of stack frames.
-    #[getter]
-    fn metadata(&self) -> PyMetadata {
-        let m = self.module.metadata(self.id);
-        let owned = |text: Option<std::borrow::Cow<'_, str>>| text.map(|t| t.into_owned());
-        PyMetadata {
-            op_name: owned(m.op_name),
-            op_type: owned(m.op_type),
-            source_file: owned(m.source_file),
-            source_line: m.source_line,
-            source_column: m.source_column,
-            function: owned(m.function),
-            stack_frame_id: m.stack_frame_id,
-        }
-    }
-
-    /// The computation it belongs to.
-    #[getter]
-    fn computation(&self, py: Python<'_>) -> PyResult<Py<PyComputation>> {
-        computation(py, &self.module, self.module.computation_of(self.id))
-    }
-
-    /// The module it belongs to.
-    #[getter]
-    fn module(&self, py: Python<'_>) -> Py<PyModule_> {
-        self.module.0.clone_ref(py)
-    }
-
-    /// Its number, unique in the module and dense from 0.
-    #[getter]
-    fn number(&self) -> u32 {
-        self.id
-    }
-
-    /// Its place in its computation.
-    #[getter]
-    fn position(&self) -> u32 {
-        self.id - self.module.instructions_of(self.module.computation_of(self.id)).start
-    }
-
-    /// Whether it is the root of its computation.
-    #[getter]
-    fn is_root(&self) -> bool {
-        self.module.root(self.module.computation_of(self.id)) == self.id
-    }
-
-    /// The number of a parameter; ``None`` for every other instruction.
-    #[getter]
-    fn parameter_number(&self) -> Option<u32> {
-        self.module.parameter_number(self.id)
-    }
-
-    /// 16 bytes that are equal for instructions whose rules must answer equally: same operation, shapes with layouts,
-    /// semantic attributes and content of called computations.  Constants and iotas among the operands with the
-    /// numbers ``looked_at`` count with their content, too.
-    #[pyo3(signature = (looked_at=Vec::new(), /))]
-    fn signature<'py>(&self, py: Python<'py>, looked_at: Vec<usize>) -> Bound<'py, PyBytes> {
-        let signature = unlocked(py, || self.module.signature(self.id, &looked_at));
-        PyBytes::new(py, &signature)
-    }
-
-    /// The text of this instruction in a line, without ``ROOT``; the arguments are those of
-    /// :meth:`Module.to_string`.  XLA reads it where operands have shapes.
-    #[pyo3(signature = (
-        *, operand_shapes=false, metadata=true, layouts=true, backend_config=true, control_predecessors=true,
-        large_constants=true, signatures=true, canonical_names=false
-    ))]
-    #[allow(clippy::too_many_arguments, reason = "keywords in Python")]
-    fn to_string(
-        &self,
-        py: Python<'_>,
-        operand_shapes: bool,
-        metadata: bool,
-        layouts: bool,
-        backend_config: bool,
-        control_predecessors: bool,
-        large_constants: bool,
-        signatures: bool,
-        canonical_names: bool,
-    ) -> String {
-        let options = hlo::PrintOptions {
-            operand_shapes,
-            metadata,
-            layouts,
-            backend_config,
-            control_predecessors,
-            large_constants,
-            signatures,
-            canonical_names,
-        };
-        unlocked(py, || hlo::print_instruction(&self.module, self.id, options))
-    }
-
-    fn __str__(&self) -> String {
-        hlo::print_instruction(&self.module, self.id, hlo::PrintOptions::default())
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<Instruction {} = {} {}>", self.name(), self.module.shape(self.id), self.opcode())
-    }
-
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Rebuilt<'py>> {
-        let view = py.import("hlomap._core")?.getattr("_instruction")?;
-        Ok((view, (self.module.0.clone_ref(py), self.id)))
-    }
-
-    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<PyInstruction>().is_ok_and(|o| o.get().id == self.id && o.get().module.is(&self.module))
-    }
-
-    fn __hash__(&self) -> u64 {
-        self.module.hash_with(u64::from(self.id))
-    }
-}
-
-/// A literal as a NumPy array of the right type, or a tuple of such.
-fn array<'py>(py: Python<'py>, value: &LiteralValue, shape: &::layout::Shape) -> PyResult<Bound<'py, PyAny>> {
-    match (value, shape) {
-        (LiteralValue::Tuple(values), ::layout::Shape::Tuple(shapes)) => {
-            let parts = values.iter().zip(shapes).map(|(v, s)| array(py, v, s));
-            Ok(PyTuple::new(py, parts.collect::<PyResult<Vec<_>>>()?)?.into_any())
-        }
-        (LiteralValue::Array(bytes), ::layout::Shape::Array(a)) => {
-            let make = py.import("hlomap._hlo_types")?.getattr("array")?;
-            make.call1((PyBytes::new(py, bytes), a.element().name(), PyTuple::new(py, a.dims())?))
-        }
-        _ => Err(raise(py, "ShapeError", format!("a constant of shape {shape}"))),
-    }
-}
-
 /// The first module of a text: what a pickled module is built from.
 #[pyfunction]
 fn _parse_module(py: Python<'_>, source: &Bound<'_, PyAny>) -> PyResult<PyModule_> {
@@ -701,8 +417,7 @@ fn _instruction(module: &Bound<'_, PyModule_>, number: u32) -> PyResult<Py<PyIns
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<PyModule_>()?;
     m.add_class::<PyComputation>()?;
-    m.add_class::<PyInstruction>()?;
-    m.add_class::<PyMetadata>()?;
+    crate::instruction::register(m)?;
     crate::diagnostic::register(m)?;
     crate::attribute::register(m)?;
     m.add_function(wrap_pyfunction!(_parse_module, m)?)?;

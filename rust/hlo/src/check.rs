@@ -88,7 +88,7 @@ impl Findings {
         if infer::is_open(m, i) {
             return true;
         }
-        if row.flags & CALLS != 0 {
+        if row.flags & CALLS != 0 || row.opcode == Opcode::Unknown {
             return false;
         }
         let mut hash = FxHasher::default();

@@ -141,7 +141,7 @@ impl<'a> Parser<'a> {
         };
         if opcode == Opcode::Unknown {
             let word = self.c.str(opcode_span);
-            if !is_async_form(word) {
+            if async_form(word).is_none() {
                 self.diagnose(|p| p.unknown_opcode(word, opcode_span));
             }
             scope.unknown_opcodes.push((local, opcode_span));
@@ -378,10 +378,19 @@ impl<'a> Parser<'a> {
     }
 }
 
+/// Which part of an asynchronous operation an instruction is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Half {
+    Start,
+    Update,
+    Done,
+}
+
 /// `transpose-start`: a known operation wrapped in its asynchronous form, which XLA writes in short.
-fn is_async_form(word: &str) -> bool {
-    let inner = ["-start", "-update", "-done"].iter().find_map(|end| word.strip_suffix(end));
-    inner.is_some_and(|inner| Opcode::from_name(inner).is_some())
+pub(crate) fn async_form(word: &str) -> Option<(Opcode, Half)> {
+    let halves = [("-start", Half::Start), ("-update", Half::Update), ("-done", Half::Done)];
+    let (inner, half) = halves.iter().find_map(|(end, half)| Some((word.strip_suffix(end)?, *half)))?;
+    Some((Opcode::from_name(inner)?, half))
 }
 
 /// The byte behind a shape, if it has the common form: a word with brackets and perhaps braces without braces inside,

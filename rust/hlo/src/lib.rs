@@ -33,7 +33,7 @@ mod token;
 mod window;
 
 pub use alias::{Accuracy, Alias, Donor, EntryLayout};
-pub use attribute::{parse_dim_labels, parse_window, unescape, DimLabels, Value, Window, WindowDim};
+pub use attribute::{unescape, Value};
 pub use devices::{parse_device_groups, DeviceGroups};
 pub use equal::Names;
 pub use error::{describe, Problem, ProblemKind, Source, Span, SyntaxErrors};
@@ -47,3 +47,4 @@ pub use parse::{parse, parse_bytes, MAX_DIAGNOSTICS, MAX_PROBLEMS};
 pub use print::{print_computation, print_instruction, print_module, PrintOptions};
 pub use proto::{is_module_head, parse_proto};
 pub use sharding::{parse_sharding, Named, Sharding, ShardingKind, SubgroupKind, Tiles, Whole};
+pub use window::{parse_dim_labels, parse_window, DimLabels, Window, WindowDim};

@@ -9,9 +9,10 @@ use std::fmt::{self, Write};
 
 use layout::Shape;
 
-use crate::attribute::{DimLabels, Value, Window, WindowDim};
+use crate::attribute::Value;
 use crate::known::Form;
 use crate::module::{Attribute, ComputationId, InstructionId, Module};
+use crate::window::{DimLabels, Window, WindowDim};
 use crate::Arity;
 
 /// What is printed. The default is everything, and operands by name alone; every choice gives text that XLA reads.

@@ -1,8 +1,59 @@
-//! The sizes that windows give: pooling and convolution.
+//! Windows and the dimension numbers of convolutions: their text, and the sizes that they give.
 //!
-//! Read [`output_size`].
+//! Read [`Window`], then [`output_size`].
 
-use crate::attribute::{DimLabels, WindowDim};
+use crate::attribute::{by_dim, pair};
+use crate::error::{Problem, ProblemKind, Span};
+use crate::token::{clip, Cursor, Read};
+
+/// One dimension of a window, defaults filled in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct WindowDim {
+    /// Number of places.
+    pub size: i64,
+    /// How far the window moves from one output element to the next.
+    pub stride: i64,
+    /// Padding before the first element; may be negative.
+    pub pad_low: i64,
+    /// Padding behind the last element; may be negative.
+    pub pad_high: i64,
+    /// Dilation of the operand: one more than the holes between its elements.
+    pub base_dilation: i64,
+    /// Dilation of the window: one more than the holes between its places.
+    pub window_dilation: i64,
+    /// Whether the window is read back to front.
+    pub reversal: bool,
+}
+
+/// `{size=3x3 pad=1_1x1_1}`
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Window {
+    /// By dimension.
+    pub dims: Vec<WindowDim>,
+}
+
+/// `bf01_oi01->bf01`: which dimension of each array is which.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct DimLabels {
+    /// The operand's batch dimension.
+    pub input_batch: i64,
+    /// The operand's feature dimension.
+    pub input_feature: i64,
+    /// The operand's spatial dimensions.
+    pub input_spatial: Vec<i64>,
+    /// The kernel's input feature dimension.
+    pub kernel_input_feature: i64,
+    /// The kernel's output feature dimension.
+    pub kernel_output_feature: i64,
+    /// The kernel's spatial dimensions.
+    pub kernel_spatial: Vec<i64>,
+    /// The output's batch dimension.
+    pub output_batch: i64,
+    /// The output's feature dimension.
+    pub output_feature: i64,
+    /// The output's spatial dimensions.
+    pub output_spatial: Vec<i64>,
+}
 
 /// How many windows fit on a dimension of size `n` after dilation and padding.
 pub(crate) fn output_size(w: &WindowDim, n: i64) -> Result<i128, String> {
@@ -61,4 +112,150 @@ pub(crate) fn convolution_dims(
         put(labels.output_spatial[k], output_size(w, size(input, labels.input_spatial[k])?)?)?;
     }
     Ok(dims)
+}
+
+/// A window from its text, all of it.
+pub fn parse_window(text: &str) -> Option<Window> {
+    whole(text, window)
+}
+
+/// Dimension numbers from their text, all of it.
+pub fn parse_dim_labels(text: &str) -> Option<DimLabels> {
+    whole(text, dim_labels)
+}
+
+fn whole<T>(text: &str, read: impl FnOnce(&mut Cursor<'_>) -> Read<T>) -> Option<T> {
+    let mut c = Cursor::new(text);
+    let value = read(&mut c).ok()?;
+    c.space();
+    c.at_end().then_some(value)
+}
+
+pub(crate) fn window(c: &mut Cursor<'_>) -> Read<Window> {
+    c.expect(b'{', "`{`")?;
+    let start = *c;
+    let mut dims: Option<Vec<WindowDim>> = None;
+    let fresh = WindowDim {
+        size: 1,
+        stride: 1,
+        pad_low: 0,
+        pad_high: 0,
+        base_dilation: 1,
+        window_dilation: 1,
+        reversal: false,
+    };
+    let mut seen = [false; 6];
+    loop {
+        c.space();
+        if c.accept(b'}') {
+            break;
+        }
+        let at = *c;
+        const FIELDS: [&str; 6] = ["size", "stride", "pad", "lhs_dilate", "rhs_dilate", "rhs_reversal"];
+        let word = c.word();
+        let Some(field) = FIELDS.iter().position(|f| *f == word) else {
+            return Err(at.expected("size, stride, pad, lhs_dilate, rhs_dilate, rhs_reversal or `}`"));
+        };
+        if std::mem::replace(&mut seen[field], true) {
+            let kind = ProblemKind::Duplicate { what: "window field", name: word.into() };
+            return Err(Problem { kind, span: Span::new(at.pos, c.pos) });
+        }
+        c.expect(b'=', "`=`")?;
+        c.space();
+        let values = if field == 2 { by_dim(c, pair)? } else { by_dim(c, |c| Ok((c.int()?, 0)))? };
+        let dims = dims.get_or_insert_with(|| vec![fresh; values.len()]);
+        if dims.len() != values.len() {
+            let kind = ProblemKind::Disagrees {
+                what: "dimensions of a window",
+                found: values.len().to_string(),
+                expected: dims.len().to_string(),
+            };
+            return Err(Problem { kind, span: Span::new(at.pos, c.pos) });
+        }
+        for (dim, (a, b)) in dims.iter_mut().zip(values) {
+            match field {
+                0 => dim.size = a,
+                1 => dim.stride = a,
+                2 => (dim.pad_low, dim.pad_high) = (a, b),
+                3 => dim.base_dilation = a,
+                4 => dim.window_dilation = a,
+                _ => dim.reversal = a != 0,
+            }
+        }
+    }
+    if dims.is_some() && !seen[0] {
+        return Err(start.expected("size= in a window"));
+    }
+    Ok(Window { dims: dims.unwrap_or_default() })
+}
+
+pub(crate) fn dim_labels(c: &mut Cursor<'_>) -> Read<DimLabels> {
+    c.space();
+    let start = *c;
+    let input = c.label_word();
+    let kernel = if c.accept(b'_') { c.label_word() } else { "" };
+    if !c.rest().starts_with(b"->") {
+        return Err(c.expected("`->` of dim_labels"));
+    }
+    c.pos += 2;
+    let output = c.label_word();
+    let span = Span::new(start.pos, c.pos);
+    let bad = |what: &str| {
+        let expected = format!("dim_labels whose {what}").into();
+        Problem { kind: ProblemKind::Expected { expected, found: format!("`{}`", clip(start.str(span))) }, span }
+    };
+    let (input_batch, input_feature, input_spatial) =
+        labels(input, b'b', b'f').ok_or_else(|| bad("input has b, f and the spatial digits once each"))?;
+    let (kernel_input_feature, kernel_output_feature, kernel_spatial) =
+        labels(kernel, b'i', b'o').ok_or_else(|| bad("kernel has i, o and the spatial digits once each"))?;
+    let (output_batch, output_feature, output_spatial) =
+        labels(output, b'b', b'f').ok_or_else(|| bad("output has b, f and the spatial digits once each"))?;
+    if kernel_spatial.len() != input_spatial.len() || output_spatial.len() != input_spatial.len() {
+        return Err(bad("three parts have equally many spatial dimensions"));
+    }
+    Ok(DimLabels {
+        input_batch,
+        input_feature,
+        input_spatial,
+        kernel_input_feature,
+        kernel_output_feature,
+        kernel_spatial,
+        output_batch,
+        output_feature,
+        output_spatial,
+    })
+}
+
+impl<'a> Cursor<'a> {
+    fn label_word(&mut self) -> &'a str {
+        let start = self.pos;
+        while self.peek().is_some_and(|c| c.is_ascii_alphanumeric() || c == b'?') {
+            self.pos += 1;
+        }
+        &self.text[start..self.pos]
+    }
+}
+
+/// Where the two letters stand and where each digit stands, in the order of the digits. A `?` is a dimension
+/// without a part in the convolution.
+fn labels(word: &str, first: u8, second: u8) -> Option<(i64, i64, Vec<i64>)> {
+    let mut letters = [None; 2];
+    let mut spatial = [None; 10];
+    for (at, c) in word.bytes().enumerate() {
+        let place = match c {
+            c if c == first => &mut letters[0],
+            c if c == second => &mut letters[1],
+            c if c.is_ascii_digit() => &mut spatial[(c - b'0') as usize],
+            b'?' => continue,
+            _ => return None,
+        };
+        if place.replace(at as i64).is_some() {
+            return None;
+        }
+    }
+    let n = spatial.iter().take_while(|p| p.is_some()).count();
+    if spatial[n..].iter().any(Option::is_some) {
+        return None;
+    }
+    Some((letters[0]?, letters[1]?, spatial[..n].iter().map(|p| p.unwrap_or_default()).collect()))
 }

@@ -17,6 +17,7 @@ use layout::{ArrayShape, ElementKind, ElementType, Layout, Shape, UNBOUNDED};
 use smallvec::SmallVec;
 
 use crate::attribute::Value;
+use crate::instruction::async_form;
 use crate::module::{ComputationId, InstructionId, Module};
 use crate::Opcode;
 
@@ -55,7 +56,8 @@ pub(crate) fn shape(m: &Module, id: InstructionId) -> Inference {
 pub(crate) fn is_open(m: &Module, id: InstructionId) -> bool {
     use Opcode::*;
     let row = &m.instructions()[id as usize];
-    matches!(row.opcode, Parameter | Constant | Bitcast | CustomCall | Unknown)
+    matches!(row.opcode, Parameter | Constant | Bitcast | CustomCall)
+        || (row.opcode == Unknown && async_form(m.opcode_name(id)).is_none())
         || (row.n_operands > 0 && is_elementwise(row.opcode) && m.operands(id).all(|k| m.has_shape(k, row.shape)))
 }
 
@@ -237,7 +239,8 @@ impl<'m> Operation<'m> {
             CollectivePermute => self.collective_permute(),
             CollectivePermuteStart => self.collective_permute_start(),
 
-            Parameter | Constant | Bitcast | CustomCall | Recv | Unknown => Ok(Inferred::Unknown),
+            Unknown => self.short_form(),
+            Parameter | Constant | Bitcast | CustomCall | Recv => Ok(Inferred::Unknown),
             _ => Ok(Inferred::Unknown),
         }
     }

@@ -6,6 +6,7 @@ use layout::Shape;
 
 use super::{Check, Inference, Inferred, Operation};
 use crate::attribute::Value;
+use crate::instruction::{async_form, Half};
 use crate::module::ComputationId;
 
 impl<'m> Operation<'m> {
@@ -123,6 +124,30 @@ impl<'m> Operation<'m> {
         self.arguments(computation, 0)?;
         let operands = Shape::Tuple(self.operands.iter().map(|&s| s.clone()).collect());
         self.with_context(vec![operands, self.root(computation).clone()])
+    }
+
+    /// As the long form of an asynchronous pair; the first half has in its name what runs in the background.
+    pub(super) fn short_form(&self) -> Inference {
+        let (inner, half) = match async_form(self.m.opcode_name(self.id)) {
+            None => return Ok(Inferred::Unknown),
+            Some(form) => form,
+        };
+        match half {
+            Half::Start => {
+                let own = self.own.and_then(Shape::as_tuple).and_then(|parts| parts.get(1));
+                let within = Operation { own, operands: self.operands.clone(), ..*self };
+                let value = match (within.shape(inner)?, own) {
+                    (Inferred::Shape(value), Some(own)) if value.same_dims(own) => own.clone(),
+                    (Inferred::Shape(value), _) => value,
+                    (Inferred::Unknown, Some(own)) => own.clone(),
+                    (Inferred::Unknown, None) => return Ok(Inferred::Unknown),
+                };
+                let operands = Shape::Tuple(self.operands.iter().map(|&s| s.clone()).collect());
+                self.with_context(vec![operands, value])
+            }
+            Half::Update => self.as_operand(0),
+            Half::Done => self.part(1),
+        }
     }
 
     /// `(copy, original, context)`

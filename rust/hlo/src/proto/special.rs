@@ -10,12 +10,13 @@ use super::device;
 use super::shape;
 use super::wire::{Draft, Message, Wire, WireError};
 use crate::alias::Accuracy;
-use crate::attribute::{DimLabels, Value, Window, WindowDim};
+use crate::attribute::Value;
 use crate::literal;
 pub(crate) use crate::mesh::joined;
 use crate::module::{Attribute, InstructionId, Module};
 use crate::sharding;
 use crate::token::Cursor;
+use crate::window::{DimLabels, Window, WindowDim};
 
 /// What a value is read from.
 pub(crate) struct Reading<'a, 'r> {

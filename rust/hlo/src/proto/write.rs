@@ -16,6 +16,7 @@ use super::wire::{Draft, Message};
 use super::{literal, shape, tables, EXTRA, EXTRA_HEADER, EXTRA_SHAPE, EXTRA_SHORT, EXTRA_TABLES};
 use crate::alias::{Alias, Donor, EntryLayout};
 use crate::attribute::Value;
+use crate::instruction::{async_form, Half};
 use crate::known::Form;
 use crate::module::{Attribute, ComputationId, InstructionId, Module};
 use crate::Opcode;
@@ -43,19 +44,16 @@ impl Module {
     }
 
     /// `transpose-start` and the like: the operation and the half that it is, where its shape is that of one.
-    fn short_form(&self, i: InstructionId) -> Option<(&str, Half)> {
+    fn short_form(&self, i: InstructionId) -> Option<(&'static str, Half)> {
         if self.instructions()[i as usize].opcode != Opcode::Unknown {
             return None;
         }
-        let word = self.opcode_name(i);
-        let halves = [("-start", Half::Start), ("-update", Half::Update), ("-done", Half::Done)];
-        let (inner, half) = halves.iter().find_map(|(end, half)| Some((word.strip_suffix(end)?, *half)))?;
-        Opcode::from_name(inner)?;
+        let (inner, half) = async_form(self.opcode_name(i))?;
         let is_pair = match half {
             Half::Done => true,
             _ => matches!(self.shape(i).as_tuple(), Some([Shape::Tuple(_), _, ..])),
         };
-        is_pair.then_some((inner, half))
+        is_pair.then_some((inner.name(), half))
     }
 
     fn list_of(&self, a: &Attribute) -> &[u32] {
@@ -166,14 +164,6 @@ fn fresh(names: &mut FxHashSet<String>, wish: &str) -> String {
         name = format!("{wish}.{n}");
     }
     name
-}
-
-/// Which part of an asynchronous operation an instruction is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Half {
-    Start,
-    Update,
-    Done,
 }
 
 impl<'m> Writer<'m> {
