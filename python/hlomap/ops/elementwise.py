@@ -188,8 +188,7 @@ def _stochastic_convert(instruction: Instruction, operands: Sequence[Value], run
 
 
 def _map(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
-    got = run.apply(instruction.called[0], operands)
-    return np.broadcast_to(got, instruction.shape.dimensions)
+    return run.apply(instruction.called[0], operands)
 
 
 def _named(function: Callable[..., Array]) -> Callable[[Instruction, Sequence[Value], Run], Value]:

@@ -1,0 +1,466 @@
+"""The executor: what it is given and gives back, loops, devices, queues, errors with place and remedy, and memory."""
+
+from __future__ import annotations
+
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hlomap as hm
+
+ADD = "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b)\n}\n"
+COUNT = """HloModule count
+cond {
+  p = (s32[], f32[]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  n = s32[] constant(5)
+  ROOT r = pred[] compare(i, n), direction=LT
+}
+body {
+  p = (s32[], f32[]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  x = f32[] get-tuple-element(p), index=1
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  y = f32[] add(x, x)
+  ROOT r = (s32[], f32[]) tuple(j, y)
+}
+ENTRY e {
+  x = f32[] parameter(0)
+  zero = s32[] constant(0)
+  t = (s32[], f32[]) tuple(zero, x)
+  w = (s32[], f32[]) while(t), condition=cond, body=body
+  ROOT r = f32[] get-tuple-element(w), index=1
+}
+"""
+
+
+def entry(body: str, before: str = "") -> hm.Module:
+    return hm.parse(f"HloModule m\n{before}ENTRY e {{\n{body}\n}}\n")
+
+
+def float32(*values: float) -> np.ndarray:
+    return np.array(values, np.float32)
+
+
+# ---------------------------------------------------------------------------------------------------------- arguments
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "2 parameters (p: f32[2,3], t: (s32[], f32[2])), 0 arguments were given"),
+        ([np.zeros((3, 2), np.float32), (0, [0, 0])], "its sizes must be those"),
+        ([np.zeros((2, 3)), (0, [0, 0])], "parameter 0, p, is f32[2,3]; an array float64[2, 3] was given: convert it"),
+        ([np.zeros((2, 3), np.float32), 7], "is (s32[], f32[2]); int was given: give a tuple of 2"),
+        ([np.zeros((2, 3), np.float32), (0, [1])], "parameter 1, t, element 1 is f32[2]; an array float32[1]"),
+        ([[[1, 2, 3], [4, 5]], (0, [0, 0])], "list is no array of it"),
+    ],
+)
+def test_arguments_that_do_not_fit(arguments: list[Any], message: str) -> None:
+    module = entry("  p = f32[2,3] parameter(0)\n  t = (s32[], f32[2]) parameter(1)\n  ROOT r = f32[2,3] negate(p)")
+    with pytest.raises(hm.ShapeError) as error:
+        hm.execute(module, *arguments)
+    assert message in str(error.value)
+
+
+def test_python_numbers_take_the_type_of_the_parameter() -> None:
+    module = entry("  p = bf16[2] parameter(0)\n  ROOT r = bf16[2] add(p, p)")
+    got = hm.execute(module, [1, 2])
+    assert got.dtype.name == "bfloat16" and got.tolist() == [2, 4]
+
+
+def test_a_tuple_is_a_list_and_an_argument_may_come_back() -> None:
+    module = entry(
+        "  p = f32[2] parameter(0)\n  n = f32[2] negate(p)\n  t = (f32[2]) tuple(n)\n"
+        "  ROOT r = (f32[2], (f32[2])) tuple(p, t)"
+    )
+    first, (second,) = hm.execute(module, [1, 2])
+    assert first.tolist() == [1, 2] and second.tolist() == [-1, -2]
+
+
+def test_a_computation_runs_alone() -> None:
+    module = hm.parse(COUNT)
+    after = hm.execute(module["body"], (3, 2.5))
+    assert [x.tolist() for x in after] == [4, 5.0]
+
+
+# ------------------------------------------------------------------------------------------------- control flow, memory
+
+
+def test_loops_run_and_end() -> None:
+    assert hm.execute(hm.parse(COUNT), 3.0) == 96
+    with pytest.raises(hm.UnsupportedError, match=r"w \(while in e\).*4 times.*max_steps"):
+        hm.execute(hm.parse(COUNT), 3.0, max_steps=4)
+
+
+def test_an_endless_loop_is_an_error() -> None:
+    module = entry(
+        "  p = s32[] parameter(0)\n  ROOT w = s32[] while(p), condition=c, body=b",
+        "c {\n  p = s32[] parameter(0)\n  ROOT r = pred[] constant(true)\n}\n"
+        "b {\n  p = s32[] parameter(0)\n  ROOT r = s32[] negate(p)\n}\n",
+    )
+    with pytest.raises(hm.UnsupportedError, match="max_steps"):
+        hm.execute(module, 1, max_steps=1000)
+
+
+@pytest.mark.parametrize(("index", "value"), [(0, 1), (1, 10), (2, 100), (3, 100), (-1, 100)])
+def test_an_index_out_of_range_takes_the_last_branch(index: int, value: int) -> None:
+    branches = "".join(
+        f"b{k} {{\n  p = s32[] parameter(0)\n  c = s32[] constant({10**k})\n  ROOT r = s32[] multiply(p, c)\n}}\n"
+        for k in range(3)
+    )
+    module = entry(
+        "  i = s32[] parameter(0)\n  x = s32[] constant(1)\n"
+        "  ROOT r = s32[] conditional(i, x, x, x), branch_computations={b0, b1, b2}",
+        branches,
+    )
+    assert hm.execute(module, index) == value
+
+
+def nested(depth: int) -> str:
+    text = "HloModule m\nf0 {\n  p = s32[] parameter(0)\n  ROOT r = s32[] negate(p)\n}\n"
+    for k in range(1, depth):
+        text += f"f{k} {{\n  p = s32[] parameter(0)\n  ROOT r = s32[] call(p), to_apply=f{k - 1}\n}}\n"
+    return text + f"ENTRY e {{\n  p = s32[] parameter(0)\n  ROOT r = s32[] call(p), to_apply=f{depth - 1}\n}}\n"
+
+
+def test_deep_calls_run_or_are_an_error() -> None:
+    assert hm.execute(hm.parse(nested(2000)), 3) == -3
+    with pytest.raises(hm.UnsupportedError, match="nest"):
+        hm.execute(hm.parse(nested(5000)), 3)
+
+
+def test_deeply_nested_computations_applied_to_elements() -> None:
+    text = "HloModule m\nf0 {\n  p = s32[] parameter(0)\n  ROOT r = s32[] negate(p)\n}\n"
+    for k in range(1, 300):
+        text += f"f{k} {{\n  p = s32[] parameter(0)\n  ROOT r = s32[] map(p), dimensions={{}}, to_apply=f{k - 1}\n}}\n"
+    text += "ENTRY e {\n  p = s32[2] parameter(0)\n  ROOT r = s32[2] map(p), dimensions={0}, to_apply=f%d\n}\n"
+    assert hm.execute(hm.parse(text % 20), [3, 4]).tolist() == [-3, -4]
+    with pytest.raises(hm.UnsupportedError, match="nest"):
+        hm.execute(hm.parse(text % 299), [3, 4])
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        "  c = pred[] compare(a, b), direction=GT\n  ROOT r = f32[] conditional(c, a, b), "
+        "true_computation=one, false_computation=one",
+        "  t = (f32[], f32[]) tuple(a, b)\n  w = (f32[], f32[]) while(t), condition=less, body=more\n"
+        "  ROOT r = f32[] get-tuple-element(w), index=0",
+        "  c = f32[1] reshape(a)\n  d = f32[1] reshape(b)\n  m = f32[1] maximum(c, d)\n  ROOT r = f32[] reshape(m)",
+    ],
+    ids=["branches", "loop", "one by one"],
+)
+def test_any_computation_folds(inner: str) -> None:
+    """Each is the maximum, written so that whole arrays need more than one function of NumPy."""
+    before = (
+        "one {\n  a = f32[] parameter(0)\n  ROOT r = f32[] add(a, a)\n}\n".replace("add(a, a)", "copy(a)")
+        + "less {\n  p = (f32[], f32[]) parameter(0)\n  a = f32[] get-tuple-element(p), index=0\n"
+        "  b = f32[] get-tuple-element(p), index=1\n  ROOT r = pred[] compare(a, b), direction=LT\n}\n"
+        "more {\n  p = (f32[], f32[]) parameter(0)\n  a = f32[] get-tuple-element(p), index=0\n"
+        "  b = f32[] get-tuple-element(p), index=1\n  one = f32[] constant(1)\n  c = f32[] add(a, one)\n"
+        "  ROOT r = (f32[], f32[]) tuple(c, b)\n}\n"
+        f"f {{\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n{inner}\n}}\n"
+    )
+    module = entry(
+        "  p = f32[3,4] parameter(0)\n  i = f32[] constant(-9)\n"
+        "  ROOT r = f32[3] reduce(p, i), dimensions={1}, to_apply=f",
+        before,
+    )
+    x = np.array([[1, 5, 2, 0], [-7, -8, -9, -6], [3, 3, 3, 4]], np.float32)
+    assert hm.execute(module, x).tolist() == [5, -6, 4]
+
+
+def test_values_are_freed_when_they_were_last_read() -> None:
+    n, steps = 2**20, 40
+    lines = [f"  v0 = f32[{n}] parameter(0)"]
+    lines += [f"  v{k + 1} = f32[{n}] negate(v{k})" for k in range(steps)]
+    module = entry("\n".join([*lines[:-1], "  ROOT" + lines[-1][1:]]))
+    x = np.ones(n, np.float32)
+    tracemalloc.start()
+    try:
+        hm.execute(module, x)
+        assert tracemalloc.get_traced_memory()[1] < 4 * x.nbytes
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_carried_value_is_freed_with_its_iteration() -> None:
+    n = 2**20
+    text = COUNT.replace("f32[]", f"f32[{n}]").replace("constant(5)", "constant(30)")
+    x = np.ones(n, np.float32)
+    tracemalloc.start()
+    try:
+        hm.execute(hm.parse(text), x)
+        assert tracemalloc.get_traced_memory()[1] < 5 * x.nbytes
+    finally:
+        tracemalloc.stop()
+
+
+def test_every_value_is_shown() -> None:
+    seen: list[tuple[str, Any]] = []
+    hm.execute(hm.parse(COUNT), 3.0, on_value=lambda i, v: seen.append((i.name, v)))
+    assert [float(v) for name, v in seen if name == "y"] == [6, 12, 24, 48, 96]
+    assert seen[-1][0] == "r" and seen[-1][1] == 96
+
+
+# ------------------------------------------------------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("  ROOT c = f32[100] constant({...})", "c (constant in e): the text leaves the value"),
+        (
+            '  p = f32[2] parameter(0)\n  ROOT c = f32[2] custom-call(p), custom_call_target="mystery"',
+            "c (custom-call in e): no function for custom call target 'mystery': pass custom_calls=",
+        ),
+        ("  ROOT i = f32[4611686018427387904] iota(), iota_dimension=0", "i: f32[4611686018427387904] takes more than"),
+        ("  z = f32[] constant(0)\n  ROOT b = s8[65536,65536,65536] broadcast(z), dimensions={}", "takes more than"),
+        ("  t = token[] after-all()\n  ROOT i = (f32[3], token[]) infeed(t)", "the infeed of device 0 is empty"),
+        (
+            "  p = f32[2] parameter(0)\n  ROOT a = f32[2] all-reduce(p), replica_groups={{0,1}}, to_apply=add",
+            "a (all-reduce in e): replica 1 is in its groups, there are 1: run it with num_replicas of 2",
+        ),
+        ("  p = f32[2] parameter(0)\n  ROOT n = f32[2] no-such-op(p)", "no meaning for no-such-op"),
+    ],
+)
+def test_what_cannot_run_says_where_and_what_to_do(body: str, message: str) -> None:
+    module = entry(body, ADD)
+    arguments = [np.zeros(2, np.float32)] * len(module.entry.parameters)
+    with pytest.raises((hm.UnsupportedError, hm.ShapeError)) as error:
+        hm.execute(module, *arguments)
+    assert message in str(error.value)
+
+
+def test_a_computation_that_calls_itself_is_an_error() -> None:
+    text = "HloModule m\nf {\n  p = s32[] parameter(0)\n  ROOT r = s32[] call(p), to_apply=f\n}\n"
+    text += "ENTRY e {\n  p = s32[] parameter(0)\n  ROOT r = s32[] call(p), to_apply=f\n}\n"
+    with pytest.raises(hm.HlomapError):
+        hm.execute(hm.parse(text), 1)
+
+
+# ------------------------------------------------------------------------------------------- custom calls, host, sizes
+
+
+def test_custom_calls() -> None:
+    module = entry(
+        "  p = f32[2] parameter(0)\n"
+        '  ROOT c = (f32[2], s32[]) custom-call(p), custom_call_target="mine", backend_config="7"'
+    )
+    first, second = hm.execute(module, [1, 2], custom_calls={"mine": lambda x: (x + 1, np.int32(4))})
+    assert first.tolist() == [2, 3] and second == 4
+
+    def knowing(x: Any, instruction: hm.Instruction) -> Any:
+        return x, np.int32(instruction.attributes["backend_config"])
+
+    assert hm.execute(module, [1, 2], custom_calls={"mine": knowing})[1] == 7
+    with pytest.raises(hm.ShapeError, match=r"custom call target 'mine'.*give a tuple of 2"):
+        hm.execute(module, [1, 2], custom_calls={"mine": lambda x: x})
+
+
+def test_infeed_and_outfeed() -> None:
+    module = entry(
+        "  p = f32[2] parameter(0)\n  t = token[] after-all()\n"
+        "  o = token[] outfeed(p, t), outfeed_shape=f32[2]\n"
+        "  i = ((f32[3], s32[]), token[]) infeed(t)\n"
+        "  v = (f32[3], s32[]) get-tuple-element(i), index=0\n  ROOT r = f32[3] get-tuple-element(v), index=0"
+    )
+    out: list[Any] = []
+    assert hm.execute(module, [1, 2], infeed=[([7, 8, 9], 1)], outfeed=out).tolist() == [7, 8, 9]
+    assert [x.tolist() for x in out] == [[1, 2]], "an outfeed runs although nothing needs its token"
+
+
+def test_transfers_with_the_host() -> None:
+    module = entry(
+        "  p = f32[2] parameter(0)\n  t = token[] after-all()\n"
+        "  s = (f32[2], u32[], token[]) send(p, t), channel_id=3, is_host_transfer=true\n"
+        "  sd = token[] send-done(s), channel_id=3, is_host_transfer=true\n"
+        "  r = (f32[3], u32[], token[]) recv(t), channel_id=4, is_host_transfer=true\n"
+        "  rd = (f32[3], token[]) recv-done(r), channel_id=4, is_host_transfer=true\n"
+        "  ROOT g = f32[3] get-tuple-element(rd), index=0"
+    )
+    sent: dict[int, list[Any]] = {}
+    assert hm.execute(module, [1, 2], received={4: [[4, 5, 6]]}, sent=sent).tolist() == [4, 5, 6]
+    assert sent[3][0].tolist() == [1, 2]
+
+
+def test_dynamic_sizes() -> None:
+    module = entry(
+        "  p = f32[2,5] parameter(0)\n  n = s32[] parameter(1)\n  z = f32[] constant(0)\n"
+        "  d = f32[2,<=5] set-dimension-size(p, n), dimensions={1}\n"
+        "  one = f32[] constant(1)\n  ones = f32[2,5] broadcast(one), dimensions={}\n"
+        "  s = f32[2,<=5] add(d, ones)\n"
+        "  r = f32[2] reduce(s, z), dimensions={1}, to_apply=add\n"
+        "  g = s32[] get-dimension-size(s), dimensions={1}\n"
+        "  ROOT t = (f32[2], s32[], f32[2,<=5]) tuple(r, g, s)",
+        ADD,
+    )
+    total, size, held = hm.execute(module, np.arange(10, dtype=np.float32).reshape(2, 5), 3)
+    assert total.tolist() == [6, 21] and size == 3 and held.shape == (2, 3)
+
+
+# ------------------------------------------------------------------------------------------------------------ devices
+
+
+def collective(line: str, parameter: str = "f32[4]") -> hm.Module:
+    return entry(f"  p = {parameter} parameter(0)\n  ROOT r = {line}", ADD)
+
+
+FOUR = [float32(k, k + 10, k + 20, k + 30) for k in range(4)]
+
+
+REPLICAS, BOTH = (4, 1), (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("line", "devices", "expected"),
+    [
+        (
+            "f32[4] all-reduce(p), replica_groups={{0,2},{1,3}}, to_apply=add",
+            REPLICAS,
+            [[2, 22, 42, 62], [4, 24, 44, 64]] * 2,
+        ),
+        ("f32[4] all-reduce(p), replica_groups={}, to_apply=add", REPLICAS, [[6, 46, 86, 126]] * 4),
+        # With a channel the groups take both partitions of a replica.
+        (
+            "f32[4] all-reduce(p), channel_id=1, replica_groups={{0},{1}}, to_apply=add",
+            BOTH,
+            [[1, 21, 41, 61]] * 2 + [[5, 25, 45, 65]] * 2,
+        ),
+        # Global ids: device 3 is replica 1, partition 1.
+        (
+            "f32[4] all-reduce(p), channel_id=1, replica_groups={{0,3},{1,2}}, use_global_device_ids=true, "
+            "to_apply=add",
+            BOTH,
+            [[3, 23, 43, 63]] * 4,
+        ),
+        (
+            "f32[8] all-gather(p), replica_groups={{2,0},{3,1}}, dimensions={0}",
+            REPLICAS,
+            [[2, 12, 22, 32, 0, 10, 20, 30], [3, 13, 23, 33, 1, 11, 21, 31]] * 2,
+        ),
+        (
+            "f32[2] reduce-scatter(p), replica_groups={{0,1},{3,2}}, dimensions={0}, to_apply=add",
+            REPLICAS,
+            [[1, 21], [41, 61], [45, 65], [5, 25]],
+        ),
+        (
+            "f32[4] all-to-all(p), replica_groups={{0,1,2,3}}, dimensions={0}",
+            REPLICAS,
+            [[k * 10 + i for i in range(4)] for k in range(4)],
+        ),
+        (
+            "f32[4] collective-permute(p), source_target_pairs={{0,1},{1,2},{3,0}}",
+            REPLICAS,
+            [[3, 13, 23, 33], [0, 10, 20, 30], [1, 11, 21, 31], [0, 0, 0, 0]],
+        ),
+        # With a channel the ids are partitions of the same replica.
+        (
+            "f32[4] collective-permute(p), channel_id=1, source_target_pairs={{0,1},{1,0}}",
+            BOTH,
+            [FOUR[k].tolist() for k in (1, 0, 3, 2)],
+        ),
+        (
+            "f32[4] collective-broadcast(p), replica_groups={{2,0},{1,3}}",
+            REPLICAS,
+            [FOUR[k].tolist() for k in (2, 1, 2, 1)],
+        ),
+    ],
+)
+def test_collectives(line: str, devices: tuple[int, int], expected: list[Any]) -> None:
+    got = hm.execute(collective(line), list(FOUR), num_replicas=devices[0], num_partitions=devices[1])
+    assert [x.tolist() for x in got] == expected
+
+
+def test_devices_know_their_numbers() -> None:
+    module = entry(
+        "  r = u32[] replica-id()\n  p = u32[] partition-id()\n  ROOT t = (u32[], u32[]) tuple(r, p)",
+    )
+    got = hm.execute(module, num_replicas=2, num_partitions=3)
+    assert [[int(x) for x in pair] for pair in got] == [[r, p] for r in range(2) for p in range(3)]
+
+
+def test_one_array_for_all_a_list_or_a_new_dimension() -> None:
+    module = collective("f32[4] all-reduce(p), replica_groups={}, to_apply=add")
+    one, two = np.ones(4, np.float32), np.stack(FOUR[:2])
+    assert hm.execute(module, one, num_replicas=2)[0].tolist() == [2] * 4
+    assert hm.execute(module, two, num_replicas=2)[1].tolist() == [1, 21, 41, 61]
+    with pytest.raises(hm.ShapeError, match="list of 3 values"):
+        hm.execute(module, [one] * 3, num_replicas=2)
+    with pytest.raises(hm.ShapeError, match="on device 1"):
+        hm.execute(module, [one, np.ones(4)], num_replicas=2)
+
+
+RAGGED = """HloModule m
+ENTRY e {
+  i = f32[4] parameter(0)
+  o = f32[5] parameter(1)
+  a = s32[2] parameter(2)
+  b = s32[2] parameter(3)
+  c = s32[2] parameter(4)
+  d = s32[2] parameter(5)
+  ROOT r = f32[5] ragged-all-to-all(i, o, a, b, c, d), replica_groups={{0,1}}
+}
+"""
+
+
+def test_ragged_all_to_all() -> None:
+    ints = [[np.array(x, np.int32) for x in pair] for pair in (
+        ([0, 1], [0, 3]),  # where the rows for each device begin
+        ([1, 2], [3, 1]),  # how many
+        ([0, 0], [1, 3]),  # where they go to
+        ([1, 3], [2, 1]),  # how many come
+    )]  # fmt: skip
+    got = hm.execute(
+        hm.parse(RAGGED), [float32(1, 2, 3, 4), float32(5, 6, 7, 8)], np.full(5, -1, np.float32), *ints, num_replicas=2
+    )
+    assert [x.tolist() for x in got] == [[1, 5, 6, 7, -1], [2, 3, -1, 8, -1]]
+
+
+def test_a_ring_of_sends() -> None:
+    """Every device sends before it receives."""
+    module = entry(
+        "  p = f32[4] parameter(0)\n  t = token[] after-all()\n"
+        "  s = (f32[4], u32[], token[]) send(p, t), channel_id=1, "
+        'frontend_attributes={_xla_send_recv_source_target_pairs="{{0,1},{1,2},{2,3}}"}\n'
+        "  sd = token[] send-done(s), channel_id=1\n"
+        "  r = (f32[4], u32[], token[]) recv(t), channel_id=1\n"
+        "  rd = (f32[4], token[]) recv-done(r), channel_id=1\n  ROOT g = f32[4] get-tuple-element(rd), index=0"
+    )
+    got = hm.execute(module, list(FOUR), num_partitions=4)
+    assert [x[1] for x in got] == [0, 10, 11, 12]
+
+
+def test_devices_that_go_different_ways() -> None:
+    """Loops of different lengths are nothing special; a meeting that one never comes to is an error."""
+    module = hm.parse(COUNT)
+    assert [float(x) for x in hm.execute(module, [1.0, 2.0], num_replicas=2)] == [32, 64]
+    branches = (
+        "yes {\n  p = f32[4] parameter(0)\n  ROOT r = f32[4] all-reduce(p), replica_groups={}, to_apply=add\n}\n"
+        "no {\n  p = f32[4] parameter(0)\n  ROOT r = f32[4] negate(p)\n}\n"
+    )
+    module = entry(
+        "  p = f32[4] parameter(0)\n  c = pred[] parameter(1)\n"
+        "  ROOT r = f32[4] conditional(c, p, p), true_computation=yes, false_computation=no",
+        ADD + branches,
+    )
+    with pytest.raises(hm.UnsupportedError, match=r"r \(all-reduce in yes\): device 0 waits forever: devices \[1\]"):
+        hm.execute(module, FOUR[0], [True, False], num_replicas=2)
+
+
+def test_asynchronous_collectives() -> None:
+    module = entry(
+        "  p = f32[4] parameter(0)\n"
+        "  s = ((f32[4]), f32[8], u32[]) async-start(p), calls=gather\n"
+        "  d = f32[8] async-done(s)\n"
+        "  g = (f32[4], f32[8]) all-gather-start(p), replica_groups={{0,1}}, dimensions={0}\n"
+        "  h = f32[8] all-gather-done(g)\n  ROOT r = f32[8] add(d, h)",
+        "gather {\n  p = f32[4] parameter(0)\n"
+        "  ROOT r = f32[8] all-gather(p), replica_groups={{1,0}}, dimensions={0}\n}\n",
+    )
+    got = hm.execute(module, FOUR[:2], num_replicas=2)
+    assert got[0].tolist() == [1, 21, 41, 61] * 2
