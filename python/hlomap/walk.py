@@ -558,19 +558,23 @@ def _forward_parts(walker: Walker, computation: Computation, parameter: int, lea
                         jobs += [(state, to, (user, k), first, after) for first in firsts]
         _finish(jobs)
         state.keep_budget(user)
-    return _by_output(states[root.number].part() if root.number in states else NOTHING, root)
+    return _by_output(states.get(root.number) or _State(), root)
 
 
-def _by_output(part: Part, root: Node) -> Parts:
-    if isinstance(part, Unknown):
-        return dict.fromkeys(range(len(root.outputs)), part)
+def _by_output(state: _State, root: Node) -> Parts:
+    """What is unknown of one output says nothing of the others."""
     if not root.shape.is_tuple:
+        part = state.part()
         return {0: part} if part != NOTHING else {}
     maps: dict[int, list[tuple[Leaf, IndexingMap]]] = {}
-    for leaf, m in part.maps:
+    for leaf, m in state.maps:
         maps.setdefault(leaf[0], []).append((leaf, m))
-    outputs = sorted(maps) if part.exact else range(len(root.outputs))
-    return {i: Footprint(tuple(maps.get(i, ())), part.exact, part.reason) for i in outputs}
+    outputs = sorted(maps) if state.exact else range(len(root.outputs))
+    parts: dict[int, Part] = {i: Footprint(tuple(maps.get(i, ())), state.exact, state.reason) for i in outputs}
+    for leaf, reason in state.unknown.items():
+        if not isinstance(parts.get(leaf[0]), Unknown):
+            parts[leaf[0]] = Unknown(reason)
+    return dict(sorted(parts.items()))
 
 
 def _users_first(start: Node, following: Callable[[Node], Sequence[Node]]) -> list[Node]:
