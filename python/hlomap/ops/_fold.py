@@ -51,10 +51,17 @@ def folded(
     computation: Computation,
     run: Run,
     valid: Array | None = None,
+    *,
+    rounded_bytes: int = 1,
 ) -> list[Array]:
-    """Fold those axes of n arrays; ``valid`` marks the places that count."""
+    """Fold those axes of n arrays; ``valid`` marks the places that count.
+
+    Floats of up to ``rounded_bytes`` round after every step, so for them the order matters even in a sum.
+    """
     name = monoid(computation) if len(arrays) == 1 else None
-    if name is not None:
+    dtype = arrays[0].dtype
+    rounds = is_float(dtype) and dtype.itemsize <= rounded_bytes and name in ("add", "multiply")
+    if name is not None and not rounds:
         return [_by_name(name, arrays[0], initial[0], axes, valid)]
     kept = [axis for axis in range(arrays[0].ndim) if axis not in axes]
 
@@ -86,7 +93,14 @@ def identity(name: str, dtype: np.dtype[Any]) -> Any:
     if dtype == np.bool_:
         return name != "maximum"
     if is_float(dtype):
-        return dtype.type(-np.inf if name == "maximum" else np.inf)
+        with np.errstate(all="ignore"):
+            end = np.array(-np.inf if name == "maximum" else np.inf, np.float32).astype(dtype)
+        if np.isinf(end.astype(np.float32)):
+            return end[()]
+        import ml_dtypes
+
+        limits: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+        return limits.min if name == "maximum" else limits.max
     if name == "and":
         return np.array(-1, np.int64).astype(dtype)[()]
     width = width_of(dtype)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from .._core import Expr
+from ._numeric import is_packed
 from ._op import Array, Bounds, ExprLike, affine_bounds, agree, checked, must
 
 
@@ -145,6 +146,9 @@ def spread(array: Array, axes: Sequence[int], dims: Sequence[WindowDim], fill: A
 
 def windows(array: Array, axes: Sequence[int], dims: Sequence[WindowDim]) -> Array:
     """Each window of an array as new dimensions at the end, in the order of ``axes``."""
+    if is_packed(array.dtype):
+        # Views with other strides are made by the name of a type, which these do not have.
+        return windows(array.view(f"u{array.dtype.itemsize}"), axes, dims).view(array.dtype)
     for axis, dim in zip(axes, dims, strict=True):
         extent = (dim.size - 1) * dim.dilation + 1
         if array.shape[axis] < extent:

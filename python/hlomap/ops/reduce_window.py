@@ -79,7 +79,7 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> V
     if any(dim.low > 0 or dim.high > 0 or dim.base > 1 for dim in dims):
         valid = windows(spread(np.ones(operands[0].shape, np.bool_), axes, dims, False), axes, dims)
     places = tuple(range(len(dims), 2 * len(dims)))
-    done = folded(seen, operands[n:], places, instruction.called[0], run, valid)
+    done = folded(seen, operands[n:], places, instruction.called[0], run, valid, rounded_bytes=2)
     return like_shape(instruction.shape.is_tuple, done)
 
 
