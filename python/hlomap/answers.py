@@ -15,9 +15,10 @@ from .errors import HlomapError, ShapeError
 from .node import Node
 from .ops._op import NOTHING, Answer, Footprint, Leaf, Part, Unknown, shape_at
 
-__all__ = ["SILENT", "Answered", "Answers", "answers", "guarded"]
+__all__ = ["SILENT", "Answered", "Answers", "answers", "contents", "guarded"]
 
 _CACHED_ANSWERS = 16384
+_CACHED_CONTENTS = 4096
 _WIDE = 256
 
 Key: TypeAlias = tuple[bytes, Leaf, int]
@@ -100,6 +101,8 @@ class Answers:
 
 
 answers = Answers(_CACHED_ANSWERS)
+contents = Answers(_CACHED_CONTENTS)
+"""The same through whole computations, by their content; a runtime source is a position in the computation."""
 
 
 def guarded(

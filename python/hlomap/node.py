@@ -80,6 +80,11 @@ class Node:
         return tuple(map(self._nodes.of, self.instruction.operands))
 
     @_once
+    def repeats_operands(self) -> bool:
+        """Whether one value is given twice: then two runtime sources may be one."""
+        return len({operand.number for operand in self.operands}) < len(self.operands)
+
+    @_once
     def name(self) -> str:
         return self.instruction.name
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from ._core import Expr, IndexingMap, Instruction, Shape, Variable
-from .answers import answers
+from .answers import answers, contents
 from .map_set import MapSet
 from .ops._op import (
     NOTHING,
@@ -89,12 +89,14 @@ def register_rule(
 
     user_rules[name] = UserRule(backward, forward, tuple(looks_at))
     answers.forget()
+    contents.forget()
 
 
 def unregister_rule(name: str) -> None:
     """Forget a rule; raises :class:`KeyError` where there is none of that name."""
     del user_rules[name]
     answers.forget()
+    contents.forget()
 
 
 def turned_round(m: IndexingMap, sizes: Sequence[int]) -> IndexingMap:

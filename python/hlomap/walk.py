@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 from typing import NamedTuple, TypeAlias
 
 from ._core import Computation, Expr, IndexingMap, Instruction, Shape
-from .answers import SILENT, Answered, answers, guarded
+from .answers import SILENT, Answered, answers, contents, guarded
 from .compose import compose_all
 from .map_set import MapSet, Use
 from .node import Node, Nodes
@@ -78,7 +78,8 @@ class Walker:
     def ask_backward(self, node: Node, leaf: Leaf) -> Answered:
         """The answer to :meth:`backward`; a rule is asked once for a signature.
 
-        Where a rule names values inside a computation that it calls, its answer belongs to that one instruction.
+        Where a rule names values inside a computation that it calls, its answer belongs to that one instruction, and so
+        does what it says of an offset that is given twice.
         """
         if node.is_empty_at(leaf) if leaf else node.is_empty:
             return SILENT
@@ -96,7 +97,7 @@ class Walker:
             )
             if not all(operands[k].has_elements for k in found.parts):
                 found = Answered(found.sizes, {k: part for k, part in found.parts.items() if operands[k].has_elements})
-            if key is not None and not (op.per_instruction and found.has_runtime):
+            if key is not None and not (op.per_instruction and (found.has_runtime or node.repeats_operands)):
                 answers.keep(key, found)
         return self._renamed(node, found) if found.has_runtime and not op.per_instruction else found
 
@@ -119,7 +120,7 @@ class Walker:
             )
             if not all(_has_elements(outputs[i]) for i in found.parts):
                 found = Answered(found.sizes, {i: part for i, part in found.parts.items() if _has_elements(outputs[i])})
-            if key is not None and not (op.per_instruction and found.has_runtime):
+            if key is not None and not (op.per_instruction and (found.has_runtime or node.repeats_operands)):
                 answers.keep(key, found)
         return self._renamed(node, found) if found.has_runtime and not op.per_instruction else found
 
@@ -139,13 +140,17 @@ class Walker:
         number = computation.number
         found = self._backward.get((number, leaf))
         if found is None:
+            found = self._recalled(computation, leaf, -1)
+        if found is None:
             plan = self._plans.get(number)
             if plan is None:
                 region = Region(self.inside(computation), enters=number not in self._deep)
                 plan = self.plan(region, computation.root)
                 plan.find_ends(map(self.node, computation.parameters))
                 self._plans[number] = plan
-            found = self._backward[number, leaf] = Walk(self, plan, [leaf]).at_ends()
+            found = Walk(self, plan, [leaf]).at_ends()
+            self._remember(computation, leaf, -1, found)
+        self._backward[number, leaf] = found
         return self._outside(instruction, computation, found)
 
     def input_to_output(self, instruction: Instruction, computation: Computation, parameter: int, leaf: Leaf) -> Parts:
@@ -155,8 +160,36 @@ class Walker:
         key = (computation.number, parameter, leaf)
         found = self._forward.get(key)
         if found is None:
-            found = self._forward[key] = _forward_parts(self, computation, parameter, leaf)
+            found = self._recalled(computation, leaf, parameter)
+        if found is None:
+            found = _forward_parts(self, computation, parameter, leaf)
+            self._remember(computation, leaf, parameter, found)
+        self._forward[key] = found
         return self._outside(instruction, computation, found)
+
+    # A computation of the same content has the same maps, its own values being in the same places.
+
+    def _recalled(self, computation: Computation, leaf: Leaf, parameter: int) -> Parts | None:
+        kept = contents.find((computation.content, leaf, parameter))
+        if kept is None or not kept.has_runtime:
+            return None if kept is None else kept.parts
+        numbers: dict[int, int] = {}
+        for position in _sources(kept.parts):
+            instruction = self.inside(computation)[position].instruction
+            numbers[position] = instruction.number
+            self._suppliers[instruction.number] = instruction
+        return {k: _with_sources(part, numbers) for k, part in kept.parts.items()}
+
+    def _remember(self, computation: Computation, leaf: Leaf, parameter: int, parts: Parts) -> None:
+        """Not where a value of another computation has a say: that one may be called elsewhere, too."""
+        places: dict[int, int] = {}
+        sources = _sources(parts)
+        if sources:
+            places = {node.number: position for position, node in enumerate(self.inside(computation))}
+            if not sources <= places.keys():
+                return
+        relative = {k: _with_sources(part, places) for k, part in parts.items()} if places else dict(parts)
+        contents.keep((computation.content, leaf, parameter), Answered((), relative))
 
     def plan(self, region: Region, start: Instruction) -> Plan:
         """The order of a walk through a region."""
@@ -203,14 +236,7 @@ class Walker:
 
     def _outside(self, caller: Instruction, computation: Computation, parts: Parts) -> Parts:
         """The same maps seen by a caller: a parameter is its operand, a value inside belongs to this call."""
-        sources = {
-            v.source
-            for part in parts.values()
-            if isinstance(part, Footprint)
-            for _, m in part.maps
-            for v in m.runtime
-            if v.source is not None
-        }
+        sources = _sources(parts)
         if not sources:
             return parts
         numbers = self.outside_numbers(caller, computation, sources)
@@ -256,12 +282,32 @@ def _has_elements(shape: Shape) -> bool:
     return shape.is_array or any(True for _ in array_leaves(shape))
 
 
+def _sources(parts: Parts) -> set[int]:
+    """The runtime sources in all maps."""
+    return {
+        v.source
+        for part in parts.values()
+        if isinstance(part, Footprint)
+        for _, m in part.maps
+        for v in m.runtime
+        if v.source is not None
+    }
+
+
+def _renumbered(m: IndexingMap, numbers: Mapping[int, int]) -> IndexingMap:
+    """Sources under other numbers; those that become one make their variables one."""
+    sources = {v.source for v in m.runtime}
+    renumbered = m.remap_sources(numbers)
+    if len({v.source for v in renumbered.runtime}) < len(sources):
+        return renumbered.simplify(drop_unused=True)
+    return renumbered
+
+
 def _with_sources(part: Part, numbers: Mapping[int, int]) -> Part:
     if isinstance(part, Unknown):
         return part
-    return Footprint(
-        tuple((leaf, m.remap_sources(numbers) if m.runtime else m) for leaf, m in part.maps), part.exact, part.reason
-    )
+    renumbered = [(leaf, _renumbered(m, numbers) if m.runtime else m) for leaf, m in part.maps]
+    return Footprint(tuple((leaf, m) for leaf, m in renumbered if not m.is_known_empty), part.exact, part.reason)
 
 
 # ------------------------------------------------------------------------------------------------------------ walking
@@ -482,7 +528,9 @@ class Walk:
         target = self._target(to)
         target.is_raw = target.is_raw or state.is_raw
         for leaf, m in state.maps:
-            target.add(leaf, m.remap_sources(numbers) if numbers and m.runtime else m, use)
+            m = _renumbered(m, numbers) if numbers and m.runtime else m
+            if not m.is_known_empty:
+                target.add(leaf, m, use)
         for leaf, reason in state.unknown.items():
             target.forget([leaf], reason)
         if not state.exact:
