@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from .dumps import DumpDirectory, DumpedModule
     from .evidence import Verdict, verify
     from .rules import register_rule, unregister_rule
+    from .threads import thread_map
 
 # Names that most programs do not use are imported when they are asked for.
 _LATER = {
@@ -79,6 +80,7 @@ _LATER = {
     "from_jax": "adapters.jax",
     "parse_stablehlo": "adapters.stablehlo",
     "register_rule": "rules",
+    "thread_map": "threads",
     "unregister_rule": "rules",
     "Verdict": "evidence",
     "verify": "evidence",
@@ -141,6 +143,7 @@ __all__ = [
     "parse_stablehlo",
     "register_rule",
     "simplify_many",
+    "thread_map",
     "unregister_rule",
     "verify",
 ]

@@ -1,15 +1,17 @@
 """A set of indexing maps whose union is the answer, together with how true it is.
 
 Read :class:`MapSet` first.  The law: no maps and not unknown means that nothing is read.  Members are distinct as
-(leaf, map) and keep the order in which they were found.  Nothing is composed or simplified here.
+(leaf, map) and keep the order in which they were found.  Unknown stays unknown whatever is done with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from ._core import IndexingMap, Instruction
+from ._core import IndexingMap, Instruction, Variable, compose_many
+from .containment import contains
+from .errors import ShapeError
 
 __all__ = ["MapSet", "Use"]
 
@@ -115,6 +117,91 @@ class MapSet:
 
     __or__ = union
 
+    def simplify(self) -> MapSet:
+        """The same set with simplified maps, without those that are empty or that another map contains.
+
+        >>> import hlomap as hm
+        >>> own = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 4]")
+        >>> row = hm.IndexingMap.parse("(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4]")
+        >>> MapSet([own, row]).simplify()
+        MapSet(1 map, exact)
+          (d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4]
+        """
+        simplified = self._with(m.simplify(drop_unused=True) for m in self._maps)
+        kept: list[IndexingMap] = []
+        for m in simplified._maps:
+            if m.is_known_empty or any(k.index == m.index and contains(k, m) for k in kept):
+                continue
+            kept = [k for k in kept if k.index != m.index or not contains(m, k)]
+            kept.append(m)
+        return simplified._of(kept)
+
+    def then(self, second: MapSet | IndexingMap) -> MapSet:
+        """Every map of this set followed by every map of the second, composed and simplified.
+
+        The leaves are those of the second, the uses of its maps.  Exact where both are.
+
+        >>> import hlomap as hm
+        >>> shift = hm.IndexingMap.parse("(d0) -> (d0 + 1), domain: d0 in [0, 3]")
+        >>> print(MapSet([shift]).then(hm.IndexingMap.parse("(d0) -> (d0 * 2), domain: d0 in [0, 9]")))
+        (d0) -> (d0 * 2 + 2), domain: d0 in [0, 3]
+        """
+        after = second if isinstance(second, MapSet) else MapSet([second])
+        if self._unknown or after._unknown:
+            return self if self._unknown else after
+        pairs = [(a, b) for a in self._maps for b in after._maps]
+        composed = compose_many(pairs, simplify=True, drop_unused=True) if pairs else []
+        placed = []
+        for (a, b), m in zip(pairs, composed, strict=True):
+            if not m.is_known_empty:
+                placed.append(m._placed(tuple(b.index), b.use, _suppliers(a) | _suppliers(b)))
+        reason = self._reason or after._reason
+        return MapSet(placed, exact=self._exact and after._exact, reason=reason)
+
+    def restrict(self, dims: Mapping[int, tuple[int, int]]) -> MapSet:
+        """What is read for the elements whose index lies in these bounds, inclusive, by dimension.
+
+        >>> import hlomap as hm
+        >>> whole = MapSet([hm.IndexingMap.parse("(d0, d1) -> (d1), domain: d0 in [0, 3], d1 in [0, 9]")])
+        >>> print(whole.restrict({1: (2, 4)}))
+        (d0, d1) -> (d1), domain: d0 in [0, 3], d1 in [2, 4]
+        """
+        restricted = self._with(_restricted(m, dims) for m in self._maps)
+        return restricted._of([m for m in restricted._maps if not m.is_known_empty])
+
+    def covers(self, other: MapSet | IndexingMap) -> bool | None:
+        """Whether each map of the other is contained in one of these; None where neither that nor its opposite shows.
+
+        A set that is unknown may hold anything: it covers all, and only such a set covers it for certain.
+        """
+        inner = other if isinstance(other, MapSet) else MapSet([other])
+        if self._unknown or inner._unknown:
+            return True if self._unknown else None
+        found: list[bool | None] = []
+        for m in inner._maps:
+            answers = [contains(k, m) for k in self._maps if k.index == m.index]
+            # Several maps together may contain what none does alone.
+            alone = True if True in answers else False if len(answers) < 2 and None not in answers else None
+            found.append(alone)
+        return False if False in found else None if None in found else True
+
+    def _with(self, maps: Iterable[IndexingMap]) -> MapSet:
+        """The same set with other maps in the places of these."""
+        if self._unknown:
+            return self
+        uses: dict[tuple[Leaf, IndexingMap], tuple[Use, ...]] = {}
+        placed: list[IndexingMap] = []
+        for before, m in zip(self._maps, maps, strict=True):
+            leaf = tuple(before.index)
+            placed.append(m._placed(leaf, before.use, _suppliers(before)))
+            own = uses.get((leaf, m), ())
+            uses[leaf, m] = own + tuple(use for use in self._uses.get((leaf, before), ()) if use not in own)
+        return MapSet(placed, exact=self._exact, reason=self._reason, uses=uses)
+
+    def _of(self, maps: Sequence[IndexingMap]) -> MapSet:
+        """Some of the maps of this set."""
+        return self if self._unknown else MapSet(maps, exact=self._exact, reason=self._reason, uses=self._uses)
+
     def __iter__(self) -> Iterator[IndexingMap]:
         return iter(self._maps)
 
@@ -152,3 +239,18 @@ class MapSet:
         truth = "exact" if self._exact else "over"
         head = f"MapSet({n or 'no'} map{'s' if n > 1 else ''}, {truth})"
         return "\n  ".join([head, *str(self).splitlines()])
+
+
+def _suppliers(m: IndexingMap) -> dict[int, Instruction]:
+    return {v.source: v.supplier for v in m.runtime if v.source is not None and v.supplier is not None}
+
+
+def _restricted(m: IndexingMap, bounds: Mapping[int, tuple[int, int]]) -> IndexingMap:
+    for i in bounds:
+        if not 0 <= i < len(m.dims):
+            raise ShapeError(f"dimension {i} of {len(m.dims)}")
+    dims = [
+        Variable(v.name, max(v.lower, low), min(v.upper, high))
+        for v, (low, high) in ((v, bounds.get(i, (v.lower, v.upper))) for i, v in enumerate(m.dims))
+    ]
+    return IndexingMap(dims, m.results, ranges=m.ranges, runtime=m.runtime, constraints=m.constraints)
