@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -182,6 +182,89 @@ def _print_summary(summary: Summary, output: str) -> None:
     for row in rows:
         table.add_row(*row)
     Console(highlight=False, markup=False, emoji=False).print(table)
+
+
+@main.command(epilog="Exit codes: 0 all is well, 1 it cannot be run or differs, 2 wrong arguments or no such name.")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--inputs", metavar="NPZ", type=click.Path(exists=True, dir_okay=False), help="in0, in1, … (tuples flat)."
+)
+@click.option("--random", "seed", metavar="SEED", type=click.IntRange(min=0), help="Random inputs (the default: 0).")
+@click.option("--print", "names", metavar="NAME", multiple=True, help="Print the values of this instruction, too.")
+@click.option(
+    "--compare", metavar="NPZ", type=click.Path(exists=True, dir_okay=False), help="out0, out1, … to compare."
+)
+@click.option("--tolerance", default=1e-5, show_default=True, help="Of floats, as a part of the largest value.")
+@click.option("-o", "--output", metavar="NPZ", type=click.Path(dir_okay=False), help="Write the results as out0, …")
+@click.option("--replicas", default=1, type=click.IntRange(min=1), help="Simulated replicas.")
+@click.option("--partitions", default=1, type=click.IntRange(min=1), help="Simulated partitions of each replica.")
+def run(
+    file: Path,
+    inputs: str | None,
+    seed: int | None,
+    names: tuple[str, ...],
+    compare: str | None,
+    tolerance: float,
+    output: str | None,
+    replicas: int,
+    partitions: int,
+) -> None:
+    """Run the entry of the module in FILE with NumPy and print what it gives."""
+    from . import run_file
+    from .execute import execute
+    from .reading import load
+
+    if inputs is not None and seed is not None:
+        raise click.BadParameter("inputs are given or random, not both", param_hint="--random")
+    n_devices = replicas * partitions
+    try:
+        module = load(file)
+        for name in names:
+            module[name]
+        if inputs is not None:
+            given = run_file.inputs(module.entry, run_file.read_arrays(inputs), n_devices)
+        else:
+            given = run_file.random_inputs(module.entry, seed or 0)
+        shown = _Shown(set(names))
+        value = execute(module, *given, num_replicas=replicas, num_partitions=partitions, on_value=shown.on_value)
+        found = run_file.results(value, n_devices)
+        for name, array in found.items():
+            _print_array(name, array)
+        if output is not None:
+            run_file.saved(found, output)
+        comparisons = run_file.compared(found, run_file.read_arrays(compare), tolerance) if compare else []
+    except NotFoundError as error:
+        raise click.BadParameter(str(error), param_hint="--print") from error
+    except HlomapError as error:
+        _fail(file, error)
+    except OSError as error:
+        _fail(file, error.strerror or str(error))
+    for comparison in comparisons:
+        click.echo(f"{comparison.name}: {comparison.text}")
+    if any(comparison.n_different for comparison in comparisons):
+        sys.exit(1)
+
+
+class _Shown:
+    """Prints the values of the instructions with some names, as they are made."""
+
+    def __init__(self, names: set[str]) -> None:
+        self.on_value = self._print if names else None
+        self._names = names
+
+    def _print(self, instruction: Instruction, value: Any, device: int | None = None) -> None:
+        if instruction.name in self._names:
+            from .run_file import flattened
+
+            place = instruction.name if device is None else f"{instruction.name} on device {device}"
+            for array in flattened(value):
+                _print_array(place, array)
+
+
+def _print_array(name: str, array: Any) -> None:
+    text = re.sub(r"\n\s*", " ", str(array.reshape(-1)[:8])).strip("[] ")
+    more = " …" if array.size > 8 else ""
+    click.echo(f"{name} {array.dtype}{list(array.shape)} {text}{more}")
 
 
 def _chosen(module: Module, fusion: str | None, computation: str | None) -> Sequence[Computation | Instruction]:

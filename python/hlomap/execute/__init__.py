@@ -15,6 +15,7 @@ import numpy.typing as npt
 from .._core import Computation, Instruction, Module
 from ..ops._op import World
 from .arguments import by_device, listed, state_bits
+from .lapack import CALLS
 from .machine import Machine
 from .plan import plans_of, single
 
@@ -49,9 +50,9 @@ def execute(
     each.  ``outfeed``: the list that gets what outfeeds put out.  ``received``, ``sent``: the same for what the host
     sends and gets, by channel.  ``rng_state``: 128 bits as an int or as two 64-bit words, the low one first.
     ``custom_calls``: by target the function that stands for it; it takes the operands, and the instruction as
-    ``instruction=`` if it has a parameter of that name.  ``max_steps``: how often all loops together may go round on
-    one device.  ``on_value(instruction, value)`` sees every value when it is made, those of called computations too;
-    with several devices it gets the device's number as a third argument.
+    ``instruction=`` if it has a parameter of that name; JAX's LAPACK routines are there.  ``max_steps``: how often all
+    loops together may go round on one device.  ``on_value(instruction, value)`` sees every value when it is made,
+    those of called computations too; with several devices it gets the device's number as a third argument.
 
     Raises :class:`ShapeError` where an argument does not fit its parameter or text does not fit together,
     :class:`UnsupportedError` for what cannot be run here.  Both name the instruction.
@@ -79,7 +80,7 @@ def execute(
         outfeed=outfeed,
         received={channel: iter(queue) for channel, queue in (received or {}).items()},
         sent={} if sent is None else sent,
-        custom_calls=custom_calls or {},
+        custom_calls={**CALLS, **(custom_calls or {})},
     )
     del arrays, feeds
     machine = Machine(plans_of(computation.module), world, max_steps, state_bits(rng_state), on_value)

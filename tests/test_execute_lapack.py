@@ -1,0 +1,120 @@
+"""JAX's LAPACK routines: what the factors promise, for batches, and where they fail."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hlomap as hm
+
+RNG = np.random.default_rng(5)
+TYPES = {"s": ("f32", np.float32), "d": ("f64", np.float64), "c": ("c64", np.complex64), "z": ("c128", np.complex128)}
+
+
+def matrices(kind: str, *sizes: int) -> np.ndarray:
+    dtype = TYPES[kind][1]
+    made = RNG.normal(size=sizes) + (1j * RNG.normal(size=sizes) if kind in "cz" else 0)
+    return made.astype(dtype)
+
+
+def call(target: str, results: list[tuple[str, tuple[int, ...]]], *operands: np.ndarray, config: str = "") -> list[Any]:
+    names = {np.dtype(dtype): name for name, dtype in TYPES.values()} | {np.dtype(np.int32): "s32"}
+
+    def shape(name: str, sizes: tuple[int, ...]) -> str:
+        return f"{name}[{','.join(map(str, sizes))}]"
+
+    lines = [f"  p{k} = {shape(names[x.dtype], x.shape)} parameter({k})" for k, x in enumerate(operands)]
+    given = ", ".join(f"p{k}" for k in range(len(operands)))
+    out = ", ".join(shape(name, sizes) for name, sizes in results)
+    out = f"({out})" if len(results) > 1 else out
+    lines.append(
+        f'  ROOT r = {out} custom-call({given}), custom_call_target="{target}", '
+        f"api_version=API_VERSION_TYPED_FFI, backend_config={{{config}}}"
+    )
+    found = hm.execute(hm.parse("HloModule m\nENTRY e {\n" + "\n".join(lines) + "\n}\n"), *operands)
+    return found if isinstance(found, list) else [found]
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_cholesky(kind: str) -> None:
+    a = matrices(kind, 2, 4, 4)
+    a = (a @ np.swapaxes(a.conj(), -1, -2) + 4 * np.eye(4)).astype(a.dtype)
+    name = TYPES[kind][0]
+    for letter, cut in ((76, np.tril), (85, np.triu)):
+        results = [(name, a.shape), ("s32", (2,))]
+        factor, info = call(f"lapack_{kind}potrf_ffi", results, a, config=f"uplo = {letter} : ui8")
+        assert info.tolist() == [0, 0]
+        part = cut(factor)
+        whole = part @ np.swapaxes(part.conj(), -1, -2) if letter == 76 else np.swapaxes(part.conj(), -1, -2) @ part
+        np.testing.assert_allclose(whole, a, rtol=1e-4, atol=1e-4)
+        assert (cut(factor - a, -1 if letter == 76 else 1) != 0).any() and np.allclose(factor - part, a - cut(a))
+    a[1, 2, 2] = -9
+    assert call(f"lapack_{kind}potrf_ffi", results, a)[1].tolist() == [0, 3]
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("side", "LR")
+@pytest.mark.parametrize("uplo", "LU")
+@pytest.mark.parametrize("transposed", "NTC")
+@pytest.mark.parametrize("diagonal", "NU")
+def test_triangular_solve(kind: str, side: str, uplo: str, transposed: str, diagonal: str) -> None:
+    a, b = matrices(kind, 3, 3) + 3 * np.eye(3, dtype=TYPES[kind][1]), matrices(kind, 3, 3)
+    options = {"side": side, "uplo": uplo, "trans_x": transposed, "diag": diagonal}
+    config = ", ".join(f"{key} = {ord(letter)} : ui8" for key, letter in options.items())
+    (x,) = call(f"lapack_{kind}trsm_ffi", [(TYPES[kind][0], b.shape)], a, b, config=config)
+    part = np.tril(a) if uplo == "L" else np.triu(a)
+    if diagonal == "U":
+        np.fill_diagonal(part, 1)
+    part = {"N": part, "T": part.T, "C": part.conj().T}[transposed]
+    np.testing.assert_allclose(part @ x if side == "L" else x @ part, b, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("sizes", [(2, 4, 4), (3, 5), (5, 3)])
+def test_lu(sizes: tuple[int, ...]) -> None:
+    a = matrices("d", *sizes)
+    n = min(sizes[-2:])
+    results = [("f64", sizes), ("s32", (*sizes[:-2], n)), ("s32", sizes[:-2])]
+    both, swaps, info = call("lapack_dgetrf_ffi", results, a)
+    assert not info.any()
+    for matrix, made, rows in zip(
+        a.reshape(-1, *sizes[-2:]), both.reshape(-1, *sizes[-2:]), swaps.reshape(-1, n), strict=True
+    ):
+        lower = np.tril(made, -1)[:, :n] + np.eye(sizes[-2], n)
+        moved = matrix.copy()
+        for k, row in enumerate(rows):
+            moved[[k, row - 1]] = moved[[row - 1, k]]
+        np.testing.assert_allclose(lower @ np.triu(made)[:n], moved, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("sizes", [(2, 4, 4), (5, 3)])
+def test_qr(kind: str, sizes: tuple[int, ...]) -> None:
+    a, name = matrices(kind, *sizes), TYPES[kind][0]
+    n = min(sizes[-2:])
+    made, factors = call(f"lapack_{kind}geqrf_ffi", [(name, sizes), (name, (*sizes[:-2], n))], a)
+    product = "orgqr" if kind in "sd" else "ungqr"
+    (q,) = call(f"lapack_{kind}{product}_ffi", [(name, sizes)], made, factors)
+    np.testing.assert_allclose(q @ np.triu(made)[..., :n, :], a, atol=1e-4)
+    np.testing.assert_allclose(
+        np.swapaxes(q.conj(), -1, -2) @ q, np.broadcast_to(np.eye(n), (*sizes[:-2], n, n)), atol=1e-4
+    )
+
+
+def test_svd_eigenvalues_and_tridiagonal_systems() -> None:
+    a = matrices("d", 2, 4, 3)
+    shapes = [("f64", s) for s in ((2, 4, 3), (2, 3), (2, 4, 3), (2, 3, 3))]
+    _, s, u, v, info = call("lapack_dgesdd_ffi", [*shapes, ("s32", (2,))], a, config="mode = 83 : ui8")
+    np.testing.assert_allclose(u * s[:, None] @ v, a, atol=1e-12)
+    assert not info.any()
+    h = matrices("z", 3, 3)
+    h = h + h.conj().T
+    results = [("c128", (3, 3)), ("f64", (3,)), ("s32", ())]
+    vectors, found, _ = call("lapack_zheevd_ffi", results, h, config="mode = 86 : ui8, uplo = 76 : ui8")
+    np.testing.assert_allclose(vectors * found @ vectors.conj().T, h, atol=1e-12)
+    d = [matrices("d", 4) for _ in range(3)]
+    b = matrices("d", 4, 2)
+    x = call("lapack_dgtsv_ffi", [("f64", (4,))] * 3 + [("f64", (4, 2)), ("s32", ())], *d, b)[3]
+    full = np.diag(d[1]) + np.diag(d[0][1:], -1) + np.diag(d[2][:-1], 1)
+    np.testing.assert_allclose(full @ x, b, atol=1e-10)

@@ -1,0 +1,106 @@
+"""``hlomap run``: inputs from files or at random, values on the way, comparison, exit codes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import hlomap as hm
+from hlomap import run_file
+from hlomap.cli import main
+
+TEXT = """HloModule m
+ENTRY e {
+  p = (bf16[3], s4[2]) parameter(0)
+  x = bf16[3] get-tuple-element(p), index=0
+  y = s4[2] get-tuple-element(p), index=1
+  q = f32[] parameter(1)
+  b = f32[3] broadcast(q), dimensions={}
+  c = f32[3] convert(x)
+  sum = f32[3] add(b, c)
+  z = s4[2] add(y, y)
+  ROOT r = (f32[3], s4[2]) tuple(sum, z)
+}
+"""
+ARRAYS = {
+    "in0": np.array([1, 2, 3], ml_dtypes.bfloat16),
+    "in1": np.array([-3, 5], np.int8).astype(ml_dtypes.int4),
+    "in2": np.array(0.5, np.float32),
+}
+RESULTS = {"out0": np.array([1.5, 2.5, 3.5], np.float32), "out1": np.array([-6, -6], np.int8).astype(ml_dtypes.int4)}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "m.hlo").write_text(TEXT)
+    run_file.saved(ARRAYS, tmp_path / "in.npz")
+    run_file.saved(RESULTS, tmp_path / "out.npz")
+    wrong = {**RESULTS, "out0": RESULTS["out0"] + np.array([0, 0, 1], np.float32)}
+    run_file.saved(wrong, tmp_path / "wrong.npz")
+    return tmp_path
+
+
+def run(folder: Path, *options: str) -> Result:
+    return CliRunner().invoke(main, ["run", str(folder / "m.hlo"), *(o.replace("@", f"{folder}/") for o in options)])
+
+
+def test_inputs_from_a_file(folder: Path) -> None:
+    result = run(folder, "--inputs", "@in.npz", "--print", "c", "--compare", "@out.npz", "-o", "@made.npz")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == (
+        "c float32[3] 1. 2. 3.\n"
+        "out0 float32[3] 1.5 2.5 3.5\n"
+        "out1 int4[2] -6 -6\n"
+        "out0: equal\n"
+        "out1: equal\n"
+    )  # fmt: skip
+    made = run_file.read_arrays(folder / "made.npz")
+    assert made["out1"].dtype == ml_dtypes.int4 and (made["out0"] == RESULTS["out0"]).all()
+
+
+def test_a_difference_is_told_and_is_exit_code_1(folder: Path) -> None:
+    result = run(folder, "--inputs", "@in.npz", "--compare", "@wrong.npz")
+    assert result.exit_code == 1
+    assert "out0: 1 of 3 elements differ; up to 1 apart, 0.222 of the largest; first at [2]: 3.5, 4.5" in result.stdout
+    assert run(folder, "--inputs", "@in.npz", "--compare", "@wrong.npz", "--tolerance", "0.3").exit_code == 0
+
+
+def test_random_inputs_are_the_same_for_the_same_seed(folder: Path) -> None:
+    first, again, other = (run(folder, "--random", seed).stdout for seed in ("1", "1", "2"))
+    assert first == again != other
+
+
+def test_several_devices(folder: Path) -> None:
+    text = "HloModule m\nENTRY e {\n  p = s32[] parameter(0)\n  i = u32[] replica-id()\n"
+    text += "  c = s32[] convert(i)\n  ROOT r = s32[] add(p, c)\n}\n"
+    (folder / "m.hlo").write_text(text)
+    run_file.saved({f"dev{k}_in0": np.array(10 * k, np.int32) for k in range(2)}, folder / "in.npz")
+    result = run(folder, "--inputs", "@in.npz", "--replicas", "2")
+    assert result.stdout == "dev0_out0 int32[] 0\ndev1_out0 int32[] 11\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        (["--print", "nobody"], 2, "nobody"),
+        (["--inputs", "@in.npz", "--random", "1"], 2, "not both"),
+        (["--inputs", "@out.npz"], 1, "too few for ((bf16[3], s4[2]), f32[])"),
+        (["--inputs", "@m.hlo"], 1, "is no .npz file"),
+        (["--random", "1", "--compare", "@in.npz"], 1, "no array out0, out1 to compare with"),
+    ],
+)
+def test_wrong_arguments(folder: Path, options: list[str], code: int, message: str) -> None:
+    result = run(folder, *options)
+    assert result.exit_code == code and message in result.stderr
+
+
+def test_random_inputs_are_of_every_type() -> None:
+    names = ["pred", "s2", "u4", "s64", "u8", "f8e4m3fn", "f16", "f64", "c64"]
+    lines = [f"  p{k} = {name}[50] parameter({k})" for k, name in enumerate(names)]
+    module = hm.parse("HloModule m\nENTRY e {\n" + "\n".join([*lines, "  ROOT c = s32[] constant(1)"]) + "\n}\n")
+    for array in run_file.random_inputs(module.entry, 0):
+        assert len(np.unique(array.astype(np.complex64))) > 1
