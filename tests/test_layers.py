@@ -24,6 +24,7 @@ NEVER = {
     "containment": ("ops", "walk", "compose", "execute", "indexing", "analyses", "rows", "report", "batch", "cli"),
     "map_set": ("ops", "walk", "compose", "execute", "indexing", "analyses", "rows", "report", "batch", "cli"),
     "threads": ("ops", "walk", "compose", "execute", "indexing", "analyses", "rows", "report", "batch", "cli"),
+    "slices": ("execute", "evidence", "analyses", "rows", "report", "batch", "cli"),
     "rules": ("walk", "execute", "indexing", "evidence", "analyses", "rows", "report", "batch", "cli"),
     "points": ("ops", "walk", "compose", "execute", "indexing", "analyses", "rows", "report", "batch", "cli"),
     "evidence": ("walk", "compose", "analyses", "rows", "report", "batch", "cli"),

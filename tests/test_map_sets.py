@@ -111,6 +111,7 @@ ENTRY e {
     over = hm.MapSet(second, exact=False, reason="more")
     assert not first.then(over).exact and first.then(over).reason == "more"
     assert first.then(hm.MapSet.unknown("who knows")).reason == "who knows"
+    assert not hm.MapSet.unknown("who knows").then(hm.MapSet())
 
 
 def test_restriction() -> None:

@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from .dumps import DumpDirectory, DumpedModule
     from .evidence import Verdict, verify
     from .rules import register_rule, unregister_rule
+    from .slices import entry_slice
     from .threads import thread_map
 
 # Names that most programs do not use are imported when they are asked for.
@@ -80,6 +81,7 @@ _LATER = {
     "from_jax": "adapters.jax",
     "parse_stablehlo": "adapters.stablehlo",
     "register_rule": "rules",
+    "entry_slice": "slices",
     "thread_map": "threads",
     "unregister_rule": "rules",
     "Verdict": "evidence",
@@ -130,6 +132,7 @@ __all__ = [
     "__version__",
     "analyze",
     "compose_many",
+    "entry_slice",
     "execute",
     "from_jax",
     "indexing",

@@ -44,7 +44,7 @@ def output_to_input(instruction: Instruction, output: int | Leaf = 0, *, physica
     walker = Walker()
     operands = instruction.operands
     found: list[list[Part]] = [[] for _ in operands]
-    for leaf in _leaves(instruction.shape, output, "output"):
+    for leaf in leaves_at(instruction.shape, output, "output"):
         for k, part in walker.backward(instruction, leaf).items():
             if physical:
                 part = in_memory(part, shape_at(instruction.shape, leaf), operands[k].shape)
@@ -77,7 +77,7 @@ def input_to_output(instruction: Instruction, operand: int | Leaf = 0, *, physic
     walker = Walker()
     found: list[list[Part]] = [[] for _ in range(n_outputs(instruction.shape))]
     shape = instruction.operands[number].shape
-    for leaf in _leaves(shape, tuple(below), "operand"):
+    for leaf in leaves_at(shape, tuple(below), "operand"):
         for i, part in walker.forward(instruction, number, leaf).items():
             if physical:
                 part = in_memory(part, shape_at(shape, leaf), instruction.shape)
@@ -119,14 +119,14 @@ def indexing(
         start, ends = root, root.operands
         region = Region([walker.node(root)], walker.node(root))
     plan = walker.plan(region, start)
-    walk = Walk(walker, plan, _leaves(start.shape, output, "output"))
+    walk = Walk(walker, plan, leaves_at(start.shape, output, "output"))
     found = {node.instruction: walk.map_set(node) for node in plan.order}
     for end in ends:
         found.setdefault(end, walk.map_set(walker.node(end)))
     return found
 
 
-def _leaves(shape: Shape, index: int | Leaf, what: str) -> list[Leaf]:
+def leaves_at(shape: Shape, index: int | Leaf, what: str) -> list[Leaf]:
     """The arrays at a shape index; output 0 of an array is the array itself."""
     leaf = (index,) if isinstance(index, int) else tuple(index)
     if not shape.is_tuple and leaf == (0,):

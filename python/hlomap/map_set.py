@@ -147,6 +147,8 @@ class MapSet:
         (d0) -> (d0 * 2 + 2), domain: d0 in [0, 3]
         """
         after = second if isinstance(second, MapSet) else MapSet([second])
+        if not self or not after:
+            return MapSet()  # nothing after all is nothing, whatever is not known of the rest
         if self._unknown or after._unknown:
             return self if self._unknown else after
         pairs = [(a, b) for a in self._maps for b in after._maps]

@@ -180,6 +180,8 @@ class Op:
     ``per_instruction``: the answer depends on more than the signature, so it is not shared between instructions.
     ``pointwise``: ``evaluate`` may be given arrays where the instruction is on scalars.
     ``acts``: it does something besides giving a value, so it runs even where nobody needs the value.
+    ``parameter_is(instruction, called, parameter)``: the operand that a parameter of a called computation stands for,
+    None for the output at some iteration; without it a parameter may be made of all operands.
     ``wiring``: values are put side by side or taken out, and none is computed; its rules cost less than a signature.
     """
 
@@ -193,6 +195,7 @@ class Op:
     pointwise: bool = False
     acts: bool = False
     wiring: bool = False
+    parameter_is: Callable[[Instruction, int, int], int | None] | None = None
 
 
 _registry: dict[str, Op] = {}

@@ -27,4 +27,15 @@ def evaluate(instruction: Instruction, operands: list[Value], run: Run) -> Steps
 
 
 for _name in ("fusion", "call"):
-    register(Op(_name, output_to_input, input_to_output, evaluate, inlines=True, per_instruction=True, pointwise=True))
+    register(
+        Op(
+            _name,
+            output_to_input,
+            input_to_output,
+            evaluate,
+            inlines=True,
+            per_instruction=True,
+            pointwise=True,
+            parameter_is=lambda instruction, called, parameter: parameter,
+        )
+    )

@@ -117,4 +117,14 @@ def _where(here: np.ndarray, new: Value, old: Value) -> Value:
     return None if new is None else np.where(here, new, old)
 
 
-register(Op("conditional", output_to_input, input_to_output, evaluate, per_instruction=True, pointwise=True))
+register(
+    Op(
+        "conditional",
+        output_to_input,
+        input_to_output,
+        evaluate,
+        per_instruction=True,
+        pointwise=True,
+        parameter_is=lambda instruction, called, parameter: called + 1,
+    )
+)

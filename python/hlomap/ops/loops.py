@@ -198,4 +198,15 @@ def _chosen(where: Any, after: Value, before: Value) -> Value:
     return None if after is None else np.where(where, after, before)
 
 
-register(Op("while", output_to_input, input_to_output, evaluate, per_instruction=True, pointwise=True))
+register(
+    Op(
+        "while",
+        output_to_input,
+        input_to_output,
+        evaluate,
+        per_instruction=True,
+        pointwise=True,
+        # The carried value of some iteration is what the loop gives where it ends there.
+        parameter_is=lambda instruction, called, parameter: None,
+    )
+)

@@ -113,5 +113,12 @@ for _opcode, (_source, _target) in HANDED_ON.items():
 register(Op("send-done", _send_done, _sent, lambda instruction, operands, run: None))
 register(Op("copy-start", _copy_start_output_to_input, _copy_start_input_to_output, _copy_start))
 register(
-    Op("async-start", _async_start_output_to_input, _async_start_input_to_output, _async_start, per_instruction=True)
+    Op(
+        "async-start",
+        _async_start_output_to_input,
+        _async_start_input_to_output,
+        _async_start,
+        per_instruction=True,
+        parameter_is=lambda instruction, called, parameter: parameter,
+    )
 )
