@@ -15,7 +15,7 @@ import numpy.typing as npt
 from .._core import Computation, Instruction, Module
 from ..ops._op import World
 from .arguments import by_device, listed, state_bits
-from .lapack import CALLS
+from .library import CALLS
 from .machine import Machine
 from .plan import plans_of, single
 
@@ -50,8 +50,8 @@ def execute(
     each.  ``outfeed``: the list that gets what outfeeds put out.  ``received``, ``sent``: the same for what the host
     sends and gets, by channel.  ``rng_state``: 128 bits as an int or as two 64-bit words, the low one first.
     ``custom_calls``: by target the function that stands for it; it takes the operands, and the instruction as
-    ``instruction=`` if it has a parameter of that name; JAX's LAPACK routines are there.  ``max_steps``: how often all
-    loops together may go round on one device.  ``on_value(instruction, value)`` sees every value when it is made,
+    ``instruction=`` if it has a parameter of that name; LAPACK routines and TopK are there.  ``max_steps``: how often
+    all loops together may go round on one device.  ``on_value(instruction, value)`` sees every value when it is made,
     those of called computations too; with several devices it gets the device's number as a third argument.
 
     Raises :class:`ShapeError` where an argument does not fit its parameter or text does not fit together,

@@ -1,7 +1,7 @@
-"""The LAPACK routines that JAX calls on CPU, with NumPy.
+"""The custom calls that XLA and JAX make on CPU, with NumPy: LAPACK routines, and the largest elements of rows.
 
-:data:`CALLS` has them by custom call target.  Results are those that the routines promise: factors, solutions and the
-info number; where a routine leaves working values behind, the operand comes back as it was.
+:data:`CALLS` has them by target.  Results are those that the routines promise: factors, solutions and the info number;
+where a routine leaves working values behind, the operand comes back as it was.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._core import Instruction
+from ..ops._numeric import total_order_key
 
 __all__ = ["CALLS"]
 
@@ -175,12 +176,21 @@ def tridiagonal_solve(lower: Array, middle: Array, upper: Array, b: Array, *, in
     return (lower, middle, upper, x, np.zeros(middle.shape[:-1], np.int32))
 
 
+def top_k(x: Array, *, instruction: Instruction) -> Value:
+    """The largest elements of each row and where they are; of equal ones the first, NaN above all."""
+    k = instruction.shape.tuple_shapes[0].dimensions[-1]
+    places = np.argsort(~total_order_key(x), axis=-1, kind="stable")[..., :k]
+    return np.take_along_axis(x, places, -1), places.astype(np.int32)
+
+
 def _typed(parts: tuple[Array, ...], a: Array) -> Value:
     """Floating parts in the type of the operand."""
     return tuple(part if part.dtype == np.int32 else part.astype(a.dtype) for part in parts)
 
 
-CALLS: dict[str, Callable[..., Value]] = {
+CALLS: dict[str, Callable[..., Value]] = {"TopK": top_k}
+"""By target."""
+CALLS |= {
     f"lapack_{kind}{name}_ffi": function
     for kinds, name, function in (
         ("sdcz", "potrf", cholesky),
@@ -196,4 +206,3 @@ CALLS: dict[str, Callable[..., Value]] = {
     )
     for kind in kinds
 }
-"""By custom call target."""

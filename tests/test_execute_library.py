@@ -1,4 +1,4 @@
-"""JAX's LAPACK routines: what the factors promise, for batches, and where they fail."""
+"""The custom calls that are there: what LAPACK's factors promise, for batches, and where they fail; TopK."""
 
 from __future__ import annotations
 
@@ -118,3 +118,10 @@ def test_svd_eigenvalues_and_tridiagonal_systems() -> None:
     x = call("lapack_dgtsv_ffi", [("f64", (4,))] * 3 + [("f64", (4, 2)), ("s32", ())], *d, b)[3]
     full = np.diag(d[1]) + np.diag(d[0][1:], -1) + np.diag(d[2][:-1], 1)
     np.testing.assert_allclose(full @ x, b, atol=1e-10)
+
+
+def test_top_k() -> None:
+    x = np.array([[1, 3, 3, -1], [0, np.nan, -0.0, 5]], np.float32)
+    values, places = call("TopK", [("f32", (2, 3)), ("s32", (2, 3))], x)
+    np.testing.assert_array_equal(values, np.array([[3, 3, 1], [np.nan, 5, 0]], np.float32))
+    assert places.tolist() == [[1, 2, 0], [1, 3, 0]]
