@@ -1,4 +1,4 @@
-//! Evaluation of a map with four results at a million points, one thread.
+//! Evaluation of a map with four results at a million points, to a place that is there, on one thread and on two.
 
 use criterion::{criterion_group, criterion_main, Criterion, Throughput};
 use std::hint::black_box;
@@ -15,12 +15,15 @@ fn bench(c: &mut Criterion) {
     let rows: Vec<i64> = (0..N as i64).flat_map(|i| [i % 100, i % 64, (i / 3) % 32, (i * 7) % 64]).collect();
     let mut group = c.benchmark_group("evaluate");
     group.throughput(Throughput::Elements(N as u64)).sample_size(20);
-    group.bench_function("four results at 1e6 points", |b| {
-        b.iter(|| {
-            let points = Points { n: N, dims: black_box(&rows), ranges: &[], runtime: &[] };
-            Program::new(&map).and_then(|p| p.run::<false>(&points))
-        })
-    });
+    let mut out = vec![0; N * map.results().len()];
+    for threads in [1, 2] {
+        group.bench_function(format!("four results at 1e6 points, threads: {threads}"), |b| {
+            b.iter(|| {
+                let points = Points { n: N, dims: black_box(&rows), ranges: &[], runtime: &[] };
+                Program::new(&map).and_then(|p| p.run_to::<false>(&points, threads, black_box(&mut out)))
+            })
+        });
+    }
     group.finish();
 }
 

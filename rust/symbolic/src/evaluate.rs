@@ -124,11 +124,24 @@ impl Program {
     /// # Errors
     /// As [`Program::run`].
     pub fn run_on<const CHECK: bool>(&self, points: &Points<'_>, threads: usize) -> Result<Vec<i64>> {
+        let mut out = vec![0; points.n * self.results.len()];
+        self.run_to::<CHECK>(points, threads, &mut out)?;
+        Ok(out)
+    }
+
+    /// [`Program::run_on`] to a place that the caller has: a new one costs as much as the values.
+    ///
+    /// # Errors
+    /// As [`Program::run`].
+    ///
+    /// # Panics
+    /// Where `out` has another length than the rows of all points.
+    pub fn run_to<const CHECK: bool>(&self, points: &Points<'_>, threads: usize, out: &mut [i64]) -> Result<()> {
         let width = self.results.len();
+        assert_eq!(out.len(), points.n * width, "one row a point");
         if threads < 2 || points.n < 2 * BLOCK_VALUES || width == 0 {
-            return self.run::<CHECK>(points);
+            return self.run_into::<CHECK>(points, out);
         }
-        let mut out = vec![0; points.n * width];
         let each = points.n.div_ceil(threads);
         std::thread::scope(|scope| {
             let parts = out.chunks_mut(each * width).enumerate();
@@ -140,11 +153,29 @@ impl Program {
                 .collect();
             // A worker panics only on a broken promise of this crate, which then goes on to the caller.
             workers.into_iter().try_for_each(|w| w.join().unwrap_or_else(|p| std::panic::resume_unwind(p)))
-        })?;
-        Ok(out)
+        })
     }
 
     fn run_into<const CHECK: bool>(&self, points: &Points<'_>, out: &mut [i64]) -> Result<()> {
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has the instructions for which the function is compiled.
+            #[allow(unsafe_code)]
+            return unsafe { self.run_into_avx2::<CHECK>(points, out) };
+        }
+        self.run_into_any::<CHECK>(points, out)
+    }
+
+    /// [`Program::run_into_any`] for processors whose registers hold eight 32-bit lanes: the same code, compiled again.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn run_into_avx2<const CHECK: bool>(&self, points: &Points<'_>, out: &mut [i64]) -> Result<()> {
+        self.run_into_any::<CHECK>(points, out)
+    }
+
+    // What a block goes through is inlined into the functions above, so that it is compiled for their processors.
+    #[inline(always)]
+    fn run_into_any<const CHECK: bool>(&self, points: &Points<'_>, out: &mut [i64]) -> Result<()> {
         if self.is_narrow && !CHECK {
             return self.blocks::<i32>(points, |start, n, registers, block| {
                 self.store(registers, block, n, &mut out[start * self.results.len()..]);
@@ -166,14 +197,21 @@ impl Program {
     }
 
     /// Writes the results of a block as rows.
+    #[inline(always)]
     fn store<L: Lane>(&self, registers: &[L], block: usize, n: usize, out: &mut [i64]) {
         let columns: Vec<&[L]> = self.results.iter().map(|r| &registers[*r as usize * block..][..n]).collect();
         match columns[..] {
             [] => {}
             [a] => out.iter_mut().zip(a).for_each(|(o, a)| *o = a.wide()),
-            [a, b] => rows(out, n, |i| [a[i].wide(), b[i].wide()]),
-            [a, b, c] => rows(out, n, |i| [a[i].wide(), b[i].wide(), c[i].wide()]),
-            [a, b, c, d] => rows(out, n, |i| [a[i].wide(), b[i].wide(), c[i].wide(), d[i].wide()]),
+            [a, b] => rows(out, a.iter().zip(b).map(|(a, b)| [a.wide(), b.wide()])),
+            [a, b, c] => {
+                let columns = a.iter().zip(b).zip(c);
+                rows(out, columns.map(|((a, b), c)| [a.wide(), b.wide(), c.wide()]));
+            }
+            [a, b, c, d] => {
+                let columns = a.iter().zip(b).zip(c).zip(d);
+                rows(out, columns.map(|(((a, b), c), d)| [a.wide(), b.wide(), c.wide(), d.wide()]));
+            }
             _ => {
                 let width = columns.len();
                 for (j, column) in columns.iter().enumerate() {
@@ -207,6 +245,7 @@ impl Program {
     }
 
     /// Runs all steps block by block and hands the registers of each block to `each`.
+    #[inline(always)]
     fn blocks<L: Lane>(
         &self,
         points: &Points<'_>,
@@ -228,14 +267,14 @@ impl Program {
         Ok(())
     }
 
+    #[inline(always)]
     fn load<L: Lane>(&self, points: &Points<'_>, start: usize, n: usize, registers: &mut [L], block: usize) {
         let mut first = 0;
         for (table, width) in [points.dims, points.ranges, points.runtime].into_iter().zip(self.counts) {
             for j in 0..width {
                 let column = &mut registers[(first + j) * block..][..n];
-                for (value, row) in column.iter_mut().zip(table[start * width..].chunks_exact(width)) {
-                    *value = L::narrow(row[j]);
-                }
+                let rows = table[start * width + j..].iter().step_by(width);
+                column.iter_mut().zip(rows).for_each(|(value, x)| *value = L::narrow(*x));
             }
             first += width;
         }
@@ -261,14 +300,14 @@ impl Program {
     }
 }
 
-/// Writes `n` rows of fixed width.
-fn rows<const W: usize>(out: &mut [i64], n: usize, row: impl Fn(usize) -> [i64; W]) {
-    for (i, place) in out.chunks_exact_mut(W).take(n).enumerate() {
-        place.copy_from_slice(&row(i));
-    }
+/// Writes rows of fixed width.
+#[inline(always)]
+fn rows<const W: usize>(out: &mut [i64], rows: impl Iterator<Item = [i64; W]>) {
+    out.chunks_exact_mut(W).zip(rows).for_each(|(place, row)| place.copy_from_slice(&row));
 }
 
 impl Step {
+    #[inline(always)]
     fn run<L: Lane>(&self, known: &[L], out: &mut [L], block: usize) {
         let n = out.len();
         let column = |r: &Register| &known[*r as usize * block..][..n];
@@ -276,11 +315,22 @@ impl Step {
             Step::Const(c) => out.fill(L::narrow(*c)),
             Step::Var => {}
             Step::Sum(c, terms) => {
-                out.fill(L::narrow(*c));
-                for (k, r) in terms {
-                    let k = L::narrow(*k);
-                    for (o, x) in out.iter_mut().zip(column(r)) {
-                        *o = o.add(k.mul(*x));
+                // Two terms in one pass; the first pass writes, the others add.
+                for (i, pair) in terms.chunks(2).enumerate() {
+                    let base = L::narrow(if i == 0 { *c } else { 0 });
+                    let added = |o: &L| if i == 0 { base } else { *o };
+                    match pair {
+                        [(k, r), (l, s)] => {
+                            let (k, l) = (L::narrow(*k), L::narrow(*l));
+                            for ((o, x), y) in out.iter_mut().zip(column(r)).zip(column(s)) {
+                                *o = added(o).add(k.mul(*x)).add(l.mul(*y));
+                            }
+                        }
+                        [(k, r)] => {
+                            let k = L::narrow(*k);
+                            out.iter_mut().zip(column(r)).for_each(|(o, x)| *o = added(o).add(k.mul(*x)));
+                        }
+                        _ => {}
                     }
                 }
             }
@@ -295,6 +345,7 @@ impl Step {
     }
 }
 
+#[inline(always)]
 fn binary<L: Lane>(out: &mut [L], a: &[L], b: &[L], f: impl Fn(L, L) -> L) {
     for ((o, x), y) in out.iter_mut().zip(a).zip(b) {
         *o = f(*x, *y);

@@ -33,7 +33,8 @@ pub struct Divisor {
     n: i64,
     /// For powers of two: the exponent.
     shift: Option<u32>,
-    magic: u64,
+    /// The multiplier; 0 where 32-bit lanes cannot divide. It has 32 bits, since `2^l < 2n` where `n` is no power of two.
+    magic: u32,
     magic_shift: u32,
     /// A multiple of `n` that makes every value of the numerator non-negative, and how often `n` is in it.
     up: i32,
@@ -54,10 +55,10 @@ impl Divisor {
         let up_quotient = if range.lo < 0 { range.lo.unsigned_abs().div_ceil(n as u64) } else { 0 };
         let highest = i128::from(range.hi) + i128::from(up_quotient) * i128::from(n);
         let fits = n < 1 << 30 && highest < 1 << 31 && range.lo >= -(1 << 31);
-        let magic = if fits { ((1u64 << (31 + l)) / n as u64) + 1 } else { 0 };
+        let magic = if fits && shift.is_none() { ((1u64 << (31 + l)) / n as u64) + 1 } else { u64::from(fits) };
         let up_quotient = if fits { up_quotient as i64 } else { 0 };
         let up = up_quotient * n;
-        Divisor { n, shift, magic, magic_shift: 31 + l, up: up as i32, up_quotient: up_quotient as i32 }
+        Divisor { n, shift, magic: magic as u32, magic_shift: 31 + l, up: up as i32, up_quotient: up_quotient as i32 }
     }
 }
 
@@ -86,6 +87,7 @@ impl Lane for i64 {
         self.rem_euclid(other.max(1))
     }
 
+    #[inline(always)]
     fn div_all(divisor: &Divisor, x: &[i64], out: &mut [i64]) {
         let n = divisor.n;
         match divisor.shift {
@@ -94,6 +96,7 @@ impl Lane for i64 {
         }
     }
 
+    #[inline(always)]
     fn mod_all(divisor: &Divisor, x: &[i64], out: &mut [i64]) {
         let n = divisor.n;
         match divisor.shift {
@@ -128,17 +131,19 @@ impl Lane for i32 {
         self.rem_euclid(other.max(1))
     }
 
+    #[inline(always)]
     fn div_all(divisor: &Divisor, x: &[i32], out: &mut [i32]) {
         let Divisor { magic, magic_shift, up, up_quotient, .. } = *divisor;
         match divisor.shift {
             Some(shift) => out.iter_mut().zip(x).for_each(|(o, x)| *o = x >> shift.min(31)),
             None => out.iter_mut().zip(x).for_each(|(o, x)| {
                 let positive = u64::from(x.wrapping_add(up) as u32);
-                *o = ((positive.wrapping_mul(magic) >> magic_shift) as i32).wrapping_sub(up_quotient);
+                *o = ((positive * u64::from(magic) >> magic_shift) as i32).wrapping_sub(up_quotient);
             }),
         }
     }
 
+    #[inline(always)]
     fn mod_all(divisor: &Divisor, x: &[i32], out: &mut [i32]) {
         let Divisor { n, magic, magic_shift, up, .. } = *divisor;
         let n = n as i32;
@@ -146,7 +151,7 @@ impl Lane for i32 {
             Some(_) => out.iter_mut().zip(x).for_each(|(o, x)| *o = x & n.wrapping_sub(1)),
             None => out.iter_mut().zip(x).for_each(|(o, x)| {
                 let positive = x.wrapping_add(up);
-                let quotient = (u64::from(positive as u32).wrapping_mul(magic) >> magic_shift) as i32;
+                let quotient = (u64::from(positive as u32) * u64::from(magic) >> magic_shift) as i32;
                 *o = positive.wrapping_sub(quotient.wrapping_mul(n));
             }),
         }
