@@ -67,6 +67,10 @@ def widened(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def cast(x: Array, to: np.dtype[Any]) -> Array:
     """``astype``, also between types that ml_dtypes does not convert into each other."""
+    if x.dtype.name == "float8_e8m0fnu" and to in (np.float64, np.complex128):
+        # The smallest is denormal in f32, through which it would go.
+        exponent = x.view(np.uint8).astype(np.int32)
+        return np.where(exponent == 255, np.nan, np.ldexp(1.0, exponent - 127)).astype(to)
     if is_packed(to) and x.dtype != to:
         if is_packed(x.dtype):
             x = x.astype(widened(x.dtype))
@@ -378,12 +382,17 @@ def reduced_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array
 
 
 def exponential(z: Array) -> Array:
-    """e^a (cos b + i sin b); a zero imaginary part stays zero."""
+    """e^a (cos b + i sin b) by halves of a, so that it overflows last; a zero imaginary part stays zero."""
     if z.dtype.kind != "c":
         return np.exp(z)
-    size = np.exp(z.real)
-    imaginary = np.where(z.imag == 0, z.imag * 0, size * np.sin(z.imag))
-    return complex_of(size * np.cos(z.imag), imaginary)
+    half = np.exp(z.real / 2)
+    imaginary = np.where(z.imag == 0, z.imag * 0, half * np.sin(z.imag) * half)
+    return complex_of(half * np.cos(z.imag) * half, imaginary)
+
+
+def square_root(z: Array) -> Array:
+    """Of a negative real number i times that of its size, whatever the sign of the zero beside it."""
+    return np.sqrt(z + z.dtype.type(0)) if z.dtype.kind == "c" else np.sqrt(z)
 
 
 def exponential_minus_one(z: Array) -> Array:
@@ -392,7 +401,8 @@ def exponential_minus_one(z: Array) -> Array:
         return np.expm1(z)
     cosine = np.cos(z.imag)
     less = -2 * np.sin(z.imag / 2) ** 2
-    return complex_of(np.expm1(z.real) * cosine + less, np.exp(z.real) * np.sin(z.imag))
+    imaginary = np.where(z.imag == 0, z.imag, np.exp(z.real) * np.sin(z.imag))
+    return complex_of(np.expm1(z.real) * cosine + less, imaginary)
 
 
 def _hyperbolic(x: Array) -> tuple[Array, Array]:
@@ -414,6 +424,14 @@ def cosine(z: Array) -> Array:
         return np.cos(z)
     even, odd = _hyperbolic(z.imag)
     return complex_of(np.cos(z.real) * even, -np.sin(z.real) * odd)
+
+
+def atan2(y: Array, x: Array) -> Array:
+    """The angle; of complex numbers -i log((x + i y) / sqrt(x^2 + y^2))."""
+    if y.dtype.kind != "c":
+        return np.arctan2(y, x)
+    i = y.dtype.type(1j)
+    return np.asarray(-i * np.log((x + i * y) / np.sqrt(x * x + y * y)), y.dtype)
 
 
 def _complex_power(a: Array, b: Array) -> Array:

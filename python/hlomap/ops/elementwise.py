@@ -105,7 +105,7 @@ UNARY: dict[str, Callable[[Array], Array]] = {
     "sign": numeric.sign,
     "sine": numeric.sine,
     "sinh": np.sinh,
-    "sqrt": np.sqrt,
+    "sqrt": numeric.square_root,
     "tan": np.tan,
     "tanh": np.tanh,
 }
@@ -117,7 +117,7 @@ UNARY_NARROW: dict[str, Callable[[Array], Array]] = {
 BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "add": np.add,
     "and": np.bitwise_and,
-    "atan2": np.arctan2,
+    "atan2": numeric.atan2,
     "complex": numeric.complex_of,
     "divide": numeric.divide,
     "maximum": numeric.maximum,

@@ -1,0 +1,165 @@
+"""The executor against XLA on CPU: random programs of one operation, with every corner of every type.
+
+docs/execute.md holds a table of opcodes and types, made from all programs of :mod:`_elements` and :mod:`_structures`
+by ``HLOMAP_BLESS=1 pytest tests/test_execute_xla.py`` (ten minutes).  The tests run a part of them, the same each
+time, and hold them to the table.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import _elements
+import _structures
+import numpy as np
+import pytest
+from _elements import TYPES, Program, disagreement
+from conftest import BLESS
+
+import hlomap as hm
+
+pytest.importorskip("jax")
+TABLE = Path(__file__).parent.parent / "docs" / "execute.md"
+N_CHOSEN = 120
+
+EQUAL, DIFFERS, ABSENT = "=", "x", "."
+SUMS = {"reduce", "reduce (variadic)", "reduce-window", "dot", "convolution"}
+
+Cell = tuple[str, str]
+"""Opcode and type; of a convert the type that it comes from."""
+
+
+def all_programs() -> list[Program]:
+    return [*_elements.programs(), *_structures.programs(seed=2, n=3)]
+
+
+def cell_of(program: Program) -> Cell:
+    return program.opcode, program.dtype.partition("->")[0]
+
+
+def distance(program: Program, found: Any, expected: Sequence[Any]) -> float | str:
+    """The worst disagreement; of sums in units of the largest result, since small ones are what is left of large."""
+    worst: float = 0
+    for a, b in zip(found if isinstance(found, list) else [found], expected, strict=True):
+        d = disagreement(a, b)
+        if isinstance(d, str):
+            return d
+        if d and program.opcode in SUMS:
+            d = min(d, _of_largest(np.asarray(a), np.asarray(b)))
+        worst = max(worst, d)
+    return worst
+
+
+def _of_largest(a: np.ndarray, b: np.ndarray) -> float:
+    import ml_dtypes
+
+    part = {"complex64": np.dtype(np.float32), "complex128": np.dtype(np.float64)}.get(a.dtype.name, a.dtype)
+    work = np.complex128 if a.dtype.kind == "c" else np.float64
+    x, y = a.astype(work), b.astype(work)
+    known = np.isfinite(x) & np.isfinite(y)
+    largest = float(np.abs(y[known]).max()) if known.any() else 1.0
+    return float(np.abs(x - y)[known].max()) / (largest * float(ml_dtypes.finfo(part).eps))
+
+
+def outcomes(programs: Sequence[Program]) -> list[float | str | None]:
+    """The distance of each program's results from XLA's; None where XLA has none."""
+    import _xla_run
+
+    halves = [programs[0::2], programs[1::2]]
+    with ThreadPoolExecutor(2) as pool:
+        made = list(pool.map(lambda half: _xla_run.results([(p.text, list(p.arguments)) for p in half]), halves))
+    expected: list[Any] = [None] * len(programs)
+    expected[0::2], expected[1::2] = made
+    found: list[float | str | None] = []
+    for program, results in zip(programs, expected, strict=True):
+        if isinstance(results, str) or _other_types(program):
+            found.append(None)
+            continue
+        with np.errstate(all="ignore"):
+            found.append(distance(program, hm.execute(hm.parse(program.text), *program.arguments), results))
+    return found
+
+
+def _other_types(program: Program) -> bool:
+    """XLA's interface gives pred for the types of one bit."""
+    return bool(re.search(r"->[su]1$", program.dtype)) or program.dtype in ("s1", "u1")
+
+
+# -------------------------------------------------------------------------------------------------------------- table
+
+
+def table_of(programs: Iterable[Program], found: Iterable[float | str | None]) -> dict[Cell, str]:
+    cells: dict[Cell, list[float | str]] = defaultdict(list)
+    for program, outcome in zip(programs, found, strict=True):
+        if outcome is not None:
+            cells[cell_of(program)].append(outcome)
+    return {cell: _mark(values) for cell, values in cells.items()}
+
+
+def _mark(values: Sequence[float | str]) -> str:
+    if any(isinstance(value, str) for value in values):
+        return DIFFERS
+    worst = max(float(value) for value in values)
+    return EQUAL if worst == 0 else str(int(np.ceil(worst)))
+
+
+def written(table: dict[Cell, str]) -> str:
+    opcodes = sorted({opcode for opcode, _ in table})
+    lines = ["| opcode | " + " | ".join(TYPES) + " |", "|---" * (len(TYPES) + 1) + "|"]
+    lines += [f"| {o} | " + " | ".join(table.get((o, name), ABSENT) for name in TYPES) + " |" for o in opcodes]
+    return "\n".join(lines) + "\n"
+
+
+def read_table() -> dict[Cell, str]:
+    rows = [line.strip("| \n").split("|") for line in TABLE.read_text().splitlines() if line.startswith("| ")]
+    head, *rest = [[cell.strip() for cell in row] for row in rows]
+    return {(row[0], name): mark for row in rest for name, mark in zip(head[1:], row[1:], strict=True)}
+
+
+def test_results_are_as_the_table_says() -> None:
+    programs = all_programs()
+    if BLESS:
+        table = written(table_of(programs, outcomes(programs)))
+        text = TABLE.read_text()
+        TABLE.write_text(text[: text.index("| opcode")] + table)
+        return
+    chosen = random.Random(7).sample(programs, N_CHOSEN)
+    table_read = read_table()
+    for program, outcome in zip(chosen, outcomes(chosen), strict=True):
+        mark = table_read[cell_of(program)]
+        if outcome is None or mark == DIFFERS:
+            continue
+        assert mark != ABSENT, f"{program} has a result that the table does not know"
+        assert not isinstance(outcome, str), f"{program}: {outcome}\n{program.text}"
+        assert outcome <= (0 if mark == EQUAL else float(mark)), f"{program}: {outcome} units, {mark} in the table"
+
+
+def test_integers_comparisons_and_moves_are_equal() -> None:
+    """What the table may not say of an operation that adds no floats up."""
+    moves = {"copy", "select", "transpose", "reverse", "broadcast", "concatenate", "slice", "pad", "iota", "compare"}
+    for (opcode, name), mark in read_table().items():
+        if name in _elements.INTEGERS or name == "pred" or opcode in moves:
+            if (opcode, name) == ("convert", name) or mark in (EQUAL, ABSENT):
+                continue
+            raise AssertionError(f"{opcode} of {name}: {mark}")
+
+
+@pytest.mark.parametrize(
+    "opcode",
+    ["reduce (variadic)", "convolution", "dot", "pad", "dynamic-update-slice", "reduce-window"],
+)
+def test_types_that_xla_has_no_result_for_run(opcode: str) -> None:
+    """Programs on types of one bit give results of their type."""
+    make, _ = _structures.MAKERS[opcode]
+    rng = np.random.default_rng(3)
+    for name in ("s1", "u1"):
+        program = _structures.program(opcode, name, make, rng)
+        results = hm.execute(hm.parse(program.text), *program.arguments)
+        first = results[0] if isinstance(results, list) else results
+        assert first.dtype.name == {"s1": "int1", "u1": "uint1"}[name]
