@@ -62,6 +62,8 @@ class Program:
             self.reduce_window,
             self.add,
             self.dot,
+            self.gather,
+            self.scatter,
         ]
         for _ in range(self.random.randrange(3, 10)):
             name, at = self.values[-1] if self.random.random() < 0.7 else self.random.choice(self.values)
@@ -208,12 +210,51 @@ class Program:
             self.emit(made, f"dot({name}, {other}), {attributes}")
 
 
+    def vectors(self, sizes: Sizes) -> tuple[str, int, list[int], list[int], str]:
+        """Index vectors of some dimensions: their operand, how many there are, those dimensions, the ones that go."""
+        gone = self.some(sizes)
+        starts = self.random.sample(range(len(sizes)), self.random.randrange(1, len(sizes) + 1))
+        n = self.random.randrange(1, 4)
+        shape, along = ([n, len(starts)], 1) if self.random.random() < 0.5 else ([len(starts), n], 0)
+        return self.parameter(f"s32[{listed(shape)}]"), n, starts, gone, f"index_vector_dim={along}"
+
+    def gather(self, name: str, sizes: Sizes) -> None:
+        if not sizes:
+            return
+        indices, n, starts, gone, along = self.vectors(sizes)
+        slices = [1 if i in gone else self.random.randrange(1, size + 1) for i, size in enumerate(sizes)]
+        kept = [size for i, size in enumerate(slices) if i not in gone]
+        at = self.random.randrange(len(kept) + 1)
+        offsets = [i for i in range(len(kept) + 1) if i != at]
+        made = (*kept[:at], n, *kept[at:])
+        self.emit(
+            made,
+            f"gather({name}, {indices}), offset_dims={{{listed(offsets)}}}, collapsed_slice_dims={{{listed(gone)}}}, "
+            f"start_index_map={{{listed(starts)}}}, {along}, slice_sizes={{{listed(slices)}}}",
+        )
+
+    def scatter(self, name: str, sizes: Sizes) -> None:
+        if not sizes:
+            return
+        indices, n, starts, gone, along = self.vectors(sizes)
+        kept = [self.random.randrange(1, size + 1) for i, size in enumerate(sizes) if i not in gone]
+        at = self.random.randrange(len(kept) + 1)
+        windows = [i for i in range(len(kept) + 1) if i != at]
+        updates = self.parameter(f"f64[{listed((*kept[:at], n, *kept[at:]))}]")
+        self.emit(
+            sizes,
+            f"scatter({name}, {indices}, {updates}), update_window_dims={{{listed(windows)}}}, "
+            f"inserted_window_dims={{{listed(gone)}}}, scatter_dims_to_operand_dims={{{listed(starts)}}}, {along}, "
+            f"to_apply=add",
+        )
+
+
 @pytest.mark.parametrize("seed", range(100))
 def test_maps_of_random_fusions(seed: int) -> None:
     module = hm.parse(Program(seed).text)
     root, rng = module.entry.root, np.random.default_rng(seed)
     arguments = [
-        np.asarray(rng.integers(-1, 5), np.int32)
+        rng.integers(-1, 5, o.shape.dimensions, np.int32)
         if o.shape.dtype == "s32"
         else rng.uniform(0.1, 0.9, o.shape.dimensions)
         for o in root.operands
