@@ -209,7 +209,6 @@ class Program:
             attributes = f"lhs_contracting_dims={{{i}}}, rhs_contracting_dims={{{j}}}"
             self.emit(made, f"dot({name}, {other}), {attributes}")
 
-
     def vectors(self, sizes: Sizes) -> tuple[str, int, list[int], list[int], str]:
         """Index vectors of some dimensions: their operand, how many there are, those dimensions, the ones that go."""
         gone = self.some(sizes)

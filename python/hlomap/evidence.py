@@ -38,6 +38,8 @@ _MAX_ELEMENTS = 1 << 18
 _MAX_POINTS = 1 << 19
 _MAX_ROWS = 256
 _MAX_STEPS = 2000
+_GRIDS = ((1, 1), (2, 1), (1, 2), (4, 1), (1, 4), (2, 2), (8, 1), (1, 8), (2, 4), (4, 2))
+"""Replicas and partitions that are tried; a change on any of the devices that arrives on any counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +125,8 @@ def _entry_values(module: Module, seed: int) -> dict[int, Value]:
     return found
 
 
-def _machine(module: Module, seed: int, keep: Any = None) -> Machine:
-    return Machine(plans_of(module), World(), _MAX_STEPS, seed, keep)
+def _machine(module: Module, seed: int, keep: Any = None, grid: tuple[int, int] = (1, 1)) -> Machine:
+    return Machine(plans_of(module), World(*grid), _MAX_STEPS, seed, keep)
 
 
 def _random(shape: Shape, rng: np.random.Generator) -> Value:
@@ -198,7 +200,20 @@ class _Trial:
                 self.values[operand.number] = self._value(operand, known)
             self._operands.append(_in_order(self.values[operand.number]))
         self._plan = single(instruction)
-        self._before = self._run(self._operands, self._keep)
+        self._grid, self._before = self._first_run()
+
+    def _first_run(self) -> tuple[tuple[int, int], list[Value]]:
+        """The smallest grid of devices on which it runs, and what each of them has then."""
+        first: HlomapError | None = None
+        for grid in _GRIDS:
+            try:
+                return grid, self._run(grid, None, self._operands, self._keep)
+            except HlomapError as error:
+                first = first or error
+                if "groups" not in str(error) and "device" not in str(error):
+                    break
+        assert first is not None, "there is a grid"
+        raise first
 
     def _value(self, operand: Instruction, known: Mapping[int, Value] | None) -> Value:
         if known is not None and operand.number in known:
@@ -207,11 +222,15 @@ class _Trial:
             return _machine(operand.module, 0).run(single(operand), [[]])[0]
         return _random(operand.shape, self._rng)
 
-    def _keep(self, instruction: Instruction, value: Value) -> None:
-        self.values.setdefault(instruction.number, value)
+    def _keep(self, instruction: Instruction, value: Value, device: int = 0) -> None:
+        if device == 0:
+            self.values.setdefault(instruction.number, value)
 
-    def _run(self, operands: Sequence[Value], keep: Any = None) -> Value:
-        return _machine(self._instruction.module, 0, keep).run(self._plan, [list(operands)])[0]
+    def _run(self, grid: tuple[int, int], device: int | None, moved: Sequence[Value], keep: Any = None) -> list[Value]:
+        """The value on each device where one of them has other operands."""
+        n = grid[0] * grid[1]
+        operands = [list(moved if i == device or device is None else self._operands) for i in range(n)]
+        return _machine(self._instruction.module, 0, keep, grid).run(self._plan, operands)
 
     def seen(self, k: int, leaf: Leaf, max_changes: int) -> dict[int, dict[Leaf, Ints]]:
         """For each operand element that was changed, by its number, the outputs that changed then, by their leaves."""
@@ -221,7 +240,7 @@ class _Trial:
             return {}
         chosen = list(range(given.size))
         if given.size > max_changes:
-            drawn = self._rng.choice(given.size, max_changes - 2, replace=False)
+            drawn = self._rng.choice(given.size, max(0, max_changes - 2), replace=False)
             chosen = sorted({0, given.size - 1, *drawn.tolist()})
         found: dict[int, dict[Leaf, Ints]] = {}
         for i in chosen:
@@ -231,16 +250,22 @@ class _Trial:
                 changed[i] = other
                 moved = list(self._operands)
                 moved[k] = _replaced(moved[k], leaf, changed.reshape(given.shape))
-                try:
-                    after = self._run(moved)
-                except HlomapError:
-                    continue
-                for out in array_leaves(self._instruction.shape):
-                    where = np.flatnonzero(differs(at_leaf(self._before, out), at_leaf(after, out)))
+                for out, where in self._arrived(moved):
                     changes[out] = np.union1d(changes[out], where) if out in changes else where
             if changes:
                 found[i] = changes
         return found
+
+    def _arrived(self, moved: Sequence[Value]) -> Iterator[tuple[Leaf, Ints]]:
+        """Which outputs change on some device where one device after the other has those operands."""
+        for device in range(len(self._before)):
+            try:
+                after = self._run(self._grid, device, moved)
+            except HlomapError:
+                continue
+            for out in array_leaves(self._instruction.shape):
+                for a, b in zip(self._before, after, strict=True):
+                    yield out, np.flatnonzero(differs(at_leaf(a, out), at_leaf(b, out)))
 
     def sizes(self, k: int, leaf: Leaf) -> tuple[int, ...]:
         return tuple(shape_at(self._instruction.operands[k].shape, leaf).dimensions)
