@@ -35,6 +35,7 @@ MAX_CHANGES = 32
 """Elements of each operand leaf that are changed, one at a time."""
 
 _MAX_ELEMENTS = 1 << 18
+_MAX_VALUE = 1 << 22
 _MAX_POINTS = 1 << 19
 _MAX_ROWS = 256
 _MAX_STEPS = 2000
@@ -118,6 +119,7 @@ def _entry_values(module: Module, seed: int) -> dict[int, Value]:
         found[instruction.number] = value
 
     try:
+        _must_be_small(module.entry.instructions)
         arguments = [_random(p.shape, rng) for p in module.entry.parameters]
         _machine(module, seed, keep).run(module.entry, [arguments])
     except (HlomapError, MemoryError):
@@ -148,6 +150,21 @@ def _drawn(dtype: str, sizes: Sequence[int], rng: np.random.Generator) -> npt.ND
         return rng.integers(0 if is_unsigned(to) else -7, 8, sizes).astype(np.int64).astype(to)
     drawn = rng.uniform(0.1, 0.9, sizes)
     return (drawn + 1j * rng.uniform(0.1, 0.9, sizes) if to.kind == "c" else drawn).astype(to)
+
+
+def _must_be_small(instructions: Sequence[Instruction]) -> None:
+    """No value that is made on the way, in called computations either, has too many elements."""
+    seen: set[int] = set()
+    waiting = [instructions]
+    while waiting:
+        for instruction in waiting.pop():
+            for leaf in array_leaves(instruction.shape):
+                if shape_at(instruction.shape, leaf).n_elements > _MAX_VALUE:
+                    raise TooLarge(f"{instruction.name} is {instruction.shape}")
+            for computation in instruction.called:
+                if computation.number not in seen:
+                    seen.add(computation.number)
+                    waiting.append(computation.instructions)
 
 
 class TooLarge(HlomapError):
@@ -191,6 +208,7 @@ class _Trial:
     """Runs one instruction again and again with one element changed."""
 
     def __init__(self, instruction: Instruction, known: Mapping[int, Value] | None, rng: np.random.Generator) -> None:
+        _must_be_small([instruction])
         self._instruction = instruction
         self._rng = rng
         self._operands: list[Value] = []

@@ -407,6 +407,8 @@ def same_arrays(a: Shape, b: Shape) -> bool:
     """Whether two values have equally sized arrays at the same leaves."""
     if a.is_array and b.is_array:
         return a.dimensions == b.dimensions
+    if a == b:
+        return True
     here, there = list(array_leaves(a)), list(array_leaves(b))
     return here == there and all(shape_at(a, leaf).dimensions == shape_at(b, leaf).dimensions for leaf in here)
 

@@ -94,6 +94,8 @@ def _starts(
 
 def _hits(instruction: Instruction, plan: _Plan) -> Footprint:
     """From a place to the updates whose window covers it: a range for each vector."""
+    if 0 in plan.updates:
+        return NOTHING
     ranges: list[Any] = []
     vector: list[ExprLike] = []
     results: list[ExprLike] = [0] * len(plan.updates)
