@@ -11,7 +11,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from _elements import COMPLEX, FLOATS, INTEGERS, SMALL, TYPES, Program, values
+from _elements import COMPLEX, INTEGERS, SMALL, TYPES, Program, values
 
 from hlomap.ops._numeric import is_float, is_integer, numpy_dtype
 
@@ -316,7 +316,7 @@ def program(opcode: str, name: str, make: Callable[[str, Rng], Made], rng: Rng) 
 
 
 def _name_of(x: np.ndarray, name: str) -> str:
-    for known in (name, "f32", "s32", "s64", "u8", "u32", "s8", *FLOATS):
+    for known in (name, *TYPES):
         if numpy_dtype(known) == x.dtype:
             return known
     raise AssertionError(f"no name for {x.dtype}")

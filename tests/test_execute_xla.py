@@ -1,8 +1,8 @@
 """The executor against XLA on CPU: random programs of one operation, with every corner of every type.
 
-docs/execute.md holds a table of opcodes and types, made from all programs of :mod:`_elements` and :mod:`_structures`
-by ``HLOMAP_BLESS=1 pytest tests/test_execute_xla.py`` (ten minutes).  The tests run a part of them, the same each
-time, and hold them to the table.
+docs/execute.md holds a table of opcodes and types, made from all programs of :mod:`_elements`, :mod:`_structures` and
+:mod:`_tables` by ``HLOMAP_BLESS=1 pytest tests/test_execute_xla.py`` (ten minutes).  The tests run a part of them, the
+same each time, and hold them to the table.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 import _elements
 import _structures
+import _tables
 import numpy as np
 import pytest
 from _elements import TYPES, Program, disagreement
@@ -29,14 +30,17 @@ TABLE = Path(__file__).parent.parent / "docs" / "execute.md"
 N_CHOSEN = 120
 
 EQUAL, DIFFERS, ABSENT = "=", "x", "."
-SUMS = {"reduce", "reduce (variadic)", "reduce-window", "dot", "convolution"}
+SUMS = {
+    *("reduce", "reduce (variadic)", "reduce-window", "dot", "convolution", "scatter", "select-and-scatter", "fft"),
+    *("cholesky", "triangular-solve", "batch-norm-inference", "batch-norm-training"),
+}
 
 Cell = tuple[str, str]
 """Opcode and type; of a convert the type that it comes from."""
 
 
 def all_programs() -> list[Program]:
-    return [*_elements.programs(), *_structures.programs(seed=2, n=3)]
+    return [*_elements.programs(), *_structures.programs(seed=2, n=3), *_tables.programs(seed=0, n=3)]
 
 
 def cell_of(program: Program) -> Cell:

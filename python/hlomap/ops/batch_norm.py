@@ -96,7 +96,11 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> V
     """The formulas of the operations, in at least 32 bits."""
     x = np.asarray(operands[0])
     dtype, work = x.dtype, np.result_type(widened(x.dtype), np.float32)
-    feature, epsilon = int(instruction.attributes["feature_index"]), float(instruction.attributes["epsilon"])
+    # XLA holds it in f32, whatever the type of the arrays.
+    feature, epsilon = (
+        int(instruction.attributes["feature_index"]),
+        float(np.float32(instruction.attributes["epsilon"])),
+    )
     axes = tuple(i for i in range(x.ndim) if i != feature)
     shape = [-1 if i == feature else 1 for i in range(x.ndim)]
     x, *rest = (np.asarray(operand).astype(work) for operand in operands)
