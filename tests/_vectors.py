@@ -1,0 +1,298 @@
+"""Random programs of the operations with index vectors, orders, transforms, systems, statistics, bits and carries.
+
+:data:`KINDS` has a maker for each; a maker gives a text and its arguments.  Sizes are small, attributes general: index
+vectors along any dimension, paired dimensions, indices of every type far out of bounds, ties, NaN of both signs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+Rng = np.random.Generator
+Made = tuple[str, list[np.ndarray]]
+
+F32 = np.dtype(np.float32)
+INDEX_TYPES = {"s8": "i1", "s32": "i4", "s64": "i8", "u8": "u1", "u32": "u4", "u64": "u8"}
+
+
+def listed(numbers: Sequence[Any]) -> str:
+    return ",".join(map(str, numbers))
+
+
+def chance(rng: Rng, p: float) -> bool:
+    return bool(rng.random() < p)
+
+
+def normal(rng: Rng, sizes: Sequence[int], dtype: Any = F32) -> np.ndarray:
+    drawn = rng.standard_normal(sizes)
+    if np.dtype(dtype).kind == "c":
+        return np.asarray(drawn + 1j * rng.standard_normal(sizes)).astype(dtype)
+    return np.asarray(drawn).astype(dtype)
+
+
+def function(name: str, dtype: str, opcode: str) -> str:
+    root = f"ROOT r = {dtype}[] {opcode}(a, b)" if opcode else ""
+    second = "ROOT b" if not opcode else "b"
+    return f"{name} {{\n a = {dtype}[] parameter(0)\n {second} = {dtype}[] parameter(1)\n {root}\n}}\n"
+
+
+def module(functions: str, parameters: Sequence[str], root: str) -> str:
+    lines = "".join(f" p{i} = {shape} parameter({i})\n" for i, shape in enumerate(parameters))
+    return f"HloModule m\n{functions}ENTRY e {{\n{lines} ROOT out = {root}\n}}\n"
+
+
+class Vectors:
+    """Which dimensions of an array the components of index vectors stand for, and where the vectors lie."""
+
+    def __init__(self, rng: Rng) -> None:
+        rank = int(rng.integers(1, 5))
+        self.sizes = [int(n) for n in rng.integers(1, 5, rank)]
+        dims = [int(i) for i in rng.permutation(rank)]
+        n_paired = int(rng.integers(0, min(2, rank) + 1)) if chance(rng, 0.4) else 0
+        self.paired, others = sorted(dims[:n_paired]), dims[n_paired:]
+        low = 0 if n_paired else 1
+        self.starts = others[: int(rng.integers(low, len(others) + 1))]
+        self.gone = sorted(p for p in others if chance(rng, 0.5))
+        alone = {*self.paired, *self.gone}
+        self.extents = [1 if p in alone else int(rng.integers(1, self.sizes[p] + 1)) for p in range(rank)]
+        self.kept = [p for p in range(rank) if p not in alone]
+        tags = [("vector", int(n)) for n in rng.integers(1, 4, int(rng.integers(0, 3)))]
+        tags += [("paired", p) for p in self.paired]
+        tags = [tags[int(i)] for i in rng.permutation(len(tags))]
+        self.shape = [n if kind == "vector" else self.sizes[n] for kind, n in tags]
+        trailing = len(self.starts) == 1 and chance(rng, 0.4)
+        self.along = len(self.shape) if trailing else int(rng.integers(0, len(self.shape) + 1))
+        self.full = list(self.shape)
+        if not trailing:
+            self.full.insert(self.along, len(self.starts))
+        at = {p: k + (not trailing and k >= self.along) for k, (kind, p) in enumerate(tags) if kind == "paired"}
+        self.pairs = [int(at[p]) for p in self.paired]
+        self.dtype = str(rng.choice(list(INDEX_TYPES)))
+        self.indices = self._drawn(rng)
+        # The window's places among the vectors', in any order.
+        total = len(self.shape) + len(self.kept)
+        self.windows = sorted(int(i) for i in rng.choice(total, len(self.kept), replace=False))
+        self.made = [0] * total
+        for p, o in zip(self.kept, self.windows, strict=True):
+            self.made[o] = self.extents[p]
+        rest = (o for o in range(total) if o not in self.windows)
+        for n, o in zip(self.shape, rest, strict=True):
+            self.made[o] = n
+
+    def _drawn(self, rng: Rng) -> np.ndarray:
+        dtype = np.dtype(INDEX_TYPES[self.dtype])
+        drawn = rng.integers(0 if dtype.kind == "u" else -3, 6, self.full).astype(dtype)
+        if chance(rng, 0.3):
+            far = np.iinfo(dtype).max if chance(rng, 0.5) else np.iinfo(dtype).min
+            drawn = np.where(rng.random(self.full) < 0.3, np.array(far, dtype), drawn)
+        return np.asarray(drawn)
+
+
+def gather(rng: Rng) -> Made:
+    v = Vectors(rng)
+    paired = f"operand_batching_dims={{{listed(v.paired)}}}, start_indices_batching_dims={{{listed(v.pairs)}}}, "
+    attributes = (
+        f"offset_dims={{{listed(v.windows)}}}, collapsed_slice_dims={{{listed(v.gone)}}}, "
+        f"start_index_map={{{listed(v.starts)}}}, {paired if v.paired else ''}index_vector_dim={v.along}, "
+        f"slice_sizes={{{listed(v.extents)}}}"
+    )
+    shapes = [f"f32[{listed(v.sizes)}]", f"{v.dtype}[{listed(v.full)}]"]
+    return module("", shapes, f"f32[{listed(v.made)}] gather(p0, p1), {attributes}"), [normal(rng, v.sizes), v.indices]
+
+
+def scatter(rng: Rng) -> Made:
+    v = Vectors(rng)
+    paired = f"input_batching_dims={{{listed(v.paired)}}}, scatter_indices_batching_dims={{{listed(v.pairs)}}}, "
+    attributes = (
+        f"update_window_dims={{{listed(v.windows)}}}, inserted_window_dims={{{listed(v.gone)}}}, "
+        f"scatter_dims_to_operand_dims={{{listed(v.starts)}}}, {paired if v.paired else ''}"
+        f"index_vector_dim={v.along}, to_apply=f"
+    )
+    operand, indices, update = f"f32[{listed(v.sizes)}]", f"{v.dtype}[{listed(v.full)}]", f"f32[{listed(v.made)}]"
+    opcode = str(rng.choice(["add", "", "subtract", "maximum"]))
+    arrays = [normal(rng, v.sizes), v.indices, normal(rng, v.made)]
+    if chance(rng, 0.7):
+        root = f"{operand} scatter(p0, p1, p2), {attributes}"
+        return module(function("f", "f32", opcode), [operand, indices, update], root), arrays
+    both = (
+        "f {\n a = f32[] parameter(0)\n b = f32[] parameter(1)\n c = f32[] parameter(2)\n d = f32[] parameter(3)\n"
+        " x = f32[] subtract(c, b)\n y = f32[] add(a, d)\n ROOT r = (f32[], f32[]) tuple(x, y)\n}\n"
+    )
+    root = f"({operand}, {operand}) scatter(p0, p1, p2, p3, p4), {attributes}"
+    arrays = [arrays[0], normal(rng, v.sizes), v.indices, arrays[2], normal(rng, v.made)]
+    return module(both, [operand, operand, indices, update, update], root), arrays
+
+
+def special(rng: Rng, x: np.ndarray) -> np.ndarray:
+    """Some elements become NaN of either sign, infinities and zeros of either sign."""
+    which = rng.integers(0, 20, x.shape)
+    for k, value in enumerate((np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0)):
+        x = np.where(which == k, np.array(value, x.dtype), x)
+    return np.asarray(x)
+
+
+ORDERED = {"f32": "f4", "f64": "f8", "f16": "f2", "s32": "i4", "u8": "u1"}
+
+
+def with_ties(rng: Rng, name: str, sizes: Sequence[int]) -> np.ndarray:
+    x = rng.integers(0, 5, sizes).astype(ORDERED[name])
+    return special(rng, x * rng.choice([-1, 1], sizes).astype(x.dtype)) if name[0] == "f" else np.asarray(x)
+
+
+def sort(rng: Rng) -> Made:
+    sizes = [int(n) for n in rng.integers(0 if chance(rng, 0.1) else 1, 9, int(rng.integers(1, 4)))]
+    name, along = str(rng.choice(list(ORDERED))), int(rng.integers(len(sizes)))
+    total = ", type=TOTALORDER" if name[0] == "f" else ""
+    keys = f"{name}[{listed(sizes)}]"
+    places = f"s32[{listed(sizes)}]"
+    direction = str(rng.choice(["LT", "GT"]))
+    by_key = (
+        f"f {{\n a = {name}[] parameter(0)\n b = {name}[] parameter(1)\n"
+        f" x = s32[] parameter(2)\n y = s32[] parameter(3)\n"
+        f" ROOT r = pred[] compare(a, b), direction={direction}{total}\n}}\n"
+    )
+    root = f"({keys}, {places}) sort(p0, p1), dimensions={{{along}}}, is_stable=true, to_apply=f"
+    numbers = np.arange(int(np.prod(sizes)), dtype=np.int32).reshape(sizes)
+    return module(by_key, [keys, places], root), [with_ties(rng, name, sizes), numbers]
+
+
+def topk(rng: Rng) -> Made:
+    sizes = [int(n) for n in rng.integers(1, 9, int(rng.integers(1, 3)))]
+    k, name = int(rng.integers(1, sizes[-1] + 1)), str(rng.choice(["f32", "f64", "s32", "u8"]))
+    kept = listed([*sizes[:-1], k])
+    largest = str(rng.choice(["true", "false"]))
+    root = f"({name}[{kept}], s32[{kept}]) topk(p0), k={k}, largest={largest}"
+    return module("", [f"{name}[{listed(sizes)}]"], root), [with_ties(rng, name, sizes)]
+
+
+def fft(rng: Rng) -> Made:
+    batch = [int(n) for n in rng.integers(1, 4, int(rng.integers(0, 3)))]
+    length = [int(n) for n in rng.integers(1, 8, int(rng.integers(1, 4)))]
+    half = [*length[:-1], length[-1] // 2 + 1]
+    kind = str(rng.choice(["FFT", "IFFT", "RFFT", "IRFFT"]))
+    c, f = ("c128", "f64") if chance(rng, 0.3) else ("c64", "f32")
+    given = batch + (half if kind == "IRFFT" else length)
+    made = batch + (half if kind == "RFFT" else length)
+    x = normal(rng, given, {"c64": "c8", "c128": "c16", "f32": "f4", "f64": "f8"}[f if kind == "RFFT" else c])
+    root = f"{f if kind == 'IRFFT' else c}[{listed(made)}] fft(p0), fft_type={kind}, fft_length={{{listed(length)}}}"
+    return module("", [f"{f if kind == 'RFFT' else c}[{listed(given)}]"], root), [x]
+
+
+SYSTEMS = {"f32": "f4", "f64": "f8", "c64": "c8"}
+
+
+def cholesky(rng: Rng) -> Made:
+    batch, n = [int(i) for i in rng.integers(1, 3, int(rng.integers(0, 3)))], int(rng.integers(1, 6))
+    name, lower = str(rng.choice(list(SYSTEMS))), chance(rng, 0.5)
+    a = normal(rng, [*batch, n, n], "c16" if name == "c64" else "f8")
+    a = a @ np.conj(np.swapaxes(a, -1, -2)) + np.eye(n) * 0.5
+    if chance(rng, 0.3):  # not positive definite
+        a = a - np.eye(n) * 4 * (rng.random([*batch, 1, 1]) < 0.5)
+    noise = rng.standard_normal(a.shape)
+    a = a + (np.triu(noise, 1) if lower else np.tril(noise, -1))
+    shape = f"{name}[{listed(a.shape)}]"
+    return module("", [shape], f"{shape} cholesky(p0), lower={str(lower).lower()}"), [a.astype(SYSTEMS[name])]
+
+
+def triangular_solve(rng: Rng) -> Made:
+    batch, n, k = [int(i) for i in rng.integers(1, 3, int(rng.integers(0, 3)))], *map(int, rng.integers(1, 6, 2))
+    name = str(rng.choice(list(SYSTEMS)))
+    left, lower, unit = (str(rng.choice(["true", "false"])) for _ in range(3))
+    transpose = str(rng.choice(["NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"]))
+    a = normal(rng, [*batch, n, n], SYSTEMS[name]) + np.eye(n, dtype=SYSTEMS[name]) * 3
+    b = normal(rng, [*batch, n, k] if left == "true" else [*batch, k, n], SYSTEMS[name])
+    shapes = [f"{name}[{listed(x.shape)}]" for x in (a, b)]
+    flags = f"left_side={left}, lower={lower}, unit_diagonal={unit}, transpose_a={transpose}"
+    return module("", shapes, f"{shapes[1]} triangular-solve(p0, p1), {flags}"), [a, b]
+
+
+def select_and_scatter(rng: Rng) -> Made:
+    sizes, made, windows = [], [], []
+    while len(sizes) < 1 or (len(sizes) < 3 and chance(rng, 0.6)):
+        n, size, stride, low, high = (int(i) for i in (*rng.integers(1, [7, 4, 4]), *rng.integers(0, 3, 2)))
+        if (room := n + low + high - size) >= 0:
+            sizes.append(n)
+            made.append(room // stride + 1)
+            windows.append((size, stride, f"{low}_{high}"))
+    columns = ["x".join(map(str, column)) for column in zip(*windows, strict=True)]
+    direction = str(rng.choice(["GE", "LE", "GT"]))
+    select = (
+        f"sel {{\n a = f32[] parameter(0)\n b = f32[] parameter(1)\n"
+        f" ROOT r = pred[] compare(a, b), direction={direction}\n}}\n"
+    )
+    window = f"window={{size={columns[0]} stride={columns[1]} pad={columns[2]}}}"
+    root = f"f32[{listed(sizes)}] select-and-scatter(p0, p1, p2), {window}, select=sel, scatter=f"
+    shapes = [f"f32[{listed(sizes)}]", f"f32[{listed(made)}]", "f32[]"]
+    arrays = [rng.integers(-3, 3, s).astype(F32) for s in (sizes, made)]
+    return module(select + function("f", "f32", "add"), shapes, root), [*arrays, np.array(2, F32)]
+
+
+def batch_norm(rng: Rng) -> Made:
+    sizes = [int(n) for n in rng.integers(1, 5, int(rng.integers(1, 5)))]
+    feature = int(rng.integers(len(sizes)))
+    c = [sizes[feature]]
+    x, f = f"f32[{listed(sizes)}]", f"f32[{c[0]}]"
+    attributes = f"epsilon=0.01, feature_index={feature}"
+    kind = str(rng.choice(["training", "inference", "grad"]))
+    data, scale, offset, mean = normal(rng, sizes), normal(rng, c), normal(rng, c), normal(rng, c)
+    variance = (rng.random(c) + 0.3).astype(F32)
+    if kind == "training":
+        return module("", [x, f, f], f"({x}, {f}, {f}) batch-norm-training(p0, p1, p2), {attributes}"), [
+            data,
+            scale,
+            offset,
+        ]
+    if kind == "inference":
+        root = f"{x} batch-norm-inference(p0, p1, p2, p3, p4), {attributes}"
+        return module("", [x, f, f, f, f], root), [data, scale, offset, mean, variance]
+    root = f"({x}, {f}, {f}) batch-norm-grad(p0, p1, p2, p3, p4), {attributes}"
+    return module("", [x, f, f, f, x], root), [data, scale, mean, variance, normal(rng, sizes)]
+
+
+def bits(rng: Rng) -> Made:
+    algorithm = str(rng.choice(["rng_three_fry", "rng_philox", "rng_default"]))
+    words = 2 if algorithm == "rng_three_fry" else int(rng.integers(2, 4))
+    name = str(rng.choice(["u8", "u16", "u32", "u64"]))
+    sizes = [int(n) for n in rng.integers(1, 6, int(rng.integers(0, 4)))]
+    state = rng.integers(0, 2**64, words, dtype=np.uint64)
+    if chance(rng, 0.4):  # about to overflow
+        state[1] = np.uint64(2**64 - int(rng.integers(1, 6)))
+    root = f"(u64[{words}], {name}[{listed(sizes)}]) rng-bit-generator(p0), algorithm={algorithm}"
+    return module("", [f"u64[{words}]"], root), [state]
+
+
+def scan(rng: Rng) -> Made:
+    n, along, reverse = int(rng.integers(1, 5)), int(rng.integers(2)), str(rng.choice(["true", "false"]))
+    sizes = [3, 3]
+    sizes[along] = n
+    step = (
+        "f {\n x = f32[3] parameter(0)\n c = f32[3] parameter(1)\n y = f32[3] multiply(x, c)\n n = f32[3] add(x, c)\n"
+        " ROOT r = (f32[3], f32[3]) tuple(y, n)\n}\n"
+    )
+    shape = f"f32[{listed(sizes)}]"
+    attributes = f"dimensions={{{along}}}, num_carries=1, is_reverse={reverse}, to_apply=f"
+    return module(step, [shape, "f32[3]"], f"({shape}, f32[3]) scan(p0, p1), {attributes}"), [
+        normal(rng, sizes),
+        normal(rng, [3]),
+    ]
+
+
+KINDS: dict[str, Callable[[Rng], Made]] = {
+    maker.__name__: maker
+    for maker in (
+        gather,
+        scatter,
+        sort,
+        topk,
+        fft,
+        cholesky,
+        triangular_solve,
+        select_and_scatter,
+        batch_norm,
+        bits,
+        scan,
+    )
+}
