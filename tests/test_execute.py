@@ -200,6 +200,52 @@ def test_a_carried_value_is_freed_with_its_iteration() -> None:
         tracemalloc.stop()
 
 
+FILL = """HloModule fill
+cond {
+  p = (s32[], f32[N,M], f32[M]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  n = s32[] constant(N)
+  ROOT r = pred[] compare(i, n), direction=LT
+}
+body {
+  p = (s32[], f32[N,M], f32[M]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  z = s32[] constant(0)
+  x = f32[M] get-tuple-element(p), index=2
+  y = f32[M] add(x, x)
+  row = f32[1,M] reshape(y)
+  all = f32[N,M] get-tuple-element(p), index=1
+  new = f32[N,M] dynamic-update-slice(all, row, i, z)
+  ROOT r = (s32[], f32[N,M], f32[M]) tuple(j, new, y)
+}
+ENTRY e {
+  all = f32[N,M] parameter(0)
+  x = f32[M] parameter(1)
+  zero = s32[] constant(0)
+  t = (s32[], f32[N,M], f32[M]) tuple(zero, all, x)
+  w = (s32[], f32[N,M], f32[M]) while(t), condition=cond, body=body
+  filled = f32[N,M] get-tuple-element(w), index=1
+  ROOT r = (f32[N,M], f32[N,M]) tuple(filled, all)
+}
+"""
+
+
+def test_a_loop_that_fills_an_array_in_writes_to_its_own() -> None:
+    """What is given, and what somebody else still needs, stays as it was; the loop itself copies the array once."""
+    given = np.zeros((3, 2), np.float32)
+    text = FILL.replace("[N,M]", "[3,2]").replace("1,M", "1,2").replace("[M]", "[2]").replace("(N)", "(3)")
+    copies: list[int] = []
+    filled, kept = hm.execute(hm.parse(text), given, [1, -1])
+    assert filled.tolist() == [[2, -2], [4, -4], [8, -8]]
+    assert not kept.any() and not given.any()
+    hm.execute(
+        hm.parse(text), given, [1, -1], on_value=lambda i, v: copies.append(v.ctypes.data) if i.name == "new" else None
+    )
+    assert copies[1] == copies[2] != given.ctypes.data
+
+
 def test_every_value_is_shown() -> None:
     seen: list[tuple[str, Any]] = []
     hm.execute(hm.parse(COUNT), 3.0, on_value=lambda i, v: seen.append((i.name, v)))

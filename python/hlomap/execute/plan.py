@@ -65,7 +65,7 @@ class Plans:
         plan = self._known.get(number)
         if plan is None:
             acting = [i for i in computation.instructions if lookup(i.opcode).acts or self._calls_acting(i)]
-            order = _operands_first([*acting, computation.root])
+            order = _elements_early(_operands_first([*acting, computation.root]))
             plan = self._known[number] = _planned(order, computation.root)
         return plan
 
@@ -133,6 +133,23 @@ def _step(instruction: Instruction, reads: tuple[int, ...], dying: tuple[int, ..
         return Step(instruction, evaluate, reads, dying, slot, dtype_of(shape), tuple(shape.dimensions), dynamic)
     except HlomapError as error:
         raise type(error)(f"{instruction.name}: {error}") from None
+
+
+def _elements_early(order: list[Instruction]) -> list[Instruction]:
+    """Values that only take something out come right after what they take it from, which then is let go sooner."""
+    waiting: dict[int, list[Instruction]] = {}
+    for instruction in order:
+        if lookup(instruction.opcode).wiring and len(instruction.operands) == 1:
+            waiting.setdefault(instruction.operands[0].number, []).append(instruction)
+    placed: dict[int, Instruction] = {}
+    for instruction in order:
+        pending = [instruction]
+        while pending:
+            here = pending.pop()
+            if here.number not in placed:
+                placed[here.number] = here
+                pending.extend(reversed(waiting.get(here.number, ())))
+    return list(placed.values())
 
 
 def _trimmed(evaluate: Evaluate) -> Evaluate:

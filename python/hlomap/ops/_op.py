@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from sys import getrefcount
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -324,6 +325,20 @@ def checked(value: int) -> int:
     if not -INT64_MAX - 1 <= value <= INT64_MAX:
         raise IntegerOverflowError(f"{value} does not fit in 64 bits")
     return value
+
+
+# ------------------------------------------------------------------------------------------------------------- values
+
+
+def to_be_changed(operands: list[Value], k: int) -> Array:
+    """Operand k itself where nobody else has it, else a copy: a loop that fills an array in does not copy it each time.
+
+    Whoever has an array, or a view of one, holds a reference to it.
+    """
+    mine = operands[k].flags.owndata and operands[k].flags.writeable
+    if mine and getrefcount(operands[k]) <= 2:
+        return operands[k]  # type: ignore[no-any-return]
+    return np.array(operands[k])
 
 
 # --------------------------------------------------------------------------------------------------------------- maps

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from .._core import Expr, Instruction
 from ._offsets import Offset, offset_reaches, offsets, reads_offsets, starts, window_slices
 from ._op import (
@@ -27,6 +25,7 @@ from ._op import (
     full,
     reads,
     register,
+    to_be_changed,
 )
 
 
@@ -94,9 +93,9 @@ def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context:
     return [reads(full(window), [Expr.dim(i) + begin[i] for i in range(len(sizes))], runtime=runtime)]
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
-    """Clamp, then write over a copy."""
-    data = np.array(operands[0])
+def evaluate(instruction: Instruction, operands: list[Value], run: Run) -> Value:
+    """Clamp, then write over what nobody else has."""
+    data = to_be_changed(operands, 0)
     data[window_slices(operands[2:], data.shape, operands[1].shape)] = operands[1]
     return data
 
