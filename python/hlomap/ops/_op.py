@@ -217,7 +217,14 @@ def registered() -> tuple[str, ...]:
 def lookup(opcode: str) -> Op:
     """The op of an opcode; an opcode without a page gets rules that answer Unknown."""
     found = _registry.get(opcode)
-    return found if found is not None else unknown_op(opcode)
+    return found if found is not None else _without_page(opcode)
+
+
+@lru_cache(maxsize=256)
+def _without_page(opcode: str) -> Op:
+    from ._short_async import short_form
+
+    return short_form(opcode, _registry) or unknown_op(opcode)
 
 
 @dataclass(frozen=True, slots=True)
