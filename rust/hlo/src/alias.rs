@@ -151,12 +151,22 @@ pub(crate) fn accuracy(c: &mut Cursor<'_>) -> Read<Accuracy> {
 
 pub(crate) fn entry_layout(c: &mut Cursor<'_>) -> Read<EntryLayout> {
     let mut parameters = Vec::new();
+    let result = entry_shapes(c, shape, |p| parameters.push(p))?;
+    Ok(EntryLayout { parameters, result })
+}
+
+/// `{(one, …)->one}`; gives the last, behind the arrow.
+pub(crate) fn entry_shapes<'a, T>(
+    c: &mut Cursor<'a>,
+    mut one: impl FnMut(&mut Cursor<'a>) -> Read<T>,
+    mut parameter: impl FnMut(T),
+) -> Read<T> {
     c.expect(b'{', "`{`")?;
     c.expect(b'(', "`(`")?;
     if !c.accept_after_space(b')') {
         loop {
             c.space();
-            parameters.push(shape(c)?);
+            parameter(one(c)?);
             if !c.accept_after_space(b',') {
                 break;
             }
@@ -169,9 +179,9 @@ pub(crate) fn entry_layout(c: &mut Cursor<'_>) -> Read<EntryLayout> {
     }
     c.pos += 2;
     c.space();
-    let result = shape(c)?;
+    let result = one(c)?;
     c.expect(b'}', "`}`")?;
-    Ok(EntryLayout { parameters, result })
+    Ok(result)
 }
 
 impl fmt::Display for Alias {

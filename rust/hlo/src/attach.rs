@@ -6,6 +6,7 @@
 
 use smallvec::SmallVec;
 
+use crate::alias;
 use crate::attribute;
 use crate::error::{Problem, ProblemKind, Span};
 use crate::instruction::{Scope, UNRESOLVED};
@@ -13,7 +14,7 @@ use crate::known::{self, Form, Place};
 use crate::literal;
 use crate::module::{Attribute, UNKNOWN_KEY};
 use crate::parse::{Header, Parser};
-use crate::token::{clip, Read};
+use crate::token::{clip, Cursor, Read};
 
 /// More names of unknown attributes than this are an error.
 const MAX_UNKNOWN_KEYS: usize = 4096;
@@ -104,9 +105,31 @@ impl<'a> Parser<'a> {
 
     /// A value that cannot be read keeps its text.
     fn readable(&mut self, form: Form, span: Span) {
-        if let Some(problem) = attribute::unreadable(self.c.text, span, form) {
+        let problem = match form {
+            Form::EntryLayout => self.unreadable_entry(span),
+            form => attribute::unreadable(self.c.text, span, form),
+        };
+        if let Some(problem) = problem {
             self.diagnose(|_| problem);
         }
+    }
+
+    /// What is wrong with the layout of an entry. Its shapes stand again before the instructions, so they are kept.
+    fn unreadable_entry(&mut self, span: Span) -> Option<Problem> {
+        let behind = self.c;
+        let mut c = Cursor { text: &behind.text[..span.end as usize], pos: span.start as usize };
+        let shape = |c: &mut Cursor<'a>| {
+            self.c = *c;
+            let read = self.shape();
+            *c = self.c;
+            read
+        };
+        let read = alias::entry_shapes(&mut c, shape, drop).and_then(|_| {
+            c.space();
+            c.at_end().then_some(()).ok_or_else(|| c.expected("the end of the value"))
+        });
+        self.c = behind;
+        read.err()
     }
 
     pub(crate) fn value(&mut self, form: Form, scope: &mut Scope, depth: usize, link: &mut u32) -> Read<()> {
