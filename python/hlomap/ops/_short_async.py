@@ -10,6 +10,7 @@ from collections.abc import Generator, Mapping
 from typing import Any, cast
 
 from .._core import Instruction, Shape
+from ..errors import HlomapError
 from ._op import (
     NOTHING,
     Answer,
@@ -64,8 +65,12 @@ def _started(opcode: str, op: Op) -> Op:
 
     def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
         parts = passes_to(instruction, operand, leaf, (0, operand, *leaf))
-        through = op.input_to_output(_seen(instruction), operand, leaf, context)
         total: Part = NOTHING
+        through: Answer = []
+        try:
+            through = op.input_to_output(_seen(instruction), operand, leaf, context)
+        except HlomapError as error:  # the operands beside the result are known all the same
+            total = Unknown(f"{opcode}: {error}")
         for part in through.values() if isinstance(through, Mapping) else through:
             if isinstance(part, Unknown) or isinstance(total, Unknown):
                 total = part if isinstance(part, Unknown) else total
