@@ -33,6 +33,11 @@ NEVER = {
     "analyses": ("ops", "execute", "indexing", "rows", "report", "batch", "cli"),
     "report": ("analyses", "ops", "indexing", "execute", "cli"),
     "table": ("analyses", "ops", "indexing", "execute", "rows", "report", "batch", "cli"),
+    "buffers": ("walk", "indexing", "execute", "analyses", "rows", "report", "batch", "draw", "cli"),
+    "bridges": ("walk", "indexing", "execute", "analyses", "rows", "report", "batch", "draw", "buffers", "cli"),
+    "relations": ("execute", "analyses", "rows", "report", "batch", "draw", "buffers", "cli"),
+    "draw": ("ops", "walk", "indexing", "execute", "analyses", "rows", "report", "batch", "buffers", "cli"),
+    "layout_facts": ("ops", "walk", "indexing", "execute", "analyses", "rows", "report", "batch", "draw", "cli"),
     "": ("cli", "__main__"),
 }
 LEAVES = {"cli", "__main__"}  # the shell may import everything, and nothing imports it

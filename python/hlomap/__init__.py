@@ -42,11 +42,15 @@ from ._core import (
     Window,
     WindowDim,
     __version__,
+    bitcast_fits,
     compose_many,
     linear_index,
     logical_index,
+    reshape_moves_nothing,
     simplify_many,
+    transpose_moves_nothing,
 )
+from .buffers import pack, to_linear, to_logical, unpack
 from .errors import (
     DomainError,
     HlomapError,
@@ -62,6 +66,7 @@ from .execute import execute
 from .indexing import indexing, input_to_output, output_to_input
 from .map_set import MapSet
 from .reading import load, parse, parse_all
+from .relations import decompose_bitcast, moves_nothing
 from .rows import analyze
 from .table import Table
 
@@ -131,7 +136,9 @@ __all__ = [
     "WindowDim",
     "__version__",
     "analyze",
+    "bitcast_fits",
     "compose_many",
+    "decompose_bitcast",
     "entry_slice",
     "execute",
     "from_jax",
@@ -140,13 +147,20 @@ __all__ = [
     "linear_index",
     "load",
     "logical_index",
+    "moves_nothing",
     "output_to_input",
+    "pack",
     "parse",
     "parse_all",
     "parse_stablehlo",
     "register_rule",
+    "reshape_moves_nothing",
     "simplify_many",
     "thread_map",
+    "to_linear",
+    "to_logical",
+    "transpose_moves_nothing",
+    "unpack",
     "unregister_rule",
     "verify",
 ]

@@ -11,6 +11,8 @@ from typing import Any, Literal, TypeAlias, final, overload
 import numpy as np
 import numpy.typing as npt
 
+from .draw import Picture
+
 __version__: str
 
 _ExprLike: TypeAlias = "Expr | int"
@@ -222,10 +224,32 @@ def compose_many(
 
 @final
 class Layout:
-    """How the elements of an array lie in memory: ``{1,0:T(8,128)}``; see ``minor_to_major`` and ``tiles``."""
+    """How the elements of an array lie in memory: ``{1,0:T(8,128)}``; see ``minor_to_major`` and ``tiles``.
 
+    A negative dimension number counts from the end.  The constructor raises ShapeError for values that no array can
+    have; the text of such a layout is read, and ``problem`` says what is wrong.
+    """
+
+    def __new__(
+        cls,
+        minor_to_major: Sequence[int],
+        *,
+        tiles: Sequence[Sequence[int | None]] = ...,
+        tail_padding_alignment: int = 1,
+        element_size_in_bits: int = 0,
+        memory_space: int = 0,
+        split_configs: Sequence[tuple[int, Sequence[int]]] = ...,
+        padded_dimensions: Sequence[int] = ...,
+        dim_level_types: str | None = None,
+        index_type: str | None = None,
+        pointer_type: str | None = None,
+        physical_shape: Shape | None = None,
+        dynamic_shape_metadata_prefix_bytes: int = 0,
+    ) -> Layout: ...
     @staticmethod
     def parse(text: str, /) -> Layout: ...
+    def replace(self, **changes: Any) -> Layout:
+        """The layout with other values in some fields, named as in the constructor."""
     @property
     def minor_to_major(self) -> tuple[int, ...]:
         """Dimension numbers, first = the one that changes fastest in memory."""
@@ -241,6 +265,35 @@ class Layout:
     @property
     def tail_padding_alignment(self) -> int:
         """``L(n)``: the buffer's size rounds up to a multiple of this number of elements."""
+    @property
+    def split_configs(self) -> tuple[tuple[int, tuple[int, ...]], ...]:
+        """``SC(d:i,j)``: a physical dimension, 0 = most major, and the indices at which a new part starts."""
+    @property
+    def padded_dimensions(self) -> tuple[int, ...]:
+        """The size that each dimension is padded to before it is laid out, or ``()``.  It has no text form."""
+    @property
+    def dim_level_types(self) -> str | None:
+        """``D(…)`` as it is written."""
+    @property
+    def index_type(self) -> str | None:
+        """``#(u32)``"""
+    @property
+    def pointer_type(self) -> str | None:
+        """``*(u32)``"""
+    @property
+    def physical_shape(self) -> Shape | None:
+        """``P(shape)``"""
+    @property
+    def dynamic_shape_metadata_prefix_bytes(self) -> int:
+        """``M(n)``: bytes of metadata that a dynamic shape puts before the data."""
+    @property
+    def problem(self) -> str | None:
+        """What makes this layout invalid for its own rank: the field and its value."""
+    def draw(self, dimensions: Sequence[int] | None = None) -> Picture:
+        """A picture of an array with this layout; without sizes, of one that shows a few tiles."""
+    def _repr_svg_(self) -> str | None: ...
+    @staticmethod
+    def _restored(text: str, padded: Sequence[int], /) -> Layout: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
@@ -264,9 +317,17 @@ class Shape:
         """By dimension: whether its size is known only when the program runs."""
     @property
     def rank(self) -> int: ...
+    def size(self, dimension: int, /) -> int:
+        """The size of a dimension; a negative number counts from the end.  -1 where it has no bound."""
     @property
     def layout(self) -> Layout | None:
         """The layout that is written, or None: then it is row-major."""
+    def with_layout(self, layout: Layout | None, /) -> Shape:
+        """The array with another layout, or with none."""
+    def without_layout(self) -> Shape:
+        """The shape without layouts, all the way down."""
+    def equals(self, other: Shape, /, *, layout: Literal["written", "meant", "ignored"] = "written") -> bool:
+        """Whether two shapes are the same: with layouts as written, row-major where none is, or without layouts."""
     @property
     def tuple_shapes(self) -> builtins.tuple[Shape, ...]:
         """The parts of a tuple; ``()`` for everything else."""
@@ -279,6 +340,37 @@ class Shape:
     @property
     def n_elements(self) -> int:
         """The number of elements of an array, dynamic dimensions at their bounds."""
+    @property
+    def element_bits(self) -> int:
+        """The number of bits that one element takes in memory: whole bytes, or what ``E(n)`` says."""
+    @property
+    def value_bits(self) -> int:
+        """The number of bits that carry the value of an element: 1 for pred, 4 for s4."""
+    @property
+    def buffer_elements(self) -> int:
+        """The number of places in the buffer, padding included."""
+    @property
+    def buffer_bytes(self) -> int:
+        """The number of bytes of the buffer, without the metadata that ``M(n)`` puts before it."""
+    @property
+    def padding_percent(self) -> float:
+        """How much larger than its elements the buffer is, in per cent; infinite where only padding is."""
+    @property
+    def physical(self) -> Shape:
+        """The array as it lies in memory before tiling: dimensions major to minor, the tiles kept."""
+    @property
+    def tiled(self) -> Shape:
+        """The buffer as a row-major array: counts of tiles and places in tiles, padding of the tiles included."""
+    def logical(self, minor_to_major: Sequence[int], /) -> Shape:
+        """The array whose ``physical`` this is, with dimensions in this order, minor to major."""
+    @property
+    def parts(self) -> builtins.tuple[builtins.tuple[builtins.tuple[int, ...], Shape], ...]:
+        """The parts that split configs make, row-major: for each its first index and its shape."""
+    def draw(self) -> Picture:
+        """A picture of where the elements lie; ``str()`` of it is a form for the terminal, ``.svg`` the image."""
+    def _repr_svg_(self) -> str | None: ...
+    @staticmethod
+    def _restored(text: str, padded: Sequence[Sequence[int]], /) -> Shape: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
@@ -292,14 +384,51 @@ def bitcast_factors(
     the output.  None where there are tiles or the widths differ.
     """
 
-def linear_index(shape: Shape, /) -> IndexingMap:
-    """The map from the logical index of an element to its position in the buffer, counted in elements."""
+def linear_index(
+    shape: Shape,
+    /,
+    *,
+    index: Sequence[int] | None = None,
+    part: int | None = None,
+    unit: Literal["element", "byte", "bit"] | None = None,
+) -> IndexingMap:
+    """The map from the logical index of an element to its position in the buffer, counted in elements.
 
-def logical_index(shape: Shape, /) -> IndexingMap:
+    ``unit``: counted in bytes or bits.  ``index``: the array at this shape index of a tuple.  ``part``: in the buffer
+    of one part, where split configs cut the array.
+    """
+
+def logical_index(shape: Shape, /, *, index: Sequence[int] | None = None, part: int | None = None) -> IndexingMap:
     """The map from a position in the buffer to the logical index there; padding lies outside its domain."""
 
 def buffer_elements(shape: Shape, /) -> int:
     """The number of places in the buffer of an array, padding included."""
+
+def strides(shape: Shape, /) -> list[list[tuple[int, int, int]]] | str:
+    """For each dimension its digits, minor first: size, weight in the index, stride in the buffer; or why not."""
+
+def reshape_moves_nothing(operand: Shape, output: Shape, /) -> Equivalence:
+    """Whether a reshape moves no bytes; the witness is an index of the output that would have to move."""
+
+def transpose_moves_nothing(operand: Shape, output: Shape, dimensions: Sequence[int], /) -> Equivalence:
+    """Whether a transpose moves no bytes; dimension i of the output is the operand's ``dimensions[i]``."""
+
+def bitcast_fits(operand: Shape, output: Shape, /) -> Equivalence:
+    """Whether every element of the output lies where the operand has an element, in buffers of one size."""
+
+_Array: TypeAlias = npt.NDArray[Any]
+
+def pack_into(shape: Shape, array: _Array, buffer: _Array, fill: _Array, threads: int, /) -> None:
+    """Lays out flat arrays of unsigned integers or complex numbers; ``fill`` has one element for the padding."""
+
+def unpack_into(shape: Shape, buffer: _Array, array: _Array, threads: int, /) -> None:
+    """Reads a flat buffer back into a flat array in row-major order."""
+
+def squeeze_bits(wide: _Array, n_bytes: int, width: int, narrow: _Array, /) -> None:
+    """The low ``width`` bits of each element of ``n_bytes`` bytes, one after the other."""
+
+def spread_bits(narrow: _Array, width: int, value: int, is_signed: bool, n_bytes: int, wide: _Array, /) -> None:
+    """Elements of ``width`` bits, of which ``value`` count, to elements of ``n_bytes`` bytes."""
 
 @final
 class Module:

@@ -166,6 +166,36 @@ def analyze(paths: tuple[str, ...], output: str, jobs: int | None, quiet: bool) 
         sys.exit(1)
 
 
+@main.command(epilog="Exit codes: 0 all is well, 1 the shape has no positions or cannot be read, 2 wrong arguments.")
+@click.argument("shape")
+@click.option("--index", metavar="I,J", help="Of a tuple, the array at this shape index.")
+@click.option("--positions", type=click.IntRange(min=0), default=8, show_default=True, help="How many to list.")
+@click.option("--svg", type=click.Path(dir_okay=False, writable=True, path_type=Path), help="Write the picture there.")
+@click.option("--no-picture", is_flag=True, help="Do not show the picture in the terminal.")
+def layout(shape: str, index: str | None, positions: int, svg: Path | None, no_picture: bool) -> None:
+    """Say where the elements of an array with this SHAPE lie in memory, such as "f32[3,5]{1,0:T(2,2)}"."""
+    from . import layout_facts, report
+    from ._core import Shape
+
+    try:
+        leaf = [int(i) for i in index.split(",")] if index else []
+    except ValueError:
+        raise click.BadParameter(f"expected numbers with commas, found {index!r}", param_hint="--index") from None
+    try:
+        array = Shape.parse(shape).at(leaf)
+        picture = array.draw()
+        _print(list(report.fact_lines(str(array), layout_facts.facts(array, positions))))
+        if not no_picture:
+            _print([[], *([report.Span(line)] for line in str(picture).splitlines()[3:])])
+        if svg is not None:
+            svg.write_text(picture.svg, encoding="utf-8")
+    except HlomapError as error:
+        click.echo(_CONTROL.sub("\ufffd", str(error)), err=True)
+        sys.exit(1)
+    except OSError as error:
+        _fail(Path(error.filename or str(svg)), error.strerror or str(error))
+
+
 def _print_summary(summary: Summary, output: str) -> None:
     from . import report
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from .batch import Summary
+    from .layout_facts import Fact
     from .listing import Entry
 
-__all__ = ["Span", "entry_lines", "plain", "summary_rows"]
+__all__ = ["Span", "entry_lines", "fact_lines", "plain", "summary_rows"]
 
 
 class Span(NamedTuple):
@@ -53,6 +54,15 @@ def entry_lines(entry: Entry) -> Iterator[Line]:
                 yield [Span("        "), Span(m.domain, "domain")]
             for source in m.runtime:
                 yield [Span("        "), Span(source, "domain")]
+
+
+def fact_lines(title: str, facts: Iterable[Fact]) -> Iterator[Line]:
+    """What is said about a layout, below its shape."""
+    yield [Span(title, "head")]
+    for fact in facts:
+        yield [Span(f"  {fact.label:<11}"), Span(fact.text, "formula")]
+        if fact.domain:
+            yield [Span(" " * 13), Span(fact.domain, "domain")]
 
 
 def summary_rows(summary: Summary) -> list[tuple[str, str]]:

@@ -1,19 +1,22 @@
 //! The face of shapes and layouts.
 
 use ::layout::{
-    bitcast_factors as factors, parse_layout, parse_shape, ArrayShape, ElementType, Layout, LinearError, Shape,
-    TextError, TextErrorKind, Tile, COMBINED, UNBOUNDED,
+    parse_layout, parse_shape, ArrayShape, ElementType, Layout, Shape, SplitConfig, TextError, TextErrorKind, Tile,
+    COMBINED, UNBOUNDED,
 };
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
 
-use crate::error::{of_symbolic, raise};
-use crate::map::PyMap;
+use crate::error::raise;
+use crate::position::linear;
 
 /// How the elements of an array lie in memory: ``{1,0:T(8,128)}``.
 ///
-/// Equality is structural.  Dimensions are numbered as in the shape, the order is minor to major: the first number is
-/// the dimension that changes fastest in memory.
+/// Equality is structural.  Dimensions are numbered as in the shape, a negative number counts from the end; the order
+/// is minor to major: the first number is the dimension that changes fastest in memory.  The constructor takes every
+/// field by its name and raises :class:`~hlomap.ShapeError` for values that no array can have; the text of such a
+/// layout is read, and ``problem`` says what is wrong.
 ///
 /// >>> import hlomap as hm
 /// >>> layout = hm.Layout.parse("{1,0:T(8,128)(2,1)S(5)}")
@@ -39,7 +42,33 @@ pub struct PyLayout(pub Layout);
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct PyShape(pub Shape);
 
-fn shape_error(py: Python<'_>, error: impl ToString) -> PyErr {
+/// The fields of a layout, as the constructor and the attributes call them.
+const FIELDS: [&str; 12] = [
+    "minor_to_major",
+    "tiles",
+    "tail_padding_alignment",
+    "element_size_in_bits",
+    "memory_space",
+    "split_configs",
+    "padded_dimensions",
+    "dim_level_types",
+    "index_type",
+    "pointer_type",
+    "physical_shape",
+    "dynamic_shape_metadata_prefix_bytes",
+];
+
+/// What makes a value anew: a function, the text, and what the text lacks.
+type Pickled<'py, T> = (Bound<'py, PyAny>, (String, T));
+
+fn element_type(py: Python<'_>, name: &str) -> PyResult<ElementType> {
+    ElementType::from_name(name).ok_or_else(|| {
+        let nearest = ::layout::nearest(name, ElementType::all().map(ElementType::name));
+        shape_error(py, TextErrorKind::UnknownElementType { found: name.into(), nearest })
+    })
+}
+
+pub fn shape_error(py: Python<'_>, error: impl ToString) -> PyErr {
     raise(py, "ShapeError", error.to_string())
 }
 
@@ -51,6 +80,71 @@ fn text_error(py: Python<'_>, text: &str, error: &TextError) -> PyErr {
 
 #[pymethods]
 impl PyLayout {
+    #[new]
+    #[pyo3(signature = (
+        minor_to_major, *, tiles=Vec::new(), tail_padding_alignment=1, element_size_in_bits=0, memory_space=0,
+        split_configs=Vec::new(), padded_dimensions=Vec::new(), dim_level_types=None, index_type=None,
+        pointer_type=None, physical_shape=None, dynamic_shape_metadata_prefix_bytes=0
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "one for each field")]
+    fn new(
+        py: Python<'_>,
+        minor_to_major: Vec<i64>,
+        tiles: Vec<Vec<Option<i64>>>,
+        tail_padding_alignment: i64,
+        element_size_in_bits: i64,
+        memory_space: i64,
+        split_configs: Vec<(i64, Vec<i64>)>,
+        padded_dimensions: Vec<i64>,
+        dim_level_types: Option<String>,
+        index_type: Option<&str>,
+        pointer_type: Option<&str>,
+        physical_shape: Option<PyShape>,
+        dynamic_shape_metadata_prefix_bytes: i64,
+    ) -> PyResult<PyLayout> {
+        let rank = minor_to_major.len() as i64;
+        let from_front = |d: i64| if d < 0 { d.saturating_add(rank) } else { d };
+        let element = |name: &str| element_type(py, name);
+        let layout = Layout {
+            minor_to_major: minor_to_major.into_iter().map(from_front).collect(),
+            dim_level_types: dim_level_types.map(String::into_boxed_str),
+            tiles: tiles.into_iter().map(|t| Tile(t.into_iter().map(|n| n.unwrap_or(COMBINED)).collect())).collect(),
+            tail_padding_alignment,
+            index_type: index_type.map(element).transpose()?,
+            pointer_type: pointer_type.map(element).transpose()?,
+            element_size_in_bits,
+            memory_space,
+            split_configs: split_configs
+                .into_iter()
+                .map(|(dimension, indices)| SplitConfig { dimension: from_front(dimension), indices })
+                .collect(),
+            physical_shape: physical_shape.map(|s| Box::new(s.0)),
+            dynamic_shape_metadata_prefix_bytes,
+            padded_dimensions,
+        };
+        match layout.problem(rank as usize) {
+            Some(problem) => Err(shape_error(py, format!("invalid layout: {problem}"))),
+            None => Ok(PyLayout(layout)),
+        }
+    }
+
+    /// The layout with other values in some fields, named as in the constructor.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> print(hm.Layout([1, 0]).replace(tiles=[(8, 128)], memory_space=5))
+    /// {1,0:T(8,128)S(5)}
+    #[pyo3(signature = (**changes))]
+    fn replace<'py>(slf: &Bound<'py, PyLayout>, changes: Option<&Bound<'py, PyDict>>) -> PyResult<Bound<'py, PyAny>> {
+        let fields = PyDict::new(slf.py());
+        for name in FIELDS {
+            fields.set_item(name, slf.getattr(name)?)?;
+        }
+        if let Some(changes) = changes {
+            fields.update(changes.as_mapping())?;
+        }
+        slf.get_type().call((), Some(&fields))
+    }
+
     /// The layout that a text says, with its braces; :class:`~hlomap.ShapeError` when it says none.
     #[staticmethod]
     #[pyo3(signature = (text, /))]
@@ -90,21 +184,95 @@ impl PyLayout {
         self.0.tail_padding_alignment
     }
 
+    /// ``SC(d:i,j)``: pairs of a physical dimension, 0 = most major, and the indices at which a new part starts.
+    #[getter]
+    fn split_configs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let pair = |c: &SplitConfig| Ok((c.dimension, PyTuple::new(py, &c.indices)?));
+        PyTuple::new(py, self.0.split_configs.iter().map(pair).collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// The size that each dimension is padded to before it is laid out, or ``()``.  It has no text form.
+    #[getter]
+    fn padded_dimensions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.0.padded_dimensions)
+    }
+
+    /// ``D(…)`` as it is written, or ``None``.
+    #[getter]
+    fn dim_level_types(&self) -> Option<&str> {
+        self.0.dim_level_types.as_deref()
+    }
+
+    /// ``#(u32)``, or ``None``.
+    #[getter]
+    fn index_type(&self) -> Option<&'static str> {
+        self.0.index_type.map(ElementType::name)
+    }
+
+    /// ``*(u32)``, or ``None``.
+    #[getter]
+    fn pointer_type(&self) -> Option<&'static str> {
+        self.0.pointer_type.map(ElementType::name)
+    }
+
+    /// ``P(shape)``, or ``None``.
+    #[getter]
+    fn physical_shape(&self) -> Option<PyShape> {
+        self.0.physical_shape.as_deref().cloned().map(PyShape)
+    }
+
+    /// ``M(n)``: bytes of metadata that a dynamic shape puts before the data.
+    #[getter]
+    fn dynamic_shape_metadata_prefix_bytes(&self) -> i64 {
+        self.0.dynamic_shape_metadata_prefix_bytes
+    }
+
+    /// What makes this layout invalid for its own rank, or ``None``: the field and its value.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> hm.Layout.parse("{1,0:T(0,2)}").problem
+    /// 'tiles: size 0 in (0,2)'
+    #[getter]
+    fn problem(&self) -> Option<String> {
+        self.0.problem(self.0.minor_to_major.len())
+    }
+
+    /// A picture of an array with this layout; see :meth:`Shape.draw`.  Without ``dimensions``, one that shows a few
+    /// tiles.
+    #[pyo3(signature = (dimensions=None))]
+    fn draw<'py>(slf: &Bound<'py, PyLayout>, dimensions: Option<Vec<i64>>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("hlomap.draw")?.call_method1("of_layout", (slf, dimensions))
+    }
+
+    fn _repr_svg_<'py>(slf: &Bound<'py, PyLayout>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("hlomap.draw")?.call_method1("notebook", (slf,))
+    }
+
     fn __str__(&self) -> String {
         self.0.to_string()
     }
 
     fn __repr__(&self) -> String {
-        format!("Layout('{}')", self.0)
+        match self.0.padded_dimensions[..] {
+            [] => format!("Layout('{}')", self.0),
+            ref padded => format!("Layout('{}', padded_dimensions={padded:?})", self.0),
+        }
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
-        Ok((py.get_type::<PyLayout>().getattr("parse")?, (self.0.to_string(),)))
+    #[staticmethod]
+    #[pyo3(signature = (text, padded, /))]
+    fn _restored(py: Python<'_>, text: &str, padded: Vec<i64>) -> PyResult<PyLayout> {
+        let layout = PyLayout::parse(py, text)?;
+        Ok(PyLayout(Layout { padded_dimensions: padded, ..layout.0 }))
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py, Vec<i64>>> {
+        Ok((py.get_type::<PyLayout>().getattr("_restored")?, (self.0.to_string(), self.0.padded_dimensions.clone())))
     }
 }
 
 impl PyShape {
-    fn array(&self, py: Python<'_>, what: &str) -> PyResult<&ArrayShape> {
+    pub fn array(&self, py: Python<'_>, what: &str) -> PyResult<&ArrayShape> {
         let message = || format!("{what} of {}: expected an array", self.0);
         self.0.as_array().ok_or_else(|| raise(py, "ShapeError", message()))
     }
@@ -115,10 +283,7 @@ impl PyShape {
     #[new]
     #[pyo3(signature = (dtype, dimensions, layout=None))]
     fn new(py: Python<'_>, dtype: &str, dimensions: Vec<i64>, layout: Option<PyLayout>) -> PyResult<PyShape> {
-        let Some(element) = ElementType::from_name(dtype) else {
-            let nearest = ::layout::nearest(dtype, ElementType::all().map(ElementType::name));
-            return Err(shape_error(py, TextErrorKind::UnknownElementType { found: dtype.into(), nearest }));
-        };
+        let element = element_type(py, dtype)?;
         if dimensions.contains(&UNBOUNDED) {
             return Err(shape_error(py, ::layout::ShapeError::NegativeSize(UNBOUNDED)));
         }
@@ -203,7 +368,7 @@ impl PyShape {
     /// >>> print(hm.Shape.parse("(f32[2,3], (s32[], bf16[5]))").at((1, 1)))
     /// bf16[5]
     #[pyo3(signature = (index, /))]
-    fn at(&self, py: Python<'_>, index: Vec<i64>) -> PyResult<PyShape> {
+    pub fn at(&self, py: Python<'_>, index: Vec<i64>) -> PyResult<PyShape> {
         let mut here = &self.0;
         for (depth, &i) in index.iter().enumerate() {
             let part = usize::try_from(i).ok().and_then(|i| here.as_tuple()?.get(i));
@@ -234,6 +399,152 @@ impl PyShape {
         self.array(py, "number of elements")?.n_elements().ok_or_else(unbounded)
     }
 
+    /// The size of a dimension; a negative number counts from the end.  -1 where it has no bound.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> hm.Shape.parse("f32[3,5]").size(-1)
+    /// 5
+    #[pyo3(signature = (dimension, /))]
+    fn size(&self, py: Python<'_>, dimension: i64) -> PyResult<i64> {
+        let array = self.array(py, "size")?;
+        let rank = array.rank();
+        let d = if dimension < 0 { dimension.saturating_add(rank as i64) } else { dimension };
+        let message = || shape_error(py, format!("dimension {dimension} of {array}: it has {rank}"));
+        let &n = usize::try_from(d).ok().and_then(|d| array.dims().get(d)).ok_or_else(message)?;
+        Ok(if n == UNBOUNDED { -1 } else { n })
+    }
+
+    /// The array with another layout, or with none.
+    #[pyo3(signature = (layout, /))]
+    fn with_layout(&self, py: Python<'_>, layout: Option<PyLayout>) -> PyResult<PyShape> {
+        let array = self.array(py, "layout")?.with_layout(layout.map(|l| l.0));
+        array.map(|a| PyShape(Shape::Array(a))).map_err(|e| shape_error(py, e))
+    }
+
+    /// The shape without layouts, all the way down.
+    fn without_layout(&self) -> PyShape {
+        PyShape(::layout::without_layout(&self.0))
+    }
+
+    /// Whether two shapes are the same; ``layout`` says what becomes of layouts: ``"written"`` compares them as
+    /// ``==`` does, ``"meant"`` takes row-major where none is written, ``"ignored"`` leaves them out, and with them
+    /// whether a dimension is dynamic.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> a, b = hm.Shape.parse("f32[2,3]"), hm.Shape.parse("f32[2,3]{1,0}")
+    /// >>> a == b, a.equals(b, layout="meant"), a.equals(hm.Shape.parse("f32[2,3]{0,1}"), layout="ignored")
+    /// (False, True, True)
+    #[pyo3(signature = (other, /, *, layout="written"))]
+    fn equals(&self, other: &PyShape, layout: &str) -> PyResult<bool> {
+        match layout {
+            "written" => Ok(self == other),
+            "meant" => Ok(::layout::with_layout(&self.0) == ::layout::with_layout(&other.0)),
+            "ignored" => Ok(self.0.same_dims(&other.0)),
+            _ => Err(PyValueError::new_err(format!("layout: expected written, meant or ignored, found {layout:?}"))),
+        }
+    }
+
+    /// The number of bits that one element takes in memory: whole bytes, or what ``E(n)`` says.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> [hm.Shape.parse(text).element_bits for text in ("s4[8]", "s4[8]{0:E(4)}", "c64[8]")]
+    /// [8, 4, 64]
+    #[getter]
+    fn element_bits(&self, py: Python<'_>) -> PyResult<i64> {
+        Ok(self.array(py, "element size")?.element_width())
+    }
+
+    /// The number of bits that carry the value of an element: 1 for ``pred``, 4 for ``s4``.
+    #[getter]
+    fn value_bits(&self, py: Python<'_>) -> PyResult<u32> {
+        Ok(self.array(py, "element size")?.element().value_bits())
+    }
+
+    /// The number of places in the buffer, padding included.
+    ///
+    /// Raises :class:`~hlomap.ShapeError` for everything but an array with a valid layout and bounded dimensions, and
+    /// :class:`~hlomap.IntegerOverflowError` where there are more than 2**63 - 1.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> shape = hm.Shape.parse("f32[3,5]{1,0:T(2,2)}")
+    /// >>> shape.n_elements, shape.buffer_elements, shape.buffer_bytes, shape.padding_percent
+    /// (15, 24, 96, 60.0)
+    #[getter]
+    fn buffer_elements(&self, py: Python<'_>) -> PyResult<i64> {
+        linear(py, self, ::layout::buffer_elements)
+    }
+
+    /// The number of bytes of the buffer, without the metadata that ``M(n)`` puts before it.  Errors as
+    /// :attr:`buffer_elements`.
+    #[getter]
+    fn buffer_bytes(&self, py: Python<'_>) -> PyResult<i64> {
+        linear(py, self, ::layout::buffer_bytes)
+    }
+
+    /// How much larger than its elements the buffer is, in per cent; infinite where only padding is.
+    #[getter]
+    fn padding_percent(&self, py: Python<'_>) -> PyResult<f64> {
+        linear(py, self, ::layout::padding_percent)
+    }
+
+    /// The array as it lies in memory before tiling: dimensions major to minor, the tiles kept.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> print(hm.Shape.parse("f32[3,5,7]{0,2,1:T(8,128)}").physical)
+    /// f32[5,7,3]{2,1,0:T(8,128)}
+    #[getter]
+    fn physical(&self, py: Python<'_>) -> PyResult<PyShape> {
+        linear(py, self, ::layout::physical).map(|a| PyShape(Shape::Array(a)))
+    }
+
+    /// The buffer as a row-major array: counts of tiles and places in tiles, padding of the tiles included.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> print(hm.Shape.parse("bf16[16,300]{1,0:T(8,128)(2,1)}").tiled)
+    /// bf16[2,3,4,128,2,1]
+    #[getter]
+    fn tiled(&self, py: Python<'_>) -> PyResult<PyShape> {
+        linear(py, self, ::layout::tiled).map(|a| PyShape(Shape::Array(a)))
+    }
+
+    /// The array whose :attr:`physical` this is, with dimensions in this order, minor to major.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> print(hm.Shape.parse("f32[5,7,3]{2,1,0:T(8,128)}").logical([0, 2, 1]))
+    /// f32[3,5,7]{0,2,1:T(8,128)}
+    #[pyo3(signature = (minor_to_major, /))]
+    fn logical(&self, py: Python<'_>, minor_to_major: Vec<i64>) -> PyResult<PyShape> {
+        linear(py, self, |a| ::layout::logical(a, &minor_to_major)).map(|a| PyShape(Shape::Array(a)))
+    }
+
+    /// The parts that the split configs of the layout make: for each its first index and its shape.  They count
+    /// row-major, the config that is written first being the most major; without any the array is its only part.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> for start, part in hm.Shape.parse("f32[5,6]{1,0:SC(0:2)}").parts:
+    /// ...     print(start, part)
+    /// (0, 0) f32[2,6]{1,0}
+    /// (2, 0) f32[3,6]{1,0}
+    #[getter]
+    fn parts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let parts = linear(py, self, ::layout::Part::all)?;
+        let face = |p: ::layout::Part| Ok((PyTuple::new(py, p.start)?, Py::new(py, PyShape(Shape::Array(p.shape)))?));
+        PyTuple::new(py, parts.into_iter().map(face).collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// A picture of where the elements lie: the array with its tiles, and memory in order with padding marked.
+    /// ``str()`` of it is a form for the terminal, ``.svg`` the image; large arrays are shown in part.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> print(hm.Shape.parse("f32[2,3]{1,0:T(1,2)}").draw())  # doctest: +SKIP
+    fn draw<'py>(slf: &Bound<'py, PyShape>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("hlomap.draw")?.call_method1("of_shape", (slf,))
+    }
+
+    fn _repr_svg_<'py>(slf: &Bound<'py, PyShape>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("hlomap.draw")?.call_method1("notebook", (slf,))
+    }
+
     fn __str__(&self) -> String {
         self.0.to_string()
     }
@@ -242,8 +553,17 @@ impl PyShape {
         format!("Shape('{}')", self.0)
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
-        Ok((py.get_type::<PyShape>().getattr("parse")?, (self.0.to_string(),)))
+    /// ``padded`` has the padded dimensions of every array, in order: text does not.
+    #[staticmethod]
+    #[pyo3(signature = (text, padded, /))]
+    fn _restored(py: Python<'_>, text: &str, padded: Vec<Vec<i64>>) -> PyResult<PyShape> {
+        let shape = PyShape::parse(py, text)?.0;
+        Ok(PyShape(::layout::with_padded_dimensions(shape, &mut padded.into_iter())))
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py, Vec<Vec<i64>>>> {
+        let padded = ::layout::padded_dimensions(&self.0);
+        Ok((py.get_type::<PyShape>().getattr("_restored")?, (self.0.to_string(), padded)))
     }
 }
 
@@ -255,93 +575,8 @@ fn depth(shape: &Shape) -> usize {
     }
 }
 
-/// A bitcast between two untiled layouts as transpose, reshape, transpose:
-/// ``(operand_perm, operand_physical_dims, output_physical_dims, output_perm)``.
-///
-/// Logical dimension ``operand_perm[k]`` of the operand is its k-th most major one and has the size
-/// ``operand_physical_dims[k]``; likewise for the output.  The two physical index tuples have the same row-major
-/// position.  ``None`` where a layout has tiles or padding or is invalid, where the widths or the numbers of elements
-/// differ, and for everything but arrays.
-///
-/// >>> import hlomap as hm
-/// >>> bitcast_factors = hm._core.bitcast_factors
-/// >>> bitcast_factors(hm.Shape.parse("f32[2,3]{0,1}"), hm.Shape.parse("f32[6]{0}"))
-/// ((1, 0), (3, 2), (6,), (0,))
-#[pyfunction]
-#[pyo3(signature = (operand, output, /))]
-fn bitcast_factors<'py>(
-    py: Python<'py>,
-    operand: &Bound<'py, PyShape>,
-    output: &Bound<'py, PyShape>,
-) -> PyResult<Option<Bound<'py, PyTuple>>> {
-    let (Some(operand), Some(output)) = (operand.get().0.as_array(), output.get().0.as_array()) else {
-        return Ok(None);
-    };
-    let Some(f) = factors(operand, output) else {
-        return Ok(None);
-    };
-    let parts = [f.operand_perm, f.operand_physical_dims, f.output_physical_dims, f.output_perm];
-    let parts = parts.into_iter().map(|list| PyTuple::new(py, list)).collect::<PyResult<Vec<_>>>()?;
-    PyTuple::new(py, parts).map(Some)
-}
-
-fn linear<T>(
-    py: Python<'_>,
-    shape: &Bound<'_, PyShape>,
-    ask: impl FnOnce(&ArrayShape) -> Result<T, LinearError>,
-) -> PyResult<T> {
-    ask(shape.get().array(py, "positions")?).map_err(|e| match e {
-        LinearError::Algebra(e) => of_symbolic(py, e),
-        LinearError::InvalidLayout(_) | LinearError::Unbounded => shape_error(py, e),
-    })
-}
-
-/// The map from the logical index of an element to its position in the buffer, counted in elements, as the layout
-/// says: order, tiles of every level, padding.
-///
-/// Raises :class:`~hlomap.ShapeError` for everything but an array with a valid layout and bounded dimensions, and
-/// :class:`~hlomap.IntegerOverflowError` where the buffer has more than 2**63 - 1 places.
-///
-/// >>> import hlomap as hm
-/// >>> m = hm._core.linear_index(hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"))
-/// >>> m.evaluate([2, 3])
-/// array([17])
-#[pyfunction]
-#[pyo3(signature = (shape, /))]
-fn linear_index(py: Python<'_>, shape: &Bound<'_, PyShape>) -> PyResult<PyMap> {
-    linear(py, shape, ::layout::linear_index).map(PyMap::from)
-}
-
-/// The map from a position in the buffer to the logical index of the element there; positions of padding lie outside
-/// its domain.  Errors as :func:`linear_index`.
-///
-/// >>> import hlomap as hm
-/// >>> m = hm._core.logical_index(hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"))
-/// >>> m.evaluate([17]), m.in_domain([[17], [18], [19]])
-/// (array([2, 3]), array([ True, False, False]))
-#[pyfunction]
-#[pyo3(signature = (shape, /))]
-fn logical_index(py: Python<'_>, shape: &Bound<'_, PyShape>) -> PyResult<PyMap> {
-    linear(py, shape, ::layout::logical_index).map(PyMap::from)
-}
-
-/// The number of places in the buffer of an array, padding included.  Errors as :func:`linear_index`.
-///
-/// >>> import hlomap as hm
-/// >>> hm._core.buffer_elements(hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"))
-/// 24
-#[pyfunction]
-#[pyo3(signature = (shape, /))]
-fn buffer_elements(py: Python<'_>, shape: &Bound<'_, PyShape>) -> PyResult<i64> {
-    linear(py, shape, ::layout::buffer_elements)
-}
-
-/// Adds the classes and functions of this file to the compiled module.
+/// Adds the classes of this file to the compiled module.
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<PyLayout>()?;
-    m.add_class::<PyShape>()?;
-    m.add_function(wrap_pyfunction!(bitcast_factors, m)?)?;
-    m.add_function(wrap_pyfunction!(linear_index, m)?)?;
-    m.add_function(wrap_pyfunction!(logical_index, m)?)?;
-    m.add_function(wrap_pyfunction!(buffer_elements, m)?)
+    m.add_class::<PyShape>()
 }

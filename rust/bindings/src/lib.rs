@@ -16,6 +16,7 @@ mod diagnostic;
 mod instruction;
 mod layout;
 mod module;
+mod position;
 mod read;
 mod sharding;
 
@@ -28,6 +29,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     values::register(m)?;
     map::register(m)?;
     layout::register(m)?;
+    position::register(m)?;
     module::register(m)?;
     // The list that PyO3 keeps would be one more place to hold against the stub.
     m.delattr("__all__")

@@ -101,6 +101,15 @@ impl ElementType {
         TABLE[self as usize].2
     }
 
+    /// The number of bits that are enough for every value: one for `pred`.
+    pub fn value_bits(self) -> u32 {
+        if self == ElementType::Pred {
+            1
+        } else {
+            self.bits()
+        }
+    }
+
     /// The kind of number.
     pub fn kind(self) -> ElementKind {
         TABLE[self as usize].3

@@ -80,38 +80,69 @@ impl Layout {
         self.tiles.is_empty() && self.padded_dimensions.is_empty()
     }
 
-    /// What makes this layout invalid for an array of this rank, if anything does.
+    /// What makes this layout invalid for an array of this rank, if anything does: the field and its value.
     pub fn problem(&self, rank: usize) -> Option<String> {
-        if self.minor_to_major.len() != rank {
-            return Some(format!(
-                "{} dimensions in minor_to_major for an array of rank {rank}",
-                self.minor_to_major.len()
-            ));
+        let n = self.minor_to_major.len();
+        if n != rank {
+            return Some(format!("minor_to_major: {n} dimensions for an array of rank {rank}"));
         }
         let mut seen = vec![false; rank];
         for &d in &self.minor_to_major {
             match usize::try_from(d).ok().and_then(|d| seen.get_mut(d)) {
                 Some(s) if !*s => *s = true,
-                _ => return Some(format!("minor_to_major is no permutation of 0…{}: {d}", rank.saturating_sub(1))),
+                Some(_) => return Some(format!("minor_to_major: dimension {d} twice")),
+                None => return Some(format!("minor_to_major: {d} is no dimension of an array of rank {rank}")),
             }
         }
         for tile in &self.tiles {
             if tile.0.last() == Some(&COMBINED) {
-                return Some("the last entry of a tile is `*`".into());
+                return Some(format!("tiles: the last entry of {tile} is `*`"));
             }
             if let Some(n) = tile.0.iter().find(|&&n| n <= 0 && n != COMBINED) {
-                return Some(format!("a tile of size {n}"));
+                return Some(format!("tiles: size {n} in {tile}"));
             }
         }
         if self.tail_padding_alignment <= 0 {
-            return Some(format!("a tail padding alignment of {}", self.tail_padding_alignment));
+            return Some(format!("tail_padding_alignment: {}", self.tail_padding_alignment));
         }
         if self.element_size_in_bits < 0 {
-            return Some(format!("an element size of {} bits", self.element_size_in_bits));
+            return Some(format!("element_size_in_bits: {}", self.element_size_in_bits));
+        }
+        for config in &self.split_configs {
+            let d = config.dimension;
+            if !usize::try_from(d).is_ok_and(|d| d < rank) {
+                return Some(format!("split_configs: {d} is no physical dimension of an array of rank {rank}"));
+            }
+            if self.split_configs.iter().filter(|other| other.dimension == d).count() > 1 {
+                return Some(format!("split_configs: dimension {d} twice"));
+            }
+            if config.indices.first().is_some_and(|&i| i <= 0) || config.indices.windows(2).any(|w| w[0] >= w[1]) {
+                return Some(format!("split_configs: {:?} does not rise from above 0", config.indices));
+            }
         }
         if !self.padded_dimensions.is_empty() && self.padded_dimensions.len() != rank {
-            return Some(format!("{} padded dimensions for an array of rank {rank}", self.padded_dimensions.len()));
+            let n = self.padded_dimensions.len();
+            return Some(format!("padded_dimensions: {n} dimensions for an array of rank {rank}"));
         }
         None
+    }
+
+    /// What makes this layout invalid for an array of these sizes, if anything does: the field and its value.
+    pub fn problem_with(&self, dims: &[i64]) -> Option<String> {
+        self.problem(dims.len()).or_else(|| {
+            if let Some((d, (n, p))) = dims.iter().zip(&self.padded_dimensions).enumerate().find(|(_, (n, p))| p < n) {
+                return Some(format!("padded_dimensions: dimension {d} of size {n} padded to {p}"));
+            }
+            self.split_configs.iter().find_map(|config| {
+                let d = self.minor_to_major[dims.len() - 1 - config.dimension as usize] as usize;
+                let &last = config.indices.last().filter(|&&i| i >= dims[d])?;
+                Some(format!("split_configs: index {last} for a dimension of size {}", dims[d]))
+            })
+        })
+    }
+
+    /// Whether a level type says that elements are left out in memory: then positions depend on values.
+    pub fn is_sparse(&self) -> bool {
+        self.dim_level_types.as_ref().is_some_and(|types| types.split(',').any(|t| !t.trim().starts_with('D')))
     }
 }

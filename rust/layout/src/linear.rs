@@ -1,63 +1,54 @@
 //! Logical index to linear position and back, as maps.
 //!
-//! Read [`linear_index`]. An array goes through stages, each with sizes from major to minor: the dimensions in the
-//! order of the layout, then for each tile the counts of tiles and the places in a tile. The position is the row-major
-//! one of the last stage. [`logical_index`] walks the stages back; a coordinate outside the size of its stage is
-//! padding, which its constraints leave out.
+//! Read [`linear_index`]. [`logical_index`] walks the stages back; a coordinate outside the size of its stage is
+//! padding, which its constraints leave out. An array that is split has a buffer for each part, see [`Part`].
 //! Law: `linear_index` followed by `logical_index` is the identity on the array.
 
-use symbolic::{Constraint, Domain, Error, Expr, Map, Range};
+use symbolic::expr::Accumulator;
+use symbolic::{Constraint, Domain, Expr, Map, Range};
 
-use crate::layout::COMBINED;
-use crate::{ArrayShape, Layout};
+use crate::stages::{product, Result, Stages, Tiling, TOO_LARGE};
+use crate::{ArrayShape, LinearError};
 
-/// Why an array has no linear positions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LinearError {
-    /// The layout is not valid for the array; the text says why.
-    InvalidLayout(String),
-    /// A dimension without bound.
-    Unbounded,
-    /// A size or a position that does not fit in 64 bits.
-    Algebra(Error),
+/// What an address counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Places in the buffer.
+    Element,
+    /// Bytes from the start of the buffer to the first bit of the element.
+    Byte,
+    /// Bits from the start of the buffer to the first bit of the element; bit 0 is the lowest of byte 0.
+    Bit,
 }
-
-impl std::fmt::Display for LinearError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            LinearError::InvalidLayout(reason) => write!(f, "invalid layout: {reason}"),
-            LinearError::Unbounded => write!(f, "a dimension without bound has no linear positions"),
-            LinearError::Algebra(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for LinearError {}
-
-impl From<Error> for LinearError {
-    fn from(error: Error) -> LinearError {
-        LinearError::Algebra(error)
-    }
-}
-
-type Result<T> = std::result::Result<T, LinearError>;
 
 /// The map from the logical index of an element to its position, in elements from the start of the buffer.
 pub fn linear_index(shape: &ArrayShape) -> Result<Map> {
-    let stages = Stages::of(shape)?;
-    let mut e: Vec<Expr> = stages.order.iter().map(|&d| Expr::dim(d as u32)).collect();
-    for tiling in &stages.tilings {
-        e = tiling.forward(e)?;
-    }
-    let position = row_major(&e, &stages.sizes)?;
-    Ok(Map::new(Domain::of_sizes(shape.dims()), [position])?)
+    let e = (0..shape.rank() as u32).map(Expr::dim).collect();
+    Ok(Map::from_parts(Domain::of_sizes(shape.dims()), std::iter::once(position(&Stages::of(shape)?, e)?).collect()))
+}
+
+/// [`linear_index`] in other units.
+pub fn address(shape: &ArrayShape, unit: Unit) -> Result<Map> {
+    in_units(linear_index(shape)?, shape, unit)
+}
+
+fn in_units(map: Map, shape: &ArrayShape, unit: Unit) -> Result<Map> {
+    let width = shape.element_width();
+    let [place] = map.results() else { return Ok(map) };
+    let at = match unit {
+        Unit::Element => return Ok(map),
+        Unit::Bit => place.scale(width)?,
+        Unit::Byte if width % 8 == 0 => place.scale(width / 8)?,
+        Unit::Byte => place.scale(width)?.floor_div(&Expr::from(8))?,
+    };
+    Ok(map.with_results(std::iter::once(at).collect()))
 }
 
 /// The map from a position in the buffer to the logical index of the element there; the positions of padding are
 /// outside its domain.
 pub fn logical_index(shape: &ArrayShape) -> Result<Map> {
     let stages = Stages::of(shape)?;
-    let (n, padded) = (product(&stages.sizes)?, stages.n_elements()?);
+    let (n, padded) = (stages.n_places()?, stages.n_elements()?);
     let mut domain = Domain::of_sizes(&[padded]);
     let mut within = |expr: &Expr, size: i64, is_whole: bool| {
         if !is_whole {
@@ -68,12 +59,14 @@ pub fn logical_index(shape: &ArrayShape) -> Result<Map> {
     within(&position, n, n == padded);
     let mut e = digits(&position, &stages.sizes)?;
     for tiling in stages.tilings.iter().rev() {
-        e = tiling.backward(&e, &mut within)?;
+        e = backward(tiling, &e, &mut within)?;
     }
     let mut results = vec![Expr::from(0); shape.rank()];
     for (&d, e) in stages.order.iter().zip(e) {
         within(&e, shape.dims()[d], shape.dims()[d] == stages.padded[d]);
-        results[d] = e;
+        if shape.dims()[d] != 1 {
+            results[d] = e;
+        }
     }
     Ok(Map::new(domain, results)?)
 }
@@ -83,148 +76,171 @@ pub fn buffer_elements(shape: &ArrayShape) -> Result<i64> {
     Stages::of(shape)?.n_elements()
 }
 
-/// The stages from the logical array to the buffer.
-struct Stages {
-    /// Dimension numbers, major to minor.
-    order: Vec<usize>,
-    /// Sizes by dimension number, padding of the dimensions included.
-    padded: Vec<i64>,
-    tilings: Vec<Tiling>,
-    /// Sizes of the last stage, major to minor.
-    sizes: Vec<i64>,
-    alignment: i64,
+/// The number of bytes that the places of the buffer take; the metadata of a dynamic shape stands before them and
+/// is not counted.
+pub fn buffer_bytes(shape: &ArrayShape) -> Result<i64> {
+    let (n, width) = (buffer_elements(shape)?, shape.element_width());
+    let bits = i128::from(n) * i128::from(width);
+    i64::try_from((bits + 7) / 8).map_err(|_| TOO_LARGE)
 }
 
-impl Stages {
-    fn of(shape: &ArrayShape) -> Result<Stages> {
-        shape.n_elements().ok_or(LinearError::Unbounded)?;
-        let layout: Layout = shape.layout_or_default();
-        if let Some(reason) = layout.problem(shape.rank()) {
-            return Err(LinearError::InvalidLayout(reason));
+/// Sizes from major to minor after every tile: the buffer, without its tail, is a row-major array of them.
+pub fn tiled_dims(shape: &ArrayShape) -> Result<Vec<i64>> {
+    Ok(Stages::of(shape)?.sizes)
+}
+
+/// One part of an array that its split configs cut: an array with a buffer of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// By dimension number, the first index that belongs to the part.
+    pub start: Vec<i64>,
+    /// The part as an array, with the layout of the whole but for the split.
+    pub shape: ArrayShape,
+}
+
+impl Part {
+    /// How many parts the array has: 1 without split configs.
+    pub fn count(shape: &ArrayShape) -> Result<usize> {
+        Stages::of(shape)?;
+        let configs = shape.layout().map_or(&[][..], |l| &l.split_configs);
+        configs.iter().try_fold(1usize, |n, c| n.checked_mul(c.indices.len() + 1)).ok_or(TOO_LARGE)
+    }
+
+    /// All parts of an array, in order.
+    pub fn all(shape: &ArrayShape) -> Result<Vec<Part>> {
+        const MOST: usize = 1 << 16;
+        match Part::count(shape)? {
+            n if n > MOST => Err(LinearError::TooManyParts(n)),
+            n => (0..n).map(|number| Part::of(shape, number)).collect(),
         }
-        let mut padded = shape.dims().to_vec();
-        for (n, &p) in padded.iter_mut().zip(&layout.padded_dimensions) {
-            if p < *n {
-                return Err(LinearError::InvalidLayout(format!("a dimension of size {n} padded to {p}")));
+    }
+
+    /// The part with this number; the parts count row-major, the config that is written first being the most major.
+    pub fn of(shape: &ArrayShape, number: usize) -> Result<Part> {
+        let n_parts = Part::count(shape)?;
+        if number >= n_parts {
+            return Err(LinearError::NoPart { part: number, n_parts });
+        }
+        let Some(layout) = shape.layout() else {
+            return Ok(Part { start: vec![0; shape.rank()], shape: shape.clone() });
+        };
+        let (mut start, mut dims, mut layout) = (vec![0; shape.rank()], shape.dims().to_vec(), layout.clone());
+        let mut rest = number;
+        for config in std::mem::take(&mut layout.split_configs).iter().rev() {
+            let d = layout.minor_to_major[dims.len() - 1 - config.dimension as usize] as usize;
+            let k = rest % (config.indices.len() + 1);
+            rest /= config.indices.len() + 1;
+            start[d] = if k == 0 { 0 } else { config.indices[k - 1] };
+            let end = config.indices.get(k).copied();
+            dims[d] = end.unwrap_or(shape.dims()[d]) - start[d];
+            if let Some(padded) = layout.padded_dimensions.get_mut(d) {
+                *padded = end.unwrap_or(*padded) - start[d];
             }
-            *n = p;
         }
-        let order: Vec<usize> = layout.minor_to_major.iter().rev().map(|&d| d as usize).collect();
-        let mut sizes: Vec<i64> = order.iter().map(|&d| padded[d]).collect();
-        let mut tilings = Vec::new();
-        for tile in &layout.tiles {
-            let tiling = Tiling::new(&sizes, &tile.0)?;
-            sizes = tiling.sizes.clone();
-            tilings.push(tiling);
-        }
-        Ok(Stages { order, padded, tilings, sizes, alignment: layout.tail_padding_alignment })
+        let fits = |_| LinearError::InvalidLayout("a part that is no array".into());
+        Ok(Part { start, shape: shape.with_dims(&dims, Some(layout)).map_err(fits)? })
     }
 
-    fn n_elements(&self) -> Result<i64> {
-        let n = product(&self.sizes)?;
-        let rest = n % self.alignment;
-        let tail = if rest == 0 { 0 } else { self.alignment - rest };
-        n.checked_add(tail).ok_or(LinearError::Algebra(Error::Overflow("the size of a buffer")))
+    /// From a logical index in the whole array to the address in the buffer of this part.
+    pub fn address(&self, unit: Unit) -> Result<Map> {
+        let shape = &self.shape;
+        let mut domain = Domain::of_sizes(shape.dims());
+        let mut e = Vec::with_capacity(shape.rank());
+        for (d, (variable, &start)) in domain.vars.iter_mut().zip(&self.start).enumerate() {
+            variable.range = Range::new(start, start + shape.dims()[d] - 1);
+            e.push(Expr::dim(d as u32).sub(&Expr::from(start))?);
+        }
+        in_units(Map::from_parts(domain, std::iter::once(position(&Stages::of(shape)?, e)?).collect()), shape, unit)
+    }
+
+    /// From a position in the buffer of this part to the logical index in the whole array.
+    pub fn logical_index(&self) -> Result<Map> {
+        let map = logical_index(&self.shape)?;
+        let moved = map.results().iter().zip(&self.start).map(|(e, &start)| e.add(&Expr::from(start)));
+        Ok(map.with_results(moved.collect::<symbolic::Result<_>>()?))
     }
 }
 
-/// One tile applied to one stage.
-struct Tiling {
-    /// How many dimensions of size 1 the tile puts before those of the stage.
-    n_leading: usize,
-    /// Sizes of the stage before, the leading ones included.
-    before: Vec<i64>,
-    /// For each dimension after combining: how many of those before it consists of.
-    groups: Vec<usize>,
-    /// Sizes after combining.
-    combined: Vec<i64>,
-    /// Sizes of the tile, for the last dimensions of `combined`.
-    tile: Vec<i64>,
-    /// Sizes of the stage after.
-    sizes: Vec<i64>,
+/// The position of the element that the expressions index, one for each logical dimension.
+fn position(stages: &Stages, logical: Vec<Expr>) -> Result<Expr> {
+    let mut e: Vec<Expr> = stages.order.iter().map(|&d| logical[d].clone()).collect();
+    for tiling in &stages.tilings {
+        e = forward(tiling, e)?;
+    }
+    row_major(&e, &stages.sizes)
 }
 
-impl Tiling {
-    fn new(sizes: &[i64], tile: &[i64]) -> Result<Tiling> {
-        let n_leading = tile.len().saturating_sub(sizes.len());
-        let before: Vec<i64> = std::iter::repeat_n(1, n_leading).chain(sizes.iter().copied()).collect();
-        let first = before.len() - tile.len();
-        let (mut groups, mut combined) = (Vec::new(), Vec::new());
-        let mut open = 0;
-        for (i, &n) in before.iter().enumerate() {
-            open += 1;
-            if i >= first && tile[i - first] == COMBINED {
-                continue;
+fn forward(tiling: &Tiling, e: Vec<Expr>) -> Result<Vec<Expr>> {
+    let mut e = e;
+    e.splice(0..0, std::iter::repeat_n(Expr::from(0), tiling.n_leading));
+    let mut combined = Vec::with_capacity(tiling.combined.len() + tiling.tile.len());
+    let mut at = 0;
+    for &n in &tiling.groups {
+        combined.push(if n == 1 { e[at].clone() } else { row_major(&e[at..at + n], &tiling.before[at..at + n])? });
+        at += n;
+    }
+    let first = tiling.n_untiled();
+    for (i, &t) in tiling.tile.iter().enumerate() {
+        let whole = combined[first + i].clone();
+        // An index lies below its size: inside a single tile nothing is divided.
+        let (count, place) = if tiling.combined[first + i] <= t {
+            (Expr::from(0), whole)
+        } else if t == 1 {
+            (whole, Expr::from(0))
+        } else {
+            (whole.floor_div(&Expr::from(t))?, whole.floor_mod(&Expr::from(t))?)
+        };
+        combined[first + i] = count;
+        combined.push(place);
+    }
+    Ok(combined)
+}
+
+fn backward(tiling: &Tiling, e: &[Expr], within: &mut impl FnMut(&Expr, i64, bool)) -> Result<Vec<Expr>> {
+    let (n, first) = (tiling.combined.len(), tiling.n_untiled());
+    let mut before = Vec::with_capacity(tiling.before.len());
+    let mut at = 0;
+    for (i, &group) in tiling.groups.iter().enumerate() {
+        let size = tiling.combined[i];
+        let combined = if i < first {
+            e[i].clone()
+        } else {
+            let t = tiling.tile[i - first];
+            let place = e[i].scale(t)?.add(&e[n + i - first])?;
+            within(&place, size, size % t == 0);
+            // What the constraint leaves one value is that value.
+            if size == 1 {
+                Expr::from(0)
+            } else {
+                place
             }
-            groups.push(open);
-            combined.push(product(&before[i + 1 - open..i])?.checked_mul(n).ok_or(TOO_LARGE)?);
-            open = 0;
+        };
+        if group == 1 {
+            before.push(combined);
+        } else {
+            before.extend(digits(&combined, &tiling.before[at..at + group])?);
         }
-        let tile: Vec<i64> = tile.iter().copied().filter(|&t| t != COMBINED).collect();
-        let first = combined.len() - tile.len();
-        let mut sizes = combined[..first].to_vec();
-        sizes.extend(combined[first..].iter().zip(&tile).map(|(&n, &t)| n / t + i64::from(n % t != 0)));
-        sizes.extend(&tile);
-        Ok(Tiling { n_leading, before, groups, combined, tile, sizes })
+        at += group;
     }
-
-    fn forward(&self, e: Vec<Expr>) -> Result<Vec<Expr>> {
-        let e: Vec<Expr> = std::iter::repeat_n(Expr::from(0), self.n_leading).chain(e).collect();
-        let mut combined = Vec::with_capacity(self.combined.len());
-        let mut at = 0;
-        for &n in &self.groups {
-            combined.push(row_major(&e[at..at + n], &self.before[at..at + n])?);
-            at += n;
-        }
-        let tiled = combined.split_off(combined.len() - self.tile.len());
-        let mut after = combined;
-        for (e, &t) in tiled.iter().zip(&self.tile) {
-            after.push(e.floor_div(&Expr::from(t))?);
-        }
-        for (e, &t) in tiled.iter().zip(&self.tile) {
-            after.push(e.floor_mod(&Expr::from(t))?);
-        }
-        Ok(after)
-    }
-
-    fn backward(&self, e: &[Expr], within: &mut impl FnMut(&Expr, i64, bool)) -> Result<Vec<Expr>> {
-        let (n, k) = (self.combined.len(), self.tile.len());
-        let mut before = Vec::with_capacity(self.before.len());
-        let mut at = 0;
-        for (i, &group) in self.groups.iter().enumerate() {
-            let size = self.combined[i];
-            let combined = match (i + k).checked_sub(n) {
-                None => e[i].clone(),
-                Some(j) => {
-                    let place = e[i].scale(self.tile[j])?.add(&e[n + j])?;
-                    within(&place, size, size % self.tile[j] == 0);
-                    place
-                }
-            };
-            before.extend(digits(&combined, &self.before[at..at + group])?);
-            at += group;
-        }
-        before.drain(..self.n_leading);
-        Ok(before)
-    }
-}
-
-const TOO_LARGE: LinearError = LinearError::Algebra(Error::Overflow("the size of a buffer"));
-
-fn product(sizes: &[i64]) -> Result<i64> {
-    if sizes.contains(&0) {
-        return Ok(0);
-    }
-    sizes.iter().try_fold(1i64, |n, &size| n.checked_mul(size)).ok_or(TOO_LARGE)
+    before.drain(..tiling.n_leading);
+    Ok(before)
 }
 
 /// `(…(e_n * d_{n-1} + e_{n-1}) * d_{n-2} + …) + e_1`
 fn row_major(e: &[Expr], sizes: &[i64]) -> Result<Expr> {
-    let mut position = Expr::from(0);
-    for (e, &size) in e.iter().zip(sizes) {
-        position = position.scale(size)?.add(e)?;
+    // In an empty array nothing has a position.
+    if product(sizes)? == 0 {
+        return Ok(Expr::from(0));
     }
-    Ok(position)
+    let mut position = Accumulator::default();
+    let mut stride = 1i64;
+    for (i, (e, &size)) in e.iter().zip(sizes).enumerate().rev() {
+        position.add(stride, e)?;
+        if i > 0 {
+            stride = stride.checked_mul(size).ok_or(TOO_LARGE)?;
+        }
+    }
+    Ok(position.finish()?)
 }
 
 /// The coordinates that [`row_major`] takes to `position`, where that is in range. The most major one needs no
@@ -232,11 +248,16 @@ fn row_major(e: &[Expr], sizes: &[i64]) -> Result<Expr> {
 fn digits(position: &Expr, sizes: &[i64]) -> Result<Vec<Expr>> {
     let mut all = Vec::with_capacity(sizes.len());
     let mut stride = 1i64;
+    let most_major = sizes.iter().position(|&n| n != 1);
     for (i, &size) in sizes.iter().enumerate().rev() {
         // In an empty array no position is in range, and any divisor will do.
         let size = size.max(1);
-        let e = position.floor_div(&Expr::from(stride))?;
-        all.push(if i == 0 { e } else { e.floor_mod(&Expr::from(size))? });
+        if size == 1 {
+            all.push(Expr::from(0));
+            continue;
+        }
+        let e = if stride == 1 { position.clone() } else { position.floor_div(&Expr::from(stride))? };
+        all.push(if most_major == Some(i) { e } else { e.floor_mod(&Expr::from(size))? });
         stride = stride.checked_mul(size).ok_or(TOO_LARGE)?;
     }
     all.reverse();
@@ -246,7 +267,7 @@ fn digits(position: &Expr, sizes: &[i64]) -> Result<Vec<Expr>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{parse_shape, Shape};
+    use crate::{parse_shape, Layout, Shape};
     use symbolic::{Points, Program};
 
     fn array(text: &str) -> ArrayShape {

@@ -130,6 +130,12 @@ impl ArrayShape {
         ArrayShape::new(self.element, &self.dims, &self.dynamic, layout)
     }
 
+    /// This element type with other sizes and another layout; sizes that were dynamic still are.
+    pub fn with_dims(&self, dims: &[i64], layout: Option<Layout>) -> Result<ArrayShape, ShapeError> {
+        let dynamic: &[bool] = if dims.len() == self.rank() { &self.dynamic } else { &[] };
+        ArrayShape::new(self.element, dims, dynamic, layout)
+    }
+
     /// The number of elements, with every dynamic dimension at its bound; `None` when one has no bound.
     pub fn n_elements(&self) -> Option<i64> {
         if self.dims.contains(&UNBOUNDED) {

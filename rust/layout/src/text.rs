@@ -236,7 +236,7 @@ impl Reader<'_> {
             }
         }
         if self.accept_word(b"L(") {
-            layout.tail_padding_alignment = self.natural_in_parens()?;
+            layout.tail_padding_alignment = self.integer_in_parens()?;
         }
         if self.accept_word(b"#(") {
             layout.index_type = Some(self.element_in_parens()?);
@@ -245,14 +245,14 @@ impl Reader<'_> {
             layout.pointer_type = Some(self.element_in_parens()?);
         }
         if self.accept_word(b"E(") {
-            layout.element_size_in_bits = self.natural_in_parens()?;
+            layout.element_size_in_bits = self.integer_in_parens()?;
         }
         if self.accept_word(b"S(") {
-            layout.memory_space = self.natural_in_parens()?;
+            layout.memory_space = self.integer_in_parens()?;
         }
         if self.accept_word(b"SC(") {
             loop {
-                let dimension = self.natural("a physical dimension")?;
+                let dimension = self.integer("a physical dimension")?;
                 self.expect(b':', "`:` in a split config")?;
                 layout.split_configs.push(SplitConfig { dimension, indices: self.naturals()? });
                 self.expect(b')', "`)`")?;
@@ -266,7 +266,7 @@ impl Reader<'_> {
             self.expect(b')', "`)`")?;
         }
         if self.accept_word(b"M(") {
-            layout.dynamic_shape_metadata_prefix_bytes = self.natural_in_parens()?;
+            layout.dynamic_shape_metadata_prefix_bytes = self.integer_in_parens()?;
         }
         Ok(())
     }
@@ -280,7 +280,7 @@ impl Reader<'_> {
         }
         loop {
             self.space();
-            sizes.push(if self.accept(b'*') { COMBINED } else { self.natural("a tile size or `*`")? });
+            sizes.push(if self.accept(b'*') { COMBINED } else { self.integer("a tile size or `*`")? });
             self.space();
             if !self.accept(b',') {
                 break;
@@ -290,8 +290,8 @@ impl Reader<'_> {
         Ok(sizes)
     }
 
-    fn natural_in_parens(&mut self) -> Read<i64> {
-        let n = self.natural("a number")?;
+    fn integer_in_parens(&mut self) -> Read<i64> {
+        let n = self.integer("a number")?;
         self.expect(b')', "`)`")?;
         Ok(n)
     }
@@ -315,6 +315,13 @@ impl Reader<'_> {
             }
             numbers.push(self.natural("a number")?);
         }
+    }
+
+    /// A number that may be below zero: XLA reads it, and what it makes of the layout is checked later.
+    fn integer(&mut self, expected: &'static str) -> Read<i64> {
+        self.space();
+        let sign = if self.accept(b'-') { -1 } else { 1 };
+        Ok(sign * self.natural(expected)?)
     }
 
     fn natural(&mut self, expected: &'static str) -> Read<i64> {

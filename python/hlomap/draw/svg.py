@@ -1,0 +1,157 @@
+"""A picture of a layout as SVG: cells with numbers, a colour for each tile, lines where tiles end, padding hatched.
+
+Left the array with the position of each element, right memory in order with the index at each place.  Sizes are in
+pixels; all text is monospaced, so that its width is known without a browser.
+"""
+
+from __future__ import annotations
+
+from html import escape
+
+from .layouts import Cell, Grid, Scene
+
+__all__ = ["svg_of"]
+
+# Light enough for black text; neighbours in the list are far apart in hue.
+_COLOURS = ("#cfe3f7", "#fde2b8", "#d3efd0", "#f7d0d5", "#e2d5f3", "#f6f0b5", "#cdeeee", "#ecdccb")
+_ROW = 24  # height of a row of cells
+_CHARACTER = 7.3  # width of a letter of 12 px
+_GAP = 16  # width or height of what stands for left-out cells
+_EDGE = 16
+
+
+def svg_of(scene: Scene) -> str:
+    """The SVG text of a picture."""
+    colours = _colours(scene)
+    parts: list[str] = []
+    top = _EDGE + 62.0
+    height, right = top, float(_EDGE)
+    for grid in scene.planes:
+        box = _Table(grid, _EDGE, height, colours, is_plane=True)
+        parts.append(box.svg())
+        height, right = box.bottom + 18, max(right, box.right)
+    if scene.n_hidden:
+        parts.append(_text(_EDGE, height, f"… and {scene.n_hidden:,} more like these", "note"))
+        height, right = height + 18, max(right, _EDGE + 260)
+    captions = [_text(_EDGE, top - 10, "array: the position of each element", "note")] if scene.planes else []
+    at = max(right, _EDGE + 36 * _CHARACTER) + 40 if scene.planes else float(_EDGE)
+    if scene.memory.cells:
+        box = _Table(scene.memory, at, top, colours, is_plane=False)
+        parts.append(box.svg())
+        captions.append(_text(at, top - 10, "memory: the index of the element at each place", "note"))
+        height, right = max(height, box.bottom + 18), max(box.right, at + 47 * _CHARACTER)
+    width = max(right, _EDGE + max(len(scene.title) * 8.6, len(scene.facts) * _CHARACTER)) + _EDGE
+    head = [_text(_EDGE, _EDGE + 12, scene.title, "title"), _text(_EDGE, _EDGE + 31, scene.facts, "note")]
+    size = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size}>\n'
+        "<style>text{font-family:DejaVu Sans Mono,Menlo,Consolas,monospace;font-size:12px;fill:#222}"
+        ".title{font-size:14px;font-weight:bold}.note,.label{fill:#666}.label{font-size:11px}"
+        ".cell{text-anchor:middle}.pad{text-anchor:middle;fill:#999}.right{text-anchor:end}</style>\n"
+        '<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse">'
+        '<rect width="6" height="6" fill="#fff"/><path d="M0,6L6,0" stroke="#ccc"/></pattern></defs>\n'
+        f'<rect width="{width:.0f}" height="{height:.0f}" fill="#fff"/>\n'
+        + "\n".join([*head, *captions, *parts])
+        + "\n</svg>\n"
+    )
+
+
+def _colours(scene: Scene) -> dict[int, str]:
+    """A colour for each tile of the first level, in the order in which they are seen."""
+    rows = [row for grid in (*scene.planes, scene.memory) for row in grid.cells]
+    seen = dict.fromkeys(cell.tiles[0] for row in rows for cell in row if cell is not None and cell.tiles)
+    return {tile: _COLOURS[i % len(_COLOURS)] for i, tile in enumerate(seen)}
+
+
+def _text(x: float, y: float, text: str, kind: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}">{escape(text)}</text>'
+
+
+class _Table:
+    """A grid of cells at a place of the picture."""
+
+    def __init__(self, grid: Grid, x: float, y: float, colours: dict[int, str], *, is_plane: bool) -> None:
+        self.grid, self.colours, self.is_plane = grid, colours, is_plane
+        letters = [len(cell.text) for row in grid.cells for cell in row if cell is not None]
+        letters += [len(label) for label in grid.columns if label]
+        cell_width = max(26.0, max(letters, default=1) * _CHARACTER + 9)
+        margin = max((len(label) for label in grid.rows if label), default=0) * 6.7 + 8
+        self.title_height = 20 if grid.title else 0
+        self.x, self.y = x, y
+        label_height = 16 if any(grid.columns) else 0
+        self.columns = [x + margin]
+        for c in range(len(grid.columns)):
+            is_gap = grid.columns[c] is None
+            self.columns.append(self.columns[-1] + (_GAP if is_gap else cell_width))
+        self.rows = [y + self.title_height + label_height]
+        for row in grid.rows:
+            self.rows.append(self.rows[-1] + (_GAP if row is None else _ROW))
+        self.right, self.bottom = self.columns[-1], self.rows[-1]
+
+    def svg(self) -> str:
+        grid, out = self.grid, []
+        if grid.title:
+            out.append(_text(self.x, self.y + 11, grid.title, "note"))
+        for c, label in enumerate(grid.columns):
+            x = (self.columns[c] + self.columns[c + 1]) / 2
+            if label != "":
+                text = "…" if label is None else label
+                out.append(f'<text x="{x:.1f}" y="{self.rows[0] - 4:.1f}" class="label cell">{text}</text>')
+        for r, label in enumerate(grid.rows):
+            y = (self.rows[r] + self.rows[r + 1]) / 2 + 4
+            text = "…" if label is None else label
+            out.append(f'<text x="{self.columns[0] - 5:.1f}" y="{y:.1f}" class="label right">{text}</text>')
+            out += [self._cell(r, c, cell) for c, cell in enumerate(grid.cells[r]) if cell is not None]
+        return "\n".join(out + self._lines())
+
+    def _cell(self, r: int, c: int, cell: Cell) -> str:
+        x, y = self.columns[c], self.rows[r]
+        width, height = self.columns[c + 1] - x, self.rows[r + 1] - y
+        colour = "url(#hatch)" if cell.is_padding else self.colours.get(cell.tiles[0] if cell.tiles else 0, _COLOURS[0])
+        kind = "pad" if cell.is_padding else "cell"
+        return (
+            f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{colour}" stroke="#fff"/>'
+            f'<text x="{x + width / 2:.1f}" y="{y + height / 2 + 4:.1f}" class="{kind}">{escape(cell.text)}</text>'
+        )
+
+    def _lines(self) -> list[str]:
+        """A thick line around each tile of the first level, a thin one around each of the second."""
+        thin: list[str] = []
+        thick: list[str] = []
+        for r, row in enumerate(self.grid.cells):
+            for c, cell in enumerate(row):
+                if cell is None:
+                    continue
+                for other_r, other_c in ((r - 1, c), (r + 1, c), (r, c - 1), (r, c + 1)):
+                    level = self._boundary(cell, other_r, other_c)
+                    if level is not None:
+                        (thick if level == 0 else thin).append(self._side(r, c, other_r, other_c))
+        shown = [("#555", 0.8, thin), ("#222", 1.8, thick)]
+        return [
+            f'<path d="{"".join(dict.fromkeys(sides))}" stroke="{colour}" stroke-width="{width}" fill="none"/>'
+            for colour, width, sides in shown
+            if sides
+        ]
+
+    def _boundary(self, cell: Cell, r: int, c: int) -> int | None:
+        """The level of the line between a cell and its neighbour, None for no line."""
+        inside = 0 <= r < len(self.grid.cells) and 0 <= c < len(self.grid.cells[r])
+        if not inside:
+            return 0
+        other = self.grid.cells[r][c]
+        if other is None:
+            return None
+        if not self.is_plane and (not cell.tiles or not other.tiles):
+            return None
+        for level, (a, b) in enumerate(zip(cell.tiles, other.tiles, strict=False)):
+            if a != b:
+                return level
+        return None
+
+    def _side(self, r: int, c: int, other_r: int, other_c: int) -> str:
+        x0, x1, y0, y1 = self.columns[c], self.columns[c + 1], self.rows[r], self.rows[r + 1]
+        if other_r == r:
+            x = x1 if other_c > c else x0
+            return f"M{x:.1f},{y0:.1f}V{y1:.1f}"
+        y = y1 if other_r > r else y0
+        return f"M{x0:.1f},{y:.1f}H{x1:.1f}"

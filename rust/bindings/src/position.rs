@@ -1,0 +1,358 @@
+//! The face of positions: maps, strides, relations of layouts, and whole buffers.
+
+use ::layout::{ArrayShape, LinearError, Packing, Part, Unit};
+use numpy::{Complex64, PyReadonlyArray1, PyReadwriteArray1};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use symbolic::Equivalence;
+
+use crate::enter::unlocked;
+use crate::error::{of_symbolic, raise};
+use crate::layout::{shape_error, PyShape};
+use crate::map::PyMap;
+use crate::values::PyEquivalence;
+
+/// The answer of the core about an array, or its exception.
+pub fn linear<T>(
+    py: Python<'_>,
+    shape: &PyShape,
+    ask: impl FnOnce(&ArrayShape) -> Result<T, LinearError>,
+) -> PyResult<T> {
+    ask(shape.array(py, "positions")?).map_err(|e| match e {
+        LinearError::Algebra(e) => of_symbolic(py, e),
+        LinearError::Sparse => raise(py, "UnsupportedError", e.to_string()),
+        LinearError::InvalidLayout(_)
+        | LinearError::Unbounded
+        | LinearError::NoPart { .. }
+        | LinearError::TooManyParts(_) => shape_error(py, e),
+    })
+}
+
+fn unit_of(name: &str) -> PyResult<Unit> {
+    match name {
+        "element" => Ok(Unit::Element),
+        "byte" => Ok(Unit::Byte),
+        "bit" => Ok(Unit::Bit),
+        _ => Err(PyValueError::new_err(format!("unit: expected element, byte or bit, found {name:?}"))),
+    }
+}
+
+/// The map from the logical index of an element to its position in the buffer, as the layout says: order, tiles of
+/// every level, padding.
+///
+/// ``unit`` is what positions count: ``"element"``; ``"byte"``, that of the element's first bit; ``"bit"``, bit 0 being
+/// the lowest of byte 0.  ``index`` is a shape index where the shape is a tuple.  ``part`` is the number of a part where
+/// split configs cut the array, see :attr:`Shape.parts`: positions are then those in the part's own buffer.
+///
+/// Raises :class:`~hlomap.ShapeError` for everything but an array with a valid layout and bounded dimensions, and
+/// :class:`~hlomap.IntegerOverflowError` where the buffer has more than 2**63 - 1 places.
+///
+/// >>> import hlomap as hm
+/// >>> m = hm.linear_index(hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"))
+/// >>> m.evaluate([2, 3])
+/// array([17])
+/// >>> print(hm.linear_index(hm.Shape.parse("s4[3,5]{1,0:E(4)}"), unit="bit"))
+/// (d0, d1) -> (d0 * 20 + d1 * 4), domain: d0 in [0, 2], d1 in [0, 4]
+#[pyfunction]
+#[pyo3(signature = (shape, /, *, index=None, part=None, unit=None))]
+fn linear_index(
+    py: Python<'_>,
+    shape: &Bound<'_, PyShape>,
+    index: Option<Vec<i64>>,
+    part: Option<usize>,
+    unit: Option<&str>,
+) -> PyResult<PyMap> {
+    let unit = unit.map_or(Ok(Unit::Element), unit_of)?;
+    let of = |shape: &PyShape| match part {
+        None => linear(py, shape, |a| ::layout::address(a, unit)),
+        Some(part) => linear(py, shape, |a| Part::of(a, part)?.address(unit)),
+    };
+    match index {
+        None => of(shape.get()),
+        Some(index) => of(&shape.get().at(py, index)?),
+    }
+    .map(PyMap::from)
+}
+
+/// The map from a position in the buffer, counted in elements, to the logical index of the element there; positions of
+/// padding lie outside its domain.  Arguments and errors as :func:`linear_index`.
+///
+/// >>> import hlomap as hm
+/// >>> m = hm.logical_index(hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"))
+/// >>> m.evaluate([17]), m.in_domain([[17], [18], [19]])
+/// (array([2, 3]), array([ True, False, False]))
+#[pyfunction]
+#[pyo3(signature = (shape, /, *, index=None, part=None))]
+fn logical_index(
+    py: Python<'_>,
+    shape: &Bound<'_, PyShape>,
+    index: Option<Vec<i64>>,
+    part: Option<usize>,
+) -> PyResult<PyMap> {
+    let of = |shape: &PyShape| match part {
+        None => linear(py, shape, ::layout::logical_index),
+        Some(part) => linear(py, shape, |a| Part::of(a, part)?.logical_index()),
+    };
+    match index {
+        None => of(shape.get()),
+        Some(index) => of(&shape.get().at(py, index)?),
+    }
+    .map(PyMap::from)
+}
+
+/// The number of places in the buffer of an array, padding included: :attr:`Shape.buffer_elements`.
+#[pyfunction]
+#[pyo3(signature = (shape, /))]
+fn buffer_elements(py: Python<'_>, shape: &Bound<'_, PyShape>) -> PyResult<i64> {
+    linear(py, shape.get(), ::layout::buffer_elements)
+}
+
+type Digits = Vec<Vec<(i64, i64, i64)>>;
+
+/// For each dimension its digits, minor first, as (size, weight in the index, stride in the buffer); or a text that
+/// says why the layout has no such form.
+///
+/// >>> import hlomap as hm
+/// >>> hm._core.strides(hm.Shape.parse("f32[4,6]{1,0:T(2,2)}"))
+/// [[(2, 1, 2), (2, 2, 12)], [(2, 1, 1), (3, 2, 4)]]
+/// >>> hm._core.strides(hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"))
+/// 'dimension 0 of size 3 is cut unevenly by a tile of 2'
+#[pyfunction]
+#[pyo3(signature = (shape, /))]
+fn strides<'py>(py: Python<'py>, shape: &Bound<'py, PyShape>) -> PyResult<Bound<'py, PyAny>> {
+    match linear(py, shape.get(), ::layout::strides)? {
+        Err(reason) => reason.into_pyobject(py).map(Bound::into_any).map_err(PyErr::from),
+        Ok(all) => {
+            let face = |d: &::layout::Digit| (d.size, d.weight, d.stride);
+            let all: Digits = all.iter().map(|digits| digits.iter().map(face).collect()).collect();
+            all.into_pyobject(py)
+        }
+    }
+}
+
+fn related(
+    py: Python<'_>,
+    operand: &PyShape,
+    output: &PyShape,
+    ask: impl FnOnce(&ArrayShape, &ArrayShape) -> Result<Equivalence, LinearError> + Send,
+) -> PyResult<PyEquivalence> {
+    let output = output.array(py, "positions")?;
+    linear(py, operand, |operand| unlocked(py, || ask(operand, output))).map(PyEquivalence)
+}
+
+/// Whether a reshape moves no bytes: every element of the output lies where the operand's element with the same
+/// row-major number lies, in buffers of one size.  Tiles and padding are taken into account.  The witness is an index
+/// of the output that would have to move.
+///
+/// >>> import hlomap as hm
+/// >>> a, b = hm.Shape.parse("f32[16,256]{1,0:T(8,128)}"), hm.Shape.parse("f32[2,8,256]{2,1,0:T(8,128)}")
+/// >>> hm.reshape_moves_nothing(a, b)
+/// Equivalence(equal=True)
+#[pyfunction]
+#[pyo3(signature = (operand, output, /))]
+fn reshape_moves_nothing(
+    py: Python<'_>,
+    operand: &Bound<'_, PyShape>,
+    output: &Bound<'_, PyShape>,
+) -> PyResult<PyEquivalence> {
+    related(py, operand.get(), output.get(), ::layout::reshape_moves_nothing)
+}
+
+/// Whether a transpose moves no bytes; dimension i of the output is the operand's dimension ``dimensions[i]``, a
+/// negative number counting from the end.
+///
+/// >>> import hlomap as hm
+/// >>> a, b = hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"), hm.Shape.parse("f32[5,3]{0,1:T(2,2)}")
+/// >>> hm.transpose_moves_nothing(a, b, [1, 0])
+/// Equivalence(equal=True)
+#[pyfunction]
+#[pyo3(signature = (operand, output, dimensions, /))]
+fn transpose_moves_nothing(
+    py: Python<'_>,
+    operand: &Bound<'_, PyShape>,
+    output: &Bound<'_, PyShape>,
+    dimensions: Vec<i64>,
+) -> PyResult<PyEquivalence> {
+    related(py, operand.get(), output.get(), |a, b| ::layout::transpose_moves_nothing(a, b, &dimensions))
+}
+
+/// Whether a bitcast between the two is one: every element of the output lies where the operand has an element, in
+/// buffers of one size.
+///
+/// >>> import hlomap as hm
+/// >>> a, b = hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"), hm.Shape.parse("f32[15]")
+/// >>> hm.bitcast_fits(a, b)
+/// Equivalence(equal=False, witness=[0])
+#[pyfunction]
+#[pyo3(signature = (operand, output, /))]
+fn bitcast_fits(py: Python<'_>, operand: &Bound<'_, PyShape>, output: &Bound<'_, PyShape>) -> PyResult<PyEquivalence> {
+    related(py, operand.get(), output.get(), ::layout::bitcast_fits)
+}
+
+/// Runs a statement with `$t` the element type of the arrays.
+macro_rules! by_width {
+    ($array:expr, $t:ident => $run:expr) => {{
+        let width: usize = $array.getattr("itemsize")?.extract()?;
+        match width {
+            1 => {
+                type $t = u8;
+                $run
+            }
+            2 => {
+                type $t = u16;
+                $run
+            }
+            4 => {
+                type $t = u32;
+                $run
+            }
+            8 => {
+                type $t = u64;
+                $run
+            }
+            16 => {
+                type $t = Complex64;
+                $run
+            }
+            _ => return Err(PyTypeError::new_err(format!("elements of {width} bytes"))),
+        }
+    }};
+}
+
+fn must_have(py: Python<'_>, what: &str, expected: usize, found: usize) -> PyResult<()> {
+    if expected == found {
+        return Ok(());
+    }
+    Err(shape_error(py, format!("{what} of {found} elements: expected {expected}")))
+}
+
+/// Lays out flat arrays of unsigned integers or complex numbers; ``fill`` has one element for the padding.
+#[pyfunction]
+#[pyo3(signature = (shape, array, buffer, fill, threads, /))]
+fn pack_into(
+    py: Python<'_>,
+    shape: &Bound<'_, PyShape>,
+    array: &Bound<'_, PyAny>,
+    buffer: &Bound<'_, PyAny>,
+    fill: &Bound<'_, PyAny>,
+    threads: usize,
+) -> PyResult<()> {
+    let plan = linear(py, shape.get(), Packing::of)?;
+    by_width!(array, T => {
+        let array: PyReadonlyArray1<'_, T> = array.extract()?;
+        let mut buffer: PyReadwriteArray1<'_, T> = buffer.extract()?;
+        let fill: PyReadonlyArray1<'_, T> = fill.extract()?;
+        let (array, buffer, fill) = (array.as_slice()?, buffer.as_slice_mut()?, fill.as_slice()?);
+        must_have(py, "array", plan.n_elements(), array.len())?;
+        must_have(py, "buffer", plan.n_buffer(), buffer.len())?;
+        must_have(py, "fill", 1, fill.len())?;
+        let fill = fill[0];
+        unlocked(py, || plan.pack(array, buffer, fill, threads));
+    });
+    Ok(())
+}
+
+/// Reads a flat buffer back into a flat array in row-major order.
+#[pyfunction]
+#[pyo3(signature = (shape, buffer, array, threads, /))]
+fn unpack_into(
+    py: Python<'_>,
+    shape: &Bound<'_, PyShape>,
+    buffer: &Bound<'_, PyAny>,
+    array: &Bound<'_, PyAny>,
+    threads: usize,
+) -> PyResult<()> {
+    let plan = linear(py, shape.get(), Packing::of)?;
+    by_width!(buffer, T => {
+        let buffer: PyReadonlyArray1<'_, T> = buffer.extract()?;
+        let mut array: PyReadwriteArray1<'_, T> = array.extract()?;
+        let (buffer, array) = (buffer.as_slice()?, array.as_slice_mut()?);
+        must_have(py, "buffer", plan.n_buffer(), buffer.len())?;
+        must_have(py, "array", plan.n_elements(), array.len())?;
+        unlocked(py, || plan.unpack(buffer, array, threads));
+    });
+    Ok(())
+}
+
+/// The low ``width`` bits of each element of ``n_bytes`` bytes, one after the other.
+#[pyfunction]
+#[pyo3(signature = (wide, n_bytes, width, narrow, /))]
+fn squeeze_bits(
+    py: Python<'_>,
+    wide: PyReadonlyArray1<'_, u8>,
+    n_bytes: usize,
+    width: usize,
+    mut narrow: PyReadwriteArray1<'_, u8>,
+) -> PyResult<()> {
+    let (wide, narrow) = (wide.as_slice()?, narrow.as_slice_mut()?);
+    let n = wide.len().checked_div(n_bytes).unwrap_or(0);
+    must_have(py, "bits", n.saturating_mul(width).div_ceil(8), narrow.len())?;
+    unlocked(py, || ::layout::squeeze(wide, n_bytes, width, narrow));
+    Ok(())
+}
+
+/// Elements of ``width`` bits, of which ``value`` count, to elements of ``n_bytes`` bytes.
+#[pyfunction]
+#[pyo3(signature = (narrow, width, value, is_signed, n_bytes, wide, /))]
+fn spread_bits(
+    py: Python<'_>,
+    narrow: PyReadonlyArray1<'_, u8>,
+    width: usize,
+    value: usize,
+    is_signed: bool,
+    n_bytes: usize,
+    mut wide: PyReadwriteArray1<'_, u8>,
+) -> PyResult<()> {
+    let (narrow, wide) = (narrow.as_slice()?, wide.as_slice_mut()?);
+    let n = wide.len().checked_div(n_bytes).unwrap_or(0);
+    must_have(py, "bits", n.saturating_mul(width).div_ceil(8), narrow.len())?;
+    unlocked(py, || ::layout::spread(narrow, width, value, is_signed, n_bytes, wide));
+    Ok(())
+}
+
+/// A bitcast between two untiled layouts as transpose, reshape, transpose:
+/// ``(operand_perm, operand_physical_dims, output_physical_dims, output_perm)``.
+///
+/// Logical dimension ``operand_perm[k]`` of the operand is its k-th most major one and has the size
+/// ``operand_physical_dims[k]``; likewise for the output.  The two physical index tuples have the same row-major
+/// position.  ``None`` where a layout has tiles or padding or is invalid, where the widths or the numbers of elements
+/// differ, and for everything but arrays.
+///
+/// >>> import hlomap as hm
+/// >>> bitcast_factors = hm._core.bitcast_factors
+/// >>> bitcast_factors(hm.Shape.parse("f32[2,3]{0,1}"), hm.Shape.parse("f32[6]{0}"))
+/// ((1, 0), (3, 2), (6,), (0,))
+#[pyfunction]
+#[pyo3(signature = (operand, output, /))]
+fn bitcast_factors<'py>(
+    py: Python<'py>,
+    operand: &Bound<'py, PyShape>,
+    output: &Bound<'py, PyShape>,
+) -> PyResult<Option<Bound<'py, PyTuple>>> {
+    let (Some(operand), Some(output)) = (operand.get().0.as_array(), output.get().0.as_array()) else {
+        return Ok(None);
+    };
+    let Some(f) = ::layout::bitcast_factors(operand, output) else {
+        return Ok(None);
+    };
+    let parts = [f.operand_perm, f.operand_physical_dims, f.output_physical_dims, f.output_perm];
+    let parts = parts.into_iter().map(|list| PyTuple::new(py, list)).collect::<PyResult<Vec<_>>>()?;
+    PyTuple::new(py, parts).map(Some)
+}
+
+/// Adds the functions of this file to the compiled module.
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(linear_index, m)?)?;
+    m.add_function(wrap_pyfunction!(logical_index, m)?)?;
+    m.add_function(wrap_pyfunction!(buffer_elements, m)?)?;
+    m.add_function(wrap_pyfunction!(strides, m)?)?;
+    m.add_function(wrap_pyfunction!(bitcast_factors, m)?)?;
+    m.add_function(wrap_pyfunction!(reshape_moves_nothing, m)?)?;
+    m.add_function(wrap_pyfunction!(transpose_moves_nothing, m)?)?;
+    m.add_function(wrap_pyfunction!(bitcast_fits, m)?)?;
+    m.add_function(wrap_pyfunction!(pack_into, m)?)?;
+    m.add_function(wrap_pyfunction!(unpack_into, m)?)?;
+    m.add_function(wrap_pyfunction!(squeeze_bits, m)?)?;
+    m.add_function(wrap_pyfunction!(spread_bits, m)?)
+}

@@ -1,0 +1,114 @@
+//! A shape as other shapes: without its layout, as it lies in memory, with its tiles as dimensions.
+//!
+//! Law: an element of [`physical`] lies where the element of the array with the permuted index lies, and the row-major
+//! position in [`tiled`] is the position in the buffer.
+
+use crate::linear::{buffer_elements, tiled_dims};
+use crate::stages::Result;
+use crate::{ArrayShape, Layout, LinearError, Shape, ShapeError};
+
+/// The shape without layouts, all the way down.
+pub fn without_layout(shape: &Shape) -> Shape {
+    mapped(shape, &mut |_| None)
+}
+
+/// The shape with every layout written out: row-major where none is.
+pub fn with_layout(shape: &Shape) -> Shape {
+    mapped(shape, &mut |a| Some(a.layout_or_default()))
+}
+
+/// The padded dimensions of every array of a shape, in order; nothing if none has any.
+pub fn padded_dimensions(shape: &Shape) -> Vec<Vec<i64>> {
+    let mut all = Vec::new();
+    mapped(shape, &mut |a| {
+        all.push(a.layout().map_or(Vec::new(), |l| l.padded_dimensions.clone()));
+        None
+    });
+    if all.iter().all(Vec::is_empty) {
+        all.clear();
+    }
+    all
+}
+
+/// The shape with the padded dimensions that [`padded_dimensions`] gave.
+pub fn with_padded_dimensions(shape: Shape, padded: &mut dyn Iterator<Item = Vec<i64>>) -> Shape {
+    mapped(&shape, &mut |a| {
+        let layout = a.layout().cloned();
+        match padded.next() {
+            Some(padded) if !padded.is_empty() => {
+                Some(Layout { padded_dimensions: padded, ..layout.unwrap_or_else(|| a.layout_or_default()) })
+            }
+            _ => layout,
+        }
+    })
+}
+
+/// The shape with another layout in every array.
+fn mapped(shape: &Shape, layout: &mut dyn FnMut(&ArrayShape) -> Option<Layout>) -> Shape {
+    match shape {
+        Shape::Array(a) => {
+            let new = layout(a);
+            Shape::Array(a.with_layout(new).unwrap_or_else(|_| a.clone()))
+        }
+        Shape::Tuple(parts) => Shape::Tuple(parts.iter().map(|s| mapped(s, layout)).collect()),
+        Shape::Buffer(inner) => Shape::Buffer(Box::new(mapped(inner, layout))),
+        Shape::Token | Shape::Opaque => shape.clone(),
+    }
+}
+
+/// How much larger than its elements the buffer is, in per cent; infinite where there is padding alone.
+pub fn padding_percent(shape: &ArrayShape) -> Result<f64> {
+    let (places, elements) = (buffer_elements(shape)?, shape.n_elements().ok_or(LinearError::Unbounded)?);
+    Ok(match (places, elements) {
+        (0, 0) => 0.0,
+        (places, elements) => (places - elements) as f64 * 100.0 / elements as f64,
+    })
+}
+
+/// The array as it lies in memory before tiling: dimensions major to minor, everything else of the layout kept.
+pub fn physical(shape: &ArrayShape) -> Result<ArrayShape> {
+    tiled_dims(shape)?;
+    let layout = shape.layout_or_default();
+    let order: Vec<usize> = layout.minor_to_major.iter().rev().map(|&d| d as usize).collect();
+    permuted(shape, &order, Layout::row_major(shape.rank()).minor_to_major)
+}
+
+/// The array of which this is [`physical`], with dimensions in this order, minor to major.
+pub fn logical(shape: &ArrayShape, minor_to_major: &[i64]) -> Result<ArrayShape> {
+    let from_front = |&d: &i64| if d < 0 { d.saturating_add(shape.rank() as i64) } else { d };
+    let order = Layout::new(minor_to_major.iter().map(from_front).collect());
+    if let Some(problem) = order.problem(shape.rank()) {
+        return Err(LinearError::InvalidLayout(problem));
+    }
+    if shape.layout_or_default().minor_to_major != Layout::row_major(shape.rank()).minor_to_major {
+        return Err(LinearError::InvalidLayout(format!("minor_to_major: {shape} is not in the order of memory")));
+    }
+    let mut source = vec![0; shape.rank()];
+    for (k, &d) in order.minor_to_major.iter().rev().enumerate() {
+        source[d as usize] = k;
+    }
+    permuted(shape, &source, order.minor_to_major)
+}
+
+/// Dimension d is dimension `source[d]` of the shape.
+fn permuted(shape: &ArrayShape, source: &[usize], minor_to_major: Vec<i64>) -> Result<ArrayShape> {
+    let mut layout = Layout { minor_to_major, ..shape.layout_or_default() };
+    if !layout.padded_dimensions.is_empty() {
+        layout.padded_dimensions = source.iter().map(|&d| layout.padded_dimensions[d]).collect();
+    }
+    let dims: Vec<i64> = source.iter().map(|&d| shape.dims()[d]).collect();
+    let dynamic: Vec<bool> = source.iter().map(|&d| shape.is_dynamic(d)).collect();
+    ArrayShape::new(shape.element(), &dims, &dynamic, Some(layout)).map_err(no_array)
+}
+
+/// The buffer, without its tail, as a row-major array: counts of tiles, then places in tiles.
+pub fn tiled(shape: &ArrayShape) -> Result<ArrayShape> {
+    let mut layout = Layout::row_major(0);
+    layout.element_size_in_bits = shape.layout().map_or(0, |l| l.element_size_in_bits);
+    let layout = (layout.element_size_in_bits != 0).then_some(layout);
+    ArrayShape::new(shape.element(), &tiled_dims(shape)?, &[], layout).map_err(no_array)
+}
+
+fn no_array(error: ShapeError) -> LinearError {
+    LinearError::InvalidLayout(error.to_string())
+}

@@ -1,0 +1,120 @@
+//! Whether an operation moves no bytes between two layouts.
+//!
+//! Read [`reshape_moves_nothing`]. Law: it moves nothing exactly if the buffers are of one size, the elements of one
+//! width, and every element of the output lies where the operand's element that it equals lies.
+//! Where both layouts have strides the answer is certain at any size; otherwise the two maps are compared.
+
+use symbolic::{equivalent, then, Domain, Equivalence, Expr, Map};
+
+use crate::linear::{buffer_bytes, linear_index, logical_index};
+use crate::stages::{row_major_strides, Result};
+use crate::strided::{joined, strides, Digit};
+use crate::{ArrayShape, Layout, LinearError};
+
+/// Whether the output, the operand read in row-major order with other sizes, lies where the operand lies. The
+/// witness is an index of the output.
+pub fn reshape_moves_nothing(operand: &ArrayShape, output: &ArrayShape) -> Result<Equivalence> {
+    if let Some(answer) = by_size(operand, output)? {
+        return Ok(answer);
+    }
+    if let (Ok(a), Ok(b)) = (strides(operand)?, strides(output)?) {
+        return match first_difference(&numbered(operand, &a)?, &numbered(output, &b)?) {
+            None => Ok(Equivalence::Equal),
+            Some(number) => Ok(Equivalence::Different(index_of(output, number)?)),
+        };
+    }
+    let through = then(&renumbered(output, operand)?, &linear_index(operand)?)?;
+    Ok(equivalent(&linear_index(output)?, &through))
+}
+
+/// Whether the output, whose dimension i is the operand's dimension `dimensions[i]`, lies where the operand lies. A
+/// negative number counts from the end.
+pub fn transpose_moves_nothing(operand: &ArrayShape, output: &ArrayShape, dimensions: &[i64]) -> Result<Equivalence> {
+    let from_front = |&d: &i64| if d < 0 { d.saturating_add(operand.rank() as i64) } else { d };
+    let order = Layout::new(dimensions.iter().map(from_front).collect());
+    if let Some(problem) = order.problem(operand.rank()) {
+        return Err(LinearError::InvalidLayout(problem.replace("minor_to_major", "dimensions")));
+    }
+    let dimensions: Vec<usize> = order.minor_to_major.iter().map(|&d| d as usize).collect();
+    if !output.dims().iter().copied().eq(dimensions.iter().map(|&d| operand.dims()[d])) {
+        let found = format!("dimensions: {dimensions:?} do not take {operand} to {output}");
+        return Err(LinearError::InvalidLayout(found));
+    }
+    if let Some(answer) = by_size(operand, output)? {
+        return Ok(answer);
+    }
+    if let (Ok(a), Ok(b)) = (strides(operand)?, strides(output)?) {
+        for (i, &d) in dimensions.iter().enumerate() {
+            if let Some(number) = first_difference(&b[i], &a[d]) {
+                let mut witness = vec![0; output.rank()];
+                witness[i] = number;
+                return Ok(Equivalence::Different(witness));
+            }
+        }
+        return Ok(Equivalence::Equal);
+    }
+    let mut back = vec![Expr::from(0); operand.rank()];
+    for (i, &d) in dimensions.iter().enumerate() {
+        back[d] = Expr::dim(i as u32);
+    }
+    let there = Map::new(Domain::of_sizes(output.dims()), back)?;
+    Ok(equivalent(&linear_index(output)?, &then(&there, &linear_index(operand)?)?))
+}
+
+/// Whether every element of the output lies where the operand has an element, so that the one buffer serves both.
+pub fn bitcast_fits(operand: &ArrayShape, output: &ArrayShape) -> Result<Equivalence> {
+    if let Some(answer) = by_size(operand, output)? {
+        return Ok(answer);
+    }
+    let there = linear_index(output)?;
+    // No padding at all: any position holds an element.
+    if operand.n_elements() == Some(crate::buffer_elements(operand)?) {
+        return Ok(Equivalence::Equal);
+    }
+    let round = then(&then(&there, &logical_index(operand)?)?, &linear_index(operand)?)?;
+    Ok(equivalent(&there, &round))
+}
+
+/// The answer where numbers of elements, widths or sizes of buffers differ, and for arrays without elements.
+fn by_size(operand: &ArrayShape, output: &ArrayShape) -> Result<Option<Equivalence>> {
+    let first = vec![0; output.rank()];
+    if operand.n_elements() != output.n_elements()
+        || operand.element_width() != output.element_width()
+        || buffer_bytes(operand)? != buffer_bytes(output)?
+    {
+        return Ok(Some(Equivalence::Different(first)));
+    }
+    Ok((output.n_elements() == Some(0)).then_some(Equivalence::Equal))
+}
+
+/// The digits of the row-major number of an element, minor first.
+fn numbered(shape: &ArrayShape, digits: &[Vec<Digit>]) -> Result<Vec<Digit>> {
+    let weights = row_major_strides(shape.dims())?;
+    let all = digits.iter().zip(weights).rev();
+    Ok(joined(all.flat_map(|(d, w)| d.iter().map(move |d| Digit { weight: d.weight * w, ..*d }))))
+}
+
+/// The smallest number at which two lists of digits say different positions. Up to the end of the shorter digit
+/// both move by one stride each, so a difference shows at the first step of a digit.
+fn first_difference(a: &[Digit], b: &[Digit]) -> Option<i64> {
+    let position = |digits: &[Digit], n: i64| -> i128 {
+        digits.iter().map(|d| i128::from(n / d.weight % d.size) * i128::from(d.stride)).sum()
+    };
+    let mut steps: Vec<i64> = a.iter().chain(b).map(|d| d.weight).collect();
+    steps.sort_unstable();
+    steps.into_iter().find(|&n| position(a, n) != position(b, n))
+}
+
+/// From an index of one array to that of the other with the same row-major number.
+fn renumbered(from: &ArrayShape, to: &ArrayShape) -> Result<Map> {
+    let plain = |shape: &ArrayShape| {
+        let fits = |_| LinearError::InvalidLayout("an array without a layout".into());
+        shape.with_layout(None).map_err(fits)
+    };
+    Ok(then(&linear_index(&plain(from)?)?, &logical_index(&plain(to)?)?)?)
+}
+
+fn index_of(shape: &ArrayShape, number: i64) -> Result<Vec<i64>> {
+    let strides = row_major_strides(shape.dims())?;
+    Ok(shape.dims().iter().zip(strides).map(|(&n, s)| number / s % n).collect())
+}

@@ -1,0 +1,201 @@
+//! Whole buffers: an array laid out, and read back.
+//!
+//! Read [`Packing`]. Every tile cuts dimensions and moves the cuts, so a layout is a nest of loops with a stride on
+//! either side; padding is where a sum of loop variables reaches the size of a dimension. Only a tile that
+//! combines dimensions whose elements do not follow each other at one stride needs a second nest, over a buffer
+//! of the stage before it. Law: `unpack(pack(a)) == a`. What the elements mean is not known here; those narrower
+//! than a byte are squeezed in `bits.rs`.
+
+use crate::nest::{size, Bound, Loop, Nest};
+use crate::stages::{row_major_strides, Result, Stages, Tiling, TOO_LARGE};
+use crate::ArrayShape;
+
+/// How to lay out arrays of one shape.
+pub struct Packing {
+    /// Copies one after the other, the first one from the array, with the size of what they fill.
+    passes: Vec<(Nest, usize)>,
+    n_elements: usize,
+    n_buffer: usize,
+}
+
+impl Packing {
+    /// The plan for a shape.
+    pub fn of(shape: &ArrayShape) -> Result<Packing> {
+        let stages = Stages::of(shape)?;
+        let mut passes = Vec::new();
+        let mut stage = Stage::of_array(shape, &stages)?;
+        for tiling in &stages.tilings {
+            stage.dims.splice(0..0, std::iter::repeat_n(Dim { n: 1, from: 0 }, tiling.n_leading));
+            for b in &mut stage.bounds {
+                b.factors.splice(0..0, std::iter::repeat_n(0, tiling.n_leading));
+            }
+            if !stage.can_combine(tiling) {
+                passes.push(stage.nest()?);
+                let sizes: Vec<i64> = stage.dims.iter().map(|d| d.n as i64).collect();
+                stage = Stage::of_sizes(&sizes)?;
+            }
+            stage.combine(tiling);
+            stage.split(tiling)?;
+        }
+        passes.push(stage.nest()?);
+        let n_elements = size(shape.n_elements().unwrap_or(0))?;
+        Ok(Packing { passes, n_elements, n_buffer: size(stages.n_elements()?)? })
+    }
+
+    /// The number of elements of the array.
+    pub fn n_elements(&self) -> usize {
+        self.n_elements
+    }
+
+    /// The number of places in the buffer.
+    pub fn n_buffer(&self) -> usize {
+        self.n_buffer
+    }
+
+    /// Lays out the row-major elements of an array; `fill` goes where padding is. Both slices must have their sizes.
+    pub fn pack<T: Copy + Send + Sync>(&self, array: &[T], buffer: &mut [T], fill: T, threads: usize) {
+        assert!(array.len() == self.n_elements && buffer.len() == self.n_buffer, "sizes of array and buffer");
+        let mut held: Vec<T> = Vec::new();
+        for (i, (nest, n)) in self.passes.iter().enumerate() {
+            let source = if i == 0 { array } else { &held };
+            if i + 1 == self.passes.len() {
+                nest.run(source, &mut buffer[..*n], Some(fill), threads);
+                buffer[*n..].fill(fill);
+            } else {
+                let mut next = vec![fill; *n];
+                nest.run(source, &mut next, Some(fill), threads);
+                held = next;
+            }
+        }
+    }
+
+    /// Reads the elements back into row-major order; padding is not looked at.
+    pub fn unpack<T: Copy + Send + Sync>(&self, buffer: &[T], array: &mut [T], threads: usize) {
+        assert!(array.len() == self.n_elements && buffer.len() == self.n_buffer, "sizes of array and buffer");
+        if array.is_empty() {
+            return;
+        }
+        let mut held: Vec<T> = Vec::new();
+        for (i, (nest, n)) in self.passes.iter().enumerate().rev() {
+            let source = if i + 1 == self.passes.len() { &buffer[..*n] } else { &held };
+            let back = nest.clone().turned().tidy();
+            if i == 0 {
+                back.run(source, array, None, threads);
+            } else {
+                let mut next = vec![buffer[0]; self.passes[i - 1].1];
+                back.run(source, &mut next, None, threads);
+                held = next;
+            }
+        }
+    }
+}
+
+/// A dimension of a stage and the distance of its neighbours in the array.
+#[derive(Clone, Copy)]
+struct Dim {
+    n: usize,
+    from: usize,
+}
+
+/// A stage whose elements lie in the array, or in the buffer of an earlier stage, at a sum of strides.
+struct Stage {
+    dims: Vec<Dim>,
+    bounds: Vec<Bound>,
+}
+
+impl Stage {
+    fn of_array(shape: &ArrayShape, stages: &Stages) -> Result<Stage> {
+        let strides = row_major_strides(shape.dims())?;
+        let mut stage = Stage { dims: Vec::new(), bounds: Vec::new() };
+        for &d in &stages.order {
+            stage.dims.push(Dim { n: size(stages.padded[d])?, from: size(strides[d])? });
+        }
+        for (i, &d) in stages.order.iter().enumerate() {
+            if stages.padded[d] != shape.dims()[d] {
+                stage.bound(&[(i, 1)], size(shape.dims()[d])?);
+            }
+        }
+        Ok(stage)
+    }
+
+    fn of_sizes(sizes: &[i64]) -> Result<Stage> {
+        let strides = row_major_strides(sizes)?;
+        let dims = sizes.iter().zip(strides).map(|(&n, s)| Ok(Dim { n: size(n)?, from: size(s)? }));
+        Ok(Stage { dims: dims.collect::<Result<_>>()?, bounds: Vec::new() })
+    }
+
+    fn bound(&mut self, factors: &[(usize, usize)], limit: usize) {
+        let mut all = vec![0; self.dims.len()];
+        factors.iter().for_each(|&(i, f)| all[i] = f);
+        self.bounds.push(Bound { factors: all, limit });
+    }
+
+    /// Whether the dimensions of every group run on into each other, in the array and in every bound.
+    fn can_combine(&self, tiling: &Tiling) -> bool {
+        let mut at = 0;
+        tiling.groups.iter().all(|&group| {
+            let wide: Vec<usize> = (at..at + group).filter(|&i| self.dims[i].n != 1).collect();
+            at += group;
+            wide.windows(2).all(|w| {
+                let joins = |outer: usize, inner: usize| inner.checked_mul(self.dims[w[1]].n) == Some(outer);
+                joins(self.dims[w[0]].from, self.dims[w[1]].from)
+                    && self.bounds.iter().all(|b| joins(b.factors[w[0]], b.factors[w[1]]))
+            })
+        })
+    }
+
+    fn combine(&mut self, tiling: &Tiling) {
+        let mut dims = Vec::with_capacity(tiling.combined.len());
+        let mut factors: Vec<Vec<usize>> = vec![Vec::new(); self.bounds.len()];
+        let mut at = 0;
+        for (&group, &n) in tiling.groups.iter().zip(&tiling.combined) {
+            // The most minor dimension that moves has the stride of the whole.
+            let i = (at..at + group).rev().find(|&i| self.dims[i].n != 1).unwrap_or(at + group - 1);
+            dims.push(Dim { n: n as usize, from: self.dims[i].from });
+            for (f, b) in factors.iter_mut().zip(&self.bounds) {
+                f.push(b.factors[i]);
+            }
+            at += group;
+        }
+        self.dims = dims;
+        for (b, f) in self.bounds.iter_mut().zip(factors) {
+            b.factors = f;
+        }
+    }
+
+    fn split(&mut self, tiling: &Tiling) -> Result<()> {
+        let first = tiling.n_untiled();
+        let mut cut = Vec::new();
+        for (i, &t) in tiling.tile.iter().enumerate() {
+            let (i, t) = (first + i, size(t)?);
+            let Dim { n, from } = self.dims[i];
+            let count = n.div_ceil(t);
+            // What has one round does not move.
+            let times = |stride: usize| if count > 1 { stride.checked_mul(t).ok_or(TOO_LARGE) } else { Ok(0) };
+            self.dims[i] = Dim { n: count, from: times(from)? };
+            self.dims.push(Dim { n: t, from });
+            let outer = times(1)?;
+            for b in &mut self.bounds {
+                let f = b.factors[i];
+                b.factors[i] = times(f)?;
+                b.factors.push(f);
+            }
+            if n % t != 0 {
+                cut.push((i, outer, self.dims.len() - 1, n));
+            }
+        }
+        for (count, outer, place, n) in cut {
+            self.bound(&[(count, outer), (place, 1)], n);
+        }
+        Ok(())
+    }
+
+    fn nest(&self) -> Result<(Nest, usize)> {
+        let sizes: Vec<i64> = self.dims.iter().map(|d| d.n as i64).collect();
+        let strides = row_major_strides(&sizes)?;
+        let loops: Vec<Loop> =
+            self.dims.iter().zip(&strides).map(|(d, &to)| Loop { n: d.n, from: d.from, to: to as usize }).collect();
+        let n = size(crate::stages::product(&sizes)?)?;
+        Ok((Nest { loops, bounds: self.bounds.clone() }.tidy(), n))
+    }
+}

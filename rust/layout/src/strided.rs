@@ -1,0 +1,163 @@
+//! Layouts in which a digit of an index moves by one stride.
+//!
+//! Read [`strides`]. Law: write the index of every dimension in the mixed radix that its digits' sizes give; then the
+//! position in the buffer is the sum of `digit * stride`. Most layouts have such a form, and it is what strides,
+//! nested strides and maps over bits need. A size that a tile cuts unevenly has none.
+
+use crate::stages::{row_major_strides, Result, Stages, Tiling};
+use crate::ArrayShape;
+
+/// One digit of the index of a dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Digit {
+    /// How many values it takes.
+    pub size: i64,
+    /// What one more of it adds to the index.
+    pub weight: i64,
+    /// What one more of it adds to the position.
+    pub stride: i64,
+}
+
+/// A digit of logical dimension `dim` that counts `unit` in a dimension of a stage.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    dim: usize,
+    size: i64,
+    weight: i64,
+    unit: i64,
+}
+
+/// The digits of every dimension, minor first, joined where one stride goes on; a dimension of size 1 has none. The
+/// inner error says why there are none.
+pub fn strides(shape: &ArrayShape) -> Result<std::result::Result<Vec<Vec<Digit>>, String>> {
+    let stages = Stages::of(shape)?;
+    let mut all = vec![Vec::new(); shape.rank()];
+    // In an empty array no element has a position, and every stride is right.
+    if shape.dims().contains(&0) {
+        return Ok(Ok(all));
+    }
+    let mut parts: Vec<Vec<Part>> = stages
+        .order
+        .iter()
+        .map(|&dim| match shape.dims()[dim] {
+            1 => vec![],
+            size => vec![Part { dim, size, weight: 1, unit: 1 }],
+        })
+        .collect();
+    for tiling in &stages.tilings {
+        match tiled(tiling, parts) {
+            Ok(next) => parts = next,
+            Err(Uneven { part, tile }) => {
+                let (d, n) = (part.dim, shape.dims()[part.dim]);
+                return Ok(Err(format!("dimension {d} of size {n} is cut unevenly by a tile of {tile}")));
+            }
+        }
+    }
+    for (parts, stride) in parts.into_iter().zip(row_major_strides(&stages.sizes)?) {
+        for p in parts {
+            all[p.dim].push(Digit { size: p.size, weight: p.weight, stride: p.unit * stride });
+        }
+    }
+    for digits in &mut all {
+        digits.sort_by_key(|d| d.weight);
+        *digits = joined(digits.iter().copied());
+    }
+    Ok(Ok(all))
+}
+
+/// Neighbours of which the second goes on where the first ends are one digit.
+pub(crate) fn joined(digits: impl Iterator<Item = Digit>) -> Vec<Digit> {
+    let mut all: Vec<Digit> = Vec::new();
+    for d in digits {
+        match all.last_mut() {
+            Some(last) if last.stride.checked_mul(last.size) == Some(d.stride) => last.size *= d.size,
+            _ => all.push(d),
+        }
+    }
+    all
+}
+
+struct Uneven {
+    part: Part,
+    tile: i64,
+}
+
+fn tiled(tiling: &Tiling, mut parts: Vec<Vec<Part>>) -> std::result::Result<Vec<Vec<Part>>, Uneven> {
+    parts.splice(0..0, std::iter::repeat_n(Vec::new(), tiling.n_leading));
+    let mut at = 0;
+    let mut combined: Vec<Vec<Part>> = Vec::new();
+    for &group in &tiling.groups {
+        // What a dimension counts is as many units of the whole as the dimensions below it have places.
+        let mut below = 1i64;
+        let mut whole = Vec::new();
+        for i in (at..at + group).rev() {
+            whole.extend(parts[i].iter().map(|p| Part { unit: p.unit * below, ..*p }));
+            below = below.saturating_mul(tiling.before[i]);
+        }
+        at += group;
+        combined.push(whole);
+    }
+    let first = tiling.n_untiled();
+    for (i, &tile) in tiling.tile.iter().enumerate() {
+        let (mut count, mut place) = (Vec::new(), Vec::new());
+        let mut rest = combined[first + i].clone();
+        rest.sort_by_key(|p| p.unit);
+        // The largest value that the places have so far; it must stay inside the tile.
+        let mut most = 0;
+        for part in rest {
+            let above = Part { unit: part.unit / tile, ..part };
+            if part.unit % tile == 0 {
+                count.push(above);
+            } else if most + (part.size - 1) * part.unit < tile {
+                most += (part.size - 1) * part.unit;
+                place.push(part);
+            } else {
+                let inside = tile / part.unit;
+                if tile % part.unit != 0 || part.size % inside != 0 || most >= part.unit {
+                    return Err(Uneven { part, tile });
+                }
+                most += (inside - 1) * part.unit;
+                place.push(Part { size: inside, ..part });
+                count.push(Part { size: part.size / inside, weight: part.weight * inside, unit: 1, ..part });
+            }
+        }
+        combined[first + i] = count;
+        combined.push(place);
+    }
+    Ok(combined)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{parse_shape, Shape};
+
+    fn pairs(text: &str) -> std::result::Result<Vec<Vec<(i64, i64)>>, String> {
+        let Shape::Array(shape) = parse_shape(text).unwrap() else { panic!("{text} is no array") };
+        let digits = strides(&shape).unwrap()?;
+        Ok(digits.iter().map(|d| d.iter().map(|d| (d.size, d.stride)).collect()).collect())
+    }
+
+    #[test]
+    fn cases() {
+        for (text, expected) in [
+            ("f32[3,5]", vec![vec![(3, 5)], vec![(5, 1)]]),
+            ("f32[3,5]{0,1}", vec![vec![(3, 1)], vec![(5, 3)]]),
+            ("f32[]", vec![]),
+            ("f32[0,5]{1,0:T(2,2)}", vec![vec![], vec![]]),
+            ("f32[4,6]{1,0:T(2,2)}", vec![vec![(2, 2), (2, 12)], vec![(2, 1), (3, 4)]]),
+            ("f32[3,5]{1,0:T(8,128)}", vec![vec![(3, 128)], vec![(5, 1)]]),
+            ("f32[4,8]{1,0:T(2,4)(2,1)}", vec![vec![(2, 1), (2, 16)], vec![(8, 2)]]),
+            ("f32[2,8]{1,0:T(*,4)}", vec![vec![(2, 8)], vec![(8, 1)]]),
+            ("f32[2,3,8]{2,1,0:T(*,3,4)}", vec![vec![(2, 24)], vec![(3, 4)], vec![(4, 1), (2, 12)]]),
+            ("f32[1,7]{1,0:T(4,2,2)}", vec![vec![], vec![]]),
+        ] {
+            match pairs(text) {
+                Ok(found) => assert_eq!(found, expected, "{text}"),
+                Err(why) => assert_eq!(why, "dimension 1 of size 7 is cut unevenly by a tile of 2"),
+            }
+        }
+        assert!(pairs("f32[3,5]{1,0:T(2,2)}").is_err());
+        assert!(pairs("f32[2,3]{1,0:T(*,4)}").is_err());
+    }
+}
