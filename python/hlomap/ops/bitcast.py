@@ -119,6 +119,10 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> V
                 raise UnsupportedError(f"bits of {source} as {target}")
             memory = np.pad(memory, (0, -len(memory) % max(1, _width(target) // _width(source))))
         memory = reinterpreted(memory, source.dtype, target.dtype)
+    if not _is_tiled(target) and memory.size == n_elements(target.dimensions):
+        order = _major_to_minor(target)
+        lying = memory.reshape([target.dimensions[i] for i in order])
+        return lying.transpose([order.index(i) for i in range(len(order))])
     # Numbering the target's elements from 1 and laying them out tells which element each place holds; 0 is padding.
     n = n_elements(target.dimensions)
     places = _laid_out(np.arange(1, n + 1).reshape(target.dimensions), target)
