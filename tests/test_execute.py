@@ -308,6 +308,18 @@ def test_custom_calls() -> None:
         hm.execute(module, [1, 2], custom_calls={"mine": lambda x: x})
 
 
+def test_errors_of_functions_that_are_given_stay_what_they_are() -> None:
+    module = entry('  p = f32[2] parameter(0)\n  ROOT c = f32[2] custom-call(p), custom_call_target="mine"')
+    with pytest.raises(ZeroDivisionError):
+        hm.execute(module, [1, 2], custom_calls={"mine": lambda x: 1 // 0})
+
+    def stop(instruction: hm.Instruction, value: Any) -> None:
+        raise KeyError(instruction.name)
+
+    with pytest.raises(KeyError, match="p"):
+        hm.execute(module, [1, 2], on_value=stop)
+
+
 def test_infeed_and_outfeed() -> None:
     module = entry(
         "  p = f32[2] parameter(0)\n  t = token[] after-all()\n"

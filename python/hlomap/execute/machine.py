@@ -17,6 +17,7 @@ import numpy as np
 
 from .._core import Computation, Instruction
 from ..errors import HlomapError, ShapeError, UnsupportedError
+from ..ops._given import FromOutside, asked
 from ..ops._numeric import cast
 from ..ops._op import Device, Request, Steps, World
 from .denormals import flushed
@@ -90,6 +91,13 @@ class Machine:
 
     def run(self, plan: Plan | Computation, arguments: Sequence[list[Value]]) -> list[Value]:
         """The value on each device; the lists of arguments are emptied."""
+        try:
+            with np.errstate(all="ignore"), flushed():
+                return self._run(plan, arguments)
+        except FromOutside as outside:
+            raise outside.error from outside.error.__cause__
+
+    def _run(self, plan: Plan | Computation, arguments: Sequence[list[Value]]) -> list[Value]:
         if isinstance(plan, Computation):
             plan = self.plans.of(plan)
         for processor, given in zip(self._processors, arguments, strict=True):
@@ -97,24 +105,23 @@ class Machine:
         ready = deque(self._processors)
         meetings: dict[Hashable, dict[int, Processor]] = {}
         waiting: list[Processor] = []
-        with np.errstate(all="ignore"), flushed():
-            while ready:
-                processor = ready.popleft()
-                request = processor.advance()
-                if isinstance(request, _Waiting):
-                    waiting.append(processor)
-                elif isinstance(request, _Meeting):
-                    place = (request.key, request.devices)
-                    met = meetings.setdefault(place, {})
-                    met[processor.device.number] = processor
-                    if len(met) == len(request.devices):
-                        del meetings[place]
-                        ready.extend(_exchanged(met, request.devices))
-                if not ready and waiting:
-                    ready.extend(p for p in waiting if isinstance(p.waits_for, _Waiting) and p.waits_for.until())
-                    waiting = [p for p in waiting if p not in ready]
-                    for processor in ready:
-                        processor.resume(None)
+        while ready:
+            processor = ready.popleft()
+            request = processor.advance()
+            if isinstance(request, _Waiting):
+                waiting.append(processor)
+            elif isinstance(request, _Meeting):
+                place = (request.key, request.devices)
+                met = meetings.setdefault(place, {})
+                met[processor.device.number] = processor
+                if len(met) == len(request.devices):
+                    del meetings[place]
+                    ready.extend(_exchanged(met, request.devices))
+            if not ready and waiting:
+                ready.extend(p for p in waiting if isinstance(p.waits_for, _Waiting) and p.waits_for.until())
+                waiting = [p for p in waiting if p not in ready]
+                for processor in ready:
+                    processor.resume(None)
         stuck = [*(next(iter(met.values())) for met in meetings.values()), *waiting]
         if stuck:
             raise UnsupportedError(_stuck(stuck[0], meetings))
@@ -278,7 +285,7 @@ class Processor:
             if value.dtype != dtype:
                 value = cast(value, dtype)
         if self.on_value is not None:
-            self.on_value(step.instruction, value)
+            asked(self.on_value, step.instruction, value)
         frame.values[step.slot] = value
 
     # What meanings see.

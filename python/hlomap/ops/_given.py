@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,22 @@ from .._core import Shape
 from ..errors import ShapeError
 from ._numeric import numpy_dtype
 from ._op import Array, Value
+
+
+class FromOutside(Exception):
+    """An error of a function that a user gave; it leaves the executor as the error it was."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def asked(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    """The value of a user's function."""
+    try:
+        return function(*arguments, **named)
+    except Exception as error:
+        raise FromOutside(error) from error
 
 
 def fitting(given: Any, shape: Shape, where: str) -> Value:

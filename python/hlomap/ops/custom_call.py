@@ -6,13 +6,13 @@ Calls that only say how a value is laid over devices are the value itself.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Sequence
 
 import numpy as np
 
 from .._core import Instruction
 from ..errors import UnsupportedError
-from ._given import fitting
+from ._given import asked, fitting
 from ._op import (
     Answer,
     Context,
@@ -68,9 +68,17 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> V
         if target == "PadToStatic":
             return _padded(instruction, operands[0])
         raise UnsupportedError(f"no function for custom call target {target!r}: pass custom_calls={{{target!r}: …}}")
-    wants_instruction = "instruction" in inspect.signature(function).parameters
-    value = function(*operands, instruction=instruction) if wants_instruction else function(*operands)
+    wants_instruction = "instruction" in _parameters(function)
+    named = {"instruction": instruction} if wants_instruction else {}
+    value = asked(function, *operands, **named)
     return fitting(_tuples(value), instruction.shape, f"the value of custom call target {target!r}")
+
+
+def _parameters(function: Callable[..., Value]) -> Container[str]:
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return ()  # of some compiled functions nothing is known
 
 
 def _padded(instruction: Instruction, array: np.ndarray) -> Value:
