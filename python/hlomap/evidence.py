@@ -7,7 +7,7 @@ the walks but the sets themselves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -28,6 +28,7 @@ from .points import Ints, TooMany, pairs
 __all__ = ["Verdict", "verify"]
 
 Value = Any
+Functions = Mapping[str, Callable[..., Any]]
 Direction = Literal["output_to_input", "input_to_output"]
 Finding = Literal["exact", "over", "UNSOUND", "unknown", "unchecked"]
 
@@ -74,12 +75,19 @@ class Verdict:
         return f"{said}, {self.direction}: {self.finding}{tail}{reason}"
 
 
-def verify(target: Instruction | Module, *, max_changes: int = MAX_CHANGES, seed: int = 0) -> list[Verdict]:
+def verify(
+    target: Instruction | Module,
+    *,
+    max_changes: int = MAX_CHANGES,
+    seed: int = 0,
+    custom_calls: Mapping[str, Callable[..., Any]] | None = None,
+) -> list[Verdict]:
     """The executor's evidence for every map set of an instruction, or of all instructions of a module.
 
     Operands get random values, or, in a module's entry, what the module computes from random arguments.  Then elements
     of one operand leaf after the other are changed, all of them where there are at most ``max_changes``.  Constants and
     iotas keep their values, which may be part of a map.  In a module, instructions that are alike count once.
+    ``custom_calls`` has by target the function that stands for it, as in :func:`hlomap.execute`.
 
     >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m
@@ -93,10 +101,11 @@ def verify(target: Instruction | Module, *, max_changes: int = MAX_CHANGES, seed
     t: output [] and operand 0 [], input_to_output: exact
     """
     if isinstance(target, Instruction):
-        return list(_verdicts(target, None, max_changes, seed))
+        return list(_verdicts(target, None, max_changes, seed, custom_calls or {}))
     found: list[Verdict] = []
     known: set[bytes] = set()
-    entry = _entry_values(target, seed)
+    functions = custom_calls or {}
+    entry = _entry_values(target, seed, functions)
     for computation in target.computations:
         if computation.is_fusion:
             continue
@@ -106,11 +115,11 @@ def verify(target: Instruction | Module, *, max_changes: int = MAX_CHANGES, seed
             key = instruction.signature(tuple(range(len(instruction.operands))))
             if key not in known:
                 known.add(key)
-                found += _verdicts(instruction, entry, max_changes, seed)
+                found += _verdicts(instruction, entry, max_changes, seed, functions)
     return found
 
 
-def _entry_values(module: Module, seed: int) -> dict[int, Value]:
+def _entry_values(module: Module, seed: int, functions: Functions) -> dict[int, Value]:
     """What every instruction of the entry has at random arguments; nothing where that cannot be run."""
     rng = np.random.default_rng(seed)
     found: dict[int, Value] = {}
@@ -121,14 +130,16 @@ def _entry_values(module: Module, seed: int) -> dict[int, Value]:
     try:
         _must_be_small(module.entry.instructions)
         arguments = [_random(p.shape, rng) for p in module.entry.parameters]
-        _machine(module, seed, keep).run(module.entry, [arguments])
+        _machine(module, seed, functions, keep).run(module.entry, [arguments])
     except (HlomapError, MemoryError):
         pass
     return found
 
 
-def _machine(module: Module, seed: int, keep: Any = None, grid: tuple[int, int] = (1, 1)) -> Machine:
-    return Machine(plans_of(module), World(*grid), _MAX_STEPS, seed, keep)
+def _machine(
+    module: Module, seed: int, functions: Functions, keep: Any = None, grid: tuple[int, int] = (1, 1)
+) -> Machine:
+    return Machine(plans_of(module), World(*grid, custom_calls=functions), _MAX_STEPS, seed, keep)
 
 
 def _random(shape: Shape, rng: np.random.Generator) -> Value:
@@ -175,13 +186,13 @@ class TooLarge(HlomapError):
 
 
 def _verdicts(
-    instruction: Instruction, known: Mapping[int, Value] | None, max_changes: int, seed: int
+    instruction: Instruction, known: Mapping[int, Value] | None, max_changes: int, seed: int, functions: Functions
 ) -> Iterator[Verdict]:
     rng = np.random.default_rng(seed)
     outputs = list(array_leaves(instruction.shape))
     places = [(k, leaf) for k, operand in enumerate(instruction.operands) for leaf in array_leaves(operand.shape)]
     try:
-        trial: _Trial | str = _Trial(instruction, known, rng)
+        trial: _Trial | str = _Trial(instruction, known, rng, functions)
     except (HlomapError, MemoryError) as error:
         trial = str(error)
     backward = {out: output_to_input(instruction, out) for out in outputs}
@@ -207,7 +218,14 @@ def _verdicts(
 class _Trial:
     """Runs one instruction again and again with one element changed."""
 
-    def __init__(self, instruction: Instruction, known: Mapping[int, Value] | None, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        instruction: Instruction,
+        known: Mapping[int, Value] | None,
+        rng: np.random.Generator,
+        functions: Functions,
+    ) -> None:
+        self._functions = functions
         _must_be_small([instruction])
         self._instruction = instruction
         self._rng = rng
@@ -237,7 +255,7 @@ class _Trial:
         if known is not None and operand.number in known:
             return known[operand.number]
         if _is_fixed(operand):
-            return _machine(operand.module, 0).run(single(operand), [[]])[0]
+            return _machine(operand.module, 0, self._functions).run(single(operand), [[]])[0]
         return _random(operand.shape, self._rng)
 
     def _keep(self, instruction: Instruction, value: Value, device: int = 0) -> None:
@@ -248,7 +266,7 @@ class _Trial:
         """The value on each device where one of them has other operands."""
         n = grid[0] * grid[1]
         operands = [list(moved if i == device or device is None else self._operands) for i in range(n)]
-        return _machine(self._instruction.module, 0, keep, grid).run(self._plan, operands)
+        return _machine(self._instruction.module, 0, self._functions, keep, grid).run(self._plan, operands)
 
     def seen(self, k: int, leaf: Leaf, max_changes: int) -> dict[int, dict[Leaf, Ints]]:
         """For each operand element that was changed, by its number, the outputs that changed then, by their leaves."""
