@@ -20,6 +20,7 @@ NEVER = {
     "walk": ("execute", "indexing", "analyses", "rows", "report", "batch", "cli"),
     "node": ("walk", "answers", "execute", "indexing", "analyses", "rows", "report", "batch", "cli"),
     "answers": ("walk", "execute", "indexing", "analyses", "rows", "report", "batch", "cli"),
+    "sources": ("walk", "execute", "indexing", "analyses", "rows", "report", "batch", "cli"),
     "compose": ("walk", "execute", "indexing", "analyses", "rows", "report", "batch", "cli"),
     "containment": ("ops", "walk", "compose", "execute", "indexing", "analyses", "rows", "report", "batch", "cli"),
     "map_set": ("ops", "walk", "compose", "execute", "indexing", "analyses", "rows", "report", "batch", "cli"),

@@ -6,14 +6,14 @@ Nothing here knows maps or rules' answers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from ._core import Computation, Instruction, Shape
 from .ops import op_of
 from .ops._op import Leaf, array_leaves, fits, looks_at_nothing, shape_at
 
-__all__ = ["Node", "Nodes"]
+__all__ = ["Node", "Nodes", "users_first"]
 
 
 _T = TypeVar("_T")
@@ -133,3 +133,22 @@ class Node:
             return self.is_empty
         shape = shape_at(self.shape, leaf)
         return shape.is_array and 0 in shape.dimensions
+
+
+def users_first(start: Node, following: Callable[[Node], Sequence[Node]]) -> list[Node]:
+    """Reverse post order of everything that can be reached: every value after all its users."""
+    done: list[Node] = []
+    seen = {start.number}
+    pending: list[tuple[Node, Iterator[Node]]] = [(start, iter(following(start)))]
+    while pending:
+        here, rest = pending[-1]
+        for value in rest:
+            if value.number not in seen:
+                seen.add(value.number)
+                pending.append((value, iter(following(value))))
+                break
+        else:
+            done.append(here)
+            pending.pop()
+    done.reverse()
+    return done

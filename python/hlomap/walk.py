@@ -8,7 +8,7 @@ length of a program, and deep calls are answered from the inside out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import NamedTuple, TypeAlias
@@ -17,8 +17,9 @@ from ._core import Computation, Expr, IndexingMap, Instruction, Shape
 from .answers import SILENT, Answered, answers, contents, guarded
 from .compose import compose_all
 from .map_set import MapSet, Use
-from .node import Node, Nodes
+from .node import Node, Nodes, users_first
 from .ops._op import NOTHING, Footprint, Leaf, Part, Unknown, array_leaves, must, n_elements
+from .sources import renumbered, sources_of, with_sources
 
 __all__ = ["MAX_MAPS", "MAX_NODES", "Plan", "Region", "Walk", "Walker"]
 
@@ -129,7 +130,7 @@ class Walker:
         numbers = {k: operand.number for k, operand in enumerate(node.operands)}
         for operand in node.operands:
             self._suppliers[operand.number] = operand.instruction
-        return Answered(answer.sizes, {k: _with_sources(part, numbers) for k, part in answer.parts.items()})
+        return Answered(answer.sizes, {k: with_sources(part, numbers) for k, part in answer.parts.items()})
 
     # What a computation is to the instruction that calls it.
 
@@ -174,21 +175,21 @@ class Walker:
         if kept is None or not kept.has_runtime:
             return None if kept is None else kept.parts
         numbers: dict[int, int] = {}
-        for position in _sources(kept.parts):
+        for position in sources_of(kept.parts):
             instruction = self.inside(computation)[position].instruction
             numbers[position] = instruction.number
             self._suppliers[instruction.number] = instruction
-        return {k: _with_sources(part, numbers) for k, part in kept.parts.items()}
+        return {k: with_sources(part, numbers) for k, part in kept.parts.items()}
 
     def _remember(self, computation: Computation, leaf: Leaf, parameter: int, parts: Parts) -> None:
         """Not where a value of another computation has a say: that one may be called elsewhere, too."""
         places: dict[int, int] = {}
-        sources = _sources(parts)
+        sources = sources_of(parts)
         if sources:
             places = {node.number: position for position, node in enumerate(self.inside(computation))}
             if not sources <= places.keys():
                 return
-        relative = {k: _with_sources(part, places) for k, part in parts.items()} if places else dict(parts)
+        relative = {k: with_sources(part, places) for k, part in parts.items()} if places else dict(parts)
         contents.keep((computation.content, leaf, parameter), Answered((), relative))
 
     def plan(self, region: Region, start: Instruction) -> Plan:
@@ -236,11 +237,11 @@ class Walker:
 
     def _outside(self, caller: Instruction, computation: Computation, parts: Parts) -> Parts:
         """The same maps seen by a caller: a parameter is its operand, a value inside belongs to this call."""
-        sources = _sources(parts)
+        sources = sources_of(parts)
         if not sources:
             return parts
         numbers = self.outside_numbers(caller, computation, sources)
-        return {k: _with_sources(part, numbers) for k, part in parts.items()}
+        return {k: with_sources(part, numbers) for k, part in parts.items()}
 
     def outside_numbers(self, caller: Instruction, computation: Computation, sources: Iterable[int]) -> dict[int, int]:
         """The numbers that a caller has for the sources inside: called twice, a computation has different values."""
@@ -280,34 +281,6 @@ class Walker:
 
 def _has_elements(shape: Shape) -> bool:
     return shape.is_array or any(True for _ in array_leaves(shape))
-
-
-def _sources(parts: Parts) -> set[int]:
-    """The runtime sources in all maps."""
-    return {
-        v.source
-        for part in parts.values()
-        if isinstance(part, Footprint)
-        for _, m in part.maps
-        for v in m.runtime
-        if v.source is not None
-    }
-
-
-def _renumbered(m: IndexingMap, numbers: Mapping[int, int]) -> IndexingMap:
-    """Sources under other numbers; those that become one make their variables one."""
-    sources = {v.source for v in m.runtime}
-    renumbered = m.remap_sources(numbers)
-    if len({v.source for v in renumbered.runtime}) < len(sources):
-        return renumbered.simplify(drop_unused=True)
-    return renumbered
-
-
-def _with_sources(part: Part, numbers: Mapping[int, int]) -> Part:
-    if isinstance(part, Unknown):
-        return part
-    renumbered = [(leaf, _renumbered(m, numbers) if m.runtime else m) for leaf, m in part.maps]
-    return Footprint(tuple((leaf, m) for leaf, m in renumbered if not m.is_known_empty), part.exact, part.reason)
 
 
 # ------------------------------------------------------------------------------------------------------------ walking
@@ -456,7 +429,7 @@ class Plan:
             step = steps[node.number] = region.step(node)
             return step.values
 
-        self.order = _users_first(start, following)
+        self.order = users_first(start, following)
         self.steps = [steps[node.number] for node in self.order]
         self.place = {node.number: place for place, node in enumerate(self.order)}
         self.ends: dict[int, int] = {}
@@ -528,7 +501,7 @@ class Walk:
         target = self._target(to)
         target.is_raw = target.is_raw or state.is_raw
         for leaf, m in state.maps:
-            m = _renumbered(m, numbers) if numbers and m.runtime else m
+            m = renumbered(m, numbers) if numbers and m.runtime else m
             if not m.is_known_empty:
                 target.add(leaf, m, use)
         for leaf, reason in state.unknown.items():
@@ -580,7 +553,7 @@ def _forward_parts(walker: Walker, computation: Computation, parameter: int, lea
         if instruction.has_unnamed_operands:
             return dict.fromkeys(range(len(root.outputs)), Unknown(f"the operands of {instruction.name} have no names"))
     states = {start.number: _begun(start, [leaf])}
-    for user in reversed(_users_first(root, lambda node: node.operands)):
+    for user in reversed(users_first(root, lambda node: node.operands)):
         state = states.get(user.number) or _State()
         jobs: list[_Job] = []
         for k, operand in enumerate(user.operands):
@@ -623,25 +596,6 @@ def _by_output(state: _State, root: Node) -> Parts:
         if not isinstance(parts.get(leaf[0]), Unknown):
             parts[leaf[0]] = Unknown(reason)
     return dict(sorted(parts.items()))
-
-
-def _users_first(start: Node, following: Callable[[Node], Sequence[Node]]) -> list[Node]:
-    """Reverse post order of everything that can be reached: every value after all its users."""
-    done: list[Node] = []
-    seen = {start.number}
-    pending: list[tuple[Node, Iterator[Node]]] = [(start, iter(following(start)))]
-    while pending:
-        here, rest = pending[-1]
-        for value in rest:
-            if value.number not in seen:
-                seen.add(value.number)
-                pending.append((value, iter(following(value))))
-                break
-        else:
-            done.append(here)
-            pending.pop()
-    done.reverse()
-    return done
 
 
 def _whole(maps: Sequence[IndexingMap], shape: Shape) -> list[IndexingMap]:
