@@ -85,6 +85,18 @@ def test_through_loop_branch_and_call() -> None:
     assert results(changed["p"]) == {"d0", "-d0 + 7"} and results(changed["q"]) == {"d0 + 4", "-d0 + 11"}
 
 
+def test_both_ways_through_a_whole_computation() -> None:
+    module = hm.parse(MODULE)
+    there = hm.output_to_input(module.entry, 3)
+    assert [results(maps) for maps in there] == [set(), {"d0 + 4"}, set(), set()]
+    back = hm.input_to_output(module.entry, 1)
+    assert results(back[3]) == {"d0 - 4"} and back[3][0].index == (3,)
+    assert not back[2] and results(hm.input_to_output(module.entry, 0)[2]) == {""}
+    walked = hm.indexing(module.entry, 0)
+    for parameter, maps in zip(module.entry.parameters, hm.output_to_input(module.entry, 0), strict=True):
+        assert maps == walked.get(parameter, hm.MapSet())
+
+
 def test_from_inside_a_loop() -> None:
     found = sliced("r", 0, "body")
     assert results(found["p"]) == {"d0", "-d0 + 7"} and not found["p"].exact

@@ -22,8 +22,12 @@ _UNREAD = MapSet()
 __all__ = ["indexing", "input_to_output", "output_to_input"]
 
 
-def output_to_input(instruction: Instruction, output: int | Leaf = 0, *, physical: bool = False) -> tuple[MapSet, ...]:
+def output_to_input(
+    instruction: Instruction | Computation, output: int | Leaf = 0, *, physical: bool = False
+) -> tuple[MapSet, ...]:
     """Which elements of each operand are read to compute an element of the output.
+
+    A computation is asked like an instruction whose operands are its parameters, and whose output is its root's.
 
     ``output`` is the number of an output or a shape index into a tuple; one that leads to a tuple stands for all its
     leaves.  The maps of an operation are its rule's own; those of a fusion or call are composed and simplified.
@@ -42,18 +46,24 @@ def output_to_input(instruction: Instruction, output: int | Leaf = 0, *, physica
     (d0, d1) -> (d1, d0), domain: d0 in [0, 7], d1 in [0, 3]
     """
     walker = Walker()
-    operands = instruction.operands
+    operands, made = _ends(instruction)
     found: list[list[Part]] = [[] for _ in operands]
-    for leaf in leaves_at(instruction.shape, output, "output"):
-        for k, part in walker.backward(instruction, leaf).items():
-            if physical:
-                part = in_memory(part, shape_at(instruction.shape, leaf), operands[k].shape)
-            found[k].append(part)
-    return tuple(_placed_set(parts, (instruction, k), walker) for k, parts in enumerate(found))
+    for leaf in leaves_at(made, output, "output"):
+        if isinstance(instruction, Computation):
+            said = walker.through_backward(instruction, leaf)
+        else:
+            said = walker.backward(instruction, leaf)
+        for k, part in said.items():
+            found[k].append(in_memory(part, shape_at(made, leaf), operands[k].shape) if physical else part)
+    return tuple(_placed_set(parts, _use(instruction, k), walker) for k, parts in enumerate(found))
 
 
-def input_to_output(instruction: Instruction, operand: int | Leaf = 0, *, physical: bool = False) -> tuple[MapSet, ...]:
+def input_to_output(
+    instruction: Instruction | Computation, operand: int | Leaf = 0, *, physical: bool = False
+) -> tuple[MapSet, ...]:
     """Which elements of each output an element of the operand takes part in.
+
+    A computation is asked like an instruction whose operands are its parameters, and whose output is its root's.
 
     ``operand`` is an operand's number, or that number followed by a shape index into the operand.  A tuple has one set
     for each of its elements, and the maps know the leaf (``.index``).
@@ -72,17 +82,32 @@ def input_to_output(instruction: Instruction, operand: int | Leaf = 0, *, physic
     (d0)[s0, s1] -> (s0, d0, s1), domain: d0 in [0, 19], s0 in [0, 9], s1 in [0, 29]
     """
     number, *below = (operand,) if isinstance(operand, int) else tuple(operand) or (0,)
-    if not 0 <= number < len(instruction.operands):
-        raise ShapeError(f"{instruction.name} has {len(instruction.operands)} operands, no operand {number}")
+    operands, made = _ends(instruction)
+    if not 0 <= number < len(operands):
+        raise ShapeError(f"{instruction.name} has {len(operands)} operands, no operand {number}")
     walker = Walker()
-    found: list[list[Part]] = [[] for _ in range(n_outputs(instruction.shape))]
-    shape = instruction.operands[number].shape
+    found: list[list[Part]] = [[] for _ in range(n_outputs(made))]
+    shape = operands[number].shape
     for leaf in leaves_at(shape, tuple(below), "operand"):
-        for i, part in walker.forward(instruction, number, leaf).items():
-            if physical:
-                part = in_memory(part, shape_at(shape, leaf), instruction.shape)
-            found[i].append(part)
-    return tuple(_placed_set(parts, (instruction, number), walker) for parts in found)
+        if isinstance(instruction, Computation):
+            said = walker.through_forward(instruction, number, leaf)
+        else:
+            said = walker.forward(instruction, number, leaf)
+        for i, part in said.items():
+            found[i].append(in_memory(part, shape_at(shape, leaf), made) if physical else part)
+    return tuple(_placed_set(parts, _use(instruction, number), walker) for parts in found)
+
+
+def _ends(asked: Instruction | Computation) -> tuple[Sequence[Instruction], Shape]:
+    """What goes in, and the shape of what comes out."""
+    if isinstance(asked, Computation):
+        return asked.parameters, asked.root.shape
+    return asked.operands, asked.shape
+
+
+def _use(asked: Instruction | Computation, operand: int) -> Use | None:
+    """A computation does not use its parameters as a whole."""
+    return None if isinstance(asked, Computation) else (asked, operand)
 
 
 def indexing(
@@ -139,7 +164,7 @@ def leaves_at(shape: Shape, index: int | Leaf, what: str) -> list[Leaf]:
         raise ShapeError(f"no {what} {index}: {error}") from None
 
 
-def _placed_set(parts: Sequence[Part], use: Use, walker: Walker) -> MapSet:
+def _placed_set(parts: Sequence[Part], use: Use | None, walker: Walker) -> MapSet:
     if not parts:
         return _UNREAD
     footprint = NOTHING

@@ -137,6 +137,10 @@ class Walker:
     def output_to_input(self, instruction: Instruction, computation: Computation, leaf: Leaf) -> Parts:
         """From a leaf of the computation's root to its parameters, as the caller's operands."""
         self._must_fit(instruction)
+        return self._outside(instruction, computation, self.through_backward(computation, leaf))
+
+    def through_backward(self, computation: Computation, leaf: Leaf) -> Parts:
+        """The same, sources being instruction numbers in the computation."""
         self._prepare(computation, forward=False)
         number = computation.number
         found = self._backward.get((number, leaf))
@@ -152,11 +156,15 @@ class Walker:
             found = Walk(self, plan, [leaf]).at_ends()
             self._remember(computation, leaf, -1, found)
         self._backward[number, leaf] = found
-        return self._outside(instruction, computation, found)
+        return found
 
     def input_to_output(self, instruction: Instruction, computation: Computation, parameter: int, leaf: Leaf) -> Parts:
         """From a leaf of a parameter to the outputs of the computation's root."""
         self._must_fit(instruction)
+        return self._outside(instruction, computation, self.through_forward(computation, parameter, leaf))
+
+    def through_forward(self, computation: Computation, parameter: int, leaf: Leaf) -> Parts:
+        """The same, sources being instruction numbers in the computation."""
         self._prepare(computation, forward=True)
         key = (computation.number, parameter, leaf)
         found = self._forward.get(key)
@@ -166,7 +174,7 @@ class Walker:
             found = _forward_parts(self, computation, parameter, leaf)
             self._remember(computation, leaf, parameter, found)
         self._forward[key] = found
-        return self._outside(instruction, computation, found)
+        return found
 
     # A computation of the same content has the same maps, its own values being in the same places.
 
