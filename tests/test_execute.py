@@ -272,6 +272,11 @@ def test_every_value_is_shown() -> None:
             "a (all-reduce in e): replica 1 is in its groups, there are 1: run it with num_replicas of 2",
         ),
         ("  p = f32[2] parameter(0)\n  ROOT n = f32[2] no-such-op(p)", "no meaning for no-such-op"),
+        # Found by search: texts that do not fit together.
+        (
+            "  p = f32[2] parameter(0)\n  c = c64[2] constant({(1,2),(3,4)})\n  ROOT n = f32[2] negate(c)",
+            "n (negate in e): its type is f32, its operands make complex64",
+        ),
     ],
 )
 def test_what_cannot_run_says_where_and_what_to_do(body: str, message: str) -> None:
@@ -280,6 +285,14 @@ def test_what_cannot_run_says_where_and_what_to_do(body: str, message: str) -> N
     with pytest.raises((hm.UnsupportedError, hm.ShapeError)) as error:
         hm.execute(module, *arguments)
     assert message in str(error.value)
+
+
+def test_a_comparison_that_is_no_order_ends() -> None:
+    """Found by search: numbers in the place of pred, and a comparison that always holds."""
+    for line in ("s32[] compare(a, b), direction=LT", "pred[] constant(true)"):
+        before = f"f {{\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT r = {line}\n}}\n"
+        module = entry("  p = f32[7] parameter(0)\n  ROOT r = f32[7] sort(p), dimensions={0}, to_apply=f", before)
+        assert hm.execute(module, [3, 1, 2, 5, 4, 7, 6]).shape == (7,)
 
 
 def test_a_computation_that_calls_itself_is_an_error() -> None:

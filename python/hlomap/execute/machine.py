@@ -283,6 +283,8 @@ class Processor:
             if value.shape != step.sizes and not self.pointwise:
                 _check_sizes(step, value)
             if value.dtype != dtype:
+                if value.dtype.kind == "c" and dtype.kind != "c":
+                    raise ShapeError(f"its type is {step.instruction.shape.dtype}, its operands make {value.dtype}")
                 value = cast(value, dtype)
         if self.on_value is not None:
             asked(self.on_value, step.instruction, value)

@@ -106,7 +106,8 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> V
     x, *rest = (np.asarray(operand).astype(work) for operand in operands)
 
     def over_feature(array: Array) -> Array:
-        return np.asarray(array.mean(axis=axes))
+        # NumPy's mean warns where there is nothing to add.
+        return np.asarray(array.sum(axis=axes) / work.type(array.size / max(1, array.shape[feature])))
 
     def wide(array: Array) -> Array:
         return array.reshape(shape)

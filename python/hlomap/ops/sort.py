@@ -70,7 +70,7 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> V
     def precedes(a: Array, b: Array) -> Array:
         """Whether the elements at places ``a`` come before those at ``b``."""
         pairs = [np.take_along_axis(x, at, 1) for x in flat for at in (a, b)]
-        return np.broadcast_to(run.apply(instruction.called[0], pairs), a.shape)
+        return np.broadcast_to(run.apply(instruction.called[0], pairs), a.shape).astype(np.bool_)
 
     width = 1
     while width < n:
@@ -98,7 +98,8 @@ def _merged(order: Array, width: int, precedes: object) -> Array:
         low, high = np.where((low < high) & comes_before, middle + 1, low), np.where(comes_before, high, middle)
         high = np.maximum(low, high)
     target = np.where(is_left, run, run - 1) * width + own + low - np.minimum(begin, n)
-    merged = np.empty_like(order)
+    # A comparison that is no order may send two elements to one place.
+    merged = order.copy()
     np.put_along_axis(merged, target, order, 1)
     return merged
 
