@@ -262,6 +262,20 @@ def test_errors_of_buffers() -> None:
         hm.transpose_moves_nothing(S("f32[3,5]"), S("f32[3,5]"), [1, 0])
 
 
+def test_layouts_that_would_take_all_memory() -> None:
+    many = hm.Layout.parse("{0:T" + "(2)" * 50_000 + "}")
+    with pytest.raises(hm.ShapeError, match="tiles: 50000 are too many"):
+        hm.linear_index(hm.Shape("f32", [4], many))
+    with pytest.raises(hm.ShapeError, match="bytes for an array of 12"):
+        hm.pack(np.zeros(3, np.float32), f"{{0:T({2**34})}}")
+    with pytest.raises(hm.ShapeError, match=r"buffer of 3 bytes: s8\[\d+\] has 4611686018427387904"):
+        hm.unpack(bytes(3), "s8[4611686018427387904]")
+    assert hm.Layout.parse(f"{{1,0:T({2**62},{2**62})}}")._repr_svg_() is None
+    with pytest.raises(hm.ShapeError, match="parts are too many to list"):
+        cuts = ",".join(str(i) for i in range(1, 400))
+        S(f"s8[400,400]{{1,0:SC(0:{cuts})(1:{cuts})}}").parts  # noqa: B018
+
+
 def test_large_and_deep_layouts() -> None:
     """Rank 30, sizes near 2**63, many tiles: an answer or an error, at once."""
     rank = 30

@@ -29,6 +29,7 @@ _ELEMENTS = (
     *("f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0fnu"),
     *(f"{sign}{bits}" for sign in "su" for bits in (1, 2, 4, 8, 16, 32, 64)),
 )
+_PADDED = 1 << 30  # bytes of a buffer that may be nearly all padding
 _SHARED = 1 << 20  # bytes from which on threads are worth their start
 
 
@@ -56,6 +57,8 @@ def pack(
     shape = _shape_of(values, layout)
     dtype = values.dtype
     n = shape.buffer_elements
+    if n * dtype.itemsize > max(_PADDED, 64 * values.nbytes):
+        raise ShapeError(f"buffer of {n * dtype.itemsize:,} bytes for an array of {values.nbytes:,}: {shape}")
     flat = np.ascontiguousarray(values).reshape(-1)
     buffer = np.empty(n, dtype)
     padding = np.asarray(fill).astype(dtype).reshape(-1)
@@ -88,19 +91,17 @@ def unpack(buffer: Any, shape: Shape | str, *, threads: int | None = None) -> Ar
     if given.dtype != dtype and given.dtype != np.uint8:
         raise ShapeError(f"buffer of {given.dtype}: expected {dtype} or uint8 for {shape}")
     given = np.ascontiguousarray(given).reshape(-1)
-    array = np.empty(shape.dimensions, dtype)
+    if given.nbytes != shape.buffer_bytes:
+        raise ShapeError(f"buffer of {given.nbytes} bytes: {shape} has {shape.buffer_bytes}")
     if bits != dtype.itemsize * 8:
         _must_hold(shape, bits)
-        if given.nbytes != shape.buffer_bytes:
-            raise ShapeError(f"buffer of {given.nbytes} bytes: {shape} has {shape.buffer_bytes}")
         wide = np.empty(n, dtype)
         is_signed = is_integer(dtype) and not is_unsigned(dtype)
         spread_bits(given.view(np.uint8), bits, shape.value_bits, is_signed, dtype.itemsize, wide.view(np.uint8))
         given = wide
-    elif given.nbytes != n * dtype.itemsize:
-        raise ShapeError(f"buffer of {given.nbytes} bytes: {shape} has {n * dtype.itemsize}")
     elif given.dtype != dtype:
         given = np.frombuffer(given, dtype) if given.size else given.view(dtype)
+    array = np.empty(shape.dimensions, dtype)
     unpack_into(shape, _words(given), _words(array.reshape(-1)), _threads(threads, array.nbytes))
     return array
 

@@ -73,5 +73,5 @@ def notebook(value: Shape | Layout) -> str | None:
     """The image for a notebook, None where there is nothing to show."""
     try:
         return (of_layout(value) if isinstance(value, Layout) else of_shape(value)).svg
-    except HlomapError:
+    except (HlomapError, OverflowError):
         return None

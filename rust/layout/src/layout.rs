@@ -108,13 +108,15 @@ impl Layout {
         if self.element_size_in_bits < 0 {
             return Some(format!("element_size_in_bits: {}", self.element_size_in_bits));
         }
+        seen.fill(false);
         for config in &self.split_configs {
             let d = config.dimension;
-            if !usize::try_from(d).is_ok_and(|d| d < rank) {
-                return Some(format!("split_configs: {d} is no physical dimension of an array of rank {rank}"));
-            }
-            if self.split_configs.iter().filter(|other| other.dimension == d).count() > 1 {
-                return Some(format!("split_configs: dimension {d} twice"));
+            match usize::try_from(d).ok().and_then(|d| seen.get_mut(d)) {
+                Some(s) if !*s => *s = true,
+                Some(_) => return Some(format!("split_configs: dimension {d} twice")),
+                None => {
+                    return Some(format!("split_configs: {d} is no physical dimension of an array of rank {rank}"));
+                }
             }
             if config.indices.first().is_some_and(|&i| i <= 0) || config.indices.windows(2).any(|w| w[0] >= w[1]) {
                 return Some(format!("split_configs: {:?} does not rise from above 0", config.indices));

@@ -199,3 +199,52 @@ impl Stage {
         Ok((Nest { loops, bounds: self.bounds.clone() }.tidy(), n))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{buffer_elements, linear_index, parse_shape, Shape};
+    use symbolic::{Points, Program};
+
+    /// Each element is where the map says, everything else is fill, and all comes back, on any number of threads.
+    #[test]
+    fn as_the_map_says() {
+        for text in [
+            "f32[]",
+            "f32[]{:T(4)L(3)}",
+            "f32[3,5]{0,1}",
+            "f32[3,5]{1,0:T(2,2)}",
+            "f32[17,9]{0,1:T(8,4)(2,1)L(7)}",
+            "f32[3,7]{1,0:T(2,4)(3,2)}",
+            "f32[40,33,3]{0,2,1}",
+            "f32[3,5,2]{1,2,0:T(2)(3,3,3,3,2)}",
+            "f32[2,3,5]{2,1,0:T(*,4)(2,1)}",
+            "f32[5,3,4]{0,2,1:T(*,7)(*,3,2)}",
+            "f32[0,5]{1,0:T(2,2)}",
+        ] {
+            let Shape::Array(shape) = parse_shape(text).unwrap() else { panic!("{text} is no array") };
+            let n = shape.n_elements().unwrap() as usize;
+            let size = buffer_elements(&shape).unwrap() as usize;
+            let array: Vec<i32> = (0..n as i32).collect();
+            let mut expected = vec![-1; size];
+            if n > 0 {
+                let strides = row_major_strides(shape.dims()).unwrap();
+                let index = |k: i64| shape.dims().iter().zip(&strides).map(move |(&d, &s)| k / s % d);
+                let dims: Vec<i64> = (0..n as i64).flat_map(index).collect();
+                let points = Points { n, dims: &dims, ranges: &[], runtime: &[] };
+                let program = Program::new(&linear_index(&shape).unwrap()).unwrap();
+                for (k, at) in program.run::<true>(&points).unwrap().into_iter().enumerate() {
+                    expected[at as usize] = k as i32;
+                }
+            }
+            let plan = Packing::of(&shape).unwrap();
+            for threads in [1, 2, 5] {
+                let (mut buffer, mut back) = (vec![7; size], vec![7; n]);
+                plan.pack(&array, &mut buffer, -1, threads);
+                assert_eq!(buffer, expected, "{text}");
+                plan.unpack(&buffer, &mut back, threads);
+                assert_eq!(back, array, "{text}");
+            }
+        }
+    }
+}

@@ -54,6 +54,9 @@ impl From<Error> for LinearError {
 
 pub(crate) type Result<T> = std::result::Result<T, LinearError>;
 
+/// The most dimensions that all stages together may have.
+const MOST_DIMS: usize = 1 << 16;
+
 /// The stages from the logical array to the buffer.
 pub(crate) struct Stages {
     /// Dimension numbers, major to minor.
@@ -87,7 +90,13 @@ impl Stages {
         let order: Vec<usize> = layout.minor_to_major.iter().rev().map(|&d| d as usize).collect();
         let mut sizes: Vec<i64> = order.iter().map(|&d| padded[d]).collect();
         let mut tilings = Vec::with_capacity(layout.tiles.len());
+        // Every tile adds dimensions to all stages after it; what a text of tiles says must not grow with its square.
+        let mut n_dims = 0usize;
         for tile in &layout.tiles {
+            n_dims += sizes.len() + tile.0.len();
+            if n_dims > MOST_DIMS {
+                return Err(LinearError::InvalidLayout(format!("tiles: {} are too many", layout.tiles.len())));
+            }
             let mut tiling = Tiling::new(sizes, &tile.0)?;
             sizes = std::mem::take(&mut tiling.sizes);
             tilings.push(tiling);
