@@ -31,6 +31,7 @@ NEVER = {
     "evidence": ("walk", "compose", "analyses", "rows", "report", "batch", "cli"),
     "indexing": ("execute", "evidence", "analyses", "rows", "report", "batch", "cli"),
     "execute": ("indexing", "evidence", "analyses", "rows", "report", "batch", "cli"),
+    "build": ("ops", "walk", "node", "execute", "indexing", "evidence", "analyses", "rows", "report", "batch", "cli"),
     "analyses": ("ops", "execute", "indexing", "rows", "report", "batch", "cli"),
     "report": ("analyses", "ops", "indexing", "execute", "cli"),
     "table": ("analyses", "ops", "indexing", "execute", "rows", "report", "batch", "cli"),

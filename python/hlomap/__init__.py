@@ -73,6 +73,7 @@ from .table import Table
 if TYPE_CHECKING:
     from .adapters.jax import from_jax
     from .adapters.stablehlo import parse_stablehlo
+    from .build import Builder, Value
     from .dumps import DumpDirectory, DumpedModule
     from .evidence import Verdict, verify
     from .rules import register_rule, unregister_rule
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
 
 # Names that most programs do not use are imported when they are asked for.
 _LATER = {
+    "Builder": "build",
     "DumpDirectory": "dumps",
     "DumpedModule": "dumps",
     "from_jax": "adapters.jax",
@@ -89,6 +91,7 @@ _LATER = {
     "entry_slice": "slices",
     "thread_map": "threads",
     "unregister_rule": "rules",
+    "Value": "build",
     "Verdict": "evidence",
     "verify": "evidence",
 }
@@ -96,6 +99,7 @@ _LATER = {
 __all__ = [
     "Attributes",
     "BufferDonor",
+    "Builder",
     "Computation",
     "Constraint",
     "ConvolutionDimensionNumbers",
@@ -130,6 +134,7 @@ __all__ = [
     "Sharding",
     "Table",
     "UnsupportedError",
+    "Value",
     "Variable",
     "Verdict",
     "Window",

@@ -55,6 +55,18 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
     return dtype
 
 
+def element_type(dtype: np.dtype[Any]) -> str:
+    """The HLO element type that is stored as this dtype; ``KeyError`` where none is.
+
+    >>> element_type(np.dtype("uint8")), element_type(numpy_dtype("bf16"))
+    ('u8', 'bf16')
+    """
+    return _NAMES[dtype.name]
+
+
+_NAMES = {name: element for element, name in (_NUMPY | _ML_DTYPES).items()}
+
+
 def array(data: bytes, name: str, dimensions: tuple[int, ...]) -> npt.NDArray[Any]:
     """The read-only array of elements that ``data`` holds in row-major order, whole bytes each.
 
