@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _hlo_types
-from ..errors import UnsupportedError
+from ..errors import ShapeError, UnsupportedError
 
 Array = npt.NDArray[Any]
 
@@ -76,6 +76,8 @@ def cast(x: Array, to: np.dtype[Any]) -> Array:
             x = x.astype(widened(x.dtype))
         if is_float(to) and is_float(x.dtype):
             return _narrowed(x, to)
+    if x.dtype.kind == "c" and to.kind != "c":
+        raise ShapeError(f"{x.dtype} where {to} was expected")
     return x.astype(to)
 
 
