@@ -81,6 +81,8 @@ def test_several_devices(folder: Path) -> None:
     run_file.saved({f"dev{k}_in0": np.array(10 * k, np.int32) for k in range(2)}, folder / "in.npz")
     result = run(folder, "--inputs", "@in.npz", "--replicas", "2")
     assert result.stdout == "dev0_out0 int32[] 0\ndev1_out0 int32[] 11\n"
+    (folder / "m.hlo").write_text(text.replace("HloModule m", "HloModule m, replica_count=2"))
+    assert run(folder, "--inputs", "@in.npz").stdout == result.stdout, "the module says how many replicas there are"
 
 
 @pytest.mark.parametrize(

@@ -226,8 +226,8 @@ def _print_summary(summary: Summary, output: str) -> None:
 )
 @click.option("--tolerance", default=1e-5, show_default=True, help="Of floats, as a part of the largest value.")
 @click.option("-o", "--output", metavar="NPZ", type=click.Path(dir_okay=False), help="Write the results as out0, …")
-@click.option("--replicas", default=1, type=click.IntRange(min=1), help="Simulated replicas.")
-@click.option("--partitions", default=1, type=click.IntRange(min=1), help="Simulated partitions of each replica.")
+@click.option("--replicas", type=click.IntRange(min=1), help="Simulated replicas (default: as the module says).")
+@click.option("--partitions", type=click.IntRange(min=1), help="Simulated partitions of each (the same).")
 def run(
     file: Path,
     inputs: str | None,
@@ -236,8 +236,8 @@ def run(
     compare: str | None,
     tolerance: float,
     output: str | None,
-    replicas: int,
-    partitions: int,
+    replicas: int | None,
+    partitions: int | None,
 ) -> None:
     """Run the entry of the module in FILE with NumPy and print what it gives."""
     from . import run_file
@@ -246,9 +246,11 @@ def run(
 
     if inputs is not None and seed is not None:
         raise click.BadParameter("inputs are given or random, not both", param_hint="--random")
-    n_devices = replicas * partitions
     try:
         module = load(file)
+        replicas = replicas or int(module.attributes.get("replica_count", 1))
+        partitions = partitions or int(module.attributes.get("num_partitions", 1))
+        n_devices = replicas * partitions
         for name in names:
             module[name]
         if inputs is not None:

@@ -110,7 +110,8 @@ def _random(shape: Shape, rng: np.random.Generator) -> Array:
         return rng.integers(0 if is_unsigned(dtype) else -high, high, sizes).astype(np.int32).astype(dtype)
     if dtype.kind == "c":
         return (rng.standard_normal(sizes) + 1j * rng.standard_normal(sizes)).astype(dtype)
-    return rng.standard_normal(sizes).astype(dtype)
+    normal = rng.standard_normal(sizes)
+    return (np.abs(normal) if shape.dtype == "f8e8m0fnu" else normal).astype(dtype)
 
 
 def flattened(value: Any) -> list[Array]:
