@@ -39,7 +39,8 @@ _MAX_ELEMENTS = 1 << 18
 _MAX_VALUE = 1 << 22
 _MAX_POINTS = 1 << 19
 _MAX_ROWS = 256
-_MAX_STEPS = 2000
+_MAX_STEPS = 300
+_MAX_ALL_CHANGES = 128  # of one instruction
 _GRIDS = ((1, 1), (2, 1), (1, 2), (4, 1), (1, 4), (2, 2), (8, 1), (1, 8), (2, 4), (4, 2))
 """Replicas and partitions that are tried; a change on any of the devices that arrives on any counts."""
 
@@ -196,9 +197,10 @@ def _verdicts(
     except (HlomapError, MemoryError) as error:
         trial = str(error)
     backward = {out: output_to_input(instruction, out) for out in outputs}
+    share = max(1, min(max_changes, _MAX_ALL_CHANGES // max(1, len(places))))
     for k, leaf in places:
         forward = input_to_output(instruction, (k, *leaf))
-        seen = {} if isinstance(trial, str) else trial.seen(k, leaf, max_changes)
+        seen = {} if isinstance(trial, str) else trial.seen(k, leaf, share)
         for out in outputs:
             sets: dict[Direction, MapSet] = {
                 "output_to_input": backward[out][k],
@@ -277,7 +279,7 @@ class _Trial:
         chosen = list(range(given.size))
         if given.size > max_changes:
             drawn = self._rng.choice(given.size, max(0, max_changes - 2), replace=False)
-            chosen = sorted({0, given.size - 1, *drawn.tolist()})
+            chosen = sorted({0, given.size - 1, *drawn.tolist()})[:max_changes]
         found: dict[int, dict[Leaf, Ints]] = {}
         for i in chosen:
             changes: dict[Leaf, Ints] = {}
