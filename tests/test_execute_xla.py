@@ -176,3 +176,32 @@ def test_types_that_xla_has_no_result_for_run(opcode: str) -> None:
         results = hm.execute(hm.parse(program.text), *program.arguments)
         first = results[0] if isinstance(results, list) else results
         assert first.dtype.name == {"s1": "int1", "u1": "uint1"}[name]
+
+
+COLLECTIVES = [
+    "f32[4,2] all-reduce(p), replica_groups={{0,2},{1,3}}, to_apply=f",
+    "f32[16,2] all-gather(p), replica_groups={{0,1,2,3}}, dimensions={0}",
+    "f32[4,4] all-gather(p), replica_groups={{2,0},{1,3}}, dimensions={1}",
+    "f32[1,2] reduce-scatter(p), replica_groups={{3,1,0,2}}, dimensions={0}, to_apply=f",
+    "f32[4,2] all-to-all(p), replica_groups={{0,1,2,3}}, dimensions={0}",
+    "f32[4,2] collective-permute(p), source_target_pairs={{0,1},{1,0},{2,3}}",
+]
+
+
+@pytest.mark.parametrize("opcode", ["add", "maximum"])
+def test_collectives_of_four_replicas(opcode: str) -> None:
+    import _xla_run
+
+    header = f"f {{\n  x = f32[] parameter(0)\n  y = f32[] parameter(1)\n  ROOT r = f32[] {opcode}(x, y)\n}}\n"
+    texts = [
+        f"HloModule m, replica_count=4\n{header}ENTRY e {{\n  p = f32[4,2] parameter(0)\n  ROOT r = {line}\n}}\n"
+        for line in COLLECTIVES
+    ]
+    rng = np.random.default_rng(1)
+    # Whole numbers, so that the order of a sum does not show.
+    given = [rng.integers(-50, 50, (4, 2)).astype(np.float32) for _ in range(4)]
+    for text, expected in zip(texts, _xla_run.results([(text, given) for text in texts], replicas=4), strict=True):
+        assert not isinstance(expected, str), f"{expected}\n{text}"
+        found = hm.execute(hm.parse(text), given, num_replicas=4)
+        for own, theirs in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(own, theirs, err_msg=text)
