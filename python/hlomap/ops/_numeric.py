@@ -227,8 +227,8 @@ def set_bits(a: Array) -> Array:
     """The number of bits set; of s4 in the byte that holds it, sign and all, as XLA counts."""
     width = 8 if a.dtype.name == "int4" else width_of(a.dtype)
     bits = a.astype(widened(a.dtype)).astype(np.uint64) & np.uint64(2**width - 1)
-    count: Array = np.bitwise_count(bits)
-    return count.astype(a.dtype)
+    count = np.unpackbits(bits.reshape(-1, 1).view(np.uint8), axis=1).sum(axis=1, dtype=np.int32)
+    return cast(count.reshape(a.shape), a.dtype)
 
 
 # ------------------------------------------------------------------------------------------------------------- floats
