@@ -138,7 +138,7 @@ impl Lane for i32 {
             Some(shift) => out.iter_mut().zip(x).for_each(|(o, x)| *o = x >> shift.min(31)),
             None => out.iter_mut().zip(x).for_each(|(o, x)| {
                 let positive = u64::from(x.wrapping_add(up) as u32);
-                *o = ((positive * u64::from(magic) >> magic_shift) as i32).wrapping_sub(up_quotient);
+                *o = (((positive * u64::from(magic)) >> magic_shift) as i32).wrapping_sub(up_quotient);
             }),
         }
     }
@@ -151,7 +151,7 @@ impl Lane for i32 {
             Some(_) => out.iter_mut().zip(x).for_each(|(o, x)| *o = x & n.wrapping_sub(1)),
             None => out.iter_mut().zip(x).for_each(|(o, x)| {
                 let positive = x.wrapping_add(up);
-                let quotient = (u64::from(positive as u32) * u64::from(magic) >> magic_shift) as i32;
+                let quotient = ((u64::from(positive as u32) * u64::from(magic)) >> magic_shift) as i32;
                 *o = positive.wrapping_sub(quotient.wrapping_mul(n));
             }),
         }
