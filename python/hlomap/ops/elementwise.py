@@ -73,7 +73,11 @@ def _real_or_imaginary(part: str) -> Callable[[Array], Array]:
 
 
 def _logistic(x: Array) -> Array:
-    return np.asarray(1 / (1 + np.exp(-x)), x.dtype)
+    power = numeric.exponential(-x)
+    if x.dtype.kind == "c":
+        # A complex infinity below the line makes NaN in NumPy.
+        return np.where(np.isinf(power.real) | np.isinf(power.imag), x.dtype.type(0), 1 / (1 + power))
+    return np.asarray(1 / (1 + power), x.dtype)
 
 
 UNARY: dict[str, Callable[[Array], Array]] = {
