@@ -14,6 +14,9 @@ from .values import refuse
 
 __all__ = ["as_array", "element_kind", "literal_text"]
 
+# The bits of the mantissa, of types with nans that differ in them.
+_MANTISSAS = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}
+_MANTISSAS |= {"float8_e5m2": 2, "float8_e4m3": 3, "float8_e3m4": 4}
 # Python numbers without a value beside them that says their type.
 _PLAIN = {"b": "pred", "i": "s32", "u": "u32", "f": "f32", "c": "c64"}
 
@@ -85,7 +88,7 @@ def _real(number: Any) -> str:
 def _nan(number: np.ndarray[Any, np.dtype[Any]], is_negative: bool) -> str:
     """A nan with its payload, where the type has any besides the quiet bit."""
     sign = "-" if is_negative else ""
-    mantissa = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}.get(number.dtype.name)
+    mantissa = _MANTISSAS.get(number.dtype.name)
     if mantissa is None:
         return sign + "nan"
     bits = int(number.reshape(1).view(f"u{number.dtype.itemsize}")[0]) & ((1 << mantissa) - 1)

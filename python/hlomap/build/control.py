@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, overload
 
+import numpy as np
+
 from .._core import Shape
 from .products import Products
 from .values import Operand, ShapeLike, Value, refuse
@@ -34,7 +36,9 @@ class Control(Products):
         if not operand.shape.is_tuple:
             raise refuse("get_tuple_element", "operand", f"{operand.name} {operand.shape}", "expected a tuple")
         n = len(operand.shape.tuple_shapes)
-        if not isinstance(index, int) or not -n <= index < n:
+        if not isinstance(index, (int, np.integer)):
+            raise refuse("get_tuple_element", "index", repr(index), "expected a number that is known now")
+        if not -n <= index < n:
             raise refuse("get_tuple_element", "index", index, f"{operand.shape} has {n} parts")
         return self._emit("get_tuple_element", "get-tuple-element", [operand], {"index": str(index % n)})
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from .._core import Shape
 from .control import Control
 from .values import Operand, Value, refuse
-from .writing import Attribute, Function, ints
+from .writing import Attribute, Function, ints, without_layout
 
 __all__ = ["Devices"]
 
@@ -43,7 +43,9 @@ class Devices(Control):
         attributes = {"dimensions": ints([along])} | groups
         attributes |= self._channel_of("all_gather", channel_id, use_global_device_ids)
         sizes = [n * shard_count if d == along else n for d, n in enumerate(value.dimensions)]
-        return self._emit("all_gather", "all-gather", [value], attributes, Shape(value.dtype, sizes))
+        return self._emit(
+            "all_gather", "all-gather", [value], attributes, self._sized("all_gather", value.dtype, sizes)
+        )
 
     def all_reduce(
         self,
@@ -65,7 +67,7 @@ class Devices(Control):
         attributes: dict[str, Attribute] = dict(self._groups("all_reduce", replica_groups))
         attributes |= self._channel_of("all_reduce", channel_id, use_global_device_ids)
         attributes["to_apply"] = self._reducer("all_reduce", "computation", computation, [Shape(values[0].dtype, [])])
-        shapes = [Shape(value.dtype, list(value.dimensions)) for value in values]
+        shapes = [without_layout(value.shape) for value in values]
         shape = shapes[0] if len(shapes) == 1 else Shape.tuple(shapes)
         made = self._emit("all_reduce", "all-reduce", values, attributes, shape)
         return self._emit("all_reduce", "tuple", [made]) if is_tuple and len(values) == 1 else made
@@ -140,7 +142,7 @@ class Devices(Control):
         groups = self._groups("all_to_all", replica_groups, split_count, "split_count")
         self._divides("all_to_all", "split_count", split_count, value, split)
         # The result has the shape of the operand, which the reader could not know.
-        whole = Shape(value.dtype, list(sizes))
+        whole = without_layout(value.shape)
         exchanged = self._emit("all_to_all", "all-to-all", [value], groups | {"dimensions": ints([split])}, whole)
         if split == joined:
             return exchanged
@@ -176,7 +178,7 @@ class Devices(Control):
                 raise refuse("collective_permute", "source_target_pairs", source_target_pairs, "ids count from 0")
         attributes = {"source_target_pairs": "{" + ",".join(map(ints, source_target_pairs)) + "}"}
         attributes |= self._channel_of("collective_permute", channel_id, False)
-        shape = Shape(value.dtype, list(value.dimensions))
+        shape = without_layout(value.shape)
         return self._emit("collective_permute", "collective-permute", [value], attributes, shape)
 
     def collective_broadcast(self, operand: Operand, replica_groups: Groups, channel_id: int | None = None) -> Value:
@@ -190,7 +192,7 @@ class Devices(Control):
         value = self._array("collective_broadcast", "operand", operand)
         attributes = self._groups("collective_broadcast", replica_groups)
         attributes |= self._channel_of("collective_broadcast", channel_id, False)
-        shape = Shape(value.dtype, list(value.dimensions))
+        shape = without_layout(value.shape)
         return self._emit("collective_broadcast", "collective-broadcast", [value], attributes, shape)
 
     def replica_id(self) -> Value:

@@ -92,6 +92,9 @@ class Elementwise(Binary):
         if wide > narrow:
             sizes = (*sizes, wide // narrow)
         elif wide < narrow:
+            if not sizes or sizes[-1] * wide != narrow:
+                rule = f"the last dimension of {value.shape} must be {narrow // wide}, the ratio of the widths"
+                raise refuse("bitcast_convert_type", "new_element_type", repr(new_element_type), rule)
             sizes = sizes[:-1]
         shape = self._retyped("bitcast_convert_type", value, new_element_type, sizes)
         return self._emit("bitcast_convert_type", "bitcast-convert", [value], shape=shape)

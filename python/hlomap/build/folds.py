@@ -127,6 +127,7 @@ class Folds(Moves):
         map = s32[4] map(iota, iota.1), dimensions={0}, to_apply=%map_computation
         """
         values = self._arrays("map", "operands", operands)
+        self._same_sizes("map", values)
         rank = len(values[0].dimensions)
         dims = list(range(rank)) if dimensions is None else self._dims("map", "dimensions", dimensions, rank)
         if dims != list(range(rank)):
@@ -153,6 +154,7 @@ class Folds(Moves):
         Shape('(f32[2,3], s32[2,3])')
         """
         values = self._arrays("sort", "operands", operands)
+        self._same_sizes("sort", values)
         along = self._dim("sort", "dimension", dimension, len(values[0].dimensions))
         scalars = [Shape(value.dtype, []) for value in values for _ in range(2)]
         if isinstance(comparator, str):
@@ -229,13 +231,18 @@ class Folds(Moves):
         values = self._arrays(operation, "operands", operands)
         given: Sequence[Any] = inits if isinstance(inits, (list, tuple)) else [inits]
         if len(given) != len(values):
-            raise refuse(operation, "init_values", f"{len(given)} values", f"expected {len(values)}, one an operand")
+            raise refuse(
+                operation, "init_values", f"{len(given)} values", f"expected {len(values)}, one for each operand"
+            )
+        self._same_sizes(operation, values)
+        scalars = [self._scalar(operation, "init_values", i, v.dtype) for i, v in zip(given, values, strict=True)]
+        return values, scalars
+
+    def _same_sizes(self, operation: str, values: Sequence[Value]) -> None:
         for value in values:
             if value.dimensions != values[0].dimensions:
                 rule = f"expected the sizes of the first operand, {values[0].shape}"
                 raise refuse(operation, "operands", f"{value.name} {value.shape}", rule)
-        scalars = [self._scalar(operation, "init_values", i, v.dtype) for i, v in zip(given, values, strict=True)]
-        return values, scalars
 
     def _gives_pred(self, operation: str, argument: str, root: Shape) -> None:
         if without_layout(root) != Shape("pred", []):

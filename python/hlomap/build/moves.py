@@ -91,7 +91,7 @@ class Moves(Elementwise):
         if any(n < 0 for n in sizes) or math.prod(sizes) != total:
             rule = f"the product must be that of {value.shape}, {total}"
             raise refuse("reshape", "dimensions", list(dimensions), rule)
-        return self._emit("reshape", "reshape", [value], shape=Shape(value.dtype, sizes))
+        return self._emit("reshape", "reshape", [value], shape=self._sized("reshape", value.dtype, sizes))
 
     def collapse(self, operand: Operand, dimensions: Ints) -> Value:
         """Neighbouring dimensions joined to one, by a reshape.
@@ -164,7 +164,7 @@ class Moves(Elementwise):
             out.append(-((start - limit) // step))
         parts = (f"[{a}:{c}]" if s == 1 else f"[{a}:{c}:{s}]" for a, c, s in zip(starts, limits, steps, strict=True))
         attributes = {"slice": "{" + ", ".join(parts) + "}"}
-        return self._emit("slice", "slice", [value], attributes, Shape(value.dtype, out))
+        return self._emit("slice", "slice", [value], attributes, self._sized("slice", value.dtype, out))
 
     def concatenate(self, operands: Sequence[Operand], dimension: int) -> Value:
         """The operands one after another along a dimension; their other sizes are equal.
@@ -177,6 +177,14 @@ class Moves(Elementwise):
         values = self._arrays("concatenate", "operands", operands)
         along = self._dim("concatenate", "dimension", dimension, len(values[0].dimensions))
         self._same_types("concatenate", "operands", values)
+        first = values[0].dimensions
+        for value in values:
+            sizes = value.dimensions
+            if len(sizes) != len(first) or any(
+                n != m for d, (n, m) in enumerate(zip(sizes, first, strict=True)) if d != along
+            ):
+                rule = f"expected the sizes of {values[0].shape} in all dimensions but {along}"
+                raise refuse("concatenate", "operands", f"{value.name} {value.shape}", rule)
         return self._emit("concatenate", "concatenate", values, {"dimensions": ints([along])})
 
     def pad(self, operand: Operand, padding_value: Operand, padding_config: Sequence[Sequence[int]]) -> Value:
@@ -244,6 +252,9 @@ class Moves(Elementwise):
         new = self._array("dynamic_update_slice", "update", update, value.dtype)
         if new.dtype != value.dtype:
             raise refuse("dynamic_update_slice", "update", f"{new.name} {new.shape}", f"expected {value.dtype}")
+        if len(new.dimensions) != len(value.dimensions) or any(map(operator.gt, new.dimensions, value.dimensions)):
+            rule = f"expected as many dimensions as {value.shape}, and none larger"
+            raise refuse("dynamic_update_slice", "update", f"{new.name} {new.shape}", rule)
         starts = self._offsets("dynamic_update_slice", start_indices, len(value.dimensions))
         shape = without_layout(value.shape)
         return self._emit("dynamic_update_slice", "dynamic-update-slice", [value, new, *starts], shape=shape)
@@ -280,6 +291,10 @@ class Moves(Elementwise):
         rank, n = len(value.dimensions), len(indices.dimensions)
         along = self._index_vector_dim("gather", index_vector_dim, n)
         sizes = self._per_dim("gather", "slice_sizes", slice_sizes, rank)
+        if any(not 0 <= size <= size_of for size, size_of in zip(sizes, value.dimensions, strict=True)):
+            raise refuse("gather", "slice_sizes", sizes, f"expected sizes that fit in {value.shape}")
+        index_map = self._dims("gather", "start_index_map", start_index_map, rank)
+        self._maps_index("gather", "start_index_map", index_map, indices, along)
         collapsed = self._dims("gather", "collapsed_slice_dims", collapsed_slice_dims, rank)
         batching = self._dims("gather", "operand_batching_dims", operand_batching_dims, rank)
         for name, dims in (("collapsed_slice_dims", collapsed), ("operand_batching_dims", batching)):
@@ -291,10 +306,14 @@ class Moves(Elementwise):
         if both := set(collapsed) & set(batching):
             raise refuse("gather", "operand_batching_dims", batching, f"dimension {min(both)} is collapsed as well")
         out = n - (along < n) + rank - len(collapsed) - len(batching)
+        offsets = self._dims("gather", "offset_dims", offset_dims, out)
+        if len(offsets) != rank - len(collapsed) - len(batching) or offsets != sorted(offsets):
+            rule = f"expected {rank - len(collapsed) - len(batching)} rising ones, for the dimensions that slices keep"
+            raise refuse("gather", "offset_dims", list(offset_dims), rule)
         attributes = {
-            "offset_dims": ints(self._dims("gather", "offset_dims", offset_dims, out)),
+            "offset_dims": ints(offsets),
             "collapsed_slice_dims": ints(collapsed),
-            "start_index_map": ints(self._dims("gather", "start_index_map", start_index_map, rank)),
+            "start_index_map": ints(index_map),
             "index_vector_dim": str(along),
             "slice_sizes": ints(sizes),
         }
@@ -353,13 +372,18 @@ class Moves(Elementwise):
         if len(window) + len(inserted) + len(batching) != rank:
             rule = f"with {len(inserted) + len(batching)} inserted and batching dimensions expected {rank} together"
             raise refuse("scatter", "update_window_dims", window, rule)
+        along = self._index_vector_dim("scatter", index_vector_dim, n)
+        index_map = self._dims("scatter", "scatter_dims_to_operand_dims", scatter_dims_to_operand_dims, rank)
+        self._maps_index("scatter", "scatter_dims_to_operand_dims", index_map, indices, along)
+        at_most = [size for d, size in enumerate(values[0].dimensions) if d not in (*inserted, *batching)]
+        places = [size for d, size in enumerate(indices.dimensions) if d != along]
+        for value, new in zip(values, news, strict=True):
+            self._fits_window(value, new, values[0], window, at_most, places)
         attributes = {
             "update_window_dims": ints(window),
             "inserted_window_dims": ints(inserted),
-            "scatter_dims_to_operand_dims": ints(
-                self._dims("scatter", "scatter_dims_to_operand_dims", scatter_dims_to_operand_dims, rank)
-            ),
-            "index_vector_dim": str(self._index_vector_dim("scatter", index_vector_dim, n)),
+            "scatter_dims_to_operand_dims": ints(index_map),
+            "index_vector_dim": str(along),
         }
         if batching or scatter_indices_batching_dims:
             attributes["input_batching_dims"] = ints(batching)
@@ -465,6 +489,25 @@ class Moves(Elementwise):
         if not -rank <= given <= rank:
             raise refuse(operation, "index_vector_dim", given, f"expected 0 to {rank}, the rank of the indices")
         return given + rank if given < 0 else given
+
+    def _maps_index(self, operation: str, argument: str, found: list[int], indices: Value, along: int) -> None:
+        length = indices.dimensions[along] if along < len(indices.dimensions) else 1
+        if len(found) != length:
+            rule = f"expected {length} numbers, the size of dimension {along} of the indices {indices.shape}"
+            raise refuse(operation, argument, found, rule)
+
+    def _fits_window(
+        self, value: Value, new: Value, first: Value, window: list[int], at_most: list[int], places: list[int]
+    ) -> None:
+        """An update of a scatter has a window that fits in the operand, for each index vector."""
+        if value.dimensions != first.dimensions:
+            raise refuse("scatter", "operands", f"{value.name} {value.shape}", f"expected the sizes of {first.shape}")
+        sizes = list(new.dimensions)
+        inside = [sizes[d] for d in window] if len(sizes) > max(window, default=-1) else []
+        rest = [size for d, size in enumerate(sizes) if d not in window]
+        if len(inside) != len(at_most) or rest != places or any(map(operator.gt, inside, at_most)):
+            rule = f"expected windows of at most {at_most} in dimensions {window}, and {places} in the others"
+            raise refuse("scatter", "updates", f"{new.name} {new.shape}", rule)
 
     def _reducer(self, operation: str, argument: str, function: Function, scalars: Sequence[Shape]) -> Any:
         """A computation that takes these values twice and gives them once."""

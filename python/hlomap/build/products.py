@@ -230,6 +230,13 @@ class Products(Folds):
         if not 1 <= len(fft_length) <= 3 or len(fft_length) > len(value.dimensions):
             rule = f"expected 1 to 3 lengths, no more than {value.shape} has dimensions"
             raise refuse("fft", "fft_length", list(fft_length), rule)
+        tail = value.dimensions[-len(fft_length) :]
+        # The spectrum of real numbers is held without the half that mirrors the other.
+        n = fft_length[-1]
+        last = n // 2 + 1 if fft_type == "IRFFT" and n else n
+        if list(tail) != [*fft_length[:-1], last]:
+            rule = f"the last dimensions of {value.shape} must be {[*fft_length[:-1], last]} for {fft_type}"
+            raise refuse("fft", "fft_length", list(fft_length), rule)
         kind = "float" if fft_type == "RFFT" else "complex"
         if element_kind(value.dtype) != kind:
             rule = f"expected {'floats' if kind == 'float' else 'complex numbers'} for {fft_type}"
@@ -420,10 +427,15 @@ class Products(Folds):
         self, operation: str, values: tuple[Value, Value], batch: tuple[Ints, Ints], contracting: tuple[Ints, Ints]
     ) -> dict[str, str]:
         attributes: dict[str, str] = {}
+        taken: dict[str, set[int]] = {"lhs": set(), "rhs": set()}
         for what, given in (("batch", batch), ("contracting", contracting)):
             numbers = []
             for side, value, dims in zip(("lhs", "rhs"), values, given, strict=True):
                 found = self._dims(operation, f"{side}_{what}_dimensions", dims, len(value.dimensions))
+                if both := set(found) & taken[side]:
+                    rule = f"dimension {min(both)} is a batch dimension as well"
+                    raise refuse(operation, f"{side}_{what}_dimensions", found, rule)
+                taken[side] |= set(found)
                 numbers.append(found)
                 if found:
                     attributes[f"{side}_{what}_dims"] = ints(found)

@@ -107,10 +107,12 @@ class Stretching(Writer):
         return self._emit(operation, "broadcast", [value], {"dimensions": ints(places)}, shape)
 
     def _sized(self, operation: str, dtype: str, sizes: Ints) -> Shape:
-        for n in sizes:
-            if n < 0:
-                raise refuse(operation, "sizes", list(sizes), "expected sizes of 0 or more")
-        return Shape(dtype, list(sizes))
+        try:
+            return Shape(dtype, list(sizes))
+        except OverflowError:
+            raise refuse(operation, "shape", f"{dtype}{list(sizes)}", "a size that does not fit in 63 bits") from None
+        except HlomapError as error:
+            raise refuse(operation, "shape", f"{dtype}{list(sizes)}", str(error)) from None
 
     def _retyped(self, operation: str, value: Value, to: str, sizes: Ints) -> Shape:
         try:

@@ -7,6 +7,7 @@ is defined here.
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Attribute", "Callee", "Function", "Scope", "Writer"]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_MAX_DEPTH = 100  # Shapes of tuples that nest deeper are not read.
 _LAYOUT = re.compile(r"\{[^{}]*\}")
 
 
@@ -123,8 +125,8 @@ class Writer:
         hlomap.errors.ShapeError: parameter: number=0: there is a parameter of this number, x
         """
         scope = self._scopes[-1]
-        if number < 0:
-            raise refuse("parameter", "number", number, "numbers count from 0")
+        if not isinstance(number, int) or number < 0:
+            raise refuse("parameter", "number", repr(number), "numbers count from 0")
         if number in scope.parameters:
             there = scope.parameters[number].name
             raise refuse("parameter", "number", number, f"there is a parameter of this number, {there}")
@@ -260,9 +262,11 @@ class Writer:
             return [self._array(operation, argument, operand) for operand in operands]
         return [self._array(operation, argument, operands)]
 
-    def _rooted(self, root: Any, operation: str) -> Value:
+    def _rooted(self, root: Any, operation: str, depth: int = 0) -> Value:
         if isinstance(root, (list, tuple)):
-            parts = [self._rooted(part, operation) for part in root]
+            if depth > _MAX_DEPTH:
+                raise refuse(operation, "root", "a list", f"nested more than {_MAX_DEPTH} deep")
+            parts = [self._rooted(part, operation, depth + 1) for part in root]
             return self._emit(operation, "tuple", parts)
         value = self._value(operation, "root", root)
         self._check_here(operation, value)
@@ -286,6 +290,10 @@ class Writer:
             return self._common_callee(operation, argument, function, shapes, name)
         if not callable(function):
             raise refuse(operation, argument, repr(function), "expected a function, a name or a computation")
+        if not _takes(function, len(shapes)):
+            wanted = ", ".join(map(str, shapes))
+            called = getattr(function, "__name__", repr(function))
+            raise refuse(operation, argument, called, f"expected a function of {len(shapes)} parameters, ({wanted})")
         named = getattr(function, "__name__", "")
         if not _NAME.fullmatch(named):
             named = f"{operation.strip('_')}_computation"
@@ -356,6 +364,17 @@ def ints(numbers: Ints) -> str:
 def word(flag: bool) -> str:
     """A flag as attributes have it."""
     return "true" if flag else "false"
+
+
+def _takes(function: Callable[..., Any], n: int) -> bool:
+    """Whether a function can be called with so many arguments, as far as it says."""
+    try:
+        inspect.signature(function).bind(*range(n))
+    except TypeError:
+        return False
+    except ValueError:
+        return True
+    return True
 
 
 def _letters() -> Any:
