@@ -68,24 +68,36 @@ fn narrow(domain: &mut Domain, work: &mut Work, known: &mut Known) -> bool {
         let mut changed = false;
         let mut ranges: SmallVec<[Range; 8]> = domain.vars.iter().map(|v| v.range).collect();
         for c in &domain.constraints {
-            let reduced = work.linear(&c.expr).and_then(|form| constraint::reduce(work, form, c.range));
-            match reduced {
-                Ok(constraint::Reduced::Contradiction) => return false,
-                Ok(constraint::Reduced::Variable(flat, range)) => {
-                    // The range of a runtime variable is part of what it is.
-                    if work.vars[flat].kind != Kind::Runtime {
-                        let before = ranges[flat];
-                        ranges[flat] = before.intersect(range);
-                        changed |= ranges[flat] != before;
+            let Ok(form) = work.linear(&c.expr) else {
+                known.untouched.push(c.clone());
+                continue;
+            };
+            let mut pending: Kept = SmallVec::from_iter([(form, c.range)]);
+            while let Some((form, range)) = pending.pop() {
+                match constraint::reduce(work, form, range) {
+                    Ok(constraint::Reduced::Contradiction) => return false,
+                    Ok(constraint::Reduced::Variable(flat, range)) => {
+                        // The range of a runtime variable is part of what it is.
+                        if work.vars[flat].kind != Kind::Runtime {
+                            let before = ranges[flat];
+                            ranges[flat] = before.intersect(range);
+                            changed |= ranges[flat] != before;
+                        }
+                        keep(&mut known.kept, Linear::atom(flat as u32), range);
                     }
-                    keep(&mut known.kept, Linear::atom(flat as u32), range);
+                    Ok(constraint::Reduced::Kept(form, range)) => match constraint::at_an_end(work, &form, range) {
+                        Some(parts) => pending.extend(parts),
+                        None => {
+                            changed |= constraint::propagate(work, &form, range, &mut ranges);
+                            keep(&mut known.kept, form, range);
+                        }
+                    },
+                    Ok(constraint::Reduced::Implied) => {}
+                    Err(_) => {
+                        known.untouched.push(c.clone());
+                        break;
+                    }
                 }
-                Ok(constraint::Reduced::Kept(form, range)) => {
-                    changed |= constraint::propagate(work, &form, range, &mut ranges);
-                    keep(&mut known.kept, form, range);
-                }
-                Ok(constraint::Reduced::Implied) => {}
-                Err(_) => known.untouched.push(c.clone()),
             }
         }
         if ranges.iter().any(|r| r.is_empty()) {

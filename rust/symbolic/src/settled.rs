@@ -218,7 +218,8 @@ impl Glance<'_> {
         let (lo, hi) = (i128::from(range.lo), i128::from(range.hi));
         let says_something = lo > total.0 || hi < total.1;
         let is_possible = lo <= total.1 && hi >= total.0;
-        if content != 1 || !says_something || !is_possible {
+        let at_an_end = sum.terms.len() > 1 && (hi == total.0 || lo == total.1);
+        if content != 1 || !says_something || !is_possible || at_an_end {
             return None;
         }
         for t in &sum.terms {

@@ -11,6 +11,7 @@ use crate::expr::{Kind, Var};
 use crate::int::{self, ceil_div, floor_div, floor_mod};
 use crate::linear::{AtomKind, Linear, Work};
 use crate::range::Range;
+use crate::summand::summands;
 
 /// What a constraint comes to.
 pub enum Reduced {
@@ -72,6 +73,30 @@ pub fn decide(work: &mut Work, form: Linear, range: Range) -> Reduced {
     } else {
         Reduced::Kept(form, range)
     }
+}
+
+/// `x + y in [l, u]` is `x in [a, a]` and `y in [b, b]` where the ranges of `x` and `y` allow `a + b` and nothing beyond it
+/// in that direction, and the constraint nothing else
+pub fn at_an_end(work: &mut Work, form: &Linear, range: Range) -> Option<SmallVec<[(Linear, Range); 4]>> {
+    if form.terms.len() < 2 {
+        return None;
+    }
+    let parts = summands(work, form);
+    let ends = parts.iter().map(|s| s.ends(work)).collect::<Option<SmallVec<[(i128, i128); 4]>>>()?;
+    let total =
+        ends.iter().try_fold((0i128, 0i128), |(lo, hi), (x, y)| Some((lo.checked_add(*x)?, hi.checked_add(*y)?)));
+    let (least, most) = total?;
+    let is_least = i128::from(range.hi) == least;
+    if parts.len() < 2 || least == most || !(is_least || i128::from(range.lo) == most) {
+        return None;
+    }
+    let value = |(lo, hi): &(i128, i128)| i64::try_from(if is_least { *lo } else { *hi }).ok();
+    let split: Option<SmallVec<_>> =
+        parts.iter().zip(&ends).map(|(s, ends)| Some((s.form(work), Range::point(value(ends)?)))).collect();
+    if split.is_some() {
+        work.fire(Rule::ConstraintAtEnd);
+    }
+    split
 }
 
 /// `g*x in [l, u]` is `x in [ceil(l/g), floor(u/g)]`; the first coefficient becomes positive

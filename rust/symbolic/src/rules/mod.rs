@@ -44,6 +44,7 @@ pub enum Rule {
     ConstraintResidue,
     ConstraintImplied,
     ConstraintContradicts,
+    ConstraintAtEnd,
     Propagate,
     ResidueEnds,
     MergeResidues,
@@ -53,7 +54,7 @@ pub enum Rule {
 }
 
 /// The names of all rules, in the order of [`Rule`].
-pub const NAMES: [&str; 31] = [
+pub const NAMES: [&str; 32] = [
     "multiples",
     "collapse",
     "digit-multiples",
@@ -79,6 +80,7 @@ pub const NAMES: [&str; 31] = [
     "constraint-residue",
     "constraint-implied",
     "constraint-contradicts",
+    "constraint-at-end",
     "propagate",
     "residue-ends",
     "merge-residues",
