@@ -11,7 +11,7 @@ use crate::expr::{Kind, Var};
 use crate::int::{self, ceil_div, floor_div, floor_mod};
 use crate::linear::{AtomKind, Linear, Work};
 use crate::range::Range;
-use crate::summand::summands;
+use crate::summand::{summands, Summands};
 
 /// What a constraint comes to.
 pub enum Reduced {
@@ -99,7 +99,8 @@ pub fn at_an_end(work: &mut Work, form: &Linear, range: Range) -> Option<SmallVe
     split
 }
 
-/// `g*x in [l, u]` is `x in [ceil(l/g), floor(u/g)]`; the first coefficient becomes positive
+/// `g*x in [l, u]` is `x in [ceil(l/g), floor(u/g)]`; the first coefficient becomes positive, or the factor of a lone
+/// remainder
 fn content(work: &mut Work, form: &mut Linear, range: &mut Range) -> Result<(), Stop> {
     let g = form.content();
     if g > 1 {
@@ -107,7 +108,12 @@ fn content(work: &mut Work, form: &mut Linear, range: &mut Range) -> Result<(), 
         *range = Range::new(ceil_div(range.lo, g), floor_div(range.hi, g));
         work.fire(Rule::ConstraintContent);
     }
-    if form.terms.first().is_some_and(|t| t.coefficient < 0) {
+    let lone = if work.has_div(form) { summands(work, form) } else { Summands::new() };
+    let is_negative = match lone[..] {
+        [only] => only.factor() < 0,
+        _ => form.terms.first().is_some_and(|t| t.coefficient < 0),
+    };
+    if is_negative {
         *form = form.scaled(-1)?;
         *range = Range::new(int::mul(range.hi, -1)?, int::mul(range.lo, -1)?);
         work.fire(Rule::ConstraintContent);
