@@ -64,6 +64,15 @@ def element_type(dtype: np.dtype[Any]) -> str:
     return _NAMES[dtype.name]
 
 
+def element_types() -> tuple[str, ...]:
+    """All element types that have a dtype.
+
+    >>> "bf16" in element_types()
+    True
+    """
+    return (*_NUMPY, *_ML_DTYPES)
+
+
 _NAMES = {name: element for element, name in (_NUMPY | _ML_DTYPES).items()}
 
 

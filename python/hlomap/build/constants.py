@@ -40,14 +40,17 @@ def as_array(
         raise refuse(operation, "dtype", repr(dtype), "no element type") from None
     # A value changes its type where no integer and no imaginary part gets lost; floats are rounded.
     kind = element_kind(dtype)
+    misfit = refuse(operation, argument, value, f"does not fit in {dtype}")
+    if array.dtype.kind == "c" and kind != "complex":
+        raise misfit
     with np.errstate(all="ignore"):
         cast = array.astype(wanted)
-    is_inexact = kind in ("float", "complex")
-    loses = kind == "float" and array.dtype.kind == "c"
-    if loses or not (is_inexact or bool(np.all(cast.astype(np.float64) == array.astype(np.float64)))):
-        raise refuse(operation, argument, value, f"does not fit in {dtype}")
-    if not is_inexact and array.dtype.kind in "iu" and not bool(np.all(cast.astype(array.dtype) == array)):
-        raise refuse(operation, argument, value, f"does not fit in {dtype}")
+        is_same = kind in ("float", "complex") or bool(np.all(cast.astype(np.float64) == array.astype(np.float64)))
+    if kind in ("int", "uint") and array.dtype.kind in "iu":
+        # Neighbours above 2^53 are one float.
+        is_same = is_same and bool(np.all(cast.astype(array.dtype) == array))
+    if not is_same:
+        raise misfit
     return cast, dtype
 
 

@@ -33,6 +33,7 @@ class Control(Products):
         >>> print(b.get_tuple_element(b.tuple(1.0, 2), 1))
         get-tuple-element = s32[] get-tuple-element(tuple), index=1
         """
+        self._handle("get_tuple_element", "operand", operand)
         if not operand.shape.is_tuple:
             raise refuse("get_tuple_element", "operand", f"{operand.name} {operand.shape}", "expected a tuple")
         n = len(operand.shape.tuple_shapes)
@@ -104,7 +105,7 @@ class Control(Products):
         callee = self._callee("composite_call", "decomposition", decomposition, [value.shape for value in values])
         about = [f"composite.name={quoted(name)}", f'composite.version="{version}"']
         if composite_attributes is not None:
-            text = composite_attributes.strip()
+            text = str(composite_attributes).strip()
             if not (text.startswith("{") and text.endswith("}")):
                 raise refuse("composite_call", "composite_attributes", repr(text), "expected a dictionary in braces")
             about.insert(0, f"composite.attributes={text}")
@@ -327,6 +328,7 @@ class Control(Products):
                 raise refuse("conditional", argument, repr(callee), rule)
 
     def _token(self, operation: str, value: Value) -> Value:
+        self._handle(operation, "token", value)
         if value.shape != _TOKEN:
             raise refuse(operation, "token", f"{value.name} {value.shape}", "expected a token")
         return value
@@ -339,6 +341,8 @@ class Control(Products):
 
 def quoted(text: str) -> str:
     """A string as attributes have it."""
+    if not isinstance(text, str):
+        raise TypeError(f"expected a string, found {text!r}")
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
 

@@ -472,7 +472,7 @@ class Moves(Elementwise):
 
     def _offsets(self, operation: str, starts: Sequence[Operand] | Value, rank: int) -> list[Value]:
         """Offsets as scalars, those of a vector one by one."""
-        if isinstance(starts, Value) and len(starts.dimensions) == 1:
+        if isinstance(starts, Value) and starts.dimensions == (rank,):
             starts = [self._indexed(starts, k) for k in range(starts.dimensions[0])]
         given = [starts] if isinstance(starts, Value) else list(starts)
         like = next((v.dtype for v in given if isinstance(v, Value)), "s32")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from .. import _core
+from .. import _core, _hlo_types
 from .._core import Module, Shape
 from ..errors import HlomapError, HloSyntaxError, ShapeError
 from .constants import as_array, literal_text
@@ -29,6 +29,9 @@ __all__ = ["Attribute", "Callee", "Function", "Scope", "Writer"]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _MAX_DEPTH = 100  # Shapes of tuples that nest deeper are not read.
+# XLA's parser does not take these for names, whatever stands before them.
+_WORDS = {"token", "opaque", "true", "false", "inf", "nan", "HloModule", "ENTRY", "ROOT", "maximal", "replicated"}
+_WORDS |= {"manual", "last_tile_dim_replicate", "shard_as", "shard_like", "unknown", *_hlo_types.element_types()}
 _LAYOUT = re.compile(r"\{[^{}]*\}")
 
 
@@ -76,10 +79,12 @@ class Writer:
     def __init__(self, name: str) -> None:
         """A builder of a module called ``name``."""
         self.name = self._checked_name(name, "Builder")
+        if name in _WORDS:
+            raise HloSyntaxError(f"Builder: name={name!r}: a word of HLO text, which XLA does not take for a name")
         self._scopes = [Scope("main")]
         self._callees: list[Callee] = []
         self._common: dict[tuple[str, tuple[str, ...]], Callee] = {}
-        self._names: set[str] = {"main"}
+        self._names: set[str] = {"main"} | _WORDS
         self._next: dict[str, int] = {}
 
     def __repr__(self) -> str:
@@ -235,6 +240,10 @@ class Writer:
             return Shape.parse(shape)
         except HlomapError as error:
             raise refuse(operation, "shape", repr(shape), str(error)) from None
+
+    def _handle(self, operation: str, argument: str, operand: object) -> None:
+        if not isinstance(operand, Value):
+            raise refuse(operation, argument, repr(operand), "expected a Value")
 
     def _value(self, operation: str, argument: str, operand: Any, like: str | None = None) -> Value:
         """A handle: itself, or a constant, a Python number in the element type ``like``."""
