@@ -137,11 +137,17 @@ def _laid_out(array: Array, shape: Shape) -> Array:
     """The buffer of an array: each tile cuts the most minor dimensions into counts and tiles, tiles innermost."""
     array = np.transpose(array, _major_to_minor(shape))
     for widths in shape.layout.tiles if shape.layout is not None else ():
+        array = array.reshape((1,) * (len(widths) - array.ndim) + array.shape)
+        first = array.ndim - len(widths)
+        # A dimension without a width of its own is one with the next more minor one.
+        joined, size = [], 1
+        for length, width in zip(array.shape[first:], widths, strict=True):
+            size *= length
+            if width is not None:
+                joined.append(size)
+                size = 1
         tile = [width for width in widths if width is not None]
-        if len(tile) != len(widths):
-            raise UnsupportedError(f"a tile that combines dimensions: {shape}")
-        array = array.reshape((1,) * (len(tile) - array.ndim) + array.shape)
-        first = array.ndim - len(tile)
+        array = array.reshape(*array.shape[:first], *joined)
         missing = [-size % width for size, width in zip(array.shape[first:], tile, strict=True)]
         array = np.pad(array, [(0, 0)] * first + [(0, more) for more in missing])
         cut = [part for size, width in zip(array.shape[first:], tile, strict=True) for part in (size // width, width)]
