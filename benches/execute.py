@@ -1,0 +1,88 @@
+"""Whole programs: `hm.execute` and XLA's compiled code in turn, in one process.
+
+``python benches/execute.py [ROUNDS]`` needs jax.  Printed is the shortest time of each; results are compared first.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import hlomap as hm
+
+Array = Any
+
+
+def transformer_block(x: Array, wqkv: Array, wo: Array, up: Array, down: Array) -> Array:
+    """Attention with a causal mask over 8 heads, then a layer of four times the width, both with a norm before."""
+    batch, length, width = x.shape
+    heads, depth = 8, width // 8
+
+    def norm(y: Array) -> Array:
+        return (y - y.mean(-1, keepdims=True)) * jax.lax.rsqrt(y.var(-1, keepdims=True) + 1e-5)
+
+    q, k, v = jnp.moveaxis((norm(x) @ wqkv).reshape(batch, length, 3, heads, depth), 2, 0)
+    scores = jnp.einsum("bqhd,bkhd->bhqk", q, k) / np.sqrt(depth)
+    causal = jnp.tril(jnp.ones((length, length), bool))
+    mixed = jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(jnp.where(causal, scores, -1e9)), v)
+    x = x + mixed.reshape(batch, length, width) @ wo
+    return x + jax.nn.gelu(norm(x) @ up) @ down
+
+
+def resnet_block(x: Array, first: Array, second: Array) -> Array:
+    """Two 3x3 convolutions with a norm by channel, and the way past them."""
+
+    def step(y: Array, kernel: Array) -> Array:
+        y = jax.lax.conv_general_dilated(y, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+        return (y - y.mean((0, 1, 2))) * jax.lax.rsqrt(y.var((0, 1, 2)) + 1e-5)
+
+    return jax.nn.relu(step(jax.nn.relu(step(x, first)), second) + x)
+
+
+def arrays(*shapes: tuple[int, ...]) -> list[Array]:
+    rng = np.random.default_rng(0)
+    return [(rng.standard_normal(shape) / np.sqrt(shape[-2])).astype(np.float32) for shape in shapes]
+
+
+def transformer(batch: int, length: int, width: int) -> list[Array]:
+    return arrays((batch, length, width), (width, 3 * width), (width, width), (width, 4 * width), (4 * width, width))
+
+
+PROGRAMS: list[tuple[str, Callable[..., Array], list[Array]]] = [
+    ("transformer block, f32[4,128,512]", transformer_block, transformer(4, 128, 512)),
+    ("transformer block, f32[1,64,128]", transformer_block, transformer(1, 64, 128)),
+    ("ResNet block, f32[8,56,56,64]", resnet_block, arrays((8, 56, 56, 64), (3, 3, 64, 64), (3, 3, 64, 64))),
+]
+
+
+def timed(run: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    result = run()
+    return time.perf_counter() - start, result
+
+
+def main() -> None:
+    rounds = int(sys.argv[1]) if sys.argv[1:] else 15
+    print(f"{'program':36}{'XLA ms':>10}{'hlomap ms':>11}{'ratio':>8}")
+    for name, function, arguments in PROGRAMS:
+        compiled = jax.jit(function).lower(*arguments).compile()
+        module = hm.from_jax(function, *arguments, stage="unoptimized")
+        by_xla, by_hlomap = [], []
+        for _ in range(rounds):
+            spent, expected = timed(lambda: compiled(*arguments).block_until_ready())  # noqa: B023
+            by_xla.append(spent)
+            spent, found = timed(lambda: hm.execute(module, *arguments))  # noqa: B023
+            by_hlomap.append(spent)
+        np.testing.assert_allclose(np.asarray(found), np.asarray(expected), rtol=2e-3, atol=2e-3)
+        xla, ours = min(by_xla) * 1e3, min(by_hlomap) * 1e3
+        print(f"{name:36}{xla:10.1f}{ours:11.1f}{ours / xla:8.1f}")
+
+
+if __name__ == "__main__":
+    main()
