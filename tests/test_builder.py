@@ -22,6 +22,7 @@ from conftest import BLESS
 
 import hlomap as hm
 from hlomap import _hlo_types
+from hlomap.ops import registered
 
 FOLDER = Path(__file__).parent / "cases" / "builder"
 DOCS = Path(__file__).parent.parent / "docs" / "builder.md"
@@ -241,6 +242,12 @@ def test_table(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_operation_of_the_page_is_there() -> None:
     page = (FOLDER / "operations.txt").read_text(encoding="utf-8").split()
     assert set(page) <= {case.operation for case in EXAMPLES}
+
+
+def test_every_opcode_has_a_method_or_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An operation with a page is written by some example, or stands in the list of those that are not."""
+    written = {"constant", "parameter"}.union(*(opcodes(case, monkeypatch) for case in EXAMPLES))
+    assert sorted(set(registered()) - written) == (FOLDER / "without_method.txt").read_text(encoding="utf-8").split()
 
 
 def same_bits(a: Any, b: Any) -> bool:
