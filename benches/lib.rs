@@ -2,8 +2,9 @@
 
 pub mod ops;
 
+use ops::{Op, Step};
 use symbolic::text::parse_map;
-use symbolic::{Domain, Expr, Map};
+use symbolic::Map;
 
 fn maps(text: &str) -> Vec<Map> {
     let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
@@ -20,21 +21,9 @@ pub fn hard_maps() -> Vec<Map> {
     maps(include_str!("hard_maps.txt"))
 }
 
-/// The output-to-input map of a reshape, by linearising and splitting the linear index.
+/// The output-to-input map of a reshape.
 pub fn reshape(operand: &[i64], output: &[i64]) -> Map {
-    let mut linear = Expr::Const(0);
-    for (i, size) in output.iter().enumerate() {
-        linear = linear.scale(*size).and_then(|e| e.add(&Expr::dim(i as u32))).unwrap_or(linear);
-    }
-    let mut results = Vec::new();
-    let mut stride: i64 = operand.iter().product();
-    for (i, size) in operand.iter().enumerate() {
-        stride /= size;
-        let quotient = linear.floor_div(&Expr::Const(stride));
-        let digit = if i == 0 { quotient } else { quotient.and_then(|q| q.floor_mod(&Expr::Const(*size))) };
-        results.push(digit.unwrap_or(Expr::Const(0)));
-    }
-    Map::new(Domain::of_sizes(output), results).unwrap_or_else(|e| panic!("{e}"))
+    Step { op: Op::Reshape, operand: operand.to_vec(), output: output.to_vec() }.map()
 }
 
 /// A chain of reshapes of 720 elements: the output-to-input maps from the last output back.
