@@ -114,9 +114,7 @@ impl Program {
     /// # Errors
     /// With `CHECK`: [`Error::OutsideDomain`] and [`Error::Overflow`]. Without: none.
     pub fn run<const CHECK: bool>(&self, points: &Points<'_>) -> Result<Vec<i64>> {
-        let mut out = vec![0; points.n * self.results.len()];
-        self.run_into::<CHECK>(points, &mut out)?;
-        Ok(out)
+        self.run_on::<CHECK>(points, 1)
     }
 
     /// [`Program::run`] on several threads.
