@@ -1,6 +1,6 @@
 """Element types of HLO as NumPy dtypes.
 
-:data:`DTYPES` maps the names in HLO text to dtypes; what NumPy lacks comes from ml_dtypes.  Types narrower than a
+:func:`numpy_dtype` maps the names in HLO text to dtypes; what NumPy lacks comes from ml_dtypes.  Types narrower than a
 byte take one byte per element, as there.  Nothing else knows the two vocabularies.
 """
 
