@@ -85,7 +85,7 @@ fn narrow(domain: &mut Domain, work: &mut Work, known: &mut Known) -> bool {
                         }
                         keep(&mut known.kept, Linear::atom(flat as u32), range);
                     }
-                    Ok(constraint::Reduced::Kept(form, range)) => match constraint::at_an_end(work, &form, range) {
+                    Ok(constraint::Reduced::Kept(form, range)) => match constraint::fixed_part(work, &form, range) {
                         Some(parts) => pending.extend(parts),
                         None => {
                             changed |= constraint::propagate(work, &form, range, &mut ranges);

@@ -16,6 +16,7 @@ const MAX_ROUNDS: usize = 12;
 /// The results under what is known, and whether they are certain to stay as they are.
 pub fn rewrite_all(work: &mut Work, results: &[Expr]) -> (SmallVec<[Expr; 4]>, bool) {
     let mut is_sure = true;
+    work.uses_equalities = work.facts.iter().any(|fact| fact.range.as_point().is_some());
     // Addresses of nodes stand for their forms, so what has been read lives as long as the workspace.
     let mut read: SmallVec<[Expr; 4]> = SmallVec::new();
     let mut out = SmallVec::with_capacity(results.len());
@@ -43,6 +44,7 @@ pub fn rewrite_all(work: &mut Work, results: &[Expr]) -> (SmallVec<[Expr; 4]>, b
         }
         out.push(written);
     }
+    work.uses_equalities = false;
     (out, is_sure && !work.reading.out_of_order)
 }
 

@@ -11,7 +11,7 @@ use crate::expr::{Kind, Var};
 use crate::int::{self, ceil_div, floor_div, floor_mod};
 use crate::linear::{AtomKind, Linear, Work};
 use crate::range::Range;
-use crate::summand::{summands, Summands};
+use crate::summand::{summands, Summand, Summands};
 
 /// What a constraint comes to.
 pub enum Reduced {
@@ -75,28 +75,50 @@ pub fn decide(work: &mut Work, form: Linear, range: Range) -> Reduced {
     }
 }
 
-/// `x + y in [l, u]` is `x in [a, a]` and `y in [b, b]` where the ranges of `x` and `y` allow `a + b` and nothing beyond it
-/// in that direction, and the constraint nothing else
-pub fn at_an_end(work: &mut Work, form: &Linear, range: Range) -> Option<SmallVec<[(Linear, Range); 4]>> {
+/// `x + y in [l, u]` is `x in [a, a]` and `y in [l - a, u - a]` where the range of `y` leaves `x` no other value
+pub fn fixed_part(work: &mut Work, form: &Linear, range: Range) -> Option<[(Linear, Range); 2]> {
     if form.terms.len() < 2 {
         return None;
     }
     let parts = summands(work, form);
-    let ends = parts.iter().map(|s| s.ends(work)).collect::<Option<SmallVec<[(i128, i128); 4]>>>()?;
-    let total =
-        ends.iter().try_fold((0i128, 0i128), |(lo, hi), (x, y)| Some((lo.checked_add(*x)?, hi.checked_add(*y)?)));
-    let (least, most) = total?;
-    let is_least = i128::from(range.hi) == least;
-    if parts.len() < 2 || least == most || !(is_least || i128::from(range.lo) == most) {
-        return None;
+    let total = total_ends(work, &parts)?;
+    for part in parts.iter().filter(|_| parts.len() > 1) {
+        let ends = part.ends(work)?;
+        let rest = (total.0.checked_sub(ends.0)?, total.1.checked_sub(ends.1)?);
+        // A part is a multiple of its factor.
+        let (lo, hi) = minus(range, rest);
+        let k = i128::from(part.factor()).abs();
+        let allowed = both(ends, (lo.saturating_add(k - 1).div_euclid(k) * k, hi.div_euclid(k) * k));
+        if allowed.0 != allowed.1 || ends.0 == ends.1 {
+            continue;
+        }
+        let (part, value) = (part.form(work), i64::try_from(allowed.0).ok()?);
+        let (lo, hi) = both(rest, minus(range, allowed));
+        let of_rest = Range::from_wide(lo, hi);
+        work.fire(Rule::ConstraintFixed);
+        return Some([(form.minus(&part).ok()?, of_rest), (part, Range::point(value))]);
     }
-    let value = |(lo, hi): &(i128, i128)| i64::try_from(if is_least { *lo } else { *hi }).ok();
-    let split: Option<SmallVec<_>> =
-        parts.iter().zip(&ends).map(|(s, ends)| Some((s.form(work), Range::point(value(ends)?)))).collect();
-    if split.is_some() {
-        work.fire(Rule::ConstraintAtEnd);
-    }
-    split
+    None
+}
+
+/// The smallest and the largest value.
+type Ends = (i128, i128);
+
+fn both(a: Ends, b: Ends) -> Ends {
+    (a.0.max(b.0), a.1.min(b.1))
+}
+
+/// The ends of `x` where `x + y` lies in the range and `y` between its ends.
+fn minus(range: Range, y: Ends) -> Ends {
+    (i128::from(range.lo).saturating_sub(y.1), i128::from(range.hi).saturating_sub(y.0))
+}
+
+/// The ends of a sum of parts, added up.
+fn total_ends(work: &Work, parts: &[Summand]) -> Option<Ends> {
+    parts.iter().try_fold((0i128, 0i128), |(lo, hi), part| {
+        let (x, y) = part.ends(work)?;
+        Some((lo.checked_add(x)?, hi.checked_add(y)?))
+    })
 }
 
 /// `g*x in [l, u]` is `x in [ceil(l/g), floor(u/g)]`; the first coefficient becomes positive, or the factor of a lone
@@ -168,37 +190,14 @@ pub fn as_residue(work: &Work, form: &Linear) -> Option<(Linear, i64)> {
     (last.coefficient == -n && here == &num.terms[..]).then(|| (num.clone(), n))
 }
 
-/// What `form in range` says of each variable: `x in (range - the other terms) / coefficient`
+/// What `form in range` says of each variable: `x in (range - the other terms) / coefficient`; where a term is a
+/// quotient, `x floordiv n in [l, u]` says `x in [l*n, u*n + n - 1]`
 ///
 /// The range of a runtime variable is part of what it is (the clamp of its operation), so it stays.
 pub fn propagate(work: &mut Work, form: &Linear, range: Range, narrowed: &mut [Range]) -> bool {
-    let mut changed = false;
-    let ends = |k: i64, r: Range| {
-        let (x, y) = (i128::from(k) * i128::from(r.lo), i128::from(k) * i128::from(r.hi));
-        (x.min(y), x.max(y))
-    };
-    let total = form.terms.iter().try_fold((0i128, 0i128), |(lo, hi), t| {
-        let (x, y) = ends(t.coefficient, work.atoms[t.atom as usize].range);
-        Some((lo.checked_add(x)?, hi.checked_add(y)?))
-    });
-    let Some((all_lo, all_hi)) = total else {
-        return false;
-    };
-    for t in &form.terms {
-        let AtomKind::Var(flat) = work.atoms[t.atom as usize].kind else {
-            continue;
-        };
-        if work.vars[flat as usize].kind == Kind::Runtime {
-            continue;
-        }
-        let (x, y) = ends(t.coefficient, work.atoms[t.atom as usize].range);
-        let (lo, hi) = (i128::from(range.lo) - (all_hi - y), i128::from(range.hi) - (all_lo - x));
-        let k = i128::from(t.coefficient);
-        let (lo, hi) = if k > 0 { (lo, hi) } else { (-hi, -lo) };
-        let k = k.abs();
-        let lo = lo.div_euclid(k) + i128::from(lo.rem_euclid(k) != 0);
-        let by_form = Range::from_wide(lo, hi.div_euclid(k));
-        changed |= narrow(narrowed, flat as usize, by_form);
+    let mut changed = of_parts(work, &terms(form), range, narrowed, MAX_NESTED);
+    if work.has_div(form) {
+        changed |= of_parts(work, &summands(work, form), range, narrowed, MAX_NESTED);
     }
     if let Some((num, n)) = as_residue(work, form) {
         if let ([t], 0) = (&num.terms[..], num.constant) {
@@ -210,6 +209,44 @@ pub fn propagate(work: &mut Work, form: &Linear, range: Range, narrowed: &mut [R
     }
     if changed {
         work.fire(Rule::Propagate);
+    }
+    changed
+}
+
+fn terms(form: &Linear) -> Summands {
+    form.terms.iter().map(|t| Summand::Term(*t)).collect()
+}
+
+/// How many quotients inside one another are looked through.
+const MAX_NESTED: u32 = 4;
+
+/// What `sum of parts in range` says of each part that is a variable or a quotient.
+fn of_parts(work: &Work, parts: &[Summand], range: Range, narrowed: &mut [Range], nested: u32) -> bool {
+    let Some(total) = total_ends(work, parts) else { return false };
+    let mut changed = false;
+    for part in parts {
+        let Summand::Term(t) = *part else { continue };
+        let Some(ends) = part.ends(work) else { continue };
+        let (Some(lo), Some(hi)) = (total.0.checked_sub(ends.0), total.1.checked_sub(ends.1)) else { continue };
+        let (lo, hi) = minus(range, (lo, hi));
+        let k = i128::from(t.coefficient);
+        let (lo, hi) = if k > 0 { (lo, hi) } else { (hi.saturating_neg(), lo.saturating_neg()) };
+        let k = k.abs();
+        let lo = lo.div_euclid(k) + i128::from(lo.rem_euclid(k) != 0);
+        let by_form = Range::from_wide(lo, hi.div_euclid(k));
+        match &work.atoms[t.atom as usize].kind {
+            AtomKind::Var(flat) if work.vars[*flat as usize].kind != Kind::Runtime => {
+                changed |= narrow(narrowed, *flat as usize, by_form);
+            }
+            AtomKind::Div(num, n) if nested > 0 && !by_form.covers(work.atoms[t.atom as usize].range) => {
+                if let Some((num, range)) =
+                    of_quotient(num, *n, by_form).and_then(|(num, range)| without_constant(num, range).ok())
+                {
+                    changed |= of_parts(work, &terms(&num), range, narrowed, nested - 1);
+                }
+            }
+            _ => {}
+        }
     }
     changed
 }

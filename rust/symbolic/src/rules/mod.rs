@@ -34,6 +34,8 @@ pub enum Rule {
     ProductContent,
     Order,
     Related,
+    Equality,
+    Step,
     WriteMod,
     WriteDigit,
     AbsorbConstant,
@@ -44,7 +46,7 @@ pub enum Rule {
     ConstraintResidue,
     ConstraintImplied,
     ConstraintContradicts,
-    ConstraintAtEnd,
+    ConstraintFixed,
     Propagate,
     ResidueEnds,
     MergeResidues,
@@ -54,7 +56,7 @@ pub enum Rule {
 }
 
 /// The names of all rules, in the order of [`Rule`].
-pub const NAMES: [&str; 32] = [
+pub const NAMES: [&str; 34] = [
     "multiples",
     "collapse",
     "digit-multiples",
@@ -70,6 +72,8 @@ pub const NAMES: [&str; 32] = [
     "product-content",
     "order",
     "related",
+    "equality",
+    "step",
     "write-mod",
     "write-digit",
     "absorb-constant",
@@ -80,7 +84,7 @@ pub const NAMES: [&str; 32] = [
     "constraint-residue",
     "constraint-implied",
     "constraint-contradicts",
-    "constraint-at-end",
+    "constraint-fixed",
     "propagate",
     "residue-ends",
     "merge-residues",

@@ -1,7 +1,8 @@
-//! A law between two quotients of one form: where one is a multiple of the other plus terms, it goes.
+//! Laws between the quotients of one form: where one can be written by the others, it goes.
 //!
-//! Read [`merge`]. Two relations are looked for. With one divisor: `x floordiv n` and `y floordiv n` where `x - y` or
-//! `x + y + 1` is a multiple of `n`. Of one value with few values: any relation that holds at each of them.
+//! Read [`merge`]. Of two quotients: `x floordiv n` and `y floordiv n` where `x - y` or `x + y + 1` is a multiple of `n`;
+//! two of one value with few values, by any relation that holds at each of them; and one of a remainder that steps once.
+//! Of any number of them: what a constraint with a single value says.
 
 use smallvec::SmallVec;
 
@@ -10,25 +11,51 @@ use crate::error::Stop;
 use crate::int;
 use crate::linear::{AtomId, Linear, LinearTerm, Work};
 use crate::range::Range;
+use crate::summand::{summands, Summand};
 
-/// Replaces quotients by others of the form as long as their number falls.
+/// Replaces quotients by others of the form as long as their number falls, or that of those which contain others.
 pub fn merge(work: &mut Work, form: &mut Linear) -> Result<(), Stop> {
     loop {
         let quotients: SmallVec<[AtomId; 8]> =
             form.terms.iter().map(|t| t.atom).filter(|a| work.as_div(*a).is_some()).take(MAX_QUOTIENTS).collect();
-        if quotients.len() < 2 {
+        let n_equalities = if work.uses_equalities { work.facts.len().min(MAX_EQUALITIES) } else { 0 };
+        if quotients.len() < 2 && n_equalities == 0 {
             return Ok(());
         }
         work.spend(quotients.len() * quotients.len())?;
-        let pairs = quotients.iter().flat_map(|a| quotients.iter().map(move |b| (*a, *b))).filter(|(a, b)| a != b);
-        let merged =
-            pairs.filter_map(|(a, b)| without(work, form, a, b)).min_by_key(|f| (n_quotients(work, f), f.terms.len()));
-        match merged {
-            Some(merged) if n_quotients(work, &merged) < n_quotients(work, form) => {
-                work.fire(Rule::Related);
+        let size = |work: &Work, f: &Linear| (n_quotients(work, f), n_nested(work, f));
+        let mut best = (size(work, form), usize::MAX);
+        let mut found: Option<(Rule, Linear)> = None;
+        let mut consider = |work: &Work, rule: Rule, candidate: Linear| {
+            let key = (size(work, &candidate), candidate.terms.len());
+            if key < best && key.0 < size(work, form) && super::div::fits(work, &candidate) {
+                best = key;
+                found = Some((rule, candidate));
+            }
+        };
+        for &a in &quotients {
+            for &b in quotients.iter().filter(|b| **b != a) {
+                if let Some(candidate) = without(work, form, a, b) {
+                    consider(work, Rule::Related, candidate);
+                }
+            }
+            for i in 0..n_equalities {
+                if let Some(candidate) = by_equality(work, form, a, i) {
+                    consider(work, Rule::Equality, candidate);
+                }
+            }
+        }
+        for &a in quotients.iter().filter(|_| quotients.len() > 1) {
+            if let Some(candidate) = by_step(work, form, a)? {
+                consider(work, Rule::Step, candidate);
+            }
+        }
+        match found {
+            Some((rule, merged)) => {
+                work.fire(rule);
                 *form = merged;
             }
-            _ => return Ok(()),
+            None => return Ok(()),
         }
     }
 }
@@ -36,8 +63,87 @@ pub fn merge(work: &mut Work, form: &mut Linear) -> Result<(), Stop> {
 /// The most quotients of a form that are held against each other.
 const MAX_QUOTIENTS: usize = 8;
 
+/// The most constraints that are looked through for an equality.
+const MAX_EQUALITIES: usize = 16;
+
 fn n_quotients(work: &Work, form: &Linear) -> usize {
     form.terms.iter().filter(|t| work.as_div(t.atom).is_some()).count()
+}
+
+/// The quotients whose numerators have quotients.
+fn n_nested(work: &Work, form: &Linear) -> usize {
+    form.terms.iter().filter(|t| work.as_div(t.atom).is_some_and(|(num, _)| work.has_div(num))).count()
+}
+
+/// `k*a + x = (k/c)*(v - y) + x` where a constraint says `c*a + y = v`
+///
+/// What comes in must be shallower than what goes, or the numerator of a quotient could become a multiple of it.
+fn by_equality(work: &Work, form: &Linear, a: AtomId, fact: usize) -> Option<Linear> {
+    let fact = &work.facts[fact];
+    let value = fact.range.as_point()?;
+    let (k, c) = (form.coefficient(a), fact.form.coefficient(a));
+    let factor = k.checked_div(c).filter(|_| k % c == 0)?;
+    let depth = |atom: AtomId| work.atoms[atom as usize].depth;
+    let stays = |t: &LinearTerm| form.coefficient(t.atom) != 0 || depth(t.atom) < depth(a);
+    if !fact.form.terms.iter().all(stays) {
+        return None;
+    }
+    let mut out = form.clone();
+    out.add_scaled(factor.checked_neg()?, &fact.form).ok()?;
+    out.add_constant(factor, value).ok()?;
+    Some(out)
+}
+
+/// `(f*(y mod n) + c) floordiv m = v + ((y + n - t) floordiv n - y floordiv n)` where the left side is `v` below
+/// `y mod n = t` and `v + 1` from there on, or the same falling; for a form that has `y floordiv n`, too
+fn by_step(work: &mut Work, form: &Linear, a: AtomId) -> Result<Option<Linear>, Stop> {
+    let Some(step) = step(work, form, a) else { return Ok(None) };
+    let Some((y, n)) = work.as_div(step.quotient) else { return Ok(None) };
+    let (mut y, k) = (y.clone(), form.coefficient(a));
+    let Some(constant) = y.constant.checked_add(step.shift) else { return Ok(None) };
+    y.constant = constant;
+    work.reading.out_of_order = true;
+    let raised = work.floor_div(y, n)?;
+    let mut out = form.clone();
+    let replaced = |out: &mut Linear| {
+        let k_step = int::mul(k, step.sign)?;
+        out.add_term(int::mul(k, -1)?, a)?;
+        out.add_constant(k, step.first)?;
+        out.add_scaled(k_step, &raised)?;
+        out.add_term(int::mul(k_step, -1)?, step.quotient)
+    };
+    Ok(replaced(&mut out).ok().map(|()| out))
+}
+
+/// `first + sign * ((y + shift) floordiv n - quotient)`, where the quotient is `y floordiv n`.
+struct Step {
+    first: i64,
+    sign: i64,
+    shift: i64,
+    quotient: AtomId,
+}
+
+fn step(work: &Work, form: &Linear, a: AtomId) -> Option<Step> {
+    let (num, m) = work.as_div(a)?;
+    let [Summand::Remainder { factor, finer, modulus, quotient, .. }] = summands(work, num)[..] else { return None };
+    if form.coefficient(quotient) == 0 {
+        return None;
+    }
+    // A step of what has quotients itself would bring back as many as it takes away.
+    let (y, n) = work.as_div(quotient).filter(|(y, _)| work.is_plain(y))?;
+    // The terms of a remainder stand without the constant of what it is a remainder of.
+    let of_y = if finer.is_some() { 0 } else { y.constant };
+    let c = num.constant.checked_sub(factor.checked_mul(of_y)?)?;
+    let value = |r: i64| Some(int::floor_div(factor.checked_mul(r)?.checked_add(c)?, m));
+    let (first, last) = (value(0)?, value(modulus - 1)?);
+    let sign = last.checked_sub(first)?;
+    // The first remainder past the step: `f*t + c >= (v + 1)*m`, or `f*t + c < v*m`.
+    let at = match sign {
+        1 => int::ceil_div(last.checked_mul(m)?.checked_sub(c)?, factor),
+        -1 => int::ceil_div(c.checked_sub(first.checked_mul(m)?)?.checked_add(1)?, factor.checked_neg()?),
+        _ => return None,
+    };
+    Some(Step { first, sign, shift: (n / modulus).checked_mul(modulus - at)?, quotient })
 }
 
 /// The form with `a` written by `b`, where they are related.
