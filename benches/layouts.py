@@ -1,0 +1,172 @@
+"""Layouts beside isl and NumPy, in one run: ``python benches/layouts.py [LAYOUTS]``.
+
+Prints the floordiv and mod nodes that are left of the maps of random layouts, by hlomap and by isl (``pip install
+islpy``; skipped where it is missing); the time of packing and unpacking beside the reshape, transpose and copy of NumPy
+that give the same buffer; and the time of one linear index.  The layouts have tiles no longer than the rank.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import sys
+import time
+import timeit
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+import hlomap as hm
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from layout_reference import random_shape
+
+try:
+    import islpy as isl
+except ImportError:
+    isl = None
+
+SEED = 7
+REPEATS = 5
+
+
+class Value:
+    """A piecewise expression of isl with the operators of Python."""
+
+    def __init__(self, held) -> None:
+        self.held = held
+
+    def other(self, value):
+        if isinstance(value, Value):
+            return value.held
+        domain = self.held.domain().get_space()
+        constant = isl.Aff.val_on_domain(isl.LocalSpace.from_space(domain), isl.Val(value))
+        return isl.PwAff.from_aff(constant)
+
+    def __add__(self, value):
+        return Value(self.held.add(self.other(value)))
+
+    def __sub__(self, value):
+        return Value(self.held.sub(self.other(value)))
+
+    def __mul__(self, value):
+        return Value(self.held.mul(self.other(value)))
+
+    def __floordiv__(self, value):
+        return Value(self.held.div(self.other(value)).floor())
+
+    def __mod__(self, value):
+        return Value(self.held.mod_val(isl.Val(value)))
+
+    def __neg__(self):
+        return Value(self.held.neg())
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __rsub__(self, value):
+        return -self + value
+
+
+def nodes_of_isl(m: hm.IndexingMap) -> int:
+    """The divisions and remainders in the code that isl writes for a map under its domain."""
+    names = [f"d{i}" for i in range(len(m.dims))]
+    space = isl.Space.create_from_names(isl.DEFAULT_CONTEXT, set=names)
+    local = isl.LocalSpace.from_space(space)
+    variables = {
+        name: Value(isl.PwAff.from_aff(isl.Aff.var_on_domain(local, isl.dim_type.set, i)))
+        for i, name in enumerate(names)
+    }
+
+    def value(text: str) -> Value:
+        return eval(text.replace("floordiv", "//").replace("mod", "%"), {}, variables) + zero
+
+    zero = Value(isl.PwAff.from_aff(isl.Aff.val_on_domain(local, isl.Val(0))))
+    domain = isl.Set.universe(space)
+    bounds = [(variables[name], v) for name, v in zip(names, m.dims, strict=True)]
+    bounds += [(value(str(c.expr)), c) for c in m.constraints]
+    for e, bound in bounds:
+        domain = domain.intersect(e.held.ge_set((zero + bound.lower).held))
+        domain = domain.intersect(e.held.le_set((zero + bound.upper).held))
+    build = isl.AstBuild.from_context(domain)
+    texts = (build.expr_from_pw_aff(value(str(r)).held.gist(domain).coalesce()).to_C_str() for r in m.results)
+    return sum(len(re.findall(r"floord|%|/", text)) for text in texts)
+
+
+def random_layout(rng: random.Random) -> hm.Shape:
+    while True:
+        shape = random_shape(rng, largest=3000)
+        tiles = shape.layout.tiles if shape.layout else ()
+        if shape.n_elements and all(len(tile) <= shape.rank for tile in tiles):
+            return shape
+
+
+def compare_nodes(n: int) -> None:
+    rng, verdicts, totals = random.Random(SEED), Counter(), Counter()
+    for _ in range(n):
+        shape = random_layout(rng)
+        for question in (hm.linear_index, hm.logical_index):
+            raw = question(shape)
+            simplified = raw.simplify(keep_point_dims=True)
+            ours = sum(len(re.findall(r"floordiv|mod", str(r))) for r in simplified.results)
+            theirs = min(nodes_of_isl(raw), nodes_of_isl(simplified))
+            verdicts["fewer" if ours < theirs else "as many" if ours == theirs else "more"] += 1
+            totals["hlomap"] += ours
+            totals["isl"] += theirs
+    print(f"{n} random layouts, both maps of each; div/mod nodes left: hlomap {totals['hlomap']}, isl {totals['isl']}")
+    print("hlomap leaves " + ", ".join(f"{kind} in {verdicts[kind]}" for kind in ("fewer", "as many", "more")))
+
+
+def best(work: Callable[[], object]) -> float:
+    """The shortest of some runs, in seconds."""
+    times = []
+    for _ in range(REPEATS):
+        began = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+def compare_packing() -> None:
+    words = np.arange(8192 * 8192, dtype=np.float32).reshape(8192, 8192)
+    halves, octets = words.astype(np.uint16), words.astype(np.uint8)
+    cases = [
+        (words, "f32[8192,8192]{1,0:T(8,128)}", (1024, 8, 64, 128), (0, 2, 1, 3)),
+        (words, "f32[8192,8192]{0,1}", (8192, 8192), (1, 0)),
+        (halves, "u16[8192,8192]{1,0:T(8,128)(2,1)}", (1024, 4, 2, 64, 128), (0, 3, 1, 4, 2)),
+        (octets, "u8[8192,8192]{1,0:T(32,128)(4,1)}", (256, 8, 4, 64, 128), (0, 3, 1, 4, 2)),
+    ]
+    print(f"{'':38}{'NumPy ms':>9}{'pack':>7}{'unpack':>8}   (of NumPy's time, one thread)")
+    for array, text, sizes, order in cases:
+        shape = hm.Shape.parse(text)
+
+        def by_numpy(array=array, sizes=sizes, order=order):
+            return array.reshape(sizes).transpose(order).copy()
+
+        buffer = hm.pack(array, shape, threads=1)
+        assert np.array_equal(buffer.reshape(-1), by_numpy().reshape(-1))
+        reference = best(by_numpy)
+        pack = best(lambda array=array, shape=shape: hm.pack(array, shape, threads=1))
+        unpack = best(lambda buffer=buffer, shape=shape: hm.unpack(buffer, shape, threads=1))
+        print(f"{text:38}{reference * 1e3:9.0f}{pack / reference:7.2f}{unpack / reference:8.2f}")
+
+
+def time_index() -> None:
+    for text in ("f32[1024,1024]", "f32[3,5]{1,0:T(2,2)}", "bf16[4,7,1024,1000]{2,3,1,0:T(8,128)(2,1)}"):
+        shape = hm.Shape.parse(text)
+        seconds = min(timeit.repeat(lambda shape=shape: hm.linear_index(shape), number=2000, repeat=REPEATS)) / 2000
+        print(f"linear_index of {text}: {seconds * 1e6:.1f} us")
+
+
+def main() -> None:
+    if isl is None:
+        print("islpy is missing: no comparison of nodes")
+    else:
+        compare_nodes(int(sys.argv[1]) if len(sys.argv) > 1 else 300)
+    compare_packing()
+    time_index()
+
+
+if __name__ == "__main__":
+    main()
