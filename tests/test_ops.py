@@ -18,7 +18,11 @@ def _lines(label: str, found: hm.MapSet) -> list[str]:
     if found.is_unknown:
         return [f"// {label}: unknown: {found.reason}"]
     texts = [f"{list(m.index)} {m}" if m.index else str(m) for m in found] or ["nothing"]
-    return [f"// {label}: {'' if found.exact else 'over '}{text}" for text in texts]
+    lines = [f"// {label}: {'' if found.exact else 'over '}{text}" for text in texts]
+    if found.replicas is not None:
+        groups = ",".join("{" + ",".join(map(str, group)) + "}" for group in found.replicas.groups)
+        lines += _lines(f"{label}, {found.replicas.ids}s {groups}", found.replicas.maps)
+    return lines
 
 
 def found_lines(root: hm.Instruction) -> list[str]:

@@ -67,6 +67,7 @@ from .indexing import indexing, input_to_output, output_to_input
 from .map_set import MapSet
 from .reading import load, parse, parse_all
 from .relations import decompose_bitcast, moves_nothing
+from .replicas import Replicas
 from .rows import analyze
 from .table import Table
 
@@ -128,6 +129,7 @@ __all__ = [
     "NotFoundError",
     "OperandAlias",
     "ReplicaGroups",
+    "Replicas",
     "ResultAccuracy",
     "Shape",
     "ShapeError",

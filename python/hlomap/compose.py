@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from ._core import IndexingMap, Shape, compose_many, linear_index, logical_index
 from .errors import HlomapError
-from .ops._op import Footprint, Leaf, Part, Unknown, shape_at
+from .ops._op import Leaf, Part, Unknown, shape_at
 
 __all__ = ["compose_all", "in_memory"]
 
@@ -48,4 +48,4 @@ def in_memory(part: Part, source: Shape, target: Shape) -> Part:
             return done
         if not done.is_known_empty:
             maps.append((leaf, done))
-    return Footprint(tuple(maps), part.exact, part.reason)
+    return part.of(maps)

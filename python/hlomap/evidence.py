@@ -2,19 +2,20 @@
 
 Read :func:`verify` first.  The law: evidence is one-sided.  A change that arrives where no map leads proves a set
 UNSOUND; a change that arrives nowhere proves nothing, since max, select or a clamp may hide it.  Nothing is taken from
-the walks but the sets themselves.
+the walks but the sets themselves.  Where devices exchange elements several are run, and the devices count, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from ._core import Instruction, Module, Shape
+from ._core import IndexingMap, Instruction, Module, Shape
 from .errors import HlomapError
 from .execute.machine import Machine
 from .execute.plan import plans_of, single
@@ -24,6 +25,7 @@ from .ops import lookup
 from .ops._numeric import is_integer, is_unsigned, numpy_dtype
 from .ops._op import Leaf, World, array_leaves, shape_at
 from .points import Ints, TooMany, pairs
+from .replicas import Replicas, said_of_devices
 
 __all__ = ["Verdict", "verify"]
 
@@ -214,7 +216,10 @@ def _verdicts(
                     reason = trial if isinstance(trial, str) else "a constant, or nothing to change"
                     yield Verdict(*place, "unchecked", maps.exact, reason=reason)
                 else:
-                    yield _judged(place, maps, seen, trial)
+                    verdict = _judged(place, maps, seen, trial)
+                    if verdict.finding in ("exact", "over") and maps.replicas is not None:
+                        verdict = _with_devices(verdict, maps.replicas, seen, trial)
+                    yield verdict
 
 
 class _Trial:
@@ -230,20 +235,27 @@ class _Trial:
         self._functions = functions
         _must_be_small([instruction])
         self._instruction = instruction
+        self._exchanges = lookup(instruction.opcode).exchange is not None
         self._rng = rng
         self._operands: list[Value] = []
-        self.values: dict[int, Value] = {}
+        self.values: list[dict[int, Value]] = []
+        """By device, the values that runtime sources may be."""
+        given: dict[int, Value] = {}
         for operand in instruction.operands:
-            if operand.number not in self.values:
-                self.values[operand.number] = self._value(operand, known)
-            self._operands.append(_in_order(self.values[operand.number]))
+            if operand.number not in given:
+                given[operand.number] = self._value(operand, known)
+            self._operands.append(_in_order(given[operand.number]))
+        self._given = given
         self._plan = single(instruction)
-        self._grid, self._before = self._first_run()
+        self.arrivals: dict[Leaf, set[tuple[int, int, int, int]]] = {}
+        """By output, for the operand leaf tried last: operand element, its device, output element, its device."""
+        self.grid, self._before = self._first_run()
 
     def _first_run(self) -> tuple[tuple[int, int], list[Value]]:
         """The smallest grid of devices on which it runs, and what each of them has then."""
         first: HlomapError | None = None
-        for grid in _GRIDS:
+        for grid in (*self._own_grid(), *_GRIDS):
+            self.values = [dict(self._given) for _ in range(grid[0] * grid[1])]
             try:
                 return grid, self._run(grid, None, self._operands, self._keep)
             except HlomapError as error:
@@ -253,6 +265,12 @@ class _Trial:
         assert first is not None, "there is a grid"
         raise first
 
+    def _own_grid(self) -> list[tuple[int, int]]:
+        """As many devices as the module says, where groups may be all of them."""
+        attributes = self._instruction.module.attributes
+        grid = int(attributes.get("replica_count", 1)), int(attributes.get("num_partitions", 1))
+        return [grid] if self._exchanges and grid in _GRIDS else []
+
     def _value(self, operand: Instruction, known: Mapping[int, Value] | None) -> Value:
         if known is not None and operand.number in known:
             return known[operand.number]
@@ -261,8 +279,7 @@ class _Trial:
         return _random(operand.shape, self._rng)
 
     def _keep(self, instruction: Instruction, value: Value, device: int = 0) -> None:
-        if device == 0:
-            self.values.setdefault(instruction.number, value)
+        self.values[device].setdefault(instruction.number, value)
 
     def _run(self, grid: tuple[int, int], device: int | None, moved: Sequence[Value], keep: Any = None) -> list[Value]:
         """The value on each device where one of them has other operands."""
@@ -281,6 +298,7 @@ class _Trial:
             drawn = self._rng.choice(given.size, max(0, max_changes - 2), replace=False)
             chosen = sorted({0, given.size - 1, *drawn.tolist()})[:max_changes]
         found: dict[int, dict[Leaf, Ints]] = {}
+        self.arrivals = {}
         for i in chosen:
             changes: dict[Leaf, Ints] = {}
             for other in _others(given.reshape(-1)[i], operand, leaf, self._rng):
@@ -288,22 +306,24 @@ class _Trial:
                 changed[i] = other
                 moved = list(self._operands)
                 moved[k] = _replaced(moved[k], leaf, changed.reshape(given.shape))
-                for out, where in self._arrived(moved):
+                for out, where, device, arrives in self._arrived(moved):
                     changes[out] = np.union1d(changes[out], where) if out in changes else where
+                    if self._exchanges or len(self._before) > 1:
+                        self.arrivals.setdefault(out, set()).update((i, device, o, arrives) for o in where.tolist())
             if changes:
                 found[i] = changes
         return found
 
-    def _arrived(self, moved: Sequence[Value]) -> Iterator[tuple[Leaf, Ints]]:
-        """Which outputs change on some device where one device after the other has those operands."""
+    def _arrived(self, moved: Sequence[Value]) -> Iterator[tuple[Leaf, Ints, int, int]]:
+        """Which outputs change on some device where one device after the other has those operands; on which devices."""
         for device in range(len(self._before)):
             try:
-                after = self._run(self._grid, device, moved)
+                after = self._run(self.grid, device, moved)
             except HlomapError:
                 continue
             for out in array_leaves(self._instruction.shape):
-                for a, b in zip(self._before, after, strict=True):
-                    yield out, np.flatnonzero(differs(at_leaf(a, out), at_leaf(b, out)))
+                for arrives, (a, b) in enumerate(zip(self._before, after, strict=True)):
+                    yield out, np.flatnonzero(differs(at_leaf(a, out), at_leaf(b, out))), device, arrives
 
     def sizes(self, k: int, leaf: Leaf) -> tuple[int, ...]:
         return tuple(shape_at(self._instruction.operands[k].shape, leaf).dimensions)
@@ -338,11 +358,11 @@ def _judged(
     try:
         if direction == "output_to_input":
             rows = _rows(changed, int(np.prod(made, dtype=np.int64)))
-            said = _said(maps, leaf, made, given, trial.values, rows)
+            said = _said(maps, leaf, made, given, trial, rows)
             said = {(i, o) for o, i in said if i in seen}
             changed = {(i, o) for i, o in changed if o in set(rows.tolist())}
         else:
-            said = _said(maps, out, given, made, trial.values, columns)
+            said = _said(maps, out, given, made, trial, columns)
     except TooMany as error:
         return Verdict(*place, "unchecked", maps.exact, len(seen), reason=str(error))
     except ValueError as error:
@@ -368,14 +388,64 @@ def _rows(changed: set[tuple[int, int]], n: int) -> Ints:
 
 
 def _said(
-    maps: MapSet, leaf: Leaf, source: Sequence[int], target: Sequence[int], values: Mapping[int, Value], rows: Ints
+    maps: MapSet, leaf: Leaf, source: Sequence[int], target: Sequence[int], trial: _Trial, rows: Ints
 ) -> set[tuple[int, int]]:
+    """The pairs in a set; a runtime value is what it is on any of the devices."""
     found: set[tuple[int, int]] = set()
     for m in maps:
         if m.index == leaf:
-            a, b = pairs(m, source, target, values, _MAX_POINTS, rows)
-            found |= set(zip(a.tolist(), b.tolist(), strict=True))
+            for values in _values_of(m, trial.values):
+                a, b = pairs(m, source, target, values, _MAX_POINTS, rows)
+                found |= set(zip(a.tolist(), b.tolist(), strict=True))
     return found
+
+
+def _values_of(m: IndexingMap, by_device: Sequence[Mapping[int, Value]]) -> Iterator[Mapping[int, Value]]:
+    """What the sources of a map may hold: those of one device; what another device has goes by another number."""
+    if not m.runtime:
+        yield {}
+        return
+    elsewhere = {
+        v.source: v.supplier.number
+        for v in m.runtime
+        if v.source is not None and v.supplier is not None and v.source != v.supplier.number
+    }
+    if len(by_device) ** (1 + len(elsewhere)) > _MAX_ROWS:
+        raise TooMany("runtime values of many devices")
+    for here, *others in product(by_device, repeat=1 + len(elsewhere)):
+        there = zip(elsewhere.items(), others, strict=True)
+        yield {**here, **{source: of[number] for (source, number), of in there if number in of}}
+
+
+def _with_devices(verdict: Verdict, there: Replicas, seen: Mapping[int, Mapping[Leaf, Ints]], trial: _Trial) -> Verdict:
+    """The same with what the set says of devices: what arrives on another one than it says is unsound."""
+    if there.maps.is_unknown:
+        return verdict
+    made = tuple(shape_at(verdict.instruction.shape, verdict.output).dimensions)
+    given = trial.sizes(verdict.operand, verdict.index)
+    arrived = trial.arrivals.get(verdict.output, set())
+    backward = verdict.direction == "output_to_input"
+    rows = np.array(sorted(seen), np.int64)
+    if backward:
+        rows = _rows({(i, o) for i, _, o, _ in arrived}, int(np.prod(made, dtype=np.int64)))
+        looked_at = set(rows.tolist())
+        arrived = {x for x in arrived if x[2] in looked_at}
+    leaf, ends = (verdict.index, (made, given)) if backward else (verdict.output, (given, made))
+    try:
+        said, known = said_of_devices(there, leaf, *ends, trial.values, trial.grid, rows, _MAX_POINTS)
+    except TooMany:
+        return verdict
+    except ValueError as error:
+        return replace(verdict, finding="UNSOUND", reason=str(error))
+    ordered = {(to, at) if backward else (at, to) for at, to in said}
+    mentioned = {(*first, *last) for first, last in ordered if first[0] in seen}
+    # A device in no group keeps its elements to itself.
+    arrived = {x for x in arrived if x[1] != x[3] or x[1] in known}
+    if arrived - mentioned:
+        i, device, o, arrives = min(arrived - mentioned)
+        witness = (_index(i, given), _index(o, made))
+        return replace(verdict, finding="UNSOUND", witness=witness, reason=f"from device {device} to device {arrives}")
+    return verdict if arrived == mentioned else replace(verdict, finding="over")
 
 
 def _index(number: int, sizes: Sequence[int]) -> tuple[int, ...]:

@@ -11,13 +11,16 @@ from collections.abc import Iterable, Sequence
 
 from ._core import Computation, Instruction, Shape
 from .compose import in_memory
+from .device_walk import devices_backward, devices_forward, devices_within, goes_across
 from .errors import ShapeError
-from .map_set import MapSet, Use
+from .map_set import MapSet, Use, not_followed
 from .ops import lookup
-from .ops._op import NOTHING, Leaf, Part, Unknown, array_leaves, n_outputs, shape_at
+from .ops._op import Leaf, Part, Unknown, array_leaves, n_outputs, shape_at
+from .replicas import Replicas
 from .walk import Region, Walk, Walker
 
 _UNREAD = MapSet()
+_IN_MEMORY = not_followed("devices are those of elements, not of positions in memory")
 
 __all__ = ["indexing", "input_to_output", "output_to_input"]
 
@@ -47,15 +50,18 @@ def output_to_input(
     """
     walker = Walker()
     operands, made = _ends(instruction)
-    found: list[list[Part]] = [[] for _ in operands]
+    found: list[list[MapSet]] = [[] for _ in operands]
     for leaf in leaves_at(made, output, "output"):
         if isinstance(instruction, Computation):
             said = walker.through_backward(instruction, leaf)
         else:
             said = walker.backward(instruction, leaf)
+        devices = devices_backward(walker, instruction, leaf) if goes_across(said) else None
         for k, part in said.items():
-            found[k].append(in_memory(part, shape_at(made, leaf), operands[k].shape) if physical else part)
-    return tuple(_placed_set(parts, _use(instruction, k), walker) for k, parts in enumerate(found))
+            part = in_memory(part, shape_at(made, leaf), operands[k].shape) if physical else part
+            replicas = devices(k) if devices is not None and not physical else _IN_MEMORY
+            found[k].append(_placed_set(part, _use(instruction, k), walker, replicas))
+    return tuple(map(_together, found))
 
 
 def input_to_output(
@@ -86,16 +92,19 @@ def input_to_output(
     if not 0 <= number < len(operands):
         raise ShapeError(f"{instruction.name} has {len(operands)} operands, no operand {number}")
     walker = Walker()
-    found: list[list[Part]] = [[] for _ in range(n_outputs(made))]
+    found: list[list[MapSet]] = [[] for _ in range(n_outputs(made))]
     shape = operands[number].shape
     for leaf in leaves_at(shape, tuple(below), "operand"):
         if isinstance(instruction, Computation):
             said = walker.through_forward(instruction, number, leaf)
         else:
             said = walker.forward(instruction, number, leaf)
+        devices = devices_forward(walker, instruction, number, leaf) if goes_across(said) else None
         for i, part in said.items():
-            found[i].append(in_memory(part, shape_at(shape, leaf), made) if physical else part)
-    return tuple(_placed_set(parts, _use(instruction, number), walker) for parts in found)
+            part = in_memory(part, shape_at(shape, leaf), made) if physical else part
+            replicas = devices(i) if devices is not None and not physical else _IN_MEMORY
+            found[i].append(_placed_set(part, _use(instruction, number), walker, replicas))
+    return tuple(map(_together, found))
 
 
 def _ends(asked: Instruction | Computation) -> tuple[Sequence[Instruction], Shape]:
@@ -133,21 +142,26 @@ def indexing(
     walker = Walker()
     ends: Sequence[Instruction] = ()
     if isinstance(root, Computation):
-        start, ends = root.root, root.parameters
-        region = Region(map(walker.node, root.instructions))
+        start, ends, inside = root.root, root.parameters, list(root.instructions)
+        region = Region(map(walker.node, inside))
     elif within is not None:
-        start = root
-        region = Region(walker.node(inside) for inside in [root, *within] if inside.module == root.module)
+        start, inside = root, [one for one in [root, *within] if one.module == root.module]
+        region = Region(map(walker.node, inside))
     elif root.computation.is_fusion and not lookup(root.opcode).inlines:
-        start, region = root, Region(map(walker.node, root.computation.instructions))
+        start, inside = root, list(root.computation.instructions)
+        region = Region(map(walker.node, inside))
     else:
-        start, ends = root, root.operands
+        start, ends, inside = root, root.operands, [root]
         region = Region([walker.node(root)], walker.node(root))
     plan = walker.plan(region, start)
     walk = Walk(walker, plan, leaves_at(start.shape, output, "output"))
     found = {node.instruction: walk.map_set(node) for node in plan.order}
     for end in ends:
         found.setdefault(end, walk.map_set(walker.node(end)))
+    if any(maps.replicas is not None for maps in found.values()):
+        reached = [one for one in inside if found.get(one)]
+        devices = devices_within(walker, start, leaves_at(start.shape, output, "output"), reached)
+        found = {value: maps if maps.replicas is None else maps._at(devices(value)) for value, maps in found.items()}
     return found
 
 
@@ -164,16 +178,16 @@ def leaves_at(shape: Shape, index: int | Leaf, what: str) -> list[Leaf]:
         raise ShapeError(f"no {what} {index}: {error}") from None
 
 
-def _placed_set(parts: Sequence[Part], use: Use | None, walker: Walker) -> MapSet:
-    if not parts:
-        return _UNREAD
-    footprint = NOTHING
-    for part in parts:
-        if isinstance(part, Unknown):
-            return MapSet.unknown(part.reason)
-        footprint = footprint + part
+def _placed_set(part: Part, use: Use | None, walker: Walker, replicas: Replicas) -> MapSet:
+    if isinstance(part, Unknown):
+        return MapSet.unknown(part.reason)
     return MapSet(
-        (m._placed(leaf, use, walker.suppliers_of(m)) for leaf, m in footprint.maps),
-        exact=footprint.exact,
-        reason=footprint.reason,
+        (m._placed(leaf, use, walker.suppliers_of(m)) for leaf, m in part.maps),
+        exact=part.exact,
+        reason=part.reason,
+        replicas=replicas if part.across else None,
     )
+
+
+def _together(sets: Sequence[MapSet]) -> MapSet:
+    return _UNREAD.union(*sets) if len(sets) > 1 else sets[0] if sets else _UNREAD

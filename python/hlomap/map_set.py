@@ -6,14 +6,15 @@ Read :class:`MapSet` first.  The law: no maps and not unknown means that nothing
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from ._core import IndexingMap, Instruction, Variable, compose_many
 from .containment import contains
 from .errors import ShapeError
+from .replicas import Replicas, each_once, lifted, same_groups
 
-__all__ = ["MapSet", "Use"]
+__all__ = ["MapSet", "Use", "not_followed"]
 
 Leaf: TypeAlias = tuple[int, ...]
 Use: TypeAlias = tuple[Instruction, int]
@@ -33,7 +34,7 @@ class MapSet:
     True
     """
 
-    __slots__ = ("_exact", "_maps", "_reason", "_unknown", "_uses")
+    __slots__ = ("_exact", "_maps", "_reason", "_replicas", "_unknown", "_uses")
 
     def __init__(
         self,
@@ -42,6 +43,7 @@ class MapSet:
         exact: bool = True,
         reason: str | None = None,
         uses: Mapping[tuple[Leaf, IndexingMap], Iterable[Use]] | None = None,
+        replicas: Replicas | None = None,
     ) -> None:
         kept: dict[tuple[Leaf, IndexingMap], IndexingMap] = {}
         own_uses: dict[tuple[Leaf, IndexingMap], tuple[Use, ...]] = {}
@@ -57,6 +59,7 @@ class MapSet:
         self._exact = exact
         self._reason = reason
         self._unknown = False
+        self._replicas = replicas
 
     @classmethod
     def unknown(cls, reason: str) -> MapSet:
@@ -83,6 +86,15 @@ class MapSet:
     def reason(self) -> str | None:
         """Why the set is unknown or not exact."""
         return self._reason
+
+    @property
+    def replicas(self) -> Replicas | None:
+        """Where the elements are on other devices: which those are.  None where each is on the device that was asked.
+
+        The maps of this set lead to an element on some device then.  Two such sets one after the other mention more
+        than there is, and are not exact; ``replicas.maps`` are as exact as they say, or unknown.
+        """
+        return self._replicas
 
     def uses(self, member: IndexingMap) -> tuple[Use, ...]:
         """All uses through which a member was reached, in text order.
@@ -113,6 +125,7 @@ class MapSet:
             exact=all(one._exact for one in sets),
             reason=next((one._reason for one in sets if one._reason), None),
             uses=uses,
+            replicas=_all_on_devices(sets),
         )
 
     __or__ = union
@@ -134,7 +147,8 @@ class MapSet:
                 continue
             kept = [k for k in kept if k.index != m.index or not contains(m, k)]
             kept.append(m)
-        return simplified._of(kept)
+        simplified = simplified._of(kept)
+        return simplified._on_devices(lambda maps: maps.simplify())
 
     def then(self, second: MapSet | IndexingMap) -> MapSet:
         """Every map of this set followed by every map of the second, composed and simplified.
@@ -151,14 +165,19 @@ class MapSet:
             return MapSet()  # nothing after all is nothing, whatever is not known of the rest
         if self._unknown or after._unknown:
             return self if self._unknown else after
-        pairs = [(a, b) for a in self._maps for b in after._maps]
+        first, suppliers = self._maps, {k: v for a in self._maps for k, v in _suppliers(a).items()}
+        if after._replicas is not None:
+            first, suppliers = _elsewhere(first, suppliers, after._maps)
+        pairs = [(a, b) for a in first for b in after._maps]
         composed = compose_many(pairs, simplify=True, drop_unused=True) if pairs else []
         placed = []
-        for (a, b), m in zip(pairs, composed, strict=True):
+        for (_, b), m in zip(pairs, composed, strict=True):
             if not m.is_known_empty:
-                placed.append(m._placed(tuple(b.index), b.use, _suppliers(a) | _suppliers(b)))
-        reason = self._reason or after._reason
-        return MapSet(placed, exact=self._exact and after._exact, reason=reason)
+                placed.append(m._placed(tuple(b.index), b.use, suppliers | _suppliers(b)))
+        exact, reason = self._exact and after._exact, self._reason or after._reason
+        if self._replicas is not None and after._replicas is not None:
+            exact, reason = False, reason or "which devices belong together is not known"
+        return MapSet(placed, exact=exact, reason=reason, replicas=_one_after_the_other(self, after))
 
     def restrict(self, dims: Mapping[int, tuple[int, int]]) -> MapSet:
         """What is read for the elements whose index lies in these bounds, inclusive, by dimension.
@@ -169,7 +188,8 @@ class MapSet:
         (d0, d1) -> (d1), domain: d0 in [0, 3], d1 in [2, 4]
         """
         restricted = self._with(_restricted(m, dims) for m in self._maps)
-        return restricted._of([m for m in restricted._maps if not m.is_known_empty])
+        restricted = restricted._of([m for m in restricted._maps if not m.is_known_empty])
+        return restricted._on_devices(lambda maps: maps.restrict(dims))
 
     def covers(self, other: MapSet | IndexingMap) -> bool | None:
         """Whether each map of the other is contained in one of these; None where neither that nor its opposite shows.
@@ -198,11 +218,22 @@ class MapSet:
             placed.append(m._placed(leaf, before.use, _suppliers(before)))
             own = uses.get((leaf, m), ())
             uses[leaf, m] = own + tuple(use for use in self._uses.get((leaf, before), ()) if use not in own)
-        return MapSet(placed, exact=self._exact, reason=self._reason, uses=uses)
+        return MapSet(placed, exact=self._exact, reason=self._reason, uses=uses, replicas=self._replicas)
 
     def _of(self, maps: Sequence[IndexingMap]) -> MapSet:
         """Some of the maps of this set."""
-        return self if self._unknown else MapSet(maps, exact=self._exact, reason=self._reason, uses=self._uses)
+        if self._unknown:
+            return self
+        return MapSet(maps, exact=self._exact, reason=self._reason, uses=self._uses, replicas=self._replicas)
+
+    def _on_devices(self, change: Callable[[MapSet], MapSet]) -> MapSet:
+        """This set, with a change of its maps on devices."""
+        there = self._replicas
+        return self if there is None else self._at(Replicas(there.ids, there.groups, change(there.maps)))
+
+    def _at(self, replicas: Replicas | None) -> MapSet:
+        """This set with other maps on devices."""
+        return MapSet(self._maps, exact=self._exact, reason=self._reason, uses=self._uses, replicas=replicas)
 
     def __iter__(self) -> Iterator[IndexingMap]:
         return iter(self._maps)
@@ -221,7 +252,8 @@ class MapSet:
         return member in self._maps
 
     def _key(self) -> tuple[object, ...]:
-        return self._unknown, self._exact, frozenset((tuple(m.index), m) for m in self._maps)
+        maps = frozenset((tuple(m.index), m) for m in self._maps)
+        return self._unknown, self._exact, maps, self._replicas.maps if self._replicas is not None else None
 
     def __eq__(self, other: object) -> bool:
         return self._key() == other._key() if isinstance(other, MapSet) else NotImplemented
@@ -241,6 +273,64 @@ class MapSet:
         truth = "exact" if self._exact else "over"
         head = f"MapSet({n or 'no'} map{'s' if n > 1 else ''}, {truth})"
         return "\n  ".join([head, *str(self).splitlines()])
+
+
+_ELSEWHERE = 3 << 61
+"""Runtime sources from here on are values of other devices; no instruction has such a number."""
+
+
+def not_followed(reason: str) -> Replicas:
+    """Other devices, of which nothing more is known."""
+    return Replicas("", (), MapSet.unknown(reason))
+
+
+def _all_on_devices(sets: Sequence[MapSet]) -> Replicas | None:
+    """The union; what stays on its device does so on every device of the table."""
+    there = [one._replicas for one in sets if one._replicas is not None]
+    if not there:
+        return None
+    for one in there:
+        if one.maps.is_unknown:
+            return one
+        if not same_groups(one.table, there[0].table):
+            return not_followed("elements in groups that differ")
+    return Replicas(there[0].ids, there[0].groups, MapSet().union(*(_lifted(one, there[0]) for one in sets)))
+
+
+def _one_after_the_other(first: MapSet, second: MapSet) -> Replicas | None:
+    a, b = first._replicas, second._replicas
+    known = a if a is not None else b
+    if known is None:
+        return None
+    for one in (a, b):
+        if one is not None and one.maps.is_unknown:
+            return one
+    if a is not None and b is not None and not same_groups(a.table, b.table):
+        return not_followed("groups that differ follow each other")
+    if a is not None and b is not None and not each_once(known.table):
+        return not_followed("a device in several groups")
+    return Replicas(known.ids, known.groups, _lifted(first, known).then(_lifted(second, known)))
+
+
+def _lifted(one: MapSet, like: Replicas) -> MapSet:
+    """The maps on devices; what stays on its device does so on every device of a table."""
+    if one._replicas is not None:
+        return one._replicas.maps
+    maps = [(m, above) for m in one._maps for above in lifted(m, like.table)]
+    placed = (above._placed(tuple(m.index), m.use, _suppliers(m)) for m, above in maps)
+    return MapSet(placed, exact=one._exact, reason=one._reason)
+
+
+def _elsewhere(
+    first: Sequence[IndexingMap], suppliers: Mapping[int, Instruction], second: Sequence[IndexingMap]
+) -> tuple[tuple[IndexingMap, ...], dict[int, Instruction]]:
+    """The maps before a change of device: their runtime values are not those of the same name behind it."""
+    used = {v.source for m in (*first, *second) for v in m.runtime if v.source is not None}
+    before = sorted({v.source for m in first for v in m.runtime if v.source is not None})
+    free = max(_ELSEWHERE, *(source + 1 for source in used)) if used else _ELSEWHERE
+    numbers = {source: free + i for i, source in enumerate(before)}
+    moved = tuple(m.remap_sources(numbers) if m.runtime else m for m in first)
+    return moved, {numbers[source]: supplier for source, supplier in suppliers.items() if source in numbers}
 
 
 def _suppliers(m: IndexingMap) -> dict[int, Instruction]:

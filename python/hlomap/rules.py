@@ -152,8 +152,7 @@ def _round(part: Part, leaf: Leaf, given: Shape, output: Leaf) -> Part:
     sizes = shape_at(given, leaf).dimensions
     if 0 in sizes:
         return NOTHING
-    maps = tuple((output, turned_round(m, sizes)) for below, m in part.maps if below == leaf)
-    return Footprint(maps, part.exact, part.reason)
+    return part.of((output, turned_round(m, sizes)) for below, m in part.maps if below == leaf)
 
 
 def _with(a: Part, b: Part) -> Part:

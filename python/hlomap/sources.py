@@ -31,7 +31,7 @@ def with_sources(part: Part, numbers: Mapping[int, int]) -> Part:
     if isinstance(part, Unknown):
         return part
     moved = [(leaf, renumbered(m, numbers) if m.runtime else m) for leaf, m in part.maps]
-    return Footprint(tuple((leaf, m) for leaf, m in moved if not m.is_known_empty), part.exact, part.reason)
+    return part.of((leaf, m) for leaf, m in moved if not m.is_known_empty)
 
 
 def renumbered(m: IndexingMap, numbers: Mapping[int, int]) -> IndexingMap:

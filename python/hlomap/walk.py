@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 from ._core import Computation, Expr, IndexingMap, Instruction, Shape
 from .answers import SILENT, Answered, answers, contents, guarded
 from .compose import compose_all
-from .map_set import MapSet, Use
+from .map_set import MapSet, Use, not_followed
 from .node import Node, Nodes, users_first
 from .ops._op import NOTHING, Footprint, Leaf, Part, Unknown, array_leaves, must, n_elements
 from .sources import renumbered, sources_of, with_sources
@@ -281,6 +281,15 @@ class Walker:
             else self._numbers.setdefault((caller.number, source), _LARGE + len(self._numbers))
         )
 
+    def elsewhere(self, m: IndexingMap) -> IndexingMap:
+        """The same map where its runtime values are those of another device, which are no values of this one."""
+        numbers: dict[int, int] = {}
+        for source in [v.source for v in m.runtime if v.source is not None]:
+            numbers[source] = self._numbers.setdefault((-1, source), _LARGE + len(self._numbers))
+            if source in self._suppliers:
+                self._suppliers[numbers[source]] = self._suppliers[source]
+        return m.remap_sources(numbers) if numbers else m
+
     def suppliers_of(self, m: IndexingMap) -> dict[int, Instruction]:
         """The instructions that the runtime sources of a map stand for."""
         sources = (v.source for v in m.runtime)
@@ -302,6 +311,8 @@ class _State:
     unknown: dict[Leaf, str] = field(default_factory=dict)
     reason: str | None = None
     exact: bool = True
+    across: bool = False
+    """Whether it is reached on other devices."""
     is_raw: bool = False
     """Whether it has maps that no composition has simplified."""
     is_big: bool = False
@@ -319,6 +330,12 @@ class _State:
         self.exact = False
         self.reason = self.reason or reason
 
+    def cross(self, part: Footprint, before: _State) -> None:
+        """Take over from ``before`` by a part that may lead to other devices; which ones, two in a row do not say."""
+        self.across = self.across or part.across or before.across
+        if part.across and before.across:
+            self.blur("which devices belong together is not known")
+
     def forget(self, leaves: Iterable[Leaf], reason: str) -> None:
         for leaf in leaves:
             self.unknown.setdefault(leaf, reason)
@@ -335,7 +352,11 @@ class _State:
     def part(self) -> Part:
         if self.unknown:
             return Unknown(next(iter(self.unknown.values())))
-        return Footprint(tuple(self.maps), self.exact, self.reason)
+        return self.part_of(self.maps)
+
+    def part_of(self, maps: Iterable[tuple[Leaf, IndexingMap]]) -> Footprint:
+        """Some of the maps, with what is true of all."""
+        return Footprint(tuple(maps), self.exact, self.reason, self.across)
 
     def keep_budget(self, node: Node) -> None:
         """Too many maps, or too big ones, become the whole array."""
@@ -481,7 +502,8 @@ class Walk:
             ordered = [(user.instruction, k) for user, k in sorted(found, key=lambda use: (use[0].number, use[1]))]
             placed.append(m._placed(leaf, ordered[0] if ordered else None, self._walker.suppliers_of(m)))
             uses[leaf, m] = ordered
-        return MapSet(placed, exact=state.exact, reason=state.reason, uses=uses)
+        replicas = not_followed("the ways to other devices were not followed") if state.across else None
+        return MapSet(placed, exact=state.exact, reason=state.reason, uses=uses, replicas=replicas)
 
     def _target(self, node: Node) -> _State:
         place = self._plan.place[node.number]
@@ -516,6 +538,7 @@ class Walk:
             target.forget([leaf], reason)
         if not state.exact:
             target.blur(state.reason)
+        target.across = target.across or state.across
 
     def _leave(self, parameter: Node, state: _State, operand: Node, caller: Node) -> None:
         """From a parameter of an entered computation to the operand that it stands for."""
@@ -542,14 +565,17 @@ class Walk:
                     continue
                 if links and not state.exact:
                     target.blur(state.reason)
+                if part.across or state.across:
+                    target.cross(part, state)
+                near = [self._walker.elsewhere(first) for first in firsts] if part.across else firsts
                 use = node, k
                 for to, second, moves_nothing in links:
                     after = None if moves_nothing and not state.is_raw else second
                     if after is None and not jobs:  # nothing waits that would have to come first
-                        for first in firsts:
+                        for first in near:
                             target.add(to, first, use)
                         continue
-                    jobs += [(target, to, use, first, after) for first in firsts]
+                    jobs += [(target, to, use, first, after) for first in near]
         if jobs:
             _finish(jobs)
 
@@ -582,9 +608,12 @@ def _forward_parts(walker: Walker, computation: Computation, parameter: int, lea
                         continue
                     if links and not given.exact:
                         state.blur(given.reason)
+                    if part.across or given.across:
+                        state.cross(part, given)
+                    near = [walker.elsewhere(first) for first in firsts] if part.across else firsts
                     for to, second, moves_nothing in links:
                         after = None if moves_nothing and not given.is_raw else second
-                        jobs += [(state, to, (user, k), first, after) for first in firsts]
+                        jobs += [(state, to, (user, k), first, after) for first in near]
         _finish(jobs)
         state.keep_budget(user)
     return _by_output(states.get(root.number) or _State(), root)
@@ -599,7 +628,7 @@ def _by_output(state: _State, root: Node) -> Parts:
     for leaf, m in state.maps:
         maps.setdefault(leaf[0], []).append((leaf, m))
     outputs = sorted(maps) if state.exact else range(len(root.outputs))
-    parts: dict[int, Part] = {i: Footprint(tuple(maps.get(i, ())), state.exact, state.reason) for i in outputs}
+    parts: dict[int, Part] = {i: state.part_of(maps.get(i, ())) for i in outputs}
     for leaf, reason in state.unknown.items():
         if not isinstance(parts.get(leaf[0]), Unknown):
             parts[leaf[0]] = Unknown(reason)

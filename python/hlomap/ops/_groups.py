@@ -1,19 +1,21 @@
 """Which devices work together in a collective operation.
 
-Read :func:`group_of` first.  Devices are numbered ``replica * n_partitions + partition``.  What the ids in the groups
-name depends on the operation: replicas, partitions, or device numbers (:func:`_named`).
+Read :func:`group_of` first for the executor, :func:`table_of` for maps.  Devices are numbered
+``replica * n_partitions + partition``.  What the ids in the groups name depends on the operation: replicas, partitions,
+or device numbers (:func:`_across`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 
 from .._core import Instruction
 from ..errors import ShapeError
-from ._op import Device, Run, World
+from ._op import Bounds, Device, Run, Unknown, World
 
 # Their groups name replicas even where they have a channel, and then take all partitions of those.
-REDUCING = {"all-reduce", "all-reduce-start", "all-gather", "all-gather-start", "reduce-scatter"}
+REDUCING = {"all-reduce", "all-gather", "reduce-scatter"}
 
 
 def key_of(instruction: Instruction) -> Hashable:
@@ -27,6 +29,61 @@ def listed_groups(instruction: Instruction) -> list[tuple[int, ...]]:
     """The groups as they are written; none where all devices are one group."""
     groups = instruction.attributes.get("replica_groups")
     return [] if groups is None else [tuple(group) for group in groups if len(group)]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The groups of a collective operation; ``ids`` says whether they name replicas, partitions or device numbers."""
+
+    ids: str
+    groups: Sequence[tuple[int, ...]]
+
+    def runs(self) -> list[tuple[Bounds, int]]:
+        """First and last of neighbouring groups of one size, with that size."""
+        size = getattr(self.groups, "group_size", None)
+        if size is not None:
+            return [((0, len(self.groups) - 1), size)]
+        found: list[tuple[Bounds, int]] = []
+        for number, group in enumerate(self.groups):
+            if found and found[-1][1] == len(group):
+                found[-1] = ((found[-1][0][0], number), len(group))
+            else:
+                found.append(((number, number), len(group)))
+        return found
+
+
+def group_sizes(instruction: Instruction) -> set[int]:
+    """The sizes of the groups, where the instruction alone says them."""
+    return set() if _across(instruction) == "both" else {len(group) for group in listed_groups(instruction)}
+
+
+def table_of(instruction: Instruction, n: int | None = None) -> Table | Unknown:
+    """The table of groups, each of ``n`` devices where that is known; not known where only the run would say it."""
+    across, attributes = _across(instruction), instruction.module.attributes
+    replicas, partitions = attributes.get("replica_count"), attributes.get("num_partitions")
+    groups: Sequence[tuple[int, ...]] = listed_groups(instruction)
+    if across == "both":
+        size = replicas if not groups else len(groups[0])
+        partitions = partitions if partitions is not None or not size else n // size if n else None
+        if partitions is None or not size:
+            return Unknown("the groups take all partitions, and nothing says how many there are")
+        ids = groups or [tuple(range(size))]
+        groups = [tuple(i * partitions + p for i in group for p in range(partitions)) for group in ids]
+    elif not groups:
+        count = partitions if across == "partitions" else replicas if across == "replicas" else None
+        count = n if n is not None else count
+        if count is None:
+            return Unknown("all devices are one group, and nothing says how many there are")
+        groups = [tuple(range(count))]
+    elif getattr(instruction.attributes["replica_groups"], "group_size", None) is not None:
+        groups = instruction.attributes["replica_groups"]
+    return Table("device" if across in ("both", "numbers") else across.removesuffix("s"), groups)
+
+
+def pairs_of(instruction: Instruction) -> Table:
+    """The groups of a permutation: of each pair the source, then the target."""
+    pairs = [(int(a), int(b)) for a, b in instruction.attributes["source_target_pairs"]]
+    return Table(_across(instruction).removesuffix("s"), pairs)
 
 
 def group_of(instruction: Instruction, run: Run) -> list[int] | None:
@@ -72,7 +129,7 @@ def everyone(instruction: Instruction, run: Run) -> list[int]:
 def _across(instruction: Instruction) -> str:
     """What ids name: replicas (of the same partition), partitions (of the same replica), both, or device numbers."""
     has_channel = instruction.attributes.get("channel_id") is not None
-    if instruction.opcode in REDUCING:
+    if instruction.opcode.removesuffix("-start") in REDUCING:
         if instruction.attributes.get("use_global_device_ids"):
             return "numbers"
         return "both" if has_channel else "replicas"

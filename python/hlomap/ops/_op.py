@@ -43,18 +43,28 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What belongs to one value: maps, each with the leaf of the value that its results index."""
+    """What belongs to one value: maps, each with the leaf of the value that its results index.
+
+    ``across``: the elements are on other devices, which the maps do not say.  So two such footprints one after the
+    other mention too much, and a runtime value there is not the one here.
+    """
 
     maps: tuple[tuple[Leaf, IndexingMap], ...] = ()
     exact: bool = True
     reason: str | None = None
+    across: bool = False
 
     def __add__(self, other: Footprint) -> Footprint:
-        return Footprint(self.maps + other.maps, self.exact and other.exact, self.reason or other.reason)
+        exact, reason = self.exact and other.exact, self.reason or other.reason
+        return Footprint(self.maps + other.maps, exact, reason, self.across or other.across)
+
+    def of(self, maps: Iterable[tuple[Leaf, IndexingMap]]) -> Footprint:
+        """Other maps of which the same is true."""
+        return Footprint(tuple(maps), self.exact, self.reason, self.across)
 
     def at(self, leaf: Leaf) -> Footprint:
         """The same maps below ``leaf`` of a bigger value."""
-        return Footprint(tuple((leaf + below, m) for below, m in self.maps), self.exact, self.reason)
+        return self.of((leaf + below, m) for below, m in self.maps)
 
 
 NOTHING = Footprint()
@@ -165,6 +175,32 @@ Steps: TypeAlias = Generator[Request, Value, Value]
 """A meaning that waits for requests."""
 
 
+class Groups(Protocol):
+    """A table of groups of devices; ``ids`` says whether the numbers in it are replicas, partitions or devices."""
+
+    @property
+    def ids(self) -> str: ...
+    @property
+    def groups(self) -> Sequence[tuple[int, ...]]: ...
+
+    def runs(self) -> list[tuple[Bounds, int]]:
+        """First and last of neighbouring groups of one size, with that size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """How an operation moves elements between devices: the groups, and maps that have group and position, too.
+
+    The rules answer as those of an :class:`Op`; behind the dimensions and the results of each of their maps come the
+    group and the position in it, and behind the index of a runtime variable those of the device that holds the value.
+    Parts that are not ``across`` are plain maps of elements that stay on their device.
+    """
+
+    groups: Callable[[Instruction], Groups | Unknown]
+    output_to_input: Callable[[Instruction, Leaf], Mapping[int, Part]]
+    input_to_output: Callable[[Instruction, int, Leaf], Mapping[int, Part]]
+
+
 def looks_at_nothing(instruction: Instruction) -> tuple[int, ...]:
     """No operand's content matters to the rules."""
     return ()
@@ -183,6 +219,8 @@ class Op:
     ``acts``: it does something besides giving a value, so it runs even where nobody needs the value.
     ``parameter_is(instruction, called, parameter)``: the operand that a parameter of a called computation stands for,
     None for the output at some iteration; without it a parameter may be made of all operands.
+    ``exchange``: how elements belong together on the devices of a group, where they are on others.
+    ``passes_calls``: what it says of a computation that it calls is what the context says, put in its place.
     ``wiring``: values are put side by side or taken out, and none is computed; its rules cost less than a signature.
     """
 
@@ -195,6 +233,8 @@ class Op:
     per_instruction: bool = False
     pointwise: bool = False
     acts: bool = False
+    exchange: Exchange | None = None
+    passes_calls: bool = False
     wiring: bool = False
     parameter_is: Callable[[Instruction, int, int], int | None] | None = None
 
@@ -399,8 +439,7 @@ def reads_all(sizes: Sequence[int], target: Sequence[int]) -> Footprint:
 
 def in_best_form(footprint: Footprint) -> Footprint:
     """The same footprint with simplified results; dimensions of one element stay variables."""
-    simplified = tuple((leaf, m.simplify(keep_point_dims=True)) for leaf, m in footprint.maps)
-    return Footprint(simplified, footprint.exact, footprint.reason)
+    return footprint.of((leaf, m.simplify(keep_point_dims=True)) for leaf, m in footprint.maps)
 
 
 def affine_bounds(terms: Iterable[tuple[int, Bounds]], constant: int = 0) -> Bounds:
@@ -445,7 +484,7 @@ def fits(instruction: Instruction, computation: Computation) -> bool:
     )
 
 
-def passes_from(instruction: Instruction, output: Leaf, operand: int, leaf: Leaf) -> Answer:
+def passes_from(instruction: Instruction, output: Leaf, operand: int, leaf: Leaf) -> Mapping[int, Part]:
     """An output leaf is that leaf of one operand, unchanged; the other operands are not read."""
     operands = instruction.operands
     shape = shape_at(operands[operand].shape, leaf)
@@ -453,7 +492,7 @@ def passes_from(instruction: Instruction, output: Leaf, operand: int, leaf: Leaf
     return same_array(shape, operand, leaf)
 
 
-def same_array(shape: Shape, number: int, leaf: Leaf) -> Answer:
+def same_array(shape: Shape, number: int, leaf: Leaf) -> Mapping[int, Part]:
     """An array of this shape is the one at a leaf of one operand or output, unchanged; of the others nothing."""
     return {number: reads_same_place(shape.dimensions).at(leaf)} if shape.is_array else {}
 

@@ -6,7 +6,7 @@ gives the result.  The operation's own page answers for the result; it sees the 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from typing import Any, cast
 
 from .._core import Instruction, Shape
@@ -15,6 +15,7 @@ from ._op import (
     NOTHING,
     Answer,
     Context,
+    Exchange,
     Leaf,
     Op,
     Part,
@@ -65,18 +66,11 @@ def _started(opcode: str, op: Op) -> Op:
 
     def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
         parts = passes_to(instruction, operand, leaf, (0, operand, *leaf))
-        total: Part = NOTHING
-        through: Answer = []
         try:
             through = op.input_to_output(_seen(instruction), operand, leaf, context)
+            parts[1] = _under(through.values() if isinstance(through, Mapping) else through, (1,))
         except HlomapError as error:  # the operands beside the result are known all the same
-            total = Unknown(f"{opcode}: {error}")
-        for part in through.values() if isinstance(through, Mapping) else through:
-            if isinstance(part, Unknown) or isinstance(total, Unknown):
-                total = part if isinstance(part, Unknown) else total
-            else:
-                total = total + part.at((1,))
-        parts[1] = total
+            parts[1] = Unknown(f"{opcode}: {error}")
         return parts
 
     def evaluate(instruction: Instruction, operands: list[Value], run: Run) -> Any:
@@ -87,7 +81,40 @@ def _started(opcode: str, op: Op) -> Op:
             value = yield from value
         return (given, value, *rest)
 
-    return Op(opcode, output_to_input, input_to_output, evaluate, op.looked_at, per_instruction=op.per_instruction)
+    return Op(
+        opcode,
+        output_to_input,
+        input_to_output,
+        evaluate,
+        op.looked_at,
+        per_instruction=op.per_instruction,
+        exchange=_started_exchange(op.exchange) if op.exchange is not None else None,
+    )
+
+
+def _started_exchange(result: Exchange) -> Exchange:
+    """The same devices; the operands beside the result stay where they are."""
+
+    def output_to_input(instruction: Instruction, leaf: Leaf) -> Mapping[int, Part]:
+        if leaf[0] == 1:
+            return result.output_to_input(_seen(instruction), leaf[1:])
+        return passes_from(instruction, leaf, leaf[1], leaf[2:]) if leaf[0] == 0 else {}
+
+    def input_to_output(instruction: Instruction, operand: int, leaf: Leaf) -> Mapping[int, Part]:
+        beside = dict(enumerate(passes_to(instruction, operand, leaf, (0, operand, *leaf))))
+        return {**beside, 1: _under(result.input_to_output(_seen(instruction), operand, leaf).values(), (1,))}
+
+    return Exchange(lambda instruction: result.groups(_seen(instruction)), output_to_input, input_to_output)
+
+
+def _under(parts: Iterable[Part], leaf: Leaf) -> Part:
+    """All parts as one below a leaf; unknown where one is."""
+    total = NOTHING
+    for part in parts:
+        if isinstance(part, Unknown):
+            return part
+        total = total + part.at(leaf)
+    return total
 
 
 def _handed_on(opcode: str, source: Leaf) -> Op:

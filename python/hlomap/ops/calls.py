@@ -34,6 +34,7 @@ for _name in ("fusion", "call"):
             input_to_output,
             evaluate,
             inlines=True,
+            passes_calls=True,
             per_instruction=True,
             pointwise=True,
             parameter_is=lambda instruction, called, parameter: parameter,

@@ -68,7 +68,7 @@ def _one_of(part: Part, sizes: Sequence[int], target: Shape) -> Part:
     for leaf, m in part.maps:
         whole = reads_all(sizes, shape_at(target, leaf).dimensions).at(leaf)
         total = total + (whole if m.runtime else Footprint(((leaf, m),)))
-    return Footprint(total.maps, False, part.reason or _REASON)
+    return Footprint(total.maps, False, part.reason or _REASON, part.across)
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:

@@ -66,21 +66,34 @@ def _together(answer: Answer) -> Part:
     return total
 
 
-def _closure(instruction: Instruction, start: Leaf, follow: Follow) -> Found | Unknown:
-    """The maps from one leaf to all leaves, after any number of steps of ``follow``."""
+class _Body:
+    """The steps of a walk from iteration to iteration, each asked once; ``across`` where one goes to other devices."""
+
+    def __init__(self, ask: Follow) -> None:
+        self._ask = ask
+        self._steps: dict[Leaf, Part] = {}
+        self.across = False
+
+    def follow(self, leaf: Leaf) -> Part:
+        step = self._steps.get(leaf)
+        if step is None:
+            step = self._steps[leaf] = self._ask(leaf)
+            self.across = self.across or (isinstance(step, Footprint) and step.across)
+        return step
+
+
+def _closure(instruction: Instruction, start: Leaf, body: _Body) -> Found | Unknown:
+    """The maps from one leaf to all leaves, after any number of steps."""
     shape = instruction.shape
     sizes = shape_at(shape, start).dimensions
     found: Found = {start: [m for _, m in reads_same_place(sizes).maps]}
     whole: set[Leaf] = set()
-    steps: dict[Leaf, Part] = {}
     pending = [(start, m) for m in found[start]]
     while pending:
         here, m = pending.pop()
         if here in whole and m not in found[here]:
             continue
-        step = steps.get(here)
-        if step is None:
-            step = steps[here] = follow(here)
+        step = body.follow(here)
         if isinstance(step, Unknown):
             return step
         for leaf, then in step.maps:
@@ -114,9 +127,14 @@ def _is_unchanged(body: Computation, leaf: Leaf) -> bool:
             return here.opcode == "parameter" and at == leaf
 
 
-def _condition_reads(instruction: Instruction, condition: Computation, context: Context) -> set[Leaf] | Unknown:
+def _condition_reads(
+    instruction: Instruction, condition: Computation, context: Context, steps: _Body
+) -> set[Leaf] | Unknown:
     part = _together(context.output_to_input(instruction, condition, ()))
-    return part if isinstance(part, Unknown) else {leaf for leaf, _ in part.maps}
+    if isinstance(part, Unknown):
+        return part
+    steps.across = steps.across or part.across
+    return {leaf for leaf, _ in part.maps}
 
 
 def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
@@ -126,22 +144,21 @@ def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> A
     if _is_unchanged(body, leaf):
         return [reads_same_place(sizes).at(leaf)]
 
-    def follow(here: Leaf) -> Part:
-        return _together(context.output_to_input(instruction, body, here))
-
-    found = _closure(instruction, leaf, follow)
+    steps = _Body(lambda here: _together(context.output_to_input(instruction, body, here)))
+    found = _closure(instruction, leaf, steps)
     if isinstance(found, Unknown):
         return [found]
-    deciding = _condition_reads(instruction, condition, context)
+    deciding = _condition_reads(instruction, condition, context, steps)
     if isinstance(deciding, Unknown):
         return [deciding]
     for decides in deciding:
-        reached = _closure(instruction, decides, follow)
+        reached = _closure(instruction, decides, steps)
         if isinstance(reached, Unknown):
             return [reached]
         for there in reached:
             found[there] = [m for _, m in reads_all(sizes, shape_at(instruction.shape, there).dimensions).maps]
-    return [Footprint(tuple((there, m) for there in sorted(found) for m in found[there]), False, _REASON)]
+    maps = tuple((there, m) for there in sorted(found) for m in found[there])
+    return [Footprint(maps, False, _REASON, steps.across)]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
@@ -150,13 +167,11 @@ def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context:
     shape = instruction.shape
     sizes = shape_at(shape, leaf).dimensions
 
-    def follow(here: Leaf) -> Part:
-        return _together(context.input_to_output(instruction, body, 0, here))
-
-    found = _closure(instruction, leaf, follow)
+    steps = _Body(lambda here: _together(context.input_to_output(instruction, body, 0, here)))
+    found = _closure(instruction, leaf, steps)
     if isinstance(found, Unknown):
         return [found] * n_outputs(shape)
-    deciding = _condition_reads(instruction, condition, context)
+    deciding = _condition_reads(instruction, condition, context, steps)
     if isinstance(deciding, Unknown):
         return [deciding] * n_outputs(shape)
     if deciding & set(found):
@@ -171,7 +186,8 @@ def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context:
             assert isinstance(before, Footprint), "only footprints are put here"
             exact = before.exact and there == leaf and _is_unchanged(body, there)
             reason = before.reason if exact else _REASON
-            parts[which] = Footprint(before.maps + tuple((there, m) for m in found[there]), exact, reason)
+            maps = before.maps + tuple((there, m) for m in found[there])
+            parts[which] = Footprint(maps, exact, reason, steps.across)
     return parts
 
 

@@ -119,6 +119,7 @@ register(
         _async_start_input_to_output,
         _async_start,
         per_instruction=True,
+        passes_calls=True,
         parameter_is=lambda instruction, called, parameter: parameter,
     )
 )

@@ -1,0 +1,152 @@
+"""On which devices elements are: maps with a group and a position in it, and the table of groups.
+
+Read :class:`Replicas` first.  The law: behind the dimensions and the results of each map come the group and the
+position, behind the index of a runtime variable those of the device that holds the value.  Each map stays within a
+group, so maps with one table follow each other as any maps do; of maps with several tables nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._core import Expr, IndexingMap, Variable
+from .ops._groups import Table
+from .points import Ints, TooMany, pairs
+
+if TYPE_CHECKING:
+    from .map_set import MapSet
+
+__all__ = ["Replicas", "each_once", "lifted", "said_of_devices", "same_groups"]
+
+
+@dataclass(frozen=True, slots=True)
+class Replicas:
+    """Which element on which device belongs to an element on a device.
+
+    ``groups`` lists the devices that work together, numbers of what ``ids`` says: ``replica`` (all of one partition),
+    ``partition`` (all of one replica), or ``device``, which is ``replica * num_partitions + partition``.  ``maps`` go
+    from (index..., group, position) to (index..., group, position), where ``groups[group][position]`` is the device.
+    Devices that are in no group have no elements in them.  Of a permutation the groups are its pairs.
+
+    >>> import hlomap as hm
+    >>> gather = hm.parse('''ENTRY e {
+    ...   p = f32[2] parameter(0)
+    ...   ROOT g = f32[6] all-gather(p), replica_groups={{0,2,4},{1,3,5}}, dimensions={0}
+    ... }''').entry.root
+    >>> there = hm.output_to_input(gather)[0].replicas
+    >>> list(there.groups), there.ids
+    ([(0, 2, 4), (1, 3, 5)], 'replica')
+    >>> print(there.maps)
+    (d0, group, position) -> (d0 mod 2, group, d0 floordiv 2), domain: d0 in [0, 5], group in [0, 1], position in [0, 2]
+    """
+
+    ids: str
+    groups: Sequence[tuple[int, ...]]
+    maps: MapSet
+
+    @property
+    def table(self) -> Table:
+        return Table(self.ids, self.groups)
+
+
+def same_groups(a: Table, b: Table) -> bool:
+    return a.ids == b.ids and (a.groups is b.groups or list(a.groups) == list(b.groups))
+
+
+def each_once(table: Table) -> bool:
+    """Whether a device has one group and position: else it would have to be looked for under its other ones, too."""
+    members = [i for group in table.groups for i in group]
+    return len(set(members)) == len(members)
+
+
+def lifted(m: IndexingMap, table: Table) -> list[IndexingMap]:
+    """The same on every device: a map for each run of groups of one size."""
+    rank = len(m.dims)
+    here = [Expr.dim(rank), Expr.dim(rank + 1)]
+    runtime = [
+        Variable(v.name, v.lower, v.upper, source=v.source, index=[*v.index, *here])
+        if v.source is not None
+        else Variable(v.name, v.lower, v.upper)
+        for v in m.runtime
+    ]
+    return [
+        IndexingMap(
+            [*m.dims, ("group", *groups), ("position", 0, n - 1)],
+            [*m.results, *here],
+            ranges=m.ranges,
+            runtime=runtime,
+            constraints=m.constraints,
+        )
+        for groups, n in table.runs()
+    ]
+
+
+# ------------------------------------------------------------------------------------------------------ point by point
+
+On = tuple[int, int]
+"""The row-major number of an element, and of the device that it is on."""
+
+
+def said_of_devices(
+    there: Replicas,
+    leaf: tuple[int, ...],
+    sizes: Sequence[int],
+    target: Sequence[int],
+    values: Sequence[Mapping[int, Any]],
+    grid: tuple[int, int],
+    rows: Ints,
+    limit: int,
+) -> tuple[set[tuple[On, On]], set[int]]:
+    """The pairs that the maps to a leaf stand for, of these rows, and the devices that are in a group.
+
+    ``values`` has for each device what its runtime sources hold, ``grid`` the numbers of replicas and partitions.
+    """
+    places = len(there.groups), max((len(group) for group in there.groups), default=0)
+    n = places[0] * places[1]
+    at_places = (rows[:, None] * n + np.arange(n)).reshape(-1)
+    said: set[tuple[On, On]] = set()
+    known: set[int] = set()
+    for groups in _numbered(there, grid):
+        known.update(device for group in groups for device in group)
+        for m in there.maps:
+            if m.index != leaf:
+                continue
+            sources = {v.source for v in m.runtime if v.source is not None}
+            held = {source: _at_places(source, groups, places, values) for source in sources}
+            found = pairs(m, (*sizes, *places), (*target, *places), held, limit, at_places)
+            for pair in zip(*(x.tolist() for x in found), strict=True):
+                (d, g, p), (e, h, q) = (_split(number, places) for number in pair)
+                if p < len(groups[g]) and q < len(groups[h]):
+                    said.add(((d, groups[g][p]), (e, groups[h][q])))
+    return said, known
+
+
+def _at_places(
+    source: int, groups: Sequence[Sequence[int]], places: tuple[int, int], values: Sequence[Mapping[int, Any]]
+) -> Any:
+    """What a source holds on the device at each place; groups that are shorter than others repeat a device."""
+    if any(source not in of for of in values):
+        raise TooMany("a runtime source without a value")
+    by_group = [[values[group[min(p, len(group) - 1)]][source] for p in range(places[1])] for group in groups]
+    return np.stack([np.stack(row, axis=-1) for row in by_group], axis=-2)
+
+
+def _split(number: int, places: tuple[int, int]) -> tuple[int, int, int]:
+    """Element, group and position of a row-major number."""
+    rest, position = divmod(number, places[1])
+    return (*divmod(rest, places[0]), position)
+
+
+def _numbered(there: Replicas, grid: tuple[int, int]) -> Iterator[list[list[int]]]:
+    """The table with device numbers; of replicas once for each partition, of partitions once for each replica."""
+    listed = [list(group) for group in there.groups]
+    if there.ids == "device":
+        yield listed
+    for partition in range(grid[1]) if there.ids == "replica" else ():
+        yield [[i * grid[1] + partition for i in group] for group in listed]
+    for replica in range(grid[0]) if there.ids == "partition" else ():
+        yield [[replica * grid[1] + i for i in group] for group in listed]

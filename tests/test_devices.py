@@ -1,0 +1,194 @@
+"""Device maps of collectives, alone and composed: which element on which device, against the executor and by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import hlomap as hm
+from hlomap.ops import _op, lookup
+from hlomap.ops._op import Part
+
+ADD = """add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+"""
+
+COLLECTIVES = {
+    "all-gather": (2, "dimensions={0}"),
+    "reduce-scatter": (-2, "dimensions={0}, to_apply=add"),
+    "all-to-all": (1, "dimensions={0}"),
+    "all-reduce": (1, "to_apply=add"),
+    "collective-broadcast": (1, ""),
+}
+
+TABLES = ("{{0,1}}", "{{0,1},{2,3}}", "{{3,0},{1,2}}")
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> str:
+    """A computation of collectives over one table, with local operations between them, called from an entry."""
+    groups = draw(st.sampled_from(TABLES))
+    size = draw(st.sampled_from([4, 8]))
+    lines, value = [f"  v0 = f32[{size},3] parameter(0)"], 0
+    begin = size
+    for _ in range(draw(st.integers(1, 4))):
+        what = draw(st.sampled_from([*COLLECTIVES, "reverse", "dynamic-slice", "add"]))
+        made = f"v{value + 1}"
+        if what in COLLECTIVES:
+            factor, rest = COLLECTIVES[what]
+            if (factor < 0 and size < 4) or (factor == 2 and size > 8) or size % 2:
+                continue
+            size = size // 2 if factor < 0 else size * factor
+            tail = ", ".join(x for x in (f"replica_groups={groups}", rest) if x)
+            lines.append(f"  {made} = f32[{size},3] {what}(v{value}), {tail}")
+        elif what == "reverse":
+            lines.append(f"  {made} = f32[{size},3] reverse(v{value}), dimensions={{0}}")
+        elif what == "add":
+            lines.append(f"  w{made} = f32[{size},3] reverse(v{value}), dimensions={{0,1}}")
+            lines.append(f"  {made} = f32[{size},3] add(v{value}, w{made})")
+        elif size <= 2:
+            continue
+        else:
+            size -= 2
+            lines.append(f"  o{made} = s32[] constant(0)")
+            lines.append(f"  i{made} = u32[] replica-id()")
+            lines.append(f"  j{made} = s32[] convert(i{made})")
+            lines.append(
+                f"  {made} = f32[{size},3] dynamic-slice(v{value}, j{made}, o{made}), dynamic_slice_sizes={{{size},3}}"
+            )
+        value += 1
+    lines[-1] = lines[-1].replace("  ", "  ROOT ", 1)
+    return (
+        f"HloModule m\n{ADD}inner {{\n"
+        + "\n".join(lines)
+        + f"\n}}\nENTRY e {{\n  p = f32[{begin},3] parameter(0)\n"
+        + f"  ROOT c = f32[{size},3] call(p), to_apply=inner\n}}\n"
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(programs())
+def test_composed_device_maps_are_sound(text: str) -> None:
+    root = hm.parse(text).entry.root
+    for verdict in hm.verify(root, max_changes=12):
+        assert verdict.finding in ("exact", "over"), f"{verdict}\n{text}"
+
+
+def entry(body: str) -> hm.Computation:
+    return hm.parse(f"HloModule m\n{ADD}ENTRY e {{\n{body}\n}}\n").entry
+
+
+GATHER_AFTER_SCATTER = """
+  p = f32[4] parameter(0)
+  s = f32[2] reduce-scatter(p), replica_groups={{0,1},{2,3}}, dimensions={0}, to_apply=add
+  ROOT g = f32[4] all-gather(s), replica_groups={{0,1},{2,3}}, dimensions={0}
+"""
+
+
+def test_two_exchanges_are_over_without_devices_and_exact_with_them() -> None:
+    computation = entry(GATHER_AFTER_SCATTER)
+    found = hm.indexing(computation)[computation["p"]]
+    assert not found.exact and str(found) == ("(d0)[s0] -> (d0 mod 2 + s0 * 2), domain: d0 in [0, 3], s0 in [0, 1]")
+    assert found.replicas is not None and list(found.replicas.groups) == [(0, 1), (2, 3)]
+    assert found.replicas.maps.exact and str(found.replicas.maps) == (
+        "(d0, group, position)[s0] -> (d0, group, s0), "
+        "domain: d0 in [0, 3], group in [0, 1], position in [0, 1], s0 in [0, 1]"
+    )
+    first, second = computation["g"], computation["s"]
+    then = hm.output_to_input(first)[0].then(hm.output_to_input(second)[0])
+    assert then == found
+
+
+def test_other_groups_are_not_composed() -> None:
+    computation = entry(
+        GATHER_AFTER_SCATTER.replace("all-gather(s), replica_groups={{0,1},", "all-gather(s), replica_groups={{1,0},")
+    )
+    found = hm.indexing(computation)[computation["p"]]
+    assert found.replicas is not None and found.replicas.maps.reason == "groups that differ"
+    then = hm.output_to_input(computation["g"])[0].then(hm.output_to_input(computation["s"])[0])
+    assert then.replicas is not None and then.replicas.maps.reason == "groups that differ follow each other"
+
+
+OFFSETS = """
+  p = f32[8] parameter(0)
+  o = s32[] parameter(1)
+  z = f32[8] parameter(2)
+  s = f32[2] dynamic-slice(p, o), dynamic_slice_sizes={2}
+  c = f32[2] collective-permute(s), source_target_pairs={{0,1},{1,0}}
+  ROOT u = f32[8] dynamic-update-slice(z, c, o)
+"""
+
+
+@pytest.mark.parametrize("composed", ["walk", "sets"])
+def test_an_offset_on_another_device_is_another_value(composed: str) -> None:
+    """What one device takes from offset o lands at the offset o of the other."""
+    computation = entry(OFFSETS)
+    if composed == "walk":
+        found = hm.indexing(computation)[computation["p"]]
+    else:
+        update, permuted, sliced = (computation[name] for name in ("u", "c", "s"))
+        found = hm.output_to_input(update)[1].then(hm.output_to_input(permuted)[0]).then(hm.output_to_input(sliced)[0])
+    (only,) = found
+    assert len(only.runtime) == 2 and [v.supplier.name for v in only.runtime if v.supplier] == ["o", "o"]
+    assert str(only).startswith("(d0){rt0, rt1} -> (d0 - rt0 + rt1), ")
+    assert found.replicas is not None
+    (joint,) = found.replicas.maps
+    assert [[str(e) for e in v.index] for v in joint.runtime] == [["d1", "1"], ["d1", "0"]]
+
+
+def test_irregular_groups_have_a_map_for_each_run() -> None:
+    computation = entry(
+        "  p = f32[2] parameter(0)\n  ROOT r = f32[2] all-reduce(p), replica_groups={{0,3},{1,2},{4}}, to_apply=add"
+    )
+    found = hm.output_to_input(computation.root)[0].replicas
+    assert found is not None and str(found.maps).splitlines() == [
+        "(d0, group, position)[s0] -> (d0, group, s0), "
+        "domain: d0 in [0, 1], group in [0, 1], position in [0, 1], s0 in [0, 1]",
+        "(d0, group, position) -> (d0, group, 0), domain: d0 in [0, 1], group in [2, 2], position in [0, 0]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("header", "attributes", "expected"),
+    [
+        ("", "replica_groups={}", "all devices are one group, and nothing says how many there are"),
+        (", replica_count=3", "replica_groups={}", ("replica", [(0, 1, 2)])),
+        (
+            "",
+            "replica_groups={{0,1}}, channel_id=1",
+            "the groups take all partitions, and nothing says how many there are",
+        ),
+        (", num_partitions=2", "replica_groups={{1},{0}}, channel_id=1", ("device", [(2, 3), (0, 1)])),
+        ("", "replica_groups=[2,2]<=[4], channel_id=1, use_global_device_ids=true", ("device", [(0, 1), (2, 3)])),
+    ],
+)
+def test_tables(header: str, attributes: str, expected: object) -> None:
+    text = f"p = f32[2] parameter(0)\n  ROOT r = f32[2] all-reduce(p), {attributes}, to_apply=add"
+    root = hm.parse(f"HloModule m{header}\n{ADD}ENTRY e {{\n  {text}\n}}\n").entry.root
+    found = hm.output_to_input(root)[0].replicas
+    assert found is not None
+    assert (found.maps.reason if found.maps.is_unknown else (found.ids, list(found.groups))) == expected
+
+
+def test_wrong_devices_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The elements are right, the devices are not: a permutation that looks at its target."""
+    permute = entry(
+        "  p = f32[2] parameter(0)\n  ROOT c = f32[2] collective-permute(p), source_target_pairs={{0,1},{1,2}}"
+    )
+    assert [verdict.finding for verdict in hm.verify(permute.root)] == ["exact", "exact"]
+    rule = lookup("collective-permute").exchange
+    assert rule is not None
+
+    def backwards(instruction: hm.Instruction, leaf: tuple[int, ...]) -> dict[int, Part]:
+        return dict(rule.input_to_output(instruction, 0, leaf))
+
+    page = replace(lookup("collective-permute"), exchange=replace(rule, output_to_input=backwards))
+    monkeypatch.setitem(_op._registry, "collective-permute", page)
+    found = hm.verify(permute.root)
+    assert [(v.finding, v.reason) for v in found] == [("UNSOUND", "from device 0 to device 1"), ("exact", None)]
