@@ -200,8 +200,8 @@ pub struct Work {
     /// Divisions that have been done.
     quotients: Table<(i64, Linear), Linear>,
     pub(crate) reading: Reading,
-    /// Whether a constraint with a single value may replace a quotient: in results, and not in the constraints themselves.
-    pub(crate) uses_equalities: bool,
+    /// Forms that are 0 by constraints with a single value: used in results, and not in the constraints themselves.
+    pub(crate) equalities: Vec<Linear>,
     /// Whether a form that was written may leave 64 bits on the way to its value.
     pub(crate) may_overflow: bool,
 }
@@ -280,7 +280,7 @@ impl Work {
             shared: <[Table<usize, Linear>; 2]>::default(),
             quotients: Table::default(),
             reading: Reading::default(),
-            uses_equalities: false,
+            equalities: Vec::new(),
             may_overflow: false,
         };
         work.restart(domain);

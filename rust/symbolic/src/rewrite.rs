@@ -8,6 +8,7 @@ use crate::error::Stop;
 use crate::expr::{Expr, Kind, Var};
 use crate::interval::fits;
 use crate::linear::{Linear, Work};
+use crate::rules::related::equalities;
 use crate::rules::write;
 
 /// How often one expression may be written and read again.
@@ -16,7 +17,9 @@ const MAX_ROUNDS: usize = 12;
 /// The results under what is known, and whether they are certain to stay as they are.
 pub fn rewrite_all(work: &mut Work, results: &[Expr]) -> (SmallVec<[Expr; 4]>, bool) {
     let mut is_sure = true;
-    work.uses_equalities = work.facts.iter().any(|fact| fact.range.as_point().is_some());
+    if results.iter().any(|e| e.divmods() > 0) {
+        work.equalities = equalities(work);
+    }
     // Addresses of nodes stand for their forms, so what has been read lives as long as the workspace.
     let mut read: SmallVec<[Expr; 4]> = SmallVec::new();
     let mut out = SmallVec::with_capacity(results.len());
@@ -44,7 +47,7 @@ pub fn rewrite_all(work: &mut Work, results: &[Expr]) -> (SmallVec<[Expr; 4]>, b
         }
         out.push(written);
     }
-    work.uses_equalities = false;
+    work.equalities.clear();
     (out, is_sure && !work.reading.out_of_order)
 }
 

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use super::Rule;
 use crate::error::Stop;
 use crate::int;
-use crate::linear::{AtomId, Linear, LinearTerm, Work};
+use crate::linear::{AtomId, Fact, Linear, LinearTerm, Work};
 use crate::range::Range;
 use crate::summand::{summands, Summand};
 
@@ -18,8 +18,7 @@ pub fn merge(work: &mut Work, form: &mut Linear) -> Result<(), Stop> {
     loop {
         let quotients: SmallVec<[AtomId; 8]> =
             form.terms.iter().map(|t| t.atom).filter(|a| work.as_div(*a).is_some()).take(MAX_QUOTIENTS).collect();
-        let n_equalities = if work.uses_equalities { work.facts.len().min(MAX_EQUALITIES) } else { 0 };
-        if quotients.len() < 2 && n_equalities == 0 {
+        if quotients.len() < 2 && work.equalities.is_empty() {
             return Ok(());
         }
         work.spend(quotients.len() * quotients.len())?;
@@ -39,8 +38,8 @@ pub fn merge(work: &mut Work, form: &mut Linear) -> Result<(), Stop> {
                     consider(work, Rule::Related, candidate);
                 }
             }
-            for i in 0..n_equalities {
-                if let Some(candidate) = by_equality(work, form, a, i) {
+            for equality in &work.equalities {
+                if let Some(candidate) = by_equality(work, form, a, equality) {
                     consider(work, Rule::Equality, candidate);
                 }
             }
@@ -63,7 +62,7 @@ pub fn merge(work: &mut Work, form: &mut Linear) -> Result<(), Stop> {
 /// The most quotients of a form that are held against each other.
 const MAX_QUOTIENTS: usize = 8;
 
-/// The most constraints that are looked through for an equality.
+/// The most constraints with one value that are used.
 const MAX_EQUALITIES: usize = 16;
 
 fn n_quotients(work: &Work, form: &Linear) -> usize {
@@ -75,22 +74,45 @@ fn n_nested(work: &Work, form: &Linear) -> usize {
     form.terms.iter().filter(|t| work.as_div(t.atom).is_some_and(|(num, _)| work.has_div(num))).count()
 }
 
-/// `k*a + x = (k/c)*(v - y) + x` where a constraint says `c*a + y = v`
+/// Forms that are 0 at every point of the domain: constraints with one value, and what is left of them where one
+/// quotient of each is eliminated from the others.
+pub fn equalities(work: &Work) -> Vec<Linear> {
+    let of_fact = |f: &Fact| {
+        let mut form = f.form.clone();
+        form.constant = f.range.as_point()?.checked_neg()?;
+        Some(form)
+    };
+    let given: Vec<Linear> = work.facts.iter().filter_map(of_fact).take(MAX_EQUALITIES).collect();
+    let mut reduced = given.clone();
+    for i in 0..reduced.len() {
+        let row = reduced[i].clone();
+        let unit = |t: &&LinearTerm| t.coefficient.unsigned_abs() == 1 && work.as_div(t.atom).is_some();
+        let Some(pivot) = row.terms.iter().find(unit).copied() else { continue };
+        for other in reduced.iter_mut().filter(|other| **other != row) {
+            let factor = other.coefficient(pivot.atom).checked_mul(-pivot.coefficient);
+            let mut left = other.clone();
+            if factor.is_some_and(|factor| left.add_scaled(factor, &row).is_ok()) && !left.terms.is_empty() {
+                *other = left;
+            }
+        }
+    }
+    reduced.retain(|form| !given.contains(form));
+    given.into_iter().chain(reduced).collect()
+}
+
+/// `k*a + x = x - (k/c)*y` where `c*a + y = 0` over the domain
 ///
 /// What comes in must be shallower than what goes, or the numerator of a quotient could become a multiple of it.
-fn by_equality(work: &Work, form: &Linear, a: AtomId, fact: usize) -> Option<Linear> {
-    let fact = &work.facts[fact];
-    let value = fact.range.as_point()?;
-    let (k, c) = (form.coefficient(a), fact.form.coefficient(a));
+fn by_equality(work: &Work, form: &Linear, a: AtomId, equality: &Linear) -> Option<Linear> {
+    let (k, c) = (form.coefficient(a), equality.coefficient(a));
     let factor = k.checked_div(c).filter(|_| k % c == 0)?;
     let depth = |atom: AtomId| work.atoms[atom as usize].depth;
     let stays = |t: &LinearTerm| form.coefficient(t.atom) != 0 || depth(t.atom) < depth(a);
-    if !fact.form.terms.iter().all(stays) {
+    if !equality.terms.iter().all(stays) {
         return None;
     }
     let mut out = form.clone();
-    out.add_scaled(factor.checked_neg()?, &fact.form).ok()?;
-    out.add_constant(factor, value).ok()?;
+    out.add_scaled(factor.checked_neg()?, equality).ok()?;
     Some(out)
 }
 
