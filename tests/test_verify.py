@@ -41,6 +41,15 @@ def test_small_modules_of_the_corpus_are_sound() -> None:
     assert len(names) > 60
 
 
+def test_elements_of_dynamic_arrays_are_numbered_at_their_bounds() -> None:
+    root = hm.parse("""ENTRY e {
+      p = f32[2,3] parameter(0)
+      n = s32[] parameter(1)
+      ROOT r = f32[2,<=3] set-dimension-size(p, n), dimensions={1}
+    }""").entry.root
+    assert [unsound(hm.verify(root, seed=seed)) for seed in range(8)] == [[]] * 8
+
+
 SHIFT = """HloModule m
 ENTRY e {
   p = f32[2,3] parameter(0)

@@ -299,7 +299,8 @@ class _Trial:
             chosen = sorted({0, given.size - 1, *drawn.tolist()})[:max_changes]
         found: dict[int, dict[Leaf, Ints]] = {}
         self.arrivals = {}
-        for i in chosen:
+        numbers = _at_bounds(np.array(chosen), given.shape, shape_at(operand.shape, leaf).dimensions)
+        for number, i in zip(numbers.tolist(), chosen, strict=True):
             changes: dict[Leaf, Ints] = {}
             for other in _others(given.reshape(-1)[i], operand, leaf, self._rng):
                 changed = given.reshape(-1).copy()
@@ -309,9 +310,11 @@ class _Trial:
                 for out, where, device, arrives in self._arrived(moved):
                     changes[out] = np.union1d(changes[out], where) if out in changes else where
                     if self._exchanges or len(self._before) > 1:
-                        self.arrivals.setdefault(out, set()).update((i, device, o, arrives) for o in where.tolist())
+                        self.arrivals.setdefault(out, set()).update(
+                            (number, device, o, arrives) for o in where.tolist()
+                        )
             if changes:
-                found[i] = changes
+                found[number] = changes
         return found
 
     def _arrived(self, moved: Sequence[Value]) -> Iterator[tuple[Leaf, Ints, int, int]]:
@@ -322,8 +325,9 @@ class _Trial:
             except HlomapError:
                 continue
             for out in array_leaves(self._instruction.shape):
+                bounds = shape_at(self._instruction.shape, out).dimensions
                 for arrives, (a, b) in enumerate(zip(self._before, after, strict=True)):
-                    yield out, np.flatnonzero(differs(at_leaf(a, out), at_leaf(b, out))), device, arrives
+                    yield out, _changed(at_leaf(a, out), at_leaf(b, out), bounds), device, arrives
 
     def sizes(self, k: int, leaf: Leaf) -> tuple[int, ...]:
         return tuple(shape_at(self._instruction.operands[k].shape, leaf).dimensions)
@@ -473,6 +477,19 @@ def _replaced(value: Value, leaf: Leaf, new: Value) -> Value:
     if not leaf:
         return new
     return tuple(_replaced(x, leaf[1:], new) if i == leaf[0] else x for i, x in enumerate(value))
+
+
+def _changed(a: npt.ArrayLike, b: npt.ArrayLike, bounds: Sequence[int]) -> Ints:
+    """Row-major numbers, at the bounds, of the elements that differ; the sizes in use may be smaller."""
+    a, b = np.asarray(a), np.asarray(b)
+    where = np.flatnonzero(differs(a, b))
+    return _at_bounds(where, a.shape if a.size >= b.size else b.shape, bounds)
+
+
+def _at_bounds(numbers: Ints, sizes: Sequence[int], bounds: Sequence[int]) -> Ints:
+    if tuple(sizes) == tuple(bounds) or not len(numbers):
+        return numbers
+    return np.ravel_multi_index(np.unravel_index(numbers, tuple(sizes)), tuple(bounds)).astype(np.int64)
 
 
 def differs(a: npt.ArrayLike, b: npt.ArrayLike) -> npt.NDArray[np.bool_]:
