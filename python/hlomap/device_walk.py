@@ -9,21 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from ._core import Computation, IndexingMap, Instruction, Shape
+from ._core import Computation, IndexingMap, Instruction, Module, Shape
 from .compose import compose_all
 from .errors import HlomapError
 from .map_set import MapSet, not_followed
-from .node import users_first
 from .ops import op_of
 from .ops._groups import Table
 from .ops._op import NOTHING, Answer, Footprint, Leaf, Part, Unknown, n_outputs, shape_at
 from .replicas import Replicas, each_once, lifted, same_groups
 from .sources import sources_of, with_sources
-from .walk import MAX_MAPS, Walker
+from .walk import Walker
 
 __all__ = ["devices_backward", "devices_forward", "devices_within", "goes_across"]
 
+MAX_MAPS = 128  # of one value; of more nothing is said
+
 _DEEPEST = 16
+_OF_A_CALL = 5 << 60  # numbers of the values inside a computation that is called several times
 _MANY = 4096  # instructions that are looked through for groups
 
 Parts = Mapping[int, Part]
@@ -63,7 +65,7 @@ def devices_within(
     table = _table(region)
     if isinstance(table, str):
         return lambda instruction: not_followed(table)
-    walk = DeviceWalk(walker, table)
+    walk = DeviceWalk(walker, start.module, table)
     found = walk.states(start, leaves, {instruction.number for instruction in region})
 
     def of(instruction: Instruction) -> Replicas:
@@ -79,7 +81,7 @@ def _answered(
     table = _table(asked)
     if isinstance(table, str):
         return lambda number: not_followed(table)
-    walk = DeviceWalk(walker, table)
+    walk = DeviceWalk(walker, asked[0].module, table)
     try:
         parts = ask(walk)
     except (HlomapError, OverflowError) as error:
@@ -159,17 +161,19 @@ class _State:
 class DeviceWalk:
     """A walk with devices, for one table; the context of rules that only pass on what a computation says."""
 
-    def __init__(self, walker: Walker, table: Table) -> None:
+    def __init__(self, walker: Walker, module: Module, table: Table) -> None:
         self._walker = walker
+        self._module = module
         self._table = table
         self._each_once = each_once(table)
         self._depth = 0
+        self._of_calls: dict[tuple[int, int], int] = {}
         self._asked: dict[tuple[int, int, Leaf], Parts] = {}
 
     def replicas(self, part: Part) -> Replicas:
         if isinstance(part, Unknown):
             return not_followed(part.reason)
-        maps = [m._placed(leaf, None, self._walker.suppliers_of(m)) for leaf, m in part.maps]
+        maps = [m._placed(leaf, None, self._suppliers(m)) for leaf, m in part.maps]
         return Replicas(self._table.ids, self._table.groups, MapSet(maps, exact=part.exact, reason=part.reason))
 
     # One instruction.
@@ -230,8 +234,28 @@ class DeviceWalk:
 
     def _outside(self, caller: Instruction, computation: Computation, parts: Parts) -> Parts:
         sources = sources_of(parts)
-        numbers = self._walker.outside_numbers(caller, computation, sources) if sources else {}
-        return {k: with_sources(part, numbers) for k, part in parts.items()} if sources else parts
+        parameters = {parameter.number: k for k, parameter in enumerate(computation.parameters)}
+        once = len(computation.called_by) <= 1
+        numbers: dict[int, int] = {}
+        for source in sources:
+            if source in parameters:
+                numbers[source] = caller.operands[parameters[source]].number
+            elif once:
+                numbers[source] = source
+            else:
+                numbers[source] = self._of_calls.setdefault((caller.number, source), _OF_A_CALL + len(self._of_calls))
+        return {k: with_sources(part, numbers) for k, part in parts.items()} if numbers else parts
+
+    def _suppliers(self, m: IndexingMap) -> dict[int, Instruction]:
+        """The instructions that the sources of a map stand for."""
+        inside = {number: source for (_, source), number in self._of_calls.items()}
+        found = self._walker.suppliers_of(m)
+        for source in (v.source for v in m.runtime if v.source in inside):
+            original = source
+            while original in inside:
+                original = inside[original]
+            found[source] = self._module.instruction(original)
+        return found
 
     def through_backward(self, computation: Computation, leaf: Leaf) -> Parts:
         """From a leaf of the root to the parameters, sources being instruction numbers in the computation."""
@@ -249,13 +273,13 @@ class DeviceWalk:
         def follow() -> Parts:
             start, root = computation.parameters[parameter], computation.root
             found = {start.number: self._begun(start, [leaf])}
-            for user in reversed(users_first(self._walker.node(root), lambda node: node.operands)):
+            for user in reversed(_users_first(root, lambda value: value.operands)):
                 for k, operand in enumerate(user.operands):
                     if operand.number in found:
                         given = found[operand.number]
                         target = found.setdefault(user.number, _State())
                         for below, begun in given.by_leaf():
-                            for part in self.ask_forward(user.instruction, k, below).values():
+                            for part in self.ask_forward(user, k, below).values():
                                 target.add(self._once(given, part), given, begun)
                         target.not_known(given.unknown)
             return _by_output(found.get(root.number), root)
@@ -275,16 +299,16 @@ class DeviceWalk:
     def states(self, start: Instruction, leaves: Iterable[Leaf], inside: set[int]) -> dict[int, _State]:
         """Every value that is reached against the arrows of data, users before what they use."""
         found = {start.number: self._begun(start, leaves)}
-        first = self._walker.node(start)
-        for node in users_first(first, lambda node: node.operands if node.number in inside else ()):
-            state = found.get(node.number)
-            if state is None or node.number not in inside:
+        for value in _users_first(start, lambda value: value.operands if value.number in inside else ()):
+            state = found.get(value.number)
+            if state is None or value.number not in inside:
                 continue
+            operands = value.operands
             for leaf, begun in state.by_leaf():
-                for k, part in self.ask_backward(node.instruction, leaf).items():
-                    found.setdefault(node.operands[k].number, _State()).add(self._once(state, part), state, begun)
+                for k, part in self.ask_backward(value, leaf).items():
+                    found.setdefault(operands[k].number, _State()).add(self._once(state, part), state, begun)
             if state.unknown is not None:
-                for operand in node.operands:
+                for operand in operands:
                     found.setdefault(operand.number, _State()).not_known(state.unknown)
         return found
 
@@ -302,6 +326,25 @@ class DeviceWalk:
         if isinstance(part, Footprint) and part.across and before.across and not self._each_once:
             return Unknown("a device in several groups")
         return part
+
+
+def _users_first(start: Instruction, following: Callable[[Instruction], Sequence[Instruction]]) -> list[Instruction]:
+    """Reverse post order of what can be reached: every value after all its users."""
+    done: list[Instruction] = []
+    seen = {start.number}
+    pending = [(start, iter(following(start)))]
+    while pending:
+        here, rest = pending[-1]
+        for value in rest:
+            if value.number not in seen:
+                seen.add(value.number)
+                pending.append((value, iter(following(value))))
+                break
+        else:
+            done.append(here)
+            pending.pop()
+    done.reverse()
+    return done
 
 
 def goes_across(parts: Parts) -> bool:
