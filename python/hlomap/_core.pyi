@@ -553,6 +553,9 @@ class Instruction:
     def inconsistency(self) -> str | None:
         """Why its shape, operands and attributes do not fit together, None where they do."""
     @property
+    def inferred_shape(self) -> Shape | None:
+        """The shape that its operands and attributes decide, None where they leave it open or do not fit together."""
+    @property
     def users(self) -> tuple[Instruction, ...]:
         """The instructions that have this one as an operand, in text order."""
     @property
@@ -932,6 +935,15 @@ def unpack_head(head: bytes, n: int, /) -> tuple[str | None, bytes]:
 
 def is_module_head(head: bytes, /) -> bool:
     """Whether the beginning of a file is the beginning of a proto that holds a module."""
+
+def known_attributes(place: str, /) -> list[tuple[str, str, bool, list[str]]]:
+    """The attributes that an operation, or the header of a ``module``, can have, sorted by name.
+
+    Each with the form of its value, whether it must be there, and the words that the value can be where they are few.
+    """
+
+def known_opcodes() -> list[str]:
+    """The operations that are known by name."""
 
 def _parse_module(source: str | bytes) -> Module: ...
 def _computation(module: Module, number: int, /) -> Computation: ...

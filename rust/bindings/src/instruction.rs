@@ -69,6 +69,12 @@ impl PyInstruction {
         self.module.inconsistency(self.id)
     }
 
+    /// The shape that its operands and attributes decide; ``None`` where they leave it open or do not fit together.
+    #[getter]
+    fn inferred_shape(&self) -> Option<PyShape> {
+        self.module.inferred_shape(self.id).map(PyShape)
+    }
+
     /// The instructions that have this one as an operand, in text order.
     #[getter]
     fn users<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {

@@ -60,9 +60,27 @@ fn is_module_head(head: &[u8]) -> bool {
     hlo::is_module_head(head)
 }
 
+/// The attributes that an operation, or the header of a ``module``, can have: name, form of the value, whether it must
+/// be there, and the words that the value can be where they are few.
+#[pyfunction]
+#[pyo3(signature = (place, /))]
+fn known_attributes(place: &str) -> Vec<(&'static str, String, bool, &'static [&'static str])> {
+    hlo::attributes_at(hlo::Place::from_name(place))
+        .map(|row| (row.name, format!("{:?}", row.form), row.is_required, row.words))
+        .collect()
+}
+
+/// The operations that are known by name.
+#[pyfunction]
+fn known_opcodes() -> Vec<&'static str> {
+    hlo::Opcode::names().collect()
+}
+
 /// Adds the functions of this file to the compiled module.
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(unpack_head, m)?)?;
     m.add_function(wrap_pyfunction!(is_module_head, m)?)?;
+    m.add_function(wrap_pyfunction!(known_attributes, m)?)?;
+    m.add_function(wrap_pyfunction!(known_opcodes, m)?)?;
     m.add_function(wrap_pyfunction!(parse_text, m)?)
 }

@@ -233,6 +233,15 @@ pub enum Place {
 }
 
 impl Place {
+    /// The place that a word of the table names: `module`, `computation`, or an operation, also one that is not known.
+    pub fn from_name(word: &str) -> Place {
+        match word {
+            "module" => Place::Module,
+            "computation" => Place::Computation,
+            word => Place::Instruction(Opcode::from_name(word).unwrap_or(Opcode::Unknown)),
+        }
+    }
+
     fn number(self) -> usize {
         match self {
             Place::Instruction(opcode) => opcode as usize,
@@ -326,6 +335,28 @@ pub(crate) fn names(place: Place) -> impl Iterator<Item = &'static str> {
     (0..TABLE.len()).filter(known).map(|key| TABLE[key].0)
 }
 
+/// A row of the table as one place sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    /// The name in the text.
+    pub name: &'static str,
+    /// The form of its value.
+    pub form: Form,
+    /// Whether it must be there.
+    pub is_required: bool,
+    /// The words that its value can be, where they are few, else none.
+    pub words: &'static [&'static str],
+}
+
+/// The attributes that are known at a place, sorted by name.
+pub fn attributes_at(place: Place) -> impl Iterator<Item = Known> {
+    let required = if let Place::Instruction(opcode) = place { required(opcode) } else { &[] };
+    (0..TABLE.len() as u16).filter(move |&key| is_allowed(key, place)).map(move |key| {
+        let (name, form, _) = TABLE[key as usize];
+        Known { name, form, is_required: required.contains(&key), words: words(key).unwrap_or(&[]) }
+    })
+}
+
 /// The words that the value of this attribute can be, where they are few.
 pub(crate) fn words(key: u16) -> Option<&'static [&'static str]> {
     let name = TABLE[key as usize].0;
@@ -347,5 +378,8 @@ mod tests {
         assert!(is_allowed(key(b"metadata").unwrap(), Place::Instruction(Opcode::Add)));
         assert!(!is_allowed(key(b"window").unwrap(), Place::Instruction(Opcode::Add)));
         assert!(required(Opcode::Pad).contains(&key(b"padding").unwrap()));
+        let at = |word| attributes_at(Place::from_name(word)).filter(|row| row.is_required).map(|row| row.name);
+        assert_eq!(at("pad").collect::<Vec<_>>(), ["padding"]);
+        assert_eq!(at("module").chain(at("no-operation")).count(), 0);
     }
 }

@@ -37,7 +37,7 @@ pub use attribute::{unescape, Value};
 pub use devices::{parse_device_groups, DeviceGroups};
 pub use equal::Names;
 pub use error::{describe, Problem, ProblemKind, Source, Span, SyntaxErrors};
-pub use known::{Form, Place};
+pub use known::{attributes_at, Form, Known, Place};
 pub use literal::{LiteralError, LiteralValue};
 pub use mesh::{DeviceOrder, Iota, Mesh, MeshAxis};
 pub use module::{Attribute, Computation, ComputationId, Instruction, InstructionId, Metadata, Module};

@@ -15,6 +15,7 @@ use rustc_hash::FxHashMap;
 use crate::attribute::{self, Value};
 use crate::check;
 use crate::error::{Problem, Source, Span};
+use crate::infer::{self, Inferred};
 use crate::known::{self, Form};
 use crate::literal::{self, LiteralError, LiteralValue};
 use crate::token::Cursor;
@@ -335,6 +336,17 @@ impl Module {
             return None;
         }
         check::inconsistency(self, id).map(|kind| kind.to_string())
+    }
+
+    /// The shape that operands and attributes decide, whatever is written; none where they leave it open or do not fit.
+    pub fn inferred_shape(&self, id: InstructionId) -> Option<Shape> {
+        if self.operands(id).any(|k| infer::is_unbounded(self.shape(k))) {
+            return None;
+        }
+        match infer::left_out(self, id) {
+            Ok(Inferred::Shape(shape)) => Some(shape),
+            Ok(Inferred::Unknown) | Err(_) => None,
+        }
     }
 
     /// The instructions that have this one as an operand, in text order.

@@ -63,7 +63,7 @@ pub(crate) fn is_open(m: &Module, id: InstructionId) -> bool {
 
 /// The shape of an instruction whose text has none. Where XLA broadcasts operands of different sizes without a word,
 /// so does this; that they differ is said when the shape is checked.
-fn left_out(m: &Module, id: InstructionId) -> Inference {
+pub(crate) fn left_out(m: &Module, id: InstructionId) -> Inference {
     let row = &m.instructions()[id as usize];
     if m.has_unnamed_operands(id) {
         return Err("operands without names".into());
@@ -115,7 +115,7 @@ pub(crate) fn needs_shape(opcode: Opcode) -> bool {
     }
 }
 
-fn is_unbounded(shape: &Shape) -> bool {
+pub(crate) fn is_unbounded(shape: &Shape) -> bool {
     match shape {
         Shape::Array(a) => a.dims().contains(&UNBOUNDED),
         Shape::Tuple(parts) => parts.iter().any(is_unbounded),
