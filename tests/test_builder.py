@@ -108,10 +108,11 @@ def test_xla_reads_all() -> None:
     """XLA's parser takes every module and gives it the same shapes, layouts aside."""
     texts = [str(module) for module in MODULES.values()]
     layouts = re.compile(r"\{[0-9,]*\}")
+    short = re.compile(r".+(?=-(start|update|done)$)")  # XLA prints the forms of one instruction in short.
     for name, answer in zip(MODULES, _xla.reprint(list(texts)), strict=True):
         assert answer is not None, f"XLA does not read {name}:\n{MODULES[name]}"
         theirs, ours = (
-            {i.name: (i.opcode, layouts.sub("", str(i.shape))) for i in module.entry.instructions}
+            {i.name: (short.sub("async", i.opcode), layouts.sub("", str(i.shape))) for i in module.entry.instructions}
             for module in (hm.parse(answer), MODULES[name])
         )
         assert theirs == ours
@@ -141,18 +142,20 @@ def test_result(example: Example) -> None:
     compare(executed(example), eval(example.clauses["gives"], {"np": np, "convolution": convolution}))
 
 
-# They draw numbers at random, talk to the host or to other devices, or are nothing that XLA's CPU has.
+# They draw numbers at random, talk to the host or to other devices, or are nothing that XLA's CPU, or StableHLO on the
+# way there, has.
 ALONE = {"replicas", "fed"}
 NOT_RUN = {
-    "after_all", "collective_broadcast", "custom_call", "infeed", "infeed_with_token", "mulhi", "outfeed",
-    "outfeed_with_token", "partition_id", "ragged_dot", "recv", "recv_with_token", "rng_bit_generator", "rng_normal",
-    "rng_uniform", "scan", "send", "stochastic_convert",
+    "after_all", "async_done", "async_start", "async_update", "bitcast", "collective_broadcast", "copy_done",
+    "copy_start", "custom_call", "dynamic_reshape", "fusion_1", "infeed", "infeed_with_token", "mulhi", "outfeed",
+    "outfeed_with_token", "partition_id", "ragged_dot", "recv", "recv_with_token", "rng_bit_generator",
+    "rng_get_and_update_state", "rng_normal", "rng_uniform", "scaled_dot", "scan", "send", "stochastic_convert",
 }  # fmt: skip
 
 
 def test_xla_computes_the_same() -> None:
     """XLA's CPU runs what was built and gives the results of the executor, and so those of the page."""
-    cases = [e for e in EXAMPLES if not ALONE & set(e.clauses) and e.method not in NOT_RUN]
+    cases = [e for e in EXAMPLES if not ALONE & set(e.clauses) and not NOT_RUN & {e.method, e.name}]
     programs = [(str(MODULES[case.name]), arguments(case)) for case in cases]
     for case, answer in zip(cases, _xla_run.results(programs), strict=True):
         assert not isinstance(answer, str), f"{case.name}: {answer}"
@@ -244,10 +247,14 @@ def test_every_operation_of_the_page_is_there() -> None:
     assert set(page) <= {case.operation for case in EXAMPLES}
 
 
-def test_every_opcode_has_a_method_or_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An operation with a page is written by some example, or stands in the list of those that are not."""
+def test_every_operation_with_a_page_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the example of some method."""
     written = {"constant", "parameter"}.union(*(opcodes(case, monkeypatch) for case in EXAMPLES))
-    assert sorted(set(registered()) - written) == (FOLDER / "without_method.txt").read_text(encoding="utf-8").split()
+    assert set(registered()) - written == set()
+
+
+def test_every_method_has_an_example() -> None:
+    assert METHODS - {case.method for case in EXAMPLES} == {"annotating", "build", "computation"}
 
 
 def same_bits(a: Any, b: Any) -> bool:
@@ -407,15 +414,4 @@ def test_the_docs_name_every_method() -> None:
     assert [name for name in METHODS if not re.search(rf"\b{name}\b", text)] == []
 
 
-METHODS = [name for name in dir(hm.Builder) if not name.startswith("_")]
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_method_is_described(name: str) -> None:
-    method = getattr(hm.Builder, name)
-    text = inspect.getdoc(method)
-    assert text and ">>>" in text
-    signature = inspect.signature(method)
-    assert signature.return_annotation is not inspect.Signature.empty
-    for parameter in list(signature.parameters.values())[1:]:
-        assert parameter.annotation is not inspect.Parameter.empty
+METHODS = {name for name in dir(hm.Builder) if not name.startswith("_")}

@@ -32,6 +32,7 @@ NEVER = {
     "indexing": ("execute", "evidence", "analyses", "rows", "report", "batch", "cli"),
     "execute": ("indexing", "evidence", "analyses", "rows", "report", "batch", "cli"),
     "build": ("ops", "walk", "node", "execute", "indexing", "evidence", "analyses", "rows", "report", "batch", "cli"),
+    "builder": ("walk", "node", "execute", "indexing", "evidence", "analyses", "rows", "report", "batch", "cli"),
     "analyses": ("ops", "execute", "indexing", "rows", "report", "batch", "cli"),
     "report": ("analyses", "ops", "indexing", "execute", "cli"),
     "table": ("analyses", "ops", "indexing", "execute", "rows", "report", "batch", "cli"),

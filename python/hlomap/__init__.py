@@ -74,7 +74,8 @@ from .table import Table
 if TYPE_CHECKING:
     from .adapters.jax import from_jax
     from .adapters.stablehlo import parse_stablehlo
-    from .build import Builder, Value
+    from .build import Value
+    from .builder import Builder
     from .dumps import DumpDirectory, DumpedModule
     from .evidence import Verdict, verify
     from .rules import register_rule, unregister_rule
@@ -83,7 +84,7 @@ if TYPE_CHECKING:
 
 # Names that most programs do not use are imported when they are asked for.
 _LATER = {
-    "Builder": "build",
+    "Builder": "builder",
     "DumpDirectory": "dumps",
     "DumpedModule": "dumps",
     "from_jax": "adapters.jax",

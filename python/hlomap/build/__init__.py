@@ -1,37 +1,26 @@
-"""Modules from Python: a method for each operation, handles with operators, shapes checked while one writes.
+"""What a builder is made of: handles with operators, instructions as they are written, and the methods by kind.
 
-Read :class:`Builder`; its methods stand by kind in the files of this package, each a layer on the one before:
-`writing` (names, constants, computations, the text), `stretching`, `unary`, `binary`, `elementwise`, `moves`, `folds`,
-`products`, `control`, `devices`.  Law: what a builder has built, the reader of HLO text has read without a complaint.
+Read :class:`Writer` in `writing`, then :func:`written`.  The files of methods are layers, each on the one before:
+`writing`, `stretching`, `elementwise`, `moves`, `folds`, `products`, `control`, `devices`; `made` makes what nobody
+wrote.  Which of them :class:`hlomap.Builder` has, the op pages say.  Law: what a builder has built, the reader of HLO
+text has read without a complaint.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import FunctionType
+
 from .devices import Devices
+from .made import Method, by_attributes, method_name, pointwise
 from .values import Operand, Value
-from .writing import Callee, Function
+from .writing import Callee, Function, Writer
 
-__all__ = ["Builder", "Callee", "Function", "Operand", "Value"]
+__all__ = ["Callee", "Function", "Method", "Operand", "Value", "Writer", "by_attributes", "method_name", "pointwise"]
+__all__ += ["written"]
 
 
-class Builder(Devices):
-    """Writes a module: one method for each operation, which checks its arguments and gives a :class:`Value`.
-
-    Operands are handles, Python numbers or NumPy arrays; dimension numbers may be negative.  Where a method takes a
-    computation it takes a Python function over handles, the name of a common one such as ``"add"``, or what
-    :meth:`computation` gave.  A broken rule raises :class:`~hlomap.ShapeError` with the operation, the argument, its
-    value and the rule.  The page on the builder lists all methods.
-
-    >>> import hlomap as hm, numpy as np
-    >>> b = hm.Builder("softmax")
-    >>> x = b.parameter(0, "f32[2,3]", "x")
-    >>> top = b.reduce(x, -np.inf, "max", dimensions=[-1])
-    >>> e = b.exp(b.sub(x, top, broadcast_dimensions=[0]))
-    >>> total = b.reduce(e, 0.0, lambda a, c: a + c, dimensions=[-1])
-    >>> module = b.build(b.div(e, total, broadcast_dimensions=[0]))
-    >>> hm.execute(module, np.zeros((2, 3), np.float32)).sum(axis=1).tolist()
-    [1.0, 1.0]
-    >>> b.transpose(x, [0, 0])
-    Traceback (most recent call last):
-    hlomap.errors.ShapeError: transpose: permutation=[0, 0]: dimension 0 twice
-    """
+def written() -> Mapping[str, Method]:
+    """The methods of all layers above the writer by name, and the helpers that they share, which start with ``_``."""
+    layers = [layer for layer in reversed(Devices.__mro__) if issubclass(layer, Writer) and layer is not Writer]
+    return {name: f for layer in layers for name, f in vars(layer).items() if isinstance(f, FunctionType)}

@@ -11,10 +11,11 @@ from typing import Any, overload
 
 import numpy as np
 
-from .._core import Shape
+from .._core import OperandAlias, Shape
+from .attributes import Attribute, Callees, Frontend, attribute_texts, quoted, word
 from .products import Products
 from .values import Operand, ShapeLike, Value, refuse
-from .writing import Attribute, Callee, Callees, Function, without_layout, word
+from .writing import Callee, Function, without_layout
 
 __all__ = ["Control"]
 
@@ -79,6 +80,61 @@ class Control(Products):
         callee = self._callee("call", "computation", computation, [value.shape for value in values])
         return self._emit("call", "call", values, {"to_apply": callee})
 
+    def fusion(
+        self,
+        computation: Function,
+        *operands: Operand,
+        kind: str = "kLoop",
+        output_to_operand_aliasing: Sequence[OperandAlias] = (),
+    ) -> Value:
+        """A computation that runs as one kernel: ``kLoop``, ``kInput``, ``kOutput`` or ``kCustom``.
+
+        >>> import hlomap as hm
+        >>> b = hm.Builder("m")
+        >>> def twice(x): return x + x
+        >>> print(b.fusion(twice, b.iota("s32[3]")))
+        fusion = s32[3] fusion(iota), kind=kLoop, calls=%twice
+        """
+        values = [self._value("fusion", "operands", operand) for operand in operands]
+        given = {"kind": kind, "output_to_operand_aliasing": output_to_operand_aliasing or None}
+        callee = self._callee("fusion", "computation", computation, [value.shape for value in values])
+        return self._emit("fusion", "fusion", values, attribute_texts("fusion", "fusion", {**given, "calls": callee}))
+
+    def async_start(
+        self, computation: Function, *operands: Operand, async_execution_thread: str | None = None
+    ) -> Value:
+        """Starts a computation in the background: a tuple of the operands and of the result to come.
+
+        ``async_done`` waits for the result, ``async_update`` stands in between.
+
+        >>> import hlomap as hm
+        >>> b = hm.Builder("m")
+        >>> start = b.async_start(lambda x: -x, b.iota("s32[3]"))
+        >>> start.shape, b.async_done(start).shape
+        (Shape('((s32[3]), s32[3])'), Shape('s32[3]'))
+        """
+        values = [self._value("async_start", "operands", operand) for operand in operands]
+        callee = self._callee("async_start", "computation", computation, [value.shape for value in values])
+        given = {"calls": callee, "async_execution_thread": async_execution_thread}
+        attributes = attribute_texts("async_start", "async-start", given)
+        return self._emit("async_start", "async-start", values, attributes)
+
+    def copy_start(self, operand: Operand, *, cross_program_prefetch_index: int | None = None) -> Value:
+        """Starts a copy in the background: a tuple of the copy, the operand, and a state; ``copy_done`` waits for it.
+
+        >>> import hlomap as hm
+        >>> b = hm.Builder("m")
+        >>> print(b.copy_start(b.iota("s32[3]")))
+        copy-start = (s32[3], s32[3], u32[]) copy-start(iota)
+        """
+        value = self._array("copy_start", "operand", operand)
+        given = {"cross_program_prefetch_index": cross_program_prefetch_index}
+        shape = without_layout(value.shape)
+        state = Shape.tuple([shape, shape, _U32])
+        return self._emit(
+            "copy_start", "copy-start", [value], attribute_texts("copy_start", "copy-start", given), state
+        )
+
     def composite_call(
         self,
         operands: Sequence[Operand],
@@ -103,16 +159,16 @@ class Control(Products):
         if version < 0:
             raise refuse("composite_call", "version", version, "expected 0 or more")
         callee = self._callee("composite_call", "decomposition", decomposition, [value.shape for value in values])
-        about = [f"composite.name={quoted(name)}", f'composite.version="{version}"']
+        about = {"composite.name": quoted(name), "composite.version": f'"{version}"'}
         if composite_attributes is not None:
             text = str(composite_attributes).strip()
             if not (text.startswith("{") and text.endswith("}")):
                 raise refuse("composite_call", "composite_attributes", repr(text), "expected a dictionary in braces")
-            about.insert(0, f"composite.attributes={text}")
+            about = {"composite.attributes": text, **about}
         attributes: dict[str, Attribute] = {
             "to_apply": callee,
             "is_composite": "true",
-            "frontend_attributes": "{" + ",".join(about) + "}",
+            "frontend_attributes": Frontend(about),
         }
         return self._emit("composite_call", "call", values, attributes)
 
@@ -136,7 +192,7 @@ class Control(Products):
     @overload
     def conditional(
         self,
-        pred: Operand,
+        chosen: Operand,
         true_operand: Operand,
         true_computation: Function,
         false_operand: Operand,
@@ -145,9 +201,9 @@ class Control(Products):
     ) -> Value: ...
     @overload
     def conditional(
-        self, branch_index: Operand, branch_computations: Sequence[Function], branch_operands: Sequence[Operand], /
+        self, chosen: Operand, branch_computations: Sequence[Function], branch_operands: Sequence[Operand], /
     ) -> Value: ...
-    def conditional(self, chosen: Operand, *branches: Any) -> Value:
+    def conditional(self, chosen: Operand, /, *branches: Any) -> Value:
         """One computation of several, each with one operand, all of one result.
 
         ``conditional(pred, true_operand, true_computation, false_operand, false_computation)`` takes one of two,
@@ -337,14 +393,6 @@ class Control(Products):
         if channel_id < 1:
             raise refuse(operation, "channel_id", channel_id, "expected 1 or more")
         return {"channel_id": str(channel_id)}
-
-
-def quoted(text: str) -> str:
-    """A string as attributes have it."""
-    if not isinstance(text, str):
-        raise TypeError(f"expected a string, found {text!r}")
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
 
 
 def _label(function: Function, default: str) -> str | None:

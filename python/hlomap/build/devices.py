@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core import Shape
+from .attributes import Attribute, ints
 from .control import Control
 from .values import Operand, Value, refuse
-from .writing import Attribute, Function, ints, without_layout
+from .writing import Function, without_layout
 
 __all__ = ["Devices"]
 

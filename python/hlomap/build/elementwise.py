@@ -1,19 +1,18 @@
 """Element by element: bounds, choices between values, changes of the element type.
 
-Read :meth:`Elementwise.select`.  The functions of one and of two operands are in `unary` and `binary`.
+Read :meth:`Elementwise.select`.  The functions of one and of two operands are made from what their pages say (`made`).
 """
 
 from __future__ import annotations
 
-from .binary import Binary
-from .stretching import bit_width
+from .stretching import Stretching, bit_width
 from .values import Operand, Value, refuse
 from .writing import without_layout
 
 __all__ = ["Elementwise"]
 
 
-class Elementwise(Binary):
+class Elementwise(Stretching):
     """The methods of a builder that compute element by element."""
 
     def clamp(self, min: Operand, operand: Operand, max: Operand) -> Value:

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._core import Shape
+from .attributes import Attribute, ints, word
 from .moves import Moves
 from .values import Ints, Operand, Value, refuse
-from .writing import Attribute, Function, ints, without_layout, word
+from .writing import Function, without_layout
 
 __all__ = ["Folds", "Padding"]
 

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._core import Shape
+from .attributes import ints, word
 from .elementwise import Elementwise
 from .values import Ints, Operand, ShapeLike, Value, refuse
-from .writing import Function, ints, without_layout, word
+from .writing import Function, without_layout
 
 __all__ = ["Moves"]
 

@@ -9,10 +9,10 @@ import re
 from collections.abc import Mapping, Sequence
 
 from .._core import Shape
+from .attributes import Attribute, ints, word
 from .constants import element_kind
 from .folds import Folds, Padding
 from .values import Ints, Operand, ShapeLike, Value, refuse
-from .writing import Attribute, ints, word
 
 __all__ = ["Products"]
 

@@ -11,21 +11,18 @@ from itertools import takewhile
 
 from .._core import Shape
 from ..errors import HlomapError
+from .attributes import ints
 from .constants import element_kind
 from .values import Ints, Operand, Value, refuse
-from .writing import Writer, ints
+from .writing import Writer
 
-__all__ = ["ANY", "Stretching", "bit_width"]
+__all__ = ["Stretching", "bit_width"]
 
-ANY = "pred int uint float complex"
 _KINDS = {"int": "signed integers", "uint": "unsigned integers", "float": "floats", "complex": "complex numbers"}
 
 
 class Stretching(Writer):
     """What the elementwise methods share."""
-
-    def _unary(self, operation: str, opcode: str, operand: Operand, kinds: str) -> Value:
-        return self._emit(operation, opcode, [self._typed(operation, "operand", operand, kinds)])
 
     def _typed(self, operation: str, argument: str, operand: Operand, kinds: str, like: str | None = None) -> Value:
         """An array of one of these kinds of element types."""
@@ -34,20 +31,6 @@ class Stretching(Writer):
             expected = " or ".join(_KINDS.get(kind, kind) for kind in kinds.split())
             raise refuse(operation, argument, f"{value.name} {value.shape}", f"expected {expected}")
         return value
-
-    def _binary(
-        self, operation: str, opcode: str, lhs: Operand, rhs: Operand, places: Ints | None, kinds: str
-    ) -> Value:
-        left, right = self._matched(operation, lhs, rhs, places, kinds)
-        return self._emit(operation, opcode, [left, right])
-
-    def _compare(self, operation: str, direction: str, lhs: Operand, rhs: Operand, places: Ints | None) -> Value:
-        kinds = ANY if direction in ("EQ", "NE") else "pred int uint float"
-        left, right = self._matched(operation, lhs, rhs, places, kinds)
-        attributes = {"direction": direction}
-        if operation.endswith("total_order") and element_kind(left.dtype) == "float":
-            attributes["type"] = "TOTALORDER"
-        return self._emit(operation, "compare", [left, right], attributes)
 
     def _matched(self, operation: str, lhs: Operand, rhs: Operand, places: Ints | None, kinds: str) -> list[Value]:
         """Both operands in the sizes that they have together."""

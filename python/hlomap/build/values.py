@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .._core import Shape
+from .._core import Layout, Metadata, ResultAccuracy, Shape, Sharding
 from ..errors import ShapeError
 
 if TYPE_CHECKING:
-    from . import Builder
-    from .writing import Attribute, Scope
+    from ..builder import Builder
+    from .attributes import Attribute
+    from .writing import Scope
 
 __all__ = ["Operand", "Value"]
 
@@ -40,7 +41,18 @@ class Value:
     TypeError: a Value has no truth value when the program is built: use select, conditional or while_
     """
 
-    __slots__ = ("attributes", "builder", "literal", "name", "opcode", "operands", "scope", "shape")
+    __slots__ = (
+        "annotations",
+        "attributes",
+        "builder",
+        "literal",
+        "name",
+        "opcode",
+        "operands",
+        "position",
+        "scope",
+        "shape",
+    )
 
     def __init__(
         self,
@@ -61,6 +73,8 @@ class Value:
         self.operands = operands
         self.attributes = attributes
         self.literal = literal
+        self.annotations: dict[str, Attribute] = {}
+        self.position = len(scope.values)
 
     @property
     def dtype(self) -> str:
@@ -83,8 +97,49 @@ class Value:
         self.name = self.builder._unique(name, "named")
         return self
 
+    def annotated(
+        self,
+        *,
+        layout: Layout | Shape | str | None = None,
+        sharding: Sharding | str | None = None,
+        metadata: Metadata | Mapping[str, Any] | None = None,
+        frontend_attributes: Mapping[str, str] | None = None,
+        backend_config: str | Mapping[str, Any] | None = None,
+        control_predecessors: Sequence[Value] | None = None,
+        result_accuracy: ResultAccuracy | str | None = None,
+    ) -> Value:
+        """The same value, whose instruction has these attributes from now on; what is left out stays as it is.
+
+        ``layout`` is that of an array, for a tuple its shape with layouts.  ``metadata`` has the fields ``op_name``,
+        ``op_type``, ``source_file``, ``source_line`` and ``source_column``.  Control predecessors are values that were
+        written before.  :meth:`Builder.annotating` does this for all instructions of a ``with`` block.
+
+        >>> import hlomap as hm
+        >>> b = hm.Builder("m")
+        >>> x = b.parameter(0, "f32[4,6]", "x").annotated(layout="{0,1}")
+        >>> print((-x).annotated(sharding="{devices=[2,1]<=[2]}", metadata={"op_name": "neg", "source_line": 3}))
+        negate = f32[4,6] negate(x), sharding={devices=[2,1]<=[2]}, metadata={op_name="neg" source_line=3}
+        """
+        if layout is not None:
+            self.shape = self.builder._laid_out(self, layout)
+        given = {
+            "sharding": sharding,
+            "metadata": metadata,
+            "frontend_attributes": frontend_attributes,
+            "backend_config": backend_config,
+            "control-predecessors": control_predecessors,
+            "result_accuracy": result_accuracy,
+        }
+        self.builder._annotate("annotated", self, given)
+        return self
+
+    @property
+    def written(self) -> Mapping[str, Attribute]:
+        """All attributes, as they are printed."""
+        return {**self.attributes, **self.annotations}
+
     def __str__(self) -> str:
-        attributes = "".join(f", {key}={value}" for key, value in self.attributes.items())
+        attributes = "".join(f", {key}={value}" for key, value in self.written.items())
         operands = self.literal or ", ".join(operand.name for operand in self.operands)
         return f"{self.name} = {self.shape} {self.opcode}({operands}){attributes}"
 

@@ -10,22 +10,25 @@ from __future__ import annotations
 import inspect
 import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from .. import _core, _hlo_types
-from .._core import Module, Shape
+from .._core import Layout, Metadata, Module, Shape, Sharding
 from ..errors import HlomapError, HloSyntaxError, ShapeError
+from .annotations import check_sharding, laid_out
+from .attributes import Attribute, Callees, Frontend, Names, attribute_texts
 from .constants import as_array, literal_text
 from .values import Ints, Operand, ShapeLike, Value, refuse
 
 if TYPE_CHECKING:
-    from . import Builder
+    from ..builder import Builder
 
-__all__ = ["Attribute", "Callee", "Function", "Scope", "Writer"]
+__all__ = ["Callee", "Function", "Scope", "Writer"]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _MAX_DEPTH = 100  # Shapes of tuples that nest deeper are not read.
@@ -70,7 +73,6 @@ class Callee:
 
 
 Function: TypeAlias = Callable[..., Any] | str | Callee
-Attribute: TypeAlias = str | Callee
 
 
 class Writer:
@@ -86,16 +88,19 @@ class Writer:
         self._common: dict[tuple[str, tuple[str, ...]], Callee] = {}
         self._names: set[str] = {"main"} | _WORDS
         self._next: dict[str, int] = {}
+        self._standing: list[tuple[Scope, Mapping[str, Any]]] = []
+        self._is_strict = True
 
     def __repr__(self) -> str:
         return f"<Builder {self.name}: {len(self._scopes[0].values)} instructions>"
 
-    def build(self, root: Operand | Sequence[Operand]) -> Module:
+    def build(self, root: Operand | Sequence[Operand], **header: Any) -> Module:
         """The module whose entry gives ``root``, or a tuple of several values.
 
-        Instructions stand in the order in which they were written, those that nothing needs among them.  Raises
-        :class:`~hlomap.ShapeError` where parameter numbers have gaps or a computation is still being written.  The
-        builder can go on after that.
+        Instructions stand in the order in which they were written, those that nothing needs among them.  Keywords are
+        attributes of the module's header, such as ``entry_computation_layout``, a pair of parameters' shapes and the
+        result's, ``input_output_alias`` or ``num_partitions``.  Raises :class:`~hlomap.ShapeError` where parameter
+        numbers have gaps or a computation is still being written.  The builder can go on after that.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -111,12 +116,14 @@ class Writer:
         """
         if len(self._scopes) > 1:
             raise refuse("build", "root", root, f"computation {self._scopes[-1].name} is not finished")
+        attributes = attribute_texts("build", "module", header)
         value = self._rooted(root, "build")
         scope = self._scopes[0]
         self._check_numbers(scope, "build")
         texts = [_computation(callee.scope, callee.value, "") for callee in self._callees]
-        text = "\n\n".join([f"HloModule {self.name}", *texts, _computation(scope, value, "ENTRY ")])
-        return _core.parse_text(text + "\n", None, True)[0]
+        head = "".join([f"HloModule {self.name}", *(f", {key}={text}" for key, text in attributes.items())])
+        text = "\n\n".join([head, *texts, _computation(scope, value, "ENTRY ")])
+        return _core.parse_text(text + "\n", None, self._is_strict)[0]
 
     def parameter(self, number: int, shape: ShapeLike, name: str | None = None) -> Value:
         """Parameter ``number`` of the entry, of this ``shape``: a text such as ``"f32[2,3]"`` or a :class:`Shape`.
@@ -173,7 +180,53 @@ class Writer:
             "computation", "function", function, [self._shape("computation", s) for s in parameters], name
         )
 
+    @contextmanager
+    def annotating(
+        self,
+        *,
+        sharding: Sharding | str | None = None,
+        metadata: Metadata | Mapping[str, Any] | None = None,
+        frontend_attributes: Mapping[str, str] | None = None,
+    ) -> Iterator[None]:
+        """A ``with`` block whose instructions have these attributes, as :meth:`Value.annotated` gives them to one.
+
+        Blocks may stand in each other; the inner one goes before, keyword by keyword.  Computations that are written
+        within are left out: theirs are other values.
+
+        >>> import hlomap as hm
+        >>> b = hm.Builder("m")
+        >>> with b.annotating(metadata={"op_name": "model/sum"}):
+        ...     total = b.reduce(b.iota("f32[4]"), 0.0, "add")
+        >>> print(total)
+        reduce = f32[] reduce(iota, constant), dimensions={0}, to_apply=%add_f32, metadata={op_name="model/sum"}
+        """
+        given = {"sharding": sharding, "metadata": metadata, "frontend_attributes": frontend_attributes}
+        present = {key: value for key, value in given.items() if value is not None}
+        attribute_texts("annotating", "tuple", present)
+        self._standing.append((self._scopes[-1], present))
+        try:
+            yield
+        finally:
+            self._standing.pop()
+
     # What follows is for the methods of the builder.
+
+    def _annotate(self, operation: str, value: Value, given: Mapping[str, Any]) -> None:
+        texts = attribute_texts(operation, "tuple", given)
+        predecessors, own = texts.get("control-predecessors"), value.attributes.get("frontend_attributes")
+        for earlier in predecessors if isinstance(predecessors, Names) else ():
+            if earlier.scope is not value.scope or earlier.position >= value.position:
+                rule = f"expected a value of {value.scope.name} that was written before {value.name}"
+                raise refuse(operation, "control_predecessors", earlier.name, rule)
+        if "sharding" in texts:
+            check_sharding(operation, value, Sharding.parse(str(texts["sharding"])))
+        given_here = texts.get("frontend_attributes")
+        if isinstance(own, Frontend) and isinstance(given_here, Frontend):
+            texts["frontend_attributes"] = Frontend({**given_here, **own})
+        value.annotations.update(texts)
+
+    def _laid_out(self, value: Value, layout: Layout | Shape | str) -> Shape:
+        return laid_out("annotated", value, layout)
 
     def _checked_name(self, name: str, operation: str) -> str:
         if not _NAME.fullmatch(name):
@@ -203,6 +256,9 @@ class Writer:
         builder: Builder = self  # type: ignore[assignment]
         name = self._unique(name or opcode, opcode)
         value = Value(builder, scope, name, shape, opcode, tuple(operands), attributes or {}, literal)
+        for standing, given in self._standing:
+            if standing is scope:
+                self._annotate("annotating", value, given)
         scope.values.append(value)
         return value
 
@@ -365,16 +421,6 @@ def without_layout(shape: Shape) -> Shape:
     return Shape.parse(_LAYOUT.sub("", str(shape)))
 
 
-def ints(numbers: Ints) -> str:
-    """A list of numbers as attributes have it."""
-    return "{" + ",".join(str(int(n)) for n in numbers) + "}"
-
-
-def word(flag: bool) -> str:
-    """A flag as attributes have it."""
-    return "true" if flag else "false"
-
-
 def _takes(function: Callable[..., Any], n: int) -> bool:
     """Whether a function can be called with so many arguments, as far as it says."""
     try:
@@ -394,7 +440,7 @@ def _computation(scope: Scope, root: Value, head: str) -> str:
     lines = []
     for value in scope.values:
         operands = value.literal or ", ".join(f"%{operand.name}" for operand in value.operands)
-        attributes = "".join(f", {key}={text}" for key, text in value.attributes.items())
+        attributes = "".join(f", {key}={text}" for key, text in value.written.items())
         mark = "ROOT " if value is root else ""
         lines.append(f"  {mark}%{value.name} = {value.shape} {value.opcode}({operands}){attributes}")
     return "\n".join([f"{head}%{scope.name} {{", *lines, "}"])
@@ -419,22 +465,8 @@ def _inferred(
             heads |= {one.name: _signature(one) for one in callee.all}
     lines = [f"  p{k} = {operand.shape} parameter({k})" for k, operand in enumerate(operands)]
     names = ", ".join(f"p{k}" for k in range(len(operands)))
-    own = "" if shape is None else f"{shape} "
-    text = "\n".join(
-        ["HloModule b", *heads.values(), "ENTRY e {", *lines, f"  ROOT r = {own}{opcode}({names}){''.join(given)}", "}"]
-    )
-    return _asked(text)
-
-
-class Callees(str):
-    """Several computations as the value of one attribute."""
-
-    all: tuple[Callee, ...]
-
-    def __new__(cls, callees: Sequence[Callee]) -> Callees:
-        made = super().__new__(cls, "{" + ", ".join(map(str, callees)) + "}")
-        made.all = tuple(callees)
-        return made
+    head = "\n".join(["HloModule b", *heads.values(), "ENTRY e {", *lines, "  ROOT r = "])
+    return _asked(head, "" if shape is None else f"{shape} ", f"{opcode}({names}){''.join(given)}\n}}")
 
 
 def _signature(callee: Callee) -> str:
@@ -444,10 +476,24 @@ def _signature(callee: Callee) -> str:
 
 
 @lru_cache(maxsize=4096)  # The answer depends on nothing but the text.
-def _asked(text: str) -> tuple[Shape | None, str]:
+def _asked(head: str, shape: str, tail: str) -> tuple[Shape | None, str]:
     try:
-        return without_layout(_core.parse_text(text, None, True)[0].entry.root.shape), ""
+        return without_layout(_core.parse_text(head + shape + tail, None, True)[0].entry.root.shape), ""
     except HloSyntaxError as error:
         first = error.errors[0]
         assert isinstance(first, _core.Diagnostic)
+        if (first.expected or "").startswith("a shape"):
+            return _decided(head, tail)
         return None, first.message.split(" that does not fit: ", 1)[-1]
+
+
+def _decided(head: str, tail: str) -> tuple[Shape | None, str]:
+    """The shape of an operation that has one in every text, also where operands and attributes decide it."""
+    try:
+        root = _core.parse_text(f"{head}token[] {tail}")[0].entry.root
+    except HloSyntaxError as error:
+        return None, str(error.errors[0])
+    if root.inferred_shape is not None:
+        return _asked(head, f"{without_layout(root.inferred_shape)} ", tail)
+    reason = (root.inconsistency or "operands and attributes leave the shape open").split(" that does not fit: ", 1)[-1]
+    return None, f"{reason} (no shape was given)"

@@ -7,6 +7,7 @@ arithmetic, not pages.  The pages are read at the first question: importing the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
@@ -15,7 +16,7 @@ from .._core import Instruction
 from . import _op
 from ._op import Op
 
-__all__ = ["Op", "lookup", "op_of", "registered"]
+__all__ = ["Op", "each", "lookup", "op_of", "registered"]
 
 
 @cache
@@ -41,3 +42,9 @@ def registered() -> tuple[str, ...]:
     """The opcodes that have a page, sorted."""
     _read_pages()
     return _op.registered()
+
+
+def each(listener: Callable[[Op], None]) -> None:
+    """Calls ``listener`` with the op of every page, and of every page to come."""
+    _read_pages()
+    _op.each(listener)

@@ -207,6 +207,21 @@ def looks_at_nothing(instruction: Instruction) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class Pointwise:
+    """A method of the builder for an elementwise operation: element types that it takes, and in words what it gives.
+
+    ``on_floats``: attributes that are written only where the operands are floats.
+    """
+
+    name: str
+    n_operands: int
+    element_types: str
+    gives: str
+    attributes: tuple[tuple[str, str], ...] = ()
+    on_floats: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Op:
     """One operation: how its elements belong together, in both directions, and what it computes.
 
@@ -222,6 +237,8 @@ class Op:
     ``exchange``: how elements belong together on the devices of a group, where they are on others.
     ``passes_calls``: what it says of a computation that it calls is what the context says, put in its place.
     ``wiring``: values are put side by side or taken out, and none is computed; its rules cost less than a signature.
+    ``methods``: what writes it from Python, by names of methods in ``build`` or as a :class:`Pointwise`; left out, the
+    one there that is called as the opcode, or one made from the attributes that the reader knows.
     """
 
     opcode: str
@@ -237,9 +254,11 @@ class Op:
     passes_calls: bool = False
     wiring: bool = False
     parameter_is: Callable[[Instruction, int, int], int | None] | None = None
+    methods: tuple[str | Pointwise, ...] = ()
 
 
 _registry: dict[str, Op] = {}
+_listeners: list[Callable[[Op], None]] = []
 
 
 def register(op: Op) -> None:
@@ -247,6 +266,15 @@ def register(op: Op) -> None:
     if op.opcode in _registry:
         raise RuntimeError(f"two op pages for {op.opcode!r}")
     _registry[op.opcode] = op
+    for listener in _listeners:
+        listener(op)
+
+
+def each(listener: Callable[[Op], None]) -> None:
+    """Calls ``listener`` with the op of every page, and of every page to come."""
+    for op in _registry.values():
+        listener(op)
+    _listeners.append(listener)
 
 
 def registered() -> tuple[str, ...]:

@@ -63,4 +63,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> V
     return bits.reshape(target.dimensions)
 
 
-register(Op("bitcast-convert", output_to_input, input_to_output, evaluate))
+register(Op("bitcast-convert", output_to_input, input_to_output, evaluate, methods=("bitcast_convert_type",)))

@@ -45,4 +45,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> V
     return np.broadcast_to(ordered.reshape([sizes[i] if i in kept else 1 for i in range(len(sizes))]), sizes)
 
 
-register(Op("broadcast", output_to_input, input_to_output, evaluate))
+register(Op("broadcast", output_to_input, input_to_output, evaluate, methods=("broadcast", "broadcast_in_dim")))

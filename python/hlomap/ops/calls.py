@@ -26,7 +26,7 @@ def evaluate(instruction: Instruction, operands: list[Value], run: Run) -> Steps
     return (yield run.call(_called(instruction), operands))
 
 
-for _name in ("fusion", "call"):
+for _name, _methods in (("fusion", ("fusion",)), ("call", ("call", "composite_call"))):
     register(
         Op(
             _name,
@@ -37,6 +37,7 @@ for _name in ("fusion", "call"):
             passes_calls=True,
             per_instruction=True,
             pointwise=True,
+            methods=_methods,
             parameter_is=lambda instruction, called, parameter: parameter,
         )
     )

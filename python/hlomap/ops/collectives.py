@@ -270,6 +270,7 @@ def _register(opcode: str, to_input: Pick, to_output: Pick, evaluate: Evaluate) 
             lambda instruction, operand, leaf, context: forward(instruction, operand, leaf, None),
             evaluate,
             acts=True,
+            methods=("all_reduce", "cross_replica_sum") if opcode == "all-reduce" else (),
             exchange=Exchange(
                 _groups,
                 lambda instruction, leaf: backward(instruction, leaf, joined(instruction)),

@@ -229,4 +229,5 @@ def _products(seen: Array, kernel: Array, n: int, to: Any) -> Array:
     )
 
 
-register(Op("convolution", output_to_input, input_to_output, evaluate))
+METHODS = ("conv", "conv_with_general_padding", "conv_general_dilated")
+register(Op("convolution", output_to_input, input_to_output, evaluate, methods=METHODS))

@@ -88,4 +88,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> V
     return sum_of_products(operands[0], a_axes, operands[1], b_axes, out, numpy_dtype(instruction.shape.dtype))
 
 
-register(Op("dot", output_to_input, input_to_output, evaluate))
+register(Op("dot", output_to_input, input_to_output, evaluate, methods=("dot", "dot_general")))

@@ -30,6 +30,7 @@ from ._op import (
     reads_scalar,
     register,
 )
+from ._pointwise import METHODS
 
 
 def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
@@ -202,7 +203,16 @@ def _named(function: Callable[..., Array]) -> Callable[[Instruction, Sequence[Va
 for _table, _adapt in ((UNARY, numeric.wide), (BINARY, numeric.wide), (UNARY_NARROW, None), (BINARY_NARROW, None)):
     for _name, _function in _table.items():
         _meaning = _adapt(_function) if _adapt is not None else _function
-        register(Op(_name, output_to_input, input_to_output, _named(_meaning), pointwise=True))
+        register(
+            Op(
+                _name,
+                output_to_input,
+                input_to_output,
+                _named(_meaning),
+                pointwise=True,
+                methods=METHODS.get(_name, ()),
+            )
+        )
 
 for _name, _evaluate in (
     ("copy", _copy),
@@ -214,4 +224,4 @@ for _name, _evaluate in (
     ("stochastic-convert", _stochastic_convert),
     ("map", _map),
 ):
-    register(Op(_name, output_to_input, input_to_output, _evaluate, pointwise=True))
+    register(Op(_name, output_to_input, input_to_output, _evaluate, pointwise=True, methods=METHODS.get(_name, ())))

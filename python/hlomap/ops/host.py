@@ -151,7 +151,9 @@ def _zeros(shape: Shape) -> Value:
     return np.zeros(shape.dimensions, numpy_dtype(shape.dtype)) if shape.is_array else None
 
 
-register(Op("infeed", _reads_nothing, _reaches_nothing, _infeed, acts=True))
-register(Op("outfeed", _reads_nothing, _reaches_nothing, _outfeed, acts=True))
+register(Op("infeed", _reads_nothing, _reaches_nothing, _infeed, acts=True, methods=("infeed", "infeed_with_token")))
+register(
+    Op("outfeed", _reads_nothing, _reaches_nothing, _outfeed, acts=True, methods=("outfeed", "outfeed_with_token"))
+)
 register(Op("send", _send_output_to_input, _send_input_to_output, _send, acts=True))
-register(Op("recv", _reads_nothing, _reaches_nothing, _recv, acts=True))
+register(Op("recv", _reads_nothing, _reaches_nothing, _recv, acts=True, methods=("recv", "recv_with_token")))

@@ -39,6 +39,8 @@ HANDED_ON: dict[str, tuple[Leaf, Leaf]] = {
     "async-done": ((1,), ()),
     "recv-done": ((0,), (0,)),
 }
+# Those whose methods are not called as they are.
+METHODS = {"opt-barrier": ("optimization_barrier",), "recv-done": ("recv", "recv_with_token")}
 
 
 def _hand_on(opcode: str, source: Leaf, target: Leaf) -> Op:
@@ -58,7 +60,7 @@ def _hand_on(opcode: str, source: Leaf, target: Leaf) -> Op:
             value = value[i]
         return (value, None) if target else value
 
-    return Op(opcode, output_to_input, input_to_output, evaluate)
+    return Op(opcode, output_to_input, input_to_output, evaluate, methods=METHODS.get(opcode, ()))
 
 
 def _send_done(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
@@ -110,7 +112,7 @@ def _async_start(instruction: Instruction, operands: list[Value], run: Run) -> S
 
 for _opcode, (_source, _target) in HANDED_ON.items():
     register(_hand_on(_opcode, _source, _target))
-register(Op("send-done", _send_done, _sent, lambda instruction, operands, run: None))
+register(Op("send-done", _send_done, _sent, lambda instruction, operands, run: None, methods=("send",)))
 register(Op("copy-start", _copy_start_output_to_input, _copy_start_input_to_output, _copy_start))
 register(
     Op(

@@ -47,4 +47,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> V
     return np.reshape(operands[0], instruction.shape.dimensions)
 
 
-register(Op("reshape", output_to_input, input_to_output, evaluate))
+register(Op("reshape", output_to_input, input_to_output, evaluate, methods=("reshape", "collapse")))

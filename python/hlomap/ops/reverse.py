@@ -32,4 +32,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> V
     return np.flip(operands[0], tuple(instruction.attributes["dimensions"]))
 
 
-register(Op("reverse", output_to_input, input_to_output, evaluate))
+register(Op("reverse", output_to_input, input_to_output, evaluate, methods=("rev",)))

@@ -162,6 +162,6 @@ def _state(instruction: Instruction, operands: Sequence[Value], run: Run) -> Val
     return np.array(words, np.uint64).reshape(instruction.shape.dimensions)
 
 
-register(Op("rng", _read_all, _reach_all, _rng))
+register(Op("rng", _read_all, _reach_all, _rng, methods=("rng_normal", "rng_uniform")))
 register(Op("rng-bit-generator", _read_all, _reach_all, _bits))
 register(Op("rng-get-and-update-state", _no_operands, _nothing, _state))

@@ -48,4 +48,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> V
     return np.take_along_axis(data, places, -1), places.astype(np.int32)
 
 
-register(Op("topk", output_to_input, input_to_output, evaluate))
+register(Op("topk", output_to_input, input_to_output, evaluate, methods=("top_k",)))
