@@ -119,6 +119,7 @@ fn constraints(
     mut untouched: Vec<Constraint>,
 ) -> Result<Option<Vec<Constraint>>, Stop> {
     while constraint::merge_residues(work, &mut kept)? {}
+    constraint::round_ends(work, &mut kept);
     let mut i = 0;
     // One constraint has no other to be held against.
     while i < kept.len() && kept.len() > 1 {

@@ -293,6 +293,35 @@ fn residue_ends(work: &mut Work, flat: usize, n: i64, range: Range, narrowed: &m
     changed
 }
 
+/// `q*x + g*y in [l, u]` beside `x mod n = r`, where `g` divides `n`: the ends move to values that are `q*r` modulo `g`
+pub fn round_ends(work: &mut Work, kept: &mut [(Linear, Range)]) {
+    for j in 0..kept.len() {
+        let (Some((x, n)), Some(r)) = (as_residue(work, &kept[j].0), kept[j].1.as_point()) else { continue };
+        for i in (0..kept.len()).filter(|i| *i != j) {
+            let (form, range) = &kept[i];
+            let Some(rounded) = rounded(form, *range, (&x, n, r)) else { continue };
+            if rounded != *range {
+                work.fire(Rule::ResidueRounds);
+                kept[i].1 = rounded;
+            }
+        }
+    }
+}
+
+/// The range without what `x mod n = r` forbids, where `x` stands in the form; the constants of both count as 0.
+fn rounded(form: &Linear, range: Range, (x, n, r): (&Linear, i64, i64)) -> Option<Range> {
+    let lead = x.terms.first()?;
+    let k = form.coefficient(lead.atom);
+    let q = k.checked_div(lead.coefficient).filter(|q| *q != 0 && k % lead.coefficient == 0)?;
+    let mut rest = form.clone();
+    rest.add_scaled(q.checked_neg()?, &Linear { constant: 0, ..x.clone() }).ok()?;
+    let g = int::gcd(rest.content(), n)?;
+    let residue = int::floor_mod(q, g).checked_mul(int::floor_mod(r, g))?;
+    let up = range.lo.checked_add(floor_mod(residue.checked_sub(range.lo)?, g))?;
+    let down = range.hi.checked_sub(floor_mod(range.hi.checked_sub(residue)?, g))?;
+    Some(Range::new(up, down))
+}
+
 /// `x mod a = r` and `x mod b = s` are one condition on `x mod lcm(a, b)`, or contradict each other
 pub fn merge_residues(work: &mut Work, kept: &mut SmallVec<[(Linear, Range); 2]>) -> Result<bool, Stop> {
     for i in 0..kept.len() {

@@ -49,6 +49,7 @@ pub enum Rule {
     ConstraintFixed,
     Propagate,
     ResidueEnds,
+    ResidueRounds,
     MergeResidues,
     Rescale,
     PointVariable,
@@ -56,7 +57,7 @@ pub enum Rule {
 }
 
 /// The names of all rules, in the order of [`Rule`].
-pub const NAMES: [&str; 34] = [
+pub const NAMES: [&str; 35] = [
     "multiples",
     "collapse",
     "digit-multiples",
@@ -87,6 +88,7 @@ pub const NAMES: [&str; 34] = [
     "constraint-fixed",
     "propagate",
     "residue-ends",
+    "residue-rounds",
     "merge-residues",
     "rescale",
     "point-variable",

@@ -25,26 +25,45 @@ struct Choice {
 
 /// The expression for a form.
 pub fn write(work: &mut Work, form: &Linear) -> Result<Expr, Stop> {
-    let mut out = Accumulator::default();
-    let mut rest = form.clone();
     work.spend(form.terms.len())?;
     work.may_overflow |= !super::div::fits(work, form);
-    if work.has_div(form) {
-        super::related::merge(work, &mut rest)?;
-        take_whole_remainders(work, &mut rest, &mut out)?;
-        let mut decided: SmallVec<[AtomId; 8]> = SmallVec::new();
-        let n_atoms = work.atoms.len() as AtomId;
-        while let Some(at) = outermost(work, &rest, &decided, n_atoms) {
-            let LinearTerm { coefficient, atom } = rest.terms.remove(at);
-            decided.push(atom);
-            let choice = choose(work, coefficient, atom, rest)?;
-            if let Some(rule) = choice.rule {
-                work.fire(rule);
-            }
-            out.add(choice.coefficient, &choice.expr)?;
-            rest = choice.rest;
-        }
+    if !work.has_div(form) {
+        return sum(work, Accumulator::default(), form);
     }
+    let mut merged = form.clone();
+    super::related::merge(work, &mut merged)?;
+    let is_told_more = !work.equalities.is_empty() && merged != *form;
+    let by_merging = quotients(work, merged)?;
+    if !is_told_more {
+        return Ok(by_merging);
+    }
+    // A constraint may have replaced a part of a remainder that stood there whole.
+    let as_it_is = quotients(work, form.clone())?;
+    let cost = |e: &Expr| (e.divmods(), e.nodes());
+    Ok(if cost(&as_it_is) < cost(&by_merging) { as_it_is } else { by_merging })
+}
+
+/// Decides every quotient of a form.
+fn quotients(work: &mut Work, mut rest: Linear) -> Result<Expr, Stop> {
+    let mut out = Accumulator::default();
+    take_whole_remainders(work, &mut rest, &mut out)?;
+    let mut decided: SmallVec<[AtomId; 8]> = SmallVec::new();
+    let n_atoms = work.atoms.len() as AtomId;
+    while let Some(at) = outermost(work, &rest, &decided, n_atoms) {
+        let LinearTerm { coefficient, atom } = rest.terms.remove(at);
+        decided.push(atom);
+        let choice = choose(work, coefficient, atom, rest)?;
+        if let Some(rule) = choice.rule {
+            work.fire(rule);
+        }
+        out.add(choice.coefficient, &choice.expr)?;
+        rest = choice.rest;
+    }
+    sum(work, out, &rest)
+}
+
+/// What has been written, and a form term by term.
+fn sum(work: &mut Work, mut out: Accumulator, rest: &Linear) -> Result<Expr, Stop> {
     for t in &rest.terms {
         out.add(t.coefficient, &plain(work, t.atom)?)?;
     }
