@@ -24,15 +24,16 @@ def contains(outer: IndexingMap, inner: IndexingMap) -> bool | None:
     >>> contains(whole, IndexingMap.parse("(d0) -> (d0 + 4), domain: d0 in [0, 4]"))
     False
     """
-    if len(outer.dims) != len(inner.dims) or len(outer.results) != len(inner.results):
-        return False
     if inner.is_known_empty or outer == inner:
         return True
+    if len(outer.dims) != len(inner.dims):
+        return False
+    if outer.is_known_empty:
+        return inner.is_empty()
+    if len(outer.results) != len(inner.results):
+        return False
     if _rewritten(outer, inner):
         return True
-    if outer.is_known_empty:
-        empty = inner.is_empty()
-        return empty
     if outer.runtime or inner.runtime:
         return None
     try:

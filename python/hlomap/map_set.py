@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from ._core import IndexingMap, Instruction, Variable, compose_many
 from .containment import contains
+from .difference import without
 from .errors import ShapeError
 from .replicas import Replicas, each_once, lifted, same_groups
 
@@ -191,21 +192,71 @@ class MapSet:
         restricted = restricted._of([m for m in restricted._maps if not m.is_known_empty])
         return restricted._on_devices(lambda maps: maps.restrict(dims))
 
+    def difference(self, other: MapSet | IndexingMap) -> MapSet:
+        """What these maps mention and the other set does not, as disjoint parts of these; leaves are kept apart.
+
+        Where that cannot be said in a few maps, or what is taken away is not exact, nothing is taken away: the set is
+        then more than the difference, not exact, and says why.  Of unknown the difference is unknown.
+
+        >>> import hlomap as hm
+        >>> row = hm.IndexingMap.parse("(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4]")
+        >>> own = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 4]")
+        >>> print(MapSet([row]) - own)
+        (d0)[s0] -> (s0), domain: d0 in [0, 3], s0 in [1, 4], d0 - s0 in [-4, -1]
+        (d0)[s0] -> (s0), domain: d0 in [1, 4], s0 in [0, 3], d0 - s0 in [1, 4]
+        """
+        taken = other if isinstance(other, MapSet) else MapSet([other])
+        if self._unknown or not taken:
+            return self
+        if self._replicas is not None or taken._replicas is not None:
+            there = _devices_without(self, taken)
+            return self._of(self._maps, "what is on other devices is not taken away here")._at(there)
+        if not taken._exact:
+            return self._of(self._maps, "what is taken away may be less than its maps")
+        parts: list[IndexingMap] = []
+        uses: dict[tuple[Leaf, IndexingMap], tuple[Use, ...]] = {}
+        reason: str | None = None
+        for m in self._maps:
+            leaf = tuple(m.index)
+            same_leaf = [k for k in taken._maps if k.index == m.index]
+            left = without(m, same_leaf) if same_leaf else [m]
+            if isinstance(left, str):
+                reason = reason or left
+                left = [m]
+            suppliers = _suppliers(m).copy()
+            for k in same_leaf:
+                suppliers |= _suppliers(k)
+            for part in left:
+                parts.append(part._placed(leaf, m.use, suppliers))
+                uses[leaf, part] = uses.get((leaf, part), ()) + self._uses.get((leaf, m), ())
+        return MapSet(parts, exact=self._exact and reason is None, reason=self._reason or reason, uses=uses)
+
+    __sub__ = difference
+
     def covers(self, other: MapSet | IndexingMap) -> bool | None:
-        """Whether each map of the other is contained in one of these; None where neither that nor its opposite shows.
+        """Whether these maps together contain each one of the other; None where neither that nor its opposite shows.
 
         A set that is unknown may hold anything: it covers all, and only such a set covers it for certain.
         """
         inner = other if isinstance(other, MapSet) else MapSet([other])
         if self._unknown or inner._unknown:
             return True if self._unknown else None
-        found: list[bool | None] = []
-        for m in inner._maps:
-            answers = [contains(k, m) for k in self._maps if k.index == m.index]
-            # Several maps together may contain what none does alone.
-            alone = True if True in answers else False if len(answers) < 2 and None not in answers else None
-            found.append(alone)
+        found = [self._contains(m) for m in inner._maps]
         return False if False in found else None if None in found else True
+
+    def _contains(self, m: IndexingMap) -> bool | None:
+        """Whether the maps together contain one; first whether one of them does alone."""
+        own = [k for k in self._maps if k.index == m.index]
+        answers = [contains(k, m) for k in own]
+        if True in answers:
+            return True
+        if len(own) == 1:
+            return answers[0]
+        left = without(m, own)
+        if isinstance(left, str):
+            return None
+        empty = [part.is_empty() for part in left]
+        return False if False in empty else None if None in empty else True
 
     def _with(self, maps: Iterable[IndexingMap]) -> MapSet:
         """The same set with other maps in the places of these."""
@@ -220,11 +271,12 @@ class MapSet:
             uses[leaf, m] = own + tuple(use for use in self._uses.get((leaf, before), ()) if use not in own)
         return MapSet(placed, exact=self._exact, reason=self._reason, uses=uses, replicas=self._replicas)
 
-    def _of(self, maps: Sequence[IndexingMap]) -> MapSet:
-        """Some of the maps of this set."""
+    def _of(self, maps: Sequence[IndexingMap], blurred: str | None = None) -> MapSet:
+        """Some of the maps of this set; not exact where there is a reason for that."""
         if self._unknown:
             return self
-        return MapSet(maps, exact=self._exact, reason=self._reason, uses=self._uses, replicas=self._replicas)
+        exact, reason = self._exact and blurred is None, self._reason or blurred
+        return MapSet(maps, exact=exact, reason=reason, uses=self._uses, replicas=self._replicas)
 
     def _on_devices(self, change: Callable[[MapSet], MapSet]) -> MapSet:
         """This set, with a change of its maps on devices."""
@@ -310,6 +362,16 @@ def _one_after_the_other(first: MapSet, second: MapSet) -> Replicas | None:
     if a is not None and b is not None and not each_once(known.table):
         return not_followed("a device in several groups")
     return Replicas(known.ids, known.groups, _lifted(first, known).then(_lifted(second, known)))
+
+
+def _devices_without(first: MapSet, second: MapSet) -> Replicas:
+    a, b = first._replicas, second._replicas
+    known = a if a is not None else b
+    assert known is not None, "asked where one of them goes to other devices"
+    for one in (a, b):
+        if one is not None and (one.maps.is_unknown or not same_groups(one.table, known.table)):
+            return one if one.maps.is_unknown else not_followed("elements in groups that differ")
+    return Replicas(known.ids, known.groups, _lifted(first, known).difference(_lifted(second, known)))
 
 
 def _lifted(one: MapSet, like: Replicas) -> MapSet:
