@@ -192,3 +192,29 @@ def test_wrong_devices_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(_op._registry, "collective-permute", page)
     found = hm.verify(permute.root)
     assert [(v.finding, v.reason) for v in found] == [("UNSOUND", "from device 0 to device 1"), ("exact", None)]
+
+
+RAGGED = """
+inner {
+  i = f32[5,3] parameter(0)
+  o = f32[7,3] parameter(1)
+  r = u32[] replica-id()
+  s = s32[] convert(r)
+  b = s32[2] broadcast(s), dimensions={}
+  one = s32[2] constant({1,2})
+  a = s32[2] multiply(one, b)
+  n = s32[2] constant({2,1})
+  c = s32[2] add(b, a)
+  ROOT x = f32[7,3] ragged-all-to-all(i, o, a, n, c, n), replica_groups={{1,0}}
+}
+ENTRY e {
+  i = f32[5,3] parameter(0)
+  o = f32[7,3] parameter(1)
+  ROOT r = f32[7,3] call(i, o), to_apply=inner
+}
+"""
+
+
+def test_rows_between_devices_follow_the_numbers_of_each_sender() -> None:
+    found = hm.verify(hm.parse(RAGGED).entry.root)
+    assert [(v.operand, v.finding) for v in found] == [(0, "exact"), (0, "exact"), (1, "over"), (1, "over")]

@@ -2,7 +2,8 @@
 
 :func:`lookup` is the only question asked from outside; an opcode without a page has rules that answer Unknown.
 Pages are found by folder, so adding an op means adding one file.  Names with a leading underscore are shared
-arithmetic, not pages.  The pages are read at the first question: importing the package asks none.
+arithmetic, not pages; a meaning that would make its page long is in :mod:`hlomap.ops.meaning` under the same name.
+The pages are read at the first question: importing the package asks none.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ __all__ = ["Op", "each", "lookup", "op_of", "registered"]
 
 @cache
 def _read_pages() -> None:
-    for page in sorted(module.name for module in iter_modules(__path__)):
+    for page in sorted(module.name for module in iter_modules(__path__) if not module.ispkg):
         if not page.startswith("_"):
             import_module(f"{__name__}.{page}")
 

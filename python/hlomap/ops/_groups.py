@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from .._core import Instruction
 from ..errors import ShapeError
-from ._op import Bounds, Device, Run, Unknown, World
+from ._op import Bounds, Device, Run, Unknown, World, must
 
 # Their groups name replicas even where they have a channel, and then take all partitions of those.
 REDUCING = {"all-reduce", "all-gather", "reduce-scatter"}
@@ -163,3 +163,10 @@ def _must_fit(groups: Sequence[Sequence[int]], instruction: Instruction, world: 
         }.get(across, ("replica", "num_replicas"))
         wanted = f"{option} of {highest + 1} or more" if highest >= count else "ids from 0"
         raise ShapeError(f"{what} {highest} is in its groups, there are {count}: run it with {wanted}")
+
+
+def along_of(instruction: Instruction, rank: int) -> int:
+    """The one dimension that is cut or put together."""
+    (along,) = instruction.attributes["dimensions"]
+    must(0 <= along < rank, f"dimension {along} of {rank}")
+    return int(along)
