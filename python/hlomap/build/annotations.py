@@ -41,7 +41,8 @@ def check_sharding(operation: str, value: Value, sharding: Sharding) -> None:
 def _check_rank(operation: str, sharding: Sharding, shape: Shape) -> None:
     n = None
     if sharding.tile_dimensions is not None:
-        n = len(sharding.tile_dimensions) - len(sharding.last_dimensions)
+        n_of_devices = max(len(sharding.last_dimensions), int(sharding.replicates_last_dimension))
+        n = len(sharding.tile_dimensions) - n_of_devices
     elif sharding.kind == "named":
         n = len(sharding.dimension_axes)
     if n is not None and n != (shape.rank if shape.is_array else 0):

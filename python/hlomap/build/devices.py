@@ -74,14 +74,16 @@ class Devices(Control):
         return self._emit("all_reduce", "tuple", [made]) if is_tuple and len(values) == 1 else made
 
     def cross_replica_sum(self, operand: Operand, replica_groups: Groups = ()) -> Value:
-        """The sum of the operands of all devices of a group, an :meth:`all_reduce`.
+        """The sum of the operands of all devices of a group, of pred ``or``: an :meth:`all_reduce`.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
         >>> print(b.cross_replica_sum(b.iota("f32[3]")))
         all-reduce = f32[3] all-reduce(iota), replica_groups={}, to_apply=%add_f32
         """
-        return self.all_reduce(operand, "add", replica_groups)
+        value = self._value("cross_replica_sum", "operand", operand)
+        first = next(iter(value.shape.tuple_shapes), value.shape)
+        return self.all_reduce(value, "or" if first.dtype == "pred" else "add", replica_groups)
 
     def reduce_scatter(
         self,

@@ -5,6 +5,7 @@ Read :meth:`Elementwise.select`.  The functions of one and of two operands are m
 
 from __future__ import annotations
 
+from .constants import element_kind
 from .stretching import Stretching, bit_width
 from .values import Operand, Value, refuse
 from .writing import without_layout
@@ -67,6 +68,8 @@ class Elementwise(Stretching):
     def convert_element_type(self, operand: Operand, new_element_type: str) -> Value:
         """The numbers in another element type; floats to integers are cut off, integers to floats rounded.
 
+        Of complex numbers the real part, where the new ones are not complex.
+
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
         >>> print(b.convert_element_type(b.constant([0, 1, 2]), "f32"))
@@ -74,6 +77,8 @@ class Elementwise(Stretching):
         """
         value = self._array("convert_element_type", "operand", operand)
         shape = self._retyped("convert_element_type", value, new_element_type, value.dimensions)
+        if element_kind(value.dtype) == "complex" and element_kind(new_element_type) != "complex":
+            value = self._emit("convert_element_type", "real", [value])
         return self._emit("convert_element_type", "convert", [value], shape=shape)
 
     def bitcast_convert_type(self, operand: Operand, new_element_type: str) -> Value:

@@ -95,7 +95,7 @@ class Moves(Elementwise):
         return self._emit("reshape", "reshape", [value], shape=self._sized("reshape", value.dtype, sizes))
 
     def collapse(self, operand: Operand, dimensions: Ints) -> Value:
-        """Neighbouring dimensions joined to one, by a reshape.
+        """Neighbouring dimensions joined to one, by a reshape; of fewer than two the operand itself.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -104,7 +104,7 @@ class Moves(Elementwise):
         """
         value = self._array("collapse", "operand", operand)
         dims = self._dims("collapse", "dimensions", dimensions, len(value.dimensions))
-        if not dims:
+        if len(dims) < 2:
             return value
         if dims != list(range(dims[0], dims[0] + len(dims))):
             raise refuse("collapse", "dimensions", list(dimensions), "expected neighbours in rising order")
@@ -399,7 +399,7 @@ class Moves(Elementwise):
         return self._emit("scatter", "scatter", [*values, indices, *news], attributes | {"to_apply": callee})
 
     def get_dimension_size(self, operand: Operand, dimension: int) -> Value:
-        """The size of a dimension as s32, of a bounded one the size in use.
+        """The size of a dimension as s32: a constant, but of a bounded one the size in use.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -408,6 +408,9 @@ class Moves(Elementwise):
         """
         value = self._array("get_dimension_size", "operand", operand)
         along = self._dim("get_dimension_size", "dimension", dimension, len(value.dimensions))
+        if not value.shape.dynamic[along] and value.dimensions[along] < 2**31:
+            self._check_here("get_dimension_size", value)
+            return self._value("get_dimension_size", "operand", value.dimensions[along], "s32")
         return self._emit("get_dimension_size", "get-dimension-size", [value], {"dimensions": ints([along])})
 
     def set_dimension_size(self, operand: Operand, size: Operand, dimension: int) -> Value:
@@ -421,7 +424,15 @@ class Moves(Elementwise):
         value = self._array("set_dimension_size", "operand", operand)
         along = self._dim("set_dimension_size", "dimension", dimension, len(value.dimensions))
         n = self._scalar("set_dimension_size", "size", size, "s32")
-        return self._emit("set_dimension_size", "set-dimension-size", [value, n], {"dimensions": ints([along])})
+        shape = None
+        if n.opcode == "constant" and int(n.literal) == value.dimensions[along]:
+            sizes = (
+                f"<={size}" if is_dynamic and d != along else str(size)
+                for d, (size, is_dynamic) in enumerate(zip(value.dimensions, value.shape.dynamic, strict=True))
+            )
+            shape = Shape.parse(f"{value.dtype}[{','.join(sizes)}]")
+        attributes = {"dimensions": ints([along])}
+        return self._emit("set_dimension_size", "set-dimension-size", [value, n], attributes, shape)
 
     def _indexed(self, value: Value, key: Any) -> Value:
         """NumPy's basic indexing with numbers known now: a slice, a reversal for negative steps, then a reshape."""

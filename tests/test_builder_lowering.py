@@ -1,0 +1,158 @@
+"""What the builder's conveniences are made of: the instructions that XLA's own builder writes for them.
+
+``cases/builder/lowering.txt`` has calls with the instructions that they give, each after its operands, and after ``|``
+a StableHLO program.  jaxlib lowers that with XLA's builder, so it must come out as the same instructions.  With
+HLOMAP_BLESS=1 the instructions are written anew; read the diff.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from conftest import BLESS
+
+import hlomap as hm
+from hlomap.build import written
+from hlomap.ops import lookup, registered
+
+FILE = Path(__file__).parent / "cases" / "builder" / "lowering.txt"
+# They say nothing of what an instruction does.
+ASIDE = {"metadata", "sharding", "origin"}
+
+
+class Case(NamedTuple):
+    title: str
+    call: str
+    listed: list[str]
+    stablehlo: list[str]
+
+
+def read() -> tuple[str, list[Case]]:
+    head, *blocks = FILE.read_text(encoding="utf-8").split("\n\n# ")
+    cases = []
+    for block in blocks:
+        title, *lines = block.rstrip().splitlines()
+        stablehlo = [line[2:] for line in lines if line.startswith("| ")]
+        listed = [line for line in lines if re.match(r" *\d+ ", line)]
+        code = [line for line in lines if line not in listed and not line.startswith("| ")]
+        cases.append(Case(title, "\n".join(code), listed, stablehlo))
+    return head, cases
+
+
+HEAD, CASES = read()
+
+
+def listing(root: hm.Instruction, indent: str = "") -> list[str]:
+    """The instructions that a value is made of, each after its operands, with numbers for names."""
+    numbers: dict[hm.Instruction, int] = {}
+    lines = []
+    pending = [root]
+    while pending:
+        one = pending[-1]
+        todo = [operand for operand in one.operands if operand not in numbers]
+        if todo:
+            pending.append(todo[0])
+            continue
+        pending.pop()
+        if one in numbers:
+            continue
+        numbers[one] = len(numbers)
+        given = [str(numbers[operand]) for operand in one.operands]
+        if one.opcode == "parameter":
+            given = [str(one.parameter_number)]
+        elif one.opcode == "constant":
+            given = [str(np.asarray(one.literal).tolist())]
+        attributes = {name: one.attributes.text(name) or "" for name in sorted(one.attributes)}
+        called = {name: text for name, text in attributes.items() if "%" in text}
+        texts = [f", {name}={said(one, name, text)}" for name, text in attributes.items() if is_meant(one, name, text)]
+        shape = one.shape.without_layout()
+        lines.append(f"{indent}{numbers[one]} {shape} {one.opcode}({', '.join(given)}){''.join(texts)}")
+        for name in re.findall(r"%([\w.-]+)", " ".join(called.values())):
+            computation = one.module[name]
+            assert isinstance(computation, hm.Computation)
+            lines += listing(computation.root, indent + "  ")
+    return lines
+
+
+def is_meant(instruction: hm.Instruction, name: str, text: str) -> bool:
+    """Whether an attribute says what the instruction does; computations are listed below it."""
+    from_stablehlo = name == "frontend_attributes" and "_xla" in text
+    return name not in ASIDE and "%" not in text and text != "false" and not from_stablehlo
+
+
+def said(instruction: hm.Instruction, name: str, text: str) -> str:
+    """The value of an attribute, which more than one text can be."""
+    if name == "outfeed_shape":
+        return str(instruction.attributes[name].without_layout())
+    return re.sub(r"(\[\d+:\d+):1\]", r"\1]", text) if name == "slice" else text
+
+
+def made(case: Case) -> list[str]:
+    b = hm.Builder("m")
+
+    def p(shape: str) -> hm.Value:
+        number = len(b._scopes[-1].parameters)
+        return b.parameter(number, shape, f"p{number}")
+
+    space: dict[str, Any] = {"b": b, "p": p, "np": np}
+    *before, last = case.call.splitlines()
+    exec("\n".join(before), space)
+    return listing(b.build(eval(last, space)).entry.root)
+
+
+def bless() -> None:
+    blocks = [HEAD]
+    for case in CASES:
+        blocks.append("\n".join([f"# {case.title}", case.call, *made(case), *(f"| {line}" for line in case.stablehlo)]))
+    FILE.write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
+
+
+if BLESS:
+    bless()
+    HEAD, CASES = read()
+
+
+@pytest.mark.parametrize("lowered", CASES, ids=[case.title for case in CASES])
+def test_instructions(lowered: Case) -> None:
+    assert made(lowered) == lowered.listed
+
+
+WITH_ORACLE = [case for case in CASES if case.stablehlo]
+
+
+@pytest.mark.parametrize("lowered", WITH_ORACLE, ids=[case.title for case in WITH_ORACLE])
+def test_as_xla(lowered: Case) -> None:
+    """XLA's builder writes the same for StableHLO that says the same."""
+    head, *rest = lowered.stablehlo
+    module = hm.parse_stablehlo("\n".join([f"func.func public @main{head}", *rest]))
+    assert listing(module.entry.root) == lowered.listed
+
+
+def test_every_written_method_has_a_case() -> None:
+    """Those that were made write the one instruction of their page."""
+    called = {name for case in CASES for name in re.findall(r"b\.(\w+)\(", case.call)}
+    public = {name for name in written() if name[0] != "_"}
+    assert public - called == set()
+
+
+POINTWISE = [(opcode, row) for opcode in registered() for row in lookup(opcode).methods if not isinstance(row, str)]
+
+
+@pytest.mark.parametrize(("opcode", "row"), POINTWISE, ids=[row.name for _, row in POINTWISE])
+def test_elementwise_methods_write_one_instruction(opcode: str, row: Any) -> None:
+    dtype = {"int": "s32", "float": "f32"}.get(row.element_types.split()[0], "pred")
+    b = hm.Builder("m")
+    operands = [b.parameter(k, f"{dtype}[3]") for k in range(row.n_operands)]
+    value = getattr(b, row.name)(*operands)
+    assert (value.opcode, value.operands) == (opcode, tuple(operands))
+    assert len(b.build(value).entry) == row.n_operands + 1
+
+
+def test_the_cases_are_of_methods_that_are_there() -> None:
+    for case in CASES:
+        assert inspect.isfunction(getattr(hm.Builder, case.title.split(":")[0])), case.title
