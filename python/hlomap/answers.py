@@ -13,7 +13,8 @@ from typing import TypeAlias
 from ._core import IndexingMap, Shape
 from .errors import HlomapError, ShapeError
 from .node import Node
-from .ops._op import NOTHING, Answer, Footprint, Leaf, Part, Unknown, shape_at
+from .ops._op import NOTHING, Answer, Footprint, Leaf, Part, Unknown
+from .ops._shapes import shape_at
 
 __all__ = ["SILENT", "Answered", "Answers", "answers", "contents", "guarded"]
 

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from ._core import IndexingMap, Shape, compose_many, linear_index, logical_index
 from .errors import HlomapError
-from .ops._op import Leaf, Part, Unknown, shape_at
+from .ops._op import Leaf, Part, Unknown
+from .ops._shapes import shape_at
 
 __all__ = ["compose_all", "in_memory"]
 

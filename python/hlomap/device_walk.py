@@ -15,7 +15,8 @@ from .errors import HlomapError
 from .map_set import MapSet, not_followed
 from .ops import op_of
 from .ops._groups import Table
-from .ops._op import NOTHING, Answer, Footprint, Leaf, Part, Unknown, n_outputs, shape_at
+from .ops._op import NOTHING, Answer, Footprint, Leaf, Part, Unknown
+from .ops._shapes import n_outputs, shape_at
 from .replicas import Replicas, each_once, lifted, same_groups
 from .sources import sources_of, with_sources
 from .walk import Walker

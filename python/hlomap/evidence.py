@@ -23,7 +23,8 @@ from .indexing import input_to_output, output_to_input
 from .map_set import MapSet
 from .ops import lookup
 from .ops._numeric import is_integer, is_unsigned, numpy_dtype
-from .ops._op import Leaf, World, array_leaves, shape_at
+from .ops._op import Leaf, World
+from .ops._shapes import array_leaves, shape_at
 from .points import Ints, TooMany, pairs
 from .replicas import Replicas, said_of_devices
 

@@ -15,7 +15,8 @@ from .device_walk import devices_backward, devices_forward, devices_within, goes
 from .errors import ShapeError
 from .map_set import MapSet, Use, not_followed
 from .ops import lookup
-from .ops._op import Leaf, Part, Unknown, array_leaves, n_outputs, shape_at
+from .ops._op import Leaf, Part, Unknown
+from .ops._shapes import array_leaves, n_outputs, shape_at
 from .replicas import Replicas
 from .walk import Region, Walk, Walker
 

@@ -14,7 +14,7 @@ from ._core import Computation, IndexingMap, Instruction
 from .errors import HlomapError
 from .indexing import indexing, input_to_output, output_to_input
 from .map_set import MapSet
-from .ops._op import n_outputs
+from .ops._shapes import n_outputs
 from .rows import leaves
 
 __all__ = ["Direction", "Entry", "MapText", "Relation", "entries", "inside"]

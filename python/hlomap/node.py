@@ -11,7 +11,8 @@ from typing import Any, Generic, TypeVar
 
 from ._core import Computation, Instruction, Shape
 from .ops import op_of
-from .ops._op import Leaf, array_leaves, fits, looks_at_nothing, shape_at
+from .ops._op import Leaf, looks_at_nothing
+from .ops._shapes import array_leaves, fits, shape_at
 
 __all__ = ["Node", "Nodes", "users_first"]
 

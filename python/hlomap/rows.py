@@ -12,7 +12,8 @@ from typing import Any
 from ._core import Module, Shape
 from .analyses.reads import Reads, reads, unknown
 from .node import Node
-from .ops._op import NOTHING, Leaf, Part, Unknown, shape_at
+from .ops._op import NOTHING, Leaf, Part, Unknown
+from .ops._shapes import shape_at
 from .table import COLUMNS, Table
 from .walk import Walker
 

@@ -12,20 +12,8 @@ from typing import TypeAlias
 from ._core import Expr, IndexingMap, Instruction, Shape, Variable
 from .answers import answers, contents
 from .map_set import MapSet
-from .ops._op import (
-    NOTHING,
-    Answer,
-    Context,
-    Footprint,
-    Leaf,
-    Part,
-    Unknown,
-    UserRule,
-    array_leaves,
-    n_outputs,
-    shape_at,
-    user_rules,
-)
+from .ops._op import NOTHING, Answer, Context, Footprint, Leaf, Part, Unknown, UserRule, user_rules
+from .ops._shapes import array_leaves, n_outputs, shape_at
 
 __all__ = ["register_rule", "turned_round", "unregister_rule"]
 

@@ -13,7 +13,8 @@ from ._core import Computation, Expr, IndexingMap, Instruction
 from .indexing import leaves_at
 from .map_set import MapSet
 from .ops import lookup
-from .ops._op import Leaf, array_leaves, shape_at
+from .ops._op import Leaf
+from .ops._shapes import array_leaves, shape_at
 from .walk import Region, Walk, Walker
 
 __all__ = ["entry_slice"]

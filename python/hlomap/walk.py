@@ -18,7 +18,8 @@ from .answers import SILENT, Answered, answers, contents, guarded
 from .compose import compose_all
 from .map_set import MapSet, Use, not_followed
 from .node import Node, Nodes, users_first
-from .ops._op import NOTHING, Footprint, Leaf, Part, Unknown, array_leaves, must, n_elements
+from .ops._op import NOTHING, Footprint, Leaf, Part, Unknown
+from .ops._shapes import array_leaves, must, n_elements
 from .sources import renumbered, sources_of, with_sources
 
 __all__ = ["MAX_MAPS", "MAX_NODES", "Plan", "Region", "Walk", "Walker"]

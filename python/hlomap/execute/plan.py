@@ -15,7 +15,8 @@ import numpy as np
 from .._core import Computation, Instruction, Module, Shape
 from ..errors import HlomapError, ShapeError, UnsupportedError
 from ..ops import lookup
-from ..ops._op import Evaluate, Run, n_elements
+from ..ops._op import Evaluate, Run
+from ..ops._shapes import n_elements
 
 __all__ = ["MAX_BYTES", "Plan", "Plans", "Step", "dtype_of", "plans_of", "single"]
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from .._core import Expr
 from ._numeric import cast, is_integer, widened, width_of
-from ._op import Array, Bounds, ExprLike, n_elements
+from ._op import Array, Bounds, ExprLike
+from ._shapes import n_elements
 
 
 def linked(

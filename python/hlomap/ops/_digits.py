@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from math import gcd
 
 from .._core import Expr
-from ._op import ExprLike, checked, n_elements
+from ._op import ExprLike
+from ._shapes import checked, n_elements
 
 
 def reindexed(variables: Sequence[Expr], source: Sequence[int], target: Sequence[int]) -> list[ExprLike]:

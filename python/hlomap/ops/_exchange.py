@@ -12,26 +12,9 @@ from typing import Final, Literal, NamedTuple
 
 from .._core import Expr, IndexingMap, Instruction, Variable
 from ._groups import Table, along_of, group_sizes, pairs_of, table_of
-from ._op import (
-    Bounds,
-    Evaluate,
-    Exchange,
-    ExprLike,
-    Footprint,
-    Leaf,
-    Op,
-    Part,
-    Unknown,
-    agree,
-    dim_exprs,
-    full,
-    must,
-    n_elements,
-    reads,
-    reads_same_place,
-    register,
-    shape_at,
-)
+from ._maps import dim_exprs, full, reads, reads_same_place
+from ._op import Bounds, Evaluate, Exchange, ExprLike, Footprint, Leaf, Op, Part, Unknown, register
+from ._shapes import agree, must, n_elements, shape_at
 
 EACH: Final = None
 """Every position of the group."""

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from .._core import Instruction
 from ..errors import ShapeError
-from ._op import Bounds, Device, Run, Unknown, World, must
+from ._op import Bounds, Device, Run, Unknown, World
+from ._shapes import must
 
 # Their groups name replicas even where they have a channel, and then take all partitions of those.
 REDUCING = {"all-reduce", "all-gather", "reduce-scatter"}
@@ -170,3 +171,10 @@ def along_of(instruction: Instruction, rank: int) -> int:
     (along,) = instruction.attributes["dimensions"]
     must(0 <= along < rank, f"dimension {along} of {rank}")
     return int(along)
+
+
+def own_group(instruction: Instruction, run: Run) -> list[int]:
+    group = group_of(instruction, run)
+    if group is None:
+        raise ShapeError(f"device {run.device.number} is in none of the groups {listed_groups(instruction)}")
+    return group

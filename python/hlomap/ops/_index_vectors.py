@@ -13,7 +13,8 @@ import numpy as np
 
 from .._core import Expr, Instruction, Variable
 from ..errors import HlomapError
-from ._op import Array, Bounds, ExprLike, must
+from ._op import Array, Bounds, ExprLike
+from ._shapes import must
 
 _MAX_LITERAL = 1 << 20
 _TYPE_MAX = {"s8": 127, "u8": 255, "s16": 2**15 - 1, "u16": 2**16 - 1, "s32": 2**31 - 1, "u32": 2**32 - 1}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -474,3 +475,14 @@ def reinterpreted(array: Array, source: str, target: str) -> Array:
         top = np.int64(1 << (narrow - 1))
         return (((held.astype(np.int64) ^ top) - top) if signed else held).astype(dtype)
     return held.view(dtype)
+
+
+def to_be_changed(operands: list[Any], k: int) -> Array:
+    """Operand k itself where nobody else has it, else a copy: a loop that fills an array in does not copy it each time.
+
+    Whoever has an array, or a view of one, holds a reference to it.
+    """
+    mine = operands[k].flags.owndata and operands[k].flags.writeable
+    if mine and getrefcount(operands[k]) <= 2:
+        return operands[k]  # type: ignore[no-any-return]
+    return np.array(operands[k])

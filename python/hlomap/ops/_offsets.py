@@ -12,7 +12,9 @@ from typing import TypeAlias
 import numpy as np
 
 from .._core import Expr, Instruction, Variable
-from ._op import ExprLike, Footprint, Part, Value, literal_integer, must, reads_all, reads_scalar
+from ._maps import reads_all, reads_scalar
+from ._op import ExprLike, Footprint, Part, Value
+from ._shapes import literal_integer, must
 
 
 @dataclass(frozen=True)

@@ -11,22 +11,9 @@ from typing import Any, cast
 
 from .._core import Instruction, Shape
 from ..errors import HlomapError
-from ._op import (
-    NOTHING,
-    Answer,
-    Context,
-    Exchange,
-    Leaf,
-    Op,
-    Part,
-    Run,
-    Unknown,
-    Value,
-    n_outputs,
-    passes_from,
-    passes_to,
-    shape_at,
-)
+from ._maps import passes_from, passes_to
+from ._op import NOTHING, Answer, Context, Exchange, Leaf, Op, Part, Run, Unknown, Value
+from ._shapes import n_outputs, shape_at
 
 
 def short_form(opcode: str, page_of: Mapping[str, Op]) -> Op | None:

@@ -16,8 +16,10 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from .._core import Expr
+from ._maps import affine_bounds
 from ._numeric import is_packed
-from ._op import Array, Bounds, ExprLike, affine_bounds, agree, checked, must
+from ._op import Array, Bounds, ExprLike
+from ._shapes import agree, checked, must
 
 
 @dataclass(frozen=True)

@@ -11,26 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._core import Expr, Instruction
+from ._maps import full, reads, reads_same_place
 from ._numeric import widened
-from ._op import (
-    NOTHING,
-    Answer,
-    Array,
-    Context,
-    Footprint,
-    Leaf,
-    Op,
-    Part,
-    Run,
-    Value,
-    agree,
-    full,
-    must,
-    reads,
-    reads_same_place,
-    register,
-    shape_at,
-)
+from ._op import NOTHING, Answer, Array, Context, Footprint, Leaf, Op, Part, Run, Value, register
+from ._shapes import agree, must, shape_at
 
 SAME, FEATURE, ONE, NONE = "same", "feature", "one", "none"
 

@@ -14,25 +14,10 @@ import numpy as np
 from .._core import Expr, IndexingMap, Instruction, Shape, buffer_elements, linear_index, logical_index
 from ..errors import UnsupportedError
 from ._digits import reindexed
+from ._maps import full, in_best_form, reads
 from ._numeric import bit_width, reinterpreted
-from ._op import (
-    Answer,
-    Array,
-    Context,
-    ExprLike,
-    Footprint,
-    Leaf,
-    Op,
-    Part,
-    Run,
-    Unknown,
-    Value,
-    full,
-    in_best_form,
-    n_elements,
-    reads,
-    register,
-)
+from ._op import Answer, Array, Context, ExprLike, Footprint, Leaf, Op, Part, Run, Unknown, Value, register
+from ._shapes import n_elements
 
 
 def _major_to_minor(shape: Shape) -> tuple[int, ...]:

@@ -11,23 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._core import Expr, Instruction, Shape
+from ._maps import dim_exprs, full, reads, reads_same_place
 from ._numeric import bit_width, reinterpreted
-from ._op import (
-    Answer,
-    Context,
-    Footprint,
-    Leaf,
-    Op,
-    Run,
-    Value,
-    agree,
-    dim_exprs,
-    full,
-    must,
-    reads,
-    reads_same_place,
-    register,
-)
+from ._op import Answer, Context, Footprint, Leaf, Op, Run, Value, register
+from ._shapes import agree, must
 
 
 def _between(source: Shape, target: Shape) -> Footprint:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from .._core import Computation, Instruction
-from ._op import Answer, Context, Leaf, Op, Run, Steps, Value, must, register
+from ._op import Answer, Context, Leaf, Op, Run, Steps, Value, register
+from ._shapes import must
 
 
 def _called(instruction: Instruction) -> Computation:

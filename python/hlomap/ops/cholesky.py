@@ -11,22 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._core import Expr, Instruction
-from ._op import (
-    Answer,
-    Context,
-    ExprLike,
-    Footprint,
-    Leaf,
-    Op,
-    Run,
-    Value,
-    agree,
-    dim_exprs,
-    full,
-    must,
-    reads,
-    register,
-)
+from ._maps import dim_exprs, full, reads
+from ._op import Answer, Context, ExprLike, Footprint, Leaf, Op, Run, Value, register
+from ._shapes import agree, must
 
 _REASON = "cholesky: the whole triangle decides whether there is a result"
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .._core import Expr, Instruction
 from ._exchange import EACH, Ends, Law, There, register_exchange
-from ._op import dim_exprs
+from ._maps import dim_exprs
 from .meaning.collectives import all_gather, all_reduce, all_to_all, broadcast, permute, reduce_scatter
 
 

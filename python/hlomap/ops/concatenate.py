@@ -8,7 +8,9 @@ from itertools import pairwise
 import numpy as np
 
 from .._core import Instruction
-from ._op import Answer, Context, Leaf, Op, Part, Run, Value, agree, dim_exprs, full, reads, register
+from ._maps import dim_exprs, full, reads
+from ._op import Answer, Context, Leaf, Op, Part, Run, Value, register
+from ._shapes import agree
 
 
 def _starts(instruction: Instruction, along: int) -> list[int]:

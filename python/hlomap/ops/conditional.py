@@ -10,27 +10,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from .._core import Computation, Instruction, Shape
-from ._op import (
-    NOTHING,
-    Answer,
-    Context,
-    Footprint,
-    Leaf,
-    Op,
-    Part,
-    Run,
-    Steps,
-    Unknown,
-    Value,
-    array_leaves,
-    must,
-    n_outputs,
-    reads_all,
-    reads_scalar,
-    register,
-    same_arrays,
-    shape_at,
-)
+from ._maps import reads_all, reads_scalar
+from ._op import NOTHING, Answer, Context, Footprint, Leaf, Op, Part, Run, Steps, Unknown, Value, register
+from ._shapes import array_leaves, must, n_outputs, same_arrays, shape_at
 
 _REASON = "one of several branches"
 

@@ -15,24 +15,10 @@ import numpy as np
 
 from .._core import Expr, Instruction
 from ._contract import sum_of_products
+from ._maps import full, reads
 from ._numeric import numpy_dtype
-from ._op import (
-    Answer,
-    Array,
-    Bounds,
-    Context,
-    ExprLike,
-    Leaf,
-    Op,
-    Run,
-    Unknown,
-    Value,
-    agree,
-    full,
-    must,
-    reads,
-    register,
-)
+from ._op import Answer, Array, Bounds, Context, ExprLike, Leaf, Op, Run, Unknown, Value, register
+from ._shapes import agree, must
 from ._window import Meeting, WindowDim, place_variables, spread, window_dims, windows
 
 PART = 2**21

@@ -13,20 +13,9 @@ import numpy as np
 from .._core import Instruction
 from ..errors import UnsupportedError
 from ._given import asked, fitting
-from ._op import (
-    Answer,
-    Context,
-    Leaf,
-    Op,
-    Run,
-    Unknown,
-    Value,
-    n_outputs,
-    passes_from,
-    passes_to,
-    register,
-    same_arrays,
-)
+from ._maps import passes_from, passes_to
+from ._op import Answer, Context, Leaf, Op, Run, Unknown, Value, register
+from ._shapes import n_outputs, same_arrays
 
 ANNOTATIONS = {"Sharding", "xla.sdy.FuncResultSharding", "annotate_device_placement", "MoveToHost", "MoveToDevice"}
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from .._core import Expr, Instruction
 from ._contract import sum_of_products
+from ._maps import full, reads
 from ._numeric import numpy_dtype
-from ._op import Answer, Context, ExprLike, Leaf, Op, Part, Run, Unknown, Value, agree, full, must, reads, register
+from ._op import Answer, Context, ExprLike, Leaf, Op, Part, Run, Unknown, Value, register
+from ._shapes import agree, must
 
 
 @dataclass(frozen=True)

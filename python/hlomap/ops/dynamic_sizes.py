@@ -11,27 +11,9 @@ import numpy as np
 
 from .._core import Instruction
 from ._digits import reindexed
-from ._op import (
-    NOTHING,
-    Answer,
-    Context,
-    Footprint,
-    Leaf,
-    Op,
-    Part,
-    Run,
-    Value,
-    agree,
-    dim_exprs,
-    full,
-    must,
-    n_elements,
-    reads,
-    reads_all,
-    reads_same_place,
-    reads_scalar,
-    register,
-)
+from ._maps import dim_exprs, full, reads, reads_all, reads_same_place, reads_scalar
+from ._op import NOTHING, Answer, Context, Footprint, Leaf, Op, Part, Run, Value, register
+from ._shapes import agree, must, n_elements
 
 
 def _along(instruction: Instruction) -> int:

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._core import Expr, Instruction
+from ._maps import full, reads
 from ._offsets import offset_reaches, offsets, reads_offsets, starts, window_slices
-from ._op import Answer, Context, ExprLike, Leaf, Op, Run, Value, full, reads, register
+from ._op import Answer, Context, ExprLike, Leaf, Op, Run, Value, register
 
 
 def looked_at(instruction: Instruction) -> tuple[int, ...]:

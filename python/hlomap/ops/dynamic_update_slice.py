@@ -8,25 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from .._core import Expr, Instruction
+from ._maps import dim_exprs, full, reads
+from ._numeric import to_be_changed
 from ._offsets import Offset, offset_reaches, offsets, reads_offsets, starts, window_slices
-from ._op import (
-    NOTHING,
-    Answer,
-    Bounds,
-    Context,
-    ExprLike,
-    Footprint,
-    Leaf,
-    Op,
-    Run,
-    Value,
-    agree,
-    dim_exprs,
-    full,
-    reads,
-    register,
-    to_be_changed,
-)
+from ._op import NOTHING, Answer, Bounds, Context, ExprLike, Footprint, Leaf, Op, Run, Value, register
+from ._shapes import agree
 
 
 def looked_at(instruction: Instruction) -> tuple[int, ...]:

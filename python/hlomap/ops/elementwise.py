@@ -12,25 +12,10 @@ import numpy as np
 
 from .._core import Instruction
 from . import _numeric as numeric
-from ._op import (
-    Answer,
-    Array,
-    Context,
-    Leaf,
-    Op,
-    Part,
-    Run,
-    Unknown,
-    Value,
-    must,
-    passes_from,
-    passes_to,
-    reads_all,
-    reads_same_place,
-    reads_scalar,
-    register,
-)
+from ._maps import passes_from, passes_to, reads_all, reads_same_place, reads_scalar
+from ._op import Answer, Array, Context, Leaf, Op, Part, Run, Unknown, Value, register
 from ._pointwise import METHODS
+from ._shapes import must
 
 
 def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:

@@ -10,24 +10,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from .._core import Expr, Instruction
+from ._maps import dim_exprs, full, reads
 from ._numeric import numpy_dtype
-from ._op import (
-    Answer,
-    Array,
-    Context,
-    ExprLike,
-    Footprint,
-    Leaf,
-    Op,
-    Run,
-    Value,
-    agree,
-    dim_exprs,
-    full,
-    must,
-    reads,
-    register,
-)
+from ._op import Answer, Array, Context, ExprLike, Footprint, Leaf, Op, Run, Value, register
+from ._shapes import agree, must
 
 
 def _transformed(instruction: Instruction) -> int:

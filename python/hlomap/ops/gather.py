@@ -14,20 +14,9 @@ import numpy as np
 
 from .._core import Expr, Instruction
 from ._index_vectors import clamped, held_starts, starts_at, vector_dims
-from ._op import (
-    Answer,
-    Context,
-    ExprLike,
-    Leaf,
-    Op,
-    Run,
-    Value,
-    agree,
-    full,
-    must,
-    reads,
-    register,
-)
+from ._maps import full, reads
+from ._op import Answer, Context, ExprLike, Leaf, Op, Run, Value, register
+from ._shapes import agree, must
 
 
 @dataclass(frozen=True)

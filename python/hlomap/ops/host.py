@@ -15,20 +15,9 @@ import numpy as np
 from .._core import Instruction, Shape
 from ..errors import ShapeError, UnsupportedError
 from ._given import fitting
-from ._op import (
-    NOTHING,
-    Answer,
-    Context,
-    Leaf,
-    Op,
-    Run,
-    Steps,
-    Value,
-    n_outputs,
-    passes_from,
-    passes_to,
-    register,
-)
+from ._maps import passes_from, passes_to
+from ._op import NOTHING, Answer, Context, Leaf, Op, Run, Steps, Value, register
+from ._shapes import n_outputs
 
 _PAIRS = "_xla_send_recv_source_target_pairs"
 

@@ -13,27 +13,9 @@ from typing import Any
 import numpy as np
 
 from .._core import Computation, IndexingMap, Instruction
-from ._op import (
-    NOTHING,
-    Answer,
-    Context,
-    Footprint,
-    Leaf,
-    Op,
-    Part,
-    Run,
-    Steps,
-    Unknown,
-    Value,
-    array_leaves,
-    must,
-    n_outputs,
-    reads_all,
-    reads_same_place,
-    register,
-    same_arrays,
-    shape_at,
-)
+from ._maps import reads_all, reads_same_place
+from ._op import NOTHING, Answer, Context, Footprint, Leaf, Op, Part, Run, Steps, Unknown, Value, register
+from ._shapes import array_leaves, must, n_outputs, same_arrays, shape_at
 
 MAX_MAPS = 8
 """Distinct maps from or to one leaf; more become one of the whole array."""

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._core import Expr, Instruction
-from ._op import NOTHING, Answer, Bounds, Context, ExprLike, Leaf, Op, Run, Value, agree, full, must, reads, register
+from ._maps import full, reads
+from ._op import NOTHING, Answer, Bounds, Context, ExprLike, Leaf, Op, Run, Value, register
+from ._shapes import agree, must
 
 
 @dataclass(frozen=True)

@@ -9,22 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from .._core import Instruction
-from ._op import (
-    NOTHING,
-    Answer,
-    Context,
-    Leaf,
-    Op,
-    Part,
-    Run,
-    Steps,
-    Unknown,
-    Value,
-    n_outputs,
-    passes_from,
-    passes_to,
-    register,
-)
+from ._maps import passes_from, passes_to
+from ._op import NOTHING, Answer, Context, Leaf, Op, Part, Run, Steps, Unknown, Value, register
+from ._shapes import n_outputs
 
 # Opcode -> (where the value starts in operand 0, where it starts in the output).
 HANDED_ON: dict[str, tuple[Leaf, Leaf]] = {

@@ -9,20 +9,9 @@ from __future__ import annotations
 from .._core import Expr, Instruction, Variable
 from ._exchange import groups_of, known, on_devices, plain
 from ._groups import Table, group_sizes
-from ._op import (
-    Answer,
-    Context,
-    Exchange,
-    Footprint,
-    Leaf,
-    Op,
-    Part,
-    Unknown,
-    must,
-    reads_all,
-    reads_same_place,
-    register,
-)
+from ._maps import reads_all, reads_same_place
+from ._op import Answer, Context, Exchange, Footprint, Leaf, Op, Part, Unknown, register
+from ._shapes import must
 from .meaning.ragged_all_to_all import evaluate
 
 _KEPT = "ragged-all-to-all: what others write is a value"

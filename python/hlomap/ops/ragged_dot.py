@@ -13,8 +13,10 @@ import numpy as np
 
 from .._core import Expr, Instruction
 from ._contract import linked, sum_of_products
+from ._maps import reads
 from ._numeric import numpy_dtype
-from ._op import NOTHING, Answer, Array, Context, Footprint, Leaf, Op, Run, Value, agree, must, reads, register
+from ._op import NOTHING, Answer, Array, Context, Footprint, Leaf, Op, Run, Value, register
+from ._shapes import agree, must
 
 _REASON = "ragged-dot: which rows are in which group is known only when the program runs"
 

@@ -9,26 +9,9 @@ from collections.abc import Sequence
 
 from .._core import Expr, Instruction
 from ._fold import folded, like_shape
-from ._op import (
-    Answer,
-    Context,
-    ExprLike,
-    Leaf,
-    Op,
-    Part,
-    Run,
-    Value,
-    agree,
-    dim_exprs,
-    full,
-    must,
-    on_outputs,
-    reads,
-    reads_all,
-    reads_scalar,
-    register,
-    result_sizes,
-)
+from ._maps import dim_exprs, full, on_outputs, reads, reads_all, reads_scalar
+from ._op import Answer, Context, ExprLike, Leaf, Op, Part, Run, Value, register
+from ._shapes import agree, must, result_sizes
 
 
 def _reduced(instruction: Instruction) -> tuple[int, ...]:

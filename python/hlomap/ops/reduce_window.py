@@ -11,23 +11,9 @@ import numpy as np
 
 from .._core import Expr, Instruction
 from ._fold import folded, like_shape
-from ._op import (
-    Answer,
-    Context,
-    Footprint,
-    Leaf,
-    Op,
-    Part,
-    Run,
-    Value,
-    agree,
-    on_outputs,
-    reads,
-    reads_all,
-    reads_scalar,
-    register,
-    result_sizes,
-)
+from ._maps import on_outputs, reads, reads_all, reads_scalar
+from ._op import Answer, Context, Footprint, Leaf, Op, Part, Run, Value, register
+from ._shapes import agree, result_sizes
 from ._window import WindowDim, place_variables, spread, window_dims, windows
 
 

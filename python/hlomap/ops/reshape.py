@@ -8,22 +8,9 @@ import numpy as np
 
 from .._core import Instruction
 from ._digits import reindexed
-from ._op import (
-    Answer,
-    Context,
-    Leaf,
-    Op,
-    Part,
-    Run,
-    Unknown,
-    Value,
-    dim_exprs,
-    full,
-    in_best_form,
-    n_elements,
-    reads,
-    register,
-)
+from ._maps import dim_exprs, full, in_best_form, reads
+from ._op import Answer, Context, Leaf, Op, Part, Run, Unknown, Value, register
+from ._shapes import n_elements
 
 
 def _between(source: Sequence[int], target: Sequence[int]) -> Part:

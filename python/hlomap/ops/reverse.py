@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._core import Expr, Instruction
-from ._op import Answer, Context, Leaf, Op, Part, Run, Value, agree, full, reads, register
+from ._maps import full, reads
+from ._op import Answer, Context, Leaf, Op, Part, Run, Value, register
+from ._shapes import agree
 
 
 def _mirrored(instruction: Instruction) -> Part:

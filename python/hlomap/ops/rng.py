@@ -12,22 +12,10 @@ import numpy as np
 
 from .._core import Instruction
 from ..errors import UnsupportedError
+from ._maps import reads_all
 from ._numeric import converted, is_integer, numpy_dtype, widened
-from ._op import (
-    NOTHING,
-    Answer,
-    Array,
-    Context,
-    Footprint,
-    Leaf,
-    Op,
-    Run,
-    Value,
-    must,
-    reads_all,
-    register,
-    shape_at,
-)
+from ._op import NOTHING, Answer, Array, Context, Footprint, Leaf, Op, Run, Value, register
+from ._shapes import must, shape_at
 
 _MASK = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)

@@ -12,8 +12,10 @@ import numpy as np
 
 from .._core import Instruction
 from ._contract import linked, sum_of_products
+from ._maps import reads
 from ._numeric import numpy_dtype
-from ._op import Answer, Array, Context, Leaf, Op, Run, Value, agree, must, reads, register
+from ._op import Answer, Array, Context, Leaf, Op, Run, Value, register
+from ._shapes import agree, must
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .._core import Expr, Instruction
+from ._maps import dim_exprs, full, in_best_form, reads, reads_same_place
 from ._op import (
     NOTHING,
     Answer,
@@ -27,14 +28,9 @@ from ._op import (
     Steps,
     Unknown,
     Value,
-    dim_exprs,
-    full,
-    in_best_form,
-    must,
-    reads,
-    reads_same_place,
     register,
 )
+from ._shapes import must
 
 _REASON = "scan: which elements and steps go through the carries depends on the computation"
 

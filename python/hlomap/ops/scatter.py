@@ -15,25 +15,9 @@ import numpy as np
 from .._core import Expr, Instruction
 from ._fold import as_list, like_shape
 from ._index_vectors import as_held, held_starts, starts_at, vector_dims
-from ._op import (
-    NOTHING,
-    Answer,
-    Array,
-    Context,
-    ExprLike,
-    Footprint,
-    Leaf,
-    Op,
-    Run,
-    Value,
-    agree,
-    full,
-    must,
-    on_outputs,
-    reads,
-    reads_same_place,
-    register,
-)
+from ._maps import full, on_outputs, reads, reads_same_place
+from ._op import NOTHING, Answer, Array, Context, ExprLike, Footprint, Leaf, Op, Run, Value, register
+from ._shapes import agree, must
 
 
 @dataclass(frozen=True)

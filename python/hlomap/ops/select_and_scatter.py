@@ -11,25 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._core import Expr, Instruction
-from ._op import (
-    Answer,
-    Array,
-    Bounds,
-    Context,
-    ExprLike,
-    Footprint,
-    Leaf,
-    Op,
-    Run,
-    Value,
-    agree,
-    full,
-    must,
-    reads,
-    reads_all,
-    reads_scalar,
-    register,
-)
+from ._maps import full, reads, reads_all, reads_scalar
+from ._op import Answer, Array, Bounds, Context, ExprLike, Footprint, Leaf, Op, Run, Value, register
+from ._shapes import agree, must
 from ._window import WindowDim, place_variables, spread, window_dims, windows
 
 Constraints = list[tuple[ExprLike, int, int]]

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._core import Expr, Instruction
-from ._op import Answer, Context, ExprLike, Leaf, Op, Run, Value, agree, full, must, reads, register
+from ._maps import full, reads
+from ._op import Answer, Context, ExprLike, Leaf, Op, Run, Value, register
+from ._shapes import agree, must
 
 
 def _limits(instruction: Instruction) -> tuple[tuple[int, int, int], ...]:

@@ -10,26 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._core import Expr, Instruction
-from ._op import (
-    Answer,
-    Array,
-    Context,
-    ExprLike,
-    Footprint,
-    Leaf,
-    Op,
-    Run,
-    Value,
-    agree,
-    dim_exprs,
-    full,
-    must,
-    n_elements,
-    on_outputs,
-    reads,
-    register,
-    result_sizes,
-)
+from ._maps import dim_exprs, full, on_outputs, reads
+from ._op import Answer, Array, Context, ExprLike, Footprint, Leaf, Op, Run, Value, register
+from ._shapes import agree, must, n_elements, result_sizes
 
 
 def _along(instruction: Instruction) -> int:

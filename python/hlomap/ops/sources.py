@@ -8,7 +8,8 @@ import numpy as np
 
 from .._core import Instruction
 from ._numeric import numpy_dtype
-from ._op import NOTHING, Answer, Context, Leaf, Op, Run, Value, n_outputs, register
+from ._op import NOTHING, Answer, Context, Leaf, Op, Run, Value, register
+from ._shapes import n_outputs
 
 
 def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._core import Expr, Instruction
+from ._maps import dim_exprs, full, on_outputs, reads
 from ._numeric import total_order_key, widened
-from ._op import Answer, Context, Leaf, Op, Run, Value, agree, dim_exprs, full, on_outputs, reads, register
+from ._op import Answer, Context, Leaf, Op, Run, Value, register
+from ._shapes import agree
 
 
 def _kept(instruction: Instruction) -> tuple[int, ...]:

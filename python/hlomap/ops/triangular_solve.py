@@ -11,7 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._core import Expr, Instruction
-from ._op import Answer, Context, ExprLike, Leaf, Op, Run, Value, agree, dim_exprs, full, must, reads, register
+from ._maps import dim_exprs, full, reads
+from ._op import Answer, Context, ExprLike, Leaf, Op, Run, Value, register
+from ._shapes import agree, must
 
 
 @dataclass(frozen=True)

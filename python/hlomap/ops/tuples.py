@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core import Instruction
-from ._op import Answer, Context, Leaf, Op, Run, Value, must, register, same_array, shape_at
+from ._maps import same_array
+from ._op import Answer, Context, Leaf, Op, Run, Value, register
+from ._shapes import must, shape_at
 
 # Rules are asked of consistent instructions: a tuple has the shapes of its operands, an element the shape it has in the
 # tuple.  So the shape of what was asked about is enough, and a leaf of a wide tuple costs no more than one of a pair.

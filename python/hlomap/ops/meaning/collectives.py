@@ -7,16 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..._core import Instruction, Shape
-from ...errors import ShapeError, UnsupportedError
-from .._groups import along_of, everyone, group_of, key_of, listed_groups, numbered, own_id
-from .._op import Array, Run, Steps, Value, must
-
-
-def own_group(instruction: Instruction, run: Run) -> list[int]:
-    group = group_of(instruction, run)
-    if group is None:
-        raise ShapeError(f"device {run.device.number} is in none of the groups {listed_groups(instruction)}")
-    return group
+from ...errors import UnsupportedError
+from .._groups import along_of, everyone, group_of, key_of, numbered, own_group, own_id
+from .._op import Array, Run, Steps, Value
+from .._shapes import must
 
 
 def _like(instruction: Instruction, results: Sequence[Array]) -> Value:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..._core import Instruction
-from .._groups import key_of
-from .._op import Run, Steps, Value, must
-from .collectives import own_group
+from .._groups import key_of, own_group
+from .._op import Run, Steps, Value
+from .._shapes import must
 
 
 def evaluate(instruction: Instruction, operands: list[Value], run: Run) -> Steps:
