@@ -18,7 +18,6 @@ NAMES = [".".join(path.relative_to(PACKAGE).with_suffix("").parts) for path in F
 NEVER = {
     "ops": ("indexing", "execute", "analyses", "report", "batch", "rows", "listing", "cli"),
     "walk": ("execute", "indexing", "analyses", "rows", "report", "batch", "cli"),
-    "node": ("walk", "answers", "execute", "indexing", "analyses", "rows", "report", "batch", "cli"),
     "answers": ("walk", "execute", "indexing", "analyses", "rows", "report", "batch", "cli"),
     "sources": ("walk", "execute", "indexing", "analyses", "rows", "report", "batch", "cli"),
     "compose": ("walk", "execute", "indexing", "analyses", "rows", "report", "batch", "cli"),
@@ -34,8 +33,8 @@ NEVER = {
     "evidence": ("walk", "compose", "analyses", "rows", "report", "batch", "cli"),
     "indexing": ("execute", "evidence", "analyses", "rows", "report", "batch", "cli"),
     "execute": ("indexing", "evidence", "analyses", "rows", "report", "batch", "cli"),
-    "build": ("ops", "walk", "node", "execute", "indexing", "evidence", "analyses", "rows", "report", "batch", "cli"),
-    "builder": ("walk", "node", "execute", "indexing", "evidence", "analyses", "rows", "report", "batch", "cli"),
+    "build": ("ops", "walk", "execute", "indexing", "evidence", "analyses", "rows", "report", "batch", "cli"),
+    "builder": ("walk", "execute", "indexing", "evidence", "analyses", "rows", "report", "batch", "cli"),
     "analyses": ("ops", "execute", "indexing", "rows", "report", "batch", "cli"),
     "report": ("analyses", "ops", "indexing", "execute", "cli"),
     "table": ("analyses", "ops", "indexing", "execute", "rows", "report", "batch", "cli"),

@@ -12,6 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .draw import Picture
+from .ops import _op
+from .table import Coded
+from .walk import Walker
 
 __version__: str
 
@@ -944,6 +947,74 @@ def known_attributes(place: str, /) -> list[tuple[str, str, bool, list[str]]]:
 
 def known_opcodes() -> list[str]:
     """The operations that are known by name."""
+
+@final
+class Answer:
+    """What a rule said of an instruction: a part for each operand, or for each output.
+
+    ``operand`` is -1 where the question was about ``leaf`` of the output.  ``said`` are the parts in order, or a
+    mapping from their numbers; parts that say that nothing is read, and those of values without elements, are left
+    out.  Raises :class:`~hlomap.ShapeError` for a map that does not fit the shapes.
+    """
+
+    def __new__(cls, instruction: Instruction, leaf: _Leaf, operand: int, said: _op.Answer, /) -> Answer: ...
+    @staticmethod
+    def unknown(instruction: Instruction, leaf: _Leaf, operand: int, reason: str, /) -> Answer:
+        """Every part is unknown for this reason."""
+    @property
+    def parts(self) -> dict[int, _op.Part]:
+        """The parts that say something, by number, as rules give them."""
+    @property
+    def has_runtime(self) -> bool:
+        """Whether a map has a runtime variable."""
+    def __len__(self) -> int: ...
+
+@final
+class Walks:
+    """The walks of one module, for one question.  ``rules`` is the walker that answers what they ask."""
+
+    def __new__(cls, module: Module, /) -> Walks: ...
+    def ask(self, rules: Walker, number: int, leaf: _Leaf, operand: int, /) -> Answer:
+        """The rule of the instruction with this number for a leaf of its output, or of an operand; sources are numbers
+        of instructions."""
+    def through(self, rules: Walker, computation: int, leaf: _Leaf, parameter: int, /) -> Answer:
+        """Through a computation, from a leaf of its root, or of a parameter; sources are numbers of instructions."""
+    def outside(self, rules: Walker, number: int, computation: int, leaf: _Leaf, parameter: int, /) -> Answer:
+        """The same as the instruction with this number sees it, which calls the computation."""
+    def walk(
+        self,
+        rules: Walker,
+        start: int,
+        leaves: Sequence[_Leaf],
+        inside: Sequence[int],
+        root: int | None,
+        /,
+    ) -> tuple[str | None, list[_Found]]:
+        """What is found on all ways from leaves of an instruction's value, users first, through the instructions with
+        the numbers ``inside``; a call ``root`` is entered in any case.
+
+        Why any value may be read, if so; and for each value its number, why it is unknown, whether the maps are exact,
+        why not, whether they lead to other devices, and the maps: each with its leaf and the numbers of users and of
+        their operands."""
+    def supplier(self, source: int, /) -> Instruction | None:
+        """The instruction whose value a runtime source of these walks is."""
+    def rows(self, rules: Walker, /) -> dict[str, Coded]:
+        """The rows of the module by column, each column as distinct values and the place of each row's value among
+        them."""
+
+_Leaf: TypeAlias = tuple[int, ...]
+_Found: TypeAlias = tuple[
+    int, str | None, bool, str | None, bool, list[tuple[_Leaf, IndexingMap, list[tuple[int, int]]]]
+]
+
+def _reads(
+    maps: Sequence[IndexingMap], exact: bool, shape: Shape, /
+) -> tuple[list[str], int, int, int | None, int, int | None, int | None]:
+    """What is read of an array by a union of maps, ``exact`` or with more than that: texts, ``divmod``, the bounds of
+    touched and of distinct elements, and bytes."""
+
+def _extent(parts: Sequence[Shape], /) -> tuple[int | None, int | None]:
+    """How many elements values have at most, and how many bytes these are."""
 
 def _parse_module(source: str | bytes) -> Module: ...
 def _computation(module: Module, number: int, /) -> Computation: ...

@@ -18,7 +18,7 @@ from .ops import lookup
 from .ops._op import Leaf, Part, Unknown
 from .ops._shapes import array_leaves, n_outputs, shape_at
 from .replicas import Replicas
-from .walk import Region, Walk, Walker
+from .walk import Walker
 
 _UNREAD = MapSet()
 _IN_MEMORY = not_followed("devices are those of elements, not of positions in memory")
@@ -49,7 +49,7 @@ def output_to_input(
     >>> print(output_to_input(module.entry.root)[0])
     (d0, d1) -> (d1, d0), domain: d0 in [0, 7], d1 in [0, 3]
     """
-    walker = Walker()
+    walker = Walker(instruction.module)
     operands, made = _ends(instruction)
     found: list[list[MapSet]] = [[] for _ in operands]
     for leaf in leaves_at(made, output, "output"):
@@ -92,7 +92,7 @@ def input_to_output(
     operands, made = _ends(instruction)
     if not 0 <= number < len(operands):
         raise ShapeError(f"{instruction.name} has {len(operands)} operands, no operand {number}")
-    walker = Walker()
+    walker = Walker(instruction.module)
     found: list[list[MapSet]] = [[] for _ in range(n_outputs(made))]
     shape = operands[number].shape
     for leaf in leaves_at(shape, tuple(below), "operand"):
@@ -140,25 +140,18 @@ def indexing(
     (d0, d1) -> (d0, d1), domain: d0 in [0, 6], d1 in [0, 6]
     (d0, d1) -> (d1, d0), domain: d0 in [0, 6], d1 in [0, 6]
     """
-    walker = Walker()
     ends: Sequence[Instruction] = ()
+    entered: Instruction | None = None
     if isinstance(root, Computation):
         start, ends, inside = root.root, root.parameters, list(root.instructions)
-        region = Region(map(walker.node, inside))
     elif within is not None:
         start, inside = root, [one for one in [root, *within] if one.module == root.module]
-        region = Region(map(walker.node, inside))
     elif root.computation.is_fusion and not lookup(root.opcode).inlines:
         start, inside = root, list(root.computation.instructions)
-        region = Region(map(walker.node, inside))
     else:
-        start, ends, inside = root, root.operands, [root]
-        region = Region([walker.node(root)], walker.node(root))
-    plan = walker.plan(region, start)
-    walk = Walk(walker, plan, leaves_at(start.shape, output, "output"))
-    found = {node.instruction: walk.map_set(node) for node in plan.order}
-    for end in ends:
-        found.setdefault(end, walk.map_set(walker.node(end)))
+        start, ends, inside, entered = root, root.operands, [root], root
+    walker = Walker(start.module)
+    found = walker.found(start, leaves_at(start.shape, output, "output"), inside, entered, ends)
     if any(maps.replicas is not None for maps in found.values()):
         reached = [one for one in inside if found.get(one)]
         devices = devices_within(walker, start, leaves_at(start.shape, output, "output"), reached)

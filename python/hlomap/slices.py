@@ -15,7 +15,7 @@ from .map_set import MapSet
 from .ops import lookup
 from .ops._op import Leaf
 from .ops._shapes import array_leaves, shape_at
-from .walk import Region, Walk, Walker
+from .walk import Walker
 
 __all__ = ["entry_slice"]
 
@@ -44,7 +44,7 @@ def entry_slice(instruction: Instruction, output: int | Leaf = 0) -> dict[Instru
     ...     print(parameter.name, maps)
     p (d0, d1) -> (-d1 + 5, d0 + 1), domain: d0 in [0, 1], d1 in [0, 5]
     """
-    walker = Walker()
+    walker = Walker(instruction.module)
     entry = instruction.module.entry
     found: dict[Instruction, MapSet] = {}
     waiting: dict[int, dict[tuple[Instruction, Leaf], MapSet]] = {}
@@ -52,10 +52,9 @@ def entry_slice(instruction: Instruction, output: int | Leaf = 0) -> dict[Instru
         _wait(waiting, instruction, leaf, _own(instruction, leaf))
     for computation in _callees_first(instruction.computation):
         for (start, leaf), so_far in waiting.pop(computation.number, {}).items():
-            region = Region(walker.inside(computation))
-            walk = Walk(walker, walker.plan(region, start), [leaf])
+            reached = walker.found(start, [leaf], computation.instructions, ends=computation.parameters)
             for number, parameter in enumerate(computation.parameters):
-                maps = so_far.then(walk.map_set(walker.node(parameter)))
+                maps = so_far.then(reached[parameter])
                 if not maps:
                     continue
                 if computation == entry:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from ._core import IndexingMap
 from .ops._op import Footprint, Part, Unknown
 
-__all__ = ["renumbered", "sources_of", "with_sources"]
+__all__ = ["sources_of", "with_sources"]
 
 
 def sources_of(parts: Mapping[int, Part]) -> set[int]:
@@ -30,11 +30,11 @@ def with_sources(part: Part, numbers: Mapping[int, int]) -> Part:
     """A part with its sources under other numbers, without what turns out empty."""
     if isinstance(part, Unknown):
         return part
-    moved = [(leaf, renumbered(m, numbers) if m.runtime else m) for leaf, m in part.maps]
+    moved = [(leaf, _renumbered(m, numbers) if m.runtime else m) for leaf, m in part.maps]
     return part.of((leaf, m) for leaf, m in moved if not m.is_known_empty)
 
 
-def renumbered(m: IndexingMap, numbers: Mapping[int, int]) -> IndexingMap:
+def _renumbered(m: IndexingMap, numbers: Mapping[int, int]) -> IndexingMap:
     """Sources under other numbers; those that become one make their variables one."""
     sources = {v.source for v in m.runtime}
     moved = m.remap_sources(numbers)

@@ -1,13 +1,17 @@
 """The table that an analysis gives: named columns of plain values, in a fixed order.
 
 Read :class:`Table` first.  All columns have the same length and the kinds of :data:`COLUMNS`; a null is ``None``.
-No computation here, and no import of pyarrow, pandas or polars until one of the ``to_`` methods is called.
+A column is put together when it is asked for.  No computation here, and no import of pyarrow, pandas or polars until
+one of the ``to_`` methods is called.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 if TYPE_CHECKING:
     import pandas
@@ -17,6 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["COLUMNS", "Kind", "Table"]
 
 Kind = Literal["text", "texts", "bool", "int", "ints"]
+
+Coded: TypeAlias = tuple[list[Any], npt.NDArray[np.int32]]
+"""A column as distinct values, and for each row the place of its value: rows are many, what they say is little."""
 
 COLUMNS: Final[dict[str, Kind]] = {
     "module": "text",
@@ -61,23 +68,32 @@ class Table:
     1
     """
 
-    __slots__ = ("_columns", "_n_rows")
+    __slots__ = ("_coded", "_decoded", "_n_rows")
 
-    def __init__(self, columns: dict[str, list[Any]]) -> None:
-        self._columns = columns
-        self._n_rows = len(next(iter(columns.values()), ()))
+    def __init__(self, coded: Mapping[str, Coded]) -> None:
+        self._coded = {name: coded[name] for name in COLUMNS}
+        self._decoded: dict[str, list[Any]] = {}
+        self._n_rows = len(self._coded["module"][1])
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns, in order."""
-        return tuple(self._columns)
+        return tuple(self._coded)
 
     def __len__(self) -> int:
         return self._n_rows
 
     def __getitem__(self, column: str) -> Sequence[Any]:
         """The values of one column; ``KeyError`` for a name that is none."""
-        return self._columns[column]
+        found = self._decoded.get(column)
+        if found is None:
+            values, places = self._coded[column]
+            found = self._decoded[column] = list(map(values.__getitem__, places.tolist()))
+        return found
+
+    def coded(self, column: str) -> Coded:
+        """A column as values, and for each row the place of its value among them; a value may stand there twice."""
+        return self._coded[column]
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """The rows in order, each a dictionary from column to value.
@@ -88,7 +104,7 @@ class Table:
         [('p', ('(d0) -> (-d0 + 4), domain: d0 in [0, 4]',))]
         """
         names = self.columns
-        for values in zip(*self._columns.values(), strict=True):
+        for values in zip(*(self[name] for name in names), strict=True):
             yield dict(zip(names, values, strict=True))
 
     def to_arrow(self) -> pyarrow.Table:
@@ -112,9 +128,9 @@ class Table:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Table):
             return NotImplemented
-        return self._columns == other._columns
+        return len(self) == len(other) and all(self[name] == other[name] for name in self.columns)
 
     __hash__ = None  # type: ignore[assignment]  # holds lists
 
     def __repr__(self) -> str:
-        return f"<hlomap.Table: {self._n_rows} rows, {len(self._columns)} columns>"
+        return f"<hlomap.Table: {self._n_rows} rows, {len(self._coded)} columns>"

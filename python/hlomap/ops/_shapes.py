@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from .._core import Computation, Instruction, Shape
+from .._core import Instruction, Shape
 from ..errors import HlomapError, IntegerOverflowError, ShapeError
 
 INT64_MAX = 2**63 - 1
@@ -96,16 +96,6 @@ def same_arrays(a: Shape, b: Shape) -> bool:
         return True
     here, there = list(array_leaves(a)), list(array_leaves(b))
     return here == there and all(shape_at(a, leaf).dimensions == shape_at(b, leaf).dimensions for leaf in here)
-
-
-def fits(instruction: Instruction, computation: Computation) -> bool:
-    """Whether a computation takes the operands and gives the output of an instruction that stands for it."""
-    operands, parameters = instruction.operands, computation.parameters
-    return (
-        len(operands) == len(parameters)
-        and same_arrays(instruction.shape, computation.root.shape)
-        and all(same_arrays(a.shape, b.shape) for a, b in zip(operands, parameters, strict=True))
-    )
 
 
 def result_sizes(instruction: Instruction) -> tuple[int, ...]:

@@ -14,8 +14,8 @@ use crate::module::{computation, computations, Handle, PyComputation, PyModule_,
 /// One instruction of a module.
 #[pyclass(name = "Instruction", module = "hlomap._core", frozen)]
 pub struct PyInstruction {
-    module: Handle,
-    id: InstructionId,
+    pub module: Handle,
+    pub id: InstructionId,
 }
 
 pub fn instruction(py: Python<'_>, module: &Handle, id: InstructionId) -> PyResult<Py<PyInstruction>> {

@@ -11,6 +11,7 @@ mod map;
 mod values;
 
 mod alias;
+mod answer;
 mod attribute;
 mod diagnostic;
 mod instruction;
@@ -19,6 +20,7 @@ mod module;
 mod position;
 mod read;
 mod sharding;
+mod walks;
 
 use pyo3::prelude::*;
 
@@ -31,6 +33,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     layout::register(m)?;
     position::register(m)?;
     module::register(m)?;
+    answer::register(m)?;
+    walks::register(m)?;
     // The list that PyO3 keeps would be one more place to hold against the stub.
     m.delattr("__all__")
 }

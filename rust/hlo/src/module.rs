@@ -54,6 +54,7 @@ pub struct Module {
     pub(crate) names: OnceLock<FxHashMap<u64, Vec<u32>>>,
     pub(crate) computation_names: OnceLock<FxHashMap<u64, Vec<u32>>>,
     pub(crate) contents: OnceLock<Vec<[u8; 16]>>,
+    pub(crate) shape_hashes: OnceLock<Vec<[u64; 2]>>,
 }
 
 /// The ids that a proto gives, by number. Text has none, but XLA orders what it reads by them.
@@ -349,6 +350,11 @@ impl Module {
         }
     }
 
+    /// Whether it has an [`Module::inconsistency`].
+    pub fn is_inconsistent(&self, id: InstructionId) -> bool {
+        self.instructions[id as usize].flags & INCONSISTENT != 0
+    }
+
     /// The instructions that have this one as an operand, in text order.
     pub fn users(&self, id: InstructionId) -> &[InstructionId] {
         let users = self.users.get_or_init(|| {
@@ -371,7 +377,9 @@ impl Module {
 
     /// The computations that an instruction calls, in text order.
     pub fn called(&self, id: InstructionId) -> impl Iterator<Item = ComputationId> + '_ {
-        self.attributes(id).iter().filter(|a| a.calls()).flat_map(|a| self.list(a.link).iter().copied())
+        let calls = self.instructions[id as usize].flags & CALLS != 0;
+        let attributes = if calls { self.attributes(id) } else { &[] };
+        attributes.iter().filter(|a| a.calls()).flat_map(|a| self.list(a.link).iter().copied())
     }
 
     /// The computation that an instruction belongs to.

@@ -551,5 +551,6 @@ fn empty(source: &Arc<Source>) -> Module {
         names: OnceLock::new(),
         computation_names: OnceLock::new(),
         contents: OnceLock::new(),
+        shape_hashes: OnceLock::new(),
     }
 }

@@ -8,6 +8,7 @@
 use std::fmt::Write;
 
 use layout::Shape;
+use smallvec::SmallVec;
 
 use crate::known::Form;
 use crate::module::{Attribute, ComputationId, InstructionId, Module};
@@ -18,10 +19,10 @@ impl Module {
     /// are constants or iotas.
     pub fn signature(&self, id: InstructionId, looked_at: &[usize]) -> [u8; 16] {
         let mut h = Hash::default();
-        self.hash_shape(&mut h, self.shape(id));
+        self.hash_shape(&mut h, id);
         self.hash_operation(&mut h, id, &|c| self.content(c));
         for operand in self.operands(id) {
-            self.hash_shape(&mut h, self.shape(operand));
+            self.hash_shape(&mut h, operand);
         }
         for &k in looked_at {
             h.word(k as u64);
@@ -39,9 +40,11 @@ impl Module {
         h.text(self.opcode_name(id));
         h.word(u64::from(self.has_unnamed_operands(id)));
         h.word(u64::from(self.parameter_number(id).unwrap_or(u32::MAX)));
-        let mut attributes: Vec<&Attribute> = self.attributes(id).iter().collect();
-        attributes.retain(|a| is_semantic(self.attribute_name(a), opcode));
-        attributes.sort_by_key(|a| self.attribute_name(a));
+        let semantic = self.attributes(id).iter().filter(|a| is_semantic(self.attribute_name(a), opcode));
+        let mut attributes: SmallVec<[&Attribute; 8]> = semantic.collect();
+        if attributes.len() > 1 {
+            attributes.sort_by_key(|a| self.attribute_name(a));
+        }
         for a in attributes {
             h.text(self.attribute_name(a));
             match a.form {
@@ -59,19 +62,17 @@ impl Module {
         match self.instructions()[id as usize].opcode {
             Opcode::Constant => h.text(self.literal_text(id).unwrap_or("")),
             Opcode::Iota => {
-                self.hash_shape(h, self.shape(id));
+                self.hash_shape(h, id);
                 self.hash_operation(h, id, &|c| self.content(c));
             }
             _ => h.word(0),
         }
     }
 
-    fn hash_shape(&self, h: &mut Hash, shape: &Shape) {
-        // A shape prints all it has, and reads back equal.
-        if write!(h, "{shape}").is_err() {
-            debug_assert!(false, "hashing text never fails");
-        }
-        h.word(1);
+    /// The shape of a value. Instructions share shapes, so each is printed once.
+    fn hash_shape(&self, h: &mut Hash, id: InstructionId) {
+        let hashes = self.shape_hashes.get_or_init(|| self.shapes.iter().map(shape_hash).collect());
+        hashes[self.instructions()[id as usize].shape as usize].iter().for_each(|&w| h.word(w));
     }
 
     /// The content of a computation, whatever its names.
@@ -91,7 +92,7 @@ impl Module {
         let range = self.instructions_of(id);
         h.word(u64::from(self.root(id).wrapping_sub(range.start)));
         for i in range.clone() {
-            self.hash_shape(&mut h, self.shape(i));
+            self.hash_shape(&mut h, i);
             self.hash_operation(&mut h, i, &|c| known[c as usize]);
             h.text(self.literal_text(i).unwrap_or(""));
             for operand in self.operands(i) {
@@ -132,6 +133,15 @@ impl Module {
     }
 }
 
+/// A shape prints all it has, and reads back equal.
+fn shape_hash(shape: &Shape) -> [u64; 2] {
+    let mut h = Hash::default();
+    if write!(h, "{shape}").is_err() {
+        debug_assert!(false, "hashing text never fails");
+    }
+    h.words()
+}
+
 /// Whether an attribute can change what an operation reads or computes. A custom call may mean anything by its own.
 fn is_semantic(name: &str, opcode: Opcode) -> bool {
     match name {
@@ -164,9 +174,13 @@ impl Hash {
     /// Bytes with their number, so that two texts in a row cannot be mistaken for two others.
     fn bytes(&mut self, bytes: &[u8]) {
         self.word(bytes.len() as u64);
-        for chunk in bytes.chunks(8) {
+        let mut chunks = bytes.chunks_exact(8);
+        for chunk in &mut chunks {
+            self.word(chunk.try_into().map_or(0, u64::from_le_bytes));
+        }
+        if !chunks.remainder().is_empty() {
             let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
+            word[..chunks.remainder().len()].copy_from_slice(chunks.remainder());
             self.word(u64::from_le_bytes(word));
         }
     }
@@ -175,11 +189,16 @@ impl Hash {
         self.bytes(text.as_bytes());
     }
 
-    fn finish(mut self) -> [u8; 16] {
+    fn words(mut self) -> [u64; 2] {
         let length = self.length;
         self.word(length);
         self.word(0x5851_f42d_4c95_7f2d);
-        (u128::from(self.a) << 64 | u128::from(self.b)).to_le_bytes()
+        [self.a, self.b]
+    }
+
+    fn finish(self) -> [u8; 16] {
+        let [a, b] = self.words();
+        (u128::from(a) << 64 | u128::from(b)).to_le_bytes()
     }
 }
 

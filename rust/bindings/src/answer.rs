@@ -1,0 +1,205 @@
+//! The face of answers: what rules say, checked once and then followed without Python.
+
+use std::sync::{Arc, OnceLock};
+
+use ::layout::Shape;
+use flow::{shapes, Answer, Footprint, Leaf, Part, Text};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyMapping, PyTuple};
+
+use crate::error::raise;
+use crate::instruction::PyInstruction;
+use crate::map::PyMap;
+
+/// What a rule said of an instruction: a part for each operand, or for each output.
+///
+/// ``operand`` is -1 where the question was about ``leaf`` of the output.  ``said`` are the parts in order, or a mapping
+/// from their numbers; parts that say that nothing is read, and those of values without elements, are left out.
+/// Raises :class:`~hlomap.ShapeError` for a map that does not fit the shapes.
+#[pyclass(name = "Answer", module = "hlomap._core", frozen)]
+pub struct PyAnswer {
+    pub answer: Arc<Answer>,
+    parts: OnceLock<Py<PyDict>>,
+}
+
+impl From<Arc<Answer>> for PyAnswer {
+    fn from(answer: Arc<Answer>) -> PyAnswer {
+        PyAnswer { answer, parts: OnceLock::new() }
+    }
+}
+
+/// What was asked: the shape of it, and the shapes of what belongs to it.
+struct Asked<'m> {
+    given: &'m Shape,
+    targets: Vec<&'m Shape>,
+    /// Maps lead to leaves of the whole value of the instruction.
+    whole: Option<&'m Shape>,
+}
+
+impl<'m> Asked<'m> {
+    fn new(py: Python<'_>, instruction: &'m PyInstruction, leaf: &Leaf, operand: i64) -> PyResult<Asked<'m>> {
+        let (m, id) = (&instruction.module, instruction.id);
+        let outside =
+            || raise(py, "ShapeError", format!("operand {operand} or leaf {leaf:?} of {}", m.instruction_name(id)));
+        let shape = m.shape(id);
+        if operand < 0 {
+            let given = shapes::at(shape, leaf).ok_or_else(outside)?;
+            return Ok(Asked { given, targets: m.operands(id).map(|o| m.shape(o)).collect(), whole: None });
+        }
+        let given = usize::try_from(operand).ok().and_then(|k| m.operands(id).nth(k));
+        let given = given.and_then(|o| shapes::at(m.shape(o), leaf)).ok_or_else(outside)?;
+        let targets = shape.as_tuple().map_or_else(|| vec![shape], |parts| parts.iter().collect());
+        Ok(Asked { given, targets, whole: Some(shape) })
+    }
+
+    fn sizes(&self) -> Vec<i64> {
+        shapes::sizes(self.given).collect()
+    }
+
+    fn answer(&self, mut parts: Vec<(u32, Part)>) -> PyAnswer {
+        parts.retain(|(k, _)| shapes::has_elements(self.targets[*k as usize]));
+        Arc::new(Answer::new(&self.sizes(), parts)).into()
+    }
+}
+
+#[pymethods]
+impl PyAnswer {
+    #[new]
+    #[pyo3(signature = (instruction, leaf, operand, said, /))]
+    fn new(
+        py: Python<'_>,
+        instruction: &Bound<'_, PyInstruction>,
+        leaf: LeafLike,
+        operand: i64,
+        said: &Bound<'_, PyAny>,
+    ) -> PyResult<PyAnswer> {
+        let asked = Asked::new(py, instruction.get(), &leaf.0, operand)?;
+        let (rank, n) = (shapes::sizes(asked.given).count(), asked.targets.len());
+        let mut parts = Vec::new();
+        if let Ok(said) = said.cast::<PyDict>() {
+            for (k, part) in said {
+                parts.push((k.extract::<i64>()?, part));
+            }
+        } else if let Ok(said) = said.cast::<PyMapping>() {
+            for item in said.items()? {
+                parts.push(item.extract::<(i64, Bound<'_, PyAny>)>()?);
+            }
+        } else {
+            for (k, part) in said.try_iter()?.enumerate() {
+                parts.push((k as i64, part?));
+            }
+            if parts.len() != n {
+                return Err(raise(py, "ShapeError", format!("{} parts for {n}", parts.len())));
+            }
+        }
+        let mut found = Vec::with_capacity(parts.len());
+        for (k, said) in parts {
+            let target = usize::try_from(k).ok().and_then(|at| asked.targets.get(at));
+            let target = target.ok_or_else(|| raise(py, "ShapeError", format!("part {k} of {n}")))?;
+            let target = asked.whole.unwrap_or(target);
+            match part(&said, rank, target)? {
+                Part::Read(f) if f.says_nothing() => {}
+                part => found.push((k as u32, part)),
+            }
+        }
+        Ok(asked.answer(found))
+    }
+
+    /// Every part is unknown for this reason.
+    #[staticmethod]
+    #[pyo3(signature = (instruction, leaf, operand, reason, /))]
+    fn unknown(
+        py: Python<'_>,
+        instruction: &Bound<'_, PyInstruction>,
+        leaf: LeafLike,
+        operand: i64,
+        reason: &str,
+    ) -> PyResult<PyAnswer> {
+        let asked = Asked::new(py, instruction.get(), &leaf.0, operand)?;
+        let reason = Text::from(reason);
+        Ok(asked.answer((0..asked.targets.len() as u32).map(|k| (k, Part::Unknown(reason.clone()))).collect()))
+    }
+
+    /// The parts that say something, by number, as rules give them.
+    #[getter]
+    fn parts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        if let Some(parts) = self.parts.get() {
+            return Ok(parts.bind(py).clone());
+        }
+        let ops = py.import(intern!(py, "hlomap.ops._op"))?;
+        let (unknown, footprint) = (ops.getattr(intern!(py, "Unknown"))?, ops.getattr(intern!(py, "Footprint"))?);
+        let parts = PyDict::new(py);
+        for (k, part) in &self.answer.parts {
+            let said = match part {
+                Part::Unknown(reason) => unknown.call1((&**reason,))?,
+                Part::Read(f) => {
+                    let maps = f.maps.iter().map(|(leaf, m)| Ok((leaf_tuple(py, leaf)?, PyMap::from(m.clone()))));
+                    let maps = PyTuple::new(py, maps.collect::<PyResult<Vec<_>>>()?)?;
+                    footprint.call1((maps, f.exact, f.reason.as_deref(), f.across))?
+                }
+            };
+            parts.set_item(k, said)?;
+        }
+        Ok(self.parts.get_or_init(|| parts.unbind()).bind(py).clone())
+    }
+
+    /// Whether a map has a runtime variable.
+    #[getter]
+    fn has_runtime(&self) -> bool {
+        self.answer.has_runtime
+    }
+
+    fn __len__(&self) -> usize {
+        self.answer.parts.len()
+    }
+}
+
+/// A shape index from Python.
+pub struct LeafLike(pub Leaf);
+
+impl<'py> FromPyObject<'_, 'py> for LeafLike {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<LeafLike> {
+        let mut leaf = Leaf::new();
+        for i in object.try_iter()? {
+            leaf.push(i?.extract()?);
+        }
+        Ok(LeafLike(leaf))
+    }
+}
+
+pub fn leaf_tuple<'py>(py: Python<'py>, leaf: &Leaf) -> PyResult<Bound<'py, PyTuple>> {
+    PyTuple::new(py, leaf.iter())
+}
+
+fn part(said: &Bound<'_, PyAny>, rank: usize, target: &Shape) -> PyResult<Part> {
+    let py = said.py();
+    let Some(maps) = said.getattr_opt(intern!(py, "maps"))? else {
+        let reason: String = said.getattr(intern!(py, "reason"))?.extract()?;
+        return Ok(Part::Unknown(reason.into()));
+    };
+    let mut found = Vec::new();
+    for pair in maps.try_iter()? {
+        let (leaf, m) = pair?.extract::<(LeafLike, PyRef<'_, PyMap>)>()?;
+        let (leaf, map) = (leaf.0, m.map.clone());
+        if map.domain().n_dims != rank {
+            return Err(raise(py, "ShapeError", format!("a map of {} dimensions for {rank}", map.domain().n_dims)));
+        }
+        let at = shapes::at(target, &leaf);
+        let at = at.ok_or_else(|| raise(py, "ShapeError", format!("shape index {leaf:?} leaves {target}")))?;
+        if map.results().len() != shapes::sizes(at).count() && map.state() == symbolic::map::State::Defined {
+            return Err(raise(py, "ShapeError", format!("a map of {} results to {target}", map.results().len())));
+        }
+        found.push((leaf, map));
+    }
+    let exact = said.getattr(intern!(py, "exact"))?.extract()?;
+    let reason: Option<String> = said.getattr(intern!(py, "reason"))?.extract()?;
+    let across = said.getattr(intern!(py, "across"))?.extract()?;
+    Ok(Part::Read(Footprint { maps: found, exact, reason: reason.map(Text::from), across }))
+}
+
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<PyAnswer>()
+}

@@ -1,0 +1,370 @@
+//! The face of walks: a module with what its rules said, and Python's pages as the core asks them.
+
+use std::sync::Arc;
+
+use flow::analysis::{self, Cells, Rows};
+use flow::plan::Region;
+use flow::reads::{self, Reads, Union};
+use flow::walk::Walk;
+use flow::walker::{Key, Kind, Pages, Walker};
+use flow::{Answer, Direction, Leaf, Text};
+use hlo::{ComputationId, InstructionId};
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::exceptions::PyException;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
+use rustc_hash::FxHashMap;
+
+use crate::answer::{leaf_tuple, LeafLike, PyAnswer};
+use crate::enter::unlocked;
+use crate::error::raise;
+use crate::instruction::{instruction, PyInstruction};
+use crate::layout::PyShape;
+use crate::map::PyMap;
+use crate::module::{Handle, PyModule_};
+
+/// The walks of one module, for one question.  ``rules`` is the walker that answers what they ask.
+#[pyclass(name = "Walks", module = "hlomap._core", frozen)]
+pub struct PyWalks {
+    module: Handle,
+    walker: Walker,
+}
+
+/// Python's walker, asked from inside a walk.
+struct Host<'a> {
+    module: &'a Handle,
+    rules: Py<PyAny>,
+}
+
+fn number_of(way: Direction) -> i64 {
+    match way {
+        Direction::Backward => -1,
+        Direction::Forward(k) => i64::from(k),
+    }
+}
+
+fn way_of(operand: i64) -> Direction {
+    u32::try_from(operand).map_or(Direction::Backward, Direction::Forward)
+}
+
+impl Pages for Host<'_> {
+    type Error = PyErr;
+
+    fn kind(&self, id: InstructionId) -> PyResult<Kind> {
+        Python::attach(|py| {
+            let asked = (instruction(py, self.module, id)?,);
+            let said = self.rules.bind(py).call_method1(intern!(py, "kind"), asked)?;
+            let (inlines, per_instruction, wiring, looked_at) = said.extract::<(bool, bool, bool, Vec<usize>)>()?;
+            Ok(Kind { inlines, per_instruction, wiring, looked_at: looked_at.into() })
+        })
+    }
+
+    fn ask(&self, id: InstructionId, key: &Key, leaf: &Leaf, way: Direction, repeats: bool) -> PyResult<Arc<Answer>> {
+        Python::attach(|py| {
+            let key = PyBytes::new(py, key);
+            let asked = (instruction(py, self.module, id)?, key, leaf_tuple(py, leaf)?, number_of(way), repeats);
+            let said = self.rules.bind(py).call_method1(intern!(py, "ask"), asked)?;
+            Ok(said.cast::<PyAnswer>()?.get().answer.clone())
+        })
+    }
+
+    fn recall(&self, content: &Key, leaf: &Leaf, way: Direction) -> PyResult<Option<Arc<Answer>>> {
+        Python::attach(|py| {
+            let asked = (PyBytes::new(py, content), leaf_tuple(py, leaf)?, number_of(way));
+            let said = self.rules.bind(py).call_method1(intern!(py, "recall"), asked)?;
+            if said.is_none() {
+                return Ok(None);
+            }
+            Ok(Some(said.cast::<PyAnswer>()?.get().answer.clone()))
+        })
+    }
+
+    fn keep(&self, content: &Key, leaf: &Leaf, way: Direction, answer: &Arc<Answer>) -> PyResult<()> {
+        Python::attach(|py| {
+            let answer = PyAnswer::from(answer.clone());
+            let kept = (PyBytes::new(py, content), leaf_tuple(py, leaf)?, number_of(way), answer);
+            self.rules.bind(py).call_method1(intern!(py, "keep"), kept)?;
+            Ok(())
+        })
+    }
+
+    fn misfit(&self, what: &'static str) -> PyErr {
+        Python::attach(|py| raise(py, "ShapeError", what.into()))
+    }
+}
+
+/// The text of a failure that is a row; anything but an exception ends the analysis.
+fn told(error: PyErr) -> PyResult<String> {
+    Python::attach(|py| {
+        if !error.is_instance_of::<PyException>(py) {
+            return Err(error);
+        }
+        Ok(format!("{}: {}", error.get_type(py).name()?, error.value(py).str()?))
+    })
+}
+
+impl PyWalks {
+    fn with<T: Send>(
+        &self,
+        rules: &Bound<'_, PyAny>,
+        work: impl FnOnce(&Host<'_>) -> PyResult<T> + Send,
+    ) -> PyResult<T> {
+        let host = Host { module: &self.module, rules: rules.clone().unbind() };
+        unlocked(rules.py(), || work(&host))
+    }
+
+    fn must_have(&self, py: Python<'_>, number: InstructionId) -> PyResult<()> {
+        if (number as usize) < self.module.instructions().len() {
+            return Ok(());
+        }
+        Err(raise(py, "NotFoundError", format!("no instruction with number {number}")))
+    }
+}
+
+#[pymethods]
+impl PyWalks {
+    #[new]
+    #[pyo3(signature = (module, /))]
+    fn new(module: &Bound<'_, PyModule_>) -> PyWalks {
+        PyWalks { module: module.into(), walker: Walker::default() }
+    }
+
+    /// The rule of the instruction with this number for a leaf of its output, or of an operand; sources are numbers of
+    /// instructions.
+    #[pyo3(signature = (rules, number, leaf, operand, /))]
+    fn ask(&self, rules: &Bound<'_, PyAny>, number: InstructionId, leaf: LeafLike, operand: i64) -> PyResult<PyAnswer> {
+        self.must_have(rules.py(), number)?;
+        let answer = self.with(rules, |host| self.walker.ask(&self.module, host, number, &leaf.0, way_of(operand)))?;
+        Ok(answer.into())
+    }
+
+    /// Through a computation, from a leaf of its root, or of a parameter; sources are numbers of instructions.
+    #[pyo3(signature = (rules, computation, leaf, parameter, /))]
+    fn through(
+        &self,
+        rules: &Bound<'_, PyAny>,
+        computation: ComputationId,
+        leaf: LeafLike,
+        parameter: i64,
+    ) -> PyResult<PyAnswer> {
+        let way = way_of(parameter);
+        let answer = self.with(rules, |host| self.walker.through(&self.module, host, computation, &leaf.0, way))?;
+        Ok(answer.into())
+    }
+
+    /// The same as the instruction with this number sees it, which calls the computation.
+    #[pyo3(signature = (rules, number, computation, leaf, parameter, /))]
+    fn outside(
+        &self,
+        rules: &Bound<'_, PyAny>,
+        number: InstructionId,
+        computation: ComputationId,
+        leaf: LeafLike,
+        parameter: i64,
+    ) -> PyResult<PyAnswer> {
+        self.must_have(rules.py(), number)?;
+        let (m, way) = (&self.module, way_of(parameter));
+        let answer = self.with(rules, |host| self.walker.outside(m, host, number, computation, &leaf.0, way))?;
+        Ok(answer.into())
+    }
+
+    /// What is found on all ways from leaves of an instruction's value, users first, through the instructions with the
+    /// numbers ``inside``; a call ``root`` is entered in any case.
+    ///
+    /// Why any value may be read, if so; and for each value its number, why it is unknown, whether the maps are exact, why not, whether they lead to other devices, and the maps: each
+    /// with its leaf and the numbers of users and of their operands.
+    #[pyo3(signature = (rules, start, leaves, inside, root, /))]
+    fn walk<'py>(
+        &self,
+        rules: &Bound<'py, PyAny>,
+        start: InstructionId,
+        leaves: Vec<LeafLike>,
+        inside: Vec<InstructionId>,
+        root: Option<InstructionId>,
+    ) -> PyResult<(Option<String>, Bound<'py, PyList>)> {
+        let (py, m) = (rules.py(), &self.module);
+        self.must_have(py, start)?;
+        let leaves: Vec<Leaf> = leaves.into_iter().map(|leaf| leaf.0).collect();
+        let (blind, found) = self.with(rules, |host| {
+            let region = Region::of(inside, root);
+            let plan = self.walker.plan(m, host, region, start)?;
+            let walk = self.walker.follow(m, host, &plan, &leaves)?;
+            let found = plan.order.iter().enumerate().map(|(place, &id)| Value::new(&walk, place, id));
+            Ok((walk.blind.as_deref().map(str::to_owned), found.collect::<Vec<_>>()))
+        })?;
+        let found = found.into_iter().map(|value| value.into_python(py));
+        Ok((blind, PyList::new(py, found.collect::<PyResult<Vec<_>>>()?)?))
+    }
+
+    /// The instruction whose value a runtime source of these walks is.
+    #[pyo3(signature = (source, /))]
+    fn supplier(&self, py: Python<'_>, source: i64) -> PyResult<Option<Py<PyInstruction>>> {
+        let id = self.walker.sources().supplier(&self.module, source);
+        id.map(|id| instruction(py, &self.module, id)).transpose()
+    }
+
+    /// The rows of the module by column, each column as distinct values and the place of each row's value among them.
+    #[pyo3(signature = (rules, /))]
+    fn rows<'py>(&self, rules: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+        let rows = self.with(rules, |host| analysis::analyze(&self.module, &self.walker, host, &told))?;
+        columns(rules.py(), &self.module, &rows)
+    }
+}
+
+/// What a walk found for one value.
+struct Value {
+    id: InstructionId,
+    unknown: Option<Text>,
+    exact: bool,
+    reason: Option<Text>,
+    across: bool,
+    entries: Vec<flow::walk::Entry>,
+}
+
+impl Value {
+    fn new(walk: &Walk<'_>, place: usize, id: InstructionId) -> Value {
+        let state = walk.state(id);
+        let blind = walk.blind.as_ref().filter(|_| place != 0);
+        let unknown = blind.or_else(|| Some(&state?.unknown.first()?.1)).cloned();
+        Value {
+            id,
+            exact: state.is_none_or(|s| s.exact),
+            reason: state.and_then(|s| s.reason.clone()),
+            across: state.is_some_and(|s| s.across),
+            entries: if unknown.is_some() { Vec::new() } else { state.map_or(Vec::new(), |s| s.entries.clone()) },
+            unknown,
+        }
+    }
+
+    fn into_python(self, py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
+        let entries = self.entries.into_iter().map(|mut e| {
+            e.uses.sort_unstable();
+            Ok((leaf_tuple(py, &e.leaf)?, PyMap::from(e.map), e.uses.into_vec()))
+        });
+        let entries = entries.collect::<PyResult<Vec<_>>>()?;
+        let reason = self.reason.as_deref();
+        (self.id, self.unknown.as_deref(), self.exact, reason, self.across, entries).into_pyobject(py)
+    }
+}
+
+/// Distinct values in the order in which they come.
+#[derive(Default)]
+struct Distinct {
+    places: FxHashMap<u32, i32>,
+    values: Vec<u32>,
+}
+
+impl Distinct {
+    fn place(&mut self, value: u32) -> i32 {
+        let next = self.values.len() as i32;
+        let place = *self.places.entry(value).or_insert(next);
+        if place == next {
+            self.values.push(value);
+        }
+        place
+    }
+}
+
+/// The number that stands for no operand.
+const NOBODY: u32 = u32::MAX;
+
+fn columns<'a, 'py>(py: Python<'py>, m: &'a Handle, found: &Rows) -> PyResult<Bound<'py, PyDict>> {
+    let columns = PyDict::new(py);
+    // A column is its values, and for each row the place of its value.
+    let add = |name: &str, values: Bound<'py, PyList>, index: &Bound<'py, PyArray1<i32>>| {
+        columns.set_item(name, (values, index.clone()))
+    };
+    let by_name = |name: &str, value: &dyn Fn(&analysis::Row) -> u32, text: &dyn Fn(u32) -> Option<&'a str>| {
+        let mut distinct = Distinct::default();
+        let index: Vec<i32> = found.rows.iter().map(|row| distinct.place(value(row))).collect();
+        let values = PyList::new(py, distinct.values.iter().map(|&v| text(v)))?;
+        add(name, values, &index.into_pyarray(py))
+    };
+    by_name("module", &|_| 0, &|_| Some(m.name()))?;
+    by_name("computation", &|row| m.computation_of(row.instruction), &|c| Some(m.computation_name(c)))?;
+    by_name("instruction", &|row| row.instruction, &|i| Some(m.instruction_name(i)))?;
+    let operand_name = |i| (i != NOBODY).then(|| m.instruction_name(i));
+    by_name("operand_name", &|row| row.operand.unwrap_or(NOBODY), &operand_name)?;
+
+    let index = found.rows.iter().map(|row| row.cells as i32).collect::<Vec<_>>().into_pyarray(py);
+    let none = py.None().into_bound(py);
+    let by_cells = |name: &str, value: &mut dyn FnMut(&Cells) -> PyResult<Option<Bound<'py, PyAny>>>| {
+        let values = found.cells.iter().map(|cells| Ok(value(cells)?.unwrap_or_else(|| none.clone())));
+        add(name, PyList::new(py, values.collect::<PyResult<Vec<_>>>()?)?, &index)
+    };
+    let mut texts = Texts { py, known: FxHashMap::default() };
+    let int = |n: Option<i64>| n.map(|n| Ok(n.into_pyobject(py)?.into_any())).transpose();
+    let of = |cells: &Cells, n: &dyn Fn(&Reads) -> Option<i64>| int(cells.reads.as_ref().and_then(n));
+    by_cells("opcode", &mut |c| Ok(Some(PyString::new(py, m.opcode_name(c.opcode_of)).into_any())))?;
+    by_cells("output", &mut |c| int(Some(c.output.first().map_or(0, |&i| i64::from(i)))))?;
+    by_cells("output_index", &mut |c| Ok(Some(leaf_tuple(py, &c.output)?.into_any())))?;
+    by_cells("operand", &mut |c| int(c.operand.map(i64::from)))?;
+    by_cells("operand_index", &mut |c| match &c.leaf {
+        Some((leaf, _)) => Ok(Some(leaf_tuple(py, leaf)?.into_any())),
+        None => Ok(None),
+    })?;
+    by_cells("operand_shape", &mut |c| Ok(c.leaf.as_ref().map(|(_, text)| texts.of(text))))?;
+    by_cells("n_maps", &mut |c| of(c, &|r| Some(r.maps.len() as i64)))?;
+    by_cells("maps", &mut |c| match &c.reads {
+        Some(reads) => Ok(Some(PyTuple::new(py, reads.maps.iter().map(|text| texts.of(text)))?.into_any())),
+        None => Ok(None),
+    })?;
+    by_cells("exact", &mut |c| match &c.reads {
+        Some(reads) => Ok(Some(reads.exact.into_pyobject(py)?.to_owned().into_any())),
+        None => Ok(None),
+    })?;
+    by_cells("divmod", &mut |c| of(c, &|r| Some(r.divmod)))?;
+    by_cells("touched_lower", &mut |c| of(c, &|r| Some(r.touched.0)))?;
+    by_cells("touched_upper", &mut |c| of(c, &|r| r.touched.1))?;
+    by_cells("distinct_lower", &mut |c| of(c, &|r| Some(r.distinct.0)))?;
+    by_cells("distinct_upper", &mut |c| of(c, &|r| r.distinct.1))?;
+    by_cells("bytes", &mut |c| of(c, &|r| r.bytes))?;
+    by_cells("unknown", &mut |c| Ok(c.reads.as_ref().and_then(|r| r.unknown.as_ref()).map(|text| texts.of(text))))?;
+    by_cells("error", &mut |c| Ok(c.error.as_ref().map(|text| texts.of(text))))?;
+    Ok(columns)
+}
+
+/// Texts that are one here are one in Python.
+struct Texts<'py> {
+    py: Python<'py>,
+    known: FxHashMap<*const str, Bound<'py, PyString>>,
+}
+
+impl<'py> Texts<'py> {
+    fn of(&mut self, text: &Text) -> Bound<'py, PyAny> {
+        let known = self.known.entry(Arc::as_ptr(text)).or_insert_with(|| PyString::new(self.py, text));
+        known.clone().into_any()
+    }
+}
+
+/// What is read of an array by a union of maps, ``exact`` or with more than that: texts, ``divmod``, the bounds of
+/// touched and of distinct elements, and bytes.
+#[pyfunction]
+#[pyo3(signature = (maps, exact, shape, /))]
+#[allow(clippy::type_complexity, reason = "a record in Python")]
+fn _reads(
+    py: Python<'_>,
+    maps: Vec<PyRef<'_, PyMap>>,
+    exact: bool,
+    shape: &PyShape,
+) -> (Vec<String>, i64, i64, Option<i64>, i64, Option<i64>, Option<i64>) {
+    let maps: Vec<symbolic::Map> = maps.iter().map(|m| m.map.clone()).collect();
+    let r = unlocked(py, || Union::new(&maps.iter().collect::<Vec<_>>()).of(&shape.0, exact));
+    let texts = r.maps.iter().map(|text| text.to_string()).collect();
+    (texts, r.divmod, r.touched.0, r.touched.1, r.distinct.0, r.distinct.1, r.bytes)
+}
+
+/// How many elements values have at most, and how many bytes these are.
+#[pyfunction]
+#[pyo3(signature = (parts, /))]
+fn _extent(parts: Vec<PyRef<'_, PyShape>>) -> (Option<i64>, Option<i64>) {
+    let r = reads::unknown("".into(), parts.iter().map(|shape| &shape.0));
+    (r.distinct.1, r.bytes)
+}
+
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<PyWalks>()?;
+    m.add_function(wrap_pyfunction!(_reads, m)?)?;
+    m.add_function(wrap_pyfunction!(_extent, m)?)
+}

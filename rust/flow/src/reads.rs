@@ -1,0 +1,140 @@
+//! How many elements of an operand a union of maps reads, and how many bytes they are.
+//!
+//! Read [`Reads`]. `lower <= true number <= upper` always holds: the parts of a union may overlap, so without a proof
+//! that they do not the sum of their counts is an upper bound and the greatest of them a lower one; a union that may
+//! hold too much has the lower bound 0; an unknown one lies between nothing and the whole operand.
+
+use layout::Shape;
+use symbolic::text::Style;
+use symbolic::{distinct, touched, Expr, Map, Range};
+
+use crate::answer::Text;
+
+/// Unions with more parts are not searched for a proof of disjointness.
+const MAX_PAIRWISE: usize = 16;
+
+/// What is read of one operand to make the whole of one output. An upper bound of `None` means that none is known.
+#[derive(Clone, Debug)]
+pub struct Reads {
+    /// The maps, printed.
+    pub maps: Vec<Text>,
+    /// Whether the union is precisely what is read.
+    pub exact: bool,
+    /// Floor divisions and remainders in all maps.
+    pub divmod: i64,
+    /// Reads.
+    pub touched: (i64, Option<i64>),
+    /// Elements.
+    pub distinct: (i64, Option<i64>),
+    /// The upper bound of the elements as they lie in memory.
+    pub bytes: Option<i64>,
+    /// Why nothing is known.
+    pub unknown: Option<Text>,
+}
+
+/// What can be said of maps before the array is known: their texts and counts.
+#[derive(Clone, Debug)]
+pub struct Union {
+    texts: Vec<Text>,
+    divmod: u64,
+    touched: (u128, u128),
+    distinct: (u128, u128),
+}
+
+impl Union {
+    /// Of distinct maps into one array.
+    pub fn new(maps: &[&Map]) -> Union {
+        let text = |m: &&Map| Text::from(m.to_text(Style::Line).unwrap_or_else(|e| format!("<{e}>")));
+        let texts = maps.iter().map(text).collect();
+        let parts: Vec<_> = maps.iter().map(|m| (touched(m), distinct(m))).collect();
+        let few = maps.len() <= MAX_PAIRWISE;
+        let dims = |m: &&Map| m.domain().dims().iter().map(|v| v.range).collect();
+        let outputs_apart = few && disjoint(&maps.iter().map(dims).collect::<Vec<Vec<Range>>>());
+        let results = |m: &&Map| m.results().iter().map(|e| bounds(m, e)).collect();
+        let elements_apart = few && disjoint(&maps.iter().map(results).collect::<Vec<Vec<Range>>>());
+        let total = |counts: &mut dyn Iterator<Item = u128>| counts.fold(0, u128::saturating_add);
+        let lower = |counts: &mut dyn Iterator<Item = u128>, is_sum: bool| {
+            if is_sum {
+                total(counts)
+            } else {
+                counts.max().unwrap_or(0)
+            }
+        };
+        Union {
+            texts,
+            divmod: maps.iter().map(|m| m.cost().divmods).fold(0, u64::saturating_add),
+            // Reads of different output elements, or of different operand elements, are different reads.
+            touched: (
+                lower(&mut parts.iter().map(|p| p.0.lower), outputs_apart || elements_apart),
+                total(&mut parts.iter().map(|p| p.0.upper)),
+            ),
+            distinct: (
+                lower(&mut parts.iter().map(|p| p.1.lower), elements_apart),
+                total(&mut parts.iter().map(|p| p.1.upper)),
+            ),
+        }
+    }
+
+    /// The record of these maps into an array; `exact` says whether the union is.
+    pub fn of(&self, shape: &Shape, exact: bool) -> Reads {
+        let (size, bits) = extent(shape);
+        let elements = self.distinct.1.min(size.unwrap_or(u128::MAX));
+        let lower = |n: u128| if exact { i64::try_from(n).unwrap_or(i64::MAX) } else { 0 };
+        Reads {
+            maps: self.texts.clone(),
+            exact,
+            divmod: i64::try_from(self.divmod).unwrap_or(i64::MAX),
+            touched: (lower(self.touched.0), fitting(self.touched.1)),
+            distinct: (lower(self.distinct.0), fitting(elements)),
+            bytes: fitting(bytes(elements, bits)),
+            unknown: None,
+        }
+    }
+}
+
+/// The record where nothing is known: anything between no element and the whole operand, all its leaves, is read.
+pub fn unknown<'s>(reason: Text, parts: impl Iterator<Item = &'s Shape>) -> Reads {
+    let (mut size, mut n_bytes) = (0u128, 0u128);
+    for part in parts {
+        let (n, bits) = extent(part);
+        let n = n.unwrap_or(u128::MAX);
+        size = size.saturating_add(n);
+        n_bytes = n_bytes.saturating_add(bytes(n, bits));
+    }
+    Reads {
+        maps: Vec::new(),
+        exact: false,
+        divmod: 0,
+        touched: (0, None),
+        distinct: (0, fitting(size)),
+        bytes: fitting(n_bytes),
+        unknown: Some(reason),
+    }
+}
+
+fn bounds(m: &Map, e: &Expr) -> Range {
+    m.bounds(e).unwrap_or(Range::ALL)
+}
+
+/// Whether no two of these boxes, of equal rank, share a point.
+fn disjoint(boxes: &[Vec<Range>]) -> bool {
+    let apart = |a: &[Range], b: &[Range]| a.iter().zip(b).any(|(a, b)| a.hi < b.lo || b.hi < a.lo);
+    boxes.iter().enumerate().all(|(i, a)| boxes[i + 1..].iter().all(|b| apart(a, b)))
+}
+
+/// How many elements an array has, where that is bounded, and how many bits each takes in memory.
+fn extent(shape: &Shape) -> (Option<u128>, u128) {
+    match shape.as_array() {
+        None => (Some(0), 0),
+        Some(a) => (a.n_elements().map(|n| n as u128), a.element_width() as u128),
+    }
+}
+
+fn bytes(elements: u128, bits: u128) -> u128 {
+    elements.checked_mul(bits).map_or(u128::MAX, |n| n.div_ceil(8))
+}
+
+/// A bound past 64 bits is given up, never cut.
+fn fitting(n: u128) -> Option<i64> {
+    i64::try_from(n).ok()
+}
