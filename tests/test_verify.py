@@ -50,6 +50,21 @@ def test_elements_of_dynamic_arrays_are_numbered_at_their_bounds() -> None:
     assert [unsound(hm.verify(root, seed=seed)) for seed in range(8)] == [[]] * 8
 
 
+def test_rows_in_use_move_others() -> None:
+    module = hm.parse("""ENTRY e {
+      p = f32[6] parameter(0)
+      four = s32[] constant(4)
+      two = s32[] constant(2)
+      d = f32[<=6] set-dimension-size(p, four), dimensions={0}
+      ROOT r = f32[<=2,<=3] dynamic-reshape(d, two, two)
+    }""")
+    assert unsound(hm.verify(module)) == []
+    assert [len(hm.output_to_input(module["r"])[0][0].ranges), len(hm.input_to_output(module["r"])[0][0].ranges)] == [
+        1,
+        2,
+    ]
+
+
 SHIFT = """HloModule m
 ENTRY e {
   p = f32[2,3] parameter(0)

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from .._core import Expr, IndexingMap, Instruction, Shape
-from ._op import NOTHING, Bounds, ExprLike, Footprint, Leaf, Part
+from ._op import NOTHING, Answer, Bounds, Context, ExprLike, Footprint, Leaf, Part
 from ._shapes import agree, n_outputs, shape_at
 
 
@@ -104,3 +104,12 @@ def on_outputs(instruction: Instruction, footprint: Footprint) -> list[Part]:
     if not instruction.shape.is_tuple:
         return [footprint]
     return [footprint.at((i,)) for i in range(n_outputs(instruction.shape))]
+
+
+def reads_nothing(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+    """The rule of what has no operands, or only tokens."""
+    return {}
+
+
+def reaches_nothing(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+    return {}

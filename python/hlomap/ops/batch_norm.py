@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from .._core import Expr, Instruction
 from ._maps import full, reads, reads_same_place
-from ._numeric import widened
-from ._op import NOTHING, Answer, Array, Context, Footprint, Leaf, Op, Part, Run, Value, register
+from ._op import NOTHING, Answer, Context, Footprint, Leaf, Op, Part, register
 from ._shapes import agree, must, shape_at
+from .meaning.batch_norm import evaluate
 
+# The same element; all elements of a feature; the one of a feature; nothing.
 SAME, FEATURE, ONE, NONE = "same", "feature", "one", "none"
 
 # For each result what it needs of each operand.
@@ -74,47 +73,6 @@ def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context:
         at = (i,) if instruction.shape.is_tuple else ()
         parts.append(_between(source, shape_at(instruction.shape, at).dimensions, feature, needs[operand]).at(at))
     return parts
-
-
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
-    """The formulas of the operations, in at least 32 bits."""
-    x = np.asarray(operands[0])
-    dtype, work = x.dtype, np.result_type(widened(x.dtype), np.float32)
-    # XLA holds it in f32, whatever the type of the arrays.
-    feature, epsilon = (
-        int(instruction.attributes["feature_index"]),
-        float(np.float32(instruction.attributes["epsilon"])),
-    )
-    axes = tuple(i for i in range(x.ndim) if i != feature)
-    shape = [-1 if i == feature else 1 for i in range(x.ndim)]
-    x, *rest = (np.asarray(operand).astype(work) for operand in operands)
-
-    def over_feature(array: Array) -> Array:
-        # NumPy's mean warns where there is nothing to add.
-        return np.asarray(array.sum(axis=axes) / work.type(array.size / max(1, array.shape[feature])))
-
-    def wide(array: Array) -> Array:
-        return array.reshape(shape)
-
-    if instruction.opcode == "batch-norm-grad":
-        scale, mean, variance, grad = rest
-        centered, factor = x - wide(mean), 1 / np.sqrt(variance + work.type(epsilon))
-        grad_mean, cross = over_feature(grad), over_feature(grad * centered)
-        inner = grad - wide(grad_mean) - centered * wide(cross * factor * factor)
-        made = (
-            wide(scale * factor) * inner,
-            (grad * centered).sum(axis=axes) * factor,
-            grad.sum(axis=axes),
-        )
-        return tuple(part.astype(dtype) for part in made)
-    scale, offset = rest[:2]
-    training = instruction.opcode == "batch-norm-training"
-    mean = over_feature(x) if training else rest[2]
-    variance = over_feature((x - wide(mean)) ** 2) if training else rest[3]
-    normal = (x - wide(mean)) / np.sqrt(wide(variance) + work.type(epsilon)) * wide(scale) + wide(offset)
-    if not training:
-        return normal.astype(dtype)
-    return normal.astype(dtype), mean.astype(dtype), variance.astype(dtype)
 
 
 for _name in NEEDS:

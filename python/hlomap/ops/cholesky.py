@@ -6,14 +6,11 @@ has NaN everywhere, so each element depends on the whole triangle.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
-
 from .._core import Expr, Instruction
 from ._maps import dim_exprs, full, reads
-from ._op import Answer, Context, ExprLike, Footprint, Leaf, Op, Run, Value, register
+from ._op import Answer, Context, ExprLike, Footprint, Leaf, Op, register
 from ._shapes import agree, must
+from .meaning.cholesky import evaluate
 
 _REASON = "cholesky: the whole triangle decides whether there is a result"
 
@@ -25,10 +22,6 @@ def _sizes(instruction: Instruction) -> tuple[int, ...]:
     return sizes
 
 
-def _is_lower(instruction: Instruction) -> bool:
-    return bool(instruction.attributes.get("lower", False))
-
-
 def _over(footprint: Footprint) -> Footprint:
     return Footprint(footprint.maps, False, _REASON)
 
@@ -37,7 +30,7 @@ def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> A
     """The triangle of the same matrix."""
     sizes = _sizes(instruction)
     row, column = Expr.range(0), Expr.range(1)
-    below = row - column if _is_lower(instruction) else column - row
+    below = row - column if bool(instruction.attributes.get("lower", False)) else column - row
     results: list[ExprLike] = [*dim_exprs(len(sizes) - 2), row, column]
     triangle = reads(full(sizes), results, ranges=full(sizes[-2:]), constraints=[(below, 0, sizes[-1] - 1)])
     return [_over(triangle)]
@@ -47,27 +40,10 @@ def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context:
     """From the triangle to the whole output."""
     sizes = _sizes(instruction)
     row, column = dim_exprs(len(sizes))[-2:]
-    below = row - column if _is_lower(instruction) else column - row
+    below = row - column if bool(instruction.attributes.get("lower", False)) else column - row
     results: list[ExprLike] = [*dim_exprs(len(sizes) - 2), Expr.range(0), Expr.range(1)]
     triangle = reads(full(sizes), results, ranges=full(sizes[-2:]), constraints=[(below, 0, sizes[-1] - 1)])
     return [_over(triangle)]
-
-
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
-    """Column by column, all matrices at once."""
-    given = np.asarray(operands[0])
-    lower = _is_lower(instruction)
-    a = given if lower else np.conj(np.swapaxes(given, -1, -2))
-    made = np.zeros_like(a)
-    for j in range(a.shape[-1]):
-        done = made[..., :j]
-        rest = a[..., j:, j] - np.einsum("...ik,...k->...i", done[..., j:, :], np.conj(done[..., j, :]))
-        pivot = np.sqrt(rest[..., :1].real)
-        made[..., j:, j] = rest / pivot
-        made[..., j, j] = pivot[..., 0]
-    failed = np.isnan(made).any(axis=(-1, -2), keepdims=True)
-    made = np.where(failed, np.array(np.nan, made.dtype), made)
-    return made if lower else np.conj(np.swapaxes(made, -1, -2))
 
 
 register(Op("cholesky", output_to_input, input_to_output, evaluate))

@@ -7,35 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
-from .._core import Computation, Instruction, Shape
+from .._core import Instruction, Shape
 from ._maps import reads_all, reads_scalar
-from ._op import NOTHING, Answer, Context, Footprint, Leaf, Op, Part, Run, Steps, Unknown, Value, register
-from ._shapes import array_leaves, must, n_outputs, same_arrays, shape_at
+from ._op import NOTHING, Answer, Context, Footprint, Leaf, Op, Part, Unknown, register
+from ._shapes import array_leaves, n_outputs, shape_at
+from .meaning.conditional import evaluate
+from .plans.conditional import branches_of
 
 _REASON = "one of several branches"
-
-
-def _branches(instruction: Instruction) -> tuple[Computation, ...]:
-    attributes = instruction.attributes
-    if "branch_computations" in attributes:
-        branches: tuple[Computation, ...] = tuple(attributes["branch_computations"])
-    else:
-        branches = (attributes["true_computation"], attributes["false_computation"])
-    must(len(instruction.operands) == len(branches) + 1, f"{len(branches)} branches and other operands")
-    for branch, operand in zip(branches, instruction.operands[1:], strict=True):
-        must(len(branch.parameters) == 1, "a branch that does not take one value")
-        must(same_arrays(branch.parameters[0].shape, operand.shape), "a branch that takes another shape")
-        must(same_arrays(branch.root.shape, instruction.shape), "a branch that gives another shape")
-    return branches
 
 
 def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
     """Each branch to its own operand; the index always."""
     sizes = shape_at(instruction.shape, leaf).dimensions
     parts: list[Part] = [reads_scalar(sizes)]
-    for branch, operand in zip(_branches(instruction), instruction.operands[1:], strict=True):
+    for branch, operand in zip(branches_of(instruction), instruction.operands[1:], strict=True):
         answer = context.output_to_input(instruction, branch, leaf)
         part = answer.get(0, NOTHING) if isinstance(answer, Mapping) else answer[0]
         parts.append(_one_of(part, sizes, operand.shape))
@@ -55,7 +41,7 @@ def _one_of(part: Part, sizes: Sequence[int], target: Shape) -> Part:
 
 def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
     """From the parameter of the branch to its value; the index reaches everything."""
-    branches = _branches(instruction)
+    branches = branches_of(instruction)
     parts: list[Part] = [NOTHING] * n_outputs(instruction.shape)
     if operand == 0:
         for there in array_leaves(instruction.shape):
@@ -68,35 +54,6 @@ def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context:
     for which, part in answer.items() if isinstance(answer, Mapping) else enumerate(answer):
         parts[which] = _one_of(part, shape_at(instruction.operands[operand].shape, leaf).dimensions, instruction.shape)
     return parts
-
-
-def evaluate(instruction: Instruction, operands: list[Value], run: Run) -> Steps:
-    """Run the branch; where the index is a whole array, run those that it names and choose place by place."""
-    branches = _branches(instruction)
-    index = np.asarray(operands[0])
-    chosen = np.where(index, 0, 1) if index.dtype == np.bool_ else _in_range(index, len(branches))
-    which = sorted(set(chosen.reshape(-1).tolist()))
-    given = operands[1:]
-    operands.clear()
-    if len(which) == 1:
-        argument = [given[which[0]]]
-        given.clear()
-        return (yield run.call(branches[which[0]], argument))
-    value: Value = None
-    for number in which:
-        new = yield run.call(branches[number], [given[number]])
-        value = new if value is None else _where(chosen == number, new, value)
-    return value
-
-
-def _in_range(index: np.ndarray, n: int) -> np.ndarray:
-    return np.where((index < 0) | (index >= n), n - 1, index)
-
-
-def _where(here: np.ndarray, new: Value, old: Value) -> Value:
-    if isinstance(new, tuple):
-        return tuple(_where(here, a, b) for a, b in zip(new, old, strict=True))
-    return None if new is None else np.where(here, new, old)
 
 
 register(

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 
 from .._core import Expr, Instruction
 from ._maps import dim_exprs, full, reads
-from ._numeric import to_be_changed
-from ._offsets import Offset, offset_reaches, offsets, reads_offsets, starts, window_slices
-from ._op import NOTHING, Answer, Bounds, Context, ExprLike, Footprint, Leaf, Op, Run, Value, register
+from ._offsets import Offset, offset_reaches, offsets, reads_offsets, starts
+from ._op import NOTHING, Answer, Bounds, Context, ExprLike, Footprint, Leaf, Op, register
 from ._shapes import agree
+from .meaning.dynamic_update_slice import evaluate
 
 
 def looked_at(instruction: Instruction) -> tuple[int, ...]:
@@ -77,13 +77,6 @@ def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context:
     sizes, window, at = _window(instruction)
     begin, runtime = starts(at, range(len(sizes)))
     return [reads(full(window), [Expr.dim(i) + begin[i] for i in range(len(sizes))], runtime=runtime)]
-
-
-def evaluate(instruction: Instruction, operands: list[Value], run: Run) -> Value:
-    """Clamp, then write over what nobody else has."""
-    data = to_be_changed(operands, 0)
-    data[window_slices(operands[2:], data.shape, operands[1].shape)] = operands[1]
-    return data
 
 
 register(Op("dynamic-update-slice", output_to_input, input_to_output, evaluate, looked_at))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from .._core import Instruction
-from ._maps import passes_from, passes_to
+from ._maps import passes_from, passes_to, reaches_nothing, reads_nothing
 from ._op import NOTHING, Answer, Context, Leaf, Op, Part, Run, Steps, Unknown, Value, register
 from ._shapes import n_outputs
 
@@ -48,14 +48,6 @@ def _hand_on(opcode: str, source: Leaf, target: Leaf) -> Op:
         return (value, None) if target else value
 
     return Op(opcode, output_to_input, input_to_output, evaluate, methods=METHODS.get(opcode, ()))
-
-
-def _send_done(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
-    return [NOTHING] * len(instruction.operands)
-
-
-def _sent(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
-    return [NOTHING] * n_outputs(instruction.shape)
 
 
 def _copy_start_output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
@@ -99,7 +91,7 @@ def _async_start(instruction: Instruction, operands: list[Value], run: Run) -> S
 
 for _opcode, (_source, _target) in HANDED_ON.items():
     register(_hand_on(_opcode, _source, _target))
-register(Op("send-done", _send_done, _sent, lambda instruction, operands, run: None, methods=("send",)))
+register(Op("send-done", reads_nothing, reaches_nothing, lambda instruction, operands, run: None, methods=("send",)))
 register(Op("copy-start", _copy_start_output_to_input, _copy_start_input_to_output, _copy_start))
 register(
     Op(

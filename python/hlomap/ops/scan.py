@@ -7,30 +7,14 @@ everything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-
-import numpy as np
 
 from .._core import Expr, Instruction
 from ._maps import dim_exprs, full, in_best_form, reads, reads_same_place
-from ._op import (
-    NOTHING,
-    Answer,
-    Bounds,
-    Context,
-    ExprLike,
-    Footprint,
-    Leaf,
-    Op,
-    Part,
-    Run,
-    Steps,
-    Unknown,
-    Value,
-    register,
-)
-from ._shapes import must
+from ._op import NOTHING, Answer, Bounds, Context, ExprLike, Footprint, Leaf, Op, Part, Unknown, register
+from .meaning.scan import evaluate
+from .plans.scan import layout
 
 _REASON = "scan: which elements and steps go through the carries depends on the computation"
 
@@ -46,16 +30,6 @@ class _Reach:
     exact: bool = True
 
 
-def _layout(instruction: Instruction) -> tuple[int, int, int, int]:
-    """The dimension, the number of inputs, of outputs that are no carries, and of steps."""
-    n_carries = int(instruction.attributes["num_carries"])
-    (along,) = instruction.attributes["dimensions"]
-    n_inputs = len(instruction.operands) - n_carries
-    n_outputs = len(instruction.shape.tuple_shapes) - n_carries
-    must(n_inputs > 0 and n_outputs >= 0, "an input to go along")
-    return int(along), n_inputs, n_outputs, instruction.operands[0].shape.dimensions[along]
-
-
 def _same_places(part: Part) -> bool:
     if isinstance(part, Unknown) or not part.exact:
         return False
@@ -64,7 +38,7 @@ def _same_places(part: Part) -> bool:
 
 def _reach(instruction: Instruction, result: int, context: Context) -> _Reach:
     """Follows the carries until nothing new is found."""
-    _, n_inputs, n_outputs, _ = _layout(instruction)
+    _, n_inputs, n_outputs, _ = layout(instruction)
     computation = instruction.called[0]
 
     def needs(number: int) -> dict[int, bool]:
@@ -91,7 +65,7 @@ def _reach(instruction: Instruction, result: int, context: Context) -> _Reach:
 
 def _between(instruction: Instruction, result: int, operand: int, reach: _Reach, *, backward: bool) -> Footprint:
     """From a result to an operand, or back."""
-    along, n_inputs, n_outputs, n_steps = _layout(instruction)
+    along, n_inputs, n_outputs, n_steps = layout(instruction)
     out, given = instruction.shape.tuple_shapes[result].dimensions, instruction.operands[operand].shape.dimensions
     source, target = (out, given) if backward else (given, out)
     step_out, step_in = result < n_outputs, operand < n_inputs
@@ -142,30 +116,6 @@ def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context:
     results = range(len(instruction.shape.tuple_shapes))
     found = [_between(instruction, i, operand, _reach(instruction, i, context), backward=False) for i in results]
     return [part.at((i,)) for i, part in enumerate(found)]
-
-
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Steps:
-    """A loop."""
-    n_carries = int(instruction.attributes["num_carries"])
-    (along,) = instruction.attributes["dimensions"]
-    inputs, carries = list(operands[: len(operands) - n_carries]), list(operands[len(operands) - n_carries :])
-    shapes = instruction.shape.tuple_shapes
-    n_outputs = len(shapes) - n_carries
-    steps = range(inputs[0].shape[along])
-    made: list[list[Value]] = [[] for _ in range(n_outputs)]
-    for i in reversed(steps) if instruction.attributes.get("is_reverse", False) else steps:
-        here = [np.take(x, i, axis=along) for x in inputs]
-        values = yield run.call(instruction.called[0], [*here, *carries])
-        for kept, value in zip(made, values, strict=False):
-            kept.append(value)
-        carries = list(values[n_outputs:])
-    if instruction.attributes.get("is_reverse", False):
-        made = [kept[::-1] for kept in made]
-    stacked = [
-        np.stack(kept, axis=along) if kept else np.zeros(shape.dimensions)
-        for kept, shape in zip(made, shapes, strict=False)
-    ]
-    return (*stacked, *carries)
 
 
 register(Op("scan", output_to_input, input_to_output, evaluate, per_instruction=True))

@@ -8,24 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from .._core import Expr, Instruction
 from ._maps import full, reads, reads_all, reads_scalar
-from ._op import Answer, Array, Bounds, Context, ExprLike, Footprint, Leaf, Op, Run, Value, register
-from ._shapes import agree, must
-from ._window import WindowDim, place_variables, spread, window_dims, windows
+from ._op import Answer, Bounds, Context, ExprLike, Footprint, Leaf, Op, register
+from ._window import WindowDim, place_variables
+from .meaning.select_and_scatter import evaluate
+from .plans.select_and_scatter import dims_of
 
 Constraints = list[tuple[ExprLike, int, int]]
-
-
-def _dims(instruction: Instruction) -> list[WindowDim]:
-    operand, source = (x.shape.dimensions for x in instruction.operands[:2])
-    agree(instruction.shape.dimensions, operand, "an output")
-    dims = window_dims(instruction.attributes.get("window"), operand, source)
-    must(len(dims) == len(operand), "a window of all dimensions")
-    must(all(dim.base == 1 and not dim.reversal for dim in dims), "a plain window")
-    return dims
 
 
 def _windows_over(dims: Sequence[WindowDim]) -> tuple[list[ExprLike], list[Expr | None], list[Bounds], Constraints]:
@@ -54,7 +44,7 @@ def _share_a_window(dims: Sequence[WindowDim]) -> Footprint:
 
 def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
     """The windows that have the place: all their elements, and their sources."""
-    dims = _dims(instruction)
+    dims = dims_of(instruction)
     sizes = instruction.shape.dimensions
     numbers, _, ranges, constraints = _windows_over(dims)
     sources = reads(full(sizes), numbers, ranges=ranges, constraints=constraints)
@@ -63,7 +53,7 @@ def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> A
 
 def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
     """An element reaches what shares a window with it, a source its window, the init everything."""
-    dims = _dims(instruction)
+    dims = dims_of(instruction)
     if operand == 0:
         return [_share_a_window(dims)]
     if operand == 2:
@@ -72,39 +62,6 @@ def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context:
     meetings = [dim.element(Expr.dim(i), place) for i, (dim, place) in enumerate(zip(dims, places, strict=True))]
     constraints = [c for m in meetings for c in m.constraints]
     return [reads([m.bounds for m in meetings], [m.index for m in meetings], ranges=ranges, constraints=constraints)]
-
-
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
-    """All windows at once, place by place; then the sources that go to one place one after the other."""
-    data, source, init = (np.asarray(x) for x in operands)
-    select, scatter = (instruction.attributes[name] for name in ("select", "scatter"))
-    dims, axes = _dims(instruction), range(data.ndim)
-    count = int(np.prod([dim.size for dim in dims], dtype=np.int64))
-
-    def seen(array: Array, fill: object) -> Array:
-        return windows(spread(array, axes, dims, fill), axes, dims).reshape(source.size, count)
-
-    element, valid = seen(data, 0), seen(np.ones(data.shape, np.bool_), False)
-    number = seen(np.arange(data.size).reshape(data.shape), -1)
-    chosen, at, found = (
-        element[:, :0].sum(axis=1).astype(data.dtype),
-        np.zeros(source.size, np.int64),
-        np.zeros(source.size, np.bool_),
-    )
-    for k in range(count):
-        stays = found & np.asarray(run.apply(select, [chosen, element[:, k]]))
-        takes = valid[:, k] & ~stays
-        chosen, at = np.where(takes, element[:, k], chosen), np.where(takes, number[:, k], at)
-        found = found | valid[:, k]
-    made = np.full(data.size, init)
-    given = source.reshape(-1)
-    waiting = np.flatnonzero(found)
-    while waiting.size:
-        # The first source of each place that has any.
-        place, first = np.unique(at[waiting], return_index=True)
-        made[place] = run.apply(scatter, [made[place], given[waiting[first]]])
-        waiting = np.delete(waiting, first)
-    return made.reshape(data.shape)
 
 
 register(Op("select-and-scatter", output_to_input, input_to_output, evaluate))

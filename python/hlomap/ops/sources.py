@@ -7,19 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._core import Instruction
+from ._maps import reaches_nothing, reads_nothing
 from ._numeric import numpy_dtype
-from ._op import NOTHING, Answer, Context, Leaf, Op, Run, Value, register
-from ._shapes import n_outputs
-
-
-def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
-    """No elements of any operand: there is none, or it is a token."""
-    return [NOTHING] * len(instruction.operands)
-
-
-def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
-    """An operand, where there is one, is a token."""
-    return [NOTHING] * n_outputs(instruction.shape)
+from ._op import Op, Run, Value, register
 
 
 def _parameter(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
@@ -59,4 +49,4 @@ for _name, _evaluate in (
     ("replica-id", _replica),
     ("after-all", _token),
 ):
-    register(Op(_name, output_to_input, input_to_output, _evaluate, pointwise=_name not in ("iota", "after-all")))
+    register(Op(_name, reads_nothing, reaches_nothing, _evaluate, pointwise=_name not in ("iota", "after-all")))

@@ -5,46 +5,16 @@ op(a) is a, its transpose or its adjoint.  Unknown i of a column needs, where op
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-import numpy as np
-
 from .._core import Expr, Instruction
 from ._maps import dim_exprs, full, reads
-from ._op import Answer, Context, ExprLike, Leaf, Op, Run, Value, register
-from ._shapes import agree, must
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """``axis`` is the dimension of b that the unknowns number; ``forward``: each needs those before it."""
-
-    sizes: tuple[int, ...]
-    n: int
-    axis: int
-    lower: bool
-    forward: bool
-    unit: bool
-
-
-def _plan(instruction: Instruction) -> _Plan:
-    attributes = instruction.attributes
-    a, b = (tuple(x.shape.dimensions) for x in instruction.operands)
-    left, lower = (bool(attributes.get(name, False)) for name in ("left_side", "lower"))
-    must(len(a) == len(b) >= 2 and a[-1] == a[-2], "square matrices of the same rank")
-    agree(instruction.shape.dimensions, b, "an output")
-    axis = len(b) - (2 if left else 1)
-    agree([*a[:-2], a[-1]], [*b[:-2], b[axis]], "a system")
-    transposed = attributes.get("transpose_a", "NO_TRANSPOSE") != "NO_TRANSPOSE"
-    # Lower on the left goes forward; a transpose and the other side turn it round.
-    forward = lower ^ transposed ^ (not left)
-    return _Plan(b, b[axis], axis, lower, forward, bool(attributes.get("unit_diagonal", False)))
+from ._op import Answer, Context, ExprLike, Leaf, Op, register
+from .meaning.triangular_solve import evaluate
+from .plans.triangular_solve import plan_of
 
 
 def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
     """The triangle up to the unknown; of b the same column up to it."""
-    plan = _plan(instruction)
+    plan = plan_of(instruction)
     dims, last = full(plan.sizes), plan.n - 1
     own, other, diagonal = Expr.dim(plan.axis), Expr.range(0), Expr.range(1)
     # Of the triangle's two indices the one nearer to the unknown is `other`, up to the unknown itself.
@@ -65,7 +35,7 @@ def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> A
 
 def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
     """From an element to the unknowns that come after it."""
-    plan = _plan(instruction)
+    plan = plan_of(instruction)
     last = plan.n - 1
     if operand == 1:
         results: list[ExprLike] = [*dim_exprs(len(plan.sizes))]
@@ -90,29 +60,6 @@ def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context:
             constraints=[(after, 0, last), (between, int(plan.unit), last)],
         )
     ]
-
-
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
-    """Substitution on the left side, to which the right side is transposed."""
-    attributes = instruction.attributes
-    a, b = np.asarray(operands[0]), np.asarray(operands[1])
-    a = np.tril(a) if attributes.get("lower", False) else np.triu(a)
-    kind = attributes.get("transpose_a", "NO_TRANSPOSE")
-    if kind != "NO_TRANSPOSE":
-        a = np.swapaxes(a, -1, -2)
-    if kind == "ADJOINT":
-        a = np.conj(a)
-    left = bool(attributes.get("left_side", False))
-    if not left:
-        a, b = np.swapaxes(a, -1, -2), np.swapaxes(b, -1, -2)
-    n = a.shape[-1]
-    is_lower = bool(attributes.get("lower", False)) ^ (kind != "NO_TRANSPOSE") ^ (not left)
-    x = np.zeros_like(b)
-    for i in range(n) if is_lower else reversed(range(n)):
-        known = slice(0, i) if is_lower else slice(i + 1, n)
-        rest = b[..., i, :] - np.einsum("...k,...kc->...c", a[..., i, known], x[..., known, :])
-        x[..., i, :] = rest if attributes.get("unit_diagonal", False) else rest / a[..., i, i, None]
-    return x if left else np.swapaxes(x, -1, -2)
 
 
 register(Op("triangular-solve", output_to_input, input_to_output, evaluate))

@@ -1,0 +1,42 @@
+"""Which dimensions of both sides of a dot go together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..._core import Instruction
+from .._shapes import agree, must
+
+
+@dataclass(frozen=True)
+class Side:
+    """One operand: its sizes and which of its dimensions are batch, contracted, and neither."""
+
+    sizes: tuple[int, ...]
+    batch: tuple[int, ...]
+    contracted: tuple[int, ...]
+
+    @property
+    def free(self) -> tuple[int, ...]:
+        return tuple(i for i in range(len(self.sizes)) if i not in self.batch and i not in self.contracted)
+
+
+def sides_of(instruction: Instruction) -> tuple[Side, Side]:
+    attributes = instruction.attributes
+    sides = [
+        Side(
+            tuple(operand.shape.dimensions),
+            tuple(attributes.get(f"{side}_batch_dims", ())),
+            tuple(attributes.get(f"{side}_contracting_dims", ())),
+        )
+        for side, operand in zip(("lhs", "rhs"), instruction.operands, strict=False)
+    ]
+    left, right = sides
+    for a, b in ((left.batch, right.batch), (left.contracted, right.contracted)):
+        agree((left.sizes[i] for i in a), (right.sizes[i] for i in b), "paired dimensions")
+    sizes = [*(left.sizes[i] for i in left.batch + left.free), *(right.sizes[i] for i in right.free)]
+    agree(instruction.shape.dimensions, sizes, "an output")
+    for side in sides:
+        used = side.batch + side.contracted
+        must(len(set(used)) == len(used), "a dimension both batch and contracted")
+    return left, right

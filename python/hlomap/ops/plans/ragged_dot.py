@@ -1,0 +1,58 @@
+"""Which dimensions of both sides, the group sizes and the output of a ragged-dot go together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..._core import Instruction
+from .._shapes import agree, must
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A label for each dimension: of the left, the right, the group sizes, the output; equal labels go together."""
+
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+    groups: tuple[str, ...]
+    output: tuple[str, ...]
+    sizes: dict[str, int]
+    ragged: str
+    mode: str
+
+
+def plan_of(instruction: Instruction) -> Plan:
+    attributes = instruction.attributes
+    a, b, g = (tuple(x.shape.dimensions) for x in instruction.operands)
+    a_batch, b_batch, a_summed, b_summed, ragged_dims, group_dims = (
+        tuple(attributes.get(name, ()))
+        for name in (
+            "lhs_batch_dims",
+            "rhs_batch_dims",
+            "lhs_contracting_dims",
+            "rhs_contracting_dims",
+            "lhs_ragged_dims",
+            "rhs_group_dims",
+        )
+    )
+    (ragged_dim,) = ragged_dims
+    left = [f"l{i}" for i in range(len(a))]
+    right = [f"r{i}" for i in range(len(b))]
+    for i, j in zip(a_batch + a_summed, b_batch + b_summed, strict=True):
+        agree([a[i]], [b[j]], "paired dimensions")
+        right[j] = left[i]
+    mode = "batch" if ragged_dim in a_batch else "summed" if ragged_dim in a_summed else "free"
+    for j in group_dims:
+        right[j] = "g"
+    free = [i for i in range(len(a)) if i not in a_batch and i not in a_summed]
+    outer = {"free": [*a_batch, *free], "summed": [*a_batch, *a_summed], "batch": a_batch}[mode]
+    prefix = [left[i] for i in outer[: list(outer).index(ragged_dim)]]
+    groups = [*prefix, "g"] if len(g) > 1 else ["g"]
+    sizes = {**dict(zip(right, b, strict=True)), **dict(zip(left, a, strict=True)), "g": g[-1]}
+    agree(g, (sizes[label] for label in groups), "group sizes")
+    batch = [left[i] for i in a_batch]
+    own = [label for j, label in enumerate(right) if j not in b_batch and j not in b_summed and label != "g"]
+    output = [*(["g"] if mode == "summed" else []), *batch, *(left[i] for i in free), *own]
+    agree(instruction.shape.dimensions, (sizes[label] for label in output), "an output")
+    must(("g" in right) == (mode == "free"), "a group dimension of the right side where rows choose one")
+    return Plan(tuple(left), tuple(right), tuple(groups), tuple(output), sizes, left[ragged_dim], mode)

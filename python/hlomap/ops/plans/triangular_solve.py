@@ -1,0 +1,34 @@
+"""Dimensions and flags of a triangular-solve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..._core import Instruction
+from .._shapes import agree, must
+
+
+@dataclass(frozen=True)
+class Plan:
+    """``axis`` is the dimension of b that the unknowns number; ``forward``: each needs those before it."""
+
+    sizes: tuple[int, ...]
+    n: int
+    axis: int
+    lower: bool
+    forward: bool
+    unit: bool
+
+
+def plan_of(instruction: Instruction) -> Plan:
+    attributes = instruction.attributes
+    a, b = (tuple(x.shape.dimensions) for x in instruction.operands)
+    left, lower = (bool(attributes.get(name, False)) for name in ("left_side", "lower"))
+    must(len(a) == len(b) >= 2 and a[-1] == a[-2], "square matrices of the same rank")
+    agree(instruction.shape.dimensions, b, "an output")
+    axis = len(b) - (2 if left else 1)
+    agree([*a[:-2], a[-1]], [*b[:-2], b[axis]], "a system")
+    transposed = attributes.get("transpose_a", "NO_TRANSPOSE") != "NO_TRANSPOSE"
+    # Lower on the left goes forward; a transpose and the other side turn it round.
+    forward = lower ^ transposed ^ (not left)
+    return Plan(b, b[axis], axis, lower, forward, bool(attributes.get("unit_diagonal", False)))
