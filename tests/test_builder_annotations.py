@@ -74,6 +74,51 @@ def first(row: Any) -> str:
     return name
 
 
+def test_texts_of_any_characters() -> None:
+    """Quotes, braces, control characters and what is beyond ASCII come to XLA as they are."""
+    characters = [
+        "a",
+        '"',
+        "\\",
+        "\n",
+        "\t",
+        "\r",
+        "\0",
+        "{",
+        "}",
+        ",",
+        "=",
+        " ",
+        "é",
+        "漢",
+        "😀",
+        "\x1b",
+        "'",
+        "%",
+        "//",
+    ]
+    texts = [a + c for a in characters for c in characters] + [""]
+    sources: list[str | bytes] = []
+    for text in texts:
+        b = hm.Builder("m")
+        said = {"metadata": {"op_name": text}, "frontend_attributes": {"k": text}, "backend_config": text}
+        module = b.build(b.parameter(0, "f32[]", "x").annotated(**said))  # type: ignore[arg-type]
+        assert everything(module) == {text}
+        sources.append(str(module))
+    for text, answer in zip(texts, _xla.serialized(sources), strict=True):
+        assert answer is not None, repr(text)
+        assert everything(hm.parse(answer)) == {text}
+
+
+def everything(module: hm.Module) -> set[str]:
+    root = module.entry.root
+    return {
+        root.metadata.op_name or "",
+        root.attributes["frontend_attributes"]["k"],
+        root.attributes.get("backend_config", ""),
+    }
+
+
 def test_annotations_go_with_the_value() -> None:
     """The same handle comes back, and what was said last holds."""
     b = hm.Builder("m")

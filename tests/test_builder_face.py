@@ -1,6 +1,7 @@
 """The builder's methods are those that the op pages name: what it has, what type checkers see, what the docs list.
 
-With HLOMAP_BLESS=1 ``python/hlomap/builder.pyi`` is written anew; then format it.
+``cases/builder/made.txt`` has calls of methods that are made from attributes.  With HLOMAP_BLESS=1 what they write and
+``python/hlomap/builder.pyi`` are written anew; then format that.
 """
 
 from __future__ import annotations
@@ -12,17 +13,19 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import _xla
 import numpy as np
 import pytest
 from conftest import BLESS
 
 import hlomap as hm
 from hlomap import builder
-from hlomap.build import Writer, method_name, written
+from hlomap.build import Writer, by_attributes, method_name, written
 from hlomap.build.attributes import FORMS
 from hlomap.ops import _op, lookup, registered
 
 STUB = Path(builder.__file__).with_suffix(".pyi")
+MADE = Path(__file__).parent / "cases" / "builder" / "made.txt"
 HEAD = """# Made from the op pages by tests/test_builder_face.py; HLOMAP_BLESS=1 writes it anew.
 from __future__ import annotations
 
@@ -123,6 +126,42 @@ def test_every_form_of_attribute_can_be_given() -> None:
     places = [*hm._core.known_opcodes(), "module", "computation"]
     forms = {form for place in places for _, form, _, _ in hm._core.known_attributes(place)}
     assert forms <= set(FORMS)
+
+
+def made_of(opcode: str, call: str) -> tuple[str, hm.Module | None]:
+    b = hm.Builder("m")
+
+    def p(shape: str) -> hm.Value:
+        return b.parameter(len(b._scopes[-1].parameters), shape)
+
+    method = by_attributes("made", opcode)
+    try:
+        value = eval(call, {"b": b, "p": p, "hm": hm, "np": np, "made": lambda *a, **k: method(b, *a, **k)})
+    except hm.ShapeError as error:
+        return str(error), None
+    return str(value), b.build(value)
+
+
+def test_methods_made_from_attributes() -> None:
+    """Each form of value that attributes have, as it is written and read by XLA."""
+    head, *blocks = MADE.read_text(encoding="utf-8").rstrip().split("\n\n")
+    cases = [block.splitlines()[:2] for block in blocks]
+    found = [(opcode, call, *made_of(opcode, call)) for opcode, call in cases]
+    text = "\n\n".join([head, *(f"{opcode}\n{call}\n{line}" for opcode, call, line, _ in found)]) + "\n"
+    if BLESS:
+        MADE.write_text(text, encoding="utf-8")
+    assert MADE.read_text(encoding="utf-8") == text
+    modules = [module for *_, module in found if module is not None]
+    for module, answer in zip(modules, _xla.reprint([str(module) for module in modules]), strict=True):
+        assert answer is not None, str(module)
+        theirs, ours = hm.parse(answer).entry.root, module.entry.root
+        assert theirs.shape.equals(ours.shape, layout="meant")
+        for name, value in ours.attributes.items():
+            other = theirs.attributes[name]
+            if isinstance(value, hm.Shape):
+                assert value.equals(other, layout="meant")
+            elif "%" not in (ours.attributes.text(name) or ""):
+                assert other == value, f"{name} in {answer}"
 
 
 @pytest.fixture

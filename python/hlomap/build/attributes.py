@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import json
 import operator
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -35,12 +36,21 @@ class Known(NamedTuple):
     words: Sequence[str]
 
 
+class Form(NamedTuple):
+    """A form of values: what type checkers see, what messages say, and the text of one."""
+
+    annotation: str
+    expected: str
+    text: Callable[[Any], Attribute]
+
+
 @lru_cache(maxsize=512)
 def known(place: str) -> Mapping[str, Known]:
     """By name, the attributes of an operation, or of the header of a ``module``."""
     return {name: Known(form, is_required, words) for name, form, is_required, words in _core.known_attributes(place)}
 
 
+_WORD = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 # Every operation can have these.
 ANNOTATIONS = frozenset(known("tuple"))
 
@@ -74,6 +84,7 @@ def quoted(text: str) -> str:
     """A string as attributes have it."""
     if not isinstance(text, str):
         raise TypeError(f"expected a string, found {text!r}")
+    text.encode()  # A lone surrogate is no text.
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
 
@@ -110,12 +121,12 @@ def attribute_text(operation: str, name: str, value: Any, row: Known) -> Attribu
         if value not in row.words:
             raise refuse(operation, name, repr(value), f"expected {', '.join(row.words[:-1])} or {row.words[-1]}")
         return str(value)
-    annotation, text = FORMS[row.form]
+    form = FORMS[row.form]
     try:
-        return text(value)
-    except (AttributeError, HlomapError, TypeError, ValueError) as error:
+        return form.text(value)
+    except (AttributeError, HlomapError, RecursionError, TypeError, ValueError) as error:
         said = f": {error}" if isinstance(error, HlomapError) else ""
-        raise refuse(operation, name, repr(value), f"expected {annotation}{said}") from None
+        raise refuse(operation, name, repr(value), f"expected {form.expected}{said}") from None
 
 
 def _is(kind: type | tuple[type, ...]) -> Callable[[Any], Any]:
@@ -127,7 +138,17 @@ def _is(kind: type | tuple[type, ...]) -> Callable[[Any], Any]:
     return checked
 
 
-_string = _is(str)
+def _word(value: Any) -> str:
+    """A word: what stands in the text as it is."""
+    if not isinstance(value, str) or not _WORD.fullmatch(value):
+        raise TypeError
+    return value
+
+
+def _in_braces(value: Any) -> str:
+    if not isinstance(value, str) or not (value.startswith("{") and value.endswith("}")):
+        raise TypeError
+    return value
 
 
 def _parsed(kind: Any) -> Callable[[Any], str]:
@@ -182,15 +203,18 @@ def _metadata(value: Metadata | Mapping[str, Any]) -> str:
 
 def _literal(value: Any) -> str:
     array, element = as_array("literal", value, None)
-    return f"{_core.Shape(element, array.shape)} {literal_text(array, element)}"
+    shape = f"{element}[{','.join(map(str, array.shape))}]"
+    # XLA reads an array here only with its layout.
+    layout = ints(range(array.ndim - 1, -1, -1)) if array.ndim else ""
+    return f"{shape}{layout} {literal_text(array, element)}"
 
 
 def _frontend(value: Mapping[str, str]) -> Frontend:
-    return Frontend({_string(key): quoted(text) for key, text in value.items()})
+    return Frontend({_word(key): quoted(text) for key, text in value.items()})
 
 
 def _config(value: str | Mapping[str, Any]) -> str:
-    return quoted(value) if isinstance(value, str) else json.dumps(_is((dict, list))(value))
+    return quoted(value) if isinstance(value, str) else json.dumps(dict(value), allow_nan=False)
 
 
 def _accuracy(value: ResultAccuracy | str) -> str:
@@ -220,37 +244,46 @@ def _entry_layout(value: EntryLayout | tuple[Sequence[Any], Any]) -> str:
     return "{(" + ", ".join(map(_shape, parameters)) + ")->" + _shape(result) + "}"
 
 
-# By form of value: what type checkers see, and the text.
-FORMS: dict[str, tuple[str, Callable[[Any], Attribute]]] = {
-    "Int": ("int", lambda value: str(operator.index(value))),
-    "Float": ("float", lambda value: repr(float(value))),
-    "Bool": ("bool", word),
-    "Word": ("str", _string),
-    "Text": ("str", quoted),
-    "Ints": ("Ints", ints),
-    "IntLists": ("Sequence[Ints]", _braced(ints, ",")),
-    "Words": ("Sequence[str]", _braced(_string, ",")),
-    "Slices": ("Sequence[Ints]", _braced(_slice)),
-    "Padding": ("Sequence[Ints]", _padding),
-    "Window": ("Window | str", _parsed(Window)),
-    "DimLabels": ("ConvolutionDimensionNumbers | str", _parsed(ConvolutionDimensionNumbers)),
-    "Computation": ("Callee", _callee),
-    "Computations": ("Sequence[Callee]", lambda values: Callees([_callee(value) for value in values])),
-    "Instructions": ("Sequence[Value]", lambda values: Names(map(_is(Value), values))),
-    "Shape": ("ShapeLike", _shape),
-    "Shapes": ("Sequence[ShapeLike]", _braced(_shape)),
-    "Metadata": ("Metadata | Mapping[str, str | int]", _metadata),
-    "DeviceGroups": ("ReplicaGroups | Sequence[Ints] | str", _groups),
-    "Literal": ("Operand", _literal),
-    "FrontendAttributes": ("Mapping[str, str]", _frontend),
-    "Config": ("str | Mapping[str, Any]", _config),
-    "Bools": ("Sequence[bool]", _braced(word, ",")),
-    "Sharding": ("Sharding | str", _parsed(Sharding)),
-    "Aliases": ("Sequence[InputOutputAlias]", _aliases),
-    "OperandAliases": ("Sequence[OperandAlias]", _operand_aliases),
-    "Donors": ("Sequence[BufferDonor]", _donors),
-    "Accuracy": ("ResultAccuracy | str", _accuracy),
-    "EntryLayout": ("EntryLayout | tuple[Sequence[ShapeLike], ShapeLike]", _entry_layout),
-    "Braced": ("str", _string),
-    "Raw": ("str", _string),
+FORMS: dict[str, Form] = {
+    "Int": Form("int", "an integer", lambda value: str(operator.index(value))),
+    "Float": Form("float", "a number", lambda value: repr(float(value))),
+    "Bool": Form("bool", "True or False", word),
+    "Word": Form("str", "a word", _word),
+    "Text": Form("str", "a text", quoted),
+    "Ints": Form("Ints", "integers", ints),
+    "IntLists": Form("Sequence[Ints]", "lists of integers", _braced(ints, ",")),
+    "Words": Form("Sequence[str]", "words", _braced(_word, ",")),
+    "Slices": Form("Sequence[Ints]", "(start, limit) or (start, limit, stride) by dimension", _braced(_slice)),
+    "Padding": Form("Sequence[Ints]", "(low, high) or (low, high, interior) by dimension", _padding),
+    "Window": Form("Window | str", "a window or its text", _parsed(Window)),
+    "DimLabels": Form(
+        "ConvolutionDimensionNumbers | str", "dimension numbers or their text", _parsed(ConvolutionDimensionNumbers)
+    ),
+    "Computation": Form("Callee", "what b.computation gave", _callee),
+    "Computations": Form(
+        "Sequence[Callee]",
+        "what b.computation gave, in a list",
+        lambda values: Callees([_callee(value) for value in values]),
+    ),
+    "Instructions": Form("Sequence[Value]", "values in a list", lambda values: Names(map(_is(Value), values))),
+    "Shape": Form("ShapeLike", "a shape", _shape),
+    "Shapes": Form("Sequence[ShapeLike]", "shapes", _braced(_shape)),
+    "Metadata": Form("Metadata | Mapping[str, str | int]", "fields of metadata, or Metadata", _metadata),
+    "DeviceGroups": Form("ReplicaGroups | Sequence[Ints] | str", "lists of devices, or groups or their text", _groups),
+    "Literal": Form("Operand", "a number or an array", _literal),
+    "FrontendAttributes": Form("Mapping[str, str]", "texts, by keys that are words", _frontend),
+    "Config": Form("str | Mapping[str, Any]", "a text, or a dictionary that JSON has", _config),
+    "Bools": Form("Sequence[bool]", "a list of True and False", _braced(word, ",")),
+    "Sharding": Form("Sharding | str", "a sharding or its text", _parsed(Sharding)),
+    "Aliases": Form("Sequence[InputOutputAlias]", "a list of InputOutputAlias", _aliases),
+    "OperandAliases": Form("Sequence[OperandAlias]", "a list of OperandAlias", _operand_aliases),
+    "Donors": Form("Sequence[BufferDonor]", "a list of BufferDonor", _donors),
+    "Accuracy": Form("ResultAccuracy | str", "a mode or ResultAccuracy", _accuracy),
+    "EntryLayout": Form(
+        "EntryLayout | tuple[Sequence[ShapeLike], ShapeLike]",
+        "(shapes of the parameters, shape of the result)",
+        _entry_layout,
+    ),
+    "Braced": Form("str", "a text in braces", _in_braces),
+    "Raw": Form("str", "a text", _is(str)),
 }

@@ -88,7 +88,7 @@ def by_attributes(name: str, opcode: str) -> Method:
         Parameter("shape", Parameter.KEYWORD_ONLY, annotation="ShapeLike | None", default=None),
     ]
     for key, row in sorted(rows.items(), key=lambda item: not item[1].is_required):
-        annotation = f"Literal[{', '.join(map(repr, row.words))}]" if row.words else FORMS[row.form][0]
+        annotation = f"Literal[{', '.join(map(repr, row.words))}]" if row.words else FORMS[row.form].annotation
         if row.is_required:
             parameters.append(Parameter(key, Parameter.KEYWORD_ONLY, annotation=annotation))
         else:
