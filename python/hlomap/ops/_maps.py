@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from .._core import Expr, IndexingMap, Instruction, Shape
-from ._op import NOTHING, Answer, Bounds, Context, ExprLike, Footprint, Leaf, Part
+from ._op import NOTHING, Answer, Bounds, Context, ExprLike, Footprint, Leaf, Part, Unknown
 from ._shapes import agree, n_outputs, shape_at
 
 
@@ -113,3 +113,13 @@ def reads_nothing(instruction: Instruction, leaf: Leaf, context: Context) -> Ans
 
 def reaches_nothing(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
     return {}
+
+
+def below(answer: Answer, leaf: Leaf) -> Part:
+    """All parts of an answer as one, below a leaf of a bigger value; unknown where one is."""
+    total = NOTHING
+    for part in answer.values() if isinstance(answer, Mapping) else answer:
+        if isinstance(part, Unknown):
+            return part
+        total = total + part.at(leaf)
+    return total

@@ -6,12 +6,12 @@ gives the result.  The operation's own page answers for the result; it sees the 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Mapping
 from typing import Any, cast
 
 from .._core import Instruction, Shape
 from ..errors import HlomapError
-from ._maps import passes_from, passes_to
+from ._maps import below, passes_from, passes_to
 from ._op import NOTHING, Answer, Context, Exchange, Leaf, Op, Part, Run, Unknown, Value
 from ._shapes import n_outputs, shape_at
 
@@ -55,7 +55,7 @@ def _started(opcode: str, op: Op) -> Op:
         parts = passes_to(instruction, operand, leaf, (0, operand, *leaf))
         try:
             through = op.input_to_output(_seen(instruction), operand, leaf, context)
-            parts[1] = _under(through.values() if isinstance(through, Mapping) else through, (1,))
+            parts[1] = below(through, (1,))
         except HlomapError as error:  # the operands beside the result are known all the same
             parts[1] = Unknown(f"{opcode}: {error}")
         return parts
@@ -89,19 +89,9 @@ def _started_exchange(result: Exchange) -> Exchange:
 
     def input_to_output(instruction: Instruction, operand: int, leaf: Leaf) -> Mapping[int, Part]:
         beside = dict(enumerate(passes_to(instruction, operand, leaf, (0, operand, *leaf))))
-        return {**beside, 1: _under(result.input_to_output(_seen(instruction), operand, leaf).values(), (1,))}
+        return {**beside, 1: below(result.input_to_output(_seen(instruction), operand, leaf), (1,))}
 
     return Exchange(lambda instruction: result.groups(_seen(instruction)), output_to_input, input_to_output)
-
-
-def _under(parts: Iterable[Part], leaf: Leaf) -> Part:
-    """All parts as one below a leaf; unknown where one is."""
-    total = NOTHING
-    for part in parts:
-        if isinstance(part, Unknown):
-            return part
-        total = total + part.at(leaf)
-    return total
 
 
 def _handed_on(opcode: str, source: Leaf) -> Op:

@@ -7,63 +7,22 @@ everything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-
 from .._core import Expr, Instruction
-from ._maps import dim_exprs, full, in_best_form, reads, reads_same_place
-from ._op import NOTHING, Answer, Bounds, Context, ExprLike, Footprint, Leaf, Op, Part, Unknown, register
+from ._carries import Reach, reach_of
+from ._maps import dim_exprs, full, in_best_form, reads
+from ._op import NOTHING, Answer, Bounds, Context, ExprLike, Footprint, Leaf, Op, register
 from .meaning.scan import evaluate
 from .plans.scan import layout
 
 _REASON = "scan: which elements and steps go through the carries depends on the computation"
 
 
-@dataclass
-class _Reach:
-    """What one result of a step needs of the computation's parameters: whether at the same place, by parameter."""
-
-    direct: dict[int, bool] = field(default_factory=dict)
-    """In the step itself."""
-    carried: dict[int, bool] = field(default_factory=dict)
-    """Through carries, in a step before."""
-    exact: bool = True
-
-
-def _same_places(part: Part) -> bool:
-    if isinstance(part, Unknown) or not part.exact:
-        return False
-    return all(part == reads_same_place([v.upper + 1 for v in m.dims]) for _, m in part.maps)
-
-
-def _reach(instruction: Instruction, result: int, context: Context) -> _Reach:
-    """Follows the carries until nothing new is found."""
+def _reach(instruction: Instruction, result: int, context: Context) -> Reach:
     _, n_inputs, n_outputs, _ = layout(instruction)
-    computation = instruction.called[0]
-
-    def needs(number: int) -> dict[int, bool]:
-        said = context.output_to_input(instruction, computation, (number,))
-        parts = said if isinstance(said, Mapping) else dict(enumerate(said))
-        return {k: _same_places(part) for k, part in parts.items() if part != NOTHING}
-
-    reach = _Reach(needs(result))
-    waiting = [(k, same) for k, same in reach.direct.items() if k >= n_inputs]
-    while waiting:
-        carry, same = waiting.pop()
-        of_carry = needs(n_outputs + carry - n_inputs)
-        # A carry that does not need itself is found after some steps only, and one that is found later is not at once.
-        reach.exact = reach.exact and of_carry.get(carry, False) and carry in reach.direct
-        for k, inner in of_carry.items():
-            found = same and inner
-            if reach.carried.get(k, True) and (k not in reach.carried or not found):
-                if k >= n_inputs and (k not in reach.carried or reach.carried[k] != found):
-                    waiting.append((k, found))
-                reach.carried[k] = found
-    reach.exact = reach.exact and all(reach.direct.values()) and all(reach.carried.values())
-    return reach
+    return reach_of(instruction, instruction.called[0], result, n_inputs, n_outputs, context)
 
 
-def _between(instruction: Instruction, result: int, operand: int, reach: _Reach, *, backward: bool) -> Footprint:
+def _between(instruction: Instruction, result: int, operand: int, reach: Reach, *, backward: bool) -> Footprint:
     """From a result to an operand, or back."""
     along, n_inputs, n_outputs, n_steps = layout(instruction)
     out, given = instruction.shape.tuple_shapes[result].dimensions, instruction.operands[operand].shape.dimensions

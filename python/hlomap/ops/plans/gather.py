@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..._core import Instruction
 from .._index_vectors import vector_dims
 from .._shapes import agree, must
+from .._windows_at import Windows
 
 
-@dataclass(frozen=True)
-class Plan:
-    """Which output dimension is the offset along an operand dimension, and which numbers the vectors."""
-
-    sizes: tuple[int, ...]
-    slices: tuple[int, ...]
-    offset: dict[int, int]
-    vector: dict[int, int]
-    batching: dict[int, int]
-    starts: dict[int, int]
-    vector_dim: int
-
-
-def plan_of(instruction: Instruction) -> Plan:
+def plan_of(instruction: Instruction) -> Windows:
     attributes = instruction.attributes
     operand, indices = (tuple(x.shape.dimensions) for x in instruction.operands)
     slices, offset_dims, map_dims = (
@@ -43,4 +29,6 @@ def plan_of(instruction: Instruction) -> Plan:
     agree(instruction.shape.dimensions, (expected[i] for i in range(len(expected))), "an output")
     agree((operand[p] for p in batching), (indices[i] for i in batching.values()), "batching dimensions")
     starts = {p: k for k, p in enumerate(map_dims) if p not in batching}
-    return Plan(operand, slices, offset, vector, batching, starts, vector_dim)
+    paired = {i: p for p, i in batching.items()}
+    sizes = tuple(instruction.shape.dimensions)
+    return Windows(operand, slices, sizes, indices, offset, vector, paired, starts, vector_dim, 1, clamps=True)

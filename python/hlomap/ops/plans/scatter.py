@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..._core import Instruction
 from .._index_vectors import vector_dims
 from .._shapes import agree, must
+from .._windows_at import Windows
 
 
-@dataclass(frozen=True)
-class Plan:
-    """Operand dimensions by what they are, and the update dimensions that window places and vectors have."""
-
-    n: int
-    sizes: tuple[int, ...]
-    indices: tuple[int, ...]
-    updates: tuple[int, ...]
-    extents: tuple[int, ...]
-    window: dict[int, int]
-    vector: dict[int, int]
-    paired: dict[int, int]
-    starts: dict[int, int]
-    vector_dim: int
-
-
-def plan_of(instruction: Instruction) -> Plan:
+def plan_of(instruction: Instruction) -> tuple[int, Windows]:
+    """The number of operands, and the windows of updates in each."""
     attributes, operands = instruction.attributes, instruction.operands
     n = len(operands) // 2
     must(len(operands) == 2 * n + 1, "n operands, indices and n updates")
@@ -47,4 +31,4 @@ def plan_of(instruction: Instruction) -> Plan:
         agree(operands[k].shape.dimensions, sizes, "an operand")
         agree(operands[n + 1 + k].shape.dimensions, updates, "an update")
     starts = {p: k for k, p in enumerate(map_dims)}
-    return Plan(n, sizes, indices, updates, extents, window, vector, paired, starts, vector_dim)
+    return n, Windows(sizes, extents, updates, indices, window, vector, paired, starts, vector_dim, n, clamps=False)

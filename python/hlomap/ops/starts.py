@@ -1,0 +1,57 @@
+"""copy-start and async-start: the operands, and beside them what is made of them: a copy, or a computation's value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .._core import Instruction
+from ._maps import below, passes_from, passes_to
+from ._op import NOTHING, Answer, Context, Leaf, Op, Part, Run, Steps, Value, register
+from ._shapes import n_outputs
+
+
+def _copy_start_output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+    """The copy and the operand itself; the third element is the state of the copy."""
+    return passes_from(instruction, leaf, 0, leaf[1:]) if leaf[0] < 2 else [NOTHING]
+
+
+def _copy_start_input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+    return passes_to(instruction, operand, leaf, (0, *leaf), (1, *leaf))
+
+
+def _copy_start(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    return (operands[0], operands[0], *([None] * (n_outputs(instruction.shape) - 2)))
+
+
+def _async_start_output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+    if leaf[0] == 0:
+        return passes_from(instruction, leaf, leaf[1], leaf[2:])
+    if leaf[0] == 1 and instruction.called:
+        return context.output_to_input(instruction, instruction.called[0], leaf[1:])
+    return [NOTHING] * len(instruction.operands)
+
+
+def _async_start_input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+    parts: list[Part] = passes_to(instruction, operand, leaf, (0, operand, *leaf))
+    parts[1] = below(context.input_to_output(instruction, instruction.called[0], operand, leaf), (1,))
+    return parts
+
+
+def _async_start(instruction: Instruction, operands: list[Value], run: Run) -> Steps:
+    given = tuple(operands)
+    rest = [None] * (n_outputs(instruction.shape) - 2)
+    return (given, (yield run.call(instruction.called[0], operands)), *rest)
+
+
+register(Op("copy-start", _copy_start_output_to_input, _copy_start_input_to_output, _copy_start))
+register(
+    Op(
+        "async-start",
+        _async_start_output_to_input,
+        _async_start_input_to_output,
+        _async_start,
+        per_instruction=True,
+        passes_calls=True,
+        parameter_is=lambda instruction, called, parameter: parameter,
+    )
+)
