@@ -29,25 +29,42 @@ struct Known {
     untouched: Vec<Constraint>,
     /// The runtime sources, by flat number; nothing where there is none.
     sources: Vec<Option<Arc<Source>>>,
+    /// Whether the ranges stayed because narrowing them did not come to rest.
+    given_up: bool,
 }
 
-/// The domain with its ranges narrowed and its constraints held against each other; the workspace knows those that
-/// stay. `None` where no point is left.
-pub fn learn(domain: &Domain, work: &mut Work) -> Option<Domain> {
-    let (mut learnt, mut known) = (domain.clone(), Known::default());
-    if !narrow(&mut learnt, work, &mut known) {
+/// What [`learn`] makes of a domain.
+pub struct Learnt {
+    /// The domain with its ranges narrowed and its constraints held against each other.
+    pub domain: Domain,
+    /// Whether to learn from it again would give the same domain and the same facts.
+    pub comes_back: bool,
+}
+
+/// What a domain comes to, of which the workspace knows the constraints that stay. `None` where no point is left.
+pub fn learn(domain: &Domain, work: &mut Work) -> Option<Learnt> {
+    let (mut domain, mut known, mut comes_back) = (domain.clone(), Known::default(), false);
+    if !narrow(&mut domain, work, &mut known) {
         return None;
     }
     match constraints(work, known.kept, known.untouched) {
-        Ok(Some(reduced)) => learnt.constraints = reduced,
+        Ok(Some(reduced)) => {
+            comes_back = reduced.come_back && known.sources.is_empty() && !known.given_up;
+            // What has been read on the way is forgotten, so that the numbers of atoms are those of a first reading.
+            let restarts = comes_back && !work.has_met_all();
+            if restarts {
+                work.restart(&domain);
+            }
+            domain.constraints = tell(work, reduced, restarts);
+        }
         Ok(None) => return None,
         // What does not fit stays as it was read.
         Err(_) => {}
     }
-    for (v, source) in learnt.vars.iter_mut().zip(known.sources) {
+    for (v, source) in domain.vars.iter_mut().zip(known.sources) {
         v.source = source;
     }
-    Some(learnt)
+    Some(Learnt { domain, comes_back })
 }
 
 /// Narrows the ranges of the variables as far as the constraints say; `false` where no point is left.
@@ -103,6 +120,7 @@ fn narrow(domain: &mut Domain, work: &mut Work, known: &mut Known) -> bool {
         if ranges.iter().any(|r| r.is_empty()) {
             return false;
         }
+        known.given_up = given_up;
         if given_up || !changed {
             return true;
         }
@@ -111,21 +129,81 @@ fn narrow(domain: &mut Domain, work: &mut Work, known: &mut Known) -> bool {
     true
 }
 
-/// The constraints, each reduced under the others; the workspace learns those that stay. Nothing where they contradict
-/// each other.
-fn constraints(
-    work: &mut Work,
-    mut kept: Kept,
-    mut untouched: Vec<Constraint>,
-) -> Result<Option<Vec<Constraint>>, Stop> {
-    while constraint::merge_residues(work, &mut kept)? {}
-    constraint::round_ends(work, &mut kept);
+/// Constraints that have been held against each other.
+struct Reduced {
+    /// Those that do not fit into forms.
+    untouched: Vec<Constraint>,
+    /// Those that do, in order, each with its form.
+    written: SmallVec<[(Constraint, Linear, Range); 2]>,
+    /// Whether they read back as the forms that they come from, and nothing else would change.
+    come_back: bool,
+}
+
+/// The constraints, each reduced under the others. Nothing where they contradict each other.
+fn constraints(work: &mut Work, mut kept: Kept, untouched: Vec<Constraint>) -> Result<Option<Reduced>, Stop> {
+    let (before, n_given) = (work.tally.fired, kept.len());
+    work.tally.fired = 0;
+    let contradict = held_against_each_other(work, &mut kept);
+    let mut come_back = kept.len() == n_given && untouched.is_empty() && work.tally.fired & CHANGES == 0;
+    work.tally.fired |= before;
+    if contradict? {
+        return Ok(None);
+    }
+    work.clear_facts();
+    let mut written: SmallVec<[(Constraint, Linear, Range); 2]> = SmallVec::new();
+    for (form, range) in kept {
+        written.push((as_constraint(work, form.clone(), range)?, form, range));
+    }
+    written.sort_by(|a, b| a.0.cmp(&b.0));
+    if come_back {
+        work.reading.checks = true;
+        come_back =
+            written.iter().all(|(c, form, range)| reads_as(work, c, form, *range)) && !work.reading.out_of_order;
+        work.reading.checks = false;
+    }
+    Ok(Some(Reduced { untouched, written, come_back }))
+}
+
+/// Makes the constraints facts of the workspace, read anew where it has been started again.
+fn tell(work: &mut Work, reduced: Reduced, read: bool) -> Vec<Constraint> {
+    let mut out = reduced.untouched;
+    out.reserve_exact(reduced.written.len());
+    let mut forms: Kept = SmallVec::new();
+    for (c, form, range) in reduced.written {
+        work.reading.checks = read;
+        // What has come back once does so again.
+        let form = if read { work.linear(&c.expr).unwrap_or(form) } else { form };
+        work.reading.checks = false;
+        forms.push((Linear { constant: 0, ..form }, range));
+        out.push(c);
+    }
+    for (form, range) in forms {
+        work.add_fact(form, range);
+    }
+    out
+}
+
+/// The rules that change a constraint where it is held against another.
+const CHANGES: u64 = 1 << Rule::MergeResidues as u8 | 1 << Rule::ResidueRounds as u8;
+
+/// Whether a constraint reads as `form in range`, and as nothing that goes into the range of a variable.
+fn reads_as(work: &mut Work, c: &Constraint, form: &Linear, range: Range) -> bool {
+    work.linear(&c.expr).is_ok_and(|read| {
+        let shift = |end: i64| end.checked_sub(read.constant);
+        read.terms == form.terms && shift(c.range.lo) == Some(range.lo) && shift(c.range.hi) == Some(range.hi)
+    })
+}
+
+/// Whether the constraints contradict each other; those that others imply go.
+fn held_against_each_other(work: &mut Work, kept: &mut Kept) -> Result<bool, Stop> {
+    while constraint::merge_residues(work, kept)? {}
+    constraint::round_ends(work, kept);
     let mut i = 0;
     // One constraint has no other to be held against.
     while i < kept.len() && kept.len() > 1 {
         let (form, range) = kept[i].clone();
         if range.is_empty() {
-            return Ok(None);
+            return Ok(true);
         }
         work.clear_facts();
         for (j, (f, r)) in kept.iter().enumerate() {
@@ -134,25 +212,14 @@ fn constraints(
             }
         }
         match constraint::decide(work, form, range) {
-            constraint::Reduced::Contradiction => return Ok(None),
+            constraint::Reduced::Contradiction => return Ok(true),
             constraint::Reduced::Implied => {
                 kept.remove(i);
             }
             _ => i += 1,
         }
     }
-    if kept.iter().any(|(_, range)| range.is_empty()) {
-        return Ok(None);
-    }
-    work.clear_facts();
-    for (f, r) in &kept {
-        work.add_fact(f.clone(), *r);
-    }
-    untouched.reserve_exact(kept.len());
-    for (form, range) in kept {
-        untouched.push(written(work, form, range)?);
-    }
-    Ok(Some(untouched))
+    Ok(kept.iter().any(|(_, range)| range.is_empty()))
 }
 
 /// Adds `form in range` to what is kept: one range for each form.
@@ -164,7 +231,7 @@ fn keep(kept: &mut Kept, form: Linear, range: Range) {
 }
 
 /// A constraint as an expression without a constant of its own.
-fn written(work: &mut Work, mut form: Linear, range: Range) -> Result<Constraint, Stop> {
+fn as_constraint(work: &mut Work, mut form: Linear, range: Range) -> Result<Constraint, Stop> {
     // `(x + c) mod n` is shorter than the same without its constant, so the constant of a remainder comes back first.
     if let Some((num, _)) = constraint::as_residue(work, &form) {
         form.constant = num.constant;

@@ -36,7 +36,7 @@ pub struct Linear {
     /// The constant.
     pub constant: i64,
     /// The terms.
-    pub terms: SmallVec<[LinearTerm; 6]>,
+    pub terms: SmallVec<[LinearTerm; 4]>,
 }
 
 impl Clone for Linear {
@@ -265,10 +265,18 @@ impl Work {
         work
     }
 
+    /// The workspace for expressions over a domain whose constraints do not count.
     pub(crate) fn without_facts(domain: &Domain, keep_point_dims: bool, tally: Tally) -> Work {
-        let mut work = Work {
+        let mut work = Work::idle(domain.vars.len(), keep_point_dims, tally);
+        work.restart(domain);
+        work
+    }
+
+    /// A workspace that has yet to be started over some domain of so many variables.
+    pub(crate) fn idle(n_vars: usize, keep_point_dims: bool, tally: Tally) -> Work {
+        Work {
             vars: SmallVec::new(),
-            atoms: Vec::with_capacity(domain.vars.len() + 6),
+            atoms: Vec::with_capacity(n_vars + 6),
             facts: Vec::new(),
             first_under_facts: 0,
             alias: SmallVec::new(),
@@ -282,9 +290,7 @@ impl Work {
             reading: Reading::default(),
             equalities: Vec::new(),
             may_overflow: false,
-        };
-        work.restart(domain);
-        work
+        }
     }
 
     /// Starts anew over a domain, without facts. What it has spent stays spent.
@@ -309,6 +315,11 @@ impl Work {
         self.shared.iter_mut().for_each(Table::clear);
         self.quotients.clear();
         self.reading = Reading::default();
+    }
+
+    /// Whether every quotient has been met since expressions are read to be checked.
+    pub(crate) fn has_met_all(&self) -> bool {
+        self.reading.met.len() == self.atoms.len() - self.vars.len()
     }
 
     pub(crate) fn add_fact(&mut self, mut form: Linear, range: Range) {

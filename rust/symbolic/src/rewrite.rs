@@ -10,14 +10,16 @@ use crate::interval::fits;
 use crate::linear::{Linear, Work};
 use crate::rules::related::equalities;
 use crate::rules::write;
+use crate::settled::Glance;
 
 /// How often one expression may be written and read again.
 const MAX_ROUNDS: usize = 12;
 
-/// The results under what is known, and whether they are certain to stay as they are.
-pub fn rewrite_all(work: &mut Work, results: &[Expr]) -> (SmallVec<[Expr; 4]>, bool) {
+/// The results under what is known, and whether they are certain to stay as they are. The glance is for a domain without
+/// constraints.
+pub fn rewrite_all(work: &mut Work, results: &[Expr], glance: Option<&Glance>) -> (SmallVec<[Expr; 4]>, bool) {
     let mut is_sure = true;
-    if results.iter().any(|e| e.divmods() > 0) {
+    if !work.facts.is_empty() && results.iter().any(|e| e.divmods() > 0) {
         work.equalities = equalities(work);
     }
     // Addresses of nodes stand for their forms, so what has been read lives as long as the workspace.
@@ -27,7 +29,7 @@ pub fn rewrite_all(work: &mut Work, results: &[Expr]) -> (SmallVec<[Expr; 4]>, b
         let mut form = work.linear(e);
         let mut written = write_back(work, &form, e);
         for _ in 0..MAX_ROUNDS {
-            if form.as_ref().is_ok_and(|form| work.is_plain(form)) {
+            if form.as_ref().is_ok_and(|form| work.is_plain(form)) || glance.is_some_and(|g| g.stays(&written)) {
                 break;
             }
             work.reading.checks = true;

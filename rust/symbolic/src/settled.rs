@@ -18,10 +18,7 @@ type Bits = u64;
 /// Whether no rule would change the map.
 pub fn is_settled(map: &Map, options: Options) -> bool {
     let domain = map.domain();
-    let glance = Glance { domain, options };
-    if domain.vars.len() > 64 || !glance.sources_are_settled() {
-        return false;
-    }
+    let Some(glance) = Glance::new(domain, options).filter(Glance::sources_are_settled) else { return false };
     let mut used: Bits = 0;
     let mut divided: Bits = 0;
     for e in map.results() {
@@ -35,8 +32,7 @@ pub fn is_settled(map: &Map, options: Options) -> bool {
 
 /// Whether no rule would change the domain, whatever the results are.
 pub fn is_settled_domain(domain: &Domain, options: Options) -> bool {
-    let glance = Glance { domain, options };
-    domain.vars.len() <= 64 && glance.sources_are_settled() && glance.constraints(0).is_some()
+    Glance::new(domain, options).is_some_and(|glance| glance.sources_are_settled() && glance.constraints(0).is_some())
 }
 
 const fn all(n: usize) -> Bits {
@@ -47,7 +43,8 @@ const fn all(n: usize) -> Bits {
     }
 }
 
-struct Glance<'a> {
+/// What is looked at: expressions over a domain.
+pub struct Glance<'a> {
     domain: &'a Domain,
     options: Options,
 }
@@ -59,7 +56,17 @@ struct Seen {
     divided: Bits,
 }
 
-impl Glance<'_> {
+impl<'a> Glance<'a> {
+    /// Nothing where the domain has more variables than there are bits.
+    pub fn new(domain: &'a Domain, options: Options) -> Option<Glance<'a>> {
+        (domain.vars.len() <= Bits::BITS as usize).then_some(Glance { domain, options })
+    }
+
+    /// Whether no rule would change an expression that shares no variable with a constraint.
+    pub fn stays(&self, e: &Expr) -> bool {
+        self.expr(e).is_some()
+    }
+
     /// A variable that stays a variable, with its range.
     fn var(&self, v: Var) -> Option<(Bits, Range)> {
         let flat = self.domain.flat(v)?;
@@ -218,16 +225,16 @@ impl Glance<'_> {
         let (lo, hi) = (i128::from(range.lo), i128::from(range.hi));
         let says_something = lo > total.0 || hi < total.1;
         let is_possible = lo <= total.1 && hi >= total.0;
-        let at_an_end = sum.terms.len() > 1 && (hi == total.0 || lo == total.1);
-        if content != 1 || !says_something || !is_possible || at_an_end {
+        if content != 1 || !says_something || !is_possible {
             return None;
         }
         for t in &sum.terms {
             let Expr::Var(v) = &t.atom else { return None };
             let (x, y) = ends(t.coefficient, self.var(*v)?.1);
             // What is left for the term when the others take their extremes must hold all of it.
-            let narrows = lo - (total.1 - y) > x || hi - (total.0 - x) < y;
-            if v.kind != Kind::Runtime && narrows {
+            let allowed = (x.max(lo - (total.1 - y)), y.min(hi - (total.0 - x)));
+            let has_two = allowed.1 - allowed.0 >= 2 * i128::from(t.coefficient).abs() - 1;
+            if allowed != (x, y) && !(v.kind == Kind::Runtime && has_two) {
                 return None;
             }
         }

@@ -7,13 +7,13 @@
 use smallvec::SmallVec;
 
 use crate::domain::Emptiness;
-use crate::learn::learn;
+use crate::learn::{learn, Learnt};
 use crate::linear::{Tally, Work};
 use crate::map::{Map, State};
 use crate::options::Options;
 use crate::rewrite::rewrite_all;
 use crate::rules::Rule;
-use crate::settled::{is_settled, is_settled_domain};
+use crate::settled::{is_settled, is_settled_domain, Glance};
 use crate::variables::{remove_variables, rescale, without_points};
 
 /// The most passes over one map, and over its domain in one pass.
@@ -45,7 +45,7 @@ fn fixpoint(map: &Map, options: Options, tally: &mut Tally) -> Map {
         tally.fired |= 1 << Rule::PointVariable as u8;
         return written;
     }
-    let mut work = Work::without_facts(map.domain(), options.keep_point_dims, *tally);
+    let mut work = Work::idle(map.domain().vars.len(), options.keep_point_dims, *tally);
     let mut current = map.clone();
     let mut before: Option<Map> = None;
     for _ in 0..MAX_PASSES {
@@ -70,7 +70,7 @@ fn fixpoint(map: &Map, options: Options, tally: &mut Tally) -> Map {
 }
 
 fn is_fixpoint(map: &Map, options: Options) -> bool {
-    let mut work = Work::without_facts(map.domain(), options.keep_point_dims, Tally::NEW);
+    let mut work = Work::idle(map.domain().vars.len(), options.keep_point_dims, Tally::NEW);
     map.state() != State::Defined || pass(map, options, &mut work).map == *map
 }
 
@@ -86,13 +86,14 @@ fn pass(map: &Map, options: Options, work: &mut Work) -> Pass {
     let domain = map.domain();
     if domain.constraints.is_empty() && domain.runtime().iter().all(|v| v.source.is_none()) {
         work.restart(domain);
-        let (results, is_sure) = rewrite_all(work, map.results());
+        let glance = Glance::new(domain, options);
+        let (results, is_sure) = rewrite_all(work, map.results(), glance.as_ref());
         let map = if results[..] == *map.results() { map.clone() } else { map.with_results(results) };
         return Pass { map: remove_variables(&map, options, &[]), is_sure };
     }
-    let (mut current, mut is_same) = (domain.clone(), true);
+    let mut current = domain.clone();
     for _ in 0..MAX_PASSES {
-        let Some(mut next) = learn(&current, work) else {
+        let Some(Learnt { domain: mut next, comes_back }) = learn(&current, work) else {
             return Pass { map: Map::empty(domain), is_sure: true };
         };
         let aliased: SmallVec<[bool; 8]> = work.alias.iter().enumerate().map(|(i, a)| i as u32 != *a).collect();
@@ -100,15 +101,15 @@ fn pass(map: &Map, options: Options, work: &mut Work) -> Pass {
         if !is_last && next.normalize() == Emptiness::Empty {
             return Pass { map: Map::empty(domain), is_sure: true };
         }
-        let is_stable = !is_last && next == current;
+        let is_stable = !is_last && (comes_back || next == current);
         // A domain at rest needs no second look, unless facts may decide a quotient: then the order of reading counts.
         let at_rest = map.results().iter().all(|e| e.divmods() == 0) && is_settled_domain(&next, options);
         if !is_stable && !is_last && !at_rest {
-            (current, is_same) = (next, false);
+            current = next;
             continue;
         }
-        let (results, is_sure) = rewrite_all(work, map.results());
-        let map = if !is_stable || !is_same {
+        let (results, is_sure) = rewrite_all(work, map.results(), None);
+        let map = if is_last || next != *domain {
             Map::from_parts(next, results)
         } else if results[..] == *map.results() {
             map.clone()
@@ -119,6 +120,6 @@ fn pass(map: &Map, options: Options, work: &mut Work) -> Pass {
     }
     // Domains that lead to each other: the results keep what they say without the constraints.
     work.restart(&current);
-    let (results, _) = rewrite_all(work, map.results());
+    let (results, _) = rewrite_all(work, map.results(), None);
     Pass { map: remove_variables(&Map::from_parts(current, results), options, &[]), is_sure: false }
 }

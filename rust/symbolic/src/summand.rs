@@ -30,7 +30,7 @@ pub enum Summand {
 }
 
 /// The parts of a form. The constant is left out.
-pub type Summands = SmallVec<[Summand; 6]>;
+pub type Summands = SmallVec<[Summand; 4]>;
 
 impl Summand {
     /// The part as a form.

@@ -27,6 +27,7 @@ pub enum Reduced {
 
 /// Brings `form in range` to its smallest form.
 pub fn reduce(work: &mut Work, mut form: Linear, mut range: Range) -> Result<Reduced, Stop> {
+    let mut n_residues = 0;
     loop {
         (form, range) = without_constant(form, range)?;
         if form.terms.is_empty() {
@@ -56,10 +57,17 @@ pub fn reduce(work: &mut Work, mut form: Linear, mut range: Range) -> Result<Red
                 return Ok(Reduced::Contradiction);
             }
             (form, range) = (residue, of_residue);
+            n_residues += 1;
+            if n_residues < MAX_RESIDUES {
+                continue;
+            }
         }
         return Ok(decide(work, form, range));
     }
 }
+
+/// How often a remainder without its constant is looked at again.
+const MAX_RESIDUES: u32 = 4;
 
 /// `x in [l, u]` holds everywhere or nowhere, by the range of `x`
 pub fn decide(work: &mut Work, form: Linear, range: Range) -> Reduced {

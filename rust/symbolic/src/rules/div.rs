@@ -54,9 +54,19 @@ pub fn floor_div(work: &mut Work, form: Linear, n: i64) -> Result<Linear, Stop> 
         n,
         negated: false,
     };
-    'again: while d.n > 1 && !d.numerator.terms.is_empty() {
+    'again: loop {
+        if d.n == 1 || d.numerator.terms.is_empty() {
+            d.numerator.constant = int::floor_div(d.numerator.constant, d.n);
+            d.quotient.add_scaled(1, &d.numerator)?;
+            return d.finish();
+        }
         let n_terms = d.numerator.terms.len();
         d.has_div = work.has_div(&d.numerator);
+        if let Some(range) = no_rule_applies(work, &d) {
+            work.spend(n_terms)?;
+            d.range = range;
+            break 'again;
+        }
         work.spend(if d.has_div { n_terms * n_terms } else { n_terms })?;
         if d.has_div {
             d.summands = summands(work, &d.numerator);
@@ -68,13 +78,56 @@ pub fn floor_div(work: &mut Work, form: Linear, n: i64) -> Result<Linear, Stop> 
                 continue 'again;
             }
         }
-        let atom = work.intern_quotient(std::mem::take(&mut d.numerator), d.range, d.n);
-        d.quotient.add_term(1, atom)?;
-        return d.finish();
+        break;
     }
-    d.numerator.constant = int::floor_div(d.numerator.constant, d.n);
-    d.quotient.add_scaled(1, &d.numerator)?;
+    let atom = work.intern_quotient(std::mem::take(&mut d.numerator), d.range, d.n);
+    d.quotient.add_term(1, atom)?;
     d.finish()
+}
+
+/// The range of the numerator where a look at its terms shows that no rule applies: variables with positive factors below
+/// the divisor, which share at most one divisor with it.
+fn no_rule_applies(work: &Work, d: &Division) -> Option<Range> {
+    let Division { numerator, n, .. } = d;
+    if d.has_div || !work.facts.is_empty() || !(0..*n).contains(&numerator.constant) {
+        return None;
+    }
+    let crosses = |range: &Range| int::floor_div(range.lo, *n) != int::floor_div(range.hi, *n);
+    let all = Range::point(numerator.constant);
+    let (mut range, mut balanced, mut factor) = (all, all, 1);
+    for t in &numerator.terms {
+        if !(1..*n).contains(&t.coefficient) {
+            return None;
+        }
+        let of_term = work.atoms[t.atom as usize].range;
+        range = plus(range, t.coefficient, of_term)?;
+        let least = if t.coefficient > n - t.coefficient { t.coefficient - n } else { t.coefficient };
+        balanced = plus(balanced, least, of_term)?;
+        match int::gcd(t.coefficient, *n)? {
+            1 => {}
+            g if factor == 1 || factor == g => factor = g,
+            _ => return None,
+        }
+    }
+    if let [t] = numerator.terms[..] {
+        if factor > 1 || affine(t.coefficient, numerator.constant, *n, work.atoms[t.atom as usize].range).is_some() {
+            return None;
+        }
+    }
+    if factor > 1 {
+        let low = numerator.terms.iter().filter(|t| t.coefficient % factor != 0);
+        let low = low.into_iter().try_fold(all, |r, t| plus(r, t.coefficient, work.atoms[t.atom as usize].range))?;
+        if int::floor_div(low.lo, factor) == int::floor_div(low.hi, factor) {
+            return None;
+        }
+    }
+    (crosses(&range) && crosses(&balanced)).then_some(range)
+}
+
+/// The range of `x + k*y`, where it fits.
+fn plus(x: Range, k: i64, y: Range) -> Option<Range> {
+    let (lo, hi) = if k < 0 { (y.hi, y.lo) } else { (y.lo, y.hi) };
+    Some(Range::new(x.lo.checked_add(k.checked_mul(lo)?)?, x.hi.checked_add(k.checked_mul(hi)?)?))
 }
 
 impl Division {
