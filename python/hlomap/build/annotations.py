@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .._core import Layout, Shape, Sharding
 from ..errors import HlomapError
-from .values import Value, refuse
+from .values import Value, refuse, shown
 
 __all__ = ["check_sharding", "laid_out"]
 
@@ -18,8 +18,10 @@ def laid_out(operation: str, value: Value, layout: Layout | Shape | str) -> Shap
         if isinstance(layout, str):
             layout = Layout.parse(layout) if layout.startswith("{") else Shape.parse(layout)
         made = value.shape.with_layout(layout) if isinstance(layout, Layout) else layout
-    except HlomapError as error:
-        raise refuse(operation, "layout", repr(str(layout)), f"{value.name} {value.shape}: {error}") from None
+    except (HlomapError, ValueError) as error:
+        raise refuse(operation, "layout", shown(layout), f"{value.name} {value.shape}: {error}") from None
+    if not isinstance(made, Shape):
+        raise refuse(operation, "layout", shown(made), "expected a layout or a shape, or the text of one")
     if not made.equals(value.shape, layout="ignored"):
         raise refuse(operation, "layout", made, f"expected {value.shape.without_layout()} with layouts")
     return made

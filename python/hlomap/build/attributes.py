@@ -18,7 +18,7 @@ from .. import _core
 from .._core import ConvolutionDimensionNumbers, EntryLayout, Metadata, ReplicaGroups, ResultAccuracy, Sharding, Window
 from ..errors import HlomapError
 from .constants import as_array, literal_text
-from .values import Ints, Value, refuse
+from .values import Ints, Value, refuse, shown
 
 if TYPE_CHECKING:
     from .writing import Callee
@@ -118,15 +118,15 @@ def attribute_texts(operation: str, place: str, given: Mapping[str, Any]) -> dic
 def attribute_text(operation: str, name: str, value: Any, row: Known) -> Attribute:
     """One value in the form that the reader expects for it."""
     if row.words:
-        if value not in row.words:
-            raise refuse(operation, name, repr(value), f"expected {', '.join(row.words[:-1])} or {row.words[-1]}")
+        if not isinstance(value, str) or value not in row.words:
+            raise refuse(operation, name, shown(value), f"expected {', '.join(row.words[:-1])} or {row.words[-1]}")
         return str(value)
     form = FORMS[row.form]
     try:
         return form.text(value)
     except (AttributeError, HlomapError, RecursionError, TypeError, ValueError) as error:
         said = f": {error}" if isinstance(error, HlomapError) else ""
-        raise refuse(operation, name, repr(value), f"expected {form.expected}{said}") from None
+        raise refuse(operation, name, shown(value), f"expected {form.expected}{said}") from None
 
 
 def _is(kind: type | tuple[type, ...]) -> Callable[[Any], Any]:

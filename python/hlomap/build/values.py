@@ -6,6 +6,7 @@ that builder for the instruction.  Shapes carry no layouts here beyond those tha
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -273,6 +274,15 @@ class Value:
 Operand: TypeAlias = Value | bool | int | float | complex | np.generic | npt.NDArray[Any]
 Ints: TypeAlias = Sequence[int]
 ShapeLike: TypeAlias = Shape | str
+
+
+_brief = reprlib.Repr()
+_brief.maxstring = _brief.maxother = 120
+
+
+def shown(value: object) -> str:
+    """A value in a message, however long or deep it is."""
+    return _brief.repr(value)
 
 
 def refuse(operation: str, argument: str, value: object, rule: str) -> ShapeError:

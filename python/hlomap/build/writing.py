@@ -23,7 +23,7 @@ from ..errors import HlomapError, HloSyntaxError, ShapeError
 from .annotations import check_sharding, laid_out
 from .attributes import Attribute, Callees, Frontend, Names, attribute_texts
 from .constants import as_array, literal_text
-from .values import Ints, Operand, ShapeLike, Value, refuse
+from .values import Ints, Operand, ShapeLike, Value, refuse, shown
 
 if TYPE_CHECKING:
     from ..builder import Builder
@@ -294,8 +294,8 @@ class Writer:
             return shape
         try:
             return Shape.parse(shape)
-        except HlomapError as error:
-            raise refuse(operation, "shape", repr(shape), str(error)) from None
+        except (HlomapError, TypeError, ValueError) as error:
+            raise refuse(operation, "shape", shown(shape), str(error)) from None
 
     def _handle(self, operation: str, argument: str, operand: object) -> None:
         if not isinstance(operand, Value):
