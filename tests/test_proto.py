@@ -187,6 +187,25 @@ ENTRY e {{
     assert as_read[0] is not None and as_read[0] == as_read[1] and f"origin={origin}" in as_read[0]
 
 
+@pytest.mark.parametrize(
+    "literal",
+    ["s32[2]{0} {1, 2}", "( s32[2]{0} {1, 2}, ( f32[] nan, (  ) ), pred[] true )", "(  )", "( c64[] (1, 2) )"],
+)
+def test_literals_that_say_their_shape(literal: str) -> None:
+    """XLA's own print of a custom call's literal; a tuple has a shape for each part."""
+    text = f"""HloModule m, entry_computation_layout={{()->f32[3]{{0}}}}
+ENTRY e {{
+  ROOT c = f32[3]{{0}} custom-call(), custom_call_target="t", literal={literal}
+}}
+"""
+    module = hm.parse(text, strict=True)
+    [data], answers = serialized([text]), reprint([text, module.to_proto()])
+    assert data is not None
+    answers += reprint([str(hm.parse(data))])
+    assert answers[0] is not None and f"literal={literal}" in answers[0]
+    assert answers == answers[:1] * 3
+
+
 def without_header(text: str) -> str:
     return text.partition("\n")[2]
 

@@ -186,10 +186,7 @@ impl<'a> Parser<'a> {
                 self.m.links[*link as usize] = self.m.links.len() as u32 - *link - 1;
                 self.c.expect(b'}', "`,` or `}` after an instruction")
             }
-            Form::Literal => {
-                let shape = attribute::shape(&mut self.c)?;
-                literal::check(&mut self.c, &shape).map(drop)
-            }
+            Form::Literal => literal::with_shape(&mut self.c, 0).map(drop),
             Form::Config if self.c.peek() != Some(b'{') && self.c.peek() != Some(b'"') => {
                 Err(self.c.expected("a string or a dictionary"))
             }

@@ -6,6 +6,7 @@
 
 use layout::{ArrayShape, ElementKind, ElementType, Shape, UNBOUNDED};
 
+use crate::attribute;
 use crate::error::{Problem, ProblemKind, Span};
 use crate::float::{self, Format};
 use crate::token::{clip, Cursor, Read};
@@ -41,6 +42,37 @@ pub(crate) fn check(c: &mut Cursor<'_>, shape: &Shape) -> Read<bool> {
     let mut elided = false;
     walk(c, shape, &mut Check, &mut elided)?;
     Ok(elided)
+}
+
+/// A literal that says its shape itself: an array behind its shape, or a tuple of such in parentheses. Moves behind it;
+/// there is no value where a part is elided.
+pub(crate) fn with_shape(c: &mut Cursor<'_>, depth: usize) -> Read<(Shape, Option<LiteralValue>)> {
+    c.space();
+    if !c.accept(b'(') {
+        let shape = attribute::shape(c)?;
+        let start = c.pos;
+        check(c, &shape)?;
+        let value = decode(c.text, Span::new(start, c.pos), &shape).ok();
+        return Ok((shape, value));
+    }
+    if depth >= layout::MAX_DEPTH {
+        return Err(c.expected(format!("tuples that nest at most {} deep", layout::MAX_DEPTH)));
+    }
+    let (mut shapes, mut values) = (Vec::new(), Some(Vec::new()));
+    while !c.accept_after_space(b')') {
+        let (shape, value) = with_shape(c, depth + 1)?;
+        shapes.push(shape);
+        values = values.zip(value).map(|(mut all, one)| {
+            all.push(one);
+            all
+        });
+        if !c.accept_after_space(b',') {
+            c.space();
+            c.expect(b')', "`,` or `)` after a part of a tuple")?;
+            break;
+        }
+    }
+    Ok((Shape::Tuple(shapes), values.map(LiteralValue::Tuple)))
 }
 
 /// The value that a checked literal stands for.

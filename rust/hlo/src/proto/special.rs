@@ -6,6 +6,8 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use layout::Shape;
+
 use super::device;
 use super::shape;
 use super::wire::{Draft, Message, Wire, WireError};
@@ -310,20 +312,34 @@ pub(crate) const LITERAL: Special = Special {
     read: |r| {
         let Some(m) = r.m.sub(8)? else { return Ok(None) };
         let Some(own) = m.sub(1)? else { return Ok(None) };
-        let own = shape::read(own, 0)?;
-        let mut text = format!("{own} ");
-        super::literal::read(m, &own, &mut text, r.limit)?;
+        let mut text = String::new();
+        literal_with_shape(m, &shape::read(own, 0)?, &mut text, r.limit)?;
         Ok(Some(text))
     },
     write: |w, d| {
-        let mut c = Cursor::new(w.text());
-        let own = crate::attribute::shape(&mut c).ok()?;
-        let span = crate::Span::new(c.pos, c.text.len());
-        let value = literal::decode(c.text, span, &own).ok()?;
-        d.message(8, &super::literal::write(Some(&value), &own));
+        let (own, value) = literal::with_shape(&mut Cursor::new(w.text()), 0).ok()?;
+        d.message(8, &super::literal::write(Some(&value?), &own));
         Some(())
     },
 };
+
+/// The text that [`literal::with_shape`] reads.
+fn literal_with_shape(m: Message<'_>, own: &Shape, out: &mut String, limit: usize) -> Wire<()> {
+    let Shape::Tuple(parts) = own else {
+        write!(out, "{own} ").expect("writing to a string");
+        return super::literal::read(m, own, out, limit);
+    };
+    out.push('(');
+    let mut values = m.subs(10);
+    for (i, part) in parts.iter().enumerate() {
+        out.push_str(if i > 0 { ", " } else { "" });
+        let value =
+            values.next().unwrap_or_else(|| Err(WireError { at: m.at, found: format!("a literal without {part}") }))?;
+        literal_with_shape(value, part, out, limit)?;
+    }
+    out.push(')');
+    Ok(())
+}
 
 pub(crate) const ALIASING: Special = Special {
     read: |r| {
