@@ -690,3 +690,48 @@ ENTRY e {{
     assert there[0].is_unknown and there[0].reason
     assert all(found.is_unknown for found in hm.input_to_output(root))
     assert hm.indexing(module.entry)[root.operands[0]].is_unknown
+
+
+ONE_OF_TWO = """HloModule m
+less {
+  t = (f32[4], f32[4]) parameter(0)
+  c = s32[] constant(1)
+  ROOT r = pred[] compare(c, c), direction=LT
+}
+step {
+  t = (f32[4], f32[4]) parameter(0)
+  a = f32[4] get-tuple-element(t), index=0
+  b = f32[4] get-tuple-element(t), index=1
+  v = f32[4] reverse(b), dimensions={0}
+  ROOT r = (f32[4], f32[4]) tuple(a, v)
+}
+inner {
+  x = f32[4] parameter(0)
+  y = f32[4] parameter(1)
+  s = f32[4] reverse(x), dimensions={0}
+  t = (f32[4], f32[4]) tuple(s, y)
+  w = (f32[4], f32[4]) while(t), condition=less, body=step
+  a = f32[4] get-tuple-element(w), index=0
+  b = f32[4] get-tuple-element(w), index=1
+  ROOT r = (f32[4], f32[4]) tuple(a, b)
+}
+ENTRY e {
+  x = f32[4] parameter(0)
+  y = f32[4] parameter(1)
+  ROOT c = (f32[4], f32[4]) call(x, y), to_apply=inner
+}
+"""
+
+
+def test_what_is_not_exact_of_one_leaf_says_nothing_of_others() -> None:
+    """The loop leaves its first value alone and turns the second round again and again."""
+    module = hm.parse(ONE_OF_TWO)
+    inner = module["inner"]
+    found = {value.name: maps for value, maps in hm.indexing(inner, ()).items()}
+    assert (found["x"].exact, found["y"].exact) == (True, False)
+    call = module.entry.root
+    assert [s.exact for s in hm.output_to_input(call, 0)] == [True, True]
+    assert [s.exact for s in hm.output_to_input(call, 1)] == [True, False]
+    assert [s.exact for s in hm.input_to_output(call, 0)] == [True, True]
+    assert [s.exact for s in hm.input_to_output(call, 1)] == [True, False]
+    assert [s.exact for s in hm.input_to_output(inner, 1)] == [True, False]

@@ -40,8 +40,12 @@ pub struct State {
     by_hash: FxHashMap<u64, SmallVec<[u32; 1]>>,
     pub unknown: Vec<(Leaf, Text)>,
     is_unknown: FxHashMap<Leaf, u32>,
+    /// Why it is not exact: the first reason of all.
     pub reason: Option<Text>,
+    /// Whether no leaf holds more than it must.
     pub exact: bool,
+    blurred: FxHashMap<Leaf, Option<Text>>,
+    all_blurred: bool,
     /// Whether it is reached on other devices.
     pub across: bool,
     /// Whether it has maps that no composition has simplified.
@@ -58,6 +62,8 @@ impl Default for State {
             is_unknown: FxHashMap::default(),
             reason: None,
             exact: true,
+            blurred: FxHashMap::default(),
+            all_blurred: false,
             across: false,
             is_raw: false,
             is_big: false,
@@ -117,9 +123,42 @@ impl State {
         self.by_hash.get(&hash_of(leaf, map))?.iter().map(|&at| at as usize).find(is_it)
     }
 
-    pub fn blur(&mut self, reason: Option<&Text>) {
+    /// A leaf holds more than it must, or all do.
+    pub fn blur(&mut self, leaf: Option<&Leaf>, reason: Option<&Text>) {
         self.exact = false;
         self.reason = self.reason.take().or_else(|| reason.cloned());
+        match leaf {
+            Some(leaf) => {
+                self.blurred.entry(leaf.clone()).or_insert_with(|| reason.cloned());
+            }
+            None => self.all_blurred = true,
+        }
+    }
+
+    /// What a part of it says of these leaves is as exact as they are there.
+    pub fn blur_as<'l>(&mut self, leaves: impl Iterator<Item = &'l Leaf>, before: &State, at: &Leaf) {
+        if let Some(reason) = before.blurred_at(at) {
+            leaves.for_each(|leaf| self.blur(Some(leaf), reason));
+        }
+    }
+
+    /// Takes over what is not exact, leaf by leaf.
+    pub fn blur_alike(&mut self, before: &State) {
+        if before.all_blurred {
+            self.blur(None, before.reason.as_ref());
+        }
+        if !before.exact {
+            self.reason = self.reason.take().or_else(|| before.reason.clone());
+        }
+        before.blurred.iter().for_each(|(leaf, reason)| self.blur(Some(leaf), reason.as_ref()));
+    }
+
+    /// The reason, where there is one, why a leaf is not exact.
+    pub fn blurred_at(&self, leaf: &Leaf) -> Option<Option<&Text>> {
+        if self.all_blurred {
+            return Some(self.reason.as_ref());
+        }
+        self.blurred.get(leaf).map(Option::as_ref)
     }
 
     pub fn forget(&mut self, leaf: Leaf, reason: &Text) {
@@ -156,19 +195,32 @@ impl State {
         if let Some((_, reason)) = self.unknown.first() {
             return Part::Unknown(reason.clone());
         }
-        Part::Read(self.read(self.entries.iter().map(|e| (e.leaf.clone(), e.map.clone())).collect()))
+        let maps = self.entries.iter().map(|e| (e.leaf.clone(), e.map.clone())).collect();
+        let reason = self.reason.clone();
+        Part::Read(Footprint { maps, exact: self.exact, reason, across: self.across })
     }
 
-    /// Some of the maps, with what is true of all.
-    pub fn read(&self, maps: Vec<(Leaf, Map)>) -> Footprint {
-        Footprint { maps, exact: self.exact, reason: self.reason.clone(), across: self.across }
+    /// The maps to leaves that begin alike, with what is true of those.
+    pub fn read(&self, maps: Vec<(Leaf, Map)>, first: u32) -> Footprint {
+        let here = self.blurred.iter().filter(|(leaf, _)| leaf.first() == Some(&first)).map(|(_, reason)| reason);
+        let blurred: Vec<&Option<Text>> = here.collect();
+        let exact = !self.all_blurred && blurred.is_empty();
+        let reason = if exact {
+            None
+        } else if self.all_blurred {
+            self.reason.clone()
+        } else {
+            blurred.into_iter().flatten().min().cloned()
+        };
+        Footprint { maps, exact, reason, across: self.across }
     }
 
     /// Take over from a state by a part that may lead to other devices; which ones, two in a row do not say.
-    pub fn cross(&mut self, goes_across: bool, before: &State) {
-        self.across |= goes_across || before.across;
-        if goes_across && before.across {
-            self.blur(Some(&Text::from("which devices belong together is not known")));
+    pub fn cross(&mut self, part: &Footprint, before: &State) {
+        self.across |= part.across || before.across;
+        if part.across && before.across {
+            let reason = Text::from("which devices belong together is not known");
+            part.maps.iter().for_each(|(to, _)| self.blur(Some(to), Some(&reason)));
         }
     }
 
@@ -200,7 +252,8 @@ impl State {
         self.entries = kept.entries;
         self.by_hash = kept.by_hash;
         self.is_big = false;
-        self.blur(Some(&Text::from(format!("the maps of {name} exceed the budget"))));
+        let reason = Text::from(format!("the maps of {name} exceed the budget"));
+        over.iter().for_each(|(leaf, _)| self.blur(Some(leaf), Some(&reason)));
     }
 
     fn insert(&mut self, entry: Entry) {

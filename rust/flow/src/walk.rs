@@ -123,9 +123,7 @@ impl<'w> Walk<'w> {
         for (leaf, reason) in &state.unknown {
             target.forget(leaf.clone(), reason);
         }
-        if !state.exact {
-            target.blur(state.reason.as_ref());
-        }
+        target.blur_alike(state);
         target.across |= state.across;
     }
 
@@ -185,7 +183,10 @@ fn follow(
         Part::Read(said) => said,
     };
     if !said.exact {
-        target.blur(said.reason.as_ref());
+        said.maps.iter().for_each(|(to, _)| target.blur(Some(to), said.reason.as_ref()));
+        if said.maps.is_empty() {
+            target.blur(None, said.reason.as_ref());
+        }
     }
     if let Some(reason) = from.state.unknown_at(from.leaf) {
         for (to, _) in &said.maps {
@@ -193,11 +194,9 @@ fn follow(
         }
         return;
     }
-    if !said.maps.is_empty() && !from.state.exact {
-        target.blur(from.state.reason.as_ref());
-    }
+    target.blur_as(said.maps.iter().map(|(to, _)| to), from.state, from.leaf);
     if said.across || from.state.across {
-        target.cross(said.across, from.state);
+        target.cross(said, from.state);
     }
     let elsewhere: Vec<Map>;
     let firsts = if said.across {
@@ -331,8 +330,12 @@ fn by_output(state: &State, shape: &Shape) -> Vec<(u32, Part)> {
     for (i, (maps, unknown)) in maps.into_iter().zip(unknown).enumerate() {
         match unknown {
             Some(reason) => parts.push((i as u32, Part::Unknown(reason))),
-            None if maps.is_empty() && state.exact => {}
-            None => parts.push((i as u32, Part::Read(state.read(maps)))),
+            None => {
+                let said = state.read(maps, i as u32);
+                if !(said.maps.is_empty() && said.exact) {
+                    parts.push((i as u32, Part::Read(said)));
+                }
+            }
         }
     }
     parts
