@@ -15,7 +15,7 @@ from .._core import OperandAlias, Shape
 from .attributes import Attribute, Callees, Frontend, attribute_texts, quoted, word
 from .products import Products
 from .values import Operand, ShapeLike, Value, refuse
-from .writing import Callee, Function, without_layout
+from .writing import Callee, Function
 
 __all__ = ["Control"]
 
@@ -65,7 +65,7 @@ class Control(Products):
         opt-barrier = s32[3] opt-barrier(iota)
         """
         value = self._rooted(operand, "optimization_barrier")
-        return self._emit("optimization_barrier", "opt-barrier", [value], shape=without_layout(value.shape))
+        return self._emit("optimization_barrier", "opt-barrier", [value], shape=value.shape.without_layout())
 
     def call(self, computation: Function, *operands: Operand) -> Value:
         """The value of a computation at these operands.
@@ -129,7 +129,7 @@ class Control(Products):
         """
         value = self._array("copy_start", "operand", operand)
         given = {"cross_program_prefetch_index": cross_program_prefetch_index}
-        shape = without_layout(value.shape)
+        shape = value.shape.without_layout()
         state = Shape.tuple([shape, shape, _U32])
         return self._emit(
             "copy_start", "copy-start", [value], attribute_texts("copy_start", "copy-start", given), state
@@ -181,11 +181,11 @@ class Control(Products):
         Shape('(s32[], f32[3])')
         """
         start = self._rooted(init, "while_")
-        shape = without_layout(start.shape)
+        shape = start.shape.without_layout()
         tests = self._callee("while_", "condition", condition, [shape], _label(condition, "condition"))
         self._gives_pred("while_", "condition", tests.root)
         steps = self._callee("while_", "body", body, [shape], _label(body, "body"))
-        if without_layout(steps.root) != shape:
+        if steps.root.without_layout() != shape:
             raise refuse("while_", "body", repr(steps), f"expected one that gives {shape}, as init")
         return self._emit("while_", "while", [start], {"condition": tests, "body": steps})
 
@@ -308,7 +308,7 @@ class Control(Products):
         Shape('token[]')
         """
         value = self._value("outfeed", "operand", operand)
-        attributes = {"outfeed_shape": str(without_layout(value.shape))}
+        attributes = {"outfeed_shape": str(value.shape.without_layout())}
         if config:
             attributes["outfeed_config"] = quoted(config)
         return self._emit("outfeed", "outfeed", [value, self._token("outfeed", token)], attributes, _TOKEN)
@@ -324,7 +324,7 @@ class Control(Products):
         value = self._array("send", "operand", operand)
         after = self.after_all() if token is None else self._token("send", token)
         channel = self._channel("send", channel_id)
-        context = Shape.tuple([without_layout(value.shape), _U32, _TOKEN])
+        context = Shape.tuple([value.shape.without_layout(), _U32, _TOKEN])
         sent = self._emit("send", "send", [value, after], channel, context)
         return self._emit("send", "send-done", [sent], channel, _TOKEN)
 
@@ -379,7 +379,7 @@ class Control(Products):
 
     def _same_roots(self, argument: str, callees: Sequence[Callee]) -> None:
         for callee in callees:
-            if without_layout(callee.root) != without_layout(callees[0].root):
+            if callee.root.without_layout() != callees[0].root.without_layout():
                 rule = f"expected one that gives {callees[0].root} as the first branch"
                 raise refuse("conditional", argument, repr(callee), rule)
 

@@ -11,7 +11,7 @@ from .._core import Shape
 from .attributes import Attribute, ints
 from .control import Control
 from .values import Operand, Value, refuse
-from .writing import Function, without_layout
+from .writing import Function
 
 __all__ = ["Devices"]
 
@@ -68,7 +68,7 @@ class Devices(Control):
         attributes: dict[str, Attribute] = dict(self._groups("all_reduce", replica_groups))
         attributes |= self._channel_of("all_reduce", channel_id, use_global_device_ids)
         attributes["to_apply"] = self._reducer("all_reduce", "computation", computation, [Shape(values[0].dtype, [])])
-        shapes = [without_layout(value.shape) for value in values]
+        shapes = [value.shape.without_layout() for value in values]
         shape = shapes[0] if len(shapes) == 1 else Shape.tuple(shapes)
         made = self._emit("all_reduce", "all-reduce", values, attributes, shape)
         return self._emit("all_reduce", "tuple", [made]) if is_tuple and len(values) == 1 else made
@@ -145,7 +145,7 @@ class Devices(Control):
         groups = self._groups("all_to_all", replica_groups, split_count, "split_count")
         self._divides("all_to_all", "split_count", split_count, value, split)
         # The result has the shape of the operand, which the reader could not know.
-        whole = without_layout(value.shape)
+        whole = value.shape.without_layout()
         exchanged = self._emit("all_to_all", "all-to-all", [value], groups | {"dimensions": ints([split])}, whole)
         if split == joined:
             return exchanged
@@ -181,7 +181,7 @@ class Devices(Control):
                 raise refuse("collective_permute", "source_target_pairs", source_target_pairs, "ids count from 0")
         attributes = {"source_target_pairs": "{" + ",".join(map(ints, source_target_pairs)) + "}"}
         attributes |= self._channel_of("collective_permute", channel_id, False)
-        shape = without_layout(value.shape)
+        shape = value.shape.without_layout()
         return self._emit("collective_permute", "collective-permute", [value], attributes, shape)
 
     def collective_broadcast(self, operand: Operand, replica_groups: Groups, channel_id: int | None = None) -> Value:
@@ -195,7 +195,7 @@ class Devices(Control):
         value = self._array("collective_broadcast", "operand", operand)
         attributes = self._groups("collective_broadcast", replica_groups)
         attributes |= self._channel_of("collective_broadcast", channel_id, False)
-        shape = without_layout(value.shape)
+        shape = value.shape.without_layout()
         return self._emit("collective_broadcast", "collective-broadcast", [value], attributes, shape)
 
     def replica_id(self) -> Value:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from .constants import element_kind
 from .stretching import Stretching, bit_width
 from .values import Operand, Value, refuse
-from .writing import without_layout
 
 __all__ = ["Elementwise"]
 
@@ -48,7 +47,7 @@ class Elementwise(Stretching):
             raise refuse("select", "pred", f"{chooser.name} {chooser.shape}", "expected pred")
         if isinstance(on_true, Value) and on_true.shape.is_tuple:
             other = self._value("select", "on_false", on_false)
-            if chooser.dimensions or without_layout(other.shape) != without_layout(on_true.shape):
+            if chooser.dimensions or other.shape.without_layout() != on_true.shape.without_layout():
                 rule = f"tuples of one shape and a scalar, not {on_true.shape}, {other.shape} and {chooser.shape}"
                 raise refuse("select", "pred", chooser.name, rule)
             parts = [self.select(chooser, a, c) for a, c in zip(on_true, other, strict=True)]
@@ -133,4 +132,4 @@ class Elementwise(Stretching):
         if mantissa_bits < 0:
             raise refuse("reduce_precision", "mantissa_bits", mantissa_bits, "expected at least 0")
         attributes = {"exponent_bits": str(exponent_bits), "mantissa_bits": str(mantissa_bits)}
-        return self._emit("reduce_precision", "reduce-precision", [value], attributes, without_layout(value.shape))
+        return self._emit("reduce_precision", "reduce-precision", [value], attributes, value.shape.without_layout())

@@ -12,7 +12,7 @@ from .._core import Shape
 from .attributes import Attribute, ints, word
 from .moves import Moves
 from .values import Ints, Operand, Value, refuse
-from .writing import Function, without_layout
+from .writing import Function
 
 __all__ = ["Folds", "Padding"]
 
@@ -216,8 +216,8 @@ class Folds(Moves):
                 raise refuse("scan", "inputs", f"{value.name} {value.shape}", f"expected {n} in dimension {along}")
             pieces.append(Shape(value.dtype, [n for d, n in enumerate(value.dimensions) if d != along]))
         callee = self._callee("scan", "computation", computation, [*pieces, *(init.shape for init in inits)])
-        carries = [without_layout(init.shape) for init in inits]
-        if list(map(without_layout, callee.root.tuple_shapes[-len(inits) :])) != carries:
+        carries = [init.shape.without_layout() for init in inits]
+        if list(map(Shape.without_layout, callee.root.tuple_shapes[-len(inits) :])) != carries:
             wanted = ", ".join(map(str, carries))
             raise refuse("scan", "computation", repr(callee), f"expected a tuple that ends with the carries {wanted}")
         attributes: dict[str, Attribute] = {"dimensions": ints([along]), "num_carries": str(len(inits))}
@@ -246,7 +246,7 @@ class Folds(Moves):
                 raise refuse(operation, "operands", f"{value.name} {value.shape}", rule)
 
     def _gives_pred(self, operation: str, argument: str, root: Shape) -> None:
-        if without_layout(root) != Shape("pred", []):
+        if root.without_layout() != Shape("pred", []):
             raise refuse(operation, argument, f"a computation that gives {root}", "expected one that gives pred[]")
 
     def _windowed(

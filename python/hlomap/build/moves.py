@@ -14,7 +14,7 @@ from .._core import Shape
 from .attributes import ints, word
 from .elementwise import Elementwise
 from .values import Ints, Operand, ShapeLike, Value, refuse
-from .writing import Function, without_layout
+from .writing import Function
 
 __all__ = ["Moves"]
 
@@ -257,7 +257,7 @@ class Moves(Elementwise):
             rule = f"expected as many dimensions as {value.shape}, and none larger"
             raise refuse("dynamic_update_slice", "update", f"{new.name} {new.shape}", rule)
         starts = self._offsets("dynamic_update_slice", start_indices, len(value.dimensions))
-        shape = without_layout(value.shape)
+        shape = value.shape.without_layout()
         return self._emit("dynamic_update_slice", "dynamic-update-slice", [value, new, *starts], shape=shape)
 
     def gather(
@@ -525,7 +525,7 @@ class Moves(Elementwise):
         """A computation that takes these values twice and gives them once."""
         callee = self._callee(operation, argument, function, [*scalars, *scalars])
         wanted = scalars[0] if len(scalars) == 1 else Shape.tuple(list(scalars))
-        if without_layout(callee.root) != wanted:
+        if callee.root.without_layout() != wanted:
             raise refuse(operation, argument, repr(callee), f"expected a computation that gives {wanted}")
         return callee
 

@@ -35,7 +35,6 @@ _MAX_DEPTH = 100  # Shapes of tuples that nest deeper are not read.
 # XLA's parser does not take these for names, whatever stands before them.
 _WORDS = {"token", "opaque", "true", "false", "inf", "nan", "HloModule", "ENTRY", "ROOT", "maximal", "replicated"}
 _WORDS |= {"manual", "last_tile_dim_replicate", "shard_as", "shard_like", "unknown", *_hlo_types.element_types()}
-_LAYOUT = re.compile(r"\{[^{}]*\}")
 
 
 class Scope:
@@ -191,7 +190,7 @@ class Writer:
         """A ``with`` block whose instructions have these attributes, as :meth:`Value.annotated` gives them to one.
 
         Blocks may stand in each other; the inner one goes before, keyword by keyword.  Computations that are written
-        within are left out: theirs are other values.
+        within are left out: theirs are other values.  A sharding must fit them all, those of numbers that stretch, too.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -345,9 +344,9 @@ class Writer:
     def _callee(
         self, operation: str, argument: str, function: Function, parameters: Sequence[Shape], name: str | None = None
     ) -> Callee:
-        shapes = [without_layout(shape) for shape in parameters]
+        shapes = [shape.without_layout() for shape in parameters]
         if isinstance(function, Callee):
-            if list(map(without_layout, function.parameters)) != shapes:
+            if list(map(Shape.without_layout, function.parameters)) != shapes:
                 wanted = ", ".join(map(str, shapes))
                 raise refuse(operation, argument, repr(function), f"expected a computation of ({wanted})")
             return function
@@ -416,11 +415,6 @@ _COMMON = {word: word for word in ("add", "mul", "max", "min", "xor", "lt", "le"
 _COMMON |= {"multiply": "mul", "maximum": "max", "minimum": "min", "and": "and_", "or": "or_"}
 
 
-def without_layout(shape: Shape) -> Shape:
-    """The same sizes and types; the layout is left to the compiler."""
-    return Shape.parse(_LAYOUT.sub("", str(shape)))
-
-
 def _takes(function: Callable[..., Any], n: int) -> bool:
     """Whether a function can be called with so many arguments, as far as it says."""
     try:
@@ -478,7 +472,7 @@ def _signature(callee: Callee) -> str:
 @lru_cache(maxsize=4096)  # The answer depends on nothing but the text.
 def _asked(head: str, shape: str, tail: str) -> tuple[Shape | None, str]:
     try:
-        return without_layout(_core.parse_text(head + shape + tail, None, True)[0].entry.root.shape), ""
+        return _core.parse_text(head + shape + tail, None, True)[0].entry.root.shape.without_layout(), ""
     except HloSyntaxError as error:
         first = error.errors[0]
         assert isinstance(first, _core.Diagnostic)
@@ -494,6 +488,6 @@ def _decided(head: str, tail: str) -> tuple[Shape | None, str]:
     except HloSyntaxError as error:
         return None, str(error.errors[0])
     if root.inferred_shape is not None:
-        return _asked(head, f"{without_layout(root.inferred_shape)} ", tail)
+        return _asked(head, f"{root.inferred_shape.without_layout()} ", tail)
     reason = (root.inconsistency or "operands and attributes leave the shape open").split(" that does not fit: ", 1)[-1]
     return None, f"{reason} (no shape was given)"
