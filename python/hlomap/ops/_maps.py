@@ -58,8 +58,8 @@ def reads_all(sizes: Sequence[int], target: Sequence[int]) -> Footprint:
 
 
 def in_best_form(footprint: Footprint) -> Footprint:
-    """The same footprint with simplified results; dimensions of one element stay variables."""
-    return footprint.of((leaf, m.simplify(keep_point_dims=True)) for leaf, m in footprint.maps)
+    """The same footprint with simplified results; dimensions of one element stay variables, ranges do not."""
+    return footprint.of((leaf, m.simplify(keep_point_dims=True, drop_unused=True)) for leaf, m in footprint.maps)
 
 
 def affine_bounds(terms: Iterable[tuple[int, Bounds]], constant: int = 0) -> Bounds:

@@ -8,22 +8,41 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._core import Expr, Instruction
+from .._core import Expr, Instruction, Variable
 from ._contract import linked
-from ._maps import reads
+from ._maps import in_best_form, reads
 from ._op import NOTHING, Answer, Context, Footprint, Leaf, Op, register
 from .meaning.ragged_dot import evaluate
 from .plans.ragged_dot import Plan, plan_of
+
+MAX_GROUPS = 16
+"""Groups that have a map each; of more it is not said which rows are in which."""
 
 _REASON = "ragged-dot: which rows are in which group is known only when the program runs"
 
 
 def _side(plan: Plan, side: Sequence[str], source: Sequence[str], target: Sequence[str]) -> Footprint:
-    """Between the output and a side; which rows belong to a group that stands in one of the two is not known."""
+    """Between the output and a side: a row goes with the group whose sizes reach it, a map for each group."""
     dims, results, ranges = linked(source, target, plan.sizes)
-    footprint = reads(dims, results, ranges=ranges)
-    known = plan.mode == "batch" or (plan.mode == "free" and "g" not in side)
-    return footprint if known else Footprint(footprint.maps, False, _REASON)
+    whole = reads(dims, results, ranges=ranges)
+    n_groups, n_rows = plan.sizes["g"], plan.sizes[plan.ragged]
+    if plan.mode == "batch" or not whole.maps:
+        return whole
+    if n_groups > MAX_GROUPS:
+        return Footprint(whole.maps, False, _REASON)
+    at = {**dict(zip(target, results, strict=True)), **{label: Expr.dim(i) for i, label in enumerate(source)}}
+    row = at[plan.ragged]
+    index = [at[label] for label in plan.groups[:-1]]
+    sizes = [Variable(None, 0, n_rows, source=2, index=[*index, k]) for k in range(n_groups)]
+    ends = [sum((Expr.runtime(i) for i in range(k)), Expr.constant(0)) for k in range(n_groups + 1)]
+    if "g" not in at:  # rows of no group are not read
+        within = [(ends[-1] - row, 1, n_groups * n_rows)]
+        return in_best_form(reads(dims, results, ranges=ranges, runtime=sizes, constraints=within))
+    footprint = NOTHING
+    for k in range(n_groups):
+        own = [(at["g"] - k, 0, 0), (row - ends[k], 0, n_rows - 1), (ends[k + 1] - row, 1, n_rows)]
+        footprint = footprint + reads(dims, results, ranges=ranges, runtime=sizes[: k + 1], constraints=own)
+    return in_best_form(footprint)
 
 
 def _group_sizes(plan: Plan, source: Sequence[str], target: Sequence[str]) -> Footprint:
@@ -42,7 +61,7 @@ def _group_sizes(plan: Plan, source: Sequence[str], target: Sequence[str]) -> Fo
 
 
 def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
-    """As dot; the right side of any group; the sizes of all groups, or of those up to the own one."""
+    """As dot, within the groups; the sizes of all groups, or of those up to the own one."""
     plan = plan_of(instruction)
     sides = [_side(plan, side, plan.output, side) for side in (plan.left, plan.right)]
     return [*sides, _group_sizes(plan, plan.output, plan.groups)]

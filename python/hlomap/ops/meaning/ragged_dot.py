@@ -20,9 +20,11 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> V
     number = {label: i for i, label in enumerate(plan.sizes)}
     a, b, out = ([number[label] for label in labels] for labels in (plan.left, plan.right, plan.output))
     if plan.mode != "batch":
-        ends = np.cumsum(groups.astype(np.int64), axis=-1)[..., None]
-        starts = ends - groups[..., None]
         rows = np.arange(plan.sizes[plan.ragged])
+        # A size below 0 is none: what it would be is specified nowhere.
+        groups = np.clip(groups.astype(np.int64), 0, len(rows))
+        ends = np.cumsum(groups, axis=-1)[..., None]
+        starts = ends - groups[..., None]
         inside = (starts <= rows) & (rows < ends)
         left, a = _in_groups(left, plan.left, inside, plan, number)
         if plan.mode == "summed":
