@@ -13,21 +13,9 @@ from ._maps import reads_all, reads_same_place
 from ._op import NOTHING, Answer, Context, Footprint, Leaf, Op, Part, Unknown, register
 from ._shapes import array_leaves, n_outputs, shape_at
 from .meaning.loops import evaluate
-from .plans.loops import parts_of
+from .plans.loops import is_unchanged, parts_of
 
 _REASON = "a loop: the maps of every number of iterations"
-
-
-def _is_unchanged(body: Computation, leaf: Leaf) -> bool:
-    """Whether the body's value at a leaf is its parameter's, followed through tuples alone."""
-    here, at = body.root, leaf
-    while True:
-        if here.opcode == "tuple" and at:
-            here, at = here.operands[at[0]], at[1:]
-        elif here.opcode == "get-tuple-element":
-            here, at = here.operands[0], (int(here.attributes["index"]), *at)
-        else:
-            return here.opcode == "parameter" and at == leaf
 
 
 def _condition_reads(
@@ -44,7 +32,7 @@ def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> A
     """The body's maps composed with themselves, and all that the condition depends on."""
     condition, body = parts_of(instruction)
     sizes = shape_at(instruction.shape, leaf).dimensions
-    if _is_unchanged(body, leaf):
+    if is_unchanged(body, leaf):
         return [reads_same_place(sizes).at(leaf)]
 
     steps = Body(lambda here: together(context.output_to_input(instruction, body, here)))
@@ -79,15 +67,15 @@ def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context:
         return [deciding] * n_outputs(shape)
     if deciding & set(found):
         for there in array_leaves(shape):
-            if not _is_unchanged(body, there):
+            if not is_unchanged(body, there):
                 found[there] = [m for _, m in reads_all(sizes, shape_at(shape, there).dimensions).maps]
     parts: list[Part] = [NOTHING] * n_outputs(shape)
     for there in sorted(found):
-        if found[there] and not (there != leaf and _is_unchanged(body, there)):
+        if found[there] and not (there != leaf and is_unchanged(body, there)):
             which = there[0] if there else 0
             before = parts[which]
             assert isinstance(before, Footprint), "only footprints are put here"
-            exact = before.exact and there == leaf and _is_unchanged(body, there)
+            exact = before.exact and there == leaf and is_unchanged(body, there)
             reason = before.reason if exact else _REASON
             maps = before.maps + tuple((there, m) for m in found[there])
             parts[which] = Footprint(maps, exact, reason, steps.across)

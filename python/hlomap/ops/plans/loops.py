@@ -15,3 +15,15 @@ def parts_of(instruction: Instruction) -> tuple[Computation, Computation]:
         must(same_arrays(computation.parameters[0].shape, shape), "a condition or body of another shape")
     must(same_arrays(body.root.shape, shape), "a body that gives another shape")
     return condition, body
+
+
+def is_unchanged(body: Computation, leaf: tuple[int, ...]) -> bool:
+    """Whether the body's value at a leaf is its parameter's, followed through tuples alone."""
+    here, at = body.root, leaf
+    while True:
+        if here.opcode == "tuple" and at:
+            here, at = here.operands[at[0]], at[1:]
+        elif here.opcode == "get-tuple-element":
+            here, at = here.operands[0], (int(here.attributes["index"]), *at)
+        else:
+            return here.opcode == "parameter" and at == leaf
