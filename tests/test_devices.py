@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 from hypothesis import given, settings
@@ -114,14 +115,54 @@ def test_two_exchanges_are_over_without_devices_and_exact_with_them() -> None:
     assert then == found
 
 
-def test_other_groups_are_not_composed() -> None:
-    computation = entry(
-        GATHER_AFTER_SCATTER.replace("all-gather(s), replica_groups={{0,1},", "all-gather(s), replica_groups={{1,0},")
-    )
+ALONG_AN_AXIS = """
+  p = f32[4] parameter(0)
+  s = f32[2] reduce-scatter(p), replica_groups={{0,1},{2,3}}, dimensions={0}, to_apply=add
+  g = f32[4] all-gather(s), replica_groups={{0,2},{1,3}}, dimensions={0}
+  ROOT c = f32[4] collective-permute(g), source_target_pairs={{0,1},{1,2},{2,3},{3,0}}
+"""
+
+
+def test_groups_along_several_axes_are_composed_as_one_group_of_all_devices() -> None:
+    """Device 2 * a + b: scattered along b, gathered along a, then handed on in a ring."""
+    computation = entry(ALONG_AN_AXIS)
     found = hm.indexing(computation)[computation["p"]]
-    assert found.replicas is not None and found.replicas.maps.reason == "groups that differ"
+    assert found.replicas is not None and list(found.replicas.groups) == [(0, 1, 2, 3)] and found.replicas.maps.exact
+    then = hm.output_to_input(computation["c"])[0]
+    for name in ("g", "s"):
+        then = then.then(hm.output_to_input(computation[name])[0])
+    assert then.replicas is not None and then.replicas.maps.exact
+
+    def by_hand(d: int, device: int) -> set[tuple[int, int]]:
+        b = (device - 1) % 2
+        return {(d % 2 + 2 * b, 2 * (d // 2) + each) for each in range(2)}
+
+    for maps in (found.replicas.maps, then.replicas.maps):
+        pairs = {p for m in maps for p in points(m)}
+        assert pairs == {(d, device, *e) for d in range(4) for device in range(4) for e in by_hand(d, device)}
+
+
+def points(m: hm.IndexingMap) -> set[tuple[int, int, int, int]]:
+    """Element and device, and what belongs to them; of one group."""
+    found = set()
+    for (d, _, device), s in product(product(*map(within, m.dims)), product(*map(within, m.ranges))):
+        if m.in_domain((d, 0, device), s):
+            e, _, there = (int(x) for x in m.evaluate((d, 0, device), s))
+            found.add((d, device, e, there))
+    return found
+
+
+def within(v: hm.Variable) -> range:
+    return range(v.lower, v.upper + 1)
+
+
+def test_groups_in_no_order_are_not_composed() -> None:
+    computation = entry(ALONG_AN_AXIS.replace("{{0,2},{1,3}}", "{{0,3},{2,1}}"))
+    reason = "groups of several kinds, or a device in several groups"
+    found = hm.indexing(computation)[computation["p"]]
+    assert found.replicas is not None and found.replicas.maps.reason == reason
     then = hm.output_to_input(computation["g"])[0].then(hm.output_to_input(computation["s"])[0])
-    assert then.replicas is not None and then.replicas.maps.reason == "groups that differ follow each other"
+    assert then.replicas is not None and then.replicas.maps.reason == reason
 
 
 OFFSETS = """

@@ -17,7 +17,7 @@ from .ops import op_of
 from .ops._groups import Table
 from .ops._op import NOTHING, Answer, Footprint, Leaf, Part, Unknown
 from .ops._shapes import n_outputs, shape_at
-from .replicas import Replicas, each_once, lifted, same_groups
+from .replicas import NO_COMMON_GROUP, Replicas, all_as_one, each_once, in_one_group, lifted, same_groups
 from .sources import sources_of, with_sources
 from .walk import Walker
 
@@ -66,7 +66,7 @@ def devices_within(
     table = _table(region)
     if isinstance(table, str):
         return lambda instruction: not_followed(table)
-    walk = DeviceWalk(walker, start.module, table)
+    walk = DeviceWalk(walker, start.module, *table)
     found = walk.states(start, leaves, {instruction.number for instruction in region})
 
     def of(instruction: Instruction) -> Replicas:
@@ -82,7 +82,7 @@ def _answered(
     table = _table(asked)
     if isinstance(table, str):
         return lambda number: not_followed(table)
-    walk = DeviceWalk(walker, asked[0].module, table)
+    walk = DeviceWalk(walker, asked[0].module, *table)
     try:
         parts = ask(walk)
     except (HlomapError, OverflowError) as error:
@@ -91,9 +91,12 @@ def _answered(
     return lambda number: walk.replicas(parts.get(number, NOTHING))
 
 
-def _table(asked: Iterable[Instruction | Computation]) -> Table | str:
-    """The one table that all exchanges in these, and in what they call, have; or why there is none."""
-    found: Table | None = None
+def _table(asked: Iterable[Instruction | Computation]) -> tuple[Table, bool] | str:
+    """The one table that all exchanges in these, and in what they call, have, and whether it is that of all devices.
+
+    That is so where tables differ, or where a device may be left twice and is in a table twice.
+    """
+    found: list[Table] = []
     seen: set[int] = set()
     waiting = list(asked)
     while waiting and len(seen) < _MANY:
@@ -105,15 +108,18 @@ def _table(asked: Iterable[Instruction | Computation]) -> Table | str:
             if isinstance(groups, Unknown):
                 return groups.reason
             if groups is not None:
-                table = Table(groups.ids, groups.groups)
-                if found is not None and not same_groups(found, table):
-                    return "groups that differ"
-                found = table
+                found.append(Table(groups.ids, groups.groups))
             for computation in instruction.called:
                 if computation.number not in seen:
                     seen.add(computation.number)
                     waiting.append(computation)
-    return found if found is not None and not waiting else "no groups of devices were found"
+    if not found or waiting:
+        return "no groups of devices were found"
+    first = found[0]
+    if all(same_groups(table, first) for table in found) and (len(found) == 1 or each_once(first)):
+        return first, False
+    wide = all_as_one(found)
+    return NO_COMMON_GROUP if wide is None else (wide, True)
 
 
 class _State:
@@ -162,9 +168,10 @@ class _State:
 class DeviceWalk:
     """A walk with devices, for one table; the context of rules that only pass on what a computation says."""
 
-    def __init__(self, walker: Walker, module: Module, table: Table) -> None:
+    def __init__(self, walker: Walker, module: Module, table: Table, is_wide: bool) -> None:
         self._walker = walker
         self._module = module
+        self._is_wide = is_wide
         self._table = table
         self._each_once = each_once(table)
         self._depth = 0
@@ -201,7 +208,24 @@ class DeviceWalk:
 
     def _exchanged(self, instruction: Instruction, said: Parts, rank: int) -> Parts:
         numbers = {k: operand.number for k, operand in enumerate(instruction.operands)}
-        return {k: self._lifted(with_sources(part, numbers), rank) for k, part in said.items()}
+        parts = {k: with_sources(part, numbers) for k, part in said.items()}
+        return {k: self._lifted(self._widened(instruction, part, rank), rank) for k, part in parts.items()}
+
+    def _widened(self, instruction: Instruction, part: Part, rank: int) -> Part:
+        """From the operation's own groups to all devices as one, where that is the table."""
+        exchange = op_of(instruction).exchange
+        if not self._is_wide or isinstance(part, Unknown) or exchange is None:
+            return part
+        groups = exchange.groups(instruction)
+        maps: list[tuple[Leaf, IndexingMap]] = []
+        for leaf, m in part.maps:
+            wide = [m] if len(m.dims) == rank else None
+            if wide is None and not isinstance(groups, Unknown):
+                wide = in_one_group(m, Table(groups.ids, groups.groups), len(self._table.groups[0]))
+            if wide is None:
+                return Unknown(NO_COMMON_GROUP)
+            maps += [(leaf, moved) for moved in wide]
+        return part.of(maps)
 
     def _passed_on(self, said: Answer, plain: Parts, rank: int) -> Parts:
         """Where the plain walk finds something, a computation that was followed with devices has said it."""

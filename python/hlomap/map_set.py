@@ -13,7 +13,7 @@ from ._core import IndexingMap, Instruction, Variable, compose_many
 from .containment import contains
 from .difference import without
 from .errors import ShapeError
-from .replicas import Replicas, each_once, lifted, same_groups
+from .replicas import NO_COMMON_GROUP, Replicas, Table, all_as_one, each_once, in_one_group, lifted, same_groups
 
 __all__ = ["MapSet", "Use", "not_followed"]
 
@@ -338,49 +338,65 @@ def not_followed(reason: str) -> Replicas:
 
 def _all_on_devices(sets: Sequence[MapSet]) -> Replicas | None:
     """The union; what stays on its device does so on every device of the table."""
+    common = _with_one_table(sets)
+    if common is None or isinstance(common, Replicas):
+        return common
+    there, alike = common
+    return Replicas(there.ids, there.groups, MapSet().union(*alike))
+
+
+def _one_after_the_other(first: MapSet, second: MapSet) -> Replicas | None:
+    common = _with_one_table([first, second], once=True)
+    if common is None or isinstance(common, Replicas):
+        return common
+    there, (a, b) = common
+    return Replicas(there.ids, there.groups, a.then(b))
+
+
+def _devices_without(first: MapSet, second: MapSet) -> Replicas | None:
+    common = _with_one_table([first, second])
+    if common is None or isinstance(common, Replicas):
+        return common
+    there, (a, b) = common
+    return Replicas(there.ids, there.groups, a.difference(b))
+
+
+def _with_one_table(sets: Sequence[MapSet], *, once: bool = False) -> tuple[Table, list[MapSet]] | Replicas | None:
+    """A table and the maps of each set on its devices; why there is none; None where nothing leaves its device.
+
+    ``once``: where two of them leave it, the table has every device once.
+    """
     there = [one._replicas for one in sets if one._replicas is not None]
     if not there:
         return None
     for one in there:
         if one.maps.is_unknown:
             return one
-        if not same_groups(one.table, there[0].table):
-            return not_followed("elements in groups that differ")
-    return Replicas(there[0].ids, there[0].groups, MapSet().union(*(_lifted(one, there[0]) for one in sets)))
+    table = there[0].table
+    if any(not same_groups(one.table, table) for one in there) or (once and len(there) > 1 and not each_once(table)):
+        wide = all_as_one([one.table for one in there])
+        if wide is None:
+            return not_followed(NO_COMMON_GROUP)
+        table = wide
+    alike: list[MapSet] = []
+    for given in sets:
+        maps: list[IndexingMap] = []
+        for m in given._maps if given._replicas is None else given._replicas.maps:
+            above = _on_table(m, given._replicas, table)
+            if above is None:
+                return not_followed(NO_COMMON_GROUP)
+            maps += [moved._placed(tuple(m.index), m.use, _suppliers(m)) for moved in above]
+        truth = given if given._replicas is None else given._replicas.maps
+        alike.append(MapSet(maps, exact=truth._exact, reason=truth._reason))
+    return table, alike
 
 
-def _one_after_the_other(first: MapSet, second: MapSet) -> Replicas | None:
-    a, b = first._replicas, second._replicas
-    known = a if a is not None else b
-    if known is None:
-        return None
-    for one in (a, b):
-        if one is not None and one.maps.is_unknown:
-            return one
-    if a is not None and b is not None and not same_groups(a.table, b.table):
-        return not_followed("groups that differ follow each other")
-    if a is not None and b is not None and not each_once(known.table):
-        return not_followed("a device in several groups")
-    return Replicas(known.ids, known.groups, _lifted(first, known).then(_lifted(second, known)))
-
-
-def _devices_without(first: MapSet, second: MapSet) -> Replicas:
-    a, b = first._replicas, second._replicas
-    known = a if a is not None else b
-    assert known is not None, "asked where one of them goes to other devices"
-    for one in (a, b):
-        if one is not None and (one.maps.is_unknown or not same_groups(one.table, known.table)):
-            return one if one.maps.is_unknown else not_followed("elements in groups that differ")
-    return Replicas(known.ids, known.groups, _lifted(first, known).difference(_lifted(second, known)))
-
-
-def _lifted(one: MapSet, like: Replicas) -> MapSet:
-    """The maps on devices; what stays on its device does so on every device of a table."""
-    if one._replicas is not None:
-        return one._replicas.maps
-    maps = [(m, above) for m in one._maps for above in lifted(m, like.table)]
-    placed = (above._placed(tuple(m.index), m.use, _suppliers(m)) for m, above in maps)
-    return MapSet(placed, exact=one._exact, reason=one._reason)
+def _on_table(m: IndexingMap, there: Replicas | None, table: Table) -> list[IndexingMap] | None:
+    if there is None:
+        return lifted(m, table)
+    if same_groups(there.table, table):
+        return [m]
+    return in_one_group(m, there.table, len(table.groups[0]))
 
 
 def _elsewhere(

@@ -2,7 +2,8 @@
 
 Read :class:`Replicas` first.  The law: behind the dimensions and the results of each map come the group and the
 position, behind the index of a runtime variable those of the device that holds the value.  Each map stays within a
-group, so maps with one table follow each other as any maps do; of maps with several tables nothing is said.
+group, so maps with one table follow each other as any maps do; those with several are first brought to one group of
+all devices (:func:`in_one_group`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,17 @@ from .points import Ints, TooMany, pairs
 if TYPE_CHECKING:
     from .map_set import MapSet
 
-__all__ = ["Replicas", "each_once", "lifted", "said_of_devices", "same_groups"]
+__all__ = [
+    "NO_COMMON_GROUP",
+    "Replicas",
+    "Table",
+    "all_as_one",
+    "each_once",
+    "in_one_group",
+    "lifted",
+    "said_of_devices",
+    "same_groups",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +93,89 @@ def lifted(m: IndexingMap, table: Table) -> list[IndexingMap]:
             constraints=m.constraints,
         )
         for groups, n in table.runs()
+    ]
+
+
+# ----------------------------------------------------------------------------------------- several tables become one
+
+NO_COMMON_GROUP = "groups of several kinds, or a device in several groups"
+
+
+def all_as_one(tables: Sequence[Table]) -> Table | None:
+    """All devices that are in any of these as one group, in order; None where their numbers mean different things."""
+    if len({table.ids for table in tables}) != 1:
+        return None
+    n = 1 + max((i for table in tables for group in table.groups for i in group), default=0)
+    return Table(tables[0].ids, [tuple(range(n))])
+
+
+def in_one_group(m: IndexingMap, table: Table, n: int) -> list[IndexingMap] | None:
+    """The same map where all ``n`` devices are one group, so that the position is the device.
+
+    A group is the devices along one axis of an array of all of them, or a map goes from one position to one other:
+    then it is one map for each stretch of devices that goes alike.  None for other groups.
+    """
+    stride = _stride(table, n)
+    if stride is not None:
+        return [_by_axis(m, stride, len(table.groups[0]), n)]
+    return _by_pair(m, table, n)
+
+
+def _stride(table: Table, n: int) -> int | None:
+    """The distance of neighbours in a group, where device (g div k) * k * size + p * k + g mod k is at (g, p)."""
+    size = len(table.groups[0]) if len(table.groups) else 0
+    if not size or size * len(table.groups) != n:
+        return None
+    k = table.groups[0][1] - table.groups[0][0] if size > 1 else 1
+    expected = (tuple(g // k * k * size + p * k + g % k for p in range(size)) for g in range(len(table.groups)))
+    return k if k > 0 and all(tuple(group) == own for group, own in zip(table.groups, expected, strict=True)) else None
+
+
+def _by_axis(m: IndexingMap, k: int, size: int, n: int) -> IndexingMap:
+    rank = len(m.dims) - 2
+    device = Expr.dim(rank + 1)
+    group, position = device // (k * size) * k + device % k, device // k % size
+    dims = [*(Expr.dim(i) for i in range(rank)), group, position]
+
+    def moved(exprs: Sequence[Expr]) -> list[Expr]:
+        *index, g, p = (e.substitute(dims=dims) for e in exprs)
+        return [*index, Expr.constant(0), g // k * (k * size) + p * k + g % k]
+
+    here = [(e, v.lower, v.upper) for e, v in zip((group, position), m.dims[rank:], strict=True)]
+    return IndexingMap(
+        [*m.dims[:rank], ("group", 0, 0), ("position", 0, n - 1)],
+        moved(m.results),
+        ranges=m.ranges,
+        runtime=[Variable(v.name, v.lower, v.upper, source=v.source, index=moved(v.index)) for v in m.runtime],
+        constraints=[*((c.expr.substitute(dims=dims), c.lower, c.upper) for c in m.constraints), *here],
+    ).simplify(keep_point_dims=True)
+
+
+def _by_pair(m: IndexingMap, table: Table, n: int) -> list[IndexingMap] | None:
+    rank = len(m.dims) - 2
+    position, other = m.dims[rank + 1], m.results[-1]
+    nowhere = [*(Expr.dim(i) for i in range(rank)), Expr.constant(0), Expr.constant(0)]
+    elsewhere = any(e.substitute(dims=nowhere) != e for e in (*m.results[:-2], *(c.expr for c in m.constraints)))
+    if m.runtime or elsewhere or other.kind != "constant" or position.lower != position.upper:
+        return None
+    if m.results[-2] != Expr.dim(rank) or other.value is None:
+        return None
+    groups = list(table.groups)[m.dims[rank].lower : m.dims[rank].upper + 1]
+    stretches: list[list[int]] = []
+    for here, there in sorted({(group[position.lower], group[other.value]) for group in groups}):
+        last = stretches[-1] if stretches else None
+        if last is not None and last[1] + 1 == here and last[2] == there - here:
+            last[1] = here
+        else:
+            stretches.append([here, here, there - here])
+    return [
+        IndexingMap(
+            [*m.dims[:rank], ("group", 0, 0), ("position", first, last)],
+            [*m.results[:-2], 0, Expr.dim(rank + 1) + step],
+            ranges=m.ranges,
+            constraints=m.constraints,
+        ).simplify(keep_point_dims=True)
+        for first, last, step in stretches
     ]
 
 
