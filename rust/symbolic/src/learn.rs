@@ -2,6 +2,7 @@
 //!
 //! Read [`learn`]. The laws are those of [`crate::rules::constraint`].
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -9,7 +10,7 @@ use smallvec::SmallVec;
 use crate::domain::{Constraint, Domain, Source};
 use crate::error::Stop;
 use crate::expr::{Expr, Kind, Op};
-use crate::linear::{Linear, Work};
+use crate::linear::{Linear, Reading, Work};
 use crate::range::Range;
 use crate::rewrite::rewrite;
 use crate::rules::{constraint, write, Rule};
@@ -31,6 +32,10 @@ struct Known {
     sources: Vec<Option<Arc<Source>>>,
     /// Whether the ranges stayed because narrowing them did not come to rest.
     given_up: bool,
+    /// Constraints that are known to be written as they are, with the forms that they read as.
+    settled: Vec<(Expr, Linear)>,
+    /// A hash of all that the writing of a constraint depends on: the variables and their ranges.
+    key: u64,
 }
 
 /// What [`learn`] makes of a domain.
@@ -47,7 +52,7 @@ pub fn learn(domain: &Domain, work: &mut Work) -> Option<Learnt> {
     if !narrow(&mut domain, work, &mut known) {
         return None;
     }
-    match constraints(work, known.kept, known.untouched) {
+    match constraints(work, &mut known) {
         Ok(Some(reduced)) => {
             comes_back = reduced.come_back && known.sources.is_empty() && !known.given_up;
             // What has been read on the way is forgotten, so that the numbers of atoms are those of a first reading.
@@ -82,6 +87,8 @@ fn narrow(domain: &mut Domain, work: &mut Work, known: &mut Known) -> bool {
         known.sources = sources(work, domain);
         known.kept.clear();
         known.untouched.clear();
+        known.settled.clear();
+        known.key = key(work);
         let mut changed = false;
         let mut ranges: SmallVec<[Range; 8]> = domain.vars.iter().map(|v| v.range).collect();
         for c in &domain.constraints {
@@ -89,6 +96,9 @@ fn narrow(domain: &mut Domain, work: &mut Work, known: &mut Known) -> bool {
                 known.untouched.push(c.clone());
                 continue;
             };
+            if c.expr.is_settled(known.key) {
+                known.settled.push((c.expr.clone(), form.clone()));
+            }
             let mut pending: Kept = SmallVec::from_iter([(form, c.range)]);
             while let Some((form, range)) = pending.pop() {
                 match constraint::reduce(work, form, range) {
@@ -140,7 +150,9 @@ struct Reduced {
 }
 
 /// The constraints, each reduced under the others. Nothing where they contradict each other.
-fn constraints(work: &mut Work, mut kept: Kept, untouched: Vec<Constraint>) -> Result<Option<Reduced>, Stop> {
+fn constraints(work: &mut Work, known: &mut Known) -> Result<Option<Reduced>, Stop> {
+    let mut kept = std::mem::take(&mut known.kept);
+    let untouched = std::mem::take(&mut known.untouched);
     let (before, n_given) = (work.tally.fired, kept.len());
     work.tally.fired = 0;
     let contradict = held_against_each_other(work, &mut kept);
@@ -152,16 +164,46 @@ fn constraints(work: &mut Work, mut kept: Kept, untouched: Vec<Constraint>) -> R
     work.clear_facts();
     let mut written: SmallVec<[(Constraint, Linear, Range); 2]> = SmallVec::new();
     for (form, range) in kept {
-        written.push((as_constraint(work, form.clone(), range)?, form, range));
+        let settled = known.settled.iter().find(|(_, read)| read.terms == form.terms);
+        let c = match settled {
+            Some((expr, read)) => Constraint { expr: expr.clone(), range: shifted(range, read.constant) },
+            None => as_constraint(work, form.clone(), range)?,
+        };
+        written.push((c, form, range));
     }
     written.sort_by(|a, b| a.0.cmp(&b.0));
+    work.reading.checks = true;
+    come_back &= written.iter().all(|(c, form, range)| reads_as(work, c, form, *range)) && !work.reading.out_of_order;
+    for (c, form, range) in written.iter().filter(|(c, ..)| !c.expr.is_settled(known.key)) {
+        if !come_back {
+            work.reading = Reading::default();
+            work.reading.checks = true;
+        }
+        if come_back || (reads_as(work, c, form, *range) && !work.reading.out_of_order) {
+            c.expr.settle(known.key);
+        }
+    }
     if come_back {
-        work.reading.checks = true;
-        come_back =
-            written.iter().all(|(c, form, range)| reads_as(work, c, form, *range)) && !work.reading.out_of_order;
         work.reading.checks = false;
+    } else {
+        work.reading = Reading::default();
     }
     Ok(Some(Reduced { untouched, written, come_back }))
+}
+
+/// The range of `x + by` where this is that of `x`.
+fn shifted(range: Range, by: i64) -> Range {
+    Range::from_wide(i128::from(range.lo) + i128::from(by), i128::from(range.hi) + i128::from(by))
+}
+
+/// See [`Known::key`].
+fn key(work: &Work) -> u64 {
+    let mut hasher = rustc_hash::FxHasher::default();
+    for (i, v) in work.vars.iter().enumerate() {
+        (v, work.atoms[i].range, work.alias[i]).hash(&mut hasher);
+    }
+    work.keep_point_dims.hash(&mut hasher);
+    hasher.finish() | 1
 }
 
 /// Makes the constraints facts of the workspace, read anew where it has been started again.
