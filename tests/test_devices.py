@@ -266,5 +266,7 @@ ENTRY e {
 
 
 def test_rows_between_devices_follow_the_numbers_of_each_sender() -> None:
-    found = hm.verify(hm.parse(RAGGED).entry.root)
-    assert [(v.operand, v.finding) for v in found] == [(0, "exact"), (0, "exact"), (1, "over"), (1, "over")]
+    root = hm.parse(RAGGED).entry.root
+    assert [(v.operand, v.finding) for v in hm.verify(root)] == [(0, "exact"), (0, "over"), (1, "over"), (1, "over")]
+    there = hm.input_to_output(root)[0].replicas
+    assert there is not None and there.maps.exact and len(there.maps[0].runtime) == 3

@@ -65,7 +65,9 @@ def _part(instruction: Instruction, k: int, table: Table | None, *, to_output: b
     part = plain(_between(instruction, k, alone, to_output=to_output), alone)
     if k or not part.across:
         return part
-    return Footprint(part.maps, False, "ragged-all-to-all: a row is where one device's numbers say", across=True)
+    # What is told apart by device there is not here; the sender's numbers are those where the input is.
+    maps = reads_all(source, target).maps if to_output else part.maps
+    return Footprint(maps, False, "ragged-all-to-all: a row is where one device's numbers say", across=True)
 
 
 def _groups(instruction: Instruction) -> Table | Unknown:
