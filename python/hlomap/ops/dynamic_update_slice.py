@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from .._core import Expr, Instruction
-from ._maps import dim_exprs, full, reads
+from ._maps import full, reads
 from ._offsets import Offset, offset_reaches, offsets, reads_offsets, starts
 from ._op import NOTHING, Answer, Bounds, Context, ExprLike, Footprint, Leaf, Op, register
 from ._shapes import agree
@@ -38,8 +38,10 @@ def _outside(instruction: Instruction) -> Footprint:
     return kept
 
 
-def _region(sizes: Sequence[int], at: Sequence[Offset], distances: Mapping[int, Bounds]) -> Footprint:
-    """The places whose distance to the offset lies in the interval, along each of those dimensions."""
+def _region(
+    sizes: Sequence[int], at: Sequence[Offset], distances: Mapping[int, Bounds], *, in_window: bool = False
+) -> Footprint:
+    """The places whose distances to the offset lie in the intervals; ``in_window``: to these distances."""
     begin, runtime = starts(at, distances)
     dims = full(sizes)
     constraints: list[tuple[ExprLike, int, int]] = []
@@ -49,22 +51,14 @@ def _region(sizes: Sequence[int], at: Sequence[Offset], distances: Mapping[int, 
             dims[i] = (max(0, start + lower), min(sizes[i] - 1, start + upper))
         else:
             constraints.append((Expr.dim(i) - start, lower, upper))
-    return reads(dims, dim_exprs(len(sizes)), runtime=runtime, constraints=constraints)
+    own: list[ExprLike] = [Expr.dim(i) - begin[i] if in_window else Expr.dim(i) for i in range(len(sizes))]
+    return reads(dims, own, runtime=runtime, constraints=constraints)
 
 
 def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
     """The operand outside the window, the update at d - offset inside."""
     sizes, window, at = _window(instruction)
-    begin, runtime = starts(at, range(len(sizes)))
-    dims = full(sizes)
-    constraints: list[tuple[ExprLike, int, int]] = []
-    for i, start in begin.items():
-        if isinstance(start, int):
-            dims[i] = (start, start + window[i] - 1)
-        else:
-            constraints.append((Expr.dim(i) - start, 0, window[i] - 1))
-    results: list[ExprLike] = [Expr.dim(i) - start for i, start in begin.items()]
-    update = reads(dims, results, runtime=runtime, constraints=constraints)
+    update = _region(sizes, at, {i: (0, n - 1) for i, n in enumerate(window)}, in_window=True)
     return [_outside(instruction), update, *reads_offsets(instruction, 2)]
 
 
