@@ -226,6 +226,19 @@ def test_tables(header: str, attributes: str, expected: object) -> None:
     assert (found.maps.reason if found.maps.is_unknown else (found.ids, list(found.groups))) == expected
 
 
+@pytest.mark.parametrize(
+    ("groups", "n"),
+    [("[1,1099511627776]<=[1099511627776]", 2**40), ("[65536,65536]<=[65536,65536]T(1,0)", 2**16), ("{}", 2**40)],
+)
+def test_many_devices_are_not_listed(groups: str, n: int) -> None:
+    computation = entry(f"""
+  p = f32[2,3] parameter(0)
+  g = f32[2,{3 * n}] all-gather(p), replica_groups={groups}, dimensions={{1}}
+  ROOT r = f32[2,{3 * n}] all-reduce(g), replica_groups={groups}, to_apply=add""")
+    found = hm.indexing(computation)[computation["p"]]
+    assert str(found[0]).startswith("(d0, d1) -> (d0, d1 mod 3), ") and found.replicas is not None
+
+
 def test_wrong_devices_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """The elements are right, the devices are not: a permutation that looks at its target."""
     permute = entry(

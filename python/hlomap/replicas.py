@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._core import Expr, IndexingMap, Variable
-from .ops._groups import Table
+from .ops._groups import MANY, Table
 from .points import Ints, TooMany, pairs
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Replicas:
     """
 
     ids: str
-    groups: Sequence[tuple[int, ...]]
+    groups: Sequence[Sequence[int]]
     maps: MapSet
 
     @property
@@ -65,11 +65,19 @@ class Replicas:
 
 
 def same_groups(a: Table, b: Table) -> bool:
-    return a.ids == b.ids and (a.groups is b.groups or list(a.groups) == list(b.groups))
+    if a.ids != b.ids or a.n_listed != b.n_listed or len(a.groups) != len(b.groups):
+        return False
+    # Of many devices it is not known where one is written out and the other is not.
+    if type(a.groups) is type(b.groups) or a.n_listed > MANY:
+        return bool(a.groups == b.groups)
+    return all(tuple(x) == tuple(y) for x, y in zip(a.groups, b.groups, strict=True))
 
 
 def each_once(table: Table) -> bool:
     """Whether a device has one group and position: else it would have to be looked for under its other ones, too."""
+    if table.n_listed > MANY:
+        written = getattr(table.groups, "iota", None) or getattr(table.groups, "mesh", None)
+        return len(table.groups) == 1 or written is not None
     members = [i for group in table.groups for i in group]
     return len(set(members)) == len(members)
 
@@ -103,10 +111,10 @@ NO_COMMON_GROUP = "groups of several kinds, or a device in several groups"
 
 def all_as_one(tables: Sequence[Table]) -> Table | None:
     """All devices that are in any of these as one group, in order; None where their numbers mean different things."""
-    if len({table.ids for table in tables}) != 1:
+    if len({table.ids for table in tables}) != 1 or any(table.n_listed > MANY for table in tables):
         return None
     n = 1 + max((i for table in tables for group in table.groups for i in group), default=0)
-    return Table(tables[0].ids, [tuple(range(n))])
+    return Table(tables[0].ids, [tuple(range(n))]) if n <= MANY else None
 
 
 def in_one_group(m: IndexingMap, table: Table, n: int) -> list[IndexingMap] | None:

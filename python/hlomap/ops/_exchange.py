@@ -205,7 +205,7 @@ def _sizes_alone(instruction: Instruction, n: int | None) -> Table | None:
     if "source_target_pairs" in instruction.attributes:
         return Table("", [(0, 1)] if instruction.attributes["source_target_pairs"] else [])
     sizes = group_sizes(instruction) if n is None else {n}
-    return Table("", [tuple(range(size)) for size in sorted(sizes)]) if sizes else None
+    return Table("", [range(size) for size in sorted(sizes)]) if sizes else None
 
 
 def _joint(law: Law, here: Sequence[int], there: Sequence[int], along: int, table: Table) -> Footprint:

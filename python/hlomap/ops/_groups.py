@@ -32,12 +32,21 @@ def listed_groups(instruction: Instruction) -> list[tuple[int, ...]]:
     return [] if groups is None else [tuple(group) for group in groups if len(group)]
 
 
+MANY = 1 << 16
+"""Devices that are gone through one by one to see how groups go together."""
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """The groups of a collective operation; ``ids`` says whether they name replicas, partitions or device numbers."""
 
     ids: str
-    groups: Sequence[tuple[int, ...]]
+    groups: Sequence[Sequence[int]]
+
+    @property
+    def n_listed(self) -> int:
+        """How many devices are listed, without listing them."""
+        return sum((last - first + 1) * n for (first, last), n in self.runs())
 
     def runs(self) -> list[tuple[Bounds, int]]:
         """First and last of neighbouring groups of one size, with that size."""
@@ -55,29 +64,39 @@ class Table:
 
 def group_sizes(instruction: Instruction) -> set[int]:
     """The sizes of the groups, where the instruction alone says them."""
-    return set() if _across(instruction) == "both" else {len(group) for group in listed_groups(instruction)}
+    if _across(instruction) == "both":
+        return set()
+    size = getattr(instruction.attributes.get("replica_groups"), "group_size", None)
+    return {size} if size else {len(group) for group in listed_groups(instruction)}
+
+
+def first_of(n: int) -> Sequence[int]:
+    """The ids from 0 on; of many, not one by one."""
+    return tuple(range(n)) if n <= MANY else range(n)
 
 
 def table_of(instruction: Instruction, n: int | None = None) -> Table | Unknown:
     """The table of groups, each of ``n`` devices where that is known; not known where only the run would say it."""
     across, attributes = _across(instruction), instruction.module.attributes
     replicas, partitions = attributes.get("replica_count"), attributes.get("num_partitions")
-    groups: Sequence[tuple[int, ...]] = listed_groups(instruction)
+    written = instruction.attributes.get("replica_groups")
+    alike = getattr(written, "group_size", None)
+    groups: Sequence[Sequence[int]] = written if alike else listed_groups(instruction)
     if across == "both":
-        size = replicas if not groups else len(groups[0])
+        size = alike or (len(groups[0]) if groups else replicas)
         partitions = partitions if partitions is not None or not size else n // size if n else None
         if partitions is None or not size:
             return Unknown("the groups take all partitions, and nothing says how many there are")
-        ids = groups or [tuple(range(size))]
+        ids: Sequence[Sequence[int]] = groups if len(groups) else [first_of(size)]
+        if Table("", ids).n_listed * partitions > MANY:
+            return Unknown(f"groups of more than {MANY} devices that take all partitions")
         groups = [tuple(i * partitions + p for i in group for p in range(partitions)) for group in ids]
-    elif not groups:
+    elif not len(groups):
         count = partitions if across == "partitions" else replicas if across == "replicas" else None
         count = n if n is not None else count
         if count is None:
             return Unknown("all devices are one group, and nothing says how many there are")
-        groups = [tuple(range(count))]
-    elif getattr(instruction.attributes["replica_groups"], "group_size", None) is not None:
-        groups = instruction.attributes["replica_groups"]
+        groups = [first_of(count)]
     return Table("device" if across in ("both", "numbers") else across.removesuffix("s"), groups)
 
 

@@ -59,7 +59,7 @@ def _part(instruction: Instruction, k: int, table: Table | None, *, to_output: b
         return Footprint(stays.maps, False, _KEPT if k == 1 else _SIZES)
     if table is not None:
         return _between(instruction, k, table, to_output=to_output)
-    alone = Table("", [tuple(range(n)) for n in sorted(group_sizes(instruction))])
+    alone = Table("", [range(n) for n in sorted(group_sizes(instruction))])
     if not alone.groups or len(instruction.operands[2].shape.dimensions) != 1:
         return Footprint(reads_all(source, target).maps, False, _KEPT, across=True)
     part = plain(_between(instruction, k, alone, to_output=to_output), alone)
