@@ -5,7 +5,7 @@ through its text form.  Import the names from :mod:`hlomap`, not from here.
 """
 
 import builtins
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, final, overload
 
 import numpy as np
@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from .draw import Picture
 from .ops import _op
-from .table import Coded
 from .walk import Walker
 
 __version__: str
@@ -998,14 +997,31 @@ class Walks:
         their operands."""
     def supplier(self, source: int, /) -> Instruction | None:
         """The instruction whose value a runtime source of these walks is."""
-    def rows(self, rules: Walker, /) -> dict[str, Coded]:
-        """The rows of the module by column, each column as distinct values and the place of each row's value among
-        them."""
+    def rows(self, rules: Walker, /) -> Rows:
+        """The rows of the module."""
+
+@final
+class Rows:
+    """The rows of a module, held by what instructions have in common; columns are made when they are asked for."""
+
+    def __len__(self) -> int: ...
+    def column(self, name: str, /) -> list[Any]:
+        """The values of a column; ``KeyError`` for a name that is none."""
+    def buffers(self, name: str, /) -> list[bytes | None]:
+        """A column as Arrow holds it: its buffers, those of a list before those of its items.
+
+        Raises :class:`~hlomap.UnsupportedError` where a column of 32-bit offsets does not hold the texts."""
 
 _Leaf: TypeAlias = tuple[int, ...]
 _Found: TypeAlias = tuple[
     int, str | None, bool, str | None, bool, list[tuple[_Leaf, IndexingMap, list[tuple[int, int]]]]
 ]
+
+def _closure(
+    shape: Shape, start: _Leaf, step: Callable[[_Leaf], _op.Part], max_maps: int, /
+) -> dict[_Leaf, list[IndexingMap]] | _op.Unknown:
+    """The maps from one leaf of a value to all its leaves after any number of steps; ``step`` has the part that belongs
+    to a leaf.  A part that is unknown is the answer."""
 
 def _reads(
     maps: Sequence[IndexingMap], exact: bool, shape: Shape, /

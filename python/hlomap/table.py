@@ -7,23 +7,19 @@ one of the ``to_`` methods is called.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
-
-import numpy as np
-import numpy.typing as npt
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
 
+    from ._core import Rows
+
 __all__ = ["COLUMNS", "Kind", "Table"]
 
 Kind = Literal["text", "texts", "bool", "int", "ints"]
-
-Coded: TypeAlias = tuple[list[Any], npt.NDArray[np.int32]]
-"""A column as distinct values, and for each row the place of its value: rows are many, what they say is little."""
 
 COLUMNS: Final[dict[str, Kind]] = {
     "module": "text",
@@ -68,32 +64,39 @@ class Table:
     1
     """
 
-    __slots__ = ("_coded", "_decoded", "_n_rows")
+    __slots__ = ("_columns", "_rows")
 
-    def __init__(self, coded: Mapping[str, Coded]) -> None:
-        self._coded = {name: coded[name] for name in COLUMNS}
-        self._decoded: dict[str, list[Any]] = {}
-        self._n_rows = len(self._coded["module"][1])
+    def __init__(self, rows: Rows) -> None:
+        self._rows: Rows | None = rows
+        self._columns: dict[str, list[Any]] = {}
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns, in order."""
-        return tuple(self._coded)
+        return tuple(COLUMNS)
 
     def __len__(self) -> int:
-        return self._n_rows
+        return len(self["module"]) if self._rows is None else len(self._rows)
 
     def __getitem__(self, column: str) -> Sequence[Any]:
         """The values of one column; ``KeyError`` for a name that is none."""
-        found = self._decoded.get(column)
+        found = self._columns.get(column)
         if found is None:
-            values, places = self._coded[column]
-            found = self._decoded[column] = list(map(values.__getitem__, places.tolist()))
+            if self._rows is None:
+                raise KeyError(column)
+            found = self._columns[column] = self._rows.column(column)
         return found
 
-    def coded(self, column: str) -> Coded:
-        """A column as values, and for each row the place of its value among them; a value may stand there twice."""
-        return self._coded[column]
+    def buffers(self, column: str) -> list[bytes | None] | None:
+        """A column as Arrow holds it, see :meth:`Rows.buffers`; None in a table that was unpickled."""
+        return None if self._rows is None else self._rows.buffers(column)
+
+    def __getstate__(self) -> dict[str, Sequence[Any]]:
+        return {name: self[name] for name in COLUMNS}
+
+    def __setstate__(self, columns: dict[str, list[Any]]) -> None:
+        self._rows = None
+        self._columns = columns
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """The rows in order, each a dictionary from column to value.
@@ -133,4 +136,4 @@ class Table:
     __hash__ = None  # type: ignore[assignment]  # holds lists
 
     def __repr__(self) -> str:
-        return f"<hlomap.Table: {self._n_rows} rows, {len(self._coded)} columns>"
+        return f"<hlomap.Table: {len(self)} rows, {len(COLUMNS)} columns>"

@@ -7,16 +7,12 @@ what is kept of the answers from one question to the next.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from ._core import Answer, Computation, IndexingMap, Instruction, Module, Shape, Walks
+from ._core import Answer, Computation, IndexingMap, Instruction, Module, Rows, Shape, Walks
 from .answers import answers, contents, guarded
 from .map_set import MapSet, Use, not_followed
 from .ops import op_of
-from .ops._op import Leaf, Part
+from .ops._op import Leaf, Part, looks_at_nothing, user_rules
 
 __all__ = ["Walker"]
 
@@ -33,6 +29,7 @@ class Walker:
     def __init__(self, module: Module) -> None:
         self._walks = Walks(module)
         self._shapes: dict[int, Shape] = {}
+        self._outside: dict[tuple[int, int, Leaf, int], Parts] = {}
 
     def backward(self, instruction: Instruction, leaf: Leaf) -> Parts:
         """The rule from an output leaf to every operand, sources being instruction numbers."""
@@ -95,8 +92,8 @@ class Walker:
                 found[v.source] = supplier
         return found
 
-    def rows(self) -> dict[str, tuple[list[Any], npt.NDArray[np.int32]]]:
-        """The rows of the module by column: distinct values, and the place of each row's value among them."""
+    def rows(self) -> Rows:
+        """The rows of the module."""
         return self._walks.rows(self)
 
     # What a page's rule may ask.
@@ -110,18 +107,27 @@ class Walker:
 
     def output_to_input(self, instruction: Instruction, computation: Computation, leaf: Leaf) -> Parts:
         """From a leaf of the computation's root to its parameters, as the caller's operands."""
-        return self._walks.outside(self, instruction.number, computation.number, leaf, -1).parts
+        return self._called(instruction.number, computation.number, leaf, -1)
 
     def input_to_output(self, instruction: Instruction, computation: Computation, parameter: int, leaf: Leaf) -> Parts:
         """From a leaf of a parameter to the outputs of the computation's root."""
-        return self._walks.outside(self, instruction.number, computation.number, leaf, parameter).parts
+        return self._called(instruction.number, computation.number, leaf, parameter)
+
+    def _called(self, number: int, computation: int, leaf: Leaf, parameter: int) -> Parts:
+        """Kept, since a loop asks for each leaf of its body again for each of its own."""
+        key = (number, computation, leaf, parameter)
+        found = self._outside.get(key)
+        if found is None:
+            found = self._outside[key] = self._walks.outside(self, *key).parts
+        return found
 
     # What a walk asks.
 
-    def kind(self, instruction: Instruction) -> tuple[bool, bool, bool, tuple[int, ...]]:
-        """What a page says of itself: the same for instructions of one signature."""
+    def kind(self, instruction: Instruction) -> tuple[bool, bool, bool, tuple[int, ...], bool, str | None]:
+        """What a page says of itself: the same for instructions of one signature, or even for all of the opcode."""
         op = op_of(instruction)
-        return op.inlines, op.per_instruction, op.wiring, op.looked_at(instruction)
+        by_opcode = op.looked_at is looks_at_nothing and not user_rules
+        return op.inlines, op.per_instruction, op.wiring, op.looked_at(instruction), by_opcode, op.by_sizes
 
     def ask(self, instruction: Instruction, key: bytes, leaf: Leaf, operand: int, repeats: bool) -> Answer:
         """A rule's answer for a leaf of an operand, -1 being the output; a source is the number of an operand.

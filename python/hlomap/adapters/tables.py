@@ -10,18 +10,17 @@ import contextlib
 import csv
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import UnsupportedError
-from ..table import COLUMNS, Coded, Kind, Table
+from ..table import COLUMNS, Kind, Table
 
 if TYPE_CHECKING:
     import pandas
@@ -37,9 +36,6 @@ _TYPES: dict[Kind, pa.DataType] = {
     "ints": pa.list_(pa.int64()),
 }
 
-_Builder: TypeAlias = Callable[[Sequence[Any], npt.NDArray[np.int32]], pa.Array]
-"""From distinct values, and the place of each row's value among them."""
-
 FILE_COLUMNS: dict[str, Kind] = {"file": "text", **COLUMNS}
 """The columns of a table over many files: where the row comes from, then the columns of one module."""
 
@@ -53,7 +49,7 @@ def schema(names: tuple[str, ...]) -> pa.Schema:
 
 def to_arrow(table: Table) -> pa.Table:
     """The same rows as a :class:`pyarrow.Table`."""
-    return _arrow(_coded(table))
+    return pa.Table.from_arrays(_arrays(table), schema=schema(table.columns))
 
 
 def to_pandas(table: Table) -> pandas.DataFrame:
@@ -211,92 +207,44 @@ def from_bytes(content: bytes) -> pa.Table:
 
 def file_rows(file: str, tables: Sequence[Table]) -> pa.Table:
     """The rows of the modules of one file, with the name of the file in front."""
-    parts = [_arrow({"file": ([file], np.zeros(len(table), np.int32)), **_coded(table)}) for table in tables]
-    return pa.concat_tables(parts) if parts else schema(tuple(FILE_COLUMNS)).empty_table()
+    names = schema(tuple(FILE_COLUMNS))
+    parts = [pa.Table.from_arrays([_repeated(file, len(table)), *_arrays(table)], schema=names) for table in tables]
+    return pa.concat_tables(parts) if parts else names.empty_table()
 
 
 def error_row(file: str, error: str) -> pa.Table:
     """The one row of a file that gave nothing but an error."""
-    cells: dict[str, Any] = dict.fromkeys(FILE_COLUMNS) | {"file": file, "error": error}
-    return _arrow({name: ([value], np.zeros(1, np.int32)) for name, value in cells.items()})
+    names = schema(tuple(FILE_COLUMNS))
+    given = {"file": file, "error": error}
+    cells = [_repeated(given[f.name], 1) if f.name in given else pa.nulls(1, f.type) for f in names]
+    return pa.Table.from_arrays(cells, schema=names)
 
 
-# Columns are put together from buffers: pyarrow's own conversion of Python lists imports pandas wherever that is
-# installed, and its taking by places another big part of itself, which takes longer than a thousand small modules.
-
-_Places: TypeAlias = npt.NDArray[np.int32]
+def _arrays(table: Table) -> list[pa.Array]:
+    return [_array(table, name, kind) for name, kind in COLUMNS.items()]
 
 
-def _coded(table: Table) -> dict[str, Coded]:
-    return {name: table.coded(name) for name in table.columns}
+def _array(table: Table, name: str, kind: Kind) -> pa.Array:
+    buffers = table.buffers(name)
+    if buffers is None:
+        return pa.array(table[name], _TYPES[kind])
+    own, items = (2, [_held(b) for b in buffers[2:]]) if kind in ("texts", "ints") else (len(buffers), [])
+    children = []
+    if items:
+        ends = buffers[1]
+        assert ends is not None, "a list has offsets"
+        children = [pa.Array.from_buffers(_TYPES[kind].value_type, int.from_bytes(ends[-4:], sys.byteorder), items)]
+    return pa.Array.from_buffers(_TYPES[kind], len(table), [_held(b) for b in buffers[:own]], children=children)
 
 
-def _arrow(columns: Mapping[str, Coded]) -> pa.Table:
-    arrays = [_BUILDERS[FILE_COLUMNS[name]](*coded) for name, coded in columns.items()]
-    return pa.Table.from_arrays(arrays, schema=schema(tuple(columns)))
+def _held(content: bytes | None) -> pa.Buffer | None:
+    return None if content is None else pa.py_buffer(content)
 
 
-def _texts(values: Sequence[str | None], places: _Places) -> pa.Array:
-    content = [b"" if value is None else value.encode("utf-8", "replace") for value in values]
-    offsets = _offsets(_sizes(content)[places])
-    whole = b"".join(map(content.__getitem__, places.tolist()))
-    return pa.Array.from_buffers(
-        pa.string(), len(places), [_validity(values, places), pa.py_buffer(offsets), pa.py_buffer(whole)]
-    )
-
-
-def _ints(values: Sequence[int | None], places: _Places) -> pa.Array:
-    numbers = np.fromiter((value or 0 for value in values), np.int64, len(values))
-    buffers = [_validity(values, places), pa.py_buffer(numbers[places])]
-    return pa.Array.from_buffers(pa.int64(), len(places), buffers)
-
-
-def _bools(values: Sequence[bool | None], places: _Places) -> pa.Array:
-    buffers = [_validity(values, places), _bitmap(map(bool, values), len(values), places)]
-    return pa.Array.from_buffers(pa.bool_(), len(places), buffers)
-
-
-def _lists(items: _Builder, kind: pa.DataType) -> _Builder:
-    def build(values: Sequence[Sequence[Any] | None], places: _Places) -> pa.Array:
-        present = [() if value is None else value for value in values]
-        sizes = _sizes(present)
-        offsets = _offsets(sizes[places])
-        # Row by row, the places of its items among the items of all values.
-        begins = (np.cumsum(sizes) - sizes)[places] - offsets[:-1]
-        inner = np.repeat(begins, sizes[places]) + np.arange(offsets[-1])
-        child = items(list(chain.from_iterable(present)), inner.astype(np.int32))
-        buffers = [_validity(values, places), pa.py_buffer(offsets)]
-        return pa.Array.from_buffers(kind, len(places), buffers, children=[child])
-
-    return build
-
-
-def _validity(values: Sequence[object], places: _Places) -> pa.Buffer | None:
-    if None not in values:
-        return None
-    return _bitmap((value is not None for value in values), len(values), places)
-
-
-def _bitmap(flags: Iterable[bool], n: int, places: _Places) -> pa.Buffer:
-    return pa.py_buffer(np.packbits(np.fromiter(flags, np.bool_, n)[places], bitorder="little"))
-
-
-def _sizes(content: Sequence[Sequence[Any]]) -> npt.NDArray[np.int64]:
-    return np.fromiter(map(len, content), np.int64, len(content))
-
-
-def _offsets(sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-    ends = np.zeros(len(sizes) + 1, np.int64)
-    np.cumsum(sizes, out=ends[1:])
-    if ends[-1] > np.iinfo(np.int32).max:
-        raise UnsupportedError(f"a module's texts take {ends[-1]} bytes in one column, more than an Arrow column holds")
-    return ends.astype(np.int32)
-
-
-_BUILDERS: dict[Kind, _Builder] = {
-    "text": _texts,
-    "texts": _lists(_texts, _TYPES["texts"]),
-    "bool": _bools,
-    "int": _ints,
-    "ints": _lists(_ints, _TYPES["ints"]),
-}
+def _repeated(text: str, n: int) -> pa.Array:
+    """One text in n rows."""
+    content = text.encode("utf-8", "replace")
+    if n * len(content) > np.iinfo(np.int32).max:
+        raise UnsupportedError(f"{n} names of {len(content)} bytes are more than an Arrow column holds")
+    offsets = np.arange(n + 1, dtype=np.int32) * np.int32(len(content))
+    return pa.Array.from_buffers(pa.string(), n, [None, pa.py_buffer(offsets), pa.py_buffer(content * n)])

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from .._core import IndexingMap, Instruction
-from ._maps import reads_all, reads_same_place
+from .._core import IndexingMap, Instruction, _closure
 from ._op import NOTHING, Answer, Footprint, Leaf, Part, Unknown
-from ._shapes import shape_at
 
 MAX_MAPS = 8
 """Distinct maps from or to one leaf; more become one of the whole array."""
@@ -48,32 +46,4 @@ class Body:
 
 def closure(instruction: Instruction, start: Leaf, body: Body) -> Found | Unknown:
     """The maps from one leaf to all leaves, after any number of steps."""
-    shape = instruction.shape
-    sizes = shape_at(shape, start).dimensions
-    found: Found = {start: [m for _, m in reads_same_place(sizes).maps]}
-    whole: set[Leaf] = set()
-    pending = [(start, m) for m in found[start]]
-    while pending:
-        here, m = pending.pop()
-        if here in whole and m not in found[here]:
-            continue
-        step = body.follow(here)
-        if isinstance(step, Unknown):
-            return step
-        for leaf, then in step.maps:
-            known = found.setdefault(leaf, [])
-            if leaf in whole:
-                continue
-            # What an offset was in another iteration is not known.
-            composed = None if then.runtime else m.then(then).simplify()
-            if composed is not None and composed.is_known_empty:
-                continue
-            if composed is None or (len(known) >= MAX_MAPS and composed not in known):
-                whole.add(leaf)
-                everything = reads_all(sizes, shape_at(shape, leaf).dimensions).maps
-                known[:] = [m for _, m in everything]
-                pending.extend((leaf, m) for m in known)
-            elif composed not in known:
-                known.append(composed)
-                pending.append((leaf, composed))
-    return found
+    return _closure(instruction.shape, start, body.follow, MAX_MAPS)

@@ -235,6 +235,7 @@ class Op:
     None for the output at some iteration; without it a parameter may be made of all operands.
     ``exchange``: how elements belong together on the devices of a group, where they are on others.
     ``passes_calls``: what it says of a computation that it calls is what the context says, put in its place.
+    ``by_sizes``: operations of this name answer alike where the sizes of their arrays agree; nothing else is looked at.
     ``wiring``: values are put side by side or taken out, and none is computed; its rules cost less than a signature.
     ``methods``: what writes it from Python, by names of methods in ``build`` or as a :class:`Pointwise`; left out, the
     one there that is called as the opcode, or one made from the attributes that the reader knows.
@@ -251,6 +252,7 @@ class Op:
     acts: bool = False
     exchange: Exchange | None = None
     passes_calls: bool = False
+    by_sizes: str | None = None
     wiring: bool = False
     parameter_is: Callable[[Instruction, int, int], int | None] | None = None
     methods: tuple[str | Pointwise, ...] = ()

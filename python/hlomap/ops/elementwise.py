@@ -48,4 +48,14 @@ def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context:
 
 
 for _name, _evaluate in meanings():
-    register(Op(_name, output_to_input, input_to_output, _evaluate, pointwise=True, methods=METHODS.get(_name, ())))
+    register(
+        Op(
+            _name,
+            output_to_input,
+            input_to_output,
+            _evaluate,
+            pointwise=True,
+            by_sizes="elementwise",
+            methods=METHODS.get(_name, ()),
+        )
+    )

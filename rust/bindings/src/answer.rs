@@ -3,13 +3,15 @@
 use std::sync::{Arc, OnceLock};
 
 use ::layout::Shape;
+use flow::iterations::closure;
 use flow::{shapes, Answer, Footprint, Leaf, Part, Text};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping, PyTuple};
 
-use crate::error::raise;
+use crate::error::{of_symbolic, raise};
 use crate::instruction::PyInstruction;
+use crate::layout::PyShape;
 use crate::map::PyMap;
 
 /// What a rule said of an instruction: a part for each operand, or for each output.
@@ -200,6 +202,59 @@ fn part(said: &Bound<'_, PyAny>, rank: usize, target: &Shape) -> PyResult<Part> 
     Ok(Part::Read(Footprint { maps: found, exact, reason: reason.map(Text::from), across }))
 }
 
+/// The maps from one leaf of a value to all its leaves after any number of steps; ``step`` has the part that belongs to
+/// a leaf.  A part that is unknown is the answer.
+#[pyfunction]
+#[pyo3(signature = (shape, start, step, max_maps, /))]
+fn _closure<'py>(
+    shape: &PyShape,
+    start: LeafLike,
+    step: &Bound<'py, PyAny>,
+    max_maps: usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = step.py();
+    let mut ask = |leaf: &Leaf| {
+        let said = step.call1((leaf_tuple(py, leaf)?,))?;
+        let rank = shapes::at(&shape.0, leaf).map_or(0, |s| shapes::sizes(s).count());
+        match part(&said, rank, &shape.0)? {
+            Part::Read(said) => Ok(said.maps),
+            Part::Unknown(_) => Err(End::Unknown(said.unbind())),
+        }
+    };
+    match closure(&shape.0, &start.0, max_maps, &mut ask) {
+        Ok(found) => {
+            let leaves = PyDict::new(py);
+            for (leaf, maps) in found {
+                leaves.set_item(leaf_tuple(py, &leaf)?, maps.into_iter().map(PyMap::from).collect::<Vec<_>>())?;
+            }
+            Ok(leaves.into_any())
+        }
+        Err(End::Unknown(said)) => Ok(said.into_bound(py)),
+        Err(End::Raised(error)) => Err(error),
+        Err(End::Core(error)) => Err(of_symbolic(py, error)),
+    }
+}
+
+/// Why a closure ends before its time.
+enum End {
+    Unknown(Py<PyAny>),
+    Raised(PyErr),
+    Core(symbolic::Error),
+}
+
+impl From<PyErr> for End {
+    fn from(error: PyErr) -> End {
+        End::Raised(error)
+    }
+}
+
+impl From<symbolic::Error> for End {
+    fn from(error: symbolic::Error) -> End {
+        End::Core(error)
+    }
+}
+
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_class::<PyAnswer>()
+    m.add_class::<PyAnswer>()?;
+    m.add_function(wrap_pyfunction!(_closure, m)?)
 }

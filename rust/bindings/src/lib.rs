@@ -19,6 +19,7 @@ mod layout;
 mod module;
 mod position;
 mod read;
+mod rows;
 mod sharding;
 mod walks;
 

@@ -2,19 +2,18 @@
 
 use std::sync::Arc;
 
-use flow::analysis::{self, Cells, Rows};
+use flow::analysis;
 use flow::plan::Region;
-use flow::reads::{self, Reads, Union};
+use flow::reads::{self, Union};
 use flow::walk::Walk;
 use flow::walker::{Key, Kind, Pages, Walker};
 use flow::{Answer, Direction, Leaf, Text};
 use hlo::{ComputationId, InstructionId};
-use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::PyException;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
-use rustc_hash::FxHashMap;
+use pyo3::types::{PyBytes, PyList, PyTuple};
+use smallvec::SmallVec;
 
 use crate::answer::{leaf_tuple, LeafLike, PyAnswer};
 use crate::enter::unlocked;
@@ -23,6 +22,7 @@ use crate::instruction::{instruction, PyInstruction};
 use crate::layout::PyShape;
 use crate::map::PyMap;
 use crate::module::{Handle, PyModule_};
+use crate::rows::PyRows;
 
 /// The walks of one module, for one question.  ``rules`` is the walker that answers what they ask.
 #[pyclass(name = "Walks", module = "hlomap._core", frozen)]
@@ -55,8 +55,9 @@ impl Pages for Host<'_> {
         Python::attach(|py| {
             let asked = (instruction(py, self.module, id)?,);
             let said = self.rules.bind(py).call_method1(intern!(py, "kind"), asked)?;
-            let (inlines, per_instruction, wiring, looked_at) = said.extract::<(bool, bool, bool, Vec<usize>)>()?;
-            Ok(Kind { inlines, per_instruction, wiring, looked_at: looked_at.into() })
+            let (inlines, per_instruction, wiring, looked_at, by_opcode, by_sizes) = said.extract()?;
+            let looked_at = SmallVec::from_vec(looked_at);
+            Ok(Kind { inlines, per_instruction, wiring, looked_at, by_opcode, by_sizes })
         })
     }
 
@@ -204,11 +205,11 @@ impl PyWalks {
         id.map(|id| instruction(py, &self.module, id)).transpose()
     }
 
-    /// The rows of the module by column, each column as distinct values and the place of each row's value among them.
+    /// The rows of the module.
     #[pyo3(signature = (rules, /))]
-    fn rows<'py>(&self, rules: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
-        let rows = self.with(rules, |host| analysis::analyze(&self.module, &self.walker, host, &told))?;
-        columns(rules.py(), &self.module, &rows)
+    fn rows(&self, rules: &Bound<'_, PyAny>) -> PyResult<PyRows> {
+        let found = self.with(rules, |host| analysis::analyze(&self.module, &self.walker, host, &told))?;
+        Ok(PyRows { module: self.module.clone_ref(rules.py()), found })
     }
 }
 
@@ -248,96 +249,6 @@ impl Value {
     }
 }
 
-/// Distinct values in the order in which they come.
-#[derive(Default)]
-struct Distinct {
-    places: FxHashMap<u32, i32>,
-    values: Vec<u32>,
-}
-
-impl Distinct {
-    fn place(&mut self, value: u32) -> i32 {
-        let next = self.values.len() as i32;
-        let place = *self.places.entry(value).or_insert(next);
-        if place == next {
-            self.values.push(value);
-        }
-        place
-    }
-}
-
-/// The number that stands for no operand.
-const NOBODY: u32 = u32::MAX;
-
-fn columns<'a, 'py>(py: Python<'py>, m: &'a Handle, found: &Rows) -> PyResult<Bound<'py, PyDict>> {
-    let columns = PyDict::new(py);
-    // A column is its values, and for each row the place of its value.
-    let add = |name: &str, values: Bound<'py, PyList>, index: &Bound<'py, PyArray1<i32>>| {
-        columns.set_item(name, (values, index.clone()))
-    };
-    let by_name = |name: &str, value: &dyn Fn(&analysis::Row) -> u32, text: &dyn Fn(u32) -> Option<&'a str>| {
-        let mut distinct = Distinct::default();
-        let index: Vec<i32> = found.rows.iter().map(|row| distinct.place(value(row))).collect();
-        let values = PyList::new(py, distinct.values.iter().map(|&v| text(v)))?;
-        add(name, values, &index.into_pyarray(py))
-    };
-    by_name("module", &|_| 0, &|_| Some(m.name()))?;
-    by_name("computation", &|row| m.computation_of(row.instruction), &|c| Some(m.computation_name(c)))?;
-    by_name("instruction", &|row| row.instruction, &|i| Some(m.instruction_name(i)))?;
-    let operand_name = |i| (i != NOBODY).then(|| m.instruction_name(i));
-    by_name("operand_name", &|row| row.operand.unwrap_or(NOBODY), &operand_name)?;
-
-    let index = found.rows.iter().map(|row| row.cells as i32).collect::<Vec<_>>().into_pyarray(py);
-    let none = py.None().into_bound(py);
-    let by_cells = |name: &str, value: &mut dyn FnMut(&Cells) -> PyResult<Option<Bound<'py, PyAny>>>| {
-        let values = found.cells.iter().map(|cells| Ok(value(cells)?.unwrap_or_else(|| none.clone())));
-        add(name, PyList::new(py, values.collect::<PyResult<Vec<_>>>()?)?, &index)
-    };
-    let mut texts = Texts { py, known: FxHashMap::default() };
-    let int = |n: Option<i64>| n.map(|n| Ok(n.into_pyobject(py)?.into_any())).transpose();
-    let of = |cells: &Cells, n: &dyn Fn(&Reads) -> Option<i64>| int(cells.reads.as_ref().and_then(n));
-    by_cells("opcode", &mut |c| Ok(Some(PyString::new(py, m.opcode_name(c.opcode_of)).into_any())))?;
-    by_cells("output", &mut |c| int(Some(c.output.first().map_or(0, |&i| i64::from(i)))))?;
-    by_cells("output_index", &mut |c| Ok(Some(leaf_tuple(py, &c.output)?.into_any())))?;
-    by_cells("operand", &mut |c| int(c.operand.map(i64::from)))?;
-    by_cells("operand_index", &mut |c| match &c.leaf {
-        Some((leaf, _)) => Ok(Some(leaf_tuple(py, leaf)?.into_any())),
-        None => Ok(None),
-    })?;
-    by_cells("operand_shape", &mut |c| Ok(c.leaf.as_ref().map(|(_, text)| texts.of(text))))?;
-    by_cells("n_maps", &mut |c| of(c, &|r| Some(r.maps.len() as i64)))?;
-    by_cells("maps", &mut |c| match &c.reads {
-        Some(reads) => Ok(Some(PyTuple::new(py, reads.maps.iter().map(|text| texts.of(text)))?.into_any())),
-        None => Ok(None),
-    })?;
-    by_cells("exact", &mut |c| match &c.reads {
-        Some(reads) => Ok(Some(reads.exact.into_pyobject(py)?.to_owned().into_any())),
-        None => Ok(None),
-    })?;
-    by_cells("divmod", &mut |c| of(c, &|r| Some(r.divmod)))?;
-    by_cells("touched_lower", &mut |c| of(c, &|r| Some(r.touched.0)))?;
-    by_cells("touched_upper", &mut |c| of(c, &|r| r.touched.1))?;
-    by_cells("distinct_lower", &mut |c| of(c, &|r| Some(r.distinct.0)))?;
-    by_cells("distinct_upper", &mut |c| of(c, &|r| r.distinct.1))?;
-    by_cells("bytes", &mut |c| of(c, &|r| r.bytes))?;
-    by_cells("unknown", &mut |c| Ok(c.reads.as_ref().and_then(|r| r.unknown.as_ref()).map(|text| texts.of(text))))?;
-    by_cells("error", &mut |c| Ok(c.error.as_ref().map(|text| texts.of(text))))?;
-    Ok(columns)
-}
-
-/// Texts that are one here are one in Python.
-struct Texts<'py> {
-    py: Python<'py>,
-    known: FxHashMap<*const str, Bound<'py, PyString>>,
-}
-
-impl<'py> Texts<'py> {
-    fn of(&mut self, text: &Text) -> Bound<'py, PyAny> {
-        let known = self.known.entry(Arc::as_ptr(text)).or_insert_with(|| PyString::new(self.py, text));
-        known.clone().into_any()
-    }
-}
-
 /// What is read of an array by a union of maps, ``exact`` or with more than that: texts, ``divmod``, the bounds of
 /// touched and of distinct elements, and bytes.
 #[pyfunction]
@@ -365,6 +276,7 @@ fn _extent(parts: Vec<PyRef<'_, PyShape>>) -> (Option<i64>, Option<i64>) {
 
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<PyWalks>()?;
+    m.add_class::<PyRows>()?;
     m.add_function(wrap_pyfunction!(_reads, m)?)?;
     m.add_function(wrap_pyfunction!(_extent, m)?)
 }

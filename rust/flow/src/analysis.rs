@@ -71,7 +71,7 @@ pub fn analyze<P: Pages>(
         }
         for id in m.instructions_of(computation) {
             let (start, end) = if m.operands(id).len() > 0 {
-                let (number, _) = walker.kind(m, pages, id)?;
+                let number = walker.named(m, pages, id)?.number;
                 match known.get(&number) {
                     Some(&range) => range,
                     None => {
@@ -114,7 +114,7 @@ impl<P: Pages> Maker<'_, P> {
     /// The cells of an instruction, and whether they are those of all that are like it.
     fn instruction(&mut self, id: InstructionId) -> Result<bool, P::Error> {
         let (m, n_before) = (self.m, self.cells.len());
-        let (_, kind) = self.walker.kind(m, self.pages, id)?;
+        let kind = self.walker.named(m, self.pages, id)?.kind;
         let mut is_shared = true;
         for (output, shape) in shapes::leaves(m.shape(id)) {
             if self.cells.len() - n_before > MAX_ROWS {

@@ -7,6 +7,7 @@
 
 pub mod analysis;
 pub mod answer;
+pub mod iterations;
 pub mod plan;
 pub mod reads;
 pub mod shapes;

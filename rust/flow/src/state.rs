@@ -266,7 +266,7 @@ impl State {
 }
 
 /// Every element of an array, for every point that some map has: one map for each number of dimensions.
-fn whole(maps: &[Map], shape: &Shape) -> Vec<Map> {
+pub fn whole(maps: &[Map], shape: &Shape) -> Vec<Map> {
     let mut widest: Vec<SmallVec<[Range; 4]>> = Vec::new();
     for m in maps {
         let dims = m.domain().dims();

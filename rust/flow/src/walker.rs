@@ -42,6 +42,10 @@ pub struct Kind {
     pub wiring: bool,
     /// The operands whose constant content counts.
     pub looked_at: SmallVec<[usize; 4]>,
+    /// All instructions of the opcode have this kind.
+    pub by_opcode: bool,
+    /// Operations of this name answer alike where the sizes of their arrays agree.
+    pub by_sizes: Option<String>,
 }
 
 /// The rules of operations, and what is kept of them between modules.
@@ -85,13 +89,25 @@ struct Known {
     ids: FxHashMap<Key, u32>,
     keys: Vec<Key>,
     kinds: FxHashMap<u32, Arc<Kind>>,
-    of: FxHashMap<InstructionId, (u32, Arc<Kind>)>,
+    by_opcode: FxHashMap<String, Arc<Kind>>,
+    of: FxHashMap<InstructionId, Named>,
     answers: FxHashMap<(u32, Direction, Leaf), Arc<Answer>>,
     through: FxHashMap<(ComputationId, Direction, Leaf), Arc<Answer>>,
     contents: FxHashMap<(Key, Direction, Leaf), Arc<Answer>>,
     plans: FxHashMap<ComputationId, Arc<Plan>>,
     warm: FxHashSet<ComputationId>,
     deep: FxHashSet<ComputationId>,
+}
+
+/// What an instruction is known by.
+#[derive(Clone, Debug)]
+pub struct Named {
+    /// Equal for instructions of one signature, the operands that the rules look at included.
+    pub number: u32,
+    /// Equal for instructions whose rules answer equally.
+    pub asked: u32,
+    /// What the page says of itself.
+    pub kind: Arc<Kind>,
 }
 
 impl Known {
@@ -135,25 +151,38 @@ impl Walker {
         &self.sources
     }
 
-    /// What a page says of an instruction, and a number that is equal for instructions whose rules answer equally.
-    pub fn kind<P: Pages>(&self, m: &Module, pages: &P, id: InstructionId) -> Result<(u32, Arc<Kind>), P::Error> {
+    /// What an instruction is known by.
+    pub fn named<P: Pages>(&self, m: &Module, pages: &P, id: InstructionId) -> Result<Named, P::Error> {
         if let Some(found) = self.known().of.get(&id) {
             return Ok(found.clone());
         }
         let plain = m.signature(id, &[]);
-        let (number, kind) = {
+        let (mut number, kind) = {
             let mut known = self.known();
             let number = known.id(plain);
-            (number, known.kinds.get(&number).cloned())
+            let kind = known.by_opcode.get(m.opcode_name(id)).or_else(|| known.kinds.get(&number));
+            (number, kind.cloned())
         };
         let kind = match kind {
             Some(kind) => kind,
-            None => Arc::new(pages.kind(id)?),
+            None => {
+                let kind = Arc::new(pages.kind(id)?);
+                let mut known = self.known();
+                if kind.by_opcode {
+                    known.by_opcode.insert(m.opcode_name(id).to_owned(), kind.clone());
+                } else {
+                    known.kinds.insert(number, kind.clone());
+                }
+                kind
+            }
         };
-        let looked_at = (!kind.looked_at.is_empty()).then(|| m.signature(id, &kind.looked_at));
+        if !kind.looked_at.is_empty() {
+            number = self.known().id(m.signature(id, &kind.looked_at));
+        }
+        let sizes = kind.by_sizes.as_ref().filter(|_| !m.is_inconsistent(id) && !m.has_unnamed_operands(id));
+        let asked = sizes.and_then(|together| m.sizes_signature(id, together));
         let mut known = self.known();
-        known.kinds.entry(number).or_insert_with(|| kind.clone());
-        let found = (looked_at.map_or(number, |key| known.id(key)), kind);
+        let found = Named { number, asked: asked.map_or(number, |key| known.id(key)), kind };
         known.of.insert(id, found.clone());
         Ok(found)
     }
@@ -174,7 +203,7 @@ impl Walker {
         if given.and_then(|shape| shapes::at(shape, leaf)).is_some_and(shapes::is_empty) {
             return Ok(Arc::default());
         }
-        let (number, kind) = self.kind(m, pages, id)?;
+        let Named { asked: number, kind, .. } = self.named(m, pages, id)?;
         let (found, key) = {
             let known = self.known();
             let found = known.answers.get(&(number, way, leaf.clone())).cloned();
@@ -214,7 +243,7 @@ impl Walker {
         leaf: &Leaf,
         way: Direction,
     ) -> Result<Arc<Answer>, P::Error> {
-        if self.kind(m, pages, caller)?.1.inlines && !stands_for(m, caller).is_some_and(|c| fits(m, caller, c)) {
+        if self.named(m, pages, caller)?.kind.inlines && !stands_for(m, caller).is_some_and(|c| fits(m, caller, c)) {
             return Err(pages.misfit("a computation with other operands or output"));
         }
         let found = self.through(m, pages, computation, leaf, way)?;
@@ -289,7 +318,7 @@ impl Walker {
         region: Region,
         start: InstructionId,
     ) -> Result<Plan, P::Error> {
-        Plan::new(m, start, region, &mut |id| Ok(self.kind(m, pages, id)?.1.inlines))
+        Plan::new(m, start, region, &mut |id| Ok(self.named(m, pages, id)?.kind.inlines))
     }
 
     /// A walk along a plan, from leaves of its first value.
@@ -401,7 +430,7 @@ impl Walker {
             } else if depth.insert(here, depth.get(&here).copied().unwrap_or(0)).is_none() {
                 let mut inner = Vec::new();
                 for id in m.instructions_of(here) {
-                    if m.called(id).next().is_some() && self.kind(m, pages, id)?.1.per_instruction {
+                    if m.called(id).next().is_some() && self.named(m, pages, id)?.kind.per_instruction {
                         inner.extend(m.called(id));
                     }
                 }

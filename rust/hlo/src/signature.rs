@@ -34,6 +34,19 @@ impl Module {
         h.finish()
     }
 
+    /// The same for operations whose rules see nothing but sizes: what they are called together, and the sizes of the
+    /// value and of the operands. `None` where these are not all arrays.
+    pub fn sizes_signature(&self, id: InstructionId, together: &str) -> Option<[u8; 16]> {
+        let mut h = Hash::default();
+        h.text(together);
+        for value in std::iter::once(id).chain(self.operands(id)) {
+            let dims = self.shape(value).as_array()?.dims();
+            h.word(dims.len() as u64);
+            dims.iter().for_each(|&n| h.word(n as u64));
+        }
+        Some(h.finish())
+    }
+
     /// Everything but shapes and operands; `callee` is the content of a called computation.
     fn hash_operation(&self, h: &mut Hash, id: InstructionId, callee: &dyn Fn(ComputationId) -> [u8; 16]) {
         let opcode = self.instructions()[id as usize].opcode;
