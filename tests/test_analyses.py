@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from types import FrameType
 from typing import Any
@@ -11,7 +12,9 @@ import pytest
 import hlomap as hm
 from hlomap.analyses import reads
 from hlomap.analyses.reads import unknown
+from hlomap.answers import answers
 from hlomap.table import COLUMNS
+from hlomap.walk import Walker
 
 
 def record(shape: str, *maps: str, exact: bool = True) -> dict[str, Any]:
@@ -214,3 +217,80 @@ def test_an_output_has_a_row_for_an_operand_that_it_does_not_read() -> None:
     }""")
     found = [(row["output"], row["operand"], row["n_maps"], row["exact"]) for row in hm.analyze(module).rows()]
     assert found == [(0, 0, 1, True), (0, 1, 0, True), (1, 0, 0, True), (1, 1, 1, True)]
+
+
+def test_a_page_is_asked_once_for_a_signature(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within a module and from one module to the next; of elementwise operations once for the same sizes."""
+    asked: list[str] = []
+    ask = Walker.ask
+
+    def counted(self: Walker, instruction: hm.Instruction, key: bytes, *rest: Any) -> Any:
+        if answers.find((key, rest[0], rest[1])) is None:
+            asked.append(instruction.opcode)
+        return ask(self, instruction, key, *rest)
+
+    def module(n: int) -> hm.Module:
+        lines = ["p0 = f32[7,7] parameter(0)"]
+        for i in range(n):
+            lines.append(f"p{i + 1} = f32[7,7] {('negate', 'cosine')[i % 2]}(p{i})")
+            lines.append(f"t{i} = f32[7,7] transpose(p{i}), dimensions={{1,0}}")
+        return hm.parse("HloModule m\nENTRY e {\n  " + "\n  ".join(lines) + f"\n  ROOT r = f32[7,7] add(p{n}, t0)\n}}")
+
+    answers.forget()
+    monkeypatch.setattr(Walker, "ask", counted)
+    assert len(hm.analyze(module(50))) == 102
+    assert sorted(asked) == ["add", "negate", "transpose"]
+    hm.analyze(module(80))
+    assert len(asked) == 3
+
+
+@pytest.mark.parametrize("is_diamond", [False, True])
+def test_what_is_asked_and_composed_in_a_fusion_does_not_grow_with_ways(is_diamond: bool) -> None:
+    """Of 400 diamonds there are 2^400 ways and one map."""
+    operands = "p{0}, p{0}" if is_diamond else "p{0}"
+    opcode = "add" if is_diamond else "reverse"
+    attribute = "" if is_diamond else ", dimensions={0}"
+    lines = [f"p{i + 1} = f32[64] {opcode}({operands.format(i)}){attribute}" for i in range(400)]
+    body = "\n  ".join(["p0 = f32[64] parameter(0)", *lines[:-1], "ROOT " + lines[-1]])
+    module = hm.parse(f"""HloModule m
+    f {{
+      {body}
+    }}
+    ENTRY e {{
+      a = f32[64] parameter(0)
+      ROOT r = f32[64] fusion(a), kind=kLoop, calls=f
+    }}""")
+    assert hm.analyze(module)["maps"] == [("(d0) -> (d0), domain: d0 in [0, 63]",)]
+
+
+def test_rows_of_one_signature_have_their_own_names() -> None:
+    text = """HloModule m
+    ENTRY e {
+      p = f32[3,5] parameter(0)
+      q = f32[3,5] parameter(1)
+      i = s32[] parameter(2)
+      a = f32[5,3] transpose(p), dimensions={1,0}
+      b = f32[5,3] transpose(q), dimensions={1,0}
+      s = f32[1,5] dynamic-slice(p, i, i), dynamic_slice_sizes={1,5}
+      z = s32[] constant(1)
+      j = s32[] add(i, z)
+      u = f32[1,5] dynamic-slice(q, i, j), dynamic_slice_sizes={1,5}
+      ROOT v = f32[1,5] dynamic-slice(q, j, i), dynamic_slice_sizes={1,5}
+    }"""
+    found = cells(text, "instruction", "operand_name", "maps")
+    assert [row[:2] for row in found if row[0] in "ab"] == [("a", "p"), ("b", "q")]
+    i, j = (hm.parse(text)[name].number for name in "ij")
+    shown = {row[0]: row[2][0].split("runtime: ")[1] for row in found if row[0] in "suv" and row[1] in "pq"}
+    assert shown == {"s": f"rt0 = #{i}()", "u": f"rt0 = #{i}(), rt1 = #{j}()", "v": f"rt0 = #{j}(), rt1 = #{i}()"}
+
+
+def test_a_dimension_without_bound_has_no_counts() -> None:
+    text = "HloModule m\nENTRY e {\n  a = f32[?,3] parameter(0)\n  ROOT n = f32[?,3] negate(a)\n}"
+    names = ("n_maps", "distinct_upper", "bytes", "error")
+    assert cells(text, *names) == [(0, 0, 0, None)]
+
+
+def test_a_table_is_pickled_with_its_columns() -> None:
+    table = hm.analyze(hm.parse("HloModule m\nENTRY e {\n  a = f32[3] parameter(0)\n  ROOT n = f32[3] negate(a)\n}"))
+    again = pickle.loads(pickle.dumps(table))
+    assert again == table and len(again) == 1 and again.to_arrow().equals(table.to_arrow())
