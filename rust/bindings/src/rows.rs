@@ -296,7 +296,7 @@ impl Buffers {
 
 /// Bits lie in bytes from the lowest on.
 fn push_bit(bits: &mut Vec<u8>, n: usize, bit: bool) {
-    if n % 8 == 0 {
+    if n.is_multiple_of(8) {
         bits.push(0);
     }
     if let Some(last) = bits.last_mut() {

@@ -12,6 +12,9 @@ use crate::answer::{moves_nothing, Leaf};
 use crate::shapes;
 use crate::state::whole;
 
+/// One step: maps, each with the leaf that its results index.
+pub type Step = Vec<(Leaf, Map)>;
+
 /// The maps from one leaf to others, leaves in the order in which they were reached.
 pub type Found = Vec<(Leaf, Vec<Map>)>;
 
@@ -21,13 +24,13 @@ pub fn closure<E: From<symbolic::Error>>(
     shape: &Shape,
     start: &Leaf,
     max_maps: usize,
-    step: &mut dyn FnMut(&Leaf) -> Result<Vec<(Leaf, Map)>, E>,
+    step: &mut dyn FnMut(&Leaf) -> Result<Step, E>,
 ) -> Result<Found, E> {
     let sizes: SmallVec<[i64; 6]> = shapes::at(shape, start).into_iter().flat_map(shapes::sizes).collect();
     let mut found = Found::new();
     let mut places: FxHashMap<Leaf, usize> = FxHashMap::default();
     let mut is_whole: FxHashSet<Leaf> = FxHashSet::default();
-    let mut steps: FxHashMap<Leaf, Vec<(Leaf, Map)>> = FxHashMap::default();
+    let mut steps: FxHashMap<Leaf, Step> = FxHashMap::default();
     let mut pending = Vec::new();
     places.insert(start.clone(), 0);
     found.push((start.clone(), Vec::new()));
