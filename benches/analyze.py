@@ -189,14 +189,15 @@ def show(name: str, text: str) -> None:
         runs = [measured(file.name, WARM) for _ in range(COLD)]
     cold, warm, xla = (min(times) for times in zip(*runs, strict=True))
     print(
-        f"{name:28} {len(text) / 1e6:6.2f} MB {n:6} instructions   xla {xla * 1e3:7.1f} ms   "
-        f"cold {cold * 1e3:7.1f} ms, {cold / n * 1e6:5.1f} us each, ratio {cold / xla:5.2f}   "
-        f"warm {warm * 1e3:7.1f} ms, ratio {warm / xla:5.2f}",
+        f"{name:18} {len(text) / 1e6:5.2f} {n:8} {xla * 1e3:9.1f} {cold * 1e3:9.1f} {cold / n * 1e6:8.1f}"
+        f" {cold / xla:6.2f} {warm * 1e3:9.1f} {warm / xla:6.2f}",
         flush=True,
     )
 
 
 def main() -> None:
+    print(f"{'module':18} {'MB':>5} {'instr.':>8} {'xla ms':>9} {'cold ms':>9} {'us each':>8} {'ratio':>6}", end="")
+    print(f" {'warm ms':>9} {'ratio':>6}", flush=True)
     files = [Path(word) for word in sys.argv[1:] if Path(word).exists()]
     if files:
         for path in files:
