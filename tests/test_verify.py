@@ -50,6 +50,14 @@ def test_elements_of_dynamic_arrays_are_numbered_at_their_bounds() -> None:
     assert [unsound(hm.verify(root, seed=seed)) for seed in range(8)] == [[]] * 8
 
 
+def test_an_instruction_of_another_shape_is_not_checked() -> None:
+    root = hm.parse("""ENTRY e {
+      p = f32[2,3] parameter(0)
+      ROOT r = (f32[2,3], f32[4]) collective-permute(p), source_target_pairs={{0,0}}
+    }""").entry.root
+    assert {v.finding for v in hm.verify(root)} <= {"unknown", "unchecked"}
+
+
 def test_rows_in_use_move_others() -> None:
     module = hm.parse("""ENTRY e {
       p = f32[6] parameter(0)

@@ -191,7 +191,8 @@ class DeviceWalk:
         rank = shape_at(self._walker.shape_of(instruction), leaf).rank
         op = op_of(instruction)
         if op.exchange is not None:
-            return self._exchanged(instruction, op.exchange.output_to_input(instruction, leaf), rank)
+            exchange = op.exchange
+            return self._exchanged(instruction, plain, lambda: exchange.output_to_input(instruction, leaf), rank)
         if op.passes_calls and goes_across(plain):
             return self._passed_on(op.output_to_input(instruction, leaf, self), plain, rank)
         return {k: self._stays(instruction, part, rank) for k, part in plain.items()}
@@ -201,12 +202,20 @@ class DeviceWalk:
         rank = shape_at(self._walker.shape_of(instruction.operands[operand]), leaf).rank
         op = op_of(instruction)
         if op.exchange is not None:
-            return self._exchanged(instruction, op.exchange.input_to_output(instruction, operand, leaf), rank)
+            exchange = op.exchange
+            return self._exchanged(
+                instruction, plain, lambda: exchange.input_to_output(instruction, operand, leaf), rank
+            )
         if op.passes_calls and goes_across(plain):
             return self._passed_on(op.input_to_output(instruction, operand, leaf, self), plain, rank)
         return {k: self._stays(instruction, part, rank) for k, part in plain.items()}
 
-    def _exchanged(self, instruction: Instruction, said: Parts, rank: int) -> Parts:
+    def _exchanged(self, instruction: Instruction, plain: Parts, rule: Callable[[], Parts], rank: int) -> Parts:
+        """Where groups and shapes do not go together, what the plain walk has found is not known here."""
+        try:
+            said = rule()
+        except (HlomapError, ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
+            return {k: Unknown(f"{instruction.opcode}: {error}") for k in plain}
         numbers = {k: operand.number for k, operand in enumerate(instruction.operands)}
         parts = {k: with_sources(part, numbers) for k, part in said.items()}
         return {k: self._lifted(self._widened(instruction, part, rank), rank) for k, part in parts.items()}

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._core import IndexingMap, Instruction, Module, Shape
-from .errors import HlomapError
+from .errors import HlomapError, ShapeError
 from .execute.machine import Machine
 from .execute.plan import plans_of, single
 from .indexing import input_to_output, output_to_input
@@ -251,6 +251,8 @@ class _Trial:
         self.arrivals: dict[Leaf, set[tuple[int, int, int, int]]] = {}
         """By output, for the operand leaf tried last: operand element, its device, output element, its device."""
         self.grid, self._before = self._first_run()
+        for value in self._before:
+            _must_have_shape(value, instruction.shape)
 
     def _first_run(self) -> tuple[tuple[int, int], list[Value]]:
         """The smallest grid of devices on which it runs, and what each of them has then."""
@@ -332,6 +334,25 @@ class _Trial:
 
     def sizes(self, k: int, leaf: Leaf) -> tuple[int, ...]:
         return tuple(shape_at(self._instruction.operands[k].shape, leaf).dimensions)
+
+
+def _must_have_shape(value: Value, shape: Shape) -> None:
+    """What was computed, as the text says it is; sizes in use may be less than the bounds of dynamic ones."""
+    for leaf in array_leaves(shape):
+        bounds, dynamic = shape_at(shape, leaf).dimensions, shape_at(shape, leaf).dynamic
+        try:
+            found = at_leaf(value, leaf)
+        except (IndexError, TypeError):
+            found = None
+        if found is None or isinstance(found, tuple):
+            raise ShapeError(f"its value has no array at {list(leaf)}")
+        sizes = np.shape(found)
+        sized = len(sizes) == len(bounds) and all(
+            n == bound or (n < bound and may_be_less)
+            for n, bound, may_be_less in zip(sizes, bounds, dynamic, strict=True)
+        )
+        if not sized:
+            raise ShapeError(f"its value has sizes {list(sizes)} at {list(leaf)} where {list(bounds)} are written")
 
 
 def _is_fixed(operand: Instruction) -> bool:

@@ -207,8 +207,10 @@ def said_of_devices(
 
     ``values`` has for each device what its runtime sources hold, ``grid`` the numbers of replicas and partitions.
     """
-    places = len(there.groups), max((len(group) for group in there.groups), default=0)
+    places = len(there.groups), max((size for _, size in there.table.runs()), default=0)
     n = places[0] * places[1]
+    if n * max(1, len(rows)) > limit:
+        raise TooMany(f"{n} devices")
     at_places = (rows[:, None] * n + np.arange(n)).reshape(-1)
     said: set[tuple[On, On]] = set()
     known: set[int] = set()
