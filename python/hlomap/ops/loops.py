@@ -8,7 +8,7 @@ the loop runs depends on what the condition reads, so that belongs to every leaf
 from __future__ import annotations
 
 from .._core import Computation, Instruction
-from ._iterations import Body, closure, together
+from ._iterations import Body, together
 from ._maps import reads_all, reads_same_place
 from ._op import NOTHING, Answer, Context, Footprint, Leaf, Op, Part, Unknown, register
 from ._shapes import array_leaves, n_outputs, shape_at
@@ -35,15 +35,18 @@ def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> A
     if is_unchanged(body, leaf):
         return [reads_same_place(sizes).at(leaf)]
 
-    steps = Body(lambda here: together(context.output_to_input(instruction, body, here)))
-    found = closure(instruction, leaf, steps)
+    def ask(here: Leaf) -> Part:
+        return together(context.output_to_input(instruction, body, here))
+
+    steps = Body(instruction, "backward", context, ask)
+    found = steps.closure(leaf)
     if isinstance(found, Unknown):
         return [found]
     deciding = _condition_reads(instruction, condition, context, steps)
     if isinstance(deciding, Unknown):
         return [deciding]
     for decides in deciding:
-        reached = closure(instruction, decides, steps)
+        reached = steps.reached(decides)
         if isinstance(reached, Unknown):
             return [reached]
         for there in reached:
@@ -58,8 +61,11 @@ def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context:
     shape = instruction.shape
     sizes = shape_at(shape, leaf).dimensions
 
-    steps = Body(lambda here: together(context.input_to_output(instruction, body, 0, here)))
-    found = closure(instruction, leaf, steps)
+    def ask(here: Leaf) -> Part:
+        return together(context.input_to_output(instruction, body, 0, here))
+
+    steps = Body(instruction, "forward", context, ask)
+    found = steps.closure(leaf)
     if isinstance(found, Unknown):
         return [found] * n_outputs(shape)
     deciding = _condition_reads(instruction, condition, context, steps)
