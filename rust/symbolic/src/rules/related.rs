@@ -1,7 +1,8 @@
 //! Laws between the quotients of one form: where one can be written by the others, it goes.
 //!
 //! Read [`merge`]. Of two quotients: `x floordiv n` and `y floordiv n` where `x - y` or `x + y + 1` is a multiple of `n`;
-//! two of one value with few values, by any relation that holds at each of them; and one of a remainder that steps once.
+//! two of one value with few values, by any relation that holds at each of them; and one of a remainder
+//! that is one of the whole value, too.
 //! Of any number of them: what a constraint with a single value says.
 
 use smallvec::SmallVec;
@@ -45,8 +46,8 @@ pub fn merge(work: &mut Work, form: &mut Linear) -> Result<(), Stop> {
             }
         }
         for &a in quotients.iter().filter(|_| quotients.len() > 1) {
-            if let Some(candidate) = by_step(work, form, a)? {
-                consider(work, Rule::Step, candidate);
+            if let Some(candidate) = by_remainder(work, form, a)? {
+                consider(work, Rule::RemainderQuotient, candidate);
             }
         }
         match found {
@@ -116,57 +117,91 @@ fn by_equality(work: &Work, form: &Linear, a: AtomId, equality: &Linear) -> Opti
     Some(out)
 }
 
-/// `(f*(y mod n) + c) floordiv m = v + ((y + n - t) floordiv n - y floordiv n)` where the left side is `v` below
-/// `y mod n = t` and `v + 1` from there on, or the same falling; for a form that has `y floordiv n`, too
-fn by_step(work: &mut Work, form: &Linear, a: AtomId) -> Result<Option<Linear>, Stop> {
-    let Some(step) = step(work, form, a) else { return Ok(None) };
-    let Some((y, n)) = work.as_div(step.quotient) else { return Ok(None) };
-    let (mut y, k) = (y.clone(), form.coefficient(a));
-    let Some(constant) = y.constant.checked_add(step.shift) else { return Ok(None) };
-    y.constant = constant;
+/// `(f*(x mod n) + c) floordiv m = (k*x + s) floordiv n - k*(x floordiv n)` where that holds for each of the `n` remainders;
+/// for a form that has `x floordiv n`, too
+fn by_remainder(work: &mut Work, form: &Linear, a: AtomId) -> Result<Option<Linear>, Stop> {
+    let Some(Scaled { numerator, n, k, quotient }) = scaled(work, form, a) else { return Ok(None) };
+    if !super::div::fits(work, &numerator) {
+        return Ok(None);
+    }
     work.reading.out_of_order = true;
-    let raised = work.floor_div(y, n)?;
-    let mut out = form.clone();
+    let whole = work.floor_div(numerator, n)?;
+    let (mut out, c) = (form.clone(), form.coefficient(a));
     let replaced = |out: &mut Linear| {
-        let k_step = int::mul(k, step.sign)?;
-        out.add_term(int::mul(k, -1)?, a)?;
-        out.add_constant(k, step.first)?;
-        out.add_scaled(k_step, &raised)?;
-        out.add_term(int::mul(k_step, -1)?, step.quotient)
+        out.add_term(int::mul(c, -1)?, a)?;
+        out.add_scaled(c, &whole)?;
+        out.add_term(int::mul(int::mul(c, k)?, -1)?, quotient)
     };
     Ok(replaced(&mut out).ok().map(|()| out))
 }
 
-/// `first + sign * ((y + shift) floordiv n - quotient)`, where the quotient is `y floordiv n`.
-struct Step {
-    first: i64,
-    sign: i64,
-    shift: i64,
+/// `numerator floordiv n - k*quotient`, where the numerator is `k*x + s` and the quotient is `x floordiv n`.
+struct Scaled {
+    numerator: Linear,
+    n: i64,
+    k: i64,
     quotient: AtomId,
 }
 
-fn step(work: &Work, form: &Linear, a: AtomId) -> Option<Step> {
+fn scaled(work: &Work, form: &Linear, a: AtomId) -> Option<Scaled> {
     let (num, m) = work.as_div(a)?;
     let [Summand::Remainder { factor, finer, modulus, quotient, .. }] = summands(work, num)[..] else { return None };
     if form.coefficient(quotient) == 0 {
         return None;
     }
-    // A step of what has quotients itself would bring back as many as it takes away.
-    let (y, n) = work.as_div(quotient).filter(|(y, _)| work.is_plain(y))?;
+    // What has quotients itself would bring back as many as it takes away.
+    let (y, _) = work.as_div(quotient).filter(|(y, _)| work.is_plain(y))?;
+    let x = finer.map_or_else(|| y.clone(), Linear::atom);
     // The terms of a remainder stand without the constant of what it is a remainder of.
-    let of_y = if finer.is_some() { 0 } else { y.constant };
-    let c = num.constant.checked_sub(factor.checked_mul(of_y)?)?;
-    let value = |r: i64| Some(int::floor_div(factor.checked_mul(r)?.checked_add(c)?, m));
-    let (first, last) = (value(0)?, value(modulus - 1)?);
-    let sign = last.checked_sub(first)?;
-    // The first remainder past the step: `f*t + c >= (v + 1)*m`, or `f*t + c < v*m`.
-    let at = match sign {
-        1 => int::ceil_div(last.checked_mul(m)?.checked_sub(c)?, factor),
-        -1 => int::ceil_div(c.checked_sub(first.checked_mul(m)?)?.checked_add(1)?, factor.checked_neg()?),
-        _ => return None,
-    };
-    Some(Step { first, sign, shift: (n / modulus).checked_mul(modulus - at)?, quotient })
+    let c = num.constant.checked_sub(factor.checked_mul(x.constant)?)?;
+    let slope = int::floor_div(factor.checked_mul(modulus)?, m);
+    let levels = levels(factor, c, m, modulus)?;
+    for k in [slope, slope.checked_add(1)?] {
+        if let Some(shift) = shift(&levels, k, modulus) {
+            let mut numerator = x.scaled(k).ok()?;
+            numerator.constant = numerator.constant.checked_add(shift)?;
+            return Some(Scaled { numerator, n: modulus, k, quotient });
+        }
+    }
+    None
 }
+
+/// A value of a quotient of `r`, and the first and the last `r` at which it has that value.
+type Level = (i64, i64, i64);
+
+/// The levels of `(f*r + c) floordiv m` for `0 <= r < n`; nothing where there are too many.
+fn levels(f: i64, c: i64, m: i64, n: i64) -> Option<SmallVec<[Level; 8]>> {
+    let value = |r: i64| Some(int::floor_div(f.checked_mul(r)?.checked_add(c)?, m));
+    let (start, end) = (value(0)?, value(n - 1)?);
+    let (low, high) = (start.min(end), start.max(end));
+    if high.checked_sub(low)? >= MAX_LEVELS {
+        return None;
+    }
+    let mut out = SmallVec::new();
+    for v in low..=high {
+        // `v*m <= f*r + c < (v + 1)*m`
+        let (least, most) = (v.checked_mul(m)?.checked_sub(c)?, v.checked_mul(m)?.checked_add(m - 1)?.checked_sub(c)?);
+        let (least, most) = if f < 0 { (most.checked_neg()?, least.checked_neg()?) } else { (least, most) };
+        let f = f.checked_abs()?;
+        out.push((v, int::ceil_div(least, f).max(0), int::floor_div(most, f).min(n - 1)));
+    }
+    Some(out)
+}
+
+/// `s` nearest to 0 with `(k*r + s) floordiv n` on every level.
+fn shift(levels: &[Level], k: i64, n: i64) -> Option<i64> {
+    let mut allowed = Range::ALL;
+    for &(v, first, last) in levels.iter().filter(|(_, first, last)| first <= last) {
+        for r in [first, last] {
+            let least = v.checked_mul(n)?.checked_sub(k.checked_mul(r)?)?;
+            allowed = allowed.intersect(Range::new(least, least.checked_add(n - 1)?));
+        }
+    }
+    (k != 0 && !allowed.is_empty()).then(|| 0i64.clamp(allowed.lo, allowed.hi))
+}
+
+/// The most values of a quotient that are looked at.
+const MAX_LEVELS: i64 = 64;
 
 /// The form with `a` written by `b`, where they are related.
 fn without(work: &Work, form: &Linear, a: AtomId, b: AtomId) -> Option<Linear> {
