@@ -66,6 +66,11 @@ CASES = {
         f"f32[{N},1] ragged-dot(p0, p1, p2), lhs_contracting_dims={{1}}, rhs_contracting_dims={{1}}, "
         "lhs_ragged_dims={0}, rhs_group_dims={0}",
     ),
+    "ragged_all_to_all": (
+        f"f32[{N}], f32[{N}], s32[2], s32[2], s32[2], s32[2]",
+        f"f32[{N}] ragged-all-to-all(p0, p1, p2, p3, p4, p5), replica_groups={{{{0,1}}}}",
+    ),
+    "all_to_all": (f"f32[{N}]", f"f32[{N}] all-to-all(p0), replica_groups={{{{0,1}}}}, dimensions={{0}}"),
     "gather_30": (
         f"f32[{ONES},5], s32[3]",
         f"f32[{ONES},2,3] gather(p0, p1), offset_dims={{{LISTED}}}, collapsed_slice_dims={{}}, "

@@ -11,7 +11,7 @@ from ._exchange import groups_of, known, on_devices, plain
 from ._groups import Table, group_sizes
 from ._maps import reads_all, reads_same_place
 from ._op import Answer, Context, Exchange, Footprint, Leaf, Op, Part, Unknown, register
-from ._shapes import must
+from ._shapes import INT64_MAX, must
 from .meaning.ragged_all_to_all import evaluate
 
 _KEPT = "ragged-all-to-all: what others write is a value"
@@ -60,7 +60,7 @@ def _part(instruction: Instruction, k: int, table: Table | None, *, to_output: b
     if table is not None:
         return _between(instruction, k, table, to_output=to_output)
     alone = Table("", [range(n) for n in sorted(group_sizes(instruction))])
-    if not alone.groups or len(instruction.operands[2].shape.dimensions) != 1:
+    if not alone.groups or not _is_told(instruction):
         return Footprint(reads_all(source, target).maps, False, _KEPT, across=True)
     part = plain(_between(instruction, k, alone, to_output=to_output), alone)
     if k or not part.across:
@@ -71,9 +71,13 @@ def _part(instruction: Instruction, k: int, table: Table | None, *, to_output: b
 
 
 def _groups(instruction: Instruction) -> Table | Unknown:
-    if instruction.operands[2].shape.rank != 1:
-        return Unknown("offsets that are not in a row")
-    return groups_of(instruction, None)
+    return groups_of(instruction, None) if _is_told(instruction) else Unknown(_KEPT)
+
+
+def _is_told(instruction: Instruction) -> bool:
+    """Whether the offsets are in a row, and sums of them fit."""
+    rows, out = instruction.operands[0].shape.dimensions, instruction.shape.dimensions
+    return instruction.operands[2].shape.rank == 1 and max(rows[:1] + out[:1]) < INT64_MAX // 8
 
 
 def _backward(instruction: Instruction, table: Table | None) -> dict[int, Part]:

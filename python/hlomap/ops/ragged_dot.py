@@ -12,6 +12,7 @@ from .._core import Expr, Instruction, Variable
 from ._contract import linked
 from ._maps import in_best_form, reads
 from ._op import NOTHING, Answer, Context, Footprint, Leaf, Op, register
+from ._shapes import INT64_MAX
 from .meaning.ragged_dot import evaluate
 from .plans.ragged_dot import Plan, plan_of
 
@@ -28,7 +29,7 @@ def _side(plan: Plan, side: Sequence[str], source: Sequence[str], target: Sequen
     n_groups, n_rows = plan.sizes["g"], plan.sizes[plan.ragged]
     if plan.mode == "batch" or not whole.maps:
         return whole
-    if n_groups > MAX_GROUPS:
+    if n_groups > MAX_GROUPS or n_groups * n_rows > INT64_MAX // 4:
         return Footprint(whole.maps, False, _REASON)
     at = {**dict(zip(target, results, strict=True)), **{label: Expr.dim(i) for i, label in enumerate(source)}}
     row = at[plan.ragged]
