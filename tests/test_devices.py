@@ -283,3 +283,29 @@ def test_rows_between_devices_follow_the_numbers_of_each_sender() -> None:
     assert [(v.operand, v.finding) for v in hm.verify(root)] == [(0, "exact"), (0, "over"), (1, "over"), (1, "over")]
     there = hm.input_to_output(root)[0].replicas
     assert there is not None and there.maps.exact and len(there.maps[0].runtime) == 3
+
+
+def test_sets_on_devices_are_compared_with_their_devices() -> None:
+    computation = entry("""
+  p = f32[2] parameter(0)
+  a = f32[2] all-reduce(p), replica_groups={{0,1}}, to_apply=add
+  b = f32[2] collective-broadcast(p), replica_groups={{0,1}}
+  c = f32[2] collective-permute(p), source_target_pairs={{0,1},{1,2}}
+  ROOT t = (f32[2], f32[2], f32[2]) tuple(a, b, c)""")
+    every, first, other = (hm.output_to_input(computation[name])[0] for name in "abc")
+    own = hm.MapSet([hm.IndexingMap.identity([2])])
+    assert (every.covers(first), first.covers(every), every.covers(own), own.covers(every)) == (
+        True,
+        False,
+        True,
+        False,
+    )
+    assert every.covers(every) is True and every - every == hm.MapSet() and first - every == hm.MapSet()
+    left = every - first
+    assert left.replicas is not None and str(left.replicas.maps) == (
+        "(d0, group, position) -> (d0, 0, 1), domain: d0 in [0, 1], group in [0, 0], position in [0, 1]"
+    )
+    assert list(left) == list(every) and not left.exact
+    union = every | own
+    assert union.replicas is not None and union.replicas.maps.covers(every.replicas.maps if every.replicas else own)
+    assert (first | other).replicas is not None

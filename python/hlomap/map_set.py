@@ -210,6 +210,8 @@ class MapSet:
             return self
         if self._replicas is not None or taken._replicas is not None:
             there = _devices_without(self, taken)
+            if there is not None and there.maps.exact and not there.maps:
+                return MapSet()
             return self._of(self._maps, "what is on other devices is not taken away here")._at(there)
         if not taken._exact:
             return self._of(self._maps, "what is taken away may be less than its maps")
@@ -242,6 +244,9 @@ class MapSet:
         if self._unknown or inner._unknown:
             return True if self._unknown else None
         found = [self._contains(m) for m in inner._maps]
+        if False not in found and (self._replicas is not None or inner._replicas is not None):
+            common = _with_one_table([self, inner])
+            found.append(common[1][0].covers(common[1][1]) if isinstance(common, tuple) else None)
         return False if False in found else None if None in found else True
 
     def _contains(self, m: IndexingMap) -> bool | None:
