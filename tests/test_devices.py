@@ -309,3 +309,25 @@ def test_sets_on_devices_are_compared_with_their_devices() -> None:
     union = every | own
     assert union.replicas is not None and union.replicas.maps.covers(every.replicas.maps if every.replicas else own)
     assert (first | other).replicas is not None
+
+
+SCANNED = """
+step {
+  x = f32[3] parameter(0)
+  c = f32[3] parameter(1)
+  s = f32[3] add(x, c)
+  p = f32[3] collective-permute(s), source_target_pairs={{0,1},{1,0}}
+  ROOT t = (f32[3], f32[3]) tuple(p, p)
+}
+ENTRY e {
+  x = f32[5,3] parameter(0)
+  c = f32[3] parameter(1)
+  ROOT r = (f32[5,3], f32[3]) scan(x, c), dimensions={0}, num_carries=1, to_apply=step
+}
+"""
+
+
+def test_steps_that_go_to_other_devices_say_so() -> None:
+    root = hm.parse(SCANNED).entry.root
+    for found in (*hm.output_to_input(root, 0), *hm.input_to_output(root, 0), *hm.input_to_output(root, 1)):
+        assert found and not found.exact and found.replicas is not None and found.replicas.maps.is_unknown

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from .._core import Computation, Instruction
 from ._maps import reads_same_place
-from ._op import NOTHING, Context, Part, Unknown
+from ._op import NOTHING, Context, Footprint, Part, Unknown
 
 
 @dataclass
@@ -19,6 +19,8 @@ class Reach:
     carried: dict[int, bool] = field(default_factory=dict)
     """Through carries, in a step before."""
     exact: bool = True
+    across: bool = False
+    """Whether a step leads to other devices."""
 
 
 def _same_places(part: Part) -> bool:
@@ -32,12 +34,15 @@ def reach_of(
 ) -> Reach:
     """Follows the carries until nothing new is found; the first parameters are inputs, the first results outputs."""
 
+    reach = Reach()
+
     def needs(number: int) -> dict[int, bool]:
         said = context.output_to_input(instruction, computation, (number,))
         parts = said if isinstance(said, Mapping) else dict(enumerate(said))
+        reach.across = reach.across or any(isinstance(part, Footprint) and part.across for part in parts.values())
         return {k: _same_places(part) for k, part in parts.items() if part != NOTHING}
 
-    reach = Reach(needs(result))
+    reach.direct = needs(result)
     waiting = [(k, same) for k, same in reach.direct.items() if k >= n_inputs]
     while waiting:
         carry, same = waiting.pop()

@@ -60,7 +60,8 @@ def _between(instruction: Instruction, result: int, operand: int, reach: Reach, 
         results = [*results[:along], Expr.range(0), *results[along:]]
     made = reads(full(source), results, ranges=ranges, constraints=[constraint] if constraint is not None else [])
     made = in_best_form(made)
-    return made if reach.exact and same else Footprint(made.maps, False, _REASON)
+    exact = reach.exact and same and not reach.across
+    return made if exact else Footprint(made.maps, False, _REASON, reach.across)
 
 
 def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
