@@ -58,6 +58,11 @@ def test_an_instruction_of_another_shape_is_not_checked() -> None:
     assert {v.finding for v in hm.verify(root)} <= {"unknown", "unchecked"}
 
 
+def test_states_of_what_was_started_have_no_value() -> None:
+    root = hm.parse("ENTRY e { p = f32[3] parameter(0) ROOT s = (f32[3], f32[3], u32[]) copy-start(p) }").entry.root
+    assert [v.finding for v in hm.verify(root)] == ["exact"] * 6
+
+
 def test_rows_in_use_move_others() -> None:
     module = hm.parse("""ENTRY e {
       p = f32[6] parameter(0)

@@ -343,9 +343,11 @@ def _must_have_shape(value: Value, shape: Shape) -> None:
         try:
             found = at_leaf(value, leaf)
         except (IndexError, TypeError):
-            found = None
-        if found is None or isinstance(found, tuple):
+            found = ()
+        if isinstance(found, tuple):
             raise ShapeError(f"its value has no array at {list(leaf)}")
+        if found is None:  # the state of something that was started says nothing
+            continue
         sizes = np.shape(found)
         sized = len(sizes) == len(bounds) and all(
             n == bound or (n < bound and may_be_less)
