@@ -4,10 +4,13 @@ use std::sync::{Arc, OnceLock};
 
 use ::layout::Shape;
 use flow::iterations::closure;
+use flow::walk::n_outputs;
 use flow::{shapes, Answer, Footprint, Leaf, Part, Text};
+use hlo::{InstructionId, Module};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping, PyTuple};
+use smallvec::SmallVec;
 
 use crate::error::{of_symbolic, raise};
 use crate::instruction::PyInstruction;
@@ -31,37 +34,45 @@ impl From<Arc<Answer>> for PyAnswer {
     }
 }
 
-/// What was asked: the shape of it, and the shapes of what belongs to it.
+/// What was asked: the shape of it, and the shapes of what belongs to it, of which there may be very many.
 struct Asked<'m> {
+    m: &'m Module,
+    id: InstructionId,
+    is_forward: bool,
     given: &'m Shape,
-    targets: Vec<&'m Shape>,
-    /// Maps lead to leaves of the whole value of the instruction.
-    whole: Option<&'m Shape>,
+    n: usize,
 }
 
 impl<'m> Asked<'m> {
     fn new(py: Python<'_>, instruction: &'m PyInstruction, leaf: &Leaf, operand: i64) -> PyResult<Asked<'m>> {
-        let (m, id) = (&instruction.module, instruction.id);
-        let outside =
-            || raise(py, "ShapeError", format!("operand {operand} or leaf {leaf:?} of {}", m.instruction_name(id)));
-        let shape = m.shape(id);
-        if operand < 0 {
-            let given = shapes::at(shape, leaf).ok_or_else(outside)?;
-            return Ok(Asked { given, targets: m.operands(id).map(|o| m.shape(o)).collect(), whole: None });
-        }
-        let given = usize::try_from(operand).ok().and_then(|k| m.operands(id).nth(k));
-        let given = given.and_then(|o| shapes::at(m.shape(o), leaf)).ok_or_else(outside)?;
-        let targets = shape.as_tuple().map_or_else(|| vec![shape], |parts| parts.iter().collect());
-        Ok(Asked { given, targets, whole: Some(shape) })
+        let (m, id): (&Module, _) = (&instruction.module, instruction.id);
+        let is_forward = operand >= 0;
+        let whole = match usize::try_from(operand) {
+            Ok(k) => m.operands(id).nth(k).map(|o| m.shape(o)),
+            Err(_) => Some(m.shape(id)),
+        };
+        let given = whole.and_then(|shape| shapes::at(shape, leaf)).ok_or_else(|| {
+            let name = m.instruction_name(id);
+            raise(py, "ShapeError", format!("operand {operand} or leaf {leaf:?} of {name}"))
+        })?;
+        let n = if is_forward { n_outputs(m.shape(id)) as usize } else { m.operands(id).len() };
+        Ok(Asked { m, id, is_forward, given, n })
     }
 
-    fn sizes(&self) -> Vec<i64> {
-        shapes::sizes(self.given).collect()
+    /// The shape of what part k is about.
+    fn target(&self, k: u32) -> Option<&'m Shape> {
+        let shape = self.m.shape(self.id);
+        match (self.is_forward, shape.as_tuple()) {
+            (false, _) => self.m.operands(self.id).nth(k as usize).map(|o| self.m.shape(o)),
+            (true, Some(parts)) => parts.get(k as usize),
+            (true, None) => (k == 0).then_some(shape),
+        }
     }
 
     fn answer(&self, mut parts: Vec<(u32, Part)>) -> PyAnswer {
-        parts.retain(|(k, _)| shapes::has_elements(self.targets[*k as usize]));
-        Arc::new(Answer::new(&self.sizes(), parts)).into()
+        parts.retain(|(k, _)| self.target(*k).is_some_and(shapes::has_elements));
+        let sizes: SmallVec<[i64; 6]> = shapes::sizes(self.given).collect();
+        Arc::new(Answer::new(&sizes, parts)).into()
     }
 }
 
@@ -77,7 +88,7 @@ impl PyAnswer {
         said: &Bound<'_, PyAny>,
     ) -> PyResult<PyAnswer> {
         let asked = Asked::new(py, instruction.get(), &leaf.0, operand)?;
-        let (rank, n) = (shapes::sizes(asked.given).count(), asked.targets.len());
+        let (rank, n) = (shapes::sizes(asked.given).count(), asked.n);
         let mut parts = Vec::new();
         if let Ok(said) = said.cast::<PyDict>() {
             for (k, part) in said {
@@ -97,12 +108,14 @@ impl PyAnswer {
         }
         let mut found = Vec::with_capacity(parts.len());
         for (k, said) in parts {
-            let target = usize::try_from(k).ok().and_then(|at| asked.targets.get(at));
-            let target = target.ok_or_else(|| raise(py, "ShapeError", format!("part {k} of {n}")))?;
-            let target = asked.whole.unwrap_or(target);
+            let number = u32::try_from(k).ok();
+            let target = number.and_then(|k| Some((k, asked.target(k)?)));
+            let (k, target) = target.ok_or_else(|| raise(py, "ShapeError", format!("part {k} of {n}")))?;
+            // Forward, maps lead to leaves of the whole value of the instruction.
+            let target = if asked.is_forward { asked.m.shape(asked.id) } else { target };
             match part(&said, rank, target)? {
                 Part::Read(f) if f.says_nothing() => {}
-                part => found.push((k as u32, part)),
+                part => found.push((k, part)),
             }
         }
         Ok(asked.answer(found))
@@ -120,7 +133,7 @@ impl PyAnswer {
     ) -> PyResult<PyAnswer> {
         let asked = Asked::new(py, instruction.get(), &leaf.0, operand)?;
         let reason = Text::from(reason);
-        Ok(asked.answer((0..asked.targets.len() as u32).map(|k| (k, Part::Unknown(reason.clone()))).collect()))
+        Ok(asked.answer((0..asked.n as u32).map(|k| (k, Part::Unknown(reason.clone()))).collect()))
     }
 
     /// The parts that say something, by number, as rules give them.

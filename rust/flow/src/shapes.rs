@@ -33,11 +33,11 @@ pub fn array_leaves(shape: &Shape) -> impl Iterator<Item = (Leaf, &ArrayShape)> 
     leaves(shape).into_iter().filter_map(|(leaf, here)| Some((leaf, here.as_array()?)))
 }
 
-/// Whether a value holds an array.
+/// Whether a value holds an array. Shapes nest less deeply than a stack.
 pub fn has_elements(shape: &Shape) -> bool {
     match shape {
         Shape::Array(_) => true,
-        Shape::Tuple(_) => array_leaves(shape).next().is_some(),
+        Shape::Tuple(parts) => parts.iter().any(has_elements),
         _ => false,
     }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use hlo::{ComputationId, InstructionId, Module};
 use layout::Shape;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use symbolic::{simplify, then, Map};
 
@@ -37,7 +38,8 @@ pub struct Walk<'w> {
     m: &'w Module,
     plan: &'w Plan,
     sources: &'w Sources,
-    states: Vec<Option<Box<State>>>,
+    /// By place; a walk from one leaf may reach few of them.
+    states: FxHashMap<u32, Box<State>>,
     waiting: BinaryHeap<Reverse<u32>>,
     /// Why any value may be read.
     pub blind: Option<Text>,
@@ -52,10 +54,8 @@ impl<'w> Walk<'w> {
         sources: &'w Sources,
         rules: &mut R,
     ) -> Result<Walk<'w>, R::Error> {
-        let mut states: Vec<Option<Box<State>>> = Vec::new();
-        states.resize_with(plan.order.len(), || None);
-        let mut walk = Walk { m, plan, sources, states, waiting: BinaryHeap::new(), blind: None };
-        walk.states[0] = Some(Box::new(State::begun(m.shape(plan.order[0]), leaves)));
+        let mut walk = Walk { m, plan, sources, states: FxHashMap::default(), waiting: BinaryHeap::new(), blind: None };
+        walk.states.insert(0, Box::new(State::begun(m.shape(plan.order[0]), leaves)));
         walk.waiting.push(Reverse(0));
         while let Some(Reverse(place)) = walk.waiting.pop() {
             walk.visit(place, rules)?;
@@ -65,7 +65,7 @@ impl<'w> Walk<'w> {
 
     /// What was found for a value of the plan.
     pub fn state(&self, id: InstructionId) -> Option<&State> {
-        self.states[self.plan.place(id)? as usize].as_deref()
+        self.states.get(&self.plan.place(id)?).map(|state| &**state)
     }
 
     /// What was found for these values, by their numbers among them.
@@ -84,16 +84,15 @@ impl<'w> Walk<'w> {
 
     fn target(&mut self, id: InstructionId) -> &mut State {
         let place = self.plan.place(id).unwrap_or(0);
-        let state = &mut self.states[place as usize];
-        if state.is_none() {
+        self.states.entry(place).or_insert_with(|| {
             self.waiting.push(Reverse(place));
-        }
-        state.get_or_insert_with(Box::default)
+            Box::default()
+        })
     }
 
     fn visit<R: Rules>(&mut self, place: u32, rules: &mut R) -> Result<(), R::Error> {
         let (id, step) = (self.plan.order[place as usize], self.plan.steps[place as usize]);
-        let Some(mut state) = self.states[place as usize].take() else { return Ok(()) };
+        let Some(mut state) = self.states.remove(&place) else { return Ok(()) };
         state.keep_budget(self.m.shape(id), self.m.instruction_name(id));
         let is_reached = !state.entries.is_empty() || !state.unknown.is_empty();
         if is_reached && !matches!(step, Step::Enter(_)) && self.m.has_unnamed_operands(id) && self.blind.is_none() {
@@ -107,7 +106,7 @@ impl<'w> Walk<'w> {
             Step::Leave { caller, operand } => self.leave(id, &state, caller, operand),
             Step::Rule => self.apply_rule(id, &state, rules)?,
         }
-        self.states[place as usize] = Some(state);
+        self.states.insert(place, state);
         Ok(())
     }
 

@@ -95,7 +95,10 @@ struct Known {
     through: FxHashMap<(ComputationId, Direction, Leaf), Arc<Answer>>,
     contents: FxHashMap<(Key, Direction, Leaf), Arc<Answer>>,
     plans: FxHashMap<ComputationId, Arc<Plan>>,
-    warm: FxHashSet<ComputationId>,
+    /// What is prepared for questions, backward and forward.
+    warm: FxHashSet<(ComputationId, bool)>,
+    /// How deep followed calls nest in a computation, itself included.
+    depths: FxHashMap<ComputationId, u32>,
     deep: FxHashSet<ComputationId>,
 }
 
@@ -108,6 +111,8 @@ pub struct Named {
     pub asked: u32,
     /// What the page says of itself.
     pub kind: Arc<Kind>,
+    /// The computation whose value it has at its operands.
+    pub stands_for: Option<ComputationId>,
 }
 
 impl Known {
@@ -181,8 +186,9 @@ impl Walker {
         }
         let sizes = kind.by_sizes.as_ref().filter(|_| !m.is_inconsistent(id) && !m.has_unnamed_operands(id));
         let asked = sizes.and_then(|together| m.sizes_signature(id, together));
+        let stands_for = stands_for(m, id).filter(|&computation| kind.inlines && fits(m, id, computation));
         let mut known = self.known();
-        let found = Named { number, asked: asked.map_or(number, |key| known.id(key)), kind };
+        let found = Named { number, asked: asked.map_or(number, |key| known.id(key)), kind, stands_for };
         known.of.insert(id, found.clone());
         Ok(found)
     }
@@ -203,7 +209,7 @@ impl Walker {
         if given.and_then(|shape| shapes::at(shape, leaf)).is_some_and(shapes::is_empty) {
             return Ok(Arc::default());
         }
-        let Named { asked: number, kind, .. } = self.named(m, pages, id)?;
+        let Named { asked: number, kind, stands_for, .. } = self.named(m, pages, id)?;
         let (found, key) = {
             let known = self.known();
             let found = known.answers.get(&(number, way, leaf.clone())).cloned();
@@ -213,9 +219,7 @@ impl Walker {
             Some(found) => found,
             None => {
                 let repeats = kind.per_instruction && repeats_operands(m, id);
-                let found = match stands_for(m, id)
-                    .filter(|&c| kind.inlines && !m.is_inconsistent(id) && fits(m, id, c))
-                {
+                let found = match stands_for.filter(|_| !m.is_inconsistent(id)) {
                     Some(computation) => with_elements(m, id, way, self.outside(m, pages, id, computation, leaf, way)?),
                     None => pages.ask(id, &key, leaf, way, repeats)?,
                 };
@@ -243,7 +247,8 @@ impl Walker {
         leaf: &Leaf,
         way: Direction,
     ) -> Result<Arc<Answer>, P::Error> {
-        if self.named(m, pages, caller)?.kind.inlines && !stands_for(m, caller).is_some_and(|c| fits(m, caller, c)) {
+        let named = self.named(m, pages, caller)?;
+        if named.kind.inlines && named.stands_for.is_none() {
             return Err(pages.misfit("a computation with other operands or output"));
         }
         let found = self.through(m, pages, computation, leaf, way)?;
@@ -384,50 +389,55 @@ impl Walker {
         computation: ComputationId,
         way: Direction,
     ) -> Result<(), P::Error> {
-        if *self.depth.get_or_init(|| depth_of_calls(m)) <= DEEP_CALLS || self.known().warm.contains(&computation) {
+        let is_forward = way != Direction::Backward;
+        if *self.depth.get_or_init(|| depth_of_calls(m)) <= DEEP_CALLS
+            || self.known().warm.contains(&(computation, is_forward))
+        {
             return Ok(());
         }
-        let (order, depth) = self.call_order(m, pages, computation)?;
-        self.known().warm.extend(&order);
-        if depth <= DEEP_CALLS {
-            return Ok(());
-        }
-        self.known().deep.extend(&order);
-        for &inner in &order[..order.len() - 1] {
-            match way {
-                Direction::Backward => {
-                    for (leaf, _) in shapes::array_leaves(m.shape(m.root(inner))) {
-                        self.through(m, pages, inner, &leaf, way)?;
-                    }
+        for here in self.call_order(m, pages, computation, is_forward)? {
+            {
+                let mut known = self.known();
+                known.warm.insert((here, is_forward));
+                if known.depths.get(&here).is_none_or(|&depth| depth <= DEEP_CALLS) {
+                    continue;
                 }
-                Direction::Forward(_) => {
-                    for (k, &parameter) in m.parameters(inner).iter().enumerate() {
-                        for (leaf, _) in shapes::array_leaves(m.shape(parameter)) {
-                            self.through(m, pages, inner, &leaf, Direction::Forward(k as u32))?;
-                        }
-                    }
+                known.deep.insert(here);
+            }
+            // What calls it finds all its leaves answered.
+            if !is_forward {
+                for (leaf, _) in shapes::array_leaves(m.shape(m.root(here))) {
+                    self.through(m, pages, here, &leaf, way)?;
+                }
+                continue;
+            }
+            for (k, &parameter) in m.parameters(here).iter().enumerate() {
+                for (leaf, _) in shapes::array_leaves(m.shape(parameter)) {
+                    self.through(m, pages, here, &leaf, Direction::Forward(k as u32))?;
                 }
             }
         }
         Ok(())
     }
 
-    /// All computations that one reaches by calls that are followed, innermost first, and how deep they nest.
+    /// The computations that one reaches by calls that are followed and that are not prepared, innermost first.
     fn call_order<P: Pages>(
         &self,
         m: &Module,
         pages: &P,
         computation: ComputationId,
-    ) -> Result<(Vec<ComputationId>, u32), P::Error> {
+        is_forward: bool,
+    ) -> Result<Vec<ComputationId>, P::Error> {
         let mut order = Vec::new();
-        let mut depth: FxHashMap<ComputationId, u32> = FxHashMap::default();
+        let mut seen: FxHashSet<ComputationId> = FxHashSet::default();
         let mut pending: Vec<(ComputationId, Option<Vec<ComputationId>>)> = vec![(computation, None)];
         while let Some((here, inner)) = pending.pop() {
             if let Some(inner) = inner {
-                let below = inner.iter().map(|c| depth[c]).max().unwrap_or(0);
-                depth.insert(here, below + 1);
+                let mut known = self.known();
+                let below = inner.iter().filter_map(|c| known.depths.get(c)).max().copied().unwrap_or(0);
+                known.depths.insert(here, below + 1);
                 order.push(here);
-            } else if depth.insert(here, depth.get(&here).copied().unwrap_or(0)).is_none() {
+            } else if !self.known().warm.contains(&(here, is_forward)) && seen.insert(here) {
                 let mut inner = Vec::new();
                 for id in m.instructions_of(here) {
                     if m.called(id).next().is_some() && self.named(m, pages, id)?.kind.per_instruction {
@@ -438,7 +448,7 @@ impl Walker {
                 pending.extend(inner.into_iter().rev().map(|c| (c, None)));
             }
         }
-        Ok((order, depth[&computation]))
+        Ok(order)
     }
 }
 
