@@ -278,7 +278,8 @@ impl Expr {
             Expr::Const(_) => {}
             Expr::Var(v) => visit(*v),
             Expr::Node(node) => {
-                if Arc::strong_count(node) == 1 || seen.insert(Arc::as_ptr(node)) {
+                // A small tree is quicker to walk than to remember.
+                if node.nodes < SMALL || Arc::strong_count(node) == 1 || seen.insert(Arc::as_ptr(node)) {
                     for operand in self.operands() {
                         operand.walk_vars(visit, seen);
                     }
@@ -507,6 +508,9 @@ impl PartialEq for Expr {
 }
 
 impl Eq for Expr {}
+
+/// Trees with fewer nodes are walked whole.
+const SMALL: u32 = 32;
 
 /// From this many tree nodes on, equality remembers the pairs it has compared: a small graph can stand for a tree of
 /// any size.

@@ -40,9 +40,8 @@ pub fn merge(work: &mut Work, form: &mut Linear) -> Result<(), Stop> {
                 }
             }
             for equality in &work.equalities {
-                if let Some(candidate) = by_equality(work, form, a, equality) {
-                    consider(work, Rule::Equality, candidate);
-                }
+                let candidates = [by_equality(work, form, a, equality), exact(work, form, a, equality)];
+                candidates.into_iter().flatten().for_each(|candidate| consider(work, Rule::Equality, candidate));
             }
         }
         for &a in quotients.iter().filter(|_| quotients.len() > 1) {
@@ -114,6 +113,30 @@ fn by_equality(work: &Work, form: &Linear, a: AtomId, equality: &Linear) -> Opti
     }
     let mut out = form.clone();
     out.add_scaled(factor.checked_neg()?, equality).ok()?;
+    Some(out)
+}
+
+/// `x floordiv n = (x + f*y) / n` where `y = 0` over the domain and `n` divides `x + f*y`
+fn exact(work: &Work, form: &Linear, a: AtomId, equality: &Linear) -> Option<Linear> {
+    let (num, n) = work.as_div(a)?;
+    let depth = |atom: AtomId| work.atoms[atom as usize].depth;
+    if !equality.terms.iter().all(|t| form.coefficient(t.atom) != 0 || depth(t.atom) < depth(a)) {
+        return None;
+    }
+    let divided = equality.terms.iter().filter(|t| t.atom != a).find_map(|t| {
+        let k = num.coefficient(t.atom);
+        let f = k.checked_div(t.coefficient).filter(|f| *f != 0 && k % t.coefficient == 0)?;
+        let mut sum = num.clone();
+        sum.add_scaled(f.checked_neg()?, equality).ok()?;
+        let is_multiple = sum.constant % n == 0 && sum.terms.iter().all(|t| t.coefficient % n == 0);
+        is_multiple.then_some(sum).filter(|sum| sum.coefficient(a) == 0)
+    });
+    let mut quotient = divided?;
+    quotient.constant /= n;
+    quotient.terms.iter_mut().for_each(|t| t.coefficient /= n);
+    let (mut out, k) = (form.clone(), form.coefficient(a));
+    out.add_term(k.checked_neg()?, a).ok()?;
+    out.add_scaled(k, &quotient).ok()?;
     Some(out)
 }
 

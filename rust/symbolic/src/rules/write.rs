@@ -32,12 +32,12 @@ pub fn write(work: &mut Work, form: &Linear) -> Result<Expr, Stop> {
     }
     let mut merged = form.clone();
     super::related::merge(work, &mut merged)?;
-    let is_told_more = !work.equalities.is_empty() && merged != *form;
+    let is_merged = merged != *form;
     let by_merging = quotients(work, merged)?;
-    if !is_told_more {
+    if !is_merged {
         return Ok(by_merging);
     }
-    // A constraint may have replaced a part of a remainder that stood there whole.
+    // What was replaced may have been a part of a remainder that stood there whole.
     let as_it_is = quotients(work, form.clone())?;
     let cost = |e: &Expr| (e.divmods(), e.nodes());
     Ok(if cost(&as_it_is) < cost(&by_merging) { as_it_is } else { by_merging })
