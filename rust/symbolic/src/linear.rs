@@ -328,8 +328,7 @@ impl Work {
         let ends = (i64::try_from(i128::from(range.lo) + shift), i64::try_from(i128::from(range.hi) + shift));
         if let (false, (Ok(lo), Ok(hi))) = (form.terms.is_empty(), ends) {
             self.facts.push(Fact { form, range: Range::new(lo, hi) });
-            self.quotients.clear();
-            self.first_under_facts = self.atoms.len();
+            self.forget();
         }
     }
 
@@ -478,7 +477,13 @@ impl Work {
     /// Starts anew with what is known beyond the ranges of the variables.
     pub(crate) fn clear_facts(&mut self) {
         self.facts.clear();
+        self.forget();
+    }
+
+    /// What has been read and divided under other facts could come out otherwise.
+    fn forget(&mut self) {
         self.quotients.clear();
+        self.shared.iter_mut().for_each(Table::clear);
         self.first_under_facts = self.atoms.len();
     }
 

@@ -9,6 +9,7 @@ mod ops;
 
 use ops::{composed, mixed_chain, random_reshape, random_transpose, source, Chance, Op, Step};
 use symbolic::map::State;
+use symbolic::text::parse_map;
 use symbolic::{simplify, Map, Options, Points, Program};
 
 /// Whether a map reads at each of these points what its operations do, and how many of the points it reads from.
@@ -136,4 +137,16 @@ fn distinct(map: &Map) -> usize {
         }
     }
     seen.len()
+}
+
+#[test]
+fn what_a_result_shares_with_a_constraint_is_read_under_all_constraints() {
+    let shared = "((d0 * d0) * 2) floordiv max(d0 * -2 - d1 * 3 + 1, 1)";
+    let domain = format!("d0 in [1, 4], d1 in [-2, 1], d0 + d1 in [2, 3], {shared} in [0, 1]");
+    let apart = parse_map(&format!("(d0, d1) -> ({shared}), domain: {domain}")).unwrap();
+    let results = [apart.domain().constraints.iter().find(|c| c.expr == apart.results()[0]).unwrap().expr.clone()];
+    let together = Map::new(apart.domain().clone(), results).unwrap();
+    let simplified = simplify(&together, Options::default());
+    assert_eq!(simplified, simplify(&apart, Options::default()));
+    assert_eq!(simplified.results()[0].to_string(), "(d0 * d0) * 2");
 }
