@@ -166,7 +166,7 @@ fn constraints(work: &mut Work, known: &mut Known) -> Result<Option<Reduced>, St
     for (form, range) in kept {
         let settled = known.settled.iter().find(|(_, read)| read.terms == form.terms);
         let c = match settled {
-            Some((expr, read)) => Constraint { expr: expr.clone(), range: shifted(range, read.constant) },
+            Some((expr, read)) => Constraint { expr: expr.clone(), range: shifted(range, read.constant.into()) },
             None => as_constraint(work, form.clone(), range)?,
         };
         written.push((c, form, range));
@@ -192,8 +192,8 @@ fn constraints(work: &mut Work, known: &mut Known) -> Result<Option<Reduced>, St
 }
 
 /// The range of `x + by` where this is that of `x`.
-fn shifted(range: Range, by: i64) -> Range {
-    Range::from_wide(i128::from(range.lo) + i128::from(by), i128::from(range.hi) + i128::from(by))
+fn shifted(range: Range, by: i128) -> Range {
+    Range::from_wide(i128::from(range.lo) + by, i128::from(range.hi) + by)
 }
 
 /// See [`Known::key`].
@@ -207,18 +207,18 @@ fn key(work: &Work) -> u64 {
 }
 
 /// Makes the constraints facts of the workspace, read anew where it has been started again.
-fn tell(work: &mut Work, reduced: Reduced, read: bool) -> Vec<Constraint> {
+fn tell(work: &mut Work, reduced: Reduced, restarted: bool) -> Vec<Constraint> {
     let mut out = reduced.untouched;
     out.reserve_exact(reduced.written.len());
     let mut forms: Kept = SmallVec::new();
+    work.reading.checks = restarted;
     for (c, form, range) in reduced.written {
-        work.reading.checks = read;
-        // What has come back once does so again.
-        let form = if read { work.linear(&c.expr).unwrap_or(form) } else { form };
-        work.reading.checks = false;
-        forms.push((Linear { constant: 0, ..form }, range));
+        // A form of before names other atoms; what cannot be read any more is a fact that is not used.
+        let form = if restarted { work.linear(&c.expr).ok() } else { Some(form) };
+        forms.extend(form.map(|form| (Linear { constant: 0, ..form }, range)));
         out.push(c);
     }
+    work.reading.checks = false;
     for (form, range) in forms {
         work.add_fact(form, range);
     }
@@ -284,8 +284,7 @@ fn as_constraint(work: &mut Work, mut form: Linear, range: Range) -> Result<Cons
         _ => (expr, 0),
     };
     let shift = i128::from(form.constant) - i128::from(constant);
-    let range = Range::from_wide(i128::from(range.lo) + shift, i128::from(range.hi) + shift);
-    Ok(Constraint { expr: bare, range })
+    Ok(Constraint { expr: bare, range: shifted(range, shift) })
 }
 
 /// The runtime sources under what is known of the variables; variables that are equal to an earlier one become it.

@@ -92,21 +92,19 @@ fn no_rule_applies(work: &Work, d: &Division) -> Option<Range> {
     if d.has_div || !work.facts.is_empty() || !(0..*n).contains(&numerator.constant) {
         return None;
     }
-    let crosses = |range: &Range| int::floor_div(range.lo, *n) != int::floor_div(range.hi, *n);
-    let all = Range::point(numerator.constant);
-    let (mut range, mut balanced, mut factor) = (all, all, 1);
-    for t in &numerator.terms {
+    let crosses = |range: Range, n: i64| int::floor_div(range.lo, n) != int::floor_div(range.hi, n);
+    let (mut factor, mut balanced) = (1, numerator.terms.clone());
+    for t in &mut balanced {
         if !(1..*n).contains(&t.coefficient) {
             return None;
         }
-        let of_term = work.atoms[t.atom as usize].range;
-        range = plus(range, t.coefficient, of_term)?;
-        let least = if t.coefficient > n - t.coefficient { t.coefficient - n } else { t.coefficient };
-        balanced = plus(balanced, least, of_term)?;
         match int::gcd(t.coefficient, *n)? {
             1 => {}
             g if factor == 1 || factor == g => factor = g,
             _ => return None,
+        }
+        if t.coefficient > n - t.coefficient {
+            t.coefficient -= n;
         }
     }
     if let [t] = numerator.terms[..] {
@@ -114,20 +112,13 @@ fn no_rule_applies(work: &Work, d: &Division) -> Option<Range> {
             return None;
         }
     }
-    if factor > 1 {
-        let low = numerator.terms.iter().filter(|t| t.coefficient % factor != 0);
-        let low = low.into_iter().try_fold(all, |r, t| plus(r, t.coefficient, work.atoms[t.atom as usize].range))?;
-        if int::floor_div(low.lo, factor) == int::floor_div(low.hi, factor) {
-            return None;
-        }
+    let range = work.quick_range(numerator.constant, &numerator.terms)?;
+    if !crosses(range, *n) || !crosses(work.quick_range(numerator.constant, &balanced)?, *n) {
+        return None;
     }
-    (crosses(&range) && crosses(&balanced)).then_some(range)
-}
-
-/// The range of `x + k*y`, where it fits.
-fn plus(x: Range, k: i64, y: Range) -> Option<Range> {
-    let (lo, hi) = if k < 0 { (y.hi, y.lo) } else { (y.lo, y.hi) };
-    Some(Range::new(x.lo.checked_add(k.checked_mul(lo)?)?, x.hi.checked_add(k.checked_mul(hi)?)?))
+    let low = numerator.terms.iter().filter(|t| t.coefficient % factor != 0);
+    let low: SmallVec<[LinearTerm; 4]> = low.copied().collect();
+    (factor == 1 || crosses(work.quick_range(numerator.constant, &low)?, factor)).then_some(range)
 }
 
 impl Division {

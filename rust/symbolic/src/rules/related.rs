@@ -1,9 +1,8 @@
 //! Laws between the quotients of one form: where one can be written by the others, it goes.
 //!
 //! Read [`merge`]. Of two quotients: `x floordiv n` and `y floordiv n` where `x - y` or `x + y + 1` is a multiple of `n`;
-//! two of one value with few values, by any relation that holds at each of them; and one of a remainder
-//! that is one of the whole value, too.
-//! Of any number of them: what a constraint with a single value says.
+//! two of one value with few values, by any relation that holds at each of them; a quotient of a remainder, which is one
+//! of the whole value less a multiple. Of any number: what a constraint with a single value says.
 
 use smallvec::SmallVec;
 
@@ -22,13 +21,14 @@ pub fn merge(work: &mut Work, form: &mut Linear) -> Result<(), Stop> {
         if quotients.len() < 2 && work.equalities.is_empty() {
             return Ok(());
         }
-        work.spend(quotients.len() * quotients.len())?;
+        work.spend(quotients.len() * (quotients.len() + work.equalities.len()))?;
         let size = |work: &Work, f: &Linear| (n_quotients(work, f), n_nested(work, f));
-        let mut best = (size(work, form), usize::MAX);
+        let given = size(work, form);
+        let mut best = (given, usize::MAX);
         let mut found: Option<(Rule, Linear)> = None;
         let mut consider = |work: &Work, rule: Rule, candidate: Linear| {
             let key = (size(work, &candidate), candidate.terms.len());
-            if key < best && key.0 < size(work, form) && super::div::fits(work, &candidate) {
+            if key < best && key.0 < given && super::div::fits(work, &candidate) {
                 best = key;
                 found = Some((rule, candidate));
             }
@@ -100,15 +100,18 @@ pub fn equalities(work: &Work) -> Vec<Linear> {
     given.into_iter().chain(reduced).collect()
 }
 
+/// Whether what an equality brings into the form in place of `a` is shallower: otherwise the numerator of a quotient could
+/// become a multiple of it.
+fn is_shallower(work: &Work, form: &Linear, a: AtomId, equality: &Linear) -> bool {
+    let depth = |atom: AtomId| work.atoms[atom as usize].depth;
+    equality.terms.iter().all(|t| form.coefficient(t.atom) != 0 || depth(t.atom) < depth(a))
+}
+
 /// `k*a + x = x - (k/c)*y` where `c*a + y = 0` over the domain
-///
-/// What comes in must be shallower than what goes, or the numerator of a quotient could become a multiple of it.
 fn by_equality(work: &Work, form: &Linear, a: AtomId, equality: &Linear) -> Option<Linear> {
     let (k, c) = (form.coefficient(a), equality.coefficient(a));
     let factor = k.checked_div(c).filter(|_| k % c == 0)?;
-    let depth = |atom: AtomId| work.atoms[atom as usize].depth;
-    let stays = |t: &LinearTerm| form.coefficient(t.atom) != 0 || depth(t.atom) < depth(a);
-    if !equality.terms.iter().all(stays) {
+    if !is_shallower(work, form, a, equality) {
         return None;
     }
     let mut out = form.clone();
@@ -119,8 +122,7 @@ fn by_equality(work: &Work, form: &Linear, a: AtomId, equality: &Linear) -> Opti
 /// `x floordiv n = (x + f*y) / n` where `y = 0` over the domain and `n` divides `x + f*y`
 fn exact(work: &Work, form: &Linear, a: AtomId, equality: &Linear) -> Option<Linear> {
     let (num, n) = work.as_div(a)?;
-    let depth = |atom: AtomId| work.atoms[atom as usize].depth;
-    if !equality.terms.iter().all(|t| form.coefficient(t.atom) != 0 || depth(t.atom) < depth(a)) {
+    if !is_shallower(work, form, a, equality) {
         return None;
     }
     let divided = equality.terms.iter().filter(|t| t.atom != a).find_map(|t| {
