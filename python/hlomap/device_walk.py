@@ -17,6 +17,7 @@ from .ops import op_of
 from .ops._groups import Table
 from .ops._op import NOTHING, Answer, Footprint, Leaf, Part, Unknown
 from .ops._shapes import n_outputs, shape_at
+from .order import users_first
 from .replicas import NO_COMMON_GROUP, Replicas, all_as_one, each_once, in_one_group, lifted, same_groups
 from .sources import sources_of, with_sources
 from .walk import Walker
@@ -307,7 +308,7 @@ class DeviceWalk:
         def follow() -> Parts:
             start, root = computation.parameters[parameter], computation.root
             found = {start.number: self._begun(start, [leaf])}
-            for user in reversed(_users_first(root, lambda value: value.operands)):
+            for user in reversed(users_first(root, lambda value: value.operands)):
                 for k, operand in enumerate(user.operands):
                     if operand.number in found:
                         given = found[operand.number]
@@ -333,7 +334,7 @@ class DeviceWalk:
     def states(self, start: Instruction, leaves: Iterable[Leaf], inside: set[int]) -> dict[int, _State]:
         """Every value that is reached against the arrows of data, users before what they use."""
         found = {start.number: self._begun(start, leaves)}
-        for value in _users_first(start, lambda value: value.operands if value.number in inside else ()):
+        for value in users_first(start, lambda value: value.operands if value.number in inside else ()):
             state = found.get(value.number)
             if state is None or value.number not in inside:
                 continue
@@ -360,25 +361,6 @@ class DeviceWalk:
         if isinstance(part, Footprint) and part.across and before.across and not self._each_once:
             return Unknown("a device in several groups")
         return part
-
-
-def _users_first(start: Instruction, following: Callable[[Instruction], Sequence[Instruction]]) -> list[Instruction]:
-    """Reverse post order of what can be reached: every value after all its users."""
-    done: list[Instruction] = []
-    seen = {start.number}
-    pending = [(start, iter(following(start)))]
-    while pending:
-        here, rest = pending[-1]
-        for value in rest:
-            if value.number not in seen:
-                seen.add(value.number)
-                pending.append((value, iter(following(value))))
-                break
-        else:
-            done.append(here)
-            pending.pop()
-    done.reverse()
-    return done
 
 
 def goes_across(parts: Parts) -> bool:

@@ -15,6 +15,7 @@ from .map_set import MapSet
 from .ops import lookup
 from .ops._op import Leaf
 from .ops._shapes import array_leaves, shape_at
+from .order import users_first
 from .walk import Walker
 
 __all__ = ["entry_slice"]
@@ -50,7 +51,8 @@ def entry_slice(instruction: Instruction, output: int | Leaf = 0) -> dict[Instru
     waiting: dict[int, dict[tuple[Instruction, Leaf], MapSet]] = {}
     for leaf in leaves_at(instruction.shape, output, "output"):
         _wait(waiting, instruction, leaf, _own(instruction, leaf))
-    for computation in _callees_first(instruction.computation):
+    # Each computation after those that it calls.
+    for computation in users_first(instruction.computation, _callers):
         for (start, leaf), so_far in waiting.pop(computation.number, {}).items():
             reached = walker.found(start, [leaf], computation.instructions, ends=computation.parameters)
             for number, parameter in enumerate(computation.parameters):
@@ -118,21 +120,5 @@ def _whole(maps: MapSet, sizes: tuple[int, ...]) -> MapSet:
     return MapSet(made, exact=False, reason="a value inside a computation that is applied many times")
 
 
-def _callees_first(start: Computation) -> list[Computation]:
-    """All computations from which one is reached by calls, each after those of them that it calls."""
-    done: list[Computation] = []
-    seen = {start.number}
-    pending = [(start, iter(start.called_by))]
-    while pending:
-        here, callers = pending[-1]
-        for caller in callers:
-            outer = caller.computation
-            if outer.number not in seen:
-                seen.add(outer.number)
-                pending.append((outer, iter(outer.called_by)))
-                break
-        else:
-            done.append(here)
-            pending.pop()
-    done.reverse()
-    return done
+def _callers(computation: Computation) -> Iterator[Computation]:
+    return (caller.computation for caller in computation.called_by)
