@@ -15,6 +15,7 @@ use crate::expr::{Expr, Kind, Op, Var};
 use crate::int;
 use crate::interval::interval;
 use crate::range::Range;
+use crate::rules::write::Written;
 use crate::rules::{self, Rule};
 use crate::table::Table;
 
@@ -199,6 +200,8 @@ pub struct Work {
     shared: [Table<usize, Linear>; 2],
     /// Divisions that have been done.
     quotients: Table<(i64, Linear), Linear>,
+    /// Forms that have been written.
+    pub(crate) written: Table<Linear, Written>,
     pub(crate) reading: Reading,
     /// Forms that are 0 by constraints with a single value: used in results, and not in the constraints themselves.
     pub(crate) equalities: Vec<Linear>,
@@ -287,6 +290,7 @@ impl Work {
             interned: FxHashMap::default(),
             shared: <[Table<usize, Linear>; 2]>::default(),
             quotients: Table::default(),
+            written: Table::default(),
             reading: Reading::default(),
             equalities: Vec::new(),
             may_overflow: false,
@@ -314,6 +318,7 @@ impl Work {
         self.interned.clear();
         self.shared.iter_mut().for_each(Table::clear);
         self.quotients.clear();
+        self.written.clear();
         self.reading = Reading::default();
     }
 
@@ -483,6 +488,7 @@ impl Work {
     /// What has been read and divided under other facts could come out otherwise.
     fn forget(&mut self) {
         self.quotients.clear();
+        self.written.clear();
         self.shared.iter_mut().for_each(Table::clear);
         self.first_under_facts = self.atoms.len();
     }

@@ -21,6 +21,7 @@ pub fn rewrite_all(work: &mut Work, results: &[Expr], glance: Option<&Glance>) -
     let mut is_sure = true;
     if !work.facts.is_empty() && results.iter().any(|e| e.divmods() > 0) {
         work.equalities = equalities(work);
+        work.written.clear();
     }
     // Addresses of nodes stand for their forms, so what has been read lives as long as the workspace.
     let mut read: SmallVec<[Expr; 4]> = SmallVec::new();
@@ -49,7 +50,10 @@ pub fn rewrite_all(work: &mut Work, results: &[Expr], glance: Option<&Glance>) -
         }
         out.push(written);
     }
-    work.equalities.clear();
+    if !work.equalities.is_empty() {
+        work.equalities.clear();
+        work.written.clear();
+    }
     (out, is_sure && !work.reading.out_of_order)
 }
 

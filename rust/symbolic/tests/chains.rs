@@ -101,7 +101,8 @@ fn chains_of_mixed_operations_are_right() {
         let map = composed(&steps);
         let points = every_point(&last(&steps).output);
         assert!(check(&map, &steps, &points) > points.len() / 8, "seed {seed} hardly reads");
-        assert!(distinct(&map) < 300, "seed {seed}: {:?}, {} distinct", map.cost(), distinct(&map));
+        // What is kept grows with the steps, not with the trees that it stands for.
+        assert!(distinct(&map) < 8 * n, "seed {seed}: {:?}, {} distinct", map.cost(), distinct(&map));
     }
 }
 

@@ -30,6 +30,38 @@ pub fn write(work: &mut Work, form: &Linear) -> Result<Expr, Stop> {
     if !work.has_div(form) {
         return sum(work, Accumulator::default(), form);
     }
+    if work.atoms.len() < work.vars.len() + MANY {
+        return shortest(work, form);
+    }
+    if let Some(done) = work.written.get(form) {
+        work.may_overflow |= done.may_overflow;
+        work.reading.out_of_order |= done.out_of_order;
+        return Ok(done.expr.clone());
+    }
+    let before = (std::mem::take(&mut work.may_overflow), std::mem::take(&mut work.reading.out_of_order));
+    let expr = shortest(work, form);
+    if let Ok(expr) = &expr {
+        let expr = expr.clone();
+        let done = Written { expr, may_overflow: work.may_overflow, out_of_order: work.reading.out_of_order };
+        work.written.insert(form.clone(), done);
+    }
+    work.may_overflow |= before.0;
+    work.reading.out_of_order |= before.1;
+    expr
+}
+
+/// Of so many quotients one is written for several alternatives of others, so what is written is remembered.
+const MANY: usize = 6;
+
+/// A form that has been written, with what that said of the workspace.
+pub struct Written {
+    expr: Expr,
+    may_overflow: bool,
+    out_of_order: bool,
+}
+
+/// A form with quotients, written with and without those that others can stand for.
+fn shortest(work: &mut Work, form: &Linear) -> Result<Expr, Stop> {
     let mut merged = form.clone();
     super::related::merge(work, &mut merged)?;
     let is_merged = merged != *form;
