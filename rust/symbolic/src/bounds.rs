@@ -7,6 +7,7 @@
 use smallvec::SmallVec;
 
 use crate::error::Stop;
+use crate::int;
 use crate::linear::{AtomId, Linear, LinearTerm, Work};
 use crate::range::Range;
 use crate::summand::{summands, Summand};
@@ -35,6 +36,12 @@ impl Work {
     /// The range of a form that stands for a value: it holds every value that the form takes over the domain.
     pub fn range_of(&mut self, form: &Linear) -> Range {
         let (lo, hi) = self.ends_of(form);
+        Range::from_wide(lo, hi)
+    }
+
+    /// The same for a form whose parts are known.
+    pub(crate) fn range_of_parts(&mut self, form: &Linear, parts: &[Summand]) -> Range {
+        let (lo, hi) = if self.has_div(form) { self.ends_of_sum(form, parts) } else { self.ends_of(form) };
         Range::from_wide(lo, hi)
     }
 
@@ -153,15 +160,12 @@ impl Work {
             }
         }
         let (lo, hi) = self.bound(&rest, splits)?;
-        let (a, n) = (i128::from(a), i128::from(n));
-        let (shift, remainder) = (a * i128::from(num.constant), a * (n - 1));
+        let (a, remainder) = (i128::from(a), i128::from(a) * i128::from(n - 1));
+        let shift = a * i128::from(num.constant);
         let lo = lo.checked_add(shift)?.checked_sub(remainder.max(0))?;
         let hi = hi.checked_add(shift)?.checked_sub(remainder.min(0))?;
-        // Division of 64-bit numbers is one instruction, of 128-bit ones a call.
-        if let (Ok(lo), Ok(hi), Ok(n)) = (i64::try_from(lo), i64::try_from(hi), i64::try_from(n)) {
-            return Some((i128::from(crate::int::ceil_div(lo, n)), i128::from(crate::int::floor_div(hi, n))));
-        }
-        Some((lo.div_euclid(n) + i128::from(lo.rem_euclid(n) != 0), hi.div_euclid(n)))
+        let n = n.unsigned_abs();
+        Some((int::ceil_div_wide(lo, n), int::floor_div_wide(hi, n)))
     }
 
     /// `form = q * fact + rest`, for each fact that leaves fewer terms.

@@ -100,6 +100,14 @@ impl Domain {
         self.vars.len() - self.n_dims - self.n_ranges
     }
 
+    /// The range of a variable of the domain; of anything else, every integer.
+    pub fn range_of(&self, e: &Expr) -> Range {
+        match e {
+            Expr::Var(v) => self.flat(*v).map_or(Range::ALL, |flat| self.vars[flat].range),
+            _ => Range::ALL,
+        }
+    }
+
     /// The flat number of a variable, where the domain has it.
     pub fn flat(&self, v: Var) -> Option<usize> {
         let (start, n) = match v.kind {

@@ -22,6 +22,23 @@ pub const fn ceil_div(a: i64, b: i64) -> i64 {
     }
 }
 
+/// [`floor_div`] of a number of any size.
+pub fn floor_div_wide(a: i128, b: u64) -> i128 {
+    // Division of 64-bit numbers is one instruction, of 128-bit ones a call.
+    match (i64::try_from(a), i64::try_from(b)) {
+        (Ok(a), Ok(b)) => i128::from(floor_div(a, b)),
+        _ => a.div_euclid(i128::from(b)),
+    }
+}
+
+/// [`ceil_div`] of a number of any size.
+pub fn ceil_div_wide(a: i128, b: u64) -> i128 {
+    match (i64::try_from(a), i64::try_from(b)) {
+        (Ok(a), Ok(b)) => i128::from(ceil_div(a, b)),
+        _ => a.div_euclid(i128::from(b)) + i128::from(a.rem_euclid(i128::from(b)) != 0),
+    }
+}
+
 /// The greatest common divisor of the absolute values; `gcd(0, x) = |x|`. `None` where it is 2^63.
 pub fn gcd(a: i64, b: i64) -> Option<i64> {
     let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());

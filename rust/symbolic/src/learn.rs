@@ -14,6 +14,7 @@ use crate::linear::{Linear, Reading, Work};
 use crate::range::Range;
 use crate::rewrite::rewrite;
 use crate::rules::{constraint, write, Rule};
+use crate::summand::summands;
 
 /// The most rounds in which ranges narrow.
 const MAX_ROUNDS: usize = 12;
@@ -112,13 +113,14 @@ fn narrow(domain: &mut Domain, work: &mut Work, known: &mut Known) -> bool {
                         }
                         keep(&mut known.kept, Linear::atom(flat as u32), range);
                     }
-                    Ok(constraint::Reduced::Kept(form, range)) => match constraint::fixed_part(work, &form, range) {
-                        Some(parts) => pending.extend(parts),
-                        None => {
-                            changed |= constraint::propagate(work, &form, range, &mut ranges);
-                            keep(&mut known.kept, form, range);
+                    Ok(constraint::Reduced::Kept(form, range, parts)) => {
+                        if let Some(split) = constraint::fixed_part(work, &form, &parts, range) {
+                            pending.extend(split);
+                            continue;
                         }
-                    },
+                        changed |= constraint::propagate(work, &form, &parts, range, &mut ranges);
+                        keep(&mut known.kept, form, range);
+                    }
                     Ok(constraint::Reduced::Implied) => {}
                     Err(_) => {
                         known.untouched.push(c.clone());
@@ -253,12 +255,13 @@ fn held_against_each_other(work: &mut Work, kept: &mut Kept) -> Result<bool, Sto
                 work.add_fact(f.clone(), *r);
             }
         }
-        match constraint::decide(work, form, range) {
-            constraint::Reduced::Contradiction => return Ok(true),
-            constraint::Reduced::Implied => {
+        let parts = summands(work, &form);
+        match constraint::decide(work, &form, &parts, range) {
+            constraint::Decided::Contradiction => return Ok(true),
+            constraint::Decided::Implied => {
                 kept.remove(i);
             }
-            _ => i += 1,
+            constraint::Decided::Open => i += 1,
         }
     }
     Ok(kept.iter().any(|(_, range)| range.is_empty()))

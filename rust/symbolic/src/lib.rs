@@ -18,6 +18,7 @@ mod bounds;
 mod interval;
 mod learn;
 pub mod linear;
+mod narrow;
 mod options;
 mod rewrite;
 pub mod rules;

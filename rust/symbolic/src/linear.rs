@@ -80,8 +80,13 @@ impl Linear {
             return Ok(());
         }
         self.constant = int::add(self.constant, int::mul(factor, other.constant)?)?;
-        if self.terms.is_empty() && factor == 1 {
+        if self.terms.is_empty() {
             self.terms.extend_from_slice(&other.terms);
+            if factor != 1 {
+                for t in &mut self.terms {
+                    t.coefficient = int::mul(factor, t.coefficient)?;
+                }
+            }
             return Ok(());
         }
         for t in &other.terms {
@@ -91,24 +96,30 @@ impl Linear {
     }
 
     /// `self += coefficient * atom`.
+    #[inline]
     pub fn add_term(&mut self, coefficient: i64, atom: AtomId) -> Result<(), Stop> {
-        let at = match self.terms.last() {
-            Some(last) if last.atom >= atom => self.terms.iter().take_while(|t| t.atom < atom).count(),
-            _ if coefficient == 0 => return Ok(()),
+        match self.terms.last() {
+            Some(last) if last.atom >= atom => self.add_term_within(coefficient, atom),
             _ => {
-                self.terms.push(LinearTerm { coefficient, atom });
-                return Ok(());
-            }
-        };
-        match self.terms.get_mut(at) {
-            Some(t) if t.atom == atom => {
-                t.coefficient = int::add(t.coefficient, coefficient)?;
-                if t.coefficient == 0 {
-                    self.terms.remove(at);
+                if coefficient != 0 {
+                    self.terms.push(LinearTerm { coefficient, atom });
                 }
+                Ok(())
             }
-            _ if coefficient == 0 => {}
-            _ => self.terms.insert(at, LinearTerm { coefficient, atom }),
+        }
+    }
+
+    /// The same where the last atom is not a smaller one.
+    fn add_term_within(&mut self, coefficient: i64, atom: AtomId) -> Result<(), Stop> {
+        let at = self.terms.iter().take_while(|t| t.atom < atom).count();
+        let t = &mut self.terms[at];
+        if t.atom == atom {
+            t.coefficient = int::add(t.coefficient, coefficient)?;
+            if t.coefficient == 0 {
+                self.terms.remove(at);
+            }
+        } else if coefficient != 0 {
+            self.terms.insert(at, LinearTerm { coefficient, atom });
         }
         Ok(())
     }
@@ -461,6 +472,11 @@ impl Work {
             if self.reading.checks {
                 self.reading.meet(atom);
             }
+            return out.add_term(factor, atom);
+        }
+        if let Some(range) = rules::div::no_rule_applies(self, &form, n) {
+            self.spend(form.terms.len())?;
+            let atom = self.intern_quotient(form, range, n);
             return out.add_term(factor, atom);
         }
         let key = (n, form);

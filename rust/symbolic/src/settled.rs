@@ -5,12 +5,12 @@
 //! cannot tell, it says no. Debug builds check the law on every map.
 
 use crate::domain::Domain;
-use crate::expr::{Expr, Kind, Op, Sum, Var};
+use crate::expr::{Expr, Kind, Op, Sum, Term, Var};
 use crate::int::{floor_div, floor_mod, gcd};
 use crate::map::Map;
 use crate::options::Options;
 use crate::range::Range;
-use crate::rules::div::affine;
+use crate::rules::div::{affine, stays};
 
 /// The variables of an expression as bits of their flat numbers.
 type Bits = u64;
@@ -19,20 +19,19 @@ type Bits = u64;
 pub fn is_settled(map: &Map, options: Options) -> bool {
     let domain = map.domain();
     let Some(glance) = Glance::new(domain, options).filter(Glance::sources_are_settled) else { return false };
-    let mut used: Bits = 0;
-    let mut divided: Bits = 0;
+    let mut all_seen = Seen::default();
     for e in map.results() {
-        let Some(seen) = glance.expr(e) else { return false };
-        used |= seen.vars;
-        divided |= seen.divided;
+        let Some(seen) = glance.result(e) else { return false };
+        all_seen = all_seen.and(seen);
     }
-    let Some(constrained) = glance.constraints(divided) else { return false };
+    let (used, Some(constrained)) = (all_seen.vars, glance.constraints(all_seen)) else { return false };
     !options.drop_unused || (used | constrained) >> domain.n_dims == all(domain.vars.len() - domain.n_dims)
 }
 
 /// Whether no rule would change the domain, whatever the results are.
 pub fn is_settled_domain(domain: &Domain, options: Options) -> bool {
-    Glance::new(domain, options).is_some_and(|glance| glance.sources_are_settled() && glance.constraints(0).is_some())
+    Glance::new(domain, options)
+        .is_some_and(|glance| glance.sources_are_settled() && glance.constraints(Seen::default()).is_some())
 }
 
 const fn all(n: usize) -> Bits {
@@ -49,11 +48,20 @@ pub struct Glance<'a> {
     options: Options,
 }
 
-/// The variables of an expression, and those of them that stand under a quotient or a remainder.
-#[derive(Clone, Copy)]
+/// The variables of an expression.
+#[derive(Clone, Copy, Default)]
 struct Seen {
     vars: Bits,
+    /// Those that stand under a quotient or a remainder.
     divided: Bits,
+    /// Those that stand under more than a quotient which is all of a result.
+    beside: Bits,
+}
+
+impl Seen {
+    const fn and(self, other: Seen) -> Seen {
+        Seen { vars: self.vars | other.vars, divided: self.divided | other.divided, beside: self.beside | other.beside }
+    }
 }
 
 impl<'a> Glance<'a> {
@@ -91,16 +99,27 @@ impl<'a> Glance<'a> {
         })
     }
 
+    fn result(&self, e: &Expr) -> Option<Seen> {
+        let Some(Op::FloorDiv(a, Expr::Const(n))) = e.op() else { return self.expr(e) };
+        // A constant that is no multiple of the divisor stands in the numerator whole: beside the quotient there would be two.
+        let seen = match constant_of(a) {
+            0 => self.quotient(a, 0, *n),
+            c if floor_mod(c, *n) != 0 => self.quotient(a, floor_mod(c, *n), *n),
+            _ => None,
+        };
+        seen.map(|seen| Seen { beside: 0, ..seen })
+    }
+
     fn expr(&self, e: &Expr) -> Option<Seen> {
         match e {
-            Expr::Const(_) => Some(Seen { vars: 0, divided: 0 }),
-            Expr::Var(v) => Some(Seen { vars: self.var(*v)?.0, divided: 0 }),
+            Expr::Const(_) => Some(Seen::default()),
+            Expr::Var(v) => Some(Seen { vars: self.var(*v)?.0, ..Seen::default() }),
             Expr::Node(_) => match e.op()? {
                 Op::Sum(sum) => self.sum(sum),
-                Op::FloorDiv(a, Expr::Const(n)) => self.quotient(a, *n),
+                Op::FloorDiv(a, Expr::Const(n)) => self.quotient(a, constant_of(a), *n),
                 Op::Mod(a, Expr::Const(n)) => match a.op() {
                     Some(Op::FloorDiv(a, Expr::Const(m))) => self.digit(a, *m, *n),
-                    _ => self.quotient(a, *n),
+                    _ => self.quotient(a, constant_of(a), *n),
                 },
                 _ => None,
             },
@@ -109,7 +128,7 @@ impl<'a> Glance<'a> {
 
     /// Terms of which those with quotients share no variable with others, and have nothing to absorb.
     fn sum(&self, sum: &Sum) -> Option<Seen> {
-        let mut seen = Seen { vars: 0, divided: 0 };
+        let mut seen = Seen::default();
         for t in &sum.terms {
             let of_term = self.expr(&t.atom)?;
             let has_quotient = of_term.divided != 0;
@@ -119,49 +138,31 @@ impl<'a> Glance<'a> {
             if of_term.vars & seen.divided != 0 || of_term.divided & seen.vars != 0 {
                 return None;
             }
-            seen.vars |= of_term.vars;
-            seen.divided |= of_term.divided;
+            seen = seen.and(of_term);
         }
         Some(seen)
     }
 
-    /// `a floordiv n` or `a mod n` where `a` is a variable, or a sum of variables with factors prime to `n`.
-    fn quotient(&self, a: &Expr, n: i64) -> Option<Seen> {
-        let (vars, range) = match a {
-            Expr::Var(v) => {
-                let (vars, range) = self.var(*v)?;
-                if affine(1, 0, n, range).is_some() {
-                    return None;
-                }
-                (vars, range)
+    /// `a floordiv n` or `a mod n` where `a` is a variable or a sum of variables, but for the constant.
+    fn quotient(&self, a: &Expr, constant: i64, n: i64) -> Option<Seen> {
+        let mut vars = 0;
+        match (a, a.op()) {
+            (Expr::Var(v), _) => {
+                let range;
+                (vars, range) = self.var(*v)?;
+                stays(0, [(1, range)].into_iter(), n)?;
             }
-            _ => match a.op()? {
-                Op::Sum(sum) if (0..n).contains(&sum.constant) => {
-                    let (mut vars, mut range) = (0, Range::point(sum.constant));
-                    let mut balanced = range;
-                    for t in &sum.terms {
-                        let Expr::Var(v) = &t.atom else { return None };
-                        if !(1..n).contains(&t.coefficient) || gcd(t.coefficient, n) != Some(1) {
-                            return None;
-                        }
-                        let (bits, of_var) = self.var(*v)?;
-                        if sum.terms.len() == 1 && affine(t.coefficient, sum.constant, n, of_var).is_some() {
-                            return None;
-                        }
-                        vars |= bits;
-                        range = range.plus(of_var.scale(t.coefficient));
-                        let least = if t.coefficient > n - t.coefficient { t.coefficient - n } else { t.coefficient };
-                        balanced = balanced.plus(of_var.scale(least));
-                    }
-                    if floor_div(balanced.lo, n) == floor_div(balanced.hi, n) {
-                        return None;
-                    }
-                    (vars, range)
+            (_, Some(Op::Sum(sum))) => {
+                for t in &sum.terms {
+                    let Expr::Var(v) = t.atom else { return None };
+                    vars |= self.var(v)?.0;
                 }
-                _ => return None,
-            },
-        };
-        (floor_div(range.lo, n) != floor_div(range.hi, n)).then_some(Seen { vars, divided: vars })
+                let range_of = |t: &Term| (t.coefficient, self.domain.range_of(&t.atom));
+                stays(constant, sum.terms.iter().map(range_of), n)?;
+            }
+            _ => return None,
+        }
+        Some(Seen { vars, divided: vars, beside: vars })
     }
 
     /// `(x floordiv m) mod n` of a variable that runs over a whole period of it and crosses a multiple of `m * n`.
@@ -177,15 +178,26 @@ impl<'a> Glance<'a> {
             return None;
         }
         let runs = range.size() >= whole as u128;
-        (runs && floor_div(range.lo, whole) != floor_div(range.hi, whole)).then_some(Seen { vars, divided: vars })
+        (runs && floor_div(range.lo, whole) != floor_div(range.hi, whole)).then_some(Seen {
+            vars,
+            divided: vars,
+            beside: vars,
+        })
     }
 
-    /// The variables of the constraints, none of which shares a variable with another or with what is divided.
-    fn constraints(&self, divided: Bits) -> Option<Bits> {
-        // Constraints on common variables are facts for each other, and facts may decide a quotient.
+    /// The variables of the constraints, none of which shares a variable with another, or says something of what is
+    /// divided.
+    fn constraints(&self, seen: Seen) -> Option<Bits> {
+        // Constraints on common variables are facts for each other, and facts may decide a quotient. That of a remainder
+        // says nothing of a sum of variables; with one value, it may stand for the quotient of the remainder.
         self.domain.constraints.iter().try_fold(0, |constrained, c| {
             let vars = self.constraint(&c.expr, c.range)?;
-            (vars & (constrained | divided) == 0).then_some(constrained | vars)
+            let decided = match (c.expr.op(), c.range.as_point()) {
+                (Some(Op::Mod(..)), None) => 0,
+                (Some(Op::Mod(..)), Some(_)) => seen.beside,
+                _ => seen.divided,
+            };
+            (vars & (constrained | decided) == 0).then_some(constrained | vars)
         })
     }
 
@@ -239,5 +251,13 @@ impl<'a> Glance<'a> {
             }
         }
         Some(vars)
+    }
+}
+
+/// The constant of a sum.
+fn constant_of(e: &Expr) -> i64 {
+    match e.op() {
+        Some(Op::Sum(sum)) => sum.constant,
+        _ => 0,
     }
 }

@@ -1,7 +1,7 @@
 //! The driver: brings a map to a fixpoint of all rules. No law lives here.
 //!
-//! Read [`simplify`]. One pass narrows the ranges of variables by the constraints, then writes every constraint and
-//! every result anew under those facts. Passes repeat until nothing changes, so that simplifying twice is simplifying
+//! Read [`simplify`]. What a glance shows to be done is done without a workspace. Otherwise one pass narrows the ranges of
+//! variables by the constraints, then writes every constraint and every result anew under those facts. Passes repeat until nothing changes, so that simplifying twice is simplifying
 //! once. What does not fit into 64 bits on the way stays as it was.
 
 use smallvec::SmallVec;
@@ -10,6 +10,7 @@ use crate::domain::Emptiness;
 use crate::learn::{learn, Learnt};
 use crate::linear::{Tally, Work};
 use crate::map::{Map, State};
+use crate::narrow::narrow;
 use crate::options::Options;
 use crate::rewrite::rewrite_all;
 use crate::rules::Rule;
@@ -36,42 +37,69 @@ pub fn simplify_counting(map: &Map, options: Options) -> (Map, u64) {
 }
 
 fn fixpoint(map: &Map, options: Options, tally: &mut Tally) -> Map {
-    if map.state() != State::Defined || is_settled(map, options) {
-        debug_assert!(map.state() != State::Defined || is_fixpoint(map, options), "a settled map changes: {map}");
-        return map.clone();
-    }
-    if let Some(written) = without_points(map, options).filter(|written| is_settled(written, options)) {
-        debug_assert!(is_fixpoint(&written, options), "a settled map changes: {written}");
-        tally.fired |= 1 << Rule::PointVariable as u8;
-        return written;
+    let (start, is_settled) = begin(map, options, tally);
+    if is_settled {
+        debug_assert!(is_fixpoint(&start, options), "a settled map changes: {start}");
+        return start;
     }
     let mut work = Work::idle(map.domain().vars.len(), options.keep_point_dims, *tally);
-    let mut current = map.clone();
+    let mut current = start.clone();
     let mut before: Option<Map> = None;
     for _ in 0..MAX_PASSES {
         let Pass { map: next, is_sure } = pass(&current, options, &mut work);
         *tally = work.tally;
         if tally.effort == 0 {
             // What is too large to be simplified in full stays whole, so that a second call does not go on.
-            return remove_variables(map, options, &[]);
+            return remove_variables(&start, options, &[]);
         }
-        debug_assert!(!is_sure || is_fixpoint(&next, options), "a map that is sure changes: {next}");
-        if next.state() != State::Defined || is_sure || is_settled(&next, options) || next == current {
+        if is_sure && next.domain().constraints.is_empty() {
+            debug_assert!(is_fixpoint(&next, options), "a map that is sure changes: {next}");
             return next;
         }
-        // Two forms of equal cost may lead to each other: the smaller in the order of expressions stands for both.
-        if before.as_ref() == Some(&next) {
-            let first = next.results().iter().cmp(current.results()).is_le();
-            return if first { next } else { current };
+        // A constraint may have been written as something that says more of a variable.
+        let (begun, is_settled) = begin(&next, options, tally);
+        work.tally = *tally;
+        if is_settled || (begun.is_same(&next) && (is_sure || next == current)) {
+            debug_assert!(!(is_settled || is_sure) || is_fixpoint(&begun, options), "it changes again: {begun}");
+            return begun;
         }
-        before = Some(std::mem::replace(&mut current, next));
+        // Two forms of equal cost may lead to each other: the smaller in the order of expressions stands for both.
+        if before.as_ref() == Some(&begun) {
+            let first = begun.results().iter().cmp(current.results()).is_le();
+            return if first { begun } else { current };
+        }
+        before = Some(std::mem::replace(&mut current, begun));
     }
     current
 }
 
+/// What is seen without a workspace: the map with narrower ranges and fewer constraints, and whether that is all.
+fn begin(map: &Map, options: Options, tally: &mut Tally) -> (Map, bool) {
+    if map.state() != State::Defined || is_settled(map, options) {
+        return (map.clone(), true);
+    }
+    let map = match narrow(map, &mut tally.fired) {
+        None => map.clone(),
+        Some(narrowed) if narrowed.state() != State::Defined || is_settled(&narrowed, options) => {
+            return (narrowed, true);
+        }
+        Some(narrowed) => narrowed,
+    };
+    match without_points(&map, options).filter(|written| is_settled(written, options)) {
+        Some(written) => {
+            tally.fired |= 1 << Rule::PointVariable as u8;
+            (written, true)
+        }
+        None => (map, false),
+    }
+}
+
 fn is_fixpoint(map: &Map, options: Options) -> bool {
+    if map.state() != State::Defined {
+        return true;
+    }
     let mut work = Work::idle(map.domain().vars.len(), options.keep_point_dims, Tally::NEW);
-    map.state() != State::Defined || pass(map, options, &mut work).map == *map
+    narrow(map, &mut 0).is_none() && pass(map, options, &mut work).map == *map
 }
 
 /// What one pass makes of a map.

@@ -57,6 +57,16 @@ impl Summand {
         out
     }
 
+    /// The part with the other sign, where that fits.
+    pub fn negate(&mut self) {
+        match self {
+            Summand::Term(t) => t.coefficient = t.coefficient.wrapping_neg(),
+            Summand::Remainder { factor, coefficient, .. } => {
+                (*factor, *coefficient) = (factor.wrapping_neg(), coefficient.wrapping_neg());
+            }
+        }
+    }
+
     /// What the variable part is multiplied by: the coefficient of a term, the factor of a remainder.
     pub fn factor(&self) -> i64 {
         match *self {

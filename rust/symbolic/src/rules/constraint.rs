@@ -14,6 +14,7 @@ use crate::range::Range;
 use crate::summand::{summands, Summand, Summands};
 
 /// What a constraint comes to.
+#[allow(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
 pub enum Reduced {
     /// It holds everywhere.
     Implied,
@@ -21,8 +22,8 @@ pub enum Reduced {
     Contradiction,
     /// It is a range of one variable, by flat number.
     Variable(usize, Range),
-    /// It stays: the form, whose constant is 0, lies in the range.
-    Kept(Linear, Range),
+    /// It stays: the form, whose constant is 0 and whose parts these are, lies in the range.
+    Kept(Linear, Range, Summands),
 }
 
 /// Brings `form in range` to its smallest form.
@@ -33,11 +34,12 @@ pub fn reduce(work: &mut Work, mut form: Linear, mut range: Range) -> Result<Red
         if form.terms.is_empty() {
             return Ok(if range.contains(0) { Reduced::Implied } else { Reduced::Contradiction });
         }
-        content(work, &mut form, &mut range)?;
+        let mut parts = content(work, &mut form, &mut range);
         if range.is_empty() {
             work.fire(Rule::ConstraintContradicts);
             return Ok(Reduced::Contradiction);
         }
+        leading_sign(work, &mut form, &mut range, &mut parts)?;
         if let [t] = form.terms[..] {
             match &work.atoms[t.atom as usize].kind {
                 AtomKind::Var(flat) => return Ok(Reduced::Variable(*flat as usize, range)),
@@ -62,41 +64,57 @@ pub fn reduce(work: &mut Work, mut form: Linear, mut range: Range) -> Result<Red
                 continue;
             }
         }
-        return Ok(decide(work, form, range));
+        return Ok(match decide(work, &form, &parts, range) {
+            Decided::Implied => Reduced::Implied,
+            Decided::Contradiction => Reduced::Contradiction,
+            Decided::Open => Reduced::Kept(form, range, parts),
+        });
     }
 }
 
 /// How often a remainder without its constant is looked at again.
 const MAX_RESIDUES: u32 = 4;
 
+/// What a constraint says beyond the ranges and the facts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Decided {
+    /// Nothing.
+    Implied,
+    /// That no point is left.
+    Contradiction,
+    /// Something.
+    Open,
+}
+
 /// `x in [l, u]` holds everywhere or nowhere, by the range of `x`
-pub fn decide(work: &mut Work, form: Linear, range: Range) -> Reduced {
-    let all = work.range_of(&form);
+pub fn decide(work: &mut Work, form: &Linear, parts: &[Summand], range: Range) -> Decided {
+    let all = work.range_of_parts(form, parts);
     if range.covers(all) {
         work.fire(Rule::ConstraintImplied);
-        Reduced::Implied
+        Decided::Implied
     } else if range.intersect(all).is_empty() {
         work.fire(Rule::ConstraintContradicts);
-        Reduced::Contradiction
+        Decided::Contradiction
     } else {
-        Reduced::Kept(form, range)
+        Decided::Open
     }
 }
 
 /// `x + y in [l, u]` is `x in [a, a]` and `y in [l - a, u - a]` where the range of `y` leaves `x` no other value
-pub fn fixed_part(work: &mut Work, form: &Linear, range: Range) -> Option<[(Linear, Range); 2]> {
-    if form.terms.len() < 2 {
+pub fn fixed_part(work: &mut Work, form: &Linear, parts: &[Summand], range: Range) -> Option<[(Linear, Range); 2]> {
+    if parts.len() < 2 {
         return None;
     }
-    let parts = summands(work, form);
-    let total = total_ends(work, &parts)?;
-    for part in parts.iter().filter(|_| parts.len() > 1) {
+    let total = total_ends(work, parts)?;
+    for part in parts {
         let ends = part.ends(work)?;
         let rest = (total.0.checked_sub(ends.0)?, total.1.checked_sub(ends.1)?);
         // A part is a multiple of its factor.
         let (lo, hi) = minus(range, rest);
-        let k = i128::from(part.factor()).abs();
-        let allowed = both(ends, (lo.saturating_add(k - 1).div_euclid(k) * k, hi.div_euclid(k) * k));
+        let k = part.factor().unsigned_abs();
+        let multiple = |quotient: i128| quotient.saturating_mul(i128::from(k));
+        let allowed = (multiple(int::ceil_div_wide(lo, k)), multiple(int::floor_div_wide(hi, k)));
+        let allowed = both(ends, allowed);
         if allowed.0 != allowed.1 || ends.0 == ends.1 {
             continue;
         }
@@ -129,23 +147,27 @@ fn total_ends(work: &Work, parts: &[Summand]) -> Option<Ends> {
     })
 }
 
-/// `g*x in [l, u]` is `x in [ceil(l/g), floor(u/g)]`; the first coefficient becomes positive, or the factor of a lone
-/// remainder
-fn content(work: &mut Work, form: &mut Linear, range: &mut Range) -> Result<(), Stop> {
+/// `g*x in [l, u]` is `x in [ceil(l/g), floor(u/g)]`; gives the parts of `x`
+fn content(work: &mut Work, form: &mut Linear, range: &mut Range) -> Summands {
     let g = form.content();
     if g > 1 {
         form.terms.iter_mut().for_each(|t| t.coefficient /= g);
         *range = Range::new(ceil_div(range.lo, g), floor_div(range.hi, g));
         work.fire(Rule::ConstraintContent);
     }
-    let lone = if work.has_div(form) { summands(work, form) } else { Summands::new() };
-    let is_negative = match lone[..] {
+    summands(work, form)
+}
+
+/// `-x in [l, u]` is `x in [-u, -l]`: the first coefficient becomes positive, or the factor of a lone remainder
+fn leading_sign(work: &mut Work, form: &mut Linear, range: &mut Range, parts: &mut Summands) -> Result<(), Stop> {
+    let is_negative = match parts[..] {
         [only] => only.factor() < 0,
         _ => form.terms.first().is_some_and(|t| t.coefficient < 0),
     };
     if is_negative {
         *form = form.scaled(-1)?;
         *range = Range::new(int::mul(range.hi, -1)?, int::mul(range.lo, -1)?);
+        parts.iter_mut().for_each(Summand::negate);
         work.fire(Rule::ConstraintContent);
     }
     Ok(())
@@ -172,22 +194,28 @@ fn residue(work: &mut Work, form: &Linear, range: Range) -> Result<Option<(Linea
     let (Some(lo), Some(hi)) = ends else {
         return Ok(None);
     };
-    let shifted = Range::new(lo, hi).intersect(Range::new(0, n - 1));
-    if shifted.is_empty() {
+    let Some(without) = without_shift(Range::new(lo, hi), c, n) else { return Ok(None) };
+    if without.is_empty() {
         return Ok(Some((form.clone(), Range::EMPTY)));
-    }
-    let start = floor_mod(shifted.lo - c, n);
-    let end = i128::from(start) + i128::from(shifted.hi) - i128::from(shifted.lo);
-    if end >= i128::from(n) {
-        return Ok(None);
     }
     let mut bare = Linear { constant: 0, ..num };
     let quotient = work.floor_div(bare.clone(), n)?;
     bare.add_scaled(-n, &quotient)?;
     // Without its constant the remainder may turn out to be something simpler, with a constant of its own.
-    let (lo, hi) = (start.checked_sub(bare.constant), (end as i64).checked_sub(bare.constant));
+    let (lo, hi) = (without.lo.checked_sub(bare.constant), without.hi.checked_sub(bare.constant));
     bare.constant = 0;
     Ok(lo.zip(hi).map(|(lo, hi)| (bare, Range::new(lo, hi))))
+}
+
+/// The range of `x mod n` where `(x + c) mod n` lies in the range; `None` where that wraps around.
+pub fn without_shift(range: Range, c: i64, n: i64) -> Option<Range> {
+    let allowed = range.intersect(Range::new(0, n - 1));
+    if allowed.is_empty() {
+        return Some(Range::EMPTY);
+    }
+    let start = floor_mod(allowed.lo.checked_sub(c)?, n);
+    let end = start.checked_add(allowed.hi - allowed.lo)?;
+    (end < n).then_some(Range::new(start, end))
 }
 
 /// `x` with its constant, and `n`, where a form is `x - n*(x floordiv n)` up to the constant.
@@ -202,16 +230,20 @@ pub fn as_residue(work: &Work, form: &Linear) -> Option<(Linear, i64)> {
 /// quotient, `x floordiv n in [l, u]` says `x in [l*n, u*n + n - 1]`
 ///
 /// The range of a runtime variable is part of what it is (the clamp of its operation), so it stays.
-pub fn propagate(work: &mut Work, form: &Linear, range: Range, narrowed: &mut [Range]) -> bool {
-    let mut changed = of_parts(work, &terms(form), range, narrowed, MAX_NESTED);
+pub fn propagate(work: &mut Work, form: &Linear, parts: &[Summand], range: Range, narrowed: &mut [Range]) -> bool {
+    let mut changed = of_parts(work, parts, range, narrowed, MAX_NESTED);
     if work.has_div(form) {
-        changed |= of_parts(work, &summands(work, form), range, narrowed, MAX_NESTED);
+        changed |= of_parts(work, &terms(form), range, narrowed, MAX_NESTED);
     }
     if let Some((num, n)) = as_residue(work, form) {
         if let ([t], 0) = (&num.terms[..], num.constant) {
             let is_free = |v: &Var| v.kind != Kind::Runtime;
             if t.coefficient == 1 && work.vars.get(t.atom as usize).is_some_and(is_free) {
-                changed |= residue_ends(work, t.atom as usize, n, range, narrowed);
+                let flat = t.atom as usize;
+                if narrow(narrowed, flat, residue_ends(narrowed[flat], n, range)) {
+                    work.fire(Rule::ResidueEnds);
+                    changed = true;
+                }
             }
         }
     }
@@ -237,11 +269,9 @@ fn of_parts(work: &Work, parts: &[Summand], range: Range, narrowed: &mut [Range]
         let Some(ends) = part.ends(work) else { continue };
         let (Some(lo), Some(hi)) = (total.0.checked_sub(ends.0), total.1.checked_sub(ends.1)) else { continue };
         let (lo, hi) = minus(range, (lo, hi));
-        let k = i128::from(t.coefficient);
-        let (lo, hi) = if k > 0 { (lo, hi) } else { (hi.saturating_neg(), lo.saturating_neg()) };
-        let k = k.abs();
-        let lo = lo.div_euclid(k) + i128::from(lo.rem_euclid(k) != 0);
-        let by_form = Range::from_wide(lo, hi.div_euclid(k));
+        let (lo, hi) = if t.coefficient > 0 { (lo, hi) } else { (hi.saturating_neg(), lo.saturating_neg()) };
+        let k = t.coefficient.unsigned_abs();
+        let by_form = Range::from_wide(int::ceil_div_wide(lo, k), int::floor_div_wide(hi, k));
         match &work.atoms[t.atom as usize].kind {
             AtomKind::Var(flat) if work.vars[*flat as usize].kind != Kind::Runtime => {
                 changed |= narrow(narrowed, *flat as usize, by_form);
@@ -266,11 +296,10 @@ fn narrow(narrowed: &mut [Range], flat: usize, to: Range) -> bool {
 }
 
 /// `x mod n in [l, u]`: the ends of the range of `x` move to values that satisfy it
-fn residue_ends(work: &mut Work, flat: usize, n: i64, range: Range, narrowed: &mut [Range]) -> bool {
+pub fn residue_ends(of_x: Range, n: i64, range: Range) -> Range {
     let allowed = range.intersect(Range::new(0, n - 1));
-    let Range { lo, hi } = narrowed[flat];
-    if allowed.is_empty() || lo > hi {
-        return narrow(narrowed, flat, Range::EMPTY);
+    if allowed.is_empty() || of_x.is_empty() {
+        return Range::EMPTY;
     }
     let up = |x: i64| {
         let r = floor_mod(x, n);
@@ -294,11 +323,7 @@ fn residue_ends(work: &mut Work, flat: usize, n: i64, range: Range, narrowed: &m
         };
         x.checked_sub(step)
     };
-    let changed = narrow(narrowed, flat, Range::new(up(lo).unwrap_or(i64::MAX), down(hi).unwrap_or(i64::MIN)));
-    if changed {
-        work.fire(Rule::ResidueEnds);
-    }
-    changed
+    Range::new(up(of_x.lo).unwrap_or(i64::MAX), down(of_x.hi).unwrap_or(i64::MIN))
 }
 
 /// `q*x + g*y in [l, u]` beside `x mod n = r`, where `g` divides `n`: the ends move to values that are `q*r` modulo `g`

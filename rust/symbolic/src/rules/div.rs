@@ -62,7 +62,7 @@ pub fn floor_div(work: &mut Work, form: Linear, n: i64) -> Result<Linear, Stop> 
         }
         let n_terms = d.numerator.terms.len();
         d.has_div = work.has_div(&d.numerator);
-        if let Some(range) = no_rule_applies(work, &d) {
+        if let Some(range) = no_rule_applies(work, &d.numerator, d.n) {
             work.spend(n_terms)?;
             d.range = range;
             break 'again;
@@ -85,40 +85,52 @@ pub fn floor_div(work: &mut Work, form: Linear, n: i64) -> Result<Linear, Stop> 
     d.finish()
 }
 
-/// The range of the numerator where a look at its terms shows that no rule applies: variables with positive factors below
-/// the divisor, which share at most one divisor with it.
-fn no_rule_applies(work: &Work, d: &Division) -> Option<Range> {
-    let Division { numerator, n, .. } = d;
-    if d.has_div || !work.facts.is_empty() || !(0..*n).contains(&numerator.constant) {
+/// The range of the numerator where a look at its terms shows that no rule applies.
+pub fn no_rule_applies(work: &Work, numerator: &Linear, n: i64) -> Option<Range> {
+    if !work.facts.is_empty() || work.has_div(numerator) {
         return None;
     }
-    let crosses = |range: Range, n: i64| int::floor_div(range.lo, n) != int::floor_div(range.hi, n);
-    let (mut factor, mut balanced) = (1, numerator.terms.clone());
-    for t in &mut balanced {
-        if !(1..*n).contains(&t.coefficient) {
+    let range_of = |t: &LinearTerm| (t.coefficient, work.atoms[t.atom as usize].range);
+    stays(numerator.constant, numerator.terms.iter().map(range_of), n)
+}
+
+/// The range of a numerator that no rule changes: variables with positive factors below the divisor, which share at most
+/// one divisor with it. The terms are factors and ranges.
+pub fn stays(constant: i64, terms: impl ExactSizeIterator<Item = (i64, Range)> + Clone, n: i64) -> Option<Range> {
+    if !(0..n).contains(&constant) {
+        return None;
+    }
+    let (mut common, n_terms) = (1, terms.len());
+    for (k, range) in terms.clone() {
+        if !(1..n).contains(&k) {
             return None;
         }
-        match int::gcd(t.coefficient, *n)? {
+        match int::gcd(k, n)? {
             1 => {}
-            g if factor == 1 || factor == g => factor = g,
+            g if common == 1 || common == g => common = g,
             _ => return None,
         }
-        if t.coefficient > n - t.coefficient {
-            t.coefficient -= n;
-        }
-    }
-    if let [t] = numerator.terms[..] {
-        if factor > 1 || affine(t.coefficient, numerator.constant, *n, work.atoms[t.atom as usize].range).is_some() {
+        if n_terms == 1 && (common > 1 || affine(k, constant, n, range).is_some()) {
             return None;
         }
     }
-    let range = work.quick_range(numerator.constant, &numerator.terms)?;
-    if !crosses(range, *n) || !crosses(work.quick_range(numerator.constant, &balanced)?, *n) {
-        return None;
+    let whole = Range::point(constant);
+    let (mut range, mut balanced, mut low) = (whole, whole, whole);
+    for (k, of_atom) in terms {
+        range = sum(range, k, of_atom)?;
+        balanced = sum(balanced, if k > n - k { k - n } else { k }, of_atom)?;
+        if k % common != 0 {
+            low = sum(low, k, of_atom)?;
+        }
     }
-    let low = numerator.terms.iter().filter(|t| t.coefficient % factor != 0);
-    let low: SmallVec<[LinearTerm; 4]> = low.copied().collect();
-    (factor == 1 || crosses(work.quick_range(numerator.constant, &low)?, factor)).then_some(range)
+    let crosses = |range: Range, n: i64| int::floor_div(range.lo, n) != int::floor_div(range.hi, n);
+    (crosses(range, n) && crosses(balanced, n) && (common == 1 || crosses(low, common))).then_some(range)
+}
+
+/// The range of `x + k*y`, where its ends have 64 bits.
+fn sum(x: Range, k: i64, y: Range) -> Option<Range> {
+    let (lo, hi) = if k < 0 { (y.hi, y.lo) } else { (y.lo, y.hi) };
+    Some(Range::new(x.lo.checked_add(k.checked_mul(lo)?)?, x.hi.checked_add(k.checked_mul(hi)?)?))
 }
 
 impl Division {
