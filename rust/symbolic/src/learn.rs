@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use crate::domain::{Constraint, Domain, Source};
 use crate::error::Stop;
 use crate::expr::{Expr, Kind, Op};
-use crate::linear::{Linear, Reading, Work};
+use crate::linear::{Fact, Linear, Reading, Work};
 use crate::range::Range;
 use crate::rewrite::rewrite;
 use crate::rules::{constraint, write, Rule};
@@ -242,26 +242,30 @@ fn reads_as(work: &mut Work, c: &Constraint, form: &Linear, range: Range) -> boo
 fn held_against_each_other(work: &mut Work, kept: &mut Kept) -> Result<bool, Stop> {
     while constraint::merge_residues(work, kept)? {}
     constraint::round_ends(work, kept);
-    let mut i = 0;
     // One constraint has no other to be held against.
-    while i < kept.len() && kept.len() > 1 {
-        let (form, range) = kept[i].clone();
+    if kept.len() > 1 {
+        work.clear_facts();
+        work.facts.extend(kept.iter().map(|(form, range)| Fact { form: form.clone(), range: *range }));
+    }
+    let mut i = 0;
+    while i < work.facts.len() {
+        // A fact without a form says nothing, least of all of itself.
+        let nothing = Fact { form: Linear::default(), range: Range::ALL };
+        let Fact { form, range } = std::mem::replace(&mut work.facts[i], nothing);
         if range.is_empty() {
             return Ok(true);
-        }
-        work.clear_facts();
-        for (j, (f, r)) in kept.iter().enumerate() {
-            if j != i {
-                work.add_fact(f.clone(), *r);
-            }
         }
         let parts = summands(work, &form);
         match constraint::decide(work, &form, &parts, range) {
             constraint::Decided::Contradiction => return Ok(true),
             constraint::Decided::Implied => {
+                work.facts.remove(i);
                 kept.remove(i);
             }
-            constraint::Decided::Open => i += 1,
+            constraint::Decided::Open => {
+                work.facts[i] = Fact { form, range };
+                i += 1;
+            }
         }
     }
     Ok(kept.iter().any(|(_, range)| range.is_empty()))
