@@ -2,7 +2,11 @@
 
 Prints one table: quality first (floordiv and mod nodes left, all operators left, wrong answers), then the median time
 of a case from Python, building included.  The cases are the results of ``hard_maps.txt`` and chains of reshapes.  Peers
-are asked where they can be imported (``pip install apache-tvm islpy``), each in a process of its own with a time limit.
+are asked where they can be imported (``pip install apache-tvm islpy tinygrad``), each in a process of its own with a
+time limit.
+
+``python benches/peers.py --random N [SEED]`` asks for quality alone, on ``N`` random expressions, and prints how often
+hlomap leaves more, as many or fewer floordiv and mod nodes than the best of the others, with every case of more.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ import json
 import math
 import random
 import re
+import signal
 import statistics
 import subprocess
 import sys
@@ -22,6 +27,7 @@ Ranges = dict[str, tuple[int, int]]
 
 CHAIN = [(24, 30), (6, 8, 15), (10, 72), (3, 4, 60), (5, 9, 16), (720,)]
 LIMIT_SECONDS = 120
+CASE_SECONDS = 20
 REPEATS = 5
 POINTS = 300
 
@@ -119,7 +125,22 @@ class IslExpr:
         return IslExpr(self.isl, self.aff.mod_val(self.isl.Val(n)))
 
 
-PEERS = {"hlomap": Hlomap, "tvm": Tvm, "isl": Isl}
+class Tinygrad:
+    """The symbolic rewriting of tinygrad."""
+
+    def begin(self, ranges: Ranges):
+        from tinygrad.uop.ops import UOp
+
+        return [UOp.variable(name, lo, hi) for name, (lo, hi) in ranges.items()]
+
+    def simplify(self, e):
+        return e.simplify()
+
+    def text(self, e) -> str:
+        return e.render(simplify=False)
+
+
+PEERS = {"hlomap": Hlomap, "tvm": Tvm, "isl": Isl, "tinygrad": Tinygrad}
 
 
 def hard_expressions() -> list[tuple[str, Ranges]]:
@@ -208,24 +229,144 @@ def measure(name: str) -> dict[str, list]:
     return rows
 
 
+def nested(chance: random.Random, names: list[str], depth: int) -> str:
+    """Quotients and remainders of sums of one another."""
+    if depth == 0:
+        used = chance.sample(names, chance.randint(1, len(names)))
+        terms = [f"{name} * {chance.choice([1, 1, 2, 3, 4, 6, 8, 12, 16, -1, -3])}" for name in used]
+        return f"({' + '.join(terms)}{chance.choice(['', ' + 1', ' + 5', ' - 3'])})"
+    inner = nested(chance, names, depth - 1)
+    if chance.random() < 0.35:
+        return f"({inner} * {chance.randint(1, 4)} + {nested(chance, names, depth - 1)})"
+    return f"({inner} {chance.choice(['//', '%', '%'])} {chance.choice([2, 3, 4, 5, 8, 12, 16])})"
+
+
+def tiled(chance: random.Random) -> tuple[str, Ranges]:
+    """The position of an element in an array that lies in tiles, or a digit of it."""
+    rows, columns = chance.choice([(8, 128), (2, 4), (4, 8), (8, 16)])
+    height, width = rows * chance.choice([2, 8]), columns * chance.choice([2, 4, 8])
+    inner = f"(d0 % {rows}) * {columns} + d1 % {columns}"
+    if chance.random() < 0.4:
+        inner = f"((d0 % {rows}) // 2) * {2 * columns} + (d1 % {columns}) * 2 + (d0 % {rows}) % 2"
+    tile = f"(d0 // {rows}) * {rows * width} + (d1 // {columns}) * {rows * columns}"
+    step = chance.choice([2, 4, columns, rows * columns, rows * width])
+    digit = ["", f" // {step}", f" % {step}", f" // {step} % {chance.choice([2, rows, columns])}"]
+    return f"({tile} + {inner}){chance.choice(digit)}", {"d0": (0, height - 1), "d1": (0, width - 1)}
+
+
+def viewed(chance: random.Random) -> tuple[str, Ranges]:
+    """A digit of the position in an array that is sliced, turned around or begins inside another."""
+    sizes = [chance.choice([2, 3, 4, 5, 6, 8]) for _ in range(3)]
+    begin, step = chance.randint(0, 3), chance.randint(1, 3)
+    axes = [chance.choice([f"d{i}", f"({n - 1} - d{i})", f"(d{i} * {step} + {begin})"]) for i, n in enumerate(sizes)]
+    wide = [size * step + begin for size in sizes]
+    position = f"(({axes[0]} * {wide[1]} + {axes[1]}) * {wide[2]} + {axes[2]})"
+    below = chance.choice([wide[2], wide[1] * wide[2], sizes[2], sizes[1] * 2, 4, 12])
+    digit = f"({position} // {below}) % {chance.choice([wide[1], wide[0], 3, 4])}"
+    return chance.choice([digit, f"{position} // {below}", f"{position} % {below}"]), box(sizes)
+
+
+def random_reshapes(chance: random.Random) -> tuple[str, Ranges]:
+    """An index after up to three reshapes."""
+    sizes = [chance.choice([2, 3, 4, 5, 6, 8]) for _ in range(chance.randint(2, 4))]
+    shape, indices = sizes, [f"d{i}" for i in range(len(sizes))]
+    for _ in range(chance.randint(1, 3)):
+        left, operand = math.prod(sizes), []
+        while left > 1:
+            operand.append(chance.choice([d for d in range(2, left + 1) if left % d == 0]))
+            left //= operand[-1]
+        position = "0"
+        for index, size in zip(indices, shape, strict=True):
+            position = f"(({position}) * {size} + {index})"
+        below = [math.prod(operand[i + 1 :]) for i in range(len(operand))]
+        shape, indices = operand, [f"({position} // {n} % {size})" for n, size in zip(below, operand, strict=True)]
+    return chance.choice(indices), box(sizes)
+
+
+def box(sizes: list[int]) -> Ranges:
+    """Dimensions of these sizes."""
+    return {f"d{i}": (0, size - 1) for i, size in enumerate(sizes)}
+
+
+def random_cases(n: int, seed: int) -> list[tuple[str, Ranges]]:
+    """Expressions of five kinds in turn, the same for every peer."""
+    chance, cases = random.Random(seed), []
+    for i in range(n):
+        if i % 5 < 2:
+            names = [f"d{j}" for j in range(chance.randint(1, 3))]
+            ranges = {name: (0, chance.choice([1, 3, 7, 9, 15, 63, 99])) for name in names}
+            cases.append((nested(chance, names, chance.randint(1, 3)), ranges))
+        else:
+            cases.append([tiled, viewed, random_reshapes][i % 5 - 2](chance))
+    return cases
+
+
+def answers(name: str, n: int, seed: int) -> list[list[int] | None]:
+    """Nodes left and whether a point differs, for each random case; nothing where the peer has no answer."""
+
+    def too_late(*_):
+        raise TimeoutError
+
+    signal.signal(signal.SIGALRM, too_late)
+    peer, found = PEERS[name](), []
+    for text, ranges in random_cases(n, seed):
+        signal.alarm(CASE_SECONDS)
+        try:
+            e = eval(text, {}, dict(zip(ranges, peer.begin(ranges), strict=True)))
+            left = str(e) if isinstance(e, int) else peer.text(peer.simplify(e))
+            is_wrong = any(eval(left, {}, at) != eval(text, {}, at) for at in points(ranges))
+            found.append([*nodes(left), int(is_wrong)])
+        except Exception:  # what a peer raises is its own
+            found.append(None)
+        signal.alarm(0)
+    return found
+
+
+def ask(*arguments: str):
+    """What a process of its own says; nothing where it has no answer."""
+    limit = LIMIT_SECONDS + CASE_SECONDS * (int(arguments[1]) if len(arguments) > 1 else 0)
+    try:
+        child = subprocess.run([sys.executable, __file__, *arguments], capture_output=True, text=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        print(f"{arguments[0]}: no answer in {limit} s")
+        return None
+    if child.returncode:
+        print(f"{arguments[0]}: {child.stderr.strip().splitlines()[-1]}")
+        return None
+    return json.loads(child.stdout.splitlines()[-1])
+
+
+def compare(n: int, seed: int) -> None:
+    """Random expressions: hlomap's answers beside the best right ones of the others."""
+    found = {name: rows for name in PEERS if (rows := ask(name, str(n), str(seed))) and any(rows)}
+    counts = {"more": 0, "as many": 0, "fewer": 0}
+    for i, (text, ranges) in enumerate(random_cases(n, seed)):
+        own = found["hlomap"][i]
+        others = [rows[i] for name, rows in found.items() if name != "hlomap" and rows[i] and not rows[i][2]]
+        if own is None or not others:
+            continue
+        best = min(others)
+        kind = "more" if own[0] > best[0] else "fewer" if own[0] < best[0] else "as many"
+        counts[kind] += 1
+        if kind == "more" or own[2]:
+            print(f"{own[0]} div/mod, {best[0]} would do{', WRONG' if own[2] else ''}: {text}  {ranges}")
+    beside = ", ".join(name for name in found if name != "hlomap")
+    print(f"{n} random expressions, seed {seed}: div/mod nodes beside the best of {beside}: {counts}")
+    for name, rows in found.items():
+        print(f"{name:10} wrong {sum(row[2] for row in rows if row):4}, no answer {sum(row is None for row in rows):4}")
+
+
 def main() -> None:
+    if sys.argv[1:2] == ["--random"]:
+        compare(int(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 0)
+        return
     if len(sys.argv) > 1:
-        print(json.dumps(measure(sys.argv[1])))
+        print(json.dumps(answers(sys.argv[1], *map(int, sys.argv[2:])) if len(sys.argv) > 2 else measure(sys.argv[1])))
         return
     print(f"{'job':24}{'peer':10}{'div/mod':>8}{'nodes':>8}{'wrong':>7}{'median us':>12}")
     table: dict[str, list] = {}
     for name in PEERS:
-        try:
-            child = subprocess.run(
-                [sys.executable, __file__, name], capture_output=True, text=True, timeout=LIMIT_SECONDS
-            )
-        except subprocess.TimeoutExpired:
-            print(f"{name}: no answer in {LIMIT_SECONDS} s")
-            continue
-        if child.returncode:
-            print(f"{name}: {child.stderr.strip().splitlines()[-1]}")
-            continue
-        for job, row in json.loads(child.stdout.splitlines()[-1]).items():
+        for job, row in (ask(name) or {}).items():
             table.setdefault(job, []).append((name, *row))
     for job, rows in table.items():
         for name, divmods, operators, wrong, microseconds in rows:
