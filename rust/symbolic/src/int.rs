@@ -85,6 +85,20 @@ mod tests {
     }
 
     #[test]
+    fn division_of_wide_numbers_is_the_same_division() {
+        for a in [-21i128, -20, -1, 0, 1, 20, i128::from(i64::MAX)] {
+            for b in [1u64, 2, 7, u64::MAX] {
+                let (floor, ceil) = (floor_div_wide(a, b), ceil_div_wide(a, b));
+                let wide = i128::from(b) << 60;
+                assert!(floor * i128::from(b) <= a && a < (floor + 1) * i128::from(b), "{a} {b}");
+                assert!(ceil * i128::from(b) >= a && a > (ceil - 1) * i128::from(b), "{a} {b}");
+                assert_eq!(floor_div_wide(a.signum() * wide, b), a.signum() << 60, "{a} {b}");
+                assert_eq!(ceil_div_wide(a.signum() * wide + 1, b), (a.signum() << 60) + 1, "{a} {b}");
+            }
+        }
+    }
+
+    #[test]
     fn gcd_of_the_smallest_integer_does_not_wrap() {
         assert_eq!(gcd(i64::MIN, 0), None);
         assert_eq!(gcd(i64::MIN, 6), Some(2));
