@@ -4,6 +4,9 @@
 //! terms `coefficient * atom` in a fixed order plus one constant, so that `x + x`, `2 * x` and `x * 2` are one value;
 //! `a ceildiv b` is `(a + b - 1) floordiv b`. Nothing here looks deeper than one node and nothing needs a range:
 //! that is the simplifier's work. Nodes are shared, and expressions are no deeper than [`MAX_DEPTH`].
+//!
+//! Room for three terms lies in the node of a sum. Measured in instructions on composed reshapes, room for one takes 3 %
+//! more and half as many allocations again, for two or four within 1 % of the same; so nodes stay small.
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};

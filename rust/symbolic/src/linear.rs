@@ -4,6 +4,9 @@
 //! So quotients and remainders of one value cancel and combine by plain addition, and the number of floor divisions in
 //! a form is the smallest that its terms allow. [`crate::simplify`] writes forms back as expressions and brings the
 //! remainders back where they are shorter. A workspace lives for one call; nothing global grows.
+//!
+//! A form keeps up to four terms in itself. With room for two, composed reshapes take 9 % more instructions and two and a
+//! half times the allocations; what takes the time beyond is spread over all laws, a few hundred instructions each.
 
 use smallvec::SmallVec;
 
