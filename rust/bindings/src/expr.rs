@@ -50,9 +50,6 @@ fn operator(
     other: &Bound<'_, PyAny>,
     apply: impl FnOnce(&Expr) -> symbolic::Result<Expr>,
 ) -> PyResult<Py<PyAny>> {
-    if let Ok(other) = other.cast::<PyExpr>() {
-        return Ok(Bound::new(py, PyExpr(apply(&other.get().0).or_raise(py)?))?.into_any().unbind());
-    }
     match other.extract::<ExprLike>() {
         Ok(other) => Ok(Bound::new(py, PyExpr(apply(&other.0).or_raise(py)?))?.into_any().unbind()),
         Err(e) if e.is_instance_of::<PyTypeError>(py) => Ok(py.NotImplemented()),

@@ -6,7 +6,7 @@
 //! that is the simplifier's work. Nodes are shared, and expressions are no deeper than [`MAX_DEPTH`].
 //!
 //! Room for three terms lies in the node of a sum. Measured in instructions on composed reshapes, room for one takes 3 %
-//! more and half as many allocations again, for two or four within 1 % of the same; so nodes stay small.
+//! more and two fifths more allocations, for two or four within 1 % of the same; so nodes stay small.
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};

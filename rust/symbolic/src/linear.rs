@@ -6,7 +6,7 @@
 //! remainders back where they are shorter. A workspace lives for one call; nothing global grows.
 //!
 //! A form keeps up to four terms in itself. With room for two, composed reshapes take 9 % more instructions and two and a
-//! half times the allocations; what takes the time beyond is spread over all laws, a few hundred instructions each.
+//! half times the allocations.
 
 use smallvec::SmallVec;
 
@@ -502,6 +502,12 @@ impl Work {
     pub(crate) fn clear_facts(&mut self) {
         self.facts.clear();
         self.forget();
+    }
+
+    /// What has been written with other equalities could come out otherwise.
+    pub(crate) fn set_equalities(&mut self, equalities: Vec<Linear>) {
+        self.equalities = equalities;
+        self.written.clear();
     }
 
     /// What has been read and divided under other facts could come out otherwise.

@@ -7,10 +7,9 @@ use smallvec::SmallVec;
 
 use crate::domain::{Constraint, Domain};
 use crate::expr::{Expr, Kind, Op, Sum, Term, Var};
-use crate::int::{ceil_div_wide, floor_div_wide};
 use crate::map::Map;
 use crate::range::Range;
-use crate::rules::constraint::{residue_ends, without_shift};
+use crate::rules::constraint::{divided, numerator_range, residue_ends, without_shift, Ends};
 use crate::rules::Rule;
 
 /// The most rounds in which ranges narrow. What does not come to rest is left to [`crate::learn`] as it was.
@@ -98,11 +97,9 @@ impl State<'_> {
             match (e, e.op()) {
                 (Expr::Var(v), _) => return self.variable(*v, range),
                 (_, Some(Op::FloorDiv(a, Expr::Const(n)))) => {
-                    let lo = range.lo.checked_mul(*n);
-                    let hi = range.hi.checked_mul(*n).and_then(|hi| hi.checked_add(n - 1));
-                    let (Some(lo), Some(hi)) = (lo, hi) else { return Said::Part };
+                    let Some(of_numerator) = numerator_range(*n, range) else { return Said::Part };
                     self.fire(Rule::ConstraintQuotient);
-                    (e, range) = (a, Range::new(lo, hi));
+                    (e, range) = (a, of_numerator);
                 }
                 (_, Some(Op::Sum(sum))) => {
                     let c = i128::from(sum.constant);
@@ -206,14 +203,4 @@ impl State<'_> {
         let k = i128::from(t.coefficient);
         Some((k * i128::from(lo), k * i128::from(hi)))
     }
-}
-
-/// The smallest and the largest value.
-type Ends = (i128, i128);
-
-/// The range of `x` where `k*x` lies between the ends.
-fn divided((lo, hi): Ends, k: i64) -> Range {
-    let (lo, hi) = if k < 0 { (hi.saturating_neg(), lo.saturating_neg()) } else { (lo, hi) };
-    let k = k.unsigned_abs();
-    Range::from_wide(ceil_div_wide(lo, k), floor_div_wide(hi, k))
 }

@@ -20,8 +20,8 @@ const MAX_ROUNDS: usize = 12;
 pub fn rewrite_all(work: &mut Work, results: &[Expr], glance: Option<&Glance>) -> (SmallVec<[Expr; 4]>, bool) {
     let mut is_sure = true;
     if !work.facts.is_empty() && results.iter().any(|e| e.divmods() > 0) {
-        work.equalities = equalities(work);
-        work.written.clear();
+        let known = equalities(work);
+        work.set_equalities(known);
     }
     // Addresses of nodes stand for their forms, so what has been read lives as long as the workspace.
     let mut read: SmallVec<[Expr; 4]> = SmallVec::new();
@@ -51,8 +51,7 @@ pub fn rewrite_all(work: &mut Work, results: &[Expr], glance: Option<&Glance>) -
         out.push(written);
     }
     if !work.equalities.is_empty() {
-        work.equalities.clear();
-        work.written.clear();
+        work.set_equalities(Vec::new());
     }
     (out, is_sure && !work.reading.out_of_order)
 }

@@ -102,12 +102,9 @@ impl<'a> Glance<'a> {
     fn result(&self, e: &Expr) -> Option<Seen> {
         let Some(Op::FloorDiv(a, Expr::Const(n))) = e.op() else { return self.expr(e) };
         // A constant that is no multiple of the divisor stands in the numerator whole: beside the quotient there would be two.
-        let seen = match constant_of(a) {
-            0 => self.quotient(a, 0, *n),
-            c if floor_mod(c, *n) != 0 => self.quotient(a, floor_mod(c, *n), *n),
-            _ => None,
-        };
-        seen.map(|seen| Seen { beside: 0, ..seen })
+        let (constant, below) = (constant_of(a), floor_mod(constant_of(a), *n));
+        let seen = self.quotient(a, below, *n).filter(|_| constant == 0 || below != 0)?;
+        Some(Seen { beside: 0, ..seen })
     }
 
     fn expr(&self, e: &Expr) -> Option<Seen> {

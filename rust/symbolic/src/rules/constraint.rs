@@ -128,7 +128,7 @@ pub fn fixed_part(work: &mut Work, form: &Linear, parts: &[Summand], range: Rang
 }
 
 /// The smallest and the largest value.
-type Ends = (i128, i128);
+pub type Ends = (i128, i128);
 
 fn both(a: Ends, b: Ends) -> Ends {
     (a.0.max(b.0), a.1.min(b.1))
@@ -175,10 +175,12 @@ fn leading_sign(work: &mut Work, form: &mut Linear, range: &mut Range, parts: &m
 
 /// `x floordiv n in [l, u]` is `x in [l*n, u*n + n - 1]`
 fn of_quotient(num: &Linear, n: i64, range: Range) -> Option<(Linear, Range)> {
-    let lo = i128::from(range.lo) * i128::from(n);
-    let hi = i128::from(range.hi) * i128::from(n) + i128::from(n - 1);
-    let fits = lo >= i128::from(i64::MIN) && hi <= i128::from(i64::MAX);
-    fits.then(|| (num.clone(), Range::from_wide(lo, hi)))
+    Some((num.clone(), numerator_range(n, range)?))
+}
+
+/// The range of `x` where `x floordiv n` lies in the range, where its ends have 64 bits.
+pub fn numerator_range(n: i64, range: Range) -> Option<Range> {
+    Some(Range::new(range.lo.checked_mul(n)?, range.hi.checked_mul(n)?.checked_add(n - 1)?))
 }
 
 /// `(x + c) mod n in [l, u]` is `x mod n in [l - c, u - c]`, all modulo `n`, where that does not wrap around
@@ -269,9 +271,7 @@ fn of_parts(work: &Work, parts: &[Summand], range: Range, narrowed: &mut [Range]
         let Some(ends) = part.ends(work) else { continue };
         let (Some(lo), Some(hi)) = (total.0.checked_sub(ends.0), total.1.checked_sub(ends.1)) else { continue };
         let (lo, hi) = minus(range, (lo, hi));
-        let (lo, hi) = if t.coefficient > 0 { (lo, hi) } else { (hi.saturating_neg(), lo.saturating_neg()) };
-        let k = t.coefficient.unsigned_abs();
-        let by_form = Range::from_wide(int::ceil_div_wide(lo, k), int::floor_div_wide(hi, k));
+        let by_form = divided((lo, hi), t.coefficient);
         match &work.atoms[t.atom as usize].kind {
             AtomKind::Var(flat) if work.vars[*flat as usize].kind != Kind::Runtime => {
                 changed |= narrow(narrowed, *flat as usize, by_form);
@@ -287,6 +287,13 @@ fn of_parts(work: &Work, parts: &[Summand], range: Range, narrowed: &mut [Range]
         }
     }
     changed
+}
+
+/// The range of `x` where `k*x` lies between the ends.
+pub fn divided((lo, hi): Ends, k: i64) -> Range {
+    let (lo, hi) = if k < 0 { (hi.saturating_neg(), lo.saturating_neg()) } else { (lo, hi) };
+    let k = k.unsigned_abs();
+    Range::from_wide(int::ceil_div_wide(lo, k), int::floor_div_wide(hi, k))
 }
 
 fn narrow(narrowed: &mut [Range], flat: usize, to: Range) -> bool {
