@@ -11,9 +11,7 @@ use smallvec::SmallVec;
 use crate::domain::{Constraint, Domain, Source, Variable};
 use crate::error::{Error, Result};
 use crate::expr::{Expr, Kind, Substitution, Var};
-use crate::interval::interval;
 use crate::map::{Map, State};
-use crate::range::Range;
 
 /// The map of doing `first`, then `second`. Not simplified.
 ///
@@ -36,24 +34,23 @@ pub fn then(first: &Map, second: &Map) -> Result<Map> {
             Kind::Runtime => Expr::runtime(v.index + n_runtime),
         })
     };
-    let of_var = |v: Var| a.flat(v).map_or(Range::ALL, |i| a.vars[i].range);
     let mut substitution = Substitution::new(&replace);
     let results = second.results().iter().map(|e| substitution.apply(e)).collect::<Result<_>>()?;
     let mut constraints = a.constraints.clone();
     for c in &b.constraints {
         constraints.push(Constraint { expr: substitution.apply(&c.expr)?, range: c.range });
     }
-    for (e, dim) in first.results().iter().zip(b.dims()) {
-        // What the intervals of the variables already say is no constraint.
-        if !dim.range.covers(interval(&of_var, e, INTERVAL_NODES)) {
+    for ((e, values), dim) in first.results().iter().zip(first.image().iter()).zip(b.dims()) {
+        // What is known of the values already is no constraint.
+        if !dim.range.covers(*values) {
             constraints.push(Constraint { expr: e.clone(), range: dim.range });
         }
     }
-    Ok(Map::from_parts(Domain { constraints, ..joined(a, b, &replace)? }, results))
+    let map = Map::from_parts(Domain { constraints, ..joined(a, b, &replace)? }, results);
+    second.image();
+    map.inherit_image(second);
+    Ok(map)
 }
-
-/// The largest expression whose interval is worked out for [`then`].
-const INTERVAL_NODES: u32 = 48;
 
 /// Empty maps compose to empty ones, undefined ones to undefined ones; empty wins, for it is known.
 fn unusual(first: &Map, second: &Map) -> Result<Map> {
@@ -94,4 +91,47 @@ fn joined(a: &Domain, b: &Domain, replace: &dyn Fn(Var) -> Result<Expr>) -> Resu
         }
     }
     Ok(domain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::parse_map;
+    use crate::{simplify, Options};
+
+    fn composed(maps: &[&str]) -> String {
+        let maps: Vec<Map> = maps.iter().map(|text| parse_map(text).unwrap()).collect();
+        let mut out = maps[0].clone();
+        for next in &maps[1..] {
+            out = simplify(&then(&out, next).unwrap(), Options::default());
+        }
+        out.to_string()
+    }
+
+    #[test]
+    fn what_a_composition_reads_lies_where_its_second_map_says() {
+        // The interval of what is composed is [-7, 15], that of the second map [0, 8].
+        let second = "(d0) -> (d0 floordiv 4 + (d0 floordiv 2) mod 2), domain: d0 in [0, 31]";
+        assert_eq!(
+            composed(&["(d0) -> (d0 * 2), domain: d0 in [0, 15]", second, "(d0) -> (d0), domain: d0 in [0, 8]"]),
+            "(d0) -> (d0 - d0 floordiv 2), domain: d0 in [0, 15]"
+        );
+        // One less, and the dimension says something.
+        assert_eq!(
+            composed(&["(d0) -> (d0 * 2), domain: d0 in [0, 15]", second, "(d0) -> (d0), domain: d0 in [0, 7]"]),
+            "(d0) -> (d0 - d0 floordiv 2), domain: d0 in [0, 14]"
+        );
+    }
+
+    #[test]
+    fn what_the_first_map_reads_says_nothing_of_what_both_read() {
+        assert_eq!(
+            composed(&[
+                "(d0) -> (d0), domain: d0 in [0, 9]",
+                "(d0) -> (d0 * 3), domain: d0 in [0, 9]",
+                "(d0) -> (d0), domain: d0 in [0, 9]",
+            ]),
+            "(d0) -> (d0 * 3), domain: d0 in [0, 3]"
+        );
+    }
 }

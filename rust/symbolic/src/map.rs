@@ -5,13 +5,14 @@
 //! map says nothing.
 
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 
 use crate::domain::{Constraint, Domain, Emptiness, Variable};
 use crate::error::{Error, Result};
-use crate::expr::{Expr, Op};
+use crate::expr::{Expr, Op, Var};
+use crate::interval::interval;
 use crate::linear::Work;
 use crate::range::Range;
 
@@ -23,6 +24,8 @@ struct Inner {
     domain: Arc<Domain>,
     results: SmallVec<[Expr; 4]>,
     state: State,
+    /// See [`Map::image`].
+    image: OnceLock<Arc<[Range]>>,
 }
 
 /// What kind of statement a map makes.
@@ -45,6 +48,9 @@ pub struct Cost {
     pub nodes: u64,
 }
 
+/// The largest expression whose interval is worked out for [`Map::image`].
+const INTERVAL_NODES: u32 = 48;
+
 impl Map {
     /// A map from its parts. The constraints are put into normal form.
     ///
@@ -61,7 +67,7 @@ impl Map {
     pub fn from_parts(mut domain: Domain, results: SmallVec<[Expr; 4]>) -> Map {
         match domain.normalize() {
             Emptiness::Empty => Map::empty(&domain),
-            Emptiness::Open => Map(Arc::new(Inner { domain: Arc::new(domain), results, state: State::Defined })),
+            Emptiness::Open => Map::of(Arc::new(domain), results, State::Defined),
         }
     }
 
@@ -85,7 +91,11 @@ impl Map {
         let vars =
             domain.vars.iter().map(|v| Variable { name: v.name.clone(), range: Range::EMPTY, source: None }).collect();
         let domain = Domain { vars, n_dims: domain.n_dims, n_ranges: domain.n_ranges, constraints: Vec::new() };
-        Map(Arc::new(Inner { domain: Arc::new(domain), results: SmallVec::new(), state }))
+        Map::of(Arc::new(domain), SmallVec::new(), state)
+    }
+
+    fn of(domain: Arc<Domain>, results: SmallVec<[Expr; 4]>, state: State) -> Map {
+        Map(Arc::new(Inner { domain, results, state, image: OnceLock::new() }))
     }
 
     /// Variables and constraints.
@@ -144,12 +154,39 @@ impl Map {
                 }
             }
         }
-        Map(Arc::new(Inner { domain: Arc::new(domain), results: self.0.results.clone(), state: self.0.state }))
+        let map = Map::of(Arc::new(domain), self.0.results.clone(), self.0.state);
+        map.inherit_image(self);
+        map
     }
 
     /// The same domain with other results.
     pub fn with_results(&self, results: SmallVec<[Expr; 4]>) -> Map {
-        Map(Arc::new(Inner { domain: self.0.domain.clone(), results, state: self.0.state }))
+        Map::of(self.0.domain.clone(), results, self.0.state)
+    }
+
+    /// Ranges that hold every value of the results, one for each: by intervals and by the constraints on whole results,
+    /// worked out when first asked for, or those of the map that this one has its values from.
+    ///
+    /// A composition has its values from its second map, and a simplified map from the one that it was. So a chain of
+    /// operations keeps the bounds of the last one's operand, however large its expressions become.
+    pub(crate) fn image(&self) -> &Arc<[Range]> {
+        self.0.image.get_or_init(|| {
+            let domain = self.domain();
+            let of_var = |v: Var| domain.flat(v).map_or(Range::ALL, |i| domain.vars[i].range);
+            let of_result = |e: &Expr| {
+                let constraints = domain.constraints.iter().filter(|c| c.expr == *e);
+                constraints.fold(interval(&of_var, e, INTERVAL_NODES), |range, c| range.intersect(c.range))
+            };
+            self.results().iter().map(of_result).collect()
+        })
+    }
+
+    /// Takes over what is known of the image of a map whose values this one has.
+    pub(crate) fn inherit_image(&self, from: &Map) {
+        if let Some(image) = from.0.image.get().filter(|image| image.len() == self.results().len()) {
+            // What is known already holds as well.
+            let _ = self.0.image.set(image.clone());
+        }
     }
 
     fn check(&self) -> Result<()> {

@@ -34,6 +34,7 @@ pub fn simplify_counting(map: &Map, options: Options) -> (Map, u64) {
         tally.fired |= 1 << Rule::Rescale as u8;
         simplified = fixpoint(&rescaled, options, &mut tally);
     }
+    simplified.inherit_image(map);
     (simplified, tally.fired)
 }
 

@@ -132,24 +132,33 @@ proptest! {
     #[test]
     fn then_is_composition_of_functions(
         ranges in prop::collection::vec(range(), DIMS as usize),
-        inner in prop::collection::vec(tree(), DIMS as usize),
-        middle in prop::collection::vec((-40i64..40, 0i64..60), DIMS as usize),
-        outer in prop::collection::vec(tree(), 1..3),
+        limits in prop::collection::vec((-40i64..10, 10i64..80), 2 * DIMS as usize),
+        results in prop::collection::vec(tree(), 3 * DIMS as usize),
     ) {
-        let middle: Vec<Range> = middle.into_iter().map(|(lo, size)| Range::new(lo, lo + size)).collect();
-        let (first, second) = (map_of(&ranges, &inner, &[]), map_of(&middle, &outer, &[]));
-        let both = then(&first, &second).unwrap();
-        let simple = simplify(&both, Options::default());
+        let d = DIMS as usize;
+        let limits: Vec<Range> = limits.into_iter().map(|(lo, size)| Range::new(lo, lo + size)).collect();
+        let maps = [
+            map_of(&ranges, &results[..d], &[]),
+            map_of(&limits[..d], &results[d..2 * d], &[]),
+            map_of(&limits[d..], &results[2 * d..], &[]),
+        ];
         let (n, rows) = all_points();
-        let (in_first, between) = meaning(&first, n, &rows);
-        let (in_second, expected) = meaning(&second, n, &between);
-        let width = second.results().len();
-        for map in [&both, &simple] {
-            let (inside, values) = meaning(map, n, &rows);
-            for i in 0..n {
-                prop_assert_eq!(inside[i], in_first[i] && in_second[i], "{} then {}", first, second);
-                if inside[i] {
-                    prop_assert_eq!(&values[i * width..][..width], &expected[i * width..][..width]);
+        let (mut is_inside, mut expected) = meaning(&maps[0], n, &rows);
+        // What one composition knows of its values goes into the next one.
+        let (mut given, mut simple) = (maps[0].clone(), maps[0].clone());
+        for next in &maps[1..] {
+            given = then(&given, next).unwrap();
+            simple = simplify(&then(&simple, next).unwrap(), Options::default());
+            let (in_next, values) = meaning(next, n, &expected);
+            is_inside.iter_mut().zip(&in_next).for_each(|(inside, also)| *inside &= also);
+            expected = values;
+            for map in [&given, &simple] {
+                let (inside, values) = meaning(map, n, &rows);
+                for i in 0..n {
+                    prop_assert_eq!(inside[i], is_inside[i], "{:?}: {}", maps, map);
+                    if inside[i] {
+                        prop_assert_eq!(&values[i * d..][..d], &expected[i * d..][..d], "{:?}: {}", maps, map);
+                    }
                 }
             }
         }
