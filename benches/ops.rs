@@ -247,6 +247,24 @@ pub fn random_slice(chance: &mut Chance, operand: &[i64]) -> Step {
     Step { op: Op::Slice(cuts), operand: operand.to_vec(), output }
 }
 
+/// Two steps, one after the other, each a reshape, a transpose or a slice; dimensions have 2 to 12 elements.
+pub fn small_pair(chance: &mut Chance) -> [Step; 2] {
+    loop {
+        let rank = 2 + chance.below(3);
+        let shape: Vec<i64> = (0..rank).map(|_| 2 + chance.below(11) as i64).collect();
+        let step = |chance: &mut Chance, operand: &[i64]| match chance.below(3) {
+            0 => random_reshape(chance, operand, 5),
+            1 => random_transpose(chance, operand),
+            _ => random_slice(chance, operand),
+        };
+        let first = step(chance, &shape);
+        let second = step(chance, &first.output);
+        if [&first, &second].iter().all(|s| s.output.iter().all(|size| (2..=12).contains(size))) {
+            return [first, second];
+        }
+    }
+}
+
 /// A step of any kind; arrays stay between some 200 and 5000 elements.
 fn random_step(chance: &mut Chance, operand: &[i64]) -> Step {
     let n: i64 = operand.iter().product();

@@ -2,10 +2,11 @@
 //!
 //! Read [`equivalent`]. Two maps are equivalent when every point of the dimensions has the same image under both, an
 //! image being the set of elements over all values of the range variables, and a point outside a domain having none.
-//! First the normal forms are compared, then values at very few points. Maps without ranges are then compared result by result: the difference of two
-//! linear forms falls into groups of variables, each of which is quasi-periodic (moving a variable by the least common
-//! multiple of the divisors above it changes the difference by a constant), so that a window of one period and one
-//! step beyond decides it. What has ranges, constraints or products is decided by going through its points.
+//! First the normal forms are compared, then values at very few points. Maps without ranges are then compared result
+//! by result: the difference of two linear forms falls into groups of variables, each of which is quasi-periodic
+//! (moving a variable by the least common multiple of the divisors above it changes the difference by a constant), so
+//! that a window of one period and one step beyond decides it. What has ranges, constraints or products is decided by
+//! going through its points.
 //! Runtime variables are inputs like dimensions, and must come from the same sources.
 
 use rustc_hash::FxHashSet;
