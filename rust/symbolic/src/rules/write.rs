@@ -23,6 +23,52 @@ struct Choice {
     rest: Linear,
 }
 
+/// A choice that has not been written yet.
+struct Draft {
+    rule: Rule,
+    coefficient: i64,
+    inner: Linear,
+    op: DraftOp,
+    rest: Linear,
+}
+
+#[derive(Clone, Copy)]
+enum DraftOp {
+    Div(i64),
+    Mod(i64),
+}
+
+impl Draft {
+    fn write(self, work: &mut Work) -> Result<Choice, Stop> {
+        let inner = write(work, &self.inner)?;
+        let expr = match self.op {
+            DraftOp::Div(n) => inner.floor_div(&Expr::Const(n))?,
+            DraftOp::Mod(n) => inner.floor_mod(&Expr::Const(n))?,
+        };
+        Ok(Choice { rule: Some(self.rule), coefficient: self.coefficient, expr, rest: self.rest })
+    }
+
+    /// What it costs at least, written or not.
+    fn least_cost(&self, work: &mut Work) -> Result<Cost, Stop> {
+        let of_inner = if self.inner.terms.is_empty() {
+            return Ok((0, 0));
+        } else if work.is_plain(&self.inner) {
+            (0, plain_nodes(&self.inner))
+        } else {
+            (u64::from(work.has_div(&self.inner)), 1)
+        };
+        let of_rest = rest_cost(work, self.coefficient, &self.rest)?;
+        Ok((of_inner.0 + 1 + of_rest.0, of_inner.1 + 2 + factor_nodes(self.coefficient) + of_rest.1))
+    }
+}
+
+/// The nodes of a sum of variables as it prints.
+fn plain_nodes(form: &Linear) -> u64 {
+    let terms: u64 = form.terms.iter().map(|t| 1 + factor_nodes(t.coefficient)).sum();
+    let sign = u64::from(form.terms.first().is_some_and(|t| t.coefficient == -1));
+    terms - 1 + sign + if form.constant == 0 { 0 } else { 2 }
+}
+
 /// The expression for a form.
 pub fn write(work: &mut Work, form: &Linear) -> Result<Expr, Stop> {
     work.spend(form.terms.len())?;
@@ -62,6 +108,9 @@ pub struct Written {
 
 /// A form with quotients, written with and without those that others can stand for.
 fn shortest(work: &mut Work, form: &Linear) -> Result<Expr, Stop> {
+    if work.equalities.is_empty() && !super::related::has_two_quotients(work, form) {
+        return quotients(work, form.clone());
+    }
     let mut merged = form.clone();
     super::related::merge(work, &mut merged)?;
     let is_merged = merged != *form;
@@ -123,11 +172,12 @@ fn take_whole_remainders(work: &mut Work, rest: &mut Linear, out: &mut Accumulat
         let LinearTerm { coefficient, atom } = rest.terms[at];
         decided.push(atom);
         let Some((num, n)) = work.as_div(atom) else { continue };
+        let Some(k) = whole_fold(coefficient, num, n, rest) else { continue };
         let quotient = Quotient { coefficient, num: num.clone(), n };
-        let Some(k) = quotient.whole_fold(rest) else { continue };
         rest.terms.remove(at);
         match fold(work, &quotient, rest, k, n)? {
-            Some(choice) => {
+            Some(draft) => {
+                let choice = draft.write(work)?;
                 work.fire(Rule::WriteMod);
                 out.add(choice.coefficient, &choice.expr)?;
                 *rest = choice.rest;
@@ -161,25 +211,37 @@ fn plain(work: &mut Work, atom: AtomId) -> Result<Expr, Stop> {
     Ok(expr)
 }
 
+/// The nodes that a factor and a sign beside others make.
+fn factor_nodes(coefficient: i64) -> u64 {
+    if coefficient.unsigned_abs() == 1 {
+        1
+    } else {
+        3
+    }
+}
+
 fn term_cost(coefficient: i64, expr: &Expr) -> Cost {
-    let factor = if coefficient.unsigned_abs() == 1 { 1 } else { 3 };
-    (u64::from(expr.divmods()), u64::from(expr.nodes()) + factor)
+    (u64::from(expr.divmods()), u64::from(expr.nodes()) + factor_nodes(coefficient))
 }
 
 fn cost(work: &mut Work, choice: &Choice) -> Result<Cost, Stop> {
-    let mut total = term_cost(choice.coefficient, &choice.expr);
-    for t in &choice.rest.terms {
+    let (of_term, of_rest) =
+        (term_cost(choice.coefficient, &choice.expr), rest_cost(work, choice.coefficient, &choice.rest)?);
+    Ok((of_term.0 + of_rest.0, of_term.1 + of_rest.1))
+}
+
+/// The cost of what stands beside a quotient with a coefficient.
+fn rest_cost(work: &mut Work, coefficient: i64, rest: &Linear) -> Result<Cost, Stop> {
+    let mut total = (0, if rest.constant == 0 { 0 } else { 2 });
+    for t in &rest.terms {
         let (divmods, nodes) = match work.atoms[t.atom as usize].kind {
-            AtomKind::Var(_) => (0, if t.coefficient.unsigned_abs() == 1 { 2 } else { 4 }),
+            AtomKind::Var(_) => (0, 1 + factor_nodes(t.coefficient)),
             _ => term_cost(t.coefficient, &plain(work, t.atom)?),
         };
         total = (total.0 + divmods, total.1 + nodes);
     }
-    if choice.rest.constant != 0 {
-        total.1 += 2;
-    }
     // A quotient that stands first carries its sign as a node of its own.
-    total.1 += u64::from(choice.rest.terms.is_empty() && choice.coefficient == -1);
+    total.1 += u64::from(rest.terms.is_empty() && coefficient == -1);
     Ok(total)
 }
 
@@ -208,13 +270,11 @@ struct Quotient {
     n: i64,
 }
 
-impl Quotient {
-    /// `k` where all of `k*x` stands beside `-k*n*(x floordiv n)`: nothing is shorter than `k*(x mod n)` then.
-    fn whole_fold(&self, rest: &Linear) -> Option<i64> {
-        let k = (self.coefficient / self.n).checked_neg().filter(|_| self.coefficient % self.n == 0)?;
-        let beside = |t: &LinearTerm| k.checked_mul(t.coefficient) == Some(rest.coefficient(t.atom));
-        self.num.terms.iter().all(beside).then_some(k)
-    }
+/// `k` where all of `k*x` stands beside `-k*n*(x floordiv n)`: nothing is shorter than `k*(x mod n)` then.
+fn whole_fold(coefficient: i64, num: &Linear, n: i64, rest: &Linear) -> Option<i64> {
+    let k = (coefficient / n).checked_neg().filter(|_| coefficient % n == 0)?;
+    let beside = |t: &LinearTerm| k.checked_mul(t.coefficient) == Some(rest.coefficient(t.atom));
+    num.terms.iter().all(beside).then_some(k)
 }
 
 /// The search for the cheapest choice. What an alternative cannot form in 64 bits is none.
@@ -226,12 +286,17 @@ struct Search {
 }
 
 impl Search {
-    fn consider(&mut self, work: &mut Work, choice: Result<Option<Choice>, Stop>) -> Result<(), Stop> {
+    fn consider(&mut self, work: &mut Work, draft: Result<Option<Draft>, Stop>) -> Result<(), Stop> {
         work.spend(self.rest.terms.len())?;
+        let choice = match draft {
+            Ok(Some(draft)) if draft.least_cost(work)? < self.best_cost => draft.write(work),
+            Ok(_) | Err(Stop::Overflow) => return Ok(()),
+            Err(stop) => return Err(stop),
+        };
         let choice = match choice {
-            Ok(Some(choice)) => choice,
-            Ok(None) | Err(Stop::Overflow) => return Ok(()),
-            Err(Stop::Effort) => return Err(Stop::Effort),
+            Ok(choice) => choice,
+            Err(Stop::Overflow) => return Ok(()),
+            Err(stop) => return Err(stop),
         };
         let found = cost(work, &choice)?;
         if found < self.best_cost {
@@ -316,7 +381,7 @@ impl Search {
     }
 }
 
-fn fold(work: &mut Work, x: &Quotient, rest: &Linear, k: i64, q: i64) -> Result<Option<Choice>, Stop> {
+fn fold(work: &mut Work, x: &Quotient, rest: &Linear, k: i64, q: i64) -> Result<Option<Draft>, Stop> {
     let rule = if q == x.n { Rule::WriteMod } else { Rule::WriteDigit };
     let base = if q == x.n {
         x.num.clone()
@@ -333,8 +398,7 @@ fn fold(work: &mut Work, x: &Quotient, rest: &Linear, k: i64, q: i64) -> Result<
     let mut base = base;
     // The remainder does not see multiples of q in the constant; what they amounted to is beside it already.
     base.constant = int::floor_mod(base.constant, q);
-    let expr = write(work, &base)?.floor_mod(&Expr::Const(q))?;
-    Ok(Some(Choice { rule: Some(rule), coefficient: k, expr, rest }))
+    Ok(Some(Draft { rule, coefficient: k, inner: base, op: DraftOp::Mod(q), rest }))
 }
 
 fn absorb(
@@ -344,7 +408,7 @@ fn absorb(
     flip: bool,
     terms: &[AtomId],
     constant: bool,
-) -> Result<Option<Choice>, Stop> {
+) -> Result<Option<Draft>, Stop> {
     let (mut num, mut rest, mut a) = (x.num.clone(), rest.clone(), x.coefficient);
     if flip {
         num = num.scaled(-1)?;
@@ -363,11 +427,10 @@ fn absorb(
     if !super::div::fits(work, &num) {
         return Ok(None);
     }
-    let expr = write(work, &num)?.floor_div(&Expr::Const(x.n))?;
     let rule = match (flip, terms.is_empty()) {
         (true, _) => Rule::FlipSign,
         (false, true) => Rule::AbsorbConstant,
         (false, false) => Rule::AbsorbTerm,
     };
-    Ok(Some(Choice { rule: Some(rule), coefficient: a, expr, rest }))
+    Ok(Some(Draft { rule, coefficient: a, inner: num, op: DraftOp::Div(x.n), rest }))
 }
