@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use crate::domain::{Constraint, Domain, Source};
 use crate::error::Stop;
 use crate::expr::{Expr, Kind, Op};
-use crate::linear::{Fact, Linear, Reading, Work};
+use crate::linear::{Fact, Linear, Work};
 use crate::range::Range;
 use crate::rewrite::rewrite;
 use crate::rules::{constraint, write, Rule};
@@ -178,8 +178,7 @@ fn constraints(work: &mut Work, known: &mut Known) -> Result<Option<Reduced>, St
     come_back &= written.iter().all(|(c, form, range)| reads_as(work, c, form, *range)) && !work.reading.out_of_order;
     for (c, form, range) in written.iter().filter(|(c, ..)| !c.expr.is_settled(known.key)) {
         if !come_back {
-            work.reading = Reading::default();
-            work.reading.checks = true;
+            work.read_anew(true);
         }
         if come_back || (reads_as(work, c, form, *range) && !work.reading.out_of_order) {
             c.expr.settle(known.key);
@@ -188,7 +187,7 @@ fn constraints(work: &mut Work, known: &mut Known) -> Result<Option<Reduced>, St
     if come_back {
         work.reading.checks = false;
     } else {
-        work.reading = Reading::default();
+        work.read_anew(false);
     }
     Ok(Some(Reduced { untouched, written, come_back }))
 }

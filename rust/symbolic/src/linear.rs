@@ -336,6 +336,12 @@ impl Work {
         self.reading = Reading::default();
     }
 
+    /// Forgets what has been met. Forms that are remembered go with it: they would be found without meeting anything.
+    pub(crate) fn read_anew(&mut self, checks: bool) {
+        self.reading = Reading { checks, ..Reading::default() };
+        self.shared[usize::from(true)].clear();
+    }
+
     /// Whether every quotient has been met since expressions are read to be checked.
     pub(crate) fn has_met_all(&self) -> bool {
         self.reading.met.len() == self.atoms.len() - self.vars.len()

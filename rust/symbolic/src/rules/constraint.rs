@@ -313,7 +313,7 @@ pub fn residue_ends(of_x: Range, n: i64, range: Range) -> Range {
         let step = if r < allowed.lo {
             allowed.lo - r
         } else if r > allowed.hi {
-            n - r + allowed.lo
+            n - (r - allowed.lo)
         } else {
             0
         };
@@ -324,7 +324,7 @@ pub fn residue_ends(of_x: Range, n: i64, range: Range) -> Range {
         let step = if r > allowed.hi {
             r - allowed.hi
         } else if r < allowed.lo {
-            r + n - allowed.hi
+            n - (allowed.hi - r)
         } else {
             0
         };
