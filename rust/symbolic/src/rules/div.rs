@@ -115,16 +115,26 @@ pub fn stays(constant: i64, terms: impl ExactSizeIterator<Item = (i64, Range)> +
         }
     }
     let whole = Range::point(constant);
-    let (mut range, mut balanced, mut low) = (whole, whole, whole);
-    for (k, of_atom) in terms {
+    let (mut range, mut nearest, mut low) = (whole, whole, whole);
+    for (k, of_atom) in terms.clone() {
         range = sum(range, k, of_atom)?;
-        balanced = sum(balanced, if k > n - k { k - n } else { k }, of_atom)?;
+        nearest = sum(nearest, balanced(k, n), of_atom)?;
         if k % common != 0 {
             low = sum(low, k, of_atom)?;
         }
     }
     let crosses = |range: Range, n: i64| int::floor_div(range.lo, n) != int::floor_div(range.hi, n);
-    (crosses(range, n) && crosses(balanced, n) && (common == 1 || crosses(low, common))).then_some(range)
+    if !crosses(range, n) || !crosses(nearest, n) || (common > 1 && !crosses(low, common)) {
+        return None;
+    }
+    if n_terms > 1 && terms.clone().any(|(_, of_atom)| of_atom.size() == 2) {
+        let (mut factors, units): (Factors, SmallVec<[Range; 8]>) =
+            terms.map(|(k, unit)| (balanced(k, n), unit)).unzip();
+        if unbalanced(&mut factors, &units, constant, n).is_some() {
+            return None;
+        }
+    }
+    Some(range)
 }
 
 /// The range of `x + k*y`, where its ends have 64 bits.
@@ -408,39 +418,91 @@ fn reduce_coefficients(work: &mut Work, d: &mut Division) -> Result<bool, Stop> 
     Ok(true)
 }
 
-/// `((q*n + r)*x + y) floordiv n = q*x + k` where `|r| <= n/2` and `k*n <= r*x + y < (k+1)*n` over the domain
+/// `((q*n + r)*x + y) floordiv n = q*x + k` where `|r| <= n/2` and `k*n <= r*x + y < (k+1)*n` over the domain; where `x`
+/// has two values, also with `|r| >= n/2`
 fn balanced_collapse(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
     let n = d.n;
-    let balanced = |factor: i64| {
-        let r = int::floor_mod(factor, n);
-        if r > n - r {
-            r - n
-        } else {
-            r
+    let mut factors: Factors = (0..d.n_summands()).map(|i| balanced(d.summand(i).factor(), n)).collect();
+    let mut k = None;
+    if (0..d.n_summands()).any(|i| d.summand(i).factor() != factors[i]) {
+        let mut low = Linear::constant(d.numerator.constant);
+        for (i, factor) in factors.iter().enumerate() {
+            add_summand(work, &mut low, *factor, d.summand(i))?;
         }
+        k = range_of_part(work, &low).ok().and_then(|range| quotient_of(range, n));
+    }
+    let two_valued = |i: usize| match d.summand(i) {
+        Summand::Term(t) => work.atoms[t.atom as usize].range.size() == 2,
+        Summand::Remainder { modulus, .. } => modulus == 2,
     };
-    if (0..d.n_summands()).map(|i| d.summand(i).factor()).all(|factor| balanced(factor) == factor) {
-        return Ok(false);
+    if k.is_none() && d.n_summands() > 1 && (0..d.n_summands()).any(two_valued) {
+        let mut units = SmallVec::<[Range; 8]>::new();
+        for i in 0..d.n_summands() {
+            units.push(match d.summand(i) {
+                Summand::Term(t) => work.atoms[t.atom as usize].range,
+                s => work.range_of(&s.scaled_to(1, work)?),
+            });
+        }
+        k = unbalanced(&mut factors, &units, d.numerator.constant, n);
     }
-    let mut low = Linear::constant(d.numerator.constant);
-    for i in 0..d.n_summands() {
+    let Some(k) = k else { return Ok(false) };
+    for (i, r) in factors.into_iter().enumerate() {
         let summand = d.summand(i);
-        add_summand(work, &mut low, balanced(summand.factor()), summand)?;
-    }
-    let Ok(range) = range_of_part(work, &low) else { return Ok(false) };
-    if range.is_empty() || int::floor_div(range.lo, n) != int::floor_div(range.hi, n) {
-        return Ok(false);
-    }
-    for i in 0..d.n_summands() {
-        let summand = d.summand(i);
-        let factor = summand.factor();
-        let q = int::sub(factor, balanced(factor))? / n;
+        let q = int::sub(summand.factor(), r)? / n;
         add_summand(work, &mut d.quotient, q, summand)?;
     }
-    d.quotient.constant = int::add(d.quotient.constant, int::floor_div(range.lo, n))?;
+    d.quotient.constant = int::add(d.quotient.constant, k)?;
     d.numerator = Linear::default();
     Ok(true)
 }
+
+/// Factors, one for each summand of a numerator.
+type Factors = SmallVec<[i64; 8]>;
+
+/// The number nearest to 0 that is the factor modulo `n`.
+fn balanced(factor: i64, n: i64) -> i64 {
+    let r = int::floor_mod(factor, n);
+    if r > n - r {
+        r - n
+    } else {
+        r
+    }
+}
+
+/// The quotient of every value in the range, where there is one.
+fn quotient_of(range: Range, n: i64) -> Option<i64> {
+    let (first, last) = (int::floor_div(range.lo, n), int::floor_div(range.hi, n));
+    (first == last && !range.is_empty()).then_some(first)
+}
+
+/// The quotient of every value with other factors for some of the units that have two values, which the factors become.
+/// A unit of more values leaves no choice: both its factors together move the numerator by `2n` at least.
+fn unbalanced(factors: &mut Factors, units: &[Range], constant: i64, n: i64) -> Option<i64> {
+    let two_valued = |i: &usize| units[*i].lo < units[*i].hi && units[*i].size() == 2 && factors[*i] != 0;
+    let free: SmallVec<[usize; MAX_FREE]> = (0..units.len()).filter(two_valued).take(MAX_FREE).collect();
+    if free.is_empty() {
+        return None;
+    }
+    let balanced = factors.clone();
+    for mask in 1..1u32 << free.len() {
+        factors.clone_from(&balanced);
+        for (_, i) in free.iter().enumerate().filter(|(bit, _)| mask >> bit & 1 == 1) {
+            factors[*i] -= n * factors[*i].signum();
+        }
+        let mut range = Some(Range::point(constant));
+        for (k, unit) in factors.iter().zip(units) {
+            range = range.and_then(|range| sum(range, *k, *unit));
+        }
+        if let Some(k) = range.and_then(|range| quotient_of(range, n)) {
+            return Some(k);
+        }
+    }
+    factors.clone_from(&balanced);
+    None
+}
+
+/// The most units of two values whose factors are tried.
+const MAX_FREE: usize = 4;
 
 /// `out += factor * summand`, where the summand is taken with a factor of 1
 fn add_summand(work: &Work, out: &mut Linear, factor: i64, summand: Summand) -> Result<(), Stop> {
