@@ -1,16 +1,28 @@
 //! Composition and simplification: pairs of operation maps, and chains of reshapes.
 
 use criterion::{criterion_group, criterion_main, Criterion, Throughput};
-use hlomap_benches::ops::{fold, turning_chain, Step};
+use hlomap_benches::ops::{fold, small_pair, turning_chain, Chance, Step};
 use hlomap_benches::{op_maps, reshape, reshape_chain};
 use std::hint::black_box;
 use symbolic::{simplify, then, Map, Options};
 
 /// All pairs of operation maps whose numbers of dimensions fit.
-fn easy_pairs() -> Vec<(Map, Map)> {
+fn op_pairs() -> Vec<(Map, Map)> {
     let maps = op_maps();
     let pairs = maps.iter().flat_map(|a| maps.iter().map(move |b| (a.clone(), b.clone())));
     pairs.filter(|(a, b)| a.results().len() == b.domain().n_dims).collect()
+}
+
+/// Those of maps without divisions and constraints.
+fn easy_pairs() -> Vec<(Map, Map)> {
+    let is_easy = |m: &Map| m.cost().divmods == 0 && m.domain().constraints.is_empty();
+    op_pairs().into_iter().filter(|(a, b)| is_easy(a) && is_easy(b)).collect()
+}
+
+/// Reshapes, transposes and slices of arrays with dimensions of 2 to 12, two at a time.
+fn small_pairs() -> Vec<(Map, Map)> {
+    let mut chance = Chance(7);
+    (0..100).map(|_| small_pair(&mut chance)).map(|[first, second]| (second.map(), first.map())).collect()
 }
 
 fn reshape_pairs() -> Vec<(Map, Map)> {
@@ -21,7 +33,12 @@ fn reshape_pairs() -> Vec<(Map, Map)> {
 
 fn bench(c: &mut Criterion) {
     let mut group = c.benchmark_group("compose and simplify");
-    for (name, pairs) in [("op map pairs", easy_pairs()), ("reshape pairs", reshape_pairs())] {
+    for (name, pairs) in [
+        ("easy op map pairs", easy_pairs()),
+        ("op map pairs", op_pairs()),
+        ("pairs of reshapes, transposes, slices", small_pairs()),
+        ("reshape pairs", reshape_pairs()),
+    ] {
         group.throughput(Throughput::Elements(pairs.len() as u64));
         group.bench_function(name, |b| {
             b.iter(|| {
