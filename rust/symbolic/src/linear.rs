@@ -6,7 +6,8 @@
 //! remainders back where they are shorter. A workspace lives for one call; nothing global grows.
 //!
 //! A form keeps up to four terms in itself. With room for two, composed reshapes take 9 % more instructions and two and a
-//! half times the allocations.
+//! half times the allocations. A workspace that its thread keeps for the next call saves 5 to 10 % of the instructions of
+//! small maps, and would leave room in use when all maps are gone; so none is kept.
 
 use smallvec::SmallVec;
 

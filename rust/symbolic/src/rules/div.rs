@@ -1,7 +1,8 @@
 //! Laws for `numerator floordiv n` with a constant `n >= 1`.
 //!
 //! Read [`floor_div`], which goes through [`RULES`] until none applies. What a rule takes out of the division is added
-//! to the quotient.
+//! to the quotient. Numerators without quotients go the same way: laws of their own, in one pass over the terms, were
+//! measured to take as many instructions.
 
 use smallvec::SmallVec;
 
