@@ -224,11 +224,8 @@ fn digit_multiples(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
 
 /// `x floordiv n = k` where `k*n <= x < (k+1)*n` over the domain
 fn collapse(_: &mut Work, d: &mut Division) -> Result<bool, Stop> {
-    let range = d.range;
-    if range.is_empty() || int::floor_div(range.lo, d.n) != int::floor_div(range.hi, d.n) {
-        return Ok(false);
-    }
-    d.quotient.constant = int::add(d.quotient.constant, int::floor_div(range.lo, d.n))?;
+    let Some(k) = quotient_of(d.range, d.n) else { return Ok(false) };
+    d.quotient.constant = int::add(d.quotient.constant, k)?;
     d.numerator = Linear::default();
     Ok(true)
 }
@@ -299,10 +296,7 @@ fn common_factor(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
     factors.sort_unstable_by(|a, b| b.cmp(a));
     for g in factors {
         let Ok(range) = range_of_low(work, d, &contents, g) else { continue };
-        let k = int::floor_div(range.lo, g);
-        if range.is_empty() || k != int::floor_div(range.hi, g) {
-            continue;
-        }
+        let Some(k) = quotient_of(range, g) else { continue };
         let mut high = Linear::constant(k);
         for (i, content) in contents.iter().enumerate() {
             match d.summand(i) {

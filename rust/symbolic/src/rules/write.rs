@@ -288,15 +288,14 @@ struct Search {
 impl Search {
     fn consider(&mut self, work: &mut Work, draft: Result<Option<Draft>, Stop>) -> Result<(), Stop> {
         work.spend(self.rest.terms.len())?;
-        let choice = match draft {
-            Ok(Some(draft)) if draft.least_cost(work)? < self.best_cost => draft.write(work),
-            Ok(_) | Err(Stop::Overflow) => return Ok(()),
-            Err(stop) => return Err(stop),
-        };
+        let choice = draft.and_then(|draft| match draft {
+            Some(draft) if draft.least_cost(work)? < self.best_cost => draft.write(work).map(Some),
+            _ => Ok(None),
+        });
         let choice = match choice {
-            Ok(choice) => choice,
-            Err(Stop::Overflow) => return Ok(()),
-            Err(stop) => return Err(stop),
+            Ok(Some(choice)) => choice,
+            Ok(None) | Err(Stop::Overflow) => return Ok(()),
+            Err(Stop::Effort) => return Err(Stop::Effort),
         };
         let found = cost(work, &choice)?;
         if found < self.best_cost {
