@@ -514,8 +514,12 @@ fn range_of_part(work: &mut Work, form: &Linear) -> Result<Range, Stop> {
 }
 
 /// `(-x) floordiv n = -((x + n - 1) floordiv n)`, so that the first coefficient is positive
+///
+/// The factor of a remainder that is exactly `n/2` stays: as `-n/2` it would become `n/2` again, and with it the sign of
+/// the quotient that belongs to it.
 fn leading_sign(_: &mut Work, d: &mut Division) -> Result<bool, Stop> {
-    if d.numerator.terms.first().is_none_or(|t| t.coefficient > 0) {
+    let is_half = |s: &Summand| matches!(s, Summand::Remainder { factor, .. } if factor.checked_mul(2) == Some(d.n));
+    if d.numerator.terms.first().is_none_or(|t| t.coefficient > 0) || (d.has_div && d.summands.iter().any(is_half)) {
         return Ok(false);
     }
     d.numerator = d.numerator.scaled(-1)?;
