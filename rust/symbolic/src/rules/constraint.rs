@@ -385,7 +385,8 @@ pub fn merge_residues(work: &mut Work, kept: &mut SmallVec<[(Linear, Range); 2]>
             let quotient = work.floor_div(x, lcm)?;
             merged.add_scaled(-lcm, &quotient)?;
             work.fire(Rule::MergeResidues);
-            kept[j] = (merged, Range::point(r));
+            // Over a short range the quotient is a constant, which moves to the other side.
+            kept[j] = without_constant(merged, Range::point(r))?;
             kept.remove(i);
             return Ok(true);
         }
