@@ -1,4 +1,4 @@
-//! Composition and simplification: pairs of operation maps, and chains of reshapes.
+//! Composition and simplification: pairs of maps of several kinds, chains of reshapes and of mixed operations.
 
 use criterion::{criterion_group, criterion_main, Criterion, Throughput};
 use hlomap_benches::ops::{fold, small_pair, turning_chain, Chance, Step};

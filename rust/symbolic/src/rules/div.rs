@@ -473,7 +473,7 @@ fn quotient_of(range: Range, n: i64) -> Option<i64> {
 /// The quotient of every value with other factors for some of the units that have two values, which the factors become.
 /// A unit of more values leaves no choice: both its factors together move the numerator by `2n` at least.
 fn unbalanced(factors: &mut Factors, units: &[Range], constant: i64, n: i64) -> Option<i64> {
-    let two_valued = |i: &usize| units[*i].lo < units[*i].hi && units[*i].size() == 2 && factors[*i] != 0;
+    let two_valued = |i: &usize| units[*i].size() == 2 && factors[*i] != 0;
     let free: SmallVec<[usize; MAX_FREE]> = (0..units.len()).filter(two_valued).take(MAX_FREE).collect();
     if free.is_empty() {
         return None;

@@ -65,11 +65,6 @@ const MAX_QUOTIENTS: usize = 8;
 /// The most constraints with one value that are used.
 const MAX_EQUALITIES: usize = 16;
 
-/// Whether a form has quotients that could be held against each other.
-pub fn has_two_quotients(work: &Work, form: &Linear) -> bool {
-    form.terms.iter().rev().filter(|t| work.as_div(t.atom).is_some()).nth(1).is_some()
-}
-
 fn n_quotients(work: &Work, form: &Linear) -> usize {
     form.terms.iter().filter(|t| work.as_div(t.atom).is_some()).count()
 }

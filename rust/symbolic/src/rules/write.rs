@@ -108,9 +108,6 @@ pub struct Written {
 
 /// A form with quotients, written with and without those that others can stand for.
 fn shortest(work: &mut Work, form: &Linear) -> Result<Expr, Stop> {
-    if work.equalities.is_empty() && !super::related::has_two_quotients(work, form) {
-        return quotients(work, form.clone());
-    }
     let mut merged = form.clone();
     super::related::merge(work, &mut merged)?;
     let is_merged = merged != *form;
