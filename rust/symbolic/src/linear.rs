@@ -185,6 +185,8 @@ pub struct Atom {
     pub depth: u32,
     /// The atom as an expression, once it has been written.
     pub(crate) written: Option<Expr>,
+    /// Whether it was written under other facts, so that it could come out otherwise now.
+    pub(crate) is_stale: bool,
 }
 
 /// A constraint of the domain as a fact: the form lies in the range.
@@ -326,6 +328,7 @@ impl Work {
             range: v.range,
             depth: 0,
             written: None,
+            is_stale: false,
         }));
         self.facts.clear();
         self.first_under_facts = n;
@@ -514,13 +517,18 @@ impl Work {
     /// What has been written with other equalities could come out otherwise.
     pub(crate) fn set_equalities(&mut self, equalities: Vec<Linear>) {
         self.equalities = equalities;
+        self.forget_written();
+    }
+
+    fn forget_written(&mut self) {
         self.written.clear();
+        self.atoms.iter_mut().for_each(|atom| atom.is_stale = true);
     }
 
     /// What has been read and divided under other facts could come out otherwise.
     fn forget(&mut self) {
         self.quotients.clear();
-        self.written.clear();
+        self.forget_written();
         self.shared.iter_mut().for_each(Table::clear);
         self.first_under_facts = self.atoms.len();
     }
@@ -575,7 +583,7 @@ impl Work {
             AtomKind::Div(num, _) => 1 + deepest(num),
             AtomKind::Other(_, operands) => 1 + deepest(&operands.0).max(deepest(&operands.1)),
         };
-        self.atoms.push(Atom { kind, range, depth, written: None });
+        self.atoms.push(Atom { kind, range, depth, written: None, is_stale: false });
         if self.reading.checks {
             self.reading.meet(id);
         }

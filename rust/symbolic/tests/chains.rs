@@ -101,8 +101,9 @@ fn chains_of_mixed_operations_are_right() {
         let map = composed(&steps);
         let points = every_point(&last(&steps).output);
         assert!(check(&map, &steps, &points) > points.len() / 8, "seed {seed} hardly reads");
-        // What is kept grows with the steps, not with the trees that it stands for.
-        assert!(distinct(&map) < 8 * n, "seed {seed}: {:?}, {} distinct", map.cost(), distinct(&map));
+        // What is kept grows with the steps, not with the trees that it stands for. A result may be shorter under the
+        // constraints than what a constraint is written as, and then shares nothing with it.
+        assert!(distinct(&map) < 10 * n, "seed {seed}: {:?}, {} distinct", map.cost(), distinct(&map));
     }
 }
 

@@ -187,7 +187,7 @@ fn take_whole_remainders(work: &mut Work, rest: &mut Linear, out: &mut Accumulat
 
 /// An atom written by itself.
 fn plain(work: &mut Work, atom: AtomId) -> Result<Expr, Stop> {
-    if let Some(done) = &work.atoms[atom as usize].written {
+    if let Some(done) = work.atoms[atom as usize].written.as_ref().filter(|_| !work.atoms[atom as usize].is_stale) {
         return Ok(done.clone());
     }
     let expr = match work.atoms[atom as usize].kind.clone() {
@@ -204,7 +204,10 @@ fn plain(work: &mut Work, atom: AtomId) -> Result<Expr, Stop> {
             }
         }
     };
-    work.atoms[atom as usize].written = Some(expr.clone());
+    let atom = &mut work.atoms[atom as usize];
+    // What comes out as before is the node of before.
+    let expr = atom.written.take().filter(|earlier| *earlier == expr).unwrap_or(expr);
+    (atom.written, atom.is_stale) = (Some(expr.clone()), false);
     Ok(expr)
 }
 
