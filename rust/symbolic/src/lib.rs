@@ -22,6 +22,7 @@ mod narrow;
 mod options;
 mod rewrite;
 pub mod rules;
+mod sample;
 mod settled;
 pub mod simplify;
 mod summand;

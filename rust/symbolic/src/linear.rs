@@ -21,6 +21,7 @@ use crate::interval::interval;
 use crate::range::Range;
 use crate::rules::write::Written;
 use crate::rules::{self, Rule};
+use crate::sample::Sample;
 use crate::table::Table;
 
 /// The number of an atom in its workspace. Variables come first, in the order of the domain.
@@ -211,6 +212,8 @@ pub struct Work {
     pub(crate) tally: Tally,
     /// Numbers by kind, once there are more atoms than are quickly looked through.
     interned: FxHashMap<AtomKind, AtomId>,
+    /// The samples of the first atoms, see [`crate::sample`]; nothing where a value does not fit.
+    pub(crate) samples: Vec<Option<Sample>>,
     n_dims: u32,
     n_ranges: u32,
     /// The forms of shared nodes, by address; apart for the two kinds of reading, see [`Reading`].
@@ -296,12 +299,13 @@ impl Work {
     pub(crate) fn idle(n_vars: usize, keep_point_dims: bool, tally: Tally) -> Work {
         Work {
             vars: SmallVec::new(),
-            atoms: Vec::with_capacity(n_vars + 6),
+            atoms: Vec::with_capacity(n_vars + 4),
             facts: Vec::new(),
             first_under_facts: 0,
             alias: SmallVec::new(),
             keep_point_dims,
             tally,
+            samples: Vec::new(),
             n_dims: 0,
             n_ranges: 0,
             interned: FxHashMap::default(),
@@ -330,6 +334,7 @@ impl Work {
             written: None,
             is_stale: false,
         }));
+        self.samples.clear();
         self.facts.clear();
         self.first_under_facts = n;
         (self.n_dims, self.n_ranges) = (domain.n_dims as u32, domain.n_ranges as u32);

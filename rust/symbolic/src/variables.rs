@@ -11,18 +11,16 @@ use crate::int;
 use crate::map::{Map, State};
 use crate::options::Options;
 use crate::range::Range;
+use crate::settled::is_settled_domain;
 
-/// A map without constraints with its point variables written as constants; `None` where there is none.
+/// A map over a settled domain with its point variables written as constants; `None` where there is none.
 pub fn without_points(map: &Map, options: Options) -> Option<Map> {
     let domain = map.domain();
     let point = |v: Var| {
         let keeps = options.keep_point_dims && v.kind == Kind::Dim;
         domain.flat(v).and_then(|i| domain.vars[i].range.as_point()).filter(|_| !keeps)
     };
-    let is_candidate = domain.constraints.is_empty()
-        && domain.runtime().iter().all(|v| v.source.is_none())
-        && (0..domain.vars.len()).any(|i| point(domain.var(i)).is_some());
-    if !is_candidate {
+    if (0..domain.vars.len()).all(|i| point(domain.var(i)).is_none()) || !is_settled_domain(domain, options) {
         return None;
     }
     let replace = |v: Var| Ok(point(v).map_or(Expr::Var(v), Expr::Const));

@@ -11,6 +11,7 @@ use crate::error::Stop;
 use crate::int;
 use crate::linear::{AtomId, Linear, LinearTerm, Work};
 use crate::range::Range;
+use crate::sample::{crosses, Samples};
 use crate::summand::{summands, Summand, Summands};
 
 /// `sign * (quotient + numerator floordiv n)`: what is left to divide, and what has been taken out.
@@ -21,8 +22,10 @@ pub struct Division {
     summands: Summands,
     /// Whether the numerator has quotients among its terms.
     has_div: bool,
-    /// Its range.
-    range: Range,
+    /// The samples of the parts, where they decide whether a range has to be worked out.
+    samples: Option<Samples>,
+    /// The range of the numerator, once it has been worked out.
+    range: Option<Range>,
     n: i64,
     negated: bool,
 }
@@ -44,17 +47,19 @@ const RULES: [(Rule, Law); 10] = [
     (Rule::LeadingSign, leading_sign),
 ];
 
-/// `form floordiv n` in normal form.
+/// `form floordiv n` in normal form, for a form of which [`no_rule_applies`] does not say that it is.
 pub fn floor_div(work: &mut Work, form: Linear, n: i64) -> Result<Linear, Stop> {
     let mut d = Division {
         quotient: Linear::default(),
         numerator: form,
         summands: Summands::new(),
         has_div: false,
-        range: Range::ALL,
+        samples: None,
+        range: None,
         n,
         negated: false,
     };
+    let mut is_first = true;
     'again: loop {
         if d.n == 1 || d.numerator.terms.is_empty() {
             d.numerator.constant = int::floor_div(d.numerator.constant, d.n);
@@ -63,16 +68,19 @@ pub fn floor_div(work: &mut Work, form: Linear, n: i64) -> Result<Linear, Stop> 
         }
         let n_terms = d.numerator.terms.len();
         d.has_div = work.has_div(&d.numerator);
-        if let Some(range) = no_rule_applies(work, &d.numerator, d.n) {
+        d.range = if is_first { None } else { no_rule_applies(work, &d.numerator, d.n) };
+        is_first = false;
+        if d.range.is_some() {
             work.spend(n_terms)?;
-            d.range = range;
             break 'again;
         }
         work.spend(if d.has_div { n_terms * n_terms } else { n_terms })?;
         if d.has_div {
             d.summands = summands(work, &d.numerator);
         }
-        d.range = work.range_of_part(&d.numerator, &d.summands)?;
+        // Where the ends of a part do not fit, that is an error which no sample may hide.
+        let sampled = d.has_div && n_terms >= MANY_TERMS && fits(work, &d.numerator);
+        d.samples = if sampled { work.units(&d.summands) } else { None };
         for (rule, law) in RULES {
             if law(work, &mut d)? {
                 work.fire(rule);
@@ -81,10 +89,14 @@ pub fn floor_div(work: &mut Work, form: Linear, n: i64) -> Result<Linear, Stop> 
         }
         break;
     }
-    let atom = work.intern_quotient(std::mem::take(&mut d.numerator), d.range, d.n);
+    let range = d.range(work)?;
+    let atom = work.intern_quotient(std::mem::take(&mut d.numerator), range, d.n);
     d.quotient.add_term(1, atom)?;
     d.finish()
 }
+
+/// The range of a numerator of fewer terms is worked out as quickly as its samples.
+const MANY_TERMS: usize = 4;
 
 /// The range of the numerator where a look at its terms shows that no rule applies.
 pub fn no_rule_applies(work: &Work, numerator: &Linear, n: i64) -> Option<Range> {
@@ -161,6 +173,20 @@ impl Division {
         }
     }
 
+    /// The range of the numerator.
+    fn range(&mut self, work: &mut Work) -> Result<Range, Stop> {
+        match self.range {
+            Some(range) => Ok(range),
+            None => Ok(*self.range.insert(work.range_of_part(&self.numerator, &self.summands)?)),
+        }
+    }
+
+    /// Whether samples show that a sum of parts with these factors has several quotients by `n`.
+    fn crosses(&self, factors: impl Iterator<Item = i64>, n: i64) -> bool {
+        let constant = self.numerator.constant;
+        self.samples.as_ref().is_some_and(|samples| crosses(constant, factors.zip(samples), n))
+    }
+
     fn finish(self) -> Result<Linear, Stop> {
         if self.negated {
             self.quotient.scaled(-1)
@@ -223,8 +249,12 @@ fn digit_multiples(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
 }
 
 /// `x floordiv n = k` where `k*n <= x < (k+1)*n` over the domain
-fn collapse(_: &mut Work, d: &mut Division) -> Result<bool, Stop> {
-    let Some(k) = quotient_of(d.range, d.n) else { return Ok(false) };
+fn collapse(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
+    if d.crosses(d.summands.iter().map(Summand::factor), d.n) {
+        debug_assert!(d.range(work).ok().and_then(|range| quotient_of(range, d.n)).is_none(), "a sample out of range");
+        return Ok(false);
+    }
+    let Some(k) = quotient_of(d.range(work)?, d.n) else { return Ok(false) };
     d.quotient.constant = int::add(d.quotient.constant, k)?;
     d.numerator = Linear::default();
     Ok(true)
@@ -295,6 +325,10 @@ fn common_factor(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
     }
     factors.sort_unstable_by(|a, b| b.cmp(a));
     for g in factors {
+        let low = |(s, content): (&Summand, &i64)| if content % g == 0 { 0 } else { s.factor() };
+        if d.crosses(d.summands.iter().zip(&contents).map(low), g) {
+            continue;
+        }
         let Ok(range) = range_of_low(work, d, &contents, g) else { continue };
         let Some(k) = quotient_of(range, g) else { continue };
         let mut high = Linear::constant(k);
@@ -375,13 +409,13 @@ fn inner_quotient(work: &mut Work, d: &mut Division, sign: i64) -> Result<bool, 
 
 /// Whether every value of a form, and every partial sum of its terms, fits into 64 bits.
 pub(super) fn fits(work: &Work, form: &Linear) -> bool {
-    let mut total = u128::from(form.constant.unsigned_abs());
-    for t in &form.terms {
-        let range = work.atoms[t.atom as usize].range;
-        let largest = u128::from(range.lo.unsigned_abs().max(range.hi.unsigned_abs()));
-        total = total.saturating_add(largest.saturating_mul(u128::from(t.coefficient.unsigned_abs())));
-    }
-    total <= i64::MAX as u128
+    let largest = |t: &LinearTerm| {
+        let Range { lo, hi } = work.atoms[t.atom as usize].range;
+        lo.unsigned_abs().max(hi.unsigned_abs()).checked_mul(t.coefficient.unsigned_abs())
+    };
+    let constant = Some(form.constant.unsigned_abs());
+    let total = form.terms.iter().fold(constant, |total, t| total?.checked_add(largest(t)?));
+    total.is_some_and(|total| i64::try_from(total).is_ok())
 }
 
 /// `((q*n + r)*x + y) floordiv n = q*x + (r*x + y) floordiv n` where `r` has the sign of the coefficient, and where
@@ -419,7 +453,7 @@ fn balanced_collapse(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
     let n = d.n;
     let mut factors: Factors = (0..d.n_summands()).map(|i| balanced(d.summand(i).factor(), n)).collect();
     let mut k = None;
-    if (0..d.n_summands()).any(|i| d.summand(i).factor() != factors[i]) {
+    if (0..d.n_summands()).any(|i| d.summand(i).factor() != factors[i]) && !d.crosses(factors.iter().copied(), n) {
         let mut low = Linear::constant(d.numerator.constant);
         for (i, factor) in factors.iter().enumerate() {
             add_summand(work, &mut low, *factor, d.summand(i))?;

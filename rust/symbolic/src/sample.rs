@@ -1,0 +1,120 @@
+//! Values at a few points of the domain: where they show that a quotient has several, no range has to be worked out.
+//!
+//! Read [`Work::units`]. Law: a sample decides nothing that a range would not. The range of a form over the ranges of the
+//! variables holds the values at these points, so what differs there lies in no single quotient. Under facts a point may
+//! lie outside the domain, and then there are no samples.
+
+use smallvec::SmallVec;
+
+use crate::int::floor_div;
+use crate::linear::{AtomKind, LinearTerm, OtherOp, Work};
+use crate::range::Range;
+use crate::summand::Summand;
+
+/// The values at all points.
+pub(crate) type Sample = [i64; POINTS];
+
+/// The samples of all parts of a form, each with a factor of 1.
+pub(crate) type Samples = SmallVec<[Sample; 6]>;
+
+/// How many points there are: both ends of every variable, and some between. With three or six, chains of 32 operations
+/// take within 1 % of the same instructions.
+const POINTS: usize = 4;
+
+/// Where the points between lie, as parts of 2^32 of the range of each variable in turn.
+const BETWEEN: [[u32; 7]; POINTS - 2] = [
+    [0x9e37_79b9, 0x3c6e_f372, 0xdaa6_6d2b, 0x78dd_e6e4, 0x1715_609d, 0xb54c_da56, 0x5384_540f],
+    [0x6a09_e667, 0xbb67_ae85, 0x2c6e_f372, 0xe54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab],
+];
+
+impl Work {
+    /// The samples of the parts of a form. `None` under facts, and where a value does not fit into 64 bits.
+    pub(crate) fn units(&mut self, parts: &[Summand]) -> Option<Samples> {
+        if !self.facts.is_empty() {
+            return None;
+        }
+        for atom in self.samples.len()..self.atoms.len() {
+            let sample = self.sample_of_atom(atom);
+            self.samples.push(sample);
+        }
+        parts.iter().map(|part| self.sample_of_unit(part)).collect()
+    }
+
+    fn sample_of_unit(&self, part: &Summand) -> Option<Sample> {
+        match *part {
+            Summand::Term(LinearTerm { atom, .. }) => self.samples[atom as usize],
+            Summand::Remainder { finer, modulus, quotient, .. } => {
+                let y = match finer {
+                    Some(atom) => self.samples[atom as usize]?,
+                    None => self.sample_of(0, &self.as_div(quotient)?.0.terms)?,
+                };
+                let q = self.samples[quotient as usize]?;
+                pointwise(y, q, |y, q| y.checked_sub(q.checked_mul(modulus)?))
+            }
+        }
+    }
+
+    fn sample_of(&self, constant: i64, terms: &[LinearTerm]) -> Option<Sample> {
+        let mut out = [constant; POINTS];
+        for t in terms {
+            add_multiple(&mut out, t.coefficient, &self.samples[t.atom as usize]?)?;
+        }
+        Some(out)
+    }
+
+    fn sample_of_atom(&self, atom: usize) -> Option<Sample> {
+        match &self.atoms[atom].kind {
+            AtomKind::Var(flat) => Some(points(self.atoms[atom].range, *flat as usize)),
+            AtomKind::Div(num, n) => Some(self.sample_of(num.constant, &num.terms)?.map(|x| floor_div(x, *n))),
+            AtomKind::Other(op, operands) => {
+                let (a, b) = &**operands;
+                let (a, b) = (self.sample_of(a.constant, &a.terms)?, self.sample_of(b.constant, &b.terms)?);
+                pointwise(a, b, |a, b| match op {
+                    OtherOp::Product => a.checked_mul(b),
+                    OtherOp::FloorDiv => (b >= 1).then(|| floor_div(a, b)),
+                    OtherOp::Mod => (b >= 1).then(|| a.rem_euclid(b)),
+                    OtherOp::Min => Some(a.min(b)),
+                    OtherOp::Max => Some(a.max(b)),
+                })
+            }
+        }
+    }
+}
+
+/// The values of a variable: its ends, and some between.
+fn points(range: Range, flat: usize) -> Sample {
+    let last = range.size().saturating_sub(1);
+    let inside = |part: u32| (i128::from(range.lo) + ((last * u128::from(part)) >> 32) as i128) as i64;
+    let [a, b] = BETWEEN.map(|parts| inside(parts[flat % parts.len()]));
+    [range.lo, range.hi, a, b]
+}
+
+/// Whether a sum of multiples has several quotients by `n`, as far as the samples tell.
+pub(crate) fn crosses<'a>(constant: i64, parts: impl Iterator<Item = (i64, &'a Sample)>, n: i64) -> bool {
+    let Some((lo, hi)) = ends(constant, parts) else { return false };
+    hi.checked_sub(lo).is_none_or(|width| width >= n) || floor_div(lo, n) != floor_div(hi, n)
+}
+
+/// The smallest and the largest of the values of a sum of multiples, where all of them have 64 bits.
+fn ends<'a>(constant: i64, parts: impl Iterator<Item = (i64, &'a Sample)>) -> Option<(i64, i64)> {
+    let mut sum = [constant; POINTS];
+    for (k, sample) in parts {
+        add_multiple(&mut sum, k, sample)?;
+    }
+    Some(sum.iter().fold((sum[0], sum[0]), |(lo, hi), x| (lo.min(*x), hi.max(*x))))
+}
+
+fn add_multiple(out: &mut Sample, k: i64, sample: &Sample) -> Option<()> {
+    for (x, y) in out.iter_mut().zip(sample) {
+        *x = x.checked_add(k.checked_mul(*y)?)?;
+    }
+    Some(())
+}
+
+fn pointwise(a: Sample, b: Sample, f: impl Fn(i64, i64) -> Option<i64>) -> Option<Sample> {
+    let mut out = [0; POINTS];
+    for (x, (a, b)) in out.iter_mut().zip(a.into_iter().zip(b)) {
+        *x = f(a, b)?;
+    }
+    Some(out)
+}
