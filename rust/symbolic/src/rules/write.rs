@@ -127,8 +127,10 @@ fn quotients(work: &mut Work, mut rest: Linear) -> Result<Expr, Stop> {
     take_whole_remainders(work, &mut rest, &mut out)?;
     let mut decided: SmallVec<[AtomId; 8]> = SmallVec::new();
     let n_atoms = work.atoms.len() as AtomId;
-    while let Some(at) = outermost(work, &rest, &decided, n_atoms) {
-        let LinearTerm { coefficient, atom } = rest.terms.remove(at);
+    loop {
+        let open = |((.., atom), _): &(Key, usize)| *atom < n_atoms && !decided.contains(atom);
+        let Some(((.., atom), at)) = keys(work, &rest).filter(open).max() else { return sum(work, out, &rest) };
+        let coefficient = rest.terms.remove(at).coefficient;
         decided.push(atom);
         let choice = choose(work, coefficient, atom, rest)?;
         if let Some(rule) = choice.rule {
@@ -137,7 +139,6 @@ fn quotients(work: &mut Work, mut rest: Linear) -> Result<Expr, Stop> {
         out.add(choice.coefficient, &choice.expr)?;
         rest = choice.rest;
     }
-    sum(work, out, &rest)
 }
 
 /// What has been written, and a form term by term.
@@ -149,40 +150,45 @@ fn sum(work: &mut Work, mut out: Accumulator, rest: &Linear) -> Result<Expr, Sto
     Ok(out.finish()?)
 }
 
-/// The place of the undecided quotient that contains most: the deepest, of those the one with the most terms, then
-/// with the largest divisor.
-/// Quotients that come up while writing are none of these.
-fn outermost(work: &Work, rest: &Linear, decided: &[AtomId], n_atoms: AtomId) -> Option<usize> {
-    let quotients = rest.terms.iter().enumerate().filter(|(_, t)| t.atom < n_atoms && !decided.contains(&t.atom));
-    let keys = quotients.filter_map(|(at, t)| {
+/// The order of quotients: the one that contains most is last. It is the deepest, of those the one with the most terms,
+/// then with the largest divisor.
+type Key = (u32, usize, i64, AtomId);
+
+/// The quotients of a form, with their places.
+fn keys<'a>(work: &'a Work, form: &'a Linear) -> impl Iterator<Item = (Key, usize)> + 'a {
+    form.terms.iter().enumerate().filter_map(|(at, t)| {
         let (num, n) = work.as_div(t.atom)?;
         Some(((work.atoms[t.atom as usize].depth, num.terms.len(), n, t.atom), at))
-    });
-    keys.max().map(|(_, at)| at)
+    })
 }
 
 /// `k*x - k*n*(x floordiv n) = k*(x mod n)` wherever all of it stands there: nothing is shorter.
 fn take_whole_remainders(work: &mut Work, rest: &mut Linear, out: &mut Accumulator) -> Result<(), Stop> {
-    let mut decided: SmallVec<[AtomId; 8]> = SmallVec::new();
-    let n_atoms = work.atoms.len() as AtomId;
-    while let Some(at) = outermost(work, rest, &decided, n_atoms) {
-        let LinearTerm { coefficient, atom } = rest.terms[at];
-        decided.push(atom);
-        let Some((num, n)) = work.as_div(atom) else { continue };
-        let Some(k) = whole_fold(coefficient, num, n, rest) else { continue };
-        let quotient = Quotient { coefficient, num: num.clone(), n };
-        rest.terms.remove(at);
-        match fold(work, &quotient, rest, k, n)? {
+    let mut refused: SmallVec<[AtomId; 8]> = SmallVec::new();
+    loop {
+        let whole = |&((_, _, n, atom), at): &(Key, usize)| {
+            let num = work.as_div(atom).map(|(num, _)| num);
+            num.is_some_and(|num| whole_fold(rest.terms[at].coefficient, num, n, rest).is_some())
+        };
+        let found = keys(work, rest).filter(|((.., atom), _)| !refused.contains(atom)).filter(whole).max();
+        let Some(((_, _, n, atom), at)) = found else { return Ok(()) };
+        let Some((num, _)) = work.as_div(atom) else { return Ok(()) };
+        let num = num.clone();
+        let LinearTerm { coefficient, .. } = rest.terms.remove(at);
+        let k = -(coefficient / n);
+        match fold(work, &Quotient { coefficient, num, n }, rest, k, n)? {
             Some(draft) => {
                 let choice = draft.write(work)?;
                 work.fire(Rule::WriteMod);
                 out.add(choice.coefficient, &choice.expr)?;
                 *rest = choice.rest;
             }
-            None => rest.terms.insert(at, LinearTerm { coefficient, atom }),
+            None => {
+                rest.terms.insert(at, LinearTerm { coefficient, atom });
+                refused.push(atom);
+            }
         }
     }
-    Ok(())
 }
 
 /// An atom written by itself.
@@ -272,6 +278,9 @@ struct Quotient {
 
 /// `k` where all of `k*x` stands beside `-k*n*(x floordiv n)`: nothing is shorter than `k*(x mod n)` then.
 fn whole_fold(coefficient: i64, num: &Linear, n: i64, rest: &Linear) -> Option<i64> {
+    if coefficient.unsigned_abs() < n.unsigned_abs() {
+        return None;
+    }
     let k = (coefficient / n).checked_neg().filter(|_| coefficient % n == 0)?;
     let beside = |t: &LinearTerm| k.checked_mul(t.coefficient) == Some(rest.coefficient(t.atom));
     num.terms.iter().all(beside).then_some(k)
