@@ -56,8 +56,8 @@ pub fn learn(domain: &Domain, work: &mut Work) -> Option<Learnt> {
     match constraints(work, &mut known) {
         Ok(Some(reduced)) => {
             comes_back = reduced.come_back && known.sources.is_empty() && !known.given_up;
-            // What has been read on the way is forgotten, so that the numbers of atoms are those of a first reading.
-            let restarts = comes_back && !work.has_met_all();
+            // What came up on the way is forgotten: numbers and ranges of atoms are to be those of a first reading.
+            let restarts = !work.has_met_all();
             if restarts {
                 work.restart(&domain);
             }
