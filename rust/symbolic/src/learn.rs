@@ -59,7 +59,9 @@ pub fn learn(domain: &Domain, work: &mut Work) -> Option<Learnt> {
             // What came up on the way is forgotten: numbers and ranges of atoms are to be those of a first reading.
             let restarts = !work.has_met_all();
             if restarts {
+                let alias = std::mem::take(&mut work.alias);
                 work.restart(&domain);
+                work.alias = alias;
             }
             domain.constraints = tell(work, reduced, restarts);
         }
