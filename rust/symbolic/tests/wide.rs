@@ -10,9 +10,10 @@ mod random;
 use proptest::prelude::*;
 use random::{config, plans, Plan, Size, Truth};
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use symbolic::map::State;
 use symbolic::text::parse_map;
-use symbolic::{equivalent, simplify, Equivalence, Expr, Map, Options, Points, Program};
+use symbolic::{equivalent, simplify, Equivalence, Expr, Map, Options, Points, Program, Source, Variable};
 
 fn any_plan() -> impl Strategy<Value = Plan> {
     prop_oneof![plans(Size::Small, 3, 3), plans(Size::Small, 8, 3), plans(Size::Large, 4, 3), plans(Size::Small, 3, 1)]
@@ -258,6 +259,28 @@ proptest! {
                 prop_assert!(graph(&m, &point) != graph(&cut, &point), "{} and {} agree at {:?}", m, cut, point);
             }
             Equivalence::Unknown(_) => {}
+        }
+    }
+
+    #[test]
+    fn runtime_variables_that_are_one_become_one(plan in plans(Size::Small, 4, 3), index in -2i64..3) {
+        let m = plan.map();
+        let mut domain = m.domain().clone();
+        if m.state() != State::Defined || domain.n_runtime() < 2 {
+            return Ok(());
+        }
+        let last = domain.vars.len() - 1;
+        let source = Source { id: 1, index: [Expr::Const(index)].into_iter().collect() };
+        domain.vars[last - 1].source = Some(Arc::new(source));
+        domain.vars[last] = domain.vars[last - 1].clone();
+        let m = Map::new(domain, m.results().iter().cloned()).unwrap();
+        let simple = simplify(&m, Options::default());
+        let once = simplify(&simple, Options::default());
+        prop_assert_eq!(&once, &simple, "of {}", m);
+        let runtime = simple.domain().runtime();
+        let is_one = |v: &Variable, w: &Variable| v.range == w.range && v.source.is_some() && v.source == w.source;
+        for (i, v) in runtime.iter().enumerate() {
+            prop_assert!(runtime[..i].iter().all(|w| !is_one(v, w)), "{} of {}", simple, m);
         }
     }
 
