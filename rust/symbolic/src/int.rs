@@ -22,6 +22,23 @@ pub const fn ceil_div(a: i64, b: i64) -> i64 {
     }
 }
 
+/// `floor_div(lo, n)` where `floor_div(hi, n)` is the same, for `lo <= hi` and `n >= 1`.
+pub const fn common_quotient(lo: i64, hi: i64, n: i64) -> Option<i64> {
+    // A division takes longer than all the rest, and most ranges are wider than the divisor.
+    match hi.checked_sub(lo) {
+        Some(width) if width < n => {
+            let q = floor_div(lo, n);
+            let r = lo.wrapping_sub(q.wrapping_mul(n));
+            if width < n - r {
+                Some(q)
+            } else {
+                None
+            }
+        }
+        _ => None,
+    }
+}
+
 /// [`floor_div`] of a number of any size.
 pub fn floor_div_wide(a: i128, b: u64) -> i128 {
     // Division of 64-bit numbers is one instruction, of 128-bit ones a call.
@@ -82,6 +99,19 @@ mod tests {
         assert_eq!(ceil_div(i64::MIN, 1), i64::MIN);
         assert_eq!(ceil_div(i64::MIN, 3), i64::MIN / 3);
         assert_eq!(ceil_div(i64::MAX, 2), i64::MAX / 2 + 1);
+    }
+
+    #[test]
+    fn a_common_quotient_is_that_of_both_ends() {
+        let ends = [i64::MIN, i64::MIN + 1, -9, -8, -7, -1, 0, 1, 7, 8, 9, i64::MAX - 1, i64::MAX];
+        for (i, &lo) in ends.iter().enumerate() {
+            for &hi in &ends[i..] {
+                for n in [1, 2, 3, 8, 9, i64::MAX - 1, i64::MAX] {
+                    let both = Some(floor_div(lo, n)).filter(|q| *q == floor_div(hi, n));
+                    assert_eq!(common_quotient(lo, hi, n), both, "{lo} {hi} {n}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use smallvec::SmallVec;
 
-use crate::int::floor_div;
+use crate::int::{common_quotient, floor_div};
 use crate::linear::{AtomKind, LinearTerm, OtherOp, Work};
 use crate::range::Range;
 use crate::summand::Summand;
@@ -92,7 +92,7 @@ fn points(range: Range, flat: usize) -> Sample {
 /// Whether a sum of multiples has several quotients by `n`, as far as the samples tell.
 pub(crate) fn crosses<'a>(constant: i64, parts: impl Iterator<Item = (i64, &'a Sample)>, n: i64) -> bool {
     let Some((lo, hi)) = ends(constant, parts) else { return false };
-    hi.checked_sub(lo).is_none_or(|width| width >= n) || floor_div(lo, n) != floor_div(hi, n)
+    common_quotient(lo, hi, n).is_none()
 }
 
 /// The smallest and the largest of the values of a sum of multiples, where all of them have 64 bits.

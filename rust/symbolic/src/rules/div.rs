@@ -131,18 +131,18 @@ pub fn stays(constant: i64, terms: impl ExactSizeIterator<Item = (i64, Range)> +
     let (mut range, mut nearest, mut low) = (whole, whole, whole);
     for (k, of_atom) in terms.clone() {
         range = sum(range, k, of_atom)?;
-        nearest = sum(nearest, balanced(k, n), of_atom)?;
-        if k % common != 0 {
+        nearest = sum(nearest, nearest_to_0(k, n), of_atom)?;
+        if common > 1 && k % common != 0 {
             low = sum(low, k, of_atom)?;
         }
     }
-    let crosses = |range: Range, n: i64| int::floor_div(range.lo, n) != int::floor_div(range.hi, n);
+    let crosses = |range: Range, n: i64| int::common_quotient(range.lo, range.hi, n).is_none();
     if !crosses(range, n) || !crosses(nearest, n) || (common > 1 && !crosses(low, common)) {
         return None;
     }
     if n_terms > 1 && terms.clone().any(|(_, of_atom)| of_atom.size() == 2) {
         let (mut factors, units): (Factors, SmallVec<[Range; 8]>) =
-            terms.map(|(k, unit)| (balanced(k, n), unit)).unzip();
+            terms.map(|(k, unit)| (nearest_to_0(k, n), unit)).unzip();
         if unbalanced(&mut factors, &units, constant, n).is_some() {
             return None;
         }
@@ -490,7 +490,11 @@ type Factors = SmallVec<[i64; 8]>;
 
 /// The number nearest to 0 that is the factor modulo `n`.
 fn balanced(factor: i64, n: i64) -> i64 {
-    let r = int::floor_mod(factor, n);
+    nearest_to_0(int::floor_mod(factor, n), n)
+}
+
+/// The same of a remainder by `n`.
+const fn nearest_to_0(r: i64, n: i64) -> i64 {
     if r > n - r {
         r - n
     } else {
@@ -500,8 +504,7 @@ fn balanced(factor: i64, n: i64) -> i64 {
 
 /// The quotient of every value in the range, where there is one.
 fn quotient_of(range: Range, n: i64) -> Option<i64> {
-    let (first, last) = (int::floor_div(range.lo, n), int::floor_div(range.hi, n));
-    (first == last && !range.is_empty()).then_some(first)
+    int::common_quotient(range.lo, range.hi, n).filter(|_| !range.is_empty())
 }
 
 /// The quotient of every value with other factors for some of the units that have two values, which the factors become.
