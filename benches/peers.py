@@ -1,9 +1,9 @@
 """hlomap beside other simplifiers of index expressions, in one run: ``python benches/peers.py``.
 
 Prints one table: quality first (floordiv and mod nodes left, all operators left, wrong answers), then the median time
-of a case from Python, building included.  The cases are the results of ``hard_maps.txt`` and chains of reshapes.  Peers
-are asked where they can be imported (``pip install apache-tvm islpy tinygrad``), each in a process of its own with a
-time limit.
+of a case from Python, building included.  The cases are the results of ``hard_maps.txt``, chains of reshapes, and
+chains of broadcasts, transposes, reshapes and slices in turn.  Peers are asked where they can be imported
+(``pip install apache-tvm islpy tinygrad``), each in a process of its own with a time limit.
 
 ``python benches/peers.py --random N [SEED]`` asks for quality alone, on ``N`` random expressions, and prints how often
 hlomap leaves more, as many or fewer floordiv and mod nodes than the best of the others, with every case of more.
@@ -24,6 +24,8 @@ import time
 from pathlib import Path
 
 Ranges = dict[str, tuple[int, int]]
+# The kind of an operation, the shapes of its operand and its output, and what else it says.
+Step = tuple[str, tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
 CHAIN = [(24, 30), (6, 8, 15), (10, 72), (3, 4, 60), (5, 9, 16), (720,)]
 LIMIT_SECONDS = 120
@@ -141,8 +143,9 @@ class Tinygrad:
 
 
 PEERS = {"hlomap": Hlomap, "tvm": Tvm, "isl": Isl, "tinygrad": Tinygrad}
-# tinygrad does not come to an end of the chains within the limit.
+# tinygrad does not come to an end of the chains within the limit, isl not of those of mixed operations.
 TIMED = ("hlomap", "tvm", "isl")
+MIXED = ("hlomap", "tvm")
 
 
 def hard_expressions() -> list[tuple[str, Ranges]]:
@@ -170,10 +173,49 @@ def reshaped(indices, output, operand, simplify):
     return out
 
 
-def chain(indices, n: int, simplify):
-    """``n`` reshapes, the last output first."""
-    for i in reversed(range(n)):
-        indices = reshaped(indices, CHAIN[(i + 1) % 6], CHAIN[i % 6], simplify)
+def reshapes(n: int) -> list[Step]:
+    """``n`` reshapes of one array."""
+    return [("reshape", CHAIN[i % 6], CHAIN[(i + 1) % 6], ()) for i in range(n)]
+
+
+def mixed(seed: int, n: int) -> list[Step]:
+    """``n`` operations, four kinds in turn, on an array that keeps its size."""
+    chance, shape, steps = random.Random(seed), (8, 12, 16), []
+    for i in range(n):
+        kind, parameters = ("broadcast", "transpose", "reshape", "slice")[i % 4], ()
+        if kind == "broadcast":
+            output = (*shape, 2)
+        elif kind == "transpose":
+            output = (*shape[1:], shape[0])
+        elif kind == "reshape":
+            size = math.prod(shape)
+            rows = chance.choice([d for d in range(4, size // 4) if size % d == 0][:8])
+            output = (rows, size // rows)
+        else:
+            axis = next(a for a in (chance.randrange(2), 0, 1) if shape[a] % 2 == 0)
+            parameters = (axis,)
+            output = tuple(size // 2 if a == axis else size for a, size in enumerate(shape))
+        steps.append((kind, shape, output, parameters))
+        shape = output
+    return steps
+
+
+def before(indices, step: Step, simplify):
+    """The operand's indices for the output's."""
+    kind, operand, output, parameters = step
+    if kind == "reshape":
+        return reshaped(indices, output, operand, simplify)
+    if kind == "transpose":
+        return [indices[-1], *indices[:-1]]
+    if kind == "broadcast":
+        return indices[:-1]
+    return [simplify(e * 2) if axis in parameters else e for axis, e in enumerate(indices)]
+
+
+def chain(indices, steps: list[Step], simplify):
+    """The first operand's indices for the last output's."""
+    for step in reversed(steps):
+        indices = before(indices, step, simplify)
     return indices
 
 
@@ -212,11 +254,14 @@ def measure(name: str) -> dict[str, list]:
             return [peer.simplify(eval(code, {}, dict(zip(ranges, variables, strict=True))))]
 
         jobs["expressions"].append((ranges, build, lambda at, code=code: [eval(code, {}, at)]))
-    for n in (8, 32):
-        sizes = CHAIN[n % 6]
-        ranges = {f"d{i}": (0, size - 1) for i, size in enumerate(sizes)}
-        expected = lambda at, n=n: chain(list(at.values()), n, lambda e: e)  # noqa: E731
-        jobs[f"chain of {n} reshapes"] = [(ranges, lambda vs, n=n: chain(vs, n, peer.simplify), expected)]
+    chains = {f"chain of {n} reshapes": [reshapes(n)] for n in (8, 32)}
+    if name in MIXED:
+        chains["chains of 32 mixed"] = [mixed(seed, 32) for seed in range(4)]
+    for job, cases in chains.items():
+        for steps in cases:
+            expected = lambda at, steps=steps: chain(list(at.values()), steps, lambda e: e)  # noqa: E731
+            build = lambda vs, steps=steps: chain(vs, steps, peer.simplify)  # noqa: E731
+            jobs.setdefault(job, []).append((box(list(steps[-1][2])), build, expected))
     for job, cases in jobs.items():
         divmods = operators = wrong = 0
         times = []
