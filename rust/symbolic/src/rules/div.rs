@@ -278,7 +278,7 @@ fn few_values(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
     };
     let Some((first, slope)) = affine(k, d.numerator.constant, d.n, range) else { return Ok(false) };
     d.quotient.add_scaled(slope, &unit)?;
-    d.quotient.constant = int::add(d.quotient.constant, int::add(first, int::mul(slope, -range.lo)?)?)?;
+    d.quotient.constant = int::add(d.quotient.constant, int::sub(first, int::mul(slope, range.lo)?)?)?;
     d.numerator = Linear::default();
     Ok(true)
 }
@@ -292,8 +292,8 @@ pub(crate) fn affine(k: i64, c: i64, n: i64, range: Range) -> Option<(i64, i64)>
     let value = |u: i64| Some(int::floor_div(k.checked_mul(u)?.checked_add(c)?, n));
     let first = value(range.lo)?;
     let slope = value(range.lo + 1)? - first;
-    let fits = |u: i64| value(u) == Some(first + slope * (u - range.lo));
-    (range.lo..=range.hi).all(fits).then_some((first, slope))
+    let line = |u: i64| first.checked_add(slope.checked_mul(u - range.lo)?);
+    (range.lo..=range.hi).all(|u| line(u).is_some() && line(u) == value(u)).then_some((first, slope))
 }
 
 /// The most values of one summand for which a quotient is tried to be affine.

@@ -399,7 +399,7 @@ fn fold(work: &mut Work, x: &Quotient, rest: &Linear, k: i64, q: i64) -> Result<
     };
     let mut rest = rest.clone();
     let before = rest.terms.len();
-    rest.add_scaled(-k, &base)?;
+    rest.add_scaled(int::mul(k, -1)?, &base)?;
     if rest.terms.len() > before {
         return Ok(None);
     }
