@@ -57,8 +57,7 @@ fn n_maps() -> i64 {
     std::env::var("HLOMAP_MAPS").ok().and_then(|n| n.parse().ok()).unwrap_or(3_000)
 }
 
-#[test]
-fn maps_made_and_dropped_leave_nothing() {
+fn main() {
     // What the first use of anything sets up once may stay.
     use_one(64);
     std::thread::spawn(|| use_one(128)).join().unwrap();
