@@ -24,8 +24,8 @@ import time
 from pathlib import Path
 
 Ranges = dict[str, tuple[int, int]]
-# The kind of an operation, the shapes of its operand and its output, and what else it says.
-Step = tuple[str, tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+# The kind of an operation, and the shapes of its operand and its output.
+Step = tuple[str, tuple[int, ...], tuple[int, ...]]
 
 CHAIN = [(24, 30), (6, 8, 15), (10, 72), (3, 4, 60), (5, 9, 16), (720,)]
 LIMIT_SECONDS = 120
@@ -175,14 +175,14 @@ def reshaped(indices, output, operand, simplify):
 
 def reshapes(n: int) -> list[Step]:
     """``n`` reshapes of one array."""
-    return [("reshape", CHAIN[i % 6], CHAIN[(i + 1) % 6], ()) for i in range(n)]
+    return [("reshape", CHAIN[i % 6], CHAIN[(i + 1) % 6]) for i in range(n)]
 
 
 def mixed(seed: int, n: int) -> list[Step]:
     """``n`` operations, four kinds in turn, on an array that keeps its size."""
     chance, shape, steps = random.Random(seed), (8, 12, 16), []
     for i in range(n):
-        kind, parameters = ("broadcast", "transpose", "reshape", "slice")[i % 4], ()
+        kind = ("broadcast", "transpose", "reshape", "slice")[i % 4]
         if kind == "broadcast":
             output = (*shape, 2)
         elif kind == "transpose":
@@ -193,23 +193,22 @@ def mixed(seed: int, n: int) -> list[Step]:
             output = (rows, size // rows)
         else:
             axis = next(a for a in (chance.randrange(2), 0, 1) if shape[a] % 2 == 0)
-            parameters = (axis,)
             output = tuple(size // 2 if a == axis else size for a, size in enumerate(shape))
-        steps.append((kind, shape, output, parameters))
+        steps.append((kind, shape, output))
         shape = output
     return steps
 
 
 def before(indices, step: Step, simplify):
     """The operand's indices for the output's."""
-    kind, operand, output, parameters = step
+    kind, operand, output = step
     if kind == "reshape":
         return reshaped(indices, output, operand, simplify)
     if kind == "transpose":
         return [indices[-1], *indices[:-1]]
     if kind == "broadcast":
         return indices[:-1]
-    return [simplify(e * 2) if axis in parameters else e for axis, e in enumerate(indices)]
+    return [e if n == m else simplify(e * 2) for e, n, m in zip(indices, operand, output, strict=True)]
 
 
 def chain(indices, steps: list[Step], simplify):
@@ -261,7 +260,7 @@ def measure(name: str) -> dict[str, list]:
         for steps in cases:
             expected = lambda at, steps=steps: chain(list(at.values()), steps, lambda e: e)  # noqa: E731
             build = lambda vs, steps=steps: chain(vs, steps, peer.simplify)  # noqa: E731
-            jobs.setdefault(job, []).append((box(list(steps[-1][2])), build, expected))
+            jobs.setdefault(job, []).append((box(list(steps[-1][-1])), build, expected))
     for job, cases in jobs.items():
         divmods = operators = wrong = 0
         times = []

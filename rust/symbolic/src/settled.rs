@@ -6,7 +6,7 @@
 
 use crate::domain::Domain;
 use crate::expr::{Expr, Kind, Op, Sum, Term, Var};
-use crate::int::{floor_div, floor_mod, gcd};
+use crate::int::{common_quotient, floor_div, floor_mod, gcd};
 use crate::map::Map;
 use crate::options::Options;
 use crate::range::Range;
@@ -175,7 +175,7 @@ impl<'a> Glance<'a> {
             return None;
         }
         let runs = range.size() >= whole as u128;
-        (runs && floor_div(range.lo, whole) != floor_div(range.hi, whole)).then_some(Seen {
+        (runs && common_quotient(range.lo, range.hi, whole).is_none()).then_some(Seen {
             vars,
             divided: vars,
             beside: vars,

@@ -26,6 +26,7 @@ impl<K: Eq + Hash, V> Table<K, V> {
     pub fn insert(&mut self, key: K, value: V) {
         if self.few.len() < FEW {
             if self.few.capacity() == 0 {
+                // Small enough for the allocator's quick bins.
                 self.few.reserve_exact(FEW / 4);
             }
             self.few.push((key, value));

@@ -166,16 +166,13 @@ fn keys<'a>(work: &'a Work, form: &'a Linear) -> impl Iterator<Item = (Key, usiz
 fn take_whole_remainders(work: &mut Work, rest: &mut Linear, out: &mut Accumulator) -> Result<(), Stop> {
     let mut refused: SmallVec<[AtomId; 8]> = SmallVec::new();
     loop {
-        let whole = |&((_, _, n, atom), at): &(Key, usize)| {
-            let num = work.as_div(atom).map(|(num, _)| num);
-            num.is_some_and(|num| whole_fold(rest.terms[at].coefficient, num, n, rest).is_some())
+        let whole = |(key, at): (Key, usize)| {
+            let (num, n) = work.as_div(key.3).filter(|_| !refused.contains(&key.3))?;
+            Some((key, at, whole_fold(rest.terms[at].coefficient, num, n, rest)?))
         };
-        let found = keys(work, rest).filter(|((.., atom), _)| !refused.contains(atom)).filter(whole).max();
-        let Some(((_, _, n, atom), at)) = found else { return Ok(()) };
-        let Some((num, _)) = work.as_div(atom) else { return Ok(()) };
-        let num = num.clone();
+        let Some(((_, _, n, atom), at, k)) = keys(work, rest).filter_map(whole).max() else { return Ok(()) };
+        let Some(num) = work.as_div(atom).map(|(num, _)| num.clone()) else { return Ok(()) };
         let LinearTerm { coefficient, .. } = rest.terms.remove(at);
-        let k = -(coefficient / n);
         match fold(work, &Quotient { coefficient, num, n }, rest, k, n)? {
             Some(draft) => {
                 let choice = draft.write(work)?;
@@ -193,10 +190,11 @@ fn take_whole_remainders(work: &mut Work, rest: &mut Linear, out: &mut Accumulat
 
 /// An atom written by itself.
 fn plain(work: &mut Work, atom: AtomId) -> Result<Expr, Stop> {
-    if let Some(done) = work.atoms[atom as usize].written.as_ref().filter(|_| !work.atoms[atom as usize].is_stale) {
+    let known = &work.atoms[atom as usize];
+    if let (Some(done), false) = (&known.written, known.is_stale) {
         return Ok(done.clone());
     }
-    let expr = match work.atoms[atom as usize].kind.clone() {
+    let expr = match known.kind.clone() {
         AtomKind::Var(flat) => return Ok(Expr::Var(work.vars[flat as usize])),
         AtomKind::Div(num, n) => write(work, &num)?.floor_div(&Expr::Const(n))?,
         AtomKind::Other(op, operands) => {
@@ -278,6 +276,7 @@ struct Quotient {
 
 /// `k` where all of `k*x` stands beside `-k*n*(x floordiv n)`: nothing is shorter than `k*(x mod n)` then.
 fn whole_fold(coefficient: i64, num: &Linear, n: i64, rest: &Linear) -> Option<i64> {
+    // Most quotients stand alone, and a division takes longer than to see that.
     if coefficient.unsigned_abs() < n.unsigned_abs() {
         return None;
     }
