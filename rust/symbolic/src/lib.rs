@@ -28,6 +28,7 @@ pub mod simplify;
 mod summand;
 mod table;
 mod variables;
+mod zero;
 
 pub mod compose;
 pub mod count;
@@ -38,6 +39,7 @@ pub mod inverse;
 mod lane;
 pub mod map;
 mod parts;
+mod points;
 
 pub use compose::then;
 pub use count::{distinct, touched, Count};

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 
 use rustc_hash::FxHashMap;
 
-use crate::domain::{Constraint, Domain};
+use crate::domain::{Constraint, Domain, Variable};
 use crate::error::Stop;
 use crate::expr::{Expr, Kind, Op, Var};
 use crate::int;
@@ -344,6 +344,12 @@ impl Work {
         self.quotients.clear();
         self.written.clear();
         self.reading = Reading::default();
+    }
+
+    /// The ranges of the variables, without anything that relates them.
+    pub(crate) fn the_box(&self) -> Domain {
+        let vars = self.atoms[..self.vars.len()].iter().map(|atom| Variable::new(atom.range)).collect();
+        Domain { vars, n_dims: self.n_dims as usize, n_ranges: self.n_ranges as usize, constraints: Vec::new() }
     }
 
     /// Forgets what has been met. Forms that are remembered go with it: they would be found without meeting anything.

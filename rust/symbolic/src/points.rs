@@ -1,0 +1,37 @@
+//! Points of a domain as columns, one for each variable, and as the rows that a program takes.
+
+use crate::domain::Domain;
+use crate::evaluate::Points;
+use crate::range::Range;
+
+/// All points of some variables in their ranges, the others at their lower ends, as columns.
+pub(crate) fn box_points(ranges: &[Range], vars: &[usize], n: usize) -> Vec<Vec<i64>> {
+    let mut columns: Vec<Vec<i64>> = ranges.iter().map(|r| vec![r.lo; n]).collect();
+    let mut period = 1usize;
+    for v in vars {
+        let size = ranges[*v].size() as usize;
+        for (i, value) in columns[*v].iter_mut().enumerate() {
+            *value = ranges[*v].lo + (i / period % size) as i64;
+        }
+        period *= size;
+    }
+    columns
+}
+
+/// The rows of some columns, for evaluation.
+fn rows(columns: &[Vec<i64>], from: usize, to: usize, n: usize) -> Vec<i64> {
+    let mut out = Vec::with_capacity((to - from) * n);
+    for i in 0..n {
+        out.extend(columns[from..to].iter().map(|c| c[i]));
+    }
+    out
+}
+
+pub(crate) fn with_points<T>(domain: &Domain, columns: &[Vec<i64>], run: impl FnOnce(&Points<'_>) -> T) -> T {
+    let n = columns.first().map_or(1, Vec::len);
+    let ranges = domain.n_dims + domain.n_ranges;
+    let dims = rows(columns, 0, domain.n_dims, n);
+    let of_ranges = rows(columns, domain.n_dims, ranges, n);
+    let runtime = rows(columns, ranges, domain.vars.len(), n);
+    run(&Points { n, dims: &dims, ranges: &of_ranges, runtime: &runtime })
+}
