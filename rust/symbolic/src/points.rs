@@ -1,8 +1,30 @@
-//! Points of a domain as columns, one for each variable, and as the rows that a program takes.
+//! Points of a domain as columns, one for each variable, and as the rows that a program takes; the value of an expression
+//! at one point.
 
 use crate::domain::Domain;
 use crate::evaluate::Points;
+use crate::expr::{Expr, Op, Var};
+use crate::int::floor_div;
 use crate::range::Range;
+
+/// The value of an expression, node by node; `None` where something on the way does not fit into 64 bits.
+pub(crate) fn value_at(e: &Expr, of_var: &impl Fn(Var) -> i64) -> Option<i64> {
+    let of = |e: &Expr| value_at(e, of_var);
+    match e {
+        Expr::Const(c) => Some(*c),
+        Expr::Var(v) => Some(of_var(*v)),
+        Expr::Node(_) => match e.op()? {
+            Op::Sum(sum) => {
+                sum.terms.iter().try_fold(sum.constant, |x, t| x.checked_add(t.coefficient.checked_mul(of(&t.atom)?)?))
+            }
+            Op::Product(a, b) => of(a)?.checked_mul(of(b)?),
+            Op::FloorDiv(a, b) => of(b).filter(|n| *n >= 1).and_then(|n| Some(floor_div(of(a)?, n))),
+            Op::Mod(a, b) => of(b).filter(|n| *n >= 1).and_then(|n| Some(of(a)?.rem_euclid(n))),
+            Op::Min(a, b) => Some(of(a)?.min(of(b)?)),
+            Op::Max(a, b) => Some(of(a)?.max(of(b)?)),
+        },
+    }
+}
 
 /// All points of some variables in their ranges, the others at their lower ends, as columns.
 pub(crate) fn box_points(ranges: &[Range], vars: &[usize], n: usize) -> Vec<Vec<i64>> {

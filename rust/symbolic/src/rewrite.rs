@@ -8,6 +8,7 @@ use crate::error::Stop;
 use crate::expr::{Expr, Kind, Var};
 use crate::interval::fits;
 use crate::linear::{Linear, Work};
+use crate::rules::free::without_free;
 use crate::rules::related::equalities;
 use crate::rules::write;
 use crate::settled::Glance;
@@ -47,6 +48,10 @@ pub fn rewrite_all(work: &mut Work, results: &[Expr], glance: Option<&Glance>) -
             }
             form = Ok(again);
             read.push(std::mem::replace(&mut written, next));
+        }
+        if let Some(shorter) = without_free(work, &written, &mut read) {
+            is_sure = false;
+            written = shorter;
         }
         out.push(written);
     }

@@ -19,7 +19,7 @@ pub(crate) type Samples = SmallVec<[Sample; 6]>;
 
 /// How many points there are: both ends of every variable, and some between. With three or six, chains of 32 operations
 /// take within 1 % of the same instructions.
-const POINTS: usize = 4;
+pub(crate) const POINTS: usize = 4;
 
 /// Where the points between lie, as parts of 2^32 of the range of each variable in turn.
 const BETWEEN: [[u32; 7]; POINTS - 2] = [
@@ -82,7 +82,7 @@ impl Work {
 }
 
 /// The values of a variable: its ends, and some between.
-fn points(range: Range, flat: usize) -> Sample {
+pub(crate) fn points(range: Range, flat: usize) -> Sample {
     let last = range.size().saturating_sub(1);
     let inside = |part: u32| (i128::from(range.lo) + ((last * u128::from(part)) >> 32) as i128) as i64;
     let [a, b] = BETWEEN.map(|parts| inside(parts[flat % parts.len()]));

@@ -2,12 +2,14 @@
 //!
 //! A rule is a named law with a side condition; it does nothing where it does not apply. Laws on the way up work on
 //! linear forms ([`div`], [`other`]) or on the domain ([`constraint`]); laws on the way back ([`write`]) choose the
-//! shortest expression for a form. The measure: on the way up each step lowers (number of quotients, size of
-//! numerators and divisors), on the way back each step lowers (div/mod nodes, nodes) of what is written.
+//! shortest expression for a form, and [`free`] leaves out the variables that it does not depend on. The measure: on the
+//! way up each step lowers (number of quotients, size of numerators and divisors), on the way back each step lowers
+//! (div/mod nodes, nodes) of what is written.
 //! [`NAMES`] is the list that the coverage check of the rule tests goes by.
 
 pub mod constraint;
 pub mod div;
+pub mod free;
 pub mod other;
 pub mod related;
 pub mod write;
@@ -54,10 +56,12 @@ pub enum Rule {
     Rescale,
     PointVariable,
     MergeRuntime,
+    FreeVariable,
+    Complement,
 }
 
 /// The names of all rules, in the order of [`Rule`].
-pub const NAMES: [&str; 35] = [
+pub const NAMES: [&str; 37] = [
     "multiples",
     "collapse",
     "digit-multiples",
@@ -93,6 +97,8 @@ pub const NAMES: [&str; 35] = [
     "rescale",
     "point-variable",
     "merge-runtime",
+    "free-variable",
+    "complement",
 ];
 
 impl Work {

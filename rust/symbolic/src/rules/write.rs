@@ -133,12 +133,17 @@ fn quotients(work: &mut Work, mut rest: Linear) -> Result<Expr, Stop> {
         let coefficient = rest.terms.remove(at).coefficient;
         decided.push(atom);
         let choice = choose(work, coefficient, atom, rest)?;
-        if let Some(rule) = choice.rule {
-            work.fire(rule);
-        }
-        out.add(choice.coefficient, &choice.expr)?;
-        rest = choice.rest;
+        rest = take(work, choice, &mut out)?;
     }
+}
+
+/// Adds what was chosen to what has been written; returns the rest.
+fn take(work: &mut Work, choice: Choice, out: &mut Accumulator) -> Result<Linear, Stop> {
+    if let Some(rule) = choice.rule {
+        work.fire(rule);
+    }
+    out.add(choice.coefficient, &choice.expr)?;
+    Ok(choice.rest)
 }
 
 /// What has been written, and a form term by term.
@@ -176,9 +181,7 @@ fn take_whole_remainders(work: &mut Work, rest: &mut Linear, out: &mut Accumulat
         match fold(work, &Quotient { coefficient, num, n }, rest, k, n)? {
             Some(draft) => {
                 let choice = draft.write(work)?;
-                work.fire(Rule::WriteMod);
-                out.add(choice.coefficient, &choice.expr)?;
-                *rest = choice.rest;
+                *rest = take(work, choice, out)?;
             }
             None => {
                 rest.terms.insert(at, LinearTerm { coefficient, atom });
@@ -405,7 +408,20 @@ fn fold(work: &mut Work, x: &Quotient, rest: &Linear, k: i64, q: i64) -> Result<
     let mut base = base;
     // The remainder does not see multiples of q in the constant; what they amounted to is beside it already.
     base.constant = int::floor_mod(base.constant, q);
-    Ok(Some(Draft { rule, coefficient: k, inner: base, op: DraftOp::Mod(q), rest }))
+    let mut draft = Draft { rule, coefficient: k, inner: base, op: DraftOp::Mod(q), rest };
+    if q == 2 && draft.inner.constant == 1 && draft.rest.constant != 0 {
+        complement(&mut draft)?;
+    }
+    Ok(Some(draft))
+}
+
+/// `k*((y + 1) mod 2) + c = -k*(y mod 2) + k + c`
+fn complement(draft: &mut Draft) -> Result<(), Stop> {
+    draft.rule = Rule::Complement;
+    draft.inner.constant = 0;
+    draft.rest.constant = int::add(draft.rest.constant, draft.coefficient)?;
+    draft.coefficient = int::mul(draft.coefficient, -1)?;
+    Ok(())
 }
 
 fn absorb(
