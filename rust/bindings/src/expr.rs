@@ -144,7 +144,7 @@ impl PyExpr {
     /// The operands of the root: terms of a sum without their factors, both sides of anything else.
     #[getter]
     fn operands<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.0.operands().iter().map(|e| PyExpr((*e).clone())).collect::<Vec<_>>())
+        PyTuple::new(py, self.0.operands().map(|e| PyExpr(e.clone())).collect::<Vec<_>>())
     }
 
     /// The expression with variables replaced, by number; variables past the end of a list stay.

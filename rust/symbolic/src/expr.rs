@@ -255,14 +255,15 @@ impl Expr {
     }
 
     /// The operands of the root, in order.
-    pub fn operands(&self) -> SmallVec<[&Expr; 4]> {
-        match self.op() {
-            None => SmallVec::new(),
-            Some(Op::Sum(sum)) => sum.terms.iter().map(|t| &t.atom).collect(),
+    pub fn operands(&self) -> impl Iterator<Item = &Expr> {
+        let (terms, pair): (&[Term], _) = match self.op() {
+            None => (&[], [None, None]),
+            Some(Op::Sum(sum)) => (&sum.terms, [None, None]),
             Some(Op::Product(a, b) | Op::FloorDiv(a, b) | Op::Mod(a, b) | Op::Min(a, b) | Op::Max(a, b)) => {
-                SmallVec::from_slice(&[a, b])
+                (&[], [Some(a), Some(b)])
             }
-        }
+        };
+        terms.iter().map(|t| &t.atom).chain(pair.into_iter().flatten())
     }
 
     /// The expression with every variable replaced. Shared nodes are replaced once.
