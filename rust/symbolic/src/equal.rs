@@ -12,11 +12,10 @@ use smallvec::SmallVec;
 use crate::domain::{Domain, Variable};
 use crate::evaluate::Program;
 use crate::expr::{Expr, Kind, Var};
-use crate::interval::{fits, interval};
 use crate::linear::Work;
 use crate::map::{Map, State};
 use crate::options::Options;
-use crate::points::{box_points, with_points};
+use crate::points::{box_points, value_at, with_points};
 use crate::range::Range;
 use crate::simplify::simplify;
 use crate::zero::is_zero;
@@ -187,22 +186,19 @@ impl<'a> Pair<'a> {
         a.constraints == b.constraints && ranges(a) == ranges(b)
     }
 
-    /// A point at which two functions on one domain differ, if one of very few shows it. Where every variable has one
-    /// value, the interval of an expression is its value, as long as nothing on the way leaves 64 bits.
+    /// A point at which two functions on one domain differ, if one of very few shows it.
     fn differ_at_a_glance(&self) -> Option<Vec<i64>> {
         let (a, b) = (self.a, &self.b);
         let domain = a.domain();
         let all: Vec<usize> = (0..domain.vars.len()).collect();
         let columns = sample(domain, &all, GLANCE);
         (0..columns.first().map_or(0, Vec::len)).find_map(|at| {
-            let of_var = |v: Var| domain.flat(v).map_or(Range::ALL, |flat| Range::point(columns[flat][at]));
-            let value = |e: &Expr| interval(&of_var, e, GLANCE_NODES).as_point();
+            // Maps have no other variables than their domains.
+            let of_var = |v: Var| domain.flat(v).map_or(0, |flat| columns[flat][at]);
+            let value = |e: &Expr| if e.nodes() > GLANCE_NODES { None } else { value_at(e, &of_var) };
             let differ = |x: &Expr, y: &Expr| value(x).zip(value(y)).is_some_and(|(x, y)| x != y);
             let inside = || domain.constraints.iter().all(|c| value(&c.expr).is_some_and(|x| c.range.contains(x)));
-            let all_fit = || {
-                let constraints = domain.constraints.iter().map(|c| &c.expr);
-                constraints.chain(a.results()).chain(b.results()).all(|e| fits(&of_var, e))
-            };
+            let all_fit = || a.results().iter().chain(b.results()).all(|e| value(e).is_some());
             let found = a.results().iter().zip(b.results()).any(|(x, y)| differ(x, y)) && inside() && all_fit();
             found.then(|| columns.iter().map(|column| column[at]).collect())
         })
@@ -212,6 +208,8 @@ impl<'a> Pair<'a> {
     fn compare_functions(&self) -> Option<Equivalence> {
         let domain = self.a.domain();
         let mut work = Work::new(domain);
+        // The limit on points is all that bounds a decision.
+        work.tally.effort = u32::MAX;
         for (x, y) in self.a.results().iter().zip(self.b.results()) {
             let difference = work.linear(x).and_then(|x| x.minus(&work.linear(y)?)).ok()?;
             if !is_zero(&mut work, &difference, POINT_LIMIT)? {
@@ -410,6 +408,13 @@ mod tests {
         assert!((2..10).contains(&witness(odd, like)));
         let rare = "(d0) -> (d0 floordiv 100000), domain: d0 in [0, 100000]";
         assert_eq!(witness(rare, "(d0) -> (0), domain: d0 in [0, 100000]"), 100_000);
+    }
+
+    #[test]
+    fn a_step_beyond_a_window_may_need_all_bits() {
+        let domain = "domain: d0 in [0, 9], d1 in [0, 9], d2 in [0, 9], d3 in [0, 9], d4 in [0, 9]";
+        let map = |e: &str| format!("(d0, d1, d2, d3, d4) -> ({e}), {domain}");
+        assert!(matches!(compare(&map("d4 * 4294967296"), &map("0")), Equivalence::Different(_)));
     }
 
     #[test]

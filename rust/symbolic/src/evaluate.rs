@@ -104,6 +104,11 @@ impl Program {
         })
     }
 
+    /// How many values are computed for each point, shared nodes once.
+    pub(crate) fn n_steps(&self) -> usize {
+        self.steps.len()
+    }
+
     /// How many values each point has.
     pub fn n_results(&self) -> usize {
         self.results.len()

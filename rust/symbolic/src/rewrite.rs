@@ -10,7 +10,7 @@ use crate::interval::fits;
 use crate::linear::{Linear, Work};
 use crate::rules::free::without_free;
 use crate::rules::related::equalities;
-use crate::rules::write;
+use crate::rules::{write, Rule};
 use crate::settled::Glance;
 
 /// How often one expression may be written and read again.
@@ -49,9 +49,13 @@ pub fn rewrite_all(work: &mut Work, results: &[Expr], glance: Option<&Glance>) -
             form = Ok(again);
             read.push(std::mem::replace(&mut written, next));
         }
-        if let Some(shorter) = without_free(work, &written, &mut read) {
-            is_sure = false;
-            written = shorter;
+        if let Some(fixed) = without_free(work, &written, &mut read) {
+            let shorter = rewrite(work, &fixed);
+            if cost(&shorter) < cost(&written) {
+                work.fire(Rule::FreeVariable);
+                is_sure = false;
+                written = shorter;
+            }
         }
         out.push(written);
     }
@@ -76,7 +80,6 @@ fn write_back(work: &mut Work, form: &Result<Linear, Stop>, e: &Expr) -> Expr {
     let (Some(written), Some(given)) = (&written, &given) else {
         return written.or(given).unwrap_or_else(|| e.clone());
     };
-    let cost = |e: &Expr| (e.divmods(), e.nodes());
     let of_var = |v: Var| work.atoms[work.flat(v)].range;
     let only_given_fits = || work.may_overflow && !fits(&of_var, written) && fits(&of_var, given);
     if cost(written) > cost(given) || only_given_fits() {
@@ -84,6 +87,10 @@ fn write_back(work: &mut Work, form: &Result<Linear, Stop>, e: &Expr) -> Expr {
     } else {
         written.clone()
     }
+}
+
+fn cost(e: &Expr) -> (u32, u32) {
+    (e.divmods(), e.nodes())
 }
 
 /// What a variable is written as: a constant where it has one value, an equal variable.

@@ -4,13 +4,18 @@
 //! and these add up to 0. Each group is quasi-periodic: moving a variable by the least common multiple of the divisors
 //! above it changes the group by a constant. So a window of one period and one step beyond decides it.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::evaluate::Program;
+use crate::int::gcd;
+use crate::interval::fits;
 use crate::linear::{AtomId, AtomKind, Linear, Work};
 use crate::points::{box_points, with_points};
 use crate::range::Range;
+
+/// So many nodes have a value at a point in the time in which a simplification looks at one term.
+const VALUES_A_TERM: usize = 16;
 
 /// Whether a form is 0 all over the box of the variables. `None` where that is not decided, or would take more points than
 /// the limit for some group; a form that is not 0 somewhere in the box may still be 0 all over a domain with constraints.
@@ -36,9 +41,8 @@ pub(crate) fn is_zero(work: &mut Work, form: &Linear, limit: u128) -> Option<boo
 fn groups(work: &Work, form: &Linear) -> Vec<Linear> {
     let mut out: Vec<(FxHashSet<usize>, Linear)> = Vec::new();
     for t in &form.terms {
-        let mut vars = FxHashSet::default();
-        vars_of(work, t.atom, &mut vars);
         let mut group = Linear { constant: 0, terms: SmallVec::from_slice(&[*t]) };
+        let mut vars = vars_of(work, &group);
         let (touching, apart): (Vec<_>, Vec<_>) = out.into_iter().partition(|(v, _)| !v.is_disjoint(&vars));
         out = apart;
         for (v, f) in touching {
@@ -51,41 +55,54 @@ fn groups(work: &Work, form: &Linear) -> Vec<Linear> {
     out.into_iter().map(|(_, f)| f).collect()
 }
 
-fn vars_of(work: &Work, atom: AtomId, out: &mut FxHashSet<usize>) {
-    match &work.atoms[atom as usize].kind {
-        AtomKind::Var(flat) => {
-            out.insert(*flat as usize);
+/// The variables of a form, by flat number.
+fn vars_of(work: &Work, form: &Linear) -> FxHashSet<usize> {
+    let mut vars = FxHashSet::default();
+    let mut seen: FxHashSet<AtomId> = FxHashSet::default();
+    let mut open: Vec<AtomId> = form.terms.iter().map(|t| t.atom).collect();
+    while let Some(atom) = open.pop() {
+        if !seen.insert(atom) {
+            continue;
         }
-        AtomKind::Div(num, _) => num.terms.iter().for_each(|t| vars_of(work, t.atom, out)),
-        AtomKind::Other(_, operands) => {
-            operands.0.terms.iter().chain(&operands.1.terms).for_each(|t| vars_of(work, t.atom, out));
+        match &work.atoms[atom as usize].kind {
+            AtomKind::Var(flat) => drop(vars.insert(*flat as usize)),
+            AtomKind::Div(num, _) => open.extend(num.terms.iter().map(|t| t.atom)),
+            AtomKind::Other(_, operands) => {
+                open.extend(operands.0.terms.iter().chain(&operands.1.terms).map(|t| t.atom));
+            }
         }
     }
+    vars
 }
 
 /// The value of a form that is constant over the box of its variables; `Some(None)` where it is not constant, `None`
 /// where it is not decided.
 fn constant_value(work: &mut Work, form: &Linear, limit: u128) -> Option<Option<i64>> {
-    let mut vars = FxHashSet::default();
-    form.terms.iter().for_each(|t| vars_of(work, t.atom, &mut vars));
-    let mut vars: Vec<usize> = vars.into_iter().collect();
+    let mut vars: Vec<usize> = vars_of(work, form).into_iter().collect();
     vars.sort_unstable();
     let expr = crate::rules::write::write(work, form).ok()?;
-    let mut window = work.the_box();
+    let domain = work.the_box();
+    let mut ranges: Vec<Range> = domain.vars.iter().map(|v| v.range).collect();
+    // Values that wrap around say nothing.
+    if !fits(&|v| domain.flat(v).map_or(Range::ALL, |flat| ranges[flat]), &expr) {
+        return None;
+    }
     let mut beyond: Vec<(usize, i64)> = Vec::new();
     for v in &vars {
-        let range = window.vars[*v].range;
-        let Some(period) = form_period(work, form, *v) else { continue };
+        let Some(period) = Periods::of(work, *v).of_form(form) else { continue };
+        let range = &mut ranges[*v];
         if range.size() > period as u128 {
-            window.vars[*v].range = Range::new(range.lo, range.lo + (period - 1));
             beyond.push((*v, range.lo.checked_add(period)?));
+            *range = Range::new(range.lo, range.lo + (period - 1));
         }
     }
-    let size = vars.iter().fold(1u128, |n, v| n.saturating_mul(window.vars[*v].range.size()));
+    let size = vars.iter().fold(1u128, |n, v| n.saturating_mul(ranges[*v].size()));
     if size > limit {
         return None;
     }
-    let ranges: Vec<Range> = window.vars.iter().map(|v| v.range).collect();
+    // For the whole box: the steps beyond the window are evaluated as well.
+    let program = Program::of(&domain, &[expr]).ok()?;
+    work.spend(size as usize * program.n_steps() / VALUES_A_TERM).ok()?;
     let mut columns = box_points(&ranges, &vars, size as usize);
     // One step of a whole period for each variable, from the lower corner.
     for (v, value) in beyond {
@@ -93,47 +110,117 @@ fn constant_value(work: &mut Work, form: &Linear, limit: u128) -> Option<Option<
             column.push(if i == v { value } else { ranges[i].lo });
         }
     }
-    let program = Program::of(&window, &[expr]).ok()?;
-    let values = with_points(&window, &columns, |points| program.run::<false>(points)).ok()?;
+    let values = with_points(&domain, &columns, |points| program.run::<false>(points)).ok()?;
     let first = *values.first()?;
     Some(values.iter().all(|v| *v == first).then_some(first))
 }
 
-fn form_period(work: &Work, form: &Linear, v: usize) -> Option<i64> {
-    form.terms.iter().try_fold(1i64, |m, t| lcm(m, atom_period(work, t.atom, v)?))
+/// By how much one variable may move so that forms and atoms change by a constant. Atoms stand in many others, and each
+/// is looked at once.
+struct Periods<'a> {
+    work: &'a Work,
+    v: usize,
+    of_atoms: FxHashMap<AtomId, Option<i64>>,
+    steps: FxHashMap<(AtomId, i64), Option<i128>>,
 }
 
-/// A number `m` such that moving variable `v` by `m` changes the atom by a constant; `None` where none is known.
-fn atom_period(work: &Work, atom: AtomId, v: usize) -> Option<i64> {
-    match &work.atoms[atom as usize].kind {
-        AtomKind::Var(_) => Some(1),
-        AtomKind::Other(..) => {
-            let mut vars = FxHashSet::default();
-            vars_of(work, atom, &mut vars);
-            (!vars.contains(&v)).then_some(1)
+impl<'a> Periods<'a> {
+    fn of(work: &'a Work, v: usize) -> Periods<'a> {
+        Periods { work, v, of_atoms: FxHashMap::default(), steps: FxHashMap::default() }
+    }
+
+    /// A number `m` such that moving the variable by `m` changes the form by a constant; `None` where none is known.
+    fn of_form(&mut self, form: &Linear) -> Option<i64> {
+        form.terms.iter().try_fold(1i64, |m, t| lcm(m, self.of_atom(t.atom)?))
+    }
+
+    fn of_atom(&mut self, atom: AtomId) -> Option<i64> {
+        if let Some(known) = self.of_atoms.get(&atom) {
+            return *known;
         }
-        AtomKind::Div(num, n) => {
-            let inner = form_period(work, num, v)?;
-            // Over one inner period the numerator moves by `step`; after `n / gcd(step, n)` of them by a multiple of n.
-            let step = form_step(work, num, v, inner)?;
-            let g = crate::int::gcd(i64::try_from(step.rem_euclid(i128::from(*n))).ok()?, *n)?;
-            inner.checked_mul(n / g)
+        let found = match &self.work.atoms[atom as usize].kind {
+            AtomKind::Var(_) => Some(1),
+            AtomKind::Other(..) => (!vars_of(self.work, &Linear::atom(atom)).contains(&self.v)).then_some(1),
+            AtomKind::Div(num, n) => self.of_quotient(num, *n),
+        };
+        self.of_atoms.insert(atom, found);
+        found
+    }
+
+    /// Over one period of the numerator it moves by some step; after `n / gcd(step, n)` of them by a multiple of `n`.
+    fn of_quotient(&mut self, num: &Linear, n: i64) -> Option<i64> {
+        let inner = self.of_form(num)?;
+        let step = self.step(num, inner)?;
+        let g = gcd(i64::try_from(step.rem_euclid(i128::from(n))).ok()?, n)?;
+        inner.checked_mul(n / g)
+    }
+
+    /// By how much a form changes when the variable moves by `m`, a multiple of its period.
+    fn step(&mut self, form: &Linear, m: i64) -> Option<i128> {
+        form.terms.iter().try_fold(0i128, |sum, t| {
+            sum.checked_add(self.step_of_atom(t.atom, m)?.checked_mul(i128::from(t.coefficient))?)
+        })
+    }
+
+    fn step_of_atom(&mut self, atom: AtomId, m: i64) -> Option<i128> {
+        if let Some(known) = self.steps.get(&(atom, m)) {
+            return *known;
         }
+        let found = match &self.work.atoms[atom as usize].kind {
+            AtomKind::Var(flat) => Some(i128::from(if *flat as usize == self.v { m } else { 0 })),
+            AtomKind::Other(..) => Some(0),
+            AtomKind::Div(num, n) => self.step(num, m).map(|step| step.div_euclid(i128::from(*n))),
+        };
+        self.steps.insert((atom, m), found);
+        found
     }
 }
 
-/// By how much a form changes when variable `v` moves by `m`, a multiple of its period.
-fn form_step(work: &Work, form: &Linear, v: usize, m: i64) -> Option<i128> {
-    form.terms.iter().try_fold(0i128, |sum, t| {
-        let step = match &work.atoms[t.atom as usize].kind {
-            AtomKind::Var(flat) => i128::from(if *flat as usize == v { m } else { 0 }),
-            AtomKind::Other(..) => 0,
-            AtomKind::Div(num, n) => form_step(work, num, v, m)?.div_euclid(i128::from(*n)),
-        };
-        sum.checked_add(step.checked_mul(i128::from(t.coefficient))?)
-    })
+fn lcm(a: i64, b: i64) -> Option<i64> {
+    (a / gcd(a, b)?).checked_mul(b)
 }
 
-fn lcm(a: i64, b: i64) -> Option<i64> {
-    (a / crate::int::gcd(a, b)?).checked_mul(b)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::parse_map;
+
+    /// Whether the first result less the second is 0.
+    fn zero(text: &str, limit: u128) -> Option<bool> {
+        let map = parse_map(text).unwrap();
+        let mut work = Work::new(map.domain());
+        let [a, b] = [0, 1].map(|i| work.linear(&map.results()[i]).unwrap());
+        is_zero(&mut work, &a.minus(&b).unwrap(), limit)
+    }
+
+    #[test]
+    fn a_window_decides_large_boxes() {
+        let domain = "domain: d0 in [0, 15], d1 in [0, 9500000]";
+        let digit = "((((d0 + d1 * 4) floordiv 12) * -7 + d1) floordiv 4) mod 2";
+        let text = format!("(d0, d1) -> ({digit}, (d1 floordiv 3) mod 2), {domain}");
+        assert_eq!(zero(&text, 1 << 12), Some(true));
+        assert_eq!(zero(&text.replace("15]", "16]"), 1 << 12), Some(false));
+        // 16 values of one variable, and a period of 6 of the other.
+        assert_eq!(zero(&text, 16 * 6), Some(true));
+        assert_eq!(zero(&text, 16 * 6 - 1), None);
+    }
+
+    #[test]
+    fn values_that_do_not_fit_decide_nothing() {
+        let text =
+            "(d0, d1) -> (d0 * 4611686018427387904, d1 * 4611686018427387904), domain: d0 in [0, HI], d1 in [0, HI]";
+        assert_eq!(zero(&text.replace("HI", "1"), 1 << 12), Some(false));
+        assert_eq!(zero(&text.replace("HI", "4"), 1 << 12), None);
+    }
+
+    #[test]
+    fn quotients_that_stand_in_one_another_are_looked_at_once() {
+        // Written out, the last remainder would have some 2^60 terms.
+        let mut e = "d0".to_string();
+        for k in 0..60 {
+            e = format!("({e} + d1) mod {}", 5 + k % 2);
+        }
+        let text = format!("(d0, d1) -> ({e}, d0), domain: d0 in [0, 4], d1 in [0, 1]");
+        assert!(zero(&text, 1 << 12).is_some());
+    }
 }
