@@ -214,6 +214,12 @@ mod tests {
     }
 
     #[test]
+    fn a_step_beyond_the_window_may_need_all_bits() {
+        let text = "(d0) -> ((d0 floordiv 10) * 4294967296, 0), domain: d0 in [0, 99]";
+        assert_eq!(zero(text, 1 << 12), Some(false));
+    }
+
+    #[test]
     fn quotients_that_stand_in_one_another_are_looked_at_once() {
         // Written out, the last remainder would have some 2^60 terms.
         let mut e = "d0".to_string();
