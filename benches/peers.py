@@ -143,8 +143,8 @@ class Tinygrad:
 
 
 PEERS = {"hlomap": Hlomap, "tvm": Tvm, "isl": Isl, "tinygrad": Tinygrad}
-# tinygrad does not come to an end of the chains within the limit. isl takes 39 s for the last of the mixed ones, and leaves 423
-# quotients and remainders there.
+# tinygrad does not come to an end of the chains within the limit. isl takes 39 s for the last of the mixed ones, and
+# leaves 423 quotients and remainders there.
 TIMED = ("hlomap", "tvm", "isl")
 MIXED = ("hlomap", "tvm")
 

@@ -46,10 +46,12 @@ pub fn without_free(work: &mut Work, e: &Expr, read: &mut SmallVec<[Expr; 4]>) -
 /// 64 bits.
 fn candidates(work: &Work, e: &Expr) -> SmallVec<[Var; 8]> {
     let mut vars: SmallVec<[Var; 8]> = SmallVec::new();
+    let range = |flat: usize| work.atoms[flat].range;
     e.for_each_var(&mut |v| vars.push(v));
     vars.sort_unstable();
     vars.dedup();
-    let range = |flat: usize| work.atoms[flat].range;
+    // Where a variable with one value still stands, the caller wants it to.
+    vars.retain(|v| range(work.flat(*v)).as_point().is_none());
     let samples: SmallVec<[Sample; 8]> = (0..work.vars.len()).map(|flat| points(range(flat), flat)).collect();
     for k in 0..POINTS {
         if vars.is_empty() {
