@@ -91,15 +91,14 @@ fn sample(domain: &Domain, vars: &[usize], n: usize) -> Vec<Vec<i64>> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut columns: Vec<Vec<i64>> = ranges.iter().map(|r| vec![r.lo; n]).collect();
     for i in 0..n {
-        // An odd factor, so that few points already are corners in all five of the first variables, and 32 are all corners.
-        let corner = i * 11 % 32;
         for (bit, v) in vars.iter().enumerate() {
             state ^= state << 13;
             state ^= state >> 7;
             state ^= state << 17;
             let range = ranges[*v];
             columns[*v][i] = if i < 32 && bit < 5 {
-                [range.lo, range.hi][corner >> bit & 1]
+                // An odd factor: 32 points are all corners, and few already move each of the first five variables.
+                [range.lo, range.hi][(i * 11 % 32) >> bit & 1]
             } else {
                 let step = ((u128::from(state) * range.size()) >> 64) as i128;
                 (i128::from(range.lo) + step) as i64

@@ -34,7 +34,7 @@ pub struct Division {
 type Law = fn(&mut Work, &mut Division) -> Result<bool, Stop>;
 
 /// The laws in the order in which they are tried; after each success the list starts again.
-const RULES: [(Rule, Law); 10] = [
+const RULES: [(Rule, Law); 11] = [
     (Rule::Collapse, collapse),
     (Rule::Multiples, multiples),
     (Rule::FewValues, few_values),
@@ -44,6 +44,7 @@ const RULES: [(Rule, Law); 10] = [
     (Rule::CommonFactor, common_factor),
     (Rule::ReduceCoefficients, reduce_coefficients),
     (Rule::BalancedCollapse, balanced_collapse),
+    (Rule::TwoPieces, two_pieces),
     (Rule::LeadingSign, leading_sign),
 ];
 
@@ -483,6 +484,48 @@ fn balanced_collapse(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
     d.quotient.constant = int::add(d.quotient.constant, k)?;
     d.numerator = Linear::default();
     Ok(true)
+}
+
+/// `(k*y + c*q + x) floordiv n = a + b*q` with `q = y floordiv m`, where `q` has two values and the quotient has one for
+/// each of them
+fn two_pieces(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
+    for i in 0..d.n_summands() {
+        let s = d.summand(i);
+        let Summand::Remainder { quotient, .. } = s else { continue };
+        let of_q = work.atoms[quotient as usize].range;
+        if of_q.size() != 2 {
+            continue;
+        }
+        let Some([a, b]) = pieces(work, d, s, of_q) else { continue };
+        let slope = int::sub(b, a)?;
+        d.quotient.add_term(slope, quotient)?;
+        d.quotient.constant = int::add(d.quotient.constant, int::sub(a, int::mul(slope, of_q.lo)?)?)?;
+        d.numerator = Linear::default();
+        return Ok(true);
+    }
+    Ok(false)
+}
+
+/// The quotient at both ends of the range of the quotient of a remainder.
+fn pieces(work: &mut Work, d: &Division, s: Summand, of_q: Range) -> Option<[i64; 2]> {
+    let Summand::Remainder { factor, finer, modulus, quotient, .. } = s else { return None };
+    let (constant, of_y) = match finer {
+        Some(y) => (0, work.atoms[y as usize].range),
+        None => {
+            let y = work.as_div(quotient)?.0.clone();
+            (y.constant, work.range_of(&y))
+        }
+    };
+    let mut others = d.numerator.minus(&s.form(work)).ok()?;
+    others.terms.retain(|t| t.atom != quotient);
+    let of_others = range_of_part(work, &others).ok()?;
+    let at = |q: i64| {
+        let first = q.checked_mul(modulus)?;
+        let piece = of_y.intersect(Range::new(first, first.checked_add(modulus - 1)?));
+        let beside = d.numerator.coefficient(quotient).checked_mul(q)?.checked_sub(factor.checked_mul(constant)?)?;
+        quotient_of(sum(sum(of_others, factor, piece)?, 1, Range::point(beside))?, d.n).filter(|_| !piece.is_empty())
+    };
+    Some([at(of_q.lo)?, at(of_q.hi)?])
 }
 
 /// Factors, one for each summand of a numerator.

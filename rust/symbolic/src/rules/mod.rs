@@ -58,10 +58,11 @@ pub enum Rule {
     MergeRuntime,
     FreeVariable,
     Complement,
+    TwoPieces,
 }
 
 /// The names of all rules, in the order of [`Rule`].
-pub const NAMES: [&str; 37] = [
+pub const NAMES: [&str; 38] = [
     "multiples",
     "collapse",
     "digit-multiples",
@@ -99,6 +100,7 @@ pub const NAMES: [&str; 37] = [
     "merge-runtime",
     "free-variable",
     "complement",
+    "two-pieces",
 ];
 
 impl Work {
