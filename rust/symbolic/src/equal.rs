@@ -209,8 +209,8 @@ impl<'a> Pair<'a> {
     fn compare_functions(&self) -> Option<Equivalence> {
         let domain = self.a.domain();
         let mut work = Work::new(domain);
-        // The limit on points is all that bounds a decision.
-        work.tally.effort = u32::MAX;
+        // The points that the limit allows are more than a simplification may look at.
+        work.tally.effort *= 10;
         for (x, y) in self.a.results().iter().zip(self.b.results()) {
             let difference = work.linear(x).and_then(|x| x.minus(&work.linear(y)?)).ok()?;
             if !is_zero(&mut work, &difference, POINT_LIMIT)? {
