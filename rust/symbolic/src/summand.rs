@@ -136,10 +136,11 @@ pub fn summands(work: &Work, form: &Linear) -> Summands {
         form.terms.iter().filter_map(|t| Some((work.as_div(t.atom)?.1, t.atom))).collect();
     quotients.sort_unstable();
     for (_, atom) in quotients {
-        if let Some(remainder) = remainder_beside(work, &rest, atom) {
-            if rest.add_scaled(-1, &remainder.form(work)).is_ok() {
-                out.push(remainder);
-            }
+        let Some(remainder) = remainder_beside(work, &rest, atom) else { continue };
+        // A difference that does not fit leaves the form as it was.
+        if let Ok(without) = rest.minus(&remainder.form(work)) {
+            rest = without;
+            out.push(remainder);
         }
     }
     out.extend(rest.terms.iter().map(|t| Summand::Term(*t)));

@@ -101,6 +101,12 @@ fn digit(sizes: &[i64], first: u32, below: i64, n: i64) -> Tree {
     Tree::Mod(Tree::Div(Tree::Dot(terms, 0).into(), below).into(), n)
 }
 
+/// A variable beside its own quotient.
+fn with_quotient([k, c]: [i64; 2], v: u32, n: i64) -> Tree {
+    let scaled = |k, t: Tree| Tree::Scale(k, t.into());
+    Tree::Add(scaled(k, Tree::Var(v)).into(), scaled(c, Tree::Div(Tree::Var(v).into(), n)).into())
+}
+
 /// Expressions of every kind.
 pub fn tree(size: Size) -> impl Strategy<Value = Tree> {
     let var = || 0u32..8;
@@ -112,6 +118,7 @@ pub fn tree(size: Size) -> impl Strategy<Value = Tree> {
             .prop_map(|(vars, tile, packed)| tiled(vars, tile, packed)),
         1 => (prop::collection::vec(2i64..9, 2..5), var(), 1i64..13, 1i64..13)
             .prop_map(|(sizes, first, below, n)| digit(&sizes, first, below, n)),
+        1 => ([number(size), number(size)], var(), 1i64..17).prop_map(|(factors, v, n)| with_quotient(factors, v, n)),
     ];
     leaf.prop_recursive(5, 24, 2, move |inner| {
         let two = (inner.clone(), inner.clone());
