@@ -10,6 +10,7 @@ use crate::interval::fits;
 use crate::linear::{Linear, Work};
 use crate::rules::free::without_free;
 use crate::rules::related::equalities;
+use crate::rules::stairs::as_stairs;
 use crate::rules::{write, Rule};
 use crate::settled::Glance;
 
@@ -49,20 +50,35 @@ pub fn rewrite_all(work: &mut Work, results: &[Expr], glance: Option<&Glance>) -
             form = Ok(again);
             read.push(std::mem::replace(&mut written, next));
         }
-        if let Some(fixed) = without_free(work, &written, &mut read) {
-            let shorter = rewrite(work, &fixed);
-            if cost(&shorter) < cost(&written) {
-                work.fire(Rule::FreeVariable);
-                is_sure = false;
-                written = shorter;
-            }
-        }
+        let fixed = without_free(work, &written, &mut read);
+        is_sure &= !take_shorter(work, Rule::FreeVariable, fixed, &mut written, &mut read);
+        let stairs = as_stairs(work, &written);
+        is_sure &= !take_shorter(work, Rule::Stairs, stairs, &mut written, &mut read);
         out.push(written);
     }
     if !work.equalities.is_empty() {
         work.set_equalities(Vec::new());
     }
     (out, is_sure && !work.reading.out_of_order)
+}
+
+/// What a law of whole results says in place of one, where that is shorter once it is written; whether it is.
+fn take_shorter(
+    work: &mut Work,
+    rule: Rule,
+    by_law: Option<Expr>,
+    written: &mut Expr,
+    read: &mut SmallVec<[Expr; 4]>,
+) -> bool {
+    let Some(by_law) = by_law else { return false };
+    let shorter = rewrite(work, &by_law);
+    read.push(by_law);
+    let is_shorter = cost(&shorter) < cost(written);
+    if is_shorter {
+        work.fire(rule);
+        *written = shorter;
+    }
+    is_shorter
 }
 
 /// An expression under what is known; the expression itself where it does not fit.

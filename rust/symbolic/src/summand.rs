@@ -126,6 +126,24 @@ const REMAINDER_SPLITS: u32 = 8;
 
 /// The parts of a form, with every value that stands beside its own quotients taken apart into digits.
 pub fn summands(work: &Work, form: &Linear) -> Summands {
+    taken_apart(work, form, remainder_beside)
+}
+
+/// The parts of a form with remainders that leave nothing of their quotients, and may leave something of the value; `None`
+/// where there is no such remainder but those of [`summands`].
+pub fn other_summands(work: &Work, form: &Linear) -> Option<Summands> {
+    let differs = |t: &LinearTerm| {
+        let other = whole_remainder(work, form, t.atom)?;
+        let first = remainder_beside(work, form, t.atom).map(|s| s.factor());
+        (Some(other.factor()) != first).then_some(())
+    };
+    form.terms.iter().find_map(differs)?;
+    Some(taken_apart(work, form, |work, form, atom| {
+        whole_remainder(work, form, atom).or_else(|| remainder_beside(work, form, atom))
+    }))
+}
+
+fn taken_apart(work: &Work, form: &Linear, remainder: impl Fn(&Work, &Linear, AtomId) -> Option<Summand>) -> Summands {
     let mut out = Summands::new();
     if !work.has_div(form) {
         out.extend(form.terms.iter().map(|t| Summand::Term(*t)));
@@ -136,7 +154,7 @@ pub fn summands(work: &Work, form: &Linear) -> Summands {
         form.terms.iter().filter_map(|t| Some((work.as_div(t.atom)?.1, t.atom))).collect();
     quotients.sort_unstable();
     for (_, atom) in quotients {
-        let Some(remainder) = remainder_beside(work, &rest, atom) else { continue };
+        let Some(remainder) = remainder(work, &rest, atom) else { continue };
         // A difference that does not fit leaves the form as it was.
         if let Ok(without) = rest.minus(&remainder.form(work)) {
             rest = without;
@@ -170,4 +188,19 @@ fn remainder_beside(work: &Work, form: &Linear, atom: AtomId) -> Option<Summand>
     };
     let coefficient = factor.checked_mul(modulus)?.checked_neg()?;
     Some(Summand::Remainder { factor, finer, modulus, quotient: atom, coefficient })
+}
+
+/// `k*(y mod n)` where `-k*n*(y floordiv n)` stands in the form beside multiples of all terms of `y`.
+fn whole_remainder(work: &Work, form: &Linear, atom: AtomId) -> Option<Summand> {
+    let (num, n) = work.as_div(atom)?;
+    let coefficient = form.coefficient(atom);
+    let factor = coefficient.checked_div(n)?.checked_neg().filter(|k| *k != 0 && coefficient % n == 0)?;
+    let stands = |t: &LinearTerm| form.coefficient(t.atom) != 0 && factor.checked_mul(t.coefficient).is_some();
+    num.terms.iter().all(stands).then_some(Summand::Remainder {
+        factor,
+        finer: None,
+        modulus: n,
+        quotient: atom,
+        coefficient,
+    })
 }

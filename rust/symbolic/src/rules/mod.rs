@@ -2,9 +2,9 @@
 //!
 //! A rule is a named law with a side condition; it does nothing where it does not apply. Laws on the way up work on
 //! linear forms ([`div`], [`other`]) or on the domain ([`constraint`]); laws on the way back ([`write`]) choose the
-//! shortest expression for a form, and [`free`] leaves out the variables that it does not depend on. The measure: on the
-//! way up each step lowers (number of quotients, size of numerators and divisors), on the way back each step lowers
-//! (div/mod nodes, nodes) of what is written.
+//! shortest expression for a form; [`free`] and [`stairs`] look at the values of a whole result. The measure: on the way up
+//! each step lowers (number of quotients, size of numerators and divisors), on the way back each step lowers (div/mod
+//! nodes, nodes) of what is written.
 //! [`NAMES`] is the list that the coverage check of the rule tests goes by.
 
 pub mod constraint;
@@ -12,6 +12,7 @@ pub mod div;
 pub mod free;
 pub mod other;
 pub mod related;
+pub mod stairs;
 pub mod write;
 
 use crate::linear::Work;
@@ -59,10 +60,12 @@ pub enum Rule {
     FreeVariable,
     Complement,
     TwoPieces,
+    BalancedTerms,
+    Stairs,
 }
 
 /// The names of all rules, in the order of [`Rule`].
-pub const NAMES: [&str; 38] = [
+pub const NAMES: [&str; 40] = [
     "multiples",
     "collapse",
     "digit-multiples",
@@ -101,6 +104,8 @@ pub const NAMES: [&str; 38] = [
     "free-variable",
     "complement",
     "two-pieces",
+    "balanced-terms",
+    "stairs",
 ];
 
 impl Work {

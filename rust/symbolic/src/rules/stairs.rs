@@ -1,0 +1,89 @@
+//! The law of stairs: a value of one variable that has few values is a line and steps, and one quotient makes all steps of
+//! one height that are as even as those of a line with a smaller slope.
+//!
+//! Read [`as_stairs`]. Which steps a quotient makes is a question of digital lines: Rosenfeld, "Digital Straight Line
+//! Segments", IEEE Transactions on Computers 23 (1974). There are so few points that divisors are tried one by one.
+
+use smallvec::SmallVec;
+
+use crate::expr::{Accumulator, Expr, Var};
+use crate::linear::Work;
+use crate::points::value_at;
+
+/// The most values of the variable. All divisors and factors up to here are tried.
+const MAX_VALUES: usize = 16;
+
+/// The largest expression that is looked at.
+const MAX_NODES: u32 = 512;
+
+/// Two digits of a value say more to a reader, and to the laws for what they are composed with, than one quotient that
+/// happens to have their steps.
+const FEWEST_DIVMODS: u32 = 3;
+
+/// One number for each value of the variable, or for each step from one to the next.
+type Numbers = SmallVec<[i64; MAX_VALUES]>;
+
+/// An expression of one variable with fewer quotients, which has the same value everywhere in the box.
+pub fn as_stairs(work: &Work, e: &Expr) -> Option<Expr> {
+    if e.divmods() < FEWEST_DIVMODS || e.nodes() > MAX_NODES {
+        return None;
+    }
+    let v = only_variable(e)?;
+    let range = work.atoms[work.flat(v)].range;
+    if !(3..=MAX_VALUES as u128).contains(&range.size()) {
+        return None;
+    }
+    let values: Option<Numbers> = (range.lo..=range.hi).map(|x| value_at(e, &|_| x)).collect();
+    let rises: Option<Numbers> = values?.windows(2).map(|pair| pair[1].checked_sub(pair[0])).collect();
+    let rises = rises?;
+    let mut slopes = rises.clone();
+    slopes.sort_unstable_by_key(|slope| (slope.unsigned_abs(), *slope));
+    slopes.dedup();
+    let n_steps = slopes.len() - 1;
+    if n_steps as u32 >= e.divmods() {
+        return None;
+    }
+    let from_begin = Expr::Var(v).add(&Expr::Const(range.lo.checked_neg()?)).ok()?;
+    slopes.iter().find_map(|slope| {
+        let mut out = Accumulator::default();
+        out.add(1, &Expr::Const(value_at(e, &|_| range.lo)?)).ok()?;
+        out.add(*slope, &from_begin).ok()?;
+        for rise in slopes.iter().filter(|rise| *rise != slope) {
+            let steps: SmallVec<[bool; MAX_VALUES]> = rises.iter().map(|r| r == rise).collect();
+            let Line { factor, constant, divisor } = line(&steps)?;
+            let numerator = from_begin.mul(&Expr::Const(factor)).ok()?.add(&Expr::Const(constant)).ok()?;
+            let quotient = numerator.floor_div(&Expr::Const(divisor)).ok()?;
+            out.add(rise.checked_sub(*slope)?, &quotient).ok()?;
+        }
+        out.finish().ok()
+    })
+}
+
+/// The variable of an expression that has a single one.
+fn only_variable(e: &Expr) -> Option<Var> {
+    let (mut first, mut is_only) = (None, true);
+    e.for_each_var(&mut |v| is_only &= *first.get_or_insert(v) == v);
+    first.filter(|_| is_only)
+}
+
+/// `(factor * x + constant) floordiv divisor`, which is 0 at 0.
+struct Line {
+    factor: i64,
+    constant: i64,
+    divisor: i64,
+}
+
+/// The line that rises by 1 after `x` where `steps[x]` says so, and stays as it is elsewhere.
+fn line(steps: &[bool]) -> Option<Line> {
+    let n = steps.len() as i64 + 1;
+    let candidates = (1..n).flat_map(|factor| (factor..=n).map(move |divisor| (factor, divisor)));
+    candidates.into_iter().find_map(|(factor, divisor)| {
+        // At each point `divisor * height <= factor * x + constant < divisor * (height + 1)`.
+        let (mut least, mut most, mut at_0) = (0, divisor - 1, 0);
+        for step in steps {
+            at_0 += if *step { divisor } else { 0 } - factor;
+            (least, most) = (least.max(at_0), most.min(at_0 + divisor - 1));
+        }
+        (least <= most).then_some(Line { factor, constant: least, divisor })
+    })
+}
