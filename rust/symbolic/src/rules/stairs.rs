@@ -16,16 +16,12 @@ const MAX_VALUES: usize = 16;
 /// The largest expression that is looked at.
 const MAX_NODES: u32 = 512;
 
-/// Two digits of a value say more to a reader, and to the laws for what they are composed with, than one quotient that
-/// happens to have their steps.
-const FEWEST_DIVMODS: u32 = 3;
-
 /// One number for each value of the variable, or for each step from one to the next.
 type Numbers = SmallVec<[i64; MAX_VALUES]>;
 
 /// An expression of one variable with fewer quotients, which has the same value everywhere in the box.
 pub fn as_stairs(work: &Work, e: &Expr) -> Option<Expr> {
-    if e.divmods() < FEWEST_DIVMODS || e.nodes() > MAX_NODES {
+    if e.divmods() < 2 || e.nodes() > MAX_NODES {
         return None;
     }
     let v = only_variable(e)?;
@@ -43,20 +39,24 @@ pub fn as_stairs(work: &Work, e: &Expr) -> Option<Expr> {
     if n_steps as u32 >= e.divmods() {
         return None;
     }
+    let first = value_at(e, &|_| range.lo)?;
     let from_begin = Expr::Var(v).add(&Expr::Const(range.lo.checked_neg()?)).ok()?;
-    slopes.iter().find_map(|slope| {
-        let mut out = Accumulator::default();
-        out.add(1, &Expr::Const(value_at(e, &|_| range.lo)?)).ok()?;
-        out.add(*slope, &from_begin).ok()?;
-        for rise in slopes.iter().filter(|rise| *rise != slope) {
-            let steps: SmallVec<[bool; MAX_VALUES]> = rises.iter().map(|r| r == rise).collect();
-            let Line { factor, constant, divisor } = line(&steps)?;
-            let numerator = from_begin.mul(&Expr::Const(factor)).ok()?.add(&Expr::Const(constant)).ok()?;
-            let quotient = numerator.floor_div(&Expr::Const(divisor)).ok()?;
-            out.add(rise.checked_sub(*slope)?, &quotient).ok()?;
-        }
-        out.finish().ok()
-    })
+    let candidates = slopes.iter().filter_map(|slope| with_slope(&from_begin, first, *slope, &rises, &slopes));
+    candidates.min_by_key(|stairs| (stairs.divmods(), stairs.nodes()))
+}
+
+/// A line with this slope, and steps wherever the rise is another one. `x` is 0 at the first value.
+fn with_slope(x: &Expr, first: i64, slope: i64, rises: &[i64], slopes: &[i64]) -> Option<Expr> {
+    let mut out = Accumulator::default();
+    out.add(1, &Expr::Const(first)).ok()?;
+    out.add(slope, x).ok()?;
+    for rise in slopes.iter().filter(|rise| **rise != slope) {
+        let steps: SmallVec<[bool; MAX_VALUES]> = rises.iter().map(|r| r == rise).collect();
+        let Line { factor, constant, divisor } = line(&steps)?;
+        let numerator = x.mul(&Expr::Const(factor)).ok()?.add(&Expr::Const(constant)).ok()?;
+        out.add(rise.checked_sub(slope)?, &numerator.floor_div(&Expr::Const(divisor)).ok()?).ok()?;
+    }
+    out.finish().ok()
 }
 
 /// The variable of an expression that has a single one.
