@@ -6,7 +6,7 @@
 
 use smallvec::SmallVec;
 
-use crate::expr::{Accumulator, Expr, Var};
+use crate::expr::{Accumulator, Expr, Op, Var};
 use crate::linear::Work;
 use crate::points::value_at;
 
@@ -21,7 +21,7 @@ type Numbers = SmallVec<[i64; MAX_VALUES]>;
 
 /// An expression of one variable with fewer quotients, which has the same value everywhere in the box.
 pub fn as_stairs(work: &Work, e: &Expr) -> Option<Expr> {
-    if e.divmods() < 2 || e.nodes() > MAX_NODES {
+    if e.divmods() < 2 || e.nodes() > MAX_NODES || is_of_digits(e) {
         return None;
     }
     let v = only_variable(e)?;
@@ -57,6 +57,19 @@ fn with_slope(x: &Expr, first: i64, slope: i64, rises: &[i64], slopes: &[i64]) -
         out.add(rise.checked_sub(slope)?, &numerator.floor_div(&Expr::Const(divisor)).ok()?).ok()?;
     }
     out.finish().ok()
+}
+
+/// Whether an expression is a sum of digits of a variable. That says more to a reader, and to what inverts or counts it, than
+/// a quotient that happens to have its steps.
+fn is_of_digits(e: &Expr) -> bool {
+    let is_var = |e: &Expr| matches!(e, Expr::Var(_));
+    match e.op() {
+        None => true,
+        Some(Op::Sum(sum)) => sum.terms.iter().all(|t| is_of_digits(&t.atom)),
+        Some(Op::FloorDiv(a, _)) => is_var(a),
+        Some(Op::Mod(a, _)) => is_var(a) || matches!(a.op(), Some(Op::FloorDiv(a, _)) if is_var(a)),
+        Some(_) => false,
+    }
 }
 
 /// The variable of an expression that has a single one.
