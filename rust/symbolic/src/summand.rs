@@ -132,15 +132,15 @@ pub fn summands(work: &Work, form: &Linear) -> Summands {
 /// The parts of a form with remainders that leave nothing of their quotients, and may leave something of the value; `None`
 /// where there is no such remainder but those of [`summands`].
 pub fn other_summands(work: &Work, form: &Linear) -> Option<Summands> {
+    let factor = |s: Summand| s.factor();
     let differs = |t: &LinearTerm| {
-        let other = whole_remainder(work, form, t.atom)?;
-        let first = remainder_beside(work, form, t.atom).map(|s| s.factor());
-        (Some(other.factor()) != first).then_some(())
+        let other = whole_remainder(work, form, t.atom).map(factor);
+        other.is_some() && other != remainder_beside(work, form, t.atom).map(factor)
     };
-    form.terms.iter().find_map(differs)?;
-    Some(taken_apart(work, form, |work, form, atom| {
+    let either = |work: &Work, form: &Linear, atom| {
         whole_remainder(work, form, atom).or_else(|| remainder_beside(work, form, atom))
-    }))
+    };
+    form.terms.iter().any(differs).then(|| taken_apart(work, form, either))
 }
 
 fn taken_apart(work: &Work, form: &Linear, remainder: impl Fn(&Work, &Linear, AtomId) -> Option<Summand>) -> Summands {

@@ -30,7 +30,8 @@ pub fn as_stairs(work: &Work, e: &Expr) -> Option<Expr> {
         return None;
     }
     let values: Option<Numbers> = (range.lo..=range.hi).map(|x| value_at(e, &|_| x)).collect();
-    let rises: Option<Numbers> = values?.windows(2).map(|pair| pair[1].checked_sub(pair[0])).collect();
+    let values = values?;
+    let rises: Option<Numbers> = values.windows(2).map(|pair| pair[1].checked_sub(pair[0])).collect();
     let rises = rises?;
     let mut slopes = rises.clone();
     slopes.sort_unstable_by_key(|slope| (slope.unsigned_abs(), *slope));
@@ -39,9 +40,8 @@ pub fn as_stairs(work: &Work, e: &Expr) -> Option<Expr> {
     if n_steps as u32 >= e.divmods() {
         return None;
     }
-    let first = value_at(e, &|_| range.lo)?;
     let from_begin = Expr::Var(v).add(&Expr::Const(range.lo.checked_neg()?)).ok()?;
-    let candidates = slopes.iter().filter_map(|slope| with_slope(&from_begin, first, *slope, &rises, &slopes));
+    let candidates = slopes.iter().filter_map(|slope| with_slope(&from_begin, values[0], *slope, &rises, &slopes));
     candidates.min_by_key(|stairs| (stairs.divmods(), stairs.nodes()))
 }
 
