@@ -4,7 +4,7 @@ use criterion::{criterion_group, criterion_main, Criterion, Throughput};
 use hlomap_benches::ops::{fold, small_pair, turning_chain, Chance, Step};
 use hlomap_benches::{op_maps, reshape, reshape_chain};
 use std::hint::black_box;
-use symbolic::{simplify, then, Map, Options};
+use symbolic::{compose, Map, Options};
 
 /// All pairs of operation maps whose numbers of dimensions fit.
 fn op_pairs() -> Vec<(Map, Map)> {
@@ -43,8 +43,7 @@ fn bench(c: &mut Criterion) {
         group.bench_function(name, |b| {
             b.iter(|| {
                 for (first, second) in &pairs {
-                    let map = then(black_box(first), black_box(second)).map(|m| simplify(&m, Options::default()));
-                    drop(black_box(map));
+                    drop(black_box(compose(black_box(first), black_box(second), Options::default())));
                 }
             })
         });

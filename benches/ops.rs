@@ -3,7 +3,7 @@
 //! Read [`Step`]. [`Step::map`] writes the map that an operation has; [`Step::source`] says for one element of the
 //! output which element of the operand it reads, and knows nothing of maps: each is the test of the other.
 
-use symbolic::{simplify, then, Constraint, Domain, Expr, Map, Options, Range};
+use symbolic::{compose, simplify, Constraint, Domain, Expr, Map, Options, Range};
 
 /// What an operation does.
 #[derive(Clone, Debug)]
@@ -170,7 +170,7 @@ pub fn composed(steps: &[Step]) -> Map {
 pub fn fold(maps: &[Map]) -> Map {
     let mut map = simplify(&maps[0], Options::default());
     for next in &maps[1..] {
-        map = simplify(&then(&map, next).unwrap_or_else(|e| panic!("{e}")), Options::default());
+        map = compose(&map, next, Options::default()).unwrap_or_else(|e| panic!("{e}"));
     }
     map
 }

@@ -6,7 +6,7 @@ use layout::Shape;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use symbolic::map::State;
-use symbolic::{simplify, then, Domain, Map, Options};
+use symbolic::{compose, simplify, Domain, Map, Options};
 
 use crate::answer::{moves_nothing, Leaf};
 use crate::shapes;
@@ -59,7 +59,7 @@ pub fn closure<E: From<symbolic::Error>>(
             // What an offset was in another iteration is not known.
             let composed = match second.domain().n_runtime() {
                 0 if moves_nothing(second, &from) => Some(simplify(&m, Options::default())),
-                0 => Some(simplify(&then(&m, second)?, Options::default())),
+                0 => Some(compose(&m, second, Options::default())?),
                 _ => None,
             };
             match composed {

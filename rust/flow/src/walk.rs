@@ -11,7 +11,7 @@ use hlo::{ComputationId, InstructionId, Module};
 use layout::Shape;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use symbolic::{simplify, then, Map};
+use symbolic::{compose, Map};
 
 use crate::answer::{moves_nothing, renumbered, Answer, Leaf, Part, Text, TIDY};
 use crate::plan::{Plan, Step};
@@ -237,7 +237,7 @@ impl Composed {
         if let Some((.., map)) = self.known.iter().find(|(k, m, _)| *k == i && m.is_same(second)) {
             return map.clone();
         }
-        let map = then(first, second).map(|map| simplify(&map, TIDY));
+        let map = compose(first, second, TIDY);
         if self.known.len() < REMEMBERED {
             self.known.push((i, second.clone(), map.clone()));
         }

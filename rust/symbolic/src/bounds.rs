@@ -39,10 +39,13 @@ impl Work {
         Range::from_wide(lo, hi)
     }
 
-    /// The same for a form whose parts are known.
-    pub(crate) fn range_of_parts(&mut self, form: &Linear, parts: &[Summand]) -> Range {
-        let (lo, hi) = if self.has_div(form) { self.ends_of_sum(form, parts) } else { self.ends_of(form) };
-        Range::from_wide(lo, hi)
+    /// The ends of a form whose parts are known. They may need more than 64 bits.
+    pub(crate) fn ends_of_parts(&mut self, form: &Linear, parts: &[Summand]) -> Ends {
+        if self.has_div(form) {
+            self.ends_of_sum(form, parts)
+        } else {
+            self.ends_of(form)
+        }
     }
 
     /// The range of a form that may be only part of a value.
@@ -55,7 +58,7 @@ impl Work {
         {
             return Ok(range);
         }
-        let (lo, hi) = if has_div { self.ends_of_sum(form, summands) } else { self.ends_of(form) };
+        let (lo, hi) = self.ends_of_parts(form, summands);
         match (i64::try_from(lo), i64::try_from(hi)) {
             (Ok(lo), Ok(hi)) => Ok(Range::new(lo, hi)),
             _ => Err(Stop::Overflow),

@@ -13,15 +13,25 @@ use crate::error::{Error, Result};
 use crate::expr::{Expr, Kind, Substitution, Var};
 use crate::map::{Map, State};
 
-/// The map of doing `first`, then `second`. Not simplified.
+/// The map of doing `first`, then `second`. Not simplified; [`crate::simplify::compose`] is.
 ///
 /// # Errors
 /// [`Error::Arity`] where `first` has another number of results than `second` has dimensions, and overflow.
 pub fn then(first: &Map, second: &Map) -> Result<Map> {
-    let (a, b) = (first.domain(), second.domain());
     if first.state() != State::Defined || second.state() != State::Defined {
         return unusual(first, second);
     }
+    let (domain, results) = parts(first, second)?;
+    let map = Map::from_parts(domain, results);
+    second.image();
+    map.inherit_image(second);
+    Ok(map)
+}
+
+/// The domain, not yet in normal form, and the results of doing one defined map after another.
+#[inline]
+pub(crate) fn parts(first: &Map, second: &Map) -> Result<(Domain, SmallVec<[Expr; 4]>)> {
+    let (a, b) = (first.domain(), second.domain());
     if first.results().len() != b.n_dims {
         let what = "results of the first map, one for each dimension of the second,";
         return Err(Error::Arity { what, expected: b.n_dims, found: first.results().len() });
@@ -46,10 +56,7 @@ pub fn then(first: &Map, second: &Map) -> Result<Map> {
             constraints.push(Constraint { expr: e.clone(), range: dim.range });
         }
     }
-    let map = Map::from_parts(Domain { constraints, ..joined(a, b, &replace)? }, results);
-    second.image();
-    map.inherit_image(second);
-    Ok(map)
+    Ok((Domain { constraints, ..joined(a, b, &replace)? }, results))
 }
 
 /// Empty maps compose to empty ones, undefined ones to undefined ones; empty wins, for it is known.

@@ -80,6 +80,11 @@ impl Domain {
         }
     }
 
+    /// The same variables with nothing that relates them.
+    pub fn without_constraints(&self) -> Domain {
+        Domain { vars: self.vars.clone(), constraints: Vec::new(), ..*self }
+    }
+
     /// The dimensions.
     pub fn dims(&self) -> &[Variable] {
         &self.vars[..self.n_dims]
@@ -171,28 +176,27 @@ impl Domain {
     /// in order; and says whether that alone shows the domain to be empty.
     pub fn normalize(&mut self) -> Emptiness {
         let mut empty = false;
-        let mut kept: Vec<Constraint> = Vec::with_capacity(self.constraints.len());
-        for c in std::mem::take(&mut self.constraints) {
-            match &c.expr {
-                Expr::Const(value) => empty |= !c.range.contains(*value),
-                Expr::Var(v) => {
-                    let Some(i) = self.flat(*v) else { continue };
-                    let both = self.vars[i].range.intersect(c.range);
-                    if v.kind != Kind::Runtime {
-                        self.vars[i].range = both;
-                    } else if both.is_empty() {
-                        empty = true;
-                    } else if both != self.vars[i].range {
-                        kept.push(c);
-                    }
-                }
-                Expr::Node(_) if c.range.is_empty() => empty = true,
-                Expr::Node(_) => kept.push(c),
+        let mut constraints = std::mem::take(&mut self.constraints);
+        constraints.retain(|c| match &c.expr {
+            Expr::Const(value) => {
+                empty |= !c.range.contains(*value);
+                false
             }
-        }
-        if kept.len() > 1 {
-            kept.sort();
-            kept.dedup_by(|b, a| {
+            Expr::Var(v) => {
+                let Some(i) = self.flat(*v) else { return false };
+                let both = self.vars[i].range.intersect(c.range);
+                if v.kind != Kind::Runtime {
+                    self.vars[i].range = both;
+                    return false;
+                }
+                empty |= both.is_empty();
+                both != self.vars[i].range
+            }
+            Expr::Node(_) => true,
+        });
+        if constraints.len() > 1 {
+            constraints.sort();
+            constraints.dedup_by(|b, a| {
                 let same = a.expr == b.expr;
                 if same {
                     a.range = a.range.intersect(b.range);
@@ -200,8 +204,8 @@ impl Domain {
                 same
             });
         }
-        empty |= kept.iter().any(|c| c.range.is_empty()) || self.vars.iter().any(|v| v.range.is_empty());
-        self.constraints = kept;
+        empty |= constraints.iter().any(|c| c.range.is_empty()) || self.vars.iter().any(|v| v.range.is_empty());
+        self.constraints = constraints;
         if empty {
             Emptiness::Empty
         } else {
@@ -212,12 +216,30 @@ impl Domain {
 
 /// `d0`, `s0` or `rt0`.
 pub fn default_name(v: Var) -> String {
-    let letter = match v.kind {
+    format!("{}{}", letter(v), v.index)
+}
+
+/// What a variable without a name of its own begins with.
+pub const fn letter(v: Var) -> &'static str {
+    match v.kind {
         Kind::Dim => "d",
         Kind::Range => "s",
         Kind::Runtime => "rt",
+    }
+}
+
+/// The variable that has this name where it has none of its own.
+pub fn default_var(name: &str) -> Option<Var> {
+    let (kind, digits) = if let Some(digits) = name.strip_prefix("rt") {
+        (Kind::Runtime, digits)
+    } else if let Some(digits) = name.strip_prefix('d') {
+        (Kind::Dim, digits)
+    } else {
+        (Kind::Range, name.strip_prefix('s')?)
     };
-    format!("{letter}{}", v.index)
+    let canonical = digits == "0" || (!digits.starts_with('0') && digits.bytes().all(|b| b.is_ascii_digit()));
+    let index = digits.parse().ok().filter(|_| canonical)?;
+    Some(Var { kind, index })
 }
 
 /// Equality ignores names.

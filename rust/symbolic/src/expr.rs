@@ -10,7 +10,6 @@
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
-use std::sync::atomic::{self, AtomicU64};
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -61,8 +60,6 @@ pub struct Node {
     divmods: u32,
     depth: u16,
     first: Var,
-    /// The [`Expr::settle`] that was said last; 0 where none was.
-    settled: AtomicU64,
 }
 
 /// The operations.
@@ -233,18 +230,6 @@ impl Expr {
         }
     }
 
-    /// Notes that the expression is what it is written as over a domain, of which `key` is a hash.
-    pub(crate) fn settle(&self, key: u64) {
-        if let Expr::Node(node) = self {
-            node.settled.store(key, atomic::Ordering::Relaxed);
-        }
-    }
-
-    /// Whether that has been noted for this domain.
-    pub(crate) fn is_settled(&self, key: u64) -> bool {
-        matches!(self, Expr::Node(node) if node.settled.load(atomic::Ordering::Relaxed) == key)
-    }
-
     /// The smallest variable that occurs, if any does.
     pub fn first_var(&self) -> Option<Var> {
         match self {
@@ -326,8 +311,7 @@ impl Expr {
             return Err(Error::TooLarge("the expression nests too deep (more than 400 levels)"));
         }
         let divmods = divmods.saturating_add(own_divmods);
-        let settled = AtomicU64::new(0);
-        Ok(Expr::Node(Arc::new(Node { op, hash: hasher.finish(), nodes, divmods, depth, first, settled })))
+        Ok(Expr::Node(Arc::new(Node { op, hash: hasher.finish(), nodes, divmods, depth, first })))
     }
 }
 

@@ -2,7 +2,6 @@
 //!
 //! Read [`learn`]. The laws are those of [`crate::rules::constraint`].
 
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -33,10 +32,8 @@ struct Known {
     sources: Vec<Option<Arc<Source>>>,
     /// Whether the ranges stayed because narrowing them did not come to rest.
     given_up: bool,
-    /// Constraints that are known to be written as they are, with the forms that they read as.
-    settled: Vec<(Expr, Linear)>,
-    /// A hash of all that the writing of a constraint depends on: the variables and their ranges.
-    key: u64,
+    /// Whether two ranges of one form came to one that says more than either, which has not been looked at.
+    says_more: bool,
 }
 
 /// What [`learn`] makes of a domain.
@@ -55,7 +52,7 @@ pub fn learn(domain: &Domain, work: &mut Work) -> Option<Learnt> {
     }
     match constraints(work, &mut known) {
         Ok(Some(reduced)) => {
-            comes_back = reduced.come_back && known.sources.is_empty() && !known.given_up;
+            comes_back = reduced.come_back && known.sources.is_empty() && !known.given_up && !known.says_more;
             // What came up on the way is forgotten: numbers and ranges of atoms are to be those of a first reading.
             let restarts = !work.has_met_all();
             if restarts {
@@ -63,7 +60,7 @@ pub fn learn(domain: &Domain, work: &mut Work) -> Option<Learnt> {
                 work.restart(&domain);
                 work.alias = alias;
             }
-            domain.constraints = tell(work, reduced, restarts);
+            domain.constraints = tell_reduced(work, reduced, restarts);
         }
         Ok(None) => return None,
         // What does not fit stays as it was read.
@@ -90,8 +87,7 @@ fn narrow(domain: &mut Domain, work: &mut Work, known: &mut Known) -> bool {
         known.sources = sources(work, domain);
         known.kept.clear();
         known.untouched.clear();
-        known.settled.clear();
-        known.key = key(work);
+        known.says_more = false;
         let mut changed = false;
         let mut ranges: SmallVec<[Range; 8]> = domain.vars.iter().map(|v| v.range).collect();
         for c in &domain.constraints {
@@ -99,9 +95,6 @@ fn narrow(domain: &mut Domain, work: &mut Work, known: &mut Known) -> bool {
                 known.untouched.push(c.clone());
                 continue;
             };
-            if c.expr.is_settled(known.key) {
-                known.settled.push((c.expr.clone(), form.clone()));
-            }
             let mut pending: Kept = SmallVec::from_iter([(form, c.range)]);
             while let Some((form, range)) = pending.pop() {
                 match constraint::reduce(work, form, range) {
@@ -113,7 +106,7 @@ fn narrow(domain: &mut Domain, work: &mut Work, known: &mut Known) -> bool {
                             ranges[flat] = before.intersect(range);
                             changed |= ranges[flat] != before;
                         }
-                        keep(&mut known.kept, Linear::atom(flat as u32), range);
+                        known.keep(Linear::atom(flat as u32), range);
                     }
                     Ok(constraint::Reduced::Kept(form, range, parts)) => {
                         if let Some(split) = constraint::fixed_part(work, &form, &parts, range) {
@@ -121,7 +114,7 @@ fn narrow(domain: &mut Domain, work: &mut Work, known: &mut Known) -> bool {
                             continue;
                         }
                         changed |= constraint::propagate(work, &form, &parts, range, &mut ranges);
-                        keep(&mut known.kept, form, range);
+                        known.keep(form, range);
                     }
                     Ok(constraint::Reduced::Implied) => {}
                     Err(_) => {
@@ -168,49 +161,37 @@ fn constraints(work: &mut Work, known: &mut Known) -> Result<Option<Reduced>, St
     work.clear_facts();
     let mut written: SmallVec<[(Constraint, Linear, Range); 2]> = SmallVec::new();
     for (form, range) in kept {
-        let settled = known.settled.iter().find(|(_, read)| read.terms == form.terms);
-        let c = match settled {
-            Some((expr, read)) => Constraint { expr: expr.clone(), range: shifted(range, read.constant.into()) },
-            None => as_constraint(work, form.clone(), range)?,
-        };
-        written.push((c, form, range));
+        written.push((as_constraint(work, form.clone(), range)?, form, range));
     }
     written.sort_by(|a, b| a.0.cmp(&b.0));
     work.reading.checks = true;
     come_back &= written.iter().all(|(c, form, range)| reads_as(work, c, form, *range)) && !work.reading.out_of_order;
-    for (c, form, range) in written.iter().filter(|(c, ..)| !c.expr.is_settled(known.key)) {
-        if !come_back {
-            work.read_anew(true);
-        }
-        if come_back || (reads_as(work, c, form, *range) && !work.reading.out_of_order) {
-            c.expr.settle(known.key);
-        }
-    }
     if come_back {
         work.reading.checks = false;
     } else {
-        work.read_anew(false);
+        work.read_anew();
     }
     Ok(Some(Reduced { untouched, written, come_back }))
 }
 
-/// The range of `x + by` where this is that of `x`.
-fn shifted(range: Range, by: i128) -> Range {
-    Range::from_wide(i128::from(range.lo) + by, i128::from(range.hi) + by)
-}
-
-/// See [`Known::key`].
-fn key(work: &Work) -> u64 {
-    let mut hasher = rustc_hash::FxHasher::default();
-    for (i, v) in work.vars.iter().enumerate() {
-        (v, work.atoms[i].range, work.alias[i]).hash(&mut hasher);
+/// Starts a workspace over a domain that stays as it is, with its constraints as facts; `false` where one does not fit.
+pub fn tell(domain: &Domain, work: &mut Work) -> bool {
+    work.restart(domain);
+    if domain.constraints.is_empty() {
+        return true;
     }
-    work.keep_point_dims.hash(&mut hasher);
-    hasher.finish() | 1
+    work.reading.checks = true;
+    let forms: Result<SmallVec<[Linear; 2]>, Stop> = domain.constraints.iter().map(|c| work.linear(&c.expr)).collect();
+    work.reading.checks = false;
+    let Ok(forms) = forms else { return false };
+    for (form, c) in forms.into_iter().zip(&domain.constraints) {
+        work.add_fact(form, c.range);
+    }
+    true
 }
 
 /// Makes the constraints facts of the workspace, read anew where it has been started again.
-fn tell(work: &mut Work, reduced: Reduced, restarted: bool) -> Vec<Constraint> {
+fn tell_reduced(work: &mut Work, reduced: Reduced, restarted: bool) -> Vec<Constraint> {
     let mut out = reduced.untouched;
     out.reserve_exact(reduced.written.len());
     let mut forms: Kept = SmallVec::new();
@@ -272,11 +253,17 @@ fn held_against_each_other(work: &mut Work, kept: &mut Kept) -> Result<bool, Sto
     Ok(kept.iter().any(|(_, range)| range.is_empty()))
 }
 
-/// Adds `form in range` to what is kept: one range for each form.
-fn keep(kept: &mut Kept, form: Linear, range: Range) {
-    match kept.iter_mut().find(|(f, _)| *f == form) {
-        Some((_, known)) => *known = known.intersect(range),
-        None => kept.push((form, range)),
+impl Known {
+    /// Adds `form in range` to what is kept: one range for each form.
+    fn keep(&mut self, form: Linear, range: Range) {
+        match self.kept.iter_mut().find(|(f, _)| *f == form) {
+            Some((_, known)) => {
+                let both = known.intersect(range);
+                self.says_more |= both != *known && both != range;
+                *known = both;
+            }
+            None => self.kept.push((form, range)),
+        }
     }
 }
 
@@ -292,7 +279,9 @@ fn as_constraint(work: &mut Work, mut form: Linear, range: Range) -> Result<Cons
         _ => (expr, 0),
     };
     let shift = i128::from(form.constant) - i128::from(constant);
-    Ok(Constraint { expr: bare, range: shifted(range, shift) })
+    let shifted = Range::exact(i128::from(range.lo) + shift, i128::from(range.hi) + shift);
+    let range = shifted.ok_or(Stop::Overflow)?;
+    Ok(Constraint { expr: bare, range })
 }
 
 /// The runtime sources under what is known of the variables; variables that are equal to an earlier one become it.

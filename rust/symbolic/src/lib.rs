@@ -54,4 +54,4 @@ pub use inverse::inverse;
 pub use map::{Cost, Map};
 pub use options::Options;
 pub use range::Range;
-pub use simplify::simplify;
+pub use simplify::{compose, simplify};

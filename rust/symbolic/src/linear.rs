@@ -245,12 +245,23 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
+    pub(crate) fn mark(&self) -> Met {
+        Met { n_met: self.met.len(), out_of_order: self.out_of_order }
+    }
+
     fn meet(&mut self, atom: AtomId) {
         match self.met.last() {
             Some(last) if *last >= atom => self.out_of_order |= self.met.binary_search(&atom).is_err(),
             _ => self.met.push(atom),
         }
     }
+}
+
+/// A point in what has been met, to go back to.
+#[derive(Clone, Copy)]
+pub(crate) struct Met {
+    n_met: usize,
+    out_of_order: bool,
 }
 
 /// The largest expression whose interval is worked out.
@@ -354,8 +365,15 @@ impl Work {
     }
 
     /// Forgets what has been met. Forms that are remembered go with it: they would be found without meeting anything.
-    pub(crate) fn read_anew(&mut self, checks: bool) {
-        self.reading = Reading { checks, ..Reading::default() };
+    pub(crate) fn read_anew(&mut self) {
+        self.reading = Reading::default();
+        self.shared[usize::from(true)].clear();
+    }
+
+    /// Forgets what has been met since then.
+    pub(crate) fn unread(&mut self, to: Met) {
+        self.reading.met.truncate(to.n_met);
+        self.reading.out_of_order = to.out_of_order;
         self.shared[usize::from(true)].clear();
     }
 

@@ -67,8 +67,13 @@ impl Map {
     pub fn from_parts(mut domain: Domain, results: SmallVec<[Expr; 4]>) -> Map {
         match domain.normalize() {
             Emptiness::Empty => Map::empty(&domain),
-            Emptiness::Open => Map::of(Arc::new(domain), results, State::Defined),
+            Emptiness::Open => Map::of_normal(Arc::new(domain), results),
         }
+    }
+
+    /// A map over a domain in normal form of which nothing shows that it is empty.
+    pub(crate) fn of_normal(domain: Arc<Domain>, results: SmallVec<[Expr; 4]>) -> Map {
+        Map::of(domain, results, State::Defined)
     }
 
     /// `(d0, d1, …) -> (d0, d1, …)` over `domain`.

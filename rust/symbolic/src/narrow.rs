@@ -6,96 +6,172 @@
 use smallvec::SmallVec;
 
 use crate::domain::{Constraint, Domain};
-use crate::expr::{Expr, Kind, Op, Sum, Term, Var};
+use crate::expr::{Accumulator, Expr, Kind, Op, Sum, Term, Var};
+use crate::int;
 use crate::map::Map;
+use crate::options::Options;
 use crate::range::Range;
-use crate::rules::constraint::{divided, numerator_range, residue_ends, without_shift, Ends};
+use crate::rules::constraint::{divided, ends_divided, numerator_range, residue_ends, without_shift, Ends};
 use crate::rules::Rule;
 
 /// The most rounds in which ranges narrow. What does not come to rest is left to [`crate::learn`] as it was.
 const MAX_ROUNDS: usize = 12;
 
-/// The map with the ranges of its variables narrowed, and without the constraints that they come to; `None` where it
-/// stays. Sets a bit of `fired` for each of [`crate::rules::NAMES`] that it applies.
-pub fn narrow(map: &Map, fired: &mut u64) -> Option<Map> {
-    let domain = map.domain();
+/// What the constraints of a domain come to.
+pub enum Narrowed {
+    /// The domain stays as it is.
+    Same,
+    /// It has no point.
+    Empty,
+    /// Its ranges are narrower, or constraints that they come to are gone.
+    To(Rest),
+}
+
+/// The ranges of the variables and the constraints that are left.
+pub struct Rest {
+    ranges: SmallVec<[Range; 8]>,
+    constraints: Vec<Constraint>,
+}
+
+impl Rest {
+    /// The map over a domain with what has been said of it.
+    pub fn map(self, mut domain: Domain, results: SmallVec<[Expr; 4]>) -> Map {
+        domain.vars.iter_mut().zip(&self.ranges).for_each(|(v, range)| v.range = *range);
+        domain.constraints = self.constraints;
+        Map::from_parts(domain, results)
+    }
+}
+
+/// What the constraints say of the ranges of the variables, and which of them say more than that. Sets a bit of `fired` for
+/// each of [`crate::rules::NAMES`] that it applies.
+pub fn narrow(domain: &Domain, options: Options, fired: &mut u64) -> Narrowed {
     if domain.constraints.is_empty() {
-        return None;
+        return Narrowed::Same;
     }
     let ranges = domain.vars.iter().map(|v| v.range).collect();
-    let mut state = State { domain, ranges, changed: false, fired: 0 };
-    let mut said: SmallVec<[Said; 8]> = SmallVec::from_elem(Said::Part, domain.constraints.len());
+    let mut state = State { domain, options, ranges, changed: false, fired: 0 };
+    let mut said: SmallVec<[Said; 4]> = domain.constraints.iter().map(|_| Said::Part).collect();
     for _ in 0..MAX_ROUNDS {
         state.changed = false;
         for (c, said) in domain.constraints.iter().zip(&mut said).filter(|(_, said)| !matches!(said, Said::All)) {
-            *said = state.constraint(&c.expr, c.range);
+            *said = state.constraint(c);
             if matches!(said, Said::Contradiction) {
                 *fired |= state.fired | 1 << Rule::ConstraintContradicts as u8;
-                return Some(Map::empty(domain));
+                return Narrowed::Empty;
             }
         }
         if !state.changed {
-            let narrowed = state.finish(&said)?;
+            let Some(constraints) = state.constraints(&said) else { return Narrowed::Same };
             *fired |= state.fired;
-            return Some(Map::from_parts(narrowed, map.results().into()));
+            return Narrowed::To(Rest { ranges: state.ranges, constraints });
         }
     }
-    None
+    Narrowed::Same
 }
 
 /// What the ranges say of a constraint.
-#[derive(Clone, Copy)]
-enum Said {
+enum Said<'a> {
     /// All of it.
     All,
     /// Less than all, as far as is known; it stays as it is.
     Part,
-    /// Less than all; it comes to the remainder of a variable by a divisor in a range.
-    Residue(Var, i64, Range),
+    /// Less than all; it comes to a sum of variables, without its constant, between ends.
+    Sum(&'a Sum, Ends),
+    /// Less than all; it comes to a runtime variable in a range.
+    Runtime(Var, Range),
+    /// Less than all; it comes to a remainder by a divisor in a range.
+    Residue(Expr, i64, Range),
     /// It holds nowhere.
     Contradiction,
 }
 
 struct State<'a> {
     domain: &'a Domain,
+    options: Options,
     ranges: SmallVec<[Range; 8]>,
     changed: bool,
     fired: u64,
 }
 
-impl State<'_> {
+impl<'a> State<'a> {
     fn fire(&mut self, rule: Rule) {
         self.fired |= 1 << rule as u8;
     }
 
-    /// The domain with what has been said; `None` where that is nothing.
-    fn finish(&self, said: &[Said]) -> Option<Domain> {
+    /// The constraints that are left; `None` where they and the ranges are those of before.
+    fn constraints(&mut self, said: &[Said]) -> Option<Vec<Constraint>> {
         let given = self.domain;
-        let stays = |said: &Said| matches!(said, Said::Part);
-        if said.iter().all(stays) && self.ranges.iter().zip(&given.vars).all(|(range, v)| *range == v.range) {
+        let mut stay = self.ranges.iter().zip(&given.vars).all(|(range, v)| *range == v.range);
+        if stay && said.iter().all(|said| matches!(said, Said::Part)) {
             return None;
         }
-        let mut vars = given.vars.clone();
-        vars.iter_mut().zip(&self.ranges).for_each(|(v, range)| v.range = *range);
-        let mut constraints = Vec::with_capacity(given.constraints.len());
+        let mut out = Vec::new();
         for (c, said) in given.constraints.iter().zip(said) {
-            match *said {
-                Said::All | Said::Contradiction => {}
-                Said::Part => constraints.push(c.clone()),
-                Said::Residue(v, n, range) => match Expr::Var(v).floor_mod(&Expr::Const(n)) {
-                    Ok(expr) => constraints.push(Constraint { expr, range }),
-                    Err(_) => constraints.push(c.clone()),
-                },
+            let smaller = match said {
+                Said::All | Said::Contradiction => {
+                    stay = false;
+                    continue;
+                }
+                Said::Part => None,
+                Said::Sum(sum, ends) => self.smallest(sum, *ends),
+                Said::Runtime(v, range) => Some(Constraint { expr: Expr::Var(*v), range: *range }),
+                Said::Residue(x, n, range) => {
+                    x.floor_mod(&Expr::Const(*n)).ok().map(|expr| Constraint { expr, range: *range })
+                }
+            };
+            stay &= smaller.is_none();
+            out.push(smaller.unwrap_or_else(|| c.clone()));
+        }
+        (!stay).then_some(out)
+    }
+
+    /// Whether a sum has no constant, no variable of one value, no common factor, and begins with a positive factor.
+    fn is_smallest(&self, sum: &Sum) -> bool {
+        let content = sum.terms.iter().try_fold(0, |g, t| int::gcd(g, t.coefficient));
+        sum.constant == 0
+            && content == Some(1)
+            && sum.terms.first().is_some_and(|t| t.coefficient > 0)
+            && sum.terms.iter().all(|t| self.point(t).is_none())
+    }
+
+    /// Such a sum for one without its constant between ends.
+    fn smallest(&mut self, sum: &Sum, (mut lo, mut hi): Ends) -> Option<Constraint> {
+        let mut open: SmallVec<[&Term; 4]> = SmallVec::new();
+        for t in &sum.terms {
+            match self.point(t) {
+                Some(value) => {
+                    self.fire(Rule::PointVariable);
+                    (lo, hi) = (lo.checked_sub(value)?, hi.checked_sub(value)?);
+                }
+                None => open.push(t),
             }
         }
-        Some(Domain { vars, constraints, n_dims: given.n_dims, n_ranges: given.n_ranges })
+        let content = open.iter().try_fold(0, |g, t| int::gcd(g, t.coefficient))?;
+        let factor = if open.first()?.coefficient < 0 { -content } else { content };
+        if factor != 1 || sum.constant != 0 {
+            self.fire(Rule::ConstraintContent);
+        }
+        let mut out = Accumulator::default();
+        for t in open {
+            out.add(t.coefficient.checked_div(factor)?, &t.atom).ok()?;
+        }
+        let (lo, hi) = ends_divided((lo, hi), factor);
+        Some(Constraint { expr: out.finish().ok()?, range: Range::exact(lo, hi)? })
+    }
+
+    /// The value of a term whose variable has one and is not to be kept.
+    fn point(&self, t: &Term) -> Option<i128> {
+        let keeps = self.options.keep_point_dims && matches!(t.atom, Expr::Var(Var { kind: Kind::Dim, .. }));
+        self.ends(t).filter(|(lo, hi)| lo == hi && !keeps).map(|(value, _)| value)
     }
 
     /// `e in range`, down through quotients and factors to a variable or a sum of variables.
-    fn constraint(&mut self, mut e: &Expr, mut range: Range) -> Said {
+    fn constraint(&mut self, given: &'a Constraint) -> Said<'a> {
+        let Constraint { expr, mut range } = given;
+        let mut e = expr;
         while !range.is_empty() {
             match (e, e.op()) {
-                (Expr::Var(v), _) => return self.variable(*v, range),
+                (Expr::Var(v), _) => return self.variable(*v, range, std::ptr::eq(e, expr)),
                 (_, Some(Op::FloorDiv(a, Expr::Const(n)))) => {
                     let Some(of_numerator) = numerator_range(*n, range) else { return Said::Part };
                     self.fire(Rule::ConstraintQuotient);
@@ -104,7 +180,7 @@ impl State<'_> {
                 (_, Some(Op::Sum(sum))) => {
                     let c = i128::from(sum.constant);
                     let ends = (i128::from(range.lo) - c, i128::from(range.hi) - c);
-                    let [t] = &sum.terms[..] else { return self.sum(sum, ends) };
+                    let [t] = &sum.terms[..] else { return self.sum(sum, ends, std::ptr::eq(e, expr)) };
                     self.fire(Rule::ConstraintContent);
                     (e, range) = (&t.atom, divided(ends, t.coefficient));
                 }
@@ -115,43 +191,56 @@ impl State<'_> {
         Said::Contradiction
     }
 
-    /// `(v + c) mod n in range`
-    fn residue(&mut self, a: &Expr, n: i64, range: Range) -> Said {
-        let (v, c) = match (a, a.op()) {
-            (Expr::Var(v), _) => (*v, 0),
-            (_, Some(Op::Sum(Sum { constant, terms }))) => match terms[..] {
-                [Term { coefficient: 1, atom: Expr::Var(v) }] => (v, *constant),
-                _ => return Said::Part,
-            },
-            _ => return Said::Part,
+    /// `(x + c) mod n in range`
+    fn residue(&mut self, a: &Expr, n: i64, range: Range) -> Said<'a> {
+        let c = match a.op() {
+            Some(Op::Sum(sum)) => sum.constant,
+            _ => 0,
         };
         let Some(residue) = without_shift(range, c, n) else { return Said::Part };
         if residue.is_empty() {
             return Said::Contradiction;
         }
-        let Some(flat) = self.domain.flat(v) else { return Said::Part };
-        if v.kind != Kind::Runtime {
-            let ends = residue_ends(self.ranges[flat], n, residue);
-            if ends != self.ranges[flat] {
-                self.fire(Rule::ResidueEnds);
-            }
-            if !self.narrow(flat, ends) {
-                return Said::Contradiction;
+        let x = match (a, a.op()) {
+            (Expr::Var(_), _) => a.clone(),
+            (_, Some(Op::Sum(sum))) if c != 0 => match &sum.terms[..] {
+                [Term { coefficient: 1, atom }] => atom.clone(),
+                _ => match a.sub(&Expr::Const(c)) {
+                    Ok(x) => x,
+                    Err(_) => return Said::Part,
+                },
+            },
+            _ => return Said::Part,
+        };
+        if let Expr::Var(v) = x {
+            let Some(flat) = self.domain.flat(v) else { return Said::Part };
+            if v.kind != Kind::Runtime {
+                let ends = residue_ends(self.ranges[flat], n, residue);
+                if ends != self.ranges[flat] {
+                    self.fire(Rule::ResidueEnds);
+                }
+                if !self.narrow(flat, ends) {
+                    return Said::Contradiction;
+                }
             }
         }
         if c == 0 {
             return Said::Part;
         }
         self.fire(Rule::ConstraintResidue);
-        Said::Residue(v, n, residue)
+        Said::Residue(x, n, residue)
     }
 
-    fn variable(&mut self, v: Var, range: Range) -> Said {
+    fn variable(&mut self, v: Var, range: Range, is_given: bool) -> Said<'a> {
+        let Some(flat) = self.domain.flat(v) else { return Said::Part };
+        if v.kind != Kind::Runtime {
+            return if self.narrow(flat, range) { Said::All } else { Said::Contradiction };
+        }
         // The range of a runtime variable is part of what it is.
-        match self.domain.flat(v).filter(|_| v.kind != Kind::Runtime) {
-            Some(flat) if self.narrow(flat, range) => Said::All,
-            Some(_) => Said::Contradiction,
-            None => Said::Part,
+        if is_given {
+            Said::Part
+        } else {
+            Said::Runtime(v, range)
         }
     }
 
@@ -164,7 +253,7 @@ impl State<'_> {
     }
 
     /// `k*x + y in [l, u]` says that `x in [ceil((l - max y)/k), floor((u - min y)/k)]`
-    fn sum(&mut self, sum: &Sum, (lo, hi): Ends) -> Said {
+    fn sum(&mut self, sum: &'a Sum, (lo, hi): Ends, is_given: bool) -> Said<'a> {
         let mut total: Ends = (0, 0);
         for t in &sum.terms {
             let Some((x, y)) = self.ends(t) else { return Said::Part };
@@ -192,7 +281,11 @@ impl State<'_> {
             let Some(now) = self.ends(t) else { return Said::Part };
             total = (rest.0 + now.0, rest.1 + now.1);
         }
-        Said::Part
+        if is_given && self.is_smallest(sum) {
+            Said::Part
+        } else {
+            Said::Sum(sum, (lo, hi))
+        }
     }
 
     /// The smallest and the largest value of a variable with its factor.

@@ -32,6 +32,20 @@ impl Range {
         Range { lo: x, hi: x }
     }
 
+    /// The integers of 64 bits between two ends; empty where there is none.
+    pub fn between(lo: i128, hi: i128) -> Range {
+        if lo > i128::from(i64::MAX) || hi < i128::from(i64::MIN) {
+            Range::EMPTY
+        } else {
+            Range::from_wide(lo, hi)
+        }
+    }
+
+    /// The range with these ends, where both have 64 bits.
+    pub fn exact(lo: i128, hi: i128) -> Option<Range> {
+        Some(Range { lo: i64::try_from(lo).ok()?, hi: i64::try_from(hi).ok()? })
+    }
+
     /// From ends of any size.
     pub fn from_wide(lo: i128, hi: i128) -> Range {
         Range { lo: clamp(lo), hi: clamp(hi) }

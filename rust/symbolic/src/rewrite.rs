@@ -29,26 +29,27 @@ pub fn rewrite_all(work: &mut Work, results: &[Expr], glance: Option<&Glance>) -
     let mut read: SmallVec<[Expr; 4]> = SmallVec::new();
     let mut out = SmallVec::with_capacity(results.len());
     for e in results {
+        let met = work.reading.mark();
         let mut form = work.linear(e);
         let mut written = write_back(work, &form, e);
-        for _ in 0..MAX_ROUNDS {
-            if form.as_ref().is_ok_and(|form| work.is_plain(form)) || glance.is_some_and(|g| g.stays(&written)) {
-                break;
-            }
+        let mut rounds = 0;
+        while !(form.as_ref().is_ok_and(|form| work.is_plain(form)) || glance.is_some_and(|g| g.stays(&written))) {
             work.reading.checks = true;
             let again = work.linear(&written);
             work.reading.checks = false;
             if again.is_ok() && again == form {
                 break;
             }
-            is_sure = false;
-            let Ok(again) = again else { break };
-            let next = write_back(work, &Ok(again.clone()), &written);
-            if next == written {
+            rounds += 1;
+            if again.is_err() || rounds == MAX_ROUNDS {
+                is_sure = false;
                 break;
             }
-            form = Ok(again);
+            // What is read next is all that a new workspace would meet.
+            work.unread(met);
+            let next = write_back(work, &again, &written);
             read.push(std::mem::replace(&mut written, next));
+            form = again;
         }
         let fixed = without_free(work, &written, &mut read);
         is_sure &= !take_shorter(work, Rule::FreeVariable, fixed, &mut written, &mut read);

@@ -200,6 +200,11 @@ impl<'a> Glance<'a> {
 
     /// A constraint that says something, and nothing of a single variable that its range does not say.
     fn constraint(&self, e: &Expr, range: Range) -> Option<Bits> {
+        if let Expr::Var(v) = e {
+            let (bits, of_var) = self.var(*v)?;
+            let says_something = !range.covers(of_var) && !range.intersect(of_var).is_empty();
+            return (v.kind == Kind::Runtime && says_something).then_some(bits);
+        }
         match e.op()? {
             Op::Sum(sum) => self.sum_constraint(sum, range),
             Op::Mod(Expr::Var(v), Expr::Const(n)) => {

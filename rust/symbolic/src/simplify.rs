@@ -5,13 +5,17 @@
 //! until nothing changes, so that simplifying twice is simplifying once. What does not fit into 64 bits on the way stays
 //! as it was.
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 
-use crate::domain::Emptiness;
-use crate::learn::{learn, Learnt};
+use crate::compose::{parts, then};
+use crate::domain::{Domain, Emptiness};
+use crate::error::Result;
+use crate::learn::{learn, tell, Learnt};
 use crate::linear::{Tally, Work};
 use crate::map::{Map, State};
-use crate::narrow::narrow;
+use crate::narrow::{narrow, Narrowed};
 use crate::options::Options;
 use crate::rewrite::rewrite_all;
 use crate::rules::Rule;
@@ -26,25 +30,61 @@ pub fn simplify(map: &Map, options: Options) -> Map {
     simplify_counting(map, options).0
 }
 
+/// The map of doing `first`, then `second`, in its smallest form: `simplify(then(first, second))` without the map between.
+///
+/// # Errors
+/// As [`then`].
+pub fn compose(first: &Map, second: &Map, options: Options) -> Result<Map> {
+    if first.state() != State::Defined || second.state() != State::Defined {
+        return then(first, second).map(|map| simplify(&map, options));
+    }
+    let (mut domain, results) = parts(first, second)?;
+    let mut tally = Tally::NEW;
+    let narrowed = match domain.normalize() {
+        Emptiness::Empty => Narrowed::Empty,
+        Emptiness::Open => narrow(&domain, options, &mut tally.fired),
+    };
+    let composed = match narrowed {
+        Narrowed::Empty => return Ok(Map::empty(&domain)),
+        Narrowed::Same => Map::of_normal(Arc::new(domain), results),
+        Narrowed::To(rest) => rest.map(domain, results),
+    };
+    let begun = begin_narrowed(composed, options, &mut tally);
+    let simplified = rescaled(passes(begun, options, &mut tally), options, &mut tally);
+    second.image();
+    simplified.inherit_image(second);
+    Ok(simplified)
+}
+
 /// [`simplify`], and one bit for each of [`crate::rules::NAMES`] that fired.
 pub fn simplify_counting(map: &Map, options: Options) -> (Map, u64) {
     let mut tally = Tally::NEW;
-    let mut simplified = fixpoint(map, options, &mut tally);
-    while let Some(rescaled) = options.rescale.then(|| rescale(&simplified)).flatten() {
-        tally.fired |= 1 << Rule::Rescale as u8;
-        simplified = fixpoint(&rescaled, options, &mut tally);
-    }
+    let simplified = rescaled(fixpoint(map, options, &mut tally), options, &mut tally);
     simplified.inherit_image(map);
     (simplified, tally.fired)
 }
 
+/// A map at its fixpoint, with range variables rescaled as long as the options and the constraints say so.
+fn rescaled(mut simplified: Map, options: Options, tally: &mut Tally) -> Map {
+    while let Some(rescaled) = options.rescale.then(|| rescale(&simplified)).flatten() {
+        tally.fired |= 1 << Rule::Rescale as u8;
+        simplified = fixpoint(&rescaled, options, tally);
+    }
+    simplified
+}
+
 fn fixpoint(map: &Map, options: Options, tally: &mut Tally) -> Map {
-    let (start, is_settled) = begin(map, options, tally);
+    let begun = begin(map, options, tally);
+    passes(begun, options, tally)
+}
+
+/// Passes over a map that has begun, until nothing changes.
+fn passes((start, is_settled): (Map, bool), options: Options, tally: &mut Tally) -> Map {
     if is_settled {
         debug_assert!(is_fixpoint(&start, options), "a settled map changes: {start}");
         return start;
     }
-    let mut work = Work::idle(map.domain().vars.len(), options.keep_point_dims, *tally);
+    let mut work = Work::idle(start.domain().vars.len(), options.keep_point_dims, *tally);
     let mut current = start.clone();
     let mut before: Option<Map> = None;
     for _ in 0..MAX_PASSES {
@@ -62,7 +102,10 @@ fn fixpoint(map: &Map, options: Options, tally: &mut Tally) -> Map {
         let (begun, is_settled) = begin(&next, options, tally);
         work.tally = *tally;
         if is_settled || (begun.is_same(&next) && (is_sure || next == current)) {
-            debug_assert!(!(is_settled || is_sure) || is_fixpoint(&begun, options), "it changes again: {begun}");
+            debug_assert!(
+                !(is_settled || is_sure) || is_fixpoint(&begun, options),
+                "{begun} changes again, of {start}"
+            );
             return begun;
         }
         // Two forms of equal cost may lead to each other: the smaller in the order of expressions stands for both.
@@ -80,13 +123,25 @@ fn begin(map: &Map, options: Options, tally: &mut Tally) -> (Map, bool) {
     if map.state() != State::Defined || is_settled(map, options) {
         return (map.clone(), true);
     }
-    let map = match narrow(map, &mut tally.fired) {
-        None => map.clone(),
-        Some(narrowed) if narrowed.state() != State::Defined || is_settled(&narrowed, options) => {
-            return (narrowed, true);
+    match narrow(map.domain(), options, &mut tally.fired) {
+        Narrowed::Empty => (Map::empty(map.domain()), true),
+        Narrowed::Same => begin_unsettled(map.clone(), options, tally),
+        Narrowed::To(rest) => {
+            begin_narrowed(rest.map(map.domain().without_constraints(), map.results().into()), options, tally)
         }
-        Some(narrowed) => narrowed,
-    };
+    }
+}
+
+/// The same of a map whose ranges are as narrow as its constraints make them.
+fn begin_narrowed(map: Map, options: Options, tally: &mut Tally) -> (Map, bool) {
+    if is_settled(&map, options) {
+        return (map, true);
+    }
+    begin_unsettled(map, options, tally)
+}
+
+/// The same of such a map that is not settled.
+fn begin_unsettled(map: Map, options: Options, tally: &mut Tally) -> (Map, bool) {
     match without_points(&map, options).filter(|written| is_settled(written, options)) {
         Some(written) => {
             tally.fired |= 1 << Rule::PointVariable as u8;
@@ -101,7 +156,13 @@ fn is_fixpoint(map: &Map, options: Options) -> bool {
         return true;
     }
     let mut work = Work::idle(map.domain().vars.len(), options.keep_point_dims, Tally::NEW);
-    narrow(map, &mut 0).is_none() && pass(map, options, &mut work).map == *map
+    matches!(narrow(map.domain(), options, &mut 0), Narrowed::Same) && pass(map, options, &mut work).map == *map
+}
+
+/// Whether the constraints of a domain say nothing more of it.
+fn is_learnt(domain: &Domain, options: Options) -> bool {
+    let mut work = Work::idle(domain.vars.len(), options.keep_point_dims, Tally::NEW);
+    learn(domain, &mut work).is_some_and(|learnt| learnt.domain == *domain)
 }
 
 /// What one pass makes of a map.
@@ -114,9 +175,10 @@ struct Pass {
 /// Brings the domain to its fixpoint, then writes the results under what is known there.
 fn pass(map: &Map, options: Options, work: &mut Work) -> Pass {
     let domain = map.domain();
-    if domain.constraints.is_empty() && domain.runtime().iter().all(|v| v.source.is_none()) {
-        work.restart(domain);
-        let glance = Glance::new(domain, options);
+    let is_free = domain.constraints.is_empty() && domain.runtime().iter().all(|v| v.source.is_none());
+    if (is_free || is_settled_domain(domain, options)) && tell(domain, work) {
+        debug_assert!(map.state() != State::Defined || is_learnt(domain, options), "a settled domain changes: {map}");
+        let glance = if is_free { Glance::new(domain, options) } else { None };
         let (results, is_sure) = rewrite_all(work, map.results(), glance.as_ref());
         let map = if results[..] == *map.results() { map.clone() } else { map.with_results(results) };
         return Pass { map: remove_variables(&map, options, &[]), is_sure };
@@ -146,7 +208,10 @@ fn pass(map: &Map, options: Options, work: &mut Work) -> Pass {
         } else {
             map.with_results(results)
         };
-        return Pass { map: remove_variables(&map, options, &aliased), is_sure: is_sure && is_stable };
+        let used = remove_variables(&map, options, &aliased);
+        // The index of a source that is gone was read before all else.
+        let reads_alike = used.is_same(&map) || domain.runtime().iter().all(|v| v.source.is_none());
+        return Pass { map: used, is_sure: is_sure && is_stable && reads_alike };
     }
     // Domains that lead to each other: the results keep what they say without the constraints.
     work.restart(&current);

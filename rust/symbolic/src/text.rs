@@ -10,7 +10,7 @@ pub use parse::{is_name, parse_expr, parse_map};
 
 use std::fmt::{self, Write};
 
-use crate::domain::{default_name, Domain, Variable};
+use crate::domain::{letter, Domain, Variable};
 use crate::error::{Error, Result};
 use crate::expr::{Expr, Op, Sum, Var};
 use crate::map::{Map, State};
@@ -169,7 +169,7 @@ impl Printer<'_> {
     fn var(&mut self, v: Var) -> fmt::Result {
         match self.domain.and_then(|d| d.flat(v).and_then(|i| d.vars[i].name.as_deref())) {
             Some(name) => self.out.write_str(name),
-            None => self.out.write_str(&default_name(v)),
+            None => write!(self.out, "{}{}", letter(v), v.index),
         }
     }
 

@@ -5,7 +5,9 @@ mod random;
 use proptest::prelude::*;
 use random::{config, Size, Tree};
 use symbolic::text::parse_map;
-use symbolic::{simplify, then, Constraint, Domain, Expr, Kind, Map, Options, Points, Program, Range, Var, Variable};
+use symbolic::{
+    compose, simplify, then, Constraint, Domain, Expr, Kind, Map, Options, Points, Program, Range, Var, Variable,
+};
 
 const DIMS: u32 = 3;
 
@@ -148,7 +150,14 @@ proptest! {
         let (mut given, mut simple) = (maps[0].clone(), maps[0].clone());
         for next in &maps[1..] {
             given = then(&given, next).unwrap();
-            simple = simplify(&then(&simple, next).unwrap(), Options::default());
+            let composed = compose(&simple, next, Options::default()).unwrap();
+            let simplified = simplify(&then(&simple, next).unwrap(), Options::default());
+            if let Ok(other) = parse_map(&then(&simple, next).unwrap().to_string()) {
+                prop_assert_eq!(&simplify(&other, Options::default()), &simplified, "FRESH of {} and {}", simple, next);
+            }
+            prop_assert_eq!(&simplify(&then(&simple, next).unwrap(), Options::default()), &simplified, "AGAIN of {} and {}", simple, next);
+            prop_assert_eq!(&composed, &simplified, "of {} and {}", simple, next);
+            simple = composed;
             let (in_next, values) = meaning(next, n, &expected);
             is_inside.iter_mut().zip(&in_next).for_each(|(inside, also)| *inside &= also);
             expected = values;

@@ -183,6 +183,7 @@ proptest! {
         }
         let Ok(both) = symbolic::then(&first, &b) else { return Ok(()) };
         let simple = simplify(&both, Options::default());
+        prop_assert_eq!(&symbolic::compose(&first, &b, Options::default()).unwrap(), &simple, "of {}", both);
         let (a_ranges, a_dims) = (first.domain().n_ranges, first.domain().n_dims);
         for (i, p) in plan.points().iter().enumerate() {
             let Some(at_a) = Truth::at(&first, p) else { continue };

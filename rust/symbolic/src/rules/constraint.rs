@@ -88,11 +88,12 @@ pub enum Decided {
 
 /// `x in [l, u]` holds everywhere or nowhere, by the range of `x`
 pub fn decide(work: &mut Work, form: &Linear, parts: &[Summand], range: Range) -> Decided {
-    let all = work.range_of_parts(form, parts);
-    if range.covers(all) {
+    let all = work.ends_of_parts(form, parts);
+    let (lo, hi) = both(all, (range.lo.into(), range.hi.into()));
+    if (lo, hi) == all {
         work.fire(Rule::ConstraintImplied);
         Decided::Implied
-    } else if range.intersect(all).is_empty() {
+    } else if lo > hi {
         work.fire(Rule::ConstraintContradicts);
         Decided::Contradiction
     } else {
@@ -120,7 +121,8 @@ pub fn fixed_part(work: &mut Work, form: &Linear, parts: &[Summand], range: Rang
         }
         let (part, value) = (part.form(work), i64::try_from(allowed.0).ok()?);
         let (lo, hi) = both(rest, minus(range, allowed));
-        let of_rest = Range::from_wide(lo, hi);
+        // The rest is part of a value, and may need more bits than that.
+        let of_rest = Range::exact(lo, hi)?;
         work.fire(Rule::ConstraintFixed);
         return Some([(form.minus(&part).ok()?, of_rest), (part, Range::point(value))]);
     }
@@ -289,11 +291,17 @@ fn of_parts(work: &Work, parts: &[Summand], range: Range, narrowed: &mut [Range]
     changed
 }
 
-/// The range of `x` where `k*x` lies between the ends.
-pub fn divided((lo, hi): Ends, k: i64) -> Range {
+/// The range of a value `x` of 64 bits where `k*x` lies between the ends.
+pub fn divided(ends: Ends, k: i64) -> Range {
+    let (lo, hi) = ends_divided(ends, k);
+    Range::between(lo, hi)
+}
+
+/// The ends of `x` where `k*x` lies between the ends.
+pub fn ends_divided((lo, hi): Ends, k: i64) -> Ends {
     let (lo, hi) = if k < 0 { (hi.saturating_neg(), lo.saturating_neg()) } else { (lo, hi) };
     let k = k.unsigned_abs();
-    Range::from_wide(int::ceil_div_wide(lo, k), int::floor_div_wide(hi, k))
+    (int::ceil_div_wide(lo, k), int::floor_div_wide(hi, k))
 }
 
 fn narrow(narrowed: &mut [Range], flat: usize, to: Range) -> bool {

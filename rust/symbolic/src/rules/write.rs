@@ -72,6 +72,11 @@ fn plain_nodes(form: &Linear) -> u64 {
 /// The expression for a form.
 pub fn write(work: &mut Work, form: &Linear) -> Result<Expr, Stop> {
     work.spend(form.terms.len())?;
+    if let ([LinearTerm { coefficient: 1, atom }], 0, true) =
+        (&form.terms[..], form.constant, work.equalities.is_empty())
+    {
+        return plain(work, *atom);
+    }
     work.may_overflow |= !super::div::fits(work, form);
     if !work.has_div(form) {
         return sum(work, Accumulator::default(), form);

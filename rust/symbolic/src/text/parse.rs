@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::domain::{Constraint, Domain, Source, Variable};
+use crate::domain::{default_var, Constraint, Domain, Source, Variable};
 use crate::error::{Error, Result, TextError};
 use crate::expr::{Accumulator, Expr, Kind, Var};
 use crate::map::Map;
@@ -478,19 +478,6 @@ impl<'a> Parser<'a> {
         }
         Ok(())
     }
-}
-
-fn default_var(name: &str) -> Option<Var> {
-    let (kind, digits) = if let Some(digits) = name.strip_prefix("rt") {
-        (Kind::Runtime, digits)
-    } else if let Some(digits) = name.strip_prefix('d') {
-        (Kind::Dim, digits)
-    } else {
-        (Kind::Range, name.strip_prefix('s')?)
-    };
-    let canonical = digits == "0" || (!digits.starts_with('0') && digits.bytes().all(|b| b.is_ascii_digit()));
-    let index = digits.parse().ok().filter(|_| canonical)?;
-    Some(Var { kind, index })
 }
 
 fn shorten(s: &str) -> String {
