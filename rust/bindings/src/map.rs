@@ -6,8 +6,9 @@ use std::sync::Arc;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyDict, PyTuple};
-use symbolic::domain::default_name;
+use symbolic::domain::default_var;
 use symbolic::map::{Map, State};
 use symbolic::text::{self, Style};
 use symbolic::{Constraint, Domain, Expr, Options, Points, Program, Range, Variable};
@@ -51,27 +52,37 @@ impl From<Map> for PyMap {
 /// The results of a map that is simplified within microseconds have fewer nodes.
 const SMALL_MAP: u32 = 64;
 
-/// A Python argument that stands for a variable.
-struct VariableLike(Variable);
+/// A Python argument that stands for a variable, and its name where that is not in the variable.
+struct VariableLike {
+    variable: Variable,
+    name: Option<PyBackedStr>,
+}
+
+impl From<Range> for VariableLike {
+    fn from(range: Range) -> VariableLike {
+        VariableLike { variable: Variable::new(range), name: None }
+    }
+}
 
 impl<'py> FromPyObject<'_, 'py> for VariableLike {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<VariableLike> {
         if let Ok(v) = object.cast::<PyVariable>() {
-            return Ok(VariableLike(v.get().variable.clone()));
+            return Ok(VariableLike { variable: v.get().variable.clone(), name: None });
         }
-        // Tuples first: a failed conversion makes an exception, which takes longer than all the rest.
-        let is_tuple = object.is_instance_of::<PyTuple>();
-        if let Some((lo, hi)) = is_tuple.then(|| object.extract::<(i64, i64)>().ok()).flatten() {
-            return Ok(VariableLike(Variable::new(Range::new(lo, hi))));
-        }
-        if let Some((name, lo, hi)) = is_tuple.then(|| object.extract::<(String, i64, i64)>().ok()).flatten() {
-            let name = Some(Arc::from(name));
-            return Ok(VariableLike(Variable { name, ..Variable::new(Range::new(lo, hi)) }));
-        }
-        if let Ok(size) = object.extract::<i64>() {
-            return Ok(VariableLike(Variable::new(Range::new(0, size.saturating_sub(1)))));
+        // What it is decides how it is read: a failed conversion makes an exception, which takes longer than all the rest.
+        let read = match object.cast::<PyTuple>().map(|tuple| tuple.len()) {
+            Ok(2) => object.extract::<(i64, i64)>().ok().map(|(lo, hi)| Range::new(lo, hi).into()),
+            Ok(3) => object
+                .extract::<(PyBackedStr, i64, i64)>()
+                .ok()
+                .map(|(name, lo, hi)| VariableLike { name: Some(name), ..Range::new(lo, hi).into() }),
+            Ok(_) => None,
+            Err(_) => object.extract::<i64>().ok().map(|size| Range::new(0, size.saturating_sub(1)).into()),
+        };
+        if let Some(read) = read {
+            return Ok(read);
         }
         let found = object.repr()?;
         Err(PyTypeError::new_err(format!(
@@ -101,15 +112,19 @@ fn domain_of(
     constraints: Vec<ConstraintLike>,
 ) -> PyResult<Domain> {
     let (n_dims, n_ranges) = (dims.len(), ranges.len());
-    if dims.iter().chain(&ranges).any(|v| v.0.source.is_some()) {
+    if dims.iter().chain(&ranges).any(|v| v.variable.source.is_some()) {
         return Err(PyValueError::new_err("only a runtime variable has a source"));
     }
-    let vars = dims.into_iter().chain(ranges).chain(runtime).map(|v| v.0).collect();
     let constraints = constraints.into_iter().map(|c| c.0).collect();
-    let mut domain = Domain { vars, n_dims, n_ranges, constraints };
-    for i in 0..domain.vars.len() {
-        let default = domain.vars[i].name.as_ref().map(|_| default_name(domain.var(i)));
-        domain.vars[i].name.take_if(|name| default.as_deref() == Some(&**name));
+    let mut domain = Domain { n_dims, n_ranges, constraints, ..Domain::default() };
+    for VariableLike { mut variable, name } in dims.into_iter().chain(ranges).chain(runtime) {
+        let default = domain.var(domain.vars.len());
+        let is_own = |name: &str| default_var(name) != Some(default);
+        variable.name = match &name {
+            Some(name) => is_own(name).then(|| Arc::from(&**name)),
+            None => variable.name.filter(|name| is_own(name)),
+        };
+        domain.vars.push(variable);
     }
     Ok(domain)
 }
@@ -518,8 +533,11 @@ fn compose_many(
     let options = Options { drop_unused, ..Options::default() };
     let pairs: Vec<(Map, Map)> = pairs.iter().map(|(a, b)| (a.map.clone(), b.map.clone())).collect();
     let composed = unlocked_many(py, &pairs, threads, |(a, b)| {
-        let map = symbolic::then(a, b)?;
-        Ok(if simplify { symbolic::simplify(&map, options) } else { map })
+        if simplify {
+            symbolic::compose(a, b, options)
+        } else {
+            symbolic::then(a, b)
+        }
     });
     composed.into_iter().map(|m: symbolic::Result<Map>| Ok(m.or_raise(py)?.into())).collect()
 }
