@@ -25,8 +25,6 @@ pub fn rewrite_all(work: &mut Work, results: &[Expr], glance: Option<&Glance>) -
         let known = equalities(work);
         work.set_equalities(known);
     }
-    // Addresses of nodes stand for their forms, so what has been read lives as long as the workspace.
-    let mut read: SmallVec<[Expr; 4]> = SmallVec::new();
     let mut out = SmallVec::with_capacity(results.len());
     for e in results {
         let met = work.reading.mark();
@@ -47,14 +45,13 @@ pub fn rewrite_all(work: &mut Work, results: &[Expr], glance: Option<&Glance>) -
             }
             // What is read next is all that a new workspace would meet.
             work.unread(met);
-            let next = write_back(work, &again, &written);
-            read.push(std::mem::replace(&mut written, next));
+            written = write_back(work, &again, &written);
             form = again;
         }
-        let fixed = without_free(work, &written, &mut read);
-        is_sure &= !take_shorter(work, Rule::FreeVariable, fixed, &mut written, &mut read);
+        let fixed = without_free(work, &written);
+        is_sure &= !take_shorter(work, Rule::FreeVariable, fixed, &mut written);
         let stairs = as_stairs(work, &written);
-        is_sure &= !take_shorter(work, Rule::Stairs, stairs, &mut written, &mut read);
+        is_sure &= !take_shorter(work, Rule::Stairs, stairs, &mut written);
         out.push(written);
     }
     if !work.equalities.is_empty() {
@@ -64,16 +61,9 @@ pub fn rewrite_all(work: &mut Work, results: &[Expr], glance: Option<&Glance>) -
 }
 
 /// What a law of whole results says in place of one, where that is shorter once it is written; whether it is.
-fn take_shorter(
-    work: &mut Work,
-    rule: Rule,
-    by_law: Option<Expr>,
-    written: &mut Expr,
-    read: &mut SmallVec<[Expr; 4]>,
-) -> bool {
+fn take_shorter(work: &mut Work, rule: Rule, by_law: Option<Expr>, written: &mut Expr) -> bool {
     let Some(by_law) = by_law else { return false };
     let shorter = rewrite(work, &by_law);
-    read.push(by_law);
     let is_shorter = cost(&shorter) < cost(written);
     if is_shorter {
         work.fire(rule);

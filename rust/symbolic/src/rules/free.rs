@@ -21,9 +21,8 @@ const MAX_NODES: u32 = 512;
 /// The most points that may show that there is no dependency.
 const MAX_POINTS: u128 = 1 << 12;
 
-/// An expression with a value in place of each variable that its own value does not depend on, anywhere in the box. What
-/// is read on the way goes to `read`, which has to live as long as the workspace.
-pub fn without_free(work: &mut Work, e: &Expr, read: &mut SmallVec<[Expr; 4]>) -> Option<Expr> {
+/// An expression with a value in place of each variable that its own value does not depend on, anywhere in the box.
+pub fn without_free(work: &mut Work, e: &Expr) -> Option<Expr> {
     if e.divmods() < FEWEST_DIVMODS || e.nodes() > MAX_NODES {
         return None;
     }
@@ -33,7 +32,6 @@ pub fn without_free(work: &mut Work, e: &Expr, read: &mut SmallVec<[Expr; 4]>) -
         let range = work.atoms[work.flat(v)].range;
         let value = if range.contains(0) { 0 } else { range.lo };
         let fixed = given.substitute(&|w| Ok(if w == v { Expr::Const(value) } else { Expr::Var(w) })).ok()?;
-        read.extend([given.clone(), fixed.clone()]);
         let difference = work.linear(given).and_then(|given| given.minus(&work.linear(&fixed)?)).ok()?;
         if is_zero(work, &difference, MAX_POINTS) == Some(true) {
             out = Some(fixed);
