@@ -59,10 +59,7 @@ impl Work {
             return Ok(range);
         }
         let (lo, hi) = self.ends_of_parts(form, summands);
-        match (i64::try_from(lo), i64::try_from(hi)) {
-            (Ok(lo), Ok(hi)) => Ok(Range::new(lo, hi)),
-            _ => Err(Stop::Overflow),
-        }
+        Range::exact(lo, hi).ok_or(Stop::Overflow)
     }
 
     /// The range of a sum by the ranges of its terms alone, where no part of it leaves 64 bits.

@@ -386,9 +386,9 @@ impl Work {
     pub(crate) fn add_fact(&mut self, mut form: Linear, range: Range) {
         let shift = -i128::from(form.constant);
         form.constant = 0;
-        let ends = (i64::try_from(i128::from(range.lo) + shift), i64::try_from(i128::from(range.hi) + shift));
-        if let (false, (Ok(lo), Ok(hi))) = (form.terms.is_empty(), ends) {
-            self.facts.push(Fact { form, range: Range::new(lo, hi) });
+        let range = Range::exact(i128::from(range.lo) + shift, i128::from(range.hi) + shift);
+        if let (false, Some(range)) = (form.terms.is_empty(), range) {
+            self.facts.push(Fact { form, range });
             self.forget();
         }
     }

@@ -1,9 +1,9 @@
 //! The driver: brings a map to a fixpoint of all rules. No law lives here.
 //!
-//! Read [`simplify`]. What a glance shows to be done is done without a workspace. Otherwise one pass narrows the ranges of
-//! variables by the constraints, then writes every constraint and every result anew under those facts. Passes repeat
-//! until nothing changes, so that simplifying twice is simplifying once. What does not fit into 64 bits on the way stays
-//! as it was.
+//! Read [`simplify`]; [`compose`] is the same for two maps. What a glance shows to be done is done without a workspace.
+//! Otherwise one pass narrows the ranges of variables by the constraints, then writes every constraint and every result
+//! anew under those facts. Passes repeat until nothing changes, so that simplifying twice is simplifying once. What does
+//! not fit into 64 bits on the way stays as it was.
 
 use std::sync::Arc;
 

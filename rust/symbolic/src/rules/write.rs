@@ -72,6 +72,7 @@ fn plain_nodes(form: &Linear) -> u64 {
 /// The expression for a form.
 pub fn write(work: &mut Work, form: &Linear) -> Result<Expr, Stop> {
     work.spend(form.terms.len())?;
+    // An atom alone fits, and has nothing beside it to fold with.
     if let ([LinearTerm { coefficient: 1, atom }], 0, true) =
         (&form.terms[..], form.constant, work.equalities.is_empty())
     {
