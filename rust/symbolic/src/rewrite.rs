@@ -8,6 +8,7 @@ use crate::error::Stop;
 use crate::expr::{Expr, Kind, Var};
 use crate::interval::fits;
 use crate::linear::{Linear, Work};
+use crate::rules::dependent::without_dependent;
 use crate::rules::free::without_free;
 use crate::rules::related::equalities;
 use crate::rules::stairs::as_stairs;
@@ -31,33 +32,40 @@ pub fn rewrite_all(work: &mut Work, results: &[Expr], glance: Option<&Glance>) -
         let mut form = work.linear(e);
         let mut written = write_back(work, &form, e);
         let mut rounds = 0;
-        while !(form.as_ref().is_ok_and(|form| work.is_plain(form)) || glance.is_some_and(|g| g.stays(&written))) {
+        loop {
+            if form.as_ref().is_ok_and(|form| work.is_plain(form)) || glance.is_some_and(|g| g.stays(&written)) {
+                break;
+            }
             work.reading.checks = true;
             let again = work.linear(&written);
             work.reading.checks = false;
-            if again.is_ok() && again == form {
+            if again.is_err() || again == form || rounds == MAX_ROUNDS {
+                is_sure &= again.is_ok() && again == form;
+                is_sure &= !by_values(work, &form, &mut written);
                 break;
             }
             rounds += 1;
-            if again.is_err() || rounds == MAX_ROUNDS {
-                is_sure = false;
-                break;
-            }
             // What is read next is all that a new workspace would meet.
             work.unread(met);
             written = write_back(work, &again, &written);
             form = again;
         }
-        let fixed = without_free(work, &written);
-        is_sure &= !take_shorter(work, Rule::FreeVariable, fixed, &mut written);
-        let stairs = as_stairs(work, &written);
-        is_sure &= !take_shorter(work, Rule::Stairs, stairs, &mut written);
         out.push(written);
     }
     if !work.equalities.is_empty() {
         work.set_equalities(Vec::new());
     }
     (out, is_sure && !work.reading.out_of_order)
+}
+
+/// Applies the laws that look at the values of a whole result; whether one changes it.
+fn by_values(work: &mut Work, form: &Result<Linear, Stop>, written: &mut Expr) -> bool {
+    let stairs = as_stairs(work, written);
+    let mut changes = take_shorter(work, Rule::Stairs, stairs, written);
+    let fixed = without_free(work, written);
+    changes |= take_shorter(work, Rule::FreeVariable, fixed, written);
+    let by_others = form.as_ref().ok().filter(|_| !changes).and_then(|form| without_dependent(work, form, written));
+    changes | take_shorter(work, Rule::DependentQuotient, by_others, written)
 }
 
 /// What a law of whole results says in place of one, where that is shorter once it is written; whether it is.

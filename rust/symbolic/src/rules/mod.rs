@@ -2,12 +2,14 @@
 //!
 //! A rule is a named law with a side condition; it does nothing where it does not apply. Laws on the way up work on
 //! linear forms ([`div`], [`other`]) or on the domain ([`constraint`]); laws on the way back ([`write`]) choose the
-//! shortest expression for a form; [`free`] and [`stairs`] look at the values of a whole result. The measure: on the way up
+//! shortest expression for a form; [`dependent`], [`free`] and [`stairs`]
+//! look at the values of a whole result. The measure: on the way up
 //! each step lowers (number of quotients, size of numerators and divisors), on the way back each step lowers (div/mod
 //! nodes, nodes) of what is written.
 //! [`NAMES`] is the list that the coverage check of the rule tests goes by.
 
 pub mod constraint;
+pub mod dependent;
 pub mod div;
 pub mod free;
 pub mod other;
@@ -62,10 +64,11 @@ pub enum Rule {
     TwoPieces,
     BalancedTerms,
     Stairs,
+    DependentQuotient,
 }
 
 /// The names of all rules, in the order of [`Rule`].
-pub const NAMES: [&str; 40] = [
+pub const NAMES: [&str; 41] = [
     "multiples",
     "collapse",
     "digit-multiples",
@@ -106,6 +109,7 @@ pub const NAMES: [&str; 40] = [
     "two-pieces",
     "balanced-terms",
     "stairs",
+    "dependent-quotient",
 ];
 
 impl Work {
