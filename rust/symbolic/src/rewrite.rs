@@ -5,7 +5,7 @@
 use smallvec::SmallVec;
 
 use crate::error::Stop;
-use crate::expr::{Expr, Kind, Var};
+use crate::expr::{Accumulator, Expr, Kind, Op, Var};
 use crate::interval::fits;
 use crate::linear::{Linear, Work};
 use crate::rules::dependent::without_dependent;
@@ -17,6 +17,10 @@ use crate::settled::Glance;
 
 /// How often one expression may be written and read again.
 const MAX_ROUNDS: usize = 12;
+
+/// The largest expression whose operands are written anew. They are walked as a tree, and a small graph can stand for a tree of
+/// any size.
+const MAX_NODES: u32 = 512;
 
 /// The results under what is known, and whether they are certain to stay as they are. The glance is for a domain without
 /// constraints.
@@ -95,12 +99,35 @@ fn write_back(work: &mut Work, form: &Result<Linear, Stop>, e: &Expr) -> Expr {
     let (Some(written), Some(given)) = (&written, &given) else {
         return written.or(given).unwrap_or_else(|| e.clone());
     };
-    let of_var = |v: Var| work.atoms[work.flat(v)].range;
-    let only_given_fits = || work.may_overflow && !fits(&of_var, written) && fits(&of_var, given);
-    if cost(written) > cost(given) || only_given_fits() {
+    let given_fits_alone = |work: &Work, written: &Expr| {
+        let of_var = |v: Var| work.atoms[work.flat(v)].range;
+        !fits(&of_var, written) && fits(&of_var, given)
+    };
+    if work.may_overflow && given_fits_alone(work, written) {
         given.clone()
+    } else if cost(written) > cost(given) {
+        let inside = by_operands(work, given).filter(|inside| cost(inside) < cost(given));
+        inside.filter(|inside| !given_fits_alone(work, inside)).unwrap_or_else(|| given.clone())
     } else {
         written.clone()
+    }
+}
+
+/// An expression whose remainders stay, with what stands in them written anew: where a law takes the quotient of a remainder
+/// apart, the remainder may be what is shorter.
+fn by_operands(work: &mut Work, e: &Expr) -> Option<Expr> {
+    match e.op().filter(|_| e.nodes() <= MAX_NODES)? {
+        Op::Mod(a, n) if n.as_const().is_some() => rewrite(work, a).floor_mod(n).ok(),
+        Op::Sum(sum) => {
+            let mut out = Accumulator::default();
+            out.add(1, &Expr::Const(sum.constant)).ok()?;
+            for t in &sum.terms {
+                let atom = by_operands(work, &t.atom);
+                out.add(t.coefficient, atom.as_ref().unwrap_or(&t.atom)).ok()?;
+            }
+            out.finish().ok()
+        }
+        _ => None,
     }
 }
 

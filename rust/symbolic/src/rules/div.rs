@@ -134,8 +134,8 @@ pub fn stays(constant: i64, terms: impl ExactSizeIterator<Item = (i64, Range)> +
     for (k, of_atom) in terms.clone() {
         range = sum(range, k, of_atom)?;
         nearest = sum(nearest, nearest_to_0(k, n), of_atom)?;
-        if common > 1 && k % common != 0 {
-            low = sum(low, k, of_atom)?;
+        if common > 1 {
+            low = sum(low, balanced(k, common), of_atom)?;
         }
     }
     let crosses = |range: Range, n: i64| int::common_quotient(range.lo, range.hi, n).is_none();
@@ -143,10 +143,12 @@ pub fn stays(constant: i64, terms: impl ExactSizeIterator<Item = (i64, Range)> +
         return None;
     }
     if n_terms > 1 && terms.clone().any(|(_, of_atom)| of_atom.size() == 2) {
-        let (mut factors, units): (Factors, SmallVec<[Range; 8]>) =
-            terms.map(|(k, unit)| (nearest_to_0(k, n), unit)).unzip();
-        if unbalanced(&mut factors, &units, constant, n).is_some() {
-            return None;
+        for g in [n, common].into_iter().filter(|g| *g > 1) {
+            let (mut factors, units): (Factors, SmallVec<[Range; 8]>) =
+                terms.clone().map(|(k, unit)| (balanced(k, g), unit)).unzip();
+            if unbalanced(&mut factors, &units, constant, g).is_some() {
+                return None;
+            }
         }
     }
     Some(range)
@@ -301,7 +303,8 @@ pub(crate) fn affine(k: i64, c: i64, n: i64, range: Range) -> Option<(i64, i64)>
 /// The most values of one summand for which a quotient is tried to be affine.
 const FEW_VALUES: u128 = 8;
 
-/// `(g*x + y) floordiv (g*m) = (x + k) floordiv m` where `k*g <= y < (k+1)*g` over the domain
+/// `(g*x + y) floordiv (g*m) = (x + k) floordiv m` where `k*g <= y < (k+1)*g` over the domain; of a factor that is no multiple
+/// of `g`, what is left of the nearest multiple belongs to `y`
 ///
 /// The summands are those of [`summands`]: a remainder is one of them, though its two terms need not share a factor. Few
 /// terms are also taken apart in another way.
@@ -346,22 +349,19 @@ fn common_factor_of_summands(work: &mut Work, d: &mut Division) -> Result<bool, 
     }
     factors.sort_unstable_by(|a, b| b.cmp(a));
     for g in factors {
-        let low = |(s, content): (&Summand, &i64)| if content % g == 0 { 0 } else { s.factor() };
-        if d.crosses(d.summands.iter().zip(&contents).map(low), g) {
-            continue;
-        }
-        let Ok(range) = range_of_low(work, d, &contents, g) else { continue };
-        let Some(k) = quotient_of(range, g) else { continue };
+        let is_multiple = |i: usize| contents[i] % g == 0;
+        let low = |i: usize| if is_multiple(i) { 0 } else { balanced(d.summand(i).factor(), g) };
+        let mut low: Factors = (0..d.n_summands()).map(low).collect();
+        let Some(k) = quotient_of_low(work, d, &mut low, g)? else { continue };
         let mut high = Linear::constant(k);
-        for (i, content) in contents.iter().enumerate() {
-            match d.summand(i) {
-                _ if content % g != 0 => {}
-                Summand::Term(t) => high.add_term(t.coefficient / g, t.atom)?,
-                s @ Summand::Remainder { .. } => {
-                    let mut part = s.form(work);
-                    part.terms.iter_mut().for_each(|t| t.coefficient /= g);
-                    high.add_scaled(1, &part)?;
-                }
+        for (i, low) in low.into_iter().enumerate() {
+            let summand = d.summand(i);
+            if is_multiple(i) {
+                let mut part = summand.form(work);
+                part.terms.iter_mut().for_each(|t| t.coefficient /= g);
+                high.add_scaled(1, &part)?;
+            } else {
+                add_summand(work, &mut high, int::sub(summand.factor(), low)? / g, summand)?;
             }
         }
         d.numerator = high;
@@ -371,21 +371,38 @@ fn common_factor_of_summands(work: &mut Work, d: &mut Division) -> Result<bool, 
     Ok(false)
 }
 
-/// The range of the constant and of what is not a multiple of `g`.
-fn range_of_low(work: &mut Work, d: &Division, contents: &[i64], g: i64) -> Result<Range, Stop> {
-    let is_low = |content: &i64| content % g != 0;
-    let n_low = contents.iter().filter(|c| is_low(c)).count();
-    if n_low == 0 {
-        return Ok(Range::point(d.numerator.constant));
+/// The quotient by `g` of the constant and the parts with these factors, where all values have the same. A part of two
+/// values may get the factor on the other side of 0.
+fn quotient_of_low(work: &mut Work, d: &Division, factors: &mut Factors, g: i64) -> Result<Option<i64>, Stop> {
+    let constant = d.numerator.constant;
+    if factors.iter().all(|factor| *factor == 0) {
+        return Ok(Some(int::floor_div(constant, g)));
     }
-    let mut low = Linear::constant(d.numerator.constant);
-    for (i, _) in contents.iter().enumerate().filter(|(_, content)| is_low(content)) {
-        match d.summand(i) {
-            Summand::Term(t) => low.add_term(t.coefficient, t.atom)?,
-            s @ Summand::Remainder { .. } => low.add_scaled(1, &s.form(work))?,
+    if !d.crosses(factors.iter().copied(), g) {
+        let mut low = Linear::constant(constant);
+        for (i, factor) in factors.iter().enumerate() {
+            add_summand(work, &mut low, *factor, d.summand(i))?;
+        }
+        let k = range_of_part(work, &low).ok().and_then(|range| quotient_of(range, g));
+        if k.is_some() {
+            return Ok(k);
         }
     }
-    range_of_part(work, &low)
+    let two_valued = |i: usize| match d.summand(i) {
+        Summand::Term(t) => work.atoms[t.atom as usize].range.size() == 2,
+        Summand::Remainder { modulus, .. } => modulus == 2,
+    };
+    if d.n_summands() < 2 || !(0..d.n_summands()).any(|i| factors[i] != 0 && two_valued(i)) {
+        return Ok(None);
+    }
+    let mut units = SmallVec::<[Range; 8]>::new();
+    for i in 0..d.n_summands() {
+        units.push(match d.summand(i) {
+            Summand::Term(t) => work.atoms[t.atom as usize].range,
+            s => work.range_of(&s.scaled_to(1, work)?),
+        });
+    }
+    Ok(unbalanced(factors, &units, constant, g))
 }
 
 /// `(x floordiv m + y) floordiv n = (x + m*y) floordiv (m*n)`
@@ -440,30 +457,40 @@ pub(super) fn fits(work: &Work, form: &Linear) -> bool {
 }
 
 /// `((q*n + r)*x + y) floordiv n = q*x + (r*x + y) floordiv n` where `r` has the sign of the coefficient, and where
-/// the coefficient is exactly `-n/2`, which becomes `n/2`
+/// the coefficient is exactly `-n/2`, which becomes `n/2` where it stands whole
 ///
 /// A remainder is multiplied as a whole: its two terms have to keep their proportion.
 fn reduce_coefficients(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
     let n = d.n;
-    let reducible = |c: i64| c.unsigned_abs() > n.unsigned_abs() || c.checked_mul(-2) == Some(n);
-    if (0..d.n_summands()).all(|i| !reducible(d.summand(i).factor())) {
+    let is_half = |c: i64| c.checked_mul(-2) == Some(n);
+    // What is left of a term beside remainders is their choice: turned around, it could become what they were taken from.
+    let stands_whole = |s: Summand| match s {
+        Summand::Term(t) => d.numerator.coefficient(t.atom) == t.coefficient,
+        Summand::Remainder { coefficient, quotient, .. } => d.numerator.coefficient(quotient) == coefficient,
+    };
+    let reducible = |s: Summand| {
+        let c = s.factor();
+        c.unsigned_abs() > n.unsigned_abs() || (is_half(c) && (!d.has_div || stands_whole(s)))
+    };
+    if (0..d.n_summands()).all(|i| !reducible(d.summand(i))) {
         return Ok(false);
     }
-    let mut numerator = Linear::constant(d.numerator.constant);
+    let (mut quotient, mut numerator) = (Linear::default(), Linear::constant(d.numerator.constant));
     for i in 0..d.n_summands() {
         let summand = d.summand(i);
         let factor = summand.factor();
-        if !reducible(factor) {
+        if !reducible(summand) {
             add_summand(work, &mut numerator, factor, summand)?;
             continue;
         }
         let mut r = factor % n;
-        if r.checked_mul(-2) == Some(n) {
+        if is_half(r) {
             r += n;
         }
-        add_summand(work, &mut d.quotient, int::sub(factor, r)? / n, summand)?;
+        add_summand(work, &mut quotient, int::sub(factor, r)? / n, summand)?;
         add_summand(work, &mut numerator, r, summand)?;
     }
+    d.quotient.add_scaled(1, &quotient)?;
     d.numerator = numerator;
     Ok(true)
 }
@@ -473,29 +500,7 @@ fn reduce_coefficients(work: &mut Work, d: &mut Division) -> Result<bool, Stop> 
 fn balanced_collapse(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
     let n = d.n;
     let mut factors: Factors = (0..d.n_summands()).map(|i| balanced(d.summand(i).factor(), n)).collect();
-    let mut k = None;
-    if (0..d.n_summands()).any(|i| d.summand(i).factor() != factors[i]) && !d.crosses(factors.iter().copied(), n) {
-        let mut low = Linear::constant(d.numerator.constant);
-        for (i, factor) in factors.iter().enumerate() {
-            add_summand(work, &mut low, *factor, d.summand(i))?;
-        }
-        k = range_of_part(work, &low).ok().and_then(|range| quotient_of(range, n));
-    }
-    let two_valued = |i: usize| match d.summand(i) {
-        Summand::Term(t) => work.atoms[t.atom as usize].range.size() == 2,
-        Summand::Remainder { modulus, .. } => modulus == 2,
-    };
-    if k.is_none() && d.n_summands() > 1 && (0..d.n_summands()).any(two_valued) {
-        let mut units = SmallVec::<[Range; 8]>::new();
-        for i in 0..d.n_summands() {
-            units.push(match d.summand(i) {
-                Summand::Term(t) => work.atoms[t.atom as usize].range,
-                s => work.range_of(&s.scaled_to(1, work)?),
-            });
-        }
-        k = unbalanced(&mut factors, &units, d.numerator.constant, n);
-    }
-    let Some(k) = k else { return Ok(false) };
+    let Some(k) = quotient_of_low(work, d, &mut factors, n)? else { return Ok(false) };
     for (i, r) in factors.into_iter().enumerate() {
         let summand = d.summand(i);
         let q = int::sub(summand.factor(), r)? / n;
