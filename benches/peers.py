@@ -41,11 +41,10 @@ class Hlomap:
         from hlomap import _core
 
         self.core, self.ranges = _core, ranges
-        return [_core.Expr.dim(i) for i in range(len(ranges))]
+        return list(map(_core.Expr.dim, range(len(ranges))))
 
     def simplify(self, e):
-        sizes = [(name, lo, hi) for name, (lo, hi) in self.ranges.items()]
-        return self.core.IndexingMap(sizes, [e]).simplify().results[0]
+        return self.core.IndexingMap(list(self.ranges.values()), [e]).simplify().results[0]
 
     def text(self, e) -> str:
         return str(e).replace("floordiv", "//").replace("mod", "%")

@@ -123,7 +123,13 @@ def test_evaluate_on_threads_gives_the_same_rows() -> None:
     assert (m.evaluate(np.asfortranarray(rows), threads=2) == expected).all()
 
 
+def test_bounds_may_be_lists() -> None:
+    assert hm.IndexingMap([[2, 5]], [D0], ranges=[[0, 3]]) == hm.IndexingMap([(2, 5)], [D0], ranges=[4])
+
+
 def test_construction_errors() -> None:
+    with pytest.raises(TypeError, match=r"expected a variable: .* found \[1, 2, 3, 4\]"):
+        hm.IndexingMap([[1, 2, 3, 4]], [D0])
     with pytest.raises(errors.MapError, match="no variable d1"):
         hm.IndexingMap([4], [D1])
     with pytest.raises(errors.MapError, match="at least 1"):

@@ -18,7 +18,7 @@ from .walk import Walker
 __version__: str
 
 _ExprLike: TypeAlias = "Expr | int"
-_VariableLike: TypeAlias = "int | tuple[int, int] | tuple[str, int, int] | Variable"
+_VariableLike: TypeAlias = "int | tuple[int, int] | list[int] | tuple[str, int, int] | Variable"
 _ConstraintLike: TypeAlias = "tuple[_ExprLike, int, int] | Constraint"
 
 @final
@@ -140,7 +140,7 @@ class IndexingMap:
     """Which elements of one array belong to one element of another.
 
     ``dims``, ``ranges`` and ``runtime`` list the variables: an int ``n`` stands for ``[0, n - 1]``, a pair for
-    inclusive bounds, a triple for a name and bounds.
+    inclusive bounds, a triple for a name and bounds; a pair may be a list, as in JSON.
     """
 
     def __new__(

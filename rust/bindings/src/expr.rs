@@ -50,11 +50,15 @@ fn operator(
     other: &Bound<'_, PyAny>,
     apply: impl FnOnce(&Expr) -> symbolic::Result<Expr>,
 ) -> PyResult<Py<PyAny>> {
-    match other.extract::<ExprLike>() {
-        Ok(other) => Ok(Bound::new(py, PyExpr(apply(&other.0).or_raise(py)?))?.into_any().unbind()),
-        Err(e) if e.is_instance_of::<PyTypeError>(py) => Ok(py.NotImplemented()),
-        Err(e) => Err(e),
-    }
+    let made = match other.cast::<PyExpr>() {
+        Ok(e) => apply(&e.get().0),
+        Err(_) => match other.extract::<ExprLike>() {
+            Ok(other) => apply(&other.0),
+            Err(e) if e.is_instance_of::<PyTypeError>(py) => return Ok(py.NotImplemented()),
+            Err(e) => return Err(e),
+        },
+    };
+    Ok(Bound::new(py, PyExpr(made.or_raise(py)?))?.into_any().unbind())
 }
 
 #[pymethods]

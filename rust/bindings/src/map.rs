@@ -7,7 +7,7 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArray
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
 use symbolic::domain::default_var;
 use symbolic::map::{Map, State};
 use symbolic::text::{self, Style};
@@ -28,7 +28,7 @@ struct Place {
 /// Which elements of one array belong to one element of another.
 ///
 /// ``dims``, ``ranges`` and ``runtime`` list the variables: an int ``n`` stands for ``[0, n - 1]``, a pair for
-/// inclusive bounds, a triple for a name and bounds, a :class:`Variable` for itself.
+/// inclusive bounds, a triple for a name and bounds, a :class:`Variable` for itself; a pair may be a list, as in JSON.
 ///
 /// Equality and hash ignore variable names and the order of constraints.
 ///
@@ -71,10 +71,12 @@ impl<'py> FromPyObject<'_, 'py> for VariableLike {
         if let Ok(v) = object.cast::<PyVariable>() {
             return Ok(VariableLike { variable: v.get().variable.clone(), name: None });
         }
+        let listed = object.cast::<PyList>().ok().map(|list| list.to_tuple().into_any());
+        let items = listed.as_ref().map_or(object, Bound::as_borrowed);
         // What it is decides how it is read: a failed conversion makes an exception, which takes longer than all the rest.
-        let read = match object.cast::<PyTuple>().map(|tuple| tuple.len()) {
-            Ok(2) => object.extract::<(i64, i64)>().ok().map(|(lo, hi)| Range::new(lo, hi).into()),
-            Ok(3) => object
+        let read = match items.cast::<PyTuple>().map(|tuple| tuple.len()) {
+            Ok(2) => items.extract::<(i64, i64)>().ok().map(|(lo, hi)| Range::new(lo, hi).into()),
+            Ok(3) => items
                 .extract::<(PyBackedStr, i64, i64)>()
                 .ok()
                 .map(|(name, lo, hi)| VariableLike { name: Some(name), ..Range::new(lo, hi).into() }),
