@@ -76,7 +76,7 @@ fn by_values(work: &mut Work, form: &Result<Linear, Stop>, written: &mut Expr) -
 fn take_shorter(work: &mut Work, rule: Rule, by_law: Option<Expr>, written: &mut Expr) -> bool {
     let Some(by_law) = by_law else { return false };
     let shorter = rewrite(work, &by_law);
-    let is_shorter = cost(&shorter) < cost(written);
+    let is_shorter = cost(&shorter) < cost(written) && !fits_alone(work, written, &shorter);
     if is_shorter {
         work.fire(rule);
         *written = shorter;
@@ -99,18 +99,20 @@ fn write_back(work: &mut Work, form: &Result<Linear, Stop>, e: &Expr) -> Expr {
     let (Some(written), Some(given)) = (&written, &given) else {
         return written.or(given).unwrap_or_else(|| e.clone());
     };
-    let given_fits_alone = |work: &Work, written: &Expr| {
-        let of_var = |v: Var| work.atoms[work.flat(v)].range;
-        !fits(&of_var, written) && fits(&of_var, given)
-    };
-    if work.may_overflow && given_fits_alone(work, written) {
+    if work.may_overflow && fits_alone(work, given, written) {
         given.clone()
     } else if cost(written) > cost(given) {
         let inside = by_operands(work, given).filter(|inside| cost(inside) < cost(given));
-        inside.filter(|inside| !given_fits_alone(work, inside)).unwrap_or_else(|| given.clone())
+        inside.filter(|inside| !fits_alone(work, given, inside)).unwrap_or_else(|| given.clone())
     } else {
         written.clone()
     }
+}
+
+/// Whether one expression fits into 64 bits on the way to its value where another may not.
+fn fits_alone(work: &Work, e: &Expr, other: &Expr) -> bool {
+    let of_var = |v: Var| work.atoms[work.flat(v)].range;
+    !fits(&of_var, other) && fits(&of_var, e)
 }
 
 /// An expression whose remainders stay, with what stands in them written anew: where a law takes the quotient of a remainder

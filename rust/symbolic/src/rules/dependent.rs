@@ -21,7 +21,7 @@ const MAX_PARTS: usize = 12;
 /// At how many points more than there are unknowns a quotient is held against the others.
 const SPARE: usize = 3;
 
-/// As large as products of two remainders allow in 64 bits.
+/// As large as the sum of two products of remainders allows in 64 bits.
 const PRIME: u64 = (1 << 31) - 1;
 
 /// The most points that are looked at first.
@@ -54,8 +54,8 @@ pub fn without_dependent(work: &mut Work, form: &Linear, e: &Expr) -> Option<Exp
     found
 }
 
-/// The variables and quotients of a form, each after those that it contains; nothing where they are many, or too few to
-/// depend on each other, or their box is large.
+/// The variables and quotients of a form, each after those that it contains; nothing where they are many or their box is
+/// large.
 fn parts(work: &Work, form: &Linear) -> Option<SmallVec<[AtomId; MAX_PARTS]>> {
     let mut parts: SmallVec<[AtomId; MAX_PARTS]> = form.terms.iter().map(|t| t.atom).collect();
     let (mut open, mut points) = (0, 1u128);
@@ -73,7 +73,7 @@ fn parts(work: &Work, form: &Linear) -> Option<SmallVec<[AtomId; MAX_PARTS]>> {
             }
             AtomKind::Other(..) => return None,
         }
-        if points > MAX_POINTS {
+        if !(1..=MAX_POINTS).contains(&points) {
             return None;
         }
         open += 1;
