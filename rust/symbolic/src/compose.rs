@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::domain::{Constraint, Domain, Source, Variable};
+use crate::domain::{Constraint, Domain, Source};
 use crate::error::{Error, Result};
 use crate::expr::{Expr, Kind, Substitution, Var};
 use crate::map::{Map, State};
@@ -21,16 +21,17 @@ pub fn then(first: &Map, second: &Map) -> Result<Map> {
     if first.state() != State::Defined || second.state() != State::Defined {
         return unusual(first, second);
     }
-    let (domain, results) = parts(first, second)?;
+    let mut domain = Domain::default();
+    let results = parts(first, second, &mut domain)?;
     let map = Map::from_parts(domain, results);
     second.image();
     map.inherit_image(second);
     Ok(map)
 }
 
-/// The domain, not yet in normal form, and the results of doing one defined map after another.
-#[inline]
-pub(crate) fn parts(first: &Map, second: &Map) -> Result<(Domain, SmallVec<[Expr; 4]>)> {
+/// The results of doing one defined map after another, and their domain, not yet in normal form, in place of an empty one:
+/// to hand it back would copy it three times, 5 % of an easy composition.
+pub(crate) fn parts(first: &Map, second: &Map, domain: &mut Domain) -> Result<SmallVec<[Expr; 4]>> {
     let (a, b) = (first.domain(), second.domain());
     if first.results().len() != b.n_dims {
         let what = "results of the first map, one for each dimension of the second,";
@@ -46,34 +47,37 @@ pub(crate) fn parts(first: &Map, second: &Map) -> Result<(Domain, SmallVec<[Expr
     };
     let mut substitution = Substitution::new(&replace);
     let results = second.results().iter().map(|e| substitution.apply(e)).collect::<Result<_>>()?;
-    let mut constraints = a.constraints.clone();
+    join(a, b, &replace, domain)?;
+    domain.constraints.clone_from(&a.constraints);
     for c in &b.constraints {
-        constraints.push(Constraint { expr: substitution.apply(&c.expr)?, range: c.range });
+        domain.constraints.push(Constraint { expr: substitution.apply(&c.expr)?, range: c.range });
     }
     for ((e, values), dim) in first.results().iter().zip(first.image().iter()).zip(b.dims()) {
         // What is known of the values already is no constraint.
         if !dim.range.covers(*values) {
-            constraints.push(Constraint { expr: e.clone(), range: dim.range });
+            domain.constraints.push(Constraint { expr: e.clone(), range: dim.range });
         }
     }
-    Ok((Domain { constraints, ..joined(a, b, &replace)? }, results))
+    Ok(results)
 }
 
 /// Empty maps compose to empty ones, undefined ones to undefined ones; empty wins, for it is known.
 fn unusual(first: &Map, second: &Map) -> Result<Map> {
     let keep = |v: Var| Ok(Expr::Var(v));
-    let domain = joined(first.domain(), second.domain(), &keep)?;
+    let mut domain = Domain::default();
+    join(first.domain(), second.domain(), &keep, &mut domain)?;
     let is_empty = first.state() == State::Empty || second.state() == State::Empty;
     Ok(if is_empty { Map::empty(&domain) } else { Map::undefined(&domain) })
 }
 
-/// The variables of a composition.
-fn joined(a: &Domain, b: &Domain, replace: &dyn Fn(Var) -> Result<Expr>) -> Result<Domain> {
-    let mut vars: SmallVec<[Variable; 6]> = SmallVec::with_capacity(a.vars.len() + b.vars.len() - b.n_dims);
-    vars.extend(a.dims().iter().cloned());
-    vars.extend(a.ranges().iter().cloned());
-    vars.extend(b.ranges().iter().cloned());
-    vars.extend(a.runtime().iter().cloned());
+/// Adds the variables of a composition to an empty domain.
+fn join(a: &Domain, b: &Domain, replace: &dyn Fn(Var) -> Result<Expr>, domain: &mut Domain) -> Result<()> {
+    (domain.n_dims, domain.n_ranges) = (a.n_dims, a.n_ranges + b.n_ranges);
+    let vars = &mut domain.vars;
+    vars.reserve(a.vars.len() + b.vars.len() - b.n_dims);
+    for group in [&a.vars[..a.n_dims + a.n_ranges], b.ranges(), a.runtime()] {
+        vars.extend(group.iter().cloned());
+    }
     for v in b.runtime() {
         let mut v = v.clone();
         if let Some(source) = &v.source {
@@ -82,7 +86,6 @@ fn joined(a: &Domain, b: &Domain, replace: &dyn Fn(Var) -> Result<Expr>) -> Resu
         }
         vars.push(v);
     }
-    let mut domain = Domain { vars, n_dims: a.n_dims, n_ranges: a.n_ranges + b.n_ranges, constraints: Vec::new() };
     if domain.check_names().is_err() {
         // The two maps may use one name for different variables: then the second one's variables lose theirs.
         let from_second = |i: usize| {
@@ -97,7 +100,7 @@ fn joined(a: &Domain, b: &Domain, replace: &dyn Fn(Var) -> Result<Expr>) -> Resu
             domain.vars.iter_mut().for_each(|v| v.name = None);
         }
     }
-    Ok(domain)
+    Ok(())
 }
 
 #[cfg(test)]

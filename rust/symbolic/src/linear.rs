@@ -241,6 +241,8 @@ pub(crate) struct Reading {
     pub(crate) checks: bool,
     /// An atom was met before one with a smaller number, or was made while writing.
     pub(crate) out_of_order: bool,
+    /// Of two forms of equal cost, or two that say as much, the first was taken.
+    pub(crate) by_number: bool,
     /// The atoms that have been met.
     met: SmallVec<[AtomId; 16]>,
 }

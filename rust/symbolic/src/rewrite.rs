@@ -12,7 +12,8 @@ use crate::rules::dependent::without_dependent;
 use crate::rules::free::without_free;
 use crate::rules::related::equalities;
 use crate::rules::stairs::as_stairs;
-use crate::rules::{write, Rule};
+use crate::rules::write::{has_own_order, write, Lone};
+use crate::rules::Rule;
 use crate::settled::Glance;
 
 /// How often one expression may be written and read again.
@@ -25,7 +26,7 @@ const MAX_NODES: u32 = 512;
 /// The results under what is known, and whether they are certain to stay as they are. The glance is for a domain without
 /// constraints.
 pub fn rewrite_all(work: &mut Work, results: &[Expr], glance: Option<&Glance>) -> (SmallVec<[Expr; 4]>, bool) {
-    let mut is_sure = true;
+    let (mut is_sure, mut order_counts) = (true, glance.is_none());
     if !work.facts.is_empty() && results.iter().any(|e| e.divmods() > 0) {
         let known = equalities(work);
         work.set_equalities(known);
@@ -34,7 +35,12 @@ pub fn rewrite_all(work: &mut Work, results: &[Expr], glance: Option<&Glance>) -
     for e in results {
         let met = work.reading.mark();
         let mut form = work.linear(e);
-        let mut written = write_back(work, &form, e);
+        let (mut written, of_form) = write_back(work, &form, e);
+        let has_one_way = |form: &Linear| of_form && glance.is_some() && Lone::of(work, form).is_some();
+        if form.as_ref().is_ok_and(has_one_way) {
+            out.push(written);
+            continue;
+        }
         let mut rounds = 0;
         loop {
             if form.as_ref().is_ok_and(|form| work.is_plain(form)) || glance.is_some_and(|g| g.stays(&written)) {
@@ -45,13 +51,15 @@ pub fn rewrite_all(work: &mut Work, results: &[Expr], glance: Option<&Glance>) -
             work.reading.checks = false;
             if again.is_err() || again == form || rounds == MAX_ROUNDS {
                 is_sure &= again.is_ok() && again == form;
+                let has_own_order = |form: &Linear| !work.reading.by_number && has_own_order(work, form);
+                order_counts |= !form.as_ref().is_ok_and(has_own_order);
                 is_sure &= !by_values(work, &form, &mut written);
                 break;
             }
             rounds += 1;
             // What is read next is all that a new workspace would meet.
             work.unread(met);
-            written = write_back(work, &again, &written);
+            written = write_back(work, &again, &written).0;
             form = again;
         }
         out.push(written);
@@ -59,7 +67,7 @@ pub fn rewrite_all(work: &mut Work, results: &[Expr], glance: Option<&Glance>) -
     if !work.equalities.is_empty() {
         work.set_equalities(Vec::new());
     }
-    (out, is_sure && !work.reading.out_of_order)
+    (out, is_sure && !(work.reading.out_of_order && order_counts))
 }
 
 /// Applies the laws that look at the values of a whole result; whether one changes it.
@@ -87,25 +95,25 @@ fn take_shorter(work: &mut Work, rule: Rule, by_law: Option<Expr>, written: &mut
 /// An expression under what is known; the expression itself where it does not fit.
 pub fn rewrite(work: &mut Work, e: &Expr) -> Expr {
     let form = work.linear(e);
-    write_back(work, &form, e)
+    write_back(work, &form, e).0
 }
 
 /// A form as an expression; the one that it comes from where that is shorter, where the form does not fit, or where
-/// only what is written could leave 64 bits on the way.
-fn write_back(work: &mut Work, form: &Result<Linear, Stop>, e: &Expr) -> Expr {
-    work.may_overflow = false;
-    let written = form.as_ref().ok().and_then(|form| write::write(work, form).ok());
+/// only what is written could leave 64 bits on the way. Whether it is the form that is written goes with it.
+fn write_back(work: &mut Work, form: &Result<Linear, Stop>, e: &Expr) -> (Expr, bool) {
+    (work.may_overflow, work.reading.by_number) = (false, false);
+    let written = form.as_ref().ok().and_then(|form| write(work, form).ok());
     let given = if is_replaced(work, e) { replaced(work, e) } else { Some(e.clone()) };
     let (Some(written), Some(given)) = (&written, &given) else {
-        return written.or(given).unwrap_or_else(|| e.clone());
+        return (written.or(given).unwrap_or_else(|| e.clone()), false);
     };
     if work.may_overflow && fits_alone(work, given, written) {
-        given.clone()
+        (given.clone(), false)
     } else if cost(written) > cost(given) {
         let inside = by_operands(work, given).filter(|inside| cost(inside) < cost(given));
-        inside.filter(|inside| !fits_alone(work, given, inside)).unwrap_or_else(|| given.clone())
+        (inside.filter(|inside| !fits_alone(work, given, inside)).unwrap_or_else(|| given.clone()), false)
     } else {
-        written.clone()
+        (written.clone(), true)
     }
 }
 

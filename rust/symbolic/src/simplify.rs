@@ -38,7 +38,8 @@ pub fn compose(first: &Map, second: &Map, options: Options) -> Result<Map> {
     if first.state() != State::Defined || second.state() != State::Defined {
         return then(first, second).map(|map| simplify(&map, options));
     }
-    let (mut domain, results) = parts(first, second)?;
+    let mut domain = Domain::default();
+    let results = parts(first, second, &mut domain)?;
     let mut tally = Tally::NEW;
     let narrowed = match domain.normalize() {
         Emptiness::Empty => Narrowed::Empty,

@@ -82,7 +82,11 @@ pub fn floor_div(work: &mut Work, form: Linear, n: i64) -> Result<Linear, Stop> 
         }
         // Where the ends of a part do not fit, that is an error which no sample may hide.
         let sampled = d.has_div && n_terms >= MANY_TERMS && fits(work, &d.numerator);
-        d.samples = if sampled { work.units(&d.summands) } else { None };
+        if sampled {
+            d.samples = work.units(&d.summands);
+        } else if d.samples.is_some() {
+            d.samples = None;
+        }
         for (rule, law) in RULES {
             if law(work, &mut d)? {
                 work.fire(rule);
@@ -191,11 +195,11 @@ impl Division {
         self.samples.as_ref().is_some_and(|samples| crosses(constant, factors.zip(samples), n))
     }
 
-    fn finish(self) -> Result<Linear, Stop> {
+    fn finish(&mut self) -> Result<Linear, Stop> {
         if self.negated {
             self.quotient.scaled(-1)
         } else {
-            Ok(self.quotient)
+            Ok(std::mem::take(&mut self.quotient))
         }
     }
 }

@@ -26,8 +26,10 @@ pub fn merge(work: &mut Work, form: &mut Linear) -> Result<(), Stop> {
         let given = size(work, form);
         let mut best = (given, usize::MAX);
         let mut found: Option<(Rule, Linear)> = None;
+        let mut ties = false;
         let mut consider = |work: &Work, rule: Rule, candidate: Linear| {
             let key = (size(work, &candidate), candidate.terms.len());
+            ties |= key == best;
             if key < best && key.0 < given && super::div::fits(work, &candidate) {
                 best = key;
                 found = Some((rule, candidate));
@@ -49,6 +51,7 @@ pub fn merge(work: &mut Work, form: &mut Linear) -> Result<(), Stop> {
                 consider(work, Rule::RemainderQuotient, candidate);
             }
         }
+        work.reading.by_number |= ties;
         match found {
             Some((rule, merged)) => {
                 work.fire(rule);

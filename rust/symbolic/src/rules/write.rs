@@ -10,7 +10,7 @@ use super::Rule;
 use crate::error::Stop;
 use crate::expr::{Accumulator, Expr};
 use crate::int;
-use crate::linear::{AtomId, AtomKind, Linear, LinearTerm, OtherOp, Work};
+use crate::linear::{AtomId, AtomKind, Linear, LinearTerm, OtherOp, Reading, Work};
 
 /// Div/mod nodes, then all nodes.
 type Cost = (u64, u64);
@@ -82,24 +82,74 @@ pub fn write(work: &mut Work, form: &Linear) -> Result<Expr, Stop> {
     if !work.has_div(form) {
         return sum(work, Accumulator::default(), form);
     }
+    if let Some(lone) = Lone::of(work, form) {
+        return lone.write(work, form);
+    }
     if work.atoms.len() < work.vars.len() + MANY {
         return shortest(work, form);
     }
     if let Some(done) = work.written.get(form) {
         work.may_overflow |= done.may_overflow;
         work.reading.out_of_order |= done.out_of_order;
+        work.reading.by_number |= done.by_number;
         return Ok(done.expr.clone());
     }
-    let before = (std::mem::take(&mut work.may_overflow), std::mem::take(&mut work.reading.out_of_order));
+    let before = (
+        std::mem::take(&mut work.may_overflow),
+        std::mem::take(&mut work.reading.out_of_order),
+        std::mem::take(&mut work.reading.by_number),
+    );
     let expr = shortest(work, form);
     if let Ok(expr) = &expr {
         let expr = expr.clone();
-        let done = Written { expr, may_overflow: work.may_overflow, out_of_order: work.reading.out_of_order };
+        let Reading { out_of_order, by_number, .. } = work.reading;
+        let done = Written { expr, may_overflow: work.may_overflow, out_of_order, by_number };
         work.written.insert(form.clone(), done);
     }
     work.may_overflow |= before.0;
     work.reading.out_of_order |= before.1;
+    work.reading.by_number |= before.2;
     expr
+}
+
+/// The quotient of a form that leaves nothing to choose: the only one, of variables of which none or all stand beside it. All of
+/// them with the factor `k` make `k*(x mod n)`.
+pub struct Lone {
+    remainder: Option<i64>,
+}
+
+impl Lone {
+    /// Whether a form is one of variables and such a quotient.
+    pub fn of(work: &Work, form: &Linear) -> Option<Lone> {
+        let (LinearTerm { coefficient: a, atom }, beside) = form.terms.split_last()?;
+        let is_var = |atom: AtomId| (atom as usize) < work.vars.len();
+        let (num, n) = work.as_div(*atom).filter(|(num, _)| work.is_plain(num) && work.equalities.is_empty())?;
+        if !beside.last().is_none_or(|t| is_var(t.atom)) {
+            return None;
+        }
+        if let Some(k) = whole_fold(*a, num, n, form) {
+            return (n > 2 || num.constant == 0).then_some(Lone { remainder: Some(k) });
+        }
+        let constant_stays = form.constant == 0 || form.constant % a != 0;
+        let is_apart = || num.terms.iter().all(|t| beside.iter().all(|b| b.atom != t.atom));
+        (*a > 0 && constant_stays && is_apart()).then_some(Lone { remainder: None })
+    }
+
+    fn write(self, work: &mut Work, form: &Linear) -> Result<Expr, Stop> {
+        let (Some(k), Some(last)) = (self.remainder, form.terms.last()) else {
+            return sum(work, Accumulator::default(), form);
+        };
+        let Some((num, n)) = work.as_div(last.atom).map(|(num, n)| (num.clone(), n)) else {
+            return sum(work, Accumulator::default(), form);
+        };
+        let mut rest = form.clone();
+        rest.terms.pop();
+        rest.add_scaled(int::mul(k, -1)?, &num)?;
+        let mut out = Accumulator::default();
+        out.add(k, &write(work, &num)?.floor_mod(&Expr::Const(n))?)?;
+        work.fire(Rule::WriteMod);
+        sum(work, out, &rest)
+    }
 }
 
 /// Of so many quotients one is written for several alternatives of others, so what is written is remembered.
@@ -110,6 +160,7 @@ pub struct Written {
     expr: Expr,
     may_overflow: bool,
     out_of_order: bool,
+    by_number: bool,
 }
 
 /// A form with quotients, written with and without those that others can stand for.
@@ -165,6 +216,20 @@ fn sum(work: &mut Work, mut out: Accumulator, rest: &Linear) -> Result<Expr, Sto
 /// then with the largest divisor.
 type Key = (u32, usize, i64, AtomId);
 
+/// Whether quotients are decided in an order that no number decides, each with a numerator of variables alone.
+pub fn has_own_order(work: &Work, form: &Linear) -> bool {
+    let beyond = |t: &&LinearTerm| t.atom as usize >= work.vars.len();
+    let mut keys: SmallVec<[(usize, i64); 8]> = SmallVec::new();
+    form.terms.iter().filter(beyond).all(|t| {
+        work.as_div(t.atom).filter(|(num, _)| work.is_plain(num)).is_some_and(|(num, n)| {
+            let key = (num.terms.len(), n);
+            let is_new = !keys.contains(&key);
+            keys.push(key);
+            is_new
+        })
+    })
+}
+
 /// The quotients of a form, with their places.
 fn keys<'a>(work: &'a Work, form: &'a Linear) -> impl Iterator<Item = (Key, usize)> + 'a {
     form.terms.iter().enumerate().filter_map(|(at, t)| {
@@ -200,6 +265,9 @@ fn take_whole_remainders(work: &mut Work, rest: &mut Linear, out: &mut Accumulat
 /// An atom written by itself.
 fn plain(work: &mut Work, atom: AtomId) -> Result<Expr, Stop> {
     let known = &work.atoms[atom as usize];
+    if let AtomKind::Var(flat) = known.kind {
+        return Ok(Expr::Var(work.vars[flat as usize]));
+    }
     if let (Some(done), false) = (&known.written, known.is_stale) {
         return Ok(done.clone());
     }
@@ -305,9 +373,18 @@ struct Search {
 impl Search {
     fn consider(&mut self, work: &mut Work, draft: Result<Option<Draft>, Stop>) -> Result<(), Stop> {
         work.spend(self.rest.terms.len())?;
+        let is_first = self.best.rule.is_none();
         let choice = draft.and_then(|draft| match draft {
-            Some(draft) if draft.least_cost(work)? < self.best_cost => draft.write(work).map(Some),
-            _ => Ok(None),
+            Some(draft) => {
+                let least = draft.least_cost(work)?;
+                work.reading.by_number |= !is_first && least == self.best_cost;
+                if least < self.best_cost {
+                    draft.write(work).map(Some)
+                } else {
+                    Ok(None)
+                }
+            }
+            None => Ok(None),
         });
         let choice = match choice {
             Ok(Some(choice)) => choice,
@@ -315,6 +392,7 @@ impl Search {
             Err(Stop::Effort) => return Err(Stop::Effort),
         };
         let found = cost(work, &choice)?;
+        work.reading.by_number |= !is_first && found == self.best_cost;
         if found < self.best_cost {
             (self.best, self.best_cost) = (choice, found);
         }
