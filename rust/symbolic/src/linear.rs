@@ -20,7 +20,7 @@ use crate::expr::{Expr, Kind, Op, Var};
 use crate::int;
 use crate::interval::interval;
 use crate::range::Range;
-use crate::rules::write::Written;
+use crate::rules::write::{Notes, Written};
 use crate::rules::{self, Rule};
 use crate::sample::Sample;
 use crate::table::Table;
@@ -227,8 +227,8 @@ pub struct Work {
     pub(crate) reading: Reading,
     /// Forms that are 0 by constraints with a single value: used in results, and not in the constraints themselves.
     pub(crate) equalities: Vec<Linear>,
-    /// Whether a form that was written may leave 64 bits on the way to its value.
-    pub(crate) may_overflow: bool,
+    /// What is known of what was written since this was last cleared.
+    pub(crate) notes: Notes,
 }
 
 /// Whether what is read now meets its quotients in the order in which a new workspace would number them.
@@ -241,8 +241,6 @@ pub(crate) struct Reading {
     pub(crate) checks: bool,
     /// An atom was met before one with a smaller number, or was made while writing.
     pub(crate) out_of_order: bool,
-    /// Of two forms of equal cost, or two that say as much, the first was taken.
-    pub(crate) by_number: bool,
     /// The atoms that have been met.
     met: SmallVec<[AtomId; 16]>,
 }
@@ -330,18 +328,27 @@ impl Work {
             written: Table::default(),
             reading: Reading::default(),
             equalities: Vec::new(),
-            may_overflow: false,
+            notes: Notes::default(),
         }
     }
 
     /// Starts anew over a domain, without facts. What it has spent stays spent.
     pub(crate) fn restart(&mut self, domain: &Domain) {
         let n = domain.vars.len();
+        if !self.atoms.is_empty() {
+            // Nothing is remembered where there was no atom.
+            self.atoms.clear();
+            self.samples.clear();
+            self.facts.clear();
+            self.interned.clear();
+            self.shared.iter_mut().for_each(Table::clear);
+            self.quotients.clear();
+            self.written.clear();
+        }
         self.vars.clear();
         self.vars.extend((0..n).map(|i| domain.var(i)));
         self.alias.clear();
         self.alias.extend(0..n as u32);
-        self.atoms.clear();
         let kinds = (0..n as u32).map(AtomKind::Var);
         self.atoms.extend(kinds.zip(&domain.vars).map(|(kind, v)| Atom {
             kind,
@@ -350,14 +357,8 @@ impl Work {
             written: None,
             is_stale: false,
         }));
-        self.samples.clear();
-        self.facts.clear();
         self.first_under_facts = n;
         (self.n_dims, self.n_ranges) = (domain.n_dims as u32, domain.n_ranges as u32);
-        self.interned.clear();
-        self.shared.iter_mut().for_each(Table::clear);
-        self.quotients.clear();
-        self.written.clear();
         self.reading = Reading::default();
     }
 

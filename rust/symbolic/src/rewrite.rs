@@ -12,7 +12,7 @@ use crate::rules::dependent::without_dependent;
 use crate::rules::free::without_free;
 use crate::rules::related::equalities;
 use crate::rules::stairs::as_stairs;
-use crate::rules::write::{has_own_order, write, Lone};
+use crate::rules::write::{has_own_order, write, Notes};
 use crate::rules::Rule;
 use crate::settled::Glance;
 
@@ -36,8 +36,15 @@ pub fn rewrite_all(work: &mut Work, results: &[Expr], glance: Option<&Glance>) -
         let met = work.reading.mark();
         let mut form = work.linear(e);
         let (mut written, of_form) = write_back(work, &form, e);
-        let has_one_way = |form: &Linear| of_form && glance.is_some() && Lone::of(work, form).is_some();
-        if form.as_ref().is_ok_and(has_one_way) {
+        let Notes { by_number, is_turned, .. } = work.notes;
+        if of_form
+            && !by_number
+            && !is_turned
+            && glance.is_some()
+            && form.as_ref().is_ok_and(|form| has_own_order(work, form))
+        {
+            // It reads as the form that it comes from, whatever the numbers of its atoms are.
+            is_sure &= !by_values(work, &form, &mut written);
             out.push(written);
             continue;
         }
@@ -51,7 +58,7 @@ pub fn rewrite_all(work: &mut Work, results: &[Expr], glance: Option<&Glance>) -
             work.reading.checks = false;
             if again.is_err() || again == form || rounds == MAX_ROUNDS {
                 is_sure &= again.is_ok() && again == form;
-                let has_own_order = |form: &Linear| !work.reading.by_number && has_own_order(work, form);
+                let has_own_order = |form: &Linear| !work.notes.by_number && has_own_order(work, form);
                 order_counts |= !form.as_ref().is_ok_and(has_own_order);
                 is_sure &= !by_values(work, &form, &mut written);
                 break;
@@ -70,8 +77,11 @@ pub fn rewrite_all(work: &mut Work, results: &[Expr], glance: Option<&Glance>) -
     (out, is_sure && !(work.reading.out_of_order && order_counts))
 }
 
-/// Applies the laws that look at the values of a whole result; whether one changes it.
+/// Applies the laws that look at the values of a whole result; whether one changes it. One quotient is never too many.
 fn by_values(work: &mut Work, form: &Result<Linear, Stop>, written: &mut Expr) -> bool {
+    if written.divmods() < 2 {
+        return false;
+    }
     let stairs = as_stairs(work, written);
     let mut changes = take_shorter(work, Rule::Stairs, stairs, written);
     let fixed = without_free(work, written);
@@ -101,13 +111,13 @@ pub fn rewrite(work: &mut Work, e: &Expr) -> Expr {
 /// A form as an expression; the one that it comes from where that is shorter, where the form does not fit, or where
 /// only what is written could leave 64 bits on the way. Whether it is the form that is written goes with it.
 fn write_back(work: &mut Work, form: &Result<Linear, Stop>, e: &Expr) -> (Expr, bool) {
-    (work.may_overflow, work.reading.by_number) = (false, false);
+    work.notes = Notes::default();
     let written = form.as_ref().ok().and_then(|form| write(work, form).ok());
     let given = if is_replaced(work, e) { replaced(work, e) } else { Some(e.clone()) };
     let (Some(written), Some(given)) = (&written, &given) else {
         return (written.or(given).unwrap_or_else(|| e.clone()), false);
     };
-    if work.may_overflow && fits_alone(work, given, written) {
+    if work.notes.may_overflow && fits_alone(work, given, written) {
         (given.clone(), false)
     } else if cost(written) > cost(given) {
         let inside = by_operands(work, given).filter(|inside| cost(inside) < cost(given));

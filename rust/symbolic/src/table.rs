@@ -7,7 +7,8 @@ use rustc_hash::FxHashMap;
 /// Keys and values. Nothing is allocated before the first insertion.
 pub struct Table<K, V> {
     few: Vec<(K, V)>,
-    many: FxHashMap<K, V>,
+    /// Boxed: most tables stay small, and a workspace of small fields is quickly made and dropped.
+    many: Option<Box<FxHashMap<K, V>>>,
 }
 
 /// Up to so many keys are looked through one by one.
@@ -17,8 +18,7 @@ impl<K: Eq + Hash, V> Table<K, V> {
     pub fn get(&self, key: &K) -> Option<&V> {
         match self.few.iter().find(|(k, _)| k == key) {
             Some((_, value)) => Some(value),
-            None if self.many.is_empty() => None,
-            None => self.many.get(key),
+            None => self.many.as_ref()?.get(key),
         }
     }
 
@@ -31,20 +31,18 @@ impl<K: Eq + Hash, V> Table<K, V> {
             }
             self.few.push((key, value));
         } else {
-            self.many.insert(key, value);
+            self.many.get_or_insert_default().insert(key, value);
         }
     }
 
     pub fn clear(&mut self) {
         self.few.clear();
-        if !self.many.is_empty() {
-            self.many.clear();
-        }
+        self.many = None;
     }
 }
 
 impl<K, V> Default for Table<K, V> {
     fn default() -> Table<K, V> {
-        Table { few: Vec::new(), many: FxHashMap::default() }
+        Table { few: Vec::new(), many: None }
     }
 }

@@ -51,9 +51,10 @@ pub fn merge(work: &mut Work, form: &mut Linear) -> Result<(), Stop> {
                 consider(work, Rule::RemainderQuotient, candidate);
             }
         }
-        work.reading.by_number |= ties;
+        work.notes.by_number |= ties;
         match found {
             Some((rule, merged)) => {
+                work.notes.is_turned = true;
                 work.fire(rule);
                 *form = merged;
             }

@@ -10,7 +10,7 @@ use super::Rule;
 use crate::error::Stop;
 use crate::expr::{Accumulator, Expr};
 use crate::int;
-use crate::linear::{AtomId, AtomKind, Linear, LinearTerm, OtherOp, Reading, Work};
+use crate::linear::{AtomId, AtomKind, Linear, LinearTerm, OtherOp, Work};
 
 /// Div/mod nodes, then all nodes.
 type Cost = (u64, u64);
@@ -78,7 +78,7 @@ pub fn write(work: &mut Work, form: &Linear) -> Result<Expr, Stop> {
     {
         return plain(work, *atom);
     }
-    work.may_overflow |= !super::div::fits(work, form);
+    work.notes.may_overflow |= !super::div::fits(work, form);
     if !work.has_div(form) {
         return sum(work, Accumulator::default(), form);
     }
@@ -89,38 +89,51 @@ pub fn write(work: &mut Work, form: &Linear) -> Result<Expr, Stop> {
         return shortest(work, form);
     }
     if let Some(done) = work.written.get(form) {
-        work.may_overflow |= done.may_overflow;
+        work.notes = work.notes.and(done.notes);
         work.reading.out_of_order |= done.out_of_order;
-        work.reading.by_number |= done.by_number;
         return Ok(done.expr.clone());
     }
-    let before = (
-        std::mem::take(&mut work.may_overflow),
-        std::mem::take(&mut work.reading.out_of_order),
-        std::mem::take(&mut work.reading.by_number),
-    );
+    let before = (std::mem::take(&mut work.notes), std::mem::take(&mut work.reading.out_of_order));
     let expr = shortest(work, form);
     if let Ok(expr) = &expr {
-        let expr = expr.clone();
-        let Reading { out_of_order, by_number, .. } = work.reading;
-        let done = Written { expr, may_overflow: work.may_overflow, out_of_order, by_number };
+        let done = Written { expr: expr.clone(), notes: work.notes, out_of_order: work.reading.out_of_order };
         work.written.insert(form.clone(), done);
     }
-    work.may_overflow |= before.0;
+    work.notes = work.notes.and(before.0);
     work.reading.out_of_order |= before.1;
-    work.reading.by_number |= before.2;
     expr
+}
+
+/// What writing says of an expression.
+#[derive(Clone, Copy, Default)]
+pub struct Notes {
+    /// It may leave 64 bits on the way to its value.
+    pub may_overflow: bool,
+    /// Of two alternatives of equal cost the one with the smaller numbers of atoms was taken.
+    pub by_number: bool,
+    /// It has quotients that are none of the form's: only reading it shows that it has the same form.
+    pub is_turned: bool,
+}
+
+impl Notes {
+    const fn and(self, other: Notes) -> Notes {
+        Notes {
+            may_overflow: self.may_overflow | other.may_overflow,
+            by_number: self.by_number | other.by_number,
+            is_turned: self.is_turned | other.is_turned,
+        }
+    }
 }
 
 /// The quotient of a form that leaves nothing to choose: the only one, of variables of which none or all stand beside it. All of
 /// them with the factor `k` make `k*(x mod n)`.
-pub struct Lone {
+struct Lone {
     remainder: Option<i64>,
 }
 
 impl Lone {
     /// Whether a form is one of variables and such a quotient.
-    pub fn of(work: &Work, form: &Linear) -> Option<Lone> {
+    fn of(work: &Work, form: &Linear) -> Option<Lone> {
         let (LinearTerm { coefficient: a, atom }, beside) = form.terms.split_last()?;
         let is_var = |atom: AtomId| (atom as usize) < work.vars.len();
         let (num, n) = work.as_div(*atom).filter(|(num, _)| work.is_plain(num) && work.equalities.is_empty())?;
@@ -158,9 +171,8 @@ const MANY: usize = 6;
 /// A form that has been written, with what that said of the workspace.
 pub struct Written {
     expr: Expr,
-    may_overflow: bool,
+    notes: Notes,
     out_of_order: bool,
-    by_number: bool,
 }
 
 /// A form with quotients, written with and without those that others can stand for.
@@ -197,6 +209,7 @@ fn quotients(work: &mut Work, mut rest: Linear) -> Result<Expr, Stop> {
 /// Adds what was chosen to what has been written; returns the rest.
 fn take(work: &mut Work, choice: Choice, out: &mut Accumulator) -> Result<Linear, Stop> {
     if let Some(rule) = choice.rule {
+        work.notes.is_turned |= !matches!(rule, Rule::WriteMod);
         work.fire(rule);
     }
     out.add(choice.coefficient, &choice.expr)?;
@@ -377,7 +390,7 @@ impl Search {
         let choice = draft.and_then(|draft| match draft {
             Some(draft) => {
                 let least = draft.least_cost(work)?;
-                work.reading.by_number |= !is_first && least == self.best_cost;
+                work.notes.by_number |= !is_first && least == self.best_cost;
                 if least < self.best_cost {
                     draft.write(work).map(Some)
                 } else {
@@ -392,7 +405,7 @@ impl Search {
             Err(Stop::Effort) => return Err(Stop::Effort),
         };
         let found = cost(work, &choice)?;
-        work.reading.by_number |= !is_first && found == self.best_cost;
+        work.notes.by_number |= !is_first && found == self.best_cost;
         if found < self.best_cost {
             (self.best, self.best_cost) = (choice, found);
         }
