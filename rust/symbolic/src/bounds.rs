@@ -53,10 +53,10 @@ impl Work {
     /// # Errors
     /// [`Stop::Overflow`] where an end does not fit into 64 bits. A value that does not fit is none; a part of one is.
     pub(crate) fn range_of_part(&mut self, form: &Linear, summands: &[Summand]) -> Result<Range, Stop> {
-        let has_div = self.has_div(form);
-        if let Some(range) = self.quick_range(form.constant, &form.terms).filter(|_| !has_div && self.facts.is_empty())
-        {
-            return Ok(range);
+        if self.facts.is_empty() && !self.has_div(form) {
+            if let Some(range) = self.quick_range(form.constant, &form.terms) {
+                return Ok(range);
+            }
         }
         let (lo, hi) = self.ends_of_parts(form, summands);
         Range::exact(lo, hi).ok_or(Stop::Overflow)

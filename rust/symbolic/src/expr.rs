@@ -329,6 +329,15 @@ impl Op {
 }
 
 impl Sum {
+    /// The expression for terms in order, each with an atom of its own and a factor that is not 0.
+    pub(crate) fn finish(self) -> Result<Expr> {
+        match (self.constant, self.terms.as_slice()) {
+            (c, []) => Ok(Expr::Const(c)),
+            (0, [Term { coefficient: 1, atom }]) => Ok(atom.clone()),
+            _ => Expr::node(Op::Sum(self)),
+        }
+    }
+
     /// The nodes that the sum itself adds to those of its atoms: factors, operators, signs and the constant.
     fn own_nodes(&self) -> u32 {
         let summands = self.terms.len() as u32 + u32::from(self.constant != 0);
@@ -419,11 +428,7 @@ impl Accumulator {
         if self.unordered {
             self.order()?;
         }
-        match (self.constant, self.terms.as_slice()) {
-            (c, []) => Ok(Expr::Const(c)),
-            (0, [Term { coefficient: 1, atom }]) => Ok(atom.clone()),
-            (constant, _) => Expr::node(Op::Sum(Sum { constant, terms: self.terms })),
-        }
+        Sum { constant: self.constant, terms: self.terms }.finish()
     }
 }
 

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::Rule;
 use crate::error::Stop;
-use crate::expr::{Accumulator, Expr};
+use crate::expr::{Accumulator, Expr, Sum, Term};
 use crate::int;
 use crate::linear::{AtomId, AtomKind, Linear, LinearTerm, OtherOp, Work};
 
@@ -79,6 +79,11 @@ pub fn write(work: &mut Work, form: &Linear) -> Result<Expr, Stop> {
         return plain(work, *atom);
     }
     work.notes.may_overflow |= !super::div::fits(work, form);
+    if work.is_plain(form) {
+        // Variables are numbered in the order of expressions.
+        let term = |t: &LinearTerm| Term { coefficient: t.coefficient, atom: Expr::Var(work.vars[t.atom as usize]) };
+        return Ok(Sum { constant: form.constant, terms: form.terms.iter().map(term).collect() }.finish()?);
+    }
     if !work.has_div(form) {
         return sum(work, Accumulator::default(), form);
     }
