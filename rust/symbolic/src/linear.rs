@@ -527,6 +527,9 @@ impl Work {
             let atom = self.intern_quotient(form, range, n);
             return out.add_term(factor, atom);
         }
+        if rules::div::add_plain_quotient(self, factor, &form, n, out)? {
+            return Ok(());
+        }
         let key = (n, form);
         if let Some(done) = self.quotients.get(&key) {
             if self.reading.checks {

@@ -101,6 +101,53 @@ pub fn floor_div(work: &mut Work, form: Linear, n: i64) -> Result<Linear, Stop> 
     d.finish()
 }
 
+/// `out += factor * (numerator floordiv n)` for a numerator of variables, where no more is to be done than [`collapse`] and
+/// [`multiples`] do; whether that is so. This is the way of most quotients.
+pub fn add_plain_quotient(
+    work: &mut Work,
+    factor: i64,
+    numerator: &Linear,
+    n: i64,
+    out: &mut Linear,
+) -> Result<bool, Stop> {
+    if !work.facts.is_empty() || !work.is_plain(numerator) {
+        return Ok(false);
+    }
+    let Some(range) = work.quick_range(numerator.constant, &numerator.terms) else { return Ok(false) };
+    work.spend(numerator.terms.len())?;
+    if let Some(k) = quotient_of(range, n) {
+        work.fire(Rule::Collapse);
+        return out.add_constant(factor, k).map(|()| true);
+    }
+    let mut whole = Linear::constant(int::floor_div(numerator.constant, n));
+    let mut rest = Linear::constant(int::floor_mod(numerator.constant, n));
+    for t in &numerator.terms {
+        if t.coefficient % n == 0 {
+            whole.terms.push(LinearTerm { coefficient: t.coefficient / n, atom: t.atom });
+        } else {
+            rest.terms.push(*t);
+        }
+    }
+    if whole.constant == 0 && whole.terms.is_empty() {
+        return Ok(false);
+    }
+    if !rest.terms.is_empty() {
+        let Some(range) = work.quick_range(rest.constant, &rest.terms) else { return Ok(false) };
+        if let Some(k) = quotient_of(range, n) {
+            work.fire(Rule::Collapse);
+            whole.constant = int::add(whole.constant, k)?;
+        } else if let Some(range) = no_rule_applies(work, &rest, n) {
+            let atom = work.intern_quotient(rest, range, n);
+            whole.terms.push(LinearTerm { coefficient: 1, atom });
+        } else {
+            return Ok(false);
+        }
+    }
+    work.fire(Rule::Multiples);
+    out.add_scaled(factor, &whole)?;
+    Ok(true)
+}
+
 /// The range of a numerator of fewer terms is worked out as quickly as its samples.
 const MANY_TERMS: usize = 4;
 
