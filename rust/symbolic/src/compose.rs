@@ -30,7 +30,7 @@ pub fn then(first: &Map, second: &Map) -> Result<Map> {
 }
 
 /// The results of doing one defined map after another, and their domain, not yet in normal form, in place of an empty one:
-/// to hand it back would copy it three times, 5 % of an easy composition.
+/// to hand it back would copy it three times, 8 % of the instructions of an easy composition.
 pub(crate) fn parts(first: &Map, second: &Map, domain: &mut Domain) -> Result<SmallVec<[Expr; 4]>> {
     let (a, b) = (first.domain(), second.domain());
     if first.results().len() != b.n_dims {

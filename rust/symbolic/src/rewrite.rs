@@ -35,15 +35,9 @@ pub fn rewrite_all(work: &mut Work, results: &[Expr], glance: Option<&Glance>) -
     for e in results {
         let met = work.reading.mark();
         let mut form = work.linear(e);
-        let (mut written, of_form) = write_back(work, &form, e);
-        let Notes { by_number, is_turned, .. } = work.notes;
-        if of_form
-            && !by_number
-            && !is_turned
-            && glance.is_some()
-            && form.as_ref().is_ok_and(|form| has_own_order(work, form))
-        {
-            // It reads as the form that it comes from, whatever the numbers of its atoms are.
+        let (mut written, mut of_form) = write_back(work, &form, e);
+        if glance.is_some() && !work.notes.is_turned && is_independent(work, &form, of_form) {
+            // It reads as the form that it comes from.
             is_sure &= !by_values(work, &form, &mut written);
             out.push(written);
             continue;
@@ -58,15 +52,14 @@ pub fn rewrite_all(work: &mut Work, results: &[Expr], glance: Option<&Glance>) -
             work.reading.checks = false;
             if again.is_err() || again == form || rounds == MAX_ROUNDS {
                 is_sure &= again.is_ok() && again == form;
-                let has_own_order = |form: &Linear| !work.notes.by_number && has_own_order(work, form);
-                order_counts |= !form.as_ref().is_ok_and(has_own_order);
+                order_counts |= !is_independent(work, &form, of_form);
                 is_sure &= !by_values(work, &form, &mut written);
                 break;
             }
             rounds += 1;
             // What is read next is all that a new workspace would meet.
             work.unread(met);
-            written = write_back(work, &again, &written).0;
+            (written, of_form) = write_back(work, &again, &written);
             form = again;
         }
         out.push(written);
@@ -75,6 +68,11 @@ pub fn rewrite_all(work: &mut Work, results: &[Expr], glance: Option<&Glance>) -
         work.set_equalities(Vec::new());
     }
     (out, is_sure && !(work.reading.out_of_order && order_counts))
+}
+
+/// Whether what was written last is a form, whatever the numbers of its atoms are.
+fn is_independent(work: &Work, form: &Result<Linear, Stop>, of_form: bool) -> bool {
+    of_form && !work.notes.by_number && form.as_ref().is_ok_and(|form| has_own_order(work, form))
 }
 
 /// Applies the laws that look at the values of a whole result; whether one changes it. One quotient is never too many.

@@ -1,8 +1,8 @@
 //! Laws for `numerator floordiv n` with a constant `n >= 1`.
 //!
 //! Read [`floor_div`], which goes through [`RULES`] until none applies. What a rule takes out of the division is added
-//! to the quotient. Numerators without quotients go the same way: laws of their own, in one pass over the terms, were
-//! measured to take as many instructions.
+//! to the quotient. Most numerators are sums of variables for which the first two laws are enough: [`add_plain_quotient`] does
+//! both in one go.
 
 use smallvec::SmallVec;
 

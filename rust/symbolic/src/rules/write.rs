@@ -149,7 +149,7 @@ impl Lone {
             return (n > 2 || num.constant == 0).then_some(Lone { remainder: Some(k) });
         }
         let constant_stays = form.constant == 0 || form.constant % a != 0;
-        let is_apart = || num.terms.iter().all(|t| beside.iter().all(|b| b.atom != t.atom));
+        let is_apart = || num.terms.iter().all(|t| beside.binary_search_by_key(&t.atom, |b| b.atom).is_err());
         (*a > 0 && constant_stays && is_apart()).then_some(Lone { remainder: None })
     }
 
@@ -237,9 +237,9 @@ type Key = (u32, usize, i64, AtomId);
 /// Whether quotients are decided in an order that no number decides, each with a numerator of variables alone.
 pub fn has_own_order(work: &Work, form: &Linear) -> bool {
     let beyond = |t: &&LinearTerm| t.atom as usize >= work.vars.len();
-    let mut keys: SmallVec<[(usize, i64); 8]> = SmallVec::new();
+    let mut keys: SmallVec<[(usize, i64); MAX_OWN]> = SmallVec::new();
     form.terms.iter().filter(beyond).all(|t| {
-        work.as_div(t.atom).filter(|(num, _)| work.is_plain(num)).is_some_and(|(num, n)| {
+        work.as_div(t.atom).filter(|(num, _)| work.is_plain(num) && keys.len() < MAX_OWN).is_some_and(|(num, n)| {
             let key = (num.terms.len(), n);
             let is_new = !keys.contains(&key);
             keys.push(key);
@@ -247,6 +247,9 @@ pub fn has_own_order(work: &Work, form: &Linear) -> bool {
         })
     })
 }
+
+/// The most quotients that are told apart.
+const MAX_OWN: usize = 8;
 
 /// The quotients of a form, with their places.
 fn keys<'a>(work: &'a Work, form: &'a Linear) -> impl Iterator<Item = (Key, usize)> + 'a {
