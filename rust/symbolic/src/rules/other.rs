@@ -74,7 +74,7 @@ fn multiple(work: &Work, a: &Linear, b: &Linear) -> Option<(Linear, Linear)> {
         }
     }
     let lead = b.terms.first()?;
-    let k = a.coefficient(lead.atom) / lead.coefficient;
+    let k = a.coefficient(lead.atom).checked_div(lead.coefficient)?;
     let mut rest = a.clone();
     rest.add_scaled(k.checked_neg()?, b).ok()?;
     (k != 0 && rest.terms.len() + b.terms.len() <= a.terms.len()).then(|| (Linear::constant(k), rest))

@@ -130,10 +130,12 @@ impl Notes {
     }
 }
 
-/// The quotient of a form that leaves nothing to choose: the only one, of variables of which none or all stand beside it. All of
-/// them with the factor `k` make `k*(x mod n)`.
-struct Lone {
-    remainder: Option<i64>,
+/// The quotient of a form that leaves nothing to choose: the only one, of variables of which none or all stand beside it.
+enum Lone {
+    /// None: everything is written as it is.
+    Apart,
+    /// All of them, with this factor: with the quotient they make a remainder.
+    Remainder(i64),
 }
 
 impl Lone {
@@ -146,18 +148,16 @@ impl Lone {
             return None;
         }
         if let Some(k) = whole_fold(*a, num, n, form) {
-            return (n > 2 || num.constant == 0).then_some(Lone { remainder: Some(k) });
+            return (n > 2 || num.constant == 0).then_some(Lone::Remainder(k));
         }
-        let constant_stays = form.constant == 0 || form.constant % a != 0;
+        let constant_stays = form.constant == 0 || exactly(form.constant, *a).is_none();
         let is_apart = || num.terms.iter().all(|t| beside.binary_search_by_key(&t.atom, |b| b.atom).is_err());
-        (*a > 0 && constant_stays && is_apart()).then_some(Lone { remainder: None })
+        (*a > 0 && constant_stays && is_apart()).then_some(Lone::Apart)
     }
 
     fn write(self, work: &mut Work, form: &Linear) -> Result<Expr, Stop> {
-        let (Some(k), Some(last)) = (self.remainder, form.terms.last()) else {
-            return sum(work, Accumulator::default(), form);
-        };
-        let Some((num, n)) = work.as_div(last.atom).map(|(num, n)| (num.clone(), n)) else {
+        let quotient = form.terms.last().and_then(|t| work.as_div(t.atom)).map(|(num, n)| (num.clone(), n));
+        let (Lone::Remainder(k), Some((num, n))) = (self, quotient) else {
             return sum(work, Accumulator::default(), form);
         };
         let mut rest = form.clone();
@@ -366,6 +366,11 @@ fn choose(work: &mut Work, coefficient: i64, atom: AtomId, rest: Linear) -> Resu
     Ok(search.best)
 }
 
+/// `k / a` where `a` divides `k`; `None` also where that has no 64 bits.
+fn exactly(k: i64, a: i64) -> Option<i64> {
+    k.checked_div(a).filter(|_| k % a == 0)
+}
+
 struct Quotient {
     coefficient: i64,
     num: Linear,
@@ -441,7 +446,7 @@ impl Search {
     /// `a*(x floordiv n) + a*y = a*((x + n*y) floordiv n)`, with `x` first negated or not
     fn absorptions(&mut self, work: &mut Work) -> Result<(), Stop> {
         let a = self.quotient.coefficient;
-        let constant = self.rest.constant != 0 && self.rest.constant % a == 0;
+        let constant = self.rest.constant != 0 && exactly(self.rest.constant, a).is_some();
         if constant {
             // The first of equal ones wins: a negative quotient rather turns its numerator around.
             self.absorb(work, a < 0, &[], true)?;
@@ -450,7 +455,8 @@ impl Search {
         if a < 0 {
             self.absorb(work, true, &[], false)?;
         }
-        let merging = |t: &&LinearTerm| t.coefficient % a == 0 && self.quotient.num.coefficient(t.atom) != 0;
+        let merging =
+            |t: &&LinearTerm| exactly(t.coefficient, a).is_some() && self.quotient.num.coefficient(t.atom) != 0;
         let merging: SmallVec<[AtomId; 4]> = self.rest.terms.iter().filter(merging).map(|t| t.atom).collect();
         if !merging.is_empty() {
             if constant {
@@ -473,15 +479,15 @@ impl Search {
     /// `t` is its quotient `y floordiv m`.
     fn remainder_beside(&self, work: &Work, t: LinearTerm) -> Option<SmallVec<[AtomId; 4]>> {
         let Quotient { coefficient: a, num, n } = &self.quotient;
-        let (y, m) = work.as_div(t.atom).filter(|_| t.coefficient % a == 0)?;
-        let inside = n.checked_mul(t.coefficient / a)?.checked_add(num.coefficient(t.atom))?;
+        let (y, m) = work.as_div(t.atom)?;
+        let inside = n.checked_mul(exactly(t.coefficient, *a)?)?.checked_add(num.coefficient(t.atom))?;
         let k = (inside / m).checked_neg().filter(|_| inside % m == 0)?;
         let mut group: SmallVec<[AtomId; 4]> = SmallVec::from_slice(&[t.atom]);
         for u in &y.terms {
             let missing = k.checked_mul(u.coefficient)?.checked_sub(num.coefficient(u.atom))?;
             if missing != 0 {
                 let beside = self.rest.coefficient(u.atom);
-                if beside % a != 0 || n.checked_mul(beside / a) != Some(missing) {
+                if exactly(beside, *a).and_then(|k| n.checked_mul(k)) != Some(missing) {
                     return None;
                 }
                 group.push(u.atom);
@@ -546,10 +552,10 @@ fn absorb(
     for atom in terms {
         let beside = rest.coefficient(*atom);
         rest.add_term(int::mul(beside, -1)?, *atom)?;
-        num.add_term(int::mul(x.n, beside / a)?, *atom)?;
+        num.add_term(int::mul(x.n, exactly(beside, a).ok_or(Stop::Overflow)?)?, *atom)?;
     }
     if constant {
-        num.constant = int::add(num.constant, int::mul(x.n, rest.constant / a)?)?;
+        num.constant = int::add(num.constant, int::mul(x.n, exactly(rest.constant, a).ok_or(Stop::Overflow)?)?)?;
         rest.constant = 0;
     }
     if !super::div::fits(work, &num) {

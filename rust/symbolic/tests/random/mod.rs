@@ -61,6 +61,7 @@ fn number(size: Size) -> BoxedStrategy<i64> {
             power().prop_map(|(bit, near)| (1i64 << bit) + near),
             power().prop_map(|(bit, near)| near - (1i64 << bit)),
             (-3i64..1).prop_map(move |near| if size == Size::Ends { i64::MAX + near } else { 1 - near }),
+            (0i64..4).prop_map(move |near| if size == Size::Ends { i64::MIN + near } else { near - 1 }),
         ]
         .boxed(),
     }
