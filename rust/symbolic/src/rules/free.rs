@@ -5,7 +5,7 @@
 
 use smallvec::SmallVec;
 
-use crate::expr::{Expr, Var};
+use crate::expr::{Expr, Op, Var};
 use crate::linear::Work;
 use crate::points::value_at;
 use crate::sample::{points, Sample, POINTS};
@@ -26,6 +26,10 @@ pub fn without_free(work: &mut Work, e: &Expr) -> Option<Expr> {
     if e.divmods() < FEWEST_DIVMODS || e.nodes() > MAX_NODES {
         return None;
     }
+    // With another value a point may lie outside the domain, where a divisor that is an expression need not be positive.
+    if !work.facts.is_empty() && has_divisor(e) {
+        return None;
+    }
     let mut out: Option<Expr> = None;
     for v in candidates(work, e) {
         let given = out.as_ref().unwrap_or(e);
@@ -38,6 +42,12 @@ pub fn without_free(work: &mut Work, e: &Expr) -> Option<Expr> {
         }
     }
     out
+}
+
+/// Whether something is divided by an expression.
+fn has_divisor(e: &Expr) -> bool {
+    let here = matches!(e.op(), Some(Op::FloorDiv(_, n) | Op::Mod(_, n)) if n.as_const().is_none());
+    here || e.operands().any(has_divisor)
 }
 
 /// The variables of an expression but those that alone tell two of its values apart; none where a value does not fit into
