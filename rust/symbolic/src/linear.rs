@@ -425,17 +425,21 @@ impl Work {
             Expr::Node(node) => node,
         };
         let Some(op) = e.op() else { return Ok(()) };
-        if std::sync::Arc::strong_count(node) == 1 || e.nodes() < SMALL {
+        let (is_shared, is_all) = (std::sync::Arc::strong_count(node) > 1, factor == 1 && *out == Linear::default());
+        if e.nodes() < SMALL || (is_all && !is_shared) {
             return self.add_op(factor, op, out);
         }
         let (table, key) = (usize::from(self.reading.checks), std::sync::Arc::as_ptr(node) as usize);
-        if let Some((_, form)) = self.shared[table].get(&key) {
+        if let Some((_, form)) = self.shared[table].get(&key).filter(|_| is_shared) {
             return out.add_scaled(factor, form);
         }
+        // Shared or not, the form is made by itself: what does not fit into 64 bits must not depend on who holds the node.
         let mut form = Linear::default();
         self.add_op(1, op, &mut form)?;
         out.add_scaled(factor, &form)?;
-        self.shared[table].insert(key, (e.clone(), form));
+        if is_shared {
+            self.shared[table].insert(key, (e.clone(), form));
+        }
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use crate::expr::{Accumulator, Expr, Kind, Op, Var};
 use crate::interval::fits;
 use crate::linear::{Linear, Work};
 use crate::rules::dependent::without_dependent;
-use crate::rules::free::without_free;
+use crate::rules::free::{is_undecided, without_free};
 use crate::rules::related::equalities;
 use crate::rules::stairs::as_stairs;
 use crate::rules::write::{has_own_order, write, Notes};
@@ -75,13 +75,15 @@ fn is_independent(work: &Work, form: &Result<Linear, Stop>, of_form: bool) -> bo
     of_form && !work.notes.by_number && form.as_ref().is_ok_and(|form| has_own_order(work, form))
 }
 
-/// Applies the laws that look at the values of a whole result; whether one changes it. One quotient is never too many.
+/// Applies the laws that look at the values of a whole result; whether one changes it, or could without the facts. One quotient
+/// is never too many.
 fn by_values(work: &mut Work, form: &Result<Linear, Stop>, written: &mut Expr) -> bool {
     if written.divmods() < 2 {
         return false;
     }
     let stairs = as_stairs(work, written);
     let mut changes = take_shorter(work, Rule::Stairs, stairs, written);
+    changes |= is_undecided(work, written);
     let fixed = without_free(work, written);
     changes |= take_shorter(work, Rule::FreeVariable, fixed, written);
     let by_others = form.as_ref().ok().filter(|_| !changes).and_then(|form| without_dependent(work, form, written));

@@ -23,11 +23,7 @@ const MAX_POINTS: u128 = 1 << 12;
 
 /// An expression with a value in place of each variable that its own value does not depend on, anywhere in the box.
 pub fn without_free(work: &mut Work, e: &Expr) -> Option<Expr> {
-    if e.divmods() < FEWEST_DIVMODS || e.nodes() > MAX_NODES {
-        return None;
-    }
-    // With another value a point may lie outside the domain, where a divisor that is an expression need not be positive.
-    if !work.facts.is_empty() && has_divisor(e) {
+    if e.divmods() < FEWEST_DIVMODS || e.nodes() > MAX_NODES || is_undecided(work, e) {
         return None;
     }
     let mut out: Option<Expr> = None;
@@ -42,6 +38,12 @@ pub fn without_free(work: &mut Work, e: &Expr) -> Option<Expr> {
         }
     }
     out
+}
+
+/// Whether facts keep the law from saying anything: with another value of a variable a point may lie outside the domain, where
+/// a divisor that is an expression need not be positive.
+pub fn is_undecided(work: &Work, e: &Expr) -> bool {
+    !work.facts.is_empty() && e.divmods() >= FEWEST_DIVMODS && e.nodes() <= MAX_NODES && has_divisor(e)
 }
 
 /// Whether something is divided by an expression.
