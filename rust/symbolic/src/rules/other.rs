@@ -52,8 +52,13 @@ fn ordered(a: Linear, b: Linear) -> (Linear, Linear) {
     }
 }
 
-/// `k` and `rest` in `a = k*b + rest`, with fewer terms in `rest` than in `a`.
-fn multiple(work: &Work, a: &Linear, b: &Linear) -> Option<(Linear, Linear)> {
+/// `k` and `rest` in `a = k*b + rest`, with fewer terms in `rest` than in `a`. The rest is only a part of a value: it has to fit
+/// into 64 bits for itself.
+fn multiple(work: &mut Work, a: &Linear, b: &Linear) -> Option<(Linear, Linear)> {
+    without_multiple(work, a, b).filter(|(_, rest)| super::div::fits(work, rest))
+}
+
+fn without_multiple(work: &Work, a: &Linear, b: &Linear) -> Option<(Linear, Linear)> {
     let is_product = |t: &LinearTerm| matches!(work.atoms[t.atom as usize].kind, AtomKind::Other(OtherOp::Product, _));
     if a.terms.iter().any(is_product) {
         // The factors of a product have no content, see `product`.
