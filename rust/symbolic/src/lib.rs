@@ -20,6 +20,7 @@ mod learn;
 pub mod linear;
 mod narrow;
 mod options;
+mod reading;
 mod rewrite;
 pub mod rules;
 mod sample;

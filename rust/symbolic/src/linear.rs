@@ -22,6 +22,7 @@ use crate::expr::{Expr, Kind, Op, Var};
 use crate::int;
 use crate::interval::interval;
 use crate::range::Range;
+use crate::reading::{Met, Reading};
 use crate::rules::write::{Notes, Written};
 use crate::rules::{self, Rule};
 use crate::sample::Sample;
@@ -233,40 +234,6 @@ pub struct Work {
     pub(crate) notes: Notes,
 }
 
-/// Whether what is read now meets its quotients in the order in which a new workspace would number them.
-///
-/// Numbers of atoms decide between forms of equal cost. An expression that is written, read back in that order and
-/// found to be the same form is therefore what a simplification of it would write.
-#[derive(Debug, Default)]
-pub(crate) struct Reading {
-    /// Expressions are read to be checked.
-    pub(crate) checks: bool,
-    /// An atom was met before one with a smaller number, or was made while writing.
-    pub(crate) out_of_order: bool,
-    /// The atoms that have been met.
-    met: SmallVec<[AtomId; 16]>,
-}
-
-impl Reading {
-    pub(crate) fn mark(&self) -> Met {
-        Met { n_met: self.met.len(), out_of_order: self.out_of_order }
-    }
-
-    fn meet(&mut self, atom: AtomId) {
-        match self.met.last() {
-            Some(last) if *last >= atom => self.out_of_order |= self.met.binary_search(&atom).is_err(),
-            _ => self.met.push(atom),
-        }
-    }
-}
-
-/// A point in what has been met, to go back to.
-#[derive(Clone, Copy)]
-pub(crate) struct Met {
-    n_met: usize,
-    out_of_order: bool,
-}
-
 /// The largest expression whose interval is worked out.
 const INTERVAL_NODES: u32 = 4096;
 
@@ -378,14 +345,13 @@ impl Work {
 
     /// Forgets what has been met since then.
     pub(crate) fn unread(&mut self, to: Met) {
-        self.reading.met.truncate(to.n_met);
-        self.reading.out_of_order = to.out_of_order;
+        self.reading.back_to(to);
         self.shared[usize::from(true)].clear();
     }
 
     /// Whether every quotient has been met since expressions are read to be checked.
     pub(crate) fn has_met_all(&self) -> bool {
-        self.reading.met.len() == self.atoms.len() - self.vars.len()
+        self.reading.n_met() == self.atoms.len() - self.vars.len()
     }
 
     pub(crate) fn add_fact(&mut self, mut form: Linear, range: Range) {
@@ -528,12 +494,12 @@ impl Work {
             }
             return out.add_term(factor, atom);
         }
-        if let Some(range) = rules::div::no_rule_applies(self, &form, n) {
+        if let Some(range) = rules::plain::no_rule_applies(self, &form, n) {
             self.spend(form.terms.len())?;
             let atom = self.intern_quotient(form, range, n);
             return out.add_term(factor, atom);
         }
-        if rules::div::add_plain_quotient(self, factor, &form, n, out)? {
+        if rules::plain::add_plain_quotient(self, factor, &form, n, out)? {
             return Ok(());
         }
         let key = (n, form);

@@ -10,7 +10,8 @@ use crate::int::{common_quotient, floor_div, floor_mod, gcd};
 use crate::map::Map;
 use crate::options::Options;
 use crate::range::Range;
-use crate::rules::div::{affine, stays};
+use crate::rules::div::affine;
+use crate::rules::plain::stays;
 
 /// The variables of an expression as bits of their flat numbers.
 type Bits = u64;

@@ -1,11 +1,12 @@
 //! Laws for `numerator floordiv n` with a constant `n >= 1`.
 //!
 //! Read [`floor_div`], which goes through [`RULES`] until none applies. What a rule takes out of the division is added
-//! to the quotient. Most numerators are sums of variables for which the first two laws are enough: [`add_plain_quotient`] does
-//! both in one go.
+//! to the quotient. Most numerators are sums of variables for which the first two laws are enough: [`super::plain`] does both in
+//! one go.
 
 use smallvec::SmallVec;
 
+use super::plain::no_rule_applies;
 use super::Rule;
 use crate::error::Stop;
 use crate::int;
@@ -101,112 +102,11 @@ pub fn floor_div(work: &mut Work, form: Linear, n: i64) -> Result<Linear, Stop> 
     d.finish()
 }
 
-/// `out += factor * (numerator floordiv n)` for a numerator of variables, where no more is to be done than [`collapse`] and
-/// [`multiples`] do; whether that is so. This is the way of most quotients.
-pub fn add_plain_quotient(
-    work: &mut Work,
-    factor: i64,
-    numerator: &Linear,
-    n: i64,
-    out: &mut Linear,
-) -> Result<bool, Stop> {
-    if !work.facts.is_empty() || !work.is_plain(numerator) {
-        return Ok(false);
-    }
-    let Some(range) = work.quick_range(numerator.constant, &numerator.terms) else { return Ok(false) };
-    work.spend(numerator.terms.len())?;
-    if let Some(k) = quotient_of(range, n) {
-        work.fire(Rule::Collapse);
-        return out.add_constant(factor, k).map(|()| true);
-    }
-    let mut whole = Linear::constant(int::floor_div(numerator.constant, n));
-    let mut rest = Linear::constant(int::floor_mod(numerator.constant, n));
-    for t in &numerator.terms {
-        if t.coefficient % n == 0 {
-            whole.terms.push(LinearTerm { coefficient: t.coefficient / n, atom: t.atom });
-        } else {
-            rest.terms.push(*t);
-        }
-    }
-    if whole.constant == 0 && whole.terms.is_empty() {
-        return Ok(false);
-    }
-    if !rest.terms.is_empty() {
-        let Some(range) = work.quick_range(rest.constant, &rest.terms) else { return Ok(false) };
-        if let Some(k) = quotient_of(range, n) {
-            work.fire(Rule::Collapse);
-            whole.constant = int::add(whole.constant, k)?;
-        } else if let Some(range) = no_rule_applies(work, &rest, n) {
-            let atom = work.intern_quotient(rest, range, n);
-            whole.terms.push(LinearTerm { coefficient: 1, atom });
-        } else {
-            return Ok(false);
-        }
-    }
-    work.fire(Rule::Multiples);
-    out.add_scaled(factor, &whole)?;
-    Ok(true)
-}
-
 /// The range of a numerator of fewer terms is worked out as quickly as its samples.
 const MANY_TERMS: usize = 4;
 
-/// The range of the numerator where a look at its terms shows that no rule applies.
-pub fn no_rule_applies(work: &Work, numerator: &Linear, n: i64) -> Option<Range> {
-    if !work.facts.is_empty() || work.has_div(numerator) {
-        return None;
-    }
-    let range_of = |t: &LinearTerm| (t.coefficient, work.atoms[t.atom as usize].range);
-    stays(numerator.constant, numerator.terms.iter().map(range_of), n)
-}
-
-/// The range of a numerator that no rule changes: variables with positive factors below the divisor, which share at most
-/// one divisor with it. The terms are factors and ranges.
-pub fn stays(constant: i64, terms: impl ExactSizeIterator<Item = (i64, Range)> + Clone, n: i64) -> Option<Range> {
-    if !(0..n).contains(&constant) {
-        return None;
-    }
-    let (mut common, n_terms) = (1, terms.len());
-    for (k, range) in terms.clone() {
-        if !(1..n).contains(&k) {
-            return None;
-        }
-        match int::gcd(k, n)? {
-            1 => {}
-            g if common == 1 || common == g => common = g,
-            _ => return None,
-        }
-        if n_terms == 1 && (common > 1 || affine(k, constant, n, range).is_some()) {
-            return None;
-        }
-    }
-    let whole = Range::point(constant);
-    let (mut range, mut nearest, mut low) = (whole, whole, whole);
-    for (k, of_atom) in terms.clone() {
-        range = sum(range, k, of_atom)?;
-        nearest = sum(nearest, nearest_to_0(k, n), of_atom)?;
-        if common > 1 {
-            low = sum(low, balanced(k, common), of_atom)?;
-        }
-    }
-    let crosses = |range: Range, n: i64| int::common_quotient(range.lo, range.hi, n).is_none();
-    if !crosses(range, n) || !crosses(nearest, n) || (common > 1 && !crosses(low, common)) {
-        return None;
-    }
-    if n_terms > 1 && terms.clone().any(|(_, of_atom)| of_atom.size() == 2) {
-        for g in [n, common].into_iter().filter(|g| *g > 1) {
-            let (mut factors, units): (Factors, SmallVec<[Range; 8]>) =
-                terms.clone().map(|(k, unit)| (balanced(k, g), unit)).unzip();
-            if unbalanced(&mut factors, &units, constant, g).is_some() {
-                return None;
-            }
-        }
-    }
-    Some(range)
-}
-
 /// The range of `x + k*y`, where its ends have 64 bits.
-fn sum(x: Range, k: i64, y: Range) -> Option<Range> {
+pub(super) fn sum(x: Range, k: i64, y: Range) -> Option<Range> {
     let (lo, hi) = if k < 0 { (y.hi, y.lo) } else { (y.lo, y.hi) };
     Some(Range::new(x.lo.checked_add(k.checked_mul(lo)?)?, x.hi.checked_add(k.checked_mul(hi)?)?))
 }
@@ -629,15 +529,15 @@ fn pieces(work: &mut Work, d: &Division, s: Summand, of_q: Range) -> Option<[i64
 }
 
 /// Factors, one for each summand of a numerator.
-type Factors = SmallVec<[i64; 8]>;
+pub(super) type Factors = SmallVec<[i64; 8]>;
 
 /// The number nearest to 0 that is the factor modulo `n`.
-fn balanced(factor: i64, n: i64) -> i64 {
+pub(super) fn balanced(factor: i64, n: i64) -> i64 {
     nearest_to_0(int::floor_mod(factor, n), n)
 }
 
 /// The same of a remainder by `n`.
-const fn nearest_to_0(r: i64, n: i64) -> i64 {
+pub(super) const fn nearest_to_0(r: i64, n: i64) -> i64 {
     if r > n - r {
         r - n
     } else {
@@ -646,13 +546,13 @@ const fn nearest_to_0(r: i64, n: i64) -> i64 {
 }
 
 /// The quotient of every value in the range, where there is one.
-fn quotient_of(range: Range, n: i64) -> Option<i64> {
+pub(super) fn quotient_of(range: Range, n: i64) -> Option<i64> {
     int::common_quotient(range.lo, range.hi, n).filter(|_| !range.is_empty())
 }
 
 /// The quotient of every value with other factors for some of the units that have two values, which the factors become.
 /// A unit of more values leaves no choice: both its factors together move the numerator by `2n` at least.
-fn unbalanced(factors: &mut Factors, units: &[Range], constant: i64, n: i64) -> Option<i64> {
+pub(super) fn unbalanced(factors: &mut Factors, units: &[Range], constant: i64, n: i64) -> Option<i64> {
     let two_valued = |i: &usize| units[*i].size() == 2 && factors[*i] != 0;
     let free: SmallVec<[usize; MAX_FREE]> = (0..units.len()).filter(two_valued).take(MAX_FREE).collect();
     if free.is_empty() {

@@ -13,6 +13,7 @@ pub mod dependent;
 pub mod div;
 pub mod free;
 pub mod other;
+pub mod plain;
 pub mod related;
 pub mod stairs;
 pub mod write;

@@ -286,16 +286,17 @@ fn take_whole_remainders(work: &mut Work, rest: &mut Linear, out: &mut Accumulat
 /// An atom written by itself.
 fn plain(work: &mut Work, atom: AtomId) -> Result<Expr, Stop> {
     let known = &work.atoms[atom as usize];
-    if let AtomKind::Var(flat) = known.kind {
-        return Ok(Expr::Var(work.vars[flat as usize]));
-    }
     if let (Some(done), false) = (&known.written, known.is_stale) {
         return Ok(done.clone());
     }
-    let expr = match known.kind.clone() {
-        AtomKind::Var(flat) => return Ok(Expr::Var(work.vars[flat as usize])),
-        AtomKind::Div(num, n) => write(work, &num)?.floor_div(&Expr::Const(n))?,
+    let expr = match &known.kind {
+        AtomKind::Var(flat) => return Ok(Expr::Var(work.vars[*flat as usize])),
+        AtomKind::Div(num, n) => {
+            let (num, n) = (num.clone(), *n);
+            write(work, &num)?.floor_div(&Expr::Const(n))?
+        }
         AtomKind::Other(op, operands) => {
+            let (op, operands) = (*op, operands.clone());
             let (a, b) = (write(work, &operands.0)?, write(work, &operands.1)?);
             match op {
                 OtherOp::Product => a.mul(&b)?,
