@@ -93,6 +93,7 @@ fn passes((start, is_settled): (Map, bool), options: Options, tally: &mut Tally)
         *tally = work.tally;
         if tally.effort == 0 {
             // What is too large to be simplified in full stays whole, so that a second call does not go on.
+            debug_assert!(!is_small(&start), "laws undo each other's steps: {start}");
             return remove_variables(&start, options, &[]);
         }
         if is_sure && next.domain().constraints.is_empty() {
@@ -150,6 +151,12 @@ fn begin_unsettled(map: Map, options: Options, tally: &mut Tally) -> (Map, bool)
         }
         None => (map, false),
     }
+}
+
+/// Whether the effort is ample, unless laws undo each other's steps.
+fn is_small(map: &Map) -> bool {
+    let constraints = map.domain().constraints.iter().map(|c| &c.expr);
+    map.results().iter().chain(constraints).map(|e| e.nodes()).fold(0, u32::saturating_add) < 200
 }
 
 fn is_fixpoint(map: &Map, options: Options) -> bool {

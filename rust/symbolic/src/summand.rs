@@ -154,6 +154,10 @@ fn taken_apart(work: &Work, form: &Linear, remainder: impl Fn(&Work, &Linear, At
         form.terms.iter().filter_map(|t| Some((work.as_div(t.atom)?.1, t.atom))).collect();
     quotients.sort_unstable();
     for (_, atom) in quotients {
+        // What an earlier remainder is of stays there.
+        if rest.coefficient(atom) == 0 {
+            continue;
+        }
         let Some(remainder) = remainder(work, &rest, atom) else { continue };
         // A difference that does not fit leaves the form as it was.
         if let Ok(without) = rest.minus(&remainder.form(work)) {

@@ -8,62 +8,12 @@
 mod random;
 
 use proptest::prelude::*;
-use random::{config, plans, Plan, Size, Truth};
+use random::{agrees, any_plan, check_same, config, graph, plans, Plan, Size, Truth};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use symbolic::map::State;
 use symbolic::text::parse_map;
 use symbolic::{equivalent, simplify, Equivalence, Expr, Map, Options, Points, Program, Source, Variable};
-
-/// With numbers of every size, up to the ends of 64 bits.
-fn any_plan() -> impl Strategy<Value = Plan> {
-    prop_oneof![
-        plans(Size::Small, 3, 3),
-        plans(Size::Small, 8, 3),
-        plans(Size::Large, 4, 3),
-        plans(Size::Small, 3, 1),
-        plans(Size::Ends, 4, 3),
-    ]
-}
-
-/// The points in the domain, with the values there.
-fn graph(map: &Map, points: &[Vec<i64>]) -> Vec<(Vec<i64>, Vec<Option<i128>>)> {
-    if map.state() == State::Empty {
-        return Vec::new();
-    }
-    let truths = points.iter().filter_map(|p| Truth::at(map, p).map(|t| (p.clone(), t)));
-    truths.filter(|(_, t)| t.inside() == Some(true)).map(|(p, t)| (p, t.values(map))).collect()
-}
-
-/// Whether a point lies in a map, where that can be evaluated.
-fn inside(map: &Map, point: &[i64]) -> Option<bool> {
-    if map.state() == State::Empty {
-        return Some(false);
-    }
-    Truth::at(map, point)?.inside()
-}
-
-/// Whether what was found is what it should be, with the numbers of a plan.
-fn agrees(size: Size, wanted: Option<i128>, found: Option<i128>) -> bool {
-    wanted == found || wanted.is_none() || (found.is_none() && size != Size::Small)
-}
-
-/// `b` says at every point what `a` says, wherever `a` can be evaluated.
-fn check_same(size: Size, a: &Map, b: &Map, points: &[Vec<i64>]) -> Result<(), TestCaseError> {
-    for p in points {
-        let (Some(inside_a), inside_b) = (inside(a, p), inside(b, p)) else { continue };
-        if inside_b.is_none() && (size != Size::Small || !inside_a) {
-            continue;
-        }
-        prop_assert_eq!(Some(inside_a), inside_b, "{:?} lies in one of\n{}\n{}", p, a, b);
-        if let (true, Some(x), Some(y)) = (inside_a, Truth::at(a, p), Truth::at(b, p)) {
-            for (x, y) in x.values(a).into_iter().zip(y.values(b)) {
-                prop_assert!(agrees(size, x, y), "{:?} is {:?} at {:?}:\n{}\n{}", x, y, p, a, b);
-            }
-        }
-    }
-    Ok(())
-}
 
 proptest! {
     #![proptest_config(config())]

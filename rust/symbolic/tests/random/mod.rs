@@ -9,6 +9,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::sync::Arc;
+use symbolic::map::State;
 use symbolic::{Constraint, Domain, Expr, Kind, Map, Op, Range, Source, Var, Variable};
 
 /// How an expression is built. A variable is one of the map's, counted round.
@@ -212,6 +213,17 @@ pub fn plans(size: Size, n_vars: usize, kinds: usize) -> impl Strategy<Value = P
     })
 }
 
+/// With numbers of every size, up to the ends of 64 bits.
+pub fn any_plan() -> impl Strategy<Value = Plan> {
+    prop_oneof![
+        plans(Size::Small, 3, 3),
+        plans(Size::Small, 8, 3),
+        plans(Size::Large, 4, 3),
+        plans(Size::Small, 3, 1),
+        plans(Size::Ends, 4, 3),
+    ]
+}
+
 impl Plan {
     /// Whether [`Plan::points`] are all points there are.
     pub fn has_all_points(&self) -> bool {
@@ -393,6 +405,45 @@ impl<'a> Truth<'a> {
     pub fn values(&self, map: &Map) -> Vec<Option<i128>> {
         map.results().iter().map(|e| self.value(e)).collect()
     }
+}
+
+/// The points in the domain, with the values there.
+pub fn graph(map: &Map, points: &[Vec<i64>]) -> Vec<(Vec<i64>, Vec<Option<i128>>)> {
+    if map.state() == State::Empty {
+        return Vec::new();
+    }
+    let truths = points.iter().filter_map(|p| Truth::at(map, p).map(|t| (p.clone(), t)));
+    truths.filter(|(_, t)| t.inside() == Some(true)).map(|(p, t)| (p, t.values(map))).collect()
+}
+
+/// Whether a point lies in a map, where that can be evaluated.
+fn inside(map: &Map, point: &[i64]) -> Option<bool> {
+    if map.state() == State::Empty {
+        return Some(false);
+    }
+    Truth::at(map, point)?.inside()
+}
+
+/// Whether what was found is what it should be, with the numbers of a plan.
+pub fn agrees(size: Size, wanted: Option<i128>, found: Option<i128>) -> bool {
+    wanted == found || wanted.is_none() || (found.is_none() && size != Size::Small)
+}
+
+/// `b` says at every point what `a` says, wherever `a` can be evaluated.
+pub fn check_same(size: Size, a: &Map, b: &Map, points: &[Vec<i64>]) -> Result<(), TestCaseError> {
+    for p in points {
+        let (Some(inside_a), inside_b) = (inside(a, p), inside(b, p)) else { continue };
+        if inside_b.is_none() && (size != Size::Small || !inside_a) {
+            continue;
+        }
+        prop_assert_eq!(Some(inside_a), inside_b, "{:?} lies in one of\n{}\n{}", p, a, b);
+        if let (true, Some(x), Some(y)) = (inside_a, Truth::at(a, p), Truth::at(b, p)) {
+            for (x, y) in x.values(a).into_iter().zip(y.values(b)) {
+                prop_assert!(agrees(size, x, y), "{:?} is {:?} at {:?}:\n{}\n{}", x, y, p, a, b);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The same few cases in every run of the suite; for a search, more of them (`HLOMAP_CASES`) from a seed

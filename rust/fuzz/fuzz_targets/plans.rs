@@ -1,0 +1,116 @@
+//! The maps of `symbolic/tests/wide.rs`, with bytes for what is chosen: variables of all kinds, sources, numbers up to the
+//! ends of 64 bits, divisors that are expressions. Simplifying keeps the domain and every value, twice is once, bounds
+//! hold, and composing is composing and then simplifying.
+#![no_main]
+
+use arbitrary::{Arbitrary, Unstructured};
+use libfuzzer_sys::fuzz_target;
+use symbolic::{compose, simplify, then, Options, Range};
+
+#[path = "../../symbolic/tests/random/mod.rs"]
+mod random;
+
+use random::{check_same, graph, Plan, Size, Tree};
+
+type Chosen<T> = arbitrary::Result<T>;
+
+const SIZES: [Size; 3] = [Size::Small, Size::Large, Size::Ends];
+
+fn number(u: &mut Unstructured<'_>, size: Size) -> Chosen<i64> {
+    let near = |u: &mut Unstructured<'_>| u.int_in_range(-2i64..=2);
+    Ok(match (size, u.int_in_range(0..=5)?) {
+        (Size::Small, _) | (_, 0..=2) => u.int_in_range(-20..=20)?,
+        (Size::Large, 3) => (1 << u.int_in_range(0..=24)?) + near(u)?,
+        (Size::Large, _) => near(u)? - (1 << u.int_in_range(0..=24)?),
+        (Size::Ends, 3) => (1 << u.int_in_range(0..=62)?) + near(u)?,
+        (Size::Ends, 4) => near(u)? - (1 << u.int_in_range(0..=62)?),
+        (Size::Ends, _) => i64::MIN.wrapping_add(near(u)?),
+    })
+}
+
+fn divisor(u: &mut Unstructured<'_>, size: Size) -> Chosen<i64> {
+    if u.ratio(2, 3)? {
+        return u.int_in_range(1..=17);
+    }
+    Ok(number(u, size)?.checked_abs().map_or(7, |n| n.max(1)))
+}
+
+fn tree(u: &mut Unstructured<'_>, size: Size, depth: u32) -> Chosen<Tree> {
+    let var = |u: &mut Unstructured<'_>| u.int_in_range(0u32..=7);
+    let inner = |u: &mut Unstructured<'_>| Ok(Box::new(tree(u, size, depth - 1)?));
+    Ok(match u.int_in_range(0..=if depth == 0 { 2 } else { 13 })? {
+        0 => Tree::Const(number(u, size)?),
+        1 => Tree::Var(var(u)?),
+        2 => {
+            let terms = (0..u.int_in_range(1..=4)?).map(|_| Ok((number(u, size)?, var(u)?))).collect::<Chosen<_>>()?;
+            Tree::Dot(terms, number(u, size)?)
+        }
+        3 | 4 => Tree::Add(inner(u)?, inner(u)?),
+        5 => Tree::Scale(number(u, size)?, inner(u)?),
+        6 | 7 => Tree::Div(inner(u)?, divisor(u, size)?),
+        8 | 9 => Tree::Mod(inner(u)?, divisor(u, size)?),
+        10 => Tree::DivBy(inner(u)?, inner(u)?),
+        11 => Tree::ModBy(inner(u)?, inner(u)?),
+        12 => Tree::Mul(inner(u)?, inner(u)?),
+        _ if u.arbitrary()? => Tree::Min(inner(u)?, inner(u)?),
+        _ => Tree::Max(inner(u)?, inner(u)?),
+    })
+}
+
+fn range(u: &mut Unstructured<'_>, size: Size) -> Chosen<Range> {
+    if size == Size::Small || u.arbitrary()? {
+        let lo = u.int_in_range(-6..=6)?;
+        return Ok(Range::new(lo, lo + u.int_in_range(0..=11)?));
+    }
+    let (a, b) = (number(u, size)?, number(u, size)?);
+    Ok(Range::new(a.min(b), a.max(b)))
+}
+
+fn plan(u: &mut Unstructured<'_>, n_dims: Option<usize>) -> Chosen<Plan> {
+    let size = *u.choose(&SIZES)?;
+    let counts = [n_dims.map_or_else(|| u.int_in_range(1..=3), Ok)?, u.int_in_range(0..=2)?, u.int_in_range(0..=2)?];
+    let reach = |u: &mut Unstructured<'_>| u.int_in_range(-1i64..=6);
+    let source = |u: &mut Unstructured<'_>| Ok((u.int_in_range(0..=1)?, tree(u, Size::Small, 1)?));
+    Ok(Plan {
+        size,
+        counts,
+        ranges: (0..counts.iter().sum()).map(|_| range(u, size)).collect::<Chosen<_>>()?,
+        results: (0..u.int_in_range(1..=2)?).map(|_| tree(u, size, 5)).collect::<Chosen<_>>()?,
+        constraints: (0..u.int_in_range(0..=3)?)
+            .map(|_| Ok((tree(u, size, 3)?, reach(u)?, reach(u)?)))
+            .collect::<Chosen<_>>()?,
+        sources: if u.arbitrary()? { Some((0..counts[2]).map(|_| source(u)).collect::<Chosen<_>>()?) } else { None },
+        seed: u.arbitrary()?,
+    })
+}
+
+#[derive(Debug)]
+struct Pair([Plan; 2]);
+
+impl<'a> Arbitrary<'a> for Pair {
+    fn arbitrary(u: &mut Unstructured<'a>) -> Chosen<Pair> {
+        let first = plan(u, None)?;
+        let second = plan(u, Some(first.results.len()))?;
+        Ok(Pair([first, second]))
+    }
+}
+
+fuzz_target!(|pair: Pair| {
+    let maps = pair.0.each_ref().map(Plan::map);
+    for (map, plan) in maps.iter().zip(&pair.0) {
+        let simple = simplify(map, Options::default());
+        assert_eq!(simplify(&simple, Options::default()), simple, "of {map}");
+        let points = plan.points();
+        check_same(plan.size, map, &simple, &points).expect("the same map");
+        for (_, values) in graph(map, &points) {
+            for (e, value) in map.results().iter().zip(values) {
+                let bounds = map.bounds(e).expect("its own result");
+                assert!(value.is_none_or(|x| bounds.contains(x as i64)), "{value:?} is not in {bounds:?}: {map}");
+            }
+        }
+    }
+    if let Ok(both) = then(&maps[0], &maps[1]) {
+        let composed = compose(&maps[0], &maps[1], Options::default()).expect("as then");
+        assert_eq!(composed, simplify(&both, Options::default()), "of {both}");
+    }
+});
