@@ -90,10 +90,33 @@ impl Work {
                 let (x, y) = s.ends(self)?;
                 Some((lo.checked_add(x)?, hi.checked_add(y)?))
             });
-            let by_quotients = shifted(form.constant, self.bound(&form.terms, &mut { MAX_SPLITS }));
-            ends = both(shifted(form.constant, by_digits), by_quotients);
+            let by_quotients = || shifted(form.constant, self.bound(&form.terms, &mut { MAX_SPLITS }));
+            ends = shifted(form.constant, by_digits);
+            if by_digits.is_some() && self.are_digits(form, summands) {
+                debug_assert_eq!(both(ends, by_quotients()), ends, "digits that are related");
+            } else {
+                ends = both(ends, by_quotients());
+            }
         }
         self.narrowed_by_facts(form, ends)
+    }
+
+    /// Whether the parts are variables and remainders of sums of variables, none of them in two parts: then the ends of a part
+    /// hold all that cancels in it.
+    fn are_digits(&self, form: &Linear, parts: &[Summand]) -> bool {
+        let mut n_terms = 0;
+        let is_digit = |s: &Summand| match *s {
+            Summand::Term(t) => {
+                n_terms += 1;
+                self.as_div(t.atom).is_none()
+            }
+            Summand::Remainder { finer, quotient, .. } => {
+                let num = self.as_div(quotient).filter(|(num, _)| finer.is_none() && self.is_plain(num));
+                n_terms += num.map_or(0, |(num, _)| num.terms.len()) + 1;
+                num.is_some()
+            }
+        };
+        parts.iter().all(is_digit) && n_terms == form.terms.len()
     }
 
     /// The ends of a sum by the ranges of its terms alone.

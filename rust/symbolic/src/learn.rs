@@ -101,7 +101,7 @@ fn narrow(domain: &mut Domain, work: &mut Work, known: &mut Known) -> bool {
                     Ok(constraint::Reduced::Contradiction) => return false,
                     Ok(constraint::Reduced::Variable(flat, range)) => {
                         // The range of a runtime variable is part of what it is.
-                        if work.vars[flat].kind != Kind::Runtime {
+                        if work.var(flat).kind != Kind::Runtime {
                             let before = ranges[flat];
                             ranges[flat] = before.intersect(range);
                             changed |= ranges[flat] != before;
@@ -300,7 +300,7 @@ fn sources(work: &mut Work, domain: &Domain) -> Vec<Option<Arc<Source>>> {
         let equal = (domain.n_dims + domain.n_ranges..i)
             .find(|j| out[*j].as_deref() == Some(&source) && domain.vars[*j].range == domain.vars[i].range);
         if let Some(j) = equal {
-            work.alias[i] = j as u32;
+            work.replace(i, j);
             work.fire(Rule::MergeRuntime);
         }
         out.push(Some(source));

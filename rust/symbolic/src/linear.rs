@@ -90,11 +90,8 @@ impl Linear {
         }
         self.constant = int::add(self.constant, int::mul(factor, other.constant)?)?;
         if self.terms.is_empty() {
-            self.terms.extend_from_slice(&other.terms);
-            if factor != 1 {
-                for t in &mut self.terms {
-                    t.coefficient = int::mul(factor, t.coefficient)?;
-                }
+            for t in &other.terms {
+                self.terms.push(LinearTerm { coefficient: int::mul(factor, t.coefficient)?, atom: t.atom });
             }
             return Ok(());
         }
@@ -203,30 +200,37 @@ pub struct Fact {
     pub range: Range,
 }
 
+/// What only large expressions need: boxed, so that a workspace is quickly made and dropped.
+#[derive(Default)]
+pub(crate) struct Large {
+    /// Numbers by kind, once there are more atoms than are quickly looked through.
+    interned: FxHashMap<AtomKind, AtomId>,
+    /// The forms of shared nodes, by address, with the nodes: no other one gets an address that is remembered. Apart for the
+    /// two kinds of reading, see [`Reading`].
+    shared: [Table<usize, (Expr, Linear)>; 2],
+    /// Forms that have been written.
+    pub(crate) written: Table<Linear, Written>,
+}
+
 /// The workspace of one simplification.
 pub struct Work {
-    pub(crate) vars: SmallVec<[Var; 8]>,
+    /// The variables are the first atoms.
+    pub(crate) n_vars: usize,
     pub(crate) atoms: Vec<Atom>,
     pub(crate) facts: Vec<Fact>,
     /// The number of the first atom that was made under these facts.
     first_under_facts: usize,
-    /// Runtime variables that are replaced by an equal earlier one, by flat number.
-    pub(crate) alias: SmallVec<[u32; 8]>,
+    /// What each variable is replaced by, an equal earlier one or itself, by flat number; nothing where none is replaced.
+    pub(crate) alias: Vec<u32>,
     pub(crate) keep_point_dims: bool,
     pub(crate) tally: Tally,
-    /// Numbers by kind, once there are more atoms than are quickly looked through.
-    interned: FxHashMap<AtomKind, AtomId>,
     /// The samples of the first atoms, see [`crate::sample`]; nothing where a value does not fit.
     pub(crate) samples: Vec<Option<Sample>>,
     n_dims: u32,
     n_ranges: u32,
-    /// The forms of shared nodes, by address, with the nodes: no other one gets an address that is remembered. Apart for the
-    /// two kinds of reading, see [`Reading`].
-    shared: [Table<usize, (Expr, Linear)>; 2],
     /// Divisions that have been done.
     quotients: Table<(i64, Linear), Linear>,
-    /// Forms that have been written.
-    pub(crate) written: Table<Linear, Written>,
+    pub(crate) large: Option<Box<Large>>,
     pub(crate) reading: Reading,
     /// Forms that are 0 by constraints with a single value: used in results, and not in the constraints themselves.
     pub(crate) equalities: Vec<Linear>,
@@ -280,21 +284,19 @@ impl Work {
     /// A workspace that has yet to be started over some domain of so many variables.
     pub(crate) fn idle(n_vars: usize, keep_point_dims: bool, tally: Tally) -> Work {
         Work {
-            vars: SmallVec::new(),
+            n_vars: 0,
             // With few variables small enough for the allocator's quick bins: room for 16 costs hard expressions 2 %.
-            atoms: Vec::with_capacity(n_vars + 4),
+            atoms: Vec::with_capacity(n_vars + 3),
             facts: Vec::new(),
             first_under_facts: 0,
-            alias: SmallVec::new(),
+            alias: Vec::new(),
             keep_point_dims,
             tally,
             samples: Vec::new(),
             n_dims: 0,
             n_ranges: 0,
-            interned: FxHashMap::default(),
-            shared: Default::default(),
             quotients: Table::default(),
-            written: Table::default(),
+            large: None,
             reading: Reading::default(),
             equalities: Vec::new(),
             notes: Notes::default(),
@@ -309,15 +311,11 @@ impl Work {
             self.atoms.clear();
             self.samples.clear();
             self.facts.clear();
-            self.interned.clear();
-            self.shared.iter_mut().for_each(Table::clear);
             self.quotients.clear();
-            self.written.clear();
+            self.large = None;
         }
-        self.vars.clear();
-        self.vars.extend((0..n).map(|i| domain.var(i)));
+        self.n_vars = n;
         self.alias.clear();
-        self.alias.extend(0..n as u32);
         let kinds = (0..n as u32).map(AtomKind::Var);
         self.atoms.extend(kinds.zip(&domain.vars).map(|(kind, v)| Atom {
             kind,
@@ -333,25 +331,29 @@ impl Work {
 
     /// The ranges of the variables, without anything that relates them.
     pub(crate) fn the_box(&self) -> Domain {
-        let vars = self.atoms[..self.vars.len()].iter().map(|atom| Variable::new(atom.range)).collect();
+        let vars = self.atoms[..self.n_vars].iter().map(|atom| Variable::new(atom.range)).collect();
         Domain { vars, n_dims: self.n_dims as usize, n_ranges: self.n_ranges as usize, constraints: Vec::new() }
     }
 
     /// Forgets what has been met. Forms that are remembered go with it: they would be found without meeting anything.
     pub(crate) fn read_anew(&mut self) {
         self.reading = Reading::default();
-        self.shared[usize::from(true)].clear();
+        if let Some(large) = &mut self.large {
+            large.shared[usize::from(true)].clear();
+        }
     }
 
     /// Forgets what has been met since then.
     pub(crate) fn unread(&mut self, to: Met) {
         self.reading.back_to(to);
-        self.shared[usize::from(true)].clear();
+        if let Some(large) = &mut self.large {
+            large.shared[usize::from(true)].clear();
+        }
     }
 
     /// Whether every quotient has been met since expressions are read to be checked.
     pub(crate) fn has_met_all(&self) -> bool {
-        self.reading.n_met() == self.atoms.len() - self.vars.len()
+        self.reading.n_met() == self.atoms.len() - self.n_vars
     }
 
     pub(crate) fn add_fact(&mut self, mut form: Linear, range: Range) {
@@ -391,12 +393,16 @@ impl Work {
             Expr::Node(node) => node,
         };
         let Some(op) = e.op() else { return Ok(()) };
+        if e.nodes() < SMALL {
+            return self.add_op(factor, op, out);
+        }
         let (is_shared, is_all) = (std::sync::Arc::strong_count(node) > 1, factor == 1 && *out == Linear::default());
-        if e.nodes() < SMALL || (is_all && !is_shared) {
+        if is_all && !is_shared {
             return self.add_op(factor, op, out);
         }
         let (table, key) = (usize::from(self.reading.checks), std::sync::Arc::as_ptr(node) as usize);
-        if let Some((_, form)) = self.shared[table].get(&key).filter(|_| is_shared) {
+        let known = self.large.as_ref().filter(|_| is_shared).and_then(|large| large.shared[table].get(&key));
+        if let Some((_, form)) = known {
             return out.add_scaled(factor, form);
         }
         // Shared or not, the form is made by itself: what does not fit into 64 bits must not depend on who holds the node.
@@ -404,7 +410,7 @@ impl Work {
         self.add_op(1, op, &mut form)?;
         out.add_scaled(factor, &form)?;
         if is_shared {
-            self.shared[table].insert(key, (e.clone(), form));
+            self.large.get_or_insert_default().shared[table].insert(key, (e.clone(), form));
         }
         Ok(())
     }
@@ -420,12 +426,14 @@ impl Work {
                 }
                 return Ok(());
             }
-            Op::FloorDiv(a, Expr::Const(n)) if *n >= 1 => {
-                let a = self.linear(a)?;
+            Op::FloorDiv(e, Expr::Const(n)) if *n >= 1 => {
+                let mut a = Linear::default();
+                self.add_expr(1, e, &mut a)?;
                 return self.add_quotient(factor, a, *n, out);
             }
-            Op::Mod(a, Expr::Const(n)) if *n >= 1 => {
-                let a = self.linear(a)?;
+            Op::Mod(e, Expr::Const(n)) if *n >= 1 => {
+                let mut a = Linear::default();
+                self.add_expr(1, e, &mut a)?;
                 out.add_scaled(factor, &a)?;
                 return self.add_quotient(int::mul(factor, -n)?, a, *n, out);
             }
@@ -465,13 +473,13 @@ impl Work {
     }
 
     fn add_variable(&mut self, factor: i64, v: Var, out: &mut Linear) -> Result<(), Stop> {
-        let flat = self.alias[self.flat(v)];
-        match self.atoms[flat as usize].range.as_point() {
+        let flat = self.stands_for(self.flat(v));
+        match self.atoms[flat].range.as_point() {
             Some(value) if !(self.keep_point_dims && v.kind == Kind::Dim) => {
                 self.fire(Rule::PointVariable);
                 out.add_constant(factor, value)
             }
-            _ => out.add_term(factor, flat),
+            _ => out.add_term(factor, flat as AtomId),
         }
     }
 
@@ -505,10 +513,7 @@ impl Work {
         let key = (n, form);
         if let Some(done) = self.quotients.get(&key) {
             if self.reading.checks {
-                done.terms
-                    .iter()
-                    .filter(|t| t.atom as usize >= self.vars.len())
-                    .for_each(|t| self.reading.meet(t.atom));
+                done.terms.iter().filter(|t| t.atom as usize >= self.n_vars).for_each(|t| self.reading.meet(t.atom));
             }
             return out.add_scaled(factor, done);
         }
@@ -531,7 +536,9 @@ impl Work {
     }
 
     fn forget_written(&mut self) {
-        self.written.clear();
+        if let Some(large) = &mut self.large {
+            large.written.clear();
+        }
         self.atoms.iter_mut().for_each(|atom| atom.is_stale = true);
     }
 
@@ -539,7 +546,9 @@ impl Work {
     fn forget(&mut self) {
         self.quotients.clear();
         self.forget_written();
-        self.shared.iter_mut().for_each(Table::clear);
+        if let Some(large) = &mut self.large {
+            large.shared.iter_mut().for_each(Table::clear);
+        }
         self.first_under_facts = self.atoms.len();
     }
 
@@ -557,10 +566,10 @@ impl Work {
 
     /// The quotient of a form with a known range: an earlier one where it is known, a new one otherwise.
     pub(crate) fn intern_quotient(&mut self, num: Linear, of_num: Range, n: i64) -> AtomId {
-        if !self.interned.is_empty() {
+        if self.is_interned() {
             return self.intern(AtomKind::Div(num, n));
         }
-        match self.known_quotient(&num, n, self.vars.len()) {
+        match self.known_quotient(&num, n, self.n_vars) {
             Some(id) => {
                 if self.reading.checks {
                     self.reading.meet(id);
@@ -573,19 +582,20 @@ impl Work {
 
     /// The quotient among the first atoms from a number on.
     fn known_quotient(&self, num: &Linear, n: i64, from: usize) -> Option<AtomId> {
-        let atoms = self.atoms.iter().enumerate().take(self.vars.len() + FEW_ATOMS).skip(from);
+        let atoms = self.atoms.iter().enumerate().take(self.n_vars + FEW_ATOMS).skip(from);
         let mut equal = atoms.filter(|(_, atom)| matches!(&atom.kind, AtomKind::Div(y, m) if *m == n && y == num));
         equal.next().map(|(id, _)| id as AtomId)
     }
 
     fn add_atom(&mut self, kind: AtomKind, range: Range) -> AtomId {
         let id = self.atoms.len() as AtomId;
-        if self.atoms.len() - self.vars.len() >= FEW_ATOMS {
-            if self.interned.is_empty() {
-                let earlier = self.atoms.iter().enumerate().skip(self.vars.len());
-                self.interned = earlier.map(|(id, atom)| (atom.kind.clone(), id as AtomId)).collect();
+        if self.atoms.len() - self.n_vars >= FEW_ATOMS {
+            let interned = &mut self.large.get_or_insert_default().interned;
+            if interned.is_empty() {
+                let earlier = self.atoms.iter().enumerate().skip(self.n_vars);
+                interned.extend(earlier.map(|(id, atom)| (atom.kind.clone(), id as AtomId)));
             }
-            self.interned.insert(kind.clone(), id);
+            interned.insert(kind.clone(), id);
         }
         let deepest = |form: &Linear| form.terms.iter().map(|t| self.atoms[t.atom as usize].depth).max().unwrap_or(0);
         let depth = match &kind {
@@ -600,12 +610,16 @@ impl Work {
         id
     }
 
+    fn is_interned(&self) -> bool {
+        self.large.as_ref().is_some_and(|large| !large.interned.is_empty())
+    }
+
     fn known(&self, kind: &AtomKind) -> Option<AtomId> {
-        if !self.interned.is_empty() {
-            return self.interned.get(kind).copied();
+        if let Some(large) = self.large.as_ref().filter(|large| !large.interned.is_empty()) {
+            return large.interned.get(kind).copied();
         }
-        let at = self.atoms.iter().skip(self.vars.len()).position(|atom| atom.kind == *kind);
-        at.map(|i| (i + self.vars.len()) as AtomId)
+        let at = self.atoms.iter().skip(self.n_vars).position(|atom| atom.kind == *kind);
+        at.map(|i| (i + self.n_vars) as AtomId)
     }
 
     /// The flat number of a variable.
@@ -616,6 +630,31 @@ impl Work {
             Kind::Runtime => self.n_dims + self.n_ranges,
         };
         (start + v.index) as usize
+    }
+
+    /// The variable with a flat number.
+    pub(crate) fn var(&self, flat: usize) -> Var {
+        let (flat, ranges) = (flat as u32, self.n_dims + self.n_ranges);
+        if flat < self.n_dims {
+            Var { kind: Kind::Dim, index: flat }
+        } else if flat < ranges {
+            Var { kind: Kind::Range, index: flat - self.n_dims }
+        } else {
+            Var { kind: Kind::Runtime, index: flat - ranges }
+        }
+    }
+
+    /// The variable that one is replaced by, both by flat number.
+    pub(crate) fn stands_for(&self, flat: usize) -> usize {
+        self.alias.get(flat).map_or(flat, |by| *by as usize)
+    }
+
+    /// Replaces a variable by an equal earlier one.
+    pub(crate) fn replace(&mut self, flat: usize, by: usize) {
+        if self.alias.is_empty() {
+            self.alias.extend(0..self.n_vars as u32);
+        }
+        self.alias[flat] = by as u32;
     }
 
     fn range_of_kind(&mut self, kind: &AtomKind) -> Range {
@@ -645,7 +684,7 @@ impl Work {
 
     /// Whether a form is a sum of variables.
     pub(crate) fn is_plain(&self, form: &Linear) -> bool {
-        form.terms.last().is_none_or(|t| (t.atom as usize) < self.vars.len())
+        form.terms.last().is_none_or(|t| (t.atom as usize) < self.n_vars)
     }
 
     /// Whether a form has a quotient among its terms.

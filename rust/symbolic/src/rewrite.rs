@@ -158,18 +158,17 @@ fn cost(e: &Expr) -> (u32, u32) {
 /// What a variable is written as: a constant where it has one value, an equal variable.
 fn replacement(work: &Work, v: Var) -> Option<Expr> {
     let i = work.flat(v);
-    let alias = work.alias[i] as usize;
+    let alias = work.stands_for(i);
     let keeps = work.keep_point_dims && v.kind == Kind::Dim;
     match work.atoms[alias].range.as_point().filter(|_| !keeps) {
         Some(value) => Some(Expr::Const(value)),
-        None => (alias != i).then(|| Expr::Var(work.vars[alias])),
+        None => (alias != i).then(|| Expr::Var(work.var(alias))),
     }
 }
 
 /// Whether an expression uses a variable that is written as something else.
 fn is_replaced(work: &Work, e: &Expr) -> bool {
-    let replaces = |i: usize| replacement(work, work.vars[i]).is_some();
-    if !(0..work.vars.len()).any(replaces) {
+    if work.alias.is_empty() && work.atoms[..work.n_vars].iter().all(|atom| atom.range.as_point().is_none()) {
         return false;
     }
     let mut found = false;

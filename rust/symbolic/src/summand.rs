@@ -57,6 +57,27 @@ impl Summand {
         out
     }
 
+    /// What a form is without the part, but for the constant.
+    fn taken_from(&self, form: &Linear, work: &Work) -> Result<Linear, Stop> {
+        let mut rest = form.clone();
+        match *self {
+            Summand::Term(t) => rest.add_term(int::mul(-1, t.coefficient)?, t.atom)?,
+            Summand::Remainder { factor, finer, quotient, coefficient, .. } => {
+                let k = int::mul(-1, factor)?;
+                match finer {
+                    Some(atom) => rest.add_term(k, atom)?,
+                    None => {
+                        for t in work.as_div(quotient).into_iter().flat_map(|(y, _)| &y.terms) {
+                            rest.add_term(int::mul(k, t.coefficient)?, t.atom)?;
+                        }
+                    }
+                }
+                rest.add_term(int::mul(-1, coefficient)?, quotient)?;
+            }
+        }
+        Ok(rest)
+    }
+
     /// The part with the other sign, where that fits.
     pub fn negate(&mut self) {
         match self {
@@ -114,8 +135,9 @@ impl Summand {
                 let of_quotient = work.atoms[quotient as usize].range;
                 let lo = lo.checked_add(c)?.checked_sub(i128::from(of_quotient.hi) * m)?.max(0) - c;
                 let hi = hi.checked_add(c)?.checked_sub(i128::from(of_quotient.lo) * m)?.min(m - 1) - c;
-                let (x, y) = (k.checked_mul(lo)?, k.checked_mul(hi)?);
-                Some((x.min(y), x.max(y)))
+                // By the sign alone: where no point is left, the ends stay the wrong way round.
+                let (lo, hi) = if k < 0 { (hi, lo) } else { (lo, hi) };
+                Some((k.checked_mul(lo)?, k.checked_mul(hi)?))
             }
         }
     }
@@ -160,7 +182,7 @@ fn taken_apart(work: &Work, form: &Linear, remainder: impl Fn(&Work, &Linear, At
         }
         let Some(remainder) = remainder(work, &rest, atom) else { continue };
         // A difference that does not fit leaves the form as it was.
-        if let Ok(without) = rest.minus(&remainder.form(work)) {
+        if let Ok(without) = remainder.taken_from(&rest, work) {
             rest = without;
             out.push(remainder);
         }

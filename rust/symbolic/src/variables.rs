@@ -16,6 +16,9 @@ use crate::settled::is_settled_domain;
 /// A map over a settled domain with its point variables written as constants; `None` where there is none.
 pub fn without_points(map: &Map, options: Options) -> Option<Map> {
     let domain = map.domain();
+    if domain.vars.iter().all(|v| v.range.as_point().is_none()) {
+        return None;
+    }
     let point = |v: Var| {
         let keeps = options.keep_point_dims && v.kind == Kind::Dim;
         domain.flat(v).and_then(|i| domain.vars[i].range.as_point()).filter(|_| !keeps)

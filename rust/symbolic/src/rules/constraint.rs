@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::Rule;
 use crate::error::Stop;
-use crate::expr::{Kind, Var};
+use crate::expr::Kind;
 use crate::int::{self, ceil_div, floor_div, floor_mod};
 use crate::linear::{AtomKind, Linear, Work};
 use crate::range::Range;
@@ -241,9 +241,8 @@ pub fn propagate(work: &mut Work, form: &Linear, parts: &[Summand], range: Range
     }
     if let Some((num, n)) = as_residue(work, form) {
         if let ([t], 0) = (&num.terms[..], num.constant) {
-            let is_free = |v: &Var| v.kind != Kind::Runtime;
-            if t.coefficient == 1 && work.vars.get(t.atom as usize).is_some_and(is_free) {
-                let flat = t.atom as usize;
+            let flat = t.atom as usize;
+            if t.coefficient == 1 && flat < work.n_vars && work.var(flat).kind != Kind::Runtime {
                 if narrow(narrowed, flat, residue_ends(narrowed[flat], n, range)) {
                     work.fire(Rule::ResidueEnds);
                     changed = true;
@@ -275,7 +274,7 @@ fn of_parts(work: &Work, parts: &[Summand], range: Range, narrowed: &mut [Range]
         let (lo, hi) = minus(range, (lo, hi));
         let by_form = divided((lo, hi), t.coefficient);
         match &work.atoms[t.atom as usize].kind {
-            AtomKind::Var(flat) if work.vars[*flat as usize].kind != Kind::Runtime => {
+            AtomKind::Var(flat) if work.var(*flat as usize).kind != Kind::Runtime => {
                 changed |= narrow(narrowed, *flat as usize, by_form);
             }
             AtomKind::Div(num, n) if nested > 0 && !by_form.covers(work.atoms[t.atom as usize].range) => {

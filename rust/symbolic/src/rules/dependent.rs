@@ -84,7 +84,7 @@ fn parts(work: &Work, form: &Linear) -> Option<SmallVec<[AtomId; MAX_PARTS]>> {
 
 /// The values of all parts at some points of the box, spread over all of it, as residues.
 fn values(work: &Work, parts: &[AtomId]) -> Option<SmallVec<[Row<u64>; MAX_ROWS]>> {
-    let range = |a: AtomId| Some(work.atoms[a as usize].range).filter(|_| (a as usize) < work.vars.len());
+    let range = |a: AtomId| Some(work.atoms[a as usize].range).filter(|_| (a as usize) < work.n_vars);
     let size = parts.iter().map_while(|a| range(*a)).map(|range| range.size() as usize).product::<usize>();
     let n = size.min(parts.len() + 1 + SPARE);
     let mut out = SmallVec::new();

@@ -62,7 +62,7 @@ fn candidates(work: &Work, e: &Expr) -> SmallVec<[Var; 8]> {
     vars.dedup();
     // Where a variable with one value still stands, the caller wants it to.
     vars.retain(|v| range(work.flat(*v)).as_point().is_none());
-    let samples: SmallVec<[Sample; 8]> = (0..work.vars.len()).map(|flat| points(range(flat), flat)).collect();
+    let samples: SmallVec<[Sample; 8]> = (0..work.n_vars).map(|flat| points(range(flat), flat)).collect();
     for k in 0..POINTS {
         if vars.is_empty() {
             break;

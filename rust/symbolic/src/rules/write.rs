@@ -81,7 +81,7 @@ pub fn write(work: &mut Work, form: &Linear) -> Result<Expr, Stop> {
     work.notes.may_overflow |= !super::div::fits(work, form);
     if work.is_plain(form) {
         // Variables are numbered in the order of expressions.
-        let term = |t: &LinearTerm| Term { coefficient: t.coefficient, atom: Expr::Var(work.vars[t.atom as usize]) };
+        let term = |t: &LinearTerm| Term { coefficient: t.coefficient, atom: Expr::Var(work.var(t.atom as usize)) };
         return Ok(Sum { constant: form.constant, terms: form.terms.iter().map(term).collect() }.finish()?);
     }
     if !work.has_div(form) {
@@ -90,10 +90,10 @@ pub fn write(work: &mut Work, form: &Linear) -> Result<Expr, Stop> {
     if let Some(lone) = Lone::of(work, form) {
         return lone.write(work, form);
     }
-    if work.atoms.len() < work.vars.len() + MANY {
+    if work.atoms.len() < work.n_vars + MANY {
         return shortest(work, form);
     }
-    if let Some(done) = work.written.get(form) {
+    if let Some(done) = work.large.as_ref().and_then(|large| large.written.get(form)) {
         work.notes = work.notes.and(done.notes);
         work.reading.out_of_order |= done.out_of_order;
         return Ok(done.expr.clone());
@@ -102,7 +102,7 @@ pub fn write(work: &mut Work, form: &Linear) -> Result<Expr, Stop> {
     let expr = shortest(work, form);
     if let Ok(expr) = &expr {
         let done = Written { expr: expr.clone(), notes: work.notes, out_of_order: work.reading.out_of_order };
-        work.written.insert(form.clone(), done);
+        work.large.get_or_insert_default().written.insert(form.clone(), done);
     }
     work.notes = work.notes.and(before.0);
     work.reading.out_of_order |= before.1;
@@ -142,7 +142,7 @@ impl Lone {
     /// Whether a form is one of variables and such a quotient.
     fn of(work: &Work, form: &Linear) -> Option<Lone> {
         let (LinearTerm { coefficient: a, atom }, beside) = form.terms.split_last()?;
-        let is_var = |atom: AtomId| (atom as usize) < work.vars.len();
+        let is_var = |atom: AtomId| (atom as usize) < work.n_vars;
         let (num, n) = work.as_div(*atom).filter(|(num, _)| work.is_plain(num) && work.equalities.is_empty())?;
         if !beside.last().is_none_or(|t| is_var(t.atom)) {
             return None;
@@ -236,7 +236,7 @@ type Key = (u32, usize, i64, AtomId);
 
 /// Whether quotients are decided in an order that no number decides, each with a numerator of variables alone.
 pub fn has_own_order(work: &Work, form: &Linear) -> bool {
-    let beyond = |t: &&LinearTerm| t.atom as usize >= work.vars.len();
+    let beyond = |t: &&LinearTerm| t.atom as usize >= work.n_vars;
     let mut keys: SmallVec<[(usize, i64); MAX_OWN]> = SmallVec::new();
     form.terms.iter().filter(beyond).all(|t| {
         work.as_div(t.atom).filter(|(num, _)| work.is_plain(num) && keys.len() < MAX_OWN).is_some_and(|(num, n)| {
@@ -290,7 +290,7 @@ fn plain(work: &mut Work, atom: AtomId) -> Result<Expr, Stop> {
         return Ok(done.clone());
     }
     let expr = match &known.kind {
-        AtomKind::Var(flat) => return Ok(Expr::Var(work.vars[*flat as usize])),
+        AtomKind::Var(flat) => return Ok(Expr::Var(work.var(*flat as usize))),
         AtomKind::Div(num, n) => {
             let (num, n) = (num.clone(), *n);
             write(work, &num)?.floor_div(&Expr::Const(n))?
