@@ -148,7 +148,15 @@ const REMAINDER_SPLITS: u32 = 8;
 
 /// The parts of a form, with every value that stands beside its own quotients taken apart into digits.
 pub fn summands(work: &Work, form: &Linear) -> Summands {
-    taken_apart(work, form, remainder_beside)
+    let mut out = Summands::new();
+    split(work, form, remainder_beside, &mut out);
+    out
+}
+
+/// [`summands`], in place of what was there.
+pub fn summands_into(work: &Work, form: &Linear, out: &mut Summands) {
+    out.clear();
+    split(work, form, remainder_beside, out);
 }
 
 /// The parts of a form with remainders that leave nothing of their quotients, and may leave something of the value; `None`
@@ -162,14 +170,22 @@ pub fn other_summands(work: &Work, form: &Linear) -> Option<Summands> {
     let either = |work: &Work, form: &Linear, atom| {
         whole_remainder(work, form, atom).or_else(|| remainder_beside(work, form, atom))
     };
-    form.terms.iter().any(differs).then(|| taken_apart(work, form, either))
+    form.terms.iter().any(differs).then(|| {
+        let mut out = Summands::new();
+        split(work, form, either, &mut out);
+        out
+    })
 }
 
-fn taken_apart(work: &Work, form: &Linear, remainder: impl Fn(&Work, &Linear, AtomId) -> Option<Summand>) -> Summands {
-    let mut out = Summands::new();
+fn split(
+    work: &Work,
+    form: &Linear,
+    remainder: impl Fn(&Work, &Linear, AtomId) -> Option<Summand>,
+    out: &mut Summands,
+) {
     if !work.has_div(form) {
         out.extend(form.terms.iter().map(|t| Summand::Term(*t)));
-        return out;
+        return;
     }
     let mut rest = Linear { constant: 0, terms: SmallVec::from_slice(&form.terms) };
     let mut quotients: SmallVec<[(i64, AtomId); 6]> =
@@ -188,7 +204,6 @@ fn taken_apart(work: &Work, form: &Linear, remainder: impl Fn(&Work, &Linear, At
         }
     }
     out.extend(rest.terms.iter().map(|t| Summand::Term(*t)));
-    out
 }
 
 /// `k*(y mod q)` where `atom` is `y floordiv q` and `k*y` stands in the form: `y` is the numerator of the atom, or a

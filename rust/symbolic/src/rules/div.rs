@@ -13,7 +13,7 @@ use crate::int;
 use crate::linear::{AtomId, Linear, LinearTerm, Work};
 use crate::range::Range;
 use crate::sample::{crosses, Samples};
-use crate::summand::{other_summands, summands, Summand, Summands};
+use crate::summand::{other_summands, summands, summands_into, Summand, Summands};
 
 /// `sign * (quotient + numerator floordiv n)`: what is left to divide, and what has been taken out.
 pub struct Division {
@@ -79,7 +79,7 @@ pub fn floor_div(work: &mut Work, form: Linear, n: i64) -> Result<Linear, Stop> 
         }
         work.spend(if d.has_div { n_terms * n_terms } else { n_terms })?;
         if d.has_div {
-            d.summands = summands(work, &d.numerator);
+            summands_into(work, &d.numerator, &mut d.summands);
         }
         // Where the ends of a part do not fit, that is an error which no sample may hide.
         let sampled = d.has_div && n_terms >= MANY_TERMS && fits(work, &d.numerator);
