@@ -8,9 +8,10 @@ use smallvec::SmallVec;
 
 use crate::error::Stop;
 use crate::int;
-use crate::linear::{AtomId, Linear, LinearTerm, Work};
+use crate::linear::{AtomId, Linear, LinearTerm};
 use crate::range::Range;
 use crate::summand::{summands, Summand};
+use crate::work::Work;
 
 type Terms = SmallVec<[LinearTerm; 8]>;
 

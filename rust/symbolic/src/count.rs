@@ -11,11 +11,12 @@ use smallvec::SmallVec;
 use crate::domain::{Constraint, Domain};
 use crate::evaluate::{Points, Program};
 use crate::expr::{Expr, Kind, Var};
-use crate::linear::{AtomId, Linear, Tally, Work};
+use crate::linear::{AtomId, Linear};
 use crate::map::{Map, State};
 use crate::parts::separate;
 use crate::range::Range;
 use crate::rules::constraint::as_residue;
+use crate::work::{Tally, Work};
 
 /// The most points that are enumerated to count one group.
 pub const ENUMERATION_LIMIT: u128 = 1 << 16;

@@ -12,12 +12,12 @@ use smallvec::SmallVec;
 use crate::domain::{Domain, Variable};
 use crate::evaluate::Program;
 use crate::expr::{Expr, Kind, Var};
-use crate::linear::Work;
 use crate::map::{Map, State};
 use crate::options::Options;
 use crate::points::{box_points, value_at, with_points};
 use crate::range::Range;
 use crate::simplify::simplify;
+use crate::work::Work;
 use crate::zero::is_zero;
 
 /// The most points that one decision looks at.

@@ -9,11 +9,12 @@ use smallvec::SmallVec;
 use crate::domain::{Constraint, Domain, Variable};
 use crate::error::Result;
 use crate::expr::{Expr, Kind, Var};
-use crate::linear::{AtomId, Linear, Tally, Work};
+use crate::linear::{AtomId, Linear};
 use crate::map::{Map, State};
 use crate::options::Options;
 use crate::parts::separate;
 use crate::simplify::simplify;
+use crate::work::{Tally, Work};
 
 /// The inverse of a map without range variables: its dimensions are the results of the map, in their bounds.
 ///

@@ -9,11 +9,12 @@ use smallvec::SmallVec;
 use crate::domain::{Constraint, Domain, Source};
 use crate::error::Stop;
 use crate::expr::{Expr, Kind, Op};
-use crate::linear::{Fact, Linear, Work};
+use crate::linear::Linear;
 use crate::range::Range;
 use crate::rewrite::rewrite;
 use crate::rules::{constraint, write, Rule};
 use crate::summand::summands;
+use crate::work::{Fact, Work};
 
 /// The most rounds in which ranges narrow.
 const MAX_ROUNDS: usize = 12;

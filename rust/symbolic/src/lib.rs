@@ -29,6 +29,7 @@ pub mod simplify;
 mod summand;
 mod table;
 mod variables;
+pub mod work;
 mod zero;
 
 pub mod compose;

@@ -13,8 +13,8 @@ use crate::domain::{Constraint, Domain, Emptiness, Variable};
 use crate::error::{Error, Result};
 use crate::expr::{Expr, Op, Var};
 use crate::interval::interval;
-use crate::linear::Work;
 use crate::range::Range;
+use crate::work::Work;
 
 /// An indexing map.
 #[derive(Clone)]

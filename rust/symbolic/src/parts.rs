@@ -6,8 +6,9 @@
 
 use smallvec::SmallVec;
 
-use crate::linear::{Linear, Work};
+use crate::linear::Linear;
 use crate::summand::summands;
+use crate::work::Work;
 
 /// One digit of a result: `unit = offset + sign * v` with `v` in `[0, width]`, counted in steps of `stride`.
 pub struct Part {

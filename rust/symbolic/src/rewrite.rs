@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use crate::error::Stop;
 use crate::expr::{Accumulator, Expr, Kind, Op, Var};
 use crate::interval::fits;
-use crate::linear::{Linear, Work};
+use crate::linear::Linear;
 use crate::rules::dependent::without_dependent;
 use crate::rules::free::{is_undecided, without_free};
 use crate::rules::related::equalities;
@@ -15,6 +15,7 @@ use crate::rules::stairs::as_stairs;
 use crate::rules::write::{has_own_order, write, Notes};
 use crate::rules::Rule;
 use crate::settled::Glance;
+use crate::work::Work;
 
 /// How often one expression may be written and read again.
 const MAX_ROUNDS: usize = 12;

@@ -7,9 +7,10 @@
 use smallvec::SmallVec;
 
 use crate::int::{common_quotient, floor_div};
-use crate::linear::{AtomKind, LinearTerm, OtherOp, Work};
+use crate::linear::LinearTerm;
 use crate::range::Range;
 use crate::summand::Summand;
+use crate::work::{AtomKind, OtherOp, Work};
 
 /// The values at all points.
 pub(crate) type Sample = [i64; POINTS];

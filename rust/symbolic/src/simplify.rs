@@ -13,7 +13,6 @@ use crate::compose::{parts, then};
 use crate::domain::{Domain, Emptiness};
 use crate::error::Result;
 use crate::learn::{learn, tell, Learnt};
-use crate::linear::{Tally, Work};
 use crate::map::{Map, State};
 use crate::narrow::{narrow, Narrowed};
 use crate::options::Options;
@@ -21,6 +20,7 @@ use crate::rewrite::rewrite_all;
 use crate::rules::Rule;
 use crate::settled::{is_settled, is_settled_domain, Glance};
 use crate::variables::{remove_variables, rescale, without_points};
+use crate::work::{Tally, Work};
 
 /// The most passes over one map, and over its domain in one pass.
 const MAX_PASSES: usize = 8;

@@ -7,7 +7,8 @@ use smallvec::SmallVec;
 
 use crate::error::Stop;
 use crate::int;
-use crate::linear::{AtomId, Linear, LinearTerm, Work};
+use crate::linear::{AtomId, Linear, LinearTerm};
+use crate::work::Work;
 
 /// A part of a form.
 #[derive(Clone, Copy, Debug)]

@@ -10,12 +10,13 @@ use smallvec::SmallVec;
 use crate::evaluate::Program;
 use crate::int::gcd;
 use crate::interval::fits;
-use crate::linear::{AtomId, AtomKind, Linear, Work};
+use crate::linear::{AtomId, Linear};
 use crate::points::{box_points, with_points};
 use crate::range::Range;
+use crate::work::{AtomKind, Work};
 
 /// About as many values are computed in the time in which a simplification looks at one term: half a nanosecond each in
-/// the bench of evaluation, and 5 nanoseconds by [`crate::linear::Tally::NEW`].
+/// the bench of evaluation, and 5 nanoseconds by [`crate::work::Tally::NEW`].
 const VALUES_A_TERM: usize = 10;
 
 /// Whether a form is 0 all over the box of the variables. `None` where that is not decided, or would take more points than

@@ -9,9 +9,10 @@ use super::Rule;
 use crate::error::Stop;
 use crate::expr::Kind;
 use crate::int::{self, ceil_div, floor_div, floor_mod};
-use crate::linear::{AtomKind, Linear, Work};
+use crate::linear::Linear;
 use crate::range::Range;
 use crate::summand::{summands, Summand, Summands};
+use crate::work::{AtomKind, Work};
 
 /// What a constraint comes to.
 #[allow(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
@@ -242,11 +243,10 @@ pub fn propagate(work: &mut Work, form: &Linear, parts: &[Summand], range: Range
     if let Some((num, n)) = as_residue(work, form) {
         if let ([t], 0) = (&num.terms[..], num.constant) {
             let flat = t.atom as usize;
-            if t.coefficient == 1 && flat < work.n_vars && work.var(flat).kind != Kind::Runtime {
-                if narrow(narrowed, flat, residue_ends(narrowed[flat], n, range)) {
-                    work.fire(Rule::ResidueEnds);
-                    changed = true;
-                }
+            let is_free = t.coefficient == 1 && flat < work.n_vars && work.var(flat).kind != Kind::Runtime;
+            if is_free && narrow(narrowed, flat, residue_ends(narrowed[flat], n, range)) {
+                work.fire(Rule::ResidueEnds);
+                changed = true;
             }
         }
     }

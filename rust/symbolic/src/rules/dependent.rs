@@ -8,8 +8,9 @@ use smallvec::SmallVec;
 
 use crate::expr::Expr;
 use crate::int::{floor_div, floor_mod};
-use crate::linear::{AtomId, AtomKind, Linear, Work};
+use crate::linear::{AtomId, Linear};
 use crate::rules::write::write;
+use crate::work::{AtomKind, Work};
 use crate::zero::is_zero;
 
 /// The most points of the box.

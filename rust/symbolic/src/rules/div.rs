@@ -10,10 +10,11 @@ use super::plain::no_rule_applies;
 use super::Rule;
 use crate::error::Stop;
 use crate::int;
-use crate::linear::{AtomId, Linear, LinearTerm, Work};
+use crate::linear::{AtomId, Linear, LinearTerm};
 use crate::range::Range;
 use crate::sample::{crosses, Samples};
 use crate::summand::{other_summands, summands, summands_into, Summand, Summands};
+use crate::work::Work;
 
 /// `sign * (quotient + numerator floordiv n)`: what is left to divide, and what has been taken out.
 pub struct Division {

@@ -6,9 +6,9 @@
 use smallvec::SmallVec;
 
 use crate::expr::{Expr, Op, Var};
-use crate::linear::Work;
 use crate::points::value_at;
 use crate::sample::{points, Sample, POINTS};
+use crate::work::Work;
 use crate::zero::is_zero;
 
 /// With fewer quotients and remainders, the laws for each of them seldom leave a free variable: where two are looked at,

@@ -18,7 +18,7 @@ pub mod related;
 pub mod stairs;
 pub mod write;
 
-use crate::linear::Work;
+use crate::work::Work;
 
 /// The number of a rule, which is its place in [`NAMES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 
 use super::Rule;
 use crate::error::Stop;
-use crate::linear::{AtomKind, Linear, LinearTerm, OtherOp, Work};
+use crate::linear::{Linear, LinearTerm};
+use crate::work::{AtomKind, OtherOp, Work};
 
 /// The form of an operation that stays closed.
 fn closed(work: &mut Work, op: OtherOp, a: Linear, b: Linear) -> Linear {

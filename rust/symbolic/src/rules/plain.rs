@@ -9,8 +9,9 @@ use super::div::{affine, balanced, nearest_to_0, quotient_of, sum, unbalanced, F
 use super::Rule;
 use crate::error::Stop;
 use crate::int;
-use crate::linear::{Linear, LinearTerm, Work};
+use crate::linear::{Linear, LinearTerm};
 use crate::range::Range;
+use crate::work::Work;
 
 /// `out += factor * (numerator floordiv n)` for a numerator of variables, where the laws of collapse and of multiples are all
 /// that applies; whether that is so.

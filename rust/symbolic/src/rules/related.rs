@@ -9,9 +9,10 @@ use smallvec::SmallVec;
 use super::Rule;
 use crate::error::Stop;
 use crate::int;
-use crate::linear::{AtomId, Fact, Linear, LinearTerm, Work};
+use crate::linear::{AtomId, Linear, LinearTerm};
 use crate::range::Range;
 use crate::summand::{summands, Summand};
+use crate::work::{Fact, Work};
 
 /// Replaces quotients by others of the form as long as their number falls, or that of those which contain others.
 pub fn merge(work: &mut Work, form: &mut Linear) -> Result<(), Stop> {

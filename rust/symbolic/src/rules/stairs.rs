@@ -7,8 +7,8 @@
 use smallvec::SmallVec;
 
 use crate::expr::{Accumulator, Expr, Op, Var};
-use crate::linear::Work;
 use crate::points::value_at;
+use crate::work::Work;
 
 /// The most values of the variable. All divisors and factors up to here are tried.
 const MAX_VALUES: usize = 16;

@@ -10,7 +10,8 @@ use super::Rule;
 use crate::error::Stop;
 use crate::expr::{Accumulator, Expr, Sum, Term};
 use crate::int;
-use crate::linear::{AtomId, AtomKind, Linear, LinearTerm, OtherOp, Work};
+use crate::linear::{AtomId, Linear, LinearTerm};
+use crate::work::{AtomKind, OtherOp, Work};
 
 /// Div/mod nodes, then all nodes.
 type Cost = (u64, u64);
