@@ -102,8 +102,8 @@ impl Work {
         self.narrowed_by_facts(form, ends)
     }
 
-    /// Whether the parts are variables and remainders of sums of variables, none of them in two parts: then the ends of a part
-    /// hold all that cancels in it.
+    /// Whether the parts are atoms that are no quotients and remainders of sums of variables, no atom in two parts: then all that
+    /// cancels does so within a part, whose ends know it.
     fn are_digits(&self, form: &Linear, parts: &[Summand]) -> bool {
         let mut n_terms = 0;
         let is_digit = |s: &Summand| match *s {

@@ -193,7 +193,7 @@ fn split(
         form.terms.iter().filter_map(|t| Some((work.as_div(t.atom)?.1, t.atom))).collect();
     quotients.sort_unstable();
     for (_, atom) in quotients {
-        // What an earlier remainder is of stays there.
+        // A quotient that an earlier remainder is of stays in it: taken out again, its own remainder would bring it back.
         if rest.coefficient(atom) == 0 {
             continue;
         }
