@@ -62,7 +62,9 @@ fn range(u: &mut Unstructured<'_>, size: Size) -> Chosen<Range> {
         let lo = u.int_in_range(-6..=6)?;
         return Ok(Range::new(lo, lo + u.int_in_range(0..=11)?));
     }
-    let (a, b) = (number(u, size)?, number(u, size)?);
+    let far = if size == Size::Large { 1 << 8 } else { 1 };
+    let mut end = || Ok(number(u, size)?.saturating_mul(far));
+    let (a, b) = (end()?, end()?);
     Ok(Range::new(a.min(b), a.max(b)))
 }
 

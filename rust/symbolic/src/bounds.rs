@@ -1,8 +1,8 @@
 //! The range of a linear form over the domain.
 //!
 //! Three sources, intersected: the ranges of the summands; `n * (x floordiv n) = x - r` with `0 <= r < n`, which lets a
-//! quotient cancel against its numerator (so `x - 4 * (x floordiv 4)` is in `[0, 3]`); and the constraints of the
-//! domain. Factors have 64 bits and sums 128: what does not fit there is not used.
+//! quotient cancel against its numerator (so `x - 4 * (x floordiv 4)` is in `[0, 3]`) where summands share atoms; and the
+//! constraints of the domain. Factors have 64 bits and sums 128: what does not fit there is not used.
 
 use smallvec::SmallVec;
 
@@ -94,7 +94,7 @@ impl Work {
             let by_quotients = || shifted(form.constant, self.bound(&form.terms, &mut { MAX_SPLITS }));
             ends = shifted(form.constant, by_digits);
             if by_digits.is_some() && self.are_digits(form, summands) {
-                debug_assert_eq!(both(ends, by_quotients()), ends, "digits that are related");
+                debug_assert_eq!(both(ends, by_quotients()), ends, "parts cancel against each other: {form:?}");
             } else {
                 ends = both(ends, by_quotients());
             }
@@ -102,8 +102,8 @@ impl Work {
         self.narrowed_by_facts(form, ends)
     }
 
-    /// Whether the parts are atoms that are no quotients and remainders of sums of variables, no atom in two parts: then all that
-    /// cancels does so within a part, whose ends know it.
+    /// Whether each part is either an atom that is no quotient or a remainder of a sum of variables, and no atom is in two parts.
+    /// Then all that cancels does so within a part, whose ends know it.
     fn are_digits(&self, form: &Linear, parts: &[Summand]) -> bool {
         let mut n_terms = 0;
         let is_digit = |s: &Summand| match *s {

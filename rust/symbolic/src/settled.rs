@@ -87,18 +87,17 @@ impl<'a> Glance<'a> {
     /// Runtime variables whose indices are constants or variables, and no two of which could be one.
     fn sources_are_settled(&self) -> bool {
         let runtime = self.domain.runtime();
-        runtime.is_empty()
-            || runtime.iter().enumerate().all(|(i, v)| {
-                v.source.as_ref().is_none_or(|source| {
-                    let simple = |e: &Expr| match e {
-                        Expr::Const(_) => true,
-                        Expr::Var(v) => v.kind != Kind::Runtime && self.var(*v).is_some(),
-                        Expr::Node(_) => false,
-                    };
-                    source.index.iter().all(simple)
-                        && runtime[..i].iter().all(|w| w.source.as_ref().is_none_or(|other| other.id != source.id))
-                })
+        runtime.iter().enumerate().all(|(i, v)| {
+            v.source.as_ref().is_none_or(|source| {
+                let simple = |e: &Expr| match e {
+                    Expr::Const(_) => true,
+                    Expr::Var(v) => v.kind != Kind::Runtime && self.var(*v).is_some(),
+                    Expr::Node(_) => false,
+                };
+                source.index.iter().all(simple)
+                    && runtime[..i].iter().all(|w| w.source.as_ref().is_none_or(|other| other.id != source.id))
             })
+        })
     }
 
     fn result(&self, e: &Expr) -> Option<Seen> {

@@ -58,7 +58,7 @@ impl Summand {
         out
     }
 
-    /// What a form is without the part, but for the constant.
+    /// A form without the part. Constants do not count.
     fn taken_from(&self, form: &Linear, work: &Work) -> Result<Linear, Stop> {
         let mut rest = form.clone();
         match *self {
@@ -193,7 +193,8 @@ fn split(
         form.terms.iter().filter_map(|t| Some((work.as_div(t.atom)?.1, t.atom))).collect();
     quotients.sort_unstable();
     for (_, atom) in quotients {
-        // A quotient that an earlier remainder is of stays in it: taken out again, its own remainder would bring it back.
+        // An earlier remainder took this quotient whole, as a term of the value that it is of. The quotient's own remainder would
+        // put it back, for [`crate::rules::div`] to take it out again, without end.
         if rest.coefficient(atom) == 0 {
             continue;
         }

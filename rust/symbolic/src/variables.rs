@@ -17,6 +17,7 @@ use crate::settled::is_settled_domain;
 pub fn without_points(map: &Map, options: Options) -> Option<Map> {
     let domain = map.domain();
     if domain.vars.iter().all(|v| v.range.as_point().is_none()) {
+        // As in most domains.
         return None;
     }
     let point = |v: Var| {

@@ -89,7 +89,7 @@ pub(crate) struct Large {
 
 /// The workspace of one simplification.
 pub struct Work {
-    /// The variables are the first atoms.
+    /// How many variables there are. They are the first atoms.
     pub(crate) n_vars: usize,
     pub(crate) atoms: Vec<Atom>,
     pub(crate) facts: Vec<Fact>,
@@ -301,6 +301,7 @@ impl Work {
                 }
                 return Ok(());
             }
+            // A form is too large to be moved from where it is made.
             Op::FloorDiv(e, Expr::Const(n)) if *n >= 1 => {
                 let mut a = Linear::default();
                 self.add_expr(1, e, &mut a)?;

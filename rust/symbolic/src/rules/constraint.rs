@@ -54,16 +54,15 @@ pub fn reduce(work: &mut Work, mut form: Linear, mut range: Range) -> Result<Red
                 AtomKind::Other(..) => {}
             }
         }
-        if let Some((residue, of_residue)) = residue(work, &form, range)? {
+        let residue = if n_residues < MAX_RESIDUES { residue(work, &form, range)? } else { None };
+        if let Some((residue, of_residue)) = residue {
             work.fire(Rule::ConstraintResidue);
             if of_residue.is_empty() {
                 return Ok(Reduced::Contradiction);
             }
             (form, range) = (residue, of_residue);
             n_residues += 1;
-            if n_residues < MAX_RESIDUES {
-                continue;
-            }
+            continue;
         }
         return Ok(match decide(work, &form, &parts, range) {
             Decided::Implied => Reduced::Implied,
