@@ -125,14 +125,7 @@ impl Domain {
 
     /// The variable with a flat number.
     pub fn var(&self, flat: usize) -> Var {
-        let ranges = self.n_dims + self.n_ranges;
-        if flat < self.n_dims {
-            Var { kind: Kind::Dim, index: flat as u32 }
-        } else if flat < ranges {
-            Var { kind: Kind::Range, index: (flat - self.n_dims) as u32 }
-        } else {
-            Var { kind: Kind::Runtime, index: (flat - ranges) as u32 }
-        }
+        Var::at(flat as u32, self.n_dims as u32, self.n_ranges as u32)
     }
 
     /// The name of a variable as it prints.

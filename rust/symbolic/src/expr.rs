@@ -41,6 +41,20 @@ pub struct Var {
     pub index: u32,
 }
 
+impl Var {
+    /// The variable with a flat number: dimensions come first, then ranges, then runtime variables.
+    pub const fn at(flat: u32, n_dims: u32, n_ranges: u32) -> Var {
+        let runtime = n_dims + n_ranges;
+        if flat < n_dims {
+            Var { kind: Kind::Dim, index: flat }
+        } else if flat < runtime {
+            Var { kind: Kind::Range, index: flat - n_dims }
+        } else {
+            Var { kind: Kind::Runtime, index: flat - runtime }
+        }
+    }
+}
+
 /// An integer expression.
 #[derive(Clone)]
 pub enum Expr {

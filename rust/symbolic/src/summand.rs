@@ -150,7 +150,7 @@ const REMAINDER_SPLITS: u32 = 8;
 /// The parts of a form, with every value that stands beside its own quotients taken apart into digits.
 pub fn summands(work: &Work, form: &Linear) -> Summands {
     let mut out = Summands::new();
-    split(work, form, remainder_beside, &mut out);
+    summands_into(work, form, &mut out);
     out
 }
 

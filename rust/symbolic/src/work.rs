@@ -510,14 +510,7 @@ impl Work {
 
     /// The variable with a flat number.
     pub(crate) fn var(&self, flat: usize) -> Var {
-        let (flat, ranges) = (flat as u32, self.n_dims + self.n_ranges);
-        if flat < self.n_dims {
-            Var { kind: Kind::Dim, index: flat }
-        } else if flat < ranges {
-            Var { kind: Kind::Range, index: flat - self.n_dims }
-        } else {
-            Var { kind: Kind::Runtime, index: flat - ranges }
-        }
+        Var::at(flat as u32, self.n_dims, self.n_ranges)
     }
 
     /// The variable that one is replaced by, both by flat number.
