@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from hlomap.ops._numeric import is_float, is_integer, is_unsigned, numpy_dtype, width_of
+from hlomap.dtypes import is_float, is_integer, is_unsigned, numpy_dtype
+from hlomap.ops._numpy.numeric import width_of
 
 SIGNED = ("s1", "s2", "s4", "s8", "s16", "s32", "s64")
 UNSIGNED = ("u1", "u2", "u4", "u8", "u16", "u32", "u64")

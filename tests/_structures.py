@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from _elements import COMPLEX, INTEGERS, SMALL, TYPES, Program, values
 
-from hlomap.ops._numeric import is_float, is_integer, numpy_dtype
+from hlomap.dtypes import is_float, is_integer, numpy_dtype
 
 Rng = np.random.Generator
 Made = tuple[str, str, list[np.ndarray]]
@@ -129,7 +129,7 @@ def iota(name: str, rng: Rng) -> Made:
 
 
 def bitcast_convert(name: str, rng: Rng) -> Made:
-    from hlomap.ops._numeric import bit_width
+    from hlomap.dtypes import bit_width
 
     other = str(rng.choice([t for t in RUNNABLE if t not in ("pred", *COMPLEX) and bit_width(t) >= 8]))
     if name in ("pred", *COMPLEX) or bit_width(name) < 8:
@@ -166,7 +166,7 @@ def reduce(name: str, rng: Rng) -> Made:
 
 def _neutral(opcode: str, name: str) -> Any:
     """XLA takes the initial value for one that changes nothing."""
-    from hlomap.ops._fold import identity
+    from hlomap.ops._numpy.reduction import identity
 
     return np.asarray(identity(opcode, numpy_dtype(name)), numpy_dtype(name))
 

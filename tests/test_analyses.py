@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import hlomap as hm
-from hlomap.analyses import reads
-from hlomap.analyses.reads import unknown
-from hlomap.answers import answers
-from hlomap.table import COLUMNS
-from hlomap.walk import Walker
+from hlomap.analysis import reads
+from hlomap.analysis.propagator import Walker
+from hlomap.analysis.reads import unknown
+from hlomap.analysis.rule_cache import answers
+from hlomap.analysis.table import COLUMNS
 
 
 def record(shape: str, *maps: str, exact: bool = True) -> dict[str, Any]:

@@ -16,9 +16,9 @@ import pytest
 from pyarrow import parquet
 
 from hlomap import UnsupportedError
-from hlomap.batch import Summary, analyze_files
-from hlomap.discover import candidates, content_kind
-from hlomap.pool import Pool
+from hlomap.corpus.runner import Summary, analyze_files
+from hlomap.corpus.worker_pool import Pool
+from hlomap.io.discover import candidates, content_kind
 
 DUMPS = Path(__file__).parent / "cases" / "dumps"
 MODULES = Path(__file__).parent / "cases" / "modules"

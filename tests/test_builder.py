@@ -21,7 +21,7 @@ import pytest
 from conftest import BLESS
 
 import hlomap as hm
-from hlomap import _hlo_types
+from hlomap.dtypes import element_types, numpy_dtype
 from hlomap.ops import registered
 
 FOLDER = Path(__file__).parent / "cases" / "builder"
@@ -121,7 +121,7 @@ def test_xla_reads_all() -> None:
 def arguments(case: Example) -> list[Any]:
     """What the example is run on; where it does not say so small numbers."""
     parameters = MODULES[case.name].entry.parameters
-    dtypes = [_hlo_types.numpy_dtype(parameter.shape.dtype) for parameter in parameters]
+    dtypes = [numpy_dtype(parameter.shape.dtype) for parameter in parameters]
     if "on" not in case.clauses:
         shapes = [parameter.shape.dimensions for parameter in parameters]
         return [(np.arange(np.prod(n)).reshape(n) % 7).astype(d) for n, d in zip(shapes, dtypes, strict=True)]
@@ -263,14 +263,14 @@ def same_bits(a: Any, b: Any) -> bool:
     return bool(a.dtype == b.dtype and a.shape == b.shape and is_equal)
 
 
-ELEMENTS = [name for name in _hlo_types.element_types() if name not in ("s1", "u1")]
+ELEMENTS = [name for name in element_types() if name not in ("s1", "u1")]
 
 
 def test_constants_of_every_type() -> None:
     """All bits of narrow types and odd ones of wide ones, nans with payloads among them, come back."""
     made = {}
     for name in ELEMENTS:
-        dtype = _hlo_types.numpy_dtype(name)
+        dtype = numpy_dtype(name)
         width = {"s2": 2, "u2": 2, "s4": 4, "u4": 4, "f4e2m1fn": 4, "pred": 1}.get(name, 8 * dtype.itemsize)
         if "int" in dtype.name:
             low = -(1 << width - 1) if name[0] == "s" else 0

@@ -1,7 +1,7 @@
 """The builder's methods are those that the op pages name: what it has, what type checkers see, what the docs list.
 
 ``cases/builder/made.txt`` has calls of methods that are made from attributes.  With HLOMAP_BLESS=1 what they write and
-``python/hlomap/builder.pyi`` are written anew; then format that.
+``python/hlomap/builder/builder.pyi`` are written anew; then format that.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ import pytest
 from conftest import BLESS
 
 import hlomap as hm
-from hlomap import builder
-from hlomap.build import Writer, by_attributes, method_name, written
-from hlomap.build.attributes import FORMS
-from hlomap.ops import _op, lookup, registered
+from hlomap.builder import Writer, builder, by_attributes, method_name, written
+from hlomap.builder.attributes import FORMS
+from hlomap.ops import _registry, _rule, lookup, registered
 
 STUB = Path(builder.__file__).with_suffix(".pyi")
 MADE = Path(__file__).parent / "cases" / "builder" / "made.txt"
@@ -34,10 +33,10 @@ from __future__ import annotations
 SOURCES = {
     "collections.abc": ("Mapping", "Sequence"),
     "typing": ("Any", "Literal"),
-    "._core": tuple(sorted(name for name in dir(hm._core) if name[0].isupper() and name != "Shape")),
-    ".build.devices": ("Devices",),
-    ".build.values": ("Ints", "Operand", "ShapeLike", "Value"),
-    ".build.writing": ("Callee",),
+    ".._core": tuple(sorted(name for name in dir(hm._core) if name[0].isupper() and name != "Shape")),
+    ".devices": ("Devices",),
+    ".values": ("Ints", "Operand", "ShapeLike", "Value"),
+    ".writing": ("Callee",),
 }
 
 
@@ -116,7 +115,7 @@ def test_method_is_described(name: str) -> None:
     assert signature.return_annotation is not inspect.Signature.empty
     for parameter in list(signature.parameters.values())[1:]:
         assert parameter.annotation is not inspect.Parameter.empty
-    if method.__module__ == "hlomap.builder":
+    if method.__module__ == "hlomap.builder.builder":
         test = doctest.DocTestParser().get_doctest(text, {"Builder": hm.Builder}, name, None, None)
         assert doctest.DocTestRunner().run(test).failed == 0
 
@@ -167,7 +166,7 @@ def test_methods_made_from_attributes() -> None:
 @pytest.fixture
 def page(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Pages and methods are afterwards what they were."""
-    monkeypatch.setattr(_op, "_registry", dict(_op._registry))
+    monkeypatch.setattr(_registry, "_registry", dict(_registry._registry))
     before = set(vars(hm.Builder))
     yield
     for name in set(vars(hm.Builder)) - before:
@@ -179,8 +178,8 @@ def test_a_new_page_has_its_method() -> None:
     """An op that is registered, and nothing else: the builder writes it, the executor runs it, maps go through it."""
     assert not hasattr(hm.Builder, "my_double")
     like = lookup("negate")
-    _op.register(
-        _op.Op("my-double", like.output_to_input, like.input_to_output, lambda i, operands, run: 2 * operands[0])
+    _registry.register(
+        _rule.Op("my-double", like.output_to_input, like.input_to_output, lambda i, operands, run: 2 * operands[0])
     )
     b = hm.Builder("m")
     x = b.parameter(0, "f32[3]", "x")
@@ -196,13 +195,13 @@ def test_a_new_page_has_its_method() -> None:
 def test_a_page_names_its_methods() -> None:
     """An elementwise page says element types and name; a page may name a method that there is."""
     like = lookup("negate")
-    triple = _op.Pointwise("triple", 1, "float", "Three times as much.")
+    triple = _rule.Pointwise("triple", 1, "float", "Three times as much.")
     rules = like.output_to_input, like.input_to_output, like.evaluate
-    _op.register(_op.Op("my-triple", *rules, methods=("rev", triple)))
+    _registry.register(_rule.Op("my-triple", *rules, methods=("rev", triple)))
     assert inspect.getdoc(hm.Builder.triple).startswith("Three times as much.")  # type: ignore[attr-defined]
     assert hm.Builder.rev is written()["rev"]
     with pytest.raises(hm.ShapeError, match=r"triple: operand=x s32\[3\]: expected floats"):
         b = hm.Builder("m")
         b.triple(b.parameter(0, "s32[3]", "x"))  # type: ignore[attr-defined]
     with pytest.raises(RuntimeError, match="two op pages for the method 'triple'"):
-        _op.register(_op.Op("my-triples", *rules, methods=(triple,)))
+        _registry.register(_rule.Op("my-triples", *rules, methods=(triple,)))

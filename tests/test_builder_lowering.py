@@ -17,7 +17,7 @@ import pytest
 from conftest import BLESS
 
 import hlomap as hm
-from hlomap.build import written
+from hlomap.builder import written
 from hlomap.ops import lookup, registered
 
 FILE = Path(__file__).parent / "cases" / "builder" / "lowering.txt"

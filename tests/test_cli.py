@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from hlomap.cli import main
+from hlomap.cli.main import main
 
 ROOT = Path(__file__).parent.parent
 CASES = Path(__file__).parent / "cases"

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hlomap as hm
-from hlomap.ops import _op, lookup
-from hlomap.ops._op import Part
+from hlomap.ops import _registry, lookup
+from hlomap.ops._rule import Part
 
 ADD = """add {
   a = f32[] parameter(0)
@@ -252,7 +252,7 @@ def test_wrong_devices_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
         return dict(rule.input_to_output(instruction, 0, leaf))
 
     page = replace(lookup("collective-permute"), exchange=replace(rule, output_to_input=backwards))
-    monkeypatch.setitem(_op._registry, "collective-permute", page)
+    monkeypatch.setitem(_registry._registry, "collective-permute", page)
     found = hm.verify(permute.root)
     assert [(v.finding, v.reason) for v in found] == [("UNSOUND", "from device 0 to device 1"), ("exact", None)]
 

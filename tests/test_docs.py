@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import hlomap
-from hlomap.cli import main
+from hlomap.cli.main import main
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]

@@ -24,7 +24,7 @@ from _elements import TYPES, Program, disagreement
 from conftest import BLESS
 
 import hlomap as hm
-from hlomap.ops._numeric import is_float
+from hlomap.dtypes import is_float
 
 pytest.importorskip("jax")
 TABLE = Path(__file__).parent.parent / "docs" / "execute.md"

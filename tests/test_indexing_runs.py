@@ -7,7 +7,7 @@ import pytest
 from conftest import leaves, random_value, related
 
 import hlomap as hm
-from hlomap.execute import values as run_values
+from hlomap.interpreter import values as run_values
 
 
 def parsed(text: str) -> hm.Module:

@@ -1,4 +1,4 @@
-"""Reads the imports of the package and fails on an arrow that must never exist; README says why each must not."""
+"""The import contracts of pyproject.toml hold, indirect imports included."""
 
 from __future__ import annotations
 
@@ -7,107 +7,56 @@ import sys
 from pathlib import Path
 
 import pytest
+from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
 
 import hlomap
 
+ROOT = Path(__file__).parent.parent
 PACKAGE = Path(hlomap.__file__).parent
-FILES = sorted(path for path in PACKAGE.rglob("*.py"))
-NAMES = [".".join(path.relative_to(PACKAGE).with_suffix("").parts) for path in FILES]
+FILES = sorted(PACKAGE.rglob("*.py"))
 
-# From modules with this prefix no import may name modules with these prefixes.
-NEVER = {
-    "ops": ("indexing", "execute", "analyses", "report", "batch", "rows", "listing", "cli"),
-    "walk": ("execute", "indexing", "analyses", "rows", "report", "batch", "cli"),
-    "answers": ("walk", "execute", "indexing", "analyses", "rows", "report", "batch", "cli"),
-    "sources": ("walk", "execute", "indexing", "analyses", "rows", "report", "batch", "cli"),
-    "compose": ("walk", "execute", "indexing", "analyses", "rows", "report", "batch", "cli"),
-    "containment": ("ops", "walk", "compose", "execute", "indexing", "analyses", "rows", "report", "batch", "cli"),
-    "difference": ("ops", "walk", "compose", "execute", "indexing", "analyses", "rows", "report", "batch", "cli"),
-    "replicas": ("walk", "compose", "execute", "indexing", "analyses", "rows", "report", "batch", "cli"),
-    "device_walk": ("execute", "indexing", "evidence", "analyses", "rows", "report", "batch", "cli"),
-    "map_set": ("ops", "walk", "compose", "execute", "indexing", "analyses", "rows", "report", "batch", "cli"),
-    "threads": ("ops", "walk", "compose", "execute", "indexing", "analyses", "rows", "report", "batch", "cli"),
-    "slices": ("execute", "evidence", "analyses", "rows", "report", "batch", "cli"),
-    "rules": ("walk", "execute", "indexing", "evidence", "analyses", "rows", "report", "batch", "cli"),
-    "points": ("ops", "walk", "compose", "execute", "indexing", "analyses", "rows", "report", "batch", "cli"),
-    "evidence": ("walk", "compose", "analyses", "rows", "report", "batch", "cli"),
-    "indexing": ("execute", "evidence", "analyses", "rows", "report", "batch", "cli"),
-    "execute": ("indexing", "evidence", "analyses", "rows", "report", "batch", "cli"),
-    "build": ("ops", "walk", "execute", "indexing", "evidence", "analyses", "rows", "report", "batch", "cli"),
-    "builder": ("walk", "execute", "indexing", "evidence", "analyses", "rows", "report", "batch", "cli"),
-    "analyses": ("ops", "execute", "indexing", "rows", "report", "batch", "cli"),
-    "report": ("analyses", "ops", "indexing", "execute", "cli"),
-    "table": ("analyses", "ops", "indexing", "execute", "rows", "report", "batch", "cli"),
-    "buffers": ("walk", "indexing", "execute", "analyses", "rows", "report", "batch", "draw", "cli"),
-    "bridges": ("walk", "indexing", "execute", "analyses", "rows", "report", "batch", "draw", "buffers", "cli"),
-    "relations": ("execute", "analyses", "rows", "report", "batch", "draw", "buffers", "cli"),
-    "draw": ("ops", "walk", "indexing", "execute", "analyses", "rows", "report", "batch", "buffers", "cli"),
-    "layout_facts": ("ops", "walk", "indexing", "execute", "analyses", "rows", "report", "batch", "draw", "cli"),
-    "": ("cli", "__main__"),
-}
-LEAVES = {"cli", "__main__"}  # the shell may import everything, and nothing imports it
+LATE = {"pyarrow": "interop corpus", "rich": "cli", "click": "cli"}
+"""Dependencies that are imported where they are used, and by these packages alone."""
 
-OPTIONAL = {"pandas", "polars", "jax", "jaxlib"}
-LATE = {"pyarrow", "rich", "click"}
-LATE_IN = {"pyarrow": "adapters", "rich": "cli", "click": "cli"}
+
+@pytest.mark.parametrize("contract", ["layers", "rules", "optional"])
+def test_contract(contract: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    assert lint_imports(limit_to_contracts=(contract,), cache_dir=None) == EXIT_STATUS_SUCCESS
 
 
 def imported(path: Path) -> set[str]:
-    """The absolute names that a file imports, in functions too, but not those for type checkers alone."""
-    name = path.relative_to(PACKAGE.parent).with_suffix("").parts
-    package = list(name[:-1])
+    """The packages that a file imports from outside, in functions too."""
     found: set[str] = set()
-    waiting: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            continue
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else []
-            source = ".".join([*base, *([node.module] if node.module else [])])
-            found |= {source} | {f"{source}.{alias.name}" for alias in node.names}
-        waiting.extend(ast.iter_child_nodes(node))
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            found.add(node.module.split(".")[0])
     return found
 
 
-def within(name: str, prefix: str) -> bool:
-    return not prefix or name == prefix or name.startswith(prefix + ".")
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_packages(path: Path) -> None:
+    """The package imports its declared dependencies alone; the heavy ones only where they are used."""
+    room = path.relative_to(PACKAGE).parts[0]
+    outside = imported(path) - {"hlomap"} - set(sys.stdlib_module_names)
+    assert outside <= {"numpy", "ml_dtypes", "pandas", "polars", "jax", "jaxlib", *LATE}
+    if "TYPE_CHECKING" not in path.read_text(encoding="utf-8"):
+        assert all(room in LATE[name].split() for name in outside & set(LATE))
 
 
-@pytest.mark.parametrize(("name", "path"), list(zip(NAMES, FILES, strict=True)), ids=NAMES)
-def test_arrows(name: str, path: Path) -> None:
-    inner = {i.removeprefix("hlomap.") for i in imported(path) if i.startswith("hlomap.")}
-    for source, targets in NEVER.items():
-        if within(name, source) and name not in LEAVES:
-            wrong = {i for i in inner for target in targets if within(i, target)}
-            assert not wrong, f"{name} must not import {sorted(wrong)}"
+OPS = [path for path in FILES if path.relative_to(PACKAGE).parts[0] == "ops"]
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("ops.") and "__init__" not in name])
-def test_ops_do_not_know_each_other(name: str) -> None:
-    """An op is one page, with its own plan and meaning; what pages share has a name with an underscore."""
-    folder, own = name.split(".")[1], name.split(".")[-1]
-    inner = {i for i in imported(PACKAGE / (name.replace(".", "/") + ".py")) if i.startswith("hlomap.ops.")}
-    # A page knows both, a meaning the plan, and a plan neither.
-    allowed = {own: ("plans", "meaning"), "meaning": ("plans",)}.get(folder, ())
-    mine = tuple(f"hlomap.ops.{part}.{own}" for part in allowed)
-    wrong = {i for i in inner if not i.split(".")[2].startswith("_") and not i.startswith((*mine, f"hlomap.{name}"))}
-    assert not wrong
-
-
-def test_an_analysis_does_not_know_another() -> None:
-    for name, path in zip(NAMES, FILES, strict=True):
-        if name.startswith("analyses.") and not name.endswith("__init__"):
-            assert not {i for i in imported(path) if within(i, "hlomap.analyses") and not within(i, f"hlomap.{name}")}
-
-
-@pytest.mark.parametrize(("name", "path"), list(zip(NAMES, FILES, strict=True)), ids=NAMES)
-def test_packages(name: str, path: Path) -> None:
-    """Optional packages stay in the adapters; no test code, and nothing outside the dependencies, is imported."""
-    outside = {i.split(".")[0] for i in imported(path)} - {"hlomap"} - set(sys.stdlib_module_names)
-    assert outside <= {"numpy", "ml_dtypes"} | OPTIONAL | LATE
-    for package in outside & (OPTIONAL | LATE):
-        home = LATE_IN.get(package, "adapters")
-        assert within(name, home), f"{name} must not import {package}"
+@pytest.mark.parametrize("path", OPS, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_an_op_rule_knows_no_other(path: Path) -> None:
+    """What op rules share begins with an underscore."""
+    own = path.relative_to(PACKAGE).parts[1].removesuffix(".py")
+    package = ["hlomap", *path.relative_to(PACKAGE).parts[:-1]]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = package[: len(package) - node.level + 1]
+            name = [*base, *(node.module or "").split("."), *(alias.name for alias in node.names)]
+            if name[:2] == ["hlomap", "ops"] and not own.startswith("_"):
+                assert name[2].startswith("_") or name[2] == own, f"{own} imports {name[2]}"

@@ -16,10 +16,10 @@ from click.testing import CliRunner
 from layout_reference import indices, positions, random_shape
 
 import hlomap as hm
-from hlomap import bridges
-from hlomap.bridges import CuteLayout, LinearLayout
-from hlomap.cli import main
-from hlomap.ops._op import Unknown
+from hlomap.cli.main import main
+from hlomap.layouts import bridges
+from hlomap.layouts.bridges import CuteLayout, LinearLayout
+from hlomap.types import Unknown
 
 S = hm.Shape.parse
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hlomap as hm
-from hlomap.containment import contains
+from hlomap.maps.contains import contains
 
 
 def parsed(text: str) -> hm.IndexingMap:

@@ -12,7 +12,7 @@ import numpy as np
 from conftest import Case, at_leaf, differs, leaves, random_value, related, replaced
 
 import hlomap as hm
-from hlomap.execute import values as run_values
+from hlomap.interpreter import values as run_values
 
 TRIALS = 3
 
@@ -33,7 +33,7 @@ def _operand_values(case: Case, module: hm.Module, rng: np.random.Generator) -> 
 
 def _matters(root: hm.Instruction, values: dict[hm.Instruction, Any], k: int, leaf: tuple[int, ...]) -> dict[Any, Any]:
     """For each output leaf a bool matrix [output element, operand element] of the changes that were seen."""
-    from hlomap.execute import evaluate_one
+    from hlomap.interpreter import evaluate_one
 
     rng = np.random.default_rng(k)
     operands = [values[operand] for operand in root.operands]

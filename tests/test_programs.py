@@ -15,8 +15,8 @@ import pytest
 from conftest import related
 
 import hlomap as hm
-from hlomap.execute import execute
-from hlomap.execute import values as run_values
+from hlomap.interpreter import execute
+from hlomap.interpreter import values as run_values
 
 Sizes = tuple[int, ...]
 

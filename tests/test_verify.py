@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from conftest import Case
 
 import hlomap as hm
-from hlomap.cli import main
+from hlomap.cli.main import main
 
 CORPUS = Path(__file__).parent / "cases" / "corpus.tar.xz"
 SMALL = 2000  # bytes

@@ -50,7 +50,10 @@ from ._core import (
     simplify_many,
     transpose_moves_nothing,
 )
-from .buffers import pack, to_linear, to_logical, unpack
+from .analysis.bitcasts import decompose_bitcast, moves_nothing
+from .analysis.queries import indexing, input_to_output, output_to_input
+from .analysis.rows import analyze
+from .analysis.table import Table
 from .errors import (
     DomainError,
     HlomapError,
@@ -62,40 +65,37 @@ from .errors import (
     ShapeError,
     UnsupportedError,
 )
-from .execute import execute
-from .indexing import indexing, input_to_output, output_to_input
-from .map_set import MapSet
-from .reading import load, parse, parse_all
-from .relations import decompose_bitcast, moves_nothing
-from .replicas import Replicas
-from .rows import analyze
-from .table import Table
+from .interpreter import execute
+from .io.load import load, parse, parse_all
+from .layouts.buffers import pack, to_linear, to_logical, unpack
+from .maps.device_indexing import Replicas
+from .maps.map_set import MapSet
 
 if TYPE_CHECKING:
-    from .adapters.jax import from_jax
-    from .adapters.stablehlo import parse_stablehlo
-    from .build import Value
-    from .builder import Builder
-    from .dumps import DumpDirectory, DumpedModule
-    from .evidence import Verdict, verify
-    from .rules import register_rule, unregister_rule
-    from .slices import entry_slice
-    from .threads import thread_map
+    from .analysis.custom_rules import register_rule, unregister_rule
+    from .analysis.slices import entry_slice
+    from .builder import Value
+    from .builder.builder import Builder
+    from .interop.jax import from_jax
+    from .interop.stablehlo import parse_stablehlo
+    from .io.dump_directory import DumpDirectory, DumpedModule
+    from .maps.thread_map import thread_map
+    from .verification.verify import Verdict, verify
 
 # Names that most programs do not use are imported when they are asked for.
 _LATER = {
-    "Builder": "builder",
-    "DumpDirectory": "dumps",
-    "DumpedModule": "dumps",
-    "from_jax": "adapters.jax",
-    "parse_stablehlo": "adapters.stablehlo",
-    "register_rule": "rules",
-    "entry_slice": "slices",
-    "thread_map": "threads",
-    "unregister_rule": "rules",
-    "Value": "build",
-    "Verdict": "evidence",
-    "verify": "evidence",
+    "Builder": "builder.builder",
+    "DumpDirectory": "io.dump_directory",
+    "DumpedModule": "io.dump_directory",
+    "from_jax": "interop.jax",
+    "parse_stablehlo": "interop.stablehlo",
+    "register_rule": "analysis.custom_rules",
+    "entry_slice": "analysis.slices",
+    "thread_map": "maps.thread_map",
+    "unregister_rule": "analysis.custom_rules",
+    "Value": "builder",
+    "Verdict": "verification.verify",
+    "verify": "verification.verify",
 }
 
 __all__ = [

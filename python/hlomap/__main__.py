@@ -1,6 +1,6 @@
 """``python -m hlomap`` is the command ``hlomap``."""
 
-from .cli import main
+from .cli.main import main
 
 if __name__ == "__main__":
     main()

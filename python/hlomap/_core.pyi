@@ -11,9 +11,10 @@ from typing import Any, Literal, TypeAlias, final, overload
 import numpy as np
 import numpy.typing as npt
 
-from .draw import Picture
-from .ops import _op
-from .walk import Walker
+from .analysis.propagator import Walker
+from .drawing import Picture
+from .ops import _rule
+from .types import Unknown
 
 __version__: str
 
@@ -956,12 +957,12 @@ class Answer:
     out.  Raises :class:`~hlomap.ShapeError` for a map that does not fit the shapes.
     """
 
-    def __new__(cls, instruction: Instruction, leaf: _Leaf, operand: int, said: _op.Answer, /) -> Answer: ...
+    def __new__(cls, instruction: Instruction, leaf: _Leaf, operand: int, said: _rule.Answer, /) -> Answer: ...
     @staticmethod
     def unknown(instruction: Instruction, leaf: _Leaf, operand: int, reason: str, /) -> Answer:
         """Every part is unknown for this reason."""
     @property
-    def parts(self) -> dict[int, _op.Part]:
+    def parts(self) -> dict[int, _rule.Part]:
         """The parts that say something, by number, as rules give them."""
     @property
     def has_runtime(self) -> bool:
@@ -1018,8 +1019,8 @@ _Found: TypeAlias = tuple[
 ]
 
 def _closure(
-    shape: Shape, start: _Leaf, step: Callable[[_Leaf], _op.Part], max_maps: int, /
-) -> dict[_Leaf, list[IndexingMap]] | _op.Unknown:
+    shape: Shape, start: _Leaf, step: Callable[[_Leaf], _rule.Part], max_maps: int, /
+) -> dict[_Leaf, list[IndexingMap]] | Unknown:
     """The maps from one leaf of a value to all its leaves after any number of steps; ``step`` has the part that belongs
     to a leaf.  A part that is unknown is the answer."""
 

@@ -14,15 +14,15 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from .._core import Instruction
-from . import _op
-from ._op import Op
+from . import _registry
+from ._rule import Op
 
 __all__ = ["Op", "each", "lookup", "op_of", "registered"]
 
 
 @cache
 def _read_pages() -> None:
-    for page in sorted(module.name for module in iter_modules(__path__) if not module.ispkg):
+    for page in sorted(module.name for module in iter_modules(__path__)):
         if not page.startswith("_"):
             import_module(f"{__name__}.{page}")
 
@@ -30,22 +30,22 @@ def _read_pages() -> None:
 def lookup(opcode: str) -> Op:
     """The op of an opcode; an opcode without a page gets rules that answer Unknown."""
     _read_pages()
-    return _op.lookup(opcode)
+    return _registry.lookup(opcode)
 
 
 def op_of(instruction: Instruction) -> Op:
     """The op of an instruction; a user's rule for its opcode or its target goes before its page's."""
     _read_pages()
-    return _op.op_of(instruction)
+    return _registry.op_of(instruction)
 
 
 def registered() -> tuple[str, ...]:
     """The opcodes that have a page, sorted."""
     _read_pages()
-    return _op.registered()
+    return _registry.registered()
 
 
 def each(listener: Callable[[Op], None]) -> None:
     """Calls ``listener`` with the op of every page, and of every page to come."""
     _read_pages()
-    _op.each(listener)
+    _registry.each(listener)

@@ -8,11 +8,12 @@ or device numbers (:func:`_across`).
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 
 from .._core import Instruction
 from ..errors import ShapeError
-from ._op import Bounds, Device, Run, Unknown, World
+from ..maps.device_groups import MANY, GroupTable
+from ..types import Unknown
+from ._evaluation import Device, Run, World
 from ._shapes import must
 
 # Their groups name replicas even where they have a channel, and then take all partitions of those.
@@ -32,36 +33,6 @@ def listed_groups(instruction: Instruction) -> list[tuple[int, ...]]:
     return [] if groups is None else [tuple(group) for group in groups if len(group)]
 
 
-MANY = 1 << 16
-"""Devices that are gone through one by one to see how groups go together."""
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """The groups of a collective operation; ``ids`` says whether they name replicas, partitions or device numbers."""
-
-    ids: str
-    groups: Sequence[Sequence[int]]
-
-    @property
-    def n_listed(self) -> int:
-        """How many devices are listed, without listing them."""
-        return sum((last - first + 1) * n for (first, last), n in self.runs())
-
-    def runs(self) -> list[tuple[Bounds, int]]:
-        """First and last of neighbouring groups of one size, with that size."""
-        size = getattr(self.groups, "group_size", None)
-        if size is not None:
-            return [((0, len(self.groups) - 1), size)]
-        found: list[tuple[Bounds, int]] = []
-        for number, group in enumerate(self.groups):
-            if found and found[-1][1] == len(group):
-                found[-1] = ((found[-1][0][0], number), len(group))
-            else:
-                found.append(((number, number), len(group)))
-        return found
-
-
 def group_sizes(instruction: Instruction) -> set[int]:
     """The sizes of the groups, where the instruction alone says them."""
     if _across(instruction) == "both":
@@ -75,7 +46,7 @@ def first_of(n: int) -> Sequence[int]:
     return tuple(range(n)) if n <= MANY else range(n)
 
 
-def table_of(instruction: Instruction, n: int | None = None) -> Table | Unknown:
+def table_of(instruction: Instruction, n: int | None = None) -> GroupTable | Unknown:
     """The table of groups, each of ``n`` devices where that is known; not known where only the run would say it."""
     across, attributes = _across(instruction), instruction.module.attributes
     replicas, partitions = attributes.get("replica_count"), attributes.get("num_partitions")
@@ -88,7 +59,7 @@ def table_of(instruction: Instruction, n: int | None = None) -> Table | Unknown:
         if partitions is None or not size:
             return Unknown("the groups take all partitions, and nothing says how many there are")
         ids: Sequence[Sequence[int]] = groups if len(groups) else [first_of(size)]
-        if Table("", ids).n_listed * partitions > MANY:
+        if GroupTable("", ids).n_listed * partitions > MANY:
             return Unknown(f"groups of more than {MANY} devices that take all partitions")
         groups = [tuple(i * partitions + p for i in group for p in range(partitions)) for group in ids]
     elif not len(groups):
@@ -97,13 +68,13 @@ def table_of(instruction: Instruction, n: int | None = None) -> Table | Unknown:
         if count is None:
             return Unknown("all devices are one group, and nothing says how many there are")
         groups = [first_of(count)]
-    return Table("device" if across in ("both", "numbers") else across.removesuffix("s"), groups)
+    return GroupTable("device" if across in ("both", "numbers") else across.removesuffix("s"), groups)
 
 
-def pairs_of(instruction: Instruction) -> Table:
+def pairs_of(instruction: Instruction) -> GroupTable:
     """The groups of a permutation: of each pair the source, then the target."""
     pairs = [(int(a), int(b)) for a, b in instruction.attributes["source_target_pairs"]]
-    return Table(_across(instruction).removesuffix("s"), pairs)
+    return GroupTable(_across(instruction).removesuffix("s"), pairs)
 
 
 def group_of(instruction: Instruction, run: Run) -> list[int] | None:

@@ -13,7 +13,8 @@ import numpy as np
 
 from .._core import Expr, Instruction, Variable
 from ..errors import HlomapError
-from ._op import Array, Bounds, ExprLike
+from ._evaluation import Array
+from ._rule import Bounds, ExprLike
 from ._shapes import must
 
 _MAX_LITERAL = 1 << 20

@@ -12,8 +12,9 @@ from typing import TypeAlias
 import numpy as np
 
 from .._core import Expr, Instruction, Variable
-from ._maps import reads_all, reads_scalar
-from ._op import ExprLike, Footprint, Part, Value
+from ._evaluation import Value
+from ._indexing.maps import reads_all, reads_scalar
+from ._rule import ExprLike, Footprint, Part
 from ._shapes import literal_integer, must
 
 

@@ -6,7 +6,7 @@ stretches nothing and looks at no element type.
 
 from __future__ import annotations
 
-from ._op import Pointwise
+from ._rule import Pointwise
 
 ANY = "pred int uint float complex"
 ORDERED = "pred int uint float"

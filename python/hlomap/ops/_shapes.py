@@ -1,6 +1,6 @@
 """What shapes and attributes say: leaves, sizes, and that they go together.
 
-What does not go together is an error with the sizes in it; :mod:`hlomap.answers` turns it into Unknown.
+What does not go together is an error with the sizes in it; :mod:`hlomap.analysis.rule_cache` turns it into Unknown.
 """
 
 from __future__ import annotations

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from .._core import Expr
-from ._maps import affine_bounds
-from ._numeric import is_packed
-from ._op import Array, Bounds, ExprLike
+from ..dtypes import is_packed
+from ._evaluation import Array
+from ._indexing.maps import affine_bounds
+from ._rule import Bounds, ExprLike
 from ._shapes import agree, checked, must
 
 

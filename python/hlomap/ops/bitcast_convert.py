@@ -11,9 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._core import Expr, Instruction, Shape
-from ._maps import dim_exprs, full, reads, reads_same_place
-from ._numeric import bit_width, reinterpreted
-from ._op import Answer, Context, Footprint, Leaf, Op, Run, Value, register
+from ..dtypes import bit_width
+from ..types import ShapeIndex
+from ._evaluation import Run, Value
+from ._indexing.maps import dim_exprs, full, reads, reads_same_place
+from ._numpy.numeric import reinterpreted
+from ._registry import register
+from ._rule import Answer, Context, Footprint, Op
 from ._shapes import agree, must
 
 
@@ -33,12 +37,12 @@ def _between(source: Shape, target: Shape) -> Footprint:
     return reads(full(sizes), dim_exprs(len(lengths)))
 
 
-def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
     """From the output's bits to the operand elements that hold them."""
     return [_between(instruction.shape, instruction.operands[0].shape)]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
     """From the operand's bits to the output elements that hold them."""
     return [_between(instruction.operands[0].shape, instruction.shape)]
 

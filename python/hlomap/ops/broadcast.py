@@ -7,8 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._core import Expr, Instruction
-from ._maps import full, reads
-from ._op import Answer, Context, ExprLike, Leaf, Op, Run, Value, register
+from ..types import ShapeIndex
+from ._evaluation import Run, Value
+from ._indexing.maps import full, reads
+from ._registry import register
+from ._rule import Answer, Context, ExprLike, Op
 from ._shapes import agree, must
 
 
@@ -20,12 +23,12 @@ def _dimensions(instruction: Instruction) -> tuple[int, ...]:
     return dimensions
 
 
-def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
     """Keep the dimensions that come from the operand."""
     return [reads(full(instruction.shape.dimensions), [Expr.dim(i) for i in _dimensions(instruction)])]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
     """A range for each dimension that repeats."""
     sizes = instruction.shape.dimensions
     kept = _dimensions(instruction)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from .._core import Computation, Instruction
-from ._op import Answer, Context, Leaf, Op, Run, Steps, Value, register
+from ..types import ShapeIndex
+from ._evaluation import Run, Steps, Value
+from ._registry import register
+from ._rule import Answer, Context, Op
 from ._shapes import must
 
 
@@ -12,12 +15,12 @@ def _called(instruction: Instruction) -> Computation:
     return instruction.called[0]
 
 
-def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
     """From the root of the computation to its parameters."""
     return context.output_to_input(instruction, _called(instruction), leaf)
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
     """From a parameter of the computation to its root."""
     return context.input_to_output(instruction, _called(instruction), operand, leaf)
 

@@ -8,8 +8,11 @@ from itertools import pairwise
 import numpy as np
 
 from .._core import Instruction
-from ._maps import dim_exprs, full, reads
-from ._op import Answer, Context, Leaf, Op, Part, Run, Value, register
+from ..types import ShapeIndex
+from ._evaluation import Run, Value
+from ._indexing.maps import dim_exprs, full, reads
+from ._registry import register
+from ._rule import Answer, Context, Op, Part
 from ._shapes import agree
 
 
@@ -24,7 +27,7 @@ def _starts(instruction: Instruction, along: int) -> list[int]:
     return starts
 
 
-def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
     """Each operand on its own interval, shifted to start at 0."""
     (along,) = instruction.attributes["dimensions"]
     starts = _starts(instruction, along)
@@ -38,7 +41,7 @@ def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> A
     return parts
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
     """Shifted to where the operand starts."""
     (along,) = instruction.attributes["dimensions"]
     sizes = instruction.operands[operand].shape.dimensions

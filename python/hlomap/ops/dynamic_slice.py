@@ -7,9 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._core import Expr, Instruction
-from ._maps import full, reads
+from ..types import ShapeIndex
+from ._evaluation import Run, Value
+from ._indexing.maps import full, reads
 from ._offsets import offset_reaches, offsets, reads_offsets, starts, window_slices
-from ._op import Answer, Context, ExprLike, Leaf, Op, Run, Value, register
+from ._registry import register
+from ._rule import Answer, Context, ExprLike, Op
 
 
 def looked_at(instruction: Instruction) -> tuple[int, ...]:
@@ -17,7 +20,7 @@ def looked_at(instruction: Instruction) -> tuple[int, ...]:
     return tuple(range(1, len(instruction.operands)))
 
 
-def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
     """d + offset."""
     sizes, window = instruction.operands[0].shape.dimensions, instruction.shape.dimensions
     at, runtime = starts(offsets(instruction, 1, sizes, window), range(len(sizes)))
@@ -25,7 +28,7 @@ def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> A
     return [reads(full(window), results, runtime=runtime), *reads_offsets(instruction, 1)]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
     """d - offset, where that is inside the window; an offset moves the whole output."""
     if operand > 0:
         return [offset_reaches(instruction, operand)]

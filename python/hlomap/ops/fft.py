@@ -10,9 +10,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from .._core import Expr, Instruction
-from ._maps import dim_exprs, full, reads
-from ._numeric import numpy_dtype
-from ._op import Answer, Array, Context, ExprLike, Footprint, Leaf, Op, Run, Value, register
+from ..dtypes import numpy_dtype
+from ..types import ShapeIndex
+from ._evaluation import Array, Run, Value
+from ._indexing.maps import dim_exprs, full, reads
+from ._registry import register
+from ._rule import Answer, Context, ExprLike, Footprint, Op
 from ._shapes import agree, must
 
 
@@ -34,13 +37,13 @@ def _signals(n: int, source: Sequence[int], target: Sequence[int]) -> Footprint:
     return reads(full(source), results, ranges=full(target[rank - n :]))
 
 
-def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
     """The whole signal."""
     n = _transformed(instruction)
     return [_signals(n, instruction.shape.dimensions, instruction.operands[0].shape.dimensions)]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
     """The whole spectrum."""
     n = _transformed(instruction)
     return [_signals(n, instruction.operands[0].shape.dimensions, instruction.shape.dimensions)]

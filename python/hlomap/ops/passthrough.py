@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core import Instruction
-from ._maps import passes_from, passes_to, reaches_nothing, reads_nothing
-from ._op import NOTHING, Answer, Context, Leaf, Op, Run, Value, register
+from ..types import ShapeIndex
+from ._evaluation import Run, Value
+from ._indexing.maps import passes_from, passes_to, reaches_nothing, reads_nothing
+from ._registry import register
+from ._rule import NOTHING, Answer, Context, Op
 
 # Opcode -> (where the value starts in operand 0, where it starts in the output).
-HANDED_ON: dict[str, tuple[Leaf, Leaf]] = {
+HANDED_ON: dict[str, tuple[ShapeIndex, ShapeIndex]] = {
     "opt-barrier": ((), ()),
     "domain": ((), ()),
     "add-dependency": ((), ()),
@@ -29,13 +32,13 @@ HANDED_ON: dict[str, tuple[Leaf, Leaf]] = {
 METHODS = {"opt-barrier": ("optimization_barrier",), "recv-done": ("recv", "recv_with_token")}
 
 
-def _hand_on(opcode: str, source: Leaf, target: Leaf) -> Op:
-    def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+def _hand_on(opcode: str, source: ShapeIndex, target: ShapeIndex) -> Op:
+    def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
         if leaf[: len(target)] != target:
             return [NOTHING] * len(instruction.operands)
         return passes_from(instruction, leaf, 0, source + leaf[len(target) :])
 
-    def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+    def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
         if operand > 0 or leaf[: len(source)] != source:
             return passes_to(instruction, operand, leaf)
         return passes_to(instruction, operand, leaf, target + leaf[len(source) :])

@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core import Expr, Instruction
-from ._fold import folded, like_shape
-from ._maps import dim_exprs, full, on_outputs, reads, reads_all, reads_scalar
-from ._op import Answer, Context, ExprLike, Leaf, Op, Part, Run, Value, register
+from ..types import ShapeIndex
+from ._evaluation import Run, Value
+from ._indexing.maps import dim_exprs, full, on_outputs, reads, reads_all, reads_scalar
+from ._numpy.reduction import folded, like_shape
+from ._registry import register
+from ._rule import Answer, Context, ExprLike, Op, Part
 from ._shapes import agree, must, result_sizes
 
 
@@ -24,7 +27,7 @@ def _reduced(instruction: Instruction) -> tuple[int, ...]:
     return reduced
 
 
-def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
     """A range for each reduced dimension."""
     reduced, sizes = _reduced(instruction), result_sizes(instruction)
     operand = instruction.operands[0].shape.dimensions
@@ -37,7 +40,7 @@ def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> A
     return [data] * n + [reads_scalar(sizes)] * n
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
     """Drop the reduced dimensions; an init goes everywhere."""
     if operand >= len(instruction.operands) // 2:
         return on_outputs(instruction, reads_all((), result_sizes(instruction)))

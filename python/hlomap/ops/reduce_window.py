@@ -10,9 +10,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._core import Expr, Instruction
-from ._fold import folded, like_shape
-from ._maps import on_outputs, reads, reads_all, reads_scalar
-from ._op import Answer, Context, Footprint, Leaf, Op, Part, Run, Value, register
+from ..types import ShapeIndex
+from ._evaluation import Run, Value
+from ._indexing.maps import on_outputs, reads, reads_all, reads_scalar
+from ._numpy.reduction import folded, like_shape
+from ._registry import register
+from ._rule import Answer, Context, Footprint, Op, Part
 from ._shapes import agree, result_sizes
 from ._window import WindowDim, place_variables, spread, window_dims, windows
 
@@ -24,7 +27,7 @@ def _dims(instruction: Instruction) -> list[WindowDim]:
     return window_dims(instruction.attributes.get("window"), operand, result_sizes(instruction))
 
 
-def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
     """Window after pad: a range for each place of the window."""
     dims = _dims(instruction)
     places, ranges = place_variables(dims)
@@ -39,7 +42,7 @@ def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> A
     return [data] * n + [reads_scalar(result_sizes(instruction))] * n
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
     """The outputs whose window covers the element; an init goes everywhere."""
     if operand >= len(instruction.operands) // 2:
         return on_outputs(instruction, reads_all((), result_sizes(instruction)))

@@ -7,9 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._core import Instruction
-from ._digits import reindexed
-from ._maps import dim_exprs, full, in_best_form, reads
-from ._op import Answer, Context, Leaf, Op, Part, Run, Unknown, Value, register
+from ..types import ShapeIndex, Unknown
+from ._evaluation import Run, Value
+from ._indexing.delinearize import reindexed
+from ._indexing.maps import dim_exprs, full, in_best_form, reads
+from ._registry import register
+from ._rule import Answer, Context, Op, Part
 from ._shapes import n_elements
 
 
@@ -19,12 +22,12 @@ def _between(source: Sequence[int], target: Sequence[int]) -> Part:
     return in_best_form(reads(full(source), reindexed(dim_exprs(len(source)), source, target)))
 
 
-def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
     """Number the output, index the operand."""
     return [_between(instruction.shape.dimensions, instruction.operands[0].shape.dimensions)]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
     """Number the operand, index the output."""
     return [_between(instruction.operands[0].shape.dimensions, instruction.shape.dimensions)]
 

@@ -7,8 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._core import Expr, Instruction
-from ._maps import full, reads
-from ._op import Answer, Context, Leaf, Op, Part, Run, Value, register
+from ..types import ShapeIndex
+from ._evaluation import Run, Value
+from ._indexing.maps import full, reads
+from ._registry import register
+from ._rule import Answer, Context, Op, Part
 from ._shapes import agree
 
 
@@ -19,12 +22,12 @@ def _mirrored(instruction: Instruction) -> Part:
     return reads(full(sizes), [n - 1 - Expr.dim(i) if i in along else Expr.dim(i) for i, n in enumerate(sizes)])
 
 
-def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
     """A mirror."""
     return [_mirrored(instruction)]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
     """A mirror is its own inverse."""
     return [_mirrored(instruction)]
 

@@ -7,8 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._core import Expr, Instruction
-from ._maps import full, reads
-from ._op import Answer, Context, ExprLike, Leaf, Op, Run, Value, register
+from ..types import ShapeIndex
+from ._evaluation import Run, Value
+from ._indexing.maps import full, reads
+from ._registry import register
+from ._rule import Answer, Context, ExprLike, Op
 from ._shapes import agree, must
 
 
@@ -21,14 +24,14 @@ def _limits(instruction: Instruction) -> tuple[tuple[int, int, int], ...]:
     return limits
 
 
-def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
     """start + stride * d."""
     limits = _limits(instruction)
     results: list[ExprLike] = [start + stride * Expr.dim(i) for i, (start, _, stride) in enumerate(limits)]
     return [reads(full(instruction.shape.dimensions), results)]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
     """(d - start) / stride, for the elements that the stride hits."""
     limits = _limits(instruction)
     dims: list[tuple[int, int]] = []

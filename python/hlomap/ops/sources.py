@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._core import Instruction
-from ._maps import reaches_nothing, reads_nothing
-from ._numeric import numpy_dtype
-from ._op import Op, Run, Value, register
+from ..dtypes import numpy_dtype
+from ._evaluation import Run, Value
+from ._indexing.maps import reaches_nothing, reads_nothing
+from ._registry import register
+from ._rule import Op
 
 
 def _parameter(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core import Instruction
-from ._maps import below, passes_from, passes_to
-from ._op import NOTHING, Answer, Context, Leaf, Op, Part, Run, Steps, Value, register
+from ..types import ShapeIndex
+from ._evaluation import Run, Steps, Value
+from ._indexing.maps import below, passes_from, passes_to
+from ._registry import register
+from ._rule import NOTHING, Answer, Context, Op, Part
 from ._shapes import n_outputs
 
 
-def _copy_start_output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+def _copy_start_output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
     """The copy and the operand itself; the third element is the state of the copy."""
     return passes_from(instruction, leaf, 0, leaf[1:]) if leaf[0] < 2 else [NOTHING]
 
 
-def _copy_start_input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+def _copy_start_input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
     return passes_to(instruction, operand, leaf, (0, *leaf), (1, *leaf))
 
 
@@ -23,7 +26,7 @@ def _copy_start(instruction: Instruction, operands: Sequence[Value], run: Run) -
     return (operands[0], operands[0], *([None] * (n_outputs(instruction.shape) - 2)))
 
 
-def _async_start_output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+def _async_start_output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
     if leaf[0] == 0:
         return passes_from(instruction, leaf, leaf[1], leaf[2:])
     if leaf[0] == 1 and instruction.called:
@@ -31,7 +34,7 @@ def _async_start_output_to_input(instruction: Instruction, leaf: Leaf, context: 
     return [NOTHING] * len(instruction.operands)
 
 
-def _async_start_input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+def _async_start_input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
     parts: list[Part] = passes_to(instruction, operand, leaf, (0, operand, *leaf))
     parts[1] = below(context.input_to_output(instruction, instruction.called[0], operand, leaf), (1,))
     return parts

@@ -10,9 +10,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._core import Expr, Instruction
-from ._maps import dim_exprs, full, on_outputs, reads
-from ._numeric import total_order_key, widened
-from ._op import Answer, Context, Leaf, Op, Run, Value, register
+from ..types import ShapeIndex
+from ._evaluation import Run, Value
+from ._indexing.maps import dim_exprs, full, on_outputs, reads
+from ._numpy.numeric import total_order_key, widened
+from ._registry import register
+from ._rule import Answer, Context, Op
 from ._shapes import agree
 
 
@@ -24,14 +27,14 @@ def _kept(instruction: Instruction) -> tuple[int, ...]:
     return kept
 
 
-def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
     """The whole row."""
     kept = _kept(instruction)
     length = instruction.operands[0].shape.dimensions[-1]
     return [reads(full(kept), [*dim_exprs(len(kept) - 1), Expr.range(0)], ranges=[(0, length - 1)])]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
     """Every place of both outputs of the row."""
     kept = _kept(instruction)
     results = [*dim_exprs(len(kept) - 1), Expr.range(0)]

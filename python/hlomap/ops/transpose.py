@@ -7,8 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._core import Expr, Instruction
-from ._maps import full, reads
-from ._op import Answer, Context, Leaf, Op, Run, Value, register
+from ..types import ShapeIndex
+from ._evaluation import Run, Value
+from ._indexing.maps import full, reads
+from ._registry import register
+from ._rule import Answer, Context, Op
 from ._shapes import agree, must
 
 
@@ -20,14 +23,14 @@ def _permutation(instruction: Instruction) -> tuple[int, ...]:
     return permutation
 
 
-def output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
     """Operand dimension p is indexed by the output dimension that shows it."""
     permutation = _permutation(instruction)
     results = [Expr.dim(permutation.index(p)) for p in range(len(permutation))]
     return [reads(full(instruction.shape.dimensions), results)]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
     """Output dimension i is indexed by the operand dimension that it shows."""
     permutation = _permutation(instruction)
     return [reads(full(instruction.operands[0].shape.dimensions), [Expr.dim(p) for p in permutation])]

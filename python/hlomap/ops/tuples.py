@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core import Instruction
-from ._maps import same_array
-from ._op import Answer, Context, Leaf, Op, Run, Value, register
+from ..types import ShapeIndex
+from ._evaluation import Run, Value
+from ._indexing.maps import same_array
+from ._registry import register
+from ._rule import Answer, Context, Op
 from ._shapes import must, shape_at
 
 # Rules are asked of consistent instructions: a tuple has the shapes of its operands, an element the shape it has in the
 # tuple.  So the shape of what was asked about is enough, and a leaf of a wide tuple costs no more than one of a pair.
 
 
-def _tuple_output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+def _tuple_output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
     return same_array(shape_at(context.shape_of(instruction), leaf), leaf[0], leaf[1:])
 
 
-def _tuple_input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+def _tuple_input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
     return same_array(shape_at(context.shape_of(instruction), (operand, *leaf)), operand, (operand, *leaf))
 
 
@@ -25,13 +28,13 @@ def _tuple(instruction: Instruction, operands: Sequence[Value], run: Run) -> Val
     return tuple(operands)
 
 
-def _element_output_to_input(instruction: Instruction, leaf: Leaf, context: Context) -> Answer:
+def _element_output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
     index = int(instruction.attributes["index"])
     must(index >= 0, f"element {index} of a tuple")
     return same_array(shape_at(context.shape_of(instruction), leaf), 0, (index, *leaf))
 
 
-def _element_input_to_output(instruction: Instruction, operand: int, leaf: Leaf, context: Context) -> Answer:
+def _element_input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
     if leaf[0] != int(instruction.attributes["index"]):
         return {}
     shape = context.shape_of(instruction)

@@ -142,8 +142,9 @@ impl PyAnswer {
         if let Some(parts) = self.parts.get() {
             return Ok(parts.bind(py).clone());
         }
-        let ops = py.import(intern!(py, "hlomap.ops._op"))?;
-        let (unknown, footprint) = (ops.getattr(intern!(py, "Unknown"))?, ops.getattr(intern!(py, "Footprint"))?);
+        let ops = py.import(intern!(py, "hlomap.ops._rule"))?;
+        let types = py.import(intern!(py, "hlomap.types"))?;
+        let (unknown, footprint) = (types.getattr(intern!(py, "Unknown"))?, ops.getattr(intern!(py, "Footprint"))?);
         let parts = PyDict::new(py);
         for (k, part) in &self.answer.parts {
             let said = match part {

@@ -294,7 +294,7 @@ fn array<'py>(py: Python<'py>, value: &LiteralValue, shape: &::layout::Shape) ->
             Ok(PyTuple::new(py, parts.collect::<PyResult<Vec<_>>>()?)?.into_any())
         }
         (LiteralValue::Array(bytes), ::layout::Shape::Array(a)) => {
-            let make = py.import("hlomap._hlo_types")?.getattr("array")?;
+            let make = py.import("hlomap.dtypes")?.getattr("array")?;
             make.call1((PyBytes::new(py, bytes), a.element().name(), PyTuple::new(py, a.dims())?))
         }
         _ => Err(raise(py, "ShapeError", format!("a constant of shape {shape}"))),

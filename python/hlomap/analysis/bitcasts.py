@@ -1,0 +1,95 @@
+"""What an operation does to memory: nothing, or a transpose, a reshape and a transpose.
+
+:func:`moves_nothing` asks it of an instruction, through the positions that its maps relate; of two shapes the compiled
+``reshape_moves_nothing``, ``transpose_moves_nothing`` and ``bitcast_fits`` answer.  No operation is named here.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .._core import Equivalence, Expr, IndexingMap, Instruction, Shape, bitcast_factors
+from ..errors import ShapeError
+from ..types import Unknown
+from .queries import output_to_input
+
+__all__ = ["BitcastFactors", "decompose_bitcast", "moves_nothing"]
+
+
+class BitcastFactors(NamedTuple):
+    """A bitcast as transpose, reshape, transpose, each between arrays as they lie in memory.
+
+    Dimension k of the transposed operand is the operand's ``operand_permutation[k]`` and has the size
+    ``operand_sizes[k]``; it is reshaped to ``output_sizes``; dimension k of that is the output's
+    ``output_permutation[k]``.
+    """
+
+    operand_permutation: tuple[int, ...]
+    operand_sizes: tuple[int, ...]
+    output_sizes: tuple[int, ...]
+    output_permutation: tuple[int, ...]
+
+    @property
+    def is_reshape(self) -> bool:
+        """Whether the transposes do nothing."""
+        return all(list(p) == sorted(p) for p in (self.operand_permutation, self.output_permutation))
+
+    @property
+    def is_transpose(self) -> bool:
+        """Whether the reshape does nothing."""
+        return self.operand_sizes == self.output_sizes
+
+
+def decompose_bitcast(operand: Shape, output: Shape) -> BitcastFactors | Unknown:
+    """The transpose, reshape and transpose that a bitcast between two layouts is.
+
+    Unknown where there are none: with tiles or padding elements belong together by their positions alone
+    (:func:`hlomap.linear_index`), and elements of different widths are no reshape.
+
+    >>> decompose_bitcast(Shape.parse("f32[2,3]{0,1}"), Shape.parse("f32[3,2]")).is_transpose
+    True
+    >>> decompose_bitcast(Shape.parse("f32[8]{0:T(4)}"), Shape.parse("f32[8]"))
+    Unknown(reason='tiles or padding in f32[8]{0:T(4)}')
+    """
+    for shape in (operand, output):
+        if not shape.is_array:
+            raise ShapeError(f"bitcast of {shape}: expected an array")
+        layout = shape.layout
+        if layout is not None and (layout.problem or layout.tiles or layout.padded_dimensions):
+            return Unknown(f"tiles or padding in {shape}")
+    factors = bitcast_factors(operand, output)
+    if factors is None:
+        return Unknown(f"{operand} and {output} have other widths or numbers of elements")
+    return BitcastFactors(*factors)
+
+
+def moves_nothing(instruction: Instruction, operand: int = 0) -> Equivalence | Unknown:
+    """Whether an instruction leaves every byte of an operand where it is, in a buffer of one size.
+
+    Asked of the positions in memory, tiles and padding included; true of a bitcast, and of a reshape, transpose or copy
+    between layouts that fit.  A witness is a position in the output's buffer.  Unknown where the maps are.
+
+    >>> import hlomap as hm
+    >>> e = hm.parse('''HloModule m
+    ... ENTRY e {
+    ...   p = f32[16,256]{1,0:T(8,128)} parameter(0)
+    ...   r = f32[2,8,256]{2,1,0:T(8,128)} reshape(p)
+    ...   ROOT c = f32[2,8,256]{2,1,0} copy(r)
+    ... }''').entry
+    >>> moves_nothing(e["r"]).equal, moves_nothing(e["c"]).equal
+    (True, False)
+    """
+    if not 0 <= operand < len(instruction.operands):
+        raise ShapeError(f"{instruction.name} has {len(instruction.operands)} operands, no operand {operand}")
+    source, target = instruction.operands[operand].shape, instruction.shape
+    if not source.is_array or not target.is_array:
+        return Unknown("a value that is no array")
+    sizes = [(shape.buffer_elements, shape.element_bits, shape.n_elements) for shape in (source, target)]
+    if sizes[0] != sizes[1]:
+        return Unknown(f"buffers of different sizes: {source} and {target}")
+    maps = output_to_input(instruction, physical=True)[operand]
+    if maps.is_unknown or not maps.exact or len(maps) != 1:
+        return Unknown(maps.reason or f"{len(maps)} maps")
+    m = next(iter(maps))
+    stays = IndexingMap(m.dims, [Expr.dim(0)], constraints=[(c.expr, c.lower, c.upper) for c in m.constraints])
+    return m.equivalent(stays)

@@ -1,0 +1,34 @@
+"""The order in which values are visited: each after everything that leads to it.
+
+:func:`users_first` is all there is.  Nothing here recurses with the length of a program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from .._core import Computation, Instruction
+
+__all__ = ["users_first"]
+
+_Numbered = TypeVar("_Numbered", Instruction, Computation)
+
+
+def users_first(start: _Numbered, following: Callable[[_Numbered], Iterable[_Numbered]]) -> list[_Numbered]:
+    """What can be reached, in reverse post order: everything before what follows it."""
+    done: list[_Numbered] = []
+    seen = {start.number}
+    pending = [(start, iter(following(start)))]
+    while pending:
+        here, rest = pending[-1]
+        for value in rest:
+            if value.number not in seen:
+                seen.add(value.number)
+                pending.append((value, iter(following(value))))
+                break
+        else:
+            done.append(here)
+            pending.pop()
+    done.reverse()
+    return done

@@ -1,0 +1,290 @@
+"""What a builder hands out: a handle to the value of an instruction, with Python's operators.
+
+Read :class:`Value`.  A handle is valid in the computation it was made in, of the builder that made it; operators ask
+that builder for the instruction.  Shapes carry no layouts here beyond those that a caller wrote.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from .._core import Layout, Metadata, ResultAccuracy, Shape, Sharding
+from ..errors import ShapeError
+
+if TYPE_CHECKING:
+    from .attributes import Attribute
+    from .builder import Builder
+    from .writing import Scope
+
+__all__ = ["Operand", "Value"]
+
+
+class Value:
+    """The value of an instruction that a :class:`Builder` has written, with its ``shape`` and ``name``.
+
+    Operators give elementwise instructions (``+ - * / % ** & | ^ << >> ~ -`` and ``abs``), comparisons, ``@`` a dot of
+    vectors and matrices or of batches of matrices, ``[]`` static slices of an array or a part of a tuple.  The other
+    side may be a Python number or a NumPy array.  ``>>`` keeps the sign of signed integers.  A tuple can be unpacked.
+
+    >>> import hlomap as hm
+    >>> b = hm.Builder("m")
+    >>> x = b.parameter(0, "f32[4,6]", "x")
+    >>> y = (2 * x + 1)[1:3, -1]
+    >>> y.shape, b.build(y).name
+    (Shape('f32[2]'), 'm')
+    >>> if x == 2 * x: pass
+    Traceback (most recent call last):
+    TypeError: a Value has no truth value when the program is built: use select, conditional or while_
+    """
+
+    __slots__ = (
+        "annotations",
+        "attributes",
+        "builder",
+        "literal",
+        "name",
+        "opcode",
+        "operands",
+        "position",
+        "scope",
+        "shape",
+    )
+
+    def __init__(
+        self,
+        builder: Builder,
+        scope: Scope,
+        name: str,
+        shape: Shape,
+        opcode: str,
+        operands: tuple[Value, ...],
+        attributes: Mapping[str, Attribute],
+        literal: str,
+    ) -> None:
+        self.builder = builder
+        self.scope = scope
+        self.name = name
+        self.shape = shape
+        self.opcode = opcode
+        self.operands = operands
+        self.attributes = attributes
+        self.literal = literal
+        self.annotations: dict[str, Attribute] = {}
+        self.position = len(scope.values)
+
+    @property
+    def dtype(self) -> str:
+        """The element type as HLO names it; ``tuple`` or ``token`` where there is none."""
+        return self.shape.dtype
+
+    @property
+    def dimensions(self) -> tuple[int, ...]:
+        """The sizes of an array."""
+        return self.shape.dimensions
+
+    def named(self, name: str) -> Value:
+        """The same value, whose instruction is from now on called ``name``, or ``name.1``, … where that is taken.
+
+        >>> import hlomap as hm
+        >>> b = hm.Builder("m")
+        >>> b.build(b.iota("s32[3]").named("count"))["count"].opcode
+        'iota'
+        """
+        self.name = self.builder._unique(name, "named")
+        return self
+
+    def annotated(
+        self,
+        *,
+        layout: Layout | Shape | str | None = None,
+        sharding: Sharding | str | None = None,
+        metadata: Metadata | Mapping[str, Any] | None = None,
+        frontend_attributes: Mapping[str, str] | None = None,
+        backend_config: str | Mapping[str, Any] | None = None,
+        control_predecessors: Sequence[Value] | None = None,
+        result_accuracy: ResultAccuracy | str | None = None,
+    ) -> Value:
+        """The same value, whose instruction has these attributes from now on; what is left out stays as it is.
+
+        ``layout`` is that of an array, for a tuple its shape with layouts.  ``metadata`` has the fields ``op_name``,
+        ``op_type``, ``source_file``, ``source_line`` and ``source_column``.  Control predecessors are values that were
+        written before.  :meth:`Builder.annotating` does this for all instructions of a ``with`` block.
+
+        >>> import hlomap as hm
+        >>> b = hm.Builder("m")
+        >>> x = b.parameter(0, "f32[4,6]", "x").annotated(layout="{0,1}")
+        >>> print((-x).annotated(sharding="{devices=[2,1]<=[2]}", metadata={"op_name": "neg", "source_line": 3}))
+        negate = f32[4,6] negate(x), sharding={devices=[2,1]<=[2]}, metadata={op_name="neg" source_line=3}
+        """
+        if layout is not None:
+            self.shape = self.builder._laid_out(self, layout)
+        given = {
+            "sharding": sharding,
+            "metadata": metadata,
+            "frontend_attributes": frontend_attributes,
+            "backend_config": backend_config,
+            "control-predecessors": control_predecessors,
+            "result_accuracy": result_accuracy,
+        }
+        self.builder._annotate("annotated", self, given)
+        return self
+
+    @property
+    def written(self) -> Mapping[str, Attribute]:
+        """All attributes, as they are printed."""
+        return {**self.attributes, **self.annotations}
+
+    def __str__(self) -> str:
+        attributes = "".join(f", {key}={value}" for key, value in self.written.items())
+        operands = self.literal or ", ".join(operand.name for operand in self.operands)
+        return f"{self.name} = {self.shape} {self.opcode}({operands}){attributes}"
+
+    def __repr__(self) -> str:
+        return f"<Value {self.name}: {self.shape}>"
+
+    def __bool__(self) -> bool:
+        raise TypeError("a Value has no truth value when the program is built: use select, conditional or while_")
+
+    def __len__(self) -> int:
+        if not self.shape.is_tuple:
+            raise TypeError(f"{self.name}: {self.shape} is no tuple and has no length")
+        return len(self.shape.tuple_shapes)
+
+    def __iter__(self) -> Iterator[Value]:
+        return iter([self[index] for index in range(len(self))])
+
+    def __getitem__(self, key: Any) -> Value:
+        if self.shape.is_tuple:
+            return self.builder.get_tuple_element(self, key)
+        return self.builder._indexed(self, key)
+
+    def __neg__(self) -> Value:
+        return self.builder.neg(self)
+
+    def __abs__(self) -> Value:
+        return self.builder.abs(self)
+
+    def __invert__(self) -> Value:
+        return self.builder.not_(self)
+
+    def __add__(self, other: Operand) -> Value:
+        return self.builder.add(self, other)
+
+    def __radd__(self, other: Operand) -> Value:
+        return self.builder.add(other, self)
+
+    def __sub__(self, other: Operand) -> Value:
+        return self.builder.sub(self, other)
+
+    def __rsub__(self, other: Operand) -> Value:
+        return self.builder.sub(other, self)
+
+    def __mul__(self, other: Operand) -> Value:
+        return self.builder.mul(self, other)
+
+    def __rmul__(self, other: Operand) -> Value:
+        return self.builder.mul(other, self)
+
+    def __truediv__(self, other: Operand) -> Value:
+        return self.builder.div(self, other)
+
+    def __rtruediv__(self, other: Operand) -> Value:
+        return self.builder.div(other, self)
+
+    def __mod__(self, other: Operand) -> Value:
+        return self.builder.rem(self, other)
+
+    def __rmod__(self, other: Operand) -> Value:
+        return self.builder.rem(other, self)
+
+    def __pow__(self, other: Operand) -> Value:
+        return self.builder.pow(self, other)
+
+    def __rpow__(self, other: Operand) -> Value:
+        return self.builder.pow(other, self)
+
+    def __and__(self, other: Operand) -> Value:
+        return self.builder.and_(self, other)
+
+    def __rand__(self, other: Operand) -> Value:
+        return self.builder.and_(other, self)
+
+    def __or__(self, other: Operand) -> Value:
+        return self.builder.or_(self, other)
+
+    def __ror__(self, other: Operand) -> Value:
+        return self.builder.or_(other, self)
+
+    def __xor__(self, other: Operand) -> Value:
+        return self.builder.xor(self, other)
+
+    def __rxor__(self, other: Operand) -> Value:
+        return self.builder.xor(other, self)
+
+    def __lshift__(self, other: Operand) -> Value:
+        return self.builder.shift_left(self, other)
+
+    def __rlshift__(self, other: Operand) -> Value:
+        return self.builder.shift_left(other, self)
+
+    def __rshift__(self, other: Operand) -> Value:
+        if self.dtype.startswith("s"):
+            return self.builder.shift_right_arithmetic(self, other)
+        return self.builder.shift_right_logical(self, other)
+
+    def __rrshift__(self, other: Operand) -> Value:
+        if self.dtype.startswith("s"):
+            return self.builder.shift_right_arithmetic(other, self)
+        return self.builder.shift_right_logical(other, self)
+
+    def __matmul__(self, other: Operand) -> Value:
+        return self.builder._matmul(self, other)
+
+    def __rmatmul__(self, other: Operand) -> Value:
+        return self.builder._matmul(other, self)
+
+    def __eq__(self, other: Operand) -> Value:  # type: ignore[override]
+        return self.builder.eq(self, other)
+
+    def __ne__(self, other: Operand) -> Value:  # type: ignore[override]
+        return self.builder.ne(self, other)
+
+    def __lt__(self, other: Operand) -> Value:
+        return self.builder.lt(self, other)
+
+    def __le__(self, other: Operand) -> Value:
+        return self.builder.le(self, other)
+
+    def __gt__(self, other: Operand) -> Value:
+        return self.builder.gt(self, other)
+
+    def __ge__(self, other: Operand) -> Value:
+        return self.builder.ge(self, other)
+
+    __hash__ = object.__hash__
+    # NumPy leaves operators between its arrays and handles to the handles.
+    __array_ufunc__ = None
+
+
+Operand: TypeAlias = Value | bool | int | float | complex | np.generic | npt.NDArray[Any]
+Ints: TypeAlias = Sequence[int]
+ShapeLike: TypeAlias = Shape | str
+
+
+_brief = reprlib.Repr()
+_brief.maxstring = _brief.maxother = 120
+
+
+def shown(value: object) -> str:
+    """A value in a message, however long or deep it is."""
+    return _brief.repr(value)
+
+
+def refuse(operation: str, argument: str, value: object, rule: str) -> ShapeError:
+    """The error of an argument that breaks a rule."""
+    return ShapeError(f"{operation}: {argument}={value}: {rule}")

@@ -1,0 +1,1 @@
+"""The command line: arguments, records of what to show, printing, exit codes; nothing imports it."""

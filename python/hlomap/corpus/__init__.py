@@ -1,0 +1,1 @@
+"""Many files to one file of rows, on worker processes that may die."""

@@ -1,0 +1,61 @@
+"""Modules from JAX: a jitted function with its arguments, a ``Lowered``, a ``Compiled``.
+
+:func:`from_jax` asks JAX for the proto of the module, which holds what its text leaves out.  jax is imported by
+whoever made the object; nothing here imports it before :func:`from_jax` is given a plain function.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from .._core import Module
+from ..errors import UnsupportedError
+from ..io.load import parse
+
+__all__ = ["from_jax"]
+
+
+def from_jax(
+    function: Any, /, *args: Any, stage: Literal["optimized", "unoptimized"] = "optimized", **kwargs: Any
+) -> Module:
+    """The module that XLA makes of a JAX function, or what it was given to compile.
+
+    ``function`` is a jitted or a plain function, called with ``args`` and ``kwargs`` (arrays, or
+    ``jax.ShapeDtypeStruct`` where only shapes matter); or a ``Lowered`` or a ``Compiled`` alone.
+    ``stage="optimized"`` compiles for the default backend, ``"unoptimized"`` does not compile.  A program that was
+    compiled to several modules gives the first.  Raises :class:`~hlomap.UnsupportedError` for the unoptimized stage
+    of a ``Compiled``, which no longer has it, and ``TypeError`` for anything else than these objects.
+
+    >>> import jax, jax.numpy as jnp
+    >>> module = from_jax(jax.jit(jnp.tanh), jax.ShapeDtypeStruct((2, 3), "float32"), stage="unoptimized")
+    >>> str(module.entry.root.shape), module.entry.root.opcode
+    ('f32[2,3]{1,0}', 'tanh')
+    """
+    if stage not in ("optimized", "unoptimized"):
+        raise ValueError(f"expected stage 'optimized' or 'unoptimized', found {stage!r}")
+    stages = function
+    if hasattr(stages, "runtime_executable") or hasattr(stages, "compiler_ir"):
+        if args or kwargs:
+            raise TypeError(f"expected no arguments beside a {type(function).__name__}")
+    elif callable(stages):
+        if not hasattr(stages, "lower"):
+            import jax
+
+            stages = jax.jit(stages)
+        stages = stages.lower(*args, **kwargs)
+    else:
+        raise TypeError(f"expected a function, a Lowered or a Compiled, found {type(function).__name__}")
+    if hasattr(stages, "runtime_executable"):
+        if stage == "unoptimized":
+            raise UnsupportedError("a Compiled has no unoptimized module: give the function or its Lowered")
+        return _compiled(stages)
+    if stage == "unoptimized":
+        return parse(stages.compiler_ir("hlo").as_serialized_hlo_module_proto())
+    return _compiled(stages.compile())
+
+
+def _compiled(compiled: Any) -> Module:
+    executable = compiled.runtime_executable()
+    if executable is None:
+        raise UnsupportedError("this Compiled has no executable of its runtime")
+    return parse(executable.hlo_modules()[0].as_serialized_hlo_module_proto())

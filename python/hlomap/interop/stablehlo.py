@@ -1,0 +1,56 @@
+"""Modules from StableHLO, text or bytecode: jaxlib's own MLIR converts them to HLO."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from .._core import Module
+from ..errors import HloSyntaxError, UnsupportedError
+from ..io.load import parse
+
+__all__ = ["parse_stablehlo"]
+
+
+def parse_stablehlo(source: str | bytes, *, name: str | None = None) -> Module:
+    """The HLO module of a StableHLO program: text, bytecode, or what ``jax.export`` serializes.
+
+    ``name`` says in messages where it came from.  Raises :class:`~hlomap.HloSyntaxError` with what MLIR says where
+    it cannot be converted, and :class:`~hlomap.UnsupportedError` where jaxlib is not installed.
+
+    >>> module = parse_stablehlo('''
+    ... func.func public @main(%x: tensor<2x3xf32>) -> tensor<3x2xf32> {
+    ...   %y = stablehlo.transpose %x, dims = [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    ...   return %y : tensor<3x2xf32>
+    ... }''')
+    >>> module.entry.root.opcode, module.entry.root.attributes["dimensions"]
+    ('transpose', (1, 0))
+    """
+    if not isinstance(source, str | bytes):
+        raise TypeError(f"expected str or bytes, found {type(source).__name__}")
+    convert = _mlir().mlir_module_to_xla_computation
+    try:
+        computation = convert(source, False, False)
+    except Exception as error:
+        where = name or "<stablehlo>"
+        reason = str(error).strip()
+        raise HloSyntaxError(
+            f"{where}: expected a StableHLO program, found one that MLIR does not convert: {reason}",
+            filename=name,
+            expected="a StableHLO program",
+        ) from error
+    return parse(computation.as_serialized_hlo_module_proto(), name=name)
+
+
+def _mlir() -> Any:
+    """The part of jaxlib that converts; its place has changed."""
+    try:
+        from jaxlib import _jax
+
+        return _jax.mlir
+    except ImportError:
+        pass
+    try:
+        return importlib.import_module("jaxlib.xla_extension").mlir
+    except ImportError as error:
+        raise UnsupportedError("StableHLO needs jaxlib: pip install 'hlomap[jax]'") from error

@@ -1,0 +1,208 @@
+"""The custom calls that XLA and JAX make on CPU, with NumPy: LAPACK routines, and the largest elements of rows.
+
+:data:`CALLS` has them by target.  Results are those that the routines promise: factors, solutions and the info number;
+where a routine leaves working values behind, the operand comes back as it was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._core import Instruction
+from ..ops._numpy.numeric import total_order_key
+
+__all__ = ["CALLS"]
+
+Array = npt.NDArray[Any]
+Value = Any
+
+
+def _letter(instruction: Instruction, name: str, default: str) -> str:
+    """An option such as ``uplo = 76 : ui8``, as the letter that it stands for."""
+    found = re.search(rf"\b{name} = (\d+)", instruction.attributes.text("backend_config") or "")
+    return chr(int(found[1])) if found else default
+
+
+def _each(function: Callable[..., tuple[Any, ...]], *batched: Array) -> tuple[Array, ...]:
+    """The function on each matrix of a batch."""
+    outer = batched[0].shape[:-2]
+    flat = [x.reshape(-1, *x.shape[len(outer) :]) for x in batched]
+    made = [function(*matrices) for matrices in zip(*flat, strict=True)]
+    return tuple(np.reshape(part, (*outer, *np.shape(part)[1:])) for part in zip(*made, strict=True))
+
+
+def cholesky(a: Array, *, instruction: Instruction) -> Value:
+    """The factor in its triangle, the rest of the matrix as it was; info counts from 1 where it is not positive."""
+    lower = _letter(instruction, "uplo", "L") == "L"
+
+    def one(matrix: Array) -> tuple[Array, np.int32]:
+        full = matrix if lower else matrix.conj().T
+        try:
+            factor = np.linalg.cholesky(np.tril(full))
+            info = 0
+        except np.linalg.LinAlgError:
+            info = next(k for k in range(1, len(full) + 1) if not _is_positive(full[:k, :k]))
+            factor = np.full_like(full, np.nan)
+        keep = np.tril(np.ones(full.shape, bool))
+        made = np.where(keep, factor, full)
+        return (made if lower else made.conj().T), np.int32(info)
+
+    return _typed(_each(one, a), a)
+
+
+def _is_positive(matrix: Array) -> bool:
+    try:
+        np.linalg.cholesky(np.tril(matrix))
+        return True
+    except np.linalg.LinAlgError:
+        return False
+
+
+def triangular_solve(a: Array, b: Array, *, instruction: Instruction) -> Value:
+    """x with op(a) x = b or x op(a) = b, from one triangle of a."""
+    side, uplo, transposed, diagonal = (
+        _letter(instruction, name, default)
+        for name, default in (("side", "L"), ("uplo", "L"), ("trans_x", "N"), ("diag", "N"))
+    )
+
+    def one(matrix: Array, right: Array) -> tuple[Array]:
+        triangle = np.tril(matrix) if uplo == "L" else np.triu(matrix)
+        if diagonal == "U":
+            triangle = triangle - np.diag(np.diag(triangle)) + np.eye(len(triangle), dtype=matrix.dtype)
+        applied = {"N": triangle, "T": triangle.T, "C": triangle.conj().T}[transposed]
+        x = _substituted(applied, right) if side == "L" else _substituted(applied.T, right.T).T
+        return (x,)
+
+    return _each(one, a, b)[0].astype(b.dtype)
+
+
+def _substituted(a: Array, b: Array) -> Array:
+    """Forward or backward substitution; division by a zero gives infinities, as in LAPACK."""
+    x = b.copy()
+    n = len(a)
+    lower = not np.triu(a, 1).any()
+    for i in range(n) if lower else reversed(range(n)):
+        done = slice(0, i) if lower else slice(i + 1, n)
+        x[i] = (b[i] - a[i, done] @ x[done]) / a[i, i]
+    return x
+
+
+def lu(a: Array, *, instruction: Instruction) -> Value:
+    """Both factors in one matrix, the rows that were swapped counted from 1, and the first zero pivot."""
+
+    def one(matrix: Array) -> tuple[Array, Array, np.int32]:
+        m = matrix.copy()
+        n = min(m.shape)
+        swaps = np.arange(1, n + 1, dtype=np.int32)
+        info = 0
+        for k in range(n):
+            column = np.abs(m[k:, k].real) + np.abs(m[k:, k].imag)
+            best = k + int(np.argmax(column))
+            swaps[k] = best + 1
+            if m[best, k] == 0:
+                info = info or k + 1
+                continue
+            m[[k, best]] = m[[best, k]]
+            m[k + 1 :, k] /= m[k, k]
+            m[k + 1 :, k + 1 :] -= np.outer(m[k + 1 :, k], m[k, k + 1 :])
+        return m, swaps, np.int32(info)
+
+    return _typed(_each(one, a), a)
+
+
+def qr(a: Array, *, instruction: Instruction) -> Value:
+    """R with the reflectors below its diagonal, and their factors."""
+
+    def one(matrix: Array) -> tuple[Array, Array]:
+        reflectors, factors = np.linalg.qr(matrix, mode="raw")
+        return reflectors.T, factors
+
+    return _typed(_each(one, a), a)
+
+
+def householder_product(a: Array, factors: Array, *, instruction: Instruction) -> Value:
+    """The first columns of the product of the reflectors below the diagonal of a."""
+    outer = a.shape[:-2]
+
+    def one(matrix: Array, taus: Array) -> Array:
+        m, n = matrix.shape
+        q = np.eye(m, n, dtype=matrix.dtype)
+        for k in reversed(range(len(taus))):
+            v = np.concatenate([np.zeros(k, matrix.dtype), [matrix.dtype.type(1)], matrix[k + 1 :, k]])
+            q = q - taus[k] * np.outer(v, v.conj() @ q)
+        return q
+
+    flat = zip(a.reshape(-1, *a.shape[-2:]), factors.reshape(-1, factors.shape[-1]), strict=True)
+    made = [one(matrix, taus) for matrix, taus in flat]
+    return np.reshape(made, (*outer, *a.shape[-2:])).astype(a.dtype)
+
+
+def svd(a: Array, *, instruction: Instruction) -> Value:
+    """Singular values and vectors; the operand, which LAPACK overwrites, as it was."""
+    mode = _letter(instruction, "mode", "S")
+    shapes = [shape.dimensions for shape in instruction.shape.tuple_shapes]
+    info = np.zeros(a.shape[:-2], np.int32)
+    if mode == "N":
+        s = np.linalg.svd(a, compute_uv=False)
+        u, v = (np.zeros(sizes, a.dtype) for sizes in shapes[2:4])
+    else:
+        u, s, v = np.linalg.svd(a, full_matrices=mode == "A")
+    return (a, s.astype(a.real.dtype), u.astype(a.dtype), v.astype(a.dtype), info)
+
+
+def eigen_symmetric(a: Array, *, instruction: Instruction) -> Value:
+    """Vectors and values, in the order of the values."""
+    uplo: Any = _letter(instruction, "uplo", "L")
+    values, vectors = np.linalg.eigh(a, UPLO=uplo)
+    info = np.zeros(a.shape[:-2], np.int32)
+    return (vectors.astype(a.dtype), values.astype(a.real.dtype), info)
+
+
+def tridiagonal_solve(lower: Array, middle: Array, upper: Array, b: Array, *, instruction: Instruction) -> Value:
+    """x for a matrix given by three diagonals: ``lower`` and ``upper`` begin or end with a place that is not used."""
+    n = middle.shape[-1]
+    rows = np.arange(n)
+    full = np.zeros((*middle.shape, n), middle.dtype)
+    full[..., rows, rows] = middle
+    below, above = lower[..., lower.shape[-1] - (n - 1) :], upper[..., : n - 1]
+    full[..., rows[1:], rows[:-1]] = below
+    full[..., rows[:-1], rows[1:]] = above
+    x = np.linalg.solve(full, b).astype(b.dtype)
+    return (lower, middle, upper, x, np.zeros(middle.shape[:-1], np.int32))
+
+
+def top_k(x: Array, *, instruction: Instruction) -> Value:
+    """The largest elements of each row and where they are; of equal ones the first, NaN above all."""
+    k = instruction.shape.tuple_shapes[0].dimensions[-1]
+    places = np.argsort(~total_order_key(x), axis=-1, kind="stable")[..., :k]
+    return np.take_along_axis(x, places, -1), places.astype(np.int32)
+
+
+def _typed(parts: tuple[Array, ...], a: Array) -> Value:
+    """Floating parts in the type of the operand."""
+    return tuple(part if part.dtype == np.int32 else part.astype(a.dtype) for part in parts)
+
+
+CALLS: dict[str, Callable[..., Value]] = {"TopK": top_k}
+"""By target."""
+CALLS |= {
+    f"lapack_{kind}{name}_ffi": function
+    for kinds, name, function in (
+        ("sdcz", "potrf", cholesky),
+        ("sdcz", "trsm", triangular_solve),
+        ("sdcz", "getrf", lu),
+        ("sdcz", "geqrf", qr),
+        ("sd", "orgqr", householder_product),
+        ("cz", "ungqr", householder_product),
+        ("sdcz", "gesdd", svd),
+        ("sd", "syevd", eigen_symmetric),
+        ("cz", "heevd", eigen_symmetric),
+        ("sdcz", "gtsv", tridiagonal_solve),
+    )
+    for kind in kinds
+}

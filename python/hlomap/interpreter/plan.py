@@ -1,0 +1,196 @@
+"""In which order the instructions of a computation run, and when values are let go.
+
+Read :class:`Plan` first.  The law: every instruction runs after its operands, and a value leaves its slot with the
+last instruction that reads it.  What neither the root needs nor acts by itself is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._core import Computation, Instruction, Module, Shape
+from ..errors import HlomapError, ShapeError, UnsupportedError
+from ..ops import lookup
+from ..ops._evaluation import Evaluate, Run
+from ..ops._shapes import n_elements
+
+__all__ = ["MAX_BYTES", "Plan", "Plans", "Step", "dtype_of", "plans_of", "single"]
+
+MAX_BYTES = 2**34
+"""The largest array that an instruction may make; what is written may be larger than any memory."""
+
+
+class Step(NamedTuple):
+    """One instruction: the slots it reads, those it reads for the last time, and what its value must be."""
+
+    instruction: Instruction
+    evaluate: Evaluate
+    operands: tuple[int, ...]
+    dying: tuple[int, ...]
+    slot: int
+    dtype: np.dtype[Any] | None
+    sizes: tuple[int, ...]
+    dynamic: bool
+
+
+class Plan:
+    """The steps of a computation, the number of slots, and the slot of its value; ``given`` slots hold arguments."""
+
+    def __init__(self, steps: list[Step], n_slots: int, root: int, given: int = 0) -> None:
+        self.steps = steps
+        self.n_slots = n_slots
+        self.root = root
+        self.given = given
+        self.pointwise: bool | None = None
+
+
+@lru_cache(maxsize=4)
+def plans_of(module: Module) -> Plans:
+    """The plans of a module; those of the latest few are kept, and never become wrong, since modules do not change."""
+    return Plans()
+
+
+class Plans:
+    """The plans of the computations of a module, made when they are first called."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, Plan] = {}
+        self._acting: dict[int, bool] = {}
+
+    def of(self, computation: Computation) -> Plan:
+        number = computation.number
+        plan = self._known.get(number)
+        if plan is None:
+            acting = [i for i in computation.instructions if lookup(i.opcode).acts or self._calls_acting(i)]
+            order = _elements_early(_operands_first([*acting, computation.root]))
+            plan = self._known[number] = _planned(order, computation.root)
+        return plan
+
+    def is_pointwise(self, plan: Plan) -> bool:
+        """Whether every operation that runs may be given whole arrays where the text has scalars."""
+        if plan.pointwise is None:
+            seen: set[int] = set()
+            pending = [plan]
+            plan.pointwise = True
+            while pending and plan.pointwise:
+                for step in pending.pop().steps:
+                    plan.pointwise = plan.pointwise and lookup(step.instruction.opcode).pointwise
+                    for called in step.instruction.called:
+                        if called.number not in seen:
+                            seen.add(called.number)
+                            pending.append(self.of(called))
+        return plan.pointwise
+
+    def _calls_acting(self, instruction: Instruction) -> bool:
+        """Whether something acts in the computations that it calls, however deep."""
+        pending = [(computation, False) for computation in instruction.called]
+        while pending:
+            here, ready = pending.pop()
+            if ready:
+                self._acting[here.number] = any(
+                    lookup(i.opcode).acts or any(self._acting.get(c.number) for c in i.called)
+                    for i in here.instructions
+                )
+            elif here.number not in self._acting:
+                self._acting[here.number] = False
+                pending.append((here, True))
+                pending.extend((c, False) for i in here.instructions for c in i.called)
+        return any(self._acting[computation.number] for computation in instruction.called)
+
+
+def single(instruction: Instruction) -> Plan:
+    """The plan of one instruction whose operands are the arguments."""
+    n = len(instruction.operands)
+    return Plan([_step(instruction, tuple(range(n)), tuple(range(n)), n)], n + 1, n, given=n)
+
+
+def _planned(order: list[Instruction], root: Instruction) -> Plan:
+    slots = {instruction.number: slot for slot, instruction in enumerate(order)}
+    reads = [tuple(slots[operand.number] for operand in instruction.operands) for instruction in order]
+    last: dict[int, int] = {}
+    for slot, read in enumerate(reads):
+        last.update(dict.fromkeys(read, slot))
+    last[slots[root.number]] = -1
+    steps = [
+        _step(instruction, read, tuple({s for s in read if last[s] == slot}), slot)
+        for slot, (instruction, read) in enumerate(zip(order, reads, strict=True))
+    ]
+    return Plan(steps, len(order), slots[root.number])
+
+
+def _step(instruction: Instruction, reads: tuple[int, ...], dying: tuple[int, ...], slot: int) -> Step:
+    shape = instruction.shape
+    evaluate = lookup(instruction.opcode).evaluate
+    if not shape.is_array:
+        return Step(instruction, evaluate, reads, dying, slot, None, (), False)
+    try:
+        dynamic = any(shape.dynamic)
+        if dynamic and lookup(instruction.opcode).pointwise:
+            evaluate = _trimmed(evaluate)
+        return Step(instruction, evaluate, reads, dying, slot, dtype_of(shape), tuple(shape.dimensions), dynamic)
+    except HlomapError as error:
+        raise type(error)(f"{instruction.name}: {error}") from None
+
+
+def _elements_early(order: list[Instruction]) -> list[Instruction]:
+    """Values that only take something out come right after what they take it from, which then is let go sooner."""
+    waiting: dict[int, list[Instruction]] = {}
+    for instruction in order:
+        if lookup(instruction.opcode).wiring and len(instruction.operands) == 1:
+            waiting.setdefault(instruction.operands[0].number, []).append(instruction)
+    placed: dict[int, Instruction] = {}
+    for instruction in order:
+        pending = [instruction]
+        while pending:
+            here = pending.pop()
+            if here.number not in placed:
+                placed[here.number] = here
+                pending.extend(reversed(waiting.get(here.number, ())))
+    return list(placed.values())
+
+
+def _trimmed(evaluate: Evaluate) -> Evaluate:
+    """Arrays that meet element for element are as long as the shortest: the others have no size of their own."""
+
+    def trimmed(instruction: Instruction, operands: list[Any], run: Run) -> Any:
+        rank = instruction.shape.rank
+        whole = [x for x in operands if isinstance(x, np.ndarray) and x.ndim == rank]
+        ends = [slice(0, min(sizes)) for sizes in zip(*(x.shape for x in whole), strict=True)]
+        cut = [x[tuple(ends)] if isinstance(x, np.ndarray) and x.ndim == rank else x for x in operands]
+        return evaluate(instruction, cut, run)
+
+    return trimmed
+
+
+def dtype_of(shape: Shape) -> np.dtype[Any]:
+    """The NumPy type of an array's elements; :class:`ShapeError` where the array is larger than any memory."""
+    # The element types that NumPy lacks come from a package that takes a while to import, so it waits for a program.
+    from ..dtypes import numpy_dtype
+
+    dtype = numpy_dtype(shape.dtype)
+    if min(shape.dimensions, default=0) < 0:
+        raise UnsupportedError(f"{shape} has a dimension without bound")
+    if n_elements(shape.dimensions) * dtype.itemsize > MAX_BYTES:
+        raise ShapeError(f"{shape} takes more than {MAX_BYTES >> 30} GiB: run a smaller shape")
+    return dtype
+
+
+def _operands_first(roots: Iterable[Instruction]) -> list[Instruction]:
+    """Everything that the roots need, each value after what it needs, each root after those before it."""
+    done: dict[int, Instruction] = {}
+    for root in roots:
+        pending: list[tuple[Instruction, bool]] = [(root, False)]
+        while pending:
+            here, ready = pending.pop()
+            if here.number in done:
+                continue
+            if ready:
+                done[here.number] = here
+            else:
+                pending.append((here, True))
+                pending.extend((operand, False) for operand in reversed(here.operands) if operand.number not in done)
+    return list(done.values())

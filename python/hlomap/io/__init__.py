@@ -1,0 +1,1 @@
+"""Bytes and files to modules: reading, dump directories, the files of a tree that hold HLO."""

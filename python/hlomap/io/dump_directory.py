@@ -1,0 +1,163 @@
+"""The modules of an XLA dump directory.
+
+Read :class:`DumpDirectory`.  A file is a module by its content alone; its name says which module, at which stage of
+which run.  Nothing is parsed before :meth:`DumpedModule.load`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import overload
+
+from .._core import Module
+from .discover import candidates, content_kind
+from .load import load
+
+__all__ = ["DumpDirectory", "DumpedModule"]
+
+_PACKED = re.compile(r"\.(?:gz|xz|zst)$")
+_FORMAT = re.compile(r"\.(?:txt|hlo\.pb|hlo|pb)$")
+_NAME = re.compile(r"(?:(?P<prefix>.+)\.)?module_(?P<id>\d+)\.(?P<rest>.+)$")
+_PASS = r"(?P<step>\d{4})\.(?P<pipeline>.+?)\.after_(?P<after>.+?)(?:\.before_(?P<before>.+))?"
+_STAGE = re.compile(
+    r"(?P<name>.+?)(?:\.cl_\d+)?\."
+    rf"(?P<stage>before_optimizations|(?:sm_\d+\.\d+\w*?_)?\w*after_optimizations|\w*after_[A-Za-z_]+|{_PASS})$"
+)
+
+
+@dataclass(frozen=True)
+class DumpedModule:
+    """A module at one stage of one compilation: what the names of its files say.
+
+    ``stage`` is ``"before_optimizations"``, ``"cpu_after_optimizations"``, a pass such as
+    ``"0007.fusion.after_a.before_b"``, or the rest of the file's name; ``id`` is ``None`` where the name has none.
+    ``step``, ``pipeline``, ``after`` and ``before`` are those of a pass.  ``files`` are the same module in several
+    formats, text first.
+    """
+
+    name: str
+    id: int | None
+    stage: str
+    files: tuple[Path, ...]
+    run: str = ""
+    step: int | None = None
+    pipeline: str | None = None
+    after: str | None = None
+    before: str | None = None
+    _key: list[bytes] = field(default_factory=list, repr=False, compare=False)
+
+    def load(self) -> Module:
+        """The module itself; raises as :func:`hlomap.load`."""
+        return load(self.files[0])
+
+    @property
+    def key(self) -> bytes:
+        """16 bytes that are equal for modules that do the same: ids repeat from run to run, this does not."""
+        if not self._key:
+            self._key.append(self.load().entry.content)
+        return self._key[0]
+
+    @property
+    def _order(self) -> tuple[str, str, int, str, int, str]:
+        place = -1 if self.stage == "before_optimizations" else 1 << 30 if self.step is None else self.step
+        return (str(self.files[0].parent), self.run, -1 if self.id is None else self.id, self.name, place, self.stage)
+
+    def is_same_compilation(self, other: DumpedModule) -> bool:
+        """Whether both are stages of one module in one run."""
+        return self._order[:4] == other._order[:4]
+
+
+class DumpDirectory(Sequence[DumpedModule]):
+    """The modules below a directory that XLA has written its dumps to, each stage on its own, in their order.
+
+    ``modules`` are also the items of the sequence; ``skipped`` says of every other file why it is none.  Raises
+    ``FileNotFoundError`` where the directory is not there.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> for stage in ("before_optimizations", "cpu_after_optimizations"):
+    ...     text = "HloModule jit_f\\nENTRY e { ROOT p = f32[] parameter(0) }"
+    ...     _ = (folder / f"module_0001.jit_f.{stage}.txt").write_text(text)
+    >>> _ = (folder / "module_0001.jit_f.cpu_after_optimizations-buffer-assignment.txt").write_text("BufferAssignment:")
+    >>> dump = DumpDirectory(folder)
+    >>> [(m.name, m.id, m.stage) for m in dump]
+    [('jit_f', 1, 'before_optimizations'), ('jit_f', 1, 'cpu_after_optimizations')]
+    >>> [(before.stage, after.stage) for before, after in dump.pairs]
+    [('before_optimizations', 'cpu_after_optimizations')]
+    >>> dump[0].load().entry.name
+    'e'
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.skipped: dict[Path, str] = {}
+        found: dict[tuple[str, str], list[Path]] = {}
+        for candidate in candidates([path]):
+            file = Path(candidate.path)
+            try:
+                kind = content_kind(candidate)
+            except OSError as error:
+                kind = f"{type(error).__name__}: {error.strerror or error}"
+            if kind == "HLO":
+                stem = _FORMAT.sub("", _PACKED.sub("", file.name))
+                found.setdefault((str(file.parent), stem), []).append(file)
+            else:
+                self.skipped[file] = kind
+        modules = [_dumped(stem, files) for (_, stem), files in found.items()]
+        self.modules: tuple[DumpedModule, ...] = tuple(sorted(modules, key=lambda m: m._order))
+
+    def __len__(self) -> int:
+        return len(self.modules)
+
+    @overload
+    def __getitem__(self, index: int) -> DumpedModule: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[DumpedModule, ...]: ...
+    def __getitem__(self, index: int | slice) -> DumpedModule | tuple[DumpedModule, ...]:
+        return self.modules[index]
+
+    def __iter__(self) -> Iterator[DumpedModule]:
+        return iter(self.modules)
+
+    def __repr__(self) -> str:
+        return f"<DumpDirectory {self.path} of {len(self.modules)} modules>"
+
+    @property
+    def pairs(self) -> tuple[tuple[DumpedModule, DumpedModule], ...]:
+        """For each compilation its first and its last stage: before and after all optimizations that were dumped."""
+        return tuple((group[0], group[-1]) for group in self._groups() if len(group) > 1)
+
+    @property
+    def passes(self) -> tuple[tuple[DumpedModule, DumpedModule], ...]:
+        """Stages of one compilation that follow one another: what each step between two dumps has changed."""
+        return tuple(pair for group in self._groups() for pair in pairwise(group))
+
+    def _groups(self) -> list[list[DumpedModule]]:
+        groups: list[list[DumpedModule]] = []
+        for module in self.modules:
+            if groups and groups[-1][0].is_same_compilation(module):
+                groups[-1].append(module)
+            else:
+                groups.append([module])
+        return groups
+
+
+def _dumped(stem: str, files: list[Path]) -> DumpedModule:
+    # Text before protos, what is not compressed before what is.
+    files.sort(key=lambda f: (bool(_PACKED.search(f.name)), ".pb" in f.suffixes, f.name))
+    head = _NAME.match(stem)
+    if head is None:
+        return DumpedModule(stem, None, "", tuple(files))
+    run, number, rest = head["prefix"] or "", int(head["id"]), head["rest"]
+    match = _STAGE.match(rest)
+    if match is None:
+        name, _, stage = rest.partition(".")
+        return DumpedModule(name, number, stage, tuple(files), run)
+    step = None if match["step"] is None else int(match["step"])
+    about = (step, match["pipeline"], match["after"], match["before"])
+    return DumpedModule(match["name"], number, match["stage"], tuple(files), run, *about)

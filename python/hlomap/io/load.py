@@ -1,0 +1,64 @@
+"""HLO text in, modules out: from a str, from bytes, from a file.
+
+Read :func:`parse` first.  Whatever the source holds, the outcome is modules or one :class:`~hlomap.HloSyntaxError`
+that lists everything that is wrong with it, each with its place.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from .. import _core
+from .._core import Module
+from ..errors import HloSyntaxError
+
+__all__ = ["load", "parse", "parse_all"]
+
+_Source = str | bytes | bytearray | memoryview
+
+
+def parse(source: _Source, *, name: str | None = None, strict: bool = False) -> Module:
+    """The module that ``source`` holds: HLO text as str or bytes, also a bare computation or bare instructions.
+
+    ``name`` says in messages where the text came from.  What does not fit but can be kept is listed in
+    ``module.diagnostics``; ``strict=True`` makes it an error.  Raises :class:`~hlomap.HloSyntaxError`, also where
+    ``source`` holds several modules: :func:`parse_all` gives those.
+
+    >>> module = parse("HloModule m\\nENTRY e { p = f32[3] parameter(0) ROOT r = f32[3] negate(p) }")
+    >>> module.name, module.entry.root.opcode, module["r"].operands[0].name
+    ('m', 'negate', 'p')
+    """
+    modules = parse_all(source, name=name, strict=strict)
+    if len(modules) > 1:
+        where = name or "<text>"
+        raise HloSyntaxError(
+            f"{where}: expected one module, found {len(modules)}: parse_all reads them all",
+            filename=name,
+            found=f"{len(modules)} modules",
+            expected="one module",
+        )
+    return modules[0]
+
+
+def parse_all(source: _Source, *, name: str | None = None, strict: bool = False) -> list[Module]:
+    """All modules that ``source`` holds, one after another; at least one.  Else as :func:`parse`.
+
+    >>> [m.name for m in parse_all("HloModule a\\nENTRY e { ROOT p = f32[] parameter(0) }\\n" * 2)]
+    ['a', 'a']
+    """
+    if isinstance(source, (bytearray, memoryview)):
+        source = bytes(source)
+    return _core.parse_text(source, name, strict)
+
+
+def load(path: str | os.PathLike[str], *, strict: bool = False) -> Module:
+    """The module that a file holds; ``OSError`` where the file cannot be read.  Else as :func:`parse`.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".hlo", delete=False) as file:
+    ...     _ = file.write("ENTRY e { ROOT p = f32[] parameter(0) }")
+    >>> load(file.name).entry.name
+    'e'
+    """
+    return parse(Path(path).read_bytes(), name=os.fspath(path), strict=strict)

@@ -1,0 +1,1 @@
+"""Arrays as buffers, and layouts as NumPy, CuTe and Triton write them."""

@@ -1,0 +1,205 @@
+"""Arrays as they lie in memory, and positions of single elements.
+
+Read :func:`pack` first.  The law: element i of an array is at ``linear_index(shape)(i)`` in ``pack(array, shape)``, and
+``unpack(pack(array, shape), shape)`` is the array.  The copying itself is compiled and lets go of the interpreter
+lock.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._core import Layout, Shape, linear_index, logical_index, pack_into, spread_bits, squeeze_bits, unpack_into
+from ..dtypes import is_integer, is_unsigned, numpy_dtype
+from ..errors import DomainError, ShapeError, UnsupportedError
+
+__all__ = ["pack", "to_linear", "to_logical", "unpack"]
+
+Array = npt.NDArray[Any]
+
+_WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
+_ELEMENTS = (
+    *("pred", "f16", "bf16", "f32", "f64", "c64", "c128", "f4e2m1fn", "f8e3m4", "f8e4m3", "f8e4m3b11fnuz", "f8e4m3fn"),
+    *("f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0fnu"),
+    *(f"{sign}{bits}" for sign in "su" for bits in (1, 2, 4, 8, 16, 32, 64)),
+)
+_PADDED = 1 << 30  # bytes of a buffer that may be nearly all padding
+_SHARED = 1 << 20  # bytes from which on threads are worth their start
+
+
+def pack(
+    array: npt.ArrayLike, layout: Layout | Shape | str | None = None, *, fill: Any = 0, threads: int | None = None
+) -> Array:
+    """The buffer of an array: its elements where the layout puts them, ``fill`` where padding is.
+
+    ``layout`` is a :class:`Layout`, a :class:`Shape` with one, or the text of either; none means row-major.  The result
+    is flat and has the array's type; where elements take another number of bits than in NumPy (``E(4)``) it is made of
+    bytes, the first element in the low bits.  ``threads`` is at most how many work on it (default: the number of
+    processors).
+
+    Raises :class:`ShapeError` where array and layout do not fit, or the layout is not valid.
+
+    >>> import numpy as np
+    >>> pack(np.arange(15).reshape(3, 5), "{1,0:T(2,2)}", fill=-1)
+    array([ 0,  1,  5,  6,  2,  3,  7,  8,  4, -1,  9, -1, 10, 11, -1, -1, 12,
+           13, -1, -1, 14, -1, -1, -1])
+    >>> import ml_dtypes
+    >>> [hex(byte) for byte in pack(np.array([1, 2, -1], ml_dtypes.int4), "{0:E(4)}")]
+    ['0x21', '0xf']
+    """
+    values = np.asarray(array)
+    shape = _shape_of(values, layout)
+    dtype = values.dtype
+    n = shape.buffer_elements
+    if n * dtype.itemsize > max(_PADDED, 64 * values.nbytes):
+        raise ShapeError(f"buffer of {n * dtype.itemsize:,} bytes for an array of {values.nbytes:,}: {shape}")
+    flat = np.ascontiguousarray(values).reshape(-1)
+    buffer = np.empty(n, dtype)
+    padding = np.asarray(fill).astype(dtype).reshape(-1)
+    if padding.size != 1:
+        raise ShapeError(f"fill: expected one element, found {padding.size}")
+    pack_into(shape, _words(flat), _words(buffer), _words(padding), _threads(threads, buffer.nbytes))
+    bits = shape.element_bits
+    if bits == dtype.itemsize * 8:
+        return buffer
+    _must_hold(shape, bits)
+    narrow = np.empty(shape.buffer_bytes, np.uint8)
+    squeeze_bits(buffer.view(np.uint8), dtype.itemsize, bits, narrow)
+    return narrow
+
+
+def unpack(buffer: Any, shape: Shape | str, *, threads: int | None = None) -> Array:
+    """The array of this shape that a buffer holds; padding is not looked at.
+
+    The buffer is an array of the shape's type or of bytes, or an object with bytes.  Raises :class:`ShapeError` where
+    it has another size than the shape's buffer.
+
+    >>> unpack(bytes([0x21, 0x0F]), "s4[3]{0:E(4)}")
+    array([1, 2, -1], dtype=int4)
+    """
+    if isinstance(shape, str):
+        shape = Shape.parse(shape)
+    n, bits = shape.buffer_elements, shape.element_bits
+    dtype = numpy_dtype(shape.dtype)
+    given = np.asarray(buffer) if isinstance(buffer, np.ndarray) else np.frombuffer(buffer, np.uint8)
+    if given.dtype != dtype and given.dtype != np.uint8:
+        raise ShapeError(f"buffer of {given.dtype}: expected {dtype} or uint8 for {shape}")
+    given = np.ascontiguousarray(given).reshape(-1)
+    if given.nbytes != shape.buffer_bytes:
+        raise ShapeError(f"buffer of {given.nbytes} bytes: {shape} has {shape.buffer_bytes}")
+    if bits != dtype.itemsize * 8:
+        _must_hold(shape, bits)
+        wide = np.empty(n, dtype)
+        is_signed = is_integer(dtype) and not is_unsigned(dtype)
+        spread_bits(given.view(np.uint8), bits, shape.value_bits, is_signed, dtype.itemsize, wide.view(np.uint8))
+        given = wide
+    elif given.dtype != dtype:
+        given = np.frombuffer(given, dtype) if given.size else given.view(dtype)
+    array = np.empty(shape.dimensions, dtype)
+    unpack_into(shape, _words(given), _words(array.reshape(-1)), _threads(threads, array.nbytes))
+    return array
+
+
+def to_linear(shape: Shape, index: npt.ArrayLike) -> Any:
+    """The position in the buffer of one element, or of the n elements of an array ``[n, rank]``.
+
+    Raises :class:`DomainError` for an index outside the shape.
+
+    >>> shape = Shape.parse("f32[3,5]{1,0:T(2,2)}")
+    >>> to_linear(shape, (2, 3)), to_linear(shape, [[0, 0], [2, 3]])
+    (17, array([ 0, 17]))
+    """
+    sizes = np.array(shape.dimensions, np.int64)
+    points, is_one = _points(index, shape.rank, "index")
+    outside = (points < 0) | (points >= sizes)
+    if outside.any():
+        row, d = np.argwhere(outside)[0]
+        where = "" if is_one else f" of point {row}"
+        raise DomainError(f"index {points[row, d]} in dimension {d}{where} lies outside {shape}")
+    found = linear_index(shape).evaluate(points)[:, 0]
+    return int(found[0]) if is_one else found
+
+
+def to_logical(shape: Shape, position: npt.ArrayLike) -> Any:
+    """The index of the element at one position of the buffer as a tuple, or at n positions as an array ``[n, rank]``.
+
+    Raises :class:`DomainError` for a position outside the buffer, and for one that holds padding.
+
+    >>> shape = Shape.parse("f32[3,5]{1,0:T(2,2)}")
+    >>> to_logical(shape, 17), to_logical(shape, [0, 17])
+    ((2, 3), array([[0, 0],
+           [2, 3]]))
+    """
+    values = np.asarray(position)
+    is_one = values.ndim == 0
+    if values.ndim > 1:
+        raise ShapeError(f"position: expected a number or a list of numbers, found shape {values.shape}")
+    points, _ = _points(values.reshape(-1, 1), 1, "position")
+    n = shape.buffer_elements
+    m = logical_index(shape)
+    outside = (points[:, 0] < 0) | (points[:, 0] >= n)
+    if outside.any():
+        raise DomainError(f"position {points[np.argmax(outside), 0]} lies outside the {n} places of {shape}")
+    held = m.in_domain(points)
+    if not held.all():
+        raise DomainError(f"position {points[np.argmin(held), 0]} of {shape} holds padding")
+    found = m.evaluate(points)
+    return tuple(int(i) for i in found[0]) if is_one else found
+
+
+def _points(values: npt.ArrayLike, width: int, what: str) -> tuple[Array, bool]:
+    array = np.asarray(values)
+    is_one = array.ndim < 2
+    table = array.reshape(1, -1) if is_one else array
+    if table.ndim != 2 or table.shape[1] != width:
+        raise ShapeError(f"{what}: expected {width} numbers for each point, found an array of shape {array.shape}")
+    if table.size and table.dtype.kind not in "iu":
+        raise TypeError(f"{what}: expected integers, found {table.dtype}")
+    return np.ascontiguousarray(table, np.int64), is_one
+
+
+def _shape_of(array: Array, layout: Layout | Shape | str | None) -> Shape:
+    if isinstance(layout, str):
+        layout = Layout.parse(layout) if layout.lstrip().startswith("{") else Shape.parse(layout)
+    if isinstance(layout, Shape):
+        if layout.dimensions != array.shape:
+            raise ShapeError(f"array of sizes {array.shape}: the shape is {layout}")
+        if numpy_dtype(layout.dtype) != array.dtype:
+            raise ShapeError(f"array of {array.dtype}: the shape is {layout}")
+        return layout
+    element = _element_types().get(array.dtype)
+    if element is None:
+        raise UnsupportedError(f"no element type for arrays of {array.dtype}")
+    return Shape(element, array.shape, layout)
+
+
+@cache
+def _element_types() -> dict[np.dtype[Any], str]:
+    """The names in HLO of NumPy's types; those that this ml_dtypes lacks are left out."""
+    found = {}
+    for name in _ELEMENTS:
+        with suppress(UnsupportedError):
+            found[numpy_dtype(name)] = name
+    return found
+
+
+def _must_hold(shape: Shape, bits: int) -> None:
+    if bits < shape.value_bits:
+        raise ShapeError(f"element_size_in_bits: {bits} bits cannot hold an element of {shape}")
+
+
+def _words(flat: Array) -> Array:
+    """The same bytes as a type that the compiled part knows; byte order and meaning do not matter there."""
+    return flat.view(_WORDS[flat.dtype.itemsize])
+
+
+def _threads(asked: int | None, n_bytes: int) -> int:
+    if asked is not None:
+        return max(1, asked)
+    return 1 if n_bytes < _SHARED else min(16, os.cpu_count() or 1)

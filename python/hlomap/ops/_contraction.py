@@ -1,0 +1,101 @@
+"""Products of arrays whose dimensions have labels: which elements meet, and their sums as XLA accumulates them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._core import Expr
+from ..dtypes import is_integer
+from ._evaluation import Array
+from ._numpy.numeric import cast, widened, width_of
+from ._rule import Bounds, ExprLike
+from ._shapes import n_elements
+
+
+def linked(
+    source: Sequence[str],
+    target: Sequence[str],
+    sizes: Mapping[str, int],
+    *,
+    source_blocks: Mapping[str, int] | None = None,
+    target_blocks: Mapping[str, int] | None = None,
+) -> tuple[list[Bounds], list[ExprLike], list[Bounds]]:
+    """Dimensions, results and ranges of the map between arrays where equal labels have equal indices.
+
+    Along a label with a block length, an array has one element for each block.
+    """
+    own, theirs = source_blocks or {}, target_blocks or {}
+    ranges: list[Bounds] = []
+
+    def any_of(n: int) -> Expr:
+        ranges.append((0, n - 1))
+        return Expr.range(len(ranges) - 1)
+
+    results: list[ExprLike] = []
+    for label in target:
+        block = theirs.get(label, 1)
+        if label not in source:
+            results.append(any_of(sizes[label] // block))
+            continue
+        index: Expr = Expr.dim(source.index(label))
+        if own.get(label, 1) > 1:
+            index = index * own[label] + any_of(own[label])
+        results.append(index // block if block > 1 else index)
+    return [(0, sizes[label] // own.get(label, 1) - 1) for label in source], results, ranges
+
+
+def sum_of_products(
+    a: Array, a_axes: Sequence[int], b: Array, b_axes: Sequence[int], out: Sequence[int], to: np.dtype[Any]
+) -> Array:
+    """``einsum`` with numbered axes; small floats accumulate in f32, integers in the result's type, pred as any-of."""
+    work = _working_type(a, a_axes, b, b_axes, out, to)
+    total = _multiplied(a.astype(work, copy=False), a_axes, b.astype(work, copy=False), b_axes, out)
+    if to == np.bool_:
+        return np.asarray(total != 0)
+    if is_integer(to):
+        whole = np.uint64 if to == np.uint64 else np.int64
+        return cast(total.astype(whole) if work == np.float64 else total, to)
+    return cast(total, to)
+
+
+def _working_type(
+    a: Array, a_axes: Sequence[int], b: Array, b_axes: Sequence[int], out: Sequence[int], to: np.dtype[Any]
+) -> np.dtype[Any]:
+    """The type in which products are summed: small integers in f64 as long as every sum is exact there."""
+    if to == np.bool_:
+        return np.dtype(np.float32)
+    if is_integer(to):
+        n = n_elements(size for size, axis in zip(a.shape, a_axes, strict=True) if axis not in out)
+        exact = n * 2 ** (width_of(a.dtype) + width_of(b.dtype)) < 2**53
+        return np.dtype(np.float64) if exact else widened(to)
+    work = np.result_type(widened(to), widened(a.dtype), widened(b.dtype))
+    return np.dtype(np.float32) if work == np.float16 else work
+
+
+def _multiplied(a: Array, a_axes: Sequence[int], b: Array, b_axes: Sequence[int], out: Sequence[int]) -> Array:
+    """One product of matrices: batch axes first, then the axes of one side alone, then those that are summed."""
+    size = dict(zip([*a_axes, *b_axes], [*a.shape, *b.shape], strict=True))
+    both = set(a_axes) & set(b_axes)
+    batch = [axis for axis in out if axis in both]
+    own_a = [axis for axis in out if axis in a_axes and axis not in both]
+    own_b = [axis for axis in out if axis in b_axes and axis not in both]
+    summed = [axis for axis in a_axes if axis in both and axis not in out]
+    alone = (set(a_axes) | set(b_axes)) - both - set(out)
+    if alone or not a.size or not b.size:
+        return np.asarray(np.einsum(a, list(a_axes), b, list(b_axes), list(out)))
+    # In the order of the left side's memory: bringing it into a matrix then copies rows.
+    summed.sort(key=lambda axis: -abs(a.strides[a_axes.index(axis)]))
+
+    def matrix(x: Array, axes: Sequence[int], rows: Sequence[int], columns: Sequence[int]) -> Array:
+        ordered = x.transpose([axes.index(axis) for axis in (*batch, *rows, *columns)])
+        lengths = [n_elements(size[axis] for axis in part) for part in (rows, columns)]
+        return ordered.reshape([*(size[axis] for axis in batch), *lengths])
+
+    left, right = matrix(a, a_axes, own_a, summed), matrix(b, b_axes, summed, own_b)
+    made = np.multiply(left, right) if left.shape[-1] == 1 else np.matmul(left, right)
+    made = made.reshape([size[axis] for axis in (*batch, *own_a, *own_b)])
+    ordered = [*batch, *own_a, *own_b]
+    return made.transpose([ordered.index(axis) for axis in out])

@@ -1,0 +1,1 @@
+"""Index arithmetic that several indexing rules share; never imports `_numpy`."""

@@ -1,0 +1,1 @@
+"""NumPy arithmetic that several semantics share; never imports `_indexing`."""

@@ -1,0 +1,83 @@
+"""The registry of op rules, filled by the modules of :mod:`hlomap.ops`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+from .._core import Instruction
+from ..errors import UnsupportedError
+from ..types import ShapeIndex, Unknown
+from ._async_wrappers import short_form
+from ._evaluation import Run, Value
+from ._rule import Answer, Context, Op, UserRule
+from ._shapes import n_outputs
+
+_registry: dict[str, Op] = {}
+_listeners: list[Callable[[Op], None]] = []
+
+
+def register(op: Op) -> None:
+    """Make an op known; two pages for one opcode are a mistake of ours and end the import."""
+    if op.opcode in _registry:
+        raise RuntimeError(f"two op pages for {op.opcode!r}")
+    _registry[op.opcode] = op
+    for listener in _listeners:
+        listener(op)
+
+
+def each(listener: Callable[[Op], None]) -> None:
+    """Calls ``listener`` with the op of every page, and of every page to come."""
+    for op in _registry.values():
+        listener(op)
+    _listeners.append(listener)
+
+
+def registered() -> tuple[str, ...]:
+    """The opcodes that have a page, sorted."""
+    return tuple(sorted(_registry))
+
+
+def lookup(opcode: str) -> Op:
+    """The op of an opcode; an opcode without a page gets rules that answer Unknown."""
+    found = _registry.get(opcode)
+    return found if found is not None else _without_page(opcode)
+
+
+@lru_cache(maxsize=256)
+def _without_page(opcode: str) -> Op:
+    return short_form(opcode, _registry) or unknown_op(opcode)
+
+
+user_rules: dict[str, UserRule] = {}
+
+
+def op_of(instruction: Instruction) -> Op:
+    """The op of an instruction; a user's rule for its opcode or its target goes before its page's."""
+    op = lookup(instruction.opcode)
+    if user_rules:
+        target = instruction.attributes.get("custom_call_target")
+        rule = user_rules.get(target) if isinstance(target, str) else None
+        rule = rule if rule is not None else user_rules.get(instruction.opcode)
+        if rule is not None:
+            looked_at = rule.looked_at
+            return Op(op.opcode, rule.output_to_input, rule.input_to_output, op.evaluate, lambda instruction: looked_at)
+    return op
+
+
+@lru_cache(maxsize=256)
+def unknown_op(opcode: str) -> Op:
+    """An op of which nothing is known but its name."""
+    unknown = Unknown(f"no rule for {opcode}")
+
+    def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+        return [unknown] * len(instruction.operands)
+
+    def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+        return [unknown] * n_outputs(instruction.shape)
+
+    return Op(opcode, output_to_input, input_to_output, _cannot_run)
+
+
+def _cannot_run(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    raise UnsupportedError(f"no meaning for {instruction.opcode}, needed by {instruction.name}")

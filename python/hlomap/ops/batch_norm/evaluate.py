@@ -1,0 +1,52 @@
+"""batch-norm-* in NumPy: over all dimensions but the features'."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..._core import Instruction
+from .._evaluation import Array, Run, Value
+from .._numpy.numeric import widened
+
+
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    """The formulas of the operations, in at least 32 bits."""
+    x = np.asarray(operands[0])
+    dtype, work = x.dtype, np.result_type(widened(x.dtype), np.float32)
+    # XLA holds it in f32, whatever the type of the arrays.
+    feature, epsilon = (
+        int(instruction.attributes["feature_index"]),
+        float(np.float32(instruction.attributes["epsilon"])),
+    )
+    axes = tuple(i for i in range(x.ndim) if i != feature)
+    shape = [-1 if i == feature else 1 for i in range(x.ndim)]
+    x, *rest = (np.asarray(operand).astype(work) for operand in operands)
+
+    def over_feature(array: Array) -> Array:
+        # NumPy's mean warns where there is nothing to add.
+        return np.asarray(array.sum(axis=axes) / work.type(array.size / max(1, array.shape[feature])))
+
+    def wide(array: Array) -> Array:
+        return array.reshape(shape)
+
+    if instruction.opcode == "batch-norm-grad":
+        scale, mean, variance, grad = rest
+        centered, factor = x - wide(mean), 1 / np.sqrt(variance + work.type(epsilon))
+        grad_mean, cross = over_feature(grad), over_feature(grad * centered)
+        inner = grad - wide(grad_mean) - centered * wide(cross * factor * factor)
+        made = (
+            wide(scale * factor) * inner,
+            (grad * centered).sum(axis=axes) * factor,
+            grad.sum(axis=axes),
+        )
+        return tuple(part.astype(dtype) for part in made)
+    scale, offset = rest[:2]
+    training = instruction.opcode == "batch-norm-training"
+    mean = over_feature(x) if training else rest[2]
+    variance = over_feature((x - wide(mean)) ** 2) if training else rest[3]
+    normal = (x - wide(mean)) / np.sqrt(wide(variance) + work.type(epsilon)) * wide(scale) + wide(offset)
+    if not training:
+        return normal.astype(dtype)
+    return normal.astype(dtype), mean.astype(dtype), variance.astype(dtype)

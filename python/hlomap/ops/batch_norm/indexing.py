@@ -1,0 +1,72 @@
+"""The indexing rule of batch-norm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..._core import Expr, Instruction
+from ...types import ShapeIndex
+from .._indexing.maps import full, reads, reads_same_place
+from .._rule import NOTHING, Answer, Context, Footprint, Part
+from .._shapes import agree, must, shape_at
+
+# The same element; all elements of a feature; the one of a feature; nothing.
+SAME, FEATURE, ONE, NONE = "same", "feature", "one", "none"
+
+
+# For each result what it needs of each operand.
+NEEDS = {
+    "batch-norm-training": ((FEATURE, ONE, ONE), (FEATURE, NONE, NONE), (FEATURE, NONE, NONE)),
+    "batch-norm-inference": ((SAME, ONE, ONE, ONE, ONE),),
+    "batch-norm-grad": (
+        (FEATURE, ONE, ONE, ONE, FEATURE),
+        (FEATURE, NONE, ONE, ONE, FEATURE),
+        (NONE, NONE, NONE, NONE, FEATURE),
+    ),
+}
+
+
+def _feature(instruction: Instruction) -> int:
+    feature = int(instruction.attributes["feature_index"])
+    sizes = instruction.operands[0].shape.dimensions
+    must(0 <= feature < len(sizes), f"feature {feature}")
+    for operand in instruction.operands[1:]:
+        has_all = operand.shape.rank == len(sizes) and instruction.opcode == "batch-norm-grad"
+        agree(operand.shape.dimensions, sizes if has_all else (sizes[feature],), "an operand")
+    return feature
+
+
+def _between(source: Sequence[int], target: Sequence[int], feature: int, need: str) -> Footprint:
+    """Arrays of all dimensions, or of the feature alone, by their feature."""
+    if need == NONE:
+        return NOTHING
+    if need == SAME:
+        return reads_same_place(source)
+    own = Expr.dim(feature if len(source) > 1 else 0)
+    if len(target) == 1:
+        return reads(full(source), [own])
+    others = [i for i in range(len(target)) if i != feature]
+    results = [own if i == feature else Expr.range(others.index(i)) for i in range(len(target))]
+    return reads(full(source), results, ranges=full(target[i] for i in others))
+
+
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+    """As the table says."""
+    feature = _feature(instruction)
+    needs = NEEDS[instruction.opcode][leaf[0] if leaf else 0]
+    source = shape_at(instruction.shape, leaf).dimensions
+    return [
+        _between(source, operand.shape.dimensions, feature, need)
+        for operand, need in zip(instruction.operands, needs, strict=True)
+    ]
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+    """As the table says, read the other way."""
+    feature = _feature(instruction)
+    source = instruction.operands[operand].shape.dimensions
+    parts: list[Part] = []
+    for i, needs in enumerate(NEEDS[instruction.opcode]):
+        at = (i,) if instruction.shape.is_tuple else ()
+        parts.append(_between(source, shape_at(instruction.shape, at).dimensions, feature, needs[operand]).at(at))
+    return parts

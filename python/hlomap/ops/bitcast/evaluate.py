@@ -1,0 +1,66 @@
+"""bitcast in NumPy: bytes laid out as the operand's layout says, taken up as the output's says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..._core import Instruction, Shape
+from ...dtypes import bit_width
+from ...errors import UnsupportedError
+from .._evaluation import Array, Run, Value
+from .._numpy.numeric import reinterpreted
+from .._shapes import n_elements
+from .attributes import hindrance_of, is_tiled, major_to_minor, width_of
+
+
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    """Write the operand out as it lies in memory, read it back as the output lies."""
+    source, target = instruction.operands[0].shape, instruction.shape
+    hindrance = hindrance_of(source, target)
+    if hindrance is not None:
+        raise UnsupportedError(hindrance)
+    memory = _laid_out(np.asarray(operands[0]), source)
+    if source.dtype != target.dtype:
+        if bit_width(source.dtype) != bit_width(target.dtype):
+            if any(width_of(shape) != bit_width(shape.dtype) for shape in (source, target)):
+                raise UnsupportedError(f"bits of {source} as {target}")
+            memory = np.pad(memory, (0, -len(memory) % max(1, width_of(target) // width_of(source))))
+        memory = reinterpreted(memory, source.dtype, target.dtype)
+    if not is_tiled(target) and memory.size == n_elements(target.dimensions):
+        order = major_to_minor(target)
+        lying = memory.reshape([target.dimensions[i] for i in order])
+        return lying.transpose([order.index(i) for i in range(len(order))])
+    # Numbering the target's elements from 1 and laying them out tells which element each place holds; 0 is padding.
+    n = n_elements(target.dimensions)
+    places = _laid_out(np.arange(1, n + 1).reshape(target.dimensions), target)
+    common = min(len(places), len(memory))
+    held = places[:common] > 0
+    out = np.zeros(n, memory.dtype)
+    out[places[:common][held] - 1] = memory[:common][held]
+    return out.reshape(target.dimensions)
+
+
+def _laid_out(array: Array, shape: Shape) -> Array:
+    """The buffer of an array: each tile cuts the most minor dimensions into counts and tiles, tiles innermost."""
+    array = np.transpose(array, major_to_minor(shape))
+    for widths in shape.layout.tiles if shape.layout is not None else ():
+        array = array.reshape((1,) * (len(widths) - array.ndim) + array.shape)
+        first = array.ndim - len(widths)
+        # A dimension without a width of its own is one with the next more minor one.
+        joined, size = [], 1
+        for length, width in zip(array.shape[first:], widths, strict=True):
+            size *= length
+            if width is not None:
+                joined.append(size)
+                size = 1
+        tile = [width for width in widths if width is not None]
+        array = array.reshape(*array.shape[:first], *joined)
+        missing = [-size % width for size, width in zip(array.shape[first:], tile, strict=True)]
+        array = np.pad(array, [(0, 0)] * first + [(0, more) for more in missing])
+        cut = [part for size, width in zip(array.shape[first:], tile, strict=True) for part in (size // width, width)]
+        counts = range(first, first + 2 * len(tile), 2)
+        array = array.reshape(*array.shape[:first], *cut)
+        array = np.transpose(array, [*range(first), *counts, *(i + 1 for i in counts)])
+    return np.ascontiguousarray(array).reshape(-1)

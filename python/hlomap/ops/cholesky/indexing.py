@@ -1,0 +1,42 @@
+"""The indexing rule of cholesky."""
+
+from __future__ import annotations
+
+from ..._core import Expr, Instruction
+from ...types import ShapeIndex
+from .._indexing.maps import dim_exprs, full, reads
+from .._rule import Answer, Context, ExprLike, Footprint
+from .._shapes import agree, must
+
+_REASON = "cholesky: the whole triangle decides whether there is a result"
+
+
+def _sizes(instruction: Instruction) -> tuple[int, ...]:
+    sizes = tuple(instruction.shape.dimensions)
+    must(len(sizes) >= 2 and sizes[-1] == sizes[-2], "square matrices")
+    agree(instruction.operands[0].shape.dimensions, sizes, "the operand")
+    return sizes
+
+
+def _over(footprint: Footprint) -> Footprint:
+    return Footprint(footprint.maps, False, _REASON)
+
+
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+    """The triangle of the same matrix."""
+    sizes = _sizes(instruction)
+    row, column = Expr.range(0), Expr.range(1)
+    below = row - column if bool(instruction.attributes.get("lower", False)) else column - row
+    results: list[ExprLike] = [*dim_exprs(len(sizes) - 2), row, column]
+    triangle = reads(full(sizes), results, ranges=full(sizes[-2:]), constraints=[(below, 0, sizes[-1] - 1)])
+    return [_over(triangle)]
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+    """From the triangle to the whole output."""
+    sizes = _sizes(instruction)
+    row, column = dim_exprs(len(sizes))[-2:]
+    below = row - column if bool(instruction.attributes.get("lower", False)) else column - row
+    results: list[ExprLike] = [*dim_exprs(len(sizes) - 2), Expr.range(0), Expr.range(1)]
+    triangle = reads(full(sizes), results, ranges=full(sizes[-2:]), constraints=[(below, 0, sizes[-1] - 1)])
+    return [_over(triangle)]

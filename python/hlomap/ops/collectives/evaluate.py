@@ -1,0 +1,102 @@
+"""all-reduce and its kin: the values of all devices of a group meet, and each device takes its part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..._core import Instruction, Shape
+from ...errors import UnsupportedError
+from .._evaluation import Array, Run, Steps, Value
+from .._groups import along_of, everyone, group_of, key_of, numbered, own_group, own_id
+from .._shapes import must
+
+
+def _like(instruction: Instruction, results: Sequence[Array]) -> Value:
+    return tuple(results) if instruction.shape.is_tuple else results[0]
+
+
+def _started(operands: Sequence[Value], results: Sequence[Array], shape: Shape) -> Value:
+    """What the start of an asynchronous operation gives: operands, results, and states that say nothing."""
+    several = len(operands) > 1
+    given, made = (tuple(operands), tuple(results)) if several else (operands[0], results[0])
+    return (given, made, *(_nothing(part) for part in shape.tuple_shapes[2:]))
+
+
+def _nothing(shape: Shape) -> Value:
+    return np.zeros(shape.dimensions, np.uint32) if shape.is_array else None
+
+
+def all_reduce(instruction: Instruction, operands: list[Value], run: Run) -> Steps:
+    """All arrays of the group combined in the order of the group."""
+    values = yield run.meet(key_of(instruction), own_group(instruction, run), operands)
+    return _like(instruction, _combined(instruction, values, run))
+
+
+def _combined(instruction: Instruction, values: Sequence[Sequence[Array]], run: Run) -> list[Array]:
+    total = list(values[0])
+    for value in values[1:]:
+        total = [run.apply(instruction.called[0], pair) for pair in zip(total, value, strict=True)]
+    return total
+
+
+def all_gather(instruction: Instruction, operands: list[Value], run: Run) -> Steps:
+    """The arrays of the group one after the other."""
+    values = yield run.meet(key_of(instruction), own_group(instruction, run), operands)
+    results = [np.concatenate(arrays, along_of(instruction, arrays[0].ndim)) for arrays in zip(*values, strict=True)]
+    if instruction.opcode == "all-gather-start":
+        return _started(operands, results, instruction.shape)
+    return _like(instruction, results)
+
+
+def reduce_scatter(instruction: Instruction, operands: list[Value], run: Run) -> Steps:
+    """The combined array cut in as many parts as the group has devices."""
+    group = own_group(instruction, run)
+    values = yield run.meet(key_of(instruction), group, operands)
+    results = []
+    for array in _combined(instruction, values, run):
+        along = along_of(instruction, array.ndim)
+        must(array.shape[along] % len(group) == 0, f"{array.shape[along]} elements for {len(group)} devices")
+        results.append(np.split(array, len(group), along)[group.index(run.device.number)])
+    return _like(instruction, results)
+
+
+def all_to_all(instruction: Instruction, operands: list[Value], run: Run) -> Steps:
+    """Part k of every device goes to device k of the group."""
+    group = own_group(instruction, run)
+    values = yield run.meet(key_of(instruction), group, operands)
+    own = group.index(run.device.number)
+    if instruction.shape.is_tuple:
+        must(len(operands) == len(group), f"{len(operands)} parts for {len(group)} devices")
+        return tuple(value[own] for value in values)
+    along = along_of(instruction, operands[0].ndim)
+    must(operands[0].shape[along] % len(group) == 0, f"{operands[0].shape[along]} elements for {len(group)} devices")
+    return np.concatenate([np.split(value[0], len(group), along)[own] for value in values], along)
+
+
+def permute(instruction: Instruction, operands: list[Value], run: Run) -> Steps:
+    """The arrays of the source; zeros where there is none."""
+    pairs = [(int(a), int(b)) for a, b in instruction.attributes["source_target_pairs"]]
+    numbered(instruction, [i for pair in pairs for i in pair], run)
+    for side in zip(*pairs, strict=True):
+        must(len(set(side)) == len(side), f"a device twice in {pairs}")
+    if len(operands) == 4 and not instruction.shape.is_tuple:
+        raise UnsupportedError("a permutation of slices in place")
+    devices = everyone(instruction, run)
+    values = yield run.meet(key_of(instruction), devices, operands)
+    own = own_id(instruction, run)
+    source = next((a for a, b in pairs if b == own), None)
+    results = [np.zeros_like(x) for x in operands] if source is None else list(values[source])
+    if instruction.opcode == "collective-permute-start":
+        return _started(operands, results, instruction.shape)
+    return _like(instruction, results)
+
+
+def broadcast(instruction: Instruction, operands: list[Value], run: Run) -> Steps:
+    """The arrays of the first device of the group; zeros outside of all groups."""
+    group = group_of(instruction, run)
+    if group is None:
+        return _like(instruction, [np.zeros_like(x) for x in operands])
+    values = yield run.meet(key_of(instruction), group, operands)
+    return _like(instruction, values[0])

@@ -1,0 +1,86 @@
+"""Sizes, windows and groups of a convolution, and where its dimensions are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..._core import Instruction
+from ...types import Unknown
+from .._rule import ExprLike
+from .._shapes import agree, must
+from .._window import WindowDim, window_dims
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """The parts of a convolution by name; ``features`` counts those of the kernel, that is of one group."""
+
+    labels: Any
+    dims: list[WindowDim]
+    input_sizes: tuple[int, ...]
+    kernel_sizes: tuple[int, ...]
+    output_sizes: tuple[int, ...]
+    feature_groups: int
+    batch_groups: int
+
+    @property
+    def features(self) -> int:
+        return self.kernel_sizes[int(self.labels.kernel_input_feature)]
+
+    @property
+    def group_outputs(self) -> int:
+        """Output features of one group, of either kind."""
+        return self.kernel_sizes[int(self.labels.kernel_output_feature)] // (self.feature_groups * self.batch_groups)
+
+    @property
+    def batches(self) -> int:
+        return self.output_sizes[int(self.labels.output_batch)]
+
+    def image_at(self, batch: ExprLike, feature: ExprLike, places: Sequence[ExprLike]) -> list[ExprLike]:
+        """The indices of the image in the order of its dimensions; so for the others."""
+        labels = self.labels
+        return _placed((labels.input_batch, labels.input_feature, *labels.input_spatial), (batch, feature, *places))
+
+    def kernel_at(self, feature: ExprLike, out: ExprLike, places: Sequence[ExprLike]) -> list[ExprLike]:
+        labels = self.labels
+        dims = labels.kernel_input_feature, labels.kernel_output_feature, *labels.kernel_spatial
+        return _placed(dims, (feature, out, *places))
+
+    def output_at(self, batch: ExprLike, feature: ExprLike, places: Sequence[ExprLike]) -> list[ExprLike]:
+        labels = self.labels
+        return _placed((labels.output_batch, labels.output_feature, *labels.output_spatial), (batch, feature, *places))
+
+
+def _placed(dims: Sequence[int], indices: Sequence[ExprLike]) -> list[ExprLike]:
+    by_dim = dict(zip(dims, indices, strict=True))
+    return [by_dim[i] for i in range(len(dims))]
+
+
+def plan_of(instruction: Instruction) -> Convolution | Unknown:
+    labels = instruction.attributes["dim_labels"]
+    sizes = [tuple(shape.dimensions) for shape in (*(o.shape for o in instruction.operands), instruction.shape)]
+    window = instruction.attributes.get("window")
+    lengths = [sizes[0][i] for i in labels.input_spatial]
+    outputs = [sizes[2][i] for i in labels.output_spatial]
+    groups = (
+        int(instruction.attributes.get("feature_group_count", 1)),
+        int(instruction.attributes.get("batch_group_count", 1)),
+    )
+    if min(groups) < 1 or max(groups) != groups[0] * groups[1]:
+        return Unknown("convolution with both feature groups and batch groups")
+    features, outputs_of = sizes[1][labels.kernel_input_feature], sizes[1][labels.kernel_output_feature]
+    must(outputs_of % max(groups) == 0, f"{outputs_of} output features in {max(groups)} groups")
+    agree(
+        [sizes[0][labels.input_feature], sizes[2][labels.output_feature]],
+        [features * groups[0], outputs_of],
+        "features",
+    )
+    agree([sizes[0][labels.input_batch]], [sizes[2][labels.output_batch] * groups[1]], "batches")
+    agree(
+        [w.size for w in window.dims] if window is not None else [],
+        (sizes[1][i] for i in labels.kernel_spatial),
+        "a window",
+    )
+    return Convolution(labels, window_dims(window, lengths, outputs), sizes[0], sizes[1], sizes[2], *groups)

@@ -1,0 +1,55 @@
+"""convolution in NumPy: windows laid out, a part of them at once, and multiplied as matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._core import Instruction
+from ...dtypes import numpy_dtype
+from .._contraction import sum_of_products
+from .._evaluation import Array, Run, Value
+from .._window import spread, windows
+from .attributes import Convolution, plan_of
+
+PART = 2**21
+"""Elements of windows that are laid out at once."""
+
+
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    """Bring both sides to a fixed order, see every window, and sum products."""
+    c = plan_of(instruction)
+    assert isinstance(c, Convolution), "XLA has no convolution with both kinds of groups"
+    n = len(c.dims)
+    axes = range(2, 2 + n)
+    image = np.transpose(operands[0], (c.labels.input_batch, c.labels.input_feature, *c.labels.input_spatial))
+    kernel = np.transpose(
+        operands[1], (c.labels.kernel_output_feature, c.labels.kernel_input_feature, *c.labels.kernel_spatial)
+    )
+    kernel = np.flip(kernel, tuple(axis for axis, dim in zip(axes, c.dims, strict=True) if dim.reversal))
+    seen = windows(spread(image, axes, c.dims, 0), axes, c.dims)
+    seen = seen.reshape(c.batch_groups, c.batches, c.feature_groups, c.features, *seen.shape[2:])
+    kernel = kernel.reshape(c.batch_groups, c.feature_groups, c.group_outputs, *kernel.shape[1:])
+    parts = [_products(part, kernel, n, numpy_dtype(instruction.shape.dtype)) for part in _in_parts(seen, n)]
+    done = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+    done = done.transpose(1, 0, 2, 3, *range(4, 4 + n))
+    done = done.reshape(c.batches, c.output_sizes[c.labels.output_feature], *done.shape[4:])
+    order = (c.labels.output_batch, c.labels.output_feature, *c.labels.output_spatial)
+    return np.transpose(done, np.argsort(order))
+
+
+def _in_parts(seen: Array, n: int) -> list[Array]:
+    """Some batches at a time: seen window by window, an image is as many times its size as a window has places."""
+    batches = seen.shape[1]
+    step = max(1, PART * batches // max(1, seen.size))
+    return [seen[:, i : i + step] for i in range(0, batches, step)] or [seen]
+
+
+def _products(seen: Array, kernel: Array, n: int, to: Any) -> Array:
+    # Labels: 0 batch group, 1 batch, 2 feature group, 3 input feature, 4 output feature, then outputs, then places.
+    outputs, places = list(range(5, 5 + n)), list(range(5 + n, 5 + 2 * n))
+    return sum_of_products(
+        seen, [0, 1, 2, 3, *outputs, *places], kernel, [0, 2, 4, 3, *places], [0, 1, 2, 4, *outputs], to
+    )

@@ -1,0 +1,80 @@
+"""The indexing rule of convolution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..._core import Expr, Instruction
+from ...types import ShapeIndex, Unknown
+from .._indexing.maps import full, reads
+from .._rule import Answer, Bounds, Context, ExprLike, Footprint
+from .._window import Meeting, place_variables
+from .attributes import Convolution, plan_of
+
+
+def _within(sizes: Sequence[int], spatial: Sequence[int], meetings: Sequence[Meeting]) -> list[Bounds]:
+    dims = full(sizes)
+    for i, meeting in zip(spatial, meetings, strict=True):
+        dims[i] = meeting.bounds
+    return dims
+
+
+def _constraints(meetings: Sequence[Meeting]) -> list[tuple[ExprLike, int, int]]:
+    return [constraint for meeting in meetings for constraint in meeting.constraints]
+
+
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+    """The window over the operand, the kernel under it; a kernel element over padding alone is not read."""
+    c = plan_of(instruction)
+    if isinstance(c, Unknown):
+        return [c] * len(instruction.operands)
+    places, ranges = place_variables(c.dims)
+    feature, batch, out = (Expr.range(len(ranges)), Expr.dim(c.labels.output_batch), Expr.dim(c.labels.output_feature))
+    ranges = [*ranges, (0, c.features - 1)]
+    spatial = c.labels.output_spatial
+    meetings = [dim.element(Expr.dim(o), place) for dim, o, place in zip(c.dims, spatial, places, strict=True)]
+    group = out // max(1, c.group_outputs)
+    image = c.image_at(
+        batch + group * c.batches if c.batch_groups > 1 else batch,
+        group * c.features + feature if c.feature_groups > 1 else feature,
+        [meeting.index for meeting in meetings],
+    )
+    kernel = c.kernel_at(feature, out, [0 if place is None else place for place in places])
+    dims, constraints = _within(c.output_sizes, spatial, meetings), _constraints(meetings)
+    return [reads(dims, results, ranges=ranges, constraints=constraints) for results in (image, kernel)]
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+    """Of an image element: every place it can have in a window. Of a kernel element: every window."""
+    c = plan_of(instruction)
+    if isinstance(c, Unknown):
+        return [c]
+    return [_from_image(c)] if operand == 0 else [_from_kernel(c)]
+
+
+def _from_image(c: Convolution) -> Footprint:
+    places, ranges = place_variables(c.dims)
+    own, feature = Expr.dim(c.labels.input_batch), Expr.dim(c.labels.input_feature)
+    out: ExprLike = Expr.range(len(ranges))
+    if c.feature_groups > 1:
+        out = feature // max(1, c.features) * c.group_outputs + out
+    if c.batch_groups > 1:
+        out = own // max(1, c.batches) * c.group_outputs + out
+    batch = own % max(1, c.batches) if c.batch_groups > 1 else own
+    spatial = c.labels.input_spatial
+    meetings = [dim.output(Expr.dim(i), place) for dim, i, place in zip(c.dims, spatial, places, strict=True)]
+    results = c.output_at(batch, out, [meeting.index for meeting in meetings])
+    ranges = [*ranges, (0, c.group_outputs - 1)]
+    return reads(_within(c.input_sizes, spatial, meetings), results, ranges=ranges, constraints=_constraints(meetings))
+
+
+def _from_kernel(c: Convolution) -> Footprint:
+    spatial = zip(c.dims, c.labels.kernel_spatial, strict=True)
+    outputs = [Expr.range(i) for i in range(len(c.dims))]
+    meetings = [
+        dim.element(output, Expr.dim(k) if dim.size > 1 else None)
+        for (dim, k), output in zip(spatial, outputs, strict=True)
+    ]
+    results = c.output_at(Expr.range(len(outputs)), Expr.dim(c.labels.kernel_output_feature), outputs)
+    ranges = [*(meeting.bounds for meeting in meetings), (0, c.batches - 1)]
+    return reads(full(c.kernel_sizes), results, ranges=ranges, constraints=_constraints(meetings))

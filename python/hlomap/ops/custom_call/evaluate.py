@@ -1,0 +1,50 @@
+"""custom-call: the function that a user has given for its target."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Container, Sequence
+
+import numpy as np
+
+from ..._core import Instruction
+from ...errors import UnsupportedError
+from .._evaluation import Run, Value
+from .._numpy.input_checks import asked, fitting
+from .attributes import is_annotation, target_of
+
+
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    """The registered function at the operands."""
+    target = target_of(instruction)
+    function = run.world.custom_calls.get(target)
+    if function is None:
+        if is_annotation(instruction):
+            return operands[0]
+        if target == "SliceToDynamic":
+            return operands[0][tuple(slice(0, int(size)) for size in operands[1:])]
+        if target == "PadToStatic":
+            return _padded(instruction, operands[0])
+        raise UnsupportedError(f"no function for custom call target {target!r}: pass custom_calls={{{target!r}: …}}")
+    wants_instruction = "instruction" in _parameters(function)
+    named = {"instruction": instruction} if wants_instruction else {}
+    value = asked(function, *operands, **named)
+    return fitting(_tuples(value), instruction.shape, f"the value of custom call target {target!r}")
+
+
+def _parameters(function: Callable[..., Value]) -> Container[str]:
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return ()  # of some compiled functions nothing is known
+
+
+def _padded(instruction: Instruction, array: np.ndarray) -> Value:
+    """The array at its full size, and its sizes."""
+    full = instruction.shape.tuple_shapes[0].dimensions
+    padded = np.pad(array, [(0, size - n) for n, size in zip(array.shape, full, strict=True)])
+    return (padded, *(np.asarray(n, np.int32) for n in array.shape))
+
+
+def _tuples(value: Value) -> Value:
+    return tuple(_tuples(x) for x in value) if isinstance(value, (tuple, list)) else value

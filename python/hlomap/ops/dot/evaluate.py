@@ -1,0 +1,22 @@
+"""dot in NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..._core import Instruction
+from ...dtypes import numpy_dtype
+from .._contraction import sum_of_products
+from .._evaluation import Run, Value
+from .attributes import sides_of
+
+
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    """One einsum: equal labels for batch and for contracted dimensions."""
+    left, right = sides_of(instruction)
+    a_axes = list(range(len(left.sizes)))
+    b_axes = [len(left.sizes) + i for i in range(len(right.sizes))]
+    for i, j in zip(left.batch + left.contracted, right.batch + right.contracted, strict=True):
+        b_axes[j] = a_axes[i]
+    out = [a_axes[i] for i in left.batch + left.free] + [b_axes[i] for i in right.free]
+    return sum_of_products(operands[0], a_axes, operands[1], b_axes, out, numpy_dtype(instruction.shape.dtype))

@@ -1,0 +1,41 @@
+"""The indexing rule of dot."""
+
+from __future__ import annotations
+
+from ..._core import Expr, Instruction
+from ...types import ShapeIndex, Unknown
+from .._indexing.maps import full, reads
+from .._rule import Answer, Context, ExprLike, Part
+from .attributes import sides_of
+
+
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+    """A range for each contracted dimension, the same on both sides."""
+    if len(instruction.operands) != 2:
+        return [Unknown("dot with sparsity metadata")] * len(instruction.operands)
+    left, right = sides_of(instruction)
+    parts: list[Part] = []
+    for side, first_free in ((left, len(left.batch)), (right, len(left.batch) + len(left.free))):
+        results: list[ExprLike] = [0] * len(side.sizes)
+        for i, dim in enumerate(side.batch):
+            results[dim] = Expr.dim(i)
+        for i, dim in enumerate(side.free):
+            results[dim] = Expr.dim(first_free + i)
+        for i, dim in enumerate(side.contracted):
+            results[dim] = Expr.range(i)
+        parts.append(
+            reads(full(instruction.shape.dimensions), results, ranges=full(side.sizes[i] for i in side.contracted))
+        )
+    return parts
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+    """A range for each free dimension of the other side."""
+    if len(instruction.operands) != 2:
+        return [Unknown("dot with sparsity metadata")]
+    left, right = sides_of(instruction)
+    side, other = (left, right) if operand == 0 else (right, left)
+    own: list[ExprLike] = [Expr.dim(i) for i in side.free]
+    theirs: list[ExprLike] = [Expr.range(i) for i in range(len(other.free))]
+    results = [*(Expr.dim(i) for i in side.batch), *(own + theirs if operand == 0 else theirs + own)]
+    return [reads(full(side.sizes), results, ranges=full(other.sizes[i] for i in other.free))]

@@ -1,0 +1,19 @@
+"""get-dimension-size, set-dimension-size, dynamic-reshape: arrays of which a part is in use, the rest is not there.
+
+The executor has such an array at the size that is in use, so every operation on it sees that part alone.
+"""
+
+from __future__ import annotations
+
+from .._indexing.maps import (
+    reaches_nothing,
+    reads_nothing,
+)
+from .._registry import register
+from .._rule import Op
+from .evaluate import reshaped, resized, size_in_use
+from .indexing import reshape_input_to_output, reshape_output_to_input, set_input_to_output, set_output_to_input
+
+register(Op("get-dimension-size", reads_nothing, reaches_nothing, size_in_use))
+register(Op("set-dimension-size", set_output_to_input, set_input_to_output, resized))
+register(Op("dynamic-reshape", reshape_output_to_input, reshape_input_to_output, reshaped))

@@ -1,0 +1,15 @@
+"""dynamic-update-slice in NumPy: a slice is written, in place where nobody else has the array."""
+
+from __future__ import annotations
+
+from ..._core import Instruction
+from .._evaluation import Run, Value
+from .._numpy.numeric import to_be_changed
+from .._offsets import window_slices
+
+
+def evaluate(instruction: Instruction, operands: list[Value], run: Run) -> Value:
+    """Clamp, then write over what nobody else has."""
+    data = to_be_changed(operands, 0)
+    data[window_slices(operands[2:], data.shape, operands[1].shape)] = operands[1]
+    return data

@@ -1,0 +1,26 @@
+"""All operations whose output element d is made of the operands' elements d; a scalar operand belongs to every d.
+
+One rule for the family; the table gives each name its meaning on arrays.  Which function it is does not matter to
+the maps, and the maps do not matter to the functions.
+"""
+
+from __future__ import annotations
+
+from .._pointwise import METHODS
+from .._registry import register
+from .._rule import Op
+from .evaluate import meanings
+from .indexing import input_to_output, output_to_input
+
+for _name, _evaluate in meanings():
+    register(
+        Op(
+            _name,
+            output_to_input,
+            input_to_output,
+            _evaluate,
+            pointwise=True,
+            by_sizes="elementwise",
+            methods=METHODS.get(_name, ()),
+        )
+    )

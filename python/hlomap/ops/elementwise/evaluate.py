@@ -1,0 +1,171 @@
+"""Elementwise operations in NumPy: a function of whole arrays for each opcode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from ... import dtypes
+from ..._core import Instruction
+from .._evaluation import Array, Evaluate, Run, Value
+from .._numpy import numeric as numeric
+
+
+def meanings() -> Iterator[tuple[str, Evaluate]]:
+    """Each opcode with what it computes."""
+    for table in (UNARY, BINARY):
+        for name, function in table.items():
+            yield name, _named(numeric.wide(function))
+    for table in (UNARY_NARROW, BINARY_NARROW):
+        for name, function in table.items():
+            yield name, _named(function)
+    yield from OTHERS.items()
+
+
+def _real_or_imaginary(part: str) -> Callable[[Array], Array]:
+    def taken(x: Array) -> Array:
+        if x.dtype.kind == "c":
+            return np.asarray(getattr(x, part))
+        return x if part == "real" else np.zeros_like(x)
+
+    return taken
+
+
+def _logistic(x: Array) -> Array:
+    power = numeric.exponential(-x)
+    if x.dtype.kind == "c":
+        # A complex infinity below the line makes NaN in NumPy.
+        return np.where(np.isinf(power.real) | np.isinf(power.imag), x.dtype.type(0), 1 / (1 + power))
+    return np.asarray(1 / (1 + power), x.dtype)
+
+
+UNARY: dict[str, Callable[[Array], Array]] = {
+    "abs": np.abs,
+    "acos": np.arccos,
+    "acosh": np.arccosh,
+    "asin": np.arcsin,
+    "asinh": np.arcsinh,
+    "atanh": np.arctanh,
+    "cbrt": np.cbrt,
+    "ceil": np.ceil,
+    "cosine": numeric.cosine,
+    "cosh": np.cosh,
+    "erf": numeric.erf,
+    "exponential": numeric.exponential,
+    "exponential-minus-one": numeric.exponential_minus_one,
+    "floor": np.floor,
+    "imag": _real_or_imaginary("imag"),
+    "is-finite": np.isfinite,
+    "log": np.log,
+    "log-plus-one": np.log1p,
+    "logistic": _logistic,
+    "negate": np.negative,
+    "not": np.invert,
+    "real": _real_or_imaginary("real"),
+    "round-nearest-afz": numeric.away_from_zero,
+    "round-nearest-even": np.rint,
+    "rsqrt": lambda x: np.asarray(1 / np.sqrt(x), x.dtype),
+    "sign": numeric.sign,
+    "sine": numeric.sine,
+    "sinh": np.sinh,
+    "sqrt": numeric.square_root,
+    "tan": np.tan,
+    "tanh": np.tanh,
+}
+# These count bits of the narrow type, so they must not be widened.
+UNARY_NARROW: dict[str, Callable[[Array], Array]] = {
+    "count-leading-zeros": numeric.leading_zeros,
+    "popcnt": numeric.set_bits,
+}
+BINARY: dict[str, Callable[[Array, Array], Array]] = {
+    "add": np.add,
+    "and": np.bitwise_and,
+    "atan2": numeric.atan2,
+    "complex": numeric.complex_of,
+    "divide": numeric.divide,
+    "maximum": numeric.maximum,
+    "minimum": numeric.minimum,
+    "multiply": np.multiply,
+    "or": np.bitwise_or,
+    "power": numeric.power,
+    "remainder": numeric.remainder,
+    "subtract": lambda a, b: np.logical_xor(a, b) if a.dtype == np.bool_ else np.subtract(a, b),
+    "xor": np.bitwise_xor,
+}
+BINARY_NARROW: dict[str, Callable[[Array, Array], Array]] = {
+    "mulhi": numeric.high_product,
+    "shift-left": numeric.shift(left=True, arithmetic=False),
+    "shift-right-arithmetic": numeric.shift(left=False, arithmetic=True),
+    "shift-right-logical": numeric.shift(left=False, arithmetic=False),
+}
+COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
+    "EQ": np.equal,
+    "NE": np.not_equal,
+    "LT": np.less,
+    "LE": np.less_equal,
+    "GT": np.greater,
+    "GE": np.greater_equal,
+}
+
+
+def _copy(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    return operands[0]
+
+
+def _compare(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    a, b = operands
+    if instruction.attributes.get("type") == "TOTALORDER":
+        a, b = numeric.total_order_key(a), numeric.total_order_key(b)
+    return np.asarray(COMPARISONS[str(instruction.attributes["direction"])](a, b))
+
+
+def _select(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    predicate, on_true, on_false = operands
+    return np.where(predicate, on_true, on_false)
+
+
+def _clamp(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    return _clamped(*operands)
+
+
+_clamped = numeric.wide(numeric.clamp)
+
+
+def _convert(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    return numeric.converted(operands[0], dtypes.numpy_dtype(instruction.shape.dtype))
+
+
+def _reduce_precision(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    attributes = instruction.attributes
+    return numeric.reduced_precision(operands[0], int(attributes["exponent_bits"]), int(attributes["mantissa_bits"]))
+
+
+def _stochastic_convert(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    """The fraction rounds away from zero where the random number is below it."""
+    x, random = operands
+    whole = np.trunc(x)
+    fraction = np.abs(x.astype(np.float64) - whole.astype(np.float64))
+    up = random.astype(np.float64) < np.floor(np.ldexp(fraction, numeric.width_of(random.dtype)))
+    rounded = np.where(up, whole + np.sign(x), whole)
+    return numeric.converted(np.asarray(rounded, x.dtype), dtypes.numpy_dtype(instruction.shape.dtype))
+
+
+def _map(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    return run.apply(instruction.called[0], operands)
+
+
+def _named(function: Callable[..., Array]) -> Callable[[Instruction, Sequence[Value], Run], Value]:
+    return lambda instruction, operands, run: function(*operands)
+
+
+OTHERS: dict[str, Evaluate] = {
+    "copy": _copy,
+    "compare": _compare,
+    "select": _select,
+    "clamp": _clamp,
+    "convert": _convert,
+    "reduce-precision": _reduce_precision,
+    "stochastic-convert": _stochastic_convert,
+    "map": _map,
+}

@@ -1,0 +1,34 @@
+"""Which dimensions of operand, indices and output a gather lays on one another."""
+
+from __future__ import annotations
+
+from ..._core import Instruction
+from .._gather_windows import Windows
+from .._index_vectors import vector_dims
+from .._shapes import agree, must
+
+
+def plan_of(instruction: Instruction) -> Windows:
+    attributes = instruction.attributes
+    operand, indices = (tuple(x.shape.dimensions) for x in instruction.operands)
+    slices, offset_dims, map_dims = (
+        tuple(attributes[name]) for name in ("slice_sizes", "offset_dims", "start_index_map")
+    )
+    batching = dict(
+        zip(attributes.get("operand_batching_dims", ()), attributes.get("start_indices_batching_dims", ()), strict=True)
+    )
+    gone = {*attributes["collapsed_slice_dims"], *batching}
+    vector_dim = int(attributes["index_vector_dim"])
+    must(len(slices) == len(operand) and all(0 <= w <= n for w, n in zip(slices, operand, strict=True)), "slices fit")
+    must(all(slices[i] <= 1 for i in gone), "a dimension that is left out has one place")
+    vectors = vector_dims(indices, vector_dim, len(map_dims))
+    kept = [i for i in range(len(operand)) if i not in gone]
+    rest = [i for i in range(instruction.shape.rank) if i not in offset_dims]
+    offset, vector = dict(zip(kept, offset_dims, strict=True)), dict(zip(vectors, rest, strict=True))
+    expected = {**{o: slices[p] for p, o in offset.items()}, **{o: indices[i] for i, o in vector.items()}}
+    agree(instruction.shape.dimensions, (expected[i] for i in range(len(expected))), "an output")
+    agree((operand[p] for p in batching), (indices[i] for i in batching.values()), "batching dimensions")
+    starts = {p: k for k, p in enumerate(map_dims) if p not in batching}
+    paired = {i: p for p, i in batching.items()}
+    sizes = tuple(instruction.shape.dimensions)
+    return Windows(operand, slices, sizes, indices, offset, vector, paired, starts, vector_dim, 1, clamps=True)

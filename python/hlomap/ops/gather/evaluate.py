@@ -1,0 +1,40 @@
+"""gather in NumPy: windows of the operand, at clamped starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..._core import Instruction
+from .._evaluation import Run, Value
+from .._index_vectors import held_starts
+
+
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    """The index of every place along each dimension of the operand, then one look-up."""
+    attributes = instruction.attributes
+    data, sizes = np.asarray(operands[0]), instruction.shape.dimensions
+    slices, gone = attributes["slice_sizes"], set(attributes["collapsed_slice_dims"])
+    paired = tuple(attributes.get("operand_batching_dims", ()))
+    offset_dims = sorted(attributes["offset_dims"])
+    vector_dim = int(attributes["index_vector_dim"])
+    starts = held_starts(np.asarray(operands[1]), vector_dim)
+    # The places of all vectors, beside the places in a slice: both as wide as the output.
+    starts = np.expand_dims(starts, tuple(offset_dims))
+    place = dict(zip((p for p in range(data.ndim) if p not in gone and p not in paired), offset_dims, strict=True))
+    look_up = []
+    for p in range(data.ndim):
+        at = np.zeros([1] * len(sizes), np.int64)
+        if p in place:
+            at = at + np.arange(slices[p]).reshape([-1 if i == place[p] else 1 for i in range(len(sizes))])
+        if p in paired:
+            own = attributes["start_indices_batching_dims"][paired.index(p)]
+            nth = own - (own > vector_dim)
+            out = [i for i in range(len(sizes)) if i not in offset_dims][nth]
+            at = at + np.arange(data.shape[p]).reshape([-1 if i == out else 1 for i in range(len(sizes))])
+        elif p in attributes["start_index_map"]:
+            component = list(attributes["start_index_map"]).index(p)
+            at = at + np.clip(starts[..., component], 0, data.shape[p] - slices[p])
+        look_up.append(at)
+    return np.broadcast_to(data[tuple(look_up)] if look_up else data, sizes)

@@ -1,0 +1,18 @@
+"""infeed, outfeed, send and recv: values that come from and go to queues, and between devices by channel.
+
+A send never waits; a receive waits until something was sent to it.  The second half of each is in the page of
+operations that hand values on.
+"""
+
+from __future__ import annotations
+
+from .._indexing.maps import reaches_nothing, reads_nothing
+from .._registry import register
+from .._rule import Op
+from .evaluate import put_out, recv, send, take_in
+from .indexing import send_input_to_output, send_output_to_input
+
+register(Op("infeed", reads_nothing, reaches_nothing, take_in, acts=True, methods=("infeed", "infeed_with_token")))
+register(Op("outfeed", reads_nothing, reaches_nothing, put_out, acts=True, methods=("outfeed", "outfeed_with_token")))
+register(Op("send", send_output_to_input, send_input_to_output, send, acts=True))
+register(Op("recv", reads_nothing, reaches_nothing, recv, acts=True, methods=("recv", "recv_with_token")))

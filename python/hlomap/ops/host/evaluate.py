@@ -1,0 +1,116 @@
+"""infeed, outfeed, send and recv: queues of the host, and mail between devices."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..._core import Instruction, Shape
+from ...dtypes import numpy_dtype
+from ...errors import ShapeError, UnsupportedError
+from .._evaluation import Run, Steps, Value
+from .._numpy.input_checks import fitting
+
+_PAIRS = "_xla_send_recv_source_target_pairs"
+
+
+def take_in(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    shape = instruction.shape.tuple_shapes[0]
+    feeds, number = run.world.infeed, run.device.number
+    try:
+        given = next(feeds[number])
+    except (IndexError, StopIteration):
+        raise UnsupportedError(f"the infeed of device {number} is empty: give it another {shape}") from None
+    return (fitting(given, shape, "what the infeed takes"), None)
+
+
+def put_out(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    if run.world.outfeed is not None:
+        several = run.world.n_replicas * run.world.n_partitions > 1
+        run.world.outfeed.append((run.device.number, operands[0]) if several else operands[0])
+    return None
+
+
+def _is_for_host(instruction: Instruction) -> bool:
+    return bool(instruction.attributes.get("is_host_transfer"))
+
+
+def _pairs(instruction: Instruction) -> list[tuple[int, int]] | None:
+    """Source and target ids, where the text has them."""
+    text = (instruction.attributes.get("frontend_attributes") or {}).get(_PAIRS)
+    return None if text is None else [(int(a), int(b)) for a, b in re.findall(r"\{\s*(\d+)\s*,\s*(\d+)\s*\}", text)]
+
+
+def _id(run: Run) -> int:
+    """Transfers are between the partitions of a replica, or between replicas where there is one partition."""
+    return run.device.partition if run.world.n_partitions > 1 else run.device.replica
+
+
+def _other(instruction: Instruction, run: Run, side: int) -> int | None:
+    """The number of the device that a transfer goes to (side 1) or comes from (side 0), None where there is none."""
+    pairs, own, world = _pairs(instruction), _id(run), run.world
+    if pairs is None:
+        if world.n_replicas * world.n_partitions > 1 and not _senders(instruction):
+            raise UnsupportedError(f"a transfer between devices without {_PAIRS}")
+        pairs = _senders(instruction) or [(own, own)]
+    found = next((pair[side] for pair in pairs if pair[1 - side] == own), None)
+    if found is None:
+        return None
+    count = world.n_partitions if world.n_partitions > 1 else world.n_replicas
+    if found >= count:
+        raise ShapeError(f"a transfer with device {found} of {count}")
+    return run.device.number + found - own if world.n_partitions > 1 else found
+
+
+def _senders(instruction: Instruction) -> list[tuple[int, int]]:
+    """The pairs of the other half of a channel: only one of the two needs to have them."""
+    channel = instruction.attributes.get("channel_id")
+    for other in instruction.computation.instructions:
+        if other.opcode in ("send", "recv") and other.attributes.get("channel_id") == channel:
+            pairs = _pairs(other)
+            if pairs:
+                return pairs
+    return []
+
+
+def _mail(instruction: Instruction, run: Run, source: int, target: int) -> deque[Value]:
+    channel = int(instruction.attributes.get("channel_id") or 0)
+    return run.world.mail.setdefault((channel, source, target), deque())
+
+
+def send(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    if _is_for_host(instruction):
+        run.world.sent.setdefault(int(instruction.attributes.get("channel_id") or 0), []).append(operands[0])
+    else:
+        target = _other(instruction, run, 1)
+        if target is not None:
+            _mail(instruction, run, run.device.number, target).append(operands[0])
+    return (operands[0], np.zeros((), np.uint32), None)
+
+
+def recv(instruction: Instruction, operands: Sequence[Value], run: Run) -> Steps:
+    """What was sent first of what is not yet received; zeros where nobody sends to this device."""
+    shape = instruction.shape.tuple_shapes[0]
+    if _is_for_host(instruction):
+        channel = int(instruction.attributes.get("channel_id") or 0)
+        try:
+            given = next(run.world.received[channel])
+        except (KeyError, StopIteration):
+            raise UnsupportedError(f"nothing to receive on channel {channel}: give it another {shape}") from None
+        return (fitting(given, shape, "what is received"), np.zeros((), np.uint32), None)
+    source = _other(instruction, run, 0)
+    if source is None:
+        return (_zeros(shape), np.zeros((), np.uint32), None)
+    mail = _mail(instruction, run, source, run.device.number)
+    if not mail:
+        yield run.wait(lambda: bool(mail))
+    return (fitting(mail.popleft(), shape, "what is received"), np.zeros((), np.uint32), None)
+
+
+def _zeros(shape: Shape) -> Value:
+    if shape.is_tuple:
+        return tuple(_zeros(part) for part in shape.tuple_shapes)
+    return np.zeros(shape.dimensions, numpy_dtype(shape.dtype)) if shape.is_array else None

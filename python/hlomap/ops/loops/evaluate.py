@@ -1,0 +1,34 @@
+"""while in NumPy: condition, body, condition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._core import Instruction
+from .._evaluation import Run, Steps, Value
+from .attributes import parts_of
+
+
+def evaluate(instruction: Instruction, operands: list[Value], run: Run) -> Steps:
+    """Condition, body, condition; where values are whole arrays, places that are done keep theirs."""
+    condition, body = parts_of(instruction)
+    carried = operands
+    while True:
+        goes_on = yield run.call(condition, list(carried))
+        if not np.any(goes_on):
+            return carried.pop()
+        run.count_iteration(instruction)
+        if np.all(goes_on):
+            carried.append((yield run.call(body, carried)))
+        else:
+            before = carried[0]
+            after = yield run.call(body, list(carried))
+            carried[0] = _chosen(goes_on, after, before)
+
+
+def _chosen(where: Any, after: Value, before: Value) -> Value:
+    if isinstance(after, tuple):
+        return tuple(_chosen(where, a, b) for a, b in zip(after, before, strict=True))
+    return None if after is None else np.where(where, after, before)

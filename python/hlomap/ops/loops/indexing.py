@@ -1,0 +1,83 @@
+"""The indexing rule of loops."""
+
+from __future__ import annotations
+
+from ..._core import Computation, Instruction
+from ...types import ShapeIndex, Unknown
+from .._indexing.loop_closure import Body, together
+from .._indexing.maps import reads_all, reads_same_place
+from .._rule import NOTHING, Answer, Context, Footprint, Part
+from .._shapes import array_leaves, n_outputs, shape_at
+from .attributes import is_unchanged, parts_of
+
+_REASON = "a loop: the maps of every number of iterations"
+
+
+def _condition_reads(
+    instruction: Instruction, condition: Computation, context: Context, steps: Body
+) -> set[ShapeIndex] | Unknown:
+    part = together(context.output_to_input(instruction, condition, ()))
+    if isinstance(part, Unknown):
+        return part
+    steps.across = steps.across or part.across
+    return {leaf for leaf, _ in part.maps}
+
+
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+    """The body's maps composed with themselves, and all that the condition depends on."""
+    condition, body = parts_of(instruction)
+    sizes = shape_at(instruction.shape, leaf).dimensions
+    if is_unchanged(body, leaf):
+        return [reads_same_place(sizes).at(leaf)]
+
+    def ask(here: ShapeIndex) -> Part:
+        return together(context.output_to_input(instruction, body, here))
+
+    steps = Body(instruction, "backward", context, ask)
+    found = steps.closure(leaf)
+    if isinstance(found, Unknown):
+        return [found]
+    deciding = _condition_reads(instruction, condition, context, steps)
+    if isinstance(deciding, Unknown):
+        return [deciding]
+    for decides in deciding:
+        reached = steps.reached(decides)
+        if isinstance(reached, Unknown):
+            return [reached]
+        for there in reached:
+            found[there] = [m for _, m in reads_all(sizes, shape_at(instruction.shape, there).dimensions).maps]
+    maps = tuple((there, m) for there in sorted(found) for m in found[there])
+    return [Footprint(maps, False, _REASON, steps.across)]
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+    """The same forward; what the condition depends on reaches every leaf that changes."""
+    condition, body = parts_of(instruction)
+    shape = instruction.shape
+    sizes = shape_at(shape, leaf).dimensions
+
+    def ask(here: ShapeIndex) -> Part:
+        return together(context.input_to_output(instruction, body, 0, here))
+
+    steps = Body(instruction, "forward", context, ask)
+    found = steps.closure(leaf)
+    if isinstance(found, Unknown):
+        return [found] * n_outputs(shape)
+    deciding = _condition_reads(instruction, condition, context, steps)
+    if isinstance(deciding, Unknown):
+        return [deciding] * n_outputs(shape)
+    if deciding & set(found):
+        for there in array_leaves(shape):
+            if not is_unchanged(body, there):
+                found[there] = [m for _, m in reads_all(sizes, shape_at(shape, there).dimensions).maps]
+    parts: list[Part] = [NOTHING] * n_outputs(shape)
+    for there in sorted(found):
+        if found[there] and not (there != leaf and is_unchanged(body, there)):
+            which = there[0] if there else 0
+            before = parts[which]
+            assert isinstance(before, Footprint), "only footprints are put here"
+            exact = before.exact and there == leaf and is_unchanged(body, there)
+            reason = before.reason if exact else _REASON
+            maps = before.maps + tuple((there, m) for m in found[there])
+            parts[which] = Footprint(maps, exact, reason, steps.across)
+    return parts

@@ -1,0 +1,61 @@
+"""The indexing rule of pad."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..._core import Expr, Instruction
+from ...types import ShapeIndex
+from .._indexing.maps import full, reads
+from .._rule import NOTHING, Answer, Bounds, Context, ExprLike
+from .attributes import Dim, dims_of
+
+
+def _data(dims: Sequence[Dim]) -> tuple[list[Bounds], list[tuple[ExprLike, int, int]]]:
+    """The output places that hold data."""
+    constraints = [((Expr.dim(i) - dim.low) % dim.step, 0, 0) for i, dim in enumerate(dims) if dim.step > 1]
+    return [(dim.first, dim.last) for dim in dims], list(constraints)
+
+
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+    """The inverse of a slice; the value exactly outside."""
+    dims = dims_of(instruction)
+    bounds, constraints = _data(dims)
+    results: list[ExprLike] = [(Expr.dim(i) - dim.low) // dim.step for i, dim in enumerate(dims)]
+    value = NOTHING
+    for outside, extra in _complement(dims):
+        value = value + reads(outside, [], constraints=extra)
+    return [reads(bounds, results, constraints=constraints), value]
+
+
+def _complement(dims: Sequence[Dim]) -> list[tuple[list[Bounds], list[tuple[ExprLike, int, int]]]]:
+    pieces = []
+    sizes = full(dim.size for dim in dims)
+    for i, dim in enumerate(dims):
+        before, constraints = _data(dims[:i])
+        if dim.kept[0] > dim.kept[1]:
+            pieces.append((before + sizes[i:], constraints))
+            break
+        for bounds in ((0, dim.first - 1), (dim.last + 1, dim.size - 1)):
+            pieces.append(([*before, bounds, *sizes[i + 1 :]], constraints))
+        if dim.step > 1:
+            between = ((Expr.dim(i) - dim.low) % dim.step, 1, dim.step - 1)
+            pieces.append(([*before, (dim.first, dim.last), *sizes[i + 1 :]], [*constraints, between]))
+    return pieces
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+    """Data where it lands; the value on every padded place, as ranges over the output."""
+    dims = dims_of(instruction)
+    if operand == 0:
+        return [reads([dim.kept for dim in dims], [dim.low + dim.step * Expr.dim(i) for i, dim in enumerate(dims)])]
+    everywhere = [Expr.range(i) for i in range(len(dims))]
+    places = NOTHING
+    for outside, extra in _complement(dims):
+        over_ranges = [(_as_ranges(expr, everywhere), lower, upper) for expr, lower, upper in extra]
+        places = places + reads([], everywhere, ranges=outside, constraints=over_ranges)
+    return [places]
+
+
+def _as_ranges(expr: ExprLike, ranges: Sequence[Expr]) -> ExprLike:
+    return expr.substitute(dims=ranges) if isinstance(expr, Expr) else expr

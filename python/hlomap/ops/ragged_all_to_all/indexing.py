@@ -1,0 +1,93 @@
+"""The indexing rule of ragged-all-to-all."""
+
+from __future__ import annotations
+
+from ..._core import Expr, Instruction, Variable
+from ...maps.device_groups import GroupTable
+from ...types import ShapeIndex, Unknown
+from .._groups import group_sizes
+from .._indexing.collectives import groups_of, on_devices, plain
+from .._indexing.maps import reads_all, reads_same_place
+from .._rule import Answer, Context, Footprint, Part
+from .._shapes import INT64_MAX, must
+
+_KEPT = "ragged-all-to-all: what others write is a value"
+
+
+_SIZES = "ragged-all-to-all: sizes that are received are those that are sent"
+
+
+def _between(instruction: Instruction, operand: int, table: GroupTable, *, to_output: bool) -> Footprint:
+    """With group and position: the output and one of the input, its offsets, the counts and the target offsets."""
+    rows, out = instruction.operands[0].shape.dimensions, instruction.shape.dimensions
+    (numbers,) = instruction.operands[2].shape.dimensions
+    source, target = (instruction.operands[operand].shape.dimensions, out)[:: 1 if to_output else -1]
+    rank, maps = len(source), []
+    for groups, n in table.runs():
+        must(numbers % n == 0, f"{numbers} offsets for {n} devices")
+        m = numbers // n
+        group, position, other, message = Expr.dim(rank), Expr.dim(rank + 1), Expr.range(0), Expr.range(1)
+        sender, receiver = (position, other) if to_output else (other, position)
+        number = receiver * m + message
+        runtime, constraints, ranges = [], [], [(0, n - 1), (0, m - 1)]
+        results = [*(Expr.range(2 + i) for i in range(len(target)))]
+        if operand == 0:
+            index = [number, group, sender]
+            bounds = ((2, rows[0]), (3, min(rows[0], out[0])), (4, out[0]))
+            runtime = [Variable(None, 0, upper, source=k, index=index) for k, upper in bounds]
+            start, count, to = (Expr.runtime(i) for i in range(3))
+            moved = Expr.dim(0) - (start if to_output else to)
+            results = [moved + (to if to_output else start), *(Expr.dim(i) for i in range(1, rank))]
+            constraints = [(moved, 0, rows[0]), (count - moved, 1, rows[0]), (results[0], 0, target[0] - 1)]
+        elif to_output:
+            ranges += [(0, size - 1) for size in target]
+            constraints = [(Expr.dim(0) - number, 0, 0)]
+        else:
+            results = [number]
+        ends = [*results, group, other]
+        made = on_devices(source, groups, (0, n - 1), ends, ranges=ranges, runtime=runtime, constraints=constraints)
+        maps.append(((), made.simplify(keep_point_dims=True, drop_unused=True)))
+    return Footprint(tuple(maps), across=True)
+
+
+def part(instruction: Instruction, k: int, table: GroupTable | None, *, to_output: bool) -> Part:
+    sizes = (instruction.operands[k].shape.dimensions, instruction.shape.dimensions)
+    source, target = sizes if to_output else sizes[::-1]
+    if k in (1, 5):
+        stays = reads_same_place(source) if k == 1 else reads_all(source, target)
+        return Footprint(stays.maps, False, _KEPT if k == 1 else _SIZES)
+    if table is not None:
+        return _between(instruction, k, table, to_output=to_output)
+    alone = GroupTable("", [range(n) for n in sorted(group_sizes(instruction))])
+    if not alone.groups or not _is_told(instruction):
+        return Footprint(reads_all(source, target).maps, False, _KEPT, across=True)
+    part = plain(_between(instruction, k, alone, to_output=to_output), alone)
+    if k or not part.across:
+        return part
+    # What is told apart by device there is not here; the sender's numbers are those where the input is.
+    maps = reads_all(source, target).maps if to_output else part.maps
+    return Footprint(maps, False, "ragged-all-to-all: a row is where one device's numbers say", across=True)
+
+
+def groups(instruction: Instruction) -> GroupTable | Unknown:
+    return groups_of(instruction, None) if _is_told(instruction) else Unknown(_KEPT)
+
+
+def _is_told(instruction: Instruction) -> bool:
+    """Whether the offsets are in a row, and sums of them fit."""
+    rows, out = instruction.operands[0].shape.dimensions, instruction.shape.dimensions
+    return instruction.operands[2].shape.rank == 1 and max(rows[:1] + out[:1]) < INT64_MAX // 8
+
+
+def backward(instruction: Instruction, table: GroupTable | None) -> dict[int, Part]:
+    return {k: part(instruction, k, table, to_output=False) for k in range(6)}
+
+
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+    """Rows of the input in the windows that come here; the output operand; all numbers."""
+    return backward(instruction, None)
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+    """The same forward."""
+    return [part(instruction, operand, None, to_output=True)]

@@ -1,0 +1,13 @@
+"""Random numbers: rng, whose values nobody specifies; rng-bit-generator, whose bits are; the state of a device."""
+
+from __future__ import annotations
+
+from .._indexing.maps import reaches_nothing, reads_nothing
+from .._registry import register
+from .._rule import Op
+from .evaluate import next_state, random_bits, rng
+from .indexing import reach_all, read_all
+
+register(Op("rng", read_all, reach_all, rng, methods=("rng_normal", "rng_uniform")))
+register(Op("rng-bit-generator", read_all, reach_all, random_bits))
+register(Op("rng-get-and-update-state", reads_nothing, reaches_nothing, next_state))

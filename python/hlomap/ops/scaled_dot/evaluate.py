@@ -1,0 +1,30 @@
+"""scaled-dot in NumPy: both sides scaled, then a dot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..._core import Instruction
+from ...dtypes import numpy_dtype
+from .._contraction import sum_of_products
+from .._evaluation import Array, Run, Value
+from .attributes import plan_of
+
+
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    """Scale each side in the type of the result, then one einsum."""
+    plan = plan_of(instruction)
+    dtype = numpy_dtype(instruction.shape.dtype)
+    number = {label: i for i, label in enumerate(plan.sizes)}
+    a, b, out = ([number[label] for label in labels] for labels in (*plan.labels[:2], plan.output))
+    left, right = (_scaled(x, factors) for x, factors in zip(operands[:2], operands[2:], strict=True))
+    return sum_of_products(left, a, right, b, out, dtype)
+
+
+def _scaled(side: Array, factors: Array) -> Array:
+    side, factors = np.asarray(side).astype(np.float32), np.asarray(factors).astype(np.float32)
+    for axis, n in enumerate(factors.shape):
+        factors = np.repeat(factors, side.shape[axis] // n, axis=axis)
+    return side * factors

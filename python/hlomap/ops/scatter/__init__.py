@@ -1,0 +1,14 @@
+"""scatter: updates are combined, one after the other, into the operands in the windows at index vectors.
+
+A window that does not lie in the operand as a whole is left out.  Operands are n arrays, the indices, n updates; each
+of the n results depends on all of them.
+"""
+
+from __future__ import annotations
+
+from .._registry import register
+from .._rule import Op
+from .evaluate import evaluate
+from .indexing import input_to_output, looked_at, output_to_input
+
+register(Op("scatter", output_to_input, input_to_output, evaluate, looked_at))

@@ -1,0 +1,34 @@
+"""Which dimensions of operand, indices and updates a scatter lays on one another."""
+
+from __future__ import annotations
+
+from ..._core import Instruction
+from .._gather_windows import Windows
+from .._index_vectors import vector_dims
+from .._shapes import agree, must
+
+
+def plan_of(instruction: Instruction) -> tuple[int, Windows]:
+    """The number of operands, and the windows of updates in each."""
+    attributes, operands = instruction.attributes, instruction.operands
+    n = len(operands) // 2
+    must(len(operands) == 2 * n + 1, "n operands, indices and n updates")
+    sizes, indices, updates = (tuple(operands[k].shape.dimensions) for k in (0, n, n + 1))
+    paired = dict(
+        zip(attributes.get("scatter_indices_batching_dims", ()), attributes.get("input_batching_dims", ()), strict=True)
+    )
+    gone = {*attributes["inserted_window_dims"], *paired.values()}
+    window_dims, map_dims = attributes["update_window_dims"], attributes["scatter_dims_to_operand_dims"]
+    vector_dim = int(attributes["index_vector_dim"])
+    rest = [u for u in range(len(updates)) if u not in window_dims]
+    vector = dict(zip(vector_dims(indices, vector_dim, len(map_dims)), rest, strict=True))
+    window = dict(zip((p for p in range(len(sizes)) if p not in gone), window_dims, strict=True))
+    extents = tuple(updates[window[p]] if p in window else 1 for p in range(len(sizes)))
+    must(all(extents[p] <= sizes[p] for p in range(len(sizes)) if p not in paired.values()), "windows fit")
+    agree((updates[u] for u in vector.values()), (indices[i] for i in vector), "an update")
+    agree((indices[i] for i in paired), (sizes[p] for p in paired.values()), "batching dimensions")
+    for k in range(n):
+        agree(operands[k].shape.dimensions, sizes, "an operand")
+        agree(operands[n + 1 + k].shape.dimensions, updates, "an update")
+    starts = {p: k for k, p in enumerate(map_dims)}
+    return n, Windows(sizes, extents, updates, indices, window, vector, paired, starts, vector_dim, n, clamps=False)

@@ -1,0 +1,66 @@
+"""scatter in NumPy: updates in rounds that meet no place twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..._core import Instruction
+from .._evaluation import Array, Run, Value
+from .._index_vectors import held_starts
+from .._numpy.reduction import as_list, like_shape
+
+
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+    """Every place is hit a first time, a second time and so on: one call of the computation for each such round."""
+    n = len(operands) // 2
+    attributes, sizes, updates = instruction.attributes, operands[0].shape, operands[n + 1].shape
+    window_dims = sorted(attributes["update_window_dims"])
+    vector_dim = int(attributes["index_vector_dim"])
+    rest = [u for u in range(len(updates)) if u not in window_dims]
+    starts = np.expand_dims(held_starts(np.asarray(operands[n]), vector_dim), tuple(window_dims))
+    paired = tuple(attributes.get("input_batching_dims", ()))
+    kept = [p for p in range(len(sizes)) if p not in {*attributes["inserted_window_dims"], *paired}]
+    place, fits = np.zeros(updates, np.int64), np.ones(updates, np.bool_)
+    for p, size in enumerate(sizes):
+        at = np.zeros([1] * len(updates), np.int64)
+        extent = 1
+        if p in kept:
+            along = window_dims[kept.index(p)]
+            extent = updates[along]
+            at = _along(extent, along, len(updates))
+        if p in paired:
+            own = attributes["scatter_indices_batching_dims"][paired.index(p)]
+            at = _along(size, rest[own - (own > vector_dim)], len(updates))
+        elif p in attributes["scatter_dims_to_operand_dims"]:
+            begin = starts[..., list(attributes["scatter_dims_to_operand_dims"]).index(p)]
+            fits = fits & (begin >= 0) & (begin <= size - extent)
+            at = at + np.clip(begin, 0, size - extent)
+        place = place * size + at
+    vector = np.zeros(updates, np.int64)
+    for u in rest:
+        vector = vector * updates[u] + _along(updates[u], u, len(updates))
+    values = [np.array(x).reshape(-1) for x in operands[:n]]
+    given = [np.asarray(x).reshape(-1) for x in operands[n + 1 :]]
+    for hit in _rounds(place.reshape(-1), vector.reshape(-1), np.flatnonzero(fits)):
+        at = place.reshape(-1)[hit]
+        both = [*(x[at] for x in values), *(x[hit] for x in given)]
+        for value, new in zip(values, as_list(run.apply(instruction.called[0], both), n), strict=True):
+            value[at] = new
+    return like_shape(instruction.shape.is_tuple, [x.reshape(sizes) for x in values])
+
+
+def _along(size: int, axis: int, rank: int) -> Array:
+    return np.arange(size).reshape([-1 if i == axis else 1 for i in range(rank)])
+
+
+def _rounds(place: Array, vector: Array, hits: Array) -> list[Array]:
+    """The hits in rounds that meet no place twice, each place in the order of the vectors."""
+    hits = hits[np.lexsort((vector[hits], place[hits]))]
+    if not hits.size:
+        return []
+    new = np.flatnonzero(np.diff(place[hits], prepend=-1))
+    nth = np.arange(hits.size) - np.repeat(new, np.diff(new, append=hits.size))
+    by_round = np.argsort(nth, kind="stable")
+    return np.split(hits[by_round], np.cumsum(np.bincount(nth))[:-1])

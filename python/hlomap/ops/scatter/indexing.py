@@ -1,0 +1,34 @@
+"""The indexing rule of scatter."""
+
+from __future__ import annotations
+
+from ..._core import Instruction
+from ...types import ShapeIndex
+from .._gather_windows import from_window, of_batch, to_windows
+from .._indexing.maps import full, on_outputs, reads, reads_same_place
+from .._rule import Answer, Context
+from .attributes import plan_of
+
+
+def looked_at(instruction: Instruction) -> tuple[int, ...]:
+    """The indices: what is a constant or an iota is folded."""
+    return (len(instruction.operands) // 2,)
+
+
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+    """The operands at the same place, the updates that hit it; any index of its batch might."""
+    n, w = plan_of(instruction)
+    results, ranges = of_batch(w.indices, w.paired, range(len(w.indices)))
+    might = reads(full(w.sizes), results, ranges=ranges)
+    return [*[reads_same_place(w.sizes)] * n, might, *[to_windows(instruction, w)] * n]
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+    """An operand at its place, an update where it hits; an index may reach all of its batch."""
+    n, w = plan_of(instruction)
+    if operand < n:
+        return on_outputs(instruction, reads_same_place(w.sizes))
+    if operand > n:
+        return on_outputs(instruction, from_window(instruction, w))
+    results, ranges = of_batch(w.sizes, {p: i for i, p in w.paired.items()}, range(len(w.sizes)))
+    return on_outputs(instruction, reads(full(w.indices), results, ranges=ranges))

@@ -1,0 +1,60 @@
+"""The indexing rule of select-and-scatter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..._core import Expr, Instruction
+from ...types import ShapeIndex
+from .._indexing.maps import full, reads, reads_all, reads_scalar
+from .._rule import Answer, Bounds, Context, ExprLike, Footprint
+from .._window import WindowDim, place_variables
+from .attributes import dims_of
+
+Constraints = list[tuple[ExprLike, int, int]]
+
+
+def _windows_over(dims: Sequence[WindowDim]) -> tuple[list[ExprLike], list[Expr | None], list[Bounds], Constraints]:
+    """For an element d the windows that have it: the window's number and d's place in it."""
+    places, ranges = place_variables(dims)
+    meetings = [dim.output(Expr.dim(i), place) for i, (dim, place) in enumerate(zip(dims, places, strict=True))]
+    constraints: Constraints = [c for m in meetings for c in m.constraints]
+    # A window of one place says which elements have one by the bounds of the element itself.
+    constraints += [(Expr.dim(i), *m.bounds) for i, m in enumerate(meetings) if m.bounds != (0, dims[i].length - 1)]
+    return [m.index for m in meetings], places, ranges, constraints
+
+
+def _share_a_window(dims: Sequence[WindowDim]) -> Footprint:
+    """From an element to those in a window with it: at place t where the element is at place s, that is d + t - s."""
+    _, places, ranges, constraints = _windows_over(dims)
+    results: list[ExprLike] = []
+    for i, (dim, place) in enumerate(zip(dims, places, strict=True)):
+        other: ExprLike = Expr.dim(i)
+        if place is not None:
+            other = Expr.dim(i) + (Expr.range(len(ranges)) - place) * dim.dilation
+            ranges.append((0, dim.size - 1))
+            constraints.append((other, 0, dim.length - 1))
+        results.append(other)
+    return reads(full(dim.length for dim in dims), results, ranges=ranges, constraints=constraints)
+
+
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+    """The windows that have the place: all their elements, and their sources."""
+    dims = dims_of(instruction)
+    sizes = instruction.shape.dimensions
+    numbers, _, ranges, constraints = _windows_over(dims)
+    sources = reads(full(sizes), numbers, ranges=ranges, constraints=constraints)
+    return [_share_a_window(dims), sources, reads_scalar(sizes)]
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+    """An element reaches what shares a window with it, a source its window, the init everything."""
+    dims = dims_of(instruction)
+    if operand == 0:
+        return [_share_a_window(dims)]
+    if operand == 2:
+        return [reads_all((), instruction.shape.dimensions)]
+    places, ranges = place_variables(dims)
+    meetings = [dim.element(Expr.dim(i), place) for i, (dim, place) in enumerate(zip(dims, places, strict=True))]
+    constraints = [c for m in meetings for c in m.constraints]
+    return [reads([m.bounds for m in meetings], [m.index for m in meetings], ranges=ranges, constraints=constraints)]

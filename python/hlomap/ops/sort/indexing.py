@@ -1,0 +1,35 @@
+"""The indexing rule of sort."""
+
+from __future__ import annotations
+
+from ..._core import Expr, Instruction
+from ...types import ShapeIndex
+from .._indexing.maps import dim_exprs, full, on_outputs, reads
+from .._rule import Answer, Context, ExprLike, Footprint
+from .._shapes import agree, must, result_sizes
+
+
+def _along(instruction: Instruction) -> int:
+    (along,) = instruction.attributes["dimensions"]
+    sizes = result_sizes(instruction)
+    must(0 <= along < len(sizes), f"dimension {along}")
+    for operand in instruction.operands:
+        agree(operand.shape.dimensions, sizes, "an operand")
+    return int(along)
+
+
+def _rows(instruction: Instruction) -> Footprint:
+    along, sizes = _along(instruction), result_sizes(instruction)
+    results: list[ExprLike] = [*dim_exprs(len(sizes))]
+    results[along] = Expr.range(0)
+    return reads(full(sizes), results, ranges=[(0, sizes[along] - 1)])
+
+
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+    """The whole row of every operand."""
+    return [_rows(instruction)] * len(instruction.operands)
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+    """The whole row of every output."""
+    return on_outputs(instruction, _rows(instruction))

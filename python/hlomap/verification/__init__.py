@@ -1,0 +1,1 @@
+"""Maps checked against the interpreter."""
