@@ -179,7 +179,7 @@ def test_a_new_page_has_its_method() -> None:
     assert not hasattr(hm.Builder, "my_double")
     like = lookup("negate")
     _registry.register(
-        _rule.Op("my-double", like.output_to_input, like.input_to_output, lambda i, operands, run: 2 * operands[0])
+        _rule.OpRule("my-double", like.output_to_input, like.input_to_output, lambda i, operands, run: 2 * operands[0])
     )
     b = hm.Builder("m")
     x = b.parameter(0, "f32[3]", "x")
@@ -195,13 +195,13 @@ def test_a_new_page_has_its_method() -> None:
 def test_a_page_names_its_methods() -> None:
     """An elementwise page says element types and name; a page may name a method that there is."""
     like = lookup("negate")
-    triple = _rule.Pointwise("triple", 1, "float", "Three times as much.")
+    triple = _rule.ElementwiseMethod("triple", 1, "float", "Three times as much.")
     rules = like.output_to_input, like.input_to_output, like.evaluate
-    _registry.register(_rule.Op("my-triple", *rules, methods=("rev", triple)))
+    _registry.register(_rule.OpRule("my-triple", *rules, methods=("rev", triple)))
     assert inspect.getdoc(hm.Builder.triple).startswith("Three times as much.")  # type: ignore[attr-defined]
     assert hm.Builder.rev is written()["rev"]
     with pytest.raises(hm.ShapeError, match=r"triple: operand=x s32\[3\]: expected floats"):
         b = hm.Builder("m")
         b.triple(b.parameter(0, "s32[3]", "x"))  # type: ignore[attr-defined]
     with pytest.raises(RuntimeError, match="two op pages for the method 'triple'"):
-        _registry.register(_rule.Op("my-triples", *rules, methods=(triple,)))
+        _registry.register(_rule.OpRule("my-triples", *rules, methods=(triple,)))

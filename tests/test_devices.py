@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import hlomap as hm
 from hlomap.ops import _registry, lookup
-from hlomap.ops._rule import Part
+from hlomap.ops._rule import OperandIndexing
 
 ADD = """add {
   a = f32[] parameter(0)
@@ -87,7 +87,7 @@ def test_composed_device_maps_are_sound(text: str) -> None:
     root = hm.parse(text).entry.root
     for verdict in hm.verify(root, max_changes=12):
         # A device that is in none of the groups cannot run.
-        assert verdict.finding in ("exact", "over", "unchecked"), f"{verdict}\n{text}"
+        assert verdict.status in ("exact", "over", "unchecked"), f"{verdict}\n{text}"
 
 
 def entry(body: str) -> hm.Computation:
@@ -105,8 +105,8 @@ def test_two_exchanges_are_over_without_devices_and_exact_with_them() -> None:
     computation = entry(GATHER_AFTER_SCATTER)
     found = hm.indexing(computation)[computation["p"]]
     assert not found.exact and str(found) == ("(d0)[s0] -> (d0 mod 2 + s0 * 2), domain: d0 in [0, 3], s0 in [0, 1]")
-    assert found.replicas is not None and list(found.replicas.groups) == [(0, 1), (2, 3)]
-    assert found.replicas.maps.exact and str(found.replicas.maps) == (
+    assert found.devices is not None and list(found.devices.groups) == [(0, 1), (2, 3)]
+    assert found.devices.maps.exact and str(found.devices.maps) == (
         "(d0, group, position)[s0] -> (d0, group, s0), "
         "domain: d0 in [0, 3], group in [0, 1], position in [0, 1], s0 in [0, 1]"
     )
@@ -127,17 +127,17 @@ def test_groups_along_several_axes_are_composed_as_one_group_of_all_devices() ->
     """Device 2 * a + b: scattered along b, gathered along a, then handed on in a ring."""
     computation = entry(ALONG_AN_AXIS)
     found = hm.indexing(computation)[computation["p"]]
-    assert found.replicas is not None and list(found.replicas.groups) == [(0, 1, 2, 3)] and found.replicas.maps.exact
+    assert found.devices is not None and list(found.devices.groups) == [(0, 1, 2, 3)] and found.devices.maps.exact
     then = hm.output_to_input(computation["c"])[0]
     for name in ("g", "s"):
         then = then.then(hm.output_to_input(computation[name])[0])
-    assert then.replicas is not None and then.replicas.maps.exact
+    assert then.devices is not None and then.devices.maps.exact
 
     def by_hand(d: int, device: int) -> set[tuple[int, int]]:
         b = (device - 1) % 2
         return {(d % 2 + 2 * b, 2 * (d // 2) + each) for each in range(2)}
 
-    for maps in (found.replicas.maps, then.replicas.maps):
+    for maps in (found.devices.maps, then.devices.maps):
         pairs = {p for m in maps for p in points(m)}
         assert pairs == {(d, device, *e) for d in range(4) for device in range(4) for e in by_hand(d, device)}
 
@@ -160,9 +160,9 @@ def test_groups_in_no_order_are_not_composed() -> None:
     computation = entry(ALONG_AN_AXIS.replace("{{0,2},{1,3}}", "{{0,3},{2,1}}"))
     reason = "groups of several kinds, or a device in several groups"
     found = hm.indexing(computation)[computation["p"]]
-    assert found.replicas is not None and found.replicas.maps.reason == reason
+    assert found.devices is not None and found.devices.maps.reason == reason
     then = hm.output_to_input(computation["g"])[0].then(hm.output_to_input(computation["s"])[0])
-    assert then.replicas is not None and then.replicas.maps.reason == reason
+    assert then.devices is not None and then.devices.maps.reason == reason
 
 
 OFFSETS = """
@@ -187,8 +187,8 @@ def test_an_offset_on_another_device_is_another_value(composed: str) -> None:
     (only,) = found
     assert len(only.runtime) == 2 and [v.supplier.name for v in only.runtime if v.supplier] == ["o", "o"]
     assert str(only).startswith("(d0){rt0, rt1} -> (d0 - rt0 + rt1), ")
-    assert found.replicas is not None
-    (joint,) = found.replicas.maps
+    assert found.devices is not None
+    (joint,) = found.devices.maps
     assert [[str(e) for e in v.index] for v in joint.runtime] == [["d1", "1"], ["d1", "0"]]
 
 
@@ -196,7 +196,7 @@ def test_irregular_groups_have_a_map_for_each_run() -> None:
     computation = entry(
         "  p = f32[2] parameter(0)\n  ROOT r = f32[2] all-reduce(p), replica_groups={{0,3},{1,2},{4}}, to_apply=add"
     )
-    found = hm.output_to_input(computation.root)[0].replicas
+    found = hm.output_to_input(computation.root)[0].devices
     assert found is not None and str(found.maps).splitlines() == [
         "(d0, group, position)[s0] -> (d0, group, s0), "
         "domain: d0 in [0, 1], group in [0, 1], position in [0, 1], s0 in [0, 1]",
@@ -221,7 +221,7 @@ def test_irregular_groups_have_a_map_for_each_run() -> None:
 def test_tables(header: str, attributes: str, expected: object) -> None:
     text = f"p = f32[2] parameter(0)\n  ROOT r = f32[2] all-reduce(p), {attributes}, to_apply=add"
     root = hm.parse(f"HloModule m{header}\n{ADD}ENTRY e {{\n  {text}\n}}\n").entry.root
-    found = hm.output_to_input(root)[0].replicas
+    found = hm.output_to_input(root)[0].devices
     assert found is not None
     assert (found.maps.reason if found.maps.is_unknown else (found.ids, list(found.groups))) == expected
 
@@ -236,7 +236,7 @@ def test_many_devices_are_not_listed(groups: str, n: int) -> None:
   g = f32[2,{3 * n}] all-gather(p), replica_groups={groups}, dimensions={{1}}
   ROOT r = f32[2,{3 * n}] all-reduce(g), replica_groups={groups}, to_apply=add""")
     found = hm.indexing(computation)[computation["p"]]
-    assert str(found[0]).startswith("(d0, d1) -> (d0, d1 mod 3), ") and found.replicas is not None
+    assert str(found[0]).startswith("(d0, d1) -> (d0, d1 mod 3), ") and found.devices is not None
 
 
 def test_wrong_devices_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,17 +244,17 @@ def test_wrong_devices_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     permute = entry(
         "  p = f32[2] parameter(0)\n  ROOT c = f32[2] collective-permute(p), source_target_pairs={{0,1},{1,2}}"
     )
-    assert [verdict.finding for verdict in hm.verify(permute.root)] == ["exact", "exact"]
-    rule = lookup("collective-permute").exchange
+    assert [verdict.status for verdict in hm.verify(permute.root)] == ["exact", "exact"]
+    rule = lookup("collective-permute").collective
     assert rule is not None
 
-    def backwards(instruction: hm.Instruction, leaf: tuple[int, ...]) -> dict[int, Part]:
+    def backwards(instruction: hm.Instruction, leaf: tuple[int, ...]) -> dict[int, OperandIndexing]:
         return dict(rule.input_to_output(instruction, 0, leaf))
 
-    page = replace(lookup("collective-permute"), exchange=replace(rule, output_to_input=backwards))
+    page = replace(lookup("collective-permute"), collective=replace(rule, output_to_input=backwards))
     monkeypatch.setitem(_registry._registry, "collective-permute", page)
     found = hm.verify(permute.root)
-    assert [(v.finding, v.reason) for v in found] == [("UNSOUND", "from device 0 to device 1"), ("exact", None)]
+    assert [(v.status, v.reason) for v in found] == [("UNSOUND", "from device 0 to device 1"), ("exact", None)]
 
 
 RAGGED = """
@@ -280,8 +280,8 @@ ENTRY e {
 
 def test_rows_between_devices_follow_the_numbers_of_each_sender() -> None:
     root = hm.parse(RAGGED).entry.root
-    assert [(v.operand, v.finding) for v in hm.verify(root)] == [(0, "exact"), (0, "over"), (1, "over"), (1, "over")]
-    there = hm.input_to_output(root)[0].replicas
+    assert [(v.operand, v.status) for v in hm.verify(root)] == [(0, "exact"), (0, "over"), (1, "over"), (1, "over")]
+    there = hm.input_to_output(root)[0].devices
     assert there is not None and there.maps.exact and len(there.maps[0].runtime) == 3
 
 
@@ -302,13 +302,13 @@ def test_sets_on_devices_are_compared_with_their_devices() -> None:
     )
     assert every.covers(every) is True and every - every == hm.MapSet() and first - every == hm.MapSet()
     left = every - first
-    assert left.replicas is not None and str(left.replicas.maps) == (
+    assert left.devices is not None and str(left.devices.maps) == (
         "(d0, group, position) -> (d0, 0, 1), domain: d0 in [0, 1], group in [0, 0], position in [0, 1]"
     )
     assert list(left) == list(every) and not left.exact
     union = every | own
-    assert union.replicas is not None and union.replicas.maps.covers(every.replicas.maps if every.replicas else own)
-    assert (first | other).replicas is not None
+    assert union.devices is not None and union.devices.maps.covers(every.devices.maps if every.devices else own)
+    assert (first | other).devices is not None
 
 
 SCANNED = """
@@ -330,4 +330,4 @@ ENTRY e {
 def test_steps_that_go_to_other_devices_say_so() -> None:
     root = hm.parse(SCANNED).entry.root
     for found in (*hm.output_to_input(root, 0), *hm.input_to_output(root, 0), *hm.input_to_output(root, 1)):
-        assert found and not found.exact and found.replicas is not None and found.replicas.maps.is_unknown
+        assert found and not found.exact and found.devices is not None and found.devices.maps.is_unknown

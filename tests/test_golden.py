@@ -272,10 +272,10 @@ def test_two_transpose_chains_with_one_map() -> None:
 }""",
     )
     found = hm.indexing(root)
-    inside = root.called[0].parameters[0]
+    inside = root.called_computations[0].parameters[0]
     expected = ["(d0, d1, d2) -> (d2, d1, d0), domain: d0 in [0, 49], d1 in [0, 29], d2 in [0, 19]"]
     assert texts(found[inside]) == texts(found[root.operands[0]]) == expected
-    users = root.called[0]
+    users = root.called_computations[0]
     assert found[inside].uses(found[inside][0]) == ((users["b"], 0), (users["d"], 0))
     assert found[inside][0].use == (users["b"], 0)
 

@@ -149,7 +149,7 @@ def test_fusions_against_the_executor(name: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     arguments = [random_value(p.shape, rng) for p in module.entry.parameters]
     numbered = {i.number: value for i, value in run_values(module.entry, arguments).items()}
-    numbered |= {i.number: value for i, value in run_values(root.called[0], arguments).items()}
+    numbered |= {i.number: value for i, value in run_values(root.called_computations[0], arguments).items()}
     base = hm.execute(module, *arguments)
     outputs = list(leaves(root.shape))
     for k, operand in enumerate(root.operands):

@@ -28,7 +28,7 @@ S = hm.Shape.parse
 
 def test_numbers_of_the_documents() -> None:
     shape = S("f32[3,5]{1,0:T(2,2)}")
-    assert hm.to_linear(shape, (2, 3)) == 17 and shape.buffer_elements == 24
+    assert hm.ravel_index(shape, (2, 3)) == 17 and shape.buffer_elements == 24
     figure = hm.unpack(np.arange(32), S("s64[4,8]{1,0:T(2,4)(2,1)}")).tolist()
     assert figure == [
         [0, 2, 4, 6, 8, 10, 12, 14],
@@ -211,22 +211,22 @@ def test_errors_of_positions() -> None:
         ([[0, 0], [0, 7]], "index 7 in dimension 1 of point 1 lies outside"),
     ]:
         with pytest.raises(hm.DomainError, match=message):
-            hm.to_linear(shape, index)
+            hm.ravel_index(shape, index)
     for position, message in [
         (24, "position 24 lies outside the 24 places"),
         (-1, "position -1"),
         (9, "9 of .* padding"),
     ]:
         with pytest.raises(hm.DomainError, match=message):
-            hm.to_logical(shape, position)
+            hm.unravel_index(shape, position)
         with pytest.raises(hm.DomainError, match=message):
-            hm.to_logical(shape, [0, position])
+            hm.unravel_index(shape, [0, position])
     with pytest.raises(hm.ShapeError, match="expected 2 numbers for each point"):
-        hm.to_linear(shape, [1, 2, 3])
+        hm.ravel_index(shape, [1, 2, 3])
     with pytest.raises(TypeError, match="expected integers"):
-        hm.to_linear(shape, [1.5, 2])
-    assert hm.to_linear(S("f32[]"), ()) == 0 and hm.to_logical(S("f32[]"), 0) == ()
-    assert hm.to_linear(shape, np.zeros((0, 2), np.int64)).shape == (0,)
+        hm.ravel_index(shape, [1.5, 2])
+    assert hm.ravel_index(S("f32[]"), ()) == 0 and hm.unravel_index(S("f32[]"), 0) == ()
+    assert hm.ravel_index(shape, np.zeros((0, 2), np.int64)).shape == (0,)
 
 
 def test_errors_of_buffers() -> None:
@@ -257,9 +257,9 @@ def test_errors_of_buffers() -> None:
     with pytest.raises(hm.IntegerOverflowError):
         S("f32[9223372036854775807]").buffer_bytes  # noqa: B018
     with pytest.raises(hm.ShapeError, match="dimensions: dimension 0 twice"):
-        hm.transpose_moves_nothing(S("f32[3,5]"), S("f32[3,5]"), [0, 0])
+        hm.transpose_is_bitcast(S("f32[3,5]"), S("f32[3,5]"), [0, 0])
     with pytest.raises(hm.ShapeError, match="do not take"):
-        hm.transpose_moves_nothing(S("f32[3,5]"), S("f32[3,5]"), [1, 0])
+        hm.transpose_is_bitcast(S("f32[3,5]"), S("f32[3,5]"), [1, 0])
 
 
 def test_layouts_that_would_take_all_memory() -> None:
@@ -283,8 +283,8 @@ def test_large_and_deep_layouts() -> None:
     assert deep.buffer_elements == 2**30 and hm.linear_index(deep).evaluate([1] * rank) == [2**30 - 1]
     assert isinstance(bridges.to_cute(deep), CuteLayout)
     wide = S("s8[4611686018427387904,1]{1,0:T(2,1)}")
-    assert hm.to_linear(wide, (2**62 - 1, 0)) == 2**62 - 1 and "4,611,686,018,427,387,904" in str(wide.draw())
-    assert hm.reshape_moves_nothing(wide, S("s8[4611686018427387904]")).equal
+    assert hm.ravel_index(wide, (2**62 - 1, 0)) == 2**62 - 1 and "4,611,686,018,427,387,904" in str(wide.draw())
+    assert hm.reshape_is_bitcast(wide, S("s8[4611686018427387904]")).equal
     with pytest.raises(hm.IntegerOverflowError):
         hm.linear_index(S("s8[4611686018427387904]{0:T(2,1,3)}"))
 
@@ -326,7 +326,7 @@ ENTRY e {
 
 
 def _at(shape: hm.Shape, points: np.ndarray) -> list[int]:
-    return [int(p) for p in np.atleast_1d(hm.to_linear(shape, points))]
+    return [int(p) for p in np.atleast_1d(hm.ravel_index(shape, points))]
 
 
 def test_instructions_that_move_nothing() -> None:
@@ -342,11 +342,11 @@ ENTRY e {
   ROOT w = (f32[5,3], f32[5,3], f32[3,1,5], f32[3,5], f32[3,5]) tuple(t, u, r, c, d)
 }"""
     )
-    answers = {name: hm.moves_nothing(module[name]) for name in "turcd"}
+    answers = {name: hm.is_bitcast(module[name]) for name in "turcd"}
     assert [bool(getattr(answers[name], "equal", None)) for name in "turcd"] == [True, False, True, False, True]
     assert answers["c"] == Unknown("buffers of different sizes: f32[3,5]{1,0:T(2,2)} and f32[3,5]{1,0}")
     with pytest.raises(hm.ShapeError, match="no operand 1"):
-        hm.moves_nothing(module["t"], 1)
+        hm.is_bitcast(module["t"], 1)
 
 
 def test_bitcasts_as_transpose_reshape_transpose() -> None:
@@ -403,7 +403,7 @@ def test_bridges_there_and_back() -> None:
                 index = np.zeros(shape.rank, np.int64)
                 for b, basis in enumerate(bits.bases):
                     index ^= np.array(basis, np.int64) * (place >> b & 1)
-                assert hm.to_logical(shape, place) == tuple(index)
+                assert hm.unravel_index(shape, place) == tuple(index)
             again = bridges.from_linear_layout("s32", bits)
             if isinstance(again, hm.Shape) and bits.bases:
                 assert again.dimensions == shape.dimensions and (positions(again)[0] == at).all()
@@ -498,7 +498,7 @@ def test_pictures_show_what_the_maps_say(text: str) -> None:
                 assert not hm.logical_index(shape).in_domain([[place]])[0]
             else:
                 index = tuple(int(x) for x in cell.strip("()").split(",") if x)
-                assert hm.to_linear(shape, index) == place
+                assert hm.ravel_index(shape, index) == place
 
 
 def test_a_notebook_shows_what_can_be_drawn() -> None:

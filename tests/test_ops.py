@@ -19,9 +19,9 @@ def _lines(label: str, found: hm.MapSet) -> list[str]:
         return [f"// {label}: unknown: {found.reason}"]
     texts = [f"{list(m.index)} {m}" if m.index else str(m) for m in found] or ["nothing"]
     lines = [f"// {label}: {'' if found.exact else 'over '}{text}" for text in texts]
-    if found.replicas is not None:
-        groups = ",".join("{" + ",".join(map(str, group)) + "}" for group in found.replicas.groups)
-        lines += _lines(f"{label}, {found.replicas.ids}s {groups}", found.replicas.maps)
+    if found.devices is not None:
+        groups = ",".join("{" + ",".join(map(str, group)) + "}" for group in found.devices.groups)
+        lines += _lines(f"{label}, {found.devices.ids}s {groups}", found.devices.maps)
     return lines
 
 

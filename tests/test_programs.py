@@ -258,7 +258,7 @@ def test_maps_of_random_fusions(seed: int) -> None:
         else rng.uniform(0.1, 0.9, o.shape.dimensions)
         for o in root.operands
     ]
-    values = run_values(module.entry, arguments) | run_values(root.called[0], arguments)
+    values = run_values(module.entry, arguments) | run_values(root.called_computations[0], arguments)
     numbered = {instruction.number: value for instruction, value in values.items()}
     before = np.asarray(execute(module, *arguments))
     walked = hm.indexing(root)

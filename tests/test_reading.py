@@ -22,7 +22,7 @@ ENTRY e {
 @pytest.mark.parametrize("kind", [str, str.encode, lambda t: bytearray(t.encode()), lambda t: memoryview(t.encode())])
 def test_sources(kind: object, tmp_path: Path) -> None:
     module = hm.parse(kind(TEXT))  # type: ignore[operator]
-    assert module.name == "m" and module["r"].called[0].name == "sum"
+    assert module.name == "m" and module["r"].called_computations[0].name == "sum"
     file = tmp_path / "any.name"
     file.write_text(TEXT)
     assert hm.load(file).same_as(module) and hm.load(str(file)) != module

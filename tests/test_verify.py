@@ -1,4 +1,4 @@
-"""Op cases and small modules of the corpus by the executor's evidence; and that a wrong map is found out."""
+"""OpRule cases and small modules of the corpus by the executor's evidence; and that a wrong map is found out."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ CORPUS = Path(__file__).parent / "cases" / "corpus.tar.xz"
 SMALL = 2000  # bytes
 
 
-def unsound(found: list[hm.Verdict]) -> list[str]:
-    return [str(verdict) for verdict in found if verdict.finding == "UNSOUND"]
+def unsound(found: list[hm.CheckResult]) -> list[str]:
+    return [str(verdict) for verdict in found if verdict.status == "UNSOUND"]
 
 
 def test_op_cases_are_sound(case: Case) -> None:
@@ -55,12 +55,12 @@ def test_an_instruction_of_another_shape_is_not_checked() -> None:
       p = f32[2,3] parameter(0)
       ROOT r = (f32[2,3], f32[4]) collective-permute(p), source_target_pairs={{0,0}}
     }""").entry.root
-    assert {v.finding for v in hm.verify(root)} <= {"unknown", "unchecked"}
+    assert {v.status for v in hm.verify(root)} <= {"unknown", "unchecked"}
 
 
 def test_states_of_what_was_started_have_no_value() -> None:
     root = hm.parse("ENTRY e { p = f32[3] parameter(0) ROOT s = (f32[3], f32[3], u32[]) copy-start(p) }").entry.root
-    assert [v.finding for v in hm.verify(root)] == ["exact"] * 6
+    assert [v.status for v in hm.verify(root)] == ["exact"] * 6
 
 
 def test_rows_in_use_move_others() -> None:
@@ -97,8 +97,8 @@ def test_a_wrong_map_is_found_out_with_the_smallest_witness() -> None:
         found = hm.verify(root)
     finally:
         hm.unregister_rule("reverse")
-    assert [(v.finding, v.witness) for v in found] == [("UNSOUND", ((0, 0), (0, 2)))] * 2
-    assert [v.finding for v in hm.verify(root)] == ["exact"] * 2
+    assert [(v.status, v.witness) for v in found] == [("UNSOUND", ((0, 0), (0, 2)))] * 2
+    assert [v.status for v in hm.verify(root)] == ["exact"] * 2
 
 
 def test_what_is_said_too_much_is_over() -> None:
@@ -106,7 +106,7 @@ def test_what_is_said_too_much_is_over() -> None:
     everything = "(d0, d1)[s0] -> (d0, s0), domain: d0 in [0, 1], d1 in [0, 2], s0 in [0, 2]"
     hm.register_rule("reverse", lambda instruction, leaf: [hm.IndexingMap.parse(everything)])
     try:
-        assert [v.finding for v in hm.verify(root)] == ["over"] * 2
+        assert [v.status for v in hm.verify(root)] == ["over"] * 2
     finally:
         hm.unregister_rule("reverse")
 
@@ -116,7 +116,7 @@ def test_a_map_that_leaves_the_array_is_unsound() -> None:
     beyond = "(d0, d1) -> (d0, d1 + 1), domain: d0 in [0, 1], d1 in [0, 2]"
     hm.register_rule("reverse", lambda instruction, leaf: [hm.IndexingMap.parse(beyond)])
     try:
-        assert hm.verify(root)[0].finding == "UNSOUND"
+        assert hm.verify(root)[0].status == "UNSOUND"
     finally:
         hm.unregister_rule("reverse")
 

@@ -42,15 +42,15 @@ from ._core import (
     Window,
     WindowDim,
     __version__,
-    bitcast_fits,
     compose_many,
+    is_valid_bitcast,
     linear_index,
     logical_index,
-    reshape_moves_nothing,
+    reshape_is_bitcast,
     simplify_many,
-    transpose_moves_nothing,
+    transpose_is_bitcast,
 )
-from .analysis.bitcasts import decompose_bitcast, moves_nothing
+from .analysis.bitcasts import decompose_bitcast, is_bitcast
 from .analysis.queries import indexing, input_to_output, output_to_input
 from .analysis.rows import analyze
 from .analysis.table import Table
@@ -67,20 +67,20 @@ from .errors import (
 )
 from .interpreter import execute
 from .io.load import load, parse, parse_all
-from .layouts.buffers import pack, to_linear, to_logical, unpack
-from .maps.device_indexing import Replicas
+from .layouts.buffers import pack, ravel_index, unpack, unravel_index
+from .maps.device_indexing import DeviceIndexing
 from .maps.map_set import MapSet
 
 if TYPE_CHECKING:
     from .analysis.custom_rules import register_rule, unregister_rule
-    from .analysis.slices import entry_slice
+    from .analysis.slices import backward_slice
     from .builder import Value
     from .builder.builder import Builder
     from .interop.jax import from_jax
     from .interop.stablehlo import parse_stablehlo
     from .io.dump_directory import DumpDirectory, DumpedModule
     from .maps.thread_map import thread_map
-    from .verification.verify import Verdict, verify
+    from .verification.verify import CheckResult, verify
 
 # Names that most programs do not use are imported when they are asked for.
 _LATER = {
@@ -90,11 +90,11 @@ _LATER = {
     "from_jax": "interop.jax",
     "parse_stablehlo": "interop.stablehlo",
     "register_rule": "analysis.custom_rules",
-    "entry_slice": "analysis.slices",
+    "backward_slice": "analysis.slices",
     "thread_map": "maps.thread_map",
     "unregister_rule": "analysis.custom_rules",
     "Value": "builder",
-    "Verdict": "verification.verify",
+    "CheckResult": "verification.verify",
     "verify": "verification.verify",
 }
 
@@ -102,11 +102,13 @@ __all__ = [
     "Attributes",
     "BufferDonor",
     "Builder",
+    "CheckResult",
     "Computation",
     "Constraint",
     "ConvolutionDimensionNumbers",
     "Cost",
     "Count",
+    "DeviceIndexing",
     "Diagnostic",
     "DomainError",
     "DumpDirectory",
@@ -130,7 +132,6 @@ __all__ = [
     "NotFoundError",
     "OperandAlias",
     "ReplicaGroups",
-    "Replicas",
     "ResultAccuracy",
     "Shape",
     "ShapeError",
@@ -139,36 +140,35 @@ __all__ = [
     "UnsupportedError",
     "Value",
     "Variable",
-    "Verdict",
     "Window",
     "WindowDim",
     "__version__",
     "analyze",
-    "bitcast_fits",
+    "backward_slice",
     "compose_many",
     "decompose_bitcast",
-    "entry_slice",
     "execute",
     "from_jax",
     "indexing",
     "input_to_output",
+    "is_bitcast",
+    "is_valid_bitcast",
     "linear_index",
     "load",
     "logical_index",
-    "moves_nothing",
     "output_to_input",
     "pack",
     "parse",
     "parse_all",
     "parse_stablehlo",
+    "ravel_index",
     "register_rule",
-    "reshape_moves_nothing",
+    "reshape_is_bitcast",
     "simplify_many",
     "thread_map",
-    "to_linear",
-    "to_logical",
-    "transpose_moves_nothing",
+    "transpose_is_bitcast",
     "unpack",
+    "unravel_index",
     "unregister_rule",
     "verify",
 ]

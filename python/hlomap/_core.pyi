@@ -410,13 +410,13 @@ def buffer_elements(shape: Shape, /) -> int:
 def strides(shape: Shape, /) -> list[list[tuple[int, int, int]]] | str:
     """For each dimension its digits, minor first: size, weight in the index, stride in the buffer; or why not."""
 
-def reshape_moves_nothing(operand: Shape, output: Shape, /) -> Equivalence:
+def reshape_is_bitcast(operand: Shape, output: Shape, /) -> Equivalence:
     """Whether a reshape moves no bytes; the witness is an index of the output that would have to move."""
 
-def transpose_moves_nothing(operand: Shape, output: Shape, dimensions: Sequence[int], /) -> Equivalence:
+def transpose_is_bitcast(operand: Shape, output: Shape, dimensions: Sequence[int], /) -> Equivalence:
     """Whether a transpose moves no bytes; dimension i of the output is the operand's ``dimensions[i]``."""
 
-def bitcast_fits(operand: Shape, output: Shape, /) -> Equivalence:
+def is_valid_bitcast(operand: Shape, output: Shape, /) -> Equivalence:
     """Whether every element of the output lies where the operand has an element, in buffers of one size."""
 
 _Array: TypeAlias = npt.NDArray[Any]
@@ -505,7 +505,7 @@ class Computation:
     @property
     def attributes(self) -> Attributes: ...
     @property
-    def called_by(self) -> tuple[Instruction, ...]:
+    def callers(self) -> tuple[Instruction, ...]:
         """The instructions that call it."""
     @property
     def is_fusion(self) -> bool:
@@ -514,7 +514,7 @@ class Computation:
     def number(self) -> int:
         """Its place in the module's computations."""
     @property
-    def content(self) -> bytes:
+    def fingerprint(self) -> bytes:
         """16 bytes, equal for computations that do the same, whatever the names in them."""
     def to_string(
         self,
@@ -562,7 +562,7 @@ class Instruction:
     def users(self) -> tuple[Instruction, ...]:
         """The instructions that have this one as an operand, in text order."""
     @property
-    def called(self) -> tuple[Computation, ...]:
+    def called_computations(self) -> tuple[Computation, ...]:
         """The computations it calls, in the order of the text."""
     @property
     def attributes(self) -> Attributes: ...
@@ -585,10 +585,10 @@ class Instruction:
     def is_root(self) -> bool: ...
     @property
     def parameter_number(self) -> int | None: ...
-    def signature(self, looked_at: Sequence[int] = ..., /) -> bytes:
+    def signature(self, constant_operands: Sequence[int] = ..., /) -> bytes:
         """16 bytes, equal for instructions whose rules must answer equally.
 
-        Constants and iotas among the operands with the numbers ``looked_at`` count with their content.
+        Constants and iotas among the operands with the numbers ``constant_operands`` count with their content.
         """
     def to_string(
         self,
@@ -949,7 +949,7 @@ def known_opcodes() -> list[str]:
     """The operations that are known by name."""
 
 @final
-class Answer:
+class InstructionIndexing:
     """What a rule said of an instruction: a part for each operand, or for each output.
 
     ``operand`` is -1 where the question was about ``leaf`` of the output.  ``said`` are the parts in order, or a
@@ -957,12 +957,14 @@ class Answer:
     out.  Raises :class:`~hlomap.ShapeError` for a map that does not fit the shapes.
     """
 
-    def __new__(cls, instruction: Instruction, leaf: _Leaf, operand: int, said: _rule.Answer, /) -> Answer: ...
+    def __new__(
+        cls, instruction: Instruction, leaf: _Leaf, operand: int, said: _rule.RuleResult, /
+    ) -> InstructionIndexing: ...
     @staticmethod
-    def unknown(instruction: Instruction, leaf: _Leaf, operand: int, reason: str, /) -> Answer:
+    def unknown(instruction: Instruction, leaf: _Leaf, operand: int, reason: str, /) -> InstructionIndexing:
         """Every part is unknown for this reason."""
     @property
-    def parts(self) -> dict[int, _rule.Part]:
+    def parts(self) -> dict[int, _rule.OperandIndexing]:
         """The parts that say something, by number, as rules give them."""
     @property
     def has_runtime(self) -> bool:
@@ -974,12 +976,14 @@ class Walks:
     """The walks of one module, for one question.  ``rules`` is the walker that answers what they ask."""
 
     def __new__(cls, module: Module, /) -> Walks: ...
-    def ask(self, rules: Walker, number: int, leaf: _Leaf, operand: int, /) -> Answer:
+    def ask(self, rules: Walker, number: int, leaf: _Leaf, operand: int, /) -> InstructionIndexing:
         """The rule of the instruction with this number for a leaf of its output, or of an operand; sources are numbers
         of instructions."""
-    def through(self, rules: Walker, computation: int, leaf: _Leaf, parameter: int, /) -> Answer:
+    def through(self, rules: Walker, computation: int, leaf: _Leaf, parameter: int, /) -> InstructionIndexing:
         """Through a computation, from a leaf of its root, or of a parameter; sources are numbers of instructions."""
-    def outside(self, rules: Walker, number: int, computation: int, leaf: _Leaf, parameter: int, /) -> Answer:
+    def outside(
+        self, rules: Walker, number: int, computation: int, leaf: _Leaf, parameter: int, /
+    ) -> InstructionIndexing:
         """The same as the instruction with this number sees it, which calls the computation."""
     def walk(
         self,
@@ -1019,7 +1023,7 @@ _Found: TypeAlias = tuple[
 ]
 
 def _closure(
-    shape: Shape, start: _Leaf, step: Callable[[_Leaf], _rule.Part], max_maps: int, /
+    shape: Shape, start: _Leaf, step: Callable[[_Leaf], _rule.OperandIndexing], max_maps: int, /
 ) -> dict[_Leaf, list[IndexingMap]] | Unknown:
     """The maps from one leaf of a value to all its leaves after any number of steps; ``step`` has the part that belongs
     to a leaf.  A part that is unknown is the answer."""

@@ -1,7 +1,7 @@
 """What an operation does to memory: nothing, or a transpose, a reshape and a transpose.
 
-:func:`moves_nothing` asks it of an instruction, through the positions that its maps relate; of two shapes the compiled
-``reshape_moves_nothing``, ``transpose_moves_nothing`` and ``bitcast_fits`` answer.  No operation is named here.
+:func:`is_bitcast` asks it of an instruction, through the positions that its maps relate; of two shapes the compiled
+``reshape_is_bitcast``, ``transpose_is_bitcast`` and ``is_valid_bitcast`` answer.  No operation is named here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..errors import ShapeError
 from ..types import Unknown
 from .queries import output_to_input
 
-__all__ = ["BitcastFactors", "decompose_bitcast", "moves_nothing"]
+__all__ = ["BitcastFactors", "decompose_bitcast", "is_bitcast"]
 
 
 class BitcastFactors(NamedTuple):
@@ -63,7 +63,7 @@ def decompose_bitcast(operand: Shape, output: Shape) -> BitcastFactors | Unknown
     return BitcastFactors(*factors)
 
 
-def moves_nothing(instruction: Instruction, operand: int = 0) -> Equivalence | Unknown:
+def is_bitcast(instruction: Instruction, operand: int = 0) -> Equivalence | Unknown:
     """Whether an instruction leaves every byte of an operand where it is, in a buffer of one size.
 
     Asked of the positions in memory, tiles and padding included; true of a bitcast, and of a reshape, transpose or copy
@@ -76,7 +76,7 @@ def moves_nothing(instruction: Instruction, operand: int = 0) -> Equivalence | U
     ...   r = f32[2,8,256]{2,1,0:T(8,128)} reshape(p)
     ...   ROOT c = f32[2,8,256]{2,1,0} copy(r)
     ... }''').entry
-    >>> moves_nothing(e["r"]).equal, moves_nothing(e["c"]).equal
+    >>> is_bitcast(e["r"]).equal, is_bitcast(e["c"]).equal
     (True, False)
     """
     if not 0 <= operand < len(instruction.operands):

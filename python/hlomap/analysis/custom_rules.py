@@ -11,8 +11,8 @@ from typing import TypeAlias
 
 from .._core import Expr, IndexingMap, Instruction, Shape, Variable
 from ..maps.map_set import MapSet
-from ..ops._registry import user_rules
-from ..ops._rule import NOTHING, Answer, Context, Footprint, Part, UserRule
+from ..ops._registry import custom_rules
+from ..ops._rule import NOTHING, CustomRule, Footprint, OperandIndexing, RuleContext, RuleResult
 from ..ops._shapes import array_leaves, n_outputs, shape_at
 from ..types import ShapeIndex, Unknown
 from .rule_cache import answers, contents
@@ -33,15 +33,15 @@ def register_rule(
     output_to_input: OutputToInput,
     input_to_output: InputToOutput | None = None,
     *,
-    looks_at: Sequence[int] = (),
+    constant_operands: Sequence[int] = (),
 ) -> None:
     """Give a custom call target its maps, or an opcode other ones.
 
     ``output_to_input(instruction, leaf)`` has one item for each operand: a map from the elements of the output leaf
     (``()`` for an array) to the operand's elements, or several; a :class:`MapSet` where the answer is over or unknown.
     ``input_to_output(instruction, operand, leaf)`` has one for each output; left out, it is the first turned round.
-    ``looks_at`` names the operands whose constant content the rule uses.  A runtime variable names operand k as source
-    k.
+    ``constant_operands`` names the operands whose constant content the rule uses.  A runtime variable names operand k
+    as source k.
 
     The rule replaces an earlier one of that name.  What an operation computes does not change; :func:`hlomap.verify`
     checks a rule against it.  Worker processes that are already running do not know of it.
@@ -64,27 +64,27 @@ def register_rule(
     "no rule for custom-call to 'shift_left'"
     """
 
-    def backward(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+    def backward(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
         return [_part(said) for said in output_to_input(instruction, leaf)]
 
-    def forward(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+    def forward(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
         if input_to_output is not None:
             return [_part(said) for said in input_to_output(instruction, operand, leaf)]
-        parts: list[Part] = [NOTHING] * n_outputs(instruction.shape)
+        parts: list[OperandIndexing] = [NOTHING] * n_outputs(instruction.shape)
         for output in array_leaves(instruction.shape):
             part = _part(output_to_input(instruction, output)[operand])
             i = output[0] if output else 0
             parts[i] = _with(parts[i], _round(part, leaf, instruction.operands[operand].shape, output))
         return parts
 
-    user_rules[name] = UserRule(backward, forward, tuple(looks_at))
+    custom_rules[name] = CustomRule(backward, forward, tuple(constant_operands))
     answers.forget()
     contents.forget()
 
 
 def unregister_rule(name: str) -> None:
     """Forget a rule; raises :class:`KeyError` where there is none of that name."""
-    del user_rules[name]
+    del custom_rules[name]
     answers.forget()
     contents.forget()
 
@@ -116,9 +116,9 @@ def turned_round(m: IndexingMap, sizes: Sequence[int]) -> IndexingMap:
     )
 
 
-def _part(said: Said) -> Part:
+def _part(said: Said) -> OperandIndexing:
     if isinstance(said, Mapping):
-        whole: Part = NOTHING
+        whole: OperandIndexing = NOTHING
         for leaf, one in said.items():
             part = _part(one)
             whole = _with(whole, part if isinstance(part, Unknown) else part.at(tuple(leaf)))
@@ -136,7 +136,7 @@ def _part(said: Said) -> Part:
     return Footprint(maps)
 
 
-def _round(part: Part, leaf: ShapeIndex, given: Shape, output: ShapeIndex) -> Part:
+def _round(part: OperandIndexing, leaf: ShapeIndex, given: Shape, output: ShapeIndex) -> OperandIndexing:
     if isinstance(part, Unknown):
         return part
     sizes = shape_at(given, leaf).dimensions
@@ -145,7 +145,7 @@ def _round(part: Part, leaf: ShapeIndex, given: Shape, output: ShapeIndex) -> Pa
     return part.of((output, turned_round(m, sizes)) for below, m in part.maps if below == leaf)
 
 
-def _with(a: Part, b: Part) -> Part:
+def _with(a: OperandIndexing, b: OperandIndexing) -> OperandIndexing:
     if isinstance(a, Unknown):
         return a
     return b if isinstance(b, Unknown) else a + b

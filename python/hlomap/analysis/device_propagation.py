@@ -12,16 +12,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from .._core import Computation, IndexingMap, Instruction, Module, Shape
 from ..errors import HlomapError
 from ..maps.device_groups import GroupTable
-from ..maps.device_indexing import NO_COMMON_GROUP, Replicas, all_as_one, each_once, in_one_group, lifted, same_groups
+from ..maps.device_indexing import (
+    NO_COMMON_GROUP,
+    DeviceIndexing,
+    all_as_one,
+    each_once,
+    in_one_group,
+    lifted,
+    same_groups,
+)
 from ..maps.map_set import MapSet, not_followed
 from ..ops import op_of
-from ..ops._rule import NOTHING, Answer, Footprint, Part
+from ..ops._rule import NOTHING, Footprint, OperandIndexing, RuleResult
 from ..ops._shapes import n_outputs, shape_at
 from ..types import ShapeIndex, Unknown
 from .physical import compose_all
 from .propagator import Walker
 from .sources import sources_of, with_sources
-from .toposort import users_first
+from .toposort import reverse_postorder
 
 __all__ = ["devices_backward", "devices_forward", "devices_within", "goes_across"]
 
@@ -31,10 +39,12 @@ _DEEPEST = 16
 _OF_A_CALL = 5 << 60  # numbers of the values inside a computation that is called several times
 _MANY = 4096  # instructions that are looked through for groups
 
-Parts = Mapping[int, Part]
+Parts = Mapping[int, OperandIndexing]
 
 
-def devices_backward(walker: Walker, asked: Instruction | Computation, leaf: ShapeIndex) -> Callable[[int], Replicas]:
+def devices_backward(
+    walker: Walker, asked: Instruction | Computation, leaf: ShapeIndex
+) -> Callable[[int], DeviceIndexing]:
     """For each operand or parameter, on which devices it belongs to a leaf of the output."""
     return _answered(
         walker,
@@ -47,7 +57,7 @@ def devices_backward(walker: Walker, asked: Instruction | Computation, leaf: Sha
 
 def devices_forward(
     walker: Walker, asked: Instruction | Computation, operand: int, leaf: ShapeIndex
-) -> Callable[[int], Replicas]:
+) -> Callable[[int], DeviceIndexing]:
     """For each output, on which devices it belongs to a leaf of an operand or parameter."""
     return _answered(
         walker,
@@ -62,7 +72,7 @@ def devices_forward(
 
 def devices_within(
     walker: Walker, start: Instruction, leaves: Iterable[ShapeIndex], inside: Iterable[Instruction]
-) -> Callable[[Instruction], Replicas]:
+) -> Callable[[Instruction], DeviceIndexing]:
     """For each value, on which devices it belongs to the leaves of ``start``; followed through ``inside`` alone."""
     region = list(inside)
     table = _table(region)
@@ -71,16 +81,16 @@ def devices_within(
     walk = DeviceWalk(walker, start.module, *table)
     found = walk.states(start, leaves, {instruction.number for instruction in region})
 
-    def of(instruction: Instruction) -> Replicas:
+    def of(instruction: Instruction) -> DeviceIndexing:
         state = found.get(instruction.number)
-        return not_followed("not reached from device to device") if state is None else walk.replicas(state.part())
+        return not_followed("not reached from device to device") if state is None else walk.devices(state.part())
 
     return of
 
 
 def _answered(
     walker: Walker, asked: Sequence[Instruction | Computation], ask: Callable[[DeviceWalk], Parts]
-) -> Callable[[int], Replicas]:
+) -> Callable[[int], DeviceIndexing]:
     table = _table(asked)
     if isinstance(table, str):
         return lambda number: not_followed(table)
@@ -90,7 +100,7 @@ def _answered(
     except (HlomapError, OverflowError) as error:
         reason = str(error)
         return lambda number: not_followed(reason)
-    return lambda number: walk.replicas(parts.get(number, NOTHING))
+    return lambda number: walk.devices(parts.get(number, NOTHING))
 
 
 def _table(asked: Iterable[Instruction | Computation]) -> tuple[GroupTable, bool] | str:
@@ -105,13 +115,13 @@ def _table(asked: Iterable[Instruction | Computation]) -> tuple[GroupTable, bool
         here = waiting.pop()
         inside = [here] if isinstance(here, Instruction) else here.instructions
         for instruction in inside:
-            exchange = op_of(instruction).exchange
+            exchange = op_of(instruction).collective
             groups = exchange.groups(instruction) if exchange is not None else None
             if isinstance(groups, Unknown):
                 return groups.reason
             if groups is not None:
                 found.append(GroupTable(groups.ids, groups.groups))
-            for computation in instruction.called:
+            for computation in instruction.called_computations:
                 if computation.number not in seen:
                     seen.add(computation.number)
                     waiting.append(computation)
@@ -132,12 +142,12 @@ class _State:
         self.unknown: str | None = None
         self.exact = True
         self.reason: str | None = None
-        self.across = False
+        self.crosses_devices = False
 
-    def part(self) -> Part:
+    def part(self) -> OperandIndexing:
         if self.unknown is not None:
             return Unknown(self.unknown)
-        return Footprint(tuple(self.maps), self.exact, self.reason, self.across)
+        return Footprint(tuple(self.maps), self.exact, self.reason, self.crosses_devices)
 
     def by_leaf(self) -> list[tuple[ShapeIndex, list[IndexingMap]]]:
         leaves: dict[ShapeIndex, list[IndexingMap]] = {}
@@ -148,14 +158,14 @@ class _State:
     def not_known(self, reason: str | None) -> None:
         self.unknown = self.unknown or reason
 
-    def add(self, part: Part, before: _State, begun: Sequence[IndexingMap]) -> None:
+    def add(self, part: OperandIndexing, before: _State, begun: Sequence[IndexingMap]) -> None:
         """What a rule says, after the maps with which it was reached."""
         if isinstance(part, Unknown) or before.unknown is not None:
             self.not_known(part.reason if isinstance(part, Unknown) else before.unknown)
             return
         self.exact = self.exact and part.exact and before.exact
         self.reason = self.reason or part.reason or before.reason
-        self.across = self.across or part.across or before.across
+        self.crosses_devices = self.crosses_devices or part.crosses_devices or before.crosses_devices
         pairs = [(m, then) for m in begun for _, then in part.maps]
         leaves = [leaf for _ in begun for leaf, _ in part.maps]
         for leaf, m in zip(leaves, compose_all(pairs), strict=True):
@@ -180,11 +190,11 @@ class DeviceWalk:
         self._of_calls: dict[tuple[int, int], int] = {}
         self._asked: dict[tuple[int, int, ShapeIndex], Parts] = {}
 
-    def replicas(self, part: Part) -> Replicas:
+    def devices(self, part: OperandIndexing) -> DeviceIndexing:
         if isinstance(part, Unknown):
             return not_followed(part.reason)
         maps = [m._placed(leaf, None, self._suppliers(m)) for leaf, m in part.maps]
-        return Replicas(self._table.ids, self._table.groups, MapSet(maps, exact=part.exact, reason=part.reason))
+        return DeviceIndexing(self._table.ids, self._table.groups, MapSet(maps, exact=part.exact, reason=part.reason))
 
     # One instruction.
 
@@ -192,10 +202,10 @@ class DeviceWalk:
         plain = self._walker.backward(instruction, leaf)
         rank = shape_at(self._walker.shape_of(instruction), leaf).rank
         op = op_of(instruction)
-        if op.exchange is not None:
-            exchange = op.exchange
+        if op.collective is not None:
+            exchange = op.collective
             return self._exchanged(instruction, plain, lambda: exchange.output_to_input(instruction, leaf), rank)
-        if op.passes_calls and goes_across(plain):
+        if op.forwards_calls and goes_across(plain):
             return self._passed_on(op.output_to_input(instruction, leaf, self), plain, rank)
         return {k: self._stays(instruction, part, rank) for k, part in plain.items()}
 
@@ -203,12 +213,12 @@ class DeviceWalk:
         plain = self._walker.forward(instruction, operand, leaf)
         rank = shape_at(self._walker.shape_of(instruction.operands[operand]), leaf).rank
         op = op_of(instruction)
-        if op.exchange is not None:
-            exchange = op.exchange
+        if op.collective is not None:
+            exchange = op.collective
             return self._exchanged(
                 instruction, plain, lambda: exchange.input_to_output(instruction, operand, leaf), rank
             )
-        if op.passes_calls and goes_across(plain):
+        if op.forwards_calls and goes_across(plain):
             return self._passed_on(op.input_to_output(instruction, operand, leaf, self), plain, rank)
         return {k: self._stays(instruction, part, rank) for k, part in plain.items()}
 
@@ -222,9 +232,9 @@ class DeviceWalk:
         parts = {k: with_sources(part, numbers) for k, part in said.items()}
         return {k: self._lifted(self._widened(instruction, part, rank), rank) for k, part in parts.items()}
 
-    def _widened(self, instruction: Instruction, part: Part, rank: int) -> Part:
+    def _widened(self, instruction: Instruction, part: OperandIndexing, rank: int) -> OperandIndexing:
         """From the operation's own groups to all devices as one, where that is the table."""
-        exchange = op_of(instruction).exchange
+        exchange = op_of(instruction).collective
         if not self._is_wide or isinstance(part, Unknown) or exchange is None:
             return part
         groups = exchange.groups(instruction)
@@ -238,17 +248,17 @@ class DeviceWalk:
             maps += [(leaf, moved) for moved in wide]
         return part.of(maps)
 
-    def _passed_on(self, said: Answer, plain: Parts, rank: int) -> Parts:
+    def _passed_on(self, said: RuleResult, plain: Parts, rank: int) -> Parts:
         """Where the plain walk finds something, a computation that was followed with devices has said it."""
         parts = dict(said) if isinstance(said, Mapping) else dict(enumerate(said))
         return {k: self._lifted(parts.get(k, Unknown("not followed")), rank) for k in plain}
 
-    def _stays(self, instruction: Instruction, part: Part, rank: int) -> Part:
-        if isinstance(part, Footprint) and part.across:
+    def _stays(self, instruction: Instruction, part: OperandIndexing, rank: int) -> OperandIndexing:
+        if isinstance(part, Footprint) and part.crosses_devices:
             return Unknown(f"{instruction.opcode} does not say to which devices it goes")
         return self._lifted(part, rank)
 
-    def _lifted(self, part: Part, rank: int) -> Part:
+    def _lifted(self, part: OperandIndexing, rank: int) -> OperandIndexing:
         """With group and position behind the indices, where they are not there already."""
         if isinstance(part, Unknown):
             return part
@@ -273,7 +283,7 @@ class DeviceWalk:
     def _outside(self, caller: Instruction, computation: Computation, parts: Parts) -> Parts:
         sources = sources_of(parts)
         parameters = {parameter.number: k for k, parameter in enumerate(computation.parameters)}
-        once = len(computation.called_by) <= 1
+        once = len(computation.callers) <= 1
         numbers: dict[int, int] = {}
         for source in sources:
             if source in parameters:
@@ -311,7 +321,7 @@ class DeviceWalk:
         def follow() -> Parts:
             start, root = computation.parameters[parameter], computation.root
             found = {start.number: self._begun(start, [leaf])}
-            for user in reversed(users_first(root, lambda value: value.operands)):
+            for user in reversed(reverse_postorder(root, lambda value: value.operands)):
                 for k, operand in enumerate(user.operands):
                     if operand.number in found:
                         given = found[operand.number]
@@ -337,7 +347,7 @@ class DeviceWalk:
     def states(self, start: Instruction, leaves: Iterable[ShapeIndex], inside: set[int]) -> dict[int, _State]:
         """Every value that is reached against the arrows of data, users before what they use."""
         found = {start.number: self._begun(start, leaves)}
-        for value in users_first(start, lambda value: value.operands if value.number in inside else ()):
+        for value in reverse_postorder(start, lambda value: value.operands if value.number in inside else ()):
             state = found.get(value.number)
             if state is None or value.number not in inside:
                 continue
@@ -359,15 +369,15 @@ class DeviceWalk:
                     state.maps[leaf, m] = None
         return state
 
-    def _once(self, before: _State, part: Part) -> Part:
+    def _once(self, before: _State, part: OperandIndexing) -> OperandIndexing:
         """A device under several places of the table is followed from one of them only, so it can be left but once."""
-        if isinstance(part, Footprint) and part.across and before.across and not self._each_once:
+        if isinstance(part, Footprint) and part.crosses_devices and before.crosses_devices and not self._each_once:
             return Unknown("a device in several groups")
         return part
 
 
 def goes_across(parts: Parts) -> bool:
-    return any(isinstance(part, Footprint) and part.across for part in parts.values())
+    return any(isinstance(part, Footprint) and part.crosses_devices for part in parts.values())
 
 
 def _by_output(state: _State | None, root: Instruction) -> Parts:

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 from .._core import IndexingMap, Shape, compose_many, linear_index, logical_index
 from ..errors import HlomapError
-from ..ops._rule import Part
+from ..ops._rule import OperandIndexing
 from ..ops._shapes import shape_at
 from ..types import ShapeIndex, Unknown
 
-__all__ = ["compose_all", "in_memory"]
+__all__ = ["compose_all", "to_physical"]
 
 
 def compose_all(pairs: Sequence[tuple[IndexingMap, IndexingMap]]) -> Sequence[IndexingMap | Unknown]:
@@ -33,7 +33,7 @@ def _compose_one(pair: tuple[IndexingMap, IndexingMap]) -> IndexingMap | Unknown
         return Unknown(f"composition: {error}")
 
 
-def in_memory(part: Part, source: Shape, target: Shape) -> Part:
+def to_physical(part: OperandIndexing, source: Shape, target: Shape) -> OperandIndexing:
     """The same maps between positions in memory: of an array, and of the leaves of a value."""
     if isinstance(part, Unknown) or not part.maps:
         return part

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from .._core import Answer, Computation, IndexingMap, Instruction, Module, Rows, Shape, Walks
+from .._core import Computation, IndexingMap, Instruction, InstructionIndexing, Module, Rows, Shape, Walks
 from ..maps.map_set import MapSet, Use, not_followed
 from ..ops import op_of
-from ..ops._registry import user_rules
-from ..ops._rule import Part, looks_at_nothing
+from ..ops._registry import custom_rules
+from ..ops._rule import OperandIndexing, no_constant_operands
 from ..types import ShapeIndex
-from .rule_cache import answers, contents, guarded
+from .rule_cache import answers, checked_rule, contents
 
 __all__ = ["Walker"]
 
-Parts = Mapping[int, Part]
+Parts = Mapping[int, OperandIndexing]
 """What is said of each operand or output; of those left out nothing is read."""
 
 
@@ -80,7 +80,7 @@ class Walker:
                 placed.append(m._placed(leaf, ordered[0] if ordered else None, self.suppliers_of(m)))
                 uses[leaf, m] = ordered
             replicas = not_followed("the ways to other devices were not followed") if across else None
-            sets[value] = MapSet(placed, exact=exact, reason=reason, uses=uses, replicas=replicas)
+            sets[value] = MapSet(placed, exact=exact, reason=reason, uses=uses, devices=replicas)
         for end in ends:
             sets.setdefault(end, MapSet() if blind is None else MapSet.unknown(blind))
         return sets
@@ -130,10 +130,19 @@ class Walker:
     def kind(self, instruction: Instruction) -> tuple[bool, bool, bool, tuple[int, ...], bool, str | None]:
         """What a page says of itself: the same for instructions of one signature, or even for all of the opcode."""
         op = op_of(instruction)
-        by_opcode = op.looked_at is looks_at_nothing and not user_rules
-        return op.inlines, op.per_instruction, op.wiring, op.looked_at(instruction), by_opcode, op.by_sizes
+        by_opcode = op.constant_operands is no_constant_operands and not custom_rules
+        return (
+            op.inlines,
+            op.per_instruction,
+            op.structural,
+            op.constant_operands(instruction),
+            by_opcode,
+            op.sizes_class,
+        )
 
-    def ask(self, instruction: Instruction, key: bytes, leaf: ShapeIndex, operand: int, repeats: bool) -> Answer:
+    def ask(
+        self, instruction: Instruction, key: bytes, leaf: ShapeIndex, operand: int, repeats: bool
+    ) -> InstructionIndexing:
         """A rule's answer for a leaf of an operand, -1 being the output; a source is the number of an operand.
 
         Where a rule names values inside a computation that it calls, its answer belongs to that one instruction, and so
@@ -143,18 +152,18 @@ class Walker:
         if found is None:
             op = op_of(instruction)
             if operand < 0:
-                found = guarded(instruction, leaf, -1, lambda: op.output_to_input(instruction, leaf, self))
+                found = checked_rule(instruction, leaf, -1, lambda: op.output_to_input(instruction, leaf, self))
             else:
-                found = guarded(
+                found = checked_rule(
                     instruction, leaf, operand, lambda: op.input_to_output(instruction, operand, leaf, self)
                 )
             if not (op.per_instruction and (found.has_runtime or repeats)):
                 answers.keep((key, leaf, operand), found)
         return found
 
-    def recall(self, content: bytes, leaf: ShapeIndex, parameter: int) -> Answer | None:
+    def recall(self, content: bytes, leaf: ShapeIndex, parameter: int) -> InstructionIndexing | None:
         """What is kept of a computation of this content; sources are positions in it."""
         return contents.find((content, leaf, parameter))
 
-    def keep(self, content: bytes, leaf: ShapeIndex, parameter: int, answer: Answer) -> None:
+    def keep(self, content: bytes, leaf: ShapeIndex, parameter: int, answer: InstructionIndexing) -> None:
         contents.keep((content, leaf, parameter), answer)

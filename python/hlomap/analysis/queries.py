@@ -11,14 +11,14 @@ from collections.abc import Iterable, Sequence
 
 from .._core import Computation, Instruction, Shape
 from ..errors import ShapeError
-from ..maps.device_indexing import Replicas
+from ..maps.device_indexing import DeviceIndexing
 from ..maps.map_set import MapSet, Use, not_followed
 from ..ops import lookup
-from ..ops._rule import Part
+from ..ops._rule import OperandIndexing
 from ..ops._shapes import array_leaves, n_outputs, shape_at
 from ..types import ShapeIndex, Unknown
 from .device_propagation import devices_backward, devices_forward, devices_within, goes_across
-from .physical import in_memory
+from .physical import to_physical
 from .propagator import Walker
 
 _UNREAD = MapSet()
@@ -60,7 +60,7 @@ def output_to_input(
             said = walker.backward(instruction, leaf)
         devices = devices_backward(walker, instruction, leaf) if goes_across(said) else None
         for k, part in said.items():
-            part = in_memory(part, shape_at(made, leaf), operands[k].shape) if physical else part
+            part = to_physical(part, shape_at(made, leaf), operands[k].shape) if physical else part
             replicas = devices(k) if devices is not None and not physical else _IN_MEMORY
             found[k].append(_placed_set(part, _use(instruction, k), walker, replicas))
     return tuple(map(_together, found))
@@ -103,7 +103,7 @@ def input_to_output(
             said = walker.forward(instruction, number, leaf)
         devices = devices_forward(walker, instruction, number, leaf) if goes_across(said) else None
         for i, part in said.items():
-            part = in_memory(part, shape_at(shape, leaf), made) if physical else part
+            part = to_physical(part, shape_at(shape, leaf), made) if physical else part
             replicas = devices(i) if devices is not None and not physical else _IN_MEMORY
             found[i].append(_placed_set(part, _use(instruction, number), walker, replicas))
     return tuple(map(_together, found))
@@ -153,10 +153,10 @@ def indexing(
         start, ends, inside, entered = root, root.operands, [root], root
     walker = Walker(start.module)
     found = walker.found(start, leaves_at(start.shape, output, "output"), inside, entered, ends)
-    if any(maps.replicas is not None for maps in found.values()):
+    if any(maps.devices is not None for maps in found.values()):
         reached = [one for one in inside if found.get(one)]
         devices = devices_within(walker, start, leaves_at(start.shape, output, "output"), reached)
-        found = {value: maps if maps.replicas is None else maps._at(devices(value)) for value, maps in found.items()}
+        found = {value: maps if maps.devices is None else maps._at(devices(value)) for value, maps in found.items()}
     return found
 
 
@@ -173,14 +173,14 @@ def leaves_at(shape: Shape, index: int | ShapeIndex, what: str) -> list[ShapeInd
         raise ShapeError(f"no {what} {index}: {error}") from None
 
 
-def _placed_set(part: Part, use: Use | None, walker: Walker, replicas: Replicas) -> MapSet:
+def _placed_set(part: OperandIndexing, use: Use | None, walker: Walker, devices: DeviceIndexing) -> MapSet:
     if isinstance(part, Unknown):
         return MapSet.unknown(part.reason)
     return MapSet(
         (m._placed(leaf, use, walker.suppliers_of(m)) for leaf, m in part.maps),
         exact=part.exact,
         reason=part.reason,
-        replicas=replicas if part.across else None,
+        devices=devices if part.crosses_devices else None,
     )
 
 

@@ -1,7 +1,7 @@
 """What rules answered: each is asked once for a signature, and what goes wrong inside it is an answer, too.
 
-Read :func:`guarded` first.  The law: a map has a dimension for each dimension of what was asked, and a result for each
-dimension of the leaf that it indexes; anything else is unknown.
+Read :func:`checked_rule` first.  The law: a map has a dimension for each dimension of what was asked, and a result for
+each dimension of the leaf that it indexes; anything else is unknown.
 """
 
 from __future__ import annotations
@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from .._core import Answer as Checked
-from .._core import Instruction
+from .._core import Instruction, InstructionIndexing
 from ..errors import HlomapError
-from ..ops._rule import Answer
+from ..ops._rule import RuleResult
 from ..types import ShapeIndex
 
-__all__ = ["Answers", "answers", "contents", "guarded"]
+__all__ = ["Answers", "answers", "checked_rule", "contents"]
 
 _CACHED_ANSWERS = 16384
 _CACHED_CONTENTS = 4096
@@ -34,10 +33,10 @@ class Answers:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._young: dict[Key, Checked] = {}
-        self._old: dict[Key, Checked] = {}
+        self._young: dict[Key, InstructionIndexing] = {}
+        self._old: dict[Key, InstructionIndexing] = {}
 
-    def find(self, key: Key) -> Checked | None:
+    def find(self, key: Key) -> InstructionIndexing | None:
         found = self._young.get(key)
         if found is None:
             found = self._old.get(key)
@@ -45,7 +44,7 @@ class Answers:
                 self.keep(key, found)
         return found
 
-    def keep(self, key: Key, answer: Checked) -> None:
+    def keep(self, key: Key, answer: InstructionIndexing) -> None:
         if len(answer) > _WIDE:
             return
         if len(self._young) >= self._limit:
@@ -62,7 +61,9 @@ contents = Answers(_CACHED_CONTENTS)
 """The same through whole computations, by their content; a runtime source is a position in the computation."""
 
 
-def guarded(instruction: Instruction, leaf: ShapeIndex, operand: int, rule: Callable[[], Answer]) -> Checked:
+def checked_rule(
+    instruction: Instruction, leaf: ShapeIndex, operand: int, rule: Callable[[], RuleResult]
+) -> InstructionIndexing:
     """A rule's answer for a leaf of an operand, -1 being the output.
 
     What does not fit in 64 bits, or attributes that do not fit, are unknown.
@@ -70,7 +71,7 @@ def guarded(instruction: Instruction, leaf: ShapeIndex, operand: int, rule: Call
     reason = instruction.inconsistency
     if reason is None:
         try:
-            return Checked(instruction, leaf, operand, rule())
+            return InstructionIndexing(instruction, leaf, operand, rule())
         except (HlomapError, OverflowError) as error:
             reason = str(error)
         except (
@@ -83,4 +84,4 @@ def guarded(instruction: Instruction, leaf: ShapeIndex, operand: int, rule: Call
             ValueError,
         ) as error:
             reason = f"attributes and shapes do not fit ({type(error).__name__}: {error})"
-    return Checked.unknown(instruction, leaf, operand, f"{instruction.opcode}: {reason}")
+    return InstructionIndexing.unknown(instruction, leaf, operand, f"{instruction.opcode}: {reason}")

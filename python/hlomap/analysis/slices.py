@@ -1,6 +1,6 @@
 """Which elements of the entry's parameters an element anywhere in a module needs.
 
-:func:`entry_slice` is the way in.  The law: inside a computation data is followed to its parameters; a parameter is
+:func:`backward_slice` is the way in.  The law: inside a computation data is followed to its parameters; a parameter is
 what the caller hands over, as the caller's page says, or, where that is not simply one value, everything that the
 caller reads.  Each computation is left once, when everything that it calls has been: work does not grow with ways.
 """
@@ -16,12 +16,12 @@ from ..ops._shapes import array_leaves, shape_at
 from ..types import ShapeIndex
 from .propagator import Walker
 from .queries import leaves_at
-from .toposort import users_first
+from .toposort import reverse_postorder
 
-__all__ = ["entry_slice"]
+__all__ = ["backward_slice"]
 
 
-def entry_slice(instruction: Instruction, output: int | ShapeIndex = 0) -> dict[Instruction, MapSet]:
+def backward_slice(instruction: Instruction, output: int | ShapeIndex = 0) -> dict[Instruction, MapSet]:
     """For each parameter of the module's entry that is needed, its elements that an element of the output needs.
 
     The instruction may stand in any computation: a fused one, the body of a loop, a branch.  What it is in any of the
@@ -41,7 +41,7 @@ def entry_slice(instruction: Instruction, output: int | ShapeIndex = 0) -> dict[
     ...   t = f32[4,6] transpose(r), dimensions={1,0}
     ...   ROOT x = f32[6,2] fusion(t), kind=kLoop, calls=f
     ... }''')
-    >>> for parameter, maps in entry_slice(module["f"]["s"]).items():
+    >>> for parameter, maps in backward_slice(module["f"]["s"]).items():
     ...     print(parameter.name, maps)
     p (d0, d1) -> (-d1 + 5, d0 + 1), domain: d0 in [0, 1], d1 in [0, 5]
     """
@@ -52,7 +52,7 @@ def entry_slice(instruction: Instruction, output: int | ShapeIndex = 0) -> dict[
     for leaf in leaves_at(instruction.shape, output, "output"):
         _wait(waiting, instruction, leaf, _own(instruction, leaf))
     # Each computation after those that it calls.
-    for computation in users_first(instruction.computation, _callers):
+    for computation in reverse_postorder(instruction.computation, _callers):
         for (start, leaf), so_far in waiting.pop(computation.number, {}).items():
             reached = walker.found(start, [leaf], computation.instructions, ends=computation.parameters)
             for number, parameter in enumerate(computation.parameters):
@@ -81,19 +81,19 @@ def _own(start: Instruction, leaf: ShapeIndex) -> MapSet:
 
 def _leave(waiting: _Waiting, computation: Computation, number: int, maps: MapSet) -> None:
     """From a parameter to what every caller hands over."""
-    callers = computation.called_by
+    callers = computation.callers
     for caller in callers:
-        parameter_is = lookup(caller.opcode).parameter_is
-        if parameter_is is None:
+        operand_of_parameter = lookup(caller.opcode).operand_of_parameter
+        if operand_of_parameter is None:
             for operand in caller.operands:
                 for leaf in array_leaves(operand.shape):
                     _wait(waiting, operand, leaf, _whole(maps, shape_at(operand.shape, leaf).dimensions))
             continue
-        places = [place for place, called in enumerate(caller.called) if called == computation]
+        places = [place for place, called in enumerate(caller.called_computations) if called == computation]
         exact = maps.exact and len(callers) == len(places) == 1
         reason = maps.reason if exact or not maps.exact else "one of several calls"
         for place in places:
-            operand_number = parameter_is(caller, place, number)
+            operand_number = operand_of_parameter(caller, place, number)
             value = caller if operand_number is None else caller.operands[operand_number]
             for leaf, own in _by_leaf(maps, value):
                 _wait(waiting, value, leaf, own if own.is_unknown else MapSet(own, exact=exact, reason=reason))
@@ -121,4 +121,4 @@ def _whole(maps: MapSet, sizes: tuple[int, ...]) -> MapSet:
 
 
 def _callers(computation: Computation) -> Iterator[Computation]:
-    return (caller.computation for caller in computation.called_by)
+    return (caller.computation for caller in computation.callers)

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .._core import IndexingMap
-from ..ops._rule import Footprint, Part
+from ..ops._rule import Footprint, OperandIndexing
 from ..types import Unknown
 
 __all__ = ["sources_of", "with_sources"]
 
 
-def sources_of(parts: Mapping[int, Part]) -> set[int]:
+def sources_of(parts: Mapping[int, OperandIndexing]) -> set[int]:
     """The runtime sources in all maps."""
     return {
         v.source
@@ -27,7 +27,7 @@ def sources_of(parts: Mapping[int, Part]) -> set[int]:
     }
 
 
-def with_sources(part: Part, numbers: Mapping[int, int]) -> Part:
+def with_sources(part: OperandIndexing, numbers: Mapping[int, int]) -> OperandIndexing:
     """A part with its sources under other numbers, without what turns out empty."""
     if isinstance(part, Unknown):
         return part

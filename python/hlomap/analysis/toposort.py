@@ -1,6 +1,6 @@
 """The order in which values are visited: each after everything that leads to it.
 
-:func:`users_first` is all there is.  Nothing here recurses with the length of a program.
+:func:`reverse_postorder` is all there is.  Nothing here recurses with the length of a program.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from typing import TypeVar
 
 from .._core import Computation, Instruction
 
-__all__ = ["users_first"]
+__all__ = ["reverse_postorder"]
 
 _Numbered = TypeVar("_Numbered", Instruction, Computation)
 
 
-def users_first(start: _Numbered, following: Callable[[_Numbered], Iterable[_Numbered]]) -> list[_Numbered]:
+def reverse_postorder(start: _Numbered, following: Callable[[_Numbered], Iterable[_Numbered]]) -> list[_Numbered]:
     """What can be reached, in reverse post order: everything before what follows it."""
     done: list[_Numbered] = []
     seen = {start.number}

@@ -6,7 +6,7 @@ while a program runs, adds its method.  What type checkers see of it is made fro
 
 from __future__ import annotations
 
-from ..ops import Op, each
+from ..ops import OpRule, each
 from . import Writer, by_attributes, method_name, pointwise, written
 
 __all__ = ["Builder"]
@@ -38,7 +38,7 @@ class Builder(Writer):
 _WRITTEN = {**written(), "constant": Writer.constant, "parameter": Writer.parameter}
 
 
-def _add_methods(op: Op) -> None:
+def _add_methods(op: OpRule) -> None:
     for declared in op.methods or (method_name(op.opcode),):
         if isinstance(declared, str):
             name = declared

@@ -76,7 +76,7 @@ def inside(fusion: Instruction) -> Iterator[Entry]:
 def _entry(instruction: Instruction, relations: tuple[Relation, ...]) -> Entry:
     operands = ", ".join(operand.name for operand in instruction.operands)
     number = instruction.parameter_number
-    called = ", ".join(computation.name for computation in instruction.called)
+    called = ", ".join(computation.name for computation in instruction.called_computations)
     operation = f"{instruction.opcode}({operands if number is None else number}){called and f', calls {called}'}"
     return Entry(instruction.name, str(instruction.shape), operation, relations)
 

@@ -102,8 +102,8 @@ def verify(file: Path, show_all: bool, max_changes: int) -> None:
     counts: Counter[str] = Counter()
     for module in modules:
         for verdict in verdicts(module, max_changes=max_changes):
-            counts[verdict.finding] += 1
-            if show_all or verdict.finding == "UNSOUND":
+            counts[verdict.status] += 1
+            if show_all or verdict.status == "UNSOUND":
                 click.echo(_CONTROL.sub("?", f"{module.name}: {verdict}"))
     click.echo(", ".join(f"{finding} {n}" for finding, n in sorted(counts.items())) or "nothing to verify")
     sys.exit(1 if counts["UNSOUND"] else 0)

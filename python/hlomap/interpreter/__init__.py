@@ -13,7 +13,7 @@ from typing import Any
 import numpy.typing as npt
 
 from .._core import Computation, Instruction, Module
-from ..ops._evaluation import World
+from ..ops._evaluation import DeviceGrid
 from .arguments import by_device, listed, state_bits
 from .library import CALLS
 from .machine import Machine
@@ -73,7 +73,7 @@ def execute(
     n_devices = num_replicas * num_partitions
     arguments = by_device(computation, arrays, num_replicas, num_partitions)
     feeds = list(infeed)
-    world = World(
+    grid = DeviceGrid(
         num_replicas,
         num_partitions,
         infeed=[iter(feeds)] if n_devices == 1 else [iter(feed) for feed in feeds],
@@ -83,7 +83,7 @@ def execute(
         custom_calls={**CALLS, **(custom_calls or {})},
     )
     del arrays, feeds
-    machine = Machine(plans_of(computation.module), world, max_steps, state_bits(rng_state), on_value)
+    machine = Machine(plans_of(computation.module), grid, max_steps, state_bits(rng_state), on_value)
     results = machine.run(computation, arguments)
     return listed(results[0]) if n_devices == 1 else [listed(result) for result in results]
 
@@ -103,7 +103,7 @@ def values(computation: Computation, arguments: Sequence[Value]) -> dict[Instruc
         if instruction.number in own:
             found[instruction] = value
 
-    Machine(plans_of(computation.module), World(), MAX_STEPS, 0, keep).run(computation, [list(arguments)])
+    Machine(plans_of(computation.module), DeviceGrid(), MAX_STEPS, 0, keep).run(computation, [list(arguments)])
     return found
 
 
@@ -115,5 +115,5 @@ def evaluate_one(instruction: Instruction, operands: Sequence[Value]) -> Value:
     >>> int(evaluate_one(module.entry.root, [np.int32(2), np.int32(3)]))
     5
     """
-    machine = Machine(plans_of(instruction.module), World(), MAX_STEPS, 0)
+    machine = Machine(plans_of(instruction.module), DeviceGrid(), MAX_STEPS, 0)
     return machine.run(single(instruction), [list(operands)])[0]

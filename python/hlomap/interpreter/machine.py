@@ -1,8 +1,8 @@
 """Frames and devices: what runs the steps of a plan.
 
-Read :class:`Processor` first: it is the ``Run`` that meanings see.  Its stack is a list of frames and of meanings that
-wait, so nesting takes no Python stack.  The law: a device runs until it ends or meets others; the devices of a meeting
-go on when all of them have come.
+Read :class:`Processor` first: it is the ``EvalContext`` that meanings see.  Its stack is a list of frames and of
+meanings that wait, so nesting takes no Python stack.  The law: a device runs until it ends or meets others; the
+devices of a meeting go on when all of them have come.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from .._core import Computation, Instruction
 from ..errors import HlomapError, ShapeError, UnsupportedError
-from ..ops._evaluation import Device, Request, Steps, World
+from ..ops._evaluation import Device, DeviceGrid, Request, Steps
 from ..ops._numpy.input_checks import FromOutside, asked
 from ..ops._numpy.numeric import cast
 from .denormals import flushed
@@ -79,11 +79,13 @@ class _Frame:
 class Machine:
     """All devices of one run."""
 
-    def __init__(self, plans: Plans, world: World, max_steps: int, state: int, on_value: OnValue | None = None) -> None:
+    def __init__(
+        self, plans: Plans, grid: DeviceGrid, max_steps: int, state: int, on_value: OnValue | None = None
+    ) -> None:
         self.plans = plans
         self._processors = [
-            Processor(self.plans, world, Device(replica, partition, number), max_steps, _Counts(state), on_value)
-            for number, (replica, partition) in enumerate(product(range(world.n_replicas), range(world.n_partitions)))
+            Processor(self.plans, grid, Device(replica, partition, number), max_steps, _Counts(state), on_value)
+            for number, (replica, partition) in enumerate(product(range(grid.n_replicas), range(grid.n_partitions)))
         ]
         if on_value is not None and len(self._processors) > 1:
             for processor in self._processors:
@@ -159,19 +161,19 @@ class _Counts:
 
 
 class Processor:
-    """One device: runs frames, and is the ``Run`` that the meanings of operations see."""
+    """One device: runs frames, and is the ``EvalContext`` that the meanings of operations see."""
 
     def __init__(
         self,
         plans: Plans,
-        world: World,
+        grid: DeviceGrid,
         device: Device,
         max_steps: int,
         counts: _Counts,
         on_value: OnValue | None = None,
         depth: int = 0,
     ) -> None:
-        self.world = world
+        self.grid = grid
         self.device = device
         self.on_value = on_value
         self.pointwise = False
@@ -300,7 +302,7 @@ class Processor:
     def call(self, computation: Computation, arguments: list[Value]) -> Request:
         return _Call(computation, arguments)
 
-    def meet(self, key: Hashable, devices: Sequence[int], value: Value) -> Request:
+    def rendezvous(self, key: Hashable, devices: Sequence[int], value: Value) -> Request:
         return _Meeting(key, tuple(devices), value)
 
     def wait(self, until: Callable[[], bool]) -> Request:
@@ -316,7 +318,7 @@ class Processor:
         return self._one_by_one(computation, plan, arguments, sizes)
 
     def _applied(self, plan: Plan, arguments: list[Value], *, pointwise: bool) -> Value:
-        inner = Processor(self._plans, self.world, self.device, self._max_steps, self._counts, depth=self._depth + 1)
+        inner = Processor(self._plans, self.grid, self.device, self._max_steps, self._counts, depth=self._depth + 1)
         inner.pointwise = pointwise
         inner.enter(plan, arguments)
         if inner.advance() is not None:

@@ -1,7 +1,7 @@
 """In which order the instructions of a computation run, and when values are let go.
 
 Read :class:`Plan` first.  The law: every instruction runs after its operands, and a value leaves its slot with the
-last instruction that reads it.  What neither the root needs nor acts by itself is left out.
+last instruction that reads it.  What neither the root needs nor has_side_effect by itself is left out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from .._core import Computation, Instruction, Module, Shape
 from ..errors import HlomapError, ShapeError, UnsupportedError
 from ..ops import lookup
-from ..ops._evaluation import Evaluate, Run
+from ..ops._evaluation import EvalContext, Evaluate
 from ..ops._shapes import n_elements
 
 __all__ = ["MAX_BYTES", "Plan", "Plans", "Step", "dtype_of", "plans_of", "single"]
@@ -65,7 +65,7 @@ class Plans:
         number = computation.number
         plan = self._known.get(number)
         if plan is None:
-            acting = [i for i in computation.instructions if lookup(i.opcode).acts or self._calls_acting(i)]
+            acting = [i for i in computation.instructions if lookup(i.opcode).has_side_effect or self._calls_acting(i)]
             order = _elements_early(_operands_first([*acting, computation.root]))
             plan = self._known[number] = _planned(order, computation.root)
         return plan
@@ -79,27 +79,27 @@ class Plans:
             while pending and plan.pointwise:
                 for step in pending.pop().steps:
                     plan.pointwise = plan.pointwise and lookup(step.instruction.opcode).pointwise
-                    for called in step.instruction.called:
+                    for called in step.instruction.called_computations:
                         if called.number not in seen:
                             seen.add(called.number)
                             pending.append(self.of(called))
         return plan.pointwise
 
     def _calls_acting(self, instruction: Instruction) -> bool:
-        """Whether something acts in the computations that it calls, however deep."""
-        pending = [(computation, False) for computation in instruction.called]
+        """Whether something has_side_effect in the computations that it calls, however deep."""
+        pending = [(computation, False) for computation in instruction.called_computations]
         while pending:
             here, ready = pending.pop()
             if ready:
                 self._acting[here.number] = any(
-                    lookup(i.opcode).acts or any(self._acting.get(c.number) for c in i.called)
+                    lookup(i.opcode).has_side_effect or any(self._acting.get(c.number) for c in i.called_computations)
                     for i in here.instructions
                 )
             elif here.number not in self._acting:
                 self._acting[here.number] = False
                 pending.append((here, True))
-                pending.extend((c, False) for i in here.instructions for c in i.called)
-        return any(self._acting[computation.number] for computation in instruction.called)
+                pending.extend((c, False) for i in here.instructions for c in i.called_computations)
+        return any(self._acting[computation.number] for computation in instruction.called_computations)
 
 
 def single(instruction: Instruction) -> Plan:
@@ -140,7 +140,7 @@ def _elements_early(order: list[Instruction]) -> list[Instruction]:
     """Values that only take something out come right after what they take it from, which then is let go sooner."""
     waiting: dict[int, list[Instruction]] = {}
     for instruction in order:
-        if lookup(instruction.opcode).wiring and len(instruction.operands) == 1:
+        if lookup(instruction.opcode).structural and len(instruction.operands) == 1:
             waiting.setdefault(instruction.operands[0].number, []).append(instruction)
     placed: dict[int, Instruction] = {}
     for instruction in order:
@@ -156,7 +156,7 @@ def _elements_early(order: list[Instruction]) -> list[Instruction]:
 def _trimmed(evaluate: Evaluate) -> Evaluate:
     """Arrays that meet element for element are as long as the shortest: the others have no size of their own."""
 
-    def trimmed(instruction: Instruction, operands: list[Any], run: Run) -> Any:
+    def trimmed(instruction: Instruction, operands: list[Any], run: EvalContext) -> Any:
         rank = instruction.shape.rank
         whole = [x for x in operands if isinstance(x, np.ndarray) and x.ndim == rank]
         ends = [slice(0, min(sizes)) for sizes in zip(*(x.shape for x in whole), strict=True)]

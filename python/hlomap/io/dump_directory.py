@@ -59,7 +59,7 @@ class DumpedModule:
     def key(self) -> bytes:
         """16 bytes that are equal for modules that do the same: ids repeat from run to run, this does not."""
         if not self._key:
-            self._key.append(self.load().entry.content)
+            self._key.append(self.load().entry.fingerprint)
         return self._key[0]
 
     @property

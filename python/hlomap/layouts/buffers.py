@@ -19,7 +19,7 @@ from .._core import Layout, Shape, linear_index, logical_index, pack_into, sprea
 from ..dtypes import is_integer, is_unsigned, numpy_dtype
 from ..errors import DomainError, ShapeError, UnsupportedError
 
-__all__ = ["pack", "to_linear", "to_logical", "unpack"]
+__all__ = ["pack", "ravel_index", "unpack", "unravel_index"]
 
 Array = npt.NDArray[Any]
 
@@ -106,13 +106,13 @@ def unpack(buffer: Any, shape: Shape | str, *, threads: int | None = None) -> Ar
     return array
 
 
-def to_linear(shape: Shape, index: npt.ArrayLike) -> Any:
+def ravel_index(shape: Shape, index: npt.ArrayLike) -> Any:
     """The position in the buffer of one element, or of the n elements of an array ``[n, rank]``.
 
     Raises :class:`DomainError` for an index outside the shape.
 
     >>> shape = Shape.parse("f32[3,5]{1,0:T(2,2)}")
-    >>> to_linear(shape, (2, 3)), to_linear(shape, [[0, 0], [2, 3]])
+    >>> ravel_index(shape, (2, 3)), ravel_index(shape, [[0, 0], [2, 3]])
     (17, array([ 0, 17]))
     """
     sizes = np.array(shape.dimensions, np.int64)
@@ -126,13 +126,13 @@ def to_linear(shape: Shape, index: npt.ArrayLike) -> Any:
     return int(found[0]) if is_one else found
 
 
-def to_logical(shape: Shape, position: npt.ArrayLike) -> Any:
+def unravel_index(shape: Shape, position: npt.ArrayLike) -> Any:
     """The index of the element at one position of the buffer as a tuple, or at n positions as an array ``[n, rank]``.
 
     Raises :class:`DomainError` for a position outside the buffer, and for one that holds padding.
 
     >>> shape = Shape.parse("f32[3,5]{1,0:T(2,2)}")
-    >>> to_logical(shape, 17), to_logical(shape, [0, 17])
+    >>> unravel_index(shape, 17), unravel_index(shape, [0, 17])
     ((2, 3), array([[0, 0],
            [2, 3]]))
     """

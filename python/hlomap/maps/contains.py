@@ -8,7 +8,7 @@ are compared.
 from __future__ import annotations
 
 from .._core import Expr, IndexingMap
-from .enumerate_pairs import TooMany, pairs
+from .enumerate_pairs import TooMany, enumerate_pairs
 
 __all__ = ["contains"]
 
@@ -39,8 +39,8 @@ def contains(outer: IndexingMap, inner: IndexingMap) -> bool | None:
     try:
         dims = [max(a.upper, b.upper) + 1 for a, b in zip(outer.dims, inner.dims, strict=True)]
         target = [max(outer.bounds(i)[1], inner.bounds(i)[1]) + 1 for i in range(len(inner.results))]
-        have = {*zip(*(x.tolist() for x in pairs(outer, dims, target, {}, _MAX_POINTS)), strict=True)}
-        want = {*zip(*(x.tolist() for x in pairs(inner, dims, target, {}, _MAX_POINTS)), strict=True)}
+        have = {*zip(*(x.tolist() for x in enumerate_pairs(outer, dims, target, {}, _MAX_POINTS)), strict=True)}
+        want = {*zip(*(x.tolist() for x in enumerate_pairs(inner, dims, target, {}, _MAX_POINTS)), strict=True)}
     except (TooMany, ValueError, OverflowError):
         return None
     return want <= have

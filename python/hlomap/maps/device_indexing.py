@@ -1,6 +1,6 @@
 """On which devices elements are: maps with a group and a position in it, and the table of groups.
 
-Read :class:`Replicas` first.  The law: behind the dimensions and the results of each map come the group and the
+Read :class:`DeviceIndexing` first.  The law: behind the dimensions and the results of each map come the group and the
 position, behind the index of a runtime variable those of the device that holds the value.  Each map stays within a
 group, so maps with one table follow each other as any maps do; those with several are first brought to one group of
 all devices (:func:`in_one_group`).
@@ -16,15 +16,15 @@ import numpy as np
 
 from .._core import Expr, IndexingMap, Variable
 from .device_groups import MANY, GroupTable
-from .enumerate_pairs import Ints, TooMany, pairs
+from .enumerate_pairs import Ints, TooMany, enumerate_pairs
 
 if TYPE_CHECKING:
     from .map_set import MapSet
 
 __all__ = [
     "NO_COMMON_GROUP",
+    "DeviceIndexing",
     "GroupTable",
-    "Replicas",
     "all_as_one",
     "each_once",
     "in_one_group",
@@ -35,7 +35,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Replicas:
+class DeviceIndexing:
     """Which element on which device belongs to an element on a device.
 
     ``groups`` lists the devices that work together, numbers of what ``ids`` says: ``replica`` (all of one partition),
@@ -48,7 +48,7 @@ class Replicas:
     ...   p = f32[2] parameter(0)
     ...   ROOT g = f32[6] all-gather(p), replica_groups={{0,2,4},{1,3,5}}, dimensions={0}
     ... }''').entry.root
-    >>> there = hm.output_to_input(gather)[0].replicas
+    >>> there = hm.output_to_input(gather)[0].devices
     >>> list(there.groups), there.ids
     ([(0, 2, 4), (1, 3, 5)], 'replica')
     >>> print(there.maps)
@@ -194,7 +194,7 @@ On = tuple[int, int]
 
 
 def said_of_devices(
-    there: Replicas,
+    there: DeviceIndexing,
     leaf: tuple[int, ...],
     sizes: Sequence[int],
     target: Sequence[int],
@@ -221,7 +221,7 @@ def said_of_devices(
                 continue
             sources = {v.source for v in m.runtime if v.source is not None}
             held = {source: _at_places(source, groups, places, values) for source in sources}
-            found = pairs(m, (*sizes, *places), (*target, *places), held, limit, at_places)
+            found = enumerate_pairs(m, (*sizes, *places), (*target, *places), held, limit, at_places)
             for pair in zip(*(x.tolist() for x in found), strict=True):
                 (d, g, p), (e, h, q) = (_split(number, places) for number in pair)
                 if p < len(groups[g]) and q < len(groups[h]):
@@ -245,7 +245,7 @@ def _split(number: int, places: tuple[int, int]) -> tuple[int, int, int]:
     return (*divmod(rest, places[0]), position)
 
 
-def _numbered(there: Replicas, grid: tuple[int, int]) -> Iterator[list[list[int]]]:
+def _numbered(there: DeviceIndexing, grid: tuple[int, int]) -> Iterator[list[list[int]]]:
     """The table with device numbers; of replicas once for each partition, of partitions once for each replica."""
     listed = [list(group) for group in there.groups]
     if there.ids == "device":

@@ -1,8 +1,8 @@
 """The pairs that a map stands for, point by point, for given values of its runtime sources.
 
-:func:`pairs` is the way in.  The law: a runtime variable is what its source holds, brought into its range, since that
-is what an operation's own clamp does; a point counts where every constraint holds then.  No map is composed or
-simplified here, so this is a second opinion on what does that.
+:func:`enumerate_pairs` is the way in.  The law: a runtime variable is what its source holds, brought into its range,
+since that is what an operation's own clamp does; a point counts where every constraint holds then.  No map is composed
+or simplified here, so this is a second opinion on what does that.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from .._core import IndexingMap
 
-__all__ = ["TooMany", "flat", "pairs"]
+__all__ = ["TooMany", "enumerate_pairs", "flat"]
 
 Ints = npt.NDArray[np.int64]
 
@@ -25,7 +25,7 @@ class TooMany(Exception):
     """More points than were asked for, or a source whose value is not given."""
 
 
-def pairs(
+def enumerate_pairs(
     m: IndexingMap,
     sizes: Sequence[int],
     target: Sequence[int],

@@ -15,15 +15,15 @@ from ..types import ShapeIndex
 from .contains import contains
 from .device_indexing import (
     NO_COMMON_GROUP,
+    DeviceIndexing,
     GroupTable,
-    Replicas,
     all_as_one,
     each_once,
     in_one_group,
     lifted,
     same_groups,
 )
-from .subtract import without
+from .subtract import subtract
 
 __all__ = ["MapSet", "Use", "not_followed"]
 
@@ -44,7 +44,7 @@ class MapSet:
     True
     """
 
-    __slots__ = ("_exact", "_maps", "_reason", "_replicas", "_unknown", "_uses")
+    __slots__ = ("_devices", "_exact", "_maps", "_reason", "_unknown", "_uses")
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class MapSet:
         exact: bool = True,
         reason: str | None = None,
         uses: Mapping[tuple[ShapeIndex, IndexingMap], Iterable[Use]] | None = None,
-        replicas: Replicas | None = None,
+        devices: DeviceIndexing | None = None,
     ) -> None:
         kept: dict[tuple[ShapeIndex, IndexingMap], IndexingMap] = {}
         own_uses: dict[tuple[ShapeIndex, IndexingMap], tuple[Use, ...]] = {}
@@ -69,7 +69,7 @@ class MapSet:
         self._exact = exact
         self._reason = reason
         self._unknown = False
-        self._replicas = replicas
+        self._devices = devices
 
     @classmethod
     def unknown(cls, reason: str) -> MapSet:
@@ -98,13 +98,13 @@ class MapSet:
         return self._reason
 
     @property
-    def replicas(self) -> Replicas | None:
+    def devices(self) -> DeviceIndexing | None:
         """Where the elements are on other devices: which those are.  None where each is on the device that was asked.
 
         The maps of this set lead to an element on some device then.  Two such sets one after the other mention more
         than there is, and are not exact; ``replicas.maps`` are as exact as they say, or unknown.
         """
-        return self._replicas
+        return self._devices
 
     def uses(self, member: IndexingMap) -> tuple[Use, ...]:
         """All uses through which a member was reached, in text order.
@@ -135,7 +135,7 @@ class MapSet:
             exact=all(one._exact for one in sets),
             reason=next((one._reason for one in sets if one._reason), None),
             uses=uses,
-            replicas=_all_on_devices(sets),
+            devices=_all_on_devices(sets),
         )
 
     __or__ = union
@@ -176,7 +176,7 @@ class MapSet:
         if self._unknown or after._unknown:
             return self if self._unknown else after
         first, suppliers = self._maps, {k: v for a in self._maps for k, v in _suppliers(a).items()}
-        if after._replicas is not None:
+        if after._devices is not None:
             first, suppliers = _elsewhere(first, suppliers, after._maps)
         pairs = [(a, b) for a in first for b in after._maps]
         composed = compose_many(pairs, simplify=True, drop_unused=True) if pairs else []
@@ -185,9 +185,9 @@ class MapSet:
             if not m.is_known_empty:
                 placed.append(m._placed(tuple(b.index), b.use, suppliers | _suppliers(b)))
         exact, reason = self._exact and after._exact, self._reason or after._reason
-        if self._replicas is not None and after._replicas is not None:
+        if self._devices is not None and after._devices is not None:
             exact, reason = False, reason or "which devices belong together is not known"
-        return MapSet(placed, exact=exact, reason=reason, replicas=_one_after_the_other(self, after))
+        return MapSet(placed, exact=exact, reason=reason, devices=_one_after_the_other(self, after))
 
     def restrict(self, dims: Mapping[int, tuple[int, int]]) -> MapSet:
         """What is read for the elements whose index lies in these bounds, inclusive, by dimension.
@@ -217,7 +217,7 @@ class MapSet:
         taken = other if isinstance(other, MapSet) else MapSet([other])
         if self._unknown or not taken:
             return self
-        if self._replicas is not None or taken._replicas is not None:
+        if self._devices is not None or taken._devices is not None:
             there = _devices_without(self, taken)
             if there is not None and there.maps.exact and not there.maps:
                 return MapSet()
@@ -230,7 +230,7 @@ class MapSet:
         for m in self._maps:
             leaf = tuple(m.index)
             same_leaf = [k for k in taken._maps if k.index == m.index]
-            left = without(m, same_leaf) if same_leaf else [m]
+            left = subtract(m, same_leaf) if same_leaf else [m]
             if isinstance(left, str):
                 reason = reason or left
                 left = [m]
@@ -253,7 +253,7 @@ class MapSet:
         if self._unknown or inner._unknown:
             return True if self._unknown else None
         found = [self._contains(m) for m in inner._maps]
-        if False not in found and (self._replicas is not None or inner._replicas is not None):
+        if False not in found and (self._devices is not None or inner._devices is not None):
             common = _with_one_table([self, inner])
             found.append(common[1][0].covers(common[1][1]) if isinstance(common, tuple) else None)
         return False if False in found else None if None in found else True
@@ -266,7 +266,7 @@ class MapSet:
             return True
         if len(own) == 1:
             return answers[0]
-        left = without(m, own)
+        left = subtract(m, own)
         if isinstance(left, str):
             return None
         empty = [part.is_empty() for part in left]
@@ -283,23 +283,23 @@ class MapSet:
             placed.append(m._placed(leaf, before.use, _suppliers(before)))
             own = uses.get((leaf, m), ())
             uses[leaf, m] = own + tuple(use for use in self._uses.get((leaf, before), ()) if use not in own)
-        return MapSet(placed, exact=self._exact, reason=self._reason, uses=uses, replicas=self._replicas)
+        return MapSet(placed, exact=self._exact, reason=self._reason, uses=uses, devices=self._devices)
 
     def _of(self, maps: Sequence[IndexingMap], blurred: str | None = None) -> MapSet:
         """Some of the maps of this set; not exact where there is a reason for that."""
         if self._unknown:
             return self
         exact, reason = self._exact and blurred is None, self._reason or blurred
-        return MapSet(maps, exact=exact, reason=reason, uses=self._uses, replicas=self._replicas)
+        return MapSet(maps, exact=exact, reason=reason, uses=self._uses, devices=self._devices)
 
     def _on_devices(self, change: Callable[[MapSet], MapSet]) -> MapSet:
         """This set, with a change of its maps on devices."""
-        there = self._replicas
-        return self if there is None else self._at(Replicas(there.ids, there.groups, change(there.maps)))
+        there = self._devices
+        return self if there is None else self._at(DeviceIndexing(there.ids, there.groups, change(there.maps)))
 
-    def _at(self, replicas: Replicas | None) -> MapSet:
+    def _at(self, devices: DeviceIndexing | None) -> MapSet:
         """This set with other maps on devices."""
-        return MapSet(self._maps, exact=self._exact, reason=self._reason, uses=self._uses, replicas=replicas)
+        return MapSet(self._maps, exact=self._exact, reason=self._reason, uses=self._uses, devices=devices)
 
     def __iter__(self) -> Iterator[IndexingMap]:
         return iter(self._maps)
@@ -319,7 +319,7 @@ class MapSet:
 
     def _key(self) -> tuple[object, ...]:
         maps = frozenset((tuple(m.index), m) for m in self._maps)
-        return self._unknown, self._exact, maps, self._replicas.maps if self._replicas is not None else None
+        return self._unknown, self._exact, maps, self._devices.maps if self._devices is not None else None
 
     def __eq__(self, other: object) -> bool:
         return self._key() == other._key() if isinstance(other, MapSet) else NotImplemented
@@ -345,42 +345,44 @@ _ELSEWHERE = 3 << 61
 """Runtime sources from here on are values of other devices; no instruction has such a number."""
 
 
-def not_followed(reason: str) -> Replicas:
+def not_followed(reason: str) -> DeviceIndexing:
     """Other devices, of which nothing more is known."""
-    return Replicas("", (), MapSet.unknown(reason))
+    return DeviceIndexing("", (), MapSet.unknown(reason))
 
 
-def _all_on_devices(sets: Sequence[MapSet]) -> Replicas | None:
+def _all_on_devices(sets: Sequence[MapSet]) -> DeviceIndexing | None:
     """The union; what stays on its device does so on every device of the table."""
     common = _with_one_table(sets)
-    if common is None or isinstance(common, Replicas):
+    if common is None or isinstance(common, DeviceIndexing):
         return common
     there, alike = common
-    return Replicas(there.ids, there.groups, MapSet().union(*alike))
+    return DeviceIndexing(there.ids, there.groups, MapSet().union(*alike))
 
 
-def _one_after_the_other(first: MapSet, second: MapSet) -> Replicas | None:
+def _one_after_the_other(first: MapSet, second: MapSet) -> DeviceIndexing | None:
     common = _with_one_table([first, second], once=True)
-    if common is None or isinstance(common, Replicas):
+    if common is None or isinstance(common, DeviceIndexing):
         return common
     there, (a, b) = common
-    return Replicas(there.ids, there.groups, a.then(b))
+    return DeviceIndexing(there.ids, there.groups, a.then(b))
 
 
-def _devices_without(first: MapSet, second: MapSet) -> Replicas | None:
+def _devices_without(first: MapSet, second: MapSet) -> DeviceIndexing | None:
     common = _with_one_table([first, second])
-    if common is None or isinstance(common, Replicas):
+    if common is None or isinstance(common, DeviceIndexing):
         return common
     there, (a, b) = common
-    return Replicas(there.ids, there.groups, a.difference(b))
+    return DeviceIndexing(there.ids, there.groups, a.difference(b))
 
 
-def _with_one_table(sets: Sequence[MapSet], *, once: bool = False) -> tuple[GroupTable, list[MapSet]] | Replicas | None:
+def _with_one_table(
+    sets: Sequence[MapSet], *, once: bool = False
+) -> tuple[GroupTable, list[MapSet]] | DeviceIndexing | None:
     """A table and the maps of each set on its devices; why there is none; None where nothing leaves its device.
 
     ``once``: where two of them leave it, the table has every device once.
     """
-    there = [one._replicas for one in sets if one._replicas is not None]
+    there = [one._devices for one in sets if one._devices is not None]
     if not there:
         return None
     for one in there:
@@ -395,17 +397,17 @@ def _with_one_table(sets: Sequence[MapSet], *, once: bool = False) -> tuple[Grou
     alike: list[MapSet] = []
     for given in sets:
         maps: list[IndexingMap] = []
-        for m in given._maps if given._replicas is None else given._replicas.maps:
-            above = _on_table(m, given._replicas, table)
+        for m in given._maps if given._devices is None else given._devices.maps:
+            above = _on_table(m, given._devices, table)
             if above is None:
                 return not_followed(NO_COMMON_GROUP)
             maps += [moved._placed(tuple(m.index), m.use, _suppliers(m)) for moved in above]
-        truth = given if given._replicas is None else given._replicas.maps
+        truth = given if given._devices is None else given._devices.maps
         alike.append(MapSet(maps, exact=truth._exact, reason=truth._reason))
     return table, alike
 
 
-def _on_table(m: IndexingMap, there: Replicas | None, table: GroupTable) -> list[IndexingMap] | None:
+def _on_table(m: IndexingMap, there: DeviceIndexing | None, table: GroupTable) -> list[IndexingMap] | None:
     if there is None:
         return lifted(m, table)
     if same_groups(there.table, table):

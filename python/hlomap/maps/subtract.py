@@ -1,6 +1,6 @@
 """What one map mentions and another does not, as maps with more constraints.
 
-:func:`without` is the way in.  The law: where a map leads to an element that the other one leads to, too, the other
+:func:`subtract` is the way in.  The law: where a map leads to an element that the other one leads to, too, the other
 one's ranges are what the element says; so "the other one leads there" is a conjunction of constraints, and its
 complement a union of disjoint maps, each of which keeps some of them and breaks the next.  Where the element does not
 say the ranges the answer is a reason: nothing is taken away on a guess.
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from .._core import Expr, IndexingMap, Variable
 from ..errors import HlomapError
 
-__all__ = ["MAX_MEMBERS", "without"]
+__all__ = ["MAX_MEMBERS", "subtract"]
 
 MAX_MEMBERS = 64
 """Maps that a difference may have; of more it is said that there are too many."""
@@ -29,11 +29,11 @@ class _Meeting(NamedTuple):
     runtime: list[Variable]
 
 
-def without(m: IndexingMap, taken: Sequence[IndexingMap]) -> list[IndexingMap] | str:
+def subtract(m: IndexingMap, taken: Sequence[IndexingMap]) -> list[IndexingMap] | str:
     """The part of a map that none of the others mentions, as disjoint maps, or why that cannot be said.
 
     >>> own = IndexingMap.parse("(d0)[s0] -> (d0, s0), domain: d0 in [0, 3], s0 in [0, 9]")
-    >>> for part in without(own, [IndexingMap.parse("(d0)[s0] -> (d0, s0), domain: d0 in [0, 3], s0 in [4, 6]")]):
+    >>> for part in subtract(own, [IndexingMap.parse("(d0)[s0] -> (d0, s0), domain: d0 in [0, 3], s0 in [4, 6]")]):
     ...     print(part)
     (d0)[s0] -> (d0, s0), domain: d0 in [0, 3], s0 in [0, 3]
     (d0)[s0] -> (d0, s0), domain: d0 in [0, 3], s0 in [7, 9]

@@ -15,9 +15,9 @@ from pkgutil import iter_modules
 
 from .._core import Instruction
 from . import _registry
-from ._rule import Op
+from ._rule import OpRule
 
-__all__ = ["Op", "each", "lookup", "op_of", "registered"]
+__all__ = ["OpRule", "each", "lookup", "op_of", "registered"]
 
 
 @cache
@@ -27,13 +27,13 @@ def _read_pages() -> None:
             import_module(f"{__name__}.{page}")
 
 
-def lookup(opcode: str) -> Op:
+def lookup(opcode: str) -> OpRule:
     """The op of an opcode; an opcode without a page gets rules that answer Unknown."""
     _read_pages()
     return _registry.lookup(opcode)
 
 
-def op_of(instruction: Instruction) -> Op:
+def op_of(instruction: Instruction) -> OpRule:
     """The op of an instruction; a user's rule for its opcode or its target goes before its page's."""
     _read_pages()
     return _registry.op_of(instruction)
@@ -45,7 +45,7 @@ def registered() -> tuple[str, ...]:
     return _registry.registered()
 
 
-def each(listener: Callable[[Op], None]) -> None:
+def each(listener: Callable[[OpRule], None]) -> None:
     """Calls ``listener`` with the op of every page, and of every page to come."""
     _read_pages()
     _registry.each(listener)

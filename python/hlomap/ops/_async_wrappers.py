@@ -12,13 +12,13 @@ from typing import Any, cast
 from .._core import Instruction, Shape
 from ..errors import HlomapError
 from ..types import ShapeIndex, Unknown
-from ._evaluation import Run, Value
+from ._evaluation import EvalContext, Value
 from ._indexing.maps import below, passes_from, passes_to
-from ._rule import NOTHING, Answer, Context, Exchange, Op, Part
+from ._rule import NOTHING, CollectiveRule, OperandIndexing, OpRule, RuleContext, RuleResult
 from ._shapes import n_outputs, shape_at
 
 
-def short_form(opcode: str, page_of: Mapping[str, Op]) -> Op | None:
+def short_form(opcode: str, page_of: Mapping[str, OpRule]) -> OpRule | None:
     """The op of a start, an update or a done of an operation that has a page."""
     base, _, step = opcode.rpartition("-")
     if base not in page_of:
@@ -45,15 +45,15 @@ def _seen(instruction: Instruction) -> Instruction:
     return cast(Instruction, _Result(instruction))
 
 
-def _started(opcode: str, op: Op) -> Op:
-    def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def _started(opcode: str, op: OpRule) -> OpRule:
+    def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
         if leaf[0] == 0:
             return passes_from(instruction, leaf, leaf[1], leaf[2:])
         if leaf[0] == 1:
             return op.output_to_input(_seen(instruction), leaf[1:], context)
         return [NOTHING] * len(instruction.operands)
 
-    def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+    def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
         parts = passes_to(instruction, operand, leaf, (0, operand, *leaf))
         try:
             through = op.input_to_output(_seen(instruction), operand, leaf, context)
@@ -62,7 +62,7 @@ def _started(opcode: str, op: Op) -> Op:
             parts[1] = Unknown(f"{opcode}: {error}")
         return parts
 
-    def evaluate(instruction: Instruction, operands: list[Value], run: Run) -> Any:
+    def evaluate(instruction: Instruction, operands: list[Value], run: EvalContext) -> Any:
         given = tuple(operands)
         rest = (None,) * (n_outputs(instruction.shape) - 2)
         value = op.evaluate(_seen(instruction), operands, run)
@@ -70,45 +70,45 @@ def _started(opcode: str, op: Op) -> Op:
             value = yield from value
         return (given, value, *rest)
 
-    return Op(
+    return OpRule(
         opcode,
         output_to_input,
         input_to_output,
         evaluate,
-        op.looked_at,
+        op.constant_operands,
         per_instruction=op.per_instruction,
-        exchange=_started_exchange(op.exchange) if op.exchange is not None else None,
+        collective=_started_exchange(op.collective) if op.collective is not None else None,
     )
 
 
-def _started_exchange(result: Exchange) -> Exchange:
+def _started_exchange(result: CollectiveRule) -> CollectiveRule:
     """The same devices; the operands beside the result stay where they are."""
 
-    def output_to_input(instruction: Instruction, leaf: ShapeIndex) -> Mapping[int, Part]:
+    def output_to_input(instruction: Instruction, leaf: ShapeIndex) -> Mapping[int, OperandIndexing]:
         if leaf[0] == 1:
             return result.output_to_input(_seen(instruction), leaf[1:])
         return passes_from(instruction, leaf, leaf[1], leaf[2:]) if leaf[0] == 0 else {}
 
-    def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex) -> Mapping[int, Part]:
+    def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex) -> Mapping[int, OperandIndexing]:
         beside = dict(enumerate(passes_to(instruction, operand, leaf, (0, operand, *leaf))))
         return {**beside, 1: below(result.input_to_output(_seen(instruction), operand, leaf), (1,))}
 
-    return Exchange(lambda instruction: result.groups(_seen(instruction)), output_to_input, input_to_output)
+    return CollectiveRule(lambda instruction: result.groups(_seen(instruction)), output_to_input, input_to_output)
 
 
-def _handed_on(opcode: str, source: ShapeIndex) -> Op:
-    def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def _handed_on(opcode: str, source: ShapeIndex) -> OpRule:
+    def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
         return passes_from(instruction, leaf, 0, source + leaf)
 
-    def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+    def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
         if leaf[: len(source)] != source:
             return passes_to(instruction, operand, leaf)
         return passes_to(instruction, operand, leaf, leaf[len(source) :])
 
-    def evaluate(instruction: Instruction, operands: list[Value], run: Run) -> Value:
+    def evaluate(instruction: Instruction, operands: list[Value], run: EvalContext) -> Value:
         value = operands[0]
         for i in source:
             value = value[i]
         return value
 
-    return Op(opcode, output_to_input, input_to_output, evaluate)
+    return OpRule(opcode, output_to_input, input_to_output, evaluate)

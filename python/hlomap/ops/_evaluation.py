@@ -18,12 +18,13 @@ Value: TypeAlias = Any
 
 
 class Request:
-    """What a meaning asks of the executor and waits for; made by :meth:`Run.call` and :meth:`Run.meet`."""
+    """What a meaning asks of the executor and waits for; made by :meth:`EvalContext.call` and
+    :meth:`EvalContext.meet`."""
 
     __slots__ = ()
 
 
-class Run(Protocol):
+class EvalContext(Protocol):
     """The executor, as an op's meaning sees it on one device.
 
     A meaning that runs a computation or waits for other devices is a generator: it yields a request and is sent its
@@ -35,7 +36,7 @@ class Run(Protocol):
         """Which of the simulated devices this is."""
 
     @property
-    def world(self) -> World:
+    def grid(self) -> DeviceGrid:
         """What all devices share: sizes, queues, registered functions."""
 
     @property
@@ -45,7 +46,7 @@ class Run(Protocol):
     def call(self, computation: Computation, arguments: list[Value]) -> Request:
         """To be yielded: the value of a computation.  The list is emptied, so that nothing lives longer than needed."""
 
-    def meet(self, key: Hashable, devices: Sequence[int], value: Value) -> Request:
+    def rendezvous(self, key: Hashable, devices: Sequence[int], value: Value) -> Request:
         """To be yielded: the values that those devices give under the same key, in their order, when all have."""
 
     def wait(self, until: Callable[[], bool]) -> Request:
@@ -77,7 +78,7 @@ class Device:
 
 
 @dataclass(slots=True)
-class World:
+class DeviceGrid:
     """What the simulated devices share."""
 
     n_replicas: int = 1
@@ -90,13 +91,13 @@ class World:
     """By channel, the values that the host sends."""
     sent: dict[int, list[Value]] = field(default_factory=dict)
     """By channel, the values that went to the host."""
-    mail: dict[tuple[int, int, int], deque[Value]] = field(default_factory=dict)
+    channels: dict[tuple[int, int, int], deque[Value]] = field(default_factory=dict)
     """By channel, source and target, what one device has sent to another and was not yet received."""
     custom_calls: Mapping[str, Callable[..., Value]] = field(default_factory=dict)
     """By target, the function that stands for a custom call."""
 
 
-Evaluate: TypeAlias = Callable[[Instruction, list[Value], Run], Value]
+Evaluate: TypeAlias = Callable[[Instruction, list[Value], EvalContext], Value]
 """An operation's meaning: from the values of its operands to its own, or a generator of requests that returns it."""
 
 Steps: TypeAlias = Generator[Request, Value, Value]

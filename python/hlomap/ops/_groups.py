@@ -13,7 +13,7 @@ from .._core import Instruction
 from ..errors import ShapeError
 from ..maps.device_groups import MANY, GroupTable
 from ..types import Unknown
-from ._evaluation import Device, Run, World
+from ._evaluation import Device, DeviceGrid, EvalContext
 from ._shapes import must
 
 # Their groups name replicas even where they have a channel, and then take all partitions of those.
@@ -77,44 +77,44 @@ def pairs_of(instruction: Instruction) -> GroupTable:
     return GroupTable(_across(instruction).removesuffix("s"), pairs)
 
 
-def group_of(instruction: Instruction, run: Run) -> list[int] | None:
+def group_of(instruction: Instruction, run: EvalContext) -> list[int] | None:
     """The numbers of the devices in this device's group, in order; None where it is in none."""
-    world, device = run.world, run.device
+    grid, device = run.grid, run.device
     groups = listed_groups(instruction)
     across = _across(instruction)
     if not groups:
-        groups = [tuple(range(_counts(across, world)))]
-    _must_fit(groups, instruction, world)
+        groups = [tuple(range(_counts(across, grid)))]
+    _must_fit(groups, instruction, grid)
     own = {"replicas": device.replica, "both": device.replica, "partitions": device.partition}.get(
         across, device.number
     )
     found = [group for group in groups if own in group]
     if len(found) > 1:
         raise ShapeError(f"device {device.number} is in several groups: {groups}")
-    return _numbers(found[0], across, device, world) if found else None
+    return _numbers(found[0], across, device, grid) if found else None
 
 
-def n_devices(world: World) -> int:
-    return world.n_replicas * world.n_partitions
+def n_devices(grid: DeviceGrid) -> int:
+    return grid.n_replicas * grid.n_partitions
 
 
-def numbered(instruction: Instruction, ids: Sequence[int], run: Run) -> list[int]:
+def numbered(instruction: Instruction, ids: Sequence[int], run: EvalContext) -> list[int]:
     """The device numbers of single ids, as a permutation or a transfer has them."""
     across = _across(instruction)
-    _must_fit([tuple(ids)], instruction, run.world)
-    return _numbers(ids, across, run.device, run.world)
+    _must_fit([tuple(ids)], instruction, run.grid)
+    return _numbers(ids, across, run.device, run.grid)
 
 
-def own_id(instruction: Instruction, run: Run) -> int:
+def own_id(instruction: Instruction, run: EvalContext) -> int:
     """The id that this device has in a permutation or a transfer."""
     return run.device.partition if _across(instruction) == "partitions" else run.device.replica
 
 
-def everyone(instruction: Instruction, run: Run) -> list[int]:
+def everyone(instruction: Instruction, run: EvalContext) -> list[int]:
     """All devices that a permutation may join with this one."""
     partitions = _across(instruction) == "partitions"
-    count = run.world.n_partitions if partitions else run.world.n_replicas
-    return _numbers(range(count), "partitions" if partitions else "replicas", run.device, run.world)
+    count = run.grid.n_partitions if partitions else run.grid.n_replicas
+    return _numbers(range(count), "partitions" if partitions else "replicas", run.device, run.grid)
 
 
 def _across(instruction: Instruction) -> str:
@@ -127,25 +127,25 @@ def _across(instruction: Instruction) -> str:
     return "partitions" if has_channel else "replicas"
 
 
-def _numbers(ids: Sequence[int], across: str, device: Device, world: World) -> list[int]:
+def _numbers(ids: Sequence[int], across: str, device: Device, grid: DeviceGrid) -> list[int]:
     if across == "replicas":
-        return [replica * world.n_partitions + device.partition for replica in ids]
+        return [replica * grid.n_partitions + device.partition for replica in ids]
     if across == "partitions":
-        return [device.replica * world.n_partitions + partition for partition in ids]
+        return [device.replica * grid.n_partitions + partition for partition in ids]
     if across == "both":
-        return [replica * world.n_partitions + p for replica in ids for p in range(world.n_partitions)]
+        return [replica * grid.n_partitions + p for replica in ids for p in range(grid.n_partitions)]
     return list(ids)
 
 
-def _counts(across: str, world: World) -> int:
+def _counts(across: str, grid: DeviceGrid) -> int:
     if across == "partitions":
-        return world.n_partitions
-    return n_devices(world) if across == "numbers" else world.n_replicas
+        return grid.n_partitions
+    return n_devices(grid) if across == "numbers" else grid.n_replicas
 
 
-def _must_fit(groups: Sequence[Sequence[int]], instruction: Instruction, world: World) -> None:
+def _must_fit(groups: Sequence[Sequence[int]], instruction: Instruction, grid: DeviceGrid) -> None:
     across = _across(instruction)
-    count = _counts(across, world)
+    count = _counts(across, grid)
     highest = max((i for group in groups for i in group), default=-1)
     if highest >= count or min((i for group in groups for i in group), default=0) < 0:
         what, option = {
@@ -163,7 +163,7 @@ def along_of(instruction: Instruction, rank: int) -> int:
     return int(along)
 
 
-def own_group(instruction: Instruction, run: Run) -> list[int]:
+def own_group(instruction: Instruction, run: EvalContext) -> list[int]:
     group = group_of(instruction, run)
     if group is None:
         raise ShapeError(f"device {run.device.number} is in none of the groups {listed_groups(instruction)}")

@@ -14,7 +14,7 @@ import numpy as np
 from .._core import Expr, Instruction, Variable
 from ._evaluation import Value
 from ._indexing.maps import reads_all, reads_scalar
-from ._rule import ExprLike, Footprint, Part
+from ._rule import ExprLike, Footprint, OperandIndexing
 from ._shapes import literal_integer, must
 
 
@@ -60,7 +60,7 @@ def starts(at: Sequence[Offset], along: Iterable[int]) -> tuple[dict[int, ExprLi
     return found, runtime
 
 
-def reads_offsets(instruction: Instruction, first: int) -> list[Part]:
+def reads_offsets(instruction: Instruction, first: int) -> list[OperandIndexing]:
     """Every output element depends on every offset."""
     sizes = instruction.shape.dimensions
     return [

@@ -6,7 +6,7 @@ stretches nothing and looks at no element type.
 
 from __future__ import annotations
 
-from ._rule import Pointwise
+from ._rule import ElementwiseMethod
 
 ANY = "pred int uint float complex"
 ORDERED = "pred int uint float"
@@ -80,21 +80,23 @@ _COMPARISONS = {
 }
 
 
-def _comparisons() -> list[Pointwise]:
+def _comparisons() -> list[ElementwiseMethod]:
     """Each direction twice; the total order of floats is -nan < -inf < -0 < 0 < inf < nan."""
     made = []
     for direction, (name, kinds, words) in _COMPARISONS.items():
         gives = f"Whether ``lhs`` is {words} ``rhs``, as pred"
-        made.append(Pointwise(name, 2, kinds, f"{gives}.", (("direction", direction),)))
+        made.append(ElementwiseMethod(name, 2, kinds, f"{gives}.", (("direction", direction),)))
         order = "-nan < -inf, -0 < 0 and inf < nan"
         total = (("type", "TOTALORDER"),)
-        made.append(Pointwise(f"{name}_total_order", 2, kinds, f"{gives}; {order}.", made[-1].attributes, total))
+        made.append(
+            ElementwiseMethod(f"{name}_total_order", 2, kinds, f"{gives}; {order}.", made[-1].attributes, total)
+        )
     return made
 
 
-METHODS: dict[str, tuple[str | Pointwise, ...]] = {
-    **{opcode: (Pointwise(name, 1, kinds, gives),) for opcode, (name, kinds, gives) in _UNARY.items()},
-    **{opcode: (Pointwise(name, 2, kinds, gives),) for opcode, (name, kinds, gives) in _BINARY.items()},
+METHODS: dict[str, tuple[str | ElementwiseMethod, ...]] = {
+    **{opcode: (ElementwiseMethod(name, 1, kinds, gives),) for opcode, (name, kinds, gives) in _UNARY.items()},
+    **{opcode: (ElementwiseMethod(name, 2, kinds, gives),) for opcode, (name, kinds, gives) in _BINARY.items()},
     "compare": tuple(_comparisons()),
     "convert": ("convert_element_type",),
 }

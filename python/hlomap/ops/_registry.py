@@ -9,15 +9,15 @@ from .._core import Instruction
 from ..errors import UnsupportedError
 from ..types import ShapeIndex, Unknown
 from ._async_wrappers import short_form
-from ._evaluation import Run, Value
-from ._rule import Answer, Context, Op, UserRule
+from ._evaluation import EvalContext, Value
+from ._rule import CustomRule, OpRule, RuleContext, RuleResult
 from ._shapes import n_outputs
 
-_registry: dict[str, Op] = {}
-_listeners: list[Callable[[Op], None]] = []
+_registry: dict[str, OpRule] = {}
+_listeners: list[Callable[[OpRule], None]] = []
 
 
-def register(op: Op) -> None:
+def register(op: OpRule) -> None:
     """Make an op known; two pages for one opcode are a mistake of ours and end the import."""
     if op.opcode in _registry:
         raise RuntimeError(f"two op pages for {op.opcode!r}")
@@ -26,7 +26,7 @@ def register(op: Op) -> None:
         listener(op)
 
 
-def each(listener: Callable[[Op], None]) -> None:
+def each(listener: Callable[[OpRule], None]) -> None:
     """Calls ``listener`` with the op of every page, and of every page to come."""
     for op in _registry.values():
         listener(op)
@@ -38,46 +38,52 @@ def registered() -> tuple[str, ...]:
     return tuple(sorted(_registry))
 
 
-def lookup(opcode: str) -> Op:
+def lookup(opcode: str) -> OpRule:
     """The op of an opcode; an opcode without a page gets rules that answer Unknown."""
     found = _registry.get(opcode)
     return found if found is not None else _without_page(opcode)
 
 
 @lru_cache(maxsize=256)
-def _without_page(opcode: str) -> Op:
+def _without_page(opcode: str) -> OpRule:
     return short_form(opcode, _registry) or unknown_op(opcode)
 
 
-user_rules: dict[str, UserRule] = {}
+custom_rules: dict[str, CustomRule] = {}
 
 
-def op_of(instruction: Instruction) -> Op:
+def op_of(instruction: Instruction) -> OpRule:
     """The op of an instruction; a user's rule for its opcode or its target goes before its page's."""
     op = lookup(instruction.opcode)
-    if user_rules:
+    if custom_rules:
         target = instruction.attributes.get("custom_call_target")
-        rule = user_rules.get(target) if isinstance(target, str) else None
-        rule = rule if rule is not None else user_rules.get(instruction.opcode)
+        rule = custom_rules.get(target) if isinstance(target, str) else None
+        rule = rule if rule is not None else custom_rules.get(instruction.opcode)
         if rule is not None:
-            looked_at = rule.looked_at
-            return Op(op.opcode, rule.output_to_input, rule.input_to_output, op.evaluate, lambda instruction: looked_at)
+            constant_operands = rule.constant_operands
+            return OpRule(
+                op.opcode,
+                rule.output_to_input,
+                rule.input_to_output,
+                op.evaluate,
+                lambda instruction: constant_operands,
+            )
     return op
 
 
 @lru_cache(maxsize=256)
-def unknown_op(opcode: str) -> Op:
+def unknown_op(opcode: str) -> OpRule:
     """An op of which nothing is known but its name."""
     unknown = Unknown(f"no rule for {opcode}")
 
-    def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+    def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
         return [unknown] * len(instruction.operands)
 
-    def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+    def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
         return [unknown] * n_outputs(instruction.shape)
 
-    return Op(opcode, output_to_input, input_to_output, _cannot_run)
+    return OpRule(opcode, output_to_input, input_to_output, _cannot_run)
 
 
-def _cannot_run(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def _cannot_run(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     raise UnsupportedError(f"no meaning for {instruction.opcode}, needed by {instruction.name}")

@@ -13,11 +13,11 @@ import numpy as np
 from .._core import Expr, Instruction, Shape
 from ..dtypes import bit_width
 from ..types import ShapeIndex
-from ._evaluation import Run, Value
+from ._evaluation import EvalContext, Value
 from ._indexing.maps import dim_exprs, full, reads, reads_same_place
 from ._numpy.numeric import reinterpreted
 from ._registry import register
-from ._rule import Answer, Context, Footprint, Op
+from ._rule import Footprint, OpRule, RuleContext, RuleResult
 from ._shapes import agree, must
 
 
@@ -37,21 +37,21 @@ def _between(source: Shape, target: Shape) -> Footprint:
     return reads(full(sizes), dim_exprs(len(lengths)))
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """From the output's bits to the operand elements that hold them."""
     return [_between(instruction.shape, instruction.operands[0].shape)]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """From the operand's bits to the output elements that hold them."""
     return [_between(instruction.operands[0].shape, instruction.shape)]
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     """The bits in the order of the elements, read as the other type."""
     source, target = instruction.operands[0].shape, instruction.shape
     bits = reinterpreted(np.asarray(operands[0]).reshape(-1), source.dtype, target.dtype)
     return bits.reshape(target.dimensions)
 
 
-register(Op("bitcast-convert", output_to_input, input_to_output, evaluate, methods=("bitcast_convert_type",)))
+register(OpRule("bitcast-convert", output_to_input, input_to_output, evaluate, methods=("bitcast_convert_type",)))

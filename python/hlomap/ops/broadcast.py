@@ -8,10 +8,10 @@ import numpy as np
 
 from .._core import Expr, Instruction
 from ..types import ShapeIndex
-from ._evaluation import Run, Value
+from ._evaluation import EvalContext, Value
 from ._indexing.maps import full, reads
 from ._registry import register
-from ._rule import Answer, Context, ExprLike, Op
+from ._rule import ExprLike, OpRule, RuleContext, RuleResult
 from ._shapes import agree, must
 
 
@@ -23,12 +23,12 @@ def _dimensions(instruction: Instruction) -> tuple[int, ...]:
     return dimensions
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """Keep the dimensions that come from the operand."""
     return [reads(full(instruction.shape.dimensions), [Expr.dim(i) for i in _dimensions(instruction)])]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """A range for each dimension that repeats."""
     sizes = instruction.shape.dimensions
     kept = _dimensions(instruction)
@@ -41,7 +41,7 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     return [reads(full(sizes[i] for i in kept), results, ranges=full(sizes[i] for i in repeated))]
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     """Order the operand's dimensions as the output has them, put in ones, stretch."""
     sizes, kept = list(instruction.shape.dimensions), _dimensions(instruction)
     for i, size in zip(kept, operands[0].shape, strict=True):
@@ -50,4 +50,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> V
     return np.broadcast_to(ordered.reshape([sizes[i] if i in kept else 1 for i in range(len(sizes))]), sizes)
 
 
-register(Op("broadcast", output_to_input, input_to_output, evaluate, methods=("broadcast", "broadcast_in_dim")))
+register(OpRule("broadcast", output_to_input, input_to_output, evaluate, methods=("broadcast", "broadcast_in_dim")))

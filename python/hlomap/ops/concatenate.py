@@ -9,10 +9,10 @@ import numpy as np
 
 from .._core import Instruction
 from ..types import ShapeIndex
-from ._evaluation import Run, Value
+from ._evaluation import EvalContext, Value
 from ._indexing.maps import dim_exprs, full, reads
 from ._registry import register
-from ._rule import Answer, Context, Op, Part
+from ._rule import OperandIndexing, OpRule, RuleContext, RuleResult
 from ._shapes import agree
 
 
@@ -27,11 +27,11 @@ def _starts(instruction: Instruction, along: int) -> list[int]:
     return starts
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """Each operand on its own interval, shifted to start at 0."""
     (along,) = instruction.attributes["dimensions"]
     starts = _starts(instruction, along)
-    parts: list[Part] = []
+    parts: list[OperandIndexing] = []
     for start, end in pairwise(starts):
         dims = full(instruction.shape.dimensions)
         dims[along] = (start, end - 1)
@@ -41,7 +41,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context
     return parts
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """Shifted to where the operand starts."""
     (along,) = instruction.attributes["dimensions"]
     sizes = instruction.operands[operand].shape.dimensions
@@ -50,9 +50,9 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     return [reads(full(sizes), results)]
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     """NumPy has it under the same name."""
     return np.concatenate(operands, axis=instruction.attributes["dimensions"][0])
 
 
-register(Op("concatenate", output_to_input, input_to_output, evaluate))
+register(OpRule("concatenate", output_to_input, input_to_output, evaluate))

@@ -8,19 +8,19 @@ import numpy as np
 
 from .._core import Expr, Instruction
 from ..types import ShapeIndex
-from ._evaluation import Run, Value
+from ._evaluation import EvalContext, Value
 from ._indexing.maps import full, reads
 from ._offsets import offset_reaches, offsets, reads_offsets, starts, window_slices
 from ._registry import register
-from ._rule import Answer, Context, ExprLike, Op
+from ._rule import ExprLike, OpRule, RuleContext, RuleResult
 
 
-def looked_at(instruction: Instruction) -> tuple[int, ...]:
+def constant_operands(instruction: Instruction) -> tuple[int, ...]:
     """The offsets: where they are constants, they are folded."""
     return tuple(range(1, len(instruction.operands)))
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """d + offset."""
     sizes, window = instruction.operands[0].shape.dimensions, instruction.shape.dimensions
     at, runtime = starts(offsets(instruction, 1, sizes, window), range(len(sizes)))
@@ -28,7 +28,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context
     return [reads(full(window), results, runtime=runtime), *reads_offsets(instruction, 1)]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """d - offset, where that is inside the window; an offset moves the whole output."""
     if operand > 0:
         return [offset_reaches(instruction, operand)]
@@ -47,10 +47,10 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     return [reads(dims, results, runtime=runtime, constraints=constraints)]
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     """Clamp, then slice."""
     data = np.asarray(operands[0])
     return data[window_slices(operands[1:], data.shape, instruction.shape.dimensions)]
 
 
-register(Op("dynamic-slice", output_to_input, input_to_output, evaluate, looked_at))
+register(OpRule("dynamic-slice", output_to_input, input_to_output, evaluate, constant_operands))

@@ -12,10 +12,10 @@ import numpy as np
 from .._core import Expr, Instruction
 from ..dtypes import numpy_dtype
 from ..types import ShapeIndex
-from ._evaluation import Array, Run, Value
+from ._evaluation import Array, EvalContext, Value
 from ._indexing.maps import dim_exprs, full, reads
 from ._registry import register
-from ._rule import Answer, Context, ExprLike, Footprint, Op
+from ._rule import ExprLike, Footprint, OpRule, RuleContext, RuleResult
 from ._shapes import agree, must
 
 
@@ -37,19 +37,19 @@ def _signals(n: int, source: Sequence[int], target: Sequence[int]) -> Footprint:
     return reads(full(source), results, ranges=full(target[rank - n :]))
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The whole signal."""
     n = _transformed(instruction)
     return [_signals(n, instruction.shape.dimensions, instruction.operands[0].shape.dimensions)]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The whole spectrum."""
     n = _transformed(instruction)
     return [_signals(n, instruction.operands[0].shape.dimensions, instruction.shape.dimensions)]
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     """NumPy has the four by name; what it cannot do without elements has none."""
     length = instruction.attributes["fft_length"]
     dtype = numpy_dtype(instruction.shape.dtype)
@@ -65,4 +65,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> V
     return kinds[str(instruction.attributes["fft_type"])](operands[0], s=length, axes=axes).astype(dtype)
 
 
-register(Op("fft", output_to_input, input_to_output, evaluate))
+register(OpRule("fft", output_to_input, input_to_output, evaluate))

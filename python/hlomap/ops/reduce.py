@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 from .._core import Expr, Instruction
 from ..types import ShapeIndex
-from ._evaluation import Run, Value
+from ._evaluation import EvalContext, Value
 from ._indexing.maps import dim_exprs, full, on_outputs, reads, reads_all, reads_scalar
 from ._numpy.reduction import folded, like_shape
 from ._registry import register
-from ._rule import Answer, Context, ExprLike, Op, Part
+from ._rule import ExprLike, OperandIndexing, OpRule, RuleContext, RuleResult
 from ._shapes import agree, must, result_sizes
 
 
@@ -27,7 +27,7 @@ def _reduced(instruction: Instruction) -> tuple[int, ...]:
     return reduced
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """A range for each reduced dimension."""
     reduced, sizes = _reduced(instruction), result_sizes(instruction)
     operand = instruction.operands[0].shape.dimensions
@@ -35,12 +35,12 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context
     results: list[ExprLike] = [
         Expr.range(reduced.index(i)) if i in reduced else next(kept) for i in range(len(operand))
     ]
-    data: Part = reads(full(sizes), results, ranges=full(operand[i] for i in reduced))
+    data: OperandIndexing = reads(full(sizes), results, ranges=full(operand[i] for i in reduced))
     n = len(instruction.operands) // 2
     return [data] * n + [reads_scalar(sizes)] * n
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """Drop the reduced dimensions; an init goes everywhere."""
     if operand >= len(instruction.operands) // 2:
         return on_outputs(instruction, reads_all((), result_sizes(instruction)))
@@ -49,11 +49,11 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     return on_outputs(instruction, reads(full(sizes), results))
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     """Fold the reduced dimensions."""
     n = len(operands) // 2
-    done = folded(operands[:n], operands[n:], _reduced(instruction), instruction.called[0], run)
+    done = folded(operands[:n], operands[n:], _reduced(instruction), instruction.called_computations[0], run)
     return like_shape(instruction.shape.is_tuple, done)
 
 
-register(Op("reduce", output_to_input, input_to_output, evaluate))
+register(OpRule("reduce", output_to_input, input_to_output, evaluate))

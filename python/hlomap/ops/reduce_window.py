@@ -11,11 +11,11 @@ import numpy as np
 
 from .._core import Expr, Instruction
 from ..types import ShapeIndex
-from ._evaluation import Run, Value
+from ._evaluation import EvalContext, Value
 from ._indexing.maps import on_outputs, reads, reads_all, reads_scalar
 from ._numpy.reduction import folded, like_shape
 from ._registry import register
-from ._rule import Answer, Context, Footprint, Op, Part
+from ._rule import Footprint, OperandIndexing, OpRule, RuleContext, RuleResult
 from ._shapes import agree, result_sizes
 from ._window import WindowDim, place_variables, spread, window_dims, windows
 
@@ -27,12 +27,12 @@ def _dims(instruction: Instruction) -> list[WindowDim]:
     return window_dims(instruction.attributes.get("window"), operand, result_sizes(instruction))
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """Window after pad: a range for each place of the window."""
     dims = _dims(instruction)
     places, ranges = place_variables(dims)
     meetings = [dim.element(Expr.dim(i), place) for i, (dim, place) in enumerate(zip(dims, places, strict=True))]
-    data: Part = reads(
+    data: OperandIndexing = reads(
         [m.bounds for m in meetings],
         [m.index for m in meetings],
         ranges=ranges,
@@ -42,7 +42,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context
     return [data] * n + [reads_scalar(result_sizes(instruction))] * n
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The outputs whose window covers the element; an init goes everywhere."""
     if operand >= len(instruction.operands) // 2:
         return on_outputs(instruction, reads_all((), result_sizes(instruction)))
@@ -58,7 +58,7 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     return on_outputs(instruction, covered)
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     """Spread the operands out, see every window, fold the places that hold elements."""
     n = len(operands) // 2
     dims = _dims(instruction)
@@ -68,8 +68,8 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> V
     if any(dim.low > 0 or dim.high > 0 or dim.base > 1 for dim in dims):
         valid = windows(spread(np.ones(operands[0].shape, np.bool_), axes, dims, False), axes, dims)
     places = tuple(range(len(dims), 2 * len(dims)))
-    done = folded(seen, operands[n:], places, instruction.called[0], run, valid, rounded_bytes=2)
+    done = folded(seen, operands[n:], places, instruction.called_computations[0], run, valid, rounded_bytes=2)
     return like_shape(instruction.shape.is_tuple, done)
 
 
-register(Op("reduce-window", output_to_input, input_to_output, evaluate))
+register(OpRule("reduce-window", output_to_input, input_to_output, evaluate))

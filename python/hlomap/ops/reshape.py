@@ -8,33 +8,33 @@ import numpy as np
 
 from .._core import Instruction
 from ..types import ShapeIndex, Unknown
-from ._evaluation import Run, Value
+from ._evaluation import EvalContext, Value
 from ._indexing.delinearize import reindexed
 from ._indexing.maps import dim_exprs, full, in_best_form, reads
 from ._registry import register
-from ._rule import Answer, Context, Op, Part
+from ._rule import OperandIndexing, OpRule, RuleContext, RuleResult
 from ._shapes import n_elements
 
 
-def _between(source: Sequence[int], target: Sequence[int]) -> Part:
+def _between(source: Sequence[int], target: Sequence[int]) -> OperandIndexing:
     if n_elements(source) != n_elements(target):
         return Unknown(f"sizes {tuple(source)} and {tuple(target)} have different numbers of elements")
     return in_best_form(reads(full(source), reindexed(dim_exprs(len(source)), source, target)))
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """Number the output, index the operand."""
     return [_between(instruction.shape.dimensions, instruction.operands[0].shape.dimensions)]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """Number the operand, index the output."""
     return [_between(instruction.operands[0].shape.dimensions, instruction.shape.dimensions)]
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     """NumPy's default order is row-major, too."""
     return np.reshape(operands[0], instruction.shape.dimensions)
 
 
-register(Op("reshape", output_to_input, input_to_output, evaluate, methods=("reshape", "collapse")))
+register(OpRule("reshape", output_to_input, input_to_output, evaluate, methods=("reshape", "collapse")))

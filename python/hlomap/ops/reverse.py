@@ -8,33 +8,33 @@ import numpy as np
 
 from .._core import Expr, Instruction
 from ..types import ShapeIndex
-from ._evaluation import Run, Value
+from ._evaluation import EvalContext, Value
 from ._indexing.maps import full, reads
 from ._registry import register
-from ._rule import Answer, Context, Op, Part
+from ._rule import OperandIndexing, OpRule, RuleContext, RuleResult
 from ._shapes import agree
 
 
-def _mirrored(instruction: Instruction) -> Part:
+def _mirrored(instruction: Instruction) -> OperandIndexing:
     sizes = instruction.shape.dimensions
     along = tuple(instruction.attributes["dimensions"])
     agree(instruction.operands[0].shape.dimensions, sizes, "an operand")
     return reads(full(sizes), [n - 1 - Expr.dim(i) if i in along else Expr.dim(i) for i, n in enumerate(sizes)])
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """A mirror."""
     return [_mirrored(instruction)]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """A mirror is its own inverse."""
     return [_mirrored(instruction)]
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     """NumPy calls it flip."""
     return np.flip(operands[0], tuple(instruction.attributes["dimensions"]))
 
 
-register(Op("reverse", output_to_input, input_to_output, evaluate, methods=("rev",)))
+register(OpRule("reverse", output_to_input, input_to_output, evaluate, methods=("rev",)))

@@ -8,10 +8,10 @@ import numpy as np
 
 from .._core import Expr, Instruction
 from ..types import ShapeIndex
-from ._evaluation import Run, Value
+from ._evaluation import EvalContext, Value
 from ._indexing.maps import full, reads
 from ._registry import register
-from ._rule import Answer, Context, ExprLike, Op
+from ._rule import ExprLike, OpRule, RuleContext, RuleResult
 from ._shapes import agree, must
 
 
@@ -24,14 +24,14 @@ def _limits(instruction: Instruction) -> tuple[tuple[int, int, int], ...]:
     return limits
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """start + stride * d."""
     limits = _limits(instruction)
     results: list[ExprLike] = [start + stride * Expr.dim(i) for i, (start, _, stride) in enumerate(limits)]
     return [reads(full(instruction.shape.dimensions), results)]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """(d - start) / stride, for the elements that the stride hits."""
     limits = _limits(instruction)
     dims: list[tuple[int, int]] = []
@@ -46,10 +46,10 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     return [reads(dims, results, constraints=constraints)]
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     """NumPy has it under the same name."""
     limits = _limits(instruction)
     return np.asarray(operands[0])[tuple(slice(start, limit, stride) for start, limit, stride in limits)]
 
 
-register(Op("slice", output_to_input, input_to_output, evaluate))
+register(OpRule("slice", output_to_input, input_to_output, evaluate))

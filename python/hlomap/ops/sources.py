@@ -8,38 +8,38 @@ import numpy as np
 
 from .._core import Instruction
 from ..dtypes import numpy_dtype
-from ._evaluation import Run, Value
+from ._evaluation import EvalContext, Value
 from ._indexing.maps import reaches_nothing, reads_nothing
 from ._registry import register
-from ._rule import Op
+from ._rule import OpRule
 
 
-def _parameter(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def _parameter(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     number = instruction.parameter_number
     assert number is not None, "a parameter has a number"
     return run.parameter(number)
 
 
-def _constant(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def _constant(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     return instruction.literal
 
 
-def _iota(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def _iota(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     sizes = instruction.shape.dimensions
     along = int(instruction.attributes["iota_dimension"])
     lengths = [size if i == along else 1 for i, size in enumerate(sizes)]
     return np.broadcast_to(np.arange(sizes[along]).astype(numpy_dtype(instruction.shape.dtype)).reshape(lengths), sizes)
 
 
-def _replica(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def _replica(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     return np.asarray(run.device.replica, numpy_dtype(instruction.shape.dtype))
 
 
-def _partition(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def _partition(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     return np.asarray(run.device.partition, numpy_dtype(instruction.shape.dtype))
 
 
-def _token(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def _token(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     return None
 
 
@@ -51,4 +51,4 @@ for _name, _evaluate in (
     ("replica-id", _replica),
     ("after-all", _token),
 ):
-    register(Op(_name, reads_nothing, reaches_nothing, _evaluate, pointwise=_name not in ("iota", "after-all")))
+    register(OpRule(_name, reads_nothing, reaches_nothing, _evaluate, pointwise=_name not in ("iota", "after-all")))

@@ -11,11 +11,11 @@ import numpy as np
 
 from .._core import Expr, Instruction
 from ..types import ShapeIndex
-from ._evaluation import Run, Value
+from ._evaluation import EvalContext, Value
 from ._indexing.maps import dim_exprs, full, on_outputs, reads
 from ._numpy.numeric import total_order_key, widened
 from ._registry import register
-from ._rule import Answer, Context, Op
+from ._rule import OpRule, RuleContext, RuleResult
 from ._shapes import agree
 
 
@@ -27,14 +27,14 @@ def _kept(instruction: Instruction) -> tuple[int, ...]:
     return kept
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The whole row."""
     kept = _kept(instruction)
     length = instruction.operands[0].shape.dimensions[-1]
     return [reads(full(kept), [*dim_exprs(len(kept) - 1), Expr.range(0)], ranges=[(0, length - 1)])]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """Every place of both outputs of the row."""
     kept = _kept(instruction)
     results = [*dim_exprs(len(kept) - 1), Expr.range(0)]
@@ -42,7 +42,7 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     return on_outputs(instruction, row)
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     """A stable sort of keys that compare as the elements do."""
     data = np.asarray(operands[0])
     key = np.asarray(total_order_key(data))
@@ -53,4 +53,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> V
     return np.take_along_axis(data, places, -1), places.astype(np.int32)
 
 
-register(Op("topk", output_to_input, input_to_output, evaluate, methods=("top_k",)))
+register(OpRule("topk", output_to_input, input_to_output, evaluate, methods=("top_k",)))

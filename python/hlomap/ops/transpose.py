@@ -8,10 +8,10 @@ import numpy as np
 
 from .._core import Expr, Instruction
 from ..types import ShapeIndex
-from ._evaluation import Run, Value
+from ._evaluation import EvalContext, Value
 from ._indexing.maps import full, reads
 from ._registry import register
-from ._rule import Answer, Context, Op
+from ._rule import OpRule, RuleContext, RuleResult
 from ._shapes import agree, must
 
 
@@ -23,22 +23,22 @@ def _permutation(instruction: Instruction) -> tuple[int, ...]:
     return permutation
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """Operand dimension p is indexed by the output dimension that shows it."""
     permutation = _permutation(instruction)
     results = [Expr.dim(permutation.index(p)) for p in range(len(permutation))]
     return [reads(full(instruction.shape.dimensions), results)]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """Output dimension i is indexed by the operand dimension that it shows."""
     permutation = _permutation(instruction)
     return [reads(full(instruction.operands[0].shape.dimensions), [Expr.dim(p) for p in permutation])]
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     """NumPy has it under the same name."""
     return np.transpose(operands[0], _permutation(instruction))
 
 
-register(Op("transpose", output_to_input, input_to_output, evaluate))
+register(OpRule("transpose", output_to_input, input_to_output, evaluate))

@@ -6,53 +6,57 @@ from collections.abc import Sequence
 
 from .._core import Instruction
 from ..types import ShapeIndex
-from ._evaluation import Run, Value
+from ._evaluation import EvalContext, Value
 from ._indexing.maps import same_array
 from ._registry import register
-from ._rule import Answer, Context, Op
+from ._rule import OpRule, RuleContext, RuleResult
 from ._shapes import must, shape_at
 
 # Rules are asked of consistent instructions: a tuple has the shapes of its operands, an element the shape it has in the
 # tuple.  So the shape of what was asked about is enough, and a leaf of a wide tuple costs no more than one of a pair.
 
 
-def _tuple_output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def _tuple_output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     return same_array(shape_at(context.shape_of(instruction), leaf), leaf[0], leaf[1:])
 
 
-def _tuple_input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def _tuple_input_to_output(
+    instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext
+) -> RuleResult:
     return same_array(shape_at(context.shape_of(instruction), (operand, *leaf)), operand, (operand, *leaf))
 
 
-def _tuple(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def _tuple(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     return tuple(operands)
 
 
-def _element_output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def _element_output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     index = int(instruction.attributes["index"])
     must(index >= 0, f"element {index} of a tuple")
     return same_array(shape_at(context.shape_of(instruction), leaf), 0, (index, *leaf))
 
 
-def _element_input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def _element_input_to_output(
+    instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext
+) -> RuleResult:
     if leaf[0] != int(instruction.attributes["index"]):
         return {}
     shape = context.shape_of(instruction)
     return same_array(shape_at(shape, leaf[1:]), leaf[1] if shape.is_tuple else 0, leaf[1:])
 
 
-def _element(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def _element(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     return operands[0][int(instruction.attributes["index"])]
 
 
-register(Op("tuple", _tuple_output_to_input, _tuple_input_to_output, _tuple, pointwise=True, wiring=True))
+register(OpRule("tuple", _tuple_output_to_input, _tuple_input_to_output, _tuple, pointwise=True, structural=True))
 register(
-    Op(
+    OpRule(
         "get-tuple-element",
         _element_output_to_input,
         _element_input_to_output,
         _element,
         pointwise=True,
-        wiring=True,
+        structural=True,
     )
 )

@@ -21,20 +21,20 @@ from ..dtypes import is_integer, is_unsigned, numpy_dtype
 from ..errors import HlomapError, ShapeError
 from ..interpreter.machine import Machine
 from ..interpreter.plan import plans_of, single
-from ..maps.device_indexing import Replicas, said_of_devices
-from ..maps.enumerate_pairs import Ints, TooMany, pairs
+from ..maps.device_indexing import DeviceIndexing, said_of_devices
+from ..maps.enumerate_pairs import Ints, TooMany, enumerate_pairs
 from ..maps.map_set import MapSet
 from ..ops import lookup
-from ..ops._evaluation import World
+from ..ops._evaluation import DeviceGrid
 from ..ops._shapes import array_leaves, shape_at
 from ..types import ShapeIndex
 
-__all__ = ["Verdict", "verify"]
+__all__ = ["CheckResult", "verify"]
 
 Value = Any
 Functions = Mapping[str, Callable[..., Any]]
 Direction = Literal["output_to_input", "input_to_output"]
-Finding = Literal["exact", "over", "UNSOUND", "unknown", "unchecked"]
+Status = Literal["exact", "over", "UNSOUND", "unknown", "unchecked"]
 
 MAX_CHANGES = 32
 """Elements of each operand leaf that are changed, one at a time."""
@@ -46,14 +46,14 @@ _MAX_ROWS = 256
 _MAX_STEPS = 300
 _MAX_ALL_CHANGES = 128  # of one instruction
 _GRIDS = ((1, 1), (2, 1), (1, 2), (4, 1), (1, 4), (2, 2), (8, 1), (1, 8), (2, 4), (4, 2))
-"""Replicas and partitions that are tried; a change on any of the devices that arrives on any counts."""
+"""DeviceIndexing and partitions that are tried; a change on any of the devices that arrives on any counts."""
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CheckResult:
     """What was found about the map set between one output leaf and one operand leaf, in one direction.
 
-    ``finding``: ``exact`` - every pair that the set mentions was seen to matter, and no other; ``over`` - some
+    ``status``: ``exact`` - every pair that the set mentions was seen to matter, and no other; ``over`` - some
     mentioned pair was not seen to matter, which contradicts nothing; ``UNSOUND`` - ``witness`` is the smallest
     operand element, with the smallest output element, whose change arrived without being mentioned; ``unknown`` - the
     set says nothing; ``unchecked`` - nothing could be run, or it would have taken too long.  ``claims_exact`` is what
@@ -65,7 +65,7 @@ class Verdict:
     output: ShapeIndex
     operand: int
     index: ShapeIndex
-    finding: Finding
+    status: Status
     claims_exact: bool
     n_changes: int = 0
     witness: tuple[tuple[int, ...], tuple[int, ...]] | None = None
@@ -77,7 +77,7 @@ class Verdict:
             f", operand element {list(self.witness[0])} changes output {list(self.witness[1])}" if self.witness else ""
         )
         reason = f" ({self.reason})" if self.reason else ""
-        return f"{said}, {self.direction}: {self.finding}{tail}{reason}"
+        return f"{said}, {self.direction}: {self.status}{tail}{reason}"
 
 
 def verify(
@@ -86,7 +86,7 @@ def verify(
     max_changes: int = MAX_CHANGES,
     seed: int = 0,
     custom_calls: Mapping[str, Callable[..., Any]] | None = None,
-) -> list[Verdict]:
+) -> list[CheckResult]:
     """The executor's evidence for every map set of an instruction, or of all instructions of a module.
 
     Operands get random values, or, in a module's entry, what the module computes from random arguments.  Then elements
@@ -107,7 +107,7 @@ def verify(
     """
     if isinstance(target, Instruction):
         return list(_verdicts(target, None, max_changes, seed, custom_calls or {}))
-    found: list[Verdict] = []
+    found: list[CheckResult] = []
     known: set[bytes] = set()
     functions = custom_calls or {}
     entry = _entry_values(target, seed, functions)
@@ -115,7 +115,7 @@ def verify(
         if computation.is_fusion:
             continue
         for instruction in computation.instructions:
-            if not instruction.operands or lookup(instruction.opcode).wiring:
+            if not instruction.operands or lookup(instruction.opcode).structural:
                 continue
             key = instruction.signature(tuple(range(len(instruction.operands))))
             if key not in known:
@@ -144,7 +144,7 @@ def _entry_values(module: Module, seed: int, functions: Functions) -> dict[int, 
 def _machine(
     module: Module, seed: int, functions: Functions, keep: Any = None, grid: tuple[int, int] = (1, 1)
 ) -> Machine:
-    return Machine(plans_of(module), World(*grid, custom_calls=functions), _MAX_STEPS, seed, keep)
+    return Machine(plans_of(module), DeviceGrid(*grid, custom_calls=functions), _MAX_STEPS, seed, keep)
 
 
 def _random(shape: Shape, rng: np.random.Generator) -> Value:
@@ -177,7 +177,7 @@ def _must_be_small(instructions: Sequence[Instruction]) -> None:
             for leaf in array_leaves(instruction.shape):
                 if shape_at(instruction.shape, leaf).n_elements > _MAX_VALUE:
                     raise TooLarge(f"{instruction.name} is {instruction.shape}")
-            for computation in instruction.called:
+            for computation in instruction.called_computations:
                 if computation.number not in seen:
                     seen.add(computation.number)
                     waiting.append(computation.instructions)
@@ -192,7 +192,7 @@ class TooLarge(HlomapError):
 
 def _verdicts(
     instruction: Instruction, known: Mapping[int, Value] | None, max_changes: int, seed: int, functions: Functions
-) -> Iterator[Verdict]:
+) -> Iterator[CheckResult]:
     rng = np.random.default_rng(seed)
     outputs = list(array_leaves(instruction.shape))
     places = [(k, leaf) for k, operand in enumerate(instruction.operands) for leaf in array_leaves(operand.shape)]
@@ -213,14 +213,14 @@ def _verdicts(
             for direction, maps in sets.items():
                 place = (instruction, direction, out, k, leaf)
                 if maps.is_unknown:
-                    yield Verdict(*place, "unknown", False, reason=maps.reason)
+                    yield CheckResult(*place, "unknown", False, reason=maps.reason)
                 elif isinstance(trial, str) or not seen:
                     reason = trial if isinstance(trial, str) else "a constant, or nothing to change"
-                    yield Verdict(*place, "unchecked", maps.exact, reason=reason)
+                    yield CheckResult(*place, "unchecked", maps.exact, reason=reason)
                 else:
                     verdict = _judged(place, maps, seen, trial)
-                    if verdict.finding in ("exact", "over") and maps.replicas is not None:
-                        verdict = _with_devices(verdict, maps.replicas, seen, trial)
+                    if verdict.status in ("exact", "over") and maps.devices is not None:
+                        verdict = _with_devices(verdict, maps.devices, seen, trial)
                     yield verdict
 
 
@@ -237,7 +237,7 @@ class _Trial:
         self._functions = functions
         _must_be_small([instruction])
         self._instruction = instruction
-        self._exchanges = lookup(instruction.opcode).exchange is not None
+        self._exchanges = lookup(instruction.opcode).collective is not None
         self._rng = rng
         self._operands: list[Value] = []
         self.values: list[dict[int, Value]] = []
@@ -360,7 +360,7 @@ def _must_have_shape(value: Value, shape: Shape) -> None:
 
 def _is_fixed(operand: Instruction) -> bool:
     """Whether its content may be part of a map."""
-    return not operand.operands and operand.parameter_number is None and not operand.called
+    return not operand.operands and operand.parameter_number is None and not operand.called_computations
 
 
 def _others(element: Any, operand: Instruction, leaf: ShapeIndex, rng: np.random.Generator) -> list[Any]:
@@ -378,7 +378,7 @@ def _judged(
     maps: MapSet,
     seen: Mapping[int, Mapping[ShapeIndex, Ints]],
     trial: _Trial,
-) -> Verdict:
+) -> CheckResult:
     """Compares what was seen with what the set says of the same elements."""
     instruction, direction, out, k, leaf = place
     made, given = tuple(shape_at(instruction.shape, out).dimensions), trial.sizes(k, leaf)
@@ -393,14 +393,14 @@ def _judged(
         else:
             said = _said(maps, out, given, made, trial, columns)
     except TooMany as error:
-        return Verdict(*place, "unchecked", maps.exact, len(seen), reason=str(error))
+        return CheckResult(*place, "unchecked", maps.exact, len(seen), reason=str(error))
     except ValueError as error:
-        return Verdict(*place, "UNSOUND", maps.exact, len(seen), reason=str(error))
+        return CheckResult(*place, "UNSOUND", maps.exact, len(seen), reason=str(error))
     if changed - said:
         i, o = min(changed - said)
         witness = (_index(i, given), _index(o, made))
-        return Verdict(*place, "UNSOUND", maps.exact, len(seen), witness)
-    return Verdict(*place, "exact" if changed == said else "over", maps.exact, len(seen))
+        return CheckResult(*place, "UNSOUND", maps.exact, len(seen), witness)
+    return CheckResult(*place, "exact" if changed == said else "over", maps.exact, len(seen))
 
 
 def _rows(changed: set[tuple[int, int]], n: int) -> Ints:
@@ -424,7 +424,7 @@ def _said(
     for m in maps:
         if m.index == leaf:
             for values in _values_of(m, trial.values):
-                a, b = pairs(m, source, target, values, _MAX_POINTS, rows)
+                a, b = enumerate_pairs(m, source, target, values, _MAX_POINTS, rows)
                 found |= set(zip(a.tolist(), b.tolist(), strict=True))
     return found
 
@@ -447,8 +447,8 @@ def _values_of(m: IndexingMap, by_device: Sequence[Mapping[int, Value]]) -> Iter
 
 
 def _with_devices(
-    verdict: Verdict, there: Replicas, seen: Mapping[int, Mapping[ShapeIndex, Ints]], trial: _Trial
-) -> Verdict:
+    verdict: CheckResult, there: DeviceIndexing, seen: Mapping[int, Mapping[ShapeIndex, Ints]], trial: _Trial
+) -> CheckResult:
     """The same with what the set says of devices: what arrives on another one than it says is unsound."""
     if there.maps.is_unknown:
         return verdict
@@ -459,15 +459,15 @@ def _with_devices(
     rows = np.array(sorted(seen), np.int64)
     if backward:
         rows = _rows({(i, o) for i, _, o, _ in arrived}, int(np.prod(made, dtype=np.int64)))
-        looked_at = set(rows.tolist())
-        arrived = {x for x in arrived if x[2] in looked_at}
+        constant_operands = set(rows.tolist())
+        arrived = {x for x in arrived if x[2] in constant_operands}
     leaf, ends = (verdict.index, (made, given)) if backward else (verdict.output, (given, made))
     try:
         said, known = said_of_devices(there, leaf, *ends, trial.values, trial.grid, rows, _MAX_POINTS)
     except TooMany:
         return verdict
     except ValueError as error:
-        return replace(verdict, finding="UNSOUND", reason=str(error))
+        return replace(verdict, status="UNSOUND", reason=str(error))
     ordered = {(to, at) if backward else (at, to) for at, to in said}
     mentioned = {(*first, *last) for first, last in ordered if first[0] in seen}
     # A device in no group keeps its elements to itself.
@@ -475,8 +475,8 @@ def _with_devices(
     if arrived - mentioned:
         i, device, o, arrives = min(arrived - mentioned)
         witness = (_index(i, given), _index(o, made))
-        return replace(verdict, finding="UNSOUND", witness=witness, reason=f"from device {device} to device {arrives}")
-    return verdict if arrived == mentioned else replace(verdict, finding="over")
+        return replace(verdict, status="UNSOUND", witness=witness, reason=f"from device {device} to device {arrives}")
+    return verdict if arrived == mentioned else replace(verdict, status="over")
 
 
 def _index(number: int, sizes: Sequence[int]) -> tuple[int, ...]:

@@ -22,7 +22,7 @@ use crate::map::PyMap;
 /// ``operand`` is -1 where the question was about ``leaf`` of the output.  ``said`` are the parts in order, or a mapping
 /// from their numbers; parts that say that nothing is read, and those of values without elements, are left out.
 /// Raises :class:`~hlomap.ShapeError` for a map that does not fit the shapes.
-#[pyclass(name = "Answer", module = "hlomap._core", frozen)]
+#[pyclass(name = "InstructionIndexing", module = "hlomap._core", frozen)]
 pub struct PyAnswer {
     pub answer: Arc<Answer>,
     parts: OnceLock<Py<PyDict>>,
@@ -212,7 +212,7 @@ fn part(said: &Bound<'_, PyAny>, rank: usize, target: &Shape) -> PyResult<Part> 
     }
     let exact = said.getattr(intern!(py, "exact"))?.extract()?;
     let reason: Option<String> = said.getattr(intern!(py, "reason"))?.extract()?;
-    let across = said.getattr(intern!(py, "across"))?.extract()?;
+    let across = said.getattr(intern!(py, "crosses_devices"))?.extract()?;
     Ok(Part::Read(Footprint { maps: found, exact, reason: reason.map(Text::from), across }))
 }
 

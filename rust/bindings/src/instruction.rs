@@ -83,7 +83,7 @@ impl PyInstruction {
 
     /// The computations it calls, in the order of the text.
     #[getter]
-    fn called<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+    fn called_computations<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         computations(py, &self.module, self.module.called(self.id))
     }
 

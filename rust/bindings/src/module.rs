@@ -296,7 +296,7 @@ impl PyComputation {
 
     /// The instructions that call it.
     #[getter]
-    fn called_by<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+    fn callers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         instructions(py, &self.module, self.module.callers(self.id).iter().copied())
     }
 
@@ -314,7 +314,7 @@ impl PyComputation {
 
     /// 16 bytes that are equal for computations that do the same, whatever the names in them.
     #[getter]
-    fn content<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+    fn fingerprint<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.module.content(self.id))
     }
 

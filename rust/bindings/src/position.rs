@@ -147,11 +147,11 @@ fn related(
 ///
 /// >>> import hlomap as hm
 /// >>> a, b = hm.Shape.parse("f32[16,256]{1,0:T(8,128)}"), hm.Shape.parse("f32[2,8,256]{2,1,0:T(8,128)}")
-/// >>> hm.reshape_moves_nothing(a, b)
+/// >>> hm.reshape_is_bitcast(a, b)
 /// Equivalence(equal=True)
 #[pyfunction]
 #[pyo3(signature = (operand, output, /))]
-fn reshape_moves_nothing(
+fn reshape_is_bitcast(
     py: Python<'_>,
     operand: &Bound<'_, PyShape>,
     output: &Bound<'_, PyShape>,
@@ -164,11 +164,11 @@ fn reshape_moves_nothing(
 ///
 /// >>> import hlomap as hm
 /// >>> a, b = hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"), hm.Shape.parse("f32[5,3]{0,1:T(2,2)}")
-/// >>> hm.transpose_moves_nothing(a, b, [1, 0])
+/// >>> hm.transpose_is_bitcast(a, b, [1, 0])
 /// Equivalence(equal=True)
 #[pyfunction]
 #[pyo3(signature = (operand, output, dimensions, /))]
-fn transpose_moves_nothing(
+fn transpose_is_bitcast(
     py: Python<'_>,
     operand: &Bound<'_, PyShape>,
     output: &Bound<'_, PyShape>,
@@ -182,11 +182,15 @@ fn transpose_moves_nothing(
 ///
 /// >>> import hlomap as hm
 /// >>> a, b = hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"), hm.Shape.parse("f32[15]")
-/// >>> hm.bitcast_fits(a, b)
+/// >>> hm.is_valid_bitcast(a, b)
 /// Equivalence(equal=False, witness=[0])
 #[pyfunction]
 #[pyo3(signature = (operand, output, /))]
-fn bitcast_fits(py: Python<'_>, operand: &Bound<'_, PyShape>, output: &Bound<'_, PyShape>) -> PyResult<PyEquivalence> {
+fn is_valid_bitcast(
+    py: Python<'_>,
+    operand: &Bound<'_, PyShape>,
+    output: &Bound<'_, PyShape>,
+) -> PyResult<PyEquivalence> {
     related(py, operand.get(), output.get(), ::layout::bitcast_fits)
 }
 
@@ -348,9 +352,9 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(buffer_elements, m)?)?;
     m.add_function(wrap_pyfunction!(strides, m)?)?;
     m.add_function(wrap_pyfunction!(bitcast_factors, m)?)?;
-    m.add_function(wrap_pyfunction!(reshape_moves_nothing, m)?)?;
-    m.add_function(wrap_pyfunction!(transpose_moves_nothing, m)?)?;
-    m.add_function(wrap_pyfunction!(bitcast_fits, m)?)?;
+    m.add_function(wrap_pyfunction!(reshape_is_bitcast, m)?)?;
+    m.add_function(wrap_pyfunction!(transpose_is_bitcast, m)?)?;
+    m.add_function(wrap_pyfunction!(is_valid_bitcast, m)?)?;
     m.add_function(wrap_pyfunction!(pack_into, m)?)?;
     m.add_function(wrap_pyfunction!(unpack_into, m)?)?;
     m.add_function(wrap_pyfunction!(squeeze_bits, m)?)?;

@@ -1,7 +1,8 @@
 """From the law of a collective operation to its rules: maps with group and position, and plain ones without.
 
-Read :class:`Law` and :func:`register_exchange` first.  The plain map leads to the element on some device of the group.
-It depends on the instruction alone; the table of groups may depend on the module, so device maps are made when asked.
+Read :class:`Law` and :func:`register_collective` first.  The plain map leads to the element on some device of the
+group. It depends on the instruction alone; the table of groups may depend on the module, so device maps are made when
+asked.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ...types import ShapeIndex, Unknown
 from .._evaluation import Evaluate
 from .._groups import along_of, group_sizes, pairs_of, table_of
 from .._registry import register
-from .._rule import Bounds, Exchange, ExprLike, Footprint, Op, Part
+from .._rule import Bounds, CollectiveRule, ExprLike, Footprint, OperandIndexing, OpRule
 from .._shapes import agree, must, n_elements, shape_at
 from .maps import dim_exprs, full, reads, reads_same_place
 
@@ -72,13 +73,13 @@ Pick = Callable[[Instruction, int, int], Law | None]
 _STARTS = ("all-gather-start", "collective-permute-start")
 
 
-def register_exchange(
+def register_collective(
     opcode: str, to_input: Law | Pick, to_output: Law | Pick, evaluate: Evaluate, methods: tuple[str, ...] = ()
 ) -> None:
     """The page of an operation whose results follow laws, each from its own operand or as picked."""
     back, forth = _picked(to_input), _picked(to_output)
 
-    def backward(instruction: Instruction, leaf: ShapeIndex, table: GroupTable | None) -> dict[int, Part]:
+    def backward(instruction: Instruction, leaf: ShapeIndex, table: GroupTable | None) -> dict[int, OperandIndexing]:
         sizes = shape_at(instruction.shape, leaf).dimensions
         result = _result_at(instruction, leaf)
         if result is None:
@@ -91,9 +92,11 @@ def register_exchange(
             if law is not None
         }
 
-    def forward(instruction: Instruction, operand: int, leaf: ShapeIndex, table: GroupTable | None) -> dict[int, Part]:
+    def forward(
+        instruction: Instruction, operand: int, leaf: ShapeIndex, table: GroupTable | None
+    ) -> dict[int, OperandIndexing]:
         sizes = instruction.operands[operand].shape.dimensions
-        parts: dict[int, Part] = {}
+        parts: dict[int, OperandIndexing] = {}
         if opcode in _STARTS:
             parts[0] = reads_same_place(sizes).at((0, operand) if len(instruction.operands) > 1 else (0,))
         for result in range(len(instruction.operands)):
@@ -108,14 +111,14 @@ def register_exchange(
         return groups_of(instruction, _n_of_shapes(instruction, back(instruction, 0, 0)))
 
     register(
-        Op(
+        OpRule(
             opcode,
             lambda instruction, leaf, context: backward(instruction, leaf, None),
             lambda instruction, operand, leaf, context: forward(instruction, operand, leaf, None),
             evaluate,
-            acts=True,
+            has_side_effect=True,
             methods=methods,
-            exchange=Exchange(
+            collective=CollectiveRule(
                 groups,
                 lambda instruction, leaf: backward(instruction, leaf, known(groups(instruction))),
                 lambda instruction, operand, leaf: forward(instruction, operand, leaf, known(groups(instruction))),
@@ -178,7 +181,7 @@ def _leaf_of(instruction: Instruction, result: int) -> ShapeIndex:
 
 def _part(
     instruction: Instruction, law: Law, here: Sequence[int], there: Sequence[int], table: GroupTable | None
-) -> Part:
+) -> OperandIndexing:
     """The maps of a law for the groups of a table, or the plain ones."""
     along, n = _cut(instruction, law, here, there)
     if table is not None:
@@ -188,7 +191,7 @@ def _part(
         any_place = dim_exprs(len(here))
         any_place[along] = Expr.range(0)
         maps = reads(full(here), any_place, ranges=[(0, here[along] - 1)]).maps
-        return Footprint(maps, False, "how many devices there are is not said", across=True)
+        return Footprint(maps, False, "how many devices there are is not said", crosses_devices=True)
     if alone is None:
         alone = GroupTable("", [(0, 1)])
     return plain(_joint(law, here, there, along, alone), alone)
@@ -228,7 +231,7 @@ def _joint(law: Law, here: Sequence[int], there: Sequence[int], along: int, tabl
         ends = [*said.indices, Expr.dim(rank), position]
         made = on_devices(here, groups, said.of or (0, n - 1), ends, ranges=[(0, n - 1)] if each else [])
         maps.append(((), made.simplify(keep_point_dims=True)))
-    return Footprint(tuple(maps), across=True)
+    return Footprint(tuple(maps), crosses_devices=True)
 
 
 def on_devices(
@@ -249,7 +252,7 @@ def on_devices(
 def plain(joint: Footprint, table: GroupTable) -> Footprint:
     """The same without group and position, which may be any; a device alone in its group is not across."""
     maps = dict.fromkeys((leaf, _without_device(m)) for leaf, m in joint.maps)
-    return Footprint(tuple(maps), across=any(n > 1 for _, n in table.runs()))
+    return Footprint(tuple(maps), crosses_devices=any(n > 1 for _, n in table.runs()))
 
 
 def _without_device(m: IndexingMap) -> IndexingMap:

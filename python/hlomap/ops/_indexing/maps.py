@@ -8,7 +8,7 @@ from typing import Any
 
 from ..._core import Expr, IndexingMap, Instruction, Shape
 from ...types import ShapeIndex, Unknown
-from .._rule import NOTHING, Answer, Bounds, Context, ExprLike, Footprint, Part
+from .._rule import NOTHING, Bounds, ExprLike, Footprint, OperandIndexing, RuleContext, RuleResult
 from .._shapes import agree, n_outputs, shape_at
 
 
@@ -72,7 +72,9 @@ def affine_bounds(terms: Iterable[tuple[int, Bounds]], constant: int = 0) -> Bou
     return lower, upper
 
 
-def passes_from(instruction: Instruction, output: ShapeIndex, operand: int, leaf: ShapeIndex) -> Mapping[int, Part]:
+def passes_from(
+    instruction: Instruction, output: ShapeIndex, operand: int, leaf: ShapeIndex
+) -> Mapping[int, OperandIndexing]:
     """An output leaf is that leaf of one operand, unchanged; the other operands are not read."""
     operands = instruction.operands
     shape = shape_at(operands[operand].shape, leaf)
@@ -80,14 +82,14 @@ def passes_from(instruction: Instruction, output: ShapeIndex, operand: int, leaf
     return same_array(shape, operand, leaf)
 
 
-def same_array(shape: Shape, number: int, leaf: ShapeIndex) -> Mapping[int, Part]:
+def same_array(shape: Shape, number: int, leaf: ShapeIndex) -> Mapping[int, OperandIndexing]:
     """An array of this shape is the one at a leaf of one operand or output, unchanged; of the others nothing."""
     return {number: reads_same_place(shape.dimensions).at(leaf)} if shape.is_array else {}
 
 
-def passes_to(instruction: Instruction, operand: int, given: ShapeIndex, *leaves: ShapeIndex) -> list[Part]:
+def passes_to(instruction: Instruction, operand: int, given: ShapeIndex, *leaves: ShapeIndex) -> list[OperandIndexing]:
     """A leaf of an operand appears unchanged at those leaves of the output and nowhere else."""
-    parts: list[Part] = [NOTHING] * n_outputs(instruction.shape)
+    parts: list[OperandIndexing] = [NOTHING] * n_outputs(instruction.shape)
     sizes = shape_at(instruction.operands[operand].shape, given).dimensions
     for leaf in leaves:
         shape = shape_at(instruction.shape, leaf)
@@ -100,23 +102,23 @@ def passes_to(instruction: Instruction, operand: int, given: ShapeIndex, *leaves
     return parts
 
 
-def on_outputs(instruction: Instruction, footprint: Footprint) -> list[Part]:
+def on_outputs(instruction: Instruction, footprint: Footprint) -> list[OperandIndexing]:
     """The same footprint on every output of an operation with equally sized results."""
     if not instruction.shape.is_tuple:
         return [footprint]
     return [footprint.at((i,)) for i in range(n_outputs(instruction.shape))]
 
 
-def reads_nothing(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def reads_nothing(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The rule of what has no operands, or only tokens."""
     return {}
 
 
-def reaches_nothing(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def reaches_nothing(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     return {}
 
 
-def below(answer: Answer, leaf: ShapeIndex) -> Part:
+def below(answer: RuleResult, leaf: ShapeIndex) -> OperandIndexing:
     """All parts of an answer as one, below a leaf of a bigger value; unknown where one is."""
     total = NOTHING
     for part in answer.values() if isinstance(answer, Mapping) else answer:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ..._core import Computation, Instruction
 from ...types import Unknown
-from .._rule import NOTHING, Context, Footprint, Part
+from .._rule import NOTHING, Footprint, OperandIndexing, RuleContext
 from .maps import reads_same_place
 
 
@@ -20,18 +20,18 @@ class Reach:
     carried: dict[int, bool] = field(default_factory=dict)
     """Through carries, in a step before."""
     exact: bool = True
-    across: bool = False
+    crosses_devices: bool = False
     """Whether a step leads to other devices."""
 
 
-def _same_places(part: Part) -> bool:
+def _same_places(part: OperandIndexing) -> bool:
     if isinstance(part, Unknown) or not part.exact:
         return False
     return all(part == reads_same_place([v.upper + 1 for v in m.dims]) for _, m in part.maps)
 
 
 def reach_of(
-    instruction: Instruction, computation: Computation, result: int, n_inputs: int, n_outputs: int, context: Context
+    instruction: Instruction, computation: Computation, result: int, n_inputs: int, n_outputs: int, context: RuleContext
 ) -> Reach:
     """Follows the carries until nothing new is found; the first parameters are inputs, the first results outputs."""
 
@@ -40,7 +40,9 @@ def reach_of(
     def needs(number: int) -> dict[int, bool]:
         said = context.output_to_input(instruction, computation, (number,))
         parts = said if isinstance(said, Mapping) else dict(enumerate(said))
-        reach.across = reach.across or any(isinstance(part, Footprint) and part.across for part in parts.values())
+        reach.crosses_devices = reach.crosses_devices or any(
+            isinstance(part, Footprint) and part.crosses_devices for part in parts.values()
+        )
         return {k: _same_places(part) for k, part in parts.items() if part != NOTHING}
 
     reach.direct = needs(result)

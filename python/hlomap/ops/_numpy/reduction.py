@@ -14,7 +14,7 @@ import numpy as np
 
 from ..._core import Computation
 from ...dtypes import is_float, is_integer, is_packed, is_unsigned
-from .._evaluation import Array, Run, Value
+from .._evaluation import Array, EvalContext, Value
 from .numeric import cast, widened, width_of
 
 Combine = Callable[[Sequence[Array]], Value]
@@ -50,7 +50,7 @@ def folded(
     initial: Sequence[Array],
     axes: tuple[int, ...],
     computation: Computation,
-    run: Run,
+    run: EvalContext,
     valid: Array | None = None,
     *,
     rounded_bytes: int = 1,

@@ -7,9 +7,9 @@ A table says which operands each result is made of, and how: element by element 
 from __future__ import annotations
 
 from .._registry import register
-from .._rule import Op
+from .._rule import OpRule
 from .evaluate import evaluate
 from .indexing import NEEDS, input_to_output, output_to_input
 
 for _name in NEEDS:
-    register(Op(_name, output_to_input, input_to_output, evaluate))
+    register(OpRule(_name, output_to_input, input_to_output, evaluate))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..._core import Expr, Instruction
 from ...types import ShapeIndex
 from .._indexing.maps import full, reads, reads_same_place
-from .._rule import NOTHING, Answer, Context, Footprint, Part
+from .._rule import NOTHING, Footprint, OperandIndexing, RuleContext, RuleResult
 from .._shapes import agree, must, shape_at
 
 # The same element; all elements of a feature; the one of a feature; nothing.
@@ -50,7 +50,7 @@ def _between(source: Sequence[int], target: Sequence[int], feature: int, need: s
     return reads(full(source), results, ranges=full(target[i] for i in others))
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """As the table says."""
     feature = _feature(instruction)
     needs = NEEDS[instruction.opcode][leaf[0] if leaf else 0]
@@ -61,11 +61,11 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context
     ]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """As the table says, read the other way."""
     feature = _feature(instruction)
     source = instruction.operands[operand].shape.dimensions
-    parts: list[Part] = []
+    parts: list[OperandIndexing] = []
     for i, needs in enumerate(NEEDS[instruction.opcode]):
         at = (i,) if instruction.shape.is_tuple else ()
         parts.append(_between(source, shape_at(instruction.shape, at).dimensions, feature, needs[operand]).at(at))

@@ -8,8 +8,8 @@ where a row of narrower ones does: one more dimension, the most minor one.
 from __future__ import annotations
 
 from .._registry import register
-from .._rule import Op
+from .._rule import OpRule
 from .evaluate import evaluate
 from .indexing import input_to_output, output_to_input
 
-register(Op("bitcast", output_to_input, input_to_output, evaluate))
+register(OpRule("bitcast", output_to_input, input_to_output, evaluate))

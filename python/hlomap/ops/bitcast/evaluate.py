@@ -9,13 +9,13 @@ import numpy as np
 from ..._core import Instruction, Shape
 from ...dtypes import bit_width
 from ...errors import UnsupportedError
-from .._evaluation import Array, Run, Value
+from .._evaluation import Array, EvalContext, Value
 from .._numpy.numeric import reinterpreted
 from .._shapes import n_elements
 from .attributes import hindrance_of, is_tiled, major_to_minor, width_of
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     """Write the operand out as it lies in memory, read it back as the output lies."""
     source, target = instruction.operands[0].shape, instruction.shape
     hindrance = hindrance_of(source, target)

@@ -6,11 +6,11 @@ from ..._core import Expr, IndexingMap, Instruction, Shape, buffer_elements, lin
 from ...types import ShapeIndex, Unknown
 from .._indexing.delinearize import reindexed
 from .._indexing.maps import full, in_best_form, reads
-from .._rule import Answer, Context, ExprLike, Footprint, Part
+from .._rule import ExprLike, Footprint, OperandIndexing, RuleContext, RuleResult
 from .attributes import hindrance_of, is_tiled, major_to_minor, width_of
 
 
-def _between(source: Shape, target: Shape) -> Part:
+def _between(source: Shape, target: Shape) -> OperandIndexing:
     hindrance = hindrance_of(source, target)
     if hindrance is not None:
         return Unknown(hindrance)
@@ -30,7 +30,7 @@ def _between(source: Shape, target: Shape) -> Part:
     return in_best_form(reads(full(sizes), results, ranges=[(0, into - 1)] if into > 1 else []))
 
 
-def _through_positions(source: Shape, target: Shape, into: int, of: int) -> Part:
+def _through_positions(source: Shape, target: Shape, into: int, of: int) -> OperandIndexing:
     through = linear_index(source)
     if into > 1 or of > 1:
         n = buffer_elements(source)
@@ -40,11 +40,11 @@ def _through_positions(source: Shape, target: Shape, into: int, of: int) -> Part
     return in_best_form(Footprint((((), through.then(logical_index(target))),)))
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """From the output's place in memory to the operand's element there."""
     return [_between(instruction.shape, instruction.operands[0].shape)]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """From the operand's place in memory to the output's element there."""
     return [_between(instruction.operands[0].shape, instruction.shape)]

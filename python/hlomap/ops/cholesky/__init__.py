@@ -7,8 +7,8 @@ has NaN everywhere, so each element depends on the whole triangle.
 from __future__ import annotations
 
 from .._registry import register
-from .._rule import Op
+from .._rule import OpRule
 from .evaluate import evaluate
 from .indexing import input_to_output, output_to_input
 
-register(Op("cholesky", output_to_input, input_to_output, evaluate))
+register(OpRule("cholesky", output_to_input, input_to_output, evaluate))

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..._core import Instruction
-from .._evaluation import Run, Value
+from .._evaluation import EvalContext, Value
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     """Column by column, all matrices at once."""
     given = np.asarray(operands[0])
     lower = bool(instruction.attributes.get("lower", False))

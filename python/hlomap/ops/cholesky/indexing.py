@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..._core import Expr, Instruction
 from ...types import ShapeIndex
 from .._indexing.maps import dim_exprs, full, reads
-from .._rule import Answer, Context, ExprLike, Footprint
+from .._rule import ExprLike, Footprint, RuleContext, RuleResult
 from .._shapes import agree, must
 
 _REASON = "cholesky: the whole triangle decides whether there is a result"
@@ -22,7 +22,7 @@ def _over(footprint: Footprint) -> Footprint:
     return Footprint(footprint.maps, False, _REASON)
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The triangle of the same matrix."""
     sizes = _sizes(instruction)
     row, column = Expr.range(0), Expr.range(1)
@@ -32,7 +32,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context
     return [_over(triangle)]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """From the triangle to the whole output."""
     sizes = _sizes(instruction)
     row, column = dim_exprs(len(sizes))[-2:]

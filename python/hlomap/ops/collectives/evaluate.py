@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._core import Instruction, Shape
 from ...errors import UnsupportedError
-from .._evaluation import Array, Run, Steps, Value
+from .._evaluation import Array, EvalContext, Steps, Value
 from .._groups import along_of, everyone, group_of, key_of, numbered, own_group, own_id
 from .._shapes import must
 
@@ -28,32 +28,32 @@ def _nothing(shape: Shape) -> Value:
     return np.zeros(shape.dimensions, np.uint32) if shape.is_array else None
 
 
-def all_reduce(instruction: Instruction, operands: list[Value], run: Run) -> Steps:
+def all_reduce(instruction: Instruction, operands: list[Value], run: EvalContext) -> Steps:
     """All arrays of the group combined in the order of the group."""
-    values = yield run.meet(key_of(instruction), own_group(instruction, run), operands)
+    values = yield run.rendezvous(key_of(instruction), own_group(instruction, run), operands)
     return _like(instruction, _combined(instruction, values, run))
 
 
-def _combined(instruction: Instruction, values: Sequence[Sequence[Array]], run: Run) -> list[Array]:
+def _combined(instruction: Instruction, values: Sequence[Sequence[Array]], run: EvalContext) -> list[Array]:
     total = list(values[0])
     for value in values[1:]:
-        total = [run.apply(instruction.called[0], pair) for pair in zip(total, value, strict=True)]
+        total = [run.apply(instruction.called_computations[0], pair) for pair in zip(total, value, strict=True)]
     return total
 
 
-def all_gather(instruction: Instruction, operands: list[Value], run: Run) -> Steps:
+def all_gather(instruction: Instruction, operands: list[Value], run: EvalContext) -> Steps:
     """The arrays of the group one after the other."""
-    values = yield run.meet(key_of(instruction), own_group(instruction, run), operands)
+    values = yield run.rendezvous(key_of(instruction), own_group(instruction, run), operands)
     results = [np.concatenate(arrays, along_of(instruction, arrays[0].ndim)) for arrays in zip(*values, strict=True)]
     if instruction.opcode == "all-gather-start":
         return _started(operands, results, instruction.shape)
     return _like(instruction, results)
 
 
-def reduce_scatter(instruction: Instruction, operands: list[Value], run: Run) -> Steps:
+def reduce_scatter(instruction: Instruction, operands: list[Value], run: EvalContext) -> Steps:
     """The combined array cut in as many parts as the group has devices."""
     group = own_group(instruction, run)
-    values = yield run.meet(key_of(instruction), group, operands)
+    values = yield run.rendezvous(key_of(instruction), group, operands)
     results = []
     for array in _combined(instruction, values, run):
         along = along_of(instruction, array.ndim)
@@ -62,10 +62,10 @@ def reduce_scatter(instruction: Instruction, operands: list[Value], run: Run) ->
     return _like(instruction, results)
 
 
-def all_to_all(instruction: Instruction, operands: list[Value], run: Run) -> Steps:
-    """Part k of every device goes to device k of the group."""
+def all_to_all(instruction: Instruction, operands: list[Value], run: EvalContext) -> Steps:
+    """OperandIndexing k of every device goes to device k of the group."""
     group = own_group(instruction, run)
-    values = yield run.meet(key_of(instruction), group, operands)
+    values = yield run.rendezvous(key_of(instruction), group, operands)
     own = group.index(run.device.number)
     if instruction.shape.is_tuple:
         must(len(operands) == len(group), f"{len(operands)} parts for {len(group)} devices")
@@ -75,7 +75,7 @@ def all_to_all(instruction: Instruction, operands: list[Value], run: Run) -> Ste
     return np.concatenate([np.split(value[0], len(group), along)[own] for value in values], along)
 
 
-def permute(instruction: Instruction, operands: list[Value], run: Run) -> Steps:
+def permute(instruction: Instruction, operands: list[Value], run: EvalContext) -> Steps:
     """The arrays of the source; zeros where there is none."""
     pairs = [(int(a), int(b)) for a, b in instruction.attributes["source_target_pairs"]]
     numbered(instruction, [i for pair in pairs for i in pair], run)
@@ -84,7 +84,7 @@ def permute(instruction: Instruction, operands: list[Value], run: Run) -> Steps:
     if len(operands) == 4 and not instruction.shape.is_tuple:
         raise UnsupportedError("a permutation of slices in place")
     devices = everyone(instruction, run)
-    values = yield run.meet(key_of(instruction), devices, operands)
+    values = yield run.rendezvous(key_of(instruction), devices, operands)
     own = own_id(instruction, run)
     source = next((a for a, b in pairs if b == own), None)
     results = [np.zeros_like(x) for x in operands] if source is None else list(values[source])
@@ -93,10 +93,10 @@ def permute(instruction: Instruction, operands: list[Value], run: Run) -> Steps:
     return _like(instruction, results)
 
 
-def broadcast(instruction: Instruction, operands: list[Value], run: Run) -> Steps:
+def broadcast(instruction: Instruction, operands: list[Value], run: EvalContext) -> Steps:
     """The arrays of the first device of the group; zeros outside of all groups."""
     group = group_of(instruction, run)
     if group is None:
         return _like(instruction, [np.zeros_like(x) for x in operands])
-    values = yield run.meet(key_of(instruction), group, operands)
+    values = yield run.rendezvous(key_of(instruction), group, operands)
     return _like(instruction, values[0])

@@ -27,7 +27,7 @@ def part_to_whole(ends: Ends) -> There:
 
 @Law.cutting("both")
 def crossed(ends: Ends) -> There:
-    """Part q at position p is part p at position q."""
+    """OperandIndexing q at position p is part p at position q."""
     return There(ends.replaced(ends.cut % ends.size + ends.position * ends.size), ends.cut // ends.size)
 
 

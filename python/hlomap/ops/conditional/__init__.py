@@ -6,18 +6,18 @@ A predicate takes branch 0 where it holds and branch 1 where not; an index out o
 from __future__ import annotations
 
 from .._registry import register
-from .._rule import Op
+from .._rule import OpRule
 from .evaluate import evaluate
 from .indexing import input_to_output, output_to_input
 
 register(
-    Op(
+    OpRule(
         "conditional",
         output_to_input,
         input_to_output,
         evaluate,
         per_instruction=True,
         pointwise=True,
-        parameter_is=lambda instruction, called, parameter: called + 1,
+        operand_of_parameter=lambda instruction, called, parameter: called + 1,
     )
 )

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..._core import Instruction
-from .._evaluation import Run, Steps, Value
+from .._evaluation import EvalContext, Steps, Value
 from .attributes import branches_of
 
 
-def evaluate(instruction: Instruction, operands: list[Value], run: Run) -> Steps:
+def evaluate(instruction: Instruction, operands: list[Value], run: EvalContext) -> Steps:
     """Run the branch; where the index is a whole array, run those that it names and choose place by place."""
     branches = branches_of(instruction)
     index = np.asarray(operands[0])

@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from ..._core import Instruction, Shape
 from ...types import ShapeIndex, Unknown
 from .._indexing.maps import reads_all, reads_scalar
-from .._rule import NOTHING, Answer, Context, Footprint, Part
+from .._rule import NOTHING, Footprint, OperandIndexing, RuleContext, RuleResult
 from .._shapes import array_leaves, n_outputs, shape_at
 from .attributes import branches_of
 
 _REASON = "one of several branches"
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """Each branch to its own operand; the index always."""
     sizes = shape_at(instruction.shape, leaf).dimensions
-    parts: list[Part] = [reads_scalar(sizes)]
+    parts: list[OperandIndexing] = [reads_scalar(sizes)]
     for branch, operand in zip(branches_of(instruction), instruction.operands[1:], strict=True):
         answer = context.output_to_input(instruction, branch, leaf)
         part = answer.get(0, NOTHING) if isinstance(answer, Mapping) else answer[0]
@@ -25,7 +25,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context
     return parts
 
 
-def _one_of(part: Part, sizes: Sequence[int], target: Shape) -> Part:
+def _one_of(part: OperandIndexing, sizes: Sequence[int], target: Shape) -> OperandIndexing:
     """What may be read; an offset inside a branch is no value of the caller, so any may be."""
     if isinstance(part, Unknown) or part == NOTHING:
         return part
@@ -33,13 +33,13 @@ def _one_of(part: Part, sizes: Sequence[int], target: Shape) -> Part:
     for leaf, m in part.maps:
         whole = reads_all(sizes, shape_at(target, leaf).dimensions).at(leaf)
         total = total + (whole if m.runtime else Footprint(((leaf, m),)))
-    return Footprint(total.maps, False, part.reason or _REASON, part.across)
+    return Footprint(total.maps, False, part.reason or _REASON, part.crosses_devices)
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """From the parameter of the branch to its value; the index reaches everything."""
     branches = branches_of(instruction)
-    parts: list[Part] = [NOTHING] * n_outputs(instruction.shape)
+    parts: list[OperandIndexing] = [NOTHING] * n_outputs(instruction.shape)
     if operand == 0:
         for there in array_leaves(instruction.shape):
             which = there[0] if there else 0

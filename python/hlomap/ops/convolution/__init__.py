@@ -8,10 +8,10 @@ of the spatial dimensions, then the features.
 from __future__ import annotations
 
 from .._registry import register
-from .._rule import Op
+from .._rule import OpRule
 from .evaluate import evaluate
 from .indexing import input_to_output, output_to_input
 
 METHODS = ("conv", "conv_with_general_padding", "conv_general_dilated")
 
-register(Op("convolution", output_to_input, input_to_output, evaluate, methods=METHODS))
+register(OpRule("convolution", output_to_input, input_to_output, evaluate, methods=METHODS))

@@ -10,7 +10,7 @@ import numpy as np
 from ..._core import Instruction
 from ...dtypes import numpy_dtype
 from .._contraction import sum_of_products
-from .._evaluation import Array, Run, Value
+from .._evaluation import Array, EvalContext, Value
 from .._window import spread, windows
 from .attributes import Convolution, plan_of
 
@@ -18,7 +18,7 @@ PART = 2**21
 """Elements of windows that are laid out at once."""
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     """Bring both sides to a fixed order, see every window, and sum products."""
     c = plan_of(instruction)
     assert isinstance(c, Convolution), "XLA has no convolution with both kinds of groups"

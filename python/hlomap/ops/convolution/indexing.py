@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..._core import Expr, Instruction
 from ...types import ShapeIndex, Unknown
 from .._indexing.maps import full, reads
-from .._rule import Answer, Bounds, Context, ExprLike, Footprint
+from .._rule import Bounds, ExprLike, Footprint, RuleContext, RuleResult
 from .._window import Meeting, place_variables
 from .attributes import Convolution, plan_of
 
@@ -23,7 +23,7 @@ def _constraints(meetings: Sequence[Meeting]) -> list[tuple[ExprLike, int, int]]
     return [constraint for meeting in meetings for constraint in meeting.constraints]
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The window over the operand, the kernel under it; a kernel element over padding alone is not read."""
     c = plan_of(instruction)
     if isinstance(c, Unknown):
@@ -44,7 +44,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context
     return [reads(dims, results, ranges=ranges, constraints=constraints) for results in (image, kernel)]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """Of an image element: every place it can have in a window. Of a kernel element: every window."""
     c = plan_of(instruction)
     if isinstance(c, Unknown):

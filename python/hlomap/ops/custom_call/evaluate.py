@@ -9,15 +9,15 @@ import numpy as np
 
 from ..._core import Instruction
 from ...errors import UnsupportedError
-from .._evaluation import Run, Value
+from .._evaluation import EvalContext, Value
 from .._numpy.input_checks import asked, fitting
 from .attributes import is_annotation, target_of
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     """The registered function at the operands."""
     target = target_of(instruction)
-    function = run.world.custom_calls.get(target)
+    function = run.grid.custom_calls.get(target)
     if function is None:
         if is_annotation(instruction):
             return operands[0]

@@ -5,19 +5,19 @@ from __future__ import annotations
 from ..._core import Instruction
 from ...types import ShapeIndex, Unknown
 from .._indexing.maps import passes_from, passes_to
-from .._rule import Answer, Context
+from .._rule import RuleContext, RuleResult
 from .._shapes import n_outputs
 from .attributes import is_annotation, target_of
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """An annotation passes its operand on."""
     if is_annotation(instruction):
         return passes_from(instruction, leaf, 0, leaf)
     return [Unknown(f"no rule for custom-call to {target_of(instruction)!r}")] * len(instruction.operands)
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The same."""
     if is_annotation(instruction):
         return passes_to(instruction, operand, leaf, leaf)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .._registry import register
-from .._rule import Op
+from .._rule import OpRule
 from .evaluate import evaluate
 from .indexing import input_to_output, output_to_input
 
-register(Op("dot", output_to_input, input_to_output, evaluate, methods=("dot", "dot_general")))
+register(OpRule("dot", output_to_input, input_to_output, evaluate, methods=("dot", "dot_general")))

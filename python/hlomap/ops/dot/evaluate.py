@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from ..._core import Instruction
 from ...dtypes import numpy_dtype
 from .._contraction import sum_of_products
-from .._evaluation import Run, Value
+from .._evaluation import EvalContext, Value
 from .attributes import sides_of
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     """One einsum: equal labels for batch and for contracted dimensions."""
     left, right = sides_of(instruction)
     a_axes = list(range(len(left.sizes)))

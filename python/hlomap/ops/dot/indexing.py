@@ -5,16 +5,16 @@ from __future__ import annotations
 from ..._core import Expr, Instruction
 from ...types import ShapeIndex, Unknown
 from .._indexing.maps import full, reads
-from .._rule import Answer, Context, ExprLike, Part
+from .._rule import ExprLike, OperandIndexing, RuleContext, RuleResult
 from .attributes import sides_of
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """A range for each contracted dimension, the same on both sides."""
     if len(instruction.operands) != 2:
         return [Unknown("dot with sparsity metadata")] * len(instruction.operands)
     left, right = sides_of(instruction)
-    parts: list[Part] = []
+    parts: list[OperandIndexing] = []
     for side, first_free in ((left, len(left.batch)), (right, len(left.batch) + len(left.free))):
         results: list[ExprLike] = [0] * len(side.sizes)
         for i, dim in enumerate(side.batch):
@@ -29,7 +29,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context
     return parts
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """A range for each free dimension of the other side."""
     if len(instruction.operands) != 2:
         return [Unknown("dot with sparsity metadata")]

@@ -10,10 +10,10 @@ from .._indexing.maps import (
     reads_nothing,
 )
 from .._registry import register
-from .._rule import Op
+from .._rule import OpRule
 from .evaluate import reshaped, resized, size_in_use
 from .indexing import reshape_input_to_output, reshape_output_to_input, set_input_to_output, set_output_to_input
 
-register(Op("get-dimension-size", reads_nothing, reaches_nothing, size_in_use))
-register(Op("set-dimension-size", set_output_to_input, set_input_to_output, resized))
-register(Op("dynamic-reshape", reshape_output_to_input, reshape_input_to_output, reshaped))
+register(OpRule("get-dimension-size", reads_nothing, reaches_nothing, size_in_use))
+register(OpRule("set-dimension-size", set_output_to_input, set_input_to_output, resized))
+register(OpRule("dynamic-reshape", reshape_output_to_input, reshape_input_to_output, reshaped))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..._core import Instruction
-from .._evaluation import Run, Value
+from .._evaluation import EvalContext, Value
 from .._shapes import must, n_elements
 
 
@@ -17,11 +17,11 @@ def _along(instruction: Instruction) -> int:
     return int(along)
 
 
-def size_in_use(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def size_in_use(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     return np.asarray(operands[0].shape[_along(instruction)], np.int32)
 
 
-def resized(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def resized(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     """The first elements; zeros where more are asked for than there are."""
     array, along = operands[0], _along(instruction)
     size = int(operands[1])
@@ -32,7 +32,7 @@ def resized(instruction: Instruction, operands: Sequence[Value], run: Run) -> Va
     return np.pad(array, [(0, size - n if i == along else 0) for i, n in enumerate(array.shape)])
 
 
-def reshaped(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def reshaped(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     """The elements in use in the sizes in use."""
     sizes = [int(size) for size in operands[1:]]
     bounds = instruction.shape.dimensions

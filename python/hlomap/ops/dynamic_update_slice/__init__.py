@@ -6,8 +6,8 @@ Outside is cut into disjoint maps: inside along the first dimensions, then befor
 from __future__ import annotations
 
 from .._registry import register
-from .._rule import Op
+from .._rule import OpRule
 from .evaluate import evaluate
-from .indexing import input_to_output, looked_at, output_to_input
+from .indexing import constant_operands, input_to_output, output_to_input
 
-register(Op("dynamic-update-slice", output_to_input, input_to_output, evaluate, looked_at))
+register(OpRule("dynamic-update-slice", output_to_input, input_to_output, evaluate, constant_operands))

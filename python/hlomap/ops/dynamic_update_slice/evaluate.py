@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ..._core import Instruction
-from .._evaluation import Run, Value
+from .._evaluation import EvalContext, Value
 from .._numpy.numeric import to_be_changed
 from .._offsets import window_slices
 
 
-def evaluate(instruction: Instruction, operands: list[Value], run: Run) -> Value:
+def evaluate(instruction: Instruction, operands: list[Value], run: EvalContext) -> Value:
     """Clamp, then write over what nobody else has."""
     data = to_be_changed(operands, 0)
     data[window_slices(operands[2:], data.shape, operands[1].shape)] = operands[1]

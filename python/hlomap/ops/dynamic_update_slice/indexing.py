@@ -8,11 +8,11 @@ from ..._core import Expr, Instruction
 from ...types import ShapeIndex
 from .._indexing.maps import full, reads
 from .._offsets import Offset, offset_reaches, offsets, reads_offsets, starts
-from .._rule import NOTHING, Answer, Bounds, Context, ExprLike, Footprint
+from .._rule import NOTHING, Bounds, ExprLike, Footprint, RuleContext, RuleResult
 from .._shapes import agree
 
 
-def looked_at(instruction: Instruction) -> tuple[int, ...]:
+def constant_operands(instruction: Instruction) -> tuple[int, ...]:
     """The offsets: where they are constants, they are folded."""
     return tuple(range(2, len(instruction.operands)))
 
@@ -52,14 +52,14 @@ def _region(
     return reads(dims, own, runtime=runtime, constraints=constraints)
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The operand outside the window, the update at d - offset inside."""
     sizes, window, at = _window(instruction)
     update = _region(sizes, at, {i: (0, n - 1) for i, n in enumerate(window)}, in_window=True)
     return [_outside(instruction), update, *reads_offsets(instruction, 2)]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The operand stays where it is, the update moves by the offset; an offset reaches everything."""
     if operand == 0:
         return [_outside(instruction)]

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from .._pointwise import METHODS
 from .._registry import register
-from .._rule import Op
+from .._rule import OpRule
 from .evaluate import meanings
 from .indexing import input_to_output, output_to_input
 
 for _name, _evaluate in meanings():
     register(
-        Op(
+        OpRule(
             _name,
             output_to_input,
             input_to_output,
             _evaluate,
             pointwise=True,
-            by_sizes="elementwise",
+            sizes_class="elementwise",
             methods=METHODS.get(_name, ()),
         )
     )

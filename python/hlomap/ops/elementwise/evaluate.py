@@ -8,7 +8,7 @@ import numpy as np
 
 from ... import dtypes
 from ..._core import Instruction
-from .._evaluation import Array, Evaluate, Run, Value
+from .._evaluation import Array, EvalContext, Evaluate, Value
 from .._numpy import numeric as numeric
 
 
@@ -109,39 +109,39 @@ COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
 }
 
 
-def _copy(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def _copy(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     return operands[0]
 
 
-def _compare(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def _compare(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     a, b = operands
     if instruction.attributes.get("type") == "TOTALORDER":
         a, b = numeric.total_order_key(a), numeric.total_order_key(b)
     return np.asarray(COMPARISONS[str(instruction.attributes["direction"])](a, b))
 
 
-def _select(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def _select(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     predicate, on_true, on_false = operands
     return np.where(predicate, on_true, on_false)
 
 
-def _clamp(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def _clamp(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     return _clamped(*operands)
 
 
 _clamped = numeric.wide(numeric.clamp)
 
 
-def _convert(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def _convert(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     return numeric.converted(operands[0], dtypes.numpy_dtype(instruction.shape.dtype))
 
 
-def _reduce_precision(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def _reduce_precision(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     attributes = instruction.attributes
     return numeric.reduced_precision(operands[0], int(attributes["exponent_bits"]), int(attributes["mantissa_bits"]))
 
 
-def _stochastic_convert(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def _stochastic_convert(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     """The fraction rounds away from zero where the random number is below it."""
     x, random = operands
     whole = np.trunc(x)
@@ -151,11 +151,11 @@ def _stochastic_convert(instruction: Instruction, operands: Sequence[Value], run
     return numeric.converted(np.asarray(rounded, x.dtype), dtypes.numpy_dtype(instruction.shape.dtype))
 
 
-def _map(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
-    return run.apply(instruction.called[0], operands)
+def _map(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+    return run.apply(instruction.called_computations[0], operands)
 
 
-def _named(function: Callable[..., Array]) -> Callable[[Instruction, Sequence[Value], Run], Value]:
+def _named(function: Callable[..., Array]) -> Callable[[Instruction, Sequence[Value], EvalContext], Value]:
     return lambda instruction, operands, run: function(*operands)
 
 

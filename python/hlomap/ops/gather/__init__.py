@@ -7,8 +7,8 @@ paired with one of the indices (batching), or begins at a component of the vecto
 from __future__ import annotations
 
 from .._registry import register
-from .._rule import Op
+from .._rule import OpRule
 from .evaluate import evaluate
-from .indexing import input_to_output, looked_at, output_to_input
+from .indexing import constant_operands, input_to_output, output_to_input
 
-register(Op("gather", output_to_input, input_to_output, evaluate, looked_at))
+register(OpRule("gather", output_to_input, input_to_output, evaluate, constant_operands))

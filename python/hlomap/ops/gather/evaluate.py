@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..._core import Instruction
-from .._evaluation import Run, Value
+from .._evaluation import EvalContext, Value
 from .._index_vectors import held_starts
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     """The index of every place along each dimension of the operand, then one look-up."""
     attributes = instruction.attributes
     data, sizes = np.asarray(operands[0]), instruction.shape.dimensions

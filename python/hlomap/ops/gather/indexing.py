@@ -6,16 +6,16 @@ from ..._core import Expr, Instruction
 from ...types import ShapeIndex
 from .._gather_windows import Windows, from_window, to_windows
 from .._indexing.maps import full, reads
-from .._rule import Answer, Context, ExprLike, Footprint
+from .._rule import ExprLike, Footprint, RuleContext, RuleResult
 from .attributes import plan_of
 
 
-def looked_at(instruction: Instruction) -> tuple[int, ...]:
+def constant_operands(instruction: Instruction) -> tuple[int, ...]:
     """The indices: what is a constant or an iota is folded, with the clamp."""
     return (1,)
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """Offset + start; the whole index vector."""
     w = plan_of(instruction)
     index: list[ExprLike] = [Expr.dim(o) for _, o in sorted(w.vector.items())]
@@ -26,7 +26,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context
     return [from_window(instruction, w), reads(full(w.beside), index, ranges=in_vector)]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """d - start where that is inside the slice, for every vector; an index moves its whole slice."""
     w = plan_of(instruction)
     return [to_windows(instruction, w) if operand == 0 else _slice_of_a_vector(w)]

@@ -8,11 +8,26 @@ from __future__ import annotations
 
 from .._indexing.maps import reaches_nothing, reads_nothing
 from .._registry import register
-from .._rule import Op
+from .._rule import OpRule
 from .evaluate import put_out, recv, send, take_in
 from .indexing import send_input_to_output, send_output_to_input
 
-register(Op("infeed", reads_nothing, reaches_nothing, take_in, acts=True, methods=("infeed", "infeed_with_token")))
-register(Op("outfeed", reads_nothing, reaches_nothing, put_out, acts=True, methods=("outfeed", "outfeed_with_token")))
-register(Op("send", send_output_to_input, send_input_to_output, send, acts=True))
-register(Op("recv", reads_nothing, reaches_nothing, recv, acts=True, methods=("recv", "recv_with_token")))
+register(
+    OpRule(
+        "infeed", reads_nothing, reaches_nothing, take_in, has_side_effect=True, methods=("infeed", "infeed_with_token")
+    )
+)
+register(
+    OpRule(
+        "outfeed",
+        reads_nothing,
+        reaches_nothing,
+        put_out,
+        has_side_effect=True,
+        methods=("outfeed", "outfeed_with_token"),
+    )
+)
+register(OpRule("send", send_output_to_input, send_input_to_output, send, has_side_effect=True))
+register(
+    OpRule("recv", reads_nothing, reaches_nothing, recv, has_side_effect=True, methods=("recv", "recv_with_token"))
+)

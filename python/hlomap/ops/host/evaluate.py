@@ -11,15 +11,15 @@ import numpy as np
 from ..._core import Instruction, Shape
 from ...dtypes import numpy_dtype
 from ...errors import ShapeError, UnsupportedError
-from .._evaluation import Run, Steps, Value
+from .._evaluation import EvalContext, Steps, Value
 from .._numpy.input_checks import fitting
 
 _PAIRS = "_xla_send_recv_source_target_pairs"
 
 
-def take_in(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def take_in(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     shape = instruction.shape.tuple_shapes[0]
-    feeds, number = run.world.infeed, run.device.number
+    feeds, number = run.grid.infeed, run.device.number
     try:
         given = next(feeds[number])
     except (IndexError, StopIteration):
@@ -27,10 +27,10 @@ def take_in(instruction: Instruction, operands: Sequence[Value], run: Run) -> Va
     return (fitting(given, shape, "what the infeed takes"), None)
 
 
-def put_out(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
-    if run.world.outfeed is not None:
-        several = run.world.n_replicas * run.world.n_partitions > 1
-        run.world.outfeed.append((run.device.number, operands[0]) if several else operands[0])
+def put_out(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+    if run.grid.outfeed is not None:
+        several = run.grid.n_replicas * run.grid.n_partitions > 1
+        run.grid.outfeed.append((run.device.number, operands[0]) if several else operands[0])
     return None
 
 
@@ -44,25 +44,25 @@ def _pairs(instruction: Instruction) -> list[tuple[int, int]] | None:
     return None if text is None else [(int(a), int(b)) for a, b in re.findall(r"\{\s*(\d+)\s*,\s*(\d+)\s*\}", text)]
 
 
-def _id(run: Run) -> int:
+def _id(run: EvalContext) -> int:
     """Transfers are between the partitions of a replica, or between replicas where there is one partition."""
-    return run.device.partition if run.world.n_partitions > 1 else run.device.replica
+    return run.device.partition if run.grid.n_partitions > 1 else run.device.replica
 
 
-def _other(instruction: Instruction, run: Run, side: int) -> int | None:
+def _other(instruction: Instruction, run: EvalContext, side: int) -> int | None:
     """The number of the device that a transfer goes to (side 1) or comes from (side 0), None where there is none."""
-    pairs, own, world = _pairs(instruction), _id(run), run.world
+    pairs, own, grid = _pairs(instruction), _id(run), run.grid
     if pairs is None:
-        if world.n_replicas * world.n_partitions > 1 and not _senders(instruction):
+        if grid.n_replicas * grid.n_partitions > 1 and not _senders(instruction):
             raise UnsupportedError(f"a transfer between devices without {_PAIRS}")
         pairs = _senders(instruction) or [(own, own)]
     found = next((pair[side] for pair in pairs if pair[1 - side] == own), None)
     if found is None:
         return None
-    count = world.n_partitions if world.n_partitions > 1 else world.n_replicas
+    count = grid.n_partitions if grid.n_partitions > 1 else grid.n_replicas
     if found >= count:
         raise ShapeError(f"a transfer with device {found} of {count}")
-    return run.device.number + found - own if world.n_partitions > 1 else found
+    return run.device.number + found - own if grid.n_partitions > 1 else found
 
 
 def _senders(instruction: Instruction) -> list[tuple[int, int]]:
@@ -76,14 +76,14 @@ def _senders(instruction: Instruction) -> list[tuple[int, int]]:
     return []
 
 
-def _mail(instruction: Instruction, run: Run, source: int, target: int) -> deque[Value]:
+def _mail(instruction: Instruction, run: EvalContext, source: int, target: int) -> deque[Value]:
     channel = int(instruction.attributes.get("channel_id") or 0)
-    return run.world.mail.setdefault((channel, source, target), deque())
+    return run.grid.channels.setdefault((channel, source, target), deque())
 
 
-def send(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def send(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     if _is_for_host(instruction):
-        run.world.sent.setdefault(int(instruction.attributes.get("channel_id") or 0), []).append(operands[0])
+        run.grid.sent.setdefault(int(instruction.attributes.get("channel_id") or 0), []).append(operands[0])
     else:
         target = _other(instruction, run, 1)
         if target is not None:
@@ -91,13 +91,13 @@ def send(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value
     return (operands[0], np.zeros((), np.uint32), None)
 
 
-def recv(instruction: Instruction, operands: Sequence[Value], run: Run) -> Steps:
+def recv(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Steps:
     """What was sent first of what is not yet received; zeros where nobody sends to this device."""
     shape = instruction.shape.tuple_shapes[0]
     if _is_for_host(instruction):
         channel = int(instruction.attributes.get("channel_id") or 0)
         try:
-            given = next(run.world.received[channel])
+            given = next(run.grid.received[channel])
         except (KeyError, StopIteration):
             raise UnsupportedError(f"nothing to receive on channel {channel}: give it another {shape}") from None
         return (fitting(given, shape, "what is received"), np.zeros((), np.uint32), None)

@@ -8,12 +8,12 @@ the loop runs depends on what the condition reads, so that belongs to every leaf
 from __future__ import annotations
 
 from .._registry import register
-from .._rule import Op
+from .._rule import OpRule
 from .evaluate import evaluate
 from .indexing import input_to_output, output_to_input
 
 register(
-    Op(
+    OpRule(
         "while",
         output_to_input,
         input_to_output,
@@ -21,6 +21,6 @@ register(
         per_instruction=True,
         pointwise=True,
         # The carried value of some iteration is what the loop gives where it ends there.
-        parameter_is=lambda instruction, called, parameter: None,
+        operand_of_parameter=lambda instruction, called, parameter: None,
     )
 )

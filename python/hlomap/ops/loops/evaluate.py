@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from ..._core import Instruction
-from .._evaluation import Run, Steps, Value
+from .._evaluation import EvalContext, Steps, Value
 from .attributes import parts_of
 
 
-def evaluate(instruction: Instruction, operands: list[Value], run: Run) -> Steps:
+def evaluate(instruction: Instruction, operands: list[Value], run: EvalContext) -> Steps:
     """Condition, body, condition; where values are whole arrays, places that are done keep theirs."""
     condition, body = parts_of(instruction)
     carried = operands

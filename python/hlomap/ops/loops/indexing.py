@@ -6,7 +6,7 @@ from ..._core import Computation, Instruction
 from ...types import ShapeIndex, Unknown
 from .._indexing.loop_closure import Body, together
 from .._indexing.maps import reads_all, reads_same_place
-from .._rule import NOTHING, Answer, Context, Footprint, Part
+from .._rule import NOTHING, Footprint, OperandIndexing, RuleContext, RuleResult
 from .._shapes import array_leaves, n_outputs, shape_at
 from .attributes import is_unchanged, parts_of
 
@@ -14,23 +14,23 @@ _REASON = "a loop: the maps of every number of iterations"
 
 
 def _condition_reads(
-    instruction: Instruction, condition: Computation, context: Context, steps: Body
+    instruction: Instruction, condition: Computation, context: RuleContext, steps: Body
 ) -> set[ShapeIndex] | Unknown:
     part = together(context.output_to_input(instruction, condition, ()))
     if isinstance(part, Unknown):
         return part
-    steps.across = steps.across or part.across
+    steps.crosses_devices = steps.crosses_devices or part.crosses_devices
     return {leaf for leaf, _ in part.maps}
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The body's maps composed with themselves, and all that the condition depends on."""
     condition, body = parts_of(instruction)
     sizes = shape_at(instruction.shape, leaf).dimensions
     if is_unchanged(body, leaf):
         return [reads_same_place(sizes).at(leaf)]
 
-    def ask(here: ShapeIndex) -> Part:
+    def ask(here: ShapeIndex) -> OperandIndexing:
         return together(context.output_to_input(instruction, body, here))
 
     steps = Body(instruction, "backward", context, ask)
@@ -47,16 +47,16 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context
         for there in reached:
             found[there] = [m for _, m in reads_all(sizes, shape_at(instruction.shape, there).dimensions).maps]
     maps = tuple((there, m) for there in sorted(found) for m in found[there])
-    return [Footprint(maps, False, _REASON, steps.across)]
+    return [Footprint(maps, False, _REASON, steps.crosses_devices)]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The same forward; what the condition depends on reaches every leaf that changes."""
     condition, body = parts_of(instruction)
     shape = instruction.shape
     sizes = shape_at(shape, leaf).dimensions
 
-    def ask(here: ShapeIndex) -> Part:
+    def ask(here: ShapeIndex) -> OperandIndexing:
         return together(context.input_to_output(instruction, body, 0, here))
 
     steps = Body(instruction, "forward", context, ask)
@@ -70,7 +70,7 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
         for there in array_leaves(shape):
             if not is_unchanged(body, there):
                 found[there] = [m for _, m in reads_all(sizes, shape_at(shape, there).dimensions).maps]
-    parts: list[Part] = [NOTHING] * n_outputs(shape)
+    parts: list[OperandIndexing] = [NOTHING] * n_outputs(shape)
     for there in sorted(found):
         if found[there] and not (there != leaf and is_unchanged(body, there)):
             which = there[0] if there else 0
@@ -79,5 +79,5 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
             exact = before.exact and there == leaf and is_unchanged(body, there)
             reason = before.reason if exact else _REASON
             maps = before.maps + tuple((there, m) for m in found[there])
-            parts[which] = Footprint(maps, exact, reason, steps.across)
+            parts[which] = Footprint(maps, exact, reason, steps.crosses_devices)
     return parts

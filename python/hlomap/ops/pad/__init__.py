@@ -8,8 +8,8 @@ next one is not.
 from __future__ import annotations
 
 from .._registry import register
-from .._rule import Op
+from .._rule import OpRule
 from .evaluate import evaluate
 from .indexing import input_to_output, output_to_input
 
-register(Op("pad", output_to_input, input_to_output, evaluate))
+register(OpRule("pad", output_to_input, input_to_output, evaluate))

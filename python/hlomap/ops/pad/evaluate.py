@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..._core import Instruction
-from .._evaluation import Run, Value
+from .._evaluation import EvalContext, Value
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     """Put places between the elements, then extend or cut both ends."""
     data, value = operands
     for axis, (low, high, interior) in enumerate(instruction.attributes["padding"]):

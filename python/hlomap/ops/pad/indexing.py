@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..._core import Expr, Instruction
 from ...types import ShapeIndex
 from .._indexing.maps import full, reads
-from .._rule import NOTHING, Answer, Bounds, Context, ExprLike
+from .._rule import NOTHING, Bounds, ExprLike, RuleContext, RuleResult
 from .attributes import Dim, dims_of
 
 
@@ -17,7 +17,7 @@ def _data(dims: Sequence[Dim]) -> tuple[list[Bounds], list[tuple[ExprLike, int, 
     return [(dim.first, dim.last) for dim in dims], list(constraints)
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The inverse of a slice; the value exactly outside."""
     dims = dims_of(instruction)
     bounds, constraints = _data(dims)
@@ -44,7 +44,7 @@ def _complement(dims: Sequence[Dim]) -> list[tuple[list[Bounds], list[tuple[Expr
     return pieces
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """Data where it lands; the value on every padded place, as ranges over the output."""
     dims = dims_of(instruction)
     if operand == 0:

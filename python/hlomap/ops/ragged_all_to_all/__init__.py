@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from .._indexing.collectives import known
 from .._registry import register
-from .._rule import Exchange, Op
+from .._rule import CollectiveRule, OpRule
 from .evaluate import evaluate
 from .indexing import backward, groups, input_to_output, output_to_input, part
 
 register(
-    Op(
+    OpRule(
         "ragged-all-to-all",
         output_to_input,
         input_to_output,
         evaluate,
-        acts=True,
-        exchange=Exchange(
+        has_side_effect=True,
+        collective=CollectiveRule(
             groups,
             lambda instruction, leaf: backward(instruction, known(groups(instruction))),
             lambda instruction, operand, leaf: {

@@ -8,7 +8,7 @@ from ...types import ShapeIndex, Unknown
 from .._groups import group_sizes
 from .._indexing.collectives import groups_of, on_devices, plain
 from .._indexing.maps import reads_all, reads_same_place
-from .._rule import Answer, Context, Footprint, Part
+from .._rule import Footprint, OperandIndexing, RuleContext, RuleResult
 from .._shapes import INT64_MAX, must
 
 _KEPT = "ragged-all-to-all: what others write is a value"
@@ -47,10 +47,10 @@ def _between(instruction: Instruction, operand: int, table: GroupTable, *, to_ou
         ends = [*results, group, other]
         made = on_devices(source, groups, (0, n - 1), ends, ranges=ranges, runtime=runtime, constraints=constraints)
         maps.append(((), made.simplify(keep_point_dims=True, drop_unused=True)))
-    return Footprint(tuple(maps), across=True)
+    return Footprint(tuple(maps), crosses_devices=True)
 
 
-def part(instruction: Instruction, k: int, table: GroupTable | None, *, to_output: bool) -> Part:
+def part(instruction: Instruction, k: int, table: GroupTable | None, *, to_output: bool) -> OperandIndexing:
     sizes = (instruction.operands[k].shape.dimensions, instruction.shape.dimensions)
     source, target = sizes if to_output else sizes[::-1]
     if k in (1, 5):
@@ -60,13 +60,13 @@ def part(instruction: Instruction, k: int, table: GroupTable | None, *, to_outpu
         return _between(instruction, k, table, to_output=to_output)
     alone = GroupTable("", [range(n) for n in sorted(group_sizes(instruction))])
     if not alone.groups or not _is_told(instruction):
-        return Footprint(reads_all(source, target).maps, False, _KEPT, across=True)
+        return Footprint(reads_all(source, target).maps, False, _KEPT, crosses_devices=True)
     part = plain(_between(instruction, k, alone, to_output=to_output), alone)
-    if k or not part.across:
+    if k or not part.crosses_devices:
         return part
     # What is told apart by device there is not here; the sender's numbers are those where the input is.
     maps = reads_all(source, target).maps if to_output else part.maps
-    return Footprint(maps, False, "ragged-all-to-all: a row is where one device's numbers say", across=True)
+    return Footprint(maps, False, "ragged-all-to-all: a row is where one device's numbers say", crosses_devices=True)
 
 
 def groups(instruction: Instruction) -> GroupTable | Unknown:
@@ -79,15 +79,15 @@ def _is_told(instruction: Instruction) -> bool:
     return instruction.operands[2].shape.rank == 1 and max(rows[:1] + out[:1]) < INT64_MAX // 8
 
 
-def backward(instruction: Instruction, table: GroupTable | None) -> dict[int, Part]:
+def backward(instruction: Instruction, table: GroupTable | None) -> dict[int, OperandIndexing]:
     return {k: part(instruction, k, table, to_output=False) for k in range(6)}
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """Rows of the input in the windows that come here; the output operand; all numbers."""
     return backward(instruction, None)
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The same forward."""
     return [part(instruction, operand, None, to_output=True)]

@@ -7,8 +7,8 @@ A contracted one: each group is summed on its own.  A batch one: the groups do n
 from __future__ import annotations
 
 from .._registry import register
-from .._rule import Op
+from .._rule import OpRule
 from .evaluate import evaluate
 from .indexing import input_to_output, output_to_input
 
-register(Op("ragged-dot", output_to_input, input_to_output, evaluate))
+register(OpRule("ragged-dot", output_to_input, input_to_output, evaluate))

@@ -9,11 +9,11 @@ import numpy as np
 from ..._core import Instruction
 from ...dtypes import numpy_dtype
 from .._contraction import sum_of_products
-from .._evaluation import Array, Run, Value
+from .._evaluation import Array, EvalContext, Value
 from .attributes import Plan, plan_of
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     """A dense dot with a dimension for the groups, in which all but the own rows are 0."""
     plan = plan_of(instruction)
     left, right, groups = (np.asarray(x) for x in operands)

@@ -8,7 +8,7 @@ from ..._core import Expr, Instruction, Variable
 from ...types import ShapeIndex
 from .._contraction import linked
 from .._indexing.maps import in_best_form, reads
-from .._rule import NOTHING, Answer, Context, Footprint
+from .._rule import NOTHING, Footprint, RuleContext, RuleResult
 from .._shapes import INT64_MAX
 from .attributes import Plan, plan_of
 
@@ -60,14 +60,14 @@ def _group_sizes(plan: Plan, source: Sequence[str], target: Sequence[str]) -> Fo
     return reads(dims, results, ranges=ranges, constraints=[(distance, 0, n_groups - 1)])
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """As dot, within the groups; the sizes of all groups, or of those up to the own one."""
     plan = plan_of(instruction)
     sides = [_side(plan, side, plan.output, side) for side in (plan.left, plan.right)]
     return [*sides, _group_sizes(plan, plan.output, plan.groups)]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The same, from the other end."""
     plan = plan_of(instruction)
     if operand == 2:

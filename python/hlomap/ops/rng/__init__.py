@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from .._indexing.maps import reaches_nothing, reads_nothing
 from .._registry import register
-from .._rule import Op
+from .._rule import OpRule
 from .evaluate import next_state, random_bits, rng
 from .indexing import reach_all, read_all
 
-register(Op("rng", read_all, reach_all, rng, methods=("rng_normal", "rng_uniform")))
-register(Op("rng-bit-generator", read_all, reach_all, random_bits))
-register(Op("rng-get-and-update-state", reads_nothing, reaches_nothing, next_state))
+register(OpRule("rng", read_all, reach_all, rng, methods=("rng_normal", "rng_uniform")))
+register(OpRule("rng-bit-generator", read_all, reach_all, random_bits))
+register(OpRule("rng-get-and-update-state", reads_nothing, reaches_nothing, next_state))

@@ -13,7 +13,7 @@ import numpy as np
 from ..._core import Instruction
 from ...dtypes import is_integer, numpy_dtype
 from ...errors import UnsupportedError
-from .._evaluation import Array, Run, Value
+from .._evaluation import Array, EvalContext, Value
 from .._numpy.numeric import converted, widened
 from .._shapes import shape_at
 
@@ -23,7 +23,7 @@ _MASK = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
 
 
-def rng(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def rng(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     """Numbers of the right type within the right bounds."""
     dtype, sizes = numpy_dtype(instruction.shape.dtype), instruction.shape.dimensions
     random = run.random()
@@ -39,7 +39,7 @@ def rng(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
     return np.where(drawn < b, drawn, np.asarray(operands[0]))
 
 
-def random_bits(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def random_bits(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     """The new state and the bits; narrow elements have the low bits of 32."""
     state = np.ascontiguousarray(operands[0])
     words = state.view(np.uint64).copy()
@@ -114,7 +114,7 @@ def _philox_block(x: list[Array], key: Array) -> list[Array]:
     return x
 
 
-def next_state(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def next_state(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     """The state before it moves on by ``delta``, low bits first."""
     bits = run.random_state(int(instruction.attributes["delta"]))
     words = [bits >> 64 * i & (1 << 64) - 1 for i in range(instruction.shape.n_elements)]

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from ..._core import Instruction
 from ...types import ShapeIndex
 from .._indexing.maps import reads_all
-from .._rule import Answer, Context, Footprint
+from .._rule import Footprint, RuleContext, RuleResult
 from .._shapes import must, shape_at
 
 
-def read_all(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def read_all(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """Every operand whole: the bounds of a distribution, or the state."""
     if instruction.opcode == "rng-bit-generator":
         must(instruction.shape.is_tuple, "a new state and bits")
@@ -19,7 +19,7 @@ def read_all(instruction: Instruction, leaf: ShapeIndex, context: Context) -> An
     return [_whole(sizes, operand.shape.dimensions, leaf) for operand in instruction.operands]
 
 
-def reach_all(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def reach_all(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     source = instruction.operands[operand].shape.dimensions
     if not instruction.shape.is_tuple:
         return [reads_all(source, instruction.shape.dimensions)]

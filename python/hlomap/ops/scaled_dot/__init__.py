@@ -6,8 +6,8 @@ Element i along a dimension has factor ``i floordiv block``; a scalar is one fac
 from __future__ import annotations
 
 from .._registry import register
-from .._rule import Op
+from .._rule import OpRule
 from .evaluate import evaluate
 from .indexing import input_to_output, output_to_input
 
-register(Op("scaled-dot", output_to_input, input_to_output, evaluate))
+register(OpRule("scaled-dot", output_to_input, input_to_output, evaluate))

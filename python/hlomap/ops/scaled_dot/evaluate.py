@@ -9,11 +9,11 @@ import numpy as np
 from ..._core import Instruction
 from ...dtypes import numpy_dtype
 from .._contraction import sum_of_products
-from .._evaluation import Array, Run, Value
+from .._evaluation import Array, EvalContext, Value
 from .attributes import plan_of
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     """Scale each side in the type of the result, then one einsum."""
     plan = plan_of(instruction)
     dtype = numpy_dtype(instruction.shape.dtype)

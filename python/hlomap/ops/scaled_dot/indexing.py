@@ -6,11 +6,11 @@ from ..._core import Instruction
 from ...types import ShapeIndex
 from .._contraction import linked
 from .._indexing.maps import reads
-from .._rule import Answer, Context
+from .._rule import RuleContext, RuleResult
 from .attributes import plan_of
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The sides as dot; the factors of their blocks."""
     plan = plan_of(instruction)
     found = []
@@ -20,7 +20,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context
     return found
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """Every output of the side's element, or of the block's elements."""
     plan = plan_of(instruction)
     dims, results, ranges = linked(plan.labels[operand], plan.output, plan.sizes, source_blocks=plan.blocks[operand])

@@ -8,8 +8,8 @@ everything.
 from __future__ import annotations
 
 from .._registry import register
-from .._rule import Op
+from .._rule import OpRule
 from .evaluate import evaluate
 from .indexing import input_to_output, output_to_input
 
-register(Op("scan", output_to_input, input_to_output, evaluate, per_instruction=True))
+register(OpRule("scan", output_to_input, input_to_output, evaluate, per_instruction=True))

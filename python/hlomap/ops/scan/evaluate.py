@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..._core import Instruction
-from .._evaluation import Run, Steps, Value
+from .._evaluation import EvalContext, Steps, Value
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Steps:
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Steps:
     """A loop."""
     n_carries = int(instruction.attributes["num_carries"])
     (along,) = instruction.attributes["dimensions"]
@@ -21,7 +21,7 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> S
     made: list[list[Value]] = [[] for _ in range(n_outputs)]
     for i in reversed(steps) if instruction.attributes.get("is_reverse", False) else steps:
         here = [np.take(x, i, axis=along) for x in inputs]
-        values = yield run.call(instruction.called[0], [*here, *carries])
+        values = yield run.call(instruction.called_computations[0], [*here, *carries])
         for kept, value in zip(made, values, strict=False):
             kept.append(value)
         carries = list(values[n_outputs:])

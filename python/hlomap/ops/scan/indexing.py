@@ -6,15 +6,15 @@ from ..._core import Expr, Instruction
 from ...types import ShapeIndex
 from .._indexing.maps import dim_exprs, full, in_best_form, reads
 from .._indexing.scan_dependence import Reach, reach_of
-from .._rule import NOTHING, Answer, Bounds, Context, ExprLike, Footprint
+from .._rule import NOTHING, Bounds, ExprLike, Footprint, RuleContext, RuleResult
 from .attributes import layout
 
 _REASON = "scan: which elements and steps go through the carries depends on the computation"
 
 
-def _reach(instruction: Instruction, result: int, context: Context) -> Reach:
+def _reach(instruction: Instruction, result: int, context: RuleContext) -> Reach:
     _, n_inputs, n_outputs, _ = layout(instruction)
-    return reach_of(instruction, instruction.called[0], result, n_inputs, n_outputs, context)
+    return reach_of(instruction, instruction.called_computations[0], result, n_inputs, n_outputs, context)
 
 
 def _between(instruction: Instruction, result: int, operand: int, reach: Reach, *, backward: bool) -> Footprint:
@@ -55,18 +55,18 @@ def _between(instruction: Instruction, result: int, operand: int, reach: Reach, 
         results = [*results[:along], Expr.range(0), *results[along:]]
     made = reads(full(source), results, ranges=ranges, constraints=[constraint] if constraint is not None else [])
     made = in_best_form(made)
-    exact = reach.exact and same and not reach.across
-    return made if exact else Footprint(made.maps, False, _REASON, reach.across)
+    exact = reach.exact and same and not reach.crosses_devices
+    return made if exact else Footprint(made.maps, False, _REASON, reach.crosses_devices)
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The steps up to the own one, all of them for a carry; every init that a carry brings."""
     reach = _reach(instruction, leaf[0], context)
     operands = range(len(instruction.operands))
     return [_between(instruction, leaf[0], k, reach, backward=True) for k in operands]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The own step and those after it, and the carries."""
     results = range(len(instruction.shape.tuple_shapes))
     found = [_between(instruction, i, operand, _reach(instruction, i, context), backward=False) for i in results]

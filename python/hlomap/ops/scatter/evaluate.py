@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..._core import Instruction
-from .._evaluation import Array, Run, Value
+from .._evaluation import Array, EvalContext, Value
 from .._index_vectors import held_starts
 from .._numpy.reduction import as_list, like_shape
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     """Every place is hit a first time, a second time and so on: one call of the computation for each such round."""
     n = len(operands) // 2
     attributes, sizes, updates = instruction.attributes, operands[0].shape, operands[n + 1].shape
@@ -46,7 +46,7 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> V
     for hit in _rounds(place.reshape(-1), vector.reshape(-1), np.flatnonzero(fits)):
         at = place.reshape(-1)[hit]
         both = [*(x[at] for x in values), *(x[hit] for x in given)]
-        for value, new in zip(values, as_list(run.apply(instruction.called[0], both), n), strict=True):
+        for value, new in zip(values, as_list(run.apply(instruction.called_computations[0], both), n), strict=True):
             value[at] = new
     return like_shape(instruction.shape.is_tuple, [x.reshape(sizes) for x in values])
 

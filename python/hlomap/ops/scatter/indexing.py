@@ -6,16 +6,16 @@ from ..._core import Instruction
 from ...types import ShapeIndex
 from .._gather_windows import from_window, of_batch, to_windows
 from .._indexing.maps import full, on_outputs, reads, reads_same_place
-from .._rule import Answer, Context
+from .._rule import RuleContext, RuleResult
 from .attributes import plan_of
 
 
-def looked_at(instruction: Instruction) -> tuple[int, ...]:
+def constant_operands(instruction: Instruction) -> tuple[int, ...]:
     """The indices: what is a constant or an iota is folded."""
     return (len(instruction.operands) // 2,)
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The operands at the same place, the updates that hit it; any index of its batch might."""
     n, w = plan_of(instruction)
     results, ranges = of_batch(w.indices, w.paired, range(len(w.indices)))
@@ -23,7 +23,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context
     return [*[reads_same_place(w.sizes)] * n, might, *[to_windows(instruction, w)] * n]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """An operand at its place, an update where it hits; an index may reach all of its batch."""
     n, w = plan_of(instruction)
     if operand < n:

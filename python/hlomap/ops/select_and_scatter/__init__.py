@@ -7,8 +7,8 @@ Of equal elements the first of the window stays selected, as the select computat
 from __future__ import annotations
 
 from .._registry import register
-from .._rule import Op
+from .._rule import OpRule
 from .evaluate import evaluate
 from .indexing import input_to_output, output_to_input
 
-register(Op("select-and-scatter", output_to_input, input_to_output, evaluate))
+register(OpRule("select-and-scatter", output_to_input, input_to_output, evaluate))

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..._core import Instruction
-from .._evaluation import Array, Run, Value
+from .._evaluation import Array, EvalContext, Value
 from .._window import spread, windows
 from .attributes import dims_of
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: Run) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
     """All windows at once, place by place; then the sources that go to one place one after the other."""
     data, source, init = (np.asarray(x) for x in operands)
     select, scatter = (instruction.attributes[name] for name in ("select", "scatter"))

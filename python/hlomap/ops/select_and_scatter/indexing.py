@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..._core import Expr, Instruction
 from ...types import ShapeIndex
 from .._indexing.maps import full, reads, reads_all, reads_scalar
-from .._rule import Answer, Bounds, Context, ExprLike, Footprint
+from .._rule import Bounds, ExprLike, Footprint, RuleContext, RuleResult
 from .._window import WindowDim, place_variables
 from .attributes import dims_of
 
@@ -38,7 +38,7 @@ def _share_a_window(dims: Sequence[WindowDim]) -> Footprint:
     return reads(full(dim.length for dim in dims), results, ranges=ranges, constraints=constraints)
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The windows that have the place: all their elements, and their sources."""
     dims = dims_of(instruction)
     sizes = instruction.shape.dimensions
@@ -47,7 +47,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context
     return [_share_a_window(dims), sources, reads_scalar(sizes)]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """An element reaches what shares a window with it, a source its window, the init everything."""
     dims = dims_of(instruction)
     if operand == 0:

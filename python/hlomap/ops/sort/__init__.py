@@ -6,8 +6,8 @@ The comparator sees a pair of elements of each operand.  Equal elements keep the
 from __future__ import annotations
 
 from .._registry import register
-from .._rule import Op
+from .._rule import OpRule
 from .evaluate import evaluate
 from .indexing import input_to_output, output_to_input
 
-register(Op("sort", output_to_input, input_to_output, evaluate))
+register(OpRule("sort", output_to_input, input_to_output, evaluate))

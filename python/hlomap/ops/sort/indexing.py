@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..._core import Expr, Instruction
 from ...types import ShapeIndex
 from .._indexing.maps import dim_exprs, full, on_outputs, reads
-from .._rule import Answer, Context, ExprLike, Footprint
+from .._rule import ExprLike, Footprint, RuleContext, RuleResult
 from .._shapes import agree, must, result_sizes
 
 
@@ -25,11 +25,11 @@ def _rows(instruction: Instruction) -> Footprint:
     return reads(full(sizes), results, ranges=[(0, sizes[along] - 1)])
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The whole row of every operand."""
     return [_rows(instruction)] * len(instruction.operands)
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The whole row of every output."""
     return on_outputs(instruction, _rows(instruction))

@@ -6,8 +6,8 @@ op(a) is a, its transpose or its adjoint.  Unknown i of a column needs, where op
 from __future__ import annotations
 
 from .._registry import register
-from .._rule import Op
+from .._rule import OpRule
 from .evaluate import evaluate
 from .indexing import input_to_output, output_to_input
 
-register(Op("triangular-solve", output_to_input, input_to_output, evaluate))
+register(OpRule("triangular-solve", output_to_input, input_to_output, evaluate))

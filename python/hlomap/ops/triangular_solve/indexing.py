@@ -5,11 +5,11 @@ from __future__ import annotations
 from ..._core import Expr, Instruction
 from ...types import ShapeIndex
 from .._indexing.maps import dim_exprs, full, reads
-from .._rule import Answer, Context, ExprLike
+from .._rule import ExprLike, RuleContext, RuleResult
 from .attributes import plan_of
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context) -> Answer:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The triangle up to the unknown; of b the same column up to it."""
     plan = plan_of(instruction)
     dims, last = full(plan.sizes), plan.n - 1
@@ -30,7 +30,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: Context
     return [triangle, reads(dims, results, ranges=[(0, last)], constraints=[(until, 0, last)])]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: Context) -> Answer:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """From an element to the unknowns that come after it."""
     plan = plan_of(instruction)
     last = plan.n - 1
