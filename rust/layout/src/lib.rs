@@ -6,33 +6,33 @@
 //! Where an element lies is a map ([`linear_index`]), a copy of whole buffers ([`Packing`]) or strides ([`strides`]).
 //! Not here: programs, and what elements mean.
 
+mod bit_packing;
 mod bitcast;
-mod bits;
+mod decompose;
+mod derived_shapes;
+mod edit_distance;
 mod element;
-mod forms;
 mod layout;
 mod linear;
-mod nest;
-mod noop;
+mod loop_nest;
 mod pack;
+mod parse;
 mod shape;
-mod stages;
 mod strided;
-mod text;
-mod word;
+mod tiling;
 
-pub use bitcast::{bitcast_factors, BitcastFactors};
-pub use bits::{spread, squeeze};
-pub use element::{ElementKind, ElementType};
-pub use forms::{
+pub use bit_packing::{spread, squeeze};
+pub use bitcast::{bitcast_fits, reshape_moves_nothing, transpose_moves_nothing};
+pub use decompose::{bitcast_factors, BitcastFactors};
+pub use derived_shapes::{
     logical, padded_dimensions, padding_percent, physical, tiled, with_layout, with_padded_dimensions, without_layout,
 };
+pub use edit_distance::nearest;
+pub use element::{ElementKind, ElementType};
 pub use layout::{Layout, SplitConfig, Tile, COMBINED};
 pub use linear::{address, buffer_bytes, buffer_elements, linear_index, logical_index, Part, Unit};
-pub use noop::{bitcast_fits, reshape_moves_nothing, transpose_moves_nothing};
 pub use pack::Packing;
+pub use parse::{parse_layout, parse_shape, read_shape, TextError, TextErrorKind, MAX_DEPTH};
 pub use shape::{ArrayShape, Shape, ShapeError, UNBOUNDED};
-pub use stages::LinearError;
 pub use strided::{strides, Digit};
-pub use text::{parse_layout, parse_shape, read_shape, TextError, TextErrorKind, MAX_DEPTH};
-pub use word::nearest;
+pub use tiling::LinearError;

@@ -7,7 +7,7 @@
 use symbolic::expr::Accumulator;
 use symbolic::{Constraint, Domain, Expr, Map, Range};
 
-use crate::stages::{product, Result, Stages, Tiling, TOO_LARGE};
+use crate::tiling::{product, Result, Stages, Tiling, TOO_LARGE};
 use crate::{ArrayShape, LinearError};
 
 /// What an address counts.

@@ -4,10 +4,10 @@
 //! either side; padding is where a sum of loop variables reaches the size of a dimension. Only a tile that
 //! combines dimensions whose elements do not follow each other at one stride needs a second nest, over a buffer
 //! of the stage before it. Law: `unpack(pack(a)) == a`. What the elements mean is not known here; those narrower
-//! than a byte are squeezed in `bits.rs`.
+//! than a byte are squeezed in `bit_packing.rs`.
 
-use crate::nest::{size, Bound, Loop, Nest};
-use crate::stages::{row_major_strides, Result, Stages, Tiling, TOO_LARGE};
+use crate::loop_nest::{size, Bound, Loop, Nest};
+use crate::tiling::{row_major_strides, Result, Stages, Tiling, TOO_LARGE};
 use crate::ArrayShape;
 
 /// How to lay out arrays of one shape.
@@ -195,7 +195,7 @@ impl Stage {
         let strides = row_major_strides(&sizes)?;
         let loops: Vec<Loop> =
             self.dims.iter().zip(&strides).map(|(d, &to)| Loop { n: d.n, from: d.from, to: to as usize }).collect();
-        let n = size(crate::stages::product(&sizes)?)?;
+        let n = size(crate::tiling::product(&sizes)?)?;
         Ok((Nest { loops, bounds: self.bounds.clone() }.tidy(), n))
     }
 }

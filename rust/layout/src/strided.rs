@@ -4,7 +4,7 @@
 //! position in the buffer is the sum of `digit * stride`. Most layouts have such a form, and it is what strides,
 //! nested strides and maps over bits need. A size that a tile cuts unevenly has none.
 
-use crate::stages::{row_major_strides, Result, Stages, Tiling};
+use crate::tiling::{row_major_strides, Result, Stages, Tiling};
 use crate::ArrayShape;
 
 /// One digit of the index of a dimension.

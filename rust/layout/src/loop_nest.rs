@@ -5,7 +5,7 @@
 //! loops but the first move by less than the first one's stride, so that threads can share out the first.
 //! Where the indices come from is in `pack.rs`.
 
-use crate::stages::{Result, TOO_LARGE};
+use crate::tiling::{Result, TOO_LARGE};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Loop {

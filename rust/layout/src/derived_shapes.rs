@@ -4,7 +4,7 @@
 //! position in [`tiled`] is the position in the buffer.
 
 use crate::linear::{buffer_elements, tiled_dims};
-use crate::stages::Result;
+use crate::tiling::Result;
 use crate::{ArrayShape, Layout, LinearError, Shape, ShapeError};
 
 /// The shape without layouts, all the way down.

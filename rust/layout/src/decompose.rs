@@ -1,0 +1,111 @@
+//! A bitcast as transpose, reshape, transpose.
+//!
+//! Read [`bitcast_factors`]. Only untiled layouts of equal element width have factors; the others go through
+//! physical positions.
+
+use crate::{ArrayShape, Layout};
+
+/// `output = transpose back(reshape(transpose(operand)))`, from the two layouts.
+///
+/// Law: the element of the operand at logical index `i` has physical index `p[k] = i[operand_perm[k]]` in an array
+/// of `operand_physical_dims`; the row-major position of `p` is the row-major position of the output's physical
+/// index `q` in `output_physical_dims`, and the output's logical index is `j[output_perm[k]] = q[k]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BitcastFactors {
+    /// The operand's dimension numbers, major to minor.
+    pub operand_perm: Vec<i64>,
+    /// The operand's sizes, major to minor.
+    pub operand_physical_dims: Vec<i64>,
+    /// The output's sizes, major to minor.
+    pub output_physical_dims: Vec<i64>,
+    /// The output's dimension numbers, major to minor.
+    pub output_perm: Vec<i64>,
+}
+
+/// The factors of a bitcast; `None` when a layout has tiles or padding or is invalid, when the widths of the
+/// elements differ, or when the numbers of elements differ.
+///
+/// Dimensions of size 1 have no place of their own in memory, so wherever the order of the remaining dimensions
+/// allows it the dimensions of size 1 are put where they make the smaller factorisation: if the physical sizes of
+/// operand and output agree without them, the reshape only drops and adds ones.
+pub fn bitcast_factors(operand: &ArrayShape, output: &ArrayShape) -> Option<BitcastFactors> {
+    if operand.element_width() != output.element_width() || operand.n_elements()? != output.n_elements()? {
+        return None;
+    }
+    let (operand_perm, operand_physical_dims) = major_to_minor(operand)?;
+    let (output_perm, output_physical_dims) = major_to_minor(output)?;
+    Some(BitcastFactors { operand_perm, operand_physical_dims, output_physical_dims, output_perm })
+}
+
+/// Dimension numbers and sizes, major to minor. A dimension of size 1 stands right before the first dimension with
+/// a larger number that is not of size 1, so that layouts that differ only in their ones agree.
+fn major_to_minor(shape: &ArrayShape) -> Option<(Vec<i64>, Vec<i64>)> {
+    let default;
+    let layout = match shape.layout() {
+        Some(layout) => layout,
+        None => {
+            default = Layout::row_major(shape.rank());
+            &default
+        }
+    };
+    if !layout.is_untiled() || layout.problem(shape.rank()).is_some() {
+        return None;
+    }
+    let size = |d: i64| shape.dims()[d as usize];
+    let order: Vec<i64> = layout.minor_to_major.iter().rev().copied().collect();
+    let wide: Vec<i64> = order.iter().copied().filter(|&d| size(d) != 1).collect();
+    let mut before: Vec<Vec<i64>> = vec![Vec::new(); shape.rank() + 1];
+    let mut next = shape.rank();
+    for d in (0..shape.rank()).rev() {
+        if shape.dims()[d] == 1 {
+            before[next].push(d as i64);
+        } else {
+            next = d;
+        }
+    }
+    before.iter_mut().for_each(|ones| ones.reverse());
+    let mut perm = Vec::with_capacity(shape.rank());
+    for d in wide {
+        perm.append(&mut before[d as usize]);
+        perm.push(d);
+    }
+    perm.append(&mut before[shape.rank()]);
+    let dims = perm.iter().map(|&d| size(d)).collect();
+    Some((perm, dims))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{parse_shape, Shape};
+
+    fn factors(operand: &str, output: &str) -> Option<BitcastFactors> {
+        let array = |text: &str| match parse_shape(text).unwrap() {
+            Shape::Array(a) => a,
+            other => panic!("{other} is no array"),
+        };
+        bitcast_factors(&array(operand), &array(output))
+    }
+
+    #[test]
+    fn a_transpose() {
+        let f = factors("f32[2,3]{0,1}", "f32[3,2]{1,0}").unwrap();
+        assert_eq!((f.operand_perm, f.operand_physical_dims), (vec![1, 0], vec![3, 2]));
+        assert_eq!((f.output_physical_dims, f.output_perm), (vec![3, 2], vec![0, 1]));
+    }
+
+    #[test]
+    fn ones_have_no_place() {
+        let f = factors("f32[1,6,1]{0,2,1}", "f32[3,2]").unwrap();
+        assert_eq!((f.operand_perm, f.operand_physical_dims), (vec![0, 1, 2], vec![1, 6, 1]));
+        assert_eq!(f.output_physical_dims, vec![3, 2]);
+    }
+
+    #[test]
+    fn none() {
+        assert_eq!(factors("f32[8]{0:T(4)}", "f32[8]"), None);
+        assert_eq!(factors("f32[8]", "bf16[16]"), None);
+        assert_eq!(factors("f32[8]", "f32[9]"), None);
+        assert_eq!(factors("s4[8]{0:E(4)}", "s4[8]"), None);
+    }
+}
