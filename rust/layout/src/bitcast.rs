@@ -1,35 +1,35 @@
 //! Whether an operation moves no bytes between two layouts.
 //!
-//! Read [`reshape_moves_nothing`]. Law: it moves nothing exactly if the buffers are of one size, the elements of one
+//! Read [`reshape_is_bitcast`]. Law: it moves nothing exactly if the buffers are of one size, the elements of one
 //! width, and every element of the output lies where the operand's element that it equals lies.
 //! Where both layouts have strides the answer is certain at any size; otherwise the two maps are compared.
 
 use symbolic::{equivalent, then, Domain, Equivalence, Expr, Map};
 
 use crate::linear::{buffer_bytes, linear_index, logical_index};
-use crate::strided::{joined, strides, Digit};
+use crate::strided::{merge_adjacent, strides, Digit};
 use crate::tiling::{row_major_strides, Result};
 use crate::{ArrayShape, Layout, LinearError};
 
 /// Whether the output, the operand read in row-major order with other sizes, lies where the operand lies. The
 /// witness is an index of the output.
-pub fn reshape_moves_nothing(operand: &ArrayShape, output: &ArrayShape) -> Result<Equivalence> {
-    if let Some(answer) = by_size(operand, output)? {
+pub fn reshape_is_bitcast(operand: &ArrayShape, output: &ArrayShape) -> Result<Equivalence> {
+    if let Some(answer) = decide_by_size(operand, output)? {
         return Ok(answer);
     }
     if let (Ok(a), Ok(b)) = (strides(operand)?, strides(output)?) {
-        return match first_difference(&numbered(operand, &a)?, &numbered(output, &b)?) {
+        return match first_difference(&row_major_digits(operand, &a)?, &row_major_digits(output, &b)?) {
             None => Ok(Equivalence::Equal),
-            Some(number) => Ok(Equivalence::Different(index_of(output, number)?)),
+            Some(number) => Ok(Equivalence::Different(unravel_index(output, number)?)),
         };
     }
-    let through = then(&renumbered(output, operand)?, &linear_index(operand)?)?;
+    let through = then(&reshape_map(output, operand)?, &linear_index(operand)?)?;
     Ok(equivalent(&linear_index(output)?, &through))
 }
 
 /// Whether the output, whose dimension i is the operand's dimension `dimensions[i]`, lies where the operand lies. A
 /// negative number counts from the end.
-pub fn transpose_moves_nothing(operand: &ArrayShape, output: &ArrayShape, dimensions: &[i64]) -> Result<Equivalence> {
+pub fn transpose_is_bitcast(operand: &ArrayShape, output: &ArrayShape, dimensions: &[i64]) -> Result<Equivalence> {
     let from_front = |&d: &i64| if d < 0 { d.saturating_add(operand.rank() as i64) } else { d };
     let order = Layout::new(dimensions.iter().map(from_front).collect());
     if let Some(problem) = order.problem(operand.rank()) {
@@ -40,7 +40,7 @@ pub fn transpose_moves_nothing(operand: &ArrayShape, output: &ArrayShape, dimens
         let found = format!("dimensions: {dimensions:?} do not take {operand} to {output}");
         return Err(LinearError::InvalidLayout(found));
     }
-    if let Some(answer) = by_size(operand, output)? {
+    if let Some(answer) = decide_by_size(operand, output)? {
         return Ok(answer);
     }
     if let (Ok(a), Ok(b)) = (strides(operand)?, strides(output)?) {
@@ -62,8 +62,8 @@ pub fn transpose_moves_nothing(operand: &ArrayShape, output: &ArrayShape, dimens
 }
 
 /// Whether every element of the output lies where the operand has an element, so that the one buffer serves both.
-pub fn bitcast_fits(operand: &ArrayShape, output: &ArrayShape) -> Result<Equivalence> {
-    if let Some(answer) = by_size(operand, output)? {
+pub fn is_valid_bitcast(operand: &ArrayShape, output: &ArrayShape) -> Result<Equivalence> {
+    if let Some(answer) = decide_by_size(operand, output)? {
         return Ok(answer);
     }
     let there = linear_index(output)?;
@@ -76,7 +76,7 @@ pub fn bitcast_fits(operand: &ArrayShape, output: &ArrayShape) -> Result<Equival
 }
 
 /// The answer where numbers of elements, widths or sizes of buffers differ, and for arrays without elements.
-fn by_size(operand: &ArrayShape, output: &ArrayShape) -> Result<Option<Equivalence>> {
+fn decide_by_size(operand: &ArrayShape, output: &ArrayShape) -> Result<Option<Equivalence>> {
     let first = vec![0; output.rank()];
     if operand.n_elements() != output.n_elements()
         || operand.element_width() != output.element_width()
@@ -88,10 +88,10 @@ fn by_size(operand: &ArrayShape, output: &ArrayShape) -> Result<Option<Equivalen
 }
 
 /// The digits of the row-major number of an element, minor first.
-fn numbered(shape: &ArrayShape, digits: &[Vec<Digit>]) -> Result<Vec<Digit>> {
+fn row_major_digits(shape: &ArrayShape, digits: &[Vec<Digit>]) -> Result<Vec<Digit>> {
     let weights = row_major_strides(shape.dims())?;
     let all = digits.iter().zip(weights).rev();
-    Ok(joined(all.flat_map(|(d, w)| d.iter().map(move |d| Digit { weight: d.weight * w, ..*d }))))
+    Ok(merge_adjacent(all.flat_map(|(d, w)| d.iter().map(move |d| Digit { weight: d.weight * w, ..*d }))))
 }
 
 /// The smallest number at which two lists of digits say different positions. Up to the end of the shorter digit
@@ -106,7 +106,7 @@ fn first_difference(a: &[Digit], b: &[Digit]) -> Option<i64> {
 }
 
 /// From an index of one array to that of the other with the same row-major number.
-fn renumbered(from: &ArrayShape, to: &ArrayShape) -> Result<Map> {
+fn reshape_map(from: &ArrayShape, to: &ArrayShape) -> Result<Map> {
     let plain = |shape: &ArrayShape| {
         let fits = |_| LinearError::InvalidLayout("an array without a layout".into());
         shape.with_layout(None).map_err(fits)
@@ -114,7 +114,7 @@ fn renumbered(from: &ArrayShape, to: &ArrayShape) -> Result<Map> {
     Ok(then(&linear_index(&plain(from)?)?, &logical_index(&plain(to)?)?)?)
 }
 
-fn index_of(shape: &ArrayShape, number: i64) -> Result<Vec<i64>> {
+fn unravel_index(shape: &ArrayShape, number: i64) -> Result<Vec<i64>> {
     let strides = row_major_strides(shape.dims())?;
     Ok(shape.dims().iter().zip(strides).map(|(&n, s)| number / s % n).collect())
 }

@@ -1,6 +1,6 @@
 //! A bitcast as transpose, reshape, transpose.
 //!
-//! Read [`bitcast_factors`]. Only untiled layouts of equal element width have factors; the others go through
+//! Read [`decompose_bitcast`]. Only untiled layouts of equal element width have factors; the others go through
 //! physical positions.
 
 use crate::{ArrayShape, Layout};
@@ -11,7 +11,7 @@ use crate::{ArrayShape, Layout};
 /// of `operand_physical_dims`; the row-major position of `p` is the row-major position of the output's physical
 /// index `q` in `output_physical_dims`, and the output's logical index is `j[output_perm[k]] = q[k]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BitcastFactors {
+pub struct BitcastDecomposition {
     /// The operand's dimension numbers, major to minor.
     pub operand_perm: Vec<i64>,
     /// The operand's sizes, major to minor.
@@ -28,13 +28,13 @@ pub struct BitcastFactors {
 /// Dimensions of size 1 have no place of their own in memory, so wherever the order of the remaining dimensions
 /// allows it the dimensions of size 1 are put where they make the smaller factorisation: if the physical sizes of
 /// operand and output agree without them, the reshape only drops and adds ones.
-pub fn bitcast_factors(operand: &ArrayShape, output: &ArrayShape) -> Option<BitcastFactors> {
+pub fn decompose_bitcast(operand: &ArrayShape, output: &ArrayShape) -> Option<BitcastDecomposition> {
     if operand.element_width() != output.element_width() || operand.n_elements()? != output.n_elements()? {
         return None;
     }
     let (operand_perm, operand_physical_dims) = major_to_minor(operand)?;
     let (output_perm, output_physical_dims) = major_to_minor(output)?;
-    Some(BitcastFactors { operand_perm, operand_physical_dims, output_physical_dims, output_perm })
+    Some(BitcastDecomposition { operand_perm, operand_physical_dims, output_physical_dims, output_perm })
 }
 
 /// Dimension numbers and sizes, major to minor. A dimension of size 1 stands right before the first dimension with
@@ -79,12 +79,12 @@ mod tests {
     use super::*;
     use crate::{parse_shape, Shape};
 
-    fn factors(operand: &str, output: &str) -> Option<BitcastFactors> {
+    fn factors(operand: &str, output: &str) -> Option<BitcastDecomposition> {
         let array = |text: &str| match parse_shape(text).unwrap() {
             Shape::Array(a) => a,
             other => panic!("{other} is no array"),
         };
-        bitcast_factors(&array(operand), &array(output))
+        decompose_bitcast(&array(operand), &array(output))
     }
 
     #[test]

@@ -9,18 +9,18 @@ use crate::{ArrayShape, Layout, LinearError, Shape, ShapeError};
 
 /// The shape without layouts, all the way down.
 pub fn without_layout(shape: &Shape) -> Shape {
-    mapped(shape, &mut |_| None)
+    map_layouts(shape, &mut |_| None)
 }
 
 /// The shape with every layout written out: row-major where none is.
 pub fn with_layout(shape: &Shape) -> Shape {
-    mapped(shape, &mut |a| Some(a.layout_or_default()))
+    map_layouts(shape, &mut |a| Some(a.layout_or_default()))
 }
 
 /// The padded dimensions of every array of a shape, in order; nothing if none has any.
 pub fn padded_dimensions(shape: &Shape) -> Vec<Vec<i64>> {
     let mut all = Vec::new();
-    mapped(shape, &mut |a| {
+    map_layouts(shape, &mut |a| {
         all.push(a.layout().map_or(Vec::new(), |l| l.padded_dimensions.clone()));
         None
     });
@@ -32,7 +32,7 @@ pub fn padded_dimensions(shape: &Shape) -> Vec<Vec<i64>> {
 
 /// The shape with the padded dimensions that [`padded_dimensions`] gave.
 pub fn with_padded_dimensions(shape: Shape, padded: &mut dyn Iterator<Item = Vec<i64>>) -> Shape {
-    mapped(&shape, &mut |a| {
+    map_layouts(&shape, &mut |a| {
         let layout = a.layout().cloned();
         match padded.next() {
             Some(padded) if !padded.is_empty() => {
@@ -44,14 +44,14 @@ pub fn with_padded_dimensions(shape: Shape, padded: &mut dyn Iterator<Item = Vec
 }
 
 /// The shape with another layout in every array.
-fn mapped(shape: &Shape, layout: &mut dyn FnMut(&ArrayShape) -> Option<Layout>) -> Shape {
+fn map_layouts(shape: &Shape, layout: &mut dyn FnMut(&ArrayShape) -> Option<Layout>) -> Shape {
     match shape {
         Shape::Array(a) => {
             let new = layout(a);
             Shape::Array(a.with_layout(new).unwrap_or_else(|_| a.clone()))
         }
-        Shape::Tuple(parts) => Shape::Tuple(parts.iter().map(|s| mapped(s, layout)).collect()),
-        Shape::Buffer(inner) => Shape::Buffer(Box::new(mapped(inner, layout))),
+        Shape::Tuple(parts) => Shape::Tuple(parts.iter().map(|s| map_layouts(s, layout)).collect()),
+        Shape::Buffer(inner) => Shape::Buffer(Box::new(map_layouts(inner, layout))),
         Shape::Token | Shape::Opaque => shape.clone(),
     }
 }
@@ -98,7 +98,7 @@ fn permuted(shape: &ArrayShape, source: &[usize], minor_to_major: Vec<i64>) -> R
     }
     let dims: Vec<i64> = source.iter().map(|&d| shape.dims()[d]).collect();
     let dynamic: Vec<bool> = source.iter().map(|&d| shape.is_dynamic(d)).collect();
-    ArrayShape::new(shape.element(), &dims, &dynamic, Some(layout)).map_err(no_array)
+    ArrayShape::new(shape.element(), &dims, &dynamic, Some(layout)).map_err(invalid_shape)
 }
 
 /// The buffer, without its tail, as a row-major array: counts of tiles, then places in tiles.
@@ -106,9 +106,9 @@ pub fn tiled(shape: &ArrayShape) -> Result<ArrayShape> {
     let mut layout = Layout::row_major(0);
     layout.element_size_in_bits = shape.layout().map_or(0, |l| l.element_size_in_bits);
     let layout = (layout.element_size_in_bits != 0).then_some(layout);
-    ArrayShape::new(shape.element(), &tiled_dims(shape)?, &[], layout).map_err(no_array)
+    ArrayShape::new(shape.element(), &tiled_dims(shape)?, &[], layout).map_err(invalid_shape)
 }
 
-fn no_array(error: ShapeError) -> LinearError {
+fn invalid_shape(error: ShapeError) -> LinearError {
     LinearError::InvalidLayout(error.to_string())
 }

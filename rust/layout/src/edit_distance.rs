@@ -3,14 +3,14 @@
 /// The candidate with the fewest single-letter edits from `word`, if these are few enough for a typing mistake:
 /// at most a third of its letters, and never all of them. The first of equally near ones wins.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    const LONGEST: usize = 64;
-    if word.is_empty() || word.len() > LONGEST {
+    const MAX_LEN: usize = 64;
+    if word.is_empty() || word.len() > MAX_LEN {
         return None;
     }
     let mut limit = word.len().div_ceil(3).min(word.len() - 1);
     let mut best = None;
     for candidate in candidates {
-        if candidate.len() > LONGEST || candidate.len().abs_diff(word.len()) > limit {
+        if candidate.len() > MAX_LEN || candidate.len().abs_diff(word.len()) > limit {
             continue;
         }
         let d = distance(word.as_bytes(), candidate.as_bytes());

@@ -21,16 +21,16 @@ mod shape;
 mod strided;
 mod tiling;
 
-pub use bit_packing::{spread, squeeze};
-pub use bitcast::{bitcast_fits, reshape_moves_nothing, transpose_moves_nothing};
-pub use decompose::{bitcast_factors, BitcastFactors};
+pub use bit_packing::{pack_bits, unpack_bits};
+pub use bitcast::{is_valid_bitcast, reshape_is_bitcast, transpose_is_bitcast};
+pub use decompose::{decompose_bitcast, BitcastDecomposition};
 pub use derived_shapes::{
     logical, padded_dimensions, padding_percent, physical, tiled, with_layout, with_padded_dimensions, without_layout,
 };
 pub use edit_distance::nearest;
 pub use element::{ElementKind, ElementType};
 pub use layout::{Layout, SplitConfig, Tile, COMBINED};
-pub use linear::{address, buffer_bytes, buffer_elements, linear_index, logical_index, Part, Unit};
+pub use linear::{address, buffer_bytes, buffer_elements, linear_index, logical_index, SplitPart, Unit};
 pub use pack::Packing;
 pub use parse::{parse_layout, parse_shape, read_shape, TextError, TextErrorKind, MAX_DEPTH};
 pub use shape::{ArrayShape, Shape, ShapeError, UNBOUNDED};

@@ -1,7 +1,7 @@
 //! Logical index to linear position and back, as maps.
 //!
 //! Read [`linear_index`]. [`logical_index`] walks the stages back; a coordinate outside the size of its stage is
-//! padding, which its constraints leave out. An array that is split has a buffer for each part, see [`Part`].
+//! padding, which its constraints leave out. An array that is split has a buffer for each part, see [`SplitPart`].
 //! Law: `linear_index` followed by `logical_index` is the identity on the array.
 
 use symbolic::expr::Accumulator;
@@ -48,7 +48,7 @@ fn in_units(map: Map, shape: &ArrayShape, unit: Unit) -> Result<Map> {
 /// outside its domain.
 pub fn logical_index(shape: &ArrayShape) -> Result<Map> {
     let stages = Stages::of(shape)?;
-    let (n, padded) = (stages.n_places()?, stages.n_elements()?);
+    let (n, padded) = (stages.n_tiled_elements()?, stages.n_buffer_elements()?);
     let mut domain = Domain::of_sizes(&[padded]);
     let mut within = |expr: &Expr, size: i64, is_whole: bool| {
         if !is_whole {
@@ -57,9 +57,9 @@ pub fn logical_index(shape: &ArrayShape) -> Result<Map> {
     };
     let position = Expr::dim(0);
     within(&position, n, n == padded);
-    let mut e = digits(&position, &stages.sizes)?;
+    let mut e = delinearize(&position, &stages.sizes)?;
     for tiling in stages.tilings.iter().rev() {
-        e = backward(tiling, &e, &mut within)?;
+        e = undo_tiling(tiling, &e, &mut within)?;
     }
     let mut results = vec![Expr::from(0); shape.rank()];
     for (&d, e) in stages.order.iter().zip(e) {
@@ -73,7 +73,7 @@ pub fn logical_index(shape: &ArrayShape) -> Result<Map> {
 
 /// The number of places in the buffer, padding included.
 pub fn buffer_elements(shape: &ArrayShape) -> Result<i64> {
-    Stages::of(shape)?.n_elements()
+    Stages::of(shape)?.n_buffer_elements()
 }
 
 /// The number of bytes that the places of the buffer take; the metadata of a dynamic shape stands before them and
@@ -91,14 +91,14 @@ pub fn tiled_dims(shape: &ArrayShape) -> Result<Vec<i64>> {
 
 /// One part of an array that its split configs cut: an array with a buffer of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct SplitPart {
     /// By dimension number, the first index that belongs to the part.
     pub start: Vec<i64>,
     /// The part as an array, with the layout of the whole but for the split.
     pub shape: ArrayShape,
 }
 
-impl Part {
+impl SplitPart {
     /// How many parts the array has: 1 without split configs.
     pub fn count(shape: &ArrayShape) -> Result<usize> {
         Stages::of(shape)?;
@@ -107,22 +107,22 @@ impl Part {
     }
 
     /// All parts of an array, in order.
-    pub fn all(shape: &ArrayShape) -> Result<Vec<Part>> {
-        const MOST: usize = 1 << 16;
-        match Part::count(shape)? {
-            n if n > MOST => Err(LinearError::TooManyParts(n)),
-            n => (0..n).map(|number| Part::of(shape, number)).collect(),
+    pub fn all(shape: &ArrayShape) -> Result<Vec<SplitPart>> {
+        const MAX_PARTS: usize = 1 << 16;
+        match SplitPart::count(shape)? {
+            n if n > MAX_PARTS => Err(LinearError::TooManyParts(n)),
+            n => (0..n).map(|number| SplitPart::of(shape, number)).collect(),
         }
     }
 
     /// The part with this number; the parts count row-major, the config that is written first being the most major.
-    pub fn of(shape: &ArrayShape, number: usize) -> Result<Part> {
-        let n_parts = Part::count(shape)?;
+    pub fn of(shape: &ArrayShape, number: usize) -> Result<SplitPart> {
+        let n_parts = SplitPart::count(shape)?;
         if number >= n_parts {
-            return Err(LinearError::NoPart { part: number, n_parts });
+            return Err(LinearError::PartOutOfRange { part: number, n_parts });
         }
         let Some(layout) = shape.layout() else {
-            return Ok(Part { start: vec![0; shape.rank()], shape: shape.clone() });
+            return Ok(SplitPart { start: vec![0; shape.rank()], shape: shape.clone() });
         };
         let (mut start, mut dims, mut layout) = (vec![0; shape.rank()], shape.dims().to_vec(), layout.clone());
         let mut rest = number;
@@ -138,7 +138,7 @@ impl Part {
             }
         }
         let fits = |_| LinearError::InvalidLayout("a part that is no array".into());
-        Ok(Part { start, shape: shape.with_dims(&dims, Some(layout)).map_err(fits)? })
+        Ok(SplitPart { start, shape: shape.with_dims(&dims, Some(layout)).map_err(fits)? })
     }
 
     /// From a logical index in the whole array to the address in the buffer of this part.
@@ -165,18 +165,18 @@ impl Part {
 fn position(stages: &Stages, logical: Vec<Expr>) -> Result<Expr> {
     let mut e: Vec<Expr> = stages.order.iter().map(|&d| logical[d].clone()).collect();
     for tiling in &stages.tilings {
-        e = forward(tiling, e)?;
+        e = apply_tiling(tiling, e)?;
     }
-    row_major(&e, &stages.sizes)
+    linearize(&e, &stages.sizes)
 }
 
-fn forward(tiling: &Tiling, e: Vec<Expr>) -> Result<Vec<Expr>> {
+fn apply_tiling(tiling: &Tiling, e: Vec<Expr>) -> Result<Vec<Expr>> {
     let mut e = e;
     e.splice(0..0, std::iter::repeat_n(Expr::from(0), tiling.n_leading));
     let mut combined = Vec::with_capacity(tiling.combined.len() + tiling.tile.len());
     let mut at = 0;
     for &n in &tiling.groups {
-        combined.push(if n == 1 { e[at].clone() } else { row_major(&e[at..at + n], &tiling.before[at..at + n])? });
+        combined.push(if n == 1 { e[at].clone() } else { linearize(&e[at..at + n], &tiling.before[at..at + n])? });
         at += n;
     }
     let first = tiling.n_untiled();
@@ -196,7 +196,7 @@ fn forward(tiling: &Tiling, e: Vec<Expr>) -> Result<Vec<Expr>> {
     Ok(combined)
 }
 
-fn backward(tiling: &Tiling, e: &[Expr], within: &mut impl FnMut(&Expr, i64, bool)) -> Result<Vec<Expr>> {
+fn undo_tiling(tiling: &Tiling, e: &[Expr], within: &mut impl FnMut(&Expr, i64, bool)) -> Result<Vec<Expr>> {
     let (n, first) = (tiling.combined.len(), tiling.n_untiled());
     let mut before = Vec::with_capacity(tiling.before.len());
     let mut at = 0;
@@ -218,7 +218,7 @@ fn backward(tiling: &Tiling, e: &[Expr], within: &mut impl FnMut(&Expr, i64, boo
         if group == 1 {
             before.push(combined);
         } else {
-            before.extend(digits(&combined, &tiling.before[at..at + group])?);
+            before.extend(delinearize(&combined, &tiling.before[at..at + group])?);
         }
         at += group;
     }
@@ -227,7 +227,7 @@ fn backward(tiling: &Tiling, e: &[Expr], within: &mut impl FnMut(&Expr, i64, boo
 }
 
 /// `(…(e_n * d_{n-1} + e_{n-1}) * d_{n-2} + …) + e_1`
-fn row_major(e: &[Expr], sizes: &[i64]) -> Result<Expr> {
+fn linearize(e: &[Expr], sizes: &[i64]) -> Result<Expr> {
     // In an empty array nothing has a position.
     if product(sizes)? == 0 {
         return Ok(Expr::from(0));
@@ -243,9 +243,9 @@ fn row_major(e: &[Expr], sizes: &[i64]) -> Result<Expr> {
     Ok(position.finish()?)
 }
 
-/// The coordinates that [`row_major`] takes to `position`, where that is in range. The most major one needs no
+/// The coordinates that [`linearize`] takes to `position`, where that is in range. The most major one needs no
 /// remainder.
-fn digits(position: &Expr, sizes: &[i64]) -> Result<Vec<Expr>> {
+fn delinearize(position: &Expr, sizes: &[i64]) -> Result<Vec<Expr>> {
     let mut all = Vec::with_capacity(sizes.len());
     let mut stride = 1i64;
     let most_major = sizes.iter().position(|&n| n != 1);

@@ -1,6 +1,6 @@
 //! A copy of elements as nested loops, each with a stride in the source and one in the target.
 //!
-//! Read [`Nest`]. Law: for every point of the loops that keeps all bounds, `target[Σ c·to] = source[Σ c·from]`; the other
+//! Read [`LoopNest`]. Law: for every point of the loops that keeps all bounds, `target[Σ c·to] = source[Σ c·from]`; the other
 //! points are padding of the target and get the fill. No two points that are written have one target, and all
 //! loops but the first move by less than the first one's stride, so that threads can share out the first.
 //! Where the indices come from is in `pack.rs`.
@@ -22,7 +22,7 @@ pub(crate) struct Bound {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Nest {
+pub(crate) struct LoopNest {
     pub loops: Vec<Loop>,
     pub bounds: Vec<Bound>,
 }
@@ -30,10 +30,10 @@ pub(crate) struct Nest {
 /// The length of the sides of a block, in elements, where source and target run across each other.
 const BLOCK: usize = 16;
 
-impl Nest {
+impl LoopNest {
     /// The copy the other way: only what keeps the bounds is written, and nothing is filled. Rounds that no bound
     /// lets through are left out, for their strides in the new target say nothing.
-    pub fn turned(mut self) -> Nest {
+    pub fn reversed(mut self) -> LoopNest {
         for (i, l) in self.loops.iter_mut().enumerate() {
             let reach = |b: &Bound| if b.factors[i] > 0 { b.limit.div_ceil(b.factors[i]) } else { usize::MAX };
             let most = self.bounds.iter().map(reach).min().unwrap_or(usize::MAX);
@@ -44,7 +44,7 @@ impl Nest {
 
     /// An equal nest of few loops: those of one round are dropped, the first has the largest stride in the target,
     /// and two that run on into each other are one.
-    pub fn tidy(mut self) -> Nest {
+    pub fn canonical(mut self) -> LoopNest {
         self.bounds.retain(|b| {
             let most = self.loops.iter().zip(&b.factors).map(|(l, &f)| l.n.saturating_sub(1).saturating_mul(f));
             most.fold(0usize, usize::saturating_add) >= b.limit
@@ -74,10 +74,10 @@ impl Nest {
         for (b, f) in self.bounds.iter_mut().zip(factors) {
             b.factors = f;
         }
-        Nest { loops, bounds: self.bounds }
+        LoopNest { loops, bounds: self.bounds }
     }
 
-    /// Runs the copy of a tidy nest on up to `threads` threads.
+    /// Runs the copy of a canonical nest on up to `threads` threads.
     pub fn run<T: Copy + Send + Sync>(&self, source: &[T], target: &mut [T], fill: Option<T>, threads: usize) {
         if self.loops.iter().any(|l| l.n == 0) {
             return;
@@ -97,8 +97,8 @@ impl Nest {
             let mut nest = self.clone();
             nest.loops[0].n = rounds.min(n - start);
             let sums: Vec<usize> = self.bounds.iter().map(|b| b.factors[0] * start).collect();
-            nest.inside_first();
-            Walk { nest: &nest, source, fill }.all(start * from, part, sums);
+            nest.move_source_loop_inward();
+            Executor { nest: &nest, source, fill }.run(start * from, part, sums);
         };
         let parts = target.chunks_mut((rounds * to).max(1)).take(n.div_ceil(rounds)).enumerate();
         if threads <= 1 {
@@ -110,7 +110,7 @@ impl Nest {
     }
 
     /// Brings the loop that runs along the source next to the one that runs along the target.
-    fn inside_first(&mut self) {
+    fn move_source_loop_inward(&mut self) {
         let last = self.loops.len() - 1;
         let along = (0..=last).min_by_key(|&i| (self.loops[i].from, std::cmp::Reverse(i))).expect("there is a loop");
         if along != last && last > 0 {
@@ -121,15 +121,15 @@ impl Nest {
 }
 
 /// One thread's way through a nest.
-struct Walk<'a, T> {
-    nest: &'a Nest,
+struct Executor<'a, T> {
+    nest: &'a LoopNest,
     source: &'a [T],
     fill: Option<T>,
 }
 
-impl<T: Copy> Walk<'_, T> {
+impl<T: Copy> Executor<'_, T> {
     /// All points; the two innermost loops are a rectangle, the others count like an odometer.
-    fn all(&self, mut from: usize, target: &mut [T], mut sums: Vec<usize>) {
+    fn run(&self, mut from: usize, target: &mut [T], mut sums: Vec<usize>) {
         const ONE: Loop = Loop { n: 1, from: 0, to: 0 };
         let loops = &self.nest.loops;
         let n_outer = loops.len().saturating_sub(2);

@@ -6,14 +6,14 @@
 //! of the stage before it. Law: `unpack(pack(a)) == a`. What the elements mean is not known here; those narrower
 //! than a byte are squeezed in `bit_packing.rs`.
 
-use crate::loop_nest::{size, Bound, Loop, Nest};
+use crate::loop_nest::{size, Bound, Loop, LoopNest};
 use crate::tiling::{row_major_strides, Result, Stages, Tiling, TOO_LARGE};
 use crate::ArrayShape;
 
 /// How to lay out arrays of one shape.
 pub struct Packing {
     /// Copies one after the other, the first one from the array, with the size of what they fill.
-    passes: Vec<(Nest, usize)>,
+    passes: Vec<(LoopNest, usize)>,
     n_elements: usize,
     n_buffer: usize,
 }
@@ -39,7 +39,7 @@ impl Packing {
         }
         passes.push(stage.nest()?);
         let n_elements = size(shape.n_elements().unwrap_or(0))?;
-        Ok(Packing { passes, n_elements, n_buffer: size(stages.n_elements()?)? })
+        Ok(Packing { passes, n_elements, n_buffer: size(stages.n_buffer_elements()?)? })
     }
 
     /// The number of elements of the array.
@@ -78,7 +78,7 @@ impl Packing {
         let mut held: Vec<T> = Vec::new();
         for (i, (nest, n)) in self.passes.iter().enumerate().rev() {
             let source = if i + 1 == self.passes.len() { &buffer[..*n] } else { &held };
-            let back = nest.clone().turned().tidy();
+            let back = nest.clone().reversed().canonical();
             if i == 0 {
                 back.run(source, array, None, threads);
             } else {
@@ -190,13 +190,13 @@ impl Stage {
         Ok(())
     }
 
-    fn nest(&self) -> Result<(Nest, usize)> {
+    fn nest(&self) -> Result<(LoopNest, usize)> {
         let sizes: Vec<i64> = self.dims.iter().map(|d| d.n as i64).collect();
         let strides = row_major_strides(&sizes)?;
         let loops: Vec<Loop> =
             self.dims.iter().zip(&strides).map(|(d, &to)| Loop { n: d.n, from: d.from, to: to as usize }).collect();
         let n = size(crate::tiling::product(&sizes)?)?;
-        Ok((Nest { loops, bounds: self.bounds.clone() }.tidy(), n))
+        Ok((LoopNest { loops, bounds: self.bounds.clone() }.canonical(), n))
     }
 }
 

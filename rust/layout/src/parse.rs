@@ -76,7 +76,7 @@ impl std::error::Error for TextError {}
 
 /// The shape that the whole text says.
 pub fn parse_shape(text: &str) -> Result<Shape, TextError> {
-    let mut r = Reader { bytes: text.as_bytes(), pos: 0 };
+    let mut r = Parser { bytes: text.as_bytes(), pos: 0 };
     let shape = r.shape(0)?;
     r.end()?;
     Ok(shape)
@@ -84,7 +84,7 @@ pub fn parse_shape(text: &str) -> Result<Shape, TextError> {
 
 /// The layout that the whole text says, with its braces. Without an order, `minor_to_major` stays empty.
 pub fn parse_layout(text: &str) -> Result<Layout, TextError> {
-    let mut r = Reader { bytes: text.as_bytes(), pos: 0 };
+    let mut r = Parser { bytes: text.as_bytes(), pos: 0 };
     r.space();
     let layout = r.layout(0)?;
     r.end()?;
@@ -93,20 +93,20 @@ pub fn parse_layout(text: &str) -> Result<Layout, TextError> {
 
 /// The shape that starts at byte `start` of a longer text, and the byte after it.
 pub fn read_shape(bytes: &[u8], start: usize) -> Result<(Shape, usize), TextError> {
-    let mut r = Reader { bytes, pos: start };
+    let mut r = Parser { bytes, pos: start };
     let shape = r.shape(0)?;
     Ok((shape, r.pos))
 }
 
-struct Reader<'a> {
+struct Parser<'a> {
     bytes: &'a [u8],
     pos: usize,
 }
 
-type Read<T> = Result<T, TextError>;
+type ParseResult<T> = Result<T, TextError>;
 
-impl Reader<'_> {
-    fn shape(&mut self, depth: usize) -> Read<Shape> {
+impl Parser<'_> {
+    fn shape(&mut self, depth: usize) -> ParseResult<Shape> {
         self.space();
         if depth > MAX_DEPTH {
             return Err(self.error(TextErrorKind::TooDeep, self.pos, self.pos + 1));
@@ -137,7 +137,7 @@ impl Reader<'_> {
         }
     }
 
-    fn tuple(&mut self, depth: usize) -> Read<Shape> {
+    fn tuple(&mut self, depth: usize) -> ParseResult<Shape> {
         let mut parts = Vec::new();
         self.space();
         if self.accept(b')') {
@@ -154,7 +154,7 @@ impl Reader<'_> {
         Ok(Shape::Tuple(parts))
     }
 
-    fn array(&mut self, start: usize, depth: usize) -> Read<Shape> {
+    fn array(&mut self, start: usize, depth: usize) -> ParseResult<Shape> {
         let element = self.element(start)?;
         self.expect(b'[', "`[` after the element type")?;
         let (mut dims, mut dynamic) = (SmallVec::<[i64; 8]>::new(), SmallVec::<[bool; 8]>::new());
@@ -191,7 +191,7 @@ impl Reader<'_> {
     }
 
     /// The element type whose word was just read from `start` on.
-    fn element(&self, start: usize) -> Read<ElementType> {
+    fn element(&self, start: usize) -> ParseResult<ElementType> {
         let word = String::from_utf8_lossy(&self.bytes[start..self.pos]);
         ElementType::from_name(&word).ok_or_else(|| {
             let known = ElementType::all().map(ElementType::name).chain(["token", "opaque"]);
@@ -200,7 +200,7 @@ impl Reader<'_> {
         })
     }
 
-    fn layout(&mut self, depth: usize) -> Read<Layout> {
+    fn layout(&mut self, depth: usize) -> ParseResult<Layout> {
         self.expect(b'{', "`{`")?;
         let mut layout = Layout::new(Vec::new());
         self.space();
@@ -218,7 +218,7 @@ impl Reader<'_> {
     }
 
     /// Everything after the colon, each part at most once and in XLA's order.
-    fn attributes(&mut self, layout: &mut Layout, depth: usize) -> Read<()> {
+    fn attributes(&mut self, layout: &mut Layout, depth: usize) -> ParseResult<()> {
         if self.accept_word(b"D(") {
             let start = self.pos;
             while self.peek().is_some_and(|c| c.is_ascii_alphabetic() || matches!(c, b',' | b'+' | b'~' | b' ')) {
@@ -272,7 +272,7 @@ impl Reader<'_> {
     }
 
     /// The sizes of one tile after its `(`, with the `)`.
-    fn tile(&mut self) -> Read<Vec<i64>> {
+    fn tile(&mut self) -> ParseResult<Vec<i64>> {
         let mut sizes = Vec::new();
         self.space();
         if self.accept(b')') {
@@ -290,13 +290,13 @@ impl Reader<'_> {
         Ok(sizes)
     }
 
-    fn integer_in_parens(&mut self) -> Read<i64> {
+    fn integer_in_parens(&mut self) -> ParseResult<i64> {
         let n = self.integer("a number")?;
         self.expect(b')', "`)`")?;
         Ok(n)
     }
 
-    fn element_in_parens(&mut self) -> Read<ElementType> {
+    fn element_in_parens(&mut self) -> ParseResult<ElementType> {
         self.space();
         let start = self.pos;
         self.word();
@@ -305,7 +305,7 @@ impl Reader<'_> {
         Ok(element)
     }
 
-    fn naturals(&mut self) -> Read<Vec<i64>> {
+    fn naturals(&mut self) -> ParseResult<Vec<i64>> {
         let mut numbers = Vec::with_capacity(4);
         numbers.push(self.natural("a number")?);
         loop {
@@ -318,13 +318,13 @@ impl Reader<'_> {
     }
 
     /// A number that may be below zero: XLA reads it, and what it makes of the layout is checked later.
-    fn integer(&mut self, expected: &'static str) -> Read<i64> {
+    fn integer(&mut self, expected: &'static str) -> ParseResult<i64> {
         self.space();
         let sign = if self.accept(b'-') { -1 } else { 1 };
         Ok(sign * self.natural(expected)?)
     }
 
-    fn natural(&mut self, expected: &'static str) -> Read<i64> {
+    fn natural(&mut self, expected: &'static str) -> ParseResult<i64> {
         self.space();
         let start = self.pos;
         let mut value = Some(0i64);
@@ -364,7 +364,7 @@ impl Reader<'_> {
         found
     }
 
-    fn expect(&mut self, c: u8, expected: &'static str) -> Read<()> {
+    fn expect(&mut self, c: u8, expected: &'static str) -> ParseResult<()> {
         self.space();
         if self.accept(c) {
             Ok(())
@@ -373,7 +373,7 @@ impl Reader<'_> {
         }
     }
 
-    fn end(&mut self) -> Read<()> {
+    fn end(&mut self) -> ParseResult<()> {
         self.space();
         if self.pos == self.bytes.len() {
             Ok(())

@@ -20,14 +20,14 @@ pub struct Digit {
 
 /// A digit of logical dimension `dim` that counts `unit` in a dimension of a stage.
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct StageDigit {
     dim: usize,
     size: i64,
     weight: i64,
     unit: i64,
 }
 
-/// The digits of every dimension, minor first, joined where one stride goes on; a dimension of size 1 has none. The
+/// The digits of every dimension, minor first, merge_adjacent where one stride goes on; a dimension of size 1 has none. The
 /// inner error says why there are none.
 pub fn strides(shape: &ArrayShape) -> Result<std::result::Result<Vec<Vec<Digit>>, String>> {
     let stages = Stages::of(shape)?;
@@ -36,18 +36,18 @@ pub fn strides(shape: &ArrayShape) -> Result<std::result::Result<Vec<Vec<Digit>>
     if shape.dims().contains(&0) {
         return Ok(Ok(all));
     }
-    let mut parts: Vec<Vec<Part>> = stages
+    let mut parts: Vec<Vec<StageDigit>> = stages
         .order
         .iter()
         .map(|&dim| match shape.dims()[dim] {
             1 => vec![],
-            size => vec![Part { dim, size, weight: 1, unit: 1 }],
+            size => vec![StageDigit { dim, size, weight: 1, unit: 1 }],
         })
         .collect();
     for tiling in &stages.tilings {
-        match tiled(tiling, parts) {
+        match tile_digits(tiling, parts) {
             Ok(next) => parts = next,
-            Err(Uneven { part, tile }) => {
+            Err(UnevenTile { part, tile }) => {
                 let (d, n) = (part.dim, shape.dims()[part.dim]);
                 return Ok(Err(format!("dimension {d} of size {n} is cut unevenly by a tile of {tile}")));
             }
@@ -60,13 +60,13 @@ pub fn strides(shape: &ArrayShape) -> Result<std::result::Result<Vec<Vec<Digit>>
     }
     for digits in &mut all {
         digits.sort_by_key(|d| d.weight);
-        *digits = joined(digits.iter().copied());
+        *digits = merge_adjacent(digits.iter().copied());
     }
     Ok(Ok(all))
 }
 
 /// Neighbours of which the second goes on where the first ends are one digit.
-pub(crate) fn joined(digits: impl Iterator<Item = Digit>) -> Vec<Digit> {
+pub(crate) fn merge_adjacent(digits: impl Iterator<Item = Digit>) -> Vec<Digit> {
     let mut all: Vec<Digit> = Vec::new();
     for d in digits {
         match all.last_mut() {
@@ -77,21 +77,24 @@ pub(crate) fn joined(digits: impl Iterator<Item = Digit>) -> Vec<Digit> {
     all
 }
 
-struct Uneven {
-    part: Part,
+struct UnevenTile {
+    part: StageDigit,
     tile: i64,
 }
 
-fn tiled(tiling: &Tiling, mut parts: Vec<Vec<Part>>) -> std::result::Result<Vec<Vec<Part>>, Uneven> {
+fn tile_digits(
+    tiling: &Tiling,
+    mut parts: Vec<Vec<StageDigit>>,
+) -> std::result::Result<Vec<Vec<StageDigit>>, UnevenTile> {
     parts.splice(0..0, std::iter::repeat_n(Vec::new(), tiling.n_leading));
     let mut at = 0;
-    let mut combined: Vec<Vec<Part>> = Vec::new();
+    let mut combined: Vec<Vec<StageDigit>> = Vec::new();
     for &group in &tiling.groups {
         // What a dimension counts is as many units of the whole as the dimensions below it have places.
         let mut below = 1i64;
         let mut whole = Vec::new();
         for i in (at..at + group).rev() {
-            whole.extend(parts[i].iter().map(|p| Part { unit: p.unit * below, ..*p }));
+            whole.extend(parts[i].iter().map(|p| StageDigit { unit: p.unit * below, ..*p }));
             below = below.saturating_mul(tiling.before[i]);
         }
         at += group;
@@ -105,7 +108,7 @@ fn tiled(tiling: &Tiling, mut parts: Vec<Vec<Part>>) -> std::result::Result<Vec<
         // The largest value that the places have so far; it must stay inside the tile.
         let mut most = 0;
         for part in rest {
-            let above = Part { unit: part.unit / tile, ..part };
+            let above = StageDigit { unit: part.unit / tile, ..part };
             if part.unit % tile == 0 {
                 count.push(above);
             } else if most + (part.size - 1) * part.unit < tile {
@@ -114,11 +117,11 @@ fn tiled(tiling: &Tiling, mut parts: Vec<Vec<Part>>) -> std::result::Result<Vec<
             } else {
                 let inside = tile / part.unit;
                 if tile % part.unit != 0 || part.size % inside != 0 || most >= part.unit {
-                    return Err(Uneven { part, tile });
+                    return Err(UnevenTile { part, tile });
                 }
                 most += (inside - 1) * part.unit;
-                place.push(Part { size: inside, ..part });
-                count.push(Part { size: part.size / inside, weight: part.weight * inside, unit: 1, ..part });
+                place.push(StageDigit { size: inside, ..part });
+                count.push(StageDigit { size: part.size / inside, weight: part.weight * inside, unit: 1, ..part });
             }
         }
         combined[first + i] = count;

@@ -19,7 +19,7 @@ pub enum LinearError {
     /// Dim level types that leave elements out: positions depend on values.
     Sparse,
     /// A part that the split configs do not make.
-    NoPart {
+    PartOutOfRange {
         /// The number asked for.
         part: usize,
         /// How many parts there are.
@@ -37,7 +37,7 @@ impl std::fmt::Display for LinearError {
             LinearError::InvalidLayout(reason) => write!(f, "invalid layout: {reason}"),
             LinearError::Unbounded => write!(f, "a dimension without bound has no linear positions"),
             LinearError::Sparse => write!(f, "dim_level_types: positions of a sparse array depend on its values"),
-            LinearError::NoPart { part, n_parts } => write!(f, "part {part} of an array of {n_parts}"),
+            LinearError::PartOutOfRange { part, n_parts } => write!(f, "part {part} of an array of {n_parts}"),
             LinearError::TooManyParts(n) => write!(f, "split_configs: {n} parts are too many to list"),
             LinearError::Algebra(error) => error.fmt(f),
         }
@@ -55,7 +55,7 @@ impl From<Error> for LinearError {
 pub(crate) type Result<T> = std::result::Result<T, LinearError>;
 
 /// The most dimensions that all stages together may have.
-const MOST_DIMS: usize = 1 << 16;
+const MAX_DIMS: usize = 1 << 16;
 
 /// The stages from the logical array to the buffer.
 pub(crate) struct Stages {
@@ -94,7 +94,7 @@ impl Stages {
         let mut n_dims = 0usize;
         for tile in &layout.tiles {
             n_dims += sizes.len() + tile.0.len();
-            if n_dims > MOST_DIMS {
+            if n_dims > MAX_DIMS {
                 return Err(LinearError::InvalidLayout(format!("tiles: {} are too many", layout.tiles.len())));
             }
             let mut tiling = Tiling::new(sizes, &tile.0)?;
@@ -105,13 +105,13 @@ impl Stages {
     }
 
     /// The places of the last stage, without the tail.
-    pub fn n_places(&self) -> Result<i64> {
+    pub fn n_tiled_elements(&self) -> Result<i64> {
         product(&self.sizes)
     }
 
     /// The places of the buffer.
-    pub fn n_elements(&self) -> Result<i64> {
-        let n = self.n_places()?;
+    pub fn n_buffer_elements(&self) -> Result<i64> {
+        let n = self.n_tiled_elements()?;
         let rest = n % self.alignment;
         let tail = if rest == 0 { 0 } else { self.alignment - rest };
         n.checked_add(tail).ok_or(TOO_LARGE)
