@@ -17,6 +17,7 @@ mod linear;
 mod loop_nest;
 mod pack;
 mod parse;
+mod print;
 mod shape;
 mod strided;
 mod tiling;
