@@ -117,7 +117,7 @@ type Digits = Vec<Vec<(i64, i64, i64)>>;
 /// >>> hm._core.strides(hm.Shape.parse("f32[4,6]{1,0:T(2,2)}"))
 /// [[(2, 1, 2), (2, 2, 12)], [(2, 1, 1), (3, 2, 4)]]
 /// >>> hm._core.strides(hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"))
-/// 'dimension 0 of size 3 is cut unevenly by a tile of 2'
+/// 'a tile of size 2 splits dimension 0 of size 3 unevenly'
 #[pyfunction]
 #[pyo3(signature = (shape, /))]
 fn strides<'py>(py: Python<'py>, shape: &Bound<'py, PyShape>) -> PyResult<Bound<'py, PyAny>> {

@@ -1,9 +1,9 @@
-//! Elements of n bits each, one after the other without gaps; the first one in the low bits of byte 0.
+//! Dense packing of n-bit elements, as in `s4[8]{0:E(4)}`; the first element occupies the low bits of byte 0.
 //!
-//! Law: `unpack_bits(pack_bits(a)) == a` for elements whose value fits in n bits, s4 [1, 2] being the byte 0x21.
-//! An element on the wide side is `n_bytes` bytes, little-endian. Not here: where an element goes (`pack.rs`).
+//! Law: `unpack_bits(pack_bits(a)) == a` for elements whose values fit in n bits; s4 [1, 2] packs to the byte 0x21.
+//! An unpacked element has `n_bytes` bytes, little-endian. Not here: the order of the elements (`pack.rs`).
 
-/// Writes the low `width` bits of every element of `wide`; where the element has fewer bits, the others are 0.
+/// Packs the low `width` bits of every element of `wide`; an element with fewer bits is zero-extended.
 pub fn pack_bits(wide: &[u8], n_bytes: usize, width: usize, narrow: &mut [u8]) {
     match (n_bytes, width) {
         (1, 4) => pack_small::<2>(wide, narrow),
@@ -21,7 +21,8 @@ pub fn pack_bits(wide: &[u8], n_bytes: usize, width: usize, narrow: &mut [u8]) {
     }
 }
 
-/// Reads elements of `width` bits; `is_signed` repeats the highest of the `value` bits that an element has.
+/// Unpacks elements of `width` bits, the low `value` of which carry the value; it is sign-extended if `is_signed`, and
+/// zero-extended otherwise.
 pub fn unpack_bits(narrow: &[u8], width: usize, value: usize, is_signed: bool, n_bytes: usize, wide: &mut [u8]) {
     match (n_bytes, width) {
         (1, 4) => unpack_small::<2>(narrow, wide),
@@ -68,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_and_back() {
+    fn round_trip() {
         let values: Vec<u8> = vec![1, 2, 0xff, 0, 7, 0xf8, 3];
         let mut narrow = vec![0; 4];
         pack_bits(&values, 1, 4, &mut narrow);
@@ -80,7 +81,7 @@ mod tests {
         assert_eq!(wide, [1, 2, 15, 0, 7, 8, 3]);
     }
 
-    /// What the quick ways do is what the bits say, and an element may have more room than it needs.
+    /// The fast paths agree with the definition bit by bit, also where `width` exceeds the bits of the value.
     #[test]
     fn every_width() {
         for width in 1..=12usize {

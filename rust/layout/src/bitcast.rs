@@ -1,8 +1,9 @@
-//! Whether an operation moves no bytes between two layouts.
+//! Decides whether a reshape, transpose or bitcast between two layouts moves no bytes.
 //!
-//! Read [`reshape_is_bitcast`]. Law: it moves nothing exactly if the buffers are of one size, the elements of one
-//! width, and every element of the output lies where the operand's element that it equals lies.
-//! Where both layouts have strides the answer is certain at any size; otherwise the two maps are compared.
+//! Read [`reshape_is_bitcast`]. Law: an operation is a bitcast exactly if both buffers have the same size, both element
+//! types the same width, and every output element has the same position as the operand element that it equals.
+//! Where both layouts are strided, the answer is exact at any size; otherwise the two maps are compared and the answer
+//! may be [`Equivalence::Unknown`].
 
 use symbolic::{equivalent, then, Domain, Equivalence, Expr, Map};
 
@@ -11,8 +12,7 @@ use crate::strided::{merge_adjacent, strides, Digit};
 use crate::tiling::{row_major_strides, Result};
 use crate::{ArrayShape, Layout, LinearError};
 
-/// Whether the output, the operand read in row-major order with other sizes, lies where the operand lies. The
-/// witness is an index of the output.
+/// Whether a reshape from `operand` to `output` is a bitcast. The witness is an index of the output that would move.
 pub fn reshape_is_bitcast(operand: &ArrayShape, output: &ArrayShape) -> Result<Equivalence> {
     if let Some(answer) = decide_by_size(operand, output)? {
         return Ok(answer);
@@ -27,8 +27,8 @@ pub fn reshape_is_bitcast(operand: &ArrayShape, output: &ArrayShape) -> Result<E
     Ok(equivalent(&linear_index(output)?, &through))
 }
 
-/// Whether the output, whose dimension i is the operand's dimension `dimensions[i]`, lies where the operand lies. A
-/// negative number counts from the end.
+/// Whether the transpose whose output dimension i is operand dimension `dimensions[i]` is a bitcast. Negative dimension
+/// numbers count from the end. The witness is an index of the output that would move.
 pub fn transpose_is_bitcast(operand: &ArrayShape, output: &ArrayShape, dimensions: &[i64]) -> Result<Equivalence> {
     let from_front = |&d: &i64| if d < 0 { d.saturating_add(operand.rank() as i64) } else { d };
     let order = Layout::new(dimensions.iter().map(from_front).collect());
@@ -37,7 +37,7 @@ pub fn transpose_is_bitcast(operand: &ArrayShape, output: &ArrayShape, dimension
     }
     let dimensions: Vec<usize> = order.minor_to_major.iter().map(|&d| d as usize).collect();
     if !output.dims().iter().copied().eq(dimensions.iter().map(|&d| operand.dims()[d])) {
-        let found = format!("dimensions: {dimensions:?} do not take {operand} to {output}");
+        let found = format!("dimensions: {dimensions:?} does not transpose {operand} to {output}");
         return Err(LinearError::InvalidLayout(found));
     }
     if let Some(answer) = decide_by_size(operand, output)? {
@@ -61,13 +61,14 @@ pub fn transpose_is_bitcast(operand: &ArrayShape, output: &ArrayShape, dimension
     Ok(equivalent(&linear_index(output)?, &then(&there, &linear_index(operand)?)?))
 }
 
-/// Whether every element of the output lies where the operand has an element, so that the one buffer serves both.
+/// Whether a bitcast from `operand` to `output` is valid: both buffers have the same size, and no element of the output
+/// has the position of padding in the operand.
 pub fn is_valid_bitcast(operand: &ArrayShape, output: &ArrayShape) -> Result<Equivalence> {
     if let Some(answer) = decide_by_size(operand, output)? {
         return Ok(answer);
     }
     let there = linear_index(output)?;
-    // No padding at all: any position holds an element.
+    // Without padding, every position holds an element.
     if operand.n_elements() == Some(crate::buffer_elements(operand)?) {
         return Ok(Equivalence::Equal);
     }
@@ -75,7 +76,7 @@ pub fn is_valid_bitcast(operand: &ArrayShape, output: &ArrayShape) -> Result<Equ
     Ok(equivalent(&there, &round))
 }
 
-/// The answer where numbers of elements, widths or sizes of buffers differ, and for arrays without elements.
+/// The answer where the element counts, element widths or buffer sizes differ, and for arrays without elements.
 fn decide_by_size(operand: &ArrayShape, output: &ArrayShape) -> Result<Option<Equivalence>> {
     let first = vec![0; output.rank()];
     if operand.n_elements() != output.n_elements()
@@ -87,15 +88,16 @@ fn decide_by_size(operand: &ArrayShape, output: &ArrayShape) -> Result<Option<Eq
     Ok((output.n_elements() == Some(0)).then_some(Equivalence::Equal))
 }
 
-/// The digits of the row-major number of an element, minor first.
+/// The mixed-radix digits of the row-major index of an element, minor first.
 fn row_major_digits(shape: &ArrayShape, digits: &[Vec<Digit>]) -> Result<Vec<Digit>> {
     let weights = row_major_strides(shape.dims())?;
     let all = digits.iter().zip(weights).rev();
     Ok(merge_adjacent(all.flat_map(|(d, w)| d.iter().map(move |d| Digit { weight: d.weight * w, ..*d }))))
 }
 
-/// The smallest number at which two lists of digits say different positions. Up to the end of the shorter digit
-/// both move by one stride each, so a difference shows at the first step of a digit.
+/// The smallest row-major index for which two lists of digits give different positions. Where the lists first differ,
+/// both positions advance by one stride each until the shorter digit ends, and [`merge_adjacent`] has merged digits that
+/// continue at the same stride; a difference therefore shows at the weight of some digit.
 fn first_difference(a: &[Digit], b: &[Digit]) -> Option<i64> {
     let position = |digits: &[Digit], n: i64| -> i128 {
         digits.iter().map(|d| i128::from(n / d.weight % d.size) * i128::from(d.stride)).sum()
@@ -105,10 +107,10 @@ fn first_difference(a: &[Digit], b: &[Digit]) -> Option<i64> {
     steps.into_iter().find(|&n| position(a, n) != position(b, n))
 }
 
-/// From an index of one array to that of the other with the same row-major number.
+/// The map from an index of one array to the index of the other that has the same row-major index.
 fn reshape_map(from: &ArrayShape, to: &ArrayShape) -> Result<Map> {
     let plain = |shape: &ArrayShape| {
-        let fits = |_| LinearError::InvalidLayout("an array without a layout".into());
+        let fits = |_| LinearError::InvalidLayout("expected an array that needs no layout".into());
         shape.with_layout(None).map_err(fits)
     };
     Ok(then(&linear_index(&plain(from)?)?, &logical_index(&plain(to)?)?)?)

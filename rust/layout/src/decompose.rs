@@ -1,15 +1,15 @@
-//! A bitcast as transpose, reshape, transpose.
+//! Decomposition of a bitcast into transpose, reshape, transpose.
 //!
-//! Read [`decompose_bitcast`]. Only untiled layouts of equal element width have factors; the others go through
-//! physical positions.
+//! Read [`decompose_bitcast`]. Only untiled layouts with equal element widths decompose; a bitcast between other layouts
+//! is a composition of position maps (`linear.rs`).
 
 use crate::{ArrayShape, Layout};
 
-/// `output = transpose back(reshape(transpose(operand)))`, from the two layouts.
+/// `output = inverse_transpose(reshape(transpose(operand)))`.
 ///
-/// Law: the element of the operand at logical index `i` has physical index `p[k] = i[operand_perm[k]]` in an array
-/// of `operand_physical_dims`; the row-major position of `p` is the row-major position of the output's physical
-/// index `q` in `output_physical_dims`, and the output's logical index is `j[output_perm[k]] = q[k]`.
+/// Law: the operand element with logical index `i` has physical index `p[k] = i[operand_perm[k]]` in an array of
+/// `operand_physical_dims`; the row-major index of `p` equals the row-major index of the output's physical index `q` in
+/// `output_physical_dims`, and the output's logical index is `j[output_perm[k]] = q[k]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BitcastDecomposition {
     /// The operand's dimension numbers, major to minor.
@@ -22,12 +22,12 @@ pub struct BitcastDecomposition {
     pub output_perm: Vec<i64>,
 }
 
-/// The factors of a bitcast; `None` when a layout has tiles or padding or is invalid, when the widths of the
-/// elements differ, or when the numbers of elements differ.
+/// The transpose-reshape-transpose decomposition of a bitcast, the counterpart of XLA's
+/// `ShapeUtil::DecomposeBitcastToTrt`; `None` if a layout is invalid or has tiles or padding, or if the element widths or
+/// element counts differ.
 ///
-/// Dimensions of size 1 have no place of their own in memory, so wherever the order of the remaining dimensions
-/// allows it the dimensions of size 1 are put where they make the smaller factorisation: if the physical sizes of
-/// operand and output agree without them, the reshape only drops and adds ones.
+/// Dimensions of size 1 do not affect positions, so each is placed by its dimension number, regardless of the layout's
+/// order: if the other physical dimensions of operand and output agree, the reshape only drops and adds ones.
 pub fn decompose_bitcast(operand: &ArrayShape, output: &ArrayShape) -> Option<BitcastDecomposition> {
     if operand.element_width() != output.element_width() || operand.n_elements()? != output.n_elements()? {
         return None;
@@ -37,8 +37,8 @@ pub fn decompose_bitcast(operand: &ArrayShape, output: &ArrayShape) -> Option<Bi
     Some(BitcastDecomposition { operand_perm, operand_physical_dims, output_physical_dims, output_perm })
 }
 
-/// Dimension numbers and sizes, major to minor. A dimension of size 1 stands right before the first dimension with
-/// a larger number that is not of size 1, so that layouts that differ only in their ones agree.
+/// Dimension numbers and sizes, major to minor. A dimension of size 1 comes right before the next higher-numbered
+/// dimension that is not of size 1, so that layouts that differ only in their ones agree.
 fn major_to_minor(shape: &ArrayShape) -> Option<(Vec<i64>, Vec<i64>)> {
     let default;
     let layout = match shape.layout() {
@@ -82,27 +82,27 @@ mod tests {
     fn factors(operand: &str, output: &str) -> Option<BitcastDecomposition> {
         let array = |text: &str| match parse_shape(text).unwrap() {
             Shape::Array(a) => a,
-            other => panic!("{other} is no array"),
+            other => panic!("expected an array, found {other}"),
         };
         decompose_bitcast(&array(operand), &array(output))
     }
 
     #[test]
-    fn a_transpose() {
+    fn transpose() {
         let f = factors("f32[2,3]{0,1}", "f32[3,2]{1,0}").unwrap();
         assert_eq!((f.operand_perm, f.operand_physical_dims), (vec![1, 0], vec![3, 2]));
         assert_eq!((f.output_physical_dims, f.output_perm), (vec![3, 2], vec![0, 1]));
     }
 
     #[test]
-    fn ones_have_no_place() {
+    fn ones_do_not_affect_positions() {
         let f = factors("f32[1,6,1]{0,2,1}", "f32[3,2]").unwrap();
         assert_eq!((f.operand_perm, f.operand_physical_dims), (vec![0, 1, 2], vec![1, 6, 1]));
         assert_eq!(f.output_physical_dims, vec![3, 2]);
     }
 
     #[test]
-    fn none() {
+    fn undecomposable_pairs() {
         assert_eq!(factors("f32[8]{0:T(4)}", "f32[8]"), None);
         assert_eq!(factors("f32[8]", "bf16[16]"), None);
         assert_eq!(factors("f32[8]", "f32[9]"), None);

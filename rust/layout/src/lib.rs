@@ -1,10 +1,28 @@
-//! Shapes, layouts and tiles: what an array is and where its elements lie in memory.
+//! XLA shapes, layouts and tiles, and the positions of array elements in memory.
 //!
-//! Read [`Shape`] first, then [`Layout`]. Both print as XLA writes them and parse back to an equal value.
-//! Law of an untiled layout: with sizes d_n … d_1 from major to minor, element e lies at
-//! `(…(e_n * d_{n-1} + e_{n-1}) * d_{n-2} + …) + e_1`.
-//! Where an element lies is a map ([`linear_index`]), a copy of whole buffers ([`Packing`]) or strides ([`strides`]).
-//! Not here: programs, and what elements mean.
+//! Read [`Shape`] first, then [`Layout`]. Both parse and print in XLA's notation. The element positions of a layout are
+//! available as an indexing map ([`linear_index`], [`logical_index`]), as strides ([`strides`]) and as copies of whole
+//! buffers ([`Packing`]); [`reshape_is_bitcast`] and its neighbors compare the positions of two layouts.
+//!
+//! Law: in an untiled layout with sizes d_n … d_1, major to minor, the element with index (e_n, …, e_1) has position
+//! `(…(e_n * d_{n-1} + e_{n-1}) * d_{n-2} + …) + e_1`. Every tile replaces the coordinates `e` of the dimensions that it
+//! covers by tile numbers `e / t`, followed by coordinates within the tile `e mod t`. Source: XLA's "Tiled layout" document.
+//!
+//! ```
+//! use layout::{buffer_elements, linear_index, parse_shape};
+//!
+//! // Element (2, 3) is in tile (1, 1), at (0, 1) within the tile: (1 * 3 + 1) * 4 + 0 * 2 + 1 = 17.
+//! let shape = parse_shape("f32[3,5]{1,0:T(2,2)}")?;
+//! let array = shape.as_array().expect("an array");
+//! let map = linear_index(array)?;
+//! let text = "(d0, d1) -> ((d0 floordiv 2) * 12 + (d0 mod 2) * 2 + (d1 floordiv 2) * 4 + d1 mod 2), \
+//!             domain: d0 in [0, 2], d1 in [0, 4]";
+//! assert_eq!(map.to_string(), text);
+//! assert_eq!(buffer_elements(array)?, 24);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Not here: programs, and the values of elements.
 
 mod bit_packing;
 mod bitcast;

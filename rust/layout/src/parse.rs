@@ -1,8 +1,8 @@
-//! Shapes and layouts as text, both ways.
+//! Parser of shapes and layouts in XLA's notation.
 //!
 //! Read [`parse_shape`]. Law: `parse_shape(&shape.to_string()) == Ok(shape)` for every shape without
-//! `padded_dimensions`. Whitespace and comments may stand between any two words of a shape.
-//! Errors carry the byte range of the text they are about.
+//! `padded_dimensions`. Whitespace and comments may separate any two tokens of a shape.
+//! Errors carry the byte range of the offending text.
 
 use std::fmt;
 
@@ -12,42 +12,42 @@ use crate::layout::{SplitConfig, Tile, COMBINED};
 use crate::shape::UNBOUNDED;
 use crate::{nearest, ArrayShape, ElementType, Layout, Shape, ShapeError};
 
-/// How deep tuples and buffers may nest. XLA itself never writes more than a handful of levels.
+/// The maximal nesting depth of tuples and buffers; the limit bounds the parser's recursion.
 pub const MAX_DEPTH: usize = 128;
 
-/// What is wrong with the text of a shape, and where.
+/// A syntax error in the text of a shape, with its byte range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextError {
-    /// What is wrong.
+    /// The kind of the error.
     pub kind: TextErrorKind,
-    /// First byte of the place.
+    /// The first byte of the offending text.
     pub start: usize,
-    /// One past the last byte of the place.
+    /// One past its last byte.
     pub end: usize,
 }
 
-/// What can be wrong with the text of a shape.
+/// The kinds of syntax errors in the text of a shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextErrorKind {
-    /// Something else stands here than must.
+    /// An unexpected token.
     Expected {
-        /// What must stand here.
+        /// The expected token.
         expected: &'static str,
-        /// What does.
+        /// The token that was found.
         found: String,
     },
-    /// A word in the place of an element type that is none.
+    /// An unknown element type.
     UnknownElementType {
-        /// The word.
+        /// The name that was found.
         found: String,
-        /// The nearest element type.
+        /// The element type with the most similar name.
         nearest: Option<&'static str>,
     },
-    /// Nested deeper than [`MAX_DEPTH`].
+    /// Nesting deeper than [`MAX_DEPTH`].
     TooDeep,
-    /// A number that does not fit in 63 bits.
+    /// A number that is not below 2^63.
     NumberTooLarge,
-    /// The parts do not make a shape.
+    /// The dimensions and the layout do not form a shape.
     Shape(ShapeError),
 }
 
@@ -74,7 +74,15 @@ impl fmt::Display for TextError {
 
 impl std::error::Error for TextError {}
 
-/// The shape that the whole text says.
+/// Parses a shape; the text must contain nothing else.
+///
+/// ```
+/// let shape = layout::parse_shape("(f32[<=4,5]{1,0:T(8,128)}, token[])")?;
+/// assert_eq!(shape.to_string(), "(f32[<=4,5]{1,0:T(8,128)}, token[])");
+/// let error = layout::parse_shape("f33[2]").unwrap_err();
+/// assert_eq!(error.to_string(), "unknown element type `f33`, did you mean `f32`? at byte 0");
+/// # Ok::<(), layout::TextError>(())
+/// ```
 pub fn parse_shape(text: &str) -> Result<Shape, TextError> {
     let mut r = Parser { bytes: text.as_bytes(), pos: 0 };
     let shape = r.shape(0)?;
@@ -82,7 +90,8 @@ pub fn parse_shape(text: &str) -> Result<Shape, TextError> {
     Ok(shape)
 }
 
-/// The layout that the whole text says, with its braces. Without an order, `minor_to_major` stays empty.
+/// Parses a layout with its braces; the text must contain nothing else. Without a dimension order, `minor_to_major` is
+/// empty.
 pub fn parse_layout(text: &str) -> Result<Layout, TextError> {
     let mut r = Parser { bytes: text.as_bytes(), pos: 0 };
     r.space();
@@ -91,7 +100,7 @@ pub fn parse_layout(text: &str) -> Result<Layout, TextError> {
     Ok(layout)
 }
 
-/// The shape that starts at byte `start` of a longer text, and the byte after it.
+/// Parses the shape that starts at byte `start` of a longer text; also returns the position after it.
 pub fn read_shape(bytes: &[u8], start: usize) -> Result<(Shape, usize), TextError> {
     let mut r = Parser { bytes, pos: start };
     let shape = r.shape(0)?;
@@ -173,7 +182,7 @@ impl Parser<'_> {
                     if bounded && self.accept(b'?') {
                         dims.push(UNBOUNDED);
                     } else {
-                        dims.push(self.natural("a dimension")?);
+                        dims.push(self.natural("a dimension size")?);
                     }
                     dynamic.push(bounded);
                 }
@@ -190,7 +199,7 @@ impl Parser<'_> {
             .map_err(|e| self.error(TextErrorKind::Shape(e), start, self.pos))
     }
 
-    /// The element type whose word was just read from `start` on.
+    /// The element type whose name starts at `start` and ends at the current position.
     fn element(&self, start: usize) -> ParseResult<ElementType> {
         let word = String::from_utf8_lossy(&self.bytes[start..self.pos]);
         ElementType::from_name(&word).ok_or_else(|| {
@@ -217,7 +226,7 @@ impl Parser<'_> {
         Ok(layout)
     }
 
-    /// Everything after the colon, each part at most once and in XLA's order.
+    /// The attributes after the colon, each at most once and in XLA's order.
     fn attributes(&mut self, layout: &mut Layout, depth: usize) -> ParseResult<()> {
         if self.accept_word(b"D(") {
             let start = self.pos;
@@ -271,7 +280,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The sizes of one tile after its `(`, with the `)`.
+    /// The sizes of one tile, from after its `(` to its `)`.
     fn tile(&mut self) -> ParseResult<Vec<i64>> {
         let mut sizes = Vec::new();
         self.space();
@@ -317,7 +326,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A number that may be below zero: XLA reads it, and what it makes of the layout is checked later.
+    /// A number that may be negative: XLA's parser accepts it too, and [`Layout::problem`] rejects it.
     fn integer(&mut self, expected: &'static str) -> ParseResult<i64> {
         self.space();
         let sign = if self.accept(b'-') { -1 } else { 1 };
@@ -410,7 +419,7 @@ impl Parser<'_> {
             Some(&c) if c.is_ascii_graphic() => (format!("`{}`", c as char), 1),
             Some(&c) if c < 128 => (format!("byte 0x{c:02x}"), 1),
             Some(_) => {
-                // A letter outside ASCII: the text came from a str, so a whole one stands here unless the range is cut.
+                // A character outside ASCII, which may be truncated in text that does not come from a `str`.
                 let n = (1..=4.min(rest.len())).find(|&n| std::str::from_utf8(&rest[..n]).is_ok()).unwrap_or(1);
                 (format!("`{}`", String::from_utf8_lossy(&rest[..n])), n)
             }
@@ -423,7 +432,7 @@ impl Parser<'_> {
     }
 }
 
-/// A word cut to a length that fits in a message.
+/// The word, truncated to a length that fits in a message.
 fn shorten(word: &str) -> String {
     match word.char_indices().nth(40) {
         Some((at, _)) => format!("{}…", &word[..at]),
@@ -436,7 +445,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_loosely() {
+    fn normalizes_equivalent_texts() {
         for (text, same) in [
             ("f32[2, 3] ", "f32[2,3]"),
             ("(f32[2],/*index=1*/ s8[])", "(f32[2], s8[])"),
@@ -449,18 +458,18 @@ mod tests {
     }
 
     #[test]
-    fn errors_have_a_place() {
+    fn errors_have_positions() {
         for (text, message) in [
             ("f33[2]", "unknown element type `f33`, did you mean `f32`? at byte 0"),
             ("f32[2", "expected `,` or `]` in the dimensions, found the end of the text at byte 5"),
-            ("f32[-2]", "expected a dimension, found `-` at byte 4"),
-            ("f32[2]{1,0}", "expected a layout of 1 dimensions, found one of 2 at byte 0"),
+            ("f32[-2]", "expected a dimension size, found `-` at byte 4"),
+            ("f32[2]{1,0}", "expected a layout of rank 1, found one of rank 2 at byte 0"),
             ("f32[9223372036854775808]", "expected a number below 2^63, found a larger one at byte 4"),
             ("f32[4294967296,4294967296]", "expected fewer than 2^63 elements, found more at byte 0"),
             ("f32[2]{0:S(1)T(2)}", "expected one of D T L # * E S SC P M in this order, or `}`, found `T` at byte 13"),
             ("f32[2] x", "expected the end of the text, found `x` at byte 7"),
             ("", "expected a shape, found the end of the text at byte 0"),
-            ("f32[é]", "expected a dimension, found `é` at byte 4"),
+            ("f32[é]", "expected a dimension size, found `é` at byte 4"),
         ] {
             assert_eq!(parse_shape(text).unwrap_err().to_string(), message);
         }

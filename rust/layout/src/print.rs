@@ -133,7 +133,7 @@ mod tests {
     use crate::parse_shape;
 
     #[test]
-    fn prints_back() {
+    fn printing_round_trips() {
         for text in [
             "f32[]",
             "f32[3,5]{1,0}",
