@@ -96,8 +96,8 @@ fn row_major_digits(shape: &ArrayShape, digits: &[Vec<Digit>]) -> Result<Vec<Dig
 }
 
 /// The smallest row-major index for which two lists of digits give different positions. Where the lists first differ,
-/// both positions advance by one stride each until the shorter digit ends, and [`merge_adjacent`] has merged digits that
-/// continue at the same stride; a difference therefore shows at the weight of some digit.
+/// both positions advance by one stride each until the shorter digit ends, and [`merge_adjacent`] has merged digits
+/// that continue at the same stride; a difference therefore shows at the weight of some digit.
 fn first_difference(a: &[Digit], b: &[Digit]) -> Option<i64> {
     let position = |digits: &[Digit], n: i64| -> i128 {
         digits.iter().map(|d| i128::from(n / d.weight % d.size) * i128::from(d.stride)).sum()

@@ -1,7 +1,7 @@
 //! Decomposition of a bitcast into transpose, reshape, transpose.
 //!
-//! Read [`decompose_bitcast`]. Only untiled layouts with equal element widths decompose; a bitcast between other layouts
-//! is a composition of position maps (`linear.rs`).
+//! Read [`decompose_bitcast`]. Only untiled layouts with equal element widths decompose; a bitcast between other
+//! layouts is a composition of position maps (`linear.rs`).
 
 use crate::{ArrayShape, Layout};
 
@@ -23,8 +23,8 @@ pub struct BitcastDecomposition {
 }
 
 /// The transpose-reshape-transpose decomposition of a bitcast, the counterpart of XLA's
-/// `ShapeUtil::DecomposeBitcastToTrt`; `None` if a layout is invalid or has tiles or padding, or if the element widths or
-/// element counts differ.
+/// `ShapeUtil::DecomposeBitcastToTrt`; `None` if a layout is invalid or has tiles or padding, or if the element widths
+/// or element counts differ.
 ///
 /// Dimensions of size 1 do not affect positions, so each is placed by its dimension number, regardless of the layout's
 /// order: if the other physical dimensions of operand and output agree, the reshape only drops and adds ones.

@@ -1,7 +1,7 @@
 //! Suggestions for misspelled names.
 
-/// The candidate with the smallest edit distance from `word`, if that is small enough for a typo: at most a third of the
-/// letters of `word`, rounded up, and never all of them. The first of several nearest candidates wins.
+/// The candidate with the smallest edit distance from `word`, if that is small enough for a typo: at most a third of
+/// the letters of `word`, rounded up, and never all of them. The first of several nearest candidates wins.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const MAX_LEN: usize = 64;
     if word.is_empty() || word.len() > MAX_LEN {

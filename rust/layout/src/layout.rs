@@ -1,8 +1,8 @@
 //! The memory layout of an array.
 //!
 //! Read [`Layout`]. Its fields are in the order of XLA's notation, and each one documents its text form;
-//! `padded_dimensions` has none. Parsing accepts invalid layouts (a tile of size 0, an order that is not a permutation):
-//! [`Layout::problem`] reports them.
+//! `padded_dimensions` has none. Parsing accepts invalid layouts (a tile of size 0, an order that is not a
+//! permutation): [`Layout::problem`] reports them.
 
 use crate::{ElementType, Shape};
 
@@ -81,8 +81,8 @@ impl Layout {
         self.tiles.is_empty() && self.padded_dimensions.is_empty()
     }
 
-    /// The reason why this layout is invalid for arrays of this rank, if it is: the field, what was expected and what was
-    /// found.
+    /// The reason why this layout is invalid for arrays of this rank, if it is: the field, what was expected and what
+    /// was found.
     pub fn problem(&self, rank: usize) -> Option<String> {
         let n = self.minor_to_major.len();
         if n != rank {

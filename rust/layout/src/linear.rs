@@ -96,7 +96,8 @@ pub fn buffer_bytes(shape: &ArrayShape) -> Result<i64> {
     i64::try_from((bits + 7) / 8).map_err(|_| TOO_LARGE)
 }
 
-/// The dimensions after all tiles, major to minor: without tail padding, the buffer is a row-major array of these sizes.
+/// The dimensions after all tiles, major to minor: without tail padding, the buffer is a row-major array of these
+/// sizes.
 pub fn tiled_dims(shape: &ArrayShape) -> Result<Vec<i64>> {
     Ok(Stages::of(shape)?.sizes)
 }

@@ -34,8 +34,8 @@ pub(crate) struct LoopNest {
 const BLOCK: usize = 16;
 
 impl LoopNest {
-    /// The copy in the opposite direction, to be run without a fill value. Trip counts shrink to the iterations that can
-    /// satisfy the bounds, since the strides are not injective in the new target beyond them.
+    /// The copy in the opposite direction, to be run without a fill value. Trip counts shrink to the iterations that
+    /// can satisfy the bounds, since the strides are not injective in the new target beyond them.
     pub fn reversed(mut self) -> LoopNest {
         for (i, l) in self.loops.iter_mut().enumerate() {
             let reach = |b: &Bound| if b.factors[i] > 0 { b.limit.div_ceil(b.factors[i]) } else { usize::MAX };
@@ -45,8 +45,8 @@ impl LoopNest {
         self
     }
 
-    /// An equivalent nest in canonical form: without single-iteration loops and redundant bounds, in descending order of
-    /// target strides, with contiguous neighbors merged.
+    /// An equivalent nest in canonical form: without single-iteration loops and redundant bounds, in descending order
+    /// of target strides, with contiguous neighbors merged.
     pub fn canonical(mut self) -> LoopNest {
         self.bounds.retain(|b| {
             let most = self.loops.iter().zip(&b.factors).map(|(l, &f)| l.n.saturating_sub(1).saturating_mul(f));

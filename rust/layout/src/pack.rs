@@ -1,8 +1,8 @@
 //! Packs row-major arrays into buffers of any layout, and unpacks them.
 //!
 //! Read [`Packing`]. A tile splits dimensions and permutes the results, so a layout is a loop nest with strides on both
-//! sides; padding is where a sum of loop variables reaches the size of a dimension. Only a tile that combines dimensions
-//! which are not contiguous in the source needs another loop nest, over a buffer for the stage before it.
+//! sides; padding is where a sum of loop variables reaches the size of a dimension. Only a tile that combines
+//! dimensions which are not contiguous in the source needs another loop nest, over a buffer for the stage before it.
 //! Law: `unpack(pack(a)) == a`. Not here: the values of the elements, and elements narrower than a byte
 //! (`bit_packing.rs`).
 
@@ -223,8 +223,8 @@ mod tests {
     use crate::{buffer_elements, linear_index, parse_shape, Shape};
     use symbolic::{Points, Program};
 
-    /// Elements have the positions of `linear_index`, all other positions hold the fill value, and unpacking restores the
-    /// array, on any number of threads.
+    /// Elements have the positions of `linear_index`, all other positions hold the fill value, and unpacking restores
+    /// the array, on any number of threads.
     #[test]
     fn agrees_with_linear_index() {
         for text in [

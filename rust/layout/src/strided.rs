@@ -1,8 +1,8 @@
 //! Layouts as strides over mixed-radix digits of the index.
 //!
-//! Read [`strides`]. Law: with the index of every dimension written in the mixed radix of its digits' sizes, the position
-//! in the buffer is the sum of `digit * stride`. Most layouts have this form (CuTe's nested shapes and strides); a layout
-//! in which a tile splits a dimension unevenly does not.
+//! Read [`strides`]. Law: with the index of every dimension written in the mixed radix of its digits' sizes, the
+//! position in the buffer is the sum of `digit * stride`. Most layouts have this form (CuTe's nested shapes and
+//! strides); a layout in which a tile splits a dimension unevenly does not.
 
 use crate::tiling::{row_major_strides, Result, Stages, Tiling};
 use crate::ArrayShape;
@@ -100,7 +100,8 @@ fn tile_digits(
     let mut at = 0;
     let mut combined: Vec<Vec<StageDigit>> = Vec::new();
     for &group in &tiling.groups {
-        // One unit of a dimension is as many units of the combined dimension as the more minor dimensions have elements.
+        // One unit of a dimension is as many units of the combined dimension as the more minor dimensions have
+        // elements.
         let mut below = 1i64;
         let mut whole = Vec::new();
         for i in (at..at + group).rev() {

@@ -98,7 +98,8 @@ impl Stages {
         let order: Vec<usize> = layout.minor_to_major.iter().rev().map(|&d| d as usize).collect();
         let mut sizes: Vec<i64> = order.iter().map(|&d| padded[d]).collect();
         let mut tilings = Vec::with_capacity(layout.tiles.len());
-        // Every tile adds dimensions to all later stages: without a limit, the total is quadratic in the number of tiles.
+        // Every tile adds dimensions to all later stages: without a limit, the total is quadratic in the number of
+        // tiles.
         let mut n_dims = 0usize;
         for tile in &layout.tiles {
             n_dims += sizes.len() + tile.0.len();
