@@ -1,9 +1,10 @@
-"""Analysis of whole modules beside XLA's parser: what ``hm.parse`` and ``hm.analyze`` take, every column read.
+"""Times the analysis of whole modules (``hm.parse``, ``hm.analyze``, reading every column) against XLA's parser.
 
-``python benches/analyze.py [FILE … | MEGABYTES]`` needs jaxlib, and jax where no file is given: then XLA compiles
-training steps and other programs for the CPU, as large as that.  Both run in one process, in turn, on one thread.
-``cold``: nothing is kept from another module, in a process of its own for each module; ``warm``: the module was seen
-before.  Printed is the shortest of several processor times: the machine adds to a time, it never takes away.
+``python benches/analyze.py [FILE … | MEGABYTES]`` needs jaxlib.  Without files it also needs jax: XLA then compiles
+training steps and other programs for the CPU, each with at least ``MEGABYTES`` (default 1) of text.  hlomap and XLA run
+alternately in one process, on one thread.  ``cold`` times the first analysis in a new process, with empty caches;
+``warm`` times later analyses of the same module.  Every figure is the minimum of several CPU times, since noise only
+adds to a time.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ print(cold, warm, xla)
 
 
 def transformer(n_layers: int) -> Any:
-    """A training step: attention, dropout, Adam, unrolled."""
+    """A training step of a transformer with dropout and Adam, with its layers unrolled."""
     import jax
     import jax.numpy as jnp
 
@@ -82,7 +83,7 @@ def transformer(n_layers: int) -> Any:
 
 
 def convolutions(n_layers: int) -> Any:
-    """The gradient of residual blocks with normalisation and pooling."""
+    """The gradient of a chain of residual blocks with normalization and pooling."""
     import jax
     import jax.numpy as jnp
 
@@ -121,7 +122,7 @@ def recurrence(n_steps: int) -> Any:
 
 
 def mixture(n: int) -> Any:
-    """Sorts, gathers, windows and loops, each on sizes of its own: few instructions repeat."""
+    """Sorts, gathers, windows and loops on distinct sizes, so that few instructions repeat."""
     import jax
     import jax.numpy as jnp
 
@@ -146,7 +147,7 @@ PROGRAMS: dict[str, tuple[Callable[[int], Any], int]] = {
 
 
 def modules(megabytes: float) -> Iterator[tuple[str, str]]:
-    """What XLA compiles for the CPU: each program with as many layers as make its text that large."""
+    """Name and optimized HLO of every program, with enough layers to reach this size of text."""
     import jax
 
     for name, (program, n) in PROGRAMS.items():
@@ -159,7 +160,7 @@ def modules(megabytes: float) -> Iterator[tuple[str, str]]:
 
 
 def chain(n: int, is_diamond: bool) -> str:
-    """Operations one after the other, or each of two of the one before, as one fused computation."""
+    """A fusion of ``n`` operations in a chain; with ``is_diamond``, each one uses the previous one twice."""
     lines = ["p0 = f32[64,64] parameter(0)"]
     for i in range(n):
         last = f"p{i}"

@@ -1,4 +1,5 @@
-//! Composition and simplification: pairs of maps of several kinds, chains of reshapes and of mixed operations.
+//! Composition followed by simplification: pairs of maps, chains of reshapes, and chains of mixed operations. Unit:
+//! time for a whole set; the throughput is pairs (or chains) per second.
 
 use criterion::{criterion_group, criterion_main, Criterion, Throughput};
 use hlomap_benches::ops::{fold, small_pair, turning_chain, Chance, Step};
@@ -6,20 +7,20 @@ use hlomap_benches::{op_maps, reshape, reshape_chain};
 use std::hint::black_box;
 use symbolic::{compose, Map, Options};
 
-/// All pairs of operation maps whose numbers of dimensions fit.
+/// All pairs of operation maps where the rank of the first map's results matches the second map's dims.
 fn op_pairs() -> Vec<(Map, Map)> {
     let maps = op_maps();
     let pairs = maps.iter().flat_map(|a| maps.iter().map(move |b| (a.clone(), b.clone())));
     pairs.filter(|(a, b)| a.results().len() == b.domain().n_dims).collect()
 }
 
-/// Those of maps without divisions and constraints.
+/// The pairs of [`op_pairs`] without divisions, remainders and constraints.
 fn easy_pairs() -> Vec<(Map, Map)> {
     let is_easy = |m: &Map| m.cost().divmods == 0 && m.domain().constraints.is_empty();
     op_pairs().into_iter().filter(|(a, b)| is_easy(a) && is_easy(b)).collect()
 }
 
-/// Reshapes, transposes and slices of arrays with dimensions of 2 to 12, two at a time.
+/// Pairs of reshapes, transposes and slices of arrays with dimensions of size 2 to 12.
 fn small_pairs() -> Vec<(Map, Map)> {
     let mut chance = Chance(7);
     (0..100).map(|_| small_pair(&mut chance)).map(|[first, second]| (second.map(), first.map())).collect()

@@ -1,4 +1,5 @@
-//! Whether two maps are equal: pairs that are, written differently, and pairs that are not.
+//! Equivalence of two maps: pairs that are equal but differ in form, and pairs that differ in value. Unit: time for a
+//! whole set; the throughput is pairs per second.
 
 use criterion::{criterion_group, criterion_main, Criterion, Throughput};
 use hlomap_benches::hard_maps;
@@ -7,7 +8,7 @@ use symbolic::{equivalent, simplify, Expr, Map, Options};
 
 type Pairs = Vec<(Map, Map)>;
 
-/// Each map beside its simplified form, and beside itself with one result moved by one.
+/// Each map paired with its simplified form, and with its simplified form with 1 added to the first result.
 fn pairs() -> (Pairs, Pairs) {
     let moved = |map: &Map| {
         let mut results = map.results().to_vec();

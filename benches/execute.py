@@ -1,6 +1,7 @@
-"""Whole programs: `hm.execute` and XLA's compiled code in turn, in one process.
+"""Times the interpreter (``hm.execute``) against XLA's compiled code on whole programs.
 
-``python benches/execute.py [ROUNDS]`` needs jax.  Printed is the shortest time of each; results are compared first.
+``python benches/execute.py [ROUNDS]`` needs jax.  Both run alternately in one process, after a check that their results
+agree.  Every figure is the minimum over ``ROUNDS`` (default 15) wall-clock times.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Array = Any
 
 
 def transformer_block(x: Array, wqkv: Array, wo: Array, up: Array, down: Array) -> Array:
-    """Attention with a causal mask over 8 heads, then a layer of four times the width, both with a norm before."""
+    """Causal attention with 8 heads, then an MLP of four times the width, each after a normalization."""
     batch, length, width = x.shape
     heads, depth = 8, width // 8
 
@@ -37,7 +38,7 @@ def transformer_block(x: Array, wqkv: Array, wo: Array, up: Array, down: Array) 
 
 
 def resnet_block(x: Array, first: Array, second: Array) -> Array:
-    """Two 3x3 convolutions with a norm by channel, and the way past them."""
+    """Two 3x3 convolutions with normalization by channel, and a residual connection."""
 
     def step(y: Array, kernel: Array) -> Array:
         y = jax.lax.conv_general_dilated(y, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
@@ -74,7 +75,7 @@ def main() -> None:
     for name, function, arguments in PROGRAMS:
         compiled = jax.jit(function).lower(*arguments).compile()
         module = hm.from_jax(function, *arguments, stage="unoptimized")
-        # Sums of up to 2,048 products in f32, in another order: what differs is 2,048 roundings of 2^-24 at the most.
+        # Both sum up to 2,048 products in f32, in different orders: results differ by at most 2,048 roundings of 2^-24.
         expected, found = np.asarray(compiled(*arguments)), hm.execute(module, *arguments)
         np.testing.assert_allclose(found, expected, rtol=2e-4, atol=2e-4)
         by_xla, by_hlomap = [], []

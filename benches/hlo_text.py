@@ -1,7 +1,8 @@
-"""HLO text to a module: hlomap and XLA's own parser side by side, each in a process of its own, visited in turn.
+"""Times hlomap's parser of HLO text against XLA's.
 
-``python benches/hlo_text.py [MEGABYTES …]`` needs jaxlib; the modules are copies of a sample, one behind the other.
-Printed is the shortest of several processor times: the machine adds to a time, it never takes away.
+``python benches/hlo_text.py [MEGABYTES …]`` needs jaxlib.  The modules are concatenated copies of a sample.  Each
+parser runs in its own process, and the two take turns.  Every figure is the minimum of several CPU times, since noise
+only adds to a time.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ for line in sys.stdin:
 
 
 def large_module(n_bytes: int) -> str:
-    """Copies of the sample under names of their own, at least one; the last has the entry."""
+    """A module of about ``n_bytes``: renamed copies of the sample, at least one; the last one has the entry."""
     import hlomap as hm
 
-    # Behind the header stand tables of stack frames, which all copies share.
+    # The header includes the stack frame tables, which all copies share.
     header, body = re.split(r"\n(?=%|ENTRY )", str(hm.parse(SAMPLE.read_text())), maxsplit=1)
     n = max(1, round(n_bytes / len(body)))
     copies = (re.sub(r"%([\w.-]+)", rf"%\1.c{k}", body) for k in range(n))

@@ -1,8 +1,11 @@
-"""Layouts beside isl and NumPy, in one run: ``python benches/layouts.py [LAYOUTS]``.
+"""Compares layouts with isl and NumPy: ``python benches/layouts.py [LAYOUTS]``.
 
-Prints the floordiv and mod nodes that are left of the maps of random layouts, by hlomap and by isl (``pip install
-islpy``; skipped where it is missing); the time of packing and unpacking beside the reshape, transpose and copy of NumPy
-that give the same buffer; and the time of one linear index.  The layouts have tiles no longer than the rank.
+Prints three comparisons:
+
+* the floordiv and mod nodes in the simplified position maps of ``LAYOUTS`` (default 300) random layouts, for hlomap and
+  isl (``pip install islpy``; skipped if it is missing).  Tiles are no longer than the rank;
+* the times of packing and unpacking, relative to the NumPy reshape, transpose and copy that give the same buffer;
+* the time of building one linear index map.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ REPEATS = 5
 
 
 class Value:
-    """A piecewise expression of isl with the operators of Python."""
+    """A piecewise affine expression of isl with Python operators."""
 
     def __init__(self, held) -> None:
         self.held = held
@@ -70,7 +73,7 @@ class Value:
 
 
 def nodes_of_isl(m: hm.IndexingMap) -> int:
-    """The divisions and remainders in the code that isl writes for a map under its domain."""
+    """The number of divisions and remainders in the code that isl generates for a map within its domain."""
     names = [f"d{i}" for i in range(len(m.dims))]
     space = isl.Space.create_from_names(isl.DEFAULT_CONTEXT, set=names)
     local = isl.LocalSpace.from_space(space)
@@ -103,7 +106,7 @@ def random_layout(rng: random.Random) -> hm.Shape:
 
 
 def compare_nodes(n: int) -> None:
-    rng, verdicts, totals = random.Random(SEED), Counter(), Counter()
+    rng, counts, totals = random.Random(SEED), Counter(), Counter()
     for _ in range(n):
         shape = random_layout(rng)
         for question in (hm.linear_index, hm.logical_index):
@@ -111,15 +114,16 @@ def compare_nodes(n: int) -> None:
             simplified = raw.simplify(keep_point_dims=True)
             ours = sum(len(re.findall(r"floordiv|mod", str(r))) for r in simplified.results)
             theirs = min(nodes_of_isl(raw), nodes_of_isl(simplified))
-            verdicts["fewer" if ours < theirs else "as many" if ours == theirs else "more"] += 1
+            counts["fewer" if ours < theirs else "as many" if ours == theirs else "more"] += 1
             totals["hlomap"] += ours
             totals["isl"] += theirs
-    print(f"{n} random layouts, both maps of each; div/mod nodes left: hlomap {totals['hlomap']}, isl {totals['isl']}")
-    print("hlomap leaves " + ", ".join(f"{kind} in {verdicts[kind]}" for kind in ("fewer", "as many", "more")))
+    print(f"{n} random layouts, both maps of each; div/mod nodes: hlomap {totals['hlomap']}, isl {totals['isl']}")
+    kinds = ", ".join(f"{kind}: {counts[kind]}" for kind in ("fewer", "as many", "more"))
+    print(f"number of maps by the nodes that hlomap leaves compared with isl: {kinds}")
 
 
 def best(work: Callable[[], object]) -> float:
-    """The shortest of some runs, in seconds."""
+    """The minimum wall-clock time of ``REPEATS`` runs, in seconds."""
     times = []
     for _ in range(REPEATS):
         began = time.perf_counter()
@@ -137,7 +141,7 @@ def compare_packing() -> None:
         (halves, "u16[8192,8192]{1,0:T(8,128)(2,1)}", (1024, 4, 2, 64, 128), (0, 3, 1, 4, 2)),
         (octets, "u8[8192,8192]{1,0:T(32,128)(4,1)}", (256, 8, 4, 64, 128), (0, 3, 1, 4, 2)),
     ]
-    print(f"{'':38}{'NumPy ms':>9}{'pack':>7}{'unpack':>8}   (of NumPy's time, one thread)")
+    print(f"{'':38}{'NumPy ms':>9}{'pack':>7}{'unpack':>8}   (relative to NumPy, one thread)")
     for array, text, sizes, order in cases:
         shape = hm.Shape.parse(text)
 
@@ -156,12 +160,12 @@ def time_index() -> None:
     for text in ("f32[1024,1024]", "f32[3,5]{1,0:T(2,2)}", "bf16[4,7,1024,1000]{2,3,1,0:T(8,128)(2,1)}"):
         shape = hm.Shape.parse(text)
         seconds = min(timeit.repeat(lambda shape=shape: hm.linear_index(shape), number=2000, repeat=REPEATS)) / 2000
-        print(f"linear_index of {text}: {seconds * 1e6:.1f} us")
+        print(f"linear_index({text}): {seconds * 1e6:.1f} us")
 
 
 def main() -> None:
     if isl is None:
-        print("islpy is missing: no comparison of nodes")
+        print("islpy is not installed: skipping the comparison of div/mod nodes")
     else:
         compare_nodes(int(sys.argv[1]) if len(sys.argv) > 1 else 300)
     compare_packing()

@@ -1,4 +1,4 @@
-//! What the benches share: maps as operations make them, maps that take work, and pairs to compose.
+//! Inputs that the benches share: maps of operations, maps that are hard to simplify, and chains to compose.
 
 pub mod ops;
 
@@ -11,12 +11,12 @@ fn maps(text: &str) -> Vec<Map> {
     lines.map(|line| parse_map(line).unwrap_or_else(|e| panic!("{e}"))).collect()
 }
 
-/// Maps as operations make them.
+/// Indexing maps of typical operations.
 pub fn op_maps() -> Vec<Map> {
     maps(include_str!("op_maps.txt"))
 }
 
-/// Maps that take the simplifier some work.
+/// Maps that are hard to simplify.
 pub fn hard_maps() -> Vec<Map> {
     maps(include_str!("hard_maps.txt"))
 }
@@ -26,7 +26,7 @@ pub fn reshape(operand: &[i64], output: &[i64]) -> Map {
     Step { op: Op::Reshape, operand: operand.to_vec(), output: output.to_vec() }.map()
 }
 
-/// A chain of reshapes of 720 elements: the output-to-input maps from the last output back.
+/// The output-to-input maps of a chain of reshapes of 720 elements, last reshape first.
 pub fn reshape_chain(n: usize) -> Vec<Map> {
     let shapes: [&[i64]; 6] = [&[720], &[24, 30], &[6, 8, 15], &[10, 72], &[3, 4, 60], &[5, 9, 16]];
     (0..n).map(|i| reshape(shapes[i % 6], shapes[(i + 1) % 6])).rev().collect()

@@ -1,41 +1,41 @@
-//! Operations as output-to-operand maps, the same in plain arithmetic, and chains of them made from a seed.
+//! Operations as output-to-operand maps and as plain arithmetic, and chains of operations generated from a seed.
 //!
-//! Read [`Step`]. [`Step::map`] writes the map that an operation has; [`Step::source`] says for one element of the
-//! output which element of the operand it reads, and knows nothing of maps: each is the test of the other.
+//! Read [`Step`]. [`Step::map`] builds the indexing map of an operation; [`Step::source`] computes the operand element
+//! that one output element reads, without maps, so that each verifies the other.
 
 use symbolic::{compose, simplify, Constraint, Domain, Expr, Map, Options, Range};
 
-/// What an operation does.
+/// An operation and its attributes.
 #[derive(Clone, Debug)]
 pub enum Op {
     /// The same elements in row-major order.
     Reshape,
     /// Output dimension `i` is operand dimension `perm[i]`.
     Transpose(Vec<usize>),
-    /// Every `stride`-th element from `start`, by dimension.
+    /// Every `stride`-th element from `start`: (start, stride) by dimension.
     Slice(Vec<(i64, i64)>),
-    /// So many elements before the first, and `interior` between two, by dimension.
+    /// Low and interior padding: (low, interior) by dimension.
     Pad(Vec<(i64, i64)>),
-    /// These dimensions run backwards.
+    /// Whether each dimension is reversed.
     Reverse(Vec<bool>),
     /// Operand dimension `i` is output dimension `dims[i]`.
     Broadcast(Vec<usize>),
-    /// Rows of two dimensions, read from where they lie in memory in tiles of so many rows and columns.
+    /// A matrix, read from a buffer in which it is tiled by `[rows, columns]`.
     Tiled([i64; 2]),
 }
 
-/// An operation with the shapes around it.
+/// An operation with its operand and output shapes.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// What it does.
+    /// The operation.
     pub op: Op,
-    /// The shape that it reads.
+    /// The operand shape.
     pub operand: Vec<i64>,
-    /// The shape that it makes.
+    /// The output shape.
     pub output: Vec<i64>,
 }
 
-const FITS: &str = "the numbers of these shapes fit";
+const FITS: &str = "the sizes of benchmark shapes do not overflow";
 
 fn scaled(e: &Expr, k: i64) -> Expr {
     e.scale(k).expect(FITS)
@@ -54,7 +54,7 @@ fn remainder(e: &Expr, n: i64) -> Expr {
 }
 
 impl Step {
-    /// Which element of the operand each element of the output reads; elements that read none are not in the domain.
+    /// The output-to-operand map; output elements that read no operand element are outside its domain.
     pub fn map(&self) -> Map {
         let d: Vec<Expr> = (0..self.output.len() as u32).map(Expr::dim).collect();
         let mut domain = Domain::of_sizes(&self.output);
@@ -113,7 +113,7 @@ impl Step {
         Map::new(domain, results).unwrap_or_else(|e| panic!("{e}"))
     }
 
-    /// The element of the operand that one element of the output reads, if any.
+    /// The index of the operand element that the output element at index `at` reads, if any.
     pub fn source(&self, at: &[i64]) -> Option<Vec<i64>> {
         Some(match &self.op {
             Op::Reshape => {
@@ -160,13 +160,13 @@ impl Step {
     }
 }
 
-/// The maps of a chain from its last output back, composed and simplified one after another.
+/// The map from the last output of a chain to its first operand; every composition is simplified.
 pub fn composed(steps: &[Step]) -> Map {
     let maps: Vec<Map> = steps.iter().rev().map(Step::map).collect();
     fold(&maps)
 }
 
-/// Maps composed and simplified one after another.
+/// The composition of maps, first map first; every composition is simplified.
 pub fn fold(maps: &[Map]) -> Map {
     let mut map = simplify(&maps[0], Options::default());
     for next in &maps[1..] {
@@ -175,35 +175,35 @@ pub fn fold(maps: &[Map]) -> Map {
     map
 }
 
-/// The element of the first operand that one element of the last output reads, if any.
+/// The index of the first operand's element that the last output's element at index `at` reads, if any.
 pub fn source(steps: &[Step], at: &[i64]) -> Option<Vec<i64>> {
     steps.iter().rev().try_fold(at.to_vec(), |at, step| step.source(&at))
 }
 
-/// Numbers that look random: the same for the same seed.
+/// A deterministic pseudorandom number generator.
 #[derive(Clone, Debug)]
 pub struct Chance(pub u64);
 
 impl Chance {
-    /// A number below `n` (a linear congruence, its upper half).
+    /// A number below `n`, from the upper bits of a linear congruential generator.
     pub fn below(&mut self, n: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 33) as usize) % n
     }
 
-    /// One of these.
+    /// A random element.
     pub fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.below(of.len())]
     }
 
-    /// These in another order.
+    /// Shuffles the slice in place.
     pub fn shuffle<T>(&mut self, of: &mut [T]) {
         for i in (1..of.len()).rev() {
             of.swap(i, self.below(i + 1));
         }
     }
 
-    /// A shape of so many elements and at most `rank` dimensions.
+    /// A shape with `n` elements and at most `rank` dimensions.
     pub fn shape(&mut self, n: i64, rank: usize) -> Vec<i64> {
         let mut shape = vec![1; 1 + self.below(rank)];
         let (mut rest, mut prime) = (n, 2);
@@ -235,7 +235,7 @@ pub fn random_transpose(chance: &mut Chance, operand: &[i64]) -> Step {
     Step { op: Op::Transpose(perm), operand: operand.to_vec(), output }
 }
 
-/// A slice of `operand`; dimensions of at least 4 lose about half of their elements, at most.
+/// A slice of `operand`; each dimension keeps about half of its elements or more.
 pub fn random_slice(chance: &mut Chance, operand: &[i64]) -> Step {
     let (mut cuts, mut output) = (Vec::new(), Vec::new());
     for &size in operand {
@@ -247,7 +247,7 @@ pub fn random_slice(chance: &mut Chance, operand: &[i64]) -> Step {
     Step { op: Op::Slice(cuts), operand: operand.to_vec(), output }
 }
 
-/// Two steps, one after the other, each a reshape, a transpose or a slice; dimensions have 2 to 12 elements.
+/// Two consecutive steps, each a reshape, a transpose or a slice; all output dimensions have sizes 2 to 12.
 pub fn small_pair(chance: &mut Chance) -> [Step; 2] {
     loop {
         let rank = 2 + chance.below(3);
@@ -265,7 +265,7 @@ pub fn small_pair(chance: &mut Chance) -> [Step; 2] {
     }
 }
 
-/// A step of any kind; arrays stay between some 200 and 5000 elements.
+/// A step of any kind; array sizes stay between about 200 and 5000 elements.
 fn random_step(chance: &mut Chance, operand: &[i64]) -> Step {
     let n: i64 = operand.iter().product();
     let step = |op, output| Step { op, operand: operand.to_vec(), output };
@@ -290,7 +290,7 @@ fn random_step(chance: &mut Chance, operand: &[i64]) -> Step {
     }
 }
 
-/// A chain of `n` operations of all kinds over an array of 720 elements.
+/// A chain of `n` operations of all kinds that starts from an array of 720 elements.
 pub fn mixed_chain(seed: u64, n: usize) -> Vec<Step> {
     let mut chance = Chance(seed);
     let mut steps: Vec<Step> = Vec::new();
@@ -301,8 +301,8 @@ pub fn mixed_chain(seed: u64, n: usize) -> Vec<Step> {
     steps
 }
 
-/// A chain of `n` operations in turn: a broadcast to a new last dimension of 2, a transpose that turns the dimensions by
-/// one, a reshape to two dimensions, a slice that takes every second element of one of them.
+/// A chain of `n` operations of four kinds in turn: a broadcast that adds a minor dimension of size 2, a transpose that
+/// rotates the dimensions by one, a reshape to two dimensions, and a slice with stride 2 in one dimension.
 pub fn turning_chain(seed: u64, n: usize) -> Vec<Step> {
     let mut chance = Chance(seed);
     let mut steps: Vec<Step> = Vec::new();

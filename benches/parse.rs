@@ -1,4 +1,4 @@
-//! Reading: the text of maps, and HLO text to module.
+//! Parsing of maps, HLO text and HLO protos. The throughput is input bytes per second.
 
 use criterion::{criterion_group, criterion_main, Criterion, Throughput};
 use hlomap_benches::{hard_maps, op_maps};
@@ -13,8 +13,7 @@ fn bench(c: &mut Criterion) {
     group.finish();
 }
 
-/// HLO to modules: small ones as XLA prints them, one after another, and large ones as text and as protos. What a
-/// second holds is bytes of what is read.
+/// Parsing of HLO modules: a set of small modules as XLA prints them, and large modules as text and as protos.
 fn hlo_text(c: &mut Criterion) {
     const MODULES: [&str; 4] = [
         include_str!("../tests/cases/modules/attention_causal.hlo"),
@@ -32,7 +31,7 @@ fn hlo_text(c: &mut Criterion) {
         let text = large_module(n_bytes);
         group.throughput(Throughput::Bytes(text.len() as u64));
         group.bench_function(name, |b| b.iter(|| black_box(hlo::parse(black_box(&text), None, false))));
-        let modules = hlo::parse(&text, None, false).expect("a module that was made here");
+        let modules = hlo::parse(&text, None, false).expect("a generated module");
         let proto = modules[0].to_proto().expect("a module that fits in a proto");
         group.throughput(Throughput::Bytes(proto.len() as u64));
         group.bench_function(format!("{name} of text as a proto"), |b| {
@@ -42,7 +41,7 @@ fn hlo_text(c: &mut Criterion) {
     group.finish();
 }
 
-/// A module of about this many bytes: fusions over one value, one after another.
+/// A module of about `n_bytes` bytes of text: a chain of fusions.
 fn large_module(n_bytes: usize) -> String {
     let (mut fused, mut entry) = (
         String::new(),

@@ -1,12 +1,12 @@
-"""hlomap beside other simplifiers of index expressions, in one run: ``python benches/peers.py``.
+"""Compares hlomap with other simplifiers of index expressions: ``python benches/peers.py``.
 
-Prints one table: quality first (floordiv and mod nodes left, all operators left, wrong answers), then the median time
-of a case from Python, building included.  The cases are the results of ``hard_maps.txt``, chains of reshapes, and
-chains of broadcasts, transposes, reshapes and slices in turn.  Peers are asked where they can be imported
-(``pip install apache-tvm islpy tinygrad``), each in a process of its own with a time limit.
+Prints one table with the quality of the results (remaining floordiv and mod nodes, all remaining operators, wrong
+results) and the median time per case from Python, including construction of the expression.  The cases are the results
+of ``hard_maps.txt``, chains of reshapes, and chains of alternating broadcasts, transposes, reshapes and slices.  Peers
+run if they are installed (``pip install apache-tvm islpy tinygrad``), each in its own process with a time limit.
 
-``python benches/peers.py --random N [SEED]`` asks for quality alone, on ``N`` random expressions, and prints how often
-hlomap leaves more, as many or fewer floordiv and mod nodes than the best of the others, with every case of more.
+``python benches/peers.py --random N [SEED]`` compares only quality, on ``N`` random expressions.  It prints how often
+hlomap leaves more, as many or fewer floordiv and mod nodes than the best peer, and every case where it leaves more.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import time
 from pathlib import Path
 
 Ranges = dict[str, tuple[int, int]]
-# The kind of an operation, and the shapes of its operand and its output.
+# The kind of an operation, its operand shape and its output shape.
 Step = tuple[str, tuple[int, ...], tuple[int, ...]]
 
 CHAIN = [(24, 30), (6, 8, 15), (10, 72), (3, 4, 60), (5, 9, 16), (720,)]
@@ -71,7 +71,7 @@ class Tvm:
 
 
 class Isl:
-    """Affine expressions of isl, made smaller under the domain."""
+    """Affine expressions of isl, simplified within the domain (``gist``)."""
 
     def begin(self, ranges: Ranges):
         import islpy as isl
@@ -94,7 +94,7 @@ class Isl:
 
 
 class IslExpr:
-    """An isl expression with the operators of Python."""
+    """An isl expression with Python operators."""
 
     def __init__(self, isl, aff):
         self.isl, self.aff = isl, aff
@@ -127,7 +127,7 @@ class IslExpr:
 
 
 class Tinygrad:
-    """The symbolic rewriting of tinygrad."""
+    """tinygrad's symbolic rewrite rules."""
 
     def begin(self, ranges: Ranges):
         from tinygrad.uop.ops import UOp
@@ -142,14 +142,14 @@ class Tinygrad:
 
 
 PEERS = {"hlomap": Hlomap, "tvm": Tvm, "isl": Isl, "tinygrad": Tinygrad}
-# tinygrad does not come to an end of the chains within the limit. isl takes 39 s for the last of the mixed ones, and
-# leaves 423 quotients and remainders there.
+# tinygrad does not finish the chains within the time limit. isl takes 39 s for the last chain of mixed operations and
+# leaves 423 divisions and remainders in it.
 TIMED = ("hlomap", "tvm", "isl")
 MIXED = ("hlomap", "tvm")
 
 
 def hard_expressions() -> list[tuple[str, Ranges]]:
-    """Every result of the hard maps as an expression of Python."""
+    """Every result in ``hard_maps.txt`` as a Python expression, with the ranges of its variables."""
     cases = []
     for line in Path(__file__).with_name("hard_maps.txt").read_text().splitlines():
         if not line or line.startswith("#"):
@@ -162,7 +162,7 @@ def hard_expressions() -> list[tuple[str, Ranges]]:
 
 
 def reshaped(indices, output, operand, simplify):
-    """The operand's indices for the output's."""
+    """The operand index for an output index."""
     linear, stride, out = indices[0], math.prod(operand), []
     for index, size in zip(indices[1:], output[1:], strict=True):
         linear = linear * size + index
@@ -174,12 +174,12 @@ def reshaped(indices, output, operand, simplify):
 
 
 def reshapes(n: int) -> list[Step]:
-    """``n`` reshapes of one array."""
+    """A chain of ``n`` reshapes."""
     return [("reshape", CHAIN[i % 6], CHAIN[(i + 1) % 6]) for i in range(n)]
 
 
 def mixed(seed: int, n: int) -> list[Step]:
-    """``n`` operations, four kinds in turn, on an array that keeps its size."""
+    """A chain of ``n`` operations of four kinds in turn; every four of them preserve the number of elements."""
     chance, shape, steps = random.Random(seed), (8, 12, 16), []
     for i in range(n):
         kind = ("broadcast", "transpose", "reshape", "slice")[i % 4]
@@ -200,7 +200,7 @@ def mixed(seed: int, n: int) -> list[Step]:
 
 
 def before(indices, step: Step, simplify):
-    """The operand's indices for the output's."""
+    """The operand index for an output index."""
     kind, operand, output = step
     if kind == "reshape":
         return reshaped(indices, output, operand, simplify)
@@ -212,14 +212,14 @@ def before(indices, step: Step, simplify):
 
 
 def chain(indices, steps: list[Step], simplify):
-    """The first operand's indices for the last output's."""
+    """The index into the first operand, for an index of the last output."""
     for step in reversed(steps):
         indices = before(indices, step, simplify)
     return indices
 
 
 def nodes(text: str) -> tuple[int, int]:
-    """Floor divisions and remainders, and all operators."""
+    """The number of floor divisions and remainders, and of all operators."""
     found = [n for n in ast.walk(ast.parse(text, mode="eval")) if isinstance(n, (ast.BinOp, ast.UnaryOp))]
     found = [n for n in found if not (isinstance(n, ast.UnaryOp) and isinstance(n.operand, ast.Constant))]
     divmods = sum(isinstance(n, ast.BinOp) and isinstance(n.op, (ast.FloorDiv, ast.Mod)) for n in found)
@@ -227,13 +227,13 @@ def nodes(text: str) -> tuple[int, int]:
 
 
 def points(ranges: Ranges):
-    """Points of a box, the same for every peer."""
+    """Random points of a box, the same for every peer."""
     chance = random.Random(0)
     return [{name: chance.randint(lo, hi) for name, (lo, hi) in ranges.items()} for _ in range(POINTS)]
 
 
 def run(peer, ranges: Ranges, build):
-    """The texts that a peer leaves of what ``build`` makes, and its best time in microseconds."""
+    """The simplified results as text, and the minimum time in microseconds."""
     best = float("inf")
     for _ in range(REPEATS):
         began = time.perf_counter()
@@ -243,7 +243,7 @@ def run(peer, ranges: Ranges, build):
 
 
 def measure(name: str) -> dict[str, list]:
-    """A row of each job for one peer."""
+    """One table row per job, for one peer."""
     peer, rows = PEERS[name](), {}
     jobs: dict[str, list] = {"expressions": []}
     for text, ranges in hard_expressions():
@@ -276,7 +276,7 @@ def measure(name: str) -> dict[str, list]:
 
 
 def nested(chance: random.Random, names: list[str], depth: int) -> str:
-    """Quotients and remainders of sums of one another."""
+    """A nested expression of divisions, remainders and sums."""
     if depth == 0:
         used = chance.sample(names, chance.randint(1, len(names)))
         terms = [f"{name} * {chance.choice([1, 1, 2, 3, 4, 6, 8, 12, 16, -1, -3])}" for name in used]
@@ -288,7 +288,7 @@ def nested(chance: random.Random, names: list[str], depth: int) -> str:
 
 
 def tiled(chance: random.Random) -> tuple[str, Ranges]:
-    """The position of an element in an array that lies in tiles, or a digit of it."""
+    """The position of an element in a tiled array, or a mixed-radix digit of the position."""
     rows, columns = chance.choice([(8, 128), (2, 4), (4, 8), (8, 16)])
     height, width = rows * chance.choice([2, 8]), columns * chance.choice([2, 4, 8])
     inner = f"(d0 % {rows}) * {columns} + d1 % {columns}"
@@ -301,7 +301,7 @@ def tiled(chance: random.Random) -> tuple[str, Ranges]:
 
 
 def viewed(chance: random.Random) -> tuple[str, Ranges]:
-    """A digit of the position in an array that is sliced, turned around or begins inside another."""
+    """A digit of the position in a view of an array: sliced, reversed or offset."""
     sizes = [chance.choice([2, 3, 4, 5, 6, 8]) for _ in range(3)]
     begin, step = chance.randint(0, 3), chance.randint(1, 3)
     axes = [chance.choice([f"d{i}", f"({n - 1} - d{i})", f"(d{i} * {step} + {begin})"]) for i, n in enumerate(sizes)]
@@ -313,7 +313,7 @@ def viewed(chance: random.Random) -> tuple[str, Ranges]:
 
 
 def random_reshapes(chance: random.Random) -> tuple[str, Ranges]:
-    """An index after up to three reshapes."""
+    """An operand index after up to three reshapes."""
     sizes = [chance.choice([2, 3, 4, 5, 6, 8]) for _ in range(chance.randint(2, 4))]
     shape, indices = sizes, [f"d{i}" for i in range(len(sizes))]
     for _ in range(chance.randint(1, 3)):
@@ -330,12 +330,12 @@ def random_reshapes(chance: random.Random) -> tuple[str, Ranges]:
 
 
 def box(sizes: list[int]) -> Ranges:
-    """Dimensions of these sizes."""
+    """The ranges of dims of these sizes."""
     return {f"d{i}": (0, size - 1) for i, size in enumerate(sizes)}
 
 
 def random_cases(n: int, seed: int) -> list[tuple[str, Ranges]]:
-    """Expressions of five kinds in turn, the same for every peer."""
+    """Random expressions of several kinds, the same for every peer."""
     chance, cases = random.Random(seed), []
     for i in range(n):
         if i % 5 < 2:
@@ -348,7 +348,7 @@ def random_cases(n: int, seed: int) -> list[tuple[str, Ranges]]:
 
 
 def answers(name: str, n: int, seed: int) -> list[list[int] | None]:
-    """Nodes left and whether a point differs, for each random case; nothing where the peer has no answer."""
+    """For each random case, the remaining nodes and whether a point differs; None if the peer fails or times out."""
 
     def too_late(*_):
         raise TimeoutError
@@ -362,19 +362,19 @@ def answers(name: str, n: int, seed: int) -> list[list[int] | None]:
             left = str(e) if isinstance(e, int) else peer.text(peer.simplify(e))
             is_wrong = any(eval(left, {}, at) != eval(text, {}, at) for at in points(ranges))
             found.append([*nodes(left), int(is_wrong)])
-        except Exception:  # what a peer raises is its own
+        except Exception:  # a peer may raise anything
             found.append(None)
         signal.alarm(0)
     return found
 
 
 def ask(*arguments: str):
-    """What a process of its own says; nothing where it has no answer."""
+    """The result of this script with these arguments in a new process; None if it fails or times out."""
     limit = LIMIT_SECONDS + CASE_SECONDS * (int(arguments[1]) if len(arguments) > 1 else 0)
     try:
         child = subprocess.run([sys.executable, __file__, *arguments], capture_output=True, text=True, timeout=limit)
     except subprocess.TimeoutExpired:
-        print(f"{arguments[0]}: no answer in {limit} s")
+        print(f"{arguments[0]}: timed out after {limit} s")
         return None
     if child.returncode:
         print(f"{arguments[0]}: {child.stderr.strip().splitlines()[-1]}")
@@ -383,7 +383,7 @@ def ask(*arguments: str):
 
 
 def compare(n: int, seed: int) -> None:
-    """Random expressions: hlomap's answers beside the best right ones of the others."""
+    """Compares hlomap with the best correct result of the peers on random expressions."""
     found = {name: rows for name in PEERS if (rows := ask(name, str(n), str(seed))) and any(rows)}
     counts = {"more": 0, "as many": 0, "fewer": 0}
     for i, (text, ranges) in enumerate(random_cases(n, seed)):
@@ -395,11 +395,11 @@ def compare(n: int, seed: int) -> None:
         kind = "more" if own[0] > best[0] else "fewer" if own[0] < best[0] else "as many"
         counts[kind] += 1
         if kind == "more" or own[2]:
-            print(f"{own[0]} div/mod, {best[0]} would do{', WRONG' if own[2] else ''}: {text}  {ranges}")
-    beside = ", ".join(name for name in found if name != "hlomap")
-    print(f"{n} random expressions, seed {seed}: div/mod nodes beside the best of {beside}: {counts}")
+            print(f"{own[0]} div/mod nodes, best peer {best[0]}{', WRONG' if own[2] else ''}: {text}  {ranges}")
+    peers = ", ".join(name for name in found if name != "hlomap") or "no peers"
+    print(f"{n} random expressions, seed {seed}: div/mod nodes compared with the best of {peers}: {counts}")
     for name, rows in found.items():
-        print(f"{name:10} wrong {sum(row[2] for row in rows if row):4}, no answer {sum(row is None for row in rows):4}")
+        print(f"{name:10} wrong {sum(row[2] for row in rows if row):4}, no result {sum(row is None for row in rows):4}")
 
 
 def main() -> None:

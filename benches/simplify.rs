@@ -1,4 +1,4 @@
-//! Simplification of one map, mean over a set. Unit: time for the whole set; the throughput is maps a second.
+//! Simplification of single maps. Unit: time for a whole set; the throughput is maps per second.
 
 use criterion::{criterion_group, criterion_main, Criterion, Throughput};
 use hlomap_benches::{hard_maps, op_maps};

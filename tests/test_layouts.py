@@ -151,24 +151,24 @@ def test_parts_of_a_split_array() -> None:
         assert back.in_domain(np.arange(len(buffer)).reshape(-1, 1)).sum() == len(points)
         seen += len(points)
     assert seen == 30
-    with pytest.raises(hm.ShapeError, match="part 6 of an array of 6"):
+    with pytest.raises(hm.ShapeError, match="expected a part number below 6, found 6"):
         hm.linear_index(shape, part=6)
 
 
 # --------------------------------------------------------------------------------------------------------------- errors
 
 BAD_LAYOUTS = {
-    "f32[3,5]{1,0:T(0,2)}": "tiles: size 0 in (0,2)",
-    "f32[3,5]{1,0:T(2,-2)}": "tiles: size -2 in (2,-2)",
-    "f32[3,5]{1,0:T(2,*)}": "tiles: the last entry of (2,*) is `*`",
-    "f32[3,5]{1,1}": "minor_to_major: dimension 1 twice",
-    "f32[3,5]{2,0}": "minor_to_major: 2 is no dimension of an array of rank 2",
-    "f32[3,5]{1,0:L(0)}": "tail_padding_alignment: 0",
-    "f32[3,5]{1,0:L(-4)}": "tail_padding_alignment: -4",
-    "f32[3,5]{1,0:E(-4)}": "element_size_in_bits: -4",
-    "f32[3,5]{1,0:SC(2:1)}": "split_configs: 2 is no physical dimension of an array of rank 2",
-    "f32[3,5]{1,0:SC(0:2,1)}": "split_configs: [2, 1] does not rise from above 0",
-    "f32[3,5]{1,0:SC(0:3)}": "split_configs: index 3 for a dimension of size 3",
+    "f32[3,5]{1,0:T(0,2)}": "tiles: expected positive sizes, found 0 in (0,2)",
+    "f32[3,5]{1,0:T(2,-2)}": "tiles: expected positive sizes, found -2 in (2,-2)",
+    "f32[3,5]{1,0:T(2,*)}": "tiles: expected a size as the last entry of (2,*), found `*`",
+    "f32[3,5]{1,1}": "minor_to_major: dimension 1 appears twice",
+    "f32[3,5]{2,0}": "minor_to_major: dimension 2 is out of range for rank 2",
+    "f32[3,5]{1,0:L(0)}": "tail_padding_alignment: expected a positive number, found 0",
+    "f32[3,5]{1,0:L(-4)}": "tail_padding_alignment: expected a positive number, found -4",
+    "f32[3,5]{1,0:E(-4)}": "element_size_in_bits: expected 0 or more, found -4",
+    "f32[3,5]{1,0:SC(2:1)}": "split_configs: physical dimension 2 is out of range for rank 2",
+    "f32[3,5]{1,0:SC(0:2,1)}": "split_configs: expected positive increasing indices, found [2, 1]",
+    "f32[3,5]{1,0:SC(0:3)}": "split_configs: index 3 is out of range for a dimension of size 3",
 }
 
 
@@ -189,13 +189,13 @@ def test_invalid_layouts_are_read_and_have_no_map(text: str) -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"tiles": [(0,)]}, "tiles: size 0 in (0)"),
-        ({"tiles": [(2, None)]}, "tiles: the last entry of (2,*) is `*`"),
-        ({"padded_dimensions": [3]}, "padded_dimensions: 1 dimensions for an array of rank 2"),
-        ({"minor_to_major": [0, 0]}, "minor_to_major: dimension 0 twice"),
-        ({"minor_to_major": [-3, 0]}, "minor_to_major: -1 is no dimension of an array of rank 2"),
+        ({"tiles": [(0,)]}, "tiles: expected positive sizes, found 0 in (0)"),
+        ({"tiles": [(2, None)]}, "tiles: expected a size as the last entry of (2,*), found `*`"),
+        ({"padded_dimensions": [3]}, "padded_dimensions: expected 2 sizes, found 1"),
+        ({"minor_to_major": [0, 0]}, "minor_to_major: dimension 0 appears twice"),
+        ({"minor_to_major": [-3, 0]}, "minor_to_major: dimension -1 is out of range for rank 2"),
         ({"index_type": "u33"}, "unknown element type `u33`, did you mean `u32`?"),
-        ({"tail_padding_alignment": 0}, "tail_padding_alignment: 0"),
+        ({"tail_padding_alignment": 0}, "tail_padding_alignment: expected a positive number, found 0"),
     ],
 )
 def test_layouts_that_cannot_be_built(fields: dict[str, object], message: str) -> None:
@@ -248,7 +248,7 @@ def test_errors_of_buffers() -> None:
     for wrong in ("token[]", "(f32[2])"):
         with pytest.raises(hm.ShapeError, match="expected an array"):
             hm.linear_index(S(wrong))
-    with pytest.raises(hm.ShapeError, match="without bound"):
+    with pytest.raises(hm.ShapeError, match="found an unbounded one"):
         hm.linear_index(S("f32[?]"))
     with pytest.raises(hm.UnsupportedError, match="dim_level_types"):
         hm.linear_index(S("f32[3,5]{1,0:D(D,C)}"))
@@ -256,22 +256,22 @@ def test_errors_of_buffers() -> None:
         hm.linear_index(S("f32[9223372036854775807]{0:T(2)}"))
     with pytest.raises(hm.IntegerOverflowError):
         S("f32[9223372036854775807]").buffer_bytes  # noqa: B018
-    with pytest.raises(hm.ShapeError, match="dimensions: dimension 0 twice"):
+    with pytest.raises(hm.ShapeError, match="dimensions: dimension 0 appears twice"):
         hm.transpose_is_bitcast(S("f32[3,5]"), S("f32[3,5]"), [0, 0])
-    with pytest.raises(hm.ShapeError, match="do not take"):
+    with pytest.raises(hm.ShapeError, match="does not transpose"):
         hm.transpose_is_bitcast(S("f32[3,5]"), S("f32[3,5]"), [1, 0])
 
 
 def test_layouts_that_would_take_all_memory() -> None:
     many = hm.Layout.parse("{0:T" + "(2)" * 50_000 + "}")
-    with pytest.raises(hm.ShapeError, match="tiles: 50000 are too many"):
+    with pytest.raises(hm.ShapeError, match="tiles: 50000 tiles add more than 65536 dimensions"):
         hm.linear_index(hm.Shape("f32", [4], many))
     with pytest.raises(hm.ShapeError, match="bytes for an array of 12"):
         hm.pack(np.zeros(3, np.float32), f"{{0:T({2**34})}}")
     with pytest.raises(hm.ShapeError, match=r"buffer of 3 bytes: s8\[\d+\] has 4611686018427387904"):
         hm.unpack(bytes(3), "s8[4611686018427387904]")
     assert hm.Layout.parse(f"{{1,0:T({2**62},{2**62})}}")._repr_svg_() is None
-    with pytest.raises(hm.ShapeError, match="parts are too many to list"):
+    with pytest.raises(hm.ShapeError, match="expected at most 65536 parts, found"):
         cuts = ",".join(str(i) for i in range(1, 400))
         S(f"s8[400,400]{{1,0:SC(0:{cuts})(1:{cuts})}}").parts  # noqa: B018
 
@@ -550,7 +550,7 @@ def test_the_command_is_what_the_page_shows(tmp_path: Path) -> None:
     ("arguments", "code", "message"),
     [
         (["f32[3"], 1, "expected `,` or `]`"),
-        (["f32[3,5]{1,0:T(0,2)}"], 1, "invalid layout: tiles: size 0"),
+        (["f32[3,5]{1,0:T(0,2)}"], 1, "invalid layout: tiles: expected positive sizes, found 0"),
         (["token[]"], 1, "expected an array"),
         (["(f32[2], s8[])", "--index", "2"], 1, "no element 2"),
         (["(f32[2], s8[])", "--index", "x"], 2, "expected numbers with commas"),

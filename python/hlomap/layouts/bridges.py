@@ -48,7 +48,7 @@ def digits(shape: Shape) -> tuple[tuple[Digit, ...], ...] | Unknown:
     >>> digits(Shape.parse("f32[4,6]{1,0:T(2,2)}"))[1]
     (Digit(size=2, weight=1, stride=1), Digit(size=3, weight=2, stride=4))
     >>> digits(Shape.parse("f32[3,5]{1,0:T(2,2)}"))
-    Unknown(reason='dimension 0 of size 3 is cut unevenly by a tile of 2')
+    Unknown(reason='a tile of size 2 splits dimension 0 of size 3 unevenly')
     """
     found = strides(shape)
     if isinstance(found, str):

@@ -527,8 +527,9 @@ impl PyShape {
     /// (2, 0) f32[3,6]{1,0}
     #[getter]
     fn parts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let parts = linear(py, self, ::layout::Part::all)?;
-        let face = |p: ::layout::Part| Ok((PyTuple::new(py, p.start)?, Py::new(py, PyShape(Shape::Array(p.shape)))?));
+        let parts = linear(py, self, ::layout::SplitPart::all)?;
+        let face =
+            |p: ::layout::SplitPart| Ok((PyTuple::new(py, p.start)?, Py::new(py, PyShape(Shape::Array(p.shape)))?));
         PyTuple::new(py, parts.into_iter().map(face).collect::<PyResult<Vec<_>>>()?)
     }
 

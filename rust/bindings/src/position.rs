@@ -1,6 +1,6 @@
 //! The face of positions: maps, strides, relations of layouts, and whole buffers.
 
-use ::layout::{ArrayShape, LinearError, Packing, Part, Unit};
+use ::layout::{ArrayShape, LinearError, Packing, SplitPart, Unit};
 use numpy::{Complex64, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -24,7 +24,7 @@ pub fn linear<T>(
         LinearError::Sparse => raise(py, "UnsupportedError", e.to_string()),
         LinearError::InvalidLayout(_)
         | LinearError::Unbounded
-        | LinearError::NoPart { .. }
+        | LinearError::PartOutOfRange { .. }
         | LinearError::TooManyParts(_) => shape_error(py, e),
     })
 }
@@ -66,7 +66,7 @@ fn linear_index(
     let unit = unit.map_or(Ok(Unit::Element), unit_of)?;
     let of = |shape: &PyShape| match part {
         None => linear(py, shape, |a| ::layout::address(a, unit)),
-        Some(part) => linear(py, shape, |a| Part::of(a, part)?.address(unit)),
+        Some(part) => linear(py, shape, |a| SplitPart::of(a, part)?.address(unit)),
     };
     match index {
         None => of(shape.get()),
@@ -92,7 +92,7 @@ fn logical_index(
 ) -> PyResult<PyMap> {
     let of = |shape: &PyShape| match part {
         None => linear(py, shape, ::layout::logical_index),
-        Some(part) => linear(py, shape, |a| Part::of(a, part)?.logical_index()),
+        Some(part) => linear(py, shape, |a| SplitPart::of(a, part)?.logical_index()),
     };
     match index {
         None => of(shape.get()),
@@ -117,7 +117,7 @@ type Digits = Vec<Vec<(i64, i64, i64)>>;
 /// >>> hm._core.strides(hm.Shape.parse("f32[4,6]{1,0:T(2,2)}"))
 /// [[(2, 1, 2), (2, 2, 12)], [(2, 1, 1), (3, 2, 4)]]
 /// >>> hm._core.strides(hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"))
-/// 'dimension 0 of size 3 is cut unevenly by a tile of 2'
+/// 'a tile of size 2 splits dimension 0 of size 3 unevenly'
 #[pyfunction]
 #[pyo3(signature = (shape, /))]
 fn strides<'py>(py: Python<'py>, shape: &Bound<'py, PyShape>) -> PyResult<Bound<'py, PyAny>> {
@@ -156,7 +156,7 @@ fn reshape_is_bitcast(
     operand: &Bound<'_, PyShape>,
     output: &Bound<'_, PyShape>,
 ) -> PyResult<PyEquivalence> {
-    related(py, operand.get(), output.get(), ::layout::reshape_moves_nothing)
+    related(py, operand.get(), output.get(), ::layout::reshape_is_bitcast)
 }
 
 /// Whether a transpose moves no bytes; dimension i of the output is the operand's dimension ``dimensions[i]``, a
@@ -174,7 +174,7 @@ fn transpose_is_bitcast(
     output: &Bound<'_, PyShape>,
     dimensions: Vec<i64>,
 ) -> PyResult<PyEquivalence> {
-    related(py, operand.get(), output.get(), |a, b| ::layout::transpose_moves_nothing(a, b, &dimensions))
+    related(py, operand.get(), output.get(), |a, b| ::layout::transpose_is_bitcast(a, b, &dimensions))
 }
 
 /// Whether a bitcast between the two is one: every element of the output lies where the operand has an element, in
@@ -191,7 +191,7 @@ fn is_valid_bitcast(
     operand: &Bound<'_, PyShape>,
     output: &Bound<'_, PyShape>,
 ) -> PyResult<PyEquivalence> {
-    related(py, operand.get(), output.get(), ::layout::bitcast_fits)
+    related(py, operand.get(), output.get(), ::layout::is_valid_bitcast)
 }
 
 /// Runs a statement with `$t` the element type of the arrays.
@@ -292,7 +292,7 @@ fn squeeze_bits(
     let (wide, narrow) = (wide.as_slice()?, narrow.as_slice_mut()?);
     let n = wide.len().checked_div(n_bytes).unwrap_or(0);
     must_have(py, "bits", n.saturating_mul(width).div_ceil(8), narrow.len())?;
-    unlocked(py, || ::layout::squeeze(wide, n_bytes, width, narrow));
+    unlocked(py, || ::layout::pack_bits(wide, n_bytes, width, narrow));
     Ok(())
 }
 
@@ -311,7 +311,7 @@ fn spread_bits(
     let (narrow, wide) = (narrow.as_slice()?, wide.as_slice_mut()?);
     let n = wide.len().checked_div(n_bytes).unwrap_or(0);
     must_have(py, "bits", n.saturating_mul(width).div_ceil(8), narrow.len())?;
-    unlocked(py, || ::layout::spread(narrow, width, value, is_signed, n_bytes, wide));
+    unlocked(py, || ::layout::unpack_bits(narrow, width, value, is_signed, n_bytes, wide));
     Ok(())
 }
 
@@ -337,7 +337,7 @@ fn bitcast_factors<'py>(
     let (Some(operand), Some(output)) = (operand.get().0.as_array(), output.get().0.as_array()) else {
         return Ok(None);
     };
-    let Some(f) = ::layout::bitcast_factors(operand, output) else {
+    let Some(f) = ::layout::decompose_bitcast(operand, output) else {
         return Ok(None);
     };
     let parts = [f.operand_perm, f.operand_physical_dims, f.output_physical_dims, f.output_perm];

@@ -1,4 +1,4 @@
-//! Any bytes as a proto or a compressed text: reading them gives modules or errors, as `hlo_text` says.
+//! Parses arbitrary bytes as a proto or as compressed text, with the same expectations as `hlo_text`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Any text: reading it gives modules or errors, and a module answers every question.
+//! Parses arbitrary text: the result is modules or errors, and every query of a parsed module succeeds or returns an
+//! error.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

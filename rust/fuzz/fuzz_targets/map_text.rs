@@ -1,4 +1,5 @@
-//! Any text: reading it is an error or a map, and a map prints, reads back, simplifies, composes and counts.
+//! Parses arbitrary text as a map: the result is an error or a map that round-trips through its text, and that
+//! simplification, composition and counting accept.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

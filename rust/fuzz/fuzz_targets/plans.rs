@@ -1,6 +1,6 @@
-//! The maps of `symbolic/tests/wide.rs`, with bytes for what is chosen: variables of all kinds, sources, numbers up to the
-//! ends of 64 bits, divisors that are expressions. Simplifying keeps the domain and every value, twice is once, bounds
-//! hold, and composing is composing and then simplifying.
+//! The random maps of `symbolic/tests/wide.rs`, driven by the fuzzer's bytes: variables of all kinds, sources,
+//! constants up to the limits of 64 bits, divisors that are expressions. Simplification preserves the domain and all
+//! values and is idempotent, bounds contain all values, and `compose` equals `then` followed by `simplify`.
 #![no_main]
 
 use arbitrary::{Arbitrary, Unstructured};

@@ -1,4 +1,5 @@
-//! Random maps over small domains: simplifying keeps the domain and every value, twice is once, bounds hold.
+//! Random maps over small domains: simplification preserves the domain and all values and is idempotent, and bounds
+//! contain all values.
 #![no_main]
 
 use arbitrary::{Arbitrary, Unstructured};
@@ -43,7 +44,7 @@ impl<'a> Arbitrary<'a> for Case {
     }
 }
 
-fn meaning(m: &Map, rows: &[i64]) -> (Vec<bool>, Vec<i64>) {
+fn evaluate(m: &Map, rows: &[i64]) -> (Vec<bool>, Vec<i64>) {
     let n = rows.len() / DIMS;
     if m.state() != symbolic::map::State::Defined {
         return (vec![false; n], Vec::new());
@@ -63,7 +64,7 @@ fuzz_target!(|case: Case| {
         .collect();
     let simple = simplify(&map, Options::default());
     assert_eq!(simplify(&simple, Options::default()), simple, "{map}");
-    let ((in_map, values), (in_simple, found)) = (meaning(&map, &rows), meaning(&simple, &rows));
+    let ((in_map, values), (in_simple, found)) = (evaluate(&map, &rows), evaluate(&simple, &rows));
     assert_eq!(in_map, in_simple, "{map}\n{simple}");
     let width = map.results().len();
     let bounds: Vec<Range> = map.results().iter().map(|e| map.bounds(e).expect("its own result")).collect();

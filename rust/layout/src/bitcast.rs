@@ -1,111 +1,122 @@
-//! A bitcast as transpose, reshape, transpose.
+//! Decides whether a reshape, transpose or bitcast between two layouts moves no bytes.
 //!
-//! Read [`bitcast_factors`]. Only untiled layouts of equal element width have factors; the others go through
-//! physical positions.
+//! Read [`reshape_is_bitcast`]. Law: an operation is a bitcast exactly if both buffers have the same size, both element
+//! types the same width, and every output element has the same position as the operand element that it equals.
+//! Where both layouts are strided, the answer is exact at any size; otherwise the two maps are compared and the answer
+//! may be [`Equivalence::Unknown`].
 
-use crate::{ArrayShape, Layout};
+use symbolic::{equivalent, then, Domain, Equivalence, Expr, Map};
 
-/// `output = transpose back(reshape(transpose(operand)))`, from the two layouts.
-///
-/// Law: the element of the operand at logical index `i` has physical index `p[k] = i[operand_perm[k]]` in an array
-/// of `operand_physical_dims`; the row-major position of `p` is the row-major position of the output's physical
-/// index `q` in `output_physical_dims`, and the output's logical index is `j[output_perm[k]] = q[k]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BitcastFactors {
-    /// The operand's dimension numbers, major to minor.
-    pub operand_perm: Vec<i64>,
-    /// The operand's sizes, major to minor.
-    pub operand_physical_dims: Vec<i64>,
-    /// The output's sizes, major to minor.
-    pub output_physical_dims: Vec<i64>,
-    /// The output's dimension numbers, major to minor.
-    pub output_perm: Vec<i64>,
-}
+use crate::linear::{buffer_bytes, linear_index, logical_index};
+use crate::strided::{merge_adjacent, strides, Digit};
+use crate::tiling::{row_major_strides, Result};
+use crate::{ArrayShape, Layout, LinearError};
 
-/// The factors of a bitcast; `None` when a layout has tiles or padding or is invalid, when the widths of the
-/// elements differ, or when the numbers of elements differ.
-///
-/// Dimensions of size 1 have no place of their own in memory, so wherever the order of the remaining dimensions
-/// allows it the dimensions of size 1 are put where they make the smaller factorisation: if the physical sizes of
-/// operand and output agree without them, the reshape only drops and adds ones.
-pub fn bitcast_factors(operand: &ArrayShape, output: &ArrayShape) -> Option<BitcastFactors> {
-    if operand.element_width() != output.element_width() || operand.n_elements()? != output.n_elements()? {
-        return None;
+/// Whether a reshape from `operand` to `output` is a bitcast. The witness is an index of the output that would move.
+pub fn reshape_is_bitcast(operand: &ArrayShape, output: &ArrayShape) -> Result<Equivalence> {
+    if let Some(answer) = decide_by_size(operand, output)? {
+        return Ok(answer);
     }
-    let (operand_perm, operand_physical_dims) = major_to_minor(operand)?;
-    let (output_perm, output_physical_dims) = major_to_minor(output)?;
-    Some(BitcastFactors { operand_perm, operand_physical_dims, output_physical_dims, output_perm })
-}
-
-/// Dimension numbers and sizes, major to minor. A dimension of size 1 stands right before the first dimension with
-/// a larger number that is not of size 1, so that layouts that differ only in their ones agree.
-fn major_to_minor(shape: &ArrayShape) -> Option<(Vec<i64>, Vec<i64>)> {
-    let default;
-    let layout = match shape.layout() {
-        Some(layout) => layout,
-        None => {
-            default = Layout::row_major(shape.rank());
-            &default
-        }
-    };
-    if !layout.is_untiled() || layout.problem(shape.rank()).is_some() {
-        return None;
-    }
-    let size = |d: i64| shape.dims()[d as usize];
-    let order: Vec<i64> = layout.minor_to_major.iter().rev().copied().collect();
-    let wide: Vec<i64> = order.iter().copied().filter(|&d| size(d) != 1).collect();
-    let mut before: Vec<Vec<i64>> = vec![Vec::new(); shape.rank() + 1];
-    let mut next = shape.rank();
-    for d in (0..shape.rank()).rev() {
-        if shape.dims()[d] == 1 {
-            before[next].push(d as i64);
-        } else {
-            next = d;
-        }
-    }
-    before.iter_mut().for_each(|ones| ones.reverse());
-    let mut perm = Vec::with_capacity(shape.rank());
-    for d in wide {
-        perm.append(&mut before[d as usize]);
-        perm.push(d);
-    }
-    perm.append(&mut before[shape.rank()]);
-    let dims = perm.iter().map(|&d| size(d)).collect();
-    Some((perm, dims))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{parse_shape, Shape};
-
-    fn factors(operand: &str, output: &str) -> Option<BitcastFactors> {
-        let array = |text: &str| match parse_shape(text).unwrap() {
-            Shape::Array(a) => a,
-            other => panic!("{other} is no array"),
+    if let (Ok(a), Ok(b)) = (strides(operand)?, strides(output)?) {
+        return match first_difference(&row_major_digits(operand, &a)?, &row_major_digits(output, &b)?) {
+            None => Ok(Equivalence::Equal),
+            Some(number) => Ok(Equivalence::Different(unravel_index(output, number)?)),
         };
-        bitcast_factors(&array(operand), &array(output))
     }
+    let through = then(&reshape_map(output, operand)?, &linear_index(operand)?)?;
+    Ok(equivalent(&linear_index(output)?, &through))
+}
 
-    #[test]
-    fn a_transpose() {
-        let f = factors("f32[2,3]{0,1}", "f32[3,2]{1,0}").unwrap();
-        assert_eq!((f.operand_perm, f.operand_physical_dims), (vec![1, 0], vec![3, 2]));
-        assert_eq!((f.output_physical_dims, f.output_perm), (vec![3, 2], vec![0, 1]));
+/// Whether the transpose whose output dimension i is operand dimension `dimensions[i]` is a bitcast. Negative dimension
+/// numbers count from the end. The witness is an index of the output that would move.
+pub fn transpose_is_bitcast(operand: &ArrayShape, output: &ArrayShape, dimensions: &[i64]) -> Result<Equivalence> {
+    let from_front = |&d: &i64| if d < 0 { d.saturating_add(operand.rank() as i64) } else { d };
+    let order = Layout::new(dimensions.iter().map(from_front).collect());
+    if let Some(problem) = order.problem(operand.rank()) {
+        return Err(LinearError::InvalidLayout(problem.replace("minor_to_major", "dimensions")));
     }
+    let dimensions: Vec<usize> = order.minor_to_major.iter().map(|&d| d as usize).collect();
+    if !output.dims().iter().copied().eq(dimensions.iter().map(|&d| operand.dims()[d])) {
+        let found = format!("dimensions: {dimensions:?} does not transpose {operand} to {output}");
+        return Err(LinearError::InvalidLayout(found));
+    }
+    if let Some(answer) = decide_by_size(operand, output)? {
+        return Ok(answer);
+    }
+    if let (Ok(a), Ok(b)) = (strides(operand)?, strides(output)?) {
+        for (i, &d) in dimensions.iter().enumerate() {
+            if let Some(number) = first_difference(&b[i], &a[d]) {
+                let mut witness = vec![0; output.rank()];
+                witness[i] = number;
+                return Ok(Equivalence::Different(witness));
+            }
+        }
+        return Ok(Equivalence::Equal);
+    }
+    let mut back = vec![Expr::from(0); operand.rank()];
+    for (i, &d) in dimensions.iter().enumerate() {
+        back[d] = Expr::dim(i as u32);
+    }
+    let there = Map::new(Domain::of_sizes(output.dims()), back)?;
+    Ok(equivalent(&linear_index(output)?, &then(&there, &linear_index(operand)?)?))
+}
 
-    #[test]
-    fn ones_have_no_place() {
-        let f = factors("f32[1,6,1]{0,2,1}", "f32[3,2]").unwrap();
-        assert_eq!((f.operand_perm, f.operand_physical_dims), (vec![0, 1, 2], vec![1, 6, 1]));
-        assert_eq!(f.output_physical_dims, vec![3, 2]);
+/// Whether a bitcast from `operand` to `output` is valid: both buffers have the same size, and no element of the output
+/// has the position of padding in the operand.
+pub fn is_valid_bitcast(operand: &ArrayShape, output: &ArrayShape) -> Result<Equivalence> {
+    if let Some(answer) = decide_by_size(operand, output)? {
+        return Ok(answer);
     }
+    let there = linear_index(output)?;
+    // Without padding, every position holds an element.
+    if operand.n_elements() == Some(crate::buffer_elements(operand)?) {
+        return Ok(Equivalence::Equal);
+    }
+    let round = then(&then(&there, &logical_index(operand)?)?, &linear_index(operand)?)?;
+    Ok(equivalent(&there, &round))
+}
 
-    #[test]
-    fn none() {
-        assert_eq!(factors("f32[8]{0:T(4)}", "f32[8]"), None);
-        assert_eq!(factors("f32[8]", "bf16[16]"), None);
-        assert_eq!(factors("f32[8]", "f32[9]"), None);
-        assert_eq!(factors("s4[8]{0:E(4)}", "s4[8]"), None);
+/// The answer where the element counts, element widths or buffer sizes differ, and for arrays without elements.
+fn decide_by_size(operand: &ArrayShape, output: &ArrayShape) -> Result<Option<Equivalence>> {
+    let first = vec![0; output.rank()];
+    if operand.n_elements() != output.n_elements()
+        || operand.element_width() != output.element_width()
+        || buffer_bytes(operand)? != buffer_bytes(output)?
+    {
+        return Ok(Some(Equivalence::Different(first)));
     }
+    Ok((output.n_elements() == Some(0)).then_some(Equivalence::Equal))
+}
+
+/// The mixed-radix digits of the row-major index of an element, minor first.
+fn row_major_digits(shape: &ArrayShape, digits: &[Vec<Digit>]) -> Result<Vec<Digit>> {
+    let weights = row_major_strides(shape.dims())?;
+    let all = digits.iter().zip(weights).rev();
+    Ok(merge_adjacent(all.flat_map(|(d, w)| d.iter().map(move |d| Digit { weight: d.weight * w, ..*d }))))
+}
+
+/// The smallest row-major index for which two lists of digits give different positions. Where the lists first differ,
+/// both positions advance by one stride each until the shorter digit ends, and [`merge_adjacent`] has merged digits
+/// that continue at the same stride; a difference therefore shows at the weight of some digit.
+fn first_difference(a: &[Digit], b: &[Digit]) -> Option<i64> {
+    let position = |digits: &[Digit], n: i64| -> i128 {
+        digits.iter().map(|d| i128::from(n / d.weight % d.size) * i128::from(d.stride)).sum()
+    };
+    let mut steps: Vec<i64> = a.iter().chain(b).map(|d| d.weight).collect();
+    steps.sort_unstable();
+    steps.into_iter().find(|&n| position(a, n) != position(b, n))
+}
+
+/// The map from an index of one array to the index of the other that has the same row-major index.
+fn reshape_map(from: &ArrayShape, to: &ArrayShape) -> Result<Map> {
+    let plain = |shape: &ArrayShape| {
+        let fits = |_| LinearError::InvalidLayout("expected an array that needs no layout".into());
+        shape.with_layout(None).map_err(fits)
+    };
+    Ok(then(&linear_index(&plain(from)?)?, &logical_index(&plain(to)?)?)?)
+}
+
+fn unravel_index(shape: &ArrayShape, number: i64) -> Result<Vec<i64>> {
+    let strides = row_major_strides(shape.dims())?;
+    Ok(shape.dims().iter().zip(strides).map(|(&n, s)| number / s % n).collect())
 }

@@ -1,8 +1,8 @@
-//! Element types: their names in text, their widths and what kind of number they are.
+//! Element types: their names in HLO text, their widths and the kind of number they hold.
 //!
 //! Read [`ElementType`]. Law: `ElementType::from_name(t.name()) == Some(t)`.
 
-/// What one element of an array is.
+/// The type of an array's elements; XLA's `PrimitiveType` restricted to arrays.
 #[allow(missing_docs)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
@@ -42,21 +42,21 @@ pub enum ElementType {
 /// The kind of number an element type holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ElementKind {
-    /// `pred`
+    /// `pred`.
     Boolean,
-    /// two's complement integers
+    /// Two's complement integers.
     Signed,
-    /// unsigned integers
+    /// Unsigned integers.
     Unsigned,
-    /// floating point of any format
+    /// Floating-point numbers of any format.
     Float,
-    /// two floats
+    /// Pairs of floating-point numbers.
     Complex,
 }
 
 use ElementKind::{Boolean, Complex, Float, Signed, Unsigned};
 
-/// Row i belongs to the variant with discriminant i.
+/// Row i describes the variant with discriminant i.
 const TABLE: [(ElementType, &str, u32, ElementKind); 30] = [
     (ElementType::Pred, "pred", 8, Boolean),
     (ElementType::S1, "s1", 1, Signed),
@@ -101,7 +101,7 @@ impl ElementType {
         TABLE[self as usize].2
     }
 
-    /// The number of bits that are enough for every value: one for `pred`.
+    /// The number of bits needed to represent every value: one for `pred`.
     pub fn value_bits(self) -> u32 {
         if self == ElementType::Pred {
             1
@@ -115,12 +115,12 @@ impl ElementType {
         TABLE[self as usize].3
     }
 
-    /// The number of bytes of one element that is not packed: at least one.
+    /// The number of bytes of an unpacked element: at least one.
     pub fn n_bytes(self) -> usize {
         (self.bits() as usize).div_ceil(8)
     }
 
-    /// The type of this name; `None` for every other word.
+    /// The type with this name in HLO text, or `None`.
     pub fn from_name(name: &str) -> Option<ElementType> {
         let found = match name {
             "f32" => ElementType::F32,
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_read_back_and_rows_are_in_order() {
+    fn names_round_trip_and_rows_are_in_order() {
         for (i, t) in ElementType::all().enumerate() {
             assert_eq!(t as usize, i);
             assert_eq!(ElementType::from_name(t.name()), Some(t));

@@ -1,38 +1,58 @@
-//! Shapes, layouts and tiles: what an array is and where its elements lie in memory.
+//! XLA shapes, layouts and tiles, and the positions of array elements in memory.
 //!
-//! Read [`Shape`] first, then [`Layout`]. Both print as XLA writes them and parse back to an equal value.
-//! Law of an untiled layout: with sizes d_n … d_1 from major to minor, element e lies at
-//! `(…(e_n * d_{n-1} + e_{n-1}) * d_{n-2} + …) + e_1`.
-//! Where an element lies is a map ([`linear_index`]), a copy of whole buffers ([`Packing`]) or strides ([`strides`]).
-//! Not here: programs, and what elements mean.
+//! Read [`Shape`] first, then [`Layout`]. Both parse and print in XLA's notation. The element positions of a layout are
+//! available as an indexing map ([`linear_index`], [`logical_index`]), as strides ([`strides`]) and as copies of whole
+//! buffers ([`Packing`]); [`reshape_is_bitcast`] and its neighbors compare the positions of two layouts.
+//!
+//! Law: in an untiled layout with sizes d_n … d_1, major to minor, the element with index (e_n, …, e_1) has position
+//! `(…(e_n * d_{n-1} + e_{n-1}) * d_{n-2} + …) + e_1`. Every tile replaces the coordinates `e` of the dimensions that
+//! it covers by tile numbers `e / t`, followed by coordinates within the tile `e mod t`. Source: XLA's "Tiled layout"
+//! document.
+//!
+//! ```
+//! use layout::{buffer_elements, linear_index, parse_shape};
+//!
+//! // Element (2, 3) is in tile (1, 1), at (0, 1) within the tile: (1 * 3 + 1) * 4 + 0 * 2 + 1 = 17.
+//! let shape = parse_shape("f32[3,5]{1,0:T(2,2)}")?;
+//! let array = shape.as_array().expect("an array");
+//! let map = linear_index(array)?;
+//! let text = "(d0, d1) -> ((d0 floordiv 2) * 12 + (d0 mod 2) * 2 + (d1 floordiv 2) * 4 + d1 mod 2), \
+//!             domain: d0 in [0, 2], d1 in [0, 4]";
+//! assert_eq!(map.to_string(), text);
+//! assert_eq!(buffer_elements(array)?, 24);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Not here: programs, and the values of elements.
 
+mod bit_packing;
 mod bitcast;
-mod bits;
+mod decompose;
+mod derived_shapes;
+mod edit_distance;
 mod element;
-mod forms;
 mod layout;
 mod linear;
-mod nest;
-mod noop;
+mod loop_nest;
 mod pack;
+mod parse;
+mod print;
 mod shape;
-mod stages;
 mod strided;
-mod text;
-mod word;
+mod tiling;
 
-pub use bitcast::{bitcast_factors, BitcastFactors};
-pub use bits::{spread, squeeze};
-pub use element::{ElementKind, ElementType};
-pub use forms::{
+pub use bit_packing::{pack_bits, unpack_bits};
+pub use bitcast::{is_valid_bitcast, reshape_is_bitcast, transpose_is_bitcast};
+pub use decompose::{decompose_bitcast, BitcastDecomposition};
+pub use derived_shapes::{
     logical, padded_dimensions, padding_percent, physical, tiled, with_layout, with_padded_dimensions, without_layout,
 };
+pub use edit_distance::nearest;
+pub use element::{ElementKind, ElementType};
 pub use layout::{Layout, SplitConfig, Tile, COMBINED};
-pub use linear::{address, buffer_bytes, buffer_elements, linear_index, logical_index, Part, Unit};
-pub use noop::{bitcast_fits, reshape_moves_nothing, transpose_moves_nothing};
+pub use linear::{address, buffer_bytes, buffer_elements, linear_index, logical_index, SplitPart, Unit};
 pub use pack::Packing;
+pub use parse::{parse_layout, parse_shape, read_shape, TextError, TextErrorKind, MAX_DEPTH};
 pub use shape::{ArrayShape, Shape, ShapeError, UNBOUNDED};
-pub use stages::LinearError;
 pub use strided::{strides, Digit};
-pub use text::{parse_layout, parse_shape, read_shape, TextError, TextErrorKind, MAX_DEPTH};
-pub use word::nearest;
+pub use tiling::LinearError;

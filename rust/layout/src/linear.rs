@@ -1,54 +1,66 @@
-//! Logical index to linear position and back, as maps.
+//! Maps between the logical index of an element and its position in the buffer.
 //!
-//! Read [`linear_index`]. [`logical_index`] walks the stages back; a coordinate outside the size of its stage is
-//! padding, which its constraints leave out. An array that is split has a buffer for each part, see [`Part`].
+//! Read [`linear_index`]. [`logical_index`] inverts its stages from last to first; a coordinate beyond the size of its
+//! stage is padding, which the constraints exclude. A split array has a buffer per part, see [`SplitPart`].
 //! Law: `linear_index` followed by `logical_index` is the identity on the array.
+//! Source: XLA's "Tiled layout" document.
 
 use symbolic::expr::Accumulator;
 use symbolic::{Constraint, Domain, Expr, Map, Range};
 
-use crate::stages::{product, Result, Stages, Tiling, TOO_LARGE};
+use crate::tiling::{product, Result, Stages, Tiling, MAX_PARTS, TOO_LARGE};
 use crate::{ArrayShape, LinearError};
 
-/// What an address counts.
+/// The unit of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Places in the buffer.
+    /// Elements from the start of the buffer.
     Element,
-    /// Bytes from the start of the buffer to the first bit of the element.
+    /// Bytes from the start of the buffer to the byte that holds the element's first bit.
     Byte,
-    /// Bits from the start of the buffer to the first bit of the element; bit 0 is the lowest of byte 0.
+    /// Bits from the start of the buffer to the element's first bit; bit 0 is the lowest bit of byte 0.
     Bit,
 }
 
-/// The map from the logical index of an element to its position, in elements from the start of the buffer.
+/// The map from the logical index of an element to its position in the buffer, in elements.
+///
+/// Errors: the layout is invalid or sparse, a dimension is unbounded, or a position does not fit in an i64.
+///
+/// ```
+/// use layout::{linear_index, parse_shape};
+///
+/// let shape = parse_shape("f32[3,5]{0,1}")?;
+/// let map = linear_index(shape.as_array().expect("an array"))?;
+/// assert_eq!(map.to_string(), "(d0, d1) -> (d0 + d1 * 3), domain: d0 in [0, 2], d1 in [0, 4]");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn linear_index(shape: &ArrayShape) -> Result<Map> {
     let e = (0..shape.rank() as u32).map(Expr::dim).collect();
     Ok(Map::from_parts(Domain::of_sizes(shape.dims()), std::iter::once(position(&Stages::of(shape)?, e)?).collect()))
 }
 
-/// [`linear_index`] in other units.
+/// [`linear_index`] in the given unit.
 pub fn address(shape: &ArrayShape, unit: Unit) -> Result<Map> {
     in_units(linear_index(shape)?, shape, unit)
 }
 
 fn in_units(map: Map, shape: &ArrayShape, unit: Unit) -> Result<Map> {
     let width = shape.element_width();
-    let [place] = map.results() else { return Ok(map) };
+    let [position] = map.results() else { return Ok(map) };
     let at = match unit {
         Unit::Element => return Ok(map),
-        Unit::Bit => place.scale(width)?,
-        Unit::Byte if width % 8 == 0 => place.scale(width / 8)?,
-        Unit::Byte => place.scale(width)?.floor_div(&Expr::from(8))?,
+        Unit::Bit => position.scale(width)?,
+        Unit::Byte if width % 8 == 0 => position.scale(width / 8)?,
+        Unit::Byte => position.scale(width)?.floor_div(&Expr::from(8))?,
     };
     Ok(map.with_results(std::iter::once(at).collect()))
 }
 
-/// The map from a position in the buffer to the logical index of the element there; the positions of padding are
-/// outside its domain.
+/// The map from a position in the buffer, in elements, to the logical index of the element there. Its domain excludes
+/// the positions of padding. Errors as for [`linear_index`].
 pub fn logical_index(shape: &ArrayShape) -> Result<Map> {
     let stages = Stages::of(shape)?;
-    let (n, padded) = (stages.n_places()?, stages.n_elements()?);
+    let (n, padded) = (stages.n_tiled_elements()?, stages.n_buffer_elements()?);
     let mut domain = Domain::of_sizes(&[padded]);
     let mut within = |expr: &Expr, size: i64, is_whole: bool| {
         if !is_whole {
@@ -57,9 +69,9 @@ pub fn logical_index(shape: &ArrayShape) -> Result<Map> {
     };
     let position = Expr::dim(0);
     within(&position, n, n == padded);
-    let mut e = digits(&position, &stages.sizes)?;
+    let mut e = delinearize(&position, &stages.sizes)?;
     for tiling in stages.tilings.iter().rev() {
-        e = backward(tiling, &e, &mut within)?;
+        e = undo_tiling(tiling, &e, &mut within)?;
     }
     let mut results = vec![Expr::from(0); shape.rank()];
     for (&d, e) in stages.order.iter().zip(e) {
@@ -71,58 +83,58 @@ pub fn logical_index(shape: &ArrayShape) -> Result<Map> {
     Ok(Map::new(domain, results)?)
 }
 
-/// The number of places in the buffer, padding included.
+/// The size of the buffer in elements, padding included.
 pub fn buffer_elements(shape: &ArrayShape) -> Result<i64> {
-    Stages::of(shape)?.n_elements()
+    Stages::of(shape)?.n_buffer_elements()
 }
 
-/// The number of bytes that the places of the buffer take; the metadata of a dynamic shape stands before them and
-/// is not counted.
+/// The size of the buffer in bytes, padding included. The metadata that precedes an array of dynamic shape is not
+/// counted.
 pub fn buffer_bytes(shape: &ArrayShape) -> Result<i64> {
     let (n, width) = (buffer_elements(shape)?, shape.element_width());
     let bits = i128::from(n) * i128::from(width);
     i64::try_from((bits + 7) / 8).map_err(|_| TOO_LARGE)
 }
 
-/// Sizes from major to minor after every tile: the buffer, without its tail, is a row-major array of them.
+/// The dimensions after all tiles, major to minor: without tail padding, the buffer is a row-major array of these
+/// sizes.
 pub fn tiled_dims(shape: &ArrayShape) -> Result<Vec<i64>> {
     Ok(Stages::of(shape)?.sizes)
 }
 
-/// One part of an array that its split configs cut: an array with a buffer of its own.
+/// One part of an array that is split by its split configs: an array with a buffer of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// By dimension number, the first index that belongs to the part.
+pub struct SplitPart {
+    /// The first index that belongs to the part, by dimension number.
     pub start: Vec<i64>,
-    /// The part as an array, with the layout of the whole but for the split.
+    /// The part as an array, with the layout of the whole array except for the split configs.
     pub shape: ArrayShape,
 }
 
-impl Part {
-    /// How many parts the array has: 1 without split configs.
+impl SplitPart {
+    /// The number of parts of an array: 1 without split configs.
     pub fn count(shape: &ArrayShape) -> Result<usize> {
         Stages::of(shape)?;
         let configs = shape.layout().map_or(&[][..], |l| &l.split_configs);
         configs.iter().try_fold(1usize, |n, c| n.checked_mul(c.indices.len() + 1)).ok_or(TOO_LARGE)
     }
 
-    /// All parts of an array, in order.
-    pub fn all(shape: &ArrayShape) -> Result<Vec<Part>> {
-        const MOST: usize = 1 << 16;
-        match Part::count(shape)? {
-            n if n > MOST => Err(LinearError::TooManyParts(n)),
-            n => (0..n).map(|number| Part::of(shape, number)).collect(),
+    /// All parts of an array, in the order of [`SplitPart::of`]. Arrays with more than 65,536 parts are an error.
+    pub fn all(shape: &ArrayShape) -> Result<Vec<SplitPart>> {
+        match SplitPart::count(shape)? {
+            n if n > MAX_PARTS => Err(LinearError::TooManyParts(n)),
+            n => (0..n).map(|number| SplitPart::of(shape, number)).collect(),
         }
     }
 
-    /// The part with this number; the parts count row-major, the config that is written first being the most major.
-    pub fn of(shape: &ArrayShape, number: usize) -> Result<Part> {
-        let n_parts = Part::count(shape)?;
+    /// The part with this number. Parts are numbered in row-major order; the first split config is the most major.
+    pub fn of(shape: &ArrayShape, number: usize) -> Result<SplitPart> {
+        let n_parts = SplitPart::count(shape)?;
         if number >= n_parts {
-            return Err(LinearError::NoPart { part: number, n_parts });
+            return Err(LinearError::PartOutOfRange { part: number, n_parts });
         }
         let Some(layout) = shape.layout() else {
-            return Ok(Part { start: vec![0; shape.rank()], shape: shape.clone() });
+            return Ok(SplitPart { start: vec![0; shape.rank()], shape: shape.clone() });
         };
         let (mut start, mut dims, mut layout) = (vec![0; shape.rank()], shape.dims().to_vec(), layout.clone());
         let mut rest = number;
@@ -137,11 +149,11 @@ impl Part {
                 *padded = end.unwrap_or(*padded) - start[d];
             }
         }
-        let fits = |_| LinearError::InvalidLayout("a part that is no array".into());
-        Ok(Part { start, shape: shape.with_dims(&dims, Some(layout)).map_err(fits)? })
+        let fits = |_| LinearError::InvalidLayout("a part of the array is not a valid shape".into());
+        Ok(SplitPart { start, shape: shape.with_dims(&dims, Some(layout)).map_err(fits)? })
     }
 
-    /// From a logical index in the whole array to the address in the buffer of this part.
+    /// The map from a logical index of the whole array to the address in this part's buffer.
     pub fn address(&self, unit: Unit) -> Result<Map> {
         let shape = &self.shape;
         let mut domain = Domain::of_sizes(shape.dims());
@@ -153,7 +165,7 @@ impl Part {
         in_units(Map::from_parts(domain, std::iter::once(position(&Stages::of(shape)?, e)?).collect()), shape, unit)
     }
 
-    /// From a position in the buffer of this part to the logical index in the whole array.
+    /// The map from a position in this part's buffer to the logical index in the whole array.
     pub fn logical_index(&self) -> Result<Map> {
         let map = logical_index(&self.shape)?;
         let moved = map.results().iter().zip(&self.start).map(|(e, &start)| e.add(&Expr::from(start)));
@@ -161,29 +173,30 @@ impl Part {
     }
 }
 
-/// The position of the element that the expressions index, one for each logical dimension.
+/// The position of the element whose logical index is given by one expression per dimension.
 fn position(stages: &Stages, logical: Vec<Expr>) -> Result<Expr> {
     let mut e: Vec<Expr> = stages.order.iter().map(|&d| logical[d].clone()).collect();
     for tiling in &stages.tilings {
-        e = forward(tiling, e)?;
+        e = apply_tiling(tiling, e)?;
     }
-    row_major(&e, &stages.sizes)
+    linearize(&e, &stages.sizes)
 }
 
-fn forward(tiling: &Tiling, e: Vec<Expr>) -> Result<Vec<Expr>> {
+/// The index after a tile, from the index before it.
+fn apply_tiling(tiling: &Tiling, e: Vec<Expr>) -> Result<Vec<Expr>> {
     let mut e = e;
     e.splice(0..0, std::iter::repeat_n(Expr::from(0), tiling.n_leading));
     let mut combined = Vec::with_capacity(tiling.combined.len() + tiling.tile.len());
     let mut at = 0;
     for &n in &tiling.groups {
-        combined.push(if n == 1 { e[at].clone() } else { row_major(&e[at..at + n], &tiling.before[at..at + n])? });
+        combined.push(if n == 1 { e[at].clone() } else { linearize(&e[at..at + n], &tiling.before[at..at + n])? });
         at += n;
     }
     let first = tiling.n_untiled();
     for (i, &t) in tiling.tile.iter().enumerate() {
         let whole = combined[first + i].clone();
-        // An index lies below its size: inside a single tile nothing is divided.
-        let (count, place) = if tiling.combined[first + i] <= t {
+        // An index is less than its size, so a dimension that fits in one tile needs no division.
+        let (count, within) = if tiling.combined[first + i] <= t {
             (Expr::from(0), whole)
         } else if t == 1 {
             (whole, Expr::from(0))
@@ -191,12 +204,14 @@ fn forward(tiling: &Tiling, e: Vec<Expr>) -> Result<Vec<Expr>> {
             (whole.floor_div(&Expr::from(t))?, whole.floor_mod(&Expr::from(t))?)
         };
         combined[first + i] = count;
-        combined.push(place);
+        combined.push(within);
     }
     Ok(combined)
 }
 
-fn backward(tiling: &Tiling, e: &[Expr], within: &mut impl FnMut(&Expr, i64, bool)) -> Result<Vec<Expr>> {
+/// The index before a tile, from the index after it; `within` receives every coordinate, its size, and whether the size
+/// is a multiple of the tile, so that no value is padding.
+fn undo_tiling(tiling: &Tiling, e: &[Expr], within: &mut impl FnMut(&Expr, i64, bool)) -> Result<Vec<Expr>> {
     let (n, first) = (tiling.combined.len(), tiling.n_untiled());
     let mut before = Vec::with_capacity(tiling.before.len());
     let mut at = 0;
@@ -206,19 +221,19 @@ fn backward(tiling: &Tiling, e: &[Expr], within: &mut impl FnMut(&Expr, i64, boo
             e[i].clone()
         } else {
             let t = tiling.tile[i - first];
-            let place = e[i].scale(t)?.add(&e[n + i - first])?;
-            within(&place, size, size % t == 0);
-            // What the constraint leaves one value is that value.
+            let coordinate = e[i].scale(t)?.add(&e[n + i - first])?;
+            within(&coordinate, size, size % t == 0);
+            // The constraint leaves a coordinate of size 1 a single value.
             if size == 1 {
                 Expr::from(0)
             } else {
-                place
+                coordinate
             }
         };
         if group == 1 {
             before.push(combined);
         } else {
-            before.extend(digits(&combined, &tiling.before[at..at + group])?);
+            before.extend(delinearize(&combined, &tiling.before[at..at + group])?);
         }
         at += group;
     }
@@ -227,8 +242,8 @@ fn backward(tiling: &Tiling, e: &[Expr], within: &mut impl FnMut(&Expr, i64, boo
 }
 
 /// `(…(e_n * d_{n-1} + e_{n-1}) * d_{n-2} + …) + e_1`
-fn row_major(e: &[Expr], sizes: &[i64]) -> Result<Expr> {
-    // In an empty array nothing has a position.
+fn linearize(e: &[Expr], sizes: &[i64]) -> Result<Expr> {
+    // An empty array has no positions.
     if product(sizes)? == 0 {
         return Ok(Expr::from(0));
     }
@@ -243,14 +258,13 @@ fn row_major(e: &[Expr], sizes: &[i64]) -> Result<Expr> {
     Ok(position.finish()?)
 }
 
-/// The coordinates that [`row_major`] takes to `position`, where that is in range. The most major one needs no
-/// remainder.
-fn digits(position: &Expr, sizes: &[i64]) -> Result<Vec<Expr>> {
+/// The inverse of [`linearize`] for positions in range, which is why the most major coordinate needs no remainder.
+fn delinearize(position: &Expr, sizes: &[i64]) -> Result<Vec<Expr>> {
     let mut all = Vec::with_capacity(sizes.len());
     let mut stride = 1i64;
     let most_major = sizes.iter().position(|&n| n != 1);
     for (i, &size) in sizes.iter().enumerate().rev() {
-        // In an empty array no position is in range, and any divisor will do.
+        // No position is in range of an empty array, so any divisor will do.
         let size = size.max(1);
         if size == 1 {
             all.push(Expr::from(0));
@@ -273,7 +287,7 @@ mod tests {
     fn array(text: &str) -> ArrayShape {
         match parse_shape(text).unwrap() {
             Shape::Array(a) => a,
-            other => panic!("{other} is no array"),
+            other => panic!("expected an array, found {other}"),
         }
     }
 
@@ -316,7 +330,7 @@ mod tests {
 
     /// Positions differ, lie in the buffer, and lead back; every other position is padding.
     #[test]
-    fn there_and_back() {
+    fn round_trip() {
         for text in [
             "f32[]",
             "f32[3,5]",
@@ -344,13 +358,13 @@ mod tests {
             let mut sorted = positions.clone();
             sorted.sort_unstable();
             sorted.dedup();
-            assert_eq!(sorted.len(), n, "{text}: two elements in one place");
-            assert!(sorted.iter().all(|&p| 0 <= p && p < size), "{text}: outside the buffer");
+            assert_eq!(sorted.len(), n, "{text}: two elements at one position");
+            assert!(sorted.iter().all(|&p| 0 <= p && p < size), "{text}: position outside the buffer");
             let (again, inside) = run(&back, &positions, n);
             assert_eq!(again, all, "{text}");
             assert!(inside.iter().all(|&i| i), "{text}: an element is taken for padding");
-            let places: Vec<i64> = (0..size).collect();
-            let (_, inside) = run(&back, &places, places.len());
+            let positions: Vec<i64> = (0..size).collect();
+            let (_, inside) = run(&back, &positions, positions.len());
             assert_eq!(inside.iter().filter(|&&i| i).count(), n, "{text}: padding is taken for an element");
         }
     }

@@ -1,25 +1,36 @@
-//! Whole buffers: an array laid out, and read back.
+//! Packs row-major arrays into buffers of any layout, and unpacks them.
 //!
-//! Read [`Packing`]. Every tile cuts dimensions and moves the cuts, so a layout is a nest of loops with a stride on
-//! either side; padding is where a sum of loop variables reaches the size of a dimension. Only a tile that
-//! combines dimensions whose elements do not follow each other at one stride needs a second nest, over a buffer
-//! of the stage before it. Law: `unpack(pack(a)) == a`. What the elements mean is not known here; those narrower
-//! than a byte are squeezed in `bits.rs`.
+//! Read [`Packing`]. A tile splits dimensions and permutes the results, so a layout is a loop nest with strides on both
+//! sides; padding is where a sum of loop variables reaches the size of a dimension. Only a tile that combines
+//! dimensions which are not contiguous in the source needs another loop nest, over a buffer for the stage before it.
+//! Law: `unpack(pack(a)) == a`. Not here: the values of the elements, and elements narrower than a byte
+//! (`bit_packing.rs`).
 
-use crate::nest::{size, Bound, Loop, Nest};
-use crate::stages::{row_major_strides, Result, Stages, Tiling, TOO_LARGE};
+use crate::loop_nest::{size, Bound, Loop, LoopNest};
+use crate::tiling::{row_major_strides, Result, Stages, Tiling, TOO_LARGE};
 use crate::ArrayShape;
 
-/// How to lay out arrays of one shape.
+/// The copies that pack arrays of one shape.
+///
+/// ```
+/// use layout::{parse_shape, Packing};
+///
+/// let shape = parse_shape("s32[2,3]{0,1:T(4)}")?;
+/// let packing = Packing::of(shape.as_array().expect("an array"))?;
+/// let mut buffer = vec![0; packing.n_buffer()];
+/// packing.pack(&[1, 2, 3, 4, 5, 6], &mut buffer, -1, 1);
+/// assert_eq!(buffer, [1, 4, -1, -1, 2, 5, -1, -1, 3, 6, -1, -1]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Packing {
-    /// Copies one after the other, the first one from the array, with the size of what they fill.
-    passes: Vec<(Nest, usize)>,
+    /// Consecutive copies, each with the size of its target; the first one reads the array.
+    passes: Vec<(LoopNest, usize)>,
     n_elements: usize,
     n_buffer: usize,
 }
 
 impl Packing {
-    /// The plan for a shape.
+    /// The packing of a shape. Errors as for [`crate::linear_index`].
     pub fn of(shape: &ArrayShape) -> Result<Packing> {
         let stages = Stages::of(shape)?;
         let mut passes = Vec::new();
@@ -39,7 +50,7 @@ impl Packing {
         }
         passes.push(stage.nest()?);
         let n_elements = size(shape.n_elements().unwrap_or(0))?;
-        Ok(Packing { passes, n_elements, n_buffer: size(stages.n_elements()?)? })
+        Ok(Packing { passes, n_elements, n_buffer: size(stages.n_buffer_elements()?)? })
     }
 
     /// The number of elements of the array.
@@ -47,12 +58,15 @@ impl Packing {
         self.n_elements
     }
 
-    /// The number of places in the buffer.
+    /// The size of the buffer in elements, padding included.
     pub fn n_buffer(&self) -> usize {
         self.n_buffer
     }
 
-    /// Lays out the row-major elements of an array; `fill` goes where padding is. Both slices must have their sizes.
+    /// Packs the elements of an array, given in row-major order, on up to `threads` threads; padding becomes `fill`.
+    ///
+    /// # Panics
+    /// If `array` does not have [`Packing::n_elements`] elements or `buffer` not [`Packing::n_buffer`].
     pub fn pack<T: Copy + Send + Sync>(&self, array: &[T], buffer: &mut [T], fill: T, threads: usize) {
         assert!(array.len() == self.n_elements && buffer.len() == self.n_buffer, "sizes of array and buffer");
         let mut held: Vec<T> = Vec::new();
@@ -69,7 +83,10 @@ impl Packing {
         }
     }
 
-    /// Reads the elements back into row-major order; padding is not looked at.
+    /// Unpacks the elements into row-major order on up to `threads` threads; padding is ignored.
+    ///
+    /// # Panics
+    /// If `array` does not have [`Packing::n_elements`] elements or `buffer` not [`Packing::n_buffer`].
     pub fn unpack<T: Copy + Send + Sync>(&self, buffer: &[T], array: &mut [T], threads: usize) {
         assert!(array.len() == self.n_elements && buffer.len() == self.n_buffer, "sizes of array and buffer");
         if array.is_empty() {
@@ -78,7 +95,7 @@ impl Packing {
         let mut held: Vec<T> = Vec::new();
         for (i, (nest, n)) in self.passes.iter().enumerate().rev() {
             let source = if i + 1 == self.passes.len() { &buffer[..*n] } else { &held };
-            let back = nest.clone().turned().tidy();
+            let back = nest.clone().reversed().canonical();
             if i == 0 {
                 back.run(source, array, None, threads);
             } else {
@@ -90,14 +107,14 @@ impl Packing {
     }
 }
 
-/// A dimension of a stage and the distance of its neighbours in the array.
+/// The size of a dimension of a stage, and the stride of the dimension in the source.
 #[derive(Clone, Copy)]
 struct Dim {
     n: usize,
     from: usize,
 }
 
-/// A stage whose elements lie in the array, or in the buffer of an earlier stage, at a sum of strides.
+/// A stage whose elements are strided in the source: the array, or the buffer of an earlier stage.
 struct Stage {
     dims: Vec<Dim>,
     bounds: Vec<Bound>,
@@ -130,7 +147,7 @@ impl Stage {
         self.bounds.push(Bound { factors: all, limit });
     }
 
-    /// Whether the dimensions of every group run on into each other, in the array and in every bound.
+    /// Whether the dimensions of every group are contiguous, in the source and in every bound.
     fn can_combine(&self, tiling: &Tiling) -> bool {
         let mut at = 0;
         tiling.groups.iter().all(|&group| {
@@ -149,7 +166,7 @@ impl Stage {
         let mut factors: Vec<Vec<usize>> = vec![Vec::new(); self.bounds.len()];
         let mut at = 0;
         for (&group, &n) in tiling.groups.iter().zip(&tiling.combined) {
-            // The most minor dimension that moves has the stride of the whole.
+            // The combined dimension has the stride of its most minor dimension of more than one element.
             let i = (at..at + group).rev().find(|&i| self.dims[i].n != 1).unwrap_or(at + group - 1);
             dims.push(Dim { n: n as usize, from: self.dims[i].from });
             for (f, b) in factors.iter_mut().zip(&self.bounds) {
@@ -165,12 +182,12 @@ impl Stage {
 
     fn split(&mut self, tiling: &Tiling) -> Result<()> {
         let first = tiling.n_untiled();
-        let mut cut = Vec::new();
+        let mut uneven = Vec::new();
         for (i, &t) in tiling.tile.iter().enumerate() {
             let (i, t) = (first + i, size(t)?);
             let Dim { n, from } = self.dims[i];
             let count = n.div_ceil(t);
-            // What has one round does not move.
+            // A dimension of one element has stride 0, which also avoids overflow.
             let times = |stride: usize| if count > 1 { stride.checked_mul(t).ok_or(TOO_LARGE) } else { Ok(0) };
             self.dims[i] = Dim { n: count, from: times(from)? };
             self.dims.push(Dim { n: t, from });
@@ -181,22 +198,22 @@ impl Stage {
                 b.factors.push(f);
             }
             if n % t != 0 {
-                cut.push((i, outer, self.dims.len() - 1, n));
+                uneven.push((i, outer, self.dims.len() - 1, n));
             }
         }
-        for (count, outer, place, n) in cut {
-            self.bound(&[(count, outer), (place, 1)], n);
+        for (count, outer, within, n) in uneven {
+            self.bound(&[(count, outer), (within, 1)], n);
         }
         Ok(())
     }
 
-    fn nest(&self) -> Result<(Nest, usize)> {
+    fn nest(&self) -> Result<(LoopNest, usize)> {
         let sizes: Vec<i64> = self.dims.iter().map(|d| d.n as i64).collect();
         let strides = row_major_strides(&sizes)?;
         let loops: Vec<Loop> =
             self.dims.iter().zip(&strides).map(|(d, &to)| Loop { n: d.n, from: d.from, to: to as usize }).collect();
-        let n = size(crate::stages::product(&sizes)?)?;
-        Ok((Nest { loops, bounds: self.bounds.clone() }.tidy(), n))
+        let n = size(crate::tiling::product(&sizes)?)?;
+        Ok((LoopNest { loops, bounds: self.bounds.clone() }.canonical(), n))
     }
 }
 
@@ -206,9 +223,10 @@ mod tests {
     use crate::{buffer_elements, linear_index, parse_shape, Shape};
     use symbolic::{Points, Program};
 
-    /// Each element is where the map says, everything else is fill, and all comes back, on any number of threads.
+    /// Elements have the positions of `linear_index`, all other positions hold the fill value, and unpacking restores
+    /// the array, on any number of threads.
     #[test]
-    fn as_the_map_says() {
+    fn agrees_with_linear_index() {
         for text in [
             "f32[]",
             "f32[]{:T(4)L(3)}",
@@ -222,7 +240,7 @@ mod tests {
             "f32[5,3,4]{0,2,1:T(*,7)(*,3,2)}",
             "f32[0,5]{1,0:T(2,2)}",
         ] {
-            let Shape::Array(shape) = parse_shape(text).unwrap() else { panic!("{text} is no array") };
+            let Shape::Array(shape) = parse_shape(text).unwrap() else { panic!("{text} is not an array") };
             let n = shape.n_elements().unwrap() as usize;
             let size = buffer_elements(&shape).unwrap() as usize;
             let array: Vec<i32> = (0..n as i32).collect();

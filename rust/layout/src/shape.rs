@@ -1,52 +1,52 @@
-//! What a value is: an array, a tuple, a token, an opaque handle or a buffer.
+//! Shapes of values: arrays, tuples, tokens, opaque values and buffers.
 //!
-//! Read [`Shape`]. Law: the element count of an [`ArrayShape`] that was constructed fits in an i64.
-//! Shapes nest at most [`crate::MAX_DEPTH`] deep when they come from text.
+//! Read [`Shape`]. Law: the element count of every [`ArrayShape`] fits in an i64.
+//! Shapes parsed from text nest at most [`crate::MAX_DEPTH`] levels deep.
 
 use smallvec::SmallVec;
 
 use crate::{ElementType, Layout};
 
-/// The size of a dimension of unknown size, `?`; its dynamic flag is set, too.
+/// The size of an unbounded dimension, `?`; its dynamic flag is set, too (XLA's `Shape::kUnboundedSize`).
 pub const UNBOUNDED: i64 = i64::MIN;
 
 /// The shape of a value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Shape {
-    /// `f32[3,5]{1,0}`
+    /// An array, such as `f32[3,5]{1,0}`.
     Array(ArrayShape),
-    /// `(f32[3], s32[])`
+    /// A tuple, such as `(f32[3], s32[])`.
     Tuple(Vec<Shape>),
-    /// `token[]`
+    /// A token, `token[]`, which orders side effects.
     Token,
-    /// `opaque[]`
+    /// An opaque value, `opaque[]`.
     Opaque,
-    /// `b(f32[3])`
+    /// A buffer, such as `b(f32[3])`.
     Buffer(Box<Shape>),
 }
 
-/// An element type with dimensions and perhaps a layout.
+/// An element type, dimensions and an optional layout.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ArrayShape {
     element: ElementType,
     dims: SmallVec<[i64; 4]>,
-    /// One flag per dimension, or empty when no dimension is dynamic.
+    /// One flag per dimension, or empty if no dimension is dynamic.
     dynamic: SmallVec<[bool; 8]>,
     layout: Option<Box<Layout>>,
 }
 
-/// Why dimensions do not make a shape.
+/// The reason why dimensions and a layout do not form a shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ShapeError {
-    /// A dimension below zero.
+    /// A negative dimension size.
     NegativeSize(i64),
     /// The product of the dimensions does not fit in an i64.
     TooManyElements,
-    /// The layout orders another number of dimensions than the array has.
+    /// The rank of the layout differs from that of the array.
     LayoutRank {
-        /// Dimensions of the array.
+        /// The rank of the array.
         rank: usize,
-        /// Dimensions of the layout.
+        /// The rank of the layout.
         layout: usize,
     },
 }
@@ -57,7 +57,7 @@ impl std::fmt::Display for ShapeError {
             ShapeError::NegativeSize(n) => write!(f, "expected a dimension of size 0 or more, found {n}"),
             ShapeError::TooManyElements => write!(f, "expected fewer than 2^63 elements, found more"),
             ShapeError::LayoutRank { rank, layout } => {
-                write!(f, "expected a layout of {rank} dimensions, found one of {layout}")
+                write!(f, "expected a layout of rank {rank}, found one of rank {layout}")
             }
         }
     }
@@ -66,7 +66,8 @@ impl std::fmt::Display for ShapeError {
 impl std::error::Error for ShapeError {}
 
 impl ArrayShape {
-    /// An array shape; `dynamic` is empty or has one flag per dimension. A layout without an order gets row-major.
+    /// An array shape; `dynamic` is empty or has one flag per dimension. A layout without a dimension order becomes
+    /// row-major.
     pub fn new(
         element: ElementType,
         dims: &[i64],
@@ -87,7 +88,7 @@ impl ArrayShape {
                 if layout.minor_to_major.len() != dims.len() {
                     return Err(ShapeError::LayoutRank { rank: dims.len(), layout: layout.minor_to_major.len() });
                 }
-                // A scalar has one layout, which XLA does not write.
+                // The default layout of a scalar is not stored, since XLA does not print it.
                 (layout != Layout::new(Vec::new())).then(|| Box::new(layout))
             }
         };
@@ -100,7 +101,7 @@ impl ArrayShape {
         self.element
     }
 
-    /// Sizes by dimension number; the bound where a dimension is dynamic, [`UNBOUNDED`] where it has none.
+    /// The sizes by dimension number: the bound of a dynamic dimension, or [`UNBOUNDED`].
     pub fn dims(&self) -> &[i64] {
         &self.dims
     }
@@ -110,17 +111,17 @@ impl ArrayShape {
         self.dims.len()
     }
 
-    /// Whether the size of this dimension is known only when the program runs.
+    /// Whether the size of this dimension is known only at run time.
     pub fn is_dynamic(&self, dim: usize) -> bool {
         self.dynamic.get(dim).copied().unwrap_or(false)
     }
 
-    /// The layout that was written, if one was.
+    /// The explicit layout, if there is one.
     pub fn layout(&self) -> Option<&Layout> {
         self.layout.as_deref()
     }
 
-    /// The layout that was written, or row-major.
+    /// The explicit layout, or the row-major one.
     pub fn layout_or_default(&self) -> Layout {
         self.layout().cloned().unwrap_or_else(|| Layout::row_major(self.rank()))
     }
@@ -130,13 +131,13 @@ impl ArrayShape {
         ArrayShape::new(self.element, &self.dims, &self.dynamic, layout)
     }
 
-    /// This element type with other sizes and another layout; sizes that were dynamic still are.
+    /// This shape with other sizes and another layout; dynamic flags are kept if the rank is the same.
     pub fn with_dims(&self, dims: &[i64], layout: Option<Layout>) -> Result<ArrayShape, ShapeError> {
         let dynamic: &[bool] = if dims.len() == self.rank() { &self.dynamic } else { &[] };
         ArrayShape::new(self.element, dims, dynamic, layout)
     }
 
-    /// The number of elements, with every dynamic dimension at its bound; `None` when one has no bound.
+    /// The number of elements, with every dynamic dimension at its bound; `None` if a dimension is unbounded.
     pub fn n_elements(&self) -> Option<i64> {
         if self.dims.contains(&UNBOUNDED) {
             return None;
@@ -144,7 +145,7 @@ impl ArrayShape {
         n_elements(&self.dims)
     }
 
-    /// The number of bits that one element takes in memory: `E(n)`, or whole bytes.
+    /// The size of an element in memory, in bits: `E(n)`, or whole bytes.
     pub fn element_width(&self) -> i64 {
         match self.layout().map_or(0, |l| l.element_size_in_bits) {
             0 => self.element.n_bytes() as i64 * 8,
@@ -152,7 +153,7 @@ impl ArrayShape {
         }
     }
 
-    /// Same element type and dimensions; layouts and dynamic flags may differ.
+    /// Whether element types and dimensions are equal; layouts and dynamic flags may differ.
     pub fn same_dims(&self, other: &ArrayShape) -> bool {
         self.element == other.element && self.dims == other.dims
     }
@@ -167,7 +168,7 @@ impl Shape {
         }
     }
 
-    /// The leaves of a tuple, if this is one.
+    /// The elements of the tuple, if this is one.
     pub fn as_tuple(&self) -> Option<&[Shape]> {
         match self {
             Shape::Tuple(t) => Some(t),
@@ -175,9 +176,9 @@ impl Shape {
         }
     }
 
-    /// Same kind, element types and dimensions all the way down; layouts and dynamic flags may differ.
+    /// Whether structure, element types and dimensions are equal; layouts and dynamic flags may differ.
     pub fn same_dims(&self, other: &Shape) -> bool {
-        // Shapes are mostly compared where equal ones are one.
+        // Equal shapes are mostly the same object, so pointers are compared first.
         if std::ptr::eq(self, other) {
             return true;
         }
@@ -191,7 +192,7 @@ impl Shape {
     }
 }
 
-/// The product, with unbounded dimensions left out; `None` when it does not fit. A dimension of 0 makes it 0.
+/// The product of the bounded sizes; `None` if it does not fit in an i64. It is 0 if any size is 0.
 fn n_elements(dims: &[i64]) -> Option<i64> {
     let sizes = || dims.iter().filter(|&&n| n != UNBOUNDED);
     if sizes().any(|&n| n == 0) {

@@ -1,55 +1,65 @@
-//! Layouts in which a digit of an index moves by one stride.
+//! Layouts as strides over mixed-radix digits of the index.
 //!
-//! Read [`strides`]. Law: write the index of every dimension in the mixed radix that its digits' sizes give; then the
-//! position in the buffer is the sum of `digit * stride`. Most layouts have such a form, and it is what strides,
-//! nested strides and maps over bits need. A size that a tile cuts unevenly has none.
+//! Read [`strides`]. Law: with the index of every dimension written in the mixed radix of its digits' sizes, the
+//! position in the buffer is the sum of `digit * stride`. Most layouts have this form (CuTe's nested shapes and
+//! strides); a layout in which a tile splits a dimension unevenly does not.
 
-use crate::stages::{row_major_strides, Result, Stages, Tiling};
+use crate::tiling::{row_major_strides, Result, Stages, Tiling};
 use crate::ArrayShape;
 
-/// One digit of the index of a dimension.
+/// One mixed-radix digit of the index of a dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digit {
-    /// How many values it takes.
+    /// The number of values of the digit.
     pub size: i64,
-    /// What one more of it adds to the index.
+    /// The increment of the index per unit of the digit.
     pub weight: i64,
-    /// What one more of it adds to the position.
+    /// The increment of the position per unit of the digit.
     pub stride: i64,
 }
 
-/// A digit of logical dimension `dim` that counts `unit` in a dimension of a stage.
+/// A digit of logical dimension `dim`; one unit of it advances the coordinate in a dimension of a stage by `unit`.
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct StageDigit {
     dim: usize,
     size: i64,
     weight: i64,
     unit: i64,
 }
 
-/// The digits of every dimension, minor first, joined where one stride goes on; a dimension of size 1 has none. The
-/// inner error says why there are none.
+/// The digits of every dimension, minor first, with contiguous digits merged; a dimension of size 1 has none. The inner
+/// error is the reason why the layout is not strided.
+///
+/// ```
+/// use layout::{parse_shape, strides};
+///
+/// let shape = parse_shape("f32[4,6]{1,0:T(2,2)}")?;
+/// let digits = strides(shape.as_array().expect("an array"))?.expect("a strided layout");
+/// let rows: Vec<_> = digits[0].iter().map(|d| (d.size, d.stride)).collect();
+/// assert_eq!(rows, [(2, 2), (2, 12)]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn strides(shape: &ArrayShape) -> Result<std::result::Result<Vec<Vec<Digit>>, String>> {
     let stages = Stages::of(shape)?;
     let mut all = vec![Vec::new(); shape.rank()];
-    // In an empty array no element has a position, and every stride is right.
+    // An empty array has no positions, so any strides are right.
     if shape.dims().contains(&0) {
         return Ok(Ok(all));
     }
-    let mut parts: Vec<Vec<Part>> = stages
+    let mut parts: Vec<Vec<StageDigit>> = stages
         .order
         .iter()
         .map(|&dim| match shape.dims()[dim] {
             1 => vec![],
-            size => vec![Part { dim, size, weight: 1, unit: 1 }],
+            size => vec![StageDigit { dim, size, weight: 1, unit: 1 }],
         })
         .collect();
     for tiling in &stages.tilings {
-        match tiled(tiling, parts) {
+        match tile_digits(tiling, parts) {
             Ok(next) => parts = next,
-            Err(Uneven { part, tile }) => {
+            Err(UnevenTile { part, tile }) => {
                 let (d, n) = (part.dim, shape.dims()[part.dim]);
-                return Ok(Err(format!("dimension {d} of size {n} is cut unevenly by a tile of {tile}")));
+                return Ok(Err(format!("a tile of size {tile} splits dimension {d} of size {n} unevenly")));
             }
         }
     }
@@ -60,13 +70,13 @@ pub fn strides(shape: &ArrayShape) -> Result<std::result::Result<Vec<Vec<Digit>>
     }
     for digits in &mut all {
         digits.sort_by_key(|d| d.weight);
-        *digits = joined(digits.iter().copied());
+        *digits = merge_adjacent(digits.iter().copied());
     }
     Ok(Ok(all))
 }
 
-/// Neighbours of which the second goes on where the first ends are one digit.
-pub(crate) fn joined(digits: impl Iterator<Item = Digit>) -> Vec<Digit> {
+/// Merges adjacent digits, minor first, where the second continues at the stride of the first.
+pub(crate) fn merge_adjacent(digits: impl Iterator<Item = Digit>) -> Vec<Digit> {
     let mut all: Vec<Digit> = Vec::new();
     for d in digits {
         match all.last_mut() {
@@ -77,21 +87,25 @@ pub(crate) fn joined(digits: impl Iterator<Item = Digit>) -> Vec<Digit> {
     all
 }
 
-struct Uneven {
-    part: Part,
+struct UnevenTile {
+    part: StageDigit,
     tile: i64,
 }
 
-fn tiled(tiling: &Tiling, mut parts: Vec<Vec<Part>>) -> std::result::Result<Vec<Vec<Part>>, Uneven> {
+fn tile_digits(
+    tiling: &Tiling,
+    mut parts: Vec<Vec<StageDigit>>,
+) -> std::result::Result<Vec<Vec<StageDigit>>, UnevenTile> {
     parts.splice(0..0, std::iter::repeat_n(Vec::new(), tiling.n_leading));
     let mut at = 0;
-    let mut combined: Vec<Vec<Part>> = Vec::new();
+    let mut combined: Vec<Vec<StageDigit>> = Vec::new();
     for &group in &tiling.groups {
-        // What a dimension counts is as many units of the whole as the dimensions below it have places.
+        // One unit of a dimension is as many units of the combined dimension as the more minor dimensions have
+        // elements.
         let mut below = 1i64;
         let mut whole = Vec::new();
         for i in (at..at + group).rev() {
-            whole.extend(parts[i].iter().map(|p| Part { unit: p.unit * below, ..*p }));
+            whole.extend(parts[i].iter().map(|p| StageDigit { unit: p.unit * below, ..*p }));
             below = below.saturating_mul(tiling.before[i]);
         }
         at += group;
@@ -99,30 +113,30 @@ fn tiled(tiling: &Tiling, mut parts: Vec<Vec<Part>>) -> std::result::Result<Vec<
     }
     let first = tiling.n_untiled();
     for (i, &tile) in tiling.tile.iter().enumerate() {
-        let (mut count, mut place) = (Vec::new(), Vec::new());
+        let (mut count, mut within) = (Vec::new(), Vec::new());
         let mut rest = combined[first + i].clone();
         rest.sort_by_key(|p| p.unit);
-        // The largest value that the places have so far; it must stay inside the tile.
-        let mut most = 0;
+        // The largest coordinate within the tile so far; it must be less than the tile size.
+        let mut max = 0;
         for part in rest {
-            let above = Part { unit: part.unit / tile, ..part };
+            let above = StageDigit { unit: part.unit / tile, ..part };
             if part.unit % tile == 0 {
                 count.push(above);
-            } else if most + (part.size - 1) * part.unit < tile {
-                most += (part.size - 1) * part.unit;
-                place.push(part);
+            } else if max + (part.size - 1) * part.unit < tile {
+                max += (part.size - 1) * part.unit;
+                within.push(part);
             } else {
                 let inside = tile / part.unit;
-                if tile % part.unit != 0 || part.size % inside != 0 || most >= part.unit {
-                    return Err(Uneven { part, tile });
+                if tile % part.unit != 0 || part.size % inside != 0 || max >= part.unit {
+                    return Err(UnevenTile { part, tile });
                 }
-                most += (inside - 1) * part.unit;
-                place.push(Part { size: inside, ..part });
-                count.push(Part { size: part.size / inside, weight: part.weight * inside, unit: 1, ..part });
+                max += (inside - 1) * part.unit;
+                within.push(StageDigit { size: inside, ..part });
+                count.push(StageDigit { size: part.size / inside, weight: part.weight * inside, unit: 1, ..part });
             }
         }
         combined[first + i] = count;
-        combined.push(place);
+        combined.push(within);
     }
     Ok(combined)
 }
@@ -133,7 +147,7 @@ mod tests {
     use crate::{parse_shape, Shape};
 
     fn pairs(text: &str) -> std::result::Result<Vec<Vec<(i64, i64)>>, String> {
-        let Shape::Array(shape) = parse_shape(text).unwrap() else { panic!("{text} is no array") };
+        let Shape::Array(shape) = parse_shape(text).unwrap() else { panic!("{text} is not an array") };
         let digits = strides(&shape).unwrap()?;
         Ok(digits.iter().map(|d| d.iter().map(|d| (d.size, d.stride)).collect()).collect())
     }
@@ -154,7 +168,7 @@ mod tests {
         ] {
             match pairs(text) {
                 Ok(found) => assert_eq!(found, expected, "{text}"),
-                Err(why) => assert_eq!(why, "dimension 1 of size 7 is cut unevenly by a tile of 2"),
+                Err(why) => assert_eq!(why, "a tile of size 2 splits dimension 1 of size 7 unevenly"),
             }
         }
         assert!(pairs("f32[3,5]{1,0:T(2,2)}").is_err());

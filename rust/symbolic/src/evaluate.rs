@@ -2,7 +2,7 @@
 //!
 //! Read [`Program`]. Shared nodes are computed once. Unchecked evaluation wraps and never fails: points outside the
 //! domain give unspecified values. Where every value over the domain fits into 31 bits, it runs in 32-bit lanes and
-//! divides by multiplying ([`crate::lane`]). Checked evaluation reports the first point outside the domain and every
+//! divides by multiplying (`lane.rs`). Checked evaluation reports the first point outside the domain and every
 //! overflow.
 
 use std::sync::Arc;

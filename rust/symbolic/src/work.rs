@@ -2,7 +2,7 @@
 //!
 //! Read [`Work`]. In a linear form a remainder does not exist: `x mod n` is `x - n * (x floordiv n)`. So quotients and
 //! remainders of one value cancel and combine by plain addition, and the number of floor divisions in a form is the smallest
-//! that its terms allow. [`crate::simplify`] writes forms back as expressions and brings the remainders back where they are
+//! that its terms allow. [`mod@crate::simplify`] writes forms back as expressions and brings the remainders back where they are
 //! shorter. A workspace lives for one call; nothing global grows.
 //!
 //! Forms of large nodes are remembered by address; by what the nodes say, most sets take 1 % more, though trees that repeat

@@ -2,7 +2,7 @@
 //! quotients at every point is written as that sum.
 //!
 //! Read [`without_dependent`]. A few points show that most quotients are no such sum, or which one they could be: linear
-//! equations modulo a prime. That it is the sum everywhere is shown by all points ([`crate::zero`]).
+//! equations modulo a prime. That it is the sum everywhere is shown by all points (`zero.rs`).
 
 use smallvec::SmallVec;
 

@@ -1,7 +1,7 @@
 //! The law of free variables: a value is written without the variables that it does not depend on.
 //!
 //! Read [`without_free`]. Two values of a variable beside one point of the others show most dependencies; that there is none
-//! is shown by all points of a window ([`crate::zero`]), and only where they are few.
+//! is shown by all points of a window (`zero.rs`), and only where they are few.
 
 use smallvec::SmallVec;
 

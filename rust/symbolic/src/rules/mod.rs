@@ -1,7 +1,7 @@
 //! Every law of the simplifier, grouped by where it applies.
 //!
 //! A rule is a named law with a side condition; it does nothing where it does not apply. Laws on the way up work on
-//! linear forms ([`div`], [`other`]) or on the domain ([`constraint`]); laws on the way back ([`write`]) choose the
+//! linear forms ([`div`], [`other`]) or on the domain ([`constraint`]); laws on the way back ([`mod@write`]) choose the
 //! shortest expression for a form; [`dependent`], [`free`] and [`stairs`]
 //! look at the values of a whole result. The measure: on the way up
 //! each step lowers (number of quotients, size of numerators and divisors), on the way back each step lowers (div/mod

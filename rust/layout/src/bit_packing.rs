@@ -1,14 +1,14 @@
-//! Elements of n bits each, one after the other without gaps; the first one in the low bits of byte 0.
+//! Dense packing of n-bit elements, as in `s4[8]{0:E(4)}`; the first element occupies the low bits of byte 0.
 //!
-//! Law: `spread(squeeze(a)) == a` for elements whose value fits in n bits, s4 [1, 2] being the byte 0x21.
-//! An element on the wide side is `n_bytes` bytes, little-endian. Not here: where an element goes (`pack.rs`).
+//! Law: `unpack_bits(pack_bits(a)) == a` for elements whose values fit in n bits; s4 [1, 2] packs to the byte 0x21.
+//! An unpacked element has `n_bytes` bytes, little-endian. Not here: the order of the elements (`pack.rs`).
 
-/// Writes the low `width` bits of every element of `wide`; where the element has fewer bits, the others are 0.
-pub fn squeeze(wide: &[u8], n_bytes: usize, width: usize, narrow: &mut [u8]) {
+/// Packs the low `width` bits of every element of `wide`; an element with fewer bits is zero-extended.
+pub fn pack_bits(wide: &[u8], n_bytes: usize, width: usize, narrow: &mut [u8]) {
     match (n_bytes, width) {
-        (1, 4) => squeeze_small::<2>(wide, narrow),
-        (1, 2) => squeeze_small::<4>(wide, narrow),
-        (1, 1) => squeeze_small::<8>(wide, narrow),
+        (1, 4) => pack_small::<2>(wide, narrow),
+        (1, 2) => pack_small::<4>(wide, narrow),
+        (1, 1) => pack_small::<8>(wide, narrow),
         _ => {
             narrow.fill(0);
             for (i, element) in wide.chunks_exact(n_bytes).enumerate() {
@@ -21,12 +21,13 @@ pub fn squeeze(wide: &[u8], n_bytes: usize, width: usize, narrow: &mut [u8]) {
     }
 }
 
-/// Reads elements of `width` bits; `is_signed` repeats the highest of the `value` bits that an element has.
-pub fn spread(narrow: &[u8], width: usize, value: usize, is_signed: bool, n_bytes: usize, wide: &mut [u8]) {
+/// Unpacks elements of `width` bits, the low `value` of which carry the value; it is sign-extended if `is_signed`, and
+/// zero-extended otherwise.
+pub fn unpack_bits(narrow: &[u8], width: usize, value: usize, is_signed: bool, n_bytes: usize, wide: &mut [u8]) {
     match (n_bytes, width) {
-        (1, 4) => spread_small::<2>(narrow, wide),
-        (1, 2) => spread_small::<4>(narrow, wide),
-        (1, 1) => spread_small::<8>(narrow, wide),
+        (1, 4) => unpack_small::<2>(narrow, wide),
+        (1, 2) => unpack_small::<4>(narrow, wide),
+        (1, 1) => unpack_small::<8>(narrow, wide),
         _ => {
             wide.fill(0);
             for (i, element) in wide.chunks_exact_mut(n_bytes).enumerate() {
@@ -46,7 +47,7 @@ pub fn spread(narrow: &[u8], width: usize, value: usize, is_signed: bool, n_byte
     }
 }
 
-fn squeeze_small<const N: usize>(wide: &[u8], narrow: &mut [u8]) {
+fn pack_small<const N: usize>(wide: &[u8], narrow: &mut [u8]) {
     let width = 8 / N;
     let mask = (1u16 << width) as u8 - 1;
     let join = |elements: &[u8]| elements.iter().enumerate().fold(0, |b, (i, e)| b | (e & mask) << (i * width));
@@ -55,7 +56,7 @@ fn squeeze_small<const N: usize>(wide: &[u8], narrow: &mut [u8]) {
     }
 }
 
-fn spread_small<const N: usize>(narrow: &[u8], wide: &mut [u8]) {
+fn unpack_small<const N: usize>(narrow: &[u8], wide: &mut [u8]) {
     let width = 8 / N;
     let mask = (1u16 << width) as u8 - 1;
     for (&b, elements) in narrow.iter().zip(wide.chunks_mut(N)) {
@@ -68,19 +69,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_and_back() {
+    fn round_trip() {
         let values: Vec<u8> = vec![1, 2, 0xff, 0, 7, 0xf8, 3];
         let mut narrow = vec![0; 4];
-        squeeze(&values, 1, 4, &mut narrow);
+        pack_bits(&values, 1, 4, &mut narrow);
         assert_eq!(narrow, [0x21, 0x0f, 0x87, 0x03]);
         let mut wide = vec![9; 7];
-        spread(&narrow, 4, 4, true, 1, &mut wide);
+        unpack_bits(&narrow, 4, 4, true, 1, &mut wide);
         assert_eq!(wide, values);
-        spread(&narrow, 4, 4, false, 1, &mut wide);
+        unpack_bits(&narrow, 4, 4, false, 1, &mut wide);
         assert_eq!(wide, [1, 2, 15, 0, 7, 8, 3]);
     }
 
-    /// What the quick ways do is what the bits say, and an element may have more room than it needs.
+    /// The fast paths agree with the definition bit by bit, also where `width` exceeds the bits of the value.
     #[test]
     fn every_width() {
         for width in 1..=12usize {
@@ -88,7 +89,7 @@ mod tests {
             let mask = (1u16 << value) - 1;
             let values: Vec<u8> = (0..23u16).map(|i| ((i * 37) & mask) as u8).collect();
             let mut narrow = vec![0xaa; (23 * width).div_ceil(8)];
-            squeeze(&values, 1, width, &mut narrow);
+            pack_bits(&values, 1, width, &mut narrow);
             for (i, v) in values.iter().enumerate() {
                 for bit in 0..width {
                     let at = i * width + bit;
@@ -97,13 +98,13 @@ mod tests {
                 }
             }
             let mut wide = vec![0x55; 23];
-            spread(&narrow, width, value, false, 1, &mut wide);
+            unpack_bits(&narrow, width, value, false, 1, &mut wide);
             assert_eq!(wide, values);
         }
         let (words, mut narrow, mut wide) = ([0x34u8, 0x12, 0x78, 0x56], vec![0; 6], vec![0; 4]);
-        squeeze(&words, 2, 24, &mut narrow);
+        pack_bits(&words, 2, 24, &mut narrow);
         assert_eq!(narrow, [0x34, 0x12, 0, 0x78, 0x56, 0]);
-        spread(&narrow, 24, 16, false, 2, &mut wide);
+        unpack_bits(&narrow, 24, 16, false, 2, &mut wide);
         assert_eq!(wide, words);
     }
 }

@@ -1,20 +1,23 @@
-//! A copy of elements as nested loops, each with a stride in the source and one in the target.
+//! A strided copy as a loop nest: each loop has a stride in the source and a stride in the target.
 //!
-//! Read [`Nest`]. Law: for every point of the loops that keeps all bounds, `target[Σ c·to] = source[Σ c·from]`; the other
-//! points are padding of the target and get the fill. No two points that are written have one target, and all
-//! loops but the first move by less than the first one's stride, so that threads can share out the first.
-//! Where the indices come from is in `pack.rs`.
+//! Read [`LoopNest`]. Law: at every point `c` that satisfies all bounds, `target[Σ c·to] = source[Σ c·from]`; the other
+//! points are padding of the target and receive the fill value. No two points write the same target element, and the
+//! inner loops together span less than the target stride of the first loop, so that threads can divide the first one.
+//! Not here: how a layout becomes a loop nest (`pack.rs`).
 
-use crate::stages::{Result, TOO_LARGE};
+use crate::tiling::{Result, TOO_LARGE};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Loop {
+    /// The trip count.
     pub n: usize,
+    /// The stride in the source.
     pub from: usize,
+    /// The stride in the target.
     pub to: usize,
 }
 
-/// `Σ factor · c < limit`, one factor for each loop.
+/// `Σ factor · c < limit`, with one factor per loop.
 #[derive(Clone, Debug)]
 pub(crate) struct Bound {
     pub factors: Vec<usize>,
@@ -22,18 +25,18 @@ pub(crate) struct Bound {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Nest {
+pub(crate) struct LoopNest {
     pub loops: Vec<Loop>,
     pub bounds: Vec<Bound>,
 }
 
-/// The length of the sides of a block, in elements, where source and target run across each other.
+/// The side length of the square blocks, in elements, in which transposing copies run.
 const BLOCK: usize = 16;
 
-impl Nest {
-    /// The copy the other way: only what keeps the bounds is written, and nothing is filled. Rounds that no bound
-    /// lets through are left out, for their strides in the new target say nothing.
-    pub fn turned(mut self) -> Nest {
+impl LoopNest {
+    /// The copy in the opposite direction, to be run without a fill value. Trip counts shrink to the iterations that
+    /// can satisfy the bounds, since the strides are not injective in the new target beyond them.
+    pub fn reversed(mut self) -> LoopNest {
         for (i, l) in self.loops.iter_mut().enumerate() {
             let reach = |b: &Bound| if b.factors[i] > 0 { b.limit.div_ceil(b.factors[i]) } else { usize::MAX };
             let most = self.bounds.iter().map(reach).min().unwrap_or(usize::MAX);
@@ -42,9 +45,9 @@ impl Nest {
         self
     }
 
-    /// An equal nest of few loops: those of one round are dropped, the first has the largest stride in the target,
-    /// and two that run on into each other are one.
-    pub fn tidy(mut self) -> Nest {
+    /// An equivalent nest in canonical form: without single-iteration loops and redundant bounds, in descending order
+    /// of target strides, with contiguous neighbors merged.
+    pub fn canonical(mut self) -> LoopNest {
         self.bounds.retain(|b| {
             let most = self.loops.iter().zip(&b.factors).map(|(l, &f)| l.n.saturating_sub(1).saturating_mul(f));
             most.fold(0usize, usize::saturating_add) >= b.limit
@@ -61,7 +64,7 @@ impl Nest {
                 if joins(last.from, l.from) && joins(last.to, l.to) && all {
                     *last = Loop { n: last.n * l.n, ..l };
                     for (b, f) in self.bounds.iter().zip(&mut factors) {
-                        *f.last_mut().expect("one for each loop") = b.factors[i];
+                        *f.last_mut().expect("one factor per loop") = b.factors[i];
                     }
                     continue;
                 }
@@ -74,10 +77,10 @@ impl Nest {
         for (b, f) in self.bounds.iter_mut().zip(factors) {
             b.factors = f;
         }
-        Nest { loops, bounds: self.bounds }
+        LoopNest { loops, bounds: self.bounds }
     }
 
-    /// Runs the copy of a tidy nest on up to `threads` threads.
+    /// Runs the copy on up to `threads` threads; the nest must be in canonical form.
     pub fn run<T: Copy + Send + Sync>(&self, source: &[T], target: &mut [T], fill: Option<T>, threads: usize) {
         if self.loops.iter().any(|l| l.n == 0) {
             return;
@@ -97,8 +100,8 @@ impl Nest {
             let mut nest = self.clone();
             nest.loops[0].n = rounds.min(n - start);
             let sums: Vec<usize> = self.bounds.iter().map(|b| b.factors[0] * start).collect();
-            nest.inside_first();
-            Walk { nest: &nest, source, fill }.all(start * from, part, sums);
+            nest.move_source_loop_inward();
+            Executor { nest: &nest, source, fill }.run(start * from, part, sums);
         };
         let parts = target.chunks_mut((rounds * to).max(1)).take(n.div_ceil(rounds)).enumerate();
         if threads <= 1 {
@@ -109,8 +112,8 @@ impl Nest {
         }
     }
 
-    /// Brings the loop that runs along the source next to the one that runs along the target.
-    fn inside_first(&mut self) {
+    /// Moves the loop with the smallest source stride next to the innermost one, which has the smallest target stride.
+    fn move_source_loop_inward(&mut self) {
         let last = self.loops.len() - 1;
         let along = (0..=last).min_by_key(|&i| (self.loops[i].from, std::cmp::Reverse(i))).expect("there is a loop");
         if along != last && last > 0 {
@@ -120,16 +123,17 @@ impl Nest {
     }
 }
 
-/// One thread's way through a nest.
-struct Walk<'a, T> {
-    nest: &'a Nest,
+/// Runs the share of one thread.
+struct Executor<'a, T> {
+    nest: &'a LoopNest,
     source: &'a [T],
     fill: Option<T>,
 }
 
-impl<T: Copy> Walk<'_, T> {
-    /// All points; the two innermost loops are a rectangle, the others count like an odometer.
-    fn all(&self, mut from: usize, target: &mut [T], mut sums: Vec<usize>) {
+impl<T: Copy> Executor<'_, T> {
+    /// Visits all points: the outer loops count like an odometer, the two innermost loops form a rectangle.
+    /// `sums` holds the value of every bound at the start.
+    fn run(&self, mut from: usize, target: &mut [T], mut sums: Vec<usize>) {
         const ONE: Loop = Loop { n: 1, from: 0, to: 0 };
         let loops = &self.nest.loops;
         let n_outer = loops.len().saturating_sub(2);
@@ -211,7 +215,7 @@ impl<T: Copy> Walk<'_, T> {
         }
     }
 
-    /// Fills what lies outside the first rows and columns.
+    /// Fills the rectangle outside its first `n_rows` rows and `n_columns` columns.
     fn pad(&self, rows: Loop, columns: Loop, n_rows: usize, n_columns: usize, target: &mut [T], to: usize) {
         let Some(fill) = self.fill else { return };
         for r in 0..rows.n {
@@ -232,7 +236,7 @@ impl<T: Copy> Walk<'_, T> {
                 for r in 0..rows.n {
                     let (a, b) = (from + r * rows.from, to + r * rows.to);
                     let (into, of) = (&mut target[b..b + columns.n], &source[a..a + columns.n]);
-                    // A call for a handful of elements costs more than they do.
+                    // For a handful of elements, the call to memcpy costs more than the copy.
                     if columns.n <= 8 {
                         into.iter_mut().zip(of).for_each(|(t, &s)| *t = s);
                     } else {
@@ -269,7 +273,7 @@ impl<T: Copy> Walk<'_, T> {
     }
 }
 
-/// `target[r * N + c] = source[from + r + c * step]`: N runs of the source, an element of each in turn.
+/// `target[r * N + c] = source[from + r + c * step]`: interleaves N contiguous runs of the source.
 fn interleave<T: Copy, const N: usize>(source: &[T], from: usize, step: usize, target: &mut [T]) {
     let n = target.len() / N;
     let runs: [&[T]; N] = std::array::from_fn(|c| &source[from + c * step..from + c * step + n]);

@@ -1,33 +1,33 @@
-//! The stages from an array to its buffer.
+//! The stages of a tiled layout, from the array to its buffer.
 //!
-//! Read [`Stages`]. Each stage has sizes from major to minor: the dimensions in the order of the layout, then for each
-//! tile the counts of tiles and the places in a tile. The buffer is the last stage in row-major order. What walks
-//! the stages is elsewhere: expressions in `linear.rs`, copies in `pack.rs`, strides in `strided.rs`.
+//! Read [`Stages`]. A stage is a list of sizes, major to minor: first the dimensions in the order of the layout, then,
+//! after every tile, the numbers of tiles and the sizes of a tile. The buffer is the last stage in row-major order.
+//! Not here: the uses of the stages for maps (`linear.rs`), copies (`pack.rs`) and strides (`strided.rs`).
 
 use symbolic::Error;
 
 use crate::layout::COMBINED;
 use crate::{ArrayShape, Layout};
 
-/// Why an array has no linear positions.
+/// The reason why the elements of an array have no known positions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinearError {
-    /// The layout is not valid for the array; the text says which field and value.
+    /// The layout is invalid for the array; the text names the field and its value.
     InvalidLayout(String),
-    /// A dimension without bound.
+    /// A dimension is unbounded.
     Unbounded,
-    /// Dim level types that leave elements out: positions depend on values.
+    /// The dim level types are sparse: positions depend on values.
     Sparse,
-    /// A part that the split configs do not make.
-    NoPart {
-        /// The number asked for.
+    /// The part number is out of range.
+    PartOutOfRange {
+        /// The requested part number.
         part: usize,
-        /// How many parts there are.
+        /// The number of parts.
         n_parts: usize,
     },
-    /// More parts than can be listed.
+    /// The split configs make too many parts to list.
     TooManyParts(usize),
-    /// A size or a position that does not fit in 64 bits.
+    /// A size or a position does not fit in an i64.
     Algebra(Error),
 }
 
@@ -35,10 +35,15 @@ impl std::fmt::Display for LinearError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             LinearError::InvalidLayout(reason) => write!(f, "invalid layout: {reason}"),
-            LinearError::Unbounded => write!(f, "a dimension without bound has no linear positions"),
-            LinearError::Sparse => write!(f, "dim_level_types: positions of a sparse array depend on its values"),
-            LinearError::NoPart { part, n_parts } => write!(f, "part {part} of an array of {n_parts}"),
-            LinearError::TooManyParts(n) => write!(f, "split_configs: {n} parts are too many to list"),
+            LinearError::Unbounded => write!(f, "expected bounded dimensions, found an unbounded one"),
+            LinearError::Sparse => write!(
+                f,
+                "dim_level_types: expected a dense layout, found a sparse one, whose positions depend on values"
+            ),
+            LinearError::PartOutOfRange { part, n_parts } => {
+                write!(f, "expected a part number below {n_parts}, found {part}")
+            }
+            LinearError::TooManyParts(n) => write!(f, "split_configs: expected at most {MAX_PARTS} parts, found {n}"),
             LinearError::Algebra(error) => error.fmt(f),
         }
     }
@@ -54,17 +59,20 @@ impl From<Error> for LinearError {
 
 pub(crate) type Result<T> = std::result::Result<T, LinearError>;
 
-/// The most dimensions that all stages together may have.
-const MOST_DIMS: usize = 1 << 16;
+/// The maximal number of parts that can be listed.
+pub(crate) const MAX_PARTS: usize = 1 << 16;
+
+/// The maximal total number of dimensions of all stages.
+const MAX_DIMS: usize = 1 << 16;
 
 /// The stages from the logical array to the buffer.
 pub(crate) struct Stages {
-    /// Dimension numbers, major to minor.
+    /// The dimension numbers, major to minor.
     pub order: Vec<usize>,
-    /// Sizes by dimension number, padding of the dimensions included.
+    /// The sizes by dimension number, with `padded_dimensions` applied.
     pub padded: Vec<i64>,
     pub tilings: Vec<Tiling>,
-    /// Sizes of the last stage, major to minor.
+    /// The sizes of the last stage, major to minor.
     pub sizes: Vec<i64>,
     alignment: i64,
 }
@@ -90,12 +98,16 @@ impl Stages {
         let order: Vec<usize> = layout.minor_to_major.iter().rev().map(|&d| d as usize).collect();
         let mut sizes: Vec<i64> = order.iter().map(|&d| padded[d]).collect();
         let mut tilings = Vec::with_capacity(layout.tiles.len());
-        // Every tile adds dimensions to all stages after it; what a text of tiles says must not grow with its square.
+        // Every tile adds dimensions to all later stages: without a limit, the total is quadratic in the number of
+        // tiles.
         let mut n_dims = 0usize;
         for tile in &layout.tiles {
             n_dims += sizes.len() + tile.0.len();
-            if n_dims > MOST_DIMS {
-                return Err(LinearError::InvalidLayout(format!("tiles: {} are too many", layout.tiles.len())));
+            if n_dims > MAX_DIMS {
+                return Err(LinearError::InvalidLayout(format!(
+                    "tiles: {} tiles add more than {MAX_DIMS} dimensions",
+                    layout.tiles.len()
+                )));
             }
             let mut tiling = Tiling::new(sizes, &tile.0)?;
             sizes = std::mem::take(&mut tiling.sizes);
@@ -104,33 +116,33 @@ impl Stages {
         Ok(Stages { order, padded: padded.to_vec(), tilings, sizes, alignment: layout.tail_padding_alignment })
     }
 
-    /// The places of the last stage, without the tail.
-    pub fn n_places(&self) -> Result<i64> {
+    /// The number of elements of the last stage: the buffer without tail padding.
+    pub fn n_tiled_elements(&self) -> Result<i64> {
         product(&self.sizes)
     }
 
-    /// The places of the buffer.
-    pub fn n_elements(&self) -> Result<i64> {
-        let n = self.n_places()?;
+    /// The number of elements of the buffer, tail padding included.
+    pub fn n_buffer_elements(&self) -> Result<i64> {
+        let n = self.n_tiled_elements()?;
         let rest = n % self.alignment;
         let tail = if rest == 0 { 0 } else { self.alignment - rest };
         n.checked_add(tail).ok_or(TOO_LARGE)
     }
 }
 
-/// One tile applied to one stage.
+/// The application of one tile to one stage.
 pub(crate) struct Tiling {
-    /// How many dimensions of size 1 the tile puts before those of the stage.
+    /// The number of leading dimensions of size 1 that a tile longer than the rank of the stage adds.
     pub n_leading: usize,
-    /// Sizes of the stage before, the leading ones included.
+    /// The sizes of the stage before the tile, leading dimensions of size 1 included.
     pub before: Vec<i64>,
-    /// For each dimension after combining: how many of those before it consists of.
+    /// For each dimension after combining (`*`), the number of dimensions that it combines.
     pub groups: Vec<usize>,
-    /// Sizes after combining.
+    /// The sizes after combining.
     pub combined: Vec<i64>,
-    /// Sizes of the tile, for the last dimensions of `combined`.
+    /// The sizes of the tile, which apply to the last dimensions of `combined`.
     pub tile: Vec<i64>,
-    /// Sizes of the stage after; moved to the next tiling or to the stages.
+    /// The sizes of the stage after the tile; moved to the next tiling, or to the stages after the last one.
     sizes: Vec<i64>,
 }
 
@@ -160,7 +172,7 @@ impl Tiling {
         Ok(Tiling { n_leading, before, groups, combined, tile, sizes })
     }
 
-    /// How many of the dimensions after combining the tile leaves alone.
+    /// The number of combined dimensions that the tile does not apply to.
     pub fn n_untiled(&self) -> usize {
         self.combined.len() - self.tile.len()
     }
@@ -175,7 +187,7 @@ pub(crate) fn product(sizes: &[i64]) -> Result<i64> {
     sizes.iter().try_fold(1i64, |n, &size| n.checked_mul(size)).ok_or(TOO_LARGE)
 }
 
-/// The distance between neighbours in each dimension of a row-major array; 0 where the array is empty.
+/// The strides of a row-major array of these sizes; 0 if the array is empty.
 pub(crate) fn row_major_strides(sizes: &[i64]) -> Result<Vec<i64>> {
     if product(sizes)? == 0 {
         return Ok(vec![0; sizes.len()]);

@@ -1,16 +1,16 @@
-//! The nearest known word to a mistyped one.
+//! Suggestions for misspelled names.
 
-/// The candidate with the fewest single-letter edits from `word`, if these are few enough for a typing mistake:
-/// at most a third of its letters, and never all of them. The first of equally near ones wins.
+/// The candidate with the smallest edit distance from `word`, if that is small enough for a typo: at most a third of
+/// the letters of `word`, rounded up, and never all of them. The first of several nearest candidates wins.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    const LONGEST: usize = 64;
-    if word.is_empty() || word.len() > LONGEST {
+    const MAX_LEN: usize = 64;
+    if word.is_empty() || word.len() > MAX_LEN {
         return None;
     }
     let mut limit = word.len().div_ceil(3).min(word.len() - 1);
     let mut best = None;
     for candidate in candidates {
-        if candidate.len() > LONGEST || candidate.len().abs_diff(word.len()) > limit {
+        if candidate.len() > MAX_LEN || candidate.len().abs_diff(word.len()) > limit {
             continue;
         }
         let d = distance(word.as_bytes(), candidate.as_bytes());
@@ -25,7 +25,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     best
 }
 
-/// Levenshtein's distance, where swapping two neighbours also counts one.
+/// The optimal string alignment distance: the Levenshtein distance with transposition of adjacent letters as one edit.
 fn distance(a: &[u8], b: &[u8]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=b.len()).collect();
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn near_words() {
+    fn suggestions() {
         let words = ["transpose", "reshape", "reverse", "add"];
         assert_eq!(nearest("tranpsose", words), Some("transpose"));
         assert_eq!(nearest("resape", words), Some("reshape"));

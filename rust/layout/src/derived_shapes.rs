@@ -1,26 +1,26 @@
-//! A shape as other shapes: without its layout, as it lies in memory, with its tiles as dimensions.
+//! Shapes derived from a shape: without layouts, with dimensions in memory order, with tiles as dimensions.
 //!
-//! Law: an element of [`physical`] lies where the element of the array with the permuted index lies, and the row-major
-//! position in [`tiled`] is the position in the buffer.
+//! Law: an element of [`physical`] has the same position as the element of the array with the permuted index, and a
+//! row-major index of [`tiled`] is a position in the buffer.
 
 use crate::linear::{buffer_elements, tiled_dims};
-use crate::stages::Result;
+use crate::tiling::Result;
 use crate::{ArrayShape, Layout, LinearError, Shape, ShapeError};
 
-/// The shape without layouts, all the way down.
+/// The shape without layouts, in nested shapes too.
 pub fn without_layout(shape: &Shape) -> Shape {
-    mapped(shape, &mut |_| None)
+    map_layouts(shape, &mut |_| None)
 }
 
-/// The shape with every layout written out: row-major where none is.
+/// The shape with explicit layouts: arrays without one get the row-major layout.
 pub fn with_layout(shape: &Shape) -> Shape {
-    mapped(shape, &mut |a| Some(a.layout_or_default()))
+    map_layouts(shape, &mut |a| Some(a.layout_or_default()))
 }
 
-/// The padded dimensions of every array of a shape, in order; nothing if none has any.
+/// The `padded_dimensions` of every array in a shape, in depth-first order; empty if no layout has any.
 pub fn padded_dimensions(shape: &Shape) -> Vec<Vec<i64>> {
     let mut all = Vec::new();
-    mapped(shape, &mut |a| {
+    map_layouts(shape, &mut |a| {
         all.push(a.layout().map_or(Vec::new(), |l| l.padded_dimensions.clone()));
         None
     });
@@ -30,9 +30,9 @@ pub fn padded_dimensions(shape: &Shape) -> Vec<Vec<i64>> {
     all
 }
 
-/// The shape with the padded dimensions that [`padded_dimensions`] gave.
+/// The shape with these `padded_dimensions`, in the order of [`padded_dimensions`].
 pub fn with_padded_dimensions(shape: Shape, padded: &mut dyn Iterator<Item = Vec<i64>>) -> Shape {
-    mapped(&shape, &mut |a| {
+    map_layouts(&shape, &mut |a| {
         let layout = a.layout().cloned();
         match padded.next() {
             Some(padded) if !padded.is_empty() => {
@@ -43,29 +43,29 @@ pub fn with_padded_dimensions(shape: Shape, padded: &mut dyn Iterator<Item = Vec
     })
 }
 
-/// The shape with another layout in every array.
-fn mapped(shape: &Shape, layout: &mut dyn FnMut(&ArrayShape) -> Option<Layout>) -> Shape {
+/// The shape with the layout of every array replaced, in depth-first order.
+fn map_layouts(shape: &Shape, layout: &mut dyn FnMut(&ArrayShape) -> Option<Layout>) -> Shape {
     match shape {
         Shape::Array(a) => {
             let new = layout(a);
             Shape::Array(a.with_layout(new).unwrap_or_else(|_| a.clone()))
         }
-        Shape::Tuple(parts) => Shape::Tuple(parts.iter().map(|s| mapped(s, layout)).collect()),
-        Shape::Buffer(inner) => Shape::Buffer(Box::new(mapped(inner, layout))),
+        Shape::Tuple(parts) => Shape::Tuple(parts.iter().map(|s| map_layouts(s, layout)).collect()),
+        Shape::Buffer(inner) => Shape::Buffer(Box::new(map_layouts(inner, layout))),
         Shape::Token | Shape::Opaque => shape.clone(),
     }
 }
 
-/// How much larger than its elements the buffer is, in per cent; infinite where there is padding alone.
+/// The padding in the buffer, in percent of the array's elements; infinite if the buffer holds only padding.
 pub fn padding_percent(shape: &ArrayShape) -> Result<f64> {
-    let (places, elements) = (buffer_elements(shape)?, shape.n_elements().ok_or(LinearError::Unbounded)?);
-    Ok(match (places, elements) {
+    let (buffer, elements) = (buffer_elements(shape)?, shape.n_elements().ok_or(LinearError::Unbounded)?);
+    Ok(match (buffer, elements) {
         (0, 0) => 0.0,
-        (places, elements) => (places - elements) as f64 * 100.0 / elements as f64,
+        (buffer, elements) => (buffer - elements) as f64 * 100.0 / elements as f64,
     })
 }
 
-/// The array as it lies in memory before tiling: dimensions major to minor, everything else of the layout kept.
+/// The array with its dimensions in memory order, major to minor; the rest of the layout, tiles included, is kept.
 pub fn physical(shape: &ArrayShape) -> Result<ArrayShape> {
     tiled_dims(shape)?;
     let layout = shape.layout_or_default();
@@ -73,7 +73,8 @@ pub fn physical(shape: &ArrayShape) -> Result<ArrayShape> {
     permuted(shape, &order, Layout::row_major(shape.rank()).minor_to_major)
 }
 
-/// The array of which this is [`physical`], with dimensions in this order, minor to major.
+/// The inverse of [`physical`]: the array whose layout has the order `minor_to_major`. Negative dimension numbers count
+/// from the end.
 pub fn logical(shape: &ArrayShape, minor_to_major: &[i64]) -> Result<ArrayShape> {
     let from_front = |&d: &i64| if d < 0 { d.saturating_add(shape.rank() as i64) } else { d };
     let order = Layout::new(minor_to_major.iter().map(from_front).collect());
@@ -81,7 +82,7 @@ pub fn logical(shape: &ArrayShape, minor_to_major: &[i64]) -> Result<ArrayShape>
         return Err(LinearError::InvalidLayout(problem));
     }
     if shape.layout_or_default().minor_to_major != Layout::row_major(shape.rank()).minor_to_major {
-        return Err(LinearError::InvalidLayout(format!("minor_to_major: {shape} is not in the order of memory")));
+        return Err(LinearError::InvalidLayout(format!("minor_to_major: expected row-major order, found {shape}")));
     }
     let mut source = vec![0; shape.rank()];
     for (k, &d) in order.minor_to_major.iter().rev().enumerate() {
@@ -90,7 +91,7 @@ pub fn logical(shape: &ArrayShape, minor_to_major: &[i64]) -> Result<ArrayShape>
     permuted(shape, &source, order.minor_to_major)
 }
 
-/// Dimension d is dimension `source[d]` of the shape.
+/// The array whose dimension d is dimension `source[d]` of the shape.
 fn permuted(shape: &ArrayShape, source: &[usize], minor_to_major: Vec<i64>) -> Result<ArrayShape> {
     let mut layout = Layout { minor_to_major, ..shape.layout_or_default() };
     if !layout.padded_dimensions.is_empty() {
@@ -98,17 +99,17 @@ fn permuted(shape: &ArrayShape, source: &[usize], minor_to_major: Vec<i64>) -> R
     }
     let dims: Vec<i64> = source.iter().map(|&d| shape.dims()[d]).collect();
     let dynamic: Vec<bool> = source.iter().map(|&d| shape.is_dynamic(d)).collect();
-    ArrayShape::new(shape.element(), &dims, &dynamic, Some(layout)).map_err(no_array)
+    ArrayShape::new(shape.element(), &dims, &dynamic, Some(layout)).map_err(invalid_shape)
 }
 
-/// The buffer, without its tail, as a row-major array: counts of tiles, then places in tiles.
+/// The buffer, without tail padding, as a row-major array: its dimensions count tiles, then elements within a tile.
 pub fn tiled(shape: &ArrayShape) -> Result<ArrayShape> {
     let mut layout = Layout::row_major(0);
     layout.element_size_in_bits = shape.layout().map_or(0, |l| l.element_size_in_bits);
     let layout = (layout.element_size_in_bits != 0).then_some(layout);
-    ArrayShape::new(shape.element(), &tiled_dims(shape)?, &[], layout).map_err(no_array)
+    ArrayShape::new(shape.element(), &tiled_dims(shape)?, &[], layout).map_err(invalid_shape)
 }
 
-fn no_array(error: ShapeError) -> LinearError {
+fn invalid_shape(error: ShapeError) -> LinearError {
     LinearError::InvalidLayout(error.to_string())
 }

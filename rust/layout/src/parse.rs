@@ -1,8 +1,8 @@
-//! Shapes and layouts as text, both ways.
+//! Parser of shapes and layouts in XLA's notation.
 //!
 //! Read [`parse_shape`]. Law: `parse_shape(&shape.to_string()) == Ok(shape)` for every shape without
-//! `padded_dimensions`. Whitespace and comments may stand between any two words of a shape.
-//! Errors carry the byte range of the text they are about.
+//! `padded_dimensions`. Whitespace and comments may separate any two tokens of a shape.
+//! Errors carry the byte range of the offending text.
 
 use std::fmt;
 
@@ -12,42 +12,42 @@ use crate::layout::{SplitConfig, Tile, COMBINED};
 use crate::shape::UNBOUNDED;
 use crate::{nearest, ArrayShape, ElementType, Layout, Shape, ShapeError};
 
-/// How deep tuples and buffers may nest. XLA itself never writes more than a handful of levels.
+/// The maximal nesting depth of tuples and buffers; the limit bounds the parser's recursion.
 pub const MAX_DEPTH: usize = 128;
 
-/// What is wrong with the text of a shape, and where.
+/// A syntax error in the text of a shape, with its byte range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextError {
-    /// What is wrong.
+    /// The kind of the error.
     pub kind: TextErrorKind,
-    /// First byte of the place.
+    /// The first byte of the offending text.
     pub start: usize,
-    /// One past the last byte of the place.
+    /// One past its last byte.
     pub end: usize,
 }
 
-/// What can be wrong with the text of a shape.
+/// The kinds of syntax errors in the text of a shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextErrorKind {
-    /// Something else stands here than must.
+    /// An unexpected token.
     Expected {
-        /// What must stand here.
+        /// The expected token.
         expected: &'static str,
-        /// What does.
+        /// The token that was found.
         found: String,
     },
-    /// A word in the place of an element type that is none.
+    /// An unknown element type.
     UnknownElementType {
-        /// The word.
+        /// The name that was found.
         found: String,
-        /// The nearest element type.
+        /// The element type with the most similar name.
         nearest: Option<&'static str>,
     },
-    /// Nested deeper than [`MAX_DEPTH`].
+    /// Nesting deeper than [`MAX_DEPTH`].
     TooDeep,
-    /// A number that does not fit in 63 bits.
+    /// A number that is not below 2^63.
     NumberTooLarge,
-    /// The parts do not make a shape.
+    /// The dimensions and the layout do not form a shape.
     Shape(ShapeError),
 }
 
@@ -74,39 +74,48 @@ impl fmt::Display for TextError {
 
 impl std::error::Error for TextError {}
 
-/// The shape that the whole text says.
+/// Parses a shape; the text must contain nothing else.
+///
+/// ```
+/// let shape = layout::parse_shape("(f32[<=4,5]{1,0:T(8,128)}, token[])")?;
+/// assert_eq!(shape.to_string(), "(f32[<=4,5]{1,0:T(8,128)}, token[])");
+/// let error = layout::parse_shape("f33[2]").unwrap_err();
+/// assert_eq!(error.to_string(), "unknown element type `f33`, did you mean `f32`? at byte 0");
+/// # Ok::<(), layout::TextError>(())
+/// ```
 pub fn parse_shape(text: &str) -> Result<Shape, TextError> {
-    let mut r = Reader { bytes: text.as_bytes(), pos: 0 };
+    let mut r = Parser { bytes: text.as_bytes(), pos: 0 };
     let shape = r.shape(0)?;
     r.end()?;
     Ok(shape)
 }
 
-/// The layout that the whole text says, with its braces. Without an order, `minor_to_major` stays empty.
+/// Parses a layout with its braces; the text must contain nothing else. Without a dimension order, `minor_to_major` is
+/// empty.
 pub fn parse_layout(text: &str) -> Result<Layout, TextError> {
-    let mut r = Reader { bytes: text.as_bytes(), pos: 0 };
+    let mut r = Parser { bytes: text.as_bytes(), pos: 0 };
     r.space();
     let layout = r.layout(0)?;
     r.end()?;
     Ok(layout)
 }
 
-/// The shape that starts at byte `start` of a longer text, and the byte after it.
+/// Parses the shape that starts at byte `start` of a longer text; also returns the position after it.
 pub fn read_shape(bytes: &[u8], start: usize) -> Result<(Shape, usize), TextError> {
-    let mut r = Reader { bytes, pos: start };
+    let mut r = Parser { bytes, pos: start };
     let shape = r.shape(0)?;
     Ok((shape, r.pos))
 }
 
-struct Reader<'a> {
+struct Parser<'a> {
     bytes: &'a [u8],
     pos: usize,
 }
 
-type Read<T> = Result<T, TextError>;
+type ParseResult<T> = Result<T, TextError>;
 
-impl Reader<'_> {
-    fn shape(&mut self, depth: usize) -> Read<Shape> {
+impl Parser<'_> {
+    fn shape(&mut self, depth: usize) -> ParseResult<Shape> {
         self.space();
         if depth > MAX_DEPTH {
             return Err(self.error(TextErrorKind::TooDeep, self.pos, self.pos + 1));
@@ -137,7 +146,7 @@ impl Reader<'_> {
         }
     }
 
-    fn tuple(&mut self, depth: usize) -> Read<Shape> {
+    fn tuple(&mut self, depth: usize) -> ParseResult<Shape> {
         let mut parts = Vec::new();
         self.space();
         if self.accept(b')') {
@@ -154,7 +163,7 @@ impl Reader<'_> {
         Ok(Shape::Tuple(parts))
     }
 
-    fn array(&mut self, start: usize, depth: usize) -> Read<Shape> {
+    fn array(&mut self, start: usize, depth: usize) -> ParseResult<Shape> {
         let element = self.element(start)?;
         self.expect(b'[', "`[` after the element type")?;
         let (mut dims, mut dynamic) = (SmallVec::<[i64; 8]>::new(), SmallVec::<[bool; 8]>::new());
@@ -173,7 +182,7 @@ impl Reader<'_> {
                     if bounded && self.accept(b'?') {
                         dims.push(UNBOUNDED);
                     } else {
-                        dims.push(self.natural("a dimension")?);
+                        dims.push(self.natural("a dimension size")?);
                     }
                     dynamic.push(bounded);
                 }
@@ -190,8 +199,8 @@ impl Reader<'_> {
             .map_err(|e| self.error(TextErrorKind::Shape(e), start, self.pos))
     }
 
-    /// The element type whose word was just read from `start` on.
-    fn element(&self, start: usize) -> Read<ElementType> {
+    /// The element type whose name starts at `start` and ends at the current position.
+    fn element(&self, start: usize) -> ParseResult<ElementType> {
         let word = String::from_utf8_lossy(&self.bytes[start..self.pos]);
         ElementType::from_name(&word).ok_or_else(|| {
             let known = ElementType::all().map(ElementType::name).chain(["token", "opaque"]);
@@ -200,7 +209,7 @@ impl Reader<'_> {
         })
     }
 
-    fn layout(&mut self, depth: usize) -> Read<Layout> {
+    fn layout(&mut self, depth: usize) -> ParseResult<Layout> {
         self.expect(b'{', "`{`")?;
         let mut layout = Layout::new(Vec::new());
         self.space();
@@ -217,8 +226,8 @@ impl Reader<'_> {
         Ok(layout)
     }
 
-    /// Everything after the colon, each part at most once and in XLA's order.
-    fn attributes(&mut self, layout: &mut Layout, depth: usize) -> Read<()> {
+    /// The attributes after the colon, each at most once and in XLA's order.
+    fn attributes(&mut self, layout: &mut Layout, depth: usize) -> ParseResult<()> {
         if self.accept_word(b"D(") {
             let start = self.pos;
             while self.peek().is_some_and(|c| c.is_ascii_alphabetic() || matches!(c, b',' | b'+' | b'~' | b' ')) {
@@ -271,8 +280,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The sizes of one tile after its `(`, with the `)`.
-    fn tile(&mut self) -> Read<Vec<i64>> {
+    /// The sizes of one tile, from after its `(` to its `)`.
+    fn tile(&mut self) -> ParseResult<Vec<i64>> {
         let mut sizes = Vec::new();
         self.space();
         if self.accept(b')') {
@@ -290,13 +299,13 @@ impl Reader<'_> {
         Ok(sizes)
     }
 
-    fn integer_in_parens(&mut self) -> Read<i64> {
+    fn integer_in_parens(&mut self) -> ParseResult<i64> {
         let n = self.integer("a number")?;
         self.expect(b')', "`)`")?;
         Ok(n)
     }
 
-    fn element_in_parens(&mut self) -> Read<ElementType> {
+    fn element_in_parens(&mut self) -> ParseResult<ElementType> {
         self.space();
         let start = self.pos;
         self.word();
@@ -305,7 +314,7 @@ impl Reader<'_> {
         Ok(element)
     }
 
-    fn naturals(&mut self) -> Read<Vec<i64>> {
+    fn naturals(&mut self) -> ParseResult<Vec<i64>> {
         let mut numbers = Vec::with_capacity(4);
         numbers.push(self.natural("a number")?);
         loop {
@@ -317,14 +326,14 @@ impl Reader<'_> {
         }
     }
 
-    /// A number that may be below zero: XLA reads it, and what it makes of the layout is checked later.
-    fn integer(&mut self, expected: &'static str) -> Read<i64> {
+    /// A number that may be negative: XLA's parser accepts it too, and [`Layout::problem`] rejects it.
+    fn integer(&mut self, expected: &'static str) -> ParseResult<i64> {
         self.space();
         let sign = if self.accept(b'-') { -1 } else { 1 };
         Ok(sign * self.natural(expected)?)
     }
 
-    fn natural(&mut self, expected: &'static str) -> Read<i64> {
+    fn natural(&mut self, expected: &'static str) -> ParseResult<i64> {
         self.space();
         let start = self.pos;
         let mut value = Some(0i64);
@@ -364,7 +373,7 @@ impl Reader<'_> {
         found
     }
 
-    fn expect(&mut self, c: u8, expected: &'static str) -> Read<()> {
+    fn expect(&mut self, c: u8, expected: &'static str) -> ParseResult<()> {
         self.space();
         if self.accept(c) {
             Ok(())
@@ -373,7 +382,7 @@ impl Reader<'_> {
         }
     }
 
-    fn end(&mut self) -> Read<()> {
+    fn end(&mut self) -> ParseResult<()> {
         self.space();
         if self.pos == self.bytes.len() {
             Ok(())
@@ -410,7 +419,7 @@ impl Reader<'_> {
             Some(&c) if c.is_ascii_graphic() => (format!("`{}`", c as char), 1),
             Some(&c) if c < 128 => (format!("byte 0x{c:02x}"), 1),
             Some(_) => {
-                // A letter outside ASCII: the text came from a str, so a whole one stands here unless the range is cut.
+                // A character outside ASCII, which may be truncated in text that does not come from a `str`.
                 let n = (1..=4.min(rest.len())).find(|&n| std::str::from_utf8(&rest[..n]).is_ok()).unwrap_or(1);
                 (format!("`{}`", String::from_utf8_lossy(&rest[..n])), n)
             }
@@ -423,7 +432,7 @@ impl Reader<'_> {
     }
 }
 
-/// A word cut to a length that fits in a message.
+/// The word, truncated to a length that fits in a message.
 fn shorten(word: &str) -> String {
     match word.char_indices().nth(40) {
         Some((at, _)) => format!("{}…", &word[..at]),
@@ -431,150 +440,12 @@ fn shorten(word: &str) -> String {
     }
 }
 
-impl fmt::Display for Shape {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Shape::Array(array) => array.fmt(f),
-            Shape::Tuple(parts) => {
-                f.write_str("(")?;
-                for (i, part) in parts.iter().enumerate() {
-                    if i > 0 {
-                        f.write_str(", ")?;
-                    }
-                    part.fmt(f)?;
-                }
-                f.write_str(")")
-            }
-            Shape::Token => f.write_str("token[]"),
-            Shape::Opaque => f.write_str("opaque[]"),
-            Shape::Buffer(inner) => write!(f, "b({inner})"),
-        }
-    }
-}
-
-impl fmt::Display for ArrayShape {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}[", self.element().name())?;
-        for (i, &n) in self.dims().iter().enumerate() {
-            let comma = if i > 0 { "," } else { "" };
-            match (n, self.is_dynamic(i)) {
-                (UNBOUNDED, _) => write!(f, "{comma}?")?,
-                (n, true) => write!(f, "{comma}<={n}")?,
-                (n, false) => write!(f, "{comma}{n}")?,
-            }
-        }
-        f.write_str("]")?;
-        self.layout().map_or(Ok(()), |layout| layout.fmt(f))
-    }
-}
-
-impl fmt::Display for Layout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("{")?;
-        list(f, &self.minor_to_major)?;
-        let mut colon = ":";
-        let mut start = |f: &mut fmt::Formatter<'_>| f.write_str(std::mem::take(&mut colon));
-        if let Some(types) = &self.dim_level_types {
-            start(f)?;
-            write!(f, "D({types})")?;
-        }
-        if !self.tiles.is_empty() {
-            start(f)?;
-            f.write_str("T")?;
-            for tile in &self.tiles {
-                tile.fmt(f)?;
-            }
-        }
-        if self.tail_padding_alignment != 1 {
-            start(f)?;
-            write!(f, "L({})", self.tail_padding_alignment)?;
-        }
-        if let Some(t) = self.index_type {
-            start(f)?;
-            write!(f, "#({})", t.name())?;
-        }
-        if let Some(t) = self.pointer_type {
-            start(f)?;
-            write!(f, "*({})", t.name())?;
-        }
-        if self.element_size_in_bits != 0 {
-            start(f)?;
-            write!(f, "E({})", self.element_size_in_bits)?;
-        }
-        if self.memory_space != 0 {
-            start(f)?;
-            write!(f, "S({})", self.memory_space)?;
-        }
-        if !self.split_configs.is_empty() {
-            start(f)?;
-            f.write_str("SC")?;
-            for config in &self.split_configs {
-                write!(f, "({}:", config.dimension)?;
-                list(f, &config.indices)?;
-                f.write_str(")")?;
-            }
-        }
-        if let Some(shape) = &self.physical_shape {
-            start(f)?;
-            write!(f, "P({shape})")?;
-        }
-        if self.dynamic_shape_metadata_prefix_bytes != 0 {
-            start(f)?;
-            write!(f, "M({})", self.dynamic_shape_metadata_prefix_bytes)?;
-        }
-        f.write_str("}")
-    }
-}
-
-impl fmt::Display for Tile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("(")?;
-        for (i, &n) in self.0.iter().enumerate() {
-            let comma = if i > 0 { "," } else { "" };
-            match n {
-                COMBINED => write!(f, "{comma}*")?,
-                n => write!(f, "{comma}{n}")?,
-            }
-        }
-        f.write_str(")")
-    }
-}
-
-fn list(f: &mut fmt::Formatter<'_>, numbers: &[i64]) -> fmt::Result {
-    for (i, n) in numbers.iter().enumerate() {
-        if i > 0 {
-            f.write_str(",")?;
-        }
-        write!(f, "{n}")?;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn prints_back() {
-        for text in [
-            "f32[]",
-            "f32[3,5]{1,0}",
-            "pred[0]{0}",
-            "f32[<=4,?,3]",
-            "(f32[2]{0}, (), (s32[], token[]), opaque[])",
-            "b(f32[3])",
-            "s4[3,5]{1,0:T(2,2)(2,1)E(4)S(1)}",
-            "f32[2,7,8,11,10]{4,3,2,1,0:T(*,*,2,*,3)}",
-            "bf16[8,16]{0,1:D(D,C)T(8,128)(2,1)L(1024)#(u32)*(u8)E(16)S(5)SC(0:1,2)(1:7)P(s8[64]{0})M(32)}",
-            "f32[]{:T(256)}",
-            "f32[1048576,8796093022207]",
-        ] {
-            assert_eq!(parse_shape(text).unwrap().to_string(), text);
-        }
-    }
-
-    #[test]
-    fn reads_loosely() {
+    fn normalizes_equivalent_texts() {
         for (text, same) in [
             ("f32[2, 3] ", "f32[2,3]"),
             ("(f32[2],/*index=1*/ s8[])", "(f32[2], s8[])"),
@@ -587,18 +458,18 @@ mod tests {
     }
 
     #[test]
-    fn errors_have_a_place() {
+    fn errors_have_positions() {
         for (text, message) in [
             ("f33[2]", "unknown element type `f33`, did you mean `f32`? at byte 0"),
             ("f32[2", "expected `,` or `]` in the dimensions, found the end of the text at byte 5"),
-            ("f32[-2]", "expected a dimension, found `-` at byte 4"),
-            ("f32[2]{1,0}", "expected a layout of 1 dimensions, found one of 2 at byte 0"),
+            ("f32[-2]", "expected a dimension size, found `-` at byte 4"),
+            ("f32[2]{1,0}", "expected a layout of rank 1, found one of rank 2 at byte 0"),
             ("f32[9223372036854775808]", "expected a number below 2^63, found a larger one at byte 4"),
             ("f32[4294967296,4294967296]", "expected fewer than 2^63 elements, found more at byte 0"),
             ("f32[2]{0:S(1)T(2)}", "expected one of D T L # * E S SC P M in this order, or `}`, found `T` at byte 13"),
             ("f32[2] x", "expected the end of the text, found `x` at byte 7"),
             ("", "expected a shape, found the end of the text at byte 0"),
-            ("f32[é]", "expected a dimension, found `é` at byte 4"),
+            ("f32[é]", "expected a dimension size, found `é` at byte 4"),
         ] {
             assert_eq!(parse_shape(text).unwrap_err().to_string(), message);
         }
