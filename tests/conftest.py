@@ -23,7 +23,7 @@ import pytest
 import hlomap as hm
 
 BLESS = os.environ.get("HLOMAP_BLESS") == "1"
-CASES = Path(__file__).parent / "cases" / "ops"
+CASES = Path(__file__).parent / "cases"
 
 hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 if os.environ.get("CI"):
@@ -76,7 +76,7 @@ def read_cases(file: Path) -> list[Case]:
 
 def all_cases() -> list[Case]:
     """Every op case, by file name."""
-    return [case for file in sorted(CASES.glob("*.hlo")) for case in read_cases(file)]
+    return [case for file in sorted((CASES / "ops").glob("*.hlo")) for case in read_cases(file)]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

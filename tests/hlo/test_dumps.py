@@ -6,10 +6,11 @@ import gzip
 from pathlib import Path
 
 import pytest
+from conftest import CASES
 
 import hlomap as hm
 
-DUMPS = Path(__file__).parent / "cases" / "dumps"
+DUMPS = CASES / "dumps"
 TEXT = "HloModule jit_f\nENTRY e { ROOT p = f32[2] parameter(0) }\n"
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import CASES
 from pyarrow import parquet
 
 from hlomap import UnsupportedError
@@ -20,8 +21,8 @@ from hlomap.corpus.runner import Summary, analyze_files
 from hlomap.corpus.worker_pool import Pool
 from hlomap.io.discover import candidates, content_kind
 
-DUMPS = Path(__file__).parent / "cases" / "dumps"
-MODULES = Path(__file__).parent / "cases" / "modules"
+DUMPS = CASES / "dumps"
+MODULES = CASES / "modules"
 
 GOOD = "HloModule good\n\nENTRY e {\n  p = f32[4,3] parameter(0)\n  ROOT n = f32[4,3] negate(p)\n}\n"
 BROKEN = "HloModule broken\n\nENTRY e {\n  p = f32[4,3 parameter(0)\n}\n"

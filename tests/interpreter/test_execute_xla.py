@@ -1,8 +1,8 @@
 """The executor against XLA on CPU: random programs of one operation, with every corner of every type.
 
-docs/execute.md holds a table of opcodes and types, made from all programs of :mod:`_elements`, :mod:`_structures` and
-:mod:`_tables` by ``HLOMAP_BLESS=1 pytest tests/test_execute_xla.py`` (a quarter of an hour).  The tests run a part of
-them, the same each time, and hold them to the table.
+docs/execute.md holds a table of opcodes and types, made from all programs of :mod:`support.elements`,
+:mod:`support.structures` and :mod:`support.tables` by ``HLOMAP_BLESS=1 pytest tests/interpreter/test_execute_xla.py``
+(a quarter of an hour).  The tests run a part of them, the same each time, and hold them to the table.
 """
 
 from __future__ import annotations
@@ -15,19 +15,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import _elements
-import _structures
-import _tables
 import numpy as np
 import pytest
-from _elements import TYPES, Program, disagreement
 from conftest import BLESS
+from support import elements, structures, tables
+from support.elements import TYPES, Program, disagreement
 
 import hlomap as hm
 from hlomap.dtypes import is_float
 
 pytest.importorskip("jax")
-TABLE = Path(__file__).parent.parent / "docs" / "execute.md"
+TABLE = Path(__file__).parent.parent.parent / "docs" / "execute.md"
 N_CHOSEN = 120
 
 EQUAL, DIFFERS, ABSENT = "=", "x", "."
@@ -42,10 +40,10 @@ Cell = tuple[str, str]
 
 def all_programs() -> list[Program]:
     return [
-        *_elements.programs(),
-        *_structures.programs(seed=2, n=3),
-        *_structures.programs(seed=11, n=7),
-        *_tables.programs(seed=0, n=3),
+        *elements.programs(),
+        *structures.programs(seed=2, n=3),
+        *structures.programs(seed=11, n=7),
+        *tables.programs(seed=0, n=3),
     ]
 
 
@@ -82,11 +80,11 @@ def _of_largest(a: np.ndarray, b: np.ndarray) -> float:
 
 def outcomes(programs: Sequence[Program]) -> list[float | str | None]:
     """The distance of each program's results from XLA's; None where XLA has none."""
-    import _xla_run
+    from support import xla_run
 
     halves = [programs[0::2], programs[1::2]]
     with ThreadPoolExecutor(2) as pool:
-        made = list(pool.map(lambda half: _xla_run.results([(p.text, list(p.arguments)) for p in half]), halves))
+        made = list(pool.map(lambda half: xla_run.results([(p.text, list(p.arguments)) for p in half]), halves))
     expected: list[Any] = [None] * len(programs)
     expected[0::2], expected[1::2] = made
     found: list[float | str | None] = []
@@ -157,7 +155,7 @@ def test_integers_comparisons_and_moves_are_equal() -> None:
     """What the table may not say of an operation that adds no floats up."""
     moves = {"copy", "select", "transpose", "reverse", "broadcast", "concatenate", "slice", "pad", "iota", "compare"}
     for (opcode, name), mark in read_table().items():
-        if name in _elements.INTEGERS or name == "pred" or opcode in moves:
+        if name in elements.INTEGERS or name == "pred" or opcode in moves:
             if (opcode, name) == ("convert", name) or mark in (EQUAL, ABSENT):
                 continue
             raise AssertionError(f"{opcode} of {name}: {mark}")
@@ -169,10 +167,10 @@ def test_integers_comparisons_and_moves_are_equal() -> None:
 )
 def test_types_that_xla_has_no_result_for_run(opcode: str) -> None:
     """Programs on types of one bit give results of their type."""
-    make, _ = _structures.MAKERS[opcode]
+    make, _ = structures.MAKERS[opcode]
     rng = np.random.default_rng(3)
     for name in ("s1", "u1"):
-        program = _structures.program(opcode, name, make, rng)
+        program = structures.program(opcode, name, make, rng)
         results = hm.execute(hm.parse(program.text), *program.arguments)
         first = results[0] if isinstance(results, list) else results
         assert first.dtype.name == {"s1": "int1", "u1": "uint1"}[name]
@@ -190,7 +188,7 @@ COLLECTIVES = [
 
 @pytest.mark.parametrize("opcode", ["add", "maximum"])
 def test_collectives_of_four_replicas(opcode: str) -> None:
-    import _xla_run
+    from support import xla_run
 
     header = f"f {{\n  x = f32[] parameter(0)\n  y = f32[] parameter(1)\n  ROOT r = f32[] {opcode}(x, y)\n}}\n"
     texts = [
@@ -200,7 +198,7 @@ def test_collectives_of_four_replicas(opcode: str) -> None:
     rng = np.random.default_rng(1)
     # Whole numbers, so that the order of a sum does not show.
     given = [rng.integers(-50, 50, (4, 2)).astype(np.float32) for _ in range(4)]
-    for text, expected in zip(texts, _xla_run.results([(text, given) for text in texts], replicas=4), strict=True):
+    for text, expected in zip(texts, xla_run.results([(text, given) for text in texts], replicas=4), strict=True):
         assert not isinstance(expected, str), f"{expected}\n{text}"
         found = hm.execute(hm.parse(text), given, num_replicas=4)
         for own, theirs in zip(found, expected, strict=True):

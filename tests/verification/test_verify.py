@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from click.testing import CliRunner
-from conftest import Case
+from conftest import CASES, Case
 
 import hlomap as hm
 from hlomap.cli.main import main
 
-CORPUS = Path(__file__).parent / "cases" / "corpus.tar.xz"
+CORPUS = CASES / "corpus.tar.xz"
 SMALL = 2000  # bytes
 
 

@@ -14,11 +14,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from _xla import reprint, serialized
+from conftest import CASES
+from support.xla import reprint, serialized
 
 import hlomap as hm
 
-CORPUS = Path(__file__).parent / "cases" / "corpus.tar.xz"
+CORPUS = CASES / "corpus.tar.xz"
 
 
 @functools.cache
@@ -225,7 +226,7 @@ def test_what_xla_accepts_is_accepted() -> None:
 
 def test_every_operation_goes_through_text_and_proto() -> None:
     """The cases of all operations, as they are written and as they are printed, with XLA and without."""
-    files = sorted((Path(__file__).parent / "cases" / "ops").glob("*.hlo"))
+    files = sorted((CASES / "ops").glob("*.hlo"))
     sources = [part for file in files for part in re.split(r"(?m)^(?=HloModule )", file.read_text())[1:]]
     assert len(sources) > 250
     modules = [hm.parse(source) for source in sources]

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import inspect
 import re
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from conftest import BLESS
+from conftest import BLESS, CASES
 
 import hlomap as hm
 from hlomap.builder import written
 from hlomap.ops import lookup, registered
 
-FILE = Path(__file__).parent / "cases" / "builder" / "lowering.txt"
+FILE = CASES / "builder" / "lowering.txt"
 # They say nothing of what an instruction does.
 ASIDE = {"metadata", "sharding", "origin"}
 

@@ -14,18 +14,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import _xla
-import _xla_run
 import numpy as np
 import pytest
-from conftest import BLESS
+from conftest import BLESS, CASES
+from support import xla, xla_run
 
 import hlomap as hm
 from hlomap.dtypes import element_types, numpy_dtype
 from hlomap.ops import registered
 
-FOLDER = Path(__file__).parent / "cases" / "builder"
-DOCS = Path(__file__).parent.parent / "docs" / "builder.md"
+FOLDER = CASES / "builder"
+DOCS = Path(__file__).parent.parent.parent / "docs" / "builder.md"
 CLAUSES = ("on ", "gives ", "replicas ", "fed ")
 
 
@@ -109,7 +108,7 @@ def test_xla_reads_all() -> None:
     texts = [str(module) for module in MODULES.values()]
     layouts = re.compile(r"\{[0-9,]*\}")
     short = re.compile(r".+(?=-(start|update|done)$)")  # XLA prints the forms of one instruction in short.
-    for name, answer in zip(MODULES, _xla.reprint(list(texts)), strict=True):
+    for name, answer in zip(MODULES, xla.reprint(list(texts)), strict=True):
         assert answer is not None, f"XLA does not read {name}:\n{MODULES[name]}"
         theirs, ours = (
             {i.name: (short.sub("async", i.opcode), layouts.sub("", str(i.shape))) for i in module.entry.instructions}
@@ -157,7 +156,7 @@ def test_xla_computes_the_same() -> None:
     """XLA's CPU runs what was built and gives the results of the executor, and so those of the page."""
     cases = [e for e in EXAMPLES if not ALONE & set(e.clauses) and not NOT_RUN & {e.method, e.name}]
     programs = [(str(MODULES[case.name]), arguments(case)) for case in cases]
-    for case, answer in zip(cases, _xla_run.results(programs), strict=True):
+    for case, answer in zip(cases, xla_run.results(programs), strict=True):
         assert not isinstance(answer, str), f"{case.name}: {answer}"
         ours = executed(case)
         compare(answer, ours if isinstance(ours, (list, tuple)) else [ours])
@@ -287,7 +286,7 @@ def test_constants_of_every_type() -> None:
         value = b.constant(array)
         assert str(value.shape) == f"{name}[{len(array)}]"
         made[name] = (b.build(value), array)
-    answers = _xla.reprint([str(module) for module, _ in made.values()])
+    answers = xla.reprint([str(module) for module, _ in made.values()])
     for (name, (module, array)), answer in zip(made.items(), answers, strict=True):
         assert same_bits(np.asarray(hm.execute(module)), array), name
         assert answer is not None, name
@@ -316,7 +315,7 @@ def test_element_types_as_xla() -> None:
             lines.append(f"ROOT r = {opcode[0]}({names}){opcode[1]}")
             texts.append("HloModule m\nENTRY e {\n" + "\n".join(lines) + "\n}")
             ours.append((case.method, dtype, accepted))
-    theirs = [answer is not None for answer in _xla.reprint(list(texts))]
+    theirs = [answer is not None for answer in xla.reprint(list(texts))]
     differ = {(method, dtype) for (method, dtype, ok), other in zip(ours, theirs, strict=True) if ok != other}
     shifts = ("mulhi", "shift_left", "shift_right_arithmetic", "shift_right_logical")
     stricter = {("mulhi", "pred")} | {(method, dtype) for method in shifts for dtype in ("f32", "c64")}
@@ -387,7 +386,7 @@ def test_names_that_are_words_of_the_text() -> None:
     values = [b.constant(1, name=word) for word in words]
     assert [value.name for value in values] == [f"{word}.1" for word in words]
     module = b.build(values)
-    assert _xla.reprint([str(module)]) != [None]
+    assert xla.reprint([str(module)]) != [None]
 
 
 def test_offsets_of_a_long_vector() -> None:

@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from layout_reference import indices, positions, random_shape
+from support.layout_reference import indices, positions, random_shape
 
 import hlomap as hm
 from hlomap.cli.main import main
@@ -515,7 +515,7 @@ def test_a_notebook_shows_what_can_be_drawn() -> None:
         assert layout is None or layout.draw().svg
 
 
-IMAGES = Path(__file__).parent.parent / "docs" / "images"
+IMAGES = Path(__file__).parent.parent.parent / "docs" / "images"
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,12 @@ import re
 from pathlib import Path
 
 import pytest
-from _xla import reprint
+from conftest import CASES
+from support.xla import reprint
 
 import hlomap as hm
 
-CASES = Path(__file__).parent / "cases" / "shapes.txt"
+FILE = CASES / "shapes.txt"
 
 CALLED = """HloModule m
 add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }
@@ -50,7 +51,7 @@ FREE = {"parameter", "constant", "custom-call", "bitcast", "iota", "recv", "rng"
 
 
 def cases(separator: str) -> list[tuple[str, str]]:
-    lines = CASES.read_text().splitlines()
+    lines = FILE.read_text().splitlines()
     return [tuple(line.split(separator)) for line in lines if separator in line]  # type: ignore[misc]
 
 
@@ -145,6 +146,6 @@ def test_a_shape_that_does_not_fit_is_a_diagnostic_that_shows_both(separator: st
 
 def test_every_operation_has_a_case() -> None:
     words = {opcode_of(call) for separator in (" => ", " : ") for call, _ in cases(separator)}
-    table = (Path(__file__).parent.parent / "rust" / "hlo" / "src" / "opcode.rs").read_text()
+    table = (Path(__file__).parent.parent.parent / "rust" / "hlo" / "src" / "opcode.rs").read_text()
     opcodes = set(re.findall(r'^    \w+ "([a-z0-9-]+)" (?:Fixed|Any)', table, re.M))
     assert len(opcodes) > 130 and not opcodes - words

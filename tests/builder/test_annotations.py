@@ -5,15 +5,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-import _xla
-from conftest import BLESS
+from conftest import BLESS, CASES
+from support import xla
 
 import hlomap as hm
 
-FOLDER = Path(__file__).parent / "cases" / "builder"
+FOLDER = CASES / "builder"
 
 
 def modules() -> dict[str, hm.Module]:
@@ -56,7 +55,7 @@ def content(module: hm.Module) -> list[Any]:
 
 def test_xla_reads_the_same() -> None:
     """Layouts that were not said are the default ones in what XLA prints."""
-    answers = _xla.reprint([str(module) for module in MODULES.values()])
+    answers = xla.reprint([str(module) for module in MODULES.values()])
     for (title, module), answer in zip(MODULES.items(), answers, strict=True):
         assert answer is not None, title
         theirs = hm.parse(answer)
@@ -105,7 +104,7 @@ def test_texts_of_any_characters() -> None:
         module = b.build(b.parameter(0, "f32[]", "x").annotated(**said))  # type: ignore[arg-type]
         assert everything(module) == {text}
         sources.append(str(module))
-    for text, answer in zip(texts, _xla.serialized(sources), strict=True):
+    for text, answer in zip(texts, xla.serialized(sources), strict=True):
         assert answer is not None, repr(text)
         assert everything(hm.parse(answer)) == {text}
 

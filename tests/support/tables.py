@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from _elements import COMPLEX, FLOATS, SMALL, Program
-from _structures import RUNNABLE, Made, Rng, filled, listed, program, sizes_of
+
+from support.elements import COMPLEX, FLOATS, SMALL, Program
+from support.structures import RUNNABLE, Made, Rng, filled, listed, program, sizes_of
 
 _NO_COMPLEX = tuple(name for name in RUNNABLE if name not in COMPLEX)
 _WHOLE_BYTES = tuple(name for name in RUNNABLE if name not in ("s2", "u2", "s4", "u4", "f4e2m1fn"))

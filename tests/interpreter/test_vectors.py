@@ -1,10 +1,10 @@
-"""The operations of :mod:`_vectors` against XLA on CPU by value; their maps are sound."""
+"""The operations of :mod:`support.vectors` against XLA on CPU by value; their maps are sound."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from _vectors import KINDS
+from support.vectors import KINDS
 
 import hlomap as hm
 
@@ -31,10 +31,10 @@ def made(kind: str) -> list[tuple[str, list[np.ndarray]]]:
 
 
 def test_values_are_those_of_xla() -> None:
-    import _xla_run
+    from support import xla_run
 
     programs = [(kind, *program) for kind in KINDS for program in made(kind)]
-    expected = _xla_run.results([(text, arguments) for _, text, arguments in programs])
+    expected = xla_run.results([(text, arguments) for _, text, arguments in programs])
     n_compared = 0
     for (kind, text, arguments), results in zip(programs, expected, strict=True):
         if results is None or isinstance(results, str):

@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import _xla
 import numpy as np
 import pytest
-from conftest import BLESS
+from conftest import BLESS, CASES
+from support import xla
 
 import hlomap as hm
 from hlomap.builder import Writer, builder, by_attributes, method_name, written
@@ -24,7 +24,7 @@ from hlomap.builder.attributes import FORMS
 from hlomap.ops import _registry, _rule, lookup, registered
 
 STUB = Path(builder.__file__).with_suffix(".pyi")
-MADE = Path(__file__).parent / "cases" / "builder" / "made.txt"
+MADE = CASES / "builder" / "made.txt"
 HEAD = """# Made from the op pages by tests/test_builder_face.py; HLOMAP_BLESS=1 writes it anew.
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_methods_made_from_attributes() -> None:
         MADE.write_text(text, encoding="utf-8")
     assert MADE.read_text(encoding="utf-8") == text
     modules = [module for *_, module in found if module is not None]
-    for module, answer in zip(modules, _xla.reprint([str(module) for module in modules]), strict=True):
+    for module, answer in zip(modules, xla.reprint([str(module) for module in modules]), strict=True):
         assert answer is not None, str(module)
         theirs, ours = hm.parse(answer).entry.root, module.entry.root
         assert theirs.shape.equals(ours.shape, layout="meant")

@@ -11,9 +11,9 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from _elements import COMPLEX, INTEGERS, SMALL, TYPES, Program, values
 
 from hlomap.dtypes import is_float, is_integer, numpy_dtype
+from support.elements import COMPLEX, INTEGERS, SMALL, TYPES, Program, values
 
 Rng = np.random.Generator
 Made = tuple[str, str, list[np.ndarray]]

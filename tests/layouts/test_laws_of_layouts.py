@@ -7,7 +7,7 @@ import random
 
 import numpy as np
 import pytest
-from layout_reference import indices, positions, random_shape
+from support.layout_reference import indices, positions, random_shape
 
 import hlomap as hm
 

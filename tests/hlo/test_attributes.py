@@ -6,14 +6,14 @@ The cases are `cases/attributes.txt`: whether XLA's reader takes a value, which 
 from __future__ import annotations
 
 import pickle
-from pathlib import Path
 
 import pytest
-from _xla import reprint, serialized
+from conftest import CASES
+from support.xla import reprint, serialized
 
 import hlomap as hm
 
-CASES = Path(__file__).parent / "cases" / "attributes.txt"
+FILE = CASES / "attributes.txt"
 
 SUM = "sum { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }\n"
 CALLS = {
@@ -35,7 +35,7 @@ def program(kind: str, value: str) -> str:
 
 
 def cases(verdict: str) -> list[tuple[str, str]]:
-    lines = [line.split(maxsplit=1) for line in CASES.read_text().splitlines()]
+    lines = [line.split(maxsplit=1) for line in FILE.read_text().splitlines()]
     return [tuple(line[1].split(": ", 1)) for line in lines if line[0] == verdict]  # type: ignore[misc]
 
 

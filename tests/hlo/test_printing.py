@@ -8,11 +8,11 @@ import re
 from pathlib import Path
 
 import pytest
-from _xla import reprint
+from support.xla import reprint
 
 import hlomap as hm
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parent.parent.parent
 FILES = sorted((ROOT / "tests" / "cases" / "modules").glob("*.hlo"))
 
 TEXT = """HloModule m, entry_computation_layout={(f32[2,3]{0,1})->(f32[2]{0}, s32[12]{0})}

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from conftest import CASES
 
 from hlomap.cli.main import main
 
-ROOT = Path(__file__).parent.parent
-CASES = Path(__file__).parent / "cases"
+ROOT = Path(__file__).parent.parent.parent
 MODULES = sorted((CASES / "modules").glob("*.hlo"))
 
 

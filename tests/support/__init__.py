@@ -1,0 +1,1 @@
+"""Helpers that several tests share; the oracle keeps an enumeration of its own."""
