@@ -9,16 +9,16 @@ use std::hash::{Hash, Hasher};
 use layout::Shape;
 use rustc_hash::{FxHashMap, FxHasher};
 
+use crate::attribute::schema::Form;
+use crate::cursor::{brief, clip, Cursor};
 use crate::error::{Problem, ProblemKind, Span};
 use crate::infer::{self, Elsewhere, Inferred};
-use crate::instruction::UNRESOLVED;
-use crate::known::Form;
-use crate::module::{
+use crate::model::module::{
     Attribute, ComputationId, Instruction, InstructionId, Module, CALLS, INCONSISTENT, LEFT_OUT, UNNAMED_OPERANDS,
 };
+use crate::parse::instruction::UNRESOLVED;
 use crate::parse::MAX_DIAGNOSTICS;
 use crate::print::WithoutLayout;
-use crate::token::{brief, clip, Cursor};
 use crate::{Arity, Opcode};
 
 /// What was found while a module was read: an instruction is looked at when its computation ends and its text is

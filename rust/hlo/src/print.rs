@@ -9,10 +9,9 @@ use std::fmt::{self, Write};
 
 use layout::Shape;
 
+use crate::attribute::schema::Form;
 use crate::attribute::Value;
-use crate::known::Form;
-use crate::module::{Attribute, ComputationId, InstructionId, Module};
-use crate::window::{DimLabels, Window, WindowDim};
+use crate::model::module::{Attribute, ComputationId, InstructionId, Module};
 use crate::Arity;
 
 /// What is printed. The default is everything, and operands by name alone; every choice gives text that XLA reads.
@@ -264,52 +263,6 @@ impl<'m> Printer<'m> {
         }
         write!(f, "\n{:1$}", "", 2 * depth + 2)?;
         self.body(f, id, depth + 1)
-    }
-}
-
-impl fmt::Display for Window {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let by_dim = |one: &dyn Fn(&WindowDim) -> String| self.dims.iter().map(one).collect::<Vec<_>>().join("x");
-        write!(f, "{{size={}", by_dim(&|d| d.size.to_string()))?;
-        if self.dims.iter().any(|d| d.stride != 1) {
-            write!(f, " stride={}", by_dim(&|d| d.stride.to_string()))?;
-        }
-        if self.dims.iter().any(|d| (d.pad_low, d.pad_high) != (0, 0)) {
-            write!(f, " pad={}", by_dim(&|d| format!("{}_{}", d.pad_low, d.pad_high)))?;
-        }
-        if self.dims.iter().any(|d| d.base_dilation != 1) {
-            write!(f, " lhs_dilate={}", by_dim(&|d| d.base_dilation.to_string()))?;
-        }
-        if self.dims.iter().any(|d| d.window_dilation != 1) {
-            write!(f, " rhs_dilate={}", by_dim(&|d| d.window_dilation.to_string()))?;
-        }
-        if self.dims.iter().any(|d| d.reversal) {
-            write!(f, " rhs_reversal={}", by_dim(&|d| i64::from(d.reversal).to_string()))?;
-        }
-        f.write_str("}")
-    }
-}
-
-impl fmt::Display for DimLabels {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = |first: (i64, char), second: (i64, char), spatial: &[i64]| {
-            let digits = spatial.iter().zip('0'..).map(|(&d, c)| (d, c));
-            let mut all: Vec<_> = digits.chain([first, second]).collect();
-            all.sort_unstable();
-            // A place without a label is a dimension without a part in the convolution.
-            let mut text = String::new();
-            for (d, c) in all {
-                while (text.len() as i64) < d {
-                    text.push('?');
-                }
-                text.push(c);
-            }
-            text
-        };
-        let input = word((self.input_batch, 'b'), (self.input_feature, 'f'), &self.input_spatial);
-        let kernel = word((self.kernel_input_feature, 'i'), (self.kernel_output_feature, 'o'), &self.kernel_spatial);
-        let output = word((self.output_batch, 'b'), (self.output_feature, 'f'), &self.output_spatial);
-        write!(f, "{input}_{kernel}->{output}")
     }
 }
 

@@ -6,8 +6,8 @@ use layout::{ArrayShape, ElementType, Shape};
 
 use super::elementwise::higher;
 use super::{dim, sizes, Check, Dim, Inference, Inferred, Operation};
+use crate::attribute::window;
 use crate::attribute::Value;
-use crate::window;
 
 /// Dimension numbers of one side of a product.
 struct Side {

@@ -7,9 +7,9 @@ use layout::Shape;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{left_out, Inferred};
+use crate::cursor::brief;
 use crate::error::{Problem, ProblemKind, Span};
-use crate::module::{InstructionId, Module, LEFT_OUT};
-use crate::token::brief;
+use crate::model::module::{InstructionId, Module, LEFT_OUT};
 
 /// A shape that is written for an instruction in another place, before its name as an operand or in a signature.
 pub(crate) struct Elsewhere {

@@ -17,8 +17,8 @@ use layout::{ArrayShape, ElementKind, ElementType, Layout, Shape, UNBOUNDED};
 use smallvec::SmallVec;
 
 use crate::attribute::Value;
-use crate::instruction::async_form;
-use crate::module::{ComputationId, InstructionId, Module};
+use crate::model::module::{ComputationId, InstructionId, Module};
+use crate::model::opcode::async_form;
 use crate::Opcode;
 
 use elementwise::is_elementwise;

@@ -5,10 +5,10 @@
 use layout::{ArrayShape, ElementType, Shape};
 
 use super::{dim, mix, sizes, Check, Dim, Inference, Inferred, Operation};
+use crate::attribute::window;
+use crate::attribute::window::Window;
 use crate::attribute::Value;
-use crate::module::ComputationId;
-use crate::window;
-use crate::window::Window;
+use crate::model::module::ComputationId;
 
 impl Operation<'_> {
     /// The first half of the operands of a variadic reduction: all of the same sizes, with a scalar each behind them.

@@ -6,8 +6,8 @@ use layout::Shape;
 
 use super::{Check, Inference, Inferred, Operation};
 use crate::attribute::Value;
-use crate::instruction::{async_form, Half};
-use crate::module::ComputationId;
+use crate::model::module::ComputationId;
+use crate::model::opcode::{async_form, Half};
 
 impl<'m> Operation<'m> {
     pub(super) fn get_tuple_element(&self) -> Inference {

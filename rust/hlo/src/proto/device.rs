@@ -4,11 +4,11 @@
 
 use super::special::{metadata, Reading, Writing};
 use super::wire::{Draft, Message, Wire, WireError};
+use crate::attribute::devices::DeviceGroups;
+use crate::attribute::mesh::{DeviceOrder, Iota, Mesh, MeshAxis};
+use crate::attribute::sharding::{empty_named, Named, Sharding, ShardingKind, SubgroupKind, Tiles, Whole};
 use crate::attribute::Value;
-use crate::devices::DeviceGroups;
-use crate::mesh::{DeviceOrder, Iota, Mesh, MeshAxis};
-use crate::module::fields;
-use crate::sharding::{empty_named, Named, Sharding, ShardingKind, SubgroupKind, Tiles, Whole};
+use crate::model::metadata::fields;
 use crate::Span;
 
 /// Shardings in shardings are tuples in tuples; shapes nest no deeper.

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use super::origin;
 use super::special::{self, Special};
-use crate::known;
+use crate::attribute::schema;
 use crate::Opcode;
 
 /// How the value of an attribute stands in its field.
@@ -191,9 +191,9 @@ pub(crate) static TABLE: &[Row] = &[
 /// By opcode: the rows of its attributes, and whether it must have each.
 static BY_OPCODE: LazyLock<Vec<Vec<(&'static Row, bool)>>> = LazyLock::new(|| {
     let rows = |opcode: &str| {
-        let required = Opcode::from_name(opcode).map_or(&[][..], known::required);
+        let required = Opcode::from_name(opcode).map_or(&[][..], schema::required);
         let own = TABLE.iter().filter(|row| row.ops == "*" || row.ops.split(' ').any(|op| op == opcode));
-        own.map(|row| (row, required.iter().any(|&key| known::TABLE[key as usize].0 == row.name))).collect()
+        own.map(|row| (row, required.iter().any(|&key| schema::TABLE[key as usize].0 == row.name))).collect()
     };
     Opcode::names().chain([""]).map(rows).collect()
 });

@@ -8,8 +8,8 @@ use layout::{ArrayShape, ElementKind, ElementType, Layout, Shape};
 
 use super::shape;
 use super::wire::{Draft, Message, Payload, Wire, WireError};
-use crate::float;
-use crate::literal::LiteralValue;
+use crate::model::float;
+use crate::model::literal::LiteralValue;
 
 /// How a field holds its elements.
 #[derive(Clone, Copy, PartialEq)]

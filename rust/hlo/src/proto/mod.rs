@@ -18,7 +18,7 @@ mod wire;
 mod write;
 
 use crate::error::{Problem, ProblemKind, Source, Span, SyntaxErrors};
-use crate::module::{Ids, Module};
+use crate::model::module::{Ids, Module};
 use crate::parse;
 use std::sync::Arc;
 use wire::{Message, WireError};

@@ -4,8 +4,8 @@
 
 use super::special::{quoted, Reading, Special, Writing};
 use super::wire::{Draft, Message, Wire};
-use crate::mesh::joined;
-use crate::token::Cursor;
+use crate::attribute::mesh::joined;
+use crate::cursor::Cursor;
 
 /// Origins of tuples in tuples; shapes nest no deeper.
 const MAX_DEPTH: usize = 128;

@@ -11,7 +11,7 @@ use super::fields::{self, Codec, Row};
 use super::special::{self, joined, quoted, Reading};
 use super::wire::{Field, Message, Payload, Wire, WireError};
 use super::{literal, shape, tables, EXTRA, EXTRA_HEADER, EXTRA_SHAPE, EXTRA_SHORT, EXTRA_TABLES};
-use crate::module::Ids;
+use crate::model::module::Ids;
 use crate::Opcode;
 
 /// The text of a module, at most `limit` bytes, and the ids of what stands in it, in its order.

@@ -11,14 +11,14 @@ use layout::Shape;
 use super::device;
 use super::shape;
 use super::wire::{Draft, Message, Wire, WireError};
-use crate::alias::Accuracy;
+use crate::attribute::accuracy::Accuracy;
+pub(crate) use crate::attribute::mesh::joined;
+use crate::attribute::sharding;
+use crate::attribute::window::{DimLabels, Window, WindowDim};
 use crate::attribute::Value;
-use crate::literal;
-pub(crate) use crate::mesh::joined;
-use crate::module::{Attribute, InstructionId, Module};
-use crate::sharding;
-use crate::token::Cursor;
-use crate::window::{DimLabels, Window, WindowDim};
+use crate::cursor::Cursor;
+use crate::model::literal;
+use crate::model::module::{Attribute, InstructionId, Module};
 
 /// What a value is read from.
 pub(crate) struct Reading<'a, 'r> {

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use super::special::quoted;
 use super::wire::{Draft, Message, Wire};
-use crate::token::Cursor;
+use crate::cursor::Cursor;
 
 const LOCATION: &[(&str, u32)] =
     &[("file_name_id", 1), ("function_name_id", 2), ("line", 3), ("end_line", 5), ("column", 4), ("end_column", 6)];

@@ -14,11 +14,12 @@ use super::fields::{self, Codec};
 use super::special::{self, Writing};
 use super::wire::{Draft, Message};
 use super::{literal, shape, tables, EXTRA, EXTRA_HEADER, EXTRA_SHAPE, EXTRA_SHORT, EXTRA_TABLES};
-use crate::alias::{Alias, Donor, EntryLayout};
+use crate::attribute::alias::{Alias, Donor};
+use crate::attribute::entry_layout::EntryLayout;
+use crate::attribute::schema::Form;
 use crate::attribute::Value;
-use crate::instruction::{async_form, Half};
-use crate::known::Form;
-use crate::module::{Attribute, ComputationId, InstructionId, Module};
+use crate::model::module::{Attribute, ComputationId, InstructionId, Module};
+use crate::model::opcode::{async_form, Half};
 use crate::Opcode;
 
 impl Module {

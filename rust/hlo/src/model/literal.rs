@@ -7,9 +7,9 @@
 use layout::{ArrayShape, ElementKind, ElementType, Shape, UNBOUNDED};
 
 use crate::attribute;
+use crate::cursor::{clip, Cursor, Read};
 use crate::error::{Problem, ProblemKind, Span};
-use crate::float::{self, Format};
-use crate::token::{clip, Cursor, Read};
+use crate::model::float::{self, Format};
 
 /// The value of a constant.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 //! Read [`Opcode`]. Law: the table is sorted by name and row i belongs to the variant with discriminant i.
 //! An operation that is not in the table is [`Opcode::Unknown`]; the instruction keeps its word.
 
-use crate::token::same;
+use crate::cursor::same;
 
 /// How many operands an operation takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -203,6 +203,21 @@ impl Opcode {
     pub fn names() -> impl Iterator<Item = &'static str> {
         TABLE[..TABLE.len() - 1].iter().map(|row| row.1)
     }
+}
+
+/// Which part of an asynchronous operation an instruction is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Half {
+    Start,
+    Update,
+    Done,
+}
+
+/// `transpose-start`: a known operation wrapped in its asynchronous form, which XLA writes in short.
+pub(crate) fn async_form(word: &str) -> Option<(Opcode, Half)> {
+    let halves = [("-start", Half::Start), ("-update", Half::Update), ("-done", Half::Done)];
+    let (inner, half) = halves.iter().find_map(|(end, half)| Some((word.strip_suffix(end)?, *half)))?;
+    Some((Opcode::from_name(inner)?, half))
 }
 
 /// Opcodes by the hash of their names; a name whose place is taken stands in the next free one.

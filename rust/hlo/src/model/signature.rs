@@ -10,8 +10,8 @@ use std::fmt::Write;
 use layout::Shape;
 use smallvec::SmallVec;
 
-use crate::known::Form;
-use crate::module::{Attribute, ComputationId, InstructionId, Module};
+use crate::attribute::schema::Form;
+use crate::model::module::{Attribute, ComputationId, InstructionId, Module};
 use crate::Opcode;
 
 impl Module {

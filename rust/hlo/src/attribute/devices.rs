@@ -5,8 +5,8 @@
 use std::fmt;
 
 use crate::attribute::int_lists;
-use crate::mesh::{axes_text, bracketed, joined, product, read_axes, read_mesh, Iota, Mesh, MeshAxis};
-use crate::token::{Cursor, Read};
+use crate::attribute::mesh::{axes_text, bracketed, joined, product, read_axes, read_mesh, Iota, Mesh, MeshAxis};
+use crate::cursor::{Cursor, Read};
 
 /// Groups of devices that work together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -10,15 +10,16 @@ use rustc_hash::FxHasher;
 use smallvec::SmallVec;
 
 use crate::attribute;
+use crate::attribute::schema::{self, Place};
 use crate::check;
+use crate::cursor::{clip, find, Cursor, Read};
 use crate::error::{Problem, ProblemKind, Span};
 use crate::infer;
-use crate::known::{self, Place};
-use crate::literal;
-use crate::module::{Attribute, Instruction, CALLS, ELIDED, LEFT_OUT, UNNAMED_OPERANDS};
+use crate::model::literal;
+use crate::model::module::{Attribute, Instruction, CALLS, ELIDED, LEFT_OUT, UNNAMED_OPERANDS};
+use crate::model::opcode::async_form;
+use crate::parse::span_map::SpanMap;
 use crate::parse::Parser;
-use crate::span_map::SpanMap;
-use crate::token::{clip, find, Cursor, Read};
 use crate::{Arity, Opcode};
 
 /// One computation while it is read.
@@ -119,7 +120,7 @@ impl<'a> Parser<'a> {
         let opcode_span = self.c.word_span();
         if opcode_span.is_empty() {
             let text = self.c.str(name);
-            if shape.is_none() && known::key(text.as_bytes()).is_some() {
+            if shape.is_none() && schema::key(text.as_bytes()).is_some() {
                 let found = format!("`{}`", clip(text));
                 let kind = ProblemKind::Expected { expected: "`,` before an attribute".into(), found };
                 return Err(Problem { kind, span: name });
@@ -359,12 +360,13 @@ impl<'a> Parser<'a> {
     }
 
     pub(crate) fn required(&mut self, opcode: Opcode, attributes: &[Attribute], span: Span) -> Read<()> {
-        let missing = known::required(opcode).iter().find(|&&key| !attributes.iter().any(|a| a.key == key));
+        let missing = schema::required(opcode).iter().find(|&&key| !attributes.iter().any(|a| a.key == key));
         let name = match missing {
-            Some(&key) => known::TABLE[key as usize].0,
+            Some(&key) => schema::TABLE[key as usize].0,
             None if opcode == Opcode::Conditional => {
-                let has =
-                    |name: &str| known::key(name.as_bytes()).is_some_and(|key| attributes.iter().any(|a| a.key == key));
+                let has = |name: &str| {
+                    schema::key(name.as_bytes()).is_some_and(|key| attributes.iter().any(|a| a.key == key))
+                };
                 match (has("branch_computations"), has("true_computation"), has("false_computation")) {
                     (true, _, _) | (_, true, true) => return Ok(()),
                     (_, true, false) => "false_computation",
@@ -376,21 +378,6 @@ impl<'a> Parser<'a> {
         };
         Err(Problem { kind: ProblemKind::MissingAttribute { opcode: opcode.name(), name }, span })
     }
-}
-
-/// Which part of an asynchronous operation an instruction is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Half {
-    Start,
-    Update,
-    Done,
-}
-
-/// `transpose-start`: a known operation wrapped in its asynchronous form, which XLA writes in short.
-pub(crate) fn async_form(word: &str) -> Option<(Opcode, Half)> {
-    let halves = [("-start", Half::Start), ("-update", Half::Update), ("-done", Half::Done)];
-    let (inner, half) = halves.iter().find_map(|(end, half)| Some((word.strip_suffix(end)?, *half)))?;
-    Some((Opcode::from_name(inner)?, half))
 }
 
 /// The byte behind a shape, if it has the common form: a word with brackets and perhaps braces without braces inside,

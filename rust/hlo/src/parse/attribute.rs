@@ -6,15 +6,16 @@
 
 use smallvec::SmallVec;
 
-use crate::alias;
 use crate::attribute;
+use crate::attribute::entry_layout;
+use crate::attribute::schema::{self, Form, Place};
+use crate::cursor::{clip, Cursor, Read};
 use crate::error::{Problem, ProblemKind, Span};
-use crate::instruction::{Scope, UNRESOLVED};
-use crate::known::{self, Form, Place};
-use crate::literal;
-use crate::module::{Attribute, UNKNOWN_KEY};
-use crate::parse::{Header, Parser};
-use crate::token::{clip, Cursor, Read};
+use crate::model::literal;
+use crate::model::module::{Attribute, UNKNOWN_KEY};
+use crate::parse::instruction::{Scope, UNRESOLVED};
+use crate::parse::module::Header;
+use crate::parse::Parser;
 
 /// More names of unknown attributes than this are an error.
 const MAX_UNKNOWN_KEYS: usize = 4096;
@@ -36,11 +37,11 @@ impl<'a> Parser<'a> {
         self.c.expect(b'=', "`=` after the name of an attribute")?;
         self.c.space();
         let start = self.c.pos;
-        let known = known::key(&self.c.bytes()[name_span.range()]);
-        let mut form = known.map_or(Form::Raw, |key| known::TABLE[key as usize].1);
+        let known = schema::key(&self.c.bytes()[name_span.range()]);
+        let mut form = known.map_or(Form::Raw, |key| schema::TABLE[key as usize].1);
         let mut link = 0;
         match known {
-            Some(key) if known::is_allowed(key, place) => {
+            Some(key) if schema::is_allowed(key, place) => {
                 if form == Form::Ints && self.c.str(name_span) == "slice_sizes" && is_nested(self.c.rest()) {
                     form = Form::IntLists;
                 }
@@ -63,7 +64,7 @@ impl<'a> Parser<'a> {
             }
             None => {
                 attribute::raw(&mut self.c)?;
-                let names = || known::names(place).collect::<Vec<_>>();
+                let names = || schema::names(place).collect::<Vec<_>>();
                 self.diagnose(|p| attribute::unknown_word("attribute", p.c.str(name_span), &names(), name_span));
             }
         }
@@ -94,10 +95,10 @@ impl<'a> Parser<'a> {
     }
 
     pub(crate) fn known_word(&mut self, key: u16, span: Span) {
-        if let Some(words) = known::words(key) {
+        if let Some(words) = schema::words(key) {
             let found = self.c.str(span);
             if !words.contains(&found) {
-                let name = known::TABLE[key as usize].0;
+                let name = schema::TABLE[key as usize].0;
                 self.diagnose(|_| attribute::unknown_word(name, found, words, span));
             }
         }
@@ -124,7 +125,7 @@ impl<'a> Parser<'a> {
             *c = self.c;
             read
         };
-        let read = alias::entry_shapes(&mut c, shape, drop).and_then(|_| {
+        let read = entry_layout::entry_shapes(&mut c, shape, drop).and_then(|_| {
             c.space();
             c.at_end().then_some(()).ok_or_else(|| c.expected("the end of the value"))
         });

@@ -6,8 +6,8 @@
 
 use std::sync::LazyLock;
 
-use crate::opcode::{self, Opcode};
-use crate::token::same;
+use crate::cursor::same;
+use crate::model::opcode::{self, Opcode};
 
 /// The form of an attribute's value in text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,17 +4,29 @@
 //! through the same functions here. The value of an unknown attribute is kept as its text.
 //! Not here: values that name computations or instructions, which `parse` resolves.
 
+pub(crate) mod accuracy;
+pub(crate) mod alias;
+pub(crate) mod devices;
+pub(crate) mod entry_layout;
+pub(crate) mod mesh;
+pub(crate) mod schema;
+pub(crate) mod sharding;
+pub(crate) mod window;
+
 use std::borrow::Cow;
 
 use layout::Shape;
 
-use crate::alias::{self, Accuracy, Alias, Donor, EntryLayout, Kinds};
-use crate::devices::{self, DeviceGroups};
+use accuracy::{accuracy, Accuracy};
+use alias::{Alias, Donor, Kinds};
+use devices::DeviceGroups;
+use entry_layout::{entry_layout, EntryLayout};
+use schema::Form;
+use sharding::Sharding;
+use window::{dim_labels, window, DimLabels, Window};
+
+use crate::cursor::{clip, Cursor, Read};
 use crate::error::{Problem, ProblemKind, Span};
-use crate::known::Form;
-use crate::sharding::{self, Sharding};
-use crate::token::{clip, Cursor, Read};
-use crate::window::{dim_labels, window, DimLabels, Window};
 
 /// The value of an attribute.
 #[derive(Clone, Debug, PartialEq)]
@@ -152,8 +164,8 @@ fn structured<'m>(c: &mut Cursor<'_>, form: Form) -> Read<Option<Value<'m>>> {
         Form::Aliases => Value::Aliases(alias::aliases(c, Kinds::Written)?),
         Form::OperandAliases => Value::OperandAliases(alias::aliases(c, Kinds::None)?),
         Form::Donors => Value::Donors(alias::donors(c)?),
-        Form::Accuracy => Value::Accuracy(alias::accuracy(c)?),
-        Form::EntryLayout => Value::EntryLayout(alias::entry_layout(c)?),
+        Form::Accuracy => Value::Accuracy(accuracy(c)?),
+        Form::EntryLayout => Value::EntryLayout(entry_layout(c)?),
         _ => return Ok(None),
     };
     c.space();

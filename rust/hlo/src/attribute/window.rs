@@ -2,9 +2,11 @@
 //!
 //! Read [`Window`], then [`output_size`].
 
+use std::fmt;
+
 use crate::attribute::{by_dim, pair};
+use crate::cursor::{clip, Cursor, Read};
 use crate::error::{Problem, ProblemKind, Span};
-use crate::token::{clip, Cursor, Read};
 
 /// One dimension of a window, defaults filled in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -258,4 +260,50 @@ fn labels(word: &str, first: u8, second: u8) -> Option<(i64, i64, Vec<i64>)> {
         return None;
     }
     Some((letters[0]?, letters[1]?, spatial[..n].iter().map(|p| p.unwrap_or_default()).collect()))
+}
+
+impl fmt::Display for Window {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let by_dim = |one: &dyn Fn(&WindowDim) -> String| self.dims.iter().map(one).collect::<Vec<_>>().join("x");
+        write!(f, "{{size={}", by_dim(&|d| d.size.to_string()))?;
+        if self.dims.iter().any(|d| d.stride != 1) {
+            write!(f, " stride={}", by_dim(&|d| d.stride.to_string()))?;
+        }
+        if self.dims.iter().any(|d| (d.pad_low, d.pad_high) != (0, 0)) {
+            write!(f, " pad={}", by_dim(&|d| format!("{}_{}", d.pad_low, d.pad_high)))?;
+        }
+        if self.dims.iter().any(|d| d.base_dilation != 1) {
+            write!(f, " lhs_dilate={}", by_dim(&|d| d.base_dilation.to_string()))?;
+        }
+        if self.dims.iter().any(|d| d.window_dilation != 1) {
+            write!(f, " rhs_dilate={}", by_dim(&|d| d.window_dilation.to_string()))?;
+        }
+        if self.dims.iter().any(|d| d.reversal) {
+            write!(f, " rhs_reversal={}", by_dim(&|d| i64::from(d.reversal).to_string()))?;
+        }
+        f.write_str("}")
+    }
+}
+
+impl fmt::Display for DimLabels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = |first: (i64, char), second: (i64, char), spatial: &[i64]| {
+            let digits = spatial.iter().zip('0'..).map(|(&d, c)| (d, c));
+            let mut all: Vec<_> = digits.chain([first, second]).collect();
+            all.sort_unstable();
+            // A place without a label is a dimension without a part in the convolution.
+            let mut text = String::new();
+            for (d, c) in all {
+                while (text.len() as i64) < d {
+                    text.push('?');
+                }
+                text.push(c);
+            }
+            text
+        };
+        let input = word((self.input_batch, 'b'), (self.input_feature, 'f'), &self.input_spatial);
+        let kernel = word((self.kernel_input_feature, 'i'), (self.kernel_output_feature, 'o'), &self.kernel_spatial);
+        let output = word((self.output_batch, 'b'), (self.output_feature, 'f'), &self.output_spatial);
+        write!(f, "{input}_{kernel}->{output}")
+    }
 }

@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::alias::{Accuracy, EntryLayout};
+use crate::attribute::accuracy::Accuracy;
+use crate::attribute::entry_layout::EntryLayout;
+use crate::attribute::schema::Form;
 use crate::attribute::Value;
-use crate::known::Form;
-use crate::module::{Attribute, ComputationId, InstructionId, Module};
+use crate::model::module::{Attribute, ComputationId, InstructionId, Module};
 use crate::Opcode;
 
 /// Whether names count.
@@ -172,7 +173,7 @@ fn squeezed(text: &str) -> String {
 
 /// The fields of metadata in the order of their names.
 fn metadata(text: &str) -> String {
-    let mut fields = crate::module::fields(text, crate::Span::new(0, text.len()));
+    let mut fields = crate::model::metadata::fields(text, crate::Span::new(0, text.len()));
     fields.sort_unstable();
     if fields.is_empty() {
         "{}".into()

@@ -4,9 +4,9 @@
 
 use std::fmt;
 
-use crate::devices::read_iota;
-use crate::mesh::{axes_text, bracketed, joined, read_axes, read_mesh, DeviceOrder, Mesh, MeshAxis};
-use crate::token::{Cursor, Read};
+use crate::attribute::devices::read_iota;
+use crate::attribute::mesh::{axes_text, bracketed, joined, read_axes, read_mesh, DeviceOrder, Mesh, MeshAxis};
+use crate::cursor::{Cursor, Read};
 
 /// How a value is laid over devices.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

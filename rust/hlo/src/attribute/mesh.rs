@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::token::{Cursor, Read};
+use crate::cursor::{Cursor, Read};
 
 /// `[4,2]T(1,0)`: the numbers from 0 in an array of these sizes, with its dimensions in another order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

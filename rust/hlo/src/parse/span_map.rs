@@ -5,8 +5,8 @@
 
 use std::hash::Hasher;
 
+use crate::cursor::same;
 use crate::error::Span;
-use crate::token::same;
 
 /// A hash table with open addressing, at most half full.
 #[derive(Default)]

@@ -4,12 +4,13 @@
 //! it becomes a parameter where its shape is written.
 
 use crate::check;
+use crate::cursor::{brief, clip};
 use crate::error::{Problem, ProblemKind, Span};
 use crate::infer::Elsewhere;
-use crate::instruction::{Scope, BROKEN};
-use crate::module::{Attribute, Computation, Instruction, LEFT_OUT};
-use crate::parse::{Header, Parser, Signature};
-use crate::token::{brief, clip};
+use crate::model::module::{Attribute, Computation, Instruction, LEFT_OUT};
+use crate::parse::instruction::{Scope, BROKEN};
+use crate::parse::module::{Header, Signature};
+use crate::parse::Parser;
 use crate::Opcode;
 
 impl<'a> Parser<'a> {

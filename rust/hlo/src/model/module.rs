@@ -5,20 +5,19 @@
 //! text order; numbers of instructions and computations are indices, unique in the module.
 //! Law: every number in a module refers to something in the same module.
 
-use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use layout::Shape;
 use rustc_hash::FxHashMap;
 
+use crate::attribute::schema::{self, Form};
 use crate::attribute::{self, Value};
 use crate::check;
 use crate::error::{Problem, Source, Span};
 use crate::infer::{self, Inferred};
-use crate::known::{self, Form};
-use crate::literal::{self, LiteralError, LiteralValue};
-use crate::token::Cursor;
+use crate::model::literal::{self, LiteralError, LiteralValue};
+use crate::model::metadata::Frames;
 use crate::Opcode;
 
 /// The number of an instruction in its module.
@@ -161,46 +160,6 @@ impl Inverse {
     fn of(&self, to: u32) -> &[u32] {
         &self.items[self.starts[to as usize] as usize..self.starts[to as usize + 1] as usize]
     }
-}
-
-/// The tables behind the header: files, functions, places and frames, by their ids.
-#[derive(Debug, Default)]
-pub(crate) struct Frames {
-    pub files: FxHashMap<i64, Span>,
-    pub functions: FxHashMap<i64, Span>,
-    pub locations: FxHashMap<i64, Location>,
-    pub frames: FxHashMap<i64, (i64, i64)>,
-    /// The text of the tables, for printing.
-    pub span: Span,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Location {
-    pub file: i64,
-    pub function: i64,
-    pub line: i64,
-    pub column: i64,
-}
-
-/// Where an instruction came from.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Metadata<'m> {
-    /// The operation of the program that was compiled.
-    pub op_name: Option<Cow<'m, str>>,
-    /// Its type.
-    pub op_type: Option<Cow<'m, str>>,
-    /// The file it stands in, inline or through the stack-frame tables.
-    pub source_file: Option<Cow<'m, str>>,
-    /// The line in that file, from 1.
-    pub source_line: Option<i64>,
-    /// The column in that line, where it is known.
-    pub source_column: Option<i64>,
-    /// The function around it, through the stack-frame tables.
-    pub function: Option<Cow<'m, str>>,
-    /// The innermost stack frame's id.
-    pub stack_frame_id: Option<i64>,
-    /// All fields of the text, in its order.
-    pub fields: Vec<(&'m str, Cow<'m, str>)>,
 }
 
 impl Module {
@@ -424,7 +383,7 @@ impl Module {
     /// The name of an attribute.
     pub fn attribute_name(&self, attribute: &Attribute) -> &str {
         match attribute.key.checked_sub(UNKNOWN_KEY) {
-            None => known::TABLE[attribute.key as usize].0,
+            None => schema::TABLE[attribute.key as usize].0,
             Some(n) => self.text(self.unknown_keys[n as usize]),
         }
     }
@@ -436,7 +395,7 @@ impl Module {
 
     /// The attribute of this name on an instruction.
     pub fn attribute(&self, id: InstructionId, name: &str) -> Option<&Attribute> {
-        match known::key(name.as_bytes()) {
+        match schema::key(name.as_bytes()) {
             Some(key) => self.attributes(id).iter().find(|a| a.key == key),
             None => self.attributes(id).iter().find(|a| self.attribute_name(a) == name),
         }
@@ -456,40 +415,6 @@ impl Module {
             }
             form => attribute::decode(&self.source.text, attribute.value, form)?,
         })
-    }
-
-    /// Where an instruction came from, resolved through the stack-frame tables where the text has them.
-    pub fn metadata(&self, id: InstructionId) -> Metadata<'_> {
-        let Some(span) = self.attribute(id, "metadata").map(|a| a.value) else {
-            return Metadata::default();
-        };
-        let mut m = Metadata { fields: fields(&self.source.text, span), ..Metadata::default() };
-        for (name, value) in &m.fields {
-            match *name {
-                "op_name" => m.op_name = Some(value.clone()),
-                "op_type" => m.op_type = Some(value.clone()),
-                "source_file" => m.source_file = Some(value.clone()),
-                "source_line" => m.source_line = value.parse().ok(),
-                "source_column" => m.source_column = value.parse().ok(),
-                "stack_frame_id" => m.stack_frame_id = value.parse().ok(),
-                _ => {}
-            }
-        }
-        if let Some(location) = m.stack_frame_id.and_then(|id| self.location(id)) {
-            let text = |span: &Span| attribute::unescape(self.text(*span));
-            if m.source_file.is_none() {
-                m.source_file = self.frames.files.get(&location.file).map(text);
-                m.source_line = Some(location.line).filter(|&n| n > 0);
-                m.source_column = Some(location.column).filter(|&n| n > 0);
-            }
-            m.function = self.frames.functions.get(&location.function).map(text);
-        }
-        m
-    }
-
-    fn location(&self, frame: i64) -> Option<Location> {
-        let (location, _) = self.frames.frames.get(&frame)?;
-        self.frames.locations.get(location).copied()
     }
 
     /// The computation of this name, without `%`.
@@ -551,33 +476,4 @@ fn hash(name: &str) -> u64 {
     let mut h = rustc_hash::FxHasher::default();
     h.write(name.as_bytes());
     h.finish()
-}
-
-/// `{name="value" number=1}`: every field with its value; what cannot be read ends the list.
-pub(crate) fn fields(text: &str, span: Span) -> Vec<(&str, Cow<'_, str>)> {
-    let mut c = Cursor { text: &text[..span.end as usize], pos: span.start as usize };
-    let mut all = Vec::new();
-    c.accept_after_space(b'{');
-    loop {
-        c.space();
-        c.accept(b',');
-        c.space();
-        let name = c.word();
-        if name.is_empty() || !c.accept_after_space(b'=') {
-            return all;
-        }
-        c.space();
-        let value = match c.peek() {
-            Some(b'"') => c.string().map(|s| attribute::unescape(&text[s.range()])),
-            Some(_) => {
-                let start = c.pos;
-                attribute::raw(&mut c).map(|()| Cow::Borrowed(&text[start..c.pos]))
-            }
-            None => return all,
-        };
-        match value {
-            Ok(value) => all.push((name, value)),
-            Err(_) => return all,
-        }
-    }
 }
