@@ -65,7 +65,7 @@ fn is_module_head(head: &[u8]) -> bool {
 #[pyfunction]
 #[pyo3(signature = (place, /))]
 fn known_attributes(place: &str) -> Vec<(&'static str, String, bool, &'static [&'static str])> {
-    hlo::attributes_at(hlo::Place::from_name(place))
+    hlo::attributes_of(hlo::Owner::from_name(place))
         .map(|row| (row.name, format!("{:?}", row.form), row.is_required, row.words))
         .collect()
 }

@@ -391,7 +391,7 @@ fn unclosed(expected: &'static str, open: usize) -> Problem {
 
 /// Equality. Words are short: eight bytes at a time, the last of them overlapping, beat a call.
 #[inline]
-pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
+pub(crate) fn bytes_equal(a: &[u8], b: &[u8]) -> bool {
     if a.len() != b.len() {
         return false;
     }
@@ -455,13 +455,13 @@ mod tests {
     }
 
     #[test]
-    fn same_is_equality() {
+    fn bytes_equal_is_equality() {
         let text = b"0123456789abcdef0123456789abcdeX";
         for a in 0..16 {
             for b in 0..16 {
                 for n in 0..16 {
                     let (a, b) = (&text[a..a + n], &text[b + 16 - n.min(b)..][..n]);
-                    assert_eq!(same(a, b), a == b);
+                    assert_eq!(bytes_equal(a, b), a == b);
                 }
             }
         }

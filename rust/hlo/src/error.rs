@@ -163,8 +163,8 @@ pub enum ProblemKind {
     MisplacedAttribute {
         /// The attribute.
         name: String,
-        /// Where it stands.
-        place: String,
+        /// The operation, or `a module` or `a computation`, that does not have it.
+        owner: String,
     },
     /// Another number of operands than the operation takes.
     OperandCount {
@@ -267,7 +267,7 @@ impl fmt::Display for ProblemKind {
             }
             Duplicate { what, name } => write!(f, "expected a new name, found a second {what} `{name}`"),
             MissingAttribute { opcode, name } => write!(f, "expected attribute `{name}` on {opcode}, found none"),
-            MisplacedAttribute { name, place } => write!(f, "attribute `{name}` does not belong to {place}"),
+            MisplacedAttribute { name, owner } => write!(f, "attribute `{name}` does not belong to {owner}"),
             OperandCount { opcode, expected, found } => {
                 let s = if *expected == 1 { "" } else { "s" };
                 write!(f, "expected {expected} operand{s} of {opcode}, found {found}")

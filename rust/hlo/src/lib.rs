@@ -22,7 +22,7 @@ pub use attribute::alias::{Alias, Donor};
 pub use attribute::devices::{parse_device_groups, DeviceGroups};
 pub use attribute::entry_layout::EntryLayout;
 pub use attribute::mesh::{DeviceOrder, Iota, Mesh, MeshAxis};
-pub use attribute::schema::{attributes_at, Form, Known, Place};
+pub use attribute::schema::{attributes_of, AttributeSpec, Form, Owner};
 pub use attribute::sharding::{parse_sharding, Named, Sharding, ShardingKind, SubgroupKind, Tiles, Whole};
 pub use attribute::window::{parse_dim_labels, parse_window, DimLabels, Window, WindowDim};
 pub use attribute::{unescape, Value};

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::attribute::accuracy::Accuracy;
 use crate::attribute::entry_layout::EntryLayout;
-use crate::attribute::schema::Form;
+use crate::attribute::schema::{self, Form};
 use crate::attribute::Value;
 use crate::model::module::{Attribute, ComputationId, InstructionId, Module};
 use crate::Opcode;
@@ -101,7 +101,7 @@ fn canonical(
             (Form::Computation | Form::Computations, _) => format!("{:?}", m.list(a.link)),
             (Form::Metadata, _) => metadata(m.attribute_text(a)),
             (_, Ok(Value::EntryLayout(layout))) if layout == entry_layout(m) => continue,
-            (_, Ok(value)) => match plain(name, value) {
+            (_, Ok(value)) => match plain(name, schema::key(name.as_bytes()), value) {
                 Some(text) => text,
                 None => continue,
             },
@@ -115,12 +115,12 @@ fn canonical(
 }
 
 /// One spelling of a value; `None` for one that an absent attribute has.
-fn plain(name: &str, value: Value<'_>) -> Option<String> {
+fn plain(name: &str, key: Option<u16>, value: Value<'_>) -> Option<String> {
+    let default = key.map_or(Some(0), |key| schema::TABLE[key as usize].default);
     match &value {
-        Value::Bool(true) if name == "largest" => return None,
-        Value::Bool(false) if name != "largest" => return None,
-        Value::Int(0) if name != "cross_program_prefetch_index" && name != "inferred_dimension" => return None,
-        Value::Int(1) if name.ends_with("group_count") => return None,
+        Value::Bool(b) if default == Some(i64::from(*b)) => return None,
+        // A count of 0 stands for the default, too.
+        Value::Int(n) if default.is_some_and(|default| *n == default || *n == 0) => return None,
         Value::Ints(list) if list.is_empty() => return None,
         Value::Words(list) if name == "operand_precision" && list.iter().all(|w| *w == "default") => return None,
         Value::Window(w) if w.dims.is_empty() => return None,

@@ -383,7 +383,7 @@ impl Module {
     /// The name of an attribute.
     pub fn attribute_name(&self, attribute: &Attribute) -> &str {
         match attribute.key.checked_sub(UNKNOWN_KEY) {
-            None => schema::TABLE[attribute.key as usize].0,
+            None => schema::name(attribute.key),
             Some(n) => self.text(self.unknown_keys[n as usize]),
         }
     }

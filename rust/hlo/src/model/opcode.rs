@@ -3,7 +3,7 @@
 //! Read [`Opcode`]. Law: the table is sorted by name and row i belongs to the variant with discriminant i.
 //! An operation that is not in the table is [`Opcode::Unknown`]; the instruction keeps its word.
 
-use crate::cursor::same;
+use crate::cursor::bytes_equal;
 
 /// How many operands an operation takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,7 +192,7 @@ impl Opcode {
         let mut slot = hash(name) % SLOTS.len();
         loop {
             let opcode = SLOTS[slot];
-            if opcode == Opcode::Unknown || same(opcode.name().as_bytes(), name) {
+            if opcode == Opcode::Unknown || bytes_equal(opcode.name().as_bytes(), name) {
                 return opcode;
             }
             slot = (slot + 1) % SLOTS.len();

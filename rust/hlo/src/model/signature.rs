@@ -10,8 +10,8 @@ use std::fmt::Write;
 use layout::Shape;
 use smallvec::SmallVec;
 
-use crate::attribute::schema::Form;
-use crate::model::module::{Attribute, ComputationId, InstructionId, Module};
+use crate::attribute::schema::{self, Form};
+use crate::model::module::{Attribute, ComputationId, InstructionId, Module, UNKNOWN_KEY};
 use crate::Opcode;
 
 impl Module {
@@ -53,7 +53,8 @@ impl Module {
         h.text(self.opcode_name(id));
         h.word(u64::from(self.has_unnamed_operands(id)));
         h.word(u64::from(self.parameter_number(id).unwrap_or(u32::MAX)));
-        let semantic = self.attributes(id).iter().filter(|a| is_semantic(self.attribute_name(a), opcode));
+        let semantic =
+            self.attributes(id).iter().filter(|a| a.key >= UNKNOWN_KEY || schema::is_semantic(a.key, opcode));
         let mut attributes: SmallVec<[&Attribute; 8]> = semantic.collect();
         if attributes.len() > 1 {
             attributes.sort_by_key(|a| self.attribute_name(a));
@@ -153,15 +154,6 @@ fn shape_hash(shape: &Shape) -> [u64; 2] {
         debug_assert!(false, "hashing text never fails");
     }
     h.words()
-}
-
-/// Whether an attribute can change what an operation reads or computes. A custom call may mean anything by its own.
-fn is_semantic(name: &str, opcode: Opcode) -> bool {
-    match name {
-        "metadata" | "sharding" | "origin" | "statistics" | "control-predecessors" | "parameter_replication" => false,
-        "backend_config" | "frontend_attributes" => opcode == Opcode::CustomCall,
-        _ => true,
-    }
 }
 
 /// Two 64-bit hashes side by side, each by folded multiplication.

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use crate::attribute;
 use crate::attribute::entry_layout;
-use crate::attribute::schema::{self, Form, Place};
+use crate::attribute::schema::{self, Form, Owner};
 use crate::cursor::{clip, Cursor, Read};
 use crate::error::{Problem, ProblemKind, Span};
 use crate::model::literal;
@@ -24,7 +24,7 @@ impl<'a> Parser<'a> {
     /// `key=value`
     pub(crate) fn attribute(
         &mut self,
-        place: Place,
+        owner: Owner,
         all: &mut SmallVec<[Attribute; 8]>,
         scope: &mut Scope,
         depth: usize,
@@ -38,10 +38,10 @@ impl<'a> Parser<'a> {
         self.c.space();
         let start = self.c.pos;
         let known = schema::key(&self.c.bytes()[name_span.range()]);
-        let mut form = known.map_or(Form::Raw, |key| schema::TABLE[key as usize].1);
+        let mut form = known.map_or(Form::Raw, schema::form);
         let mut link = 0;
         match known {
-            Some(key) if schema::is_allowed(key, place) => {
+            Some(key) if schema::is_allowed(key, owner) => {
                 if form == Form::Ints && self.c.str(name_span) == "slice_sizes" && is_nested(self.c.rest()) {
                     form = Form::IntLists;
                 }
@@ -53,7 +53,7 @@ impl<'a> Parser<'a> {
             }
             Some(_) => {
                 let name = self.c.str(name_span).into();
-                let kind = ProblemKind::MisplacedAttribute { name, place: place_name(place) };
+                let kind = ProblemKind::MisplacedAttribute { name, owner: owner_name(owner) };
                 self.diagnostic(kind, name_span);
                 let before = self.c;
                 if self.value(form, scope, depth, &mut link).is_err() {
@@ -64,7 +64,7 @@ impl<'a> Parser<'a> {
             }
             None => {
                 attribute::raw(&mut self.c)?;
-                let names = || schema::names(place).collect::<Vec<_>>();
+                let names = || schema::attributes_of(owner).map(|spec| spec.name).collect::<Vec<_>>();
                 self.diagnose(|p| attribute::unknown_word("attribute", p.c.str(name_span), &names(), name_span));
             }
         }
@@ -95,12 +95,10 @@ impl<'a> Parser<'a> {
     }
 
     pub(crate) fn known_word(&mut self, key: u16, span: Span) {
-        if let Some(words) = schema::words(key) {
-            let found = self.c.str(span);
-            if !words.contains(&found) {
-                let name = schema::TABLE[key as usize].0;
-                self.diagnose(|_| attribute::unknown_word(name, found, words, span));
-            }
+        let (name, words) = (schema::name(key), schema::TABLE[key as usize].words);
+        let found = self.c.str(span);
+        if !words.is_empty() && !words.contains(&found) {
+            self.diagnose(|_| attribute::unknown_word(name, found, words, span));
         }
     }
 
@@ -221,10 +219,10 @@ fn is_nested(rest: &[u8]) -> bool {
     braces.next() == Some(&b'{') && braces.next() == Some(&b'{')
 }
 
-fn place_name(place: Place) -> String {
-    match place {
-        Place::Module => "a module".into(),
-        Place::Computation => "a computation".into(),
-        Place::Instruction(opcode) => opcode.name().into(),
+fn owner_name(owner: Owner) -> String {
+    match owner {
+        Owner::Module => "a module".into(),
+        Owner::Computation => "a computation".into(),
+        Owner::Instruction(opcode) => opcode.name().into(),
     }
 }

@@ -10,7 +10,7 @@ use rustc_hash::FxHasher;
 use smallvec::SmallVec;
 
 use crate::attribute;
-use crate::attribute::schema::{self, Place};
+use crate::attribute::schema::{self, Owner};
 use crate::check;
 use crate::cursor::{clip, find, Cursor, Read};
 use crate::error::{Problem, ProblemKind, Span};
@@ -167,7 +167,7 @@ impl<'a> Parser<'a> {
         }
         let mut attributes: SmallVec<[Attribute; 8]> = SmallVec::new();
         while self.c.accept_after_space(b',') {
-            self.attribute(Place::Instruction(opcode), &mut attributes, scope, depth)?;
+            self.attribute(Owner::Instruction(opcode), &mut attributes, scope, depth)?;
         }
         self.required(opcode, &attributes, opcode_span)?;
         if attributes.iter().any(Attribute::calls) {
@@ -362,7 +362,7 @@ impl<'a> Parser<'a> {
     pub(crate) fn required(&mut self, opcode: Opcode, attributes: &[Attribute], span: Span) -> Read<()> {
         let missing = schema::required(opcode).iter().find(|&&key| !attributes.iter().any(|a| a.key == key));
         let name = match missing {
-            Some(&key) => schema::TABLE[key as usize].0,
+            Some(&key) => schema::name(key),
             None if opcode == Opcode::Conditional => {
                 let has = |name: &str| {
                     schema::key(name.as_bytes()).is_some_and(|key| attributes.iter().any(|a| a.key == key))

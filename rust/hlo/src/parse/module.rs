@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::instruction::Scope;
 use super::Parser;
-use crate::attribute::schema::Place;
+use crate::attribute::schema::Owner;
 use crate::check;
 use crate::cursor::Read;
 use crate::error::{Problem, ProblemKind, Span};
@@ -112,7 +112,7 @@ impl<'a> Parser<'a> {
         let mut header: SmallVec<[Attribute; 8]> = SmallVec::new();
         let mut scope = Scope::default();
         while self.c.accept_after_space(b',') {
-            self.attribute(Place::Module, &mut header, &mut scope, 0)?;
+            self.attribute(Owner::Module, &mut header, &mut scope, 0)?;
         }
         self.m.header = header.into_vec();
         Ok(())
@@ -273,7 +273,7 @@ impl<'a> Parser<'a> {
         let mut attributes: SmallVec<[Attribute; 8]> = SmallVec::new();
         if !is_inline {
             while self.c.accept_after_space(b',') {
-                self.attribute(Place::Computation, &mut attributes, &mut scope, depth)?;
+                self.attribute(Owner::Computation, &mut attributes, &mut scope, depth)?;
             }
         }
         Ok(self.finish(scope, header, attributes.into_vec(), Span::new(open, open + 1), is_inline))

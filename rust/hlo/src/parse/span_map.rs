@@ -5,7 +5,7 @@
 
 use std::hash::Hasher;
 
-use crate::cursor::same;
+use crate::cursor::bytes_equal;
 use crate::error::Span;
 
 /// A hash table with open addressing, at most half full.
@@ -59,7 +59,7 @@ impl SpanMap {
         let mut at = hash as usize & mask;
         loop {
             let slot = &self.slots[at];
-            if slot.hash == 0 || (slot.hash == hash && same(&text[slot.key.range()], &text[key.range()])) {
+            if slot.hash == 0 || (slot.hash == hash && bytes_equal(&text[slot.key.range()], &text[key.range()])) {
                 return at;
             }
             at = (at + 1) & mask;

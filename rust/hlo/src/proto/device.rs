@@ -2,7 +2,7 @@
 //!
 //! Read [`sharding`] and [`write_sharding`]: messages to values and back; the text between is the values' own.
 
-use super::special::{metadata, Reading, Writing};
+use super::irregular::{metadata, Reading, Writing};
 use super::wire::{Draft, Message, Wire, WireError};
 use crate::attribute::devices::DeviceGroups;
 use crate::attribute::mesh::{DeviceOrder, Iota, Mesh, MeshAxis};
@@ -203,7 +203,7 @@ fn write_named(n: &Named) -> Option<Draft> {
 
 fn write_metadata(d: &mut Draft, number: u32, all: Option<&[String]>) -> Option<()> {
     for text in all.unwrap_or_default() {
-        d.message(number, &super::special::write_metadata(&fields(text, Span::new(0, text.len())))?);
+        d.message(number, &super::irregular::write_metadata(&fields(text, Span::new(0, text.len())))?);
     }
     Some(())
 }

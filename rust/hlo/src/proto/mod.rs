@@ -7,12 +7,14 @@
 //! most [`GROWTH`] times as long as the bytes.
 
 mod device;
-mod fields;
+pub(crate) mod irregular;
 mod literal;
-mod origin;
+mod operation;
+pub(crate) mod origin;
 mod read;
+mod regular;
 mod shape;
-mod special;
+
 mod tables;
 mod wire;
 mod write;
@@ -58,7 +60,7 @@ fn find_module(bytes: &[u8], at: usize, depth: usize) -> Result<Option<Message<'
 fn is_module(m: Message<'_>) -> bool {
     let computation = m.fields().filter(|f| f.number == 3).find_map(|f| f.message().ok());
     let instruction = computation.and_then(|c| c.fields().filter(|f| f.number == 2).find_map(|f| f.message().ok()));
-    instruction.is_some_and(|i| i.text(2).is_ok_and(special::is_word) && i.text(1).is_ok())
+    instruction.is_some_and(|i| i.text(2).is_ok_and(irregular::is_word) && i.text(1).is_ok())
 }
 
 /// Whether bytes begin like a message that may hold a module; cheap, and a wrong yes only costs a closer look.
@@ -72,7 +74,7 @@ pub fn is_module_head(head: &[u8]) -> bool {
     let mut rest = head;
     for _ in 0..3 {
         let Some((inner, is_cut)) = wire::first_field(rest) else { return false };
-        let is_name = !inner.is_empty() && special::is_word(&String::from_utf8_lossy(inner));
+        let is_name = !inner.is_empty() && irregular::is_word(&String::from_utf8_lossy(inner));
         if is_name && !is_cut {
             return wire::second_tag(rest).is_none_or(|tag| tag == 0x12);
         }

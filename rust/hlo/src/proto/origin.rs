@@ -2,7 +2,7 @@
 //!
 //! Read [`ORIGIN`]. In text a tree of leaves, in the proto a list of leaves with their indices.
 
-use super::special::{quoted, Reading, Special, Writing};
+use super::irregular::{quoted, Irregular, Reading, Writing};
 use super::wire::{Draft, Message, Wire};
 use crate::attribute::mesh::joined;
 use crate::cursor::Cursor;
@@ -10,7 +10,7 @@ use crate::cursor::Cursor;
 /// Origins of tuples in tuples; shapes nest no deeper.
 const MAX_DEPTH: usize = 128;
 
-pub(crate) const ORIGIN: Special = Special { read, write };
+pub(crate) const ORIGIN: Irregular = Irregular { read, write };
 
 struct Leaf {
     index: Vec<i64>,

@@ -7,10 +7,10 @@ use std::fmt::Write;
 use layout::Shape;
 use rustc_hash::FxHashMap;
 
-use super::fields::{self, Codec, Row};
-use super::special::{self, joined, quoted, Reading};
+use super::irregular::{self, joined, quoted, Reading};
 use super::wire::{Field, Message, Payload, Wire, WireError};
-use super::{literal, shape, tables, EXTRA, EXTRA_HEADER, EXTRA_SHAPE, EXTRA_SHORT, EXTRA_TABLES};
+use super::{literal, operation, regular, shape, tables, EXTRA, EXTRA_HEADER, EXTRA_SHAPE, EXTRA_SHORT, EXTRA_TABLES};
+use crate::attribute::schema::{self, Codec};
 use crate::model::module::Ids;
 use crate::Opcode;
 
@@ -87,7 +87,7 @@ impl<'a> Reader<'a> {
             }
             rows.push(computation);
         }
-        let _ = write!(self.out, "HloModule {}", if special::is_word(name) { name } else { "module" });
+        let _ = write!(self.out, "HloModule {}", if irregular::is_word(name) { name } else { "module" });
         self.header(m)?;
         self.out.push('\n');
         match m.sub(17)? {
@@ -157,7 +157,7 @@ impl<'a> Reader<'a> {
                 let _ = write!(self.out, ")->{}}}", shape::read(result, 0)?);
             }
         }
-        if let Some(text) = m.sub(19)?.map(special::frontend).transpose()?.flatten() {
+        if let Some(text) = m.sub(19)?.map(irregular::frontend).transpose()?.flatten() {
             let _ = write!(self.out, ", frontend_attributes={text}");
         }
         self.extra(m, EXTRA_HEADER)
@@ -255,7 +255,7 @@ impl<'a> Reader<'a> {
         }
         let m = m.with(&index);
         let word = m.text(2)?;
-        if !special::is_word(word) {
+        if !irregular::is_word(word) {
             return Err(WireError { at: m.at, found: format!("opcode {word:?}") });
         }
         let opcode = Opcode::from_name(word).unwrap_or(Opcode::Unknown);
@@ -284,15 +284,21 @@ impl<'a> Reader<'a> {
         let has_predicate = operand.is_some_and(|k| self.shapes.all[k].1.starts_with("pred["));
         self.callees(m, word, has_predicate)?;
         let operand_shape = operand.map_or("", |k| self.shapes.all[k].1.as_str());
-        for &(row, must) in fields::rows(opcode) {
-            // Most rows are about a field that is not there.
-            let is_absent = row.path.first().is_some_and(|&n| index.lacks(n));
-            if (is_absent && !must && row.name != "largest") || (must && is_extra(m, row.name)) {
+        for f in schema::fields_of(opcode) {
+            let (name, must) = (f.row.name, f.is_required);
+            // Most fields are absent, which stands for 0 and so, with few exceptions, for the default.
+            let is_absent = f.field.path.first().is_some_and(|&n| index.lacks(n));
+            let is_default = is_absent && f.row.default.is_none_or(|default| default == 0);
+            if (is_default && !must) || (must && is_extra(m, name)) {
                 continue;
             }
-            let reading = Reading { m, path: row.path, operand_shape, limit: self.limit };
-            if let Some(value) = value(row, &reading, must)? {
-                for part in [", ", row.name, "=", &value] {
+            let reading = Reading { m, path: f.field.path, operand_shape, limit: self.limit };
+            let value = match f.field.codec {
+                Codec::Irregular(functions) => (functions.read)(&reading)?,
+                codec => regular::read(f, codec, m)?,
+            };
+            if let Some(value) = value {
+                for part in [", ", name, "=", &value] {
                     self.out.push_str(part);
                 }
             }
@@ -344,7 +350,7 @@ impl<'a> Reader<'a> {
                 }
             }
         }
-        let Some(keys) = fields::callee_names(opcode, has_predicate, names.len()) else {
+        let Some(keys) = operation::callee_names(opcode, has_predicate, names.len()) else {
             let found = format!("{} called computations of {opcode}", names.len());
             return Err(WireError { at: m.at, found });
         };
@@ -367,7 +373,7 @@ impl<'a> Reader<'a> {
 
 /// This name of a thing, if text can hold it.
 fn word<'a>(m: Message<'_>, name: &'a str, what: &str) -> Wire<&'a str> {
-    if special::is_word(name) {
+    if irregular::is_word(name) {
         return Ok(name);
     }
     let shown: String = name.chars().take(40).collect();
@@ -394,67 +400,4 @@ fn schedule(m: Message<'_>) -> Wire<FxHashMap<i64, Message<'_>>> {
         }
     }
     Ok(all)
-}
-
-/// The text of an attribute's value; nothing where the field says what an absent attribute means, unless it `must` be.
-fn value(row: &Row, r: &Reading<'_, '_>, must: bool) -> Wire<Option<String>> {
-    if let Codec::Special(special) = row.codec {
-        return (special.read)(r);
-    }
-    let Some((m, field)) = r.m.at_path(row.path)? else {
-        let default = match row.codec {
-            Codec::Ints => "{}",
-            Codec::Int => "0",
-            Codec::Bool => "false",
-            _ => return Ok(None),
-        };
-        return Ok(must.then(|| default.into()));
-    };
-    let unless = |n: i64, default: bool| Ok((must || !default).then(|| n.to_string()));
-    match row.codec {
-        Codec::Int => unless(m.int(field), m.int(field) == 0),
-        Codec::Count => unless(m.int(field), m.int(field) <= 1),
-        Codec::FirstInt => Ok(match m.ints(field)?.first() {
-            Some(n) => Some(n.to_string()),
-            None => must.then(|| "0".into()),
-        }),
-        Codec::Bool => Ok((must || m.int(field) != 0).then(|| (m.int(field) != 0).to_string())),
-        Codec::Float => Ok(Some(format!("{}", m.f32(field)))),
-        Codec::Text => {
-            let text = m.text(field)?;
-            Ok((must || !text.is_empty()).then(|| quoted(text)))
-        }
-        Codec::Name => {
-            let word = m.text(field)?;
-            if !word.is_empty() && !special::is_word(word) {
-                return Err(WireError { at: m.at, found: format!("{} {word:?}", row.name) });
-            }
-            Ok((!word.is_empty()).then(|| word.to_string()))
-        }
-        Codec::Word(words) => {
-            let n = m.int(field);
-            if row.name == "api_version" && n == 1 {
-                return Ok(None);
-            }
-            Ok(match words.iter().find(|w| w.0 == n) {
-                Some(word) if must || n != 0 => Some(word.1.to_string()),
-                // A number without a word is newer than the table.
-                None if n != 0 => Some(n.to_string()),
-                _ => None,
-            })
-        }
-        Codec::Ints => {
-            let all = m.ints(field)?;
-            Ok((must || !all.is_empty()).then(|| format!("{{{}}}", joined(&all))))
-        }
-        Codec::Words(words) => {
-            let all = m.ints(field)?;
-            if all.iter().all(|&n| n == 0) {
-                return Ok(None);
-            }
-            let word = |n: i64| words.iter().find(|w| w.0 == n).map_or_else(|| n.to_string(), |w| w.1.to_string());
-            Ok(Some(format!("{{{}}}", all.into_iter().map(word).collect::<Vec<_>>().join(","))))
-        }
-        Codec::Special(_) => Ok(None),
-    }
 }

@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use super::special::quoted;
+use super::irregular::quoted;
 use super::wire::{Draft, Message, Wire};
 use crate::cursor::Cursor;
 

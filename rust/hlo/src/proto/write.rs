@@ -10,13 +10,12 @@ use std::collections::BTreeMap;
 use layout::Shape;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::fields::{self, Codec};
-use super::special::{self, Writing};
+use super::irregular::{self, Writing};
 use super::wire::{Draft, Message};
-use super::{literal, shape, tables, EXTRA, EXTRA_HEADER, EXTRA_SHAPE, EXTRA_SHORT, EXTRA_TABLES};
+use super::{literal, operation, regular, shape, tables, EXTRA, EXTRA_HEADER, EXTRA_SHAPE, EXTRA_SHORT, EXTRA_TABLES};
 use crate::attribute::alias::{Alias, Donor};
 use crate::attribute::entry_layout::EntryLayout;
-use crate::attribute::schema::Form;
+use crate::attribute::schema::{self, Codec, Form};
 use crate::attribute::Value;
 use crate::model::module::{Attribute, ComputationId, InstructionId, Module};
 use crate::model::opcode::{async_form, Half};
@@ -283,7 +282,7 @@ impl<'m> Writer<'m> {
             }
             (_, Value::Aliases(all)) => d.message(8, &aliases(&all)),
             (_, Value::Donors(all)) => d.message(18, &donors(&all)),
-            ("frontend_attributes", Value::Dictionary(pairs)) => d.message(19, &special::write_frontend(&pairs)),
+            ("frontend_attributes", Value::Dictionary(pairs)) => d.message(19, &irregular::write_frontend(&pairs)),
             _ => return None,
         }
         Some(())
@@ -399,14 +398,15 @@ impl<'m> Writer<'m> {
     fn attributes(&self, i: InstructionId, opcode: &str, keeps: &dyn Fn(&str) -> bool, d: &mut Draft) {
         let m = self.m;
         let mut inner: Inner = BTreeMap::new();
-        for &number in fields::required_messages(opcode) {
+        for &number in operation::required_messages(opcode) {
             inner.insert(vec![number], Draft::default());
         }
-        let rows = fields::rows(Opcode::from_name(opcode).unwrap_or(Opcode::Unknown));
-        for &(name, number, value) in DEFAULTS {
-            let of_opcode = rows.iter().any(|(row, _)| row.name == name);
-            if of_opcode && m.attribute(i, name).is_none() {
-                d.int(number, value);
+        // XLA writes a default other than 0, and takes the absent field for 0.
+        for f in schema::fields_of(Opcode::from_name(opcode).unwrap_or(Opcode::Unknown)) {
+            if let (Some(value @ 1..), &[number]) = (f.row.default, f.field.path) {
+                if m.attributes(i).iter().all(|a| a.key != f.key) {
+                    d.int(number, value);
+                }
             }
         }
         let keys = self.callee_names(i, opcode);
@@ -442,7 +442,7 @@ impl<'m> Writer<'m> {
     fn has_callees(&self, i: InstructionId, opcode: &str) -> bool {
         // Of too many or too few computations no reader could say which is which.
         let n = self.m.called(i).count();
-        let is_plain = n == 0 || fields::callee_names(opcode, self.has_predicate(i), n).is_some();
+        let is_plain = n == 0 || operation::callee_names(opcode, self.has_predicate(i), n).is_some();
         is_plain && !matches!(opcode, "async-update" | "async-done")
     }
 
@@ -451,7 +451,7 @@ impl<'m> Writer<'m> {
     }
 
     fn callee_names(&self, i: InstructionId, opcode: &str) -> &'static [&'static str] {
-        fields::callees(opcode, self.has_predicate(i))
+        operation::callees(opcode, self.has_predicate(i))
     }
 
     /// Attributes that no field holds, as text.
@@ -474,40 +474,23 @@ impl<'m> Writer<'m> {
         }
     }
 
-    /// Writes an attribute to its field; `None` where none holds it.
+    /// Writes an attribute to its field; `None` where no field can hold it.
     fn attribute(&self, i: InstructionId, opcode: &str, a: &Attribute, d: &mut Draft, inner: &mut Inner) -> Option<()> {
         let m = self.m;
-        let name = m.attribute_name(a);
-        let rows = fields::rows(Opcode::from_name(opcode).unwrap_or(Opcode::Unknown));
-        let (row, _) = rows.iter().find(|(row, _)| row.name == name)?;
-        if let Codec::Special(special) = row.codec {
-            let mut own = Draft::default();
-            (special.write)(&Writing { module: m, id: i, attribute: a, path: row.path }, &mut own)?;
-            d.0.extend_from_slice(&own.0);
-            return Some(());
-        }
-        let mut own = Draft::default();
-        let field = *row.path.last()?;
-        match (row.codec, m.value(a, None).ok()?) {
-            (Codec::Int | Codec::Count, Value::Int(n)) => own.int_unless_zero(field, n),
-            (Codec::FirstInt, Value::Int(n)) => own.ints(field, &[n]),
-            (Codec::Bool, Value::Bool(b)) => own.int_unless_zero(field, i64::from(b)),
-            (Codec::Float, Value::Float(v)) => own.f32(field, v as f32),
-            (Codec::Text, Value::Text(text)) => own.text_unless_empty(field, &text),
-            (Codec::Name, Value::Word(word)) => own.text_unless_empty(field, word),
-            (Codec::Word(words), Value::Word(word)) => own.int(field, number(words, word)?),
-            (Codec::Word(words), Value::Bool(b)) => own.int(field, number(words, if b { "true" } else { "false" })?),
-            (Codec::Ints, Value::Ints(all)) => own.ints(field, &all),
-            (Codec::Words(words), Value::Words(all)) => {
-                own.ints(field, &all.iter().map(|w| number(words, w)).collect::<Option<Vec<_>>>()?);
+        let fields = schema::fields_of(Opcode::from_name(opcode).unwrap_or(Opcode::Unknown));
+        let f = fields.iter().find(|f| f.key == a.key)?;
+        let own = match f.field.codec {
+            Codec::Irregular(functions) => {
+                let mut own = Draft::default();
+                (functions.write)(&Writing { module: m, id: i, attribute: a, path: f.field.path }, &mut own)?;
+                d.0.extend_from_slice(&own.0);
+                return Some(());
             }
-            _ => return None,
-        }
-        let outer = &row.path[..row.path.len() - 1];
-        if outer.is_empty() {
-            d.0.extend_from_slice(&own.0);
-        } else {
-            inner.entry(outer.to_vec()).or_default().0.extend_from_slice(&own.0);
+            codec => regular::write(f, codec, m.value(a, None).ok()?)?,
+        };
+        match f.field.path {
+            [_] | [] => d.0.extend_from_slice(&own.0),
+            [outer @ .., _] => inner.entry(outer.to_vec()).or_default().0.extend_from_slice(&own.0),
         }
         Some(())
     }
@@ -532,14 +515,6 @@ fn sequence_of(computation: i64, ids: &[i64]) -> Draft {
     pair.int(1, computation);
     pair.message(2, &sequence);
     pair
-}
-
-/// What XLA writes where the text says nothing: attribute, field, value.
-const DEFAULTS: &[(&str, u32, i64)] =
-    &[("feature_group_count", 50, 1), ("batch_group_count", 58, 1), ("api_version", 77, 1), ("largest", 85, 1)];
-
-fn number(words: &[(i64, &str)], word: &str) -> Option<i64> {
-    words.iter().find(|w| w.1 == word).map(|w| w.0)
 }
 
 fn is_predicate(shape: &Shape) -> bool {

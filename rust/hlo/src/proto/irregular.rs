@@ -1,6 +1,6 @@
 //! Attributes whose text is more than one field: windows, shardings, device groups, metadata and the like.
 //!
-//! Read [`Special`]: one function per direction. Reading gives the text of the value, or nothing where the proto
+//! Read [`Irregular`]: one function per direction. Reading gives the text of the value, or nothing where the proto
 //! says what an absent attribute means; writing says `None` where the text holds more than the fields can.
 
 use std::borrow::Cow;
@@ -40,7 +40,7 @@ pub(crate) struct Writing<'m> {
 
 /// Both directions of one attribute.
 #[derive(Clone, Copy)]
-pub(crate) struct Special {
+pub(crate) struct Irregular {
     pub read: fn(&Reading<'_, '_>) -> Wire<Option<String>>,
     pub write: fn(&Writing<'_>, &mut Draft) -> Option<()>,
 }
@@ -59,7 +59,7 @@ impl<'m> Writing<'m> {
     }
 }
 
-pub(crate) const WINDOW: Special = Special {
+pub(crate) const WINDOW: Irregular = Irregular {
     read: |r| {
         let Some(m) = r.m.sub(15)? else { return Ok(None) };
         let dims: Vec<WindowDim> = m.subs(1).map(|d| d.map(window_dim)).collect::<Wire<_>>()?;
@@ -96,7 +96,7 @@ fn window_dim(m: Message<'_>) -> WindowDim {
     }
 }
 
-pub(crate) const DIM_LABELS: Special = Special {
+pub(crate) const DIM_LABELS: Irregular = Irregular {
     read: |r| {
         let Some(m) = r.m.sub(16)? else { return Ok(None) };
         let labels = DimLabels {
@@ -140,8 +140,8 @@ pub(crate) const DIM_LABELS: Special = Special {
     },
 };
 
-pub(crate) const REPLICA_GROUPS: Special = Special { read: device::read_groups, write: device::write_groups };
-pub(crate) const SHARDING: Special = Special {
+pub(crate) const REPLICA_GROUPS: Irregular = Irregular { read: device::read_groups, write: device::write_groups };
+pub(crate) const SHARDING: Irregular = Irregular {
     read: |r| r.m.sub(40)?.map(|m| device::sharding(m, 0).map(|s| s.to_string())).transpose(),
     write: |w, d| {
         let Value::Sharding(sharding) = w.value()? else { return None };
@@ -150,7 +150,7 @@ pub(crate) const SHARDING: Special = Special {
     },
 };
 
-pub(crate) const DOMAIN: Special = Special {
+pub(crate) const DOMAIN: Irregular = Irregular {
     read: |r| {
         // The text names the sides the other way round than the fields.
         match (r.m.sub(55)?, r.m.sub(54)?) {
@@ -183,7 +183,7 @@ pub(crate) const DOMAIN: Special = Special {
     },
 };
 
-pub(crate) const PAIRS: Special = Special {
+pub(crate) const PAIRS: Irregular = Irregular {
     read: |r| {
         let pairs = r.m.subs(52).map(|p| p.map(|p| format!("{{{},{}}}", p.int(1), p.int(2))));
         Ok(Some(format!("{{{}}}", pairs.collect::<Wire<Vec<_>>>()?.join(","))))
@@ -201,7 +201,7 @@ pub(crate) const PAIRS: Special = Special {
     },
 };
 
-pub(crate) const SLICE: Special = Special {
+pub(crate) const SLICE: Irregular = Irregular {
     read: |r| {
         let dims = r.m.subs(17).map(|s| s.map(|s| format!("[{}:{}:{}]", s.int(1), s.int(2), s.int(3))));
         Ok(Some(format!("{{{}}}", dims.collect::<Wire<Vec<_>>>()?.join(", "))))
@@ -219,7 +219,7 @@ pub(crate) const SLICE: Special = Special {
     },
 };
 
-pub(crate) const PADDING: Special = Special {
+pub(crate) const PADDING: Irregular = Irregular {
     read: |r| {
         let Some(m) = r.m.sub(21)? else { return Ok(Some(String::new())) };
         let dims = m.subs(1).map(|p| {
@@ -245,7 +245,7 @@ pub(crate) const PADDING: Special = Special {
     },
 };
 
-pub(crate) const COMPARISON_TYPE: Special = Special {
+pub(crate) const COMPARISON_TYPE: Irregular = Irregular {
     read: |r| {
         let word = r.m.text(72)?;
         let plain = match r.operand_shape.as_bytes().first() {
@@ -261,7 +261,7 @@ pub(crate) const COMPARISON_TYPE: Special = Special {
     },
 };
 
-pub(crate) const LARGEST: Special = Special {
+pub(crate) const LARGEST: Irregular = Irregular {
     read: |r| Ok(Some((r.m.int(85) != 0).to_string())),
     write: |w, d| {
         let Value::Bool(largest) = w.value()? else { return None };
@@ -270,20 +270,7 @@ pub(crate) const LARGEST: Special = Special {
     },
 };
 
-/// An integer that is written also when it is 0.
-pub(crate) const PRESENT_INT: Special = Special {
-    read: |r| {
-        let field = r.path[0];
-        Ok(r.m.has(field).then(|| r.m.int(field).to_string()))
-    },
-    write: |w, d| {
-        let Value::Int(n) = w.value()? else { return None };
-        d.int(w.field(), n);
-        Some(())
-    },
-};
-
-pub(crate) const SHAPE: Special = Special {
+pub(crate) const SHAPE: Irregular = Irregular {
     read: |r| r.m.sub(r.path[0])?.map(|m| shape::read(m, 0).map(|s| s.to_string())).transpose(),
     write: |w, d| {
         let Value::Shape(shape) = w.value()? else { return None };
@@ -292,7 +279,7 @@ pub(crate) const SHAPE: Special = Special {
     },
 };
 
-pub(crate) const LAYOUT_CONSTRAINTS: Special = Special {
+pub(crate) const LAYOUT_CONSTRAINTS: Irregular = Irregular {
     read: |r| {
         if r.m.int(56) == 0 {
             return Ok(None);
@@ -308,7 +295,7 @@ pub(crate) const LAYOUT_CONSTRAINTS: Special = Special {
     },
 };
 
-pub(crate) const LITERAL: Special = Special {
+pub(crate) const LITERAL: Irregular = Irregular {
     read: |r| {
         let Some(m) = r.m.sub(8)? else { return Ok(None) };
         let Some(own) = m.sub(1)? else { return Ok(None) };
@@ -341,7 +328,7 @@ fn literal_with_shape(m: Message<'_>, own: &Shape, out: &mut String, limit: usiz
     Ok(())
 }
 
-pub(crate) const ALIASING: Special = Special {
+pub(crate) const ALIASING: Irregular = Irregular {
     read: |r| {
         let one =
             |m: Message<'_>| Ok(format!("{{{}}}: ({}, {{{}}})", joined(&m.ints(1)?), m.int(2), joined(&m.ints(3)?)));
@@ -361,7 +348,7 @@ pub(crate) const ALIASING: Special = Special {
     },
 };
 
-pub(crate) const REPLICATION: Special = Special {
+pub(crate) const REPLICATION: Irregular = Irregular {
     read: |r| {
         let Some(m) = r.m.sub(61)? else { return Ok(None) };
         let words: Vec<&str> = m.ints(1)?.iter().map(|&v| if v != 0 { "true" } else { "false" }).collect();
@@ -376,7 +363,7 @@ pub(crate) const REPLICATION: Special = Special {
     },
 };
 
-pub(crate) const ACCURACY: Special = Special {
+pub(crate) const ACCURACY: Irregular = Irregular {
     read: |r| {
         let Some(m) = r.m.sub(91)? else { return Ok(None) };
         Ok(match m.sub(2)? {
@@ -403,7 +390,7 @@ pub(crate) const ACCURACY: Special = Special {
     },
 };
 
-pub(crate) const FRONTEND: Special = Special {
+pub(crate) const FRONTEND: Irregular = Irregular {
     read: |r| Ok(r.m.sub(68)?.map(frontend).transpose()?.flatten()),
     write: |w, d| {
         let Value::Dictionary(pairs) = w.value()? else { return None };
@@ -435,7 +422,7 @@ pub(crate) fn write_frontend(pairs: &[(&str, Cow<'_, str>)]) -> Draft {
     m
 }
 
-pub(crate) const STATISTICS: Special = Special {
+pub(crate) const STATISTICS: Irregular = Irregular {
     read: |r| {
         let Some(m) = r.m.sub(82)? else { return Ok(None) };
         let mut text = format!("{{visualizing_index={}", m.int(1));
@@ -487,7 +474,7 @@ const METADATA_FIELDS: &[(&str, u32, bool)] = &[
     ("scheduling_name", 16, true),
 ];
 
-pub(crate) const METADATA: Special = Special {
+pub(crate) const METADATA: Irregular = Irregular {
     read: |r| Ok(r.m.sub(7)?.map(metadata).transpose()?.filter(|text| text != "{}")),
     write: |w, d| {
         d.message(7, &write_metadata(&w.module.metadata(w.id).fields)?);
@@ -536,7 +523,7 @@ pub(crate) fn metadata(m: Message<'_>) -> Wire<String> {
     Ok(text)
 }
 
-pub(crate) const CONFIG: Special = Special {
+pub(crate) const CONFIG: Irregular = Irregular {
     read: |r| {
         let bytes = r.m.data(43);
         Ok((!bytes.is_empty()).then(|| match std::str::from_utf8(bytes) {

@@ -1,0 +1,102 @@
+//! Attributes whose value is the plain image of one field, in both directions.
+//!
+//! Read [`read`] and [`write()`]: a pair of arms for each [`Codec`].
+
+use super::irregular::{is_word, joined, quoted};
+use super::wire::{Draft, Message, Wire, WireError};
+use crate::attribute::schema::{Codec, OperationField};
+use crate::attribute::Value;
+
+/// The text of an attribute's value; `None` where an absent attribute means the same, unless it is required.
+pub(crate) fn read(f: &OperationField, codec: Codec, m: Message<'_>) -> Wire<Option<String>> {
+    let must = f.is_required;
+    let Some((m, field)) = m.at_path(f.field.path)? else {
+        let default = match codec {
+            Codec::Ints => "{}",
+            Codec::Int => "0",
+            Codec::Bool => "false",
+            _ => return Ok(None),
+        };
+        return Ok(must.then(|| default.into()));
+    };
+    Ok(match codec {
+        Codec::Int => {
+            let n = m.int(field);
+            let is_default = match f.row.default {
+                Some(default) => n == 0 || n == default,
+                None => !m.has(field),
+            };
+            (must || !is_default).then(|| n.to_string())
+        }
+        Codec::FirstInt => match m.ints(field)?.first() {
+            Some(n) => Some(n.to_string()),
+            None => must.then(|| "0".into()),
+        },
+        Codec::Bool => (must || m.int(field) != 0).then(|| (m.int(field) != 0).to_string()),
+        Codec::Float => Some(format!("{}", m.f32(field))),
+        Codec::Text => {
+            let text = m.text(field)?;
+            (must || !text.is_empty()).then(|| quoted(text))
+        }
+        Codec::Name => {
+            let word = m.text(field)?;
+            if !word.is_empty() && !is_word(word) {
+                return Err(WireError { at: m.at, found: format!("{} {word:?}", f.row.name) });
+            }
+            (!word.is_empty()).then(|| word.to_string())
+        }
+        Codec::Word(words) => {
+            let n = m.int(field);
+            match word(words, n) {
+                Some("") => None,
+                Some(word) => (must || n != 0).then(|| word.to_string()),
+                // A number without a word is newer than the schema.
+                None => Some(n.to_string()),
+            }
+        }
+        Codec::Ints => {
+            let all = m.ints(field)?;
+            (must || !all.is_empty()).then(|| format!("{{{}}}", joined(&all)))
+        }
+        Codec::Words(words) => {
+            let all = m.ints(field)?;
+            let text = |n: i64| word(words, n).map_or_else(|| n.to_string(), str::to_string);
+            let is_default = all.iter().all(|&n| n == 0);
+            (!is_default).then(|| format!("{{{}}}", all.into_iter().map(text).collect::<Vec<_>>().join(",")))
+        }
+        Codec::Irregular(_) => None,
+    })
+}
+
+/// The field of an attribute; `None` where it cannot hold the value.
+pub(crate) fn write(f: &OperationField, codec: Codec, value: Value<'_>) -> Option<Draft> {
+    let mut d = Draft::default();
+    let field = *f.field.path.last()?;
+    match (codec, value) {
+        (Codec::Int, Value::Int(n)) if f.row.default.is_none() => d.int(field, n),
+        (Codec::Int, Value::Int(n)) => d.int_unless_zero(field, n),
+        (Codec::FirstInt, Value::Int(n)) => d.ints(field, &[n]),
+        (Codec::Bool, Value::Bool(b)) => d.int_unless_zero(field, i64::from(b)),
+        (Codec::Float, Value::Float(v)) => d.f32(field, v as f32),
+        (Codec::Text, Value::Text(text)) => d.text_unless_empty(field, &text),
+        (Codec::Name, Value::Word(word)) => d.text_unless_empty(field, word),
+        (Codec::Word(words), Value::Word(word)) => d.int(field, number(words, word)?),
+        (Codec::Word(words), Value::Bool(b)) => d.int(field, number(words, if b { "true" } else { "false" })?),
+        (Codec::Ints, Value::Ints(all)) => d.ints(field, &all),
+        (Codec::Words(words), Value::Words(all)) => {
+            d.ints(field, &all.iter().map(|w| number(words, w)).collect::<Option<Vec<_>>>()?);
+        }
+        _ => return None,
+    }
+    Some(d)
+}
+
+/// The word of a number; empty where it has none and stands for the default.
+fn word(words: &[&'static str], n: i64) -> Option<&'static str> {
+    usize::try_from(n).ok().and_then(|n| words.get(n)).copied()
+}
+
+/// The number of a word; `None` for one that the enum does not have, such as one from a newer XLA.
+fn number(words: &[&str], word: &str) -> Option<i64> {
+    words.iter().position(|w| *w == word && !w.is_empty()).map(|n| n as i64)
+}
