@@ -1,10 +1,37 @@
-//! HLO text and protos to modules and back.
+//! Reads, checks and prints HLO: modules from text or from serialized protos, and back.
 //!
-//! Read [`parse`] first, then [`Module`]. A text may hold several modules, one computation, or bare instructions; bytes
-//! may also hold a proto, and either may be compressed.
-//! Law: whatever the text, reading it gives modules or errors with their places, in time and memory in proportion
-//! to its size. What does not fit but can be kept (an unknown attribute, a shape that disagrees) is a diagnostic.
-//! Not here: what an operation reads or computes.
+//! [`parse`] reads text, [`parse_bytes`] text or a proto, either of them also compressed. Both give [`Module`]s:
+//! computations of instructions, linked by numbers, whose names, attributes and literals are decoded on request.
+//!
+//! ```
+//! let text = r#"
+//! HloModule example
+//! ENTRY main {
+//!   x = f32[2,3] parameter(0)
+//!   y = f32[3,2] transpose(x), dimensions={1,0}
+//!   ROOT z = f32[3,2] negate(y)
+//! }
+//! "#;
+//! let modules = hlo::parse(text, Some("example.hlo"), false)?;
+//! let module = &modules[0];
+//! for id in module.instructions_of(module.entry()) {
+//!     let operands: Vec<_> = module.operands(id).map(|operand| module.instruction_name(operand)).collect();
+//!     println!("{} = {}({})", module.instruction_name(id), module.opcode_name(id), operands.join(", "));
+//! }
+//! let y = module.find_instruction("y", None).expect("an instruction of the text");
+//! let dimensions = module.attribute(y, "dimensions").expect("a required attribute");
+//! assert_eq!(module.shape(y).to_string(), "f32[3,2]");
+//! assert_eq!(module.value(dimensions, None), Ok(hlo::Value::Ints(vec![1, 0])));
+//! # Ok::<(), hlo::SyntaxErrors>(())
+//! ```
+//!
+//! The folders, from the inside out: `model` holds a module and what is derived from it, `attribute` the values of
+//! attributes and their schema, `parse` and `print` convert text, `proto` serialized protos; `infer` derives shapes from
+//! operands and attributes, and `check` compares them with the shapes that are written.
+//!
+//! Invariant: any input gives modules or errors with positions, in time and memory proportional to its size. Input
+//! that is inconsistent but can be represented (an unknown attribute, a shape that disagrees with the operands) gives a
+//! diagnostic. Not here: what an operation reads or computes.
 
 mod attribute;
 mod check;
