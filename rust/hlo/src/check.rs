@@ -12,9 +12,9 @@ use rustc_hash::{FxHashMap, FxHasher};
 use crate::attribute::schema::Form;
 use crate::cursor::{brief, clip, Cursor};
 use crate::error::{Problem, ProblemKind, Span};
-use crate::infer::{self, Elsewhere, Inferred};
+use crate::infer::{self, Inferred, RestatedShape};
 use crate::model::module::{
-    Attribute, ComputationId, Instruction, InstructionId, Module, CALLS, INCONSISTENT, LEFT_OUT, UNNAMED_OPERANDS,
+    Attribute, ComputationId, Instruction, InstructionId, Module, CALLS, INCONSISTENT, SHAPE_OMITTED, UNNAMED_OPERANDS,
 };
 use crate::parse::instruction::UNRESOLVED;
 use crate::parse::MAX_DIAGNOSTICS;
@@ -31,11 +31,11 @@ pub(crate) struct Findings {
     calls: Vec<InstructionId>,
     later: Vec<InstructionId>,
     /// One of each kind, by the hash of what is inferred from.
-    looked_at: FxHashMap<u64, InstructionId>,
+    representatives: FxHashMap<u64, InstructionId>,
     /// By number of a shape, how many shapes stand in it.
     parts: Vec<usize>,
     /// In all modules of the text.
-    looked_at_parts: usize,
+    n_checked_parts: usize,
     /// Some operands have no names or some shapes are left out, and what was found may rest on these.
     is_provisional: bool,
 }
@@ -45,21 +45,21 @@ impl Findings {
     pub fn computation(&mut self, m: &mut Module, id: ComputationId) {
         for i in m.instructions_of(id) {
             let flags = m.instructions[i as usize].flags;
-            self.is_provisional |= flags & (UNNAMED_OPERANDS | LEFT_OUT) != 0;
+            self.is_provisional |= flags & (UNNAMED_OPERANDS | SHAPE_OMITTED) != 0;
             if flags & CALLS != 0 {
                 self.calls.push(i);
-                if m.called(i).any(|c| c == UNRESOLVED) {
+                if m.called_computations(i).any(|c| c == UNRESOLVED) {
                     self.later.push(i);
                     continue;
                 }
             }
             if !self.is_provisional && !self.is_known(m, i) {
-                self.look(m, i);
+                self.check(m, i);
             }
         }
     }
 
-    fn look(&mut self, m: &mut Module, i: InstructionId) {
+    fn check(&mut self, m: &mut Module, i: InstructionId) {
         if !self.is_affordable(m, i) {
             return;
         }
@@ -77,15 +77,15 @@ impl Findings {
         let known = self.parts.len();
         self.parts.extend(m.shapes[known..].iter().map(infer::n_parts));
         let n: usize = m.operands(i).map(|k| self.parts[m.instructions[k as usize].shape as usize]).sum();
-        self.looked_at_parts += n;
-        self.looked_at_parts <= 16 * m.source.text.len() + (1 << 16)
+        self.n_checked_parts += n;
+        self.n_checked_parts <= 16 * m.source.text.len() + (1 << 16)
     }
 
     /// Whether this instruction needs no look, since nothing is inferred of it or it is like one that was looked at
     /// and found sound. Layers repeat, and most instructions of a large module are like others.
     fn is_known(&mut self, m: &Module, i: InstructionId) -> bool {
         let row = &m.instructions[i as usize];
-        if infer::is_open(m, i) {
+        if infer::has_no_rule(m, i) {
             return true;
         }
         if row.flags & CALLS != 0 || row.opcode == Opcode::Unknown {
@@ -95,8 +95,8 @@ impl Findings {
         row.opcode.hash(&mut hash);
         row.shape.hash(&mut hash);
         m.operands(i).for_each(|k| m.instructions[k as usize].shape.hash(&mut hash));
-        said(m, i).for_each(|(_, text)| hash.write(text));
-        match self.looked_at.entry(hash.finish()) {
+        inference_inputs(m, i).for_each(|(_, text)| hash.write(text));
+        match self.representatives.entry(hash.finish()) {
             Entry::Occupied(like) => {
                 is_alike(m, i, *like.get()) && m.instructions[*like.get() as usize].flags & INCONSISTENT == 0
             }
@@ -112,18 +112,18 @@ impl Findings {
         self.inconsistent.clear();
         self.calls.clear();
         self.later.clear();
-        self.looked_at = FxHashMap::default();
+        self.representatives = FxHashMap::default();
         self.parts.clear();
         self.is_provisional = false;
     }
 }
 
 /// The attributes that a rule of inference may look at, as text.
-fn said(m: &Module, i: InstructionId) -> impl Iterator<Item = (u16, &[u8])> {
-    let is_said = |a: &&Attribute| {
+fn inference_inputs(m: &Module, i: InstructionId) -> impl Iterator<Item = (u16, &[u8])> {
+    let is_input = |a: &&Attribute| {
         !matches!(a.form(), Form::Metadata | Form::Config | Form::FrontendAttributes | Form::Instructions)
     };
-    m.attributes(i).iter().filter(is_said).map(|a| (a.key, m.attribute_text(a).as_bytes()))
+    m.attributes(i).iter().filter(is_input).map(|a| (a.key, m.attribute_text(a).as_bytes()))
 }
 
 /// Same operation on the same shapes with the same attributes; of instructions that call nothing.
@@ -133,11 +133,16 @@ fn is_alike(m: &Module, a: InstructionId, b: InstructionId) -> bool {
     (first.opcode, first.shape, first.flags & UNNAMED_OPERANDS)
         == (second.opcode, second.shape, second.flags & UNNAMED_OPERANDS)
         && m.operands(a).map(shape).eq(m.operands(b).map(shape))
-        && said(m, a).eq(said(m, b))
+        && inference_inputs(m, a).eq(inference_inputs(m, b))
 }
 
 /// Checks a module whose names are resolved: errors go to `problems`, the rest to its diagnostics.
-pub(crate) fn module(m: &mut Module, findings: &mut Findings, elsewhere: &[Elsewhere], problems: &mut Vec<Problem>) {
+pub(crate) fn module(
+    m: &mut Module,
+    findings: &mut Findings,
+    restated_shapes: &[RestatedShape],
+    problems: &mut Vec<Problem>,
+) {
     if let Some(c) = call_cycle(m, &findings.calls) {
         let span = m.computations[c as usize].name;
         let name = clip(m.computation_name(c));
@@ -145,9 +150,9 @@ pub(crate) fn module(m: &mut Module, findings: &mut Findings, elsewhere: &[Elsew
         return;
     }
     if findings.is_provisional {
-        unname_operands(m);
+        mark_unnamed_operands(m);
         let n_problems = problems.len();
-        infer::fill(m, elsewhere, problems);
+        infer::fill_omitted(m, restated_shapes, problems);
         if problems.len() > n_problems {
             return;
         }
@@ -156,11 +161,11 @@ pub(crate) fn module(m: &mut Module, findings: &mut Findings, elsewhere: &[Elsew
         findings.inconsistent.clear();
         for i in 0..m.instructions.len() as u32 {
             m.instructions[i as usize].flags &= !INCONSISTENT;
-            findings.look(m, i);
+            findings.check(m, i);
         }
     } else if !findings.later.is_empty() {
         let mut early = std::mem::take(&mut findings.inconsistent);
-        std::mem::take(&mut findings.later).into_iter().for_each(|i| findings.look(m, i));
+        std::mem::take(&mut findings.later).into_iter().for_each(|i| findings.check(m, i));
         findings.inconsistent.append(&mut early);
         findings.inconsistent.sort_by_key(|found| found.0);
     }
@@ -172,7 +177,7 @@ pub(crate) fn module(m: &mut Module, findings: &mut Findings, elsewhere: &[Elsew
 }
 
 /// Where some operands have no names, `()` of an operation that takes any number may stand for one operand.
-fn unname_operands(m: &mut Module) {
+fn mark_unnamed_operands(m: &mut Module) {
     if m.instructions.iter().all(|row| row.flags & UNNAMED_OPERANDS == 0) {
         return;
     }
@@ -195,12 +200,12 @@ pub(crate) fn cycle(rows: &[Instruction], operands: &[u32]) -> Option<u32> {
 /// A computation that calls itself, directly or through others; `calls` are the instructions that call, in order.
 fn call_cycle(m: &Module, calls: &[InstructionId]) -> Option<ComputationId> {
     // XLA writes a computation before its callers, and then there is no cycle.
-    if calls.iter().all(|&i| m.called(i).all(|to| to < m.computation_of(i))) {
+    if calls.iter().all(|&i| m.called_computations(i).all(|to| to < m.computation_of(i))) {
         return None;
     }
     let mut called: Vec<Vec<ComputationId>> = vec![Vec::new(); m.computations.len()];
     for &i in calls {
-        called[m.computation_of(i) as usize].extend(m.called(i));
+        called[m.computation_of(i) as usize].extend(m.called_computations(i));
     }
     find_cycle(called.len(), |c, i| called[c as usize].get(i).copied())
 }
@@ -271,7 +276,7 @@ fn parameter_count(m: &Module, i: u32) -> Option<Problem> {
         return None;
     }
     let expected = n_parameters(m.instructions[i as usize].opcode, m.operands(i).len())?;
-    let callee = m.called(i).find(|&c| m.parameters(c).len() != expected)?;
+    let callee = m.called_computations(i).find(|&c| m.parameters(c).len() != expected)?;
     let kind = ProblemKind::Disagrees {
         what: "parameters of a called computation",
         found: format!("{} of `{}`", m.parameters(callee).len(), clip(m.computation_name(callee))),

@@ -58,7 +58,7 @@ impl Source {
     }
 
     /// Line and column of a byte, both from 1; columns count characters.
-    pub fn place(&self, at: usize) -> (usize, usize) {
+    pub fn line_column(&self, at: usize) -> (usize, usize) {
         let lines =
             self.lines.get_or_init(|| memchr::memchr_iter(b'\n', self.text.as_bytes()).map(|n| n as u32 + 1).collect());
         let at = floor_char(&self.text, at.min(self.text.len()));
@@ -221,7 +221,7 @@ pub enum ProblemKind {
         of: &'static str,
     },
     /// Compressed bytes that cannot be unpacked.
-    Packed {
+    Compressed {
         /// The name of the format.
         format: &'static str,
         /// What is wrong.
@@ -279,7 +279,7 @@ impl fmt::Display for ProblemKind {
             Inconsistent { opcode, reason } => write!(f, "{opcode} that does not fit: {reason}"),
             InvalidLayout { reason } => write!(f, "invalid layout: {reason}"),
             OutOfRange { found, of } => write!(f, "expected a number in the range of {of}, found {found}"),
-            Packed { format, reason } => write!(f, "expected {format} data, found {reason}"),
+            Compressed { format, reason } => write!(f, "expected {format} data, found {reason}"),
             Wire { at, found } => write!(f, "byte {at}: expected an HLO proto, found {found}"),
             NotText { found } => write!(f, "expected HLO text, found {found}"),
             TooDeep { what, limit } => write!(f, "{what} nested deeper than {limit} levels"),
@@ -297,7 +297,7 @@ impl ProblemKind {
             | Disagrees { found, .. }
             | NotText { found }
             | Wire { found, .. }
-            | Packed { reason: found, .. } => Some(found.clone()),
+            | Compressed { reason: found, .. } => Some(found.clone()),
             UnknownWord { found, .. } | OutOfRange { found, .. } => Some(format!("`{found}`")),
             Shape(TextErrorKind::Expected { found, .. }) => Some(found.clone()),
             Shape(TextErrorKind::UnknownElementType { found, .. }) => Some(format!("`{found}`")),
@@ -326,7 +326,7 @@ impl ProblemKind {
             OperandCount { expected, .. } => Some(expected.to_string()),
             OutOfRange { of, .. } => Some(format!("a number in the range of {of}")),
             NotText { .. } => Some("HLO text".into()),
-            Packed { format, .. } => Some(format!("{format} data")),
+            Compressed { format, .. } => Some(format!("{format} data")),
             Wire { .. } => Some("an HLO proto".into()),
             Shape(_) | MisplacedAttribute { .. } | UnnamedOperands { .. } | Cycle { .. } => None,
             Inconsistent { .. }
@@ -356,10 +356,10 @@ impl SyntaxErrors {
 
 /// `name:line:column: message`, the line, and a caret below the place.
 pub fn describe(source: &Source, problem: &Problem) -> String {
-    if let ProblemKind::Wire { .. } | ProblemKind::Packed { .. } = problem.kind {
+    if let ProblemKind::Wire { .. } | ProblemKind::Compressed { .. } = problem.kind {
         return format!("{}: {}", source.name.as_deref().unwrap_or("<bytes>"), problem.kind);
     }
-    let (line, column) = source.place(problem.span.start as usize);
+    let (line, column) = source.line_column(problem.span.start as usize);
     let name = source.name.as_deref().unwrap_or("<text>");
     format!("{name}:{line}:{column}: {}\n{}", problem.kind, source.snippet(problem.span))
 }

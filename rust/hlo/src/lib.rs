@@ -35,11 +35,11 @@
 
 mod attribute;
 mod check;
+mod compression;
 mod cursor;
 mod error;
 mod infer;
 mod model;
-mod packed;
 mod parse;
 mod print;
 mod proto;
@@ -53,13 +53,13 @@ pub use attribute::schema::{attributes_of, AttributeSpec, Form, Owner};
 pub use attribute::sharding::{parse_sharding, Named, Sharding, ShardingKind, SubgroupKind, Tiles, Whole};
 pub use attribute::window::{parse_dim_labels, parse_window, DimLabels, Window, WindowDim};
 pub use attribute::{unescape, Value};
+pub use compression::{compression_format, decompress, decompress_head, CompressionError};
 pub use error::{describe, Problem, ProblemKind, Source, Span, SyntaxErrors};
 pub use model::equal::Names;
 pub use model::literal::{LiteralError, LiteralValue};
 pub use model::metadata::Metadata;
 pub use model::module::{Attribute, Computation, ComputationId, Instruction, InstructionId, Module};
 pub use model::opcode::{Arity, Opcode};
-pub use packed::{packed_format, unpack, unpack_head, PackedError};
 pub use parse::{parse, parse_bytes, MAX_DIAGNOSTICS, MAX_PROBLEMS};
 pub use print::{print_computation, print_instruction, print_module, PrintOptions};
 pub use proto::{is_module_head, parse_proto};

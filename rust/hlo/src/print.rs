@@ -226,12 +226,12 @@ impl<'m> Printer<'m> {
         }
         write!(f, ", {name}=")?;
         match attribute.form {
-            Form::Computation => self.called(f, m.list(attribute.link)[0], depth),
+            Form::Computation => self.callee(f, m.list(attribute.link)[0], depth),
             Form::Computations => {
                 f.write_str("{")?;
                 for (k, &c) in m.list(attribute.link).iter().enumerate() {
                     f.write_str(if k > 0 { ", " } else { "" })?;
-                    self.called(f, c, depth)?;
+                    self.callee(f, c, depth)?;
                 }
                 f.write_str("}")
             }
@@ -257,7 +257,7 @@ impl<'m> Printer<'m> {
         }
     }
 
-    fn called(&self, f: &mut dyn Write, id: ComputationId, depth: usize) -> fmt::Result {
+    fn callee(&self, f: &mut dyn Write, id: ComputationId, depth: usize) -> fmt::Result {
         if !self.m.computations()[id as usize].is_inline() {
             return write!(f, "%{}", self.computation_name(id));
         }

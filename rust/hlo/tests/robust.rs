@@ -176,7 +176,7 @@ fn long_chains_are_not_recursion() {
         let _ = writeln!(text, "f{k} {{ p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f{} }}", k - 1);
     }
     let modules = parse(&text, None, false).expect("a chain of calls");
-    modules[0].content(N as u32 - 1);
+    modules[0].fingerprint(N as u32 - 1);
     let mut text = String::from("ENTRY e {\n");
     for k in 0..N {
         let _ = writeln!(text, "a{k} = f32[] negate(a{})", k + 1);

@@ -242,7 +242,7 @@ impl Operation<'_> {
         let one = |k: usize| {
             let own = self.own_part(k, 3).and_then(Shape::as_array).map(ArrayShape::element);
             let given = self.array(k)?.element();
-            self.made(own.filter(|&own| super::mix(own, given)).unwrap_or(given), [features])
+            self.array_shape(own.filter(|&own| super::are_mixable(own, given)).unwrap_or(given), [features])
         };
         Ok(Inferred::Shape(Shape::Tuple(vec![first, one(1)?, one(2)?])))
     }

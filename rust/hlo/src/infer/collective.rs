@@ -49,7 +49,7 @@ impl Operation<'_> {
                 self.factor(small, large, &mut known)?;
                 let mut dims: Vec<Dim> = sizes(operand).collect();
                 dims[d].size = i128::from(own);
-                self.made(operand.element(), dims)
+                self.array_shape(operand.element(), dims)
             })
             .collect()
     }

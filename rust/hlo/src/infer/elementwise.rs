@@ -5,7 +5,7 @@
 
 use layout::{ElementKind, ElementType, UNBOUNDED};
 
-use super::{dim, mix, sizes, Check, Dim, Inference, Inferred, Operation};
+use super::{are_mixable, dim, sizes, Check, Dim, Inference, Inferred, Operation};
 use crate::Opcode;
 
 /// Operations whose value has the shape of every operand.
@@ -67,18 +67,18 @@ impl Operation<'_> {
     pub(super) fn elementwise(&self, to: Option<ElementType>) -> Inference {
         let first = self.array(0)?;
         let mut element = first.element();
-        let is_left_out = self.own.is_none();
+        let is_omitted = self.own.is_none();
         for k in 1..self.operands.len() {
             let other = self.array(k)?;
-            if !mix(element, other.element()) || (!is_left_out && other.dims() != first.dims()) {
+            if !are_mixable(element, other.element()) || (!is_omitted && other.dims() != first.dims()) {
                 return Err(format!("operands of shapes {} and {}", self.operands[0], self.operands[k]));
             }
-            if is_left_out {
+            if is_omitted {
                 element = higher(element, other.element());
             }
         }
         let element = to.unwrap_or_else(|| self.element_or_own(element));
-        if !is_left_out {
+        if !is_omitted {
             return self.like(element, 0);
         }
         let dims = self.stretched()?;
@@ -159,7 +159,7 @@ impl Operation<'_> {
         if predicate.element() != ElementType::Pred || predicate.rank() > 0 && predicate.dims() != on_true.dims() {
             return Err(format!("a predicate of shape {} for {}", self.operands[0], self.operands[1]));
         }
-        if on_false.dims() != on_true.dims() || !mix(on_true.element(), on_false.element()) {
+        if on_false.dims() != on_true.dims() || !are_mixable(on_true.element(), on_false.element()) {
             return Err(format!("operands of shapes {} and {}", self.operands[1], self.operands[2]));
         }
         let element = self.element_or_own(higher(on_true.element(), on_false.element()));
@@ -170,7 +170,7 @@ impl Operation<'_> {
         let value = self.array(1)?;
         for k in [0, 2] {
             let bound = self.array(k)?;
-            if bound.rank() > 0 && bound.dims() != value.dims() || !mix(bound.element(), value.element()) {
+            if bound.rank() > 0 && bound.dims() != value.dims() || !are_mixable(bound.element(), value.element()) {
                 return Err(format!("a bound of shape {} for {}", self.operands[k], self.operands[1]));
             }
         }

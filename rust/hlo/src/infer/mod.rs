@@ -1,6 +1,6 @@
 //! The shape of an instruction's value from its operands and attributes, a rule per operation.
 //!
-//! Read [`shape`], which the reader compares with the shape that is written, and `left_out`, which gives the shape
+//! Read [`shape`], which the reader compares with the shape that is written, and `infer_omitted`, which gives the shape
 //! where none is written, with the layout that XLA gives it. Operations without a rule are
 //! [`Inferred::Unknown`], and so is everything about a dimension without bound.
 //! Law: sizes are computed in 128 bits, so no shape that can be written overflows here.
@@ -8,8 +8,8 @@
 mod algebra;
 mod collective;
 mod elementwise;
-mod fill;
-mod moves;
+mod movement;
+mod omitted;
 mod reduction;
 mod structure;
 
@@ -22,7 +22,7 @@ use crate::model::opcode::async_form;
 use crate::Opcode;
 
 use elementwise::is_elementwise;
-pub(crate) use fill::{fill, n_parts, Elsewhere};
+pub(crate) use omitted::{fill_omitted, n_parts, RestatedShape};
 
 /// What is known of the shape of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ type Check<T> = Result<T, String>;
 /// The shape that the instruction must have, beside the one it has: what operands and attributes leave open (the
 /// result type of a convert, the sizes of a reshape) is taken from that.
 pub(crate) fn shape(m: &Module, id: InstructionId) -> Inference {
-    if is_open(m, id) {
+    if has_no_rule(m, id) {
         return Ok(Inferred::Unknown);
     }
     let row = &m.instructions()[id as usize];
@@ -53,7 +53,7 @@ pub(crate) fn shape(m: &Module, id: InstructionId) -> Inference {
 }
 
 /// Most instructions have no rule, or are elementwise on values of the very shape they give.
-pub(crate) fn is_open(m: &Module, id: InstructionId) -> bool {
+pub(crate) fn has_no_rule(m: &Module, id: InstructionId) -> bool {
     use Opcode::*;
     let row = &m.instructions()[id as usize];
     matches!(row.opcode, Parameter | Constant | Bitcast | CustomCall)
@@ -63,7 +63,7 @@ pub(crate) fn is_open(m: &Module, id: InstructionId) -> bool {
 
 /// The shape of an instruction whose text has none. Where XLA broadcasts operands of different sizes without a word,
 /// so does this; that they differ is said when the shape is checked.
-pub(crate) fn left_out(m: &Module, id: InstructionId) -> Inference {
+pub(crate) fn infer_omitted(m: &Module, id: InstructionId) -> Inference {
     let row = &m.instructions()[id as usize];
     if m.has_unnamed_operands(id) {
         return Err("operands without names".into());
@@ -210,7 +210,7 @@ impl<'m> Operation<'m> {
             RngBitGenerator => self.rng_bit_generator(),
             RngGetAndUpdateState => self.fixed(ElementType::U64, &[2]),
 
-            Fusion | Call => self.called(),
+            Fusion | Call => self.call(),
             While => self.while_loop(),
             Conditional => self.conditional(),
             Domain | OptBarrier => self.as_operand(0),
@@ -239,7 +239,7 @@ impl<'m> Operation<'m> {
             CollectivePermute => self.collective_permute(),
             CollectivePermuteStart => self.collective_permute_start(),
 
-            Unknown => self.short_form(),
+            Unknown => self.short_async_form(),
             Parameter | Constant | Bitcast | CustomCall | Recv => Ok(Inferred::Unknown),
             _ => Ok(Inferred::Unknown),
         }
@@ -270,7 +270,7 @@ impl<'m> Operation<'m> {
 
     /// The element type that is written, where the operation may give it in the place of `element`.
     fn element_or_own(&self, element: ElementType) -> ElementType {
-        self.own_element().filter(|&own| mix(own, element)).unwrap_or(element)
+        self.own_element().filter(|&own| are_mixable(own, element)).unwrap_or(element)
     }
 
     fn value(&self, name: &str) -> Option<Value<'m>> {
@@ -326,7 +326,7 @@ impl<'m> Operation<'m> {
     }
 
     /// An array without layout.
-    fn made(&self, element: ElementType, dims: impl IntoIterator<Item = impl Into<Dim>>) -> Check<Shape> {
+    fn array_shape(&self, element: ElementType, dims: impl IntoIterator<Item = impl Into<Dim>>) -> Check<Shape> {
         self.laid_out(element, dims, None)
     }
 
@@ -348,7 +348,7 @@ impl<'m> Operation<'m> {
     }
 
     fn result(&self, element: ElementType, dims: impl IntoIterator<Item = impl Into<Dim>>) -> Inference {
-        self.made(element, dims).map(Inferred::Shape)
+        self.array_shape(element, dims).map(Inferred::Shape)
     }
 
     fn fixed(&self, element: ElementType, dims: &[i64]) -> Inference {
@@ -409,6 +409,6 @@ fn dim(array: &ArrayShape, d: usize) -> Dim {
 }
 
 /// Element types that an operation may mix: equal ones, or floats of different precision.
-fn mix(a: ElementType, b: ElementType) -> bool {
+fn are_mixable(a: ElementType, b: ElementType) -> bool {
     a == b || (a.kind() == ElementKind::Float && b.kind() == ElementKind::Float)
 }

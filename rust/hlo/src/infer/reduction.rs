@@ -4,7 +4,7 @@
 
 use layout::{ArrayShape, ElementType, Shape};
 
-use super::{dim, mix, sizes, Check, Dim, Inference, Inferred, Operation};
+use super::{are_mixable, dim, sizes, Check, Dim, Inference, Inferred, Operation};
 use crate::attribute::window;
 use crate::attribute::window::Window;
 use crate::attribute::Value;
@@ -47,8 +47,8 @@ impl Operation<'_> {
                 Some(element) => element,
                 None => self.array(k)?.element(),
             };
-            let own = self.own_part(k, n).and_then(element).filter(|&own| mix(own, given));
-            self.made(own.unwrap_or(given), dims.iter().copied())
+            let own = self.own_part(k, n).and_then(element).filter(|&own| are_mixable(own, given));
+            self.array_shape(own.unwrap_or(given), dims.iter().copied())
         });
         self.one_or_tuple(parts.collect::<Check<_>>()?)
     }
@@ -115,7 +115,7 @@ impl Operation<'_> {
         }
         let dims = || sizes(operand).take(operand.rank() - 1).chain([Dim::from(k)]);
         let indices = self.own_part(1, 2).and_then(Shape::as_array).map_or(ElementType::S32, ArrayShape::element);
-        let parts = vec![self.made(operand.element(), dims())?, self.made(indices, dims())?];
+        let parts = vec![self.array_shape(operand.element(), dims())?, self.array_shape(indices, dims())?];
         Ok(Inferred::Shape(Shape::Tuple(parts)))
     }
 
@@ -159,7 +159,7 @@ impl Operation<'_> {
             }
             let mut dims: Vec<Dim> = sizes(array).collect();
             dims.insert(along, Dim::from(n_steps));
-            self.made(array.element(), dims)
+            self.array_shape(array.element(), dims)
         });
         Ok(Inferred::Shape(Shape::Tuple(parts.collect::<Check<_>>()?)))
     }

@@ -1,13 +1,13 @@
 //! Tuples, calls, and what passes values on: copies in the background, channels, queues.
 //!
-//! Read `Operation::called`.
+//! Read `Operation::call`.
 
 use layout::Shape;
 
 use super::{Check, Inference, Inferred, Operation};
 use crate::attribute::Value;
 use crate::model::module::ComputationId;
-use crate::model::opcode::{async_form, Half};
+use crate::model::opcode::{async_form, AsyncPhase};
 
 impl<'m> Operation<'m> {
     pub(super) fn get_tuple_element(&self) -> Inference {
@@ -41,8 +41,8 @@ impl<'m> Operation<'m> {
     }
 
     /// A fusion or a call: operands are the parameters, the value is the root's.
-    pub(super) fn called(&self) -> Inference {
-        let Some(computation) = self.m.called(self.id).next() else { return Ok(Inferred::Unknown) };
+    pub(super) fn call(&self) -> Inference {
+        let Some(computation) = self.m.called_computations(self.id).next() else { return Ok(Inferred::Unknown) };
         self.arguments(computation, 0)?;
         let root = self.root(computation);
         if self.own.is_some_and(|own| std::ptr::eq(own, root)) {
@@ -120,20 +120,20 @@ impl<'m> Operation<'m> {
 
     /// `((operands…), value, context…)`
     pub(super) fn async_start(&self) -> Inference {
-        let Some(computation) = self.m.called(self.id).next() else { return Ok(Inferred::Unknown) };
+        let Some(computation) = self.m.called_computations(self.id).next() else { return Ok(Inferred::Unknown) };
         self.arguments(computation, 0)?;
         let operands = Shape::Tuple(self.operands.iter().map(|&s| s.clone()).collect());
         self.with_context(vec![operands, self.root(computation).clone()])
     }
 
     /// As the long form of an asynchronous pair; the first half has in its name what runs in the background.
-    pub(super) fn short_form(&self) -> Inference {
+    pub(super) fn short_async_form(&self) -> Inference {
         let (inner, half) = match async_form(self.m.opcode_name(self.id)) {
             None => return Ok(Inferred::Unknown),
             Some(form) => form,
         };
         match half {
-            Half::Start => {
+            AsyncPhase::Start => {
                 let own = self.own.and_then(Shape::as_tuple).and_then(|parts| parts.get(1));
                 let within = Operation { own, operands: self.operands.clone(), ..*self };
                 let value = match (within.shape(inner)?, own) {
@@ -145,8 +145,8 @@ impl<'m> Operation<'m> {
                 let operands = Shape::Tuple(self.operands.iter().map(|&s| s.clone()).collect());
                 self.with_context(vec![operands, value])
             }
-            Half::Update => self.as_operand(0),
-            Half::Done => self.part(1),
+            AsyncPhase::Update => self.as_operand(0),
+            AsyncPhase::Done => self.part(1),
         }
     }
 

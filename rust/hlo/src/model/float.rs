@@ -367,7 +367,7 @@ mod tests {
 
     #[test]
     fn rounds_once() {
-        // Half way between 1 and the next bf16, then a hair above: a 64-bit float cannot tell them apart.
+        // AsyncPhase way between 1 and the next bf16, then a hair above: a 64-bit float cannot tell them apart.
         assert_eq!(bits("1.00390625", ElementType::Bf16), 0x3f80);
         assert_eq!(bits("1.003906250000000000000000001", ElementType::Bf16), 0x3f81);
         assert_eq!(bits("1.01171875", ElementType::Bf16), 0x3f82);

@@ -52,7 +52,7 @@ pub struct Module {
     pub(crate) callers: OnceLock<Inverse>,
     pub(crate) names: OnceLock<FxHashMap<u64, Vec<u32>>>,
     pub(crate) computation_names: OnceLock<FxHashMap<u64, Vec<u32>>>,
-    pub(crate) contents: OnceLock<Vec<[u8; 16]>>,
+    pub(crate) fingerprints: OnceLock<Vec<[u8; 16]>>,
     pub(crate) shape_hashes: OnceLock<Vec<[u64; 2]>>,
 }
 
@@ -102,7 +102,7 @@ pub(crate) const UNNAMED_OPERANDS: u8 = 2;
 /// Shape, operands and attributes do not fit together.
 pub(crate) const INCONSISTENT: u8 = 4;
 /// The text has no shape: it is inferred.
-pub(crate) const LEFT_OUT: u8 = 8;
+pub(crate) const SHAPE_OMITTED: u8 = 8;
 
 /// It calls computations.
 pub(crate) const CALLS: u8 = 16;
@@ -239,7 +239,7 @@ impl Module {
         let callers = self.callers.get_or_init(|| {
             Inverse::new(self.computations.len(), |pair| {
                 for i in 0..self.instructions.len() as u32 {
-                    for c in self.called(i) {
+                    for c in self.called_computations(i) {
                         pair(c, i);
                     }
                 }
@@ -303,7 +303,7 @@ impl Module {
         if self.operands(id).any(|k| infer::is_unbounded(self.shape(k))) {
             return None;
         }
-        match infer::left_out(self, id) {
+        match infer::infer_omitted(self, id) {
             Ok(Inferred::Shape(shape)) => Some(shape),
             Ok(Inferred::Unknown) | Err(_) => None,
         }
@@ -335,7 +335,7 @@ impl Module {
     }
 
     /// The computations that an instruction calls, in text order.
-    pub fn called(&self, id: InstructionId) -> impl Iterator<Item = ComputationId> + '_ {
+    pub fn called_computations(&self, id: InstructionId) -> impl Iterator<Item = ComputationId> + '_ {
         let calls = self.instructions[id as usize].flags & CALLS != 0;
         let attributes = if calls { self.attributes(id) } else { &[] };
         attributes.iter().filter(|a| a.calls()).flat_map(|a| self.list(a.link).iter().copied())

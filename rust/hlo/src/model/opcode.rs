@@ -207,15 +207,15 @@ impl Opcode {
 
 /// Which part of an asynchronous operation an instruction is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Half {
+pub(crate) enum AsyncPhase {
     Start,
     Update,
     Done,
 }
 
 /// `transpose-start`: a known operation wrapped in its asynchronous form, which XLA writes in short.
-pub(crate) fn async_form(word: &str) -> Option<(Opcode, Half)> {
-    let halves = [("-start", Half::Start), ("-update", Half::Update), ("-done", Half::Done)];
+pub(crate) fn async_form(word: &str) -> Option<(Opcode, AsyncPhase)> {
+    let halves = [("-start", AsyncPhase::Start), ("-update", AsyncPhase::Update), ("-done", AsyncPhase::Done)];
     let (inner, half) = halves.iter().find_map(|(end, half)| Some((word.strip_suffix(end)?, *half)))?;
     Some((Opcode::from_name(inner)?, half))
 }

@@ -15,19 +15,19 @@ use crate::model::module::{Attribute, ComputationId, InstructionId, Module, UNKN
 use crate::Opcode;
 
 impl Module {
-    /// The signature of an instruction; the content of the operands with numbers `looked_at` counts, too, where they
+    /// The signature of an instruction; the content of the operands with numbers `constant_operands` counts, too, where they
     /// are constants or iotas.
-    pub fn signature(&self, id: InstructionId, looked_at: &[usize]) -> [u8; 16] {
+    pub fn signature(&self, id: InstructionId, constant_operands: &[usize]) -> [u8; 16] {
         let mut h = Hash::default();
         self.hash_shape(&mut h, id);
-        self.hash_operation(&mut h, id, &|c| self.content(c));
+        self.hash_operation(&mut h, id, &|c| self.fingerprint(c));
         for operand in self.operands(id) {
             self.hash_shape(&mut h, operand);
         }
-        for &k in looked_at {
+        for &k in constant_operands {
             h.word(k as u64);
             match self.operands(id).nth(k) {
-                Some(operand) => self.hash_content(&mut h, operand),
+                Some(operand) => self.hash_value(&mut h, operand),
                 None => h.word(u64::MAX),
             }
         }
@@ -72,12 +72,12 @@ impl Module {
     }
 
     /// The value of a constant or an iota; for every other operation only that it is none.
-    fn hash_content(&self, h: &mut Hash, id: InstructionId) {
+    fn hash_value(&self, h: &mut Hash, id: InstructionId) {
         match self.instructions()[id as usize].opcode {
             Opcode::Constant => h.text(self.literal_text(id).unwrap_or("")),
             Opcode::Iota => {
                 self.hash_shape(h, id);
-                self.hash_operation(h, id, &|c| self.content(c));
+                self.hash_operation(h, id, &|c| self.fingerprint(c));
             }
             _ => h.word(0),
         }
@@ -90,18 +90,18 @@ impl Module {
     }
 
     /// The content of a computation, whatever its names.
-    pub fn content(&self, id: ComputationId) -> [u8; 16] {
-        let contents = self.contents.get_or_init(|| {
+    pub fn fingerprint(&self, id: ComputationId) -> [u8; 16] {
+        let fingerprints = self.fingerprints.get_or_init(|| {
             let mut all = vec![[0; 16]; self.computations().len()];
             for c in self.callees_first() {
-                all[c as usize] = self.computation_content(c, &all);
+                all[c as usize] = self.computation_fingerprint(c, &all);
             }
             all
         });
-        contents[id as usize]
+        fingerprints[id as usize]
     }
 
-    fn computation_content(&self, id: ComputationId, known: &[[u8; 16]]) -> [u8; 16] {
+    fn computation_fingerprint(&self, id: ComputationId, known: &[[u8; 16]]) -> [u8; 16] {
         let mut h = Hash::default();
         let range = self.instructions_of(id);
         h.word(u64::from(self.root(id).wrapping_sub(range.start)));
@@ -120,8 +120,9 @@ impl Module {
     /// All computations, each after those it calls.
     pub fn callees_first(&self) -> Vec<ComputationId> {
         let n = self.computations().len();
-        let called: Vec<Vec<u32>> =
-            (0..n as u32).map(|c| self.instructions_of(c).flat_map(|i| self.called(i)).collect()).collect();
+        let called: Vec<Vec<u32>> = (0..n as u32)
+            .map(|c| self.instructions_of(c).flat_map(|i| self.called_computations(i)).collect())
+            .collect();
         let (mut seen, mut order) = (vec![false; n], Vec::with_capacity(n));
         for start in 0..n as u32 {
             let mut path = vec![(start, 0usize)];

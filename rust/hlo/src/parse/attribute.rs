@@ -137,7 +137,7 @@ impl<'a> Parser<'a> {
                 *link = self.m.links.len() as u32;
                 let at = self.m.links.len();
                 self.m.links.extend([1, UNRESOLVED]);
-                let id = self.called(depth, at + 1)?;
+                let id = self.callee(depth, at + 1)?;
                 self.m.links[at + 1] = id;
                 Ok(())
             }
@@ -148,7 +148,7 @@ impl<'a> Parser<'a> {
                     loop {
                         self.c.space();
                         if self.c.peek() == Some(b'{') {
-                            ids.push((self.called(depth, 0)?, None));
+                            ids.push((self.callee(depth, 0)?, None));
                         } else {
                             ids.push((UNRESOLVED, Some(self.c.name("a computation")?)));
                         }
@@ -202,7 +202,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A computation by name or in braces. A name is resolved later, into `links[at]`.
-    pub(crate) fn called(&mut self, depth: usize, at: usize) -> Read<u32> {
+    pub(crate) fn callee(&mut self, depth: usize, at: usize) -> Read<u32> {
         self.c.space();
         if self.c.peek() == Some(b'{') {
             let name = Span::new(self.c.pos, self.c.pos);

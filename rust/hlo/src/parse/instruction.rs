@@ -16,7 +16,7 @@ use crate::cursor::{clip, find, Cursor, Read};
 use crate::error::{Problem, ProblemKind, Span};
 use crate::infer;
 use crate::model::literal;
-use crate::model::module::{Attribute, Instruction, CALLS, ELIDED, LEFT_OUT, UNNAMED_OPERANDS};
+use crate::model::module::{Attribute, Instruction, CALLS, ELIDED, SHAPE_OMITTED, UNNAMED_OPERANDS};
 use crate::model::opcode::async_form;
 use crate::parse::span_map::SpanMap;
 use crate::parse::Parser;
@@ -128,7 +128,7 @@ impl<'a> Parser<'a> {
             return Err(self.c.expected(if shape.is_some() { "an opcode" } else { "a shape or an opcode" }));
         }
         let opcode = Opcode::from_bytes(&self.c.bytes()[opcode_span.range()]);
-        let is_left_out = shape.is_none();
+        let is_omitted = shape.is_none();
         let shape = match shape {
             Some(shape) => shape,
             None if opcode == Opcode::Unknown => {
@@ -157,7 +157,7 @@ impl<'a> Parser<'a> {
             attributes: 0,
             n_attributes: 0,
             opcode,
-            flags: if is_left_out { LEFT_OUT } else { 0 },
+            flags: if is_omitted { SHAPE_OMITTED } else { 0 },
         };
         self.c.expect(b'(', "`(` after the opcode")?;
         match opcode {

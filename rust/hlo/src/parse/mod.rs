@@ -15,12 +15,12 @@ use std::sync::{Arc, OnceLock};
 use rustc_hash::FxHashMap;
 
 use crate::check;
+use crate::compression;
 use crate::cursor::Cursor;
 use crate::error::{Problem, ProblemKind, Source, Span, SyntaxErrors};
-use crate::infer::Elsewhere;
+use crate::infer::RestatedShape;
 use crate::model::metadata::Frames;
 use crate::model::module::Module;
-use crate::packed;
 use crate::parse::instruction::Scope;
 use crate::parse::span_map::SpanMap;
 use crate::proto;
@@ -40,14 +40,14 @@ pub fn parse(text: &str, name: Option<&str>, strict: bool) -> Result<Vec<Module>
 /// As [`parse`], from bytes: text, or a proto that holds a module, either perhaps compressed; one error that says what
 /// they are when they are neither.
 pub fn parse_bytes(bytes: &[u8], name: Option<&str>, strict: bool) -> Result<Vec<Module>, SyntaxErrors> {
-    let unpacked = packed::unpack(bytes).map_err(|e| {
-        let kind = ProblemKind::Packed { format: e.format, reason: e.reason };
+    let decompressed = compression::decompress(bytes).map_err(|e| {
+        let kind = ProblemKind::Compressed { format: e.format, reason: e.reason };
         SyntaxErrors {
             source: Arc::new(Source::new("", name)),
             problems: vec![Problem { kind, span: Span::default() }],
         }
     })?;
-    let bytes = unpacked.as_ref();
+    let bytes = decompressed.as_ref();
     if proto::may_be_module(bytes) {
         return proto::parse_proto(bytes, name, strict);
     }
@@ -101,7 +101,7 @@ pub(crate) struct Parser<'a> {
     /// Entries of `links` that name computations: index, name.
     pub pending_calls: Vec<(usize, Span)>,
     /// Shapes written elsewhere of instructions whose own is left out.
-    pub elsewhere: Vec<Elsewhere>,
+    pub restated_shapes: Vec<RestatedShape>,
     pub spare: Vec<Scope>,
     pub findings: check::Findings,
     /// How many problems there were before this module.
@@ -121,7 +121,7 @@ impl<'a> Parser<'a> {
             shape_values: FxHashMap::default(),
             computation_names: SpanMap::default(),
             pending_calls: Vec::new(),
-            elsewhere: Vec::new(),
+            restated_shapes: Vec::new(),
             spare: Vec::new(),
             findings: check::Findings::default(),
             first_problem: 0,
@@ -159,7 +159,7 @@ impl<'a> Parser<'a> {
             self.shape_values.clear();
             self.computation_names.clear();
             self.pending_calls.clear();
-            self.elsewhere.clear();
+            self.restated_shapes.clear();
             self.findings.clear();
             self.has_broken_computation = false;
         }
@@ -249,7 +249,7 @@ fn empty(source: &Arc<Source>) -> Module {
         callers: OnceLock::new(),
         names: OnceLock::new(),
         computation_names: OnceLock::new(),
-        contents: OnceLock::new(),
+        fingerprints: OnceLock::new(),
         shape_hashes: OnceLock::new(),
     }
 }

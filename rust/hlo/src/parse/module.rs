@@ -81,7 +81,7 @@ impl<'a> Parser<'a> {
         self.resolve_calls();
         self.m.span.end = self.c.pos as u32;
         if self.is_sound() {
-            check::module(&mut self.m, &mut self.findings, &self.elsewhere, &mut self.problems);
+            check::module(&mut self.m, &mut self.findings, &self.restated_shapes, &mut self.problems);
         }
         self.m.diagnostics.sort_by_key(|d| d.span.start);
     }
@@ -303,7 +303,7 @@ impl<'a> Parser<'a> {
         self.resolve_calls();
         self.m.span.end = self.c.pos as u32;
         if self.is_sound() {
-            check::module(&mut self.m, &mut self.findings, &self.elsewhere, &mut self.problems);
+            check::module(&mut self.m, &mut self.findings, &self.restated_shapes, &mut self.problems);
         }
         self.m.diagnostics.sort_by_key(|d| d.span.start);
     }

@@ -6,8 +6,8 @@
 use crate::check;
 use crate::cursor::{brief, clip};
 use crate::error::{Problem, ProblemKind, Span};
-use crate::infer::Elsewhere;
-use crate::model::module::{Attribute, Computation, Instruction, LEFT_OUT};
+use crate::infer::RestatedShape;
+use crate::model::module::{Attribute, Computation, Instruction, SHAPE_OMITTED};
 use crate::parse::instruction::{Scope, BROKEN};
 use crate::parse::module::{Header, Signature};
 use crate::parse::Parser;
@@ -126,9 +126,9 @@ impl<'a> Parser<'a> {
         }
         for (_, at, shape, span) in written {
             let Some(row) = scope.rows.get(self.m.operands[at] as usize) else { continue };
-            if row.flags & LEFT_OUT != 0 {
+            if row.flags & SHAPE_OMITTED != 0 {
                 let instruction = self.m.instructions.len() as u32 + self.m.operands[at];
-                self.elsewhere.push(Elsewhere { what: "shape of an operand", instruction, shape, span });
+                self.restated_shapes.push(RestatedShape { what: "shape of an operand", instruction, shape, span });
                 continue;
             }
             let (found, expected) = (&self.m.shapes[shape as usize], &self.m.shapes[row.shape as usize]);
@@ -162,9 +162,9 @@ impl<'a> Parser<'a> {
         let pairs = parameters.iter().copied().zip(rows).chain([(result, root)]);
         let mut found = Vec::new();
         for ((shape, span), row) in pairs {
-            if scope.rows[row].flags & LEFT_OUT != 0 {
+            if scope.rows[row].flags & SHAPE_OMITTED != 0 {
                 let instruction = self.m.instructions.len() as u32 + row as u32;
-                self.elsewhere.push(Elsewhere { what: "shape in a signature", instruction, shape, span });
+                self.restated_shapes.push(RestatedShape { what: "shape in a signature", instruction, shape, span });
                 continue;
             }
             let (written, own) = (&self.m.shapes[shape as usize], &self.m.shapes[scope.rows[row].shape as usize]);

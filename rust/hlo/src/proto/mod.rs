@@ -34,7 +34,7 @@ const EXTRA_HEADER: u32 = 100_002;
 const EXTRA_TABLES: u32 = 100_003;
 /// Of the first half of an asynchronous pair that is written in short: the instruction as it is in text. Of a
 /// computation: that it stands for such an instruction.
-const EXTRA_SHORT: u32 = 100_004;
+const EXTRA_ASYNC: u32 = 100_004;
 /// Of a constant whose text has no layout, which XLA wants in both of its shapes: the shape without.
 const EXTRA_SHAPE: u32 = 100_005;
 

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::irregular::{self, joined, quoted, Reading};
 use super::wire::{Field, Message, Payload, Wire, WireError};
-use super::{literal, operation, regular, shape, tables, EXTRA, EXTRA_HEADER, EXTRA_SHAPE, EXTRA_SHORT, EXTRA_TABLES};
+use super::{literal, operation, regular, shape, tables, EXTRA, EXTRA_ASYNC, EXTRA_HEADER, EXTRA_SHAPE, EXTRA_TABLES};
 use crate::attribute::schema::{self, Codec};
 use crate::model::module::Ids;
 use crate::Opcode;
@@ -77,7 +77,7 @@ impl<'a> Reader<'a> {
         let mut rows: Vec<Message<'a>> = Vec::new();
         for computation in m.subs(3) {
             let computation = computation?;
-            if computation.has(EXTRA_SHORT) {
+            if computation.has(EXTRA_ASYNC) {
                 continue;
             }
             let name = self.name(computation, "computation")?;
@@ -248,7 +248,7 @@ impl<'a> Reader<'a> {
     fn instruction(&mut self, m: Message<'a>, head: Head<'a>, known: &Known<'a>) -> Wire<()> {
         let mut index = m.index(std::mem::take(&mut self.fields));
         let (mut m, mut head) = (m, head);
-        if let Some(short) = index.fields.iter().rev().find(|f| f.number == EXTRA_SHORT) {
+        if let Some(short) = index.fields.iter().rev().find(|f| f.number == EXTRA_ASYNC) {
             m = short.message()?;
             head = self.head(m)?;
             index = m.index(index.fields);

@@ -12,13 +12,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::irregular::{self, Writing};
 use super::wire::{Draft, Message};
-use super::{literal, operation, regular, shape, tables, EXTRA, EXTRA_HEADER, EXTRA_SHAPE, EXTRA_SHORT, EXTRA_TABLES};
+use super::{literal, operation, regular, shape, tables, EXTRA, EXTRA_ASYNC, EXTRA_HEADER, EXTRA_SHAPE, EXTRA_TABLES};
 use crate::attribute::alias::{Alias, Donor};
 use crate::attribute::entry_layout::EntryLayout;
 use crate::attribute::schema::{self, Codec, Form};
 use crate::attribute::Value;
 use crate::model::module::{Attribute, ComputationId, InstructionId, Module};
-use crate::model::opcode::{async_form, Half};
+use crate::model::opcode::{async_form, AsyncPhase};
 use crate::Opcode;
 
 impl Module {
@@ -38,19 +38,19 @@ impl Module {
                 .ids
                 .as_ref()
                 .map_or(self.computations().len() as i64, |ids| ids.computations.iter().max().map_or(0, |id| id + 1)),
-            given: Given::default(),
+            taken: TakenNames::default(),
         };
         Ok(w.module().0)
     }
 
     /// `transpose-start` and the like: the operation and the half that it is, where its shape is that of one.
-    fn short_form(&self, i: InstructionId) -> Option<(&'static str, Half)> {
+    fn short_async_form(&self, i: InstructionId) -> Option<(&'static str, AsyncPhase)> {
         if self.instructions()[i as usize].opcode != Opcode::Unknown {
             return None;
         }
         let (inner, half) = async_form(self.opcode_name(i))?;
         let is_pair = match half {
-            Half::Done => true,
+            AsyncPhase::Done => true,
             _ => matches!(self.shape(i).as_tuple(), Some([Shape::Tuple(_), _, ..])),
         };
         is_pair.then_some((inner.name(), half))
@@ -66,7 +66,8 @@ impl Module {
     /// All computations in text order where that has callees before their callers, else in such an order.
     fn computation_order(&self) -> Vec<ComputationId> {
         let n = self.computations().len() as u32;
-        let is_ordered = (0..n).all(|c| self.instructions_of(c).all(|i| self.called(i).all(|callee| callee < c)));
+        let is_ordered =
+            (0..n).all(|c| self.instructions_of(c).all(|i| self.called_computations(i).all(|callee| callee < c)));
         if is_ordered {
             (0..n).collect()
         } else {
@@ -145,12 +146,12 @@ struct Writer<'m> {
     wrappers: FxHashMap<InstructionId, i64>,
     /// Above the ids of all computations of the text.
     first_free: i64,
-    given: Given,
+    taken: TakenNames,
 }
 
 /// Names of computations and of instructions that are taken.
 #[derive(Default)]
-struct Given {
+struct TakenNames {
     computations: FxHashSet<String>,
     instructions: FxHashSet<String>,
 }
@@ -182,7 +183,7 @@ impl<'m> Writer<'m> {
             let order = m.instruction_order(c);
             for (place, &i) in order.iter().enumerate() {
                 self.places[i as usize] = place as u32;
-                if matches!(m.short_form(i), Some((_, Half::Start))) {
+                if matches!(m.short_async_form(i), Some((_, AsyncPhase::Start))) {
                     let (wrapper, id, n) = self.wrapper(i, &names);
                     d.message(3, &wrapper);
                     if is_scheduled {
@@ -226,22 +227,22 @@ impl<'m> Writer<'m> {
     /// instructions it has.
     fn wrapper(&mut self, i: InstructionId, names: &[String]) -> (Draft, i64, i64) {
         let m = self.m;
-        if self.given.computations.is_empty() {
-            self.given.computations = names.iter().cloned().collect();
-            self.given.instructions = self.names.iter().map(|n| n.to_string()).collect();
+        if self.taken.computations.is_empty() {
+            self.taken.computations = names.iter().cloned().collect();
+            self.taken.instructions = self.names.iter().map(|n| n.to_string()).collect();
         }
         let id = self.first_free + self.wrappers.len() as i64;
         self.wrappers.insert(i, id);
-        let opcode = m.short_form(i).map_or("", |s| s.0);
+        let opcode = m.short_async_form(i).map_or("", |s| s.0);
         let value = match m.shape(i).as_tuple() {
             Some([_, value, ..]) => value,
             _ => m.shape(i),
         };
         let (mut d, mut program) = (Draft::default(), Draft::default());
-        d.data(1, fresh(&mut self.given.computations, "async_wrapped").as_bytes());
+        d.data(1, fresh(&mut self.taken.computations, "async_wrapped").as_bytes());
         let mut parameters = Vec::new();
         for (place, operand) in (0i64..).zip(m.operands(i)) {
-            let name = fresh(&mut self.given.instructions, "async_param");
+            let name = fresh(&mut self.taken.instructions, "async_param");
             let mut p = Draft::default();
             p.data(1, name.as_bytes());
             p.data(2, b"parameter");
@@ -254,7 +255,7 @@ impl<'m> Writer<'m> {
         }
         let n = parameters.len() as i64;
         let mut root = Draft::default();
-        root.data(1, fresh(&mut self.given.instructions, opcode).as_bytes());
+        root.data(1, fresh(&mut self.taken.instructions, opcode).as_bytes());
         root.data(2, opcode.as_bytes());
         root.message(3, &shape::write(value));
         root.int(35, id << 32 | n);
@@ -270,7 +271,7 @@ impl<'m> Writer<'m> {
         if let Some(Ok(Value::Text(thread))) = m.attribute(i, "async_execution_thread").map(|a| m.value(a, None)) {
             d.data(8, thread.as_bytes());
         }
-        d.int(EXTRA_SHORT, 1);
+        d.int(EXTRA_ASYNC, 1);
         (d, id, n + 1)
     }
 
@@ -342,19 +343,19 @@ impl<'m> Writer<'m> {
     fn instruction(&mut self, i: InstructionId, shapes: &mut FxHashMap<u32, Draft>) -> Draft {
         let m = self.m;
         let opcode = m.opcode_name(i);
-        let Some((_, half)) = m.short_form(i) else {
+        let Some((_, half)) = m.short_async_form(i) else {
             let mut d = self.head(i, opcode, shapes);
             self.attributes(i, opcode, &|_| true, &mut d);
             self.rest(i, opcode, &mut d);
             return d;
         };
         let long = match half {
-            Half::Start => "async-start",
-            Half::Update => "async-update",
-            Half::Done => "async-done",
+            AsyncPhase::Start => "async-start",
+            AsyncPhase::Update => "async-update",
+            AsyncPhase::Done => "async-done",
         };
         let mut d = self.head(i, long, shapes);
-        self.attributes(i, long, &|name| OF_PAIR.contains(&name), &mut d);
+        self.attributes(i, long, &|name| PAIR_ATTRIBUTES.contains(&name), &mut d);
         if let Some(&wrapper) = self.wrappers.get(&i) {
             d.ints(38, &[wrapper]);
         }
@@ -362,7 +363,7 @@ impl<'m> Writer<'m> {
         let mut text = self.head(i, opcode, shapes);
         self.attributes(i, opcode, &|_| true, &mut text);
         self.rest(i, opcode, &mut text);
-        d.message(EXTRA_SHORT, &text);
+        d.message(EXTRA_ASYNC, &text);
         d
     }
 
@@ -441,7 +442,7 @@ impl<'m> Writer<'m> {
     /// XLA wants no computation on the later halves of an asynchronous pair.
     fn has_callees(&self, i: InstructionId, opcode: &str) -> bool {
         // Of too many or too few computations no reader could say which is which.
-        let n = self.m.called(i).count();
+        let n = self.m.called_computations(i).count();
         let is_plain = n == 0 || operation::callee_names(opcode, self.has_predicate(i), n).is_some();
         is_plain && !matches!(opcode, "async-update" | "async-done")
     }
@@ -497,7 +498,7 @@ impl<'m> Writer<'m> {
 }
 
 /// Attributes of an asynchronous pair itself; all others are of the operation within.
-const OF_PAIR: &[&str] = &[
+const PAIR_ATTRIBUTES: &[&str] = &[
     "async_execution_thread",
     "backend_config",
     "frontend_attributes",

@@ -21,7 +21,7 @@ fn touch(m: &Module) {
     }
     for c in 0..m.computations().len() as u32 {
         m.callers(c);
-        m.content(c);
+        m.fingerprint(c);
         for a in m.computation_attributes(c) {
             m.value(a, Some(c)).expect("a value that was checked");
         }

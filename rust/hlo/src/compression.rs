@@ -1,12 +1,12 @@
 //! Compressed bytes to what they hold: gzip, xz and zstd, told apart by their first bytes.
 //!
-//! Read [`unpack`]. Law: memory stays in proportion to the input; what would unpack to far more is an error.
+//! Read [`decompress`]. Law: memory stays in proportion to the input; what would decompress to far more is an error.
 //! All three readers are Rust alone, so that a wheel needs no library and no compiler of C.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
 
-/// A few bytes may unpack to this many.
+/// A few bytes may decompress to this many.
 const FLOOR: usize = 64 << 20;
 /// Beyond the floor, how much longer than its input what is unpacked may be.
 const GROWTH: usize = 100;
@@ -24,7 +24,7 @@ const FORMATS: &[(&[u8], &str, Open)] = &[
 
 /// Why compressed bytes cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PackedError {
+pub struct CompressionError {
     /// The name of the format.
     pub format: &'static str,
     /// What is wrong.
@@ -32,18 +32,18 @@ pub struct PackedError {
 }
 
 /// The format that bytes are compressed in, by their first ones.
-pub fn packed_format(bytes: &[u8]) -> Option<&'static str> {
+pub fn compression_format(bytes: &[u8]) -> Option<&'static str> {
     FORMATS.iter().find(|f| bytes.starts_with(f.0)).map(|f| f.1)
 }
 
 /// What compressed bytes hold; other bytes as they are. What is compressed twice is unpacked once.
-pub fn unpack(bytes: &[u8]) -> Result<Cow<'_, [u8]>, PackedError> {
+pub fn decompress(bytes: &[u8]) -> Result<Cow<'_, [u8]>, CompressionError> {
     let Some(&(_, format, open)) = FORMATS.iter().find(|f| bytes.starts_with(f.0)) else {
         return Ok(Cow::Borrowed(bytes));
     };
     let limit = bytes.len().saturating_mul(GROWTH).max(FLOOR);
     let mut out = Vec::new();
-    let error = |reason: String| PackedError { format, reason };
+    let error = |reason: String| CompressionError { format, reason };
     match open(bytes).take(limit as u64 + 1).read_to_end(&mut out) {
         Ok(_) if out.len() > limit => Err(error(format!("more than {limit} bytes inside {}", bytes.len()))),
         Ok(_) => Ok(Cow::Owned(out)),
@@ -52,7 +52,7 @@ pub fn unpack(bytes: &[u8]) -> Result<Cow<'_, [u8]>, PackedError> {
 }
 
 /// The beginning of what compressed bytes hold, at most `n` bytes, from what may be the beginning of a file.
-pub fn unpack_head(bytes: &[u8], n: usize) -> Vec<u8> {
+pub fn decompress_head(bytes: &[u8], n: usize) -> Vec<u8> {
     let mut out = Vec::new();
     if let Some(&(_, _, open)) = FORMATS.iter().find(|f| bytes.starts_with(f.0)) {
         let mut reader = open(bytes);
@@ -115,12 +115,12 @@ mod tests {
     fn gzip_bombs_and_cuts_are_errors() {
         let text = b"HloModule m".repeat(100);
         let packed = gzip(&text);
-        assert_eq!(unpack(&packed).unwrap(), text);
-        assert_eq!(unpack_head(&packed[..packed.len() - 9], 11), b"HloModule m");
+        assert_eq!(decompress(&packed).unwrap(), text);
+        assert_eq!(decompress_head(&packed[..packed.len() - 9], 11), b"HloModule m");
         for end in 2..packed.len() {
-            assert_eq!(unpack(&packed[..end]).unwrap_err().format, "gzip");
+            assert_eq!(decompress(&packed[..end]).unwrap_err().format, "gzip");
         }
-        assert!(unpack(&gzip(&vec![0; FLOOR + 1])).unwrap_err().reason.contains("more than"));
-        assert_eq!(unpack(b"HloModule").unwrap(), &b"HloModule"[..]);
+        assert!(decompress(&gzip(&vec![0; FLOOR + 1])).unwrap_err().reason.contains("more than"));
+        assert_eq!(decompress(b"HloModule").unwrap(), &b"HloModule"[..]);
     }
 }

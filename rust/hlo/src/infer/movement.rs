@@ -4,7 +4,7 @@
 
 use layout::{ArrayShape, ElementType, Layout, Shape, UNBOUNDED};
 
-use super::{dim, mix, sizes, Check, Dim, Inference, Inferred, Operation};
+use super::{are_mixable, dim, sizes, Check, Dim, Inference, Inferred, Operation};
 use crate::attribute::Value;
 
 impl Operation<'_> {
@@ -92,7 +92,7 @@ impl Operation<'_> {
             let fits = |(i, n): (usize, &i64)| i == d || *n == first.dims()[i];
             if other.rank() != first.rank()
                 || !other.dims().iter().enumerate().all(fits)
-                || !mix(element, other.element())
+                || !are_mixable(element, other.element())
             {
                 return Err(format!("operands of shapes {} and {}", self.operands[0], self.operands[k]));
             }
@@ -111,7 +111,7 @@ impl Operation<'_> {
         if padding.len() != operand.rank() {
             return Err(format!("padding of {} dimensions for an operand of rank {}", padding.len(), operand.rank()));
         }
-        if self.array(1)?.rank() != 0 || !mix(operand.element(), self.array(1)?.element()) {
+        if self.array(1)?.rank() != 0 || !are_mixable(operand.element(), self.array(1)?.element()) {
             return Err(format!("a padding value of shape {} for {}", self.operands[1], self.operands[0]));
         }
         let mut dims = Vec::with_capacity(padding.len());
@@ -276,7 +276,7 @@ impl Operation<'_> {
         let all = (0..n).map(|k| {
             let element = self.own_part(k, n).and_then(Shape::as_array).map(ArrayShape::element);
             let of_operand = self.array(k)?.element();
-            match self.like(element.filter(|&e| mix(e, of_operand)).unwrap_or(of_operand), k)? {
+            match self.like(element.filter(|&e| are_mixable(e, of_operand)).unwrap_or(of_operand), k)? {
                 Inferred::Shape(shape) => Ok(shape),
                 Inferred::Unknown => Ok(self.operands[k].clone()),
             }
