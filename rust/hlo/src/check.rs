@@ -1,7 +1,7 @@
-//! What a module must be beyond its grammar: nothing needs itself, and shapes that say the same agree.
+//! Semantic checks beyond the grammar: operands and calls form no cycles, and shapes are consistent.
 //!
-//! Read [`module`]. A cycle is an error; a shape that disagrees is a diagnostic, and what was written is kept.
-//! Not here: names and counts, which `parse` checks where it reads them.
+//! Read [`module`]. A cycle is an error. A shape that disagrees with the inferred one is a diagnostic, and the module
+//! keeps the shape that is written. Not here: names and counts, which `parse` checks as it reads them.
 
 use std::collections::hash_map::Entry;
 use std::hash::{Hash, Hasher};
@@ -21,27 +21,27 @@ use crate::parse::MAX_DIAGNOSTICS;
 use crate::print::WithoutLayout;
 use crate::{Arity, Opcode};
 
-/// What was found while a module was read: an instruction is looked at when its computation ends and its text is
-/// still at hand, unless it calls something that comes later.
+/// Results gathered while a module is parsed. An instruction is checked when its computation ends, while its text is
+/// still in the cache, unless it calls a computation that is defined later.
 #[derive(Default)]
 pub(crate) struct Findings {
-    /// Instructions whose parts do not fit together, the first of them.
+    /// The first inconsistent instructions.
     inconsistent: Vec<(InstructionId, ProblemKind)>,
     /// Instructions that call computations.
     calls: Vec<InstructionId>,
     later: Vec<InstructionId>,
-    /// One of each kind, by the hash of what is inferred from.
+    /// One instruction per equivalence class, by the hash of the inputs of its inference rule.
     representatives: FxHashMap<u64, InstructionId>,
-    /// By number of a shape, how many shapes stand in it.
+    /// By shape number, the number of shapes nested in it.
     parts: Vec<usize>,
-    /// In all modules of the text.
+    /// The number of nested shapes that were checked in all modules of the text.
     n_checked_parts: usize,
-    /// Some operands have no names or some shapes are left out, and what was found may rest on these.
+    /// Some operands have no names or some shapes are omitted, so results may change once these are known.
     is_provisional: bool,
 }
 
 impl Findings {
-    /// Looks at a computation whose operands are resolved.
+    /// Checks a computation whose operands are resolved.
     pub fn computation(&mut self, m: &mut Module, id: ComputationId) {
         for i in m.instructions_of(id) {
             let flags = m.instructions[i as usize].flags;
@@ -70,9 +70,8 @@ impl Findings {
         }
     }
 
-    /// Shapes of many parts are walked for every instruction that has such an operand, though a name is all that the
-    /// text says of them. So the parts that are looked at stay in proportion to the text; beyond, shapes are taken as
-    /// they are written.
+    /// The rules traverse the whole shape of each operand, though the text only names the operand. To keep the total
+    /// proportional to the size of the text, shapes are not checked once a budget is spent.
     fn is_affordable(&mut self, m: &Module, i: InstructionId) -> bool {
         let known = self.parts.len();
         self.parts.extend(m.shapes[known..].iter().map(infer::n_parts));
@@ -81,8 +80,8 @@ impl Findings {
         self.n_checked_parts <= 16 * m.source.text.len() + (1 << 16)
     }
 
-    /// Whether this instruction needs no look, since nothing is inferred of it or it is like one that was looked at
-    /// and found sound. Layers repeat, and most instructions of a large module are like others.
+    /// Whether this instruction need not be checked: it has no inference rule, or an equivalent one was checked and
+    /// found consistent. Layers repeat, so most instructions of a large module are equivalent to others.
     fn is_known(&mut self, m: &Module, i: InstructionId) -> bool {
         let row = &m.instructions[i as usize];
         if infer::has_no_rule(m, i) {
@@ -107,7 +106,7 @@ impl Findings {
         }
     }
 
-    /// Forgets all but the room.
+    /// Clears the results and keeps the allocations.
     pub fn clear(&mut self) {
         self.inconsistent.clear();
         self.calls.clear();
@@ -118,7 +117,7 @@ impl Findings {
     }
 }
 
-/// The attributes that a rule of inference may look at, as text.
+/// The attributes that an inference rule may depend on, as text.
 fn inference_inputs(m: &Module, i: InstructionId) -> impl Iterator<Item = (u16, &[u8])> {
     let is_input = |a: &&Attribute| {
         !matches!(a.form(), Form::Metadata | Form::Config | Form::FrontendAttributes | Form::Instructions)
@@ -126,7 +125,7 @@ fn inference_inputs(m: &Module, i: InstructionId) -> impl Iterator<Item = (u16, 
     m.attributes(i).iter().filter(is_input).map(|a| (a.key, m.attribute_text(a).as_bytes()))
 }
 
-/// Same operation on the same shapes with the same attributes; of instructions that call nothing.
+/// Whether two instructions that call nothing have the same operation, shapes and attributes.
 fn is_alike(m: &Module, a: InstructionId, b: InstructionId) -> bool {
     let (first, second) = (&m.instructions[a as usize], &m.instructions[b as usize]);
     let shape = |k: InstructionId| m.instructions[k as usize].shape;
@@ -136,7 +135,7 @@ fn is_alike(m: &Module, a: InstructionId, b: InstructionId) -> bool {
         && inference_inputs(m, a).eq(inference_inputs(m, b))
 }
 
-/// Checks a module whose names are resolved: errors go to `problems`, the rest to its diagnostics.
+/// Checks a module whose names are resolved. Errors go to `problems`, everything else to the module's diagnostics.
 pub(crate) fn module(
     m: &mut Module,
     findings: &mut Findings,
@@ -156,7 +155,7 @@ pub(crate) fn module(
         if problems.len() > n_problems {
             return;
         }
-        // Inferred shapes stand in the places of those that were left out.
+        // Inferred shapes have replaced the placeholders.
         findings.parts.clear();
         findings.inconsistent.clear();
         for i in 0..m.instructions.len() as u32 {
@@ -176,7 +175,7 @@ pub(crate) fn module(
     }
 }
 
-/// Where some operands have no names, `()` of an operation that takes any number may stand for one operand.
+/// In a text that omits the names of operands, `()` of a variadic operation may stand for one operand.
 fn mark_unnamed_operands(m: &mut Module) {
     if m.instructions.iter().all(|row| row.flags & UNNAMED_OPERANDS == 0) {
         return;
@@ -188,7 +187,7 @@ fn mark_unnamed_operands(m: &mut Module) {
     }
 }
 
-/// An instruction that is its own operand, directly or through others. `rows` refer to each other by place.
+/// An instruction that is its own operand, directly or indirectly. `rows` refer to each other by index.
 pub(crate) fn cycle(rows: &[Instruction], operands: &[u32]) -> Option<u32> {
     let of = |k: u32| {
         let row = &rows[k as usize];
@@ -197,9 +196,9 @@ pub(crate) fn cycle(rows: &[Instruction], operands: &[u32]) -> Option<u32> {
     find_cycle(rows.len(), |k, i| of(k).get(i).copied().filter(|&o| (o as usize) < rows.len()))
 }
 
-/// A computation that calls itself, directly or through others; `calls` are the instructions that call, in order.
+/// A computation that calls itself, directly or indirectly; `calls` are the calling instructions in order.
 fn call_cycle(m: &Module, calls: &[InstructionId]) -> Option<ComputationId> {
-    // XLA writes a computation before its callers, and then there is no cycle.
+    // XLA prints callees before their callers, which rules out a cycle.
     if calls.iter().all(|&i| m.called_computations(i).all(|to| to < m.computation_of(i))) {
         return None;
     }
@@ -210,7 +209,8 @@ fn call_cycle(m: &Module, calls: &[InstructionId]) -> Option<ComputationId> {
     find_cycle(called.len(), |c, i| called[c as usize].get(i).copied())
 }
 
-/// A node of a graph that reaches itself; `next(n, i)` is the i-th node that n points to. Walks without recursion.
+/// A node of a graph that lies on a cycle; `next(n, i)` is the i-th successor of n. Iterative, so that long paths do
+/// not overflow the stack.
 fn find_cycle(n: usize, next: impl Fn(u32, usize) -> Option<u32>) -> Option<u32> {
     #[derive(Clone, Copy, PartialEq)]
     enum Seen {
@@ -246,7 +246,7 @@ fn find_cycle(n: usize, next: impl Fn(u32, usize) -> Option<u32>) -> Option<u32>
     None
 }
 
-/// What is wrong with a layout anywhere in a shape.
+/// Why a layout in a shape is invalid, if one is.
 pub(crate) fn invalid_layout(shape: &Shape) -> Option<String> {
     match shape {
         Shape::Array(a) => a.layout()?.problem(a.rank()),
@@ -256,7 +256,7 @@ pub(crate) fn invalid_layout(shape: &Shape) -> Option<String> {
     }
 }
 
-/// The numbers of parameters that the called computations of an operation have; `None` where any will do.
+/// The number of parameters that the called computations of an operation have; `None` if any number is valid.
 fn n_parameters(opcode: Opcode, n_operands: usize) -> Option<usize> {
     use Opcode::*;
     match opcode {
@@ -270,7 +270,7 @@ fn n_parameters(opcode: Opcode, n_operands: usize) -> Option<usize> {
     }
 }
 
-/// A call of a computation with another number of parameters.
+/// A call of a computation with the wrong number of parameters.
 fn parameter_count(m: &Module, i: u32) -> Option<Problem> {
     if m.has_unnamed_operands(i) {
         return None;
@@ -285,8 +285,8 @@ fn parameter_count(m: &Module, i: u32) -> Option<Problem> {
     Some(Problem { kind, span: m.instructions[i as usize].name })
 }
 
-/// What is wrong with the shape of an instruction: it differs from the inferred one, or none can be inferred since
-/// operands and attributes do not fit.
+/// Why the shape of an instruction is inconsistent: it differs from the inferred shape, or the operands and attributes
+/// rule out any shape.
 pub(crate) fn inconsistency(m: &Module, i: u32) -> Option<ProblemKind> {
     let own = m.shape(i);
     match infer::shape(m, i) {
@@ -300,7 +300,7 @@ pub(crate) fn inconsistency(m: &Module, i: u32) -> Option<ProblemKind> {
     }
 }
 
-/// Where the shape of an instruction is written.
+/// The span of an instruction's shape.
 fn shape_span(m: &Module, i: u32) -> Span {
     let name = m.instructions[i as usize].name;
     let mut c = Cursor { text: &m.source.text, pos: name.end as usize };

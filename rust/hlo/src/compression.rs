@@ -1,42 +1,42 @@
-//! Compressed bytes to what they hold: gzip, xz and zstd, told apart by their first bytes.
+//! Decompression of gzip, xz and zstd, recognized by their magic bytes.
 //!
-//! Read [`decompress`]. Law: memory stays in proportion to the input; what would decompress to far more is an error.
-//! All three readers are Rust alone, so that a wheel needs no library and no compiler of C.
+//! Read [`decompress`]. Invariant: memory is proportional to the input; a larger expansion is an error. All three
+//! decoders are written in Rust, so that a wheel needs neither a C library nor a C compiler.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
 
-/// A few bytes may decompress to this many.
+/// Any input may expand to this many bytes.
 const FLOOR: usize = 64 << 20;
-/// Beyond the floor, how much longer than its input what is unpacked may be.
+/// The largest ratio of expansion beyond the floor.
 const GROWTH: usize = 100;
 /// Memory for the dictionary of an xz stream; the largest level of its tool needs 65 MiB.
 const XZ_KIB: u32 = 256 << 10;
 
 type Open = for<'a> fn(&'a [u8]) -> Box<dyn Read + 'a>;
 
-/// First bytes, name, and how to read what is inside.
+/// Magic bytes, name, and decoder.
 const FORMATS: &[(&[u8], &str, Open)] = &[
     (b"\x1f\x8b", "gzip", |bytes| Box::new(flate2::bufread::MultiGzDecoder::new(bytes))),
     (b"\xfd7zXZ\0", "xz", |bytes| Box::new(lzma_rust2::XzReader::new_mem_limit(bytes, true, XZ_KIB))),
     (b"\x28\xb5\x2f\xfd", "zstd", |bytes| Box::new(Frames { rest: bytes, open: None })),
 ];
 
-/// Why compressed bytes cannot be read.
+/// An error of a decoder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompressionError {
     /// The name of the format.
     pub format: &'static str,
-    /// What is wrong.
+    /// The reason.
     pub reason: String,
 }
 
-/// The format that bytes are compressed in, by their first ones.
+/// The compression format of bytes, by their magic bytes.
 pub fn compression_format(bytes: &[u8]) -> Option<&'static str> {
     FORMATS.iter().find(|f| bytes.starts_with(f.0)).map(|f| f.1)
 }
 
-/// What compressed bytes hold; other bytes as they are. What is compressed twice is unpacked once.
+/// The decompressed bytes, or the input itself if it is not compressed. Only one layer of compression is removed.
 pub fn decompress(bytes: &[u8]) -> Result<Cow<'_, [u8]>, CompressionError> {
     let Some(&(_, format, open)) = FORMATS.iter().find(|f| bytes.starts_with(f.0)) else {
         return Ok(Cow::Borrowed(bytes));
@@ -51,13 +51,13 @@ pub fn decompress(bytes: &[u8]) -> Result<Cow<'_, [u8]>, CompressionError> {
     }
 }
 
-/// The beginning of what compressed bytes hold, at most `n` bytes, from what may be the beginning of a file.
+/// The first `n` decompressed bytes at most, from bytes that may be the head of a file.
 pub fn decompress_head(bytes: &[u8], n: usize) -> Vec<u8> {
     let mut out = Vec::new();
     if let Some(&(_, _, open)) = FORMATS.iter().find(|f| bytes.starts_with(f.0)) {
         let mut reader = open(bytes);
         let mut chunk = [0; 4096];
-        // A head is cut anywhere: what was read before the error counts.
+        // A head may end anywhere, so bytes decoded before an error are kept.
         while let Ok(read @ 1..) = reader.read(&mut chunk) {
             out.extend_from_slice(&chunk[..read]);
             if out.len() >= n {
@@ -69,7 +69,7 @@ pub fn decompress_head(bytes: &[u8], n: usize) -> Vec<u8> {
     out
 }
 
-/// All frames of zstd data, one after another.
+/// Concatenated zstd frames.
 struct Frames<'a> {
     rest: &'a [u8],
     open: Option<ruzstd::decoding::StreamingDecoder<&'a [u8], ruzstd::decoding::FrameDecoder>>,

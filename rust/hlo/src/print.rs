@@ -1,8 +1,8 @@
-//! Module to text that reads back as an equal module, in XLA's syntax.
+//! Prints a module in XLA's syntax, as text that parses to an equal module.
 //!
-//! Read [`PrintOptions`] and `Printer`. Literals and attribute values are printed as they were written; names of operands and
-//! computations carry `%`. A computation that was written in place of its name is printed in place again.
-//! What must have a name and has none gets one: `module`, `main`, `computation_N`.
+//! Read [`PrintOptions`] and `Printer`. Literals and attribute values are printed as they were written; names of
+//! operands and computations get a `%`. A computation that was written inline is printed inline. A module or
+//! computation without a name gets one: `module`, `main`, `computation_N`.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -14,24 +14,25 @@ use crate::attribute::Value;
 use crate::model::module::{Attribute, ComputationId, InstructionId, Module};
 use crate::Arity;
 
-/// What is printed. The default is everything, and operands by name alone; every choice gives text that XLA reads.
+/// Options for printing. By default everything is printed, and operands by name alone; with any options the text is
+/// valid for XLA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrintOptions {
     /// The shape before each operand.
     pub operand_shapes: bool,
-    /// Where instructions came from, and the tables of stack frames.
+    /// `metadata`, and the tables of stack frames.
     pub metadata: bool,
-    /// Layouts of shapes, but for those that a custom call demands.
+    /// Layouts of shapes; those that a custom call constrains are always printed.
     pub layouts: bool,
     /// `backend_config`
     pub backend_config: bool,
     /// `control-predecessors`
     pub control_predecessors: bool,
-    /// Arrays of more than ten elements; else `{...}` stands for them.
+    /// Literals of more than ten elements; if not, they are printed as `{...}`.
     pub large_constants: bool,
-    /// Parameters and result of each computation before its brace.
+    /// The parameters and the result of each computation before its brace.
     pub signatures: bool,
-    /// `tmp_0`, `tmp_1`, … for instructions and `computation_0`, … in the place of their names.
+    /// Instructions are named `tmp_0`, `tmp_1`, … and computations `computation_0`, ….
     pub canonical_names: bool,
 }
 
@@ -50,7 +51,7 @@ impl Default for PrintOptions {
     }
 }
 
-/// Arrays of more elements are large; as in XLA.
+/// Literals of more elements are large, as in XLA.
 const LARGE: i64 = 10;
 
 impl fmt::Display for Module {
@@ -206,7 +207,7 @@ impl<'m> Printer<'m> {
         Ok(())
     }
 
-    /// `, name=value`, or nothing where it is not asked for.
+    /// `, name=value`, unless the options exclude it.
     fn attribute(
         &self,
         f: &mut dyn Write,
@@ -266,7 +267,7 @@ impl<'m> Printer<'m> {
     }
 }
 
-/// A shape as a signature has it.
+/// The shape of a signature, which has no layout.
 pub(crate) trait WithoutLayout {
     fn without_layout(&self) -> Cow<'_, Shape>;
 }

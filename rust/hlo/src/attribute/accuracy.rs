@@ -1,4 +1,4 @@
-//! How exact a result is to be: `result_accuracy`.
+//! The required accuracy of a result: `result_accuracy`.
 //!
 //! Read [`Accuracy`].
 
@@ -7,20 +7,20 @@ use std::fmt;
 use crate::attribute::float;
 use crate::cursor::{Cursor, Read};
 
-/// `{tolerance={atol=0.1,rtol=0,ulps=2}}`: how exact a result is to be.
+/// `{tolerance={atol=0.1,rtol=0,ulps=2}}`: the required accuracy of a result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Accuracy {
     /// `{mode=default}`
     Default,
     /// `{mode=highest}`
     Highest,
-    /// No further off than these.
+    /// Errors within these tolerances.
     Tolerance {
-        /// Absolute.
+        /// The absolute tolerance.
         atol: f64,
-        /// Relative.
+        /// The relative tolerance.
         rtol: f64,
-        /// In units in the last place.
+        /// The tolerance in units in the last place.
         ulps: i64,
     },
 }

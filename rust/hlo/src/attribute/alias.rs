@@ -1,4 +1,4 @@
-//! Which buffers are shared: aliases of outputs and parameters or operands, and donated buffers.
+//! Buffer sharing: outputs that alias parameters or operands, and donated buffers.
 //!
 //! Read [`Alias`].
 
@@ -8,30 +8,30 @@ use crate::attribute::list;
 use crate::attribute::mesh::joined;
 use crate::cursor::{Cursor, Read};
 
-/// `{0}: (1, {}, must-alias)` of `input_output_alias`, or `{0}: (1, {})` of `output_to_operand_aliasing`: a part of
-/// the output lies where a part of a parameter or operand is.
+/// `{0}: (1, {}, must-alias)` of `input_output_alias`, or `{0}: (1, {})` of `output_to_operand_aliasing`: a subshape of
+/// the output shares its buffer with a subshape of a parameter or operand.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Alias {
-    /// The shape index of the part of the output.
+    /// The shape index in the output.
     pub output_index: Vec<i64>,
-    /// The number of the parameter or operand.
+    /// The number of the parameter or the index of the operand.
     pub number: i64,
-    /// The shape index of its part.
+    /// The shape index in it.
     pub index: Vec<i64>,
-    /// Whether it must lie there, or may; of a parameter.
+    /// `must-alias` rather than `may-alias`; only for parameters.
     pub must: bool,
 }
 
-/// `(1, {})` of `buffer_donor`: a part of a parameter that an output may lie on.
+/// `(1, {})` of `buffer_donor`: a subshape of a parameter whose buffer an output may reuse.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Donor {
     /// The number of the parameter.
     pub number: i64,
-    /// The shape index of its part.
+    /// The shape index in it.
     pub index: Vec<i64>,
 }
 
-/// `{ {}: (0, {}, may-alias), … }`; `kinds`: whether entries may say how strict they are.
+/// `{ {}: (0, {}, may-alias), … }`
 pub(crate) fn aliases(c: &mut Cursor<'_>, kinds: Kinds) -> Read<Vec<Alias>> {
     list(c, |c| {
         let output_index = index(c)?;
@@ -54,7 +54,7 @@ pub(crate) fn aliases(c: &mut Cursor<'_>, kinds: Kinds) -> Read<Vec<Alias>> {
     })
 }
 
-/// Whether an alias says that it must hold, or only may.
+/// Whether the text has `may-alias` or `must-alias`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kinds {
     Written,

@@ -1,4 +1,4 @@
-//! The shapes of the entry computation with the layouts that its caller sees: `entry_computation_layout`.
+//! The shapes and layouts of the entry computation as its caller sees them: `entry_computation_layout`.
 //!
 //! Read [`EntryLayout`].
 
@@ -9,12 +9,12 @@ use layout::Shape;
 use crate::attribute::shape;
 use crate::cursor::{Cursor, Read};
 
-/// `{(f32[4]{0}, s32[])->f32[4]{0}}`: the shapes of parameters and value with the layouts that a caller sees.
+/// `{(f32[4]{0}, s32[])->f32[4]{0}}`: the shapes of the parameters and of the result, with layouts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EntryLayout {
-    /// By number.
+    /// The shapes of the parameters, by number.
     pub parameters: Vec<Shape>,
-    /// Of the value.
+    /// The shape of the result.
     pub result: Shape,
 }
 
@@ -24,7 +24,7 @@ pub(crate) fn entry_layout(c: &mut Cursor<'_>) -> Read<EntryLayout> {
     Ok(EntryLayout { parameters, result })
 }
 
-/// `{(one, …)->one}`; gives the last, behind the arrow.
+/// Parses `{(one, …)->one}`; returns the last, behind the arrow.
 pub(crate) fn entry_shapes<'a, T>(
     c: &mut Cursor<'a>,
     mut one: impl FnMut(&mut Cursor<'a>) -> Read<T>,

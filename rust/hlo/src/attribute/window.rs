@@ -1,6 +1,7 @@
-//! Windows and the dimension numbers of convolutions: their text, and the sizes that they give.
+//! Windows and the dimension numbers of convolutions: text, and output sizes.
 //!
-//! Read [`Window`], then [`output_size`].
+//! Read [`Window`], then [`output_size`]. See
+//! <https://openxla.org/xla/operation_semantics#convwithgeneralpadding_convolution>.
 
 use std::fmt;
 
@@ -8,22 +9,22 @@ use crate::attribute::{by_dim, pair};
 use crate::cursor::{clip, Cursor, Read};
 use crate::error::{Problem, ProblemKind, Span};
 
-/// One dimension of a window, defaults filled in.
+/// One dimension of a window, with defaults filled in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WindowDim {
-    /// Number of places.
+    /// The size of the window.
     pub size: i64,
-    /// How far the window moves from one output element to the next.
+    /// The step of the window from one output element to the next.
     pub stride: i64,
     /// Padding before the first element; may be negative.
     pub pad_low: i64,
-    /// Padding behind the last element; may be negative.
+    /// Padding after the last element; may be negative.
     pub pad_high: i64,
-    /// Dilation of the operand: one more than the holes between its elements.
+    /// Dilation of the operand: the distance of its elements after dilation.
     pub base_dilation: i64,
-    /// Dilation of the window: one more than the holes between its places.
+    /// Dilation of the window: the distance of its elements after dilation.
     pub window_dilation: i64,
-    /// Whether the window is read back to front.
+    /// Whether the window is reversed.
     pub reversal: bool,
 }
 
@@ -34,7 +35,7 @@ pub struct Window {
     pub dims: Vec<WindowDim>,
 }
 
-/// `bf01_oi01->bf01`: which dimension of each array is which.
+/// `bf01_oi01->bf01`: the role of each dimension of input, kernel and output.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct DimLabels {
     /// The operand's batch dimension.
@@ -57,7 +58,7 @@ pub struct DimLabels {
     pub output_spatial: Vec<i64>,
 }
 
-/// How many windows fit on a dimension of size `n` after dilation and padding.
+/// The number of window positions along a dimension of size `n`, after dilation and padding.
 pub(crate) fn output_size(w: &WindowDim, n: i64) -> Result<i128, String> {
     if w.size < 1 || w.stride < 1 || w.base_dilation < 1 || w.window_dilation < 1 {
         return Err("a window with a size, stride or dilation below 1".into());
@@ -68,7 +69,7 @@ pub(crate) fn output_size(w: &WindowDim, n: i64) -> Result<i128, String> {
     Ok(if padded < window { 0 } else { (padded - window) / i128::from(w.stride) + 1 })
 }
 
-/// The sizes of a convolution's value; `groups` are the counts of feature and of batch groups.
+/// The output sizes of a convolution; `groups` are the feature and batch group counts.
 pub(crate) fn convolution_dims(
     labels: &DimLabels,
     window: &[WindowDim],
@@ -116,12 +117,12 @@ pub(crate) fn convolution_dims(
     Ok(dims)
 }
 
-/// A window from its text, all of it.
+/// Parses a window from a whole text.
 pub fn parse_window(text: &str) -> Option<Window> {
     whole(text, window)
 }
 
-/// Dimension numbers from their text, all of it.
+/// Parses dimension numbers from a whole text.
 pub fn parse_dim_labels(text: &str) -> Option<DimLabels> {
     whole(text, dim_labels)
 }
@@ -238,8 +239,8 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Where the two letters stand and where each digit stands, in the order of the digits. A `?` is a dimension
-/// without a part in the convolution.
+/// The positions of the two letters, and of the digits in ascending order. A `?` is a dimension that takes no part in
+/// the convolution.
 fn labels(word: &str, first: u8, second: u8) -> Option<(i64, i64, Vec<i64>)> {
     let mut letters = [None; 2];
     let mut spatial = [None; 10];
@@ -291,7 +292,7 @@ impl fmt::Display for DimLabels {
             let digits = spatial.iter().zip('0'..).map(|(&d, c)| (d, c));
             let mut all: Vec<_> = digits.chain([first, second]).collect();
             all.sort_unstable();
-            // A place without a label is a dimension without a part in the convolution.
+            // A dimension without a label takes no part in the convolution.
             let mut text = String::new();
             for (d, c) in all {
                 while (text.len() as i64) < d {

@@ -1,4 +1,4 @@
-//! Operations of many devices: how sizes grow and shrink with the number of those that work together.
+//! Shape rules of collectives, whose sizes grow or shrink by the number of devices in a group.
 //!
 //! Read `Operation::factor`.
 
@@ -8,20 +8,20 @@ use super::{sizes, Check, Dim, Inference, Inferred, Operation};
 use crate::attribute::Value;
 
 impl Operation<'_> {
-    /// How many devices are in a group, where the text says so and groups are of devices rather than replicas that
-    /// have several partitions each.
+    /// The number of devices per group, if the text gives it and the members are devices rather than replicas with
+    /// several partitions each.
     fn group_size(&self) -> Option<i64> {
         if self.value("channel_id").is_some() && !self.flag("use_global_device_ids") {
             return None;
         }
         let Value::DeviceGroups(groups) = self.value("replica_groups")? else { return None };
         let size = groups.group_size()?;
-        // Groups of one are written for no groups, too.
+        // Groups of one device also stand for the absence of groups.
         (size > 1).then_some(size)
     }
 
-    /// By what a size grows from `small` to `large`: the same for all operands and, where that is known, the size of
-    /// a group.
+    /// Checks the factor from `small` to `large`: the same for all operands and equal to the group size, if that is
+    /// known.
     fn factor(&self, small: i64, large: i64, known: &mut Option<i64>) -> Check<()> {
         let factor = match small {
             0 => return if large == 0 { Ok(()) } else { Err(format!("{large} elements of none")) },
@@ -34,8 +34,7 @@ impl Operation<'_> {
         }
     }
 
-    /// The operands with one size replaced by that of the value that is written, which must be a multiple; or the
-    /// other way round.
+    /// The operands with one size replaced by that of the written result, which must be a multiple of it or divide it.
     fn resized(&self, values: &dyn Fn(usize) -> Option<Shape>, is_larger: bool) -> Check<Vec<Shape>> {
         let mut known = None;
         (0..self.operands.len())
@@ -89,7 +88,7 @@ impl Operation<'_> {
         self.with_context(vec![group(0, operands), group(1, values)])
     }
 
-    /// One array, whose pieces change places; or as many as there are devices in a group.
+    /// One array whose pieces are exchanged, or as many arrays as there are devices in a group.
     pub(super) fn all_to_all(&self) -> Inference {
         let is_tuple = self.own.is_some_and(|s| s.as_tuple().is_some());
         if !is_tuple && self.operands.len() == 1 {
@@ -104,7 +103,7 @@ impl Operation<'_> {
         self.as_operands()
     }
 
-    /// The operands of other devices; or, with `slice_sizes`, pieces of them in the buffers that follow.
+    /// The operands of other devices or, with `slice_sizes`, slices of them in the given buffers.
     pub(super) fn collective_permute(&self) -> Inference {
         match self.in_place() {
             Some(buffer) => Ok(Inferred::Shape(buffer)),

@@ -1,14 +1,14 @@
-//! Operations element by element.
+//! Shape rules of elementwise operations.
 //!
-//! Read `Operation::elementwise`. Where the shape is left out, sizes of 1 and scalars stretch as XLA's parser
-//! stretches them, and of two element types the result has the one with more range.
+//! Read `Operation::elementwise`. If the shape is omitted, scalars and sizes of 1 are broadcast as in XLA's parser, and
+//! the element type with the larger range is chosen.
 
 use layout::{ElementKind, ElementType, UNBOUNDED};
 
 use super::{are_mixable, dim, sizes, Check, Dim, Inference, Inferred, Operation};
 use crate::Opcode;
 
-/// Operations whose value has the shape of every operand.
+/// Operations whose result has the shape of every operand.
 pub(super) fn is_elementwise(opcode: Opcode) -> bool {
     use Opcode::*;
     matches!(
@@ -63,7 +63,7 @@ pub(super) fn is_elementwise(opcode: Opcode) -> bool {
 }
 
 impl Operation<'_> {
-    /// The shape of every operand, with the element type `to` where the operation has one of its own.
+    /// The common shape of the operands, with element type `to` if the operation has its own.
     pub(super) fn elementwise(&self, to: Option<ElementType>) -> Inference {
         let first = self.array(0)?;
         let mut element = first.element();
@@ -89,7 +89,7 @@ impl Operation<'_> {
         self.result(element, dims)
     }
 
-    /// The sizes of operands of equal rank, where those of 1 stretch, or those of the one that is no scalar.
+    /// The sizes of the operands after broadcasting of scalars and sizes of 1; ranks must be equal otherwise.
     fn stretched(&self) -> Check<Vec<Dim>> {
         let mut dims: Vec<Dim> = Vec::new();
         for k in 0..self.operands.len() {
@@ -148,7 +148,7 @@ impl Operation<'_> {
     }
 
     pub(super) fn select(&self) -> Inference {
-        // A scalar predicate may choose between tuples or tokens.
+        // A scalar predicate may select between tuples or tokens.
         if self.own.is_some() && self.operand(1)?.as_array().is_none() {
             return match self.operands[1].same_dims(self.operand(2)?) {
                 true => self.as_operand(1),
@@ -177,7 +177,7 @@ impl Operation<'_> {
         self.like(self.element_or_own(value.element()), 1)
     }
 
-    /// The bits of an element are split over a new last dimension, or those of the last dimension are joined.
+    /// The bits of an element are split into a new last dimension, or the last dimension is merged into the elements.
     pub(super) fn bitcast_convert(&self) -> Inference {
         let (from, Some(own)) = (self.array(0)?, self.own_array()) else { return Ok(Inferred::Unknown) };
         let (wide, narrow) = (from.element().bits(), own.element().bits());
@@ -199,7 +199,7 @@ impl Operation<'_> {
         }
     }
 
-    /// The sizes of every operand, with the element type of the computation's value.
+    /// The common sizes of the operands, with the element type of the computation's result.
     pub(super) fn map(&self) -> Inference {
         let Some(callee) = self.callee("to_apply") else { return Ok(Inferred::Unknown) };
         for k in 1..self.operands.len() {
@@ -207,7 +207,7 @@ impl Operation<'_> {
                 return Err(format!("operands of shapes {} and {}", self.operands[0], self.operands[k]));
             }
         }
-        // XLA wants all dimensions in their order; a text that is printed without them is understood.
+        // XLA requires all dimensions in order; a text without them is accepted as well.
         let dims = self.ints("dimensions");
         let rank = self.array(0)?.rank();
         if !dims.iter().copied().eq(0..rank as i64) && (self.own.is_none() || !dims.is_empty()) {
@@ -220,7 +220,7 @@ impl Operation<'_> {
     }
 }
 
-/// The one of two element types that can hold more: floats before others, by range, then by precision, then by width.
+/// The element type with the larger range, then precision, then width; complex before real.
 pub(super) fn higher(a: ElementType, b: ElementType) -> ElementType {
     let key = |t: ElementType| {
         let is_complex = t.kind() == ElementKind::Complex;
@@ -235,7 +235,7 @@ pub(super) fn higher(a: ElementType, b: ElementType) -> ElementType {
     }
 }
 
-/// The largest exponent and the bits of the significand.
+/// The largest exponent and the number of bits of the significand.
 fn float(t: ElementType) -> Option<(u32, u32)> {
     use ElementType::*;
     Some(match t {

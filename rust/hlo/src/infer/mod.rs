@@ -1,9 +1,8 @@
-//! The shape of an instruction's value from its operands and attributes, a rule per operation.
+//! Shape inference: the shape of an instruction from its operands and attributes, one rule per operation.
 //!
-//! Read [`shape`], which the reader compares with the shape that is written, and `infer_omitted`, which gives the shape
-//! where none is written, with the layout that XLA gives it. Operations without a rule are
-//! [`Inferred::Unknown`], and so is everything about a dimension without bound.
-//! Law: sizes are computed in 128 bits, so no shape that can be written overflows here.
+//! Read [`shape`], whose result is compared with the written shape, and `infer_omitted`, which supplies an omitted
+//! shape with the layout that XLA gives it. Operations without a rule, and unbounded dimensions, give
+//! [`Inferred::Unknown`]. Invariant: sizes are computed in 128 bits, which valid shapes do not overflow.
 
 mod algebra;
 mod collective;
@@ -24,22 +23,22 @@ use crate::Opcode;
 use elementwise::is_elementwise;
 pub(crate) use omitted::{fill_omitted, n_parts, RestatedShape};
 
-/// What is known of the shape of a value.
+/// The result of inference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Inferred {
-    /// The shape; of a shape that is written, element types, sizes and nothing else are to be compared.
+    /// The shape. A written shape is compared with it by element types and sizes only.
     Shape(Shape),
-    /// No rule says.
+    /// No rule determines the shape.
     Unknown,
 }
 
-/// The inferred shape, or why operands and attributes do not fit together.
+/// The inferred shape, or the reason that operands and attributes are inconsistent.
 pub(crate) type Inference = Result<Inferred, String>;
 
 type Check<T> = Result<T, String>;
 
-/// The shape that the instruction must have, beside the one it has: what operands and attributes leave open (the
-/// result type of a convert, the sizes of a reshape) is taken from that.
+/// The shape that the instruction must have. Whatever operands and attributes leave open (the result type of a convert,
+/// the sizes of a reshape) is taken from the written shape.
 pub(crate) fn shape(m: &Module, id: InstructionId) -> Inference {
     if has_no_rule(m, id) {
         return Ok(Inferred::Unknown);
@@ -52,7 +51,7 @@ pub(crate) fn shape(m: &Module, id: InstructionId) -> Inference {
     op.shape(row.opcode)
 }
 
-/// Most instructions have no rule, or are elementwise on values of the very shape they give.
+/// Whether no rule applies, or an elementwise operation has operands of its own shape; true for most instructions.
 pub(crate) fn has_no_rule(m: &Module, id: InstructionId) -> bool {
     use Opcode::*;
     let row = &m.instructions()[id as usize];
@@ -61,8 +60,8 @@ pub(crate) fn has_no_rule(m: &Module, id: InstructionId) -> bool {
         || (row.n_operands > 0 && is_elementwise(row.opcode) && m.operands(id).all(|k| m.has_shape(k, row.shape)))
 }
 
-/// The shape of an instruction whose text has none. Where XLA broadcasts operands of different sizes without a word,
-/// so does this; that they differ is said when the shape is checked.
+/// The omitted shape of an instruction. Implicit broadcasts of XLA's parser are followed here and reported when the
+/// shape is checked.
 pub(crate) fn infer_omitted(m: &Module, id: InstructionId) -> Inference {
     let row = &m.instructions()[id as usize];
     if m.has_unnamed_operands(id) {
@@ -75,17 +74,16 @@ pub(crate) fn infer_omitted(m: &Module, id: InstructionId) -> Inference {
     }
 }
 
-/// Whether XLA, too, wants the shape of this operation in the text: operands and attributes leave it open, or its
-/// parser does not look for it there.
+/// Whether XLA's parser requires the shape of this operation in the text.
 pub(crate) fn needs_shape(opcode: Opcode) -> bool {
     use Opcode::*;
     match opcode {
-        // Nothing else says the shape.
+        // Nothing else determines the shape.
         Parameter | Constant | Iota | CustomCall | Infeed | Recv | Rng | RngBitGenerator | RngGetAndUpdateState
         | Unknown => true,
-        // Operands say a part of it: the sizes, or their product.
+        // The operands determine only the sizes, or their product.
         Bitcast | BitcastConvert | Convert | DynamicReshape | Reshape | StochasticConvert => true,
-        // How many devices work together is not always in the text.
+        // The text need not give the number of devices in a group.
         AllGather
         | AllGatherStart
         | AllReduce
@@ -96,7 +94,7 @@ pub(crate) fn needs_shape(opcode: Opcode) -> bool {
         | CollectivePermuteStart
         | RaggedAllToAll
         | ReduceScatter => true,
-        // What travels beside the values is left to the backend.
+        // The backend chooses the context values.
         AllGatherDone
         | AllReduceDone
         | AsyncDone
@@ -109,7 +107,7 @@ pub(crate) fn needs_shape(opcode: Opcode) -> bool {
         | RecvDone
         | Send
         | SendDone => true,
-        // They could be inferred; XLA's parser does not.
+        // XLA's parser does not infer them, although it could.
         DynamicSlice | DynamicUpdateSlice | Fusion | OptBarrier | ReducePrecision | ScaledDot | Slice => true,
         _ => false,
     }
@@ -123,7 +121,7 @@ pub(crate) fn is_unbounded(shape: &Shape) -> bool {
     }
 }
 
-/// A size, and whether it is only the bound of a size.
+/// A size, and whether it is the bound of a dynamic size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Dim {
     size: i128,
@@ -142,11 +140,11 @@ impl From<i128> for Dim {
     }
 }
 
-/// An instruction whose shape is asked for.
+/// An instruction whose shape is inferred.
 struct Operation<'m> {
     m: &'m Module,
     id: InstructionId,
-    /// The shape that is written; none where it is left out.
+    /// The written shape; `None` if it is omitted.
     own: Option<&'m Shape>,
     operands: SmallVec<[&'m Shape; 6]>,
 }
@@ -268,7 +266,7 @@ impl<'m> Operation<'m> {
         self.own_array().map(ArrayShape::element)
     }
 
-    /// The element type that is written, where the operation may give it in the place of `element`.
+    /// The written element type, if the operation may produce it in place of `element`.
     fn element_or_own(&self, element: ElementType) -> ElementType {
         self.own_element().filter(|&own| are_mixable(own, element)).unwrap_or(element)
     }
@@ -296,7 +294,7 @@ impl<'m> Operation<'m> {
         matches!(self.value(name), Some(Value::Bool(true)))
     }
 
-    /// The computation that stands under this name.
+    /// The computation that an attribute names.
     fn callee(&self, name: &str) -> Option<ComputationId> {
         match self.value(name) {
             Some(Value::Computation(c)) => Some(c),
@@ -304,7 +302,7 @@ impl<'m> Operation<'m> {
         }
     }
 
-    /// Dimension numbers below `rank`, none twice; none at all where the attribute is missing.
+    /// Distinct dimension numbers below `rank`; empty if the attribute is absent.
     fn dim_numbers(&self, name: &str, rank: usize) -> Check<Vec<usize>> {
         let Some(Value::Ints(list)) = self.value(name) else { return Ok(Vec::new()) };
         let mut seen = vec![false; rank];
@@ -317,7 +315,7 @@ impl<'m> Operation<'m> {
             .collect()
     }
 
-    /// The one number of a list of dimensions.
+    /// The only dimension of a list.
     fn one_dim(&self, name: &str, rank: usize) -> Check<usize> {
         match self.dim_numbers(name, rank)?[..] {
             [d] => Ok(d),
@@ -355,7 +353,7 @@ impl<'m> Operation<'m> {
         self.result(element, dims.iter().copied())
     }
 
-    /// The sizes of an operand; where the shape is left out also its layout.
+    /// The sizes of an operand, and its layout if the shape is omitted.
     fn like(&self, element: ElementType, k: usize) -> Inference {
         let array = self.array(k)?;
         let layout = if self.own.is_none() { array.layout().cloned() } else { None };
@@ -372,7 +370,7 @@ impl<'m> Operation<'m> {
         self.one_or_tuple(self.operands.iter().map(|&s| s.clone()).collect())
     }
 
-    /// One part of operand 0, a tuple.
+    /// An element of operand 0, a tuple.
     fn part(&self, k: usize) -> Inference {
         match self.operand(0)?.as_tuple().and_then(|parts| parts.get(k)) {
             Some(part) => Ok(Inferred::Shape(part.clone())),
@@ -380,7 +378,7 @@ impl<'m> Operation<'m> {
         }
     }
 
-    /// The only shape, or a tuple of several; of one shape, too, where that is written.
+    /// A single shape, or a tuple of several; a tuple of one if the written shape is one.
     fn one_or_tuple(&self, mut parts: Vec<Shape>) -> Inference {
         let is_tuple = parts.len() != 1 || self.own.and_then(Shape::as_tuple).is_some_and(|t| t.len() == 1);
         match parts.pop() {
@@ -389,7 +387,7 @@ impl<'m> Operation<'m> {
         }
     }
 
-    /// The k-th of `n` values that are written: the value itself, or a part of a tuple.
+    /// The k-th of `n` written results: the shape itself, or an element of a tuple.
     fn own_part(&self, k: usize, n: usize) -> Option<&'m Shape> {
         let own = self.own?;
         match own.as_tuple() {
@@ -399,7 +397,7 @@ impl<'m> Operation<'m> {
     }
 }
 
-/// The sizes of an array with what is known of them.
+/// The dimensions of an array.
 fn sizes(array: &ArrayShape) -> impl Iterator<Item = Dim> + '_ {
     array.dims().iter().enumerate().map(|(d, &n)| Dim { size: i128::from(n), is_dynamic: array.is_dynamic(d) })
 }
@@ -408,7 +406,7 @@ fn dim(array: &ArrayShape, d: usize) -> Dim {
     Dim { size: i128::from(array.dims()[d]), is_dynamic: array.is_dynamic(d) }
 }
 
-/// Element types that an operation may mix: equal ones, or floats of different precision.
+/// Whether an operation may mix these element types: equal ones, or floats of different precision.
 fn are_mixable(a: ElementType, b: ElementType) -> bool {
     a == b || (a.kind() == ElementKind::Float && b.kind() == ElementKind::Float)
 }

@@ -1,4 +1,4 @@
-//! Operations that move elements: what is read from where, and how many.
+//! Shape rules of operations that move elements.
 //!
 //! Read `Operation::transpose` and `Operation::gather`.
 
@@ -22,7 +22,7 @@ impl Operation<'_> {
         self.result(operand.element(), dims)
     }
 
-    /// Where the shape is left out, XLA takes the dimension numbers for sizes in front of the operand's.
+    /// If the shape is omitted, XLA's parser takes the dimension numbers for leading sizes.
     pub(super) fn broadcast_in_front(&self) -> Inference {
         let operand = self.array(0)?;
         let Some(Value::Ints(front)) = self.value("dimensions") else { return Ok(Inferred::Unknown) };
@@ -45,7 +45,7 @@ impl Operation<'_> {
         self.like(operand.element(), 0)
     }
 
-    /// The sizes are the instruction's own; only their product is given.
+    /// The written sizes, whose product must be that of the operand.
     pub(super) fn reshape(&self) -> Inference {
         let operand = self.array(0)?;
         match self.own_array() {
@@ -54,7 +54,7 @@ impl Operation<'_> {
         }
     }
 
-    /// A reshape with a scalar for the size of each dimension, all of them below the bounds that are written.
+    /// A reshape with a scalar for the size of each dimension; the written sizes are bounds.
     pub(super) fn dynamic_reshape(&self) -> Inference {
         let rank = self.own_array().map_or(0, ArrayShape::rank);
         let n = self.operands.len().saturating_sub(1);
@@ -126,7 +126,8 @@ impl Operation<'_> {
         self.result(self.element_or_own(operand.element()), dims)
     }
 
-    /// Scalar offsets, one per dimension, from operand `first` on; or one vector of them, as before 2019.
+    /// Checks scalar offsets, one per dimension, from operand `first` on, or a single vector of them, the form before
+    /// 2019.
     fn offsets(&self, first: usize, rank: usize) -> Check<()> {
         let n = self.operands.len().saturating_sub(first);
         let is_vector = n == 1 && self.dims(first)? == [rank as i64];
@@ -173,7 +174,7 @@ impl Operation<'_> {
         self.fixed(ElementType::S32, &[])
     }
 
-    /// The operand, whose size in one dimension is from now on only a bound.
+    /// The operand with one dimension made dynamic.
     pub(super) fn set_dimension_size(&self) -> Inference {
         let operand = self.array(0)?;
         let d = self.one_dim("dimensions", operand.rank())?;
@@ -187,8 +188,8 @@ impl Operation<'_> {
         self.laid_out(operand.element(), dims, layout).map(Inferred::Shape)
     }
 
-    /// The sizes of an array of indices without the dimension that runs through one index, and the size of that one;
-    /// it may be a last dimension of size 1 that is not there.
+    /// The sizes of an index array without the index vector dimension, and the size of that dimension, which may be an
+    /// implicit last dimension of size 1.
     fn index_dims(&self, k: usize) -> Check<(Vec<Dim>, i128)> {
         let indices = self.array(k)?;
         let Some(along) = self.int("index_vector_dim") else { return Err("no index_vector_dim".into()) };
@@ -230,7 +231,7 @@ impl Operation<'_> {
         self.result(operand.element(), dims)
     }
 
-    /// Batch dimensions of the operands and of the indices have equal sizes, one by one.
+    /// Checks that the batch dimensions of operand and indices have pairwise equal sizes.
     fn batches(&self, of_operand: &str, of_indices: &str, indices: usize) -> Check<()> {
         let (operand, indices) = (self.dims(0)?, self.dims(indices)?);
         let (a, b) = (self.dim_numbers(of_operand, operand.len())?, self.dim_numbers(of_indices, indices.len())?);
@@ -285,7 +286,7 @@ impl Operation<'_> {
     }
 }
 
-/// The layout of a transposed array that leaves every element where it is in memory.
+/// The layout for which a transpose does not move elements in memory.
 fn transposed(operand: &ArrayShape, from: &[usize]) -> Option<Layout> {
     if operand.dims().contains(&UNBOUNDED) || operand.rank() == 0 {
         return None;

@@ -1,7 +1,7 @@
-//! Shapes that the text leaves out.
+//! Inference of shapes that the text omits.
 //!
-//! Read [`fill_omitted`]. Callees come before their callers and operands before their users, so that whatever a rule looks
-//! at has its shape.
+//! Read [`fill_omitted`]. Callees are visited before callers and operands before users, so that every rule finds the
+//! shapes it needs.
 
 use layout::Shape;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -11,7 +11,7 @@ use crate::cursor::brief;
 use crate::error::{Problem, ProblemKind, Span};
 use crate::model::module::{InstructionId, Module, SHAPE_OMITTED};
 
-/// A shape that is written for an instruction in another position, before its name as an operand or in a signature.
+/// A shape restated for an instruction: before its name as an operand, or in a signature.
 pub(crate) struct RestatedShape {
     pub what: &'static str,
     pub instruction: InstructionId,
@@ -19,8 +19,8 @@ pub(crate) struct RestatedShape {
     pub span: Span,
 }
 
-/// Infers every shape that is left out; where none can be inferred there is a problem. Then compares with what is
-/// written elsewhere.
+/// Infers every omitted shape, or reports the first that cannot be inferred; then compares the results with restated
+/// shapes.
 pub(crate) fn fill_omitted(m: &mut Module, restated_shapes: &[RestatedShape], problems: &mut Vec<Problem>) {
     if m.instructions.iter().all(|row| row.flags & SHAPE_OMITTED == 0) {
         return;
@@ -31,7 +31,7 @@ pub(crate) fn fill_omitted(m: &mut Module, restated_shapes: &[RestatedShape], pr
     let placeholders: FxHashSet<u32> = all.iter().map(|&i| m.instructions[i as usize].shape).collect();
     let written = (0u32..).zip(&m.shapes).filter(|(id, _)| !placeholders.contains(id));
     let mut known: FxHashMap<Shape, u32> = written.map(|(id, shape)| (shape.clone(), id)).collect();
-    // Tuples of tuples grow faster than their text.
+    // Nested tuples can grow exponentially in the size of the text.
     let limit = m.span.len() + 4096;
     let mut budget = limit;
     for i in all {
@@ -67,7 +67,7 @@ pub(crate) fn fill_omitted(m: &mut Module, restated_shapes: &[RestatedShape], pr
     }
 }
 
-/// Takes the parts of these shapes from what may still be made; false where it is not enough.
+/// Subtracts the nested shapes from the budget; false if it is exhausted.
 fn spend<'m>(budget: &mut usize, mut shapes: impl Iterator<Item = &'m Shape>) -> bool {
     shapes.all(|shape| match budget.checked_sub(n_parts(shape)) {
         Some(rest) => {
@@ -78,7 +78,7 @@ fn spend<'m>(budget: &mut usize, mut shapes: impl Iterator<Item = &'m Shape>) ->
     })
 }
 
-/// How many shapes stand in a shape, itself among them.
+/// The number of shapes nested in a shape, including itself.
 pub(crate) fn n_parts(shape: &Shape) -> usize {
     match shape {
         Shape::Tuple(parts) => 1 + parts.iter().map(n_parts).sum::<usize>(),

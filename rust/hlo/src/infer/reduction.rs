@@ -1,4 +1,4 @@
-//! Operations that bring elements together along dimensions: reductions, sorts, scans.
+//! Shape rules of reductions, sorts and scans.
 //!
 //! Read `Operation::reduce`.
 
@@ -11,7 +11,7 @@ use crate::attribute::Value;
 use crate::model::module::ComputationId;
 
 impl Operation<'_> {
-    /// The first half of the operands of a variadic reduction: all of the same sizes, with a scalar each behind them.
+    /// The number of inputs of a variadic reduction: arrays of equal sizes, followed by as many scalar initial values.
     fn reduced(&self) -> Check<usize> {
         let n = self.operands.len() / 2;
         if n == 0 || self.operands.len() % 2 == 1 {
@@ -28,7 +28,7 @@ impl Operation<'_> {
         Ok(n)
     }
 
-    /// The k-th of `n` values of a called computation: what it gives, or a part of the tuple.
+    /// The k-th of `n` results of a called computation: its root, or an element of it.
     fn value_of(&self, callee: ComputationId, k: usize, n: usize) -> Option<&Shape> {
         let root = self.m.shape(self.m.root(callee));
         match root.as_tuple() {
@@ -37,8 +37,8 @@ impl Operation<'_> {
         }
     }
 
-    /// Arrays of these sizes, one for each of the `n` operands. The element types are those that the computation
-    /// gives, since a reduction may widen them, and in the place of a float the float that is written.
+    /// Arrays of these sizes, one per input. Their element types are those of the computation's results, since a
+    /// reduction may widen them; the text may choose another float type.
     fn reductions(&self, n: usize, dims: &[Dim]) -> Inference {
         let callee = self.callee("to_apply");
         let parts = (0..n).map(|k| {
@@ -105,7 +105,7 @@ impl Operation<'_> {
         self.as_operands()
     }
 
-    /// The largest or smallest of the last dimension and where they stand.
+    /// The k largest or smallest values along the last dimension, and their indices.
     pub(super) fn topk(&self) -> Inference {
         let operand = self.array(0)?;
         let k = self.int("k").unwrap_or(-1);
@@ -119,8 +119,8 @@ impl Operation<'_> {
         Ok(Inferred::Shape(Shape::Tuple(parts)))
     }
 
-    /// What the computation gives: its last values, as many as there are carries, as they are; the others once for
-    /// each step, along the dimension of the scan.
+    /// The results of the computation: the last are carries and keep their shape, the others are stacked along the
+    /// dimension of the scan.
     pub(super) fn scan(&self) -> Inference {
         let Some(callee) = self.callee("to_apply") else { return Ok(Inferred::Unknown) };
         let n_carries = self.int("num_carries").and_then(|n| usize::try_from(n).ok());

@@ -1,4 +1,4 @@
-//! Tuples, calls, and what passes values on: copies in the background, channels, queues.
+//! Shape rules of tuples, calls, asynchronous pairs, channels and queues.
 //!
 //! Read `Operation::call`.
 
@@ -24,7 +24,7 @@ impl<'m> Operation<'m> {
         self.m.shape(self.m.root(c))
     }
 
-    /// The operands from `first` on are the parameters of a computation.
+    /// Checks that the operands from `first` on match the parameters of a computation.
     fn arguments(&self, computation: ComputationId, first: usize) -> Check<()> {
         let parameters = self.m.parameters(computation);
         let operands = self.operands.get(first..).unwrap_or(&[]);
@@ -40,7 +40,7 @@ impl<'m> Operation<'m> {
         Ok(())
     }
 
-    /// A fusion or a call: operands are the parameters, the value is the root's.
+    /// A fusion or a call: the operands match the parameters, and the result is the root's.
     pub(super) fn call(&self) -> Inference {
         let Some(computation) = self.m.called_computations(self.id).next() else { return Ok(Inferred::Unknown) };
         self.arguments(computation, 0)?;
@@ -51,7 +51,7 @@ impl<'m> Operation<'m> {
         Ok(Inferred::Shape(root.clone()))
     }
 
-    /// The value of the body is its next argument.
+    /// The body maps the loop state to the next one.
     pub(super) fn while_loop(&self) -> Inference {
         let (Some(body), Some(condition)) = (self.callee("body"), self.callee("condition")) else {
             return Ok(Inferred::Unknown);
@@ -79,7 +79,7 @@ impl<'m> Operation<'m> {
             Some(Value::Computations(all)) => {
                 match chosen.as_array() {
                     Some(a) if a.rank() == 0 && a.element() == layout::ElementType::S32 => {}
-                    // With two branches a predicate chooses the first where it is true.
+                    // A predicate may choose between two branches; true chooses the first.
                     Some(a) if a.rank() == 0 && self.own.is_some() && all.len() == 2 => {}
                     _ => return Err(format!("a branch index of shape {chosen}, expected s32[]")),
                 }
@@ -112,7 +112,7 @@ impl<'m> Operation<'m> {
         }
     }
 
-    /// The first parts of the tuple that is written, replaced by these; what follows them is the backend's.
+    /// A tuple of these shapes followed by the written context values, which the backend chooses.
     pub(super) fn with_context(&self, parts: Vec<Shape>) -> Inference {
         let rest = self.own.and_then(Shape::as_tuple).and_then(|own| own.get(parts.len()..)).unwrap_or(&[]);
         Ok(Inferred::Shape(Shape::Tuple(parts.into_iter().chain(rest.iter().cloned()).collect())))
@@ -126,7 +126,7 @@ impl<'m> Operation<'m> {
         self.with_context(vec![operands, self.root(computation).clone()])
     }
 
-    /// As the long form of an asynchronous pair; the first half has in its name what runs in the background.
+    /// The short form of an asynchronous pair, whose opcode names the wrapped operation.
     pub(super) fn short_async_form(&self) -> Inference {
         let (inner, half) = match async_form(self.m.opcode_name(self.id)) {
             None => return Ok(Inferred::Unknown),
@@ -169,7 +169,7 @@ impl<'m> Operation<'m> {
         Ok(Inferred::Shape(Shape::Tuple(vec![value.clone(), last.clone()])))
     }
 
-    /// What comes in, with a token.
+    /// The received value and a token.
     pub(super) fn infeed(&self) -> Inference {
         match self.own.and_then(Shape::as_tuple) {
             Some([value, _]) => Ok(Inferred::Shape(Shape::Tuple(vec![value.clone(), Shape::Token]))),

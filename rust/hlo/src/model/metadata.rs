@@ -1,4 +1,4 @@
-//! Where instructions came from: `metadata`, and the tables of stack frames behind the header.
+//! The source locations of instructions: `metadata`, and the tables of stack frames behind the header.
 //!
 //! Read [`Metadata`].
 
@@ -11,7 +11,7 @@ use crate::cursor::Cursor;
 use crate::error::Span;
 use crate::model::module::{InstructionId, Module};
 
-/// The tables behind the header: files, functions, places and frames, by their ids.
+/// The tables of stack frames by id: files, functions, locations, and frames.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
     pub files: FxHashMap<i64, Span>,
@@ -30,29 +30,29 @@ pub(crate) struct Location {
     pub column: i64,
 }
 
-/// Where an instruction came from.
+/// The origin of an instruction in the source program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metadata<'m> {
-    /// The operation of the program that was compiled.
+    /// The operation of the source program.
     pub op_name: Option<Cow<'m, str>>,
-    /// Its type.
+    /// The type of that operation.
     pub op_type: Option<Cow<'m, str>>,
-    /// The file it stands in, inline or through the stack-frame tables.
+    /// The source file, inline or through the stack-frame tables.
     pub source_file: Option<Cow<'m, str>>,
-    /// The line in that file, from 1.
+    /// The line in that file, 1-based.
     pub source_line: Option<i64>,
-    /// The column in that line, where it is known.
+    /// The column in that line, if it is known.
     pub source_column: Option<i64>,
-    /// The function around it, through the stack-frame tables.
+    /// The enclosing function, through the stack-frame tables.
     pub function: Option<Cow<'m, str>>,
-    /// The innermost stack frame's id.
+    /// The id of the innermost stack frame.
     pub stack_frame_id: Option<i64>,
-    /// All fields of the text, in its order.
+    /// All fields, in the order of the text.
     pub fields: Vec<(&'m str, Cow<'m, str>)>,
 }
 
 impl Module {
-    /// Where an instruction came from, resolved through the stack-frame tables where the text has them.
+    /// The metadata of an instruction, resolved through the stack-frame tables.
     pub fn metadata(&self, id: InstructionId) -> Metadata<'_> {
         let Some(span) = self.attribute(id, "metadata").map(|a| a.value) else {
             return Metadata::default();
@@ -87,7 +87,7 @@ impl Module {
     }
 }
 
-/// `{name="value" number=1}`: every field with its value; what cannot be read ends the list.
+/// `{name="value" number=1}`: every field with its value, up to the first that cannot be parsed.
 pub(crate) fn fields(text: &str, span: Span) -> Vec<(&str, Cow<'_, str>)> {
     let mut c = Cursor { text: &text[..span.end as usize], pos: span.start as usize };
     let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! The module as a value: computations, instructions, opcodes, literals, and what is computed from them.
+//! The object model: modules, computations, instructions, opcodes and literals, and what is derived from them.
 //!
 //! Read [`module::Module`]. Not here: text, protos, and the values of attributes.
 

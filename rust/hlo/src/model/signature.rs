@@ -1,9 +1,9 @@
-//! A key that is equal for instructions whose rules must give equal answers.
+//! Signatures: keys that are equal only for instructions whose rules must give equal results.
 //!
-//! Read [`Module::signature`]. It covers the opcode, the shapes of the value and of the operands with their layouts,
-//! every semantic attribute, the content of called computations, and the content of those operands that a rule says
-//! it looks at. It leaves out names, metadata, sharding, and hints to a backend.
-//! Equal keys of different content would need a collision of two independent 64-bit hashes.
+//! Read [`Module::signature`]. A signature covers the opcode, the shapes of the result and of the operands with their
+//! layouts, every semantic attribute, the fingerprints of called computations, and the values of the operands that a
+//! rule evaluates as constants. It excludes names, metadata, sharding, and backend hints. Equal signatures of different
+//! instructions require a collision of two independent 64-bit hashes.
 
 use std::fmt::Write;
 
@@ -15,8 +15,8 @@ use crate::model::module::{Attribute, ComputationId, InstructionId, Module, UNKN
 use crate::Opcode;
 
 impl Module {
-    /// The signature of an instruction; the content of the operands with numbers `constant_operands` counts, too, where they
-    /// are constants or iotas.
+    /// The signature of an instruction. It includes the values of the operands whose indices are in
+    /// `constant_operands`, if they are constants or iotas.
     pub fn signature(&self, id: InstructionId, constant_operands: &[usize]) -> [u8; 16] {
         let mut h = Hash::default();
         self.hash_shape(&mut h, id);
@@ -34,8 +34,8 @@ impl Module {
         h.finish()
     }
 
-    /// The same for operations whose rules see nothing but sizes: what they are called together, and the sizes of the
-    /// value and of the operands. `None` where these are not all arrays.
+    /// A signature for operations whose rules depend on sizes alone: the name of the group of operations, and the sizes
+    /// of the result and of the operands. `None` unless all of these are arrays.
     pub fn sizes_signature(&self, id: InstructionId, together: &str) -> Option<[u8; 16]> {
         let mut h = Hash::default();
         h.text(together);
@@ -47,7 +47,7 @@ impl Module {
         Some(h.finish())
     }
 
-    /// Everything but shapes and operands; `callee` is the content of a called computation.
+    /// Hashes everything but shapes and operands; `callee` gives the fingerprint of a called computation.
     fn hash_operation(&self, h: &mut Hash, id: InstructionId, callee: &dyn Fn(ComputationId) -> [u8; 16]) {
         let opcode = self.instructions()[id as usize].opcode;
         h.text(self.opcode_name(id));
@@ -71,7 +71,7 @@ impl Module {
         h.word(u64::MAX);
     }
 
-    /// The value of a constant or an iota; for every other operation only that it is none.
+    /// Hashes the value of a constant or an iota; a fixed value for every other operation.
     fn hash_value(&self, h: &mut Hash, id: InstructionId) {
         match self.instructions()[id as usize].opcode {
             Opcode::Constant => h.text(self.literal_text(id).unwrap_or("")),
@@ -83,13 +83,13 @@ impl Module {
         }
     }
 
-    /// The shape of a value. Instructions share shapes, so each is printed once.
+    /// Hashes the shape of a value. Instructions share shapes, so each shape is printed once.
     fn hash_shape(&self, h: &mut Hash, id: InstructionId) {
         let hashes = self.shape_hashes.get_or_init(|| self.shapes.iter().map(shape_hash).collect());
         hashes[self.instructions()[id as usize].shape as usize].iter().for_each(|&w| h.word(w));
     }
 
-    /// The content of a computation, whatever its names.
+    /// The fingerprint of a computation, independent of names.
     pub fn fingerprint(&self, id: ComputationId) -> [u8; 16] {
         let fingerprints = self.fingerprints.get_or_init(|| {
             let mut all = vec![[0; 16]; self.computations().len()];
@@ -117,7 +117,7 @@ impl Module {
         h.finish()
     }
 
-    /// All computations, each after those it calls.
+    /// All computations, callees before their callers.
     pub fn callees_first(&self) -> Vec<ComputationId> {
         let n = self.computations().len();
         let called: Vec<Vec<u32>> = (0..n as u32)
@@ -148,7 +148,7 @@ impl Module {
     }
 }
 
-/// A shape prints all it has, and reads back equal.
+/// The printed form of a shape is complete: it parses to an equal shape.
 fn shape_hash(shape: &Shape) -> [u64; 2] {
     let mut h = Hash::default();
     if write!(h, "{shape}").is_err() {
@@ -157,7 +157,7 @@ fn shape_hash(shape: &Shape) -> [u64; 2] {
     h.words()
 }
 
-/// Two 64-bit hashes side by side, each by folded multiplication.
+/// Two independent 64-bit hashes, each by folded multiplication.
 struct Hash {
     a: u64,
     b: u64,
@@ -177,7 +177,7 @@ impl Hash {
         self.b = fold(self.b.rotate_left(23) ^ w, 0xd6e8_feb8_6659_fd93).wrapping_sub(w.rotate_left(32));
     }
 
-    /// Bytes with their number, so that two texts in a row cannot be mistaken for two others.
+    /// Hashes bytes preceded by their length, so that the boundaries between consecutive texts count.
     fn bytes(&mut self, bytes: &[u8]) {
         self.word(bytes.len() as u64);
         let mut chunks = bytes.chunks_exact(8);

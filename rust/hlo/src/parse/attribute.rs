@@ -1,8 +1,8 @@
-//! Tokens to the attributes of an instruction, a computation or a module.
+//! Parses the attributes of an instruction, a computation or a module.
 //!
-//! Read `Parser::attribute`. A value is checked by the form that the table of known attributes says; what is not
-//! known is kept as text with a diagnostic. Values that name computations or instructions are lists of numbers,
-//! filled in when the names are resolved.
+//! Read `Parser::attribute`. The schema gives the form by which a value is checked; the value of an unknown attribute
+//! is kept as text with a diagnostic. Values that name computations or instructions become lists of numbers, which are
+//! filled in when names are resolved.
 
 use smallvec::SmallVec;
 
@@ -17,7 +17,7 @@ use crate::parse::instruction::{Scope, UNRESOLVED};
 use crate::parse::module::Header;
 use crate::parse::Parser;
 
-/// More names of unknown attributes than this are an error.
+/// The maximum number of distinct unknown attributes.
 const MAX_UNKNOWN_KEYS: usize = 4096;
 
 impl<'a> Parser<'a> {
@@ -102,7 +102,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A value that cannot be read keeps its text.
+    /// Reports a value that cannot be decoded, which is kept as text.
     fn readable(&mut self, form: Form, span: Span) {
         let problem = match form {
             Form::EntryLayout => self.unreadable_entry(span),
@@ -113,7 +113,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What is wrong with the layout of an entry. Its shapes stand again before the instructions, so they are kept.
+    /// The error of an entry layout, if it has one. Its shapes recur in the instructions, so they are interned.
     fn unreadable_entry(&mut self, span: Span) -> Option<Problem> {
         let behind = self.c;
         let mut c = Cursor { text: &behind.text[..span.end as usize], pos: span.start as usize };
@@ -193,7 +193,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The computation of this name, or a promise to enter it into `links[at]` when the module ends.
+    /// The computation with this name, or a placeholder for `links[at]`, which is resolved when the module ends.
     fn call_of(&mut self, name: Span, at: usize) -> u32 {
         self.computation_names.find(self.c.bytes(), name).unwrap_or_else(|| {
             self.pending_calls.push((at, name));
@@ -201,7 +201,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// A computation by name or in braces. A name is resolved later, into `links[at]`.
+    /// A computation by name or in braces. A name that is not yet defined is resolved later, into `links[at]`.
     pub(crate) fn callee(&mut self, depth: usize, at: usize) -> Read<u32> {
         self.c.space();
         if self.c.peek() == Some(b'{') {
@@ -213,7 +213,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// `{{`, with space between.
+/// `{{`, with optional space between.
 fn is_nested(rest: &[u8]) -> bool {
     let mut braces = rest.iter().filter(|c| !c.is_ascii_whitespace());
     braces.next() == Some(&b'{') && braces.next() == Some(&b'{')

@@ -1,8 +1,8 @@
-//! Tokens to modules.
+//! Parses text into modules.
 //!
-//! Read [`parse`]. One pass over the text; a name may be used before it is defined, so names are resolved at the
-//! end of their computation, calls at the end of the module. After an error it goes on at the next line that looks
-//! like an instruction; every step moves forward.
+//! Read [`parse`]. The parser makes one pass over the text. A name may be used before it is defined, so operands are
+//! resolved at the end of their computation, and calls at the end of the module. After an error it resumes at the next
+//! line that looks like an instruction. Invariant: every step advances.
 
 pub(crate) mod attribute;
 pub(crate) mod instruction;
@@ -25,20 +25,20 @@ use crate::parse::instruction::Scope;
 use crate::parse::span_map::SpanMap;
 use crate::proto;
 
-/// Reading stops after this many errors.
+/// Parsing stops after this many errors.
 pub const MAX_PROBLEMS: usize = 100;
 
-/// No more diagnostics than this are kept of a module.
+/// The maximum number of diagnostics of a module.
 pub const MAX_DIAGNOSTICS: usize = 1000;
 
-/// All modules of a text. `name` is where the text came from, for messages; `strict` makes every diagnostic an error.
+/// Parses all modules of a text. `name` names the source in messages; `strict` turns every diagnostic into an error.
 pub fn parse(text: &str, name: Option<&str>, strict: bool) -> Result<Vec<Module>, SyntaxErrors> {
     let source = Arc::new(Source::new(text, name));
     Parser::new(&source).modules(strict).map_err(|problems| SyntaxErrors { source: source.clone(), problems })
 }
 
-/// As [`parse`], from bytes: text, or a proto that holds a module, either perhaps compressed; one error that says what
-/// they are when they are neither.
+/// Parses bytes: text, or a proto that contains a module, either of them possibly compressed. Bytes that are neither
+/// give one error that describes them.
 pub fn parse_bytes(bytes: &[u8], name: Option<&str>, strict: bool) -> Result<Vec<Module>, SyntaxErrors> {
     let decompressed = compression::decompress(bytes).map_err(|e| {
         let kind = ProblemKind::Compressed { format: e.format, reason: e.reason };
@@ -64,7 +64,8 @@ pub fn parse_bytes(bytes: &[u8], name: Option<&str>, strict: bool) -> Result<Vec
     };
     let start = bytes[..at].iter().rposition(|&c| c == b'\n').map_or(0, |n| n + 1).max(at.saturating_sub(200));
     let shown = &bytes[start..bytes.len().min(at + 40)];
-    // The lines before stay, so that the line number is right; of the bad line only the part around the place.
+    // Preceding lines are kept empty, so that the line number is right; of the invalid line only the part around the
+    // position is kept.
     let lines = "\n".repeat(bytes[..start].iter().filter(|&&c| c == b'\n').count());
     let before = lines.len() + String::from_utf8_lossy(&bytes[start..at]).len();
     let text = format!("{lines}{}", String::from_utf8_lossy(shown).replace('\0', "\u{fffd}"));
@@ -73,7 +74,7 @@ pub fn parse_bytes(bytes: &[u8], name: Option<&str>, strict: bool) -> Result<Vec
     Err(SyntaxErrors { source, problems: vec![Problem { kind, span: Span::new(before, before + 1) }] })
 }
 
-/// What bytes that are no text are by their first ones.
+/// The format of bytes that are not text, by their magic bytes.
 fn known_format(bytes: &[u8]) -> Option<&'static str> {
     const FORMATS: &[(&[u8], &str)] = &[
         (b"\x1f\x8b", "gzip-compressed data"),
@@ -100,11 +101,11 @@ pub(crate) struct Parser<'a> {
     pub computation_names: SpanMap,
     /// Entries of `links` that name computations: index, name.
     pub pending_calls: Vec<(usize, Span)>,
-    /// Shapes written elsewhere of instructions whose own is left out.
+    /// Shapes restated for instructions whose own shape is omitted.
     pub restated_shapes: Vec<RestatedShape>,
     pub spare: Vec<Scope>,
     pub findings: check::Findings,
-    /// How many problems there were before this module.
+    /// The number of errors before this module.
     first_problem: usize,
     pub has_broken_computation: bool,
     pub stop: bool,
@@ -135,7 +136,7 @@ impl<'a> Parser<'a> {
             let kind = ProblemKind::TooMany { what: "bytes of text", limit: u32::MAX as usize - 2 };
             return Err(vec![Problem { kind, span: Span::default() }]);
         }
-        // A byte order mark is no part of the text.
+        // A byte order mark is not part of the text.
         if self.c.text.starts_with('\u{feff}') {
             self.c.pos = 3;
         }
@@ -175,8 +176,8 @@ impl<'a> Parser<'a> {
         Err(self.problems)
     }
 
-    /// Room for a module of usual density, so that a large one is not moved while it grows. Room that is not used costs
-    /// addresses but no memory; what is refused is asked for again when it is needed.
+    /// Reserves capacity for a module of typical density, so that the vectors of a large one are not reallocated as
+    /// they grow. Unused capacity costs addresses but no memory; a failed reservation is repeated on demand.
     fn make_room(&mut self) {
         let n = self.c.rest().len() / 128;
         let _ = self.m.instructions.try_reserve(n);
@@ -187,7 +188,7 @@ impl<'a> Parser<'a> {
         let _ = self.m.shapes.try_reserve((n / 8).min(1 << 9));
     }
 
-    /// Gives back the room that a module does not need; of a small one it is not worth the time.
+    /// Releases unused capacity, unless the module is too small for it to matter.
     fn return_room(module: &mut Module) {
         if module.instructions.capacity() < 1 << 10 {
             return;
@@ -199,7 +200,7 @@ impl<'a> Parser<'a> {
         module.computations.shrink_to_fit();
     }
 
-    /// Nothing is wrong with this module so far.
+    /// Whether this module has no errors so far.
     pub(crate) fn is_sound(&self) -> bool {
         self.problems.len() == self.first_problem
     }
@@ -213,7 +214,8 @@ impl<'a> Parser<'a> {
         self.diagnose(|_| Problem { kind, span });
     }
 
-    /// Keeps a diagnostic unless there are many: finding the nearest word for a million of them would take long.
+    /// Keeps a diagnostic unless the limit is reached; the message is not built beyond it, since finding the nearest
+    /// word is slow.
     pub(crate) fn diagnose(&mut self, problem: impl FnOnce(&Self) -> Problem) {
         if self.m.diagnostics.len() < MAX_DIAGNOSTICS {
             let problem = problem(self);

@@ -1,4 +1,4 @@
-//! Tokens to modules and computations.
+//! Parses modules and computations.
 //!
 //! Read `Parser::module`, then `Parser::computation`.
 
@@ -13,23 +13,23 @@ use crate::error::{Problem, ProblemKind, Span};
 use crate::model::metadata::Location;
 use crate::model::module::Attribute;
 
-/// How deep computations may be written inside one another.
+/// The maximum nesting of inline computations.
 const MAX_INLINE: usize = 64;
 
-/// The shapes in `(a: f32[], b: s32[]) -> f32[]`, as written, with their places.
+/// The shapes of `(a: f32[], b: s32[]) -> f32[]` and their spans.
 pub(crate) struct Signature {
     pub parameters: SmallVec<[(u32, Span); 8]>,
     pub result: (u32, Span),
 }
 
-/// A line that starts a computation, or what stands in its place.
+/// The header of a computation; empty for an inline computation or bare instructions.
 pub(crate) struct Header {
     pub name: Span,
     pub signature: Option<Signature>,
 }
 
 impl<'a> Parser<'a> {
-    /// One module: a header with its tables and computations, or computations or instructions without one.
+    /// Parses one module: a header with its tables and computations, or computations or instructions without a header.
     pub(super) fn module(&mut self) {
         self.first_problem = self.problems.len();
         self.c.space();
@@ -53,7 +53,7 @@ impl<'a> Parser<'a> {
             match self.top_level(&mut entry) {
                 Ok(computation) => last = computation.or(last),
                 Err(e) => {
-                    // What begins like nothing we know is no HLO: one error says it all.
+                    // A text that does not begin like HLO gets a single error.
                     let is_start = last.is_none() && self.m.header.is_empty() && self.m.name.is_empty();
                     self.has_broken_computation = true;
                     if is_start && self.is_sound() {
@@ -86,7 +86,7 @@ impl<'a> Parser<'a> {
         self.m.diagnostics.sort_by_key(|d| d.span.start);
     }
 
-    /// The error for a text that starts with neither of the words that HLO can start with.
+    /// The error for a text whose first word cannot start HLO.
     fn not_hlo(&self, start: usize) -> Option<Problem> {
         let mut c = self.c;
         c.pos = start;
@@ -118,7 +118,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// A table or a computation; the number of the latter.
+    /// Parses a table or a computation; returns the number of the computation.
     fn top_level(&mut self, entry: &mut Option<u32>) -> Read<Option<u32>> {
         if self.at_word("FileNames") || self.at_word("FunctionNames") {
             return self.names_table().map(|()| None);
@@ -262,7 +262,7 @@ impl<'a> Parser<'a> {
             }
             if self.c.at_end() {
                 self.stop = true;
-                // After an instruction that could not be read, the brace may stand in what was skipped.
+                // The skipped text of an instruction with a syntax error may contain the brace.
                 if scope.ends_broken {
                     break;
                 }
@@ -279,7 +279,7 @@ impl<'a> Parser<'a> {
         Ok(self.finish(scope, header, attributes.into_vec(), Span::new(open, open + 1), is_inline))
     }
 
-    /// A text of instructions alone is one computation.
+    /// Parses bare instructions as one computation.
     pub(crate) fn bare_instructions(&mut self) {
         self.first_problem = self.problems.len();
         let at = self.c.pos;
@@ -312,7 +312,7 @@ impl<'a> Parser<'a> {
         self.c.pos += memchr::memchr(b'\n', self.c.rest()).unwrap_or(self.c.rest().len());
     }
 
-    /// Moves behind the next line that starts with a closing brace.
+    /// Skips past the next line that starts with a closing brace.
     fn skip_computation(&mut self) {
         match memchr::memmem::find(self.c.rest(), b"\n}") {
             Some(n) => self.c.pos += n + 2,

@@ -1,7 +1,7 @@
-//! Parts of one text to numbers: names to rows, shapes as written to shapes.
+//! A map from spans of one text to numbers: names to rows, texts of shapes to shapes.
 //!
-//! Read [`SpanMap`]. Keys are spans, compared by the text they stand for, so that a map owns no text. Law: emptying a
-//! map costs as much as what was put in since it was last empty, however large it once was.
+//! Read [`SpanMap`]. Keys are compared by the text that they span, so a map owns no text. Invariant: clearing a map
+//! costs time proportional to what was inserted since it was last empty, independent of its capacity.
 
 use std::hash::Hasher;
 
@@ -12,11 +12,11 @@ use crate::error::Span;
 #[derive(Default)]
 pub(crate) struct SpanMap {
     slots: Vec<Slot>,
-    /// The places in use, for wiping no others.
+    /// Indices of the used slots, so that clearing touches no others.
     used: Vec<u32>,
 }
 
-/// Free when its hash is 0, which no key has.
+/// Free if its hash is 0, which no key has.
 #[derive(Clone, Copy, Default)]
 struct Slot {
     hash: u32,
@@ -25,7 +25,7 @@ struct Slot {
 }
 
 impl SpanMap {
-    /// The number of this text.
+    /// The value of this text.
     #[inline]
     pub fn find(&self, text: &[u8], key: Span) -> Option<u32> {
         if self.used.is_empty() {
@@ -35,7 +35,7 @@ impl SpanMap {
         (slot.hash != 0).then_some(slot.value)
     }
 
-    /// Gives a text a number; the one it had before.
+    /// Sets the value of a text; returns its previous value.
     #[inline]
     pub fn insert(&mut self, text: &[u8], key: Span, value: u32) -> Option<u32> {
         if self.used.len() * 2 >= self.slots.len() {
@@ -52,7 +52,7 @@ impl SpanMap {
         None
     }
 
-    /// Where this key stands, or the free slot where it would.
+    /// The slot of this key, or the free slot where it would be inserted.
     #[inline]
     fn slot(&self, text: &[u8], key: Span, hash: u32) -> usize {
         let mask = self.slots.len() - 1;

@@ -1,6 +1,6 @@
-//! Shardings, meshes and groups of devices, both ways.
+//! Shardings, meshes and device groups, in both directions.
 //!
-//! Read [`sharding`] and [`write_sharding`]: messages to values and back; the text between is the values' own.
+//! Read [`sharding`] and [`write_sharding`], which convert between messages and values.
 
 use super::irregular::{metadata, Reading, Writing};
 use super::wire::{Draft, Message, Wire, WireError};
@@ -11,7 +11,7 @@ use crate::attribute::Value;
 use crate::model::metadata::fields;
 use crate::Span;
 
-/// Shardings in shardings are tuples in tuples; shapes nest no deeper.
+/// Tuples of shardings nest at most this deep, as shapes do.
 const MAX_DEPTH: usize = 128;
 
 const SUBGROUPS: [(i64, SubgroupKind); 4] = [
@@ -92,7 +92,7 @@ fn axes(m: Message<'_>, number: u32, mesh: &Mesh) -> Wire<Vec<MeshAxis>> {
 fn named(m: Message<'_>) -> Wire<Named> {
     let Some(inner) = m.sub(2)? else { return bad(m, "a sharding over no mesh".into()) };
     let mut n = empty_named(mesh(inner)?);
-    // What is closed may not be cut further.
+    // A closed dimension must not be sharded further.
     n.dims = m.subs(3).map(|d| d.and_then(|d| Ok((axes(d, 1, &n.mesh)?, d.int(2) == 0)))).collect::<Wire<_>>()?;
     n.replicated = axes(m, 4, &n.mesh)?;
     n.unreduced = axes(m, 5, &n.mesh)?;
@@ -101,7 +101,7 @@ fn named(m: Message<'_>) -> Wire<Named> {
     Ok(n)
 }
 
-/// A sharding as an `OpSharding`; `None` for one that has no fields for all it says.
+/// A sharding as an `OpSharding`; `None` if the message cannot represent it.
 pub(crate) fn write_sharding(s: &Sharding) -> Option<Draft> {
     let mut d = Draft::default();
     match s {
@@ -208,7 +208,7 @@ fn write_metadata(d: &mut Draft, number: u32, all: Option<&[String]>) -> Option<
     Some(())
 }
 
-/// `replica_groups` from whichever of its four fields is there.
+/// `replica_groups`, from whichever of its four fields is present.
 pub(crate) fn read_groups(r: &Reading<'_, '_>) -> Wire<Option<String>> {
     if let Some(m) = r.m.sub(93)? {
         let Some(inner) = m.sub(1)? else { return bad(m, "groups over no mesh".into()) };

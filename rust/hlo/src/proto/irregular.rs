@@ -1,7 +1,7 @@
-//! Attributes whose text is more than one field: windows, shardings, device groups, metadata and the like.
+//! Attributes with a wire form of their own: windows, shardings, device groups, metadata and others.
 //!
-//! Read [`Irregular`]: one function per direction. Reading gives the text of the value, or nothing where the proto
-//! says what an absent attribute means; writing says `None` where the text holds more than the fields can.
+//! Read [`Irregular`]: one function per direction. Reading returns the text of the value, or `None` if it is the
+//! default; writing returns `None` if the fields cannot represent the value.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -20,17 +20,17 @@ use crate::cursor::Cursor;
 use crate::model::literal;
 use crate::model::module::{Attribute, InstructionId, Module};
 
-/// What a value is read from.
+/// The message from which an attribute is read.
 pub(crate) struct Reading<'a, 'r> {
     pub m: Message<'a>,
     pub path: &'static [u32],
     /// The text of the first operand's shape.
     pub operand_shape: &'r str,
-    /// No text grows beyond this.
+    /// The maximum length of the text.
     pub limit: usize,
 }
 
-/// What a value is written from.
+/// The attribute that is written.
 pub(crate) struct Writing<'m> {
     pub module: &'m Module,
     pub id: InstructionId,
@@ -38,7 +38,7 @@ pub(crate) struct Writing<'m> {
     pub path: &'static [u32],
 }
 
-/// Both directions of one attribute.
+/// The functions of one attribute.
 #[derive(Clone, Copy)]
 pub(crate) struct Irregular {
     pub read: fn(&Reading<'_, '_>) -> Wire<Option<String>>,
@@ -110,7 +110,7 @@ pub(crate) const DIM_LABELS: Irregular = Irregular {
             output_feature: m.int(10),
             output_spatial: m.ints(12)?,
         };
-        // A label per dimension: what lies further out than there are digits cannot be said in text.
+        // Labels have one digit per spatial dimension, so text cannot represent more of them.
         let n = labels.input_spatial.len().max(labels.kernel_spatial.len()).max(labels.output_spatial.len());
         let places = [labels.input_batch, labels.input_feature, labels.kernel_input_feature]
             .into_iter()
@@ -152,7 +152,7 @@ pub(crate) const SHARDING: Irregular = Irregular {
 
 pub(crate) const DOMAIN: Irregular = Irregular {
     read: |r| {
-        // The text names the sides the other way round than the fields.
+        // Entry and exit are swapped between the text and the proto.
         match (r.m.sub(55)?, r.m.sub(54)?) {
             (Some(entry), Some(exit)) => {
                 let (entry, exit) = (device::sharding(entry, 0)?, device::sharding(exit, 0)?);
@@ -399,7 +399,7 @@ pub(crate) const FRONTEND: Irregular = Irregular {
     },
 };
 
-/// The text of `FrontendAttributes`; nothing where there are none.
+/// The text of `FrontendAttributes`; `None` if there are none.
 pub(crate) fn frontend(m: Message<'_>) -> Wire<Option<String>> {
     let mut words = Vec::new();
     for pair in m.subs(1) {
@@ -458,7 +458,7 @@ pub(crate) const STATISTICS: Irregular = Irregular {
     },
 };
 
-/// Name, field number and whether it is a string, in the order in which metadata is printed.
+/// Name, field number and whether it is a string, in the order of printed metadata.
 const METADATA_FIELDS: &[(&str, u32, bool)] = &[
     ("op_type", 1, true),
     ("op_name", 2, true),
@@ -482,7 +482,7 @@ pub(crate) const METADATA: Irregular = Irregular {
     },
 };
 
-/// `OpMetadata` from its fields; `None` where one of them has no number.
+/// `OpMetadata` from its fields; `None` if one of them is unknown.
 pub(crate) fn write_metadata(fields: &[(&str, Cow<'_, str>)]) -> Option<Draft> {
     let mut m = Draft::default();
     for (name, value) in fields {
@@ -544,12 +544,12 @@ pub(crate) const CONFIG: Irregular = Irregular {
     },
 };
 
-/// A word that stands in text without quotes.
+/// Whether a text is an identifier, which needs no quotes.
 pub(crate) fn is_word(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|c| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'.' | b'-'))
 }
 
-/// A text that reads as one value in braces.
+/// Whether a text is one value in braces.
 fn is_dictionary(text: &str) -> bool {
     let mut c = Cursor::new(text);
     text.starts_with('{') && c.braced().is_ok() && c.at_end()
@@ -583,7 +583,7 @@ fn push_quoted(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Bytes that are no text, each outside ASCII as an octal escape.
+/// Bytes that are not UTF-8, with octal escapes outside ASCII.
 fn escaped(bytes: &[u8]) -> String {
     let mut out = String::from("\"");
     for &b in bytes {

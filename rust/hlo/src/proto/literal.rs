@@ -1,6 +1,6 @@
-//! `LiteralProto` to the text of a constant, and from its value.
+//! Literals, in both directions: `LiteralProto` to text, and values to `LiteralProto`.
 //!
-//! The proto holds elements in the order of the layout's minor-to-major, the text in row-major order.
+//! The proto has elements in memory order, given by the layout's minor-to-major, the text in row-major order.
 
 use std::fmt::Write;
 
@@ -11,18 +11,18 @@ use super::wire::{Draft, Message, Payload, Wire, WireError};
 use crate::model::float;
 use crate::model::literal::LiteralValue;
 
-/// How a field holds its elements.
+/// The encoding of elements in a field.
 #[derive(Clone, Copy, PartialEq)]
 enum Packing {
     /// Whole bytes, little endian.
     Bytes,
     /// One varint each.
     Varints,
-    /// Floats of 4 or 8 bytes each, packed.
+    /// Packed floats of 4 or 8 bytes.
     Fixed,
 }
 
-/// The field of each element type, and the bytes of one number in it.
+/// The field of an element type, its encoding, and the bytes per number.
 fn field(t: ElementType) -> (u32, Packing, usize) {
     use ElementType::*;
     let bytes = |number| (number, Packing::Bytes, t.n_bytes());
@@ -109,7 +109,7 @@ fn array(m: Message<'_>, a: &ArrayShape, order: &ArrayShape, out: &mut String, l
     if bits.len() as i64 != n.saturating_mul(per) {
         return bad(format!("{} elements in a literal of {n}", bits.len() as i64 / per));
     }
-    // An array without elements is one of empty braces; of too many of them, one number that stands for all.
+    // An array without elements prints as empty braces, or as one number if there are too many braces.
     const MAX_EMPTY: i64 = 4096;
     let full = a.dims().iter().position(|&d| d == 0).unwrap_or(a.rank());
     let dims = &a.dims()[..full];
@@ -120,7 +120,7 @@ fn array(m: Message<'_>, a: &ArrayShape, order: &ArrayShape, out: &mut String, l
         out.push('0');
         return Ok(());
     }
-    // Elements below each dimension: a brace opens where their number divides the place.
+    // The number of elements in each slice of a dimension: a brace opens where it divides the index.
     let mut below = vec![1i64; dims.len()];
     for d in (0..dims.len()).rev() {
         below[d] = dims[d] * below.get(d + 1).copied().unwrap_or(1);
@@ -182,7 +182,7 @@ fn bits_of(m: Message<'_>, t: ElementType) -> Wire<Vec<u64>> {
     Ok(all)
 }
 
-/// Where each element in row-major order stands in memory; `None` where both orders are the same.
+/// The memory index of each element in row-major order; `None` if both orders are equal.
 fn memory_order(a: &ArrayShape) -> Option<Vec<i64>> {
     let layout = a.layout()?;
     let rank = a.rank();
@@ -234,7 +234,7 @@ fn element(bits: &[u64], t: ElementType, out: &mut String) {
     };
 }
 
-/// A `LiteralProto` of a value; without one, of the shape alone.
+/// A `LiteralProto` of a value, or of the shape alone.
 pub(crate) fn write(value: Option<&LiteralValue>, shape: &Shape) -> Draft {
     let mut d = Draft::default();
     d.message(1, &shape::write(&in_order(shape)));
@@ -242,7 +242,7 @@ pub(crate) fn write(value: Option<&LiteralValue>, shape: &Shape) -> Draft {
         (Some(LiteralValue::Tuple(values)), Shape::Tuple(parts)) => {
             values.iter().zip(parts).for_each(|(v, s)| d.message(10, &write(Some(v), s)));
         }
-        // Elements of an array without bounds stand in no order that a reader could know.
+        // The elements of an unbounded array have no defined order.
         (Some(LiteralValue::Array(bytes)), Shape::Array(a)) if a.n_elements().is_some() => {
             write_array(&mut d, bytes, a);
         }
@@ -262,7 +262,7 @@ pub(super) fn laid_out(shape: &Shape) -> Shape {
     }
 }
 
-/// The shape that a literal itself has: of the layout only the order of dimensions, which XLA wants.
+/// The shape of a literal, whose layout XLA reduces to minor-to-major.
 fn in_order(shape: &Shape) -> Shape {
     match shape {
         Shape::Array(a) => {

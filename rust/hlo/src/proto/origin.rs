@@ -1,13 +1,13 @@
-//! `origin`: which value of the program before optimisation each leaf of a value is.
+//! `origin`: the value of the unoptimized program that each leaf of a value stems from.
 //!
-//! Read [`ORIGIN`]. In text a tree of leaves, in the proto a list of leaves with their indices.
+//! Read [`ORIGIN`]. The text is a tree of leaves, the proto a list of leaves with shape indices.
 
 use super::irregular::{quoted, Irregular, Reading, Writing};
 use super::wire::{Draft, Message, Wire};
 use crate::attribute::mesh::joined;
 use crate::cursor::Cursor;
 
-/// Origins of tuples in tuples; shapes nest no deeper.
+/// Origins nest at most this deep, as shapes do.
 const MAX_DEPTH: usize = 128;
 
 pub(crate) const ORIGIN: Irregular = Irregular { read, write };
@@ -25,7 +25,7 @@ fn read(r: &Reading<'_, '_>) -> Wire<Option<String>> {
     }
     let leaves = m.subs(1).map(|leaf| self::leaf(leaf?)).collect::<Wire<Vec<_>>>()?;
     let mut text = String::from("{");
-    // Indices that leave holes of any size are no tree: nothing can be said.
+    // Indices with gaps do not form a tree, so the attribute is dropped.
     let is_tree = tree(&leaves, 0, &mut text).is_some();
     text.push('}');
     Ok(is_tree.then_some(text))

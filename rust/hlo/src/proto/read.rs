@@ -1,6 +1,6 @@
-//! `HloModuleProto` to HLO text.
+//! Reads an `HloModuleProto` as HLO text.
 //!
-//! Read `Reader::module`. Operands and called computations are ids in the proto and names in the text.
+//! Read `Reader::module`. The proto refers to operands and called computations by id, the text by name.
 
 use std::fmt::Write;
 
@@ -14,7 +14,7 @@ use crate::attribute::schema::{self, Codec};
 use crate::model::module::Ids;
 use crate::Opcode;
 
-/// The text of a module, at most `limit` bytes, and the ids of what stands in it, in its order.
+/// The text of a module, at most `limit` bytes, and the ids of its computations and instructions in text order.
 pub(crate) fn text(m: Message<'_>, limit: usize) -> Wire<(String, Ids)> {
     let mut reader = Reader {
         out: String::new(),
@@ -32,14 +32,14 @@ struct Reader<'a> {
     out: String,
     limit: usize,
     ids: Ids,
-    /// Names by id.
+    /// Names of computations by id.
     computations: FxHashMap<i64, &'a str>,
     shapes: Shapes<'a>,
-    /// Room for the fields of an instruction.
+    /// A reusable buffer for the fields of an instruction.
     fields: Vec<Field<'a>>,
 }
 
-/// Shapes with their texts by the bytes they are written in: most instructions share one.
+/// Shapes and their texts by encoded bytes; most instructions share a shape.
 #[derive(Default)]
 struct Shapes<'a> {
     numbers: FxHashMap<&'a [u8], usize>,
@@ -47,7 +47,7 @@ struct Shapes<'a> {
 }
 
 impl<'a> Shapes<'a> {
-    /// The number of the shape in these bytes, which stand at `at`.
+    /// The number of the shape in these bytes, which are at offset `at`.
     fn number(&mut self, bytes: &'a [u8], at: usize) -> Wire<usize> {
         if let Some(&number) = self.numbers.get(bytes) {
             return Ok(number);
@@ -60,7 +60,7 @@ impl<'a> Shapes<'a> {
     }
 }
 
-/// What an operand is looked up for: the name of an instruction and the bytes of its shape.
+/// The id of an instruction, its name, and the bytes of its shape, which its users need.
 #[derive(Clone, Copy)]
 struct Head<'a> {
     id: i64,
@@ -107,7 +107,7 @@ impl<'a> Reader<'a> {
     fn entry(&self, m: Message<'_>) -> Wire<i64> {
         let id = m.int(6);
         let name = m.text(2)?;
-        // The id is the older field's better; files that have only the name leave it 0.
+        // The id supersedes the name; files that have only the name leave it 0.
         if self.computations.get(&id).is_some_and(|n| name.is_empty() || *n == name) {
             return Ok(id);
         }
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
                 let _ = write!(self.out, ", {name}={{ {} }}", all.join(", "));
             }
         }
-        // A layout that does not fit the parameters stands as text.
+        // An entry layout that does not match the parameters is kept as text.
         let is_text = |f: Field<'_>| match f.payload {
             Payload::Bytes(text) => f.number == EXTRA_HEADER && text.starts_with(b"entry_computation_layout="),
             _ => false,
@@ -172,7 +172,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The name in field 1, if text can hold it.
+    /// The name in field 1, if it is valid in text.
     fn name(&self, m: Message<'a>, what: &str) -> Wire<&'a str> {
         word(m, m.text(1)?, what)
     }
@@ -185,7 +185,7 @@ impl<'a> Reader<'a> {
                 (1, _) => head.name = "",
                 (3, Payload::Bytes(bytes)) => head.shape = bytes,
                 (3, _) => head.shape = &[],
-                // Behind the shape that XLA wants.
+                // Overrides the shape with a layout, which precedes it.
                 (EXTRA_SHAPE, Payload::Bytes(bytes)) => head.shape = bytes,
                 (35, Payload::Varint(id)) => head.id = id as i64,
                 (35, _) => head.id = 0,
@@ -371,7 +371,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// This name of a thing, if text can hold it.
+/// The name, if it is valid in text.
 fn word<'a>(m: Message<'_>, name: &'a str, what: &str) -> Wire<&'a str> {
     if irregular::is_word(name) {
         return Ok(name);
@@ -380,7 +380,7 @@ fn word<'a>(m: Message<'_>, name: &'a str, what: &str) -> Wire<&'a str> {
     Err(WireError { at: m.at, found: format!("{what} name {shown:?}") })
 }
 
-/// Whether an attribute stands as text since no field could hold it.
+/// Whether an attribute is kept as text because no field can represent it.
 fn is_extra(m: Message<'_>, name: &str) -> bool {
     m.fields().filter(|f| f.number == EXTRA).any(|f| match f.payload {
         Payload::Bytes(text) => text.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b"=")),
@@ -388,7 +388,7 @@ fn is_extra(m: Message<'_>, name: &str) -> bool {
     })
 }
 
-/// The sequences of a schedule by the id of their computation.
+/// The instruction sequences of a schedule, by computation id.
 fn schedule(m: Message<'_>) -> Wire<FxHashMap<i64, Message<'_>>> {
     let mut all = FxHashMap::default();
     if let Some(schedule) = m.sub(7)? {

@@ -1,13 +1,13 @@
-//! Attributes whose value is the plain image of one field, in both directions.
+//! Attributes whose value maps to one field, in both directions.
 //!
-//! Read [`read`] and [`write()`]: a pair of arms for each [`Codec`].
+//! Read [`read`] and [`write()`], which have one arm per [`Codec`].
 
 use super::irregular::{is_word, joined, quoted};
 use super::wire::{Draft, Message, Wire, WireError};
 use crate::attribute::schema::{Codec, OperationField};
 use crate::attribute::Value;
 
-/// The text of an attribute's value; `None` where an absent attribute means the same, unless it is required.
+/// The text of an attribute's value; `None` for the default, unless the attribute is required.
 pub(crate) fn read(f: &OperationField, codec: Codec, m: Message<'_>) -> Wire<Option<String>> {
     let must = f.is_required;
     let Some((m, field)) = m.at_path(f.field.path)? else {
@@ -68,7 +68,7 @@ pub(crate) fn read(f: &OperationField, codec: Codec, m: Message<'_>) -> Wire<Opt
     })
 }
 
-/// The field of an attribute; `None` where it cannot hold the value.
+/// The field of an attribute; `None` if it cannot represent the value.
 pub(crate) fn write(f: &OperationField, codec: Codec, value: Value<'_>) -> Option<Draft> {
     let mut d = Draft::default();
     let field = *f.field.path.last()?;
@@ -91,12 +91,12 @@ pub(crate) fn write(f: &OperationField, codec: Codec, value: Value<'_>) -> Optio
     Some(d)
 }
 
-/// The word of a number; empty where it has none and stands for the default.
+/// The word of a number; empty for a number that is not written in text.
 fn word(words: &[&'static str], n: i64) -> Option<&'static str> {
     usize::try_from(n).ok().and_then(|n| words.get(n)).copied()
 }
 
-/// The number of a word; `None` for one that the enum does not have, such as one from a newer XLA.
+/// The number of a word; `None` if the enum does not have it, such as one from a newer XLA.
 fn number(words: &[&str], word: &str) -> Option<i64> {
     words.iter().position(|w| *w == word && !w.is_empty()).map(|n| n as i64)
 }

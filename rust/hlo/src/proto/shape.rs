@@ -1,4 +1,4 @@
-//! `ShapeProto`, `LayoutProto` and `ProgramShapeProto`, both ways.
+//! `ShapeProto` and `LayoutProto`, in both directions.
 
 use layout::{ArrayShape, ElementType, Layout, Shape, SplitConfig, Tile};
 
@@ -92,7 +92,7 @@ fn read_layout(m: Message<'_>, rank: usize, depth: usize) -> Wire<Layout> {
     for tile in m.subs(6) {
         layout.tiles.push(Tile(tile?.ints(1)?));
     }
-    // 0 is an absent field, as in files from before there was one.
+    // 0 stands for an absent field, as in files that predate it.
     layout.tail_padding_alignment = m.int(16).max(1);
     layout.element_size_in_bits = m.int(7).max(0);
     layout.memory_space = m.int(8).max(0);

@@ -1,8 +1,9 @@
-//! A module as a serialized `HloModuleProto`.
+//! Writes a module as a serialized `HloModuleProto`.
 //!
-//! Read `Module::to_proto`. Ids are those of the proto that the module was read from, else as XLA gives them: a
-//! computation's number, and with it in the upper half the place of an instruction. XLA wants operands before their users, callees before their callers, and names that
-//! are unique in the module; what the text has otherwise is brought into that order and renamed.
+//! Read `Module::to_proto`. Ids are those of the proto that the module was read from, or else assigned as in XLA: the
+//! number of the computation, and for an instruction that number in the upper half and its position in the lower. XLA
+//! requires operands before their users, callees before their callers, and unique names, so computations and
+//! instructions are reordered and instructions renamed where the text differs.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -22,9 +23,9 @@ use crate::model::opcode::{async_form, AsyncPhase};
 use crate::Opcode;
 
 impl Module {
-    /// The module as a serialized `HloModuleProto`; `Err` names an instruction whose operands the text leaves out,
-    /// which no proto can say. What its fields cannot hold (attributes that are not known, the number of replicas)
-    /// stands in fields that only hlomap reads.
+    /// The module as a serialized `HloModuleProto`; `Err` names an instruction with unnamed operands, which a proto
+    /// cannot represent. What XLA's fields cannot represent (unknown attributes, the number of replicas) is written to
+    /// fields that only hlomap reads.
     pub fn to_proto(&self) -> Result<Vec<u8>, String> {
         if let Some(i) = (0..self.instructions().len() as u32).find(|&i| self.has_unnamed_operands(i)) {
             return Err(self.instruction_name(i).to_string());
@@ -43,7 +44,8 @@ impl Module {
         Ok(w.module().0)
     }
 
-    /// `transpose-start` and the like: the operation and the half that it is, where its shape is that of one.
+    /// The operation and phase of a short form such as `transpose-start`, if the shape is that of an asynchronous
+    /// operation.
     fn short_async_form(&self, i: InstructionId) -> Option<(&'static str, AsyncPhase)> {
         if self.instructions()[i as usize].opcode != Opcode::Unknown {
             return None;
@@ -63,7 +65,7 @@ impl Module {
         }
     }
 
-    /// All computations in text order where that has callees before their callers, else in such an order.
+    /// All computations in text order if callees precede their callers there, or else in such an order.
     fn computation_order(&self) -> Vec<ComputationId> {
         let n = self.computations().len() as u32;
         let is_ordered =
@@ -75,7 +77,7 @@ impl Module {
         }
     }
 
-    /// The names of all instructions; one that an earlier instruction has, too, gets a number.
+    /// The names of all instructions, with a suffix for duplicates.
     fn unique_names(&self) -> Vec<Cow<'_, str>> {
         let mut given: FxHashSet<Cow<'_, str>> = FxHashSet::default();
         let mut repeats: FxHashMap<&str, u32> = FxHashMap::default();
@@ -93,8 +95,7 @@ impl Module {
         names
     }
 
-    /// The instructions of a computation in text order where that has operands before their users, else in such an
-    /// order.
+    /// The instructions of a computation in text order if operands precede their users there, or else in such an order.
     pub(crate) fn instruction_order(&self, c: ComputationId) -> Vec<InstructionId> {
         let range = self.instructions_of(c);
         let needs = |i: InstructionId| self.operands(i).chain(self.control_predecessors(i));
@@ -140,23 +141,23 @@ struct Writer<'m> {
     m: &'m Module,
     /// By instruction.
     names: Vec<Cow<'m, str>>,
-    /// By instruction: its place in the order in which its computation is written.
+    /// By instruction: its position in the order of its computation.
     places: Vec<u32>,
-    /// By first half of an asynchronous pair that the text has in short: the id of the computation that XLA wants.
+    /// By start instruction of a short asynchronous form: the id of its wrapper computation, which XLA requires.
     wrappers: FxHashMap<InstructionId, i64>,
-    /// Above the ids of all computations of the text.
+    /// Larger than the ids of all computations.
     first_free: i64,
     taken: TakenNames,
 }
 
-/// Names of computations and of instructions that are taken.
+/// The names in use.
 #[derive(Default)]
 struct TakenNames {
     computations: FxHashSet<String>,
     instructions: FxHashSet<String>,
 }
 
-/// A name that none has, and now one.
+/// A name that is not in use, which it adds.
 fn fresh(names: &mut FxHashSet<String>, wish: &str) -> String {
     let mut name = wish.to_string();
     let mut n = 0;
@@ -223,8 +224,8 @@ impl<'m> Writer<'m> {
         d
     }
 
-    /// The computation of one operation that XLA wants around what runs in the background, its id, and how many
-    /// instructions it has.
+    /// The wrapper computation that XLA requires around an asynchronous operation, its id, and its number of
+    /// instructions.
     fn wrapper(&mut self, i: InstructionId, names: &[String]) -> (Draft, i64, i64) {
         let m = self.m;
         if self.taken.computations.is_empty() {
@@ -260,7 +261,7 @@ impl<'m> Writer<'m> {
         root.message(3, &shape::write(value));
         root.int(35, id << 32 | n);
         root.ints(36, &(0..n).map(|place| id << 32 | place).collect::<Vec<_>>());
-        // A sharding is of the whole pair.
+        // The sharding belongs to the asynchronous pair.
         self.attributes(i, opcode, &|name| !matches!(name, "sharding" | "async_execution_thread"), &mut root);
         d.message(2, &root);
         program.message(2, &shape::write(value));
@@ -306,7 +307,7 @@ impl<'m> Writer<'m> {
         self.m.parameters(c).iter().map(|&p| self.names[p as usize].as_ref()).collect()
     }
 
-    /// A `ProgramShape`; XLA wants a name for each parameter.
+    /// A `ProgramShape`; XLA requires a name for each parameter.
     fn program(&self, c: ComputationId) -> Draft {
         let m = self.m;
         let mut d = Draft::default();
@@ -359,7 +360,7 @@ impl<'m> Writer<'m> {
         if let Some(&wrapper) = self.wrappers.get(&i) {
             d.ints(38, &[wrapper]);
         }
-        // What the text says stands beside, for us to read.
+        // The instruction as in the text, in a field of our own.
         let mut text = self.head(i, opcode, shapes);
         self.attributes(i, opcode, &|_| true, &mut text);
         self.rest(i, opcode, &mut text);
@@ -387,7 +388,7 @@ impl<'m> Writer<'m> {
         d.int_unless_zero(35, self.id(i));
         d.ints(36, &m.operands(i).map(|k| self.id(k)).collect::<Vec<_>>());
         d.ints(37, &m.control_predecessors(i).map(|k| self.id(k)).collect::<Vec<_>>());
-        // XLA takes a constant without a value, but none whose value lacks its elements.
+        // XLA accepts a constant without a value, but not a value without its elements.
         if row.opcode == Opcode::Constant && !m.is_elided(i) {
             let value = m.literal(i).and_then(Result::ok);
             d.message(8, &literal::write(value.as_ref(), m.shape(i)));
@@ -395,14 +396,14 @@ impl<'m> Writer<'m> {
         d
     }
 
-    /// Attributes and called computations in the fields of an operation, those of an instruction that it has.
+    /// Writes attributes and called computations in the fields of operation `opcode`.
     fn attributes(&self, i: InstructionId, opcode: &str, keeps: &dyn Fn(&str) -> bool, d: &mut Draft) {
         let m = self.m;
         let mut inner: Inner = BTreeMap::new();
         for &number in operation::required_messages(opcode) {
             inner.insert(vec![number], Draft::default());
         }
-        // XLA writes a default other than 0, and takes the absent field for 0.
+        // XLA writes defaults other than 0, since an absent field stands for 0.
         for f in schema::fields_of(Opcode::from_name(opcode).unwrap_or(Opcode::Unknown)) {
             if let (Some(value @ 1..), &[number]) = (f.row.default, f.field.path) {
                 if m.attributes(i).iter().all(|a| a.key != f.key) {
@@ -424,14 +425,14 @@ impl<'m> Writer<'m> {
         }
         called.sort_by_key(|c| c.0);
         d.ints(38, &called.iter().flat_map(|c| c.1).map(|&c| self.computation_id(c)).collect::<Vec<_>>());
-        // The longest paths first: each goes into the message around it.
+        // Innermost messages first: each goes into its parent.
         while let Some((mut path, sub)) = inner.pop_last() {
             let Some(number) = path.pop() else { break };
             if !path.is_empty() {
                 inner.entry(path).or_default().message(number, &sub);
                 continue;
             }
-            // What was written whole may stand for what is only required to be there.
+            // An irregular attribute may already have written a required message.
             let is_there = sub.0.is_empty() && Message::new(&d.0, 0).is_ok_and(|m| m.has(number));
             if !is_there {
                 d.message(number, &sub);
@@ -439,9 +440,9 @@ impl<'m> Writer<'m> {
         }
     }
 
-    /// XLA wants no computation on the later halves of an asynchronous pair.
+    /// XLA expects no computation on the update and done phases of an asynchronous pair.
     fn has_callees(&self, i: InstructionId, opcode: &str) -> bool {
-        // Of too many or too few computations no reader could say which is which.
+        // The wrong number of computations could not be assigned to attributes when read back.
         let n = self.m.called_computations(i).count();
         let is_plain = n == 0 || operation::callee_names(opcode, self.has_predicate(i), n).is_some();
         is_plain && !matches!(opcode, "async-update" | "async-done")
@@ -455,7 +456,7 @@ impl<'m> Writer<'m> {
         operation::callees(opcode, self.has_predicate(i))
     }
 
-    /// Attributes that no field holds, as text.
+    /// Writes attributes that no field can represent as text.
     fn rest(&self, i: InstructionId, opcode: &str, d: &mut Draft) {
         let m = self.m;
         for a in m.attributes(i).iter().filter(|a| a.form != Form::Instructions) {
@@ -497,7 +498,7 @@ impl<'m> Writer<'m> {
     }
 }
 
-/// Attributes of an asynchronous pair itself; all others are of the operation within.
+/// Attributes of an asynchronous pair itself; all others belong to the wrapped operation.
 const PAIR_ATTRIBUTES: &[&str] = &[
     "async_execution_thread",
     "backend_config",
@@ -509,7 +510,7 @@ const PAIR_ATTRIBUTES: &[&str] = &[
     "statistics",
 ];
 
-/// The order of a computation in a schedule.
+/// The instruction sequence of a computation in a schedule.
 fn sequence_of(computation: i64, ids: &[i64]) -> Draft {
     let (mut sequence, mut pair) = (Draft::default(), Draft::default());
     sequence.ints(1, ids);
@@ -522,7 +523,7 @@ fn is_predicate(shape: &Shape) -> bool {
     shape.as_array().is_some_and(|a| a.element() == layout::ElementType::Pred)
 }
 
-/// A layout of the entry as a `ProgramShape`; `None` where it has another number of parameters.
+/// An entry layout as a `ProgramShape`; `None` if the number of parameters differs.
 fn entry_layout(layout: &EntryLayout, names: Vec<&str>) -> Option<Draft> {
     let mut d = Draft::default();
     layout.parameters.iter().for_each(|p| d.message(1, &shape::write(p)));
