@@ -45,7 +45,7 @@ pub fn decompress(bytes: &[u8]) -> Result<Cow<'_, [u8]>, CompressionError> {
     let mut out = Vec::new();
     let error = |reason: String| CompressionError { format, reason };
     match open(bytes).take(limit as u64 + 1).read_to_end(&mut out) {
-        Ok(_) if out.len() > limit => Err(error(format!("more than {limit} bytes inside {}", bytes.len()))),
+        Ok(_) if out.len() > limit => Err(error(format!("{} bytes that expand to more than {limit}", bytes.len()))),
         Ok(_) => Ok(Cow::Owned(out)),
         Err(e) => Err(error(e.to_string())),
     }

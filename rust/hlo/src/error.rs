@@ -265,18 +265,18 @@ impl fmt::Display for ProblemKind {
                 write!(f, "unknown {what} `{found}`")?;
                 nearest.as_ref().map_or(Ok(()), |n| write!(f, ", did you mean `{n}`?"))
             }
-            Duplicate { what, name } => write!(f, "expected a new name, found a second {what} `{name}`"),
+            Duplicate { what, name } => write!(f, "expected one {what} `{name}`, found a second"),
             MissingAttribute { opcode, name } => write!(f, "expected attribute `{name}` on {opcode}, found none"),
             MisplacedAttribute { name, owner } => write!(f, "attribute `{name}` does not belong to {owner}"),
             OperandCount { opcode, expected, found } => {
                 let s = if *expected == 1 { "" } else { "s" };
                 write!(f, "expected {expected} operand{s} of {opcode}, found {found}")
             }
-            UnnamedOperands { opcode } => write!(f, "the operands of {opcode} have no names, so they are not known"),
-            Cycle { what, name } => write!(f, "{what} `{name}` needs itself"),
+            UnnamedOperands { opcode } => write!(f, "the operands of {opcode} have no names and cannot be resolved"),
+            Cycle { what, name } => write!(f, "{what} `{name}` depends on itself"),
             UsedBeforeDefinition { name } => write!(f, "operand `{name}` is defined after its use"),
             Disagrees { what, found, expected } => write!(f, "{what}: expected {expected}, found {found}"),
-            Inconsistent { opcode, reason } => write!(f, "{opcode} that does not fit: {reason}"),
+            Inconsistent { opcode, reason } => write!(f, "inconsistent {opcode}: {reason}"),
             InvalidLayout { reason } => write!(f, "invalid layout: {reason}"),
             OutOfRange { found, of } => write!(f, "expected a number in the range of {of}, found {found}"),
             Compressed { format, reason } => write!(f, "expected {format} data, found {reason}"),
@@ -321,7 +321,7 @@ impl ProblemKind {
             UnknownWord { what, nearest, .. } => {
                 Some(nearest.as_ref().map_or_else(|| format!("a known {what}"), |n| format!("`{n}`")))
             }
-            Duplicate { .. } => Some("a new name".into()),
+            Duplicate { what, name } => Some(format!("one {what} `{name}`")),
             MissingAttribute { name, .. } => Some(format!("`{name}`")),
             OperandCount { expected, .. } => Some(expected.to_string()),
             OutOfRange { of, .. } => Some(format!("a number in the range of {of}")),

@@ -183,7 +183,7 @@ fn long_chains_are_not_recursion() {
     }
     let _ = writeln!(text, "a{N} = f32[] negate(a0)\n}}");
     let error = parse(&text, None, false).expect_err("a cycle").to_string();
-    assert!(error.contains("needs itself"), "{error}");
+    assert!(error.contains("depends on itself"), "{error}");
 }
 
 /// Shapes that few bytes ask for: tuples of tuples without a word of their shape, and a large one as every operand.
@@ -254,7 +254,7 @@ fn many_errors_are_a_few() {
 #[test]
 fn binary_is_one_error() {
     for (bytes, message) in [
-        (&b"HloModule m\n\nENTRY e {\n\xff\xff"[..], "a byte that is no UTF-8: 0xff"),
+        (&b"HloModule m\n\nENTRY e {\n\xff\xff"[..], "a byte that is not UTF-8: 0xff"),
         (b"\x0a\x05hello\x00\x01", "binary data (a zero byte)"),
     ] {
         let errors = parse_bytes(bytes, Some("f"), false).expect_err("no text");

@@ -227,7 +227,7 @@ fn one(c: &mut Cursor<'_>) -> Read<Sharding> {
         },
         (Some(kind), _) => kind,
         (None, Some((dims, devices))) => ShardingKind::Tiled(Tiles { dims, devices, replicate_last, last_dims }),
-        (None, None) => return Err(c.expected("what kind of sharding it is")),
+        (None, None) => return Err(c.expected("the kind of the sharding")),
     };
     Ok(Sharding::Whole(Whole { kind, group, metadata }))
 }

@@ -214,7 +214,7 @@ pub(crate) fn dim_labels(c: &mut Cursor<'_>) -> Read<DimLabels> {
     let (output_batch, output_feature, output_spatial) =
         labels(output, b'b', b'f').ok_or_else(|| bad("output has b, f and the spatial digits once each"))?;
     if kernel_spatial.len() != input_spatial.len() || output_spatial.len() != input_spatial.len() {
-        return Err(bad("three parts have equally many spatial dimensions"));
+        return Err(bad("three parts have the same number of spatial dimensions"));
     }
     Ok(DimLabels {
         input_batch,

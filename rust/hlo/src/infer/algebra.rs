@@ -75,7 +75,7 @@ impl Operation<'_> {
         let (lhs, rhs, groups) = (self.array(0)?, self.array(1)?, self.array(2)?);
         let (l, r) = self.sides()?;
         let [ragged] = self.dim_numbers("lhs_ragged_dims", lhs.rank())?[..] else {
-            return Err("lhs_ragged_dims of other than one dimension".into());
+            return Err("expected one dimension in lhs_ragged_dims".into());
         };
         let group = self.dim_numbers("rhs_group_dims", rhs.rank())?;
         let Some(&n_groups) = groups.dims().last() else {
@@ -85,7 +85,9 @@ impl Operation<'_> {
         let is_contracting = l.contracting.contains(&ragged);
         if is_batch || is_contracting {
             if !group.is_empty() {
-                return Err(format!("rhs_group_dims {group:?} where the groups choose nothing of that side"));
+                return Err(format!(
+                    "rhs_group_dims {group:?}, expected none, since groups select nothing from the right side"
+                ));
             }
         } else if !matches!(group[..], [d] if rhs.dims()[d] == n_groups) {
             return Err(format!("rhs_group_dims {group:?} of {} for {n_groups} groups", self.operands[1]));

@@ -24,9 +24,9 @@ impl Operation<'_> {
     /// known.
     fn factor(&self, small: i64, large: i64, known: &mut Option<i64>) -> Check<()> {
         let factor = match small {
-            0 => return if large == 0 { Ok(()) } else { Err(format!("{large} elements of none")) },
+            0 => return if large == 0 { Ok(()) } else { Err(format!("a size of {large} in place of 0")) },
             small if large % small == 0 => large / small,
-            small => return Err(format!("sizes {small} and {large}, of which one is no multiple of the other")),
+            small => return Err(format!("sizes {small} and {large}, which are not multiples of each other")),
         };
         match *known.get_or_insert(self.group_size().unwrap_or(factor)) {
             n if n == factor => Ok(()),
@@ -42,7 +42,7 @@ impl Operation<'_> {
                 let operand = self.array(k)?;
                 let d = self.one_dim("dimensions", operand.rank())?;
                 let own = values(k).and_then(|s| s.as_array().and_then(|a| a.dims().get(d).copied()));
-                let Some(own) = own else { return Err(format!("no value for operand {k}")) };
+                let Some(own) = own else { return Err(format!("no result for operand {k}")) };
                 let n = operand.dims()[d];
                 let (small, large) = if is_larger { (n, own) } else { (own, n) };
                 self.factor(small, large, &mut known)?;

@@ -211,7 +211,7 @@ impl Operation<'_> {
         let dims = self.ints("dimensions");
         let rank = self.array(0)?.rank();
         if !dims.iter().copied().eq(0..rank as i64) && (self.own.is_none() || !dims.is_empty()) {
-            return Err(format!("dimensions {dims:?}, expected all {rank} in their order"));
+            return Err(format!("dimensions {dims:?}, expected all {rank} in order"));
         }
         match self.m.shape(self.m.root(callee)).as_array() {
             Some(one) if one.rank() == 0 => self.result(self.element_or_own(one.element()), sizes(self.array(0)?)),

@@ -10,7 +10,7 @@ use crate::attribute::Value;
 impl Operation<'_> {
     pub(super) fn broadcast(&self) -> Inference {
         let operand = self.array(0)?;
-        let Some(own) = self.own_array() else { return Err("the value is no array".into()) };
+        let Some(own) = self.own_array() else { return Err("the result is not an array".into()) };
         let to = self.dim_numbers("dimensions", own.rank())?;
         if to.len() != operand.rank() {
             return Err(format!("{} dimensions for an operand of rank {}", to.len(), operand.rank()));
@@ -83,7 +83,7 @@ impl Operation<'_> {
     pub(super) fn concatenate(&self) -> Inference {
         let first = self.array(0)?;
         let [d] = self.dim_numbers("dimensions", first.rank())?[..] else {
-            return Err("concatenate along other than one dimension".into());
+            return Err("expected one dimension to concatenate along".into());
         };
         let mut dims: Vec<Dim> = sizes(first).collect();
         let mut element = first.element();

@@ -106,7 +106,7 @@ fn no_shape(m: &Module, i: InstructionId, reason: Option<String>) -> Problem {
         Some(reason) => ProblemKind::Inconsistent { opcode, reason: brief(&reason) },
         None => ProblemKind::Expected {
             expected: format!("a shape before {opcode}").into(),
-            found: "attributes that do not give it".into(),
+            found: "attributes that do not determine it".into(),
         },
     };
     Problem { kind, span }

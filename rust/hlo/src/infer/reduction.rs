@@ -131,7 +131,7 @@ impl Operation<'_> {
             Value::Ints(list) => Some(&list[..]),
             _ => None,
         }) else {
-            return Err("scan along other than one dimension".into());
+            return Err("expected one dimension to scan along".into());
         };
         let along = usize::try_from(along).map_err(|_| format!("a scan along dimension {along}"))?;
         let n_inputs = self.operands.len() - n_carries;
@@ -144,13 +144,13 @@ impl Operation<'_> {
             }
         }
         let root = self.m.shape(self.m.root(callee));
-        let Some(values) = root.as_tuple() else { return Err(format!("a step that gives {root}, expected a tuple")) };
+        let Some(values) = root.as_tuple() else { return Err(format!("a step that returns {root}, expected a tuple")) };
         let Some(n_outputs) = values.len().checked_sub(n_carries) else {
-            return Err(format!("a step that gives {} values, with {n_carries} carries", values.len()));
+            return Err(format!("a step that returns {} values, with {n_carries} carries", values.len()));
         };
         let Some(n_steps) = n_steps else { return Ok(Inferred::Unknown) };
         let parts = values.iter().enumerate().map(|(k, value)| {
-            let array = value.as_array().ok_or_else(|| format!("a step that gives {value}, expected arrays"))?;
+            let array = value.as_array().ok_or_else(|| format!("a step that returns {value}, expected arrays"))?;
             if k >= n_outputs {
                 return Ok(value.clone());
             }

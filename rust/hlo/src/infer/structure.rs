@@ -60,7 +60,7 @@ impl<'m> Operation<'m> {
             self.arguments(computation, 0)?;
         }
         if !self.root(body).same_dims(self.operands[0]) {
-            return Err(format!("a body that gives {} of {}", self.root(body), self.operands[0]));
+            return Err(format!("a body that returns {} for a loop state of {}", self.root(body), self.operands[0]));
         }
         self.predicate(self.root(condition))?;
         self.as_operand(0)
@@ -103,7 +103,7 @@ impl<'m> Operation<'m> {
                 return Err(format!("operand {} of shape {} for branch {k}", k + 1, self.operands[k + 1]));
             }
             if !self.root(branch).same_dims(self.root(branches[0])) {
-                return Err(format!("branches that give {} and {}", self.root(branches[0]), self.root(branch)));
+                return Err(format!("branches that return {} and {}", self.root(branches[0]), self.root(branch)));
             }
         }
         match branches.first() {

@@ -59,7 +59,7 @@ pub fn parse_bytes(bytes: &[u8], name: Option<&str>, strict: bool) -> Result<Vec
         Err(e) => {
             let at = e.valid_up_to();
             let byte = bytes.get(at).copied().unwrap_or(0);
-            (known_format(bytes).map_or_else(|| format!("a byte that is no UTF-8: 0x{byte:02x}"), str::to_string), at)
+            (known_format(bytes).map_or_else(|| format!("a byte that is not UTF-8: 0x{byte:02x}"), str::to_string), at)
         }
     };
     let start = bytes[..at].iter().rposition(|&c| c == b'\n').map_or(0, |n| n + 1).max(at.saturating_sub(200));

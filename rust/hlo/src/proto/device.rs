@@ -90,7 +90,7 @@ fn axes(m: Message<'_>, number: u32, mesh: &Mesh) -> Wire<Vec<MeshAxis>> {
 
 /// A `NamedShardingProto`.
 fn named(m: Message<'_>) -> Wire<Named> {
-    let Some(inner) = m.sub(2)? else { return bad(m, "a sharding over no mesh".into()) };
+    let Some(inner) = m.sub(2)? else { return bad(m, "a named sharding without a mesh".into()) };
     let mut n = empty_named(mesh(inner)?);
     // A closed dimension must not be sharded further.
     n.dims = m.subs(3).map(|d| d.and_then(|d| Ok((axes(d, 1, &n.mesh)?, d.int(2) == 0)))).collect::<Wire<_>>()?;
@@ -211,7 +211,7 @@ fn write_metadata(d: &mut Draft, number: u32, all: Option<&[String]>) -> Option<
 /// `replica_groups`, from whichever of its four fields is present.
 pub(crate) fn read_groups(r: &Reading<'_, '_>) -> Wire<Option<String>> {
     if let Some(m) = r.m.sub(93)? {
-        let Some(inner) = m.sub(1)? else { return bad(m, "groups over no mesh".into()) };
+        let Some(inner) = m.sub(1)? else { return bad(m, "device groups without a mesh".into()) };
         let mesh = mesh(inner)?;
         let axes = axes(m, 2, &mesh)?;
         return Ok(Some(DeviceGroups::Mesh { mesh, axes }.to_string()));

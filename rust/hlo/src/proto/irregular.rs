@@ -431,7 +431,7 @@ pub(crate) const STATISTICS: Irregular = Irregular {
             let s = s?;
             let name = s.text(1)?;
             if !is_word(name) {
-                return Err(WireError { at: s.at, found: format!("a statistic named {name:?}") });
+                return Err(WireError { at: s.at, found: format!("statistic name {name:?}") });
             }
             is_empty = false;
             let _ = write!(text, ",{name}={}", s.f64(2));

@@ -81,7 +81,7 @@ pub(crate) fn read(m: Message<'_>, shape: &Shape, out: &mut String, limit: usize
                 Some(Shape::Array(own)) if own.same_dims(a) => own,
                 None => a.clone(),
                 Some(own) => {
-                    return Err(WireError { at: m.at, found: format!("a literal of shape {own} in place of {shape}") })
+                    return Err(WireError { at: m.at, found: format!("a literal of shape {own}, expected {shape}") })
                 }
             };
             array(m, a, &order, out, limit)
@@ -99,7 +99,7 @@ fn array(m: Message<'_>, a: &ArrayShape, order: &ArrayShape, out: &mut String, l
             out.push_str("{...}");
             return Ok(());
         }
-        None => return bad("a literal without bounds".into()),
+        None => return bad("a literal of unbounded size".into()),
     };
     let per = if a.element().kind() == ElementKind::Complex { 2 } else { 1 };
     if bits.is_empty() && n > 0 {
@@ -133,7 +133,7 @@ fn array(m: Message<'_>, a: &ArrayShape, order: &ArrayShape, out: &mut String, l
         for _ in 0..edges(k) {
             out.push('{');
             if out.len() > limit {
-                return bad("a text out of proportion".into());
+                return bad("data that expands to a disproportionate text".into());
             }
         }
         if is_empty {
@@ -146,7 +146,7 @@ fn array(m: Message<'_>, a: &ArrayShape, order: &ArrayShape, out: &mut String, l
             out.push('}');
         }
         if out.len() > limit {
-            return bad("a text out of proportion".into());
+            return bad("data that expands to a disproportionate text".into());
         }
     }
     Ok(())
@@ -175,7 +175,7 @@ fn bits_of(m: Message<'_>, t: ElementType) -> Wire<Vec<u64>> {
             Payload::Fixed32(v) => all.push(u64::from(v)),
             Payload::Fixed64(v) => all.push(v),
             Payload::Varint(_) => {
-                return Err(WireError { at: f.at, found: "an integer in place of elements".into() });
+                return Err(WireError { at: f.at, found: "an integer, expected elements".into() });
             }
         }
     }

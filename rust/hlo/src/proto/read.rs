@@ -113,7 +113,7 @@ impl<'a> Reader<'a> {
         }
         let by_name = self.computations.iter().find(|(_, n)| **n == name).map(|(&id, _)| id);
         let found = by_name.or(self.computations.contains_key(&id).then_some(id));
-        found.ok_or_else(|| WireError { at: m.at, found: format!("entry computation {id}, which is not there") })
+        found.ok_or_else(|| WireError { at: m.at, found: format!("an undefined entry computation {id}") })
     }
 
     fn header(&mut self, m: Message<'a>) -> Wire<()> {
@@ -198,7 +198,7 @@ impl<'a> Reader<'a> {
 
     fn check(&self, m: Message<'_>) -> Wire<()> {
         if self.out.len() > self.limit {
-            return Err(WireError { at: m.at, found: "a text out of proportion to the data".into() });
+            return Err(WireError { at: m.at, found: "data that expands to a disproportionate text".into() });
         }
         Ok(())
     }
@@ -331,7 +331,7 @@ impl<'a> Reader<'a> {
             comma = ", ";
         })?;
         match failure {
-            Some(id) => Err(WireError { at: m.at, found: format!("instruction id {id}, which is not there") }),
+            Some(id) => Err(WireError { at: m.at, found: format!("an undefined instruction id {id}") }),
             None => self.check(m),
         }
     }
@@ -346,7 +346,7 @@ impl<'a> Reader<'a> {
             match self.computations.get(&id) {
                 Some(name) => names.push(*name),
                 None => {
-                    return Err(WireError { at: m.at, found: format!("computation id {id}, which is not there") });
+                    return Err(WireError { at: m.at, found: format!("an undefined computation id {id}") });
                 }
             }
         }

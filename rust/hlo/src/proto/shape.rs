@@ -65,7 +65,7 @@ pub(crate) fn read(m: Message<'_>, depth: usize) -> Wire<Shape> {
         OPAQUE => Shape::Opaque,
         BUFFER => match m.sub(4)? {
             Some(inner) => Shape::Buffer(Box::new(read(inner, depth + 1)?)),
-            None => return bad("a buffer shape of nothing".into()),
+            None => return bad("a buffer shape without an element shape".into()),
         },
         number => {
             let Some(element) = element(number) else { return bad(format!("element type {number}")) };
@@ -78,7 +78,7 @@ pub(crate) fn read(m: Message<'_>, depth: usize) -> Wire<Shape> {
             let layout = m.sub(5)?.map(|l| read_layout(l, dims.len(), depth)).transpose()?;
             match ArrayShape::new(element, &dims, &dynamic, layout) {
                 Ok(array) => Shape::Array(array),
-                Err(e) => return bad(format!("a shape that is none: {e}")),
+                Err(e) => return bad(format!("an invalid shape: {e}")),
             }
         }
     })

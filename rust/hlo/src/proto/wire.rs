@@ -165,7 +165,12 @@ impl<'a> Message<'a> {
                         each(varint(bytes, &mut pos, field.at)? as i64);
                     }
                 }
-                _ => return Err(WireError { at: field.at, found: format!("no integer in field {number}") }),
+                _ => {
+                    return Err(WireError {
+                        at: field.at,
+                        found: format!("a value in field {number} that is not an integer"),
+                    })
+                }
             }
         }
         Ok(())
@@ -195,7 +200,7 @@ impl<'a> Field<'a> {
     /// Its value as a string; empty if it is a number.
     pub fn text(self) -> Wire<&'a str> {
         let Payload::Bytes(bytes) = self.payload else { return Ok("") };
-        let bad = |_| WireError { at: self.at, found: format!("a string that is no UTF-8 in field {}", self.number) };
+        let bad = |_| WireError { at: self.at, found: format!("a string that is not UTF-8 in field {}", self.number) };
         std::str::from_utf8(bytes).map_err(bad)
     }
 
@@ -203,10 +208,9 @@ impl<'a> Field<'a> {
     pub fn message(self) -> Wire<Message<'a>> {
         match self.payload {
             Payload::Bytes(bytes) => Message::new(bytes, self.at),
-            _ => Err(WireError {
-                at: self.at,
-                found: format!("a number in place of a message in field {}", self.number),
-            }),
+            _ => {
+                Err(WireError { at: self.at, found: format!("a number in field {}, expected a message", self.number) })
+            }
         }
     }
 }
@@ -247,7 +251,7 @@ fn next<'a>(bytes: &'a [u8], pos: &mut usize, at: usize) -> Wire<Field<'a>> {
             let length = varint(bytes, pos, at)?;
             let rest = bytes.len() - *pos;
             let Some(length) = usize::try_from(length).ok().filter(|&n| n <= rest) else {
-                return bad(format!("a field of {length} bytes where {rest} are left"));
+                return bad(format!("a field of {length} bytes, {rest} bytes before the end"));
             };
             *pos += length;
             return Ok(Field { number, at: at + *pos - length, payload: Payload::Bytes(&bytes[*pos - length..*pos]) });
