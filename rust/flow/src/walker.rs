@@ -456,7 +456,8 @@ impl Walker {
 fn depth_of_calls(m: &Module) -> u32 {
     let mut depth = vec![1u32; m.computations().len()];
     for c in m.callees_first() {
-        let inner = m.instructions_of(c).flat_map(|id| m.called_computations(id)).map(|inner| depth[inner as usize]).max();
+        let inner =
+            m.instructions_of(c).flat_map(|id| m.called_computations(id)).map(|inner| depth[inner as usize]).max();
         depth[c as usize] = 1 + inner.unwrap_or(0);
     }
     depth.into_iter().max().unwrap_or(0)

@@ -99,8 +99,8 @@ impl Findings {
             Entry::Occupied(like) => {
                 is_alike(m, i, *like.get()) && m.instructions[*like.get() as usize].flags & INCONSISTENT == 0
             }
-            Entry::Vacant(place) => {
-                place.insert(i);
+            Entry::Vacant(entry) => {
+                entry.insert(i);
                 false
             }
         }

@@ -415,10 +415,10 @@ pub(crate) fn brief(value: &impl std::fmt::Display) -> String {
     struct Short(String);
     impl std::fmt::Write for Short {
         fn write_str(&mut self, part: &str) -> std::fmt::Result {
-            let room = LONGEST.saturating_sub(self.0.len());
-            let fits = part.char_indices().map(|(at, c)| at + c.len_utf8()).take_while(|&end| end <= room).last();
+            let available = LONGEST.saturating_sub(self.0.len());
+            let fits = part.char_indices().map(|(at, c)| at + c.len_utf8()).take_while(|&end| end <= available).last();
             self.0.push_str(&part[..fits.unwrap_or(0)]);
-            if part.len() > room {
+            if part.len() > available {
                 self.0.push('…');
                 return Err(std::fmt::Error);
             }
@@ -484,8 +484,8 @@ mod tests {
     fn the_first_of_several_bytes() {
         let text = "\u{fe}ab\u{80}\"!\"#{zz}\u{ff}|}~".repeat(3);
         for from in 0..text.len() {
-            let place = text.bytes().skip(from).position(|c| b"\"{}".contains(&c)).map_or(text.len(), |n| from + n);
-            assert_eq!(find(text.as_bytes(), from, *b"\"{}"), place);
+            let expected = text.bytes().skip(from).position(|c| b"\"{}".contains(&c)).map_or(text.len(), |n| from + n);
+            assert_eq!(find(text.as_bytes(), from, *b"\"{}"), expected);
         }
         assert_eq!(find(b"", 0, *b"x"), 0);
         assert_eq!(find(b"abc", 7, *b"x"), 3);

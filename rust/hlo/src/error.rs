@@ -85,9 +85,9 @@ impl Source {
         if left.len() > BEFORE {
             left.drain(..left.len() - BEFORE);
         }
-        let room = WIDTH - left.len().min(WIDTH);
-        let cut_right = to < end || right.len() > room;
-        right.truncate(room);
+        let available = WIDTH - left.len().min(WIDTH);
+        let cut_right = to < end || right.len() > available;
+        right.truncate(available);
         while right.last() == Some(&' ') {
             right.pop();
         }
@@ -241,7 +241,7 @@ pub enum ProblemKind {
     },
     /// Nesting beyond the limit.
     TooDeep {
-        /// What is nested.
+        /// The kind of thing that is nested.
         what: &'static str,
         /// The number of levels that are allowed.
         limit: usize,

@@ -1,5 +1,5 @@
-//! Whatever the text, reading it ends with modules or errors: truncated, flipped, nested, huge and circular texts.
-//! What is read can be printed, asked for everything it has, and read again.
+//! Robustness: truncated, corrupted, deeply nested, huge and cyclic inputs give modules or errors. A module that is
+//! read can be printed, queried in full, and read again.
 
 mod touch;
 
@@ -21,7 +21,7 @@ const SAMPLES: &[&str] = &[
     include_str!("../../../tests/cases/modules/transpose_reshape_chain.hlo"),
 ];
 
-/// How often each sample is changed at random places; more where `HLOMAP_FLIPS` says so.
+/// The number of random changes of each sample; `HLOMAP_FLIPS` overrides it.
 fn n_flips(usual: usize) -> usize {
     std::env::var("HLOMAP_FLIPS").ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
 }
@@ -35,7 +35,7 @@ fn truncated_at_every_byte() {
     }
 }
 
-/// A cheap sequence of numbers that is the same in every run.
+/// A cheap pseudorandom sequence with a fixed seed.
 fn numbers(mut seed: u64) -> impl FnMut(usize) -> usize {
     move |below| {
         seed ^= seed << 13;
@@ -107,7 +107,7 @@ fn flipped_protos() {
     }
 }
 
-/// Few bytes that could ask for much: an operand of a long name again and again, shapes in shapes, empty braces.
+/// Small inputs that could expand: an operand with a long name repeated, nested shapes, empty braces.
 #[test]
 fn protos_that_would_grow() {
     fn field(number: u32, bytes: &[u8]) -> Vec<u8> {
@@ -231,7 +231,7 @@ fn many_names_that_are_not_known() {
     assert!(error.contains("names of unknown attributes"), "{error}");
 }
 
-/// What the fuzz targets found: texts that were read, and their protos were not.
+/// Found by fuzzing: texts that are accepted although their protos were rejected.
 #[test]
 fn found_by_fuzzing() {
     for text in [

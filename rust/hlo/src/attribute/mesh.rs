@@ -85,18 +85,18 @@ impl Iota {
 
 /// The offsets of an array with these sizes and strides, last dimension fastest.
 fn count_through(dims: &[(i64, i64)], n: usize) -> Vec<i64> {
-    let (mut digits, mut place) = (vec![0i64; dims.len()], 0i64);
+    let (mut index, mut offset) = (vec![0i64; dims.len()], 0i64);
     let mut all = Vec::with_capacity(n);
     for _ in 0..n {
-        all.push(place);
+        all.push(offset);
         for k in (0..dims.len()).rev() {
-            digits[k] += 1;
-            place += dims[k].1;
-            if digits[k] < dims[k].0 {
+            index[k] += 1;
+            offset += dims[k].1;
+            if index[k] < dims[k].0 {
                 break;
             }
-            place -= dims[k].1 * digits[k];
-            digits[k] = 0;
+            offset -= dims[k].1 * index[k];
+            index[k] = 0;
         }
     }
     all

@@ -2,17 +2,16 @@
 //!
 //! Read [`TABLE`]. A row has the name in text, the form of the value, the operations that have the attribute, and the
 //! field of `HloInstructionProto` that holds it. To add an attribute whose value maps to one field, add a row; an
-//! attribute with a wire form of its own names its pair of functions in `proto::irregular`.
-//! Law: rows stand in the order in which attributes are printed when a proto becomes text; the number of a row is the
-//! attribute's key.
-//! Not here: how values are parsed, which depends on their [`Form`] alone.
+//! attribute with a wire form of its own names its pair of functions in `proto`. Invariant: rows are in the order in
+//! which attributes are printed when a proto becomes text; the number of a row is the attribute's key. Not here: the
+//! syntax of values, which depends on their [`Form`] alone.
 
 use std::sync::LazyLock;
 
 use crate::cursor::bytes_equal;
 use crate::model::opcode::{self, Opcode};
 use crate::proto::irregular::{self, Irregular};
-use crate::proto::origin;
+use crate::proto::{metadata, origin};
 
 /// The form of an attribute's value in text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -150,7 +149,7 @@ pub(crate) struct Row {
     operations: &'static str,
     /// All words that its value may be; empty where the set is open.
     pub words: &'static [&'static str],
-    /// The value that absence stands for, `false` as 0; `None` where an absent attribute differs from every value.
+    /// The value of an absent attribute, `false` as 0; `None` where an absent attribute differs from every value.
     pub default: Option<i64>,
     effect: Effect,
     fields: [Option<Field>; 2],
@@ -421,7 +420,7 @@ pub(crate) const TABLE: &[Row] = &[
     row("frontend_attributes", FrontendAttributes, "* module computation").hint().irregular(&[68], irregular::FRONTEND),
     row("statistics", Braced, "*").annotation().irregular(&[82], irregular::STATISTICS),
     row("origin", Braced, "*").annotation().irregular(&[88], origin::ORIGIN),
-    row("metadata", Metadata, "*").annotation().irregular(&[7], irregular::METADATA),
+    row("metadata", Metadata, "*").annotation().irregular(&[7], metadata::METADATA),
     row("backend_config", Config, "*").hint().irregular(&[43], irregular::CONFIG),
     // Field 37: ids, which `proto::read::Reader::instruction` and `proto::write::Writer::head` map to names.
     row("control-predecessors", Instructions, "*").annotation(),
@@ -454,9 +453,9 @@ static FORMS: [Form; N] = {
 /// The owner of an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// A module: the attribute stands in its header.
+    /// A module, for attributes in its header.
     Module,
-    /// A computation: the attribute stands behind its closing brace.
+    /// A computation, for attributes behind its closing brace.
     Computation,
     /// An instruction of this operation.
     Instruction(Opcode),
@@ -603,7 +602,7 @@ pub(crate) fn fields_of(opcode: Opcode) -> &'static [OperationField] {
     &INDEX.fields[opcode as usize]
 }
 
-/// What the schema says of an attribute of one owner.
+/// An attribute as the schema specifies it for one owner.
 #[derive(Clone, Copy, Debug)]
 pub struct AttributeSpec {
     /// The name in the text.

@@ -99,8 +99,8 @@ pub(crate) fn convolution_dims(
     }
     let mut dims = vec![0i128; n + 2];
     let mut put = |d: i64, size: i128| match usize::try_from(d).ok().and_then(|d| dims.get_mut(d)) {
-        Some(place) => {
-            *place = size;
+        Some(dim) => {
+            *dim = size;
             Ok(())
         }
         None => Err(format!("dim_labels with dimension {d} of an array of rank {}", n + 2)),
@@ -108,9 +108,9 @@ pub(crate) fn convolution_dims(
     put(labels.output_batch, i128::from(batch / batch_groups))?;
     put(labels.output_feature, i128::from(outer))?;
     for (k, w) in window.iter().enumerate() {
-        let places = size(kernel, labels.kernel_spatial[k])?;
-        if places != w.size {
-            return Err(format!("a window of size {} in spatial dimension {k}, the kernel has {places}", w.size));
+        let kernel_size = size(kernel, labels.kernel_spatial[k])?;
+        if kernel_size != w.size {
+            return Err(format!("a window of size {} in spatial dimension {k}, the kernel has {kernel_size}", w.size));
         }
         put(labels.output_spatial[k], output_size(w, size(input, labels.input_spatial[k])?)?)?;
     }
@@ -245,14 +245,14 @@ fn labels(word: &str, first: u8, second: u8) -> Option<(i64, i64, Vec<i64>)> {
     let mut letters = [None; 2];
     let mut spatial = [None; 10];
     for (at, c) in word.bytes().enumerate() {
-        let place = match c {
+        let slot = match c {
             c if c == first => &mut letters[0],
             c if c == second => &mut letters[1],
             c if c.is_ascii_digit() => &mut spatial[(c - b'0') as usize],
             b'?' => continue,
             _ => return None,
         };
-        if place.replace(at as i64).is_some() {
+        if slot.replace(at as i64).is_some() {
             return None;
         }
     }

@@ -1,7 +1,7 @@
 //! Conversion of decimal text to floating-point bits, rounded once to nearest, ties to even.
 //!
 //! Read [`parse`]. The 32 and 64-bit formats use the standard library. Narrow formats go through a 64-bit float, which
-//! would round twice; the second rounding can be wrong only where that float lies exactly half way between two
+//! would round twice; the second rounding can be wrong only if that float is exactly half way between two
 //! neighbours, and there the digits decide.
 
 use std::cmp::Ordering;
@@ -35,7 +35,7 @@ enum Ends {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bits {
     pub bits: u64,
-    /// A finite number (or an infinity in a format without one) that lies outside the format's range.
+    /// A finite number (or an infinity in a format without one) outside the format's range.
     pub overflows: bool,
 }
 
@@ -55,7 +55,7 @@ impl Format {
             ElementType::F8E4M3B11Fnuz => (4, 3, 11, Ends::NoNegativeZero),
             ElementType::F4E2M1Fn => (2, 1, 1, Ends::Finite),
             ElementType::F8E8M0Fnu => (8, 0, 127, Ends::Scale),
-            other => unreachable!("{} is no floating point format", other.name()),
+            other => unreachable!("{} is not a floating-point format", other.name()),
         };
         Format { mantissa, exponent, bias, ends }
     }

@@ -23,9 +23,9 @@ pub enum LiteralValue {
 /// Why a constant has no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LiteralError {
-    /// The text says `{...}`.
+    /// The text is `{...}`.
     Elided,
-    /// The text cannot be read.
+    /// The text is malformed.
     Text(Problem),
 }
 
@@ -40,7 +40,7 @@ trait Sink {
 /// Checks the literal at the cursor and advances past it; true if it is elided.
 pub(crate) fn check(c: &mut Cursor<'_>, shape: &Shape) -> Read<bool> {
     let mut elided = false;
-    walk(c, shape, &mut Check, &mut elided)?;
+    traverse(c, shape, &mut Check, &mut elided)?;
     Ok(elided)
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn decode(text: &str, span: Span, shape: &Shape) -> Result<LiteralVal
     let mut c = Cursor { text: &text[..span.end as usize], pos: span.start as usize };
     let mut sink = Decode { limit: span.len(), width: 1, bytes: Vec::new(), done: Vec::new() };
     let mut elided = false;
-    walk(&mut c, shape, &mut sink, &mut elided).map_err(LiteralError::Text)?;
+    traverse(&mut c, shape, &mut sink, &mut elided).map_err(LiteralError::Text)?;
     if elided {
         return Err(LiteralError::Elided);
     }
@@ -88,7 +88,7 @@ pub(crate) fn decode(text: &str, span: Span, shape: &Shape) -> Result<LiteralVal
 }
 
 /// Recursion is bounded by the nesting of shapes, `layout::MAX_DEPTH`.
-fn walk(c: &mut Cursor<'_>, shape: &Shape, sink: &mut impl Sink, elided: &mut bool) -> Read<()> {
+fn traverse(c: &mut Cursor<'_>, shape: &Shape, sink: &mut impl Sink, elided: &mut bool) -> Read<()> {
     c.space();
     if c.rest().starts_with(b"{...}") {
         c.pos += 5;
@@ -108,7 +108,7 @@ fn walk(c: &mut Cursor<'_>, shape: &Shape, sink: &mut impl Sink, elided: &mut bo
                 if i > 0 {
                     c.expect(b',', "`,` between the parts of a tuple constant")?;
                 }
-                walk(c, part, sink, elided)?;
+                traverse(c, part, sink, elided)?;
             }
             c.expect(b')', "`)` of a tuple constant")?;
             if !*elided {

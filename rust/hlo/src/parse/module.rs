@@ -157,7 +157,7 @@ impl<'a> Parser<'a> {
         let is_locations = self.c.word() == "FileLocations";
         while self.at_digit() {
             let id = self.c.int()?;
-            let (mut place, mut frame) = (Location::default(), (0, 0));
+            let (mut location, mut frame) = (Location::default(), (0, 0));
             self.c.expect(b'{', "`{`")?;
             while !self.c.accept_after_space(b'}') {
                 self.c.accept(b',');
@@ -170,17 +170,17 @@ impl<'a> Parser<'a> {
                 self.c.expect(b'=', "`=`")?;
                 let value = self.c.int()?;
                 match field {
-                    "file_name_id" => place.file = value,
-                    "function_name_id" => place.function = value,
-                    "line" => place.line = value,
-                    "column" => place.column = value,
+                    "file_name_id" => location.file = value,
+                    "function_name_id" => location.function = value,
+                    "line" => location.line = value,
+                    "column" => location.column = value,
                     "file_location_id" => frame.0 = value,
                     "parent_frame_id" => frame.1 = value,
                     _ => {}
                 }
             }
             if is_locations {
-                self.m.frames.locations.insert(id, place);
+                self.m.frames.locations.insert(id, location);
             } else {
                 self.m.frames.frames.insert(id, frame);
             }

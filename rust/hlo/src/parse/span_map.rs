@@ -70,14 +70,14 @@ impl SpanMap {
     fn grow(&mut self) {
         let n = (self.slots.len() * 2).max(32);
         let old = std::mem::replace(&mut self.slots, vec![Slot::default(); n]);
-        for place in &mut self.used {
-            let slot = old[*place as usize];
+        for index in &mut self.used {
+            let slot = old[*index as usize];
             let mut at = slot.hash as usize & (n - 1);
             while self.slots[at].hash != 0 {
                 at = (at + 1) & (n - 1);
             }
             self.slots[at] = slot;
-            *place = at as u32;
+            *index = at as u32;
         }
     }
 

@@ -2,8 +2,9 @@
 //!
 //! Read [`sharding`] and [`write_sharding`], which convert between messages and values.
 
-use super::irregular::{metadata, Reading, Writing};
-use super::wire::{Draft, Message, Wire, WireError};
+use super::irregular::{ReadContext, WriteContext};
+use super::metadata::metadata;
+use super::wire::{Encoder, Message, Wire, WireError};
 use crate::attribute::devices::DeviceGroups;
 use crate::attribute::mesh::{DeviceOrder, Iota, Mesh, MeshAxis};
 use crate::attribute::sharding::{empty_named, Named, Sharding, ShardingKind, SubgroupKind, Tiles, Whole};
@@ -102,8 +103,8 @@ fn named(m: Message<'_>) -> Wire<Named> {
 }
 
 /// A sharding as an `OpSharding`; `None` if the message cannot represent it.
-pub(crate) fn write_sharding(s: &Sharding) -> Option<Draft> {
-    let mut d = Draft::default();
+pub(crate) fn write_sharding(s: &Sharding) -> Option<Encoder> {
+    let mut d = Encoder::default();
     match s {
         Sharding::Tuple(parts) => {
             d.int(1, 2);
@@ -135,7 +136,7 @@ pub(crate) fn write_sharding(s: &Sharding) -> Option<Draft> {
     Some(d)
 }
 
-fn write_tiles(t: &Tiles, d: &mut Draft) {
+fn write_tiles(t: &Tiles, d: &mut Encoder) {
     d.int(1, 3);
     d.ints(3, &t.dims);
     match &t.devices {
@@ -150,10 +151,10 @@ fn write_tiles(t: &Tiles, d: &mut Draft) {
     d.ints(8, &t.last_dims.iter().map(number).collect::<Vec<_>>());
 }
 
-fn write_mesh(mesh: &Mesh) -> Draft {
-    let mut d = Draft::default();
+fn write_mesh(mesh: &Mesh) -> Encoder {
+    let mut d = Encoder::default();
     for (name, size) in &mesh.axes {
-        let mut axis = Draft::default();
+        let mut axis = Encoder::default();
         axis.data(1, name.as_bytes());
         axis.int_unless_zero(2, *size);
         d.message(1, &axis);
@@ -162,7 +163,7 @@ fn write_mesh(mesh: &Mesh) -> Draft {
         None => {}
         Some(DeviceOrder::List(list)) => d.ints(2, list),
         Some(DeviceOrder::Iota(iota)) => {
-            let mut order = Draft::default();
+            let mut order = Encoder::default();
             order.ints(1, &iota.reshape);
             order.ints(2, &iota.permutation());
             d.message(3, &order);
@@ -171,12 +172,12 @@ fn write_mesh(mesh: &Mesh) -> Draft {
     d
 }
 
-fn write_axes(d: &mut Draft, number: u32, axes: &[MeshAxis]) {
+fn write_axes(d: &mut Encoder, number: u32, axes: &[MeshAxis]) {
     for a in axes {
-        let mut axis = Draft::default();
+        let mut axis = Encoder::default();
         axis.int_unless_zero(1, a.axis as i64);
         if let Some((before, size)) = a.part {
-            let mut part = Draft::default();
+            let mut part = Encoder::default();
             part.int_unless_zero(1, before);
             part.int_unless_zero(2, size);
             axis.message(2, &part);
@@ -185,11 +186,11 @@ fn write_axes(d: &mut Draft, number: u32, axes: &[MeshAxis]) {
     }
 }
 
-fn write_named(n: &Named) -> Option<Draft> {
-    let mut d = Draft::default();
+fn write_named(n: &Named) -> Option<Encoder> {
+    let mut d = Encoder::default();
     d.message(2, &write_mesh(&n.mesh));
     for (axes, is_open) in &n.dims {
-        let mut dim = Draft::default();
+        let mut dim = Encoder::default();
         write_axes(&mut dim, 1, axes);
         dim.int_unless_zero(2, i64::from(!is_open));
         d.message(3, &dim);
@@ -201,15 +202,15 @@ fn write_named(n: &Named) -> Option<Draft> {
     Some(d)
 }
 
-fn write_metadata(d: &mut Draft, number: u32, all: Option<&[String]>) -> Option<()> {
+fn write_metadata(d: &mut Encoder, number: u32, all: Option<&[String]>) -> Option<()> {
     for text in all.unwrap_or_default() {
-        d.message(number, &super::irregular::write_metadata(&fields(text, Span::new(0, text.len())))?);
+        d.message(number, &super::metadata::write_metadata(&fields(text, Span::new(0, text.len())))?);
     }
     Some(())
 }
 
 /// `replica_groups`, from whichever of its four fields is present.
-pub(crate) fn read_groups(r: &Reading<'_, '_>) -> Wire<Option<String>> {
+pub(crate) fn read_groups(r: &ReadContext<'_, '_>) -> Wire<Option<String>> {
     if let Some(m) = r.m.sub(93)? {
         let Some(inner) = m.sub(1)? else { return bad(m, "device groups without a mesh".into()) };
         let mesh = mesh(inner)?;
@@ -228,13 +229,13 @@ pub(crate) fn read_groups(r: &Reading<'_, '_>) -> Wire<Option<String>> {
     Ok((!groups.is_empty() || number == 1).then(|| DeviceGroups::Lists(groups).to_string()))
 }
 
-pub(crate) fn write_groups(w: &Writing<'_>, d: &mut Draft) -> Option<()> {
+pub(crate) fn write_groups(w: &WriteContext<'_>, d: &mut Encoder) -> Option<()> {
     let Value::DeviceGroups(groups) = w.module.value(w.attribute, None).ok()? else { return None };
-    let mut m = Draft::default();
+    let mut m = Encoder::default();
     match groups {
         DeviceGroups::Lists(groups) => {
             for group in groups {
-                let mut g = Draft::default();
+                let mut g = Encoder::default();
                 g.ints(1, &group);
                 m.message(1, &g);
             }

@@ -9,10 +9,11 @@ use std::fmt::Write;
 use layout::Shape;
 
 use super::device;
+use super::quote::{escaped, is_dictionary, is_word, quoted};
 use super::shape;
-use super::wire::{Draft, Message, Wire, WireError};
+use super::wire::{Encoder, Message, Wire, WireError};
 use crate::attribute::accuracy::Accuracy;
-pub(crate) use crate::attribute::mesh::joined;
+use crate::attribute::mesh::joined;
 use crate::attribute::sharding;
 use crate::attribute::window::{DimLabels, Window, WindowDim};
 use crate::attribute::Value;
@@ -21,7 +22,7 @@ use crate::model::literal;
 use crate::model::module::{Attribute, InstructionId, Module};
 
 /// The message from which an attribute is read.
-pub(crate) struct Reading<'a, 'r> {
+pub(crate) struct ReadContext<'a, 'r> {
     pub m: Message<'a>,
     pub path: &'static [u32],
     /// The text of the first operand's shape.
@@ -31,7 +32,7 @@ pub(crate) struct Reading<'a, 'r> {
 }
 
 /// The attribute that is written.
-pub(crate) struct Writing<'m> {
+pub(crate) struct WriteContext<'m> {
     pub module: &'m Module,
     pub id: InstructionId,
     pub attribute: &'m Attribute,
@@ -41,11 +42,11 @@ pub(crate) struct Writing<'m> {
 /// The functions of one attribute.
 #[derive(Clone, Copy)]
 pub(crate) struct Irregular {
-    pub read: fn(&Reading<'_, '_>) -> Wire<Option<String>>,
-    pub write: fn(&Writing<'_>, &mut Draft) -> Option<()>,
+    pub read: fn(&ReadContext<'_, '_>) -> Wire<Option<String>>,
+    pub write: fn(&WriteContext<'_>, &mut Encoder) -> Option<()>,
 }
 
-impl<'m> Writing<'m> {
+impl<'m> WriteContext<'m> {
     pub fn text(&self) -> &'m str {
         self.module.attribute_text(self.attribute)
     }
@@ -67,9 +68,9 @@ pub(crate) const WINDOW: Irregular = Irregular {
     },
     write: |w, d| {
         let Value::Window(window) = w.value()? else { return None };
-        let mut m = Draft::default();
+        let mut m = Encoder::default();
         for dim in &window.dims {
-            let mut one = Draft::default();
+            let mut one = Encoder::default();
             one.int_unless_zero(1, dim.size);
             one.int_unless_zero(2, dim.stride);
             one.int_unless_zero(3, dim.pad_low);
@@ -112,20 +113,20 @@ pub(crate) const DIM_LABELS: Irregular = Irregular {
         };
         // Labels have one digit per spatial dimension, so text cannot represent more of them.
         let n = labels.input_spatial.len().max(labels.kernel_spatial.len()).max(labels.output_spatial.len());
-        let places = [labels.input_batch, labels.input_feature, labels.kernel_input_feature]
+        let dims = [labels.input_batch, labels.input_feature, labels.kernel_input_feature]
             .into_iter()
             .chain([labels.kernel_output_feature, labels.output_batch, labels.output_feature])
             .chain(labels.input_spatial.iter().chain(&labels.kernel_spatial).chain(&labels.output_spatial).copied());
-        for place in places {
-            if n > 10 || !(0..64).contains(&place) {
-                return Err(WireError { at: m.at, found: format!("dimension {place} of a convolution") });
+        for dim in dims {
+            if n > 10 || !(0..64).contains(&dim) {
+                return Err(WireError { at: m.at, found: format!("dimension {dim} of a convolution") });
             }
         }
         Ok(Some(labels.to_string()))
     },
     write: |w, d| {
         let Value::DimLabels(l) = w.value()? else { return None };
-        let mut m = Draft::default();
+        let mut m = Encoder::default();
         m.int_unless_zero(7, l.input_batch);
         m.int_unless_zero(8, l.input_feature);
         m.ints(11, &l.input_spatial);
@@ -192,7 +193,7 @@ pub(crate) const PAIRS: Irregular = Irregular {
         let Value::IntLists(pairs) = w.value()? else { return None };
         for pair in pairs {
             let [source, target] = pair[..] else { return None };
-            let mut p = Draft::default();
+            let mut p = Encoder::default();
             p.int_unless_zero(1, source);
             p.int_unless_zero(2, target);
             d.message(52, &p);
@@ -209,7 +210,7 @@ pub(crate) const SLICE: Irregular = Irregular {
     write: |w, d| {
         let Value::Slices(dims) = w.value()? else { return None };
         for (start, limit, stride) in dims {
-            let mut s = Draft::default();
+            let mut s = Encoder::default();
             s.int_unless_zero(1, start);
             s.int_unless_zero(2, limit);
             s.int_unless_zero(3, stride);
@@ -232,9 +233,9 @@ pub(crate) const PADDING: Irregular = Irregular {
     },
     write: |w, d| {
         let Value::Padding(dims) = w.value()? else { return None };
-        let mut m = Draft::default();
+        let mut m = Encoder::default();
         for (low, high, interior) in dims {
-            let mut p = Draft::default();
+            let mut p = Encoder::default();
             p.int_unless_zero(1, low);
             p.int_unless_zero(2, high);
             p.int_unless_zero(3, interior);
@@ -338,7 +339,7 @@ pub(crate) const ALIASING: Irregular = Irregular {
     write: |w, d| {
         let Value::OperandAliases(all) = w.value()? else { return None };
         for alias in all {
-            let mut one = Draft::default();
+            let mut one = Encoder::default();
             one.ints(1, &alias.output_index);
             one.int_unless_zero(2, alias.number);
             one.ints(3, &alias.index);
@@ -356,7 +357,7 @@ pub(crate) const REPLICATION: Irregular = Irregular {
     },
     write: |w, d| {
         let Value::Bools(bits) = w.value()? else { return None };
-        let mut m = Draft::default();
+        let mut m = Encoder::default();
         m.ints(1, &bits.into_iter().map(i64::from).collect::<Vec<_>>());
         d.message(61, &m);
         Some(())
@@ -373,12 +374,12 @@ pub(crate) const ACCURACY: Irregular = Irregular {
     },
     write: |w, d| {
         let Value::Accuracy(accuracy) = w.value()? else { return None };
-        let mut m = Draft::default();
+        let mut m = Encoder::default();
         match accuracy {
             Accuracy::Default => m.int(1, 0),
             Accuracy::Highest => m.int(1, 1),
             Accuracy::Tolerance { atol, rtol, ulps } => {
-                let mut t = Draft::default();
+                let mut t = Encoder::default();
                 t.f64(1, atol);
                 t.f64(2, rtol);
                 t.int_unless_zero(3, ulps);
@@ -411,10 +412,10 @@ pub(crate) fn frontend(m: Message<'_>) -> Wire<Option<String>> {
     Ok((!words.is_empty()).then(|| format!("{{{}}}", words.join(","))))
 }
 
-pub(crate) fn write_frontend(pairs: &[(&str, Cow<'_, str>)]) -> Draft {
-    let mut m = Draft::default();
+pub(crate) fn write_frontend(pairs: &[(&str, Cow<'_, str>)]) -> Encoder {
+    let mut m = Encoder::default();
     for (key, value) in pairs {
-        let mut pair = Draft::default();
+        let mut pair = Encoder::default();
         pair.data(1, crate::unescape(key).as_bytes());
         pair.data(2, value.as_bytes());
         m.message(1, &pair);
@@ -440,13 +441,13 @@ pub(crate) const STATISTICS: Irregular = Irregular {
         Ok((!is_empty).then_some(text))
     },
     write: |w, d| {
-        let mut m = Draft::default();
+        let mut m = Encoder::default();
         for field in w.text().strip_prefix('{')?.strip_suffix('}')?.split(',') {
             let (name, value) = field.split_once('=')?;
             match name.trim() {
                 "visualizing_index" => m.int_unless_zero(1, value.trim().parse().ok()?),
                 name => {
-                    let mut s = Draft::default();
+                    let mut s = Encoder::default();
                     s.data(1, name.as_bytes());
                     s.f64(2, value.trim().parse().ok()?);
                     m.message(2, &s);
@@ -457,71 +458,6 @@ pub(crate) const STATISTICS: Irregular = Irregular {
         Some(())
     },
 };
-
-/// Name, field number and whether it is a string, in the order of printed metadata.
-const METADATA_FIELDS: &[(&str, u32, bool)] = &[
-    ("op_type", 1, true),
-    ("op_name", 2, true),
-    ("source_file", 3, true),
-    ("source_line", 4, false),
-    ("source_end_line", 17, false),
-    ("source_column", 18, false),
-    ("source_end_column", 19, false),
-    ("stack_frame_id", 15, false),
-    ("size_of_generated_code_in_bytes", 8, false),
-    ("size_of_memory_working_set_in_bytes", 9, false),
-    ("deduplicated_name", 12, true),
-    ("scheduling_name", 16, true),
-];
-
-pub(crate) const METADATA: Irregular = Irregular {
-    read: |r| Ok(r.m.sub(7)?.map(metadata).transpose()?.filter(|text| text != "{}")),
-    write: |w, d| {
-        d.message(7, &write_metadata(&w.module.metadata(w.id).fields)?);
-        Some(())
-    },
-};
-
-/// `OpMetadata` from its fields; `None` if one of them is unknown.
-pub(crate) fn write_metadata(fields: &[(&str, Cow<'_, str>)]) -> Option<Draft> {
-    let mut m = Draft::default();
-    for (name, value) in fields {
-        if *name == "profile_type" {
-            let types = value.strip_prefix('{')?.strip_suffix('}')?;
-            m.ints(5, &types.split(',').map(|t| t.trim().parse().ok()).collect::<Option<Vec<_>>>()?);
-            continue;
-        }
-        match METADATA_FIELDS.iter().find(|f| f.0 == *name)? {
-            (_, number, true) => m.data(*number, value.as_bytes()),
-            (_, number, false) => m.int(*number, value.parse().ok()?),
-        }
-    }
-    Some(m)
-}
-
-/// The text of `OpMetadata`, with its braces.
-pub(crate) fn metadata(m: Message<'_>) -> Wire<String> {
-    let index = m.index(Vec::with_capacity(METADATA_FIELDS.len()));
-    let m = m.with(&index);
-    let mut text = String::from("{");
-    let mut space = "";
-    for &(name, number, is_text) in METADATA_FIELDS {
-        if is_text && !m.data(number).is_empty() {
-            let _ = write!(text, "{space}{name}=");
-            push_quoted(&mut text, m.text(number)?);
-            space = " ";
-        } else if !is_text && m.int(number) != 0 {
-            let _ = write!(text, "{space}{name}={}", m.int(number));
-            space = " ";
-        }
-    }
-    let types = m.ints(5)?;
-    if !types.is_empty() {
-        let _ = write!(text, "{space}profile_type={{{}}}", joined(&types));
-    }
-    text.push('}');
-    Ok(text)
-}
 
 pub(crate) const CONFIG: Irregular = Irregular {
     read: |r| {
@@ -543,57 +479,3 @@ pub(crate) const CONFIG: Irregular = Irregular {
         Some(())
     },
 };
-
-/// Whether a text is an identifier, which needs no quotes.
-pub(crate) fn is_word(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|c| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'.' | b'-'))
-}
-
-/// Whether a text is one value in braces.
-fn is_dictionary(text: &str) -> bool {
-    let mut c = Cursor::new(text);
-    text.starts_with('{') && c.braced().is_ok() && c.at_end()
-}
-
-pub(crate) fn quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    push_quoted(&mut out, text);
-    out
-}
-
-fn push_quoted(out: &mut String, text: &str) {
-    out.push('"');
-    if text.bytes().all(|c| c >= b' ' && !matches!(c, b'"' | b'\\' | 127)) {
-        out.push_str(text);
-        return out.push('"');
-    }
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            c if (c as u32) < 32 || c as u32 == 127 => {
-                let _ = write!(out, "\\{:03o}", c as u32);
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-}
-
-/// Bytes that are not UTF-8, with octal escapes outside ASCII.
-fn escaped(bytes: &[u8]) -> String {
-    let mut out = String::from("\"");
-    for &b in bytes {
-        match b {
-            b' '..=b'~' if b != b'"' && b != b'\\' => out.push(b as char),
-            b => {
-                let _ = write!(out, "\\{b:03o}");
-            }
-        }
-    }
-    out.push('"');
-    out
-}

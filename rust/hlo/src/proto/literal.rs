@@ -7,7 +7,7 @@ use std::fmt::Write;
 use layout::{ArrayShape, ElementKind, ElementType, Layout, Shape};
 
 use super::shape;
-use super::wire::{Draft, Message, Payload, Wire, WireError};
+use super::wire::{Encoder, Message, Payload, Wire, WireError};
 use crate::model::float;
 use crate::model::literal::LiteralValue;
 
@@ -235,8 +235,8 @@ fn element(bits: &[u64], t: ElementType, out: &mut String) {
 }
 
 /// A `LiteralProto` of a value, or of the shape alone.
-pub(crate) fn write(value: Option<&LiteralValue>, shape: &Shape) -> Draft {
-    let mut d = Draft::default();
+pub(crate) fn write(value: Option<&LiteralValue>, shape: &Shape) -> Encoder {
+    let mut d = Encoder::default();
     d.message(1, &shape::write(&in_order(shape)));
     match (value, shape) {
         (Some(LiteralValue::Tuple(values)), Shape::Tuple(parts)) => {
@@ -274,15 +274,15 @@ fn in_order(shape: &Shape) -> Shape {
     }
 }
 
-fn write_array(d: &mut Draft, bytes: &[u8], a: &ArrayShape) {
+fn write_array(d: &mut Encoder, bytes: &[u8], a: &ArrayShape) {
     let t = a.element();
     let width = t.n_bytes();
     let mut ordered = Vec::new();
     let bytes = match memory_order(a) {
-        Some(places) => {
+        Some(order) => {
             ordered.resize(bytes.len(), 0);
-            for (chunk, place) in bytes.chunks_exact(width).zip(places) {
-                ordered[place as usize * width..][..width].copy_from_slice(chunk);
+            for (chunk, position) in bytes.chunks_exact(width).zip(order) {
+                ordered[position as usize * width..][..width].copy_from_slice(chunk);
             }
             &ordered
         }

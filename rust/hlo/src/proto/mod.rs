@@ -8,8 +8,10 @@
 mod device;
 pub(crate) mod irregular;
 mod literal;
+pub(crate) mod metadata;
 mod operation;
 pub(crate) mod origin;
+mod quote;
 mod read;
 mod regular;
 mod shape;
@@ -59,7 +61,7 @@ fn find_module(bytes: &[u8], at: usize, depth: usize) -> Result<Option<Message<'
 fn is_module(m: Message<'_>) -> bool {
     let computation = m.fields().filter(|f| f.number == 3).find_map(|f| f.message().ok());
     let instruction = computation.and_then(|c| c.fields().filter(|f| f.number == 2).find_map(|f| f.message().ok()));
-    instruction.is_some_and(|i| i.text(2).is_ok_and(irregular::is_word) && i.text(1).is_ok())
+    instruction.is_some_and(|i| i.text(2).is_ok_and(quote::is_word) && i.text(1).is_ok())
 }
 
 /// Whether bytes begin like a message with a module. Cheap; a false positive only costs a closer look.
@@ -73,7 +75,7 @@ pub fn is_module_head(head: &[u8]) -> bool {
     let mut rest = head;
     for _ in 0..3 {
         let Some((inner, is_cut)) = wire::first_field(rest) else { return false };
-        let is_name = !inner.is_empty() && irregular::is_word(&String::from_utf8_lossy(inner));
+        let is_name = !inner.is_empty() && quote::is_word(&String::from_utf8_lossy(inner));
         if is_name && !is_cut {
             return wire::second_tag(rest).is_none_or(|tag| tag == 0x12);
         }

@@ -2,8 +2,9 @@
 //!
 //! Read [`ORIGIN`]. The text is a tree of leaves, the proto a list of leaves with shape indices.
 
-use super::irregular::{quoted, Irregular, Reading, Writing};
-use super::wire::{Draft, Message, Wire};
+use super::irregular::{Irregular, ReadContext, WriteContext};
+use super::quote::quoted;
+use super::wire::{Encoder, Message, Wire};
 use crate::attribute::mesh::joined;
 use crate::cursor::Cursor;
 
@@ -18,7 +19,7 @@ struct Leaf {
     text: String,
 }
 
-fn read(r: &Reading<'_, '_>) -> Wire<Option<String>> {
+fn read(r: &ReadContext<'_, '_>) -> Wire<Option<String>> {
     let Some(m) = r.m.sub(88)? else { return Ok(None) };
     if m.int(2) != 0 {
         return Ok(Some("{[synthetic_call]}".into()));
@@ -67,9 +68,9 @@ fn tree(leaves: &[Leaf], depth: usize, out: &mut String) -> Option<()> {
     Some(())
 }
 
-fn write(w: &Writing<'_>, d: &mut Draft) -> Option<()> {
+fn write(w: &WriteContext<'_>, d: &mut Encoder) -> Option<()> {
     let mut c = Cursor::new(w.text());
-    let mut m = Draft::default();
+    let mut m = Encoder::default();
     c.accept_after_space(b'{').then_some(())?;
     c.space();
     if c.rest().starts_with(b"[synthetic_call]") {
@@ -83,7 +84,7 @@ fn write(w: &Writing<'_>, d: &mut Draft) -> Option<()> {
     Some(())
 }
 
-fn node(c: &mut Cursor<'_>, index: &mut Vec<i64>, m: &mut Draft) -> Option<()> {
+fn node(c: &mut Cursor<'_>, index: &mut Vec<i64>, m: &mut Encoder) -> Option<()> {
     if index.len() > MAX_DEPTH {
         return None;
     }
@@ -101,11 +102,11 @@ fn node(c: &mut Cursor<'_>, index: &mut Vec<i64>, m: &mut Draft) -> Option<()> {
         }
         return c.accept_after_space(b')').then_some(());
     }
-    let mut leaf = Draft::default();
+    let mut leaf = Encoder::default();
     leaf.ints(1, index);
     c.accept_after_space(b'{').then_some(())?;
     if !c.accept_after_space(b'}') {
-        let mut array = Draft::default();
+        let mut array = Encoder::default();
         let name = c.string().ok()?;
         array.data(1, crate::unescape(c.str(name)).as_bytes());
         if c.accept_after_space(b'{') {

@@ -7,9 +7,11 @@ use std::fmt::Write;
 use layout::Shape;
 use rustc_hash::FxHashMap;
 
-use super::irregular::{self, joined, quoted, Reading};
+use super::irregular::{self, ReadContext};
+use super::quote::{is_word, quoted};
 use super::wire::{Field, Message, Payload, Wire, WireError};
 use super::{literal, operation, regular, shape, tables, EXTRA, EXTRA_ASYNC, EXTRA_HEADER, EXTRA_SHAPE, EXTRA_TABLES};
+use crate::attribute::mesh::joined;
 use crate::attribute::schema::{self, Codec};
 use crate::model::module::Ids;
 use crate::Opcode;
@@ -87,7 +89,7 @@ impl<'a> Reader<'a> {
             }
             rows.push(computation);
         }
-        let _ = write!(self.out, "HloModule {}", if irregular::is_word(name) { name } else { "module" });
+        let _ = write!(self.out, "HloModule {}", if is_word(name) { name } else { "module" });
         self.header(m)?;
         self.out.push('\n');
         match m.sub(17)? {
@@ -216,12 +218,12 @@ impl<'a> Reader<'a> {
             rows.push((row, head));
         }
         if let Some(order) = order {
-            let mut places = FxHashMap::default();
+            let mut positions = FxHashMap::default();
             order.each_int(1, |id| {
-                let place = places.len();
-                places.entry(id).or_insert(place);
+                let position = positions.len();
+                positions.entry(id).or_insert(position);
             })?;
-            rows.sort_by_cached_key(|(_, head)| places.get(&head.id).copied().unwrap_or(usize::MAX));
+            rows.sort_by_cached_key(|(_, head)| positions.get(&head.id).copied().unwrap_or(usize::MAX));
         }
         self.ids.computations.push(c.int(5));
         self.ids.instructions.extend(rows.iter().map(|(_, head)| head.id));
@@ -255,7 +257,7 @@ impl<'a> Reader<'a> {
         }
         let m = m.with(&index);
         let word = m.text(2)?;
-        if !irregular::is_word(word) {
+        if !is_word(word) {
             return Err(WireError { at: m.at, found: format!("opcode {word:?}") });
         }
         let opcode = Opcode::from_name(word).unwrap_or(Opcode::Unknown);
@@ -285,14 +287,14 @@ impl<'a> Reader<'a> {
         self.callees(m, word, has_predicate)?;
         let operand_shape = operand.map_or("", |k| self.shapes.all[k].1.as_str());
         for f in schema::fields_of(opcode) {
-            let (name, must) = (f.row.name, f.is_required);
+            let (name, is_required) = (f.row.name, f.is_required);
             // Most fields are absent, which stands for 0 and so, with few exceptions, for the default.
             let is_absent = f.field.path.first().is_some_and(|&n| index.lacks(n));
             let is_default = is_absent && f.row.default.is_none_or(|default| default == 0);
-            if (is_default && !must) || (must && is_extra(m, name)) {
+            if (is_default && !is_required) || (is_required && is_extra(m, name)) {
                 continue;
             }
-            let reading = Reading { m, path: f.field.path, operand_shape, limit: self.limit };
+            let reading = ReadContext { m, path: f.field.path, operand_shape, limit: self.limit };
             let value = match f.field.codec {
                 Codec::Irregular(functions) => (functions.read)(&reading)?,
                 codec => regular::read(f, codec, m)?,
@@ -373,7 +375,7 @@ impl<'a> Reader<'a> {
 
 /// The name, if it is valid in text.
 fn word<'a>(m: Message<'_>, name: &'a str, what: &str) -> Wire<&'a str> {
-    if irregular::is_word(name) {
+    if is_word(name) {
         return Ok(name);
     }
     let shown: String = name.chars().take(40).collect();

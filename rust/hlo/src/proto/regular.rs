@@ -2,14 +2,15 @@
 //!
 //! Read [`read`] and [`write()`], which have one arm per [`Codec`].
 
-use super::irregular::{is_word, joined, quoted};
-use super::wire::{Draft, Message, Wire, WireError};
+use super::quote::{is_word, quoted};
+use super::wire::{Encoder, Message, Wire, WireError};
+use crate::attribute::mesh::joined;
 use crate::attribute::schema::{Codec, OperationField};
 use crate::attribute::Value;
 
 /// The text of an attribute's value; `None` for the default, unless the attribute is required.
 pub(crate) fn read(f: &OperationField, codec: Codec, m: Message<'_>) -> Wire<Option<String>> {
-    let must = f.is_required;
+    let is_required = f.is_required;
     let Some((m, field)) = m.at_path(f.field.path)? else {
         let default = match codec {
             Codec::Ints => "{}",
@@ -17,7 +18,7 @@ pub(crate) fn read(f: &OperationField, codec: Codec, m: Message<'_>) -> Wire<Opt
             Codec::Bool => "false",
             _ => return Ok(None),
         };
-        return Ok(must.then(|| default.into()));
+        return Ok(is_required.then(|| default.into()));
     };
     Ok(match codec {
         Codec::Int => {
@@ -26,17 +27,17 @@ pub(crate) fn read(f: &OperationField, codec: Codec, m: Message<'_>) -> Wire<Opt
                 Some(default) => n == 0 || n == default,
                 None => !m.has(field),
             };
-            (must || !is_default).then(|| n.to_string())
+            (is_required || !is_default).then(|| n.to_string())
         }
         Codec::FirstInt => match m.ints(field)?.first() {
             Some(n) => Some(n.to_string()),
-            None => must.then(|| "0".into()),
+            None => is_required.then(|| "0".into()),
         },
-        Codec::Bool => (must || m.int(field) != 0).then(|| (m.int(field) != 0).to_string()),
+        Codec::Bool => (is_required || m.int(field) != 0).then(|| (m.int(field) != 0).to_string()),
         Codec::Float => Some(format!("{}", m.f32(field))),
         Codec::Text => {
             let text = m.text(field)?;
-            (must || !text.is_empty()).then(|| quoted(text))
+            (is_required || !text.is_empty()).then(|| quoted(text))
         }
         Codec::Name => {
             let word = m.text(field)?;
@@ -49,14 +50,14 @@ pub(crate) fn read(f: &OperationField, codec: Codec, m: Message<'_>) -> Wire<Opt
             let n = m.int(field);
             match word(words, n) {
                 Some("") => None,
-                Some(word) => (must || n != 0).then(|| word.to_string()),
+                Some(word) => (is_required || n != 0).then(|| word.to_string()),
                 // A number without a word is newer than the schema.
                 None => Some(n.to_string()),
             }
         }
         Codec::Ints => {
             let all = m.ints(field)?;
-            (must || !all.is_empty()).then(|| format!("{{{}}}", joined(&all)))
+            (is_required || !all.is_empty()).then(|| format!("{{{}}}", joined(&all)))
         }
         Codec::Words(words) => {
             let all = m.ints(field)?;
@@ -69,8 +70,8 @@ pub(crate) fn read(f: &OperationField, codec: Codec, m: Message<'_>) -> Wire<Opt
 }
 
 /// The field of an attribute; `None` if it cannot represent the value.
-pub(crate) fn write(f: &OperationField, codec: Codec, value: Value<'_>) -> Option<Draft> {
-    let mut d = Draft::default();
+pub(crate) fn write(f: &OperationField, codec: Codec, value: Value<'_>) -> Option<Encoder> {
+    let mut d = Encoder::default();
     let field = *f.field.path.last()?;
     match (codec, value) {
         (Codec::Int, Value::Int(n)) if f.row.default.is_none() => d.int(field, n),

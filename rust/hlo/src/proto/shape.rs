@@ -2,7 +2,7 @@
 
 use layout::{ArrayShape, ElementType, Layout, Shape, SplitConfig, Tile};
 
-use super::wire::{Draft, Message, Wire, WireError};
+use super::wire::{Encoder, Message, Wire, WireError};
 
 /// Numbers of `PrimitiveType` by element type.
 const ELEMENTS: &[(i64, ElementType)] = &[
@@ -116,8 +116,8 @@ fn read_layout(m: Message<'_>, rank: usize, depth: usize) -> Wire<Layout> {
 }
 
 /// A `ShapeProto`.
-pub(crate) fn write(shape: &Shape) -> Draft {
-    let mut d = Draft::default();
+pub(crate) fn write(shape: &Shape) -> Encoder {
+    let mut d = Encoder::default();
     match shape {
         Shape::Array(a) => {
             d.int(2, element_number(a.element()));
@@ -143,11 +143,11 @@ pub(crate) fn write(shape: &Shape) -> Draft {
     d
 }
 
-fn write_layout(layout: &Layout) -> Draft {
-    let mut d = Draft::default();
+fn write_layout(layout: &Layout) -> Encoder {
+    let mut d = Encoder::default();
     d.ints(1, &layout.minor_to_major);
     for tile in &layout.tiles {
-        let mut t = Draft::default();
+        let mut t = Encoder::default();
         t.ints(1, &tile.0);
         d.message(6, &t);
     }
@@ -165,7 +165,7 @@ fn write_layout(layout: &Layout) -> Draft {
     d.int_unless_zero(15, layout.dynamic_shape_metadata_prefix_bytes);
     d.int(16, layout.tail_padding_alignment);
     for config in &layout.split_configs {
-        let mut c = Draft::default();
+        let mut c = Encoder::default();
         c.int_unless_zero(1, config.dimension);
         c.ints(2, &config.indices);
         d.message(17, &c);

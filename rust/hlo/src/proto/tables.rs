@@ -4,8 +4,8 @@
 
 use std::fmt::Write;
 
-use super::irregular::quoted;
-use super::wire::{Draft, Message, Wire};
+use super::quote::quoted;
+use super::wire::{Encoder, Message, Wire};
 use crate::cursor::Cursor;
 
 const LOCATION: &[(&str, u32)] =
@@ -43,9 +43,9 @@ pub(crate) fn read(m: Message<'_>) -> Wire<String> {
 }
 
 /// A `StackFrameIndexProto`; `None` if the ids of a table are not consecutive from 1, which the proto requires.
-pub(crate) fn write(text: &str) -> Option<Draft> {
+pub(crate) fn write(text: &str) -> Option<Encoder> {
     let mut c = Cursor::new(text);
-    let mut d = Draft::default();
+    let mut d = Encoder::default();
     loop {
         c.space();
         if c.at_end() {
@@ -71,7 +71,7 @@ pub(crate) fn write(text: &str) -> Option<Draft> {
                 d.data(number, crate::unescape(c.str(span)).as_bytes());
                 continue;
             }
-            let mut row = Draft::default();
+            let mut row = Encoder::default();
             c.accept_after_space(b'{').then_some(())?;
             while !c.accept_after_space(b'}') {
                 c.space();

@@ -297,9 +297,9 @@ fn end(bytes: &[u8], at: usize) -> WireError {
 
 /// A message that is being written.
 #[derive(Default)]
-pub(crate) struct Draft(pub Vec<u8>);
+pub(crate) struct Encoder(pub Vec<u8>);
 
-impl Draft {
+impl Encoder {
     fn varint(&mut self, mut v: u64) {
         while v >= 128 {
             self.0.push(v as u8 | 128);
@@ -343,7 +343,7 @@ impl Draft {
         }
     }
 
-    pub fn message(&mut self, number: u32, message: &Draft) {
+    pub fn message(&mut self, number: u32, message: &Encoder) {
         self.data(number, &message.0);
     }
 
@@ -352,7 +352,7 @@ impl Draft {
         if all.is_empty() {
             return;
         }
-        let mut packed = Draft::default();
+        let mut packed = Encoder::default();
         for &v in all {
             packed.varint(v as u64);
         }
@@ -366,9 +366,9 @@ mod tests {
 
     #[test]
     fn what_is_written_reads_back() {
-        let mut inner = Draft::default();
+        let mut inner = Encoder::default();
         inner.ints(3, &[0, 300, -1]);
-        let mut d = Draft::default();
+        let mut d = Encoder::default();
         d.int(1, -5);
         d.message(2, &inner);
         d.f32(4, 1.5);

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use layout::Shape;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::irregular::{self, Writing};
-use super::wire::{Draft, Message};
+use super::irregular::{self, WriteContext};
+use super::wire::{Encoder, Message};
 use super::{literal, operation, regular, shape, tables, EXTRA, EXTRA_ASYNC, EXTRA_HEADER, EXTRA_SHAPE, EXTRA_TABLES};
 use crate::attribute::alias::{Alias, Donor};
 use crate::attribute::entry_layout::EntryLayout;
@@ -33,7 +33,7 @@ impl Module {
         let mut w = Writer {
             m: self,
             names: self.unique_names(),
-            places: vec![0; self.instructions().len()],
+            positions: vec![0; self.instructions().len()],
             wrappers: FxHashMap::default(),
             first_free: self
                 .ids
@@ -135,14 +135,14 @@ impl Module {
 }
 
 /// Messages inside an instruction, by the path of their field numbers.
-type Inner = BTreeMap<Vec<u32>, Draft>;
+type Inner = BTreeMap<Vec<u32>, Encoder>;
 
 struct Writer<'m> {
     m: &'m Module,
     /// By instruction.
     names: Vec<Cow<'m, str>>,
     /// By instruction: its position in the order of its computation.
-    places: Vec<u32>,
+    positions: Vec<u32>,
     /// By start instruction of a short asynchronous form: the id of its wrapper computation, which XLA requires.
     wrappers: FxHashMap<InstructionId, i64>,
     /// Larger than the ids of all computations.
@@ -169,9 +169,9 @@ fn fresh(names: &mut FxHashSet<String>, wish: &str) -> String {
 }
 
 impl<'m> Writer<'m> {
-    fn module(&mut self) -> Draft {
+    fn module(&mut self) -> Encoder {
         let m = self.m;
-        let mut d = Draft::default();
+        let mut d = Encoder::default();
         d.data(1, if m.name().is_empty() { b"module" } else { m.name().as_bytes() });
         let names: Vec<String> = (0..m.computations().len() as u32).map(|c| m.printed_name(c).into_owned()).collect();
         d.data(2, names[m.entry() as usize].as_bytes());
@@ -179,16 +179,16 @@ impl<'m> Writer<'m> {
             .header()
             .iter()
             .any(|a| m.attribute_name(a) == "is_scheduled" && matches!(m.value(a, None), Ok(Value::Bool(true))));
-        let mut schedule = Draft::default();
+        let mut schedule = Encoder::default();
         for c in m.computation_order() {
             let order = m.instruction_order(c);
-            for (place, &i) in order.iter().enumerate() {
-                self.places[i as usize] = place as u32;
+            for (position, &i) in order.iter().enumerate() {
+                self.positions[i as usize] = position as u32;
                 if matches!(m.short_async_form(i), Some((_, AsyncPhase::Start))) {
                     let (wrapper, id, n) = self.wrapper(i, &names);
                     d.message(3, &wrapper);
                     if is_scheduled {
-                        let ids: Vec<i64> = (0..n).map(|place| id << 32 | place).collect();
+                        let ids: Vec<i64> = (0..n).map(|position| id << 32 | position).collect();
                         schedule.message(1, &sequence_of(id, &ids));
                     }
                 }
@@ -226,7 +226,7 @@ impl<'m> Writer<'m> {
 
     /// The wrapper computation that XLA requires around an asynchronous operation, its id, and its number of
     /// instructions.
-    fn wrapper(&mut self, i: InstructionId, names: &[String]) -> (Draft, i64, i64) {
+    fn wrapper(&mut self, i: InstructionId, names: &[String]) -> (Encoder, i64, i64) {
         let m = self.m;
         if self.taken.computations.is_empty() {
             self.taken.computations = names.iter().cloned().collect();
@@ -239,28 +239,28 @@ impl<'m> Writer<'m> {
             Some([_, value, ..]) => value,
             _ => m.shape(i),
         };
-        let (mut d, mut program) = (Draft::default(), Draft::default());
+        let (mut d, mut program) = (Encoder::default(), Encoder::default());
         d.data(1, fresh(&mut self.taken.computations, "async_wrapped").as_bytes());
         let mut parameters = Vec::new();
-        for (place, operand) in (0i64..).zip(m.operands(i)) {
+        for (position, operand) in (0i64..).zip(m.operands(i)) {
             let name = fresh(&mut self.taken.instructions, "async_param");
-            let mut p = Draft::default();
+            let mut p = Encoder::default();
             p.data(1, name.as_bytes());
             p.data(2, b"parameter");
             p.message(3, &shape::write(m.shape(operand)));
-            p.int_unless_zero(9, place);
-            p.int_unless_zero(35, id << 32 | place);
+            p.int_unless_zero(9, position);
+            p.int_unless_zero(35, id << 32 | position);
             d.message(2, &p);
             program.message(1, &shape::write(m.shape(operand)));
             parameters.push(name);
         }
         let n = parameters.len() as i64;
-        let mut root = Draft::default();
+        let mut root = Encoder::default();
         root.data(1, fresh(&mut self.taken.instructions, opcode).as_bytes());
         root.data(2, opcode.as_bytes());
         root.message(3, &shape::write(value));
         root.int(35, id << 32 | n);
-        root.ints(36, &(0..n).map(|place| id << 32 | place).collect::<Vec<_>>());
+        root.ints(36, &(0..n).map(|position| id << 32 | position).collect::<Vec<_>>());
         // The sharding belongs to the asynchronous pair.
         self.attributes(i, opcode, &|name| !matches!(name, "sharding" | "async_execution_thread"), &mut root);
         d.message(2, &root);
@@ -276,7 +276,7 @@ impl<'m> Writer<'m> {
         (d, id, n + 1)
     }
 
-    fn header_attribute(&self, d: &mut Draft, a: &Attribute) -> Option<()> {
+    fn header_attribute(&self, d: &mut Encoder, a: &Attribute) -> Option<()> {
         match (self.m.attribute_name(a), self.m.value(a, None).ok()?) {
             ("is_scheduled", _) => {}
             (_, Value::EntryLayout(layout)) => {
@@ -300,7 +300,7 @@ impl<'m> Writer<'m> {
         if let Some(ids) = &self.m.ids {
             return ids.instructions[i as usize];
         }
-        i64::from(self.m.computation_of(i)) << 32 | i64::from(self.places[i as usize])
+        i64::from(self.m.computation_of(i)) << 32 | i64::from(self.positions[i as usize])
     }
 
     fn parameter_names(&self, c: ComputationId) -> Vec<&str> {
@@ -308,9 +308,9 @@ impl<'m> Writer<'m> {
     }
 
     /// A `ProgramShape`; XLA requires a name for each parameter.
-    fn program(&self, c: ComputationId) -> Draft {
+    fn program(&self, c: ComputationId) -> Encoder {
         let m = self.m;
-        let mut d = Draft::default();
+        let mut d = Encoder::default();
         for &p in m.parameters(c) {
             d.message(1, &shape::write(m.shape(p)));
         }
@@ -319,11 +319,11 @@ impl<'m> Writer<'m> {
         d
     }
 
-    fn computation(&mut self, c: ComputationId, order: &[InstructionId], name: &str) -> Draft {
+    fn computation(&mut self, c: ComputationId, order: &[InstructionId], name: &str) -> Encoder {
         let m = self.m;
-        let mut d = Draft::default();
+        let mut d = Encoder::default();
         d.data(1, name.as_bytes());
-        let mut shapes: FxHashMap<u32, Draft> = FxHashMap::default();
+        let mut shapes: FxHashMap<u32, Encoder> = FxHashMap::default();
         for &i in order {
             let row = self.instruction(i, &mut shapes);
             d.message(2, &row);
@@ -341,7 +341,7 @@ impl<'m> Writer<'m> {
         d
     }
 
-    fn instruction(&mut self, i: InstructionId, shapes: &mut FxHashMap<u32, Draft>) -> Draft {
+    fn instruction(&mut self, i: InstructionId, shapes: &mut FxHashMap<u32, Encoder>) -> Encoder {
         let m = self.m;
         let opcode = m.opcode_name(i);
         let Some((_, half)) = m.short_async_form(i) else {
@@ -369,10 +369,10 @@ impl<'m> Writer<'m> {
     }
 
     /// Name, opcode, shape, ids and value.
-    fn head(&self, i: InstructionId, opcode: &str, shapes: &mut FxHashMap<u32, Draft>) -> Draft {
+    fn head(&self, i: InstructionId, opcode: &str, shapes: &mut FxHashMap<u32, Encoder>) -> Encoder {
         let m = self.m;
         let row = &m.instructions()[i as usize];
-        let mut d = Draft::default();
+        let mut d = Encoder::default();
         d.data(1, self.names[i as usize].as_bytes());
         d.data(2, opcode.as_bytes());
         let own = shapes.entry(row.shape).or_insert_with(|| shape::write(m.shape(i)));
@@ -397,11 +397,11 @@ impl<'m> Writer<'m> {
     }
 
     /// Writes attributes and called computations in the fields of operation `opcode`.
-    fn attributes(&self, i: InstructionId, opcode: &str, keeps: &dyn Fn(&str) -> bool, d: &mut Draft) {
+    fn attributes(&self, i: InstructionId, opcode: &str, keeps: &dyn Fn(&str) -> bool, d: &mut Encoder) {
         let m = self.m;
         let mut inner: Inner = BTreeMap::new();
         for &number in operation::required_messages(opcode) {
-            inner.insert(vec![number], Draft::default());
+            inner.insert(vec![number], Encoder::default());
         }
         // XLA writes defaults other than 0, since an absent field stands for 0.
         for f in schema::fields_of(Opcode::from_name(opcode).unwrap_or(Opcode::Unknown)) {
@@ -457,13 +457,13 @@ impl<'m> Writer<'m> {
     }
 
     /// Writes attributes that no field can represent as text.
-    fn rest(&self, i: InstructionId, opcode: &str, d: &mut Draft) {
+    fn rest(&self, i: InstructionId, opcode: &str, d: &mut Encoder) {
         let m = self.m;
         for a in m.attributes(i).iter().filter(|a| a.form != Form::Instructions) {
             let name = m.attribute_name(a);
             let is_written = match a.form {
                 Form::Computation | Form::Computations => self.has_callees(i, opcode),
-                _ => self.attribute(i, opcode, a, &mut Draft::default(), &mut Inner::new()).is_some(),
+                _ => self.attribute(i, opcode, a, &mut Encoder::default(), &mut Inner::new()).is_some(),
             };
             if is_written {
                 continue;
@@ -477,14 +477,21 @@ impl<'m> Writer<'m> {
     }
 
     /// Writes an attribute to its field; `None` where no field can hold it.
-    fn attribute(&self, i: InstructionId, opcode: &str, a: &Attribute, d: &mut Draft, inner: &mut Inner) -> Option<()> {
+    fn attribute(
+        &self,
+        i: InstructionId,
+        opcode: &str,
+        a: &Attribute,
+        d: &mut Encoder,
+        inner: &mut Inner,
+    ) -> Option<()> {
         let m = self.m;
         let fields = schema::fields_of(Opcode::from_name(opcode).unwrap_or(Opcode::Unknown));
         let f = fields.iter().find(|f| f.key == a.key)?;
         let own = match f.field.codec {
             Codec::Irregular(functions) => {
-                let mut own = Draft::default();
-                (functions.write)(&Writing { module: m, id: i, attribute: a, path: f.field.path }, &mut own)?;
+                let mut own = Encoder::default();
+                (functions.write)(&WriteContext { module: m, id: i, attribute: a, path: f.field.path }, &mut own)?;
                 d.0.extend_from_slice(&own.0);
                 return Some(());
             }
@@ -511,8 +518,8 @@ const PAIR_ATTRIBUTES: &[&str] = &[
 ];
 
 /// The instruction sequence of a computation in a schedule.
-fn sequence_of(computation: i64, ids: &[i64]) -> Draft {
-    let (mut sequence, mut pair) = (Draft::default(), Draft::default());
+fn sequence_of(computation: i64, ids: &[i64]) -> Encoder {
+    let (mut sequence, mut pair) = (Encoder::default(), Encoder::default());
     sequence.ints(1, ids);
     pair.int(1, computation);
     pair.message(2, &sequence);
@@ -524,18 +531,18 @@ fn is_predicate(shape: &Shape) -> bool {
 }
 
 /// An entry layout as a `ProgramShape`; `None` if the number of parameters differs.
-fn entry_layout(layout: &EntryLayout, names: Vec<&str>) -> Option<Draft> {
-    let mut d = Draft::default();
+fn entry_layout(layout: &EntryLayout, names: Vec<&str>) -> Option<Encoder> {
+    let mut d = Encoder::default();
     layout.parameters.iter().for_each(|p| d.message(1, &shape::write(p)));
     d.message(2, &shape::write(&layout.result));
     names.iter().for_each(|name| d.data(3, name.as_bytes()));
     (layout.parameters.len() == names.len()).then_some(d)
 }
 
-fn aliases(all: &[Alias]) -> Draft {
-    let mut d = Draft::default();
+fn aliases(all: &[Alias]) -> Encoder {
+    let mut d = Encoder::default();
     for alias in all {
-        let mut e = Draft::default();
+        let mut e = Encoder::default();
         e.ints(1, &alias.output_index);
         e.int_unless_zero(2, alias.number);
         e.ints(3, &alias.index);
@@ -545,10 +552,10 @@ fn aliases(all: &[Alias]) -> Draft {
     d
 }
 
-fn donors(all: &[Donor]) -> Draft {
-    let mut d = Draft::default();
+fn donors(all: &[Donor]) -> Encoder {
+    let mut d = Encoder::default();
     for donor in all {
-        let mut e = Draft::default();
+        let mut e = Encoder::default();
         e.int_unless_zero(1, donor.number);
         e.ints(2, &donor.index);
         d.message(1, &e);

@@ -1,4 +1,4 @@
-//! What must hold of whatever bytes: reading them gives modules or a few errors, and a module answers every question.
+//! An invariant of all input: it gives modules or a few errors, and every accessor of a module works.
 //!
 //! Read [`read`]. The tests and the fuzz targets share it.
 
