@@ -53,7 +53,7 @@ impl Findings {
                     continue;
                 }
             }
-            if !self.is_provisional && !self.is_known(m, i) {
+            if !self.is_provisional && !self.can_skip(m, i) {
                 self.check(m, i);
             }
         }
@@ -82,7 +82,7 @@ impl Findings {
 
     /// Whether this instruction need not be checked: it has no inference rule, or an equivalent one was checked and
     /// found consistent. Layers repeat, so most instructions of a large module are equivalent to others.
-    fn is_known(&mut self, m: &Module, i: InstructionId) -> bool {
+    fn can_skip(&mut self, m: &Module, i: InstructionId) -> bool {
         let row = &m.instructions[i as usize];
         if infer::has_no_rule(m, i) {
             return true;

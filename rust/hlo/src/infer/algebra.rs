@@ -46,7 +46,7 @@ impl Operation<'_> {
 
     /// The element type of a product; the text may choose any type for the accumulation.
     fn product_element(&self) -> Check<ElementType> {
-        Ok(self.own_element().unwrap_or(higher(self.array(0)?.element(), self.array(1)?.element())))
+        Ok(self.written_element().unwrap_or(higher(self.array(0)?.element(), self.array(1)?.element())))
     }
 
     pub(super) fn dot(&self) -> Inference {
@@ -179,7 +179,7 @@ impl Operation<'_> {
 
     /// The layout of the operand if the shape is omitted.
     fn kept_layout(&self, operand: &ArrayShape) -> Option<layout::Layout> {
-        if self.own.is_none() {
+        if self.written.is_none() {
             operand.layout().cloned()
         } else {
             None
@@ -242,9 +242,9 @@ impl Operation<'_> {
 
     fn with_statistics(&self, first: Shape, features: Dim) -> Inference {
         let one = |k: usize| {
-            let own = self.own_part(k, 3).and_then(Shape::as_array).map(ArrayShape::element);
+            let written = self.written_part(k, 3).and_then(Shape::as_array).map(ArrayShape::element);
             let given = self.array(k)?.element();
-            self.array_shape(own.filter(|&own| super::are_mixable(own, given)).unwrap_or(given), [features])
+            self.array_shape(written.filter(|&written| super::are_mixable(written, given)).unwrap_or(given), [features])
         };
         Ok(Inferred::Shape(Shape::Tuple(vec![first, one(1)?, one(2)?])))
     }
@@ -259,7 +259,7 @@ impl Operation<'_> {
 
     /// The new state, with the shape of the old, and the numbers; or the numbers alone.
     pub(super) fn rng_bit_generator(&self) -> Inference {
-        match self.own.and_then(Shape::as_tuple) {
+        match self.written.and_then(Shape::as_tuple) {
             Some([_, numbers]) => Ok(Inferred::Shape(Shape::Tuple(vec![self.operand(0)?.clone(), numbers.clone()]))),
             Some(parts) => Err(format!("{} values, expected a state and numbers", parts.len())),
             None => Ok(Inferred::Unknown),

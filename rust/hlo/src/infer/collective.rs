@@ -41,13 +41,13 @@ impl Operation<'_> {
             .map(|k| {
                 let operand = self.array(k)?;
                 let d = self.one_dim("dimensions", operand.rank())?;
-                let own = values(k).and_then(|s| s.as_array().and_then(|a| a.dims().get(d).copied()));
-                let Some(own) = own else { return Err(format!("no result for operand {k}")) };
+                let written = values(k).and_then(|s| s.as_array().and_then(|a| a.dims().get(d).copied()));
+                let Some(written) = written else { return Err(format!("no result for operand {k}")) };
                 let n = operand.dims()[d];
-                let (small, large) = if is_larger { (n, own) } else { (own, n) };
+                let (small, large) = if is_larger { (n, written) } else { (written, n) };
                 self.factor(small, large, &mut known)?;
                 let mut dims: Vec<Dim> = sizes(operand).collect();
-                dims[d].size = i128::from(own);
+                dims[d].size = i128::from(written);
                 self.array_shape(operand.element(), dims)
             })
             .collect()
@@ -55,18 +55,18 @@ impl Operation<'_> {
 
     pub(super) fn all_gather(&self) -> Inference {
         let n = self.operands.len();
-        self.one_or_tuple(self.resized(&|k| self.own_part(k, n).cloned(), true)?)
+        self.one_or_tuple(self.resized(&|k| self.written_part(k, n).cloned(), true)?)
     }
 
     pub(super) fn reduce_scatter(&self) -> Inference {
         let n = self.operands.len();
-        self.one_or_tuple(self.resized(&|k| self.own_part(k, n).cloned(), false)?)
+        self.one_or_tuple(self.resized(&|k| self.written_part(k, n).cloned(), false)?)
     }
 
     /// `(operands, values)`, each alone or a tuple of several.
     pub(super) fn all_gather_start(&self) -> Inference {
         let n = self.operands.len();
-        let value = self.own_part(1, 2);
+        let value = self.written_part(1, 2);
         let part = |k: usize| match value?.as_tuple() {
             Some(parts) => parts.get(k).cloned(),
             None => (n == 1).then(|| value.cloned()).flatten(),
@@ -78,7 +78,7 @@ impl Operation<'_> {
     /// The operands and the values as the first two parts of a tuple.
     fn pair(&self, values: Vec<Shape>) -> Inference {
         let group = |k: usize, mut parts: Vec<Shape>| {
-            let is_tuple = parts.len() != 1 || self.own_part(k, 2).is_some_and(|s| s.as_tuple().is_some());
+            let is_tuple = parts.len() != 1 || self.written_part(k, 2).is_some_and(|s| s.as_tuple().is_some());
             match parts.pop() {
                 Some(one) if !is_tuple => one,
                 last => Shape::Tuple(parts.into_iter().chain(last).collect()),
@@ -90,7 +90,7 @@ impl Operation<'_> {
 
     /// One array whose pieces are exchanged, or as many arrays as there are devices in a group.
     pub(super) fn all_to_all(&self) -> Inference {
-        let is_tuple = self.own.is_some_and(|s| s.as_tuple().is_some());
+        let is_tuple = self.written.is_some_and(|s| s.as_tuple().is_some());
         if !is_tuple && self.operands.len() == 1 {
             let operand = self.array(0)?;
             let dims = self.dim_numbers("dimensions", operand.rank())?;

@@ -67,7 +67,7 @@ impl Operation<'_> {
     pub(super) fn elementwise(&self, to: Option<ElementType>) -> Inference {
         let first = self.array(0)?;
         let mut element = first.element();
-        let is_omitted = self.own.is_none();
+        let is_omitted = self.written.is_none();
         for k in 1..self.operands.len() {
             let other = self.array(k)?;
             if !are_mixable(element, other.element()) || (!is_omitted && other.dims() != first.dims()) {
@@ -77,7 +77,7 @@ impl Operation<'_> {
                 element = higher(element, other.element());
             }
         }
-        let element = to.unwrap_or_else(|| self.element_or_own(element));
+        let element = to.unwrap_or_else(|| self.element_or_written(element));
         if !is_omitted {
             return self.like(element, 0);
         }
@@ -122,7 +122,7 @@ impl Operation<'_> {
         if self.dims(0)? != self.dims(1)? {
             return Err(format!("operands of shapes {} and {}", self.operands[0], self.operands[1]));
         }
-        self.like(self.own_element().unwrap_or(self.array(0)?.element()), 0)
+        self.like(self.written_element().unwrap_or(self.array(0)?.element()), 0)
     }
 
     /// `real`, `imag` and the absolute value of a complex number. A real number is its own real part.
@@ -149,7 +149,7 @@ impl Operation<'_> {
 
     pub(super) fn select(&self) -> Inference {
         // A scalar predicate may select between tuples or tokens.
-        if self.own.is_some() && self.operand(1)?.as_array().is_none() {
+        if self.written.is_some() && self.operand(1)?.as_array().is_none() {
             return match self.operands[1].same_dims(self.operand(2)?) {
                 true => self.as_operand(1),
                 false => Err(format!("operands of shapes {} and {}", self.operands[1], self.operands[2])),
@@ -162,7 +162,7 @@ impl Operation<'_> {
         if on_false.dims() != on_true.dims() || !are_mixable(on_true.element(), on_false.element()) {
             return Err(format!("operands of shapes {} and {}", self.operands[1], self.operands[2]));
         }
-        let element = self.element_or_own(higher(on_true.element(), on_false.element()));
+        let element = self.element_or_written(higher(on_true.element(), on_false.element()));
         self.like(element, usize::from(predicate.rank() == 0))
     }
 
@@ -174,26 +174,26 @@ impl Operation<'_> {
                 return Err(format!("a bound of shape {} for {}", self.operands[k], self.operands[1]));
             }
         }
-        self.like(self.element_or_own(value.element()), 1)
+        self.like(self.element_or_written(value.element()), 1)
     }
 
     /// The bits of an element are split into a new last dimension, or the last dimension is merged into the elements.
     pub(super) fn bitcast_convert(&self) -> Inference {
-        let (from, Some(own)) = (self.array(0)?, self.own_array()) else { return Ok(Inferred::Unknown) };
-        let (wide, narrow) = (from.element().bits(), own.element().bits());
-        let misfit = || format!("bitcast-convert of {} to {}", self.operands[0], own.element().name());
+        let (from, Some(written)) = (self.array(0)?, self.written_array()) else { return Ok(Inferred::Unknown) };
+        let (wide, narrow) = (from.element().bits(), written.element().bits());
+        let misfit = || format!("bitcast-convert of {} to {}", self.operands[0], written.element().name());
         if wide == narrow {
-            return self.like(own.element(), 0);
+            return self.like(written.element(), 0);
         }
         if wide > narrow {
             return match wide % narrow {
-                0 => self.result(own.element(), sizes(from).chain([Dim::from(i64::from(wide / narrow))])),
+                0 => self.result(written.element(), sizes(from).chain([Dim::from(i64::from(wide / narrow))])),
                 _ => Err(misfit()),
             };
         }
         match from.dims().split_last() {
             Some((&last, rest)) if i128::from(last) * i128::from(wide) == i128::from(narrow) => {
-                self.result(own.element(), sizes(from).take(rest.len()))
+                self.result(written.element(), sizes(from).take(rest.len()))
             }
             _ => Err(misfit()),
         }
@@ -210,11 +210,11 @@ impl Operation<'_> {
         // XLA requires all dimensions in order; a text without them is accepted as well.
         let dims = self.ints("dimensions");
         let rank = self.array(0)?.rank();
-        if !dims.iter().copied().eq(0..rank as i64) && (self.own.is_none() || !dims.is_empty()) {
+        if !dims.iter().copied().eq(0..rank as i64) && (self.written.is_none() || !dims.is_empty()) {
             return Err(format!("dimensions {dims:?}, expected all {rank} in order"));
         }
         match self.m.shape(self.m.root(callee)).as_array() {
-            Some(one) if one.rank() == 0 => self.result(self.element_or_own(one.element()), sizes(self.array(0)?)),
+            Some(one) if one.rank() == 0 => self.result(self.element_or_written(one.element()), sizes(self.array(0)?)),
             _ => Err(format!("a mapped value of {}, expected a scalar", self.m.shape(self.m.root(callee)))),
         }
     }

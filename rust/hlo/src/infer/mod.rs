@@ -44,7 +44,7 @@ pub(crate) fn shape(m: &Module, id: InstructionId) -> Inference {
         return Ok(Inferred::Unknown);
     }
     let row = &m.instructions()[id as usize];
-    let op = Operation { m, id, own: Some(m.shape(id)), operands: m.operands(id).map(|k| m.shape(k)).collect() };
+    let op = Operation { m, id, written: Some(m.shape(id)), operands: m.operands(id).map(|k| m.shape(k)).collect() };
     if m.has_unnamed_operands(id) || op.operands.iter().any(|s| is_unbounded(s)) || is_unbounded(m.shape(id)) {
         return Ok(Inferred::Unknown);
     }
@@ -67,7 +67,7 @@ pub(crate) fn infer_omitted(m: &Module, id: InstructionId) -> Inference {
     if m.has_unnamed_operands(id) {
         return Err("operands without names".into());
     }
-    let op = Operation { m, id, own: None, operands: m.operands(id).map(|k| m.shape(k)).collect() };
+    let op = Operation { m, id, written: None, operands: m.operands(id).map(|k| m.shape(k)).collect() };
     match row.opcode {
         Opcode::Broadcast => op.broadcast_in_front(),
         opcode => op.shape(opcode),
@@ -145,7 +145,7 @@ struct Operation<'m> {
     m: &'m Module,
     id: InstructionId,
     /// The written shape; `None` if it is omitted.
-    own: Option<&'m Shape>,
+    written: Option<&'m Shape>,
     operands: SmallVec<[&'m Shape; 6]>,
 }
 
@@ -158,7 +158,7 @@ impl<'m> Operation<'m> {
             Select => self.select(),
             Clamp => self.clamp(),
             Compare | IsFinite => self.elementwise(Some(ElementType::Pred)),
-            Convert => self.elementwise(self.own_element()),
+            Convert => self.elementwise(self.written_element()),
             StochasticConvert => self.stochastic_convert(),
             Real | Imag => self.part_of_complex(),
             Complex => self.complex(),
@@ -258,17 +258,17 @@ impl<'m> Operation<'m> {
         Ok(self.array(k)?.dims())
     }
 
-    fn own_array(&self) -> Option<&'m ArrayShape> {
-        self.own.and_then(Shape::as_array)
+    fn written_array(&self) -> Option<&'m ArrayShape> {
+        self.written.and_then(Shape::as_array)
     }
 
-    fn own_element(&self) -> Option<ElementType> {
-        self.own_array().map(ArrayShape::element)
+    fn written_element(&self) -> Option<ElementType> {
+        self.written_array().map(ArrayShape::element)
     }
 
     /// The written element type, if the operation may produce it in place of `element`.
-    fn element_or_own(&self, element: ElementType) -> ElementType {
-        self.own_element().filter(|&own| are_mixable(own, element)).unwrap_or(element)
+    fn element_or_written(&self, element: ElementType) -> ElementType {
+        self.written_element().filter(|&written| are_mixable(written, element)).unwrap_or(element)
     }
 
     fn value(&self, name: &str) -> Option<Value<'m>> {
@@ -356,7 +356,7 @@ impl<'m> Operation<'m> {
     /// The sizes of an operand, and its layout if the shape is omitted.
     fn like(&self, element: ElementType, k: usize) -> Inference {
         let array = self.array(k)?;
-        let layout = if self.own.is_none() { array.layout().cloned() } else { None };
+        let layout = if self.written.is_none() { array.layout().cloned() } else { None };
         self.laid_out(element, sizes(array), layout).map(Inferred::Shape)
     }
 
@@ -380,7 +380,7 @@ impl<'m> Operation<'m> {
 
     /// A single shape, or a tuple of several; a tuple of one if the written shape is one.
     fn one_or_tuple(&self, mut parts: Vec<Shape>) -> Inference {
-        let is_tuple = parts.len() != 1 || self.own.and_then(Shape::as_tuple).is_some_and(|t| t.len() == 1);
+        let is_tuple = parts.len() != 1 || self.written.and_then(Shape::as_tuple).is_some_and(|t| t.len() == 1);
         match parts.pop() {
             Some(one) if !is_tuple => Ok(Inferred::Shape(one)),
             last => Ok(Inferred::Shape(Shape::Tuple(parts.into_iter().chain(last).collect()))),
@@ -388,11 +388,11 @@ impl<'m> Operation<'m> {
     }
 
     /// The k-th of `n` written results: the shape itself, or an element of a tuple.
-    fn own_part(&self, k: usize, n: usize) -> Option<&'m Shape> {
-        let own = self.own?;
-        match own.as_tuple() {
+    fn written_part(&self, k: usize, n: usize) -> Option<&'m Shape> {
+        let written = self.written?;
+        match written.as_tuple() {
             Some(parts) => parts.get(k),
-            None => (n == 1).then_some(own),
+            None => (n == 1).then_some(written),
         }
     }
 }

@@ -10,12 +10,12 @@ use crate::attribute::Value;
 impl Operation<'_> {
     pub(super) fn broadcast(&self) -> Inference {
         let operand = self.array(0)?;
-        let Some(own) = self.own_array() else { return Err("the result is not an array".into()) };
-        let to = self.dim_numbers("dimensions", own.rank())?;
+        let Some(written) = self.written_array() else { return Err("the result is not an array".into()) };
+        let to = self.dim_numbers("dimensions", written.rank())?;
         if to.len() != operand.rank() {
             return Err(format!("{} dimensions for an operand of rank {}", to.len(), operand.rank()));
         }
-        let mut dims = own.dims().to_vec();
+        let mut dims = written.dims().to_vec();
         for (k, d) in to.into_iter().enumerate() {
             dims[d] = operand.dims()[k];
         }
@@ -35,7 +35,7 @@ impl Operation<'_> {
         if from.len() != operand.rank() {
             return Err(format!("{} dimensions for an operand of rank {}", from.len(), operand.rank()));
         }
-        let layout = if self.own.is_none() { transposed(operand, &from) } else { None };
+        let layout = if self.written.is_none() { transposed(operand, &from) } else { None };
         self.laid_out(operand.element(), from.iter().map(|&d| dim(operand, d)), layout).map(Inferred::Shape)
     }
 
@@ -48,15 +48,17 @@ impl Operation<'_> {
     /// The written sizes, whose product must be that of the operand.
     pub(super) fn reshape(&self) -> Inference {
         let operand = self.array(0)?;
-        match self.own_array() {
-            Some(own) if own.n_elements() == operand.n_elements() => self.fixed(operand.element(), own.dims()),
-            _ => Err(format!("reshape of {} to {}", self.operands[0], self.own.unwrap_or(&Shape::Opaque))),
+        match self.written_array() {
+            Some(written) if written.n_elements() == operand.n_elements() => {
+                self.fixed(operand.element(), written.dims())
+            }
+            _ => Err(format!("reshape of {} to {}", self.operands[0], self.written.unwrap_or(&Shape::Opaque))),
         }
     }
 
     /// A reshape with a scalar for the size of each dimension; the written sizes are bounds.
     pub(super) fn dynamic_reshape(&self) -> Inference {
-        let rank = self.own_array().map_or(0, ArrayShape::rank);
+        let rank = self.written_array().map_or(0, ArrayShape::rank);
         let n = self.operands.len().saturating_sub(1);
         if n != rank || (1..=n).any(|k| self.dims(k).map_or(true, |d| !d.is_empty())) {
             return Err(format!("{n} sizes for a value of rank {rank}, expected a scalar per dimension"));
@@ -102,7 +104,7 @@ impl Operation<'_> {
             dims[d].size += i128::from(other.dims()[d]);
             element = super::elementwise::higher(element, other.element());
         }
-        self.result(self.element_or_own(element), dims)
+        self.result(self.element_or_written(element), dims)
     }
 
     pub(super) fn pad(&self) -> Inference {
@@ -123,7 +125,7 @@ impl Operation<'_> {
             }
             dims.push(Dim { size, is_dynamic: n.is_dynamic });
         }
-        self.result(self.element_or_own(operand.element()), dims)
+        self.result(self.element_or_written(operand.element()), dims)
     }
 
     /// Checks scalar offsets, one per dimension, from operand `first` on, or a single vector of them, the form before
@@ -160,7 +162,7 @@ impl Operation<'_> {
     }
 
     pub(super) fn iota(&self) -> Inference {
-        let rank = self.own_array().map_or(0, ArrayShape::rank);
+        let rank = self.written_array().map_or(0, ArrayShape::rank);
         match self.int("iota_dimension") {
             Some(d) if !(0 <= d && (d as usize) < rank) => {
                 Err(format!("iota_dimension {d} of an array of rank {rank}"))
@@ -184,7 +186,7 @@ impl Operation<'_> {
         }
         let mut dims: Vec<Dim> = sizes(operand).collect();
         dims[d].is_dynamic = true;
-        let layout = if self.own.is_none() { operand.layout().cloned() } else { None };
+        let layout = if self.written.is_none() { operand.layout().cloned() } else { None };
         self.laid_out(operand.element(), dims, layout).map(Inferred::Shape)
     }
 
@@ -275,7 +277,7 @@ impl Operation<'_> {
             }
         }
         let all = (0..n).map(|k| {
-            let element = self.own_part(k, n).and_then(Shape::as_array).map(ArrayShape::element);
+            let element = self.written_part(k, n).and_then(Shape::as_array).map(ArrayShape::element);
             let of_operand = self.array(k)?.element();
             match self.like(element.filter(|&e| are_mixable(e, of_operand)).unwrap_or(of_operand), k)? {
                 Inferred::Shape(shape) => Ok(shape),

@@ -47,8 +47,8 @@ impl Operation<'_> {
                 Some(element) => element,
                 None => self.array(k)?.element(),
             };
-            let own = self.own_part(k, n).and_then(element).filter(|&own| are_mixable(own, given));
-            self.array_shape(own.unwrap_or(given), dims.iter().copied())
+            let written = self.written_part(k, n).and_then(element).filter(|&written| are_mixable(written, given));
+            self.array_shape(written.unwrap_or(given), dims.iter().copied())
         });
         self.one_or_tuple(parts.collect::<Check<_>>()?)
     }
@@ -91,7 +91,7 @@ impl Operation<'_> {
         if !windows.iter().copied().eq(source.iter().map(|&n| i128::from(n))) {
             return Err(format!("a source of shape {} for windows {windows:?}", self.operands[1]));
         }
-        self.like(self.element_or_own(operand.element()), 0)
+        self.like(self.element_or_written(operand.element()), 0)
     }
 
     pub(super) fn sort(&self) -> Inference {
@@ -114,7 +114,7 @@ impl Operation<'_> {
             _ => return Err(format!("k={k} of {}", self.operands[0])),
         }
         let dims = || sizes(operand).take(operand.rank() - 1).chain([Dim::from(k)]);
-        let indices = self.own_part(1, 2).and_then(Shape::as_array).map_or(ElementType::S32, ArrayShape::element);
+        let indices = self.written_part(1, 2).and_then(Shape::as_array).map_or(ElementType::S32, ArrayShape::element);
         let parts = vec![self.array_shape(operand.element(), dims())?, self.array_shape(indices, dims())?];
         Ok(Inferred::Shape(Shape::Tuple(parts)))
     }

@@ -45,7 +45,7 @@ impl<'m> Operation<'m> {
         let Some(computation) = self.m.called_computations(self.id).next() else { return Ok(Inferred::Unknown) };
         self.arguments(computation, 0)?;
         let root = self.root(computation);
-        if self.own.is_some_and(|own| std::ptr::eq(own, root)) {
+        if self.written.is_some_and(|written| std::ptr::eq(written, root)) {
             return Ok(Inferred::Unknown);
         }
         Ok(Inferred::Shape(root.clone()))
@@ -80,7 +80,7 @@ impl<'m> Operation<'m> {
                 match chosen.as_array() {
                     Some(a) if a.rank() == 0 && a.element() == layout::ElementType::S32 => {}
                     // A predicate may choose between two branches; true chooses the first.
-                    Some(a) if a.rank() == 0 && self.own.is_some() && all.len() == 2 => {}
+                    Some(a) if a.rank() == 0 && self.written.is_some() && all.len() == 2 => {}
                     _ => return Err(format!("a branch index of shape {chosen}, expected s32[]")),
                 }
                 all.to_vec()
@@ -114,7 +114,7 @@ impl<'m> Operation<'m> {
 
     /// A tuple of these shapes followed by the written context values, which the backend chooses.
     pub(super) fn with_context(&self, parts: Vec<Shape>) -> Inference {
-        let rest = self.own.and_then(Shape::as_tuple).and_then(|own| own.get(parts.len()..)).unwrap_or(&[]);
+        let rest = self.written.and_then(Shape::as_tuple).and_then(|written| written.get(parts.len()..)).unwrap_or(&[]);
         Ok(Inferred::Shape(Shape::Tuple(parts.into_iter().chain(rest.iter().cloned()).collect())))
     }
 
@@ -134,12 +134,12 @@ impl<'m> Operation<'m> {
         };
         match half {
             AsyncPhase::Start => {
-                let own = self.own.and_then(Shape::as_tuple).and_then(|parts| parts.get(1));
-                let within = Operation { own, operands: self.operands.clone(), ..*self };
-                let value = match (within.shape(inner)?, own) {
-                    (Inferred::Shape(value), Some(own)) if value.same_dims(own) => own.clone(),
+                let written = self.written.and_then(Shape::as_tuple).and_then(|parts| parts.get(1));
+                let within = Operation { written, operands: self.operands.clone(), ..*self };
+                let value = match (within.shape(inner)?, written) {
+                    (Inferred::Shape(value), Some(written)) if value.same_dims(written) => written.clone(),
                     (Inferred::Shape(value), _) => value,
-                    (Inferred::Unknown, Some(own)) => own.clone(),
+                    (Inferred::Unknown, Some(written)) => written.clone(),
                     (Inferred::Unknown, None) => return Ok(Inferred::Unknown),
                 };
                 let operands = Shape::Tuple(self.operands.iter().map(|&s| s.clone()).collect());
@@ -171,7 +171,7 @@ impl<'m> Operation<'m> {
 
     /// The received value and a token.
     pub(super) fn infeed(&self) -> Inference {
-        match self.own.and_then(Shape::as_tuple) {
+        match self.written.and_then(Shape::as_tuple) {
             Some([value, _]) => Ok(Inferred::Shape(Shape::Tuple(vec![value.clone(), Shape::Token]))),
             _ => Err("expected a value and a token".into()),
         }
