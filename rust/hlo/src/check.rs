@@ -9,7 +9,7 @@ use std::hash::{Hash, Hasher};
 use layout::Shape;
 use rustc_hash::{FxHashMap, FxHasher};
 
-use crate::attribute::schema::Form;
+use crate::attribute::form::Form;
 use crate::cursor::{brief, clip, Cursor};
 use crate::error::{Problem, ProblemKind, Span};
 use crate::infer::{self, Inferred, RestatedShape};

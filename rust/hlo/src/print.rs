@@ -9,7 +9,7 @@ use std::fmt::{self, Write};
 
 use layout::Shape;
 
-use crate::attribute::schema::Form;
+use crate::attribute::form::Form;
 use crate::attribute::Value;
 use crate::model::module::{Attribute, ComputationId, InstructionId, Module};
 use crate::Arity;

@@ -8,6 +8,7 @@ pub(crate) mod accuracy;
 pub(crate) mod alias;
 pub(crate) mod devices;
 pub(crate) mod entry_layout;
+pub(crate) mod form;
 pub(crate) mod mesh;
 pub(crate) mod schema;
 pub(crate) mod sharding;
@@ -21,7 +22,7 @@ use accuracy::{accuracy, Accuracy};
 use alias::{Alias, Donor, Kinds};
 use devices::DeviceGroups;
 use entry_layout::{entry_layout, EntryLayout};
-use schema::Form;
+use form::Form;
 use sharding::Sharding;
 use window::{dim_labels, window, DimLabels, Window};
 
