@@ -146,6 +146,6 @@ def test_a_shape_that_does_not_fit_is_a_diagnostic_that_shows_both(separator: st
 
 def test_every_operation_has_a_case() -> None:
     words = {opcode_of(call) for separator in (" => ", " : ") for call, _ in cases(separator)}
-    table = (Path(__file__).parent.parent.parent / "rust" / "hlo" / "src" / "opcode.rs").read_text()
+    table = (Path(__file__).parent.parent.parent / "rust" / "hlo" / "src" / "model" / "opcode.rs").read_text()
     opcodes = set(re.findall(r'^    \w+ "([a-z0-9-]+)" (?:Fixed|Any)', table, re.M))
     assert len(opcodes) > 130 and not opcodes - words

@@ -478,7 +478,7 @@ def _asked(head: str, shape: str, tail: str) -> tuple[Shape | None, str]:
         assert isinstance(first, _core.Diagnostic)
         if (first.expected or "").startswith("a shape"):
             return _decided(head, tail)
-        return None, first.message.split(" that does not fit: ", 1)[-1]
+        return None, _reason(first.message)
 
 
 def _decided(head: str, tail: str) -> tuple[Shape | None, str]:
@@ -489,5 +489,10 @@ def _decided(head: str, tail: str) -> tuple[Shape | None, str]:
         return None, str(error.errors[0])
     if root.inferred_shape is not None:
         return _asked(head, f"{root.inferred_shape.without_layout()} ", tail)
-    reason = (root.inconsistency or "operands and attributes leave the shape open").split(" that does not fit: ", 1)[-1]
+    reason = _reason(root.inconsistency or "operands and attributes leave the shape open")
     return None, f"{reason} (no shape was given)"
+
+
+def _reason(message: str) -> str:
+    """A message without the name of the operation, which the error has already."""
+    return message.split(": ", 1)[1] if message.startswith("inconsistent ") else message

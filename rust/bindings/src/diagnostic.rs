@@ -41,7 +41,7 @@ impl PyDiagnostic {
     fn fields(&self) -> &Fields {
         self.fields.get_or_init(|| match &self.origin {
             Some((source, problem)) => {
-                let (line, column) = source.place(problem.span.start as usize);
+                let (line, column) = source.line_column(problem.span.start as usize);
                 Fields {
                     message: problem.kind.to_string(),
                     filename: source.name.clone(),

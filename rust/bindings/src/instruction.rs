@@ -84,7 +84,7 @@ impl PyInstruction {
     /// The computations it calls, in the order of the text.
     #[getter]
     fn called_computations<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        computations(py, &self.module, self.module.called(self.id))
+        computations(py, &self.module, self.module.called_computations(self.id))
     }
 
     /// Its attributes by name, decoded when asked for.

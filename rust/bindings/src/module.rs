@@ -315,7 +315,7 @@ impl PyComputation {
     /// 16 bytes that are equal for computations that do the same, whatever the names in them.
     #[getter]
     fn fingerprint<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.module.content(self.id))
+        PyBytes::new(py, &self.module.fingerprint(self.id))
     }
 
     /// The instruction of this name, with or without ``%``; :class:`~hlomap.NotFoundError` names a near one.

@@ -47,8 +47,8 @@ pub fn parse_text(
 #[pyfunction]
 #[pyo3(signature = (head, n, /))]
 fn unpack_head<'py>(py: Python<'py>, head: &[u8], n: usize) -> (Option<&'static str>, Bound<'py, PyBytes>) {
-    match hlo::packed_format(head) {
-        Some(format) => (Some(format), PyBytes::new(py, &unlocked(py, || hlo::unpack_head(head, n)))),
+    match hlo::compression_format(head) {
+        Some(format) => (Some(format), PyBytes::new(py, &unlocked(py, || hlo::decompress_head(head, n)))),
         None => (None, PyBytes::new(py, &head[..n.min(head.len())])),
     }
 }
@@ -65,7 +65,7 @@ fn is_module_head(head: &[u8]) -> bool {
 #[pyfunction]
 #[pyo3(signature = (place, /))]
 fn known_attributes(place: &str) -> Vec<(&'static str, String, bool, &'static [&'static str])> {
-    hlo::attributes_at(hlo::Place::from_name(place))
+    hlo::attributes_of(hlo::Owner::from_name(place))
         .map(|row| (row.name, format!("{:?}", row.form), row.is_required, row.words))
         .collect()
 }

@@ -111,7 +111,7 @@ impl Region {
 
 /// The one computation that an instruction calls.
 pub fn stands_for(m: &Module, id: InstructionId) -> Option<ComputationId> {
-    let mut called = m.called(id);
+    let mut called = m.called_computations(id);
     let first = called.next()?;
     called.next().is_none().then_some(first)
 }

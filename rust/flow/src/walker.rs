@@ -345,7 +345,7 @@ impl Walker {
         pages: &P,
         (computation, way, leaf): &(ComputationId, Direction, Leaf),
     ) -> Result<Option<Arc<Answer>>, P::Error> {
-        let content = m.content(*computation);
+        let content = m.fingerprint(*computation);
         let mut kept = self.known().contents.get(&(content, *way, leaf.clone())).cloned();
         if kept.is_none() {
             kept = pages.recall(&content, leaf, *way)?;
@@ -375,7 +375,7 @@ impl Walker {
             true if found.sources().iter().any(|s| !(start..end).contains(s)) => return Ok(()),
             true => Arc::new(found.with_sources(&|source| Some(source - start))),
         };
-        let content = m.content(*computation);
+        let content = m.fingerprint(*computation);
         pages.keep(&content, leaf, *way, &relative)?;
         self.known().contents.insert((content, *way, leaf.clone()), relative);
         Ok(())
@@ -440,8 +440,8 @@ impl Walker {
             } else if !self.known().warm.contains(&(here, is_forward)) && seen.insert(here) {
                 let mut inner = Vec::new();
                 for id in m.instructions_of(here) {
-                    if m.called(id).next().is_some() && self.named(m, pages, id)?.kind.per_instruction {
-                        inner.extend(m.called(id));
+                    if m.called_computations(id).next().is_some() && self.named(m, pages, id)?.kind.per_instruction {
+                        inner.extend(m.called_computations(id));
                     }
                 }
                 pending.push((here, Some(inner.clone())));
@@ -456,7 +456,8 @@ impl Walker {
 fn depth_of_calls(m: &Module) -> u32 {
     let mut depth = vec![1u32; m.computations().len()];
     for c in m.callees_first() {
-        let inner = m.instructions_of(c).flat_map(|id| m.called(id)).map(|inner| depth[inner as usize]).max();
+        let inner =
+            m.instructions_of(c).flat_map(|id| m.called_computations(id)).map(|inner| depth[inner as usize]).max();
         depth[c as usize] = 1 + inner.unwrap_or(0);
     }
     depth.into_iter().max().unwrap_or(0)

@@ -1,7 +1,7 @@
-//! What a module must be beyond its grammar: nothing needs itself, and shapes that say the same agree.
+//! Semantic checks beyond the grammar: operands and calls form no cycles, and shapes are consistent.
 //!
-//! Read [`module`]. A cycle is an error; a shape that disagrees is a diagnostic, and what was written is kept.
-//! Not here: names and counts, which `parse` checks where it reads them.
+//! Read [`module`]. A cycle is an error. A shape that disagrees with the inferred one is a diagnostic, and the module
+//! keeps the shape that is written. Not here: names and counts, which `parse` checks as it reads them.
 
 use std::collections::hash_map::Entry;
 use std::hash::{Hash, Hasher};
@@ -9,57 +9,57 @@ use std::hash::{Hash, Hasher};
 use layout::Shape;
 use rustc_hash::{FxHashMap, FxHasher};
 
+use crate::attribute::form::Form;
+use crate::cursor::{brief, clip, Cursor};
 use crate::error::{Problem, ProblemKind, Span};
-use crate::infer::{self, Elsewhere, Inferred};
-use crate::instruction::UNRESOLVED;
-use crate::known::Form;
-use crate::module::{
-    Attribute, ComputationId, Instruction, InstructionId, Module, CALLS, INCONSISTENT, LEFT_OUT, UNNAMED_OPERANDS,
+use crate::infer::{self, Inferred, RestatedShape};
+use crate::model::module::{
+    Attribute, ComputationId, Instruction, InstructionId, Module, CALLS, INCONSISTENT, SHAPE_OMITTED, UNNAMED_OPERANDS,
 };
+use crate::parse::instruction::UNRESOLVED;
 use crate::parse::MAX_DIAGNOSTICS;
 use crate::print::WithoutLayout;
-use crate::token::{brief, clip, Cursor};
 use crate::{Arity, Opcode};
 
-/// What was found while a module was read: an instruction is looked at when its computation ends and its text is
-/// still at hand, unless it calls something that comes later.
+/// Results gathered while a module is parsed. An instruction is checked when its computation ends, while its text is
+/// still in the cache, unless it calls a computation that is defined later.
 #[derive(Default)]
 pub(crate) struct Findings {
-    /// Instructions whose parts do not fit together, the first of them.
+    /// The first inconsistent instructions.
     inconsistent: Vec<(InstructionId, ProblemKind)>,
     /// Instructions that call computations.
     calls: Vec<InstructionId>,
     later: Vec<InstructionId>,
-    /// One of each kind, by the hash of what is inferred from.
-    looked_at: FxHashMap<u64, InstructionId>,
-    /// By number of a shape, how many shapes stand in it.
+    /// One instruction per equivalence class, by the hash of the inputs of its inference rule.
+    representatives: FxHashMap<u64, InstructionId>,
+    /// By shape number, the number of shapes nested in it.
     parts: Vec<usize>,
-    /// In all modules of the text.
-    looked_at_parts: usize,
-    /// Some operands have no names or some shapes are left out, and what was found may rest on these.
+    /// The number of nested shapes that were checked in all modules of the text.
+    n_checked_parts: usize,
+    /// Some operands have no names or some shapes are omitted, so results may change once these are known.
     is_provisional: bool,
 }
 
 impl Findings {
-    /// Looks at a computation whose operands are resolved.
+    /// Checks a computation whose operands are resolved.
     pub fn computation(&mut self, m: &mut Module, id: ComputationId) {
         for i in m.instructions_of(id) {
             let flags = m.instructions[i as usize].flags;
-            self.is_provisional |= flags & (UNNAMED_OPERANDS | LEFT_OUT) != 0;
+            self.is_provisional |= flags & (UNNAMED_OPERANDS | SHAPE_OMITTED) != 0;
             if flags & CALLS != 0 {
                 self.calls.push(i);
-                if m.called(i).any(|c| c == UNRESOLVED) {
+                if m.called_computations(i).any(|c| c == UNRESOLVED) {
                     self.later.push(i);
                     continue;
                 }
             }
-            if !self.is_provisional && !self.is_known(m, i) {
-                self.look(m, i);
+            if !self.is_provisional && !self.can_skip(m, i) {
+                self.check(m, i);
             }
         }
     }
 
-    fn look(&mut self, m: &mut Module, i: InstructionId) {
+    fn check(&mut self, m: &mut Module, i: InstructionId) {
         if !self.is_affordable(m, i) {
             return;
         }
@@ -70,22 +70,21 @@ impl Findings {
         }
     }
 
-    /// Shapes of many parts are walked for every instruction that has such an operand, though a name is all that the
-    /// text says of them. So the parts that are looked at stay in proportion to the text; beyond, shapes are taken as
-    /// they are written.
+    /// The rules traverse the whole shape of each operand, though the text only names the operand. To keep the total
+    /// proportional to the size of the text, shapes are not checked once a budget is spent.
     fn is_affordable(&mut self, m: &Module, i: InstructionId) -> bool {
         let known = self.parts.len();
         self.parts.extend(m.shapes[known..].iter().map(infer::n_parts));
         let n: usize = m.operands(i).map(|k| self.parts[m.instructions[k as usize].shape as usize]).sum();
-        self.looked_at_parts += n;
-        self.looked_at_parts <= 16 * m.source.text.len() + (1 << 16)
+        self.n_checked_parts += n;
+        self.n_checked_parts <= 16 * m.source.text.len() + (1 << 16)
     }
 
-    /// Whether this instruction needs no look, since nothing is inferred of it or it is like one that was looked at
-    /// and found sound. Layers repeat, and most instructions of a large module are like others.
-    fn is_known(&mut self, m: &Module, i: InstructionId) -> bool {
+    /// Whether this instruction need not be checked: it has no inference rule, or an equivalent one was checked and
+    /// found consistent. Layers repeat, so most instructions of a large module are equivalent to others.
+    fn can_skip(&mut self, m: &Module, i: InstructionId) -> bool {
         let row = &m.instructions[i as usize];
-        if infer::is_open(m, i) {
+        if infer::has_no_rule(m, i) {
             return true;
         }
         if row.flags & CALLS != 0 || row.opcode == Opcode::Unknown {
@@ -95,49 +94,54 @@ impl Findings {
         row.opcode.hash(&mut hash);
         row.shape.hash(&mut hash);
         m.operands(i).for_each(|k| m.instructions[k as usize].shape.hash(&mut hash));
-        said(m, i).for_each(|(_, text)| hash.write(text));
-        match self.looked_at.entry(hash.finish()) {
+        inference_inputs(m, i).for_each(|(_, text)| hash.write(text));
+        match self.representatives.entry(hash.finish()) {
             Entry::Occupied(like) => {
                 is_alike(m, i, *like.get()) && m.instructions[*like.get() as usize].flags & INCONSISTENT == 0
             }
-            Entry::Vacant(place) => {
-                place.insert(i);
+            Entry::Vacant(entry) => {
+                entry.insert(i);
                 false
             }
         }
     }
 
-    /// Forgets all but the room.
+    /// Clears the results and keeps the allocations.
     pub fn clear(&mut self) {
         self.inconsistent.clear();
         self.calls.clear();
         self.later.clear();
-        self.looked_at = FxHashMap::default();
+        self.representatives = FxHashMap::default();
         self.parts.clear();
         self.is_provisional = false;
     }
 }
 
-/// The attributes that a rule of inference may look at, as text.
-fn said(m: &Module, i: InstructionId) -> impl Iterator<Item = (u16, &[u8])> {
-    let is_said = |a: &&Attribute| {
+/// The attributes that an inference rule may depend on, as text.
+fn inference_inputs(m: &Module, i: InstructionId) -> impl Iterator<Item = (u16, &[u8])> {
+    let is_input = |a: &&Attribute| {
         !matches!(a.form(), Form::Metadata | Form::Config | Form::FrontendAttributes | Form::Instructions)
     };
-    m.attributes(i).iter().filter(is_said).map(|a| (a.key, m.attribute_text(a).as_bytes()))
+    m.attributes(i).iter().filter(is_input).map(|a| (a.key, m.attribute_text(a).as_bytes()))
 }
 
-/// Same operation on the same shapes with the same attributes; of instructions that call nothing.
+/// Whether two instructions that call nothing have the same operation, shapes and attributes.
 fn is_alike(m: &Module, a: InstructionId, b: InstructionId) -> bool {
     let (first, second) = (&m.instructions[a as usize], &m.instructions[b as usize]);
     let shape = |k: InstructionId| m.instructions[k as usize].shape;
     (first.opcode, first.shape, first.flags & UNNAMED_OPERANDS)
         == (second.opcode, second.shape, second.flags & UNNAMED_OPERANDS)
         && m.operands(a).map(shape).eq(m.operands(b).map(shape))
-        && said(m, a).eq(said(m, b))
+        && inference_inputs(m, a).eq(inference_inputs(m, b))
 }
 
-/// Checks a module whose names are resolved: errors go to `problems`, the rest to its diagnostics.
-pub(crate) fn module(m: &mut Module, findings: &mut Findings, elsewhere: &[Elsewhere], problems: &mut Vec<Problem>) {
+/// Checks a module whose names are resolved. Errors go to `problems`, everything else to the module's diagnostics.
+pub(crate) fn module(
+    m: &mut Module,
+    findings: &mut Findings,
+    restated_shapes: &[RestatedShape],
+    problems: &mut Vec<Problem>,
+) {
     if let Some(c) = call_cycle(m, &findings.calls) {
         let span = m.computations[c as usize].name;
         let name = clip(m.computation_name(c));
@@ -145,22 +149,22 @@ pub(crate) fn module(m: &mut Module, findings: &mut Findings, elsewhere: &[Elsew
         return;
     }
     if findings.is_provisional {
-        unname_operands(m);
+        mark_unnamed_operands(m);
         let n_problems = problems.len();
-        infer::fill(m, elsewhere, problems);
+        infer::fill_omitted(m, restated_shapes, problems);
         if problems.len() > n_problems {
             return;
         }
-        // Inferred shapes stand in the places of those that were left out.
+        // Inferred shapes have replaced the placeholders.
         findings.parts.clear();
         findings.inconsistent.clear();
         for i in 0..m.instructions.len() as u32 {
             m.instructions[i as usize].flags &= !INCONSISTENT;
-            findings.look(m, i);
+            findings.check(m, i);
         }
     } else if !findings.later.is_empty() {
         let mut early = std::mem::take(&mut findings.inconsistent);
-        std::mem::take(&mut findings.later).into_iter().for_each(|i| findings.look(m, i));
+        std::mem::take(&mut findings.later).into_iter().for_each(|i| findings.check(m, i));
         findings.inconsistent.append(&mut early);
         findings.inconsistent.sort_by_key(|found| found.0);
     }
@@ -171,8 +175,8 @@ pub(crate) fn module(m: &mut Module, findings: &mut Findings, elsewhere: &[Elsew
     }
 }
 
-/// Where some operands have no names, `()` of an operation that takes any number may stand for one operand.
-fn unname_operands(m: &mut Module) {
+/// In a text that omits the names of operands, `()` of a variadic operation may stand for one operand.
+fn mark_unnamed_operands(m: &mut Module) {
     if m.instructions.iter().all(|row| row.flags & UNNAMED_OPERANDS == 0) {
         return;
     }
@@ -183,7 +187,7 @@ fn unname_operands(m: &mut Module) {
     }
 }
 
-/// An instruction that is its own operand, directly or through others. `rows` refer to each other by place.
+/// An instruction that is its own operand, directly or indirectly. `rows` refer to each other by index.
 pub(crate) fn cycle(rows: &[Instruction], operands: &[u32]) -> Option<u32> {
     let of = |k: u32| {
         let row = &rows[k as usize];
@@ -192,20 +196,21 @@ pub(crate) fn cycle(rows: &[Instruction], operands: &[u32]) -> Option<u32> {
     find_cycle(rows.len(), |k, i| of(k).get(i).copied().filter(|&o| (o as usize) < rows.len()))
 }
 
-/// A computation that calls itself, directly or through others; `calls` are the instructions that call, in order.
+/// A computation that calls itself, directly or indirectly; `calls` are the calling instructions in order.
 fn call_cycle(m: &Module, calls: &[InstructionId]) -> Option<ComputationId> {
-    // XLA writes a computation before its callers, and then there is no cycle.
-    if calls.iter().all(|&i| m.called(i).all(|to| to < m.computation_of(i))) {
+    // XLA prints callees before their callers, which rules out a cycle.
+    if calls.iter().all(|&i| m.called_computations(i).all(|to| to < m.computation_of(i))) {
         return None;
     }
     let mut called: Vec<Vec<ComputationId>> = vec![Vec::new(); m.computations.len()];
     for &i in calls {
-        called[m.computation_of(i) as usize].extend(m.called(i));
+        called[m.computation_of(i) as usize].extend(m.called_computations(i));
     }
     find_cycle(called.len(), |c, i| called[c as usize].get(i).copied())
 }
 
-/// A node of a graph that reaches itself; `next(n, i)` is the i-th node that n points to. Walks without recursion.
+/// A node of a graph that lies on a cycle; `next(n, i)` is the i-th successor of n. Iterative, so that long paths do
+/// not overflow the stack.
 fn find_cycle(n: usize, next: impl Fn(u32, usize) -> Option<u32>) -> Option<u32> {
     #[derive(Clone, Copy, PartialEq)]
     enum Seen {
@@ -241,7 +246,7 @@ fn find_cycle(n: usize, next: impl Fn(u32, usize) -> Option<u32>) -> Option<u32>
     None
 }
 
-/// What is wrong with a layout anywhere in a shape.
+/// Why a layout in a shape is invalid, if one is.
 pub(crate) fn invalid_layout(shape: &Shape) -> Option<String> {
     match shape {
         Shape::Array(a) => a.layout()?.problem(a.rank()),
@@ -251,7 +256,7 @@ pub(crate) fn invalid_layout(shape: &Shape) -> Option<String> {
     }
 }
 
-/// The numbers of parameters that the called computations of an operation have; `None` where any will do.
+/// The number of parameters that the called computations of an operation have; `None` if any number is valid.
 fn n_parameters(opcode: Opcode, n_operands: usize) -> Option<usize> {
     use Opcode::*;
     match opcode {
@@ -265,13 +270,13 @@ fn n_parameters(opcode: Opcode, n_operands: usize) -> Option<usize> {
     }
 }
 
-/// A call of a computation with another number of parameters.
+/// A call of a computation with the wrong number of parameters.
 fn parameter_count(m: &Module, i: u32) -> Option<Problem> {
     if m.has_unnamed_operands(i) {
         return None;
     }
     let expected = n_parameters(m.instructions[i as usize].opcode, m.operands(i).len())?;
-    let callee = m.called(i).find(|&c| m.parameters(c).len() != expected)?;
+    let callee = m.called_computations(i).find(|&c| m.parameters(c).len() != expected)?;
     let kind = ProblemKind::Disagrees {
         what: "parameters of a called computation",
         found: format!("{} of `{}`", m.parameters(callee).len(), clip(m.computation_name(callee))),
@@ -280,8 +285,8 @@ fn parameter_count(m: &Module, i: u32) -> Option<Problem> {
     Some(Problem { kind, span: m.instructions[i as usize].name })
 }
 
-/// What is wrong with the shape of an instruction: it differs from the inferred one, or none can be inferred since
-/// operands and attributes do not fit.
+/// Why the shape of an instruction is inconsistent: it differs from the inferred shape, or the operands and attributes
+/// rule out any shape.
 pub(crate) fn inconsistency(m: &Module, i: u32) -> Option<ProblemKind> {
     let own = m.shape(i);
     match infer::shape(m, i) {
@@ -295,7 +300,7 @@ pub(crate) fn inconsistency(m: &Module, i: u32) -> Option<ProblemKind> {
     }
 }
 
-/// Where the shape of an instruction is written.
+/// The span of an instruction's shape.
 fn shape_span(m: &Module, i: u32) -> Span {
     let name = m.instructions[i as usize].name;
     let mut c = Cursor { text: &m.source.text, pos: name.end as usize };

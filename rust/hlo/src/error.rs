@@ -1,7 +1,7 @@
-//! What can be wrong with HLO text: a kind, a span, and on demand line, column and caret.
+//! Errors and diagnostics: a kind and a span, from which line, column and caret are computed on demand.
 //!
-//! Read [`Problem`]; the same type says what stopped a module from being read and what merely did not fit (a
-//! diagnostic). Messages are lower case without a full stop and say what was found and what was expected.
+//! Read [`Problem`]. The same type describes an error, which stops a module from being read, and a diagnostic, which
+//! does not. Messages are lower case without a full stop; they name what was found and what was expected.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -40,25 +40,25 @@ impl Span {
     }
 }
 
-/// A text together with the name it was read under.
+/// A text and the name of its source.
 #[derive(Debug)]
 pub struct Source {
     /// The whole text.
     pub text: Arc<str>,
-    /// Where it came from, if that has a name.
+    /// The name of its source, such as a file name.
     pub name: Option<String>,
-    /// The first byte of every line but the first, found when a place is first asked for.
+    /// The first byte of every line but the first; computed on first use.
     lines: OnceLock<Vec<u32>>,
 }
 
 impl Source {
-    /// A text with the name it was read under.
+    /// A text and the name of its source.
     pub fn new(text: impl Into<Arc<str>>, name: Option<&str>) -> Source {
         Source { text: text.into(), name: name.map(str::to_string), lines: OnceLock::new() }
     }
 
     /// Line and column of a byte, both from 1; columns count characters.
-    pub fn place(&self, at: usize) -> (usize, usize) {
+    pub fn line_column(&self, at: usize) -> (usize, usize) {
         let lines =
             self.lines.get_or_init(|| memchr::memchr_iter(b'\n', self.text.as_bytes()).map(|n| n as u32 + 1).collect());
         let at = floor_char(&self.text, at.min(self.text.len()));
@@ -68,14 +68,14 @@ impl Source {
         (line, column)
     }
 
-    /// The line of a span with a caret below, cut to what fits on a screen.
+    /// The line of a span with a caret below, cut to the width of a screen.
     pub fn snippet(&self, span: Span) -> String {
         const WIDTH: usize = 110;
         const BEFORE: usize = 60;
         let at = (span.start as usize).min(self.text.len());
         let start = memchr::memrchr(b'\n', &self.text.as_bytes()[..at]).map_or(0, |n| n + 1);
         let end = memchr::memchr(b'\n', &self.text.as_bytes()[at..]).map_or(self.text.len(), |n| at + n);
-        // Only a window around the place is looked at: a line may be as long as the file.
+        // Only a window around the span is read: a line may be as long as the file.
         let from = floor_char(&self.text, at.saturating_sub(4 * BEFORE).max(start));
         let to = floor_char(&self.text, (at + 4 * WIDTH).min(end));
         let at = floor_char(&self.text, at);
@@ -85,9 +85,9 @@ impl Source {
         if left.len() > BEFORE {
             left.drain(..left.len() - BEFORE);
         }
-        let room = WIDTH - left.len().min(WIDTH);
-        let cut_right = to < end || right.len() > room;
-        right.truncate(room);
+        let available = WIDTH - left.len().min(WIDTH);
+        let cut_right = to < end || right.len() > available;
+        right.truncate(available);
         while right.last() == Some(&' ') {
             right.pop();
         }
@@ -115,140 +115,140 @@ fn floor_char(text: &str, mut at: usize) -> usize {
     at
 }
 
-/// Something in a text that is wrong or does not fit, and where.
+/// An error or a diagnostic and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// What.
+    /// The kind.
     pub kind: ProblemKind,
-    /// Where.
+    /// The position in the source.
     pub span: Span,
 }
 
-/// What can be wrong.
+/// The kinds of errors and diagnostics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProblemKind {
-    /// Something else stands here than must.
+    /// The text does not match the grammar.
     Expected {
-        /// What must stand here.
+        /// What the grammar allows here.
         expected: Cow<'static, str>,
-        /// What does.
+        /// The text that was found.
         found: String,
     },
-    /// A shape that cannot be read.
+    /// A malformed shape.
     Shape(TextErrorKind),
-    /// A word that is not among the known ones.
+    /// An unknown word, such as the name of an operation or an operand.
     UnknownWord {
-        /// What the word would name.
+        /// The kind of word.
         what: &'static str,
         /// The word.
         found: String,
-        /// The nearest known one.
+        /// The known word with the smallest edit distance, if one is close.
         nearest: Option<String>,
     },
-    /// The same name twice where names must differ.
+    /// A duplicate name.
     Duplicate {
-        /// What is named.
+        /// The kind of thing that is named.
         what: &'static str,
         /// The name.
         name: String,
     },
-    /// An instruction without an attribute that it must have.
+    /// A required attribute is missing.
     MissingAttribute {
         /// The operation.
         opcode: &'static str,
         /// The attribute.
         name: &'static str,
     },
-    /// An attribute that this operation does not have.
+    /// An attribute that its owner does not have.
     MisplacedAttribute {
         /// The attribute.
         name: String,
-        /// Where it stands.
-        place: String,
+        /// The operation, or `a module` or `a computation`, that does not have it.
+        owner: String,
     },
-    /// Another number of operands than the operation takes.
+    /// A wrong number of operands.
     OperandCount {
         /// The operation.
         opcode: &'static str,
-        /// How many it takes.
+        /// The number of operands that the operation takes.
         expected: usize,
-        /// How many are there.
+        /// The number of operands in the text.
         found: usize,
     },
-    /// Operands without names: the text says how many there are but not which.
+    /// Operands without names: the text gives their number only.
     UnnamedOperands {
         /// The operation.
         opcode: &'static str,
     },
-    /// Something that needs itself.
+    /// A cycle in the operands of instructions or in the calls of computations.
     Cycle {
-        /// What it is.
+        /// The kind of node: an instruction or a computation.
         what: &'static str,
         /// Its name.
         name: String,
     },
-    /// An operand that is defined further down.
+    /// An operand that is defined after its use.
     UsedBeforeDefinition {
         /// Its name.
         name: String,
     },
-    /// Two things that say the same differently.
+    /// Two statements of the same fact differ.
     Disagrees {
-        /// What is said.
+        /// The fact.
         what: &'static str,
-        /// What this place says.
+        /// The value at the span.
         found: String,
-        /// What the other place says.
+        /// The value that the rest of the module implies.
         expected: String,
     },
-    /// Operands and attributes that do not fit together.
+    /// The operands and attributes of an instruction are inconsistent.
     Inconsistent {
         /// The operation.
         opcode: String,
-        /// What does not fit.
+        /// The reason.
         reason: String,
     },
-    /// A layout that is not valid, kept as written.
+    /// An invalid layout, kept as written.
     InvalidLayout {
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// A number outside the range of its type.
     OutOfRange {
         /// The number.
         found: String,
-        /// The type.
+        /// The type or quantity that bounds it.
         of: &'static str,
     },
-    /// Compressed bytes that cannot be unpacked.
-    Packed {
+    /// Corrupt compressed data.
+    Compressed {
         /// The name of the format.
         format: &'static str,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
-    /// Bytes that are no proto of a module.
+    /// Malformed bytes of a serialized module.
     Wire {
-        /// The byte.
+        /// The offset in the input.
         at: usize,
-        /// What stands there.
+        /// What was found at that offset.
         found: String,
     },
-    /// The text is not HLO text at all.
+    /// The input is neither HLO text nor a proto.
     NotText {
-        /// What it is.
+        /// The kind of node: an instruction or a computation.
         found: String,
     },
-    /// Nested deeper than we follow.
+    /// Nesting beyond the limit.
     TooDeep {
-        /// What is nested.
+        /// The kind of thing that is nested.
         what: &'static str,
-        /// How deep it may be.
+        /// The number of levels that are allowed.
         limit: usize,
     },
-    /// More than we count.
+    /// More of something than the limit allows.
     TooMany {
-        /// What there is too much of.
+        /// The kind of thing.
         what: &'static str,
         /// The limit.
         limit: usize,
@@ -265,21 +265,21 @@ impl fmt::Display for ProblemKind {
                 write!(f, "unknown {what} `{found}`")?;
                 nearest.as_ref().map_or(Ok(()), |n| write!(f, ", did you mean `{n}`?"))
             }
-            Duplicate { what, name } => write!(f, "expected a new name, found a second {what} `{name}`"),
+            Duplicate { what, name } => write!(f, "expected one {what} `{name}`, found a second"),
             MissingAttribute { opcode, name } => write!(f, "expected attribute `{name}` on {opcode}, found none"),
-            MisplacedAttribute { name, place } => write!(f, "attribute `{name}` does not belong to {place}"),
+            MisplacedAttribute { name, owner } => write!(f, "attribute `{name}` does not belong to {owner}"),
             OperandCount { opcode, expected, found } => {
                 let s = if *expected == 1 { "" } else { "s" };
                 write!(f, "expected {expected} operand{s} of {opcode}, found {found}")
             }
-            UnnamedOperands { opcode } => write!(f, "the operands of {opcode} have no names, so they are not known"),
-            Cycle { what, name } => write!(f, "{what} `{name}` needs itself"),
+            UnnamedOperands { opcode } => write!(f, "the operands of {opcode} have no names and cannot be resolved"),
+            Cycle { what, name } => write!(f, "{what} `{name}` depends on itself"),
             UsedBeforeDefinition { name } => write!(f, "operand `{name}` is defined after its use"),
             Disagrees { what, found, expected } => write!(f, "{what}: expected {expected}, found {found}"),
-            Inconsistent { opcode, reason } => write!(f, "{opcode} that does not fit: {reason}"),
+            Inconsistent { opcode, reason } => write!(f, "inconsistent {opcode}: {reason}"),
             InvalidLayout { reason } => write!(f, "invalid layout: {reason}"),
             OutOfRange { found, of } => write!(f, "expected a number in the range of {of}, found {found}"),
-            Packed { format, reason } => write!(f, "expected {format} data, found {reason}"),
+            Compressed { format, reason } => write!(f, "expected {format} data, found {reason}"),
             Wire { at, found } => write!(f, "byte {at}: expected an HLO proto, found {found}"),
             NotText { found } => write!(f, "expected HLO text, found {found}"),
             TooDeep { what, limit } => write!(f, "{what} nested deeper than {limit} levels"),
@@ -289,7 +289,7 @@ impl fmt::Display for ProblemKind {
 }
 
 impl ProblemKind {
-    /// What was found, where the kind says that.
+    /// The text or value that was found, for kinds that have one.
     pub fn found(&self) -> Option<String> {
         use ProblemKind::*;
         match self {
@@ -297,7 +297,7 @@ impl ProblemKind {
             | Disagrees { found, .. }
             | NotText { found }
             | Wire { found, .. }
-            | Packed { reason: found, .. } => Some(found.clone()),
+            | Compressed { reason: found, .. } => Some(found.clone()),
             UnknownWord { found, .. } | OutOfRange { found, .. } => Some(format!("`{found}`")),
             Shape(TextErrorKind::Expected { found, .. }) => Some(found.clone()),
             Shape(TextErrorKind::UnknownElementType { found, .. }) => Some(format!("`{found}`")),
@@ -310,7 +310,7 @@ impl ProblemKind {
         }
     }
 
-    /// What was expected, where the kind says that.
+    /// The text or value that was expected, for kinds that have one.
     pub fn expected(&self) -> Option<String> {
         use ProblemKind::*;
         match self {
@@ -321,12 +321,12 @@ impl ProblemKind {
             UnknownWord { what, nearest, .. } => {
                 Some(nearest.as_ref().map_or_else(|| format!("a known {what}"), |n| format!("`{n}`")))
             }
-            Duplicate { .. } => Some("a new name".into()),
+            Duplicate { what, name } => Some(format!("one {what} `{name}`")),
             MissingAttribute { name, .. } => Some(format!("`{name}`")),
             OperandCount { expected, .. } => Some(expected.to_string()),
             OutOfRange { of, .. } => Some(format!("a number in the range of {of}")),
             NotText { .. } => Some("HLO text".into()),
-            Packed { format, .. } => Some(format!("{format} data")),
+            Compressed { format, .. } => Some(format!("{format} data")),
             Wire { .. } => Some("an HLO proto".into()),
             Shape(_) | MisplacedAttribute { .. } | UnnamedOperands { .. } | Cycle { .. } => None,
             Inconsistent { .. }
@@ -338,28 +338,28 @@ impl ProblemKind {
     }
 }
 
-/// Everything that stopped a text from being read, in the order of the text; never empty.
+/// The errors of a text, in the order of the text; never empty.
 #[derive(Clone, Debug)]
 pub struct SyntaxErrors {
     /// The text.
     pub source: Arc<Source>,
-    /// What is wrong with it.
+    /// The reason.
     pub problems: Vec<Problem>,
 }
 
 impl SyntaxErrors {
-    /// One problem with its place, line and caret.
+    /// One problem with its position, line and caret.
     pub fn describe(&self, problem: &Problem) -> String {
         describe(&self.source, problem)
     }
 }
 
-/// `name:line:column: message`, the line, and a caret below the place.
+/// `name:line:column: message`, the line, and a caret below the span.
 pub fn describe(source: &Source, problem: &Problem) -> String {
-    if let ProblemKind::Wire { .. } | ProblemKind::Packed { .. } = problem.kind {
+    if let ProblemKind::Wire { .. } | ProblemKind::Compressed { .. } = problem.kind {
         return format!("{}: {}", source.name.as_deref().unwrap_or("<bytes>"), problem.kind);
     }
-    let (line, column) = source.place(problem.span.start as usize);
+    let (line, column) = source.line_column(problem.span.start as usize);
     let name = source.name.as_deref().unwrap_or("<text>");
     format!("{name}:{line}:{column}: {}\n{}", problem.kind, source.snippet(problem.span))
 }

@@ -1,50 +1,65 @@
-//! HLO text and protos to modules and back.
+//! Reads, checks and prints HLO: modules from text or from serialized protos, and back.
 //!
-//! Read [`parse`] first, then [`Module`]. A text may hold several modules, one computation, or bare instructions; bytes
-//! may also hold a proto, and either may be compressed.
-//! Law: whatever the text, reading it gives modules or errors with their places, in time and memory in proportion
-//! to its size. What does not fit but can be kept (an unknown attribute, a shape that disagrees) is a diagnostic.
-//! Not here: what an operation reads or computes.
+//! [`parse`] reads text, [`parse_bytes`] text or a proto, either of them also compressed. Both give [`Module`]s:
+//! computations of instructions, linked by numbers, whose names, attributes and literals are decoded on request.
+//!
+//! ```
+//! let text = r#"
+//! HloModule example
+//! ENTRY main {
+//!   x = f32[2,3] parameter(0)
+//!   y = f32[3,2] transpose(x), dimensions={1,0}
+//!   ROOT z = f32[3,2] negate(y)
+//! }
+//! "#;
+//! let modules = hlo::parse(text, Some("example.hlo"), false)?;
+//! let module = &modules[0];
+//! for id in module.instructions_of(module.entry()) {
+//!     let operands: Vec<_> = module.operands(id).map(|operand| module.instruction_name(operand)).collect();
+//!     println!("{} = {}({})", module.instruction_name(id), module.opcode_name(id), operands.join(", "));
+//! }
+//! let y = module.find_instruction("y", None).expect("an instruction of the text");
+//! let dimensions = module.attribute(y, "dimensions").expect("a required attribute");
+//! assert_eq!(module.shape(y).to_string(), "f32[3,2]");
+//! assert_eq!(module.value(dimensions, None), Ok(hlo::Value::Ints(vec![1, 0])));
+//! # Ok::<(), hlo::SyntaxErrors>(())
+//! ```
+//!
+//! The folders, from the inside out: `model` holds a module and what is derived from it, `attribute` the values of
+//! attributes and their schema, `parse` and `print` convert text, `proto` serialized protos; `infer` derives shapes from
+//! operands and attributes, and `check` compares them with the shapes that are written.
+//!
+//! Invariant: any input gives modules or errors with positions, in time and memory proportional to its size. Input
+//! that is inconsistent but can be represented (an unknown attribute, a shape that disagrees with the operands) gives a
+//! diagnostic. Not here: what an operation reads or computes.
 
-mod alias;
-mod attach;
 mod attribute;
 mod check;
-mod devices;
-mod equal;
+mod compression;
+mod cursor;
 mod error;
-mod float;
 mod infer;
-mod instruction;
-mod known;
-mod literal;
-mod mesh;
-mod module;
-mod opcode;
-mod packed;
+mod model;
 mod parse;
 mod print;
 mod proto;
-mod resolve;
-mod sharding;
-mod signature;
-mod span_map;
-mod token;
-mod window;
 
-pub use alias::{Accuracy, Alias, Donor, EntryLayout};
+pub use attribute::accuracy::Accuracy;
+pub use attribute::alias::{Alias, Donor};
+pub use attribute::devices::{parse_device_groups, DeviceGroups};
+pub use attribute::entry_layout::EntryLayout;
+pub use attribute::mesh::{DeviceOrder, Iota, Mesh, MeshAxis};
+pub use attribute::schema::{attributes_of, AttributeSpec, Form, Owner};
+pub use attribute::sharding::{parse_sharding, Named, Sharding, ShardingKind, SubgroupKind, Tiles, Whole};
+pub use attribute::window::{parse_dim_labels, parse_window, DimLabels, Window, WindowDim};
 pub use attribute::{unescape, Value};
-pub use devices::{parse_device_groups, DeviceGroups};
-pub use equal::Names;
+pub use compression::{compression_format, decompress, decompress_head, CompressionError};
 pub use error::{describe, Problem, ProblemKind, Source, Span, SyntaxErrors};
-pub use known::{attributes_at, Form, Known, Place};
-pub use literal::{LiteralError, LiteralValue};
-pub use mesh::{DeviceOrder, Iota, Mesh, MeshAxis};
-pub use module::{Attribute, Computation, ComputationId, Instruction, InstructionId, Metadata, Module};
-pub use opcode::{Arity, Opcode};
-pub use packed::{packed_format, unpack, unpack_head, PackedError};
+pub use model::equal::Names;
+pub use model::literal::{LiteralError, LiteralValue};
+pub use model::metadata::Metadata;
+pub use model::module::{Attribute, Computation, ComputationId, Instruction, InstructionId, Module};
+pub use model::opcode::{Arity, Opcode};
 pub use parse::{parse, parse_bytes, MAX_DIAGNOSTICS, MAX_PROBLEMS};
 pub use print::{print_computation, print_instruction, print_module, PrintOptions};
 pub use proto::{is_module_head, parse_proto};
-pub use sharding::{parse_sharding, Named, Sharding, ShardingKind, SubgroupKind, Tiles, Whole};
-pub use window::{parse_dim_labels, parse_window, DimLabels, Window, WindowDim};

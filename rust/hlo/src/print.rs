@@ -1,38 +1,38 @@
-//! Module to text that reads back as an equal module, in XLA's syntax.
+//! Prints a module in XLA's syntax, as text that parses to an equal module.
 //!
-//! Read [`PrintOptions`] and `Printer`. Literals and attribute values are printed as they were written; names of operands and
-//! computations carry `%`. A computation that was written in place of its name is printed in place again.
-//! What must have a name and has none gets one: `module`, `main`, `computation_N`.
+//! Read [`PrintOptions`] and `Printer`. Literals and attribute values are printed as they were written; names of
+//! operands and computations get a `%`. A computation that was written inline is printed inline. A module or
+//! computation without a name gets one: `module`, `main`, `computation_N`.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
 use layout::Shape;
 
+use crate::attribute::form::Form;
 use crate::attribute::Value;
-use crate::known::Form;
-use crate::module::{Attribute, ComputationId, InstructionId, Module};
-use crate::window::{DimLabels, Window, WindowDim};
+use crate::model::module::{Attribute, ComputationId, InstructionId, Module};
 use crate::Arity;
 
-/// What is printed. The default is everything, and operands by name alone; every choice gives text that XLA reads.
+/// Options for printing. By default everything is printed, and operands by name alone; with any options the text is
+/// valid for XLA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrintOptions {
     /// The shape before each operand.
     pub operand_shapes: bool,
-    /// Where instructions came from, and the tables of stack frames.
+    /// `metadata`, and the tables of stack frames.
     pub metadata: bool,
-    /// Layouts of shapes, but for those that a custom call demands.
+    /// Layouts of shapes; those that a custom call constrains are always printed.
     pub layouts: bool,
     /// `backend_config`
     pub backend_config: bool,
     /// `control-predecessors`
     pub control_predecessors: bool,
-    /// Arrays of more than ten elements; else `{...}` stands for them.
+    /// Literals of more than ten elements; if not, they are printed as `{...}`.
     pub large_constants: bool,
-    /// Parameters and result of each computation before its brace.
+    /// The parameters and the result of each computation before its brace.
     pub signatures: bool,
-    /// `tmp_0`, `tmp_1`, … for instructions and `computation_0`, … in the place of their names.
+    /// Instructions are named `tmp_0`, `tmp_1`, … and computations `computation_0`, ….
     pub canonical_names: bool,
 }
 
@@ -51,7 +51,7 @@ impl Default for PrintOptions {
     }
 }
 
-/// Arrays of more elements are large; as in XLA.
+/// Literals of more elements are large, as in XLA.
 const LARGE: i64 = 10;
 
 impl fmt::Display for Module {
@@ -207,7 +207,7 @@ impl<'m> Printer<'m> {
         Ok(())
     }
 
-    /// `, name=value`, or nothing where it is not asked for.
+    /// `, name=value`, unless the options exclude it.
     fn attribute(
         &self,
         f: &mut dyn Write,
@@ -227,12 +227,12 @@ impl<'m> Printer<'m> {
         }
         write!(f, ", {name}=")?;
         match attribute.form {
-            Form::Computation => self.called(f, m.list(attribute.link)[0], depth),
+            Form::Computation => self.callee(f, m.list(attribute.link)[0], depth),
             Form::Computations => {
                 f.write_str("{")?;
                 for (k, &c) in m.list(attribute.link).iter().enumerate() {
                     f.write_str(if k > 0 { ", " } else { "" })?;
-                    self.called(f, c, depth)?;
+                    self.callee(f, c, depth)?;
                 }
                 f.write_str("}")
             }
@@ -258,7 +258,7 @@ impl<'m> Printer<'m> {
         }
     }
 
-    fn called(&self, f: &mut dyn Write, id: ComputationId, depth: usize) -> fmt::Result {
+    fn callee(&self, f: &mut dyn Write, id: ComputationId, depth: usize) -> fmt::Result {
         if !self.m.computations()[id as usize].is_inline() {
             return write!(f, "%{}", self.computation_name(id));
         }
@@ -267,53 +267,7 @@ impl<'m> Printer<'m> {
     }
 }
 
-impl fmt::Display for Window {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let by_dim = |one: &dyn Fn(&WindowDim) -> String| self.dims.iter().map(one).collect::<Vec<_>>().join("x");
-        write!(f, "{{size={}", by_dim(&|d| d.size.to_string()))?;
-        if self.dims.iter().any(|d| d.stride != 1) {
-            write!(f, " stride={}", by_dim(&|d| d.stride.to_string()))?;
-        }
-        if self.dims.iter().any(|d| (d.pad_low, d.pad_high) != (0, 0)) {
-            write!(f, " pad={}", by_dim(&|d| format!("{}_{}", d.pad_low, d.pad_high)))?;
-        }
-        if self.dims.iter().any(|d| d.base_dilation != 1) {
-            write!(f, " lhs_dilate={}", by_dim(&|d| d.base_dilation.to_string()))?;
-        }
-        if self.dims.iter().any(|d| d.window_dilation != 1) {
-            write!(f, " rhs_dilate={}", by_dim(&|d| d.window_dilation.to_string()))?;
-        }
-        if self.dims.iter().any(|d| d.reversal) {
-            write!(f, " rhs_reversal={}", by_dim(&|d| i64::from(d.reversal).to_string()))?;
-        }
-        f.write_str("}")
-    }
-}
-
-impl fmt::Display for DimLabels {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = |first: (i64, char), second: (i64, char), spatial: &[i64]| {
-            let digits = spatial.iter().zip('0'..).map(|(&d, c)| (d, c));
-            let mut all: Vec<_> = digits.chain([first, second]).collect();
-            all.sort_unstable();
-            // A place without a label is a dimension without a part in the convolution.
-            let mut text = String::new();
-            for (d, c) in all {
-                while (text.len() as i64) < d {
-                    text.push('?');
-                }
-                text.push(c);
-            }
-            text
-        };
-        let input = word((self.input_batch, 'b'), (self.input_feature, 'f'), &self.input_spatial);
-        let kernel = word((self.kernel_input_feature, 'i'), (self.kernel_output_feature, 'o'), &self.kernel_spatial);
-        let output = word((self.output_batch, 'b'), (self.output_feature, 'f'), &self.output_spatial);
-        write!(f, "{input}_{kernel}->{output}")
-    }
-}
-
-/// A shape as a signature has it.
+/// The shape of a signature, which has no layout.
 pub(crate) trait WithoutLayout {
     fn without_layout(&self) -> Cow<'_, Shape>;
 }

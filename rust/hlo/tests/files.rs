@@ -1,7 +1,7 @@
-//! Texts in `ok/` with the tree that reading gives beside them, texts in `err/` with the whole message.
+//! Golden files: texts in `ok/` next to their modules as trees, texts in `err/` next to their error messages.
 //!
-//! `HLOMAP_BLESS=1 cargo test -p hlomap-hlo` writes what is beside them anew; read the difference before it is kept.
-//! Every text in `ok/` is printed, too, and must read back as the same module.
+//! `HLOMAP_BLESS=1 cargo test -p hlomap-hlo` rewrites the golden files; review the diff. Every text in `ok/` must also
+//! print to a text that parses to an equal module.
 
 use std::fmt::Write;
 use std::fs;
@@ -19,7 +19,7 @@ fn texts(folder: &str) -> Vec<PathBuf> {
     files
 }
 
-/// Compares with the file beside a text, or writes it.
+/// Compares with the golden file of a text, or rewrites it.
 fn check(text: &Path, extension: &str, found: &str, failures: &mut Vec<String>) {
     let beside = text.with_extension(extension);
     if std::env::var_os("HLOMAP_BLESS").is_some_and(|v| v == "1") {
@@ -83,7 +83,7 @@ fn round_trip() {
     }
 }
 
-/// Text to module to proto to module is the identity up to names, which a proto wants unique.
+/// Text to proto and back is the identity up to names, which must be unique in a proto.
 #[test]
 fn proto_round_trip() {
     let mut failures = Vec::new();
@@ -119,7 +119,7 @@ fn proto_round_trip() {
 #[test]
 fn strict() {
     let text = "ENTRY e { ROOT p = f32[2] parameter(0), shardin={replicated} }";
-    assert_eq!(hlo::parse(text, None, false).expect("a diagnostic is no error")[0].diagnostics().len(), 1);
+    assert_eq!(hlo::parse(text, None, false).expect("a diagnostic is not an error")[0].diagnostics().len(), 1);
     let error = hlo::parse(text, None, true).expect_err("strict makes it one").to_string();
     assert!(error.starts_with("<text>:1:41: unknown attribute `shardin`, did you mean `sharding`?"), "{error}");
 }
@@ -169,7 +169,7 @@ fn tree(m: &Module) -> String {
     out
 }
 
-/// Values that have a text of their own by that, the others by their parts.
+/// Values that print are shown as text, the others as Rust values.
 fn shown(value: &Value<'_>) -> String {
     match value {
         Value::Sharding(v) => format!("Sharding {v}"),

@@ -1,5 +1,5 @@
-//! Whatever the text, reading it ends with modules or errors: truncated, flipped, nested, huge and circular texts.
-//! What is read can be printed, asked for everything it has, and read again.
+//! Robustness: truncated, corrupted, deeply nested, huge and cyclic inputs give modules or errors. A module that is
+//! read can be printed, queried in full, and read again.
 
 mod touch;
 
@@ -21,7 +21,7 @@ const SAMPLES: &[&str] = &[
     include_str!("../../../tests/cases/modules/transpose_reshape_chain.hlo"),
 ];
 
-/// How often each sample is changed at random places; more where `HLOMAP_FLIPS` says so.
+/// The number of random changes of each sample; `HLOMAP_FLIPS` overrides it.
 fn n_flips(usual: usize) -> usize {
     std::env::var("HLOMAP_FLIPS").ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
 }
@@ -35,7 +35,7 @@ fn truncated_at_every_byte() {
     }
 }
 
-/// A cheap sequence of numbers that is the same in every run.
+/// A cheap pseudorandom sequence with a fixed seed.
 fn numbers(mut seed: u64) -> impl FnMut(usize) -> usize {
     move |below| {
         seed ^= seed << 13;
@@ -107,7 +107,7 @@ fn flipped_protos() {
     }
 }
 
-/// Few bytes that could ask for much: an operand of a long name again and again, shapes in shapes, empty braces.
+/// Small inputs that could expand: an operand with a long name repeated, nested shapes, empty braces.
 #[test]
 fn protos_that_would_grow() {
     fn field(number: u32, bytes: &[u8]) -> Vec<u8> {
@@ -176,14 +176,14 @@ fn long_chains_are_not_recursion() {
         let _ = writeln!(text, "f{k} {{ p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f{} }}", k - 1);
     }
     let modules = parse(&text, None, false).expect("a chain of calls");
-    modules[0].content(N as u32 - 1);
+    modules[0].fingerprint(N as u32 - 1);
     let mut text = String::from("ENTRY e {\n");
     for k in 0..N {
         let _ = writeln!(text, "a{k} = f32[] negate(a{})", k + 1);
     }
     let _ = writeln!(text, "a{N} = f32[] negate(a0)\n}}");
     let error = parse(&text, None, false).expect_err("a cycle").to_string();
-    assert!(error.contains("needs itself"), "{error}");
+    assert!(error.contains("depends on itself"), "{error}");
 }
 
 /// Shapes that few bytes ask for: tuples of tuples without a word of their shape, and a large one as every operand.
@@ -231,7 +231,7 @@ fn many_names_that_are_not_known() {
     assert!(error.contains("names of unknown attributes"), "{error}");
 }
 
-/// What the fuzz targets found: texts that were read, and their protos were not.
+/// Found by fuzzing: texts that are accepted although their protos were rejected.
 #[test]
 fn found_by_fuzzing() {
     for text in [
@@ -254,7 +254,7 @@ fn many_errors_are_a_few() {
 #[test]
 fn binary_is_one_error() {
     for (bytes, message) in [
-        (&b"HloModule m\n\nENTRY e {\n\xff\xff"[..], "a byte that is no UTF-8: 0xff"),
+        (&b"HloModule m\n\nENTRY e {\n\xff\xff"[..], "a byte that is not UTF-8: 0xff"),
         (b"\x0a\x05hello\x00\x01", "binary data (a zero byte)"),
     ] {
         let errors = parse_bytes(bytes, Some("f"), false).expect_err("no text");

@@ -1,4 +1,4 @@
-//! Products, transforms, solvers, normalisations and random numbers.
+//! Shape rules of products, transforms, solvers, normalizations and random numbers.
 //!
 //! Read `Operation::dot`.
 
@@ -6,8 +6,8 @@ use layout::{ArrayShape, ElementType, Shape};
 
 use super::elementwise::higher;
 use super::{dim, sizes, Check, Dim, Inference, Inferred, Operation};
+use crate::attribute::window;
 use crate::attribute::Value;
-use crate::window;
 
 /// Dimension numbers of one side of a product.
 struct Side {
@@ -16,7 +16,7 @@ struct Side {
 }
 
 impl Side {
-    /// The dimensions of an array of this rank that are neither.
+    /// The dimensions that are neither batch nor contracting.
     fn rest(&self, rank: usize) -> impl Iterator<Item = usize> + '_ {
         (0..rank).filter(|d| !self.batch.contains(d) && !self.contracting.contains(d))
     }
@@ -32,7 +32,7 @@ impl Operation<'_> {
         }
     }
 
-    /// Both sides of a product of the first two operands, whose dimensions agree.
+    /// The dimension numbers of both sides of a product, whose sizes must agree.
     fn sides(&self) -> Check<(Side, Side)> {
         let (lhs, rhs) = (self.dims(0)?, self.dims(1)?);
         let (l, r) = (self.side("lhs", lhs.len())?, self.side("rhs", rhs.len())?);
@@ -44,9 +44,9 @@ impl Operation<'_> {
         Ok((l, r))
     }
 
-    /// The element type of a product: products may be accumulated in any type that is written.
+    /// The element type of a product; the text may choose any type for the accumulation.
     fn product_element(&self) -> Check<ElementType> {
-        Ok(self.own_element().unwrap_or(higher(self.array(0)?.element(), self.array(1)?.element())))
+        Ok(self.written_element().unwrap_or(higher(self.array(0)?.element(), self.array(1)?.element())))
     }
 
     pub(super) fn dot(&self) -> Inference {
@@ -57,7 +57,7 @@ impl Operation<'_> {
         self.result(self.product_element()?, batch.chain(rest))
     }
 
-    /// A dot of blocks that are scaled by one number each: the scales divide the sizes.
+    /// A dot of block-scaled operands; the sizes of the scales divide those of the operands.
     pub(super) fn scaled_dot(&self) -> Inference {
         for (k, scale) in [(0, 2), (1, 3)] {
             let (array, scales) = (self.dims(k)?, self.dims(scale)?);
@@ -69,13 +69,13 @@ impl Operation<'_> {
         self.dot()
     }
 
-    /// The rows of one side are in groups, whose sizes stand in operand 2; what is ragged decides what the groups
-    /// choose: a slice of the other side, a value of their own, or nothing.
+    /// A dot whose left side is partitioned into groups, with the group sizes in operand 2. The role of the ragged
+    /// dimension decides what a group selects: a slice of the right side, an output of its own, or nothing.
     pub(super) fn ragged_dot(&self) -> Inference {
         let (lhs, rhs, groups) = (self.array(0)?, self.array(1)?, self.array(2)?);
         let (l, r) = self.sides()?;
         let [ragged] = self.dim_numbers("lhs_ragged_dims", lhs.rank())?[..] else {
-            return Err("lhs_ragged_dims of other than one dimension".into());
+            return Err("expected one dimension in lhs_ragged_dims".into());
         };
         let group = self.dim_numbers("rhs_group_dims", rhs.rank())?;
         let Some(&n_groups) = groups.dims().last() else {
@@ -85,12 +85,14 @@ impl Operation<'_> {
         let is_contracting = l.contracting.contains(&ragged);
         if is_batch || is_contracting {
             if !group.is_empty() {
-                return Err(format!("rhs_group_dims {group:?} where the groups choose nothing of that side"));
+                return Err(format!(
+                    "rhs_group_dims {group:?}, expected none, since groups select nothing from the right side"
+                ));
             }
         } else if !matches!(group[..], [d] if rhs.dims()[d] == n_groups) {
             return Err(format!("rhs_group_dims {group:?} of {} for {n_groups} groups", self.operands[1]));
         }
-        // In front of the groups stand the sizes of the dimensions of the left side that hold groups of their own.
+        // Group sizes may have leading dimensions: those of the left side that are partitioned independently.
         let prefix: Vec<i64> = if groups.rank() > 1 {
             let outer = l.batch.iter().copied().filter(|&d| d != ragged || !is_batch);
             let rest = l.rest(lhs.rank()).filter(|&d| d < ragged || is_contracting);
@@ -128,7 +130,7 @@ impl Operation<'_> {
         self.result(self.product_element()?, dims)
     }
 
-    /// The last dimensions are transformed; of a real signal only one half of the spectrum is kept.
+    /// Transforms the last dimensions; of the spectrum of a real signal only one half is kept.
     pub(super) fn fft(&self) -> Inference {
         let operand = self.array(0)?;
         let length = self.ints("fft_length");
@@ -175,9 +177,9 @@ impl Operation<'_> {
         }
     }
 
-    /// The layout of the operand where the shape is left out.
+    /// The layout of the operand if the shape is omitted.
     fn kept_layout(&self, operand: &ArrayShape) -> Option<layout::Layout> {
-        if self.own.is_none() {
+        if self.written.is_none() {
             operand.layout().cloned()
         } else {
             None
@@ -203,7 +205,7 @@ impl Operation<'_> {
         self.like(b.element(), 1)
     }
 
-    /// The size of the feature dimension of operand 0, which operands 1 to `n` have alone.
+    /// The feature dimension of operand 0, which is the only dimension of operands 1 to `n`.
     fn features(&self, n: usize) -> Check<Dim> {
         let operand = self.array(0)?;
         let index = self.int("feature_index").and_then(|d| usize::try_from(d).ok());
@@ -219,7 +221,7 @@ impl Operation<'_> {
         Ok(features)
     }
 
-    /// The normalised operand alone, or with mean and variance.
+    /// The normalized operand alone, or with mean and variance.
     pub(super) fn batch_norm(&self, n_values: usize) -> Inference {
         let features = self.features(if n_values == 3 { 2 } else { 4 })?;
         let Inferred::Shape(first) = self.like(self.array(0)?.element(), 0)? else { return Ok(Inferred::Unknown) };
@@ -240,14 +242,14 @@ impl Operation<'_> {
 
     fn with_statistics(&self, first: Shape, features: Dim) -> Inference {
         let one = |k: usize| {
-            let own = self.own_part(k, 3).and_then(Shape::as_array).map(ArrayShape::element);
+            let written = self.written_part(k, 3).and_then(Shape::as_array).map(ArrayShape::element);
             let given = self.array(k)?.element();
-            self.made(own.filter(|&own| super::mix(own, given)).unwrap_or(given), [features])
+            self.array_shape(written.filter(|&written| super::are_mixable(written, given)).unwrap_or(given), [features])
         };
         Ok(Inferred::Shape(Shape::Tuple(vec![first, one(1)?, one(2)?])))
     }
 
-    /// Only that the parameters of the distribution are scalars is known.
+    /// The shape is left open; the parameters of the distribution must be scalars.
     pub(super) fn rng(&self) -> Inference {
         match (0..self.operands.len()).find(|&k| self.dims(k).map_or(true, |d| !d.is_empty())) {
             Some(k) => Err(format!("a parameter of shape {}, expected a scalar", self.operands[k])),
@@ -255,9 +257,9 @@ impl Operation<'_> {
         }
     }
 
-    /// The new state, of the shape of the old, beside the numbers; or the numbers alone.
+    /// The new state, with the shape of the old, and the numbers; or the numbers alone.
     pub(super) fn rng_bit_generator(&self) -> Inference {
-        match self.own.and_then(Shape::as_tuple) {
+        match self.written.and_then(Shape::as_tuple) {
             Some([_, numbers]) => Ok(Inferred::Shape(Shape::Tuple(vec![self.operand(0)?.clone(), numbers.clone()]))),
             Some(parts) => Err(format!("{} values, expected a state and numbers", parts.len())),
             None => Ok(Inferred::Unknown),

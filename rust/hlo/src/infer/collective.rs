@@ -1,4 +1,4 @@
-//! Operations of many devices: how sizes grow and shrink with the number of those that work together.
+//! Shape rules of collectives, whose sizes grow or shrink by the number of devices in a group.
 //!
 //! Read `Operation::factor`.
 
@@ -8,25 +8,25 @@ use super::{sizes, Check, Dim, Inference, Inferred, Operation};
 use crate::attribute::Value;
 
 impl Operation<'_> {
-    /// How many devices are in a group, where the text says so and groups are of devices rather than replicas that
-    /// have several partitions each.
+    /// The number of devices per group, if the text gives it and the members are devices rather than replicas with
+    /// several partitions each.
     fn group_size(&self) -> Option<i64> {
         if self.value("channel_id").is_some() && !self.flag("use_global_device_ids") {
             return None;
         }
         let Value::DeviceGroups(groups) = self.value("replica_groups")? else { return None };
         let size = groups.group_size()?;
-        // Groups of one are written for no groups, too.
+        // Groups of one device also stand for the absence of groups.
         (size > 1).then_some(size)
     }
 
-    /// By what a size grows from `small` to `large`: the same for all operands and, where that is known, the size of
-    /// a group.
+    /// Checks the factor from `small` to `large`: the same for all operands and equal to the group size, if that is
+    /// known.
     fn factor(&self, small: i64, large: i64, known: &mut Option<i64>) -> Check<()> {
         let factor = match small {
-            0 => return if large == 0 { Ok(()) } else { Err(format!("{large} elements of none")) },
+            0 => return if large == 0 { Ok(()) } else { Err(format!("a size of {large} in place of 0")) },
             small if large % small == 0 => large / small,
-            small => return Err(format!("sizes {small} and {large}, of which one is no multiple of the other")),
+            small => return Err(format!("sizes {small} and {large}, which are not multiples of each other")),
         };
         match *known.get_or_insert(self.group_size().unwrap_or(factor)) {
             n if n == factor => Ok(()),
@@ -34,40 +34,39 @@ impl Operation<'_> {
         }
     }
 
-    /// The operands with one size replaced by that of the value that is written, which must be a multiple; or the
-    /// other way round.
+    /// The operands with one size replaced by that of the written result, which must be a multiple of it or divide it.
     fn resized(&self, values: &dyn Fn(usize) -> Option<Shape>, is_larger: bool) -> Check<Vec<Shape>> {
         let mut known = None;
         (0..self.operands.len())
             .map(|k| {
                 let operand = self.array(k)?;
                 let d = self.one_dim("dimensions", operand.rank())?;
-                let own = values(k).and_then(|s| s.as_array().and_then(|a| a.dims().get(d).copied()));
-                let Some(own) = own else { return Err(format!("no value for operand {k}")) };
+                let written = values(k).and_then(|s| s.as_array().and_then(|a| a.dims().get(d).copied()));
+                let Some(written) = written else { return Err(format!("no result for operand {k}")) };
                 let n = operand.dims()[d];
-                let (small, large) = if is_larger { (n, own) } else { (own, n) };
+                let (small, large) = if is_larger { (n, written) } else { (written, n) };
                 self.factor(small, large, &mut known)?;
                 let mut dims: Vec<Dim> = sizes(operand).collect();
-                dims[d].size = i128::from(own);
-                self.made(operand.element(), dims)
+                dims[d].size = i128::from(written);
+                self.array_shape(operand.element(), dims)
             })
             .collect()
     }
 
     pub(super) fn all_gather(&self) -> Inference {
         let n = self.operands.len();
-        self.one_or_tuple(self.resized(&|k| self.own_part(k, n).cloned(), true)?)
+        self.one_or_tuple(self.resized(&|k| self.written_part(k, n).cloned(), true)?)
     }
 
     pub(super) fn reduce_scatter(&self) -> Inference {
         let n = self.operands.len();
-        self.one_or_tuple(self.resized(&|k| self.own_part(k, n).cloned(), false)?)
+        self.one_or_tuple(self.resized(&|k| self.written_part(k, n).cloned(), false)?)
     }
 
     /// `(operands, values)`, each alone or a tuple of several.
     pub(super) fn all_gather_start(&self) -> Inference {
         let n = self.operands.len();
-        let value = self.own_part(1, 2);
+        let value = self.written_part(1, 2);
         let part = |k: usize| match value?.as_tuple() {
             Some(parts) => parts.get(k).cloned(),
             None => (n == 1).then(|| value.cloned()).flatten(),
@@ -79,7 +78,7 @@ impl Operation<'_> {
     /// The operands and the values as the first two parts of a tuple.
     fn pair(&self, values: Vec<Shape>) -> Inference {
         let group = |k: usize, mut parts: Vec<Shape>| {
-            let is_tuple = parts.len() != 1 || self.own_part(k, 2).is_some_and(|s| s.as_tuple().is_some());
+            let is_tuple = parts.len() != 1 || self.written_part(k, 2).is_some_and(|s| s.as_tuple().is_some());
             match parts.pop() {
                 Some(one) if !is_tuple => one,
                 last => Shape::Tuple(parts.into_iter().chain(last).collect()),
@@ -89,9 +88,9 @@ impl Operation<'_> {
         self.with_context(vec![group(0, operands), group(1, values)])
     }
 
-    /// One array, whose pieces change places; or as many as there are devices in a group.
+    /// One array whose pieces are exchanged, or as many arrays as there are devices in a group.
     pub(super) fn all_to_all(&self) -> Inference {
-        let is_tuple = self.own.is_some_and(|s| s.as_tuple().is_some());
+        let is_tuple = self.written.is_some_and(|s| s.as_tuple().is_some());
         if !is_tuple && self.operands.len() == 1 {
             let operand = self.array(0)?;
             let dims = self.dim_numbers("dimensions", operand.rank())?;
@@ -104,7 +103,7 @@ impl Operation<'_> {
         self.as_operands()
     }
 
-    /// The operands of other devices; or, with `slice_sizes`, pieces of them in the buffers that follow.
+    /// The operands of other devices or, with `slice_sizes`, slices of them in the given buffers.
     pub(super) fn collective_permute(&self) -> Inference {
         match self.in_place() {
             Some(buffer) => Ok(Inferred::Shape(buffer)),

@@ -1,14 +1,14 @@
-//! Operations element by element.
+//! Shape rules of elementwise operations.
 //!
-//! Read `Operation::elementwise`. Where the shape is left out, sizes of 1 and scalars stretch as XLA's parser
-//! stretches them, and of two element types the result has the one with more range.
+//! Read `Operation::elementwise`. If the shape is omitted, scalars and sizes of 1 are broadcast as in XLA's parser, and
+//! the element type with the larger range is chosen.
 
 use layout::{ElementKind, ElementType, UNBOUNDED};
 
-use super::{dim, mix, sizes, Check, Dim, Inference, Inferred, Operation};
+use super::{are_mixable, dim, sizes, Check, Dim, Inference, Inferred, Operation};
 use crate::Opcode;
 
-/// Operations whose value has the shape of every operand.
+/// Operations whose result has the shape of every operand.
 pub(super) fn is_elementwise(opcode: Opcode) -> bool {
     use Opcode::*;
     matches!(
@@ -63,22 +63,22 @@ pub(super) fn is_elementwise(opcode: Opcode) -> bool {
 }
 
 impl Operation<'_> {
-    /// The shape of every operand, with the element type `to` where the operation has one of its own.
+    /// The common shape of the operands, with element type `to` if the operation has its own.
     pub(super) fn elementwise(&self, to: Option<ElementType>) -> Inference {
         let first = self.array(0)?;
         let mut element = first.element();
-        let is_left_out = self.own.is_none();
+        let is_omitted = self.written.is_none();
         for k in 1..self.operands.len() {
             let other = self.array(k)?;
-            if !mix(element, other.element()) || (!is_left_out && other.dims() != first.dims()) {
+            if !are_mixable(element, other.element()) || (!is_omitted && other.dims() != first.dims()) {
                 return Err(format!("operands of shapes {} and {}", self.operands[0], self.operands[k]));
             }
-            if is_left_out {
+            if is_omitted {
                 element = higher(element, other.element());
             }
         }
-        let element = to.unwrap_or_else(|| self.element_or_own(element));
-        if !is_left_out {
+        let element = to.unwrap_or_else(|| self.element_or_written(element));
+        if !is_omitted {
             return self.like(element, 0);
         }
         let dims = self.stretched()?;
@@ -89,7 +89,7 @@ impl Operation<'_> {
         self.result(element, dims)
     }
 
-    /// The sizes of operands of equal rank, where those of 1 stretch, or those of the one that is no scalar.
+    /// The sizes of the operands after broadcasting of scalars and sizes of 1; ranks must be equal otherwise.
     fn stretched(&self) -> Check<Vec<Dim>> {
         let mut dims: Vec<Dim> = Vec::new();
         for k in 0..self.operands.len() {
@@ -122,7 +122,7 @@ impl Operation<'_> {
         if self.dims(0)? != self.dims(1)? {
             return Err(format!("operands of shapes {} and {}", self.operands[0], self.operands[1]));
         }
-        self.like(self.own_element().unwrap_or(self.array(0)?.element()), 0)
+        self.like(self.written_element().unwrap_or(self.array(0)?.element()), 0)
     }
 
     /// `real`, `imag` and the absolute value of a complex number. A real number is its own real part.
@@ -148,8 +148,8 @@ impl Operation<'_> {
     }
 
     pub(super) fn select(&self) -> Inference {
-        // A scalar predicate may choose between tuples or tokens.
-        if self.own.is_some() && self.operand(1)?.as_array().is_none() {
+        // A scalar predicate may select between tuples or tokens.
+        if self.written.is_some() && self.operand(1)?.as_array().is_none() {
             return match self.operands[1].same_dims(self.operand(2)?) {
                 true => self.as_operand(1),
                 false => Err(format!("operands of shapes {} and {}", self.operands[1], self.operands[2])),
@@ -159,10 +159,10 @@ impl Operation<'_> {
         if predicate.element() != ElementType::Pred || predicate.rank() > 0 && predicate.dims() != on_true.dims() {
             return Err(format!("a predicate of shape {} for {}", self.operands[0], self.operands[1]));
         }
-        if on_false.dims() != on_true.dims() || !mix(on_true.element(), on_false.element()) {
+        if on_false.dims() != on_true.dims() || !are_mixable(on_true.element(), on_false.element()) {
             return Err(format!("operands of shapes {} and {}", self.operands[1], self.operands[2]));
         }
-        let element = self.element_or_own(higher(on_true.element(), on_false.element()));
+        let element = self.element_or_written(higher(on_true.element(), on_false.element()));
         self.like(element, usize::from(predicate.rank() == 0))
     }
 
@@ -170,36 +170,36 @@ impl Operation<'_> {
         let value = self.array(1)?;
         for k in [0, 2] {
             let bound = self.array(k)?;
-            if bound.rank() > 0 && bound.dims() != value.dims() || !mix(bound.element(), value.element()) {
+            if bound.rank() > 0 && bound.dims() != value.dims() || !are_mixable(bound.element(), value.element()) {
                 return Err(format!("a bound of shape {} for {}", self.operands[k], self.operands[1]));
             }
         }
-        self.like(self.element_or_own(value.element()), 1)
+        self.like(self.element_or_written(value.element()), 1)
     }
 
-    /// The bits of an element are split over a new last dimension, or those of the last dimension are joined.
+    /// The bits of an element are split into a new last dimension, or the last dimension is merged into the elements.
     pub(super) fn bitcast_convert(&self) -> Inference {
-        let (from, Some(own)) = (self.array(0)?, self.own_array()) else { return Ok(Inferred::Unknown) };
-        let (wide, narrow) = (from.element().bits(), own.element().bits());
-        let misfit = || format!("bitcast-convert of {} to {}", self.operands[0], own.element().name());
+        let (from, Some(written)) = (self.array(0)?, self.written_array()) else { return Ok(Inferred::Unknown) };
+        let (wide, narrow) = (from.element().bits(), written.element().bits());
+        let misfit = || format!("bitcast-convert of {} to {}", self.operands[0], written.element().name());
         if wide == narrow {
-            return self.like(own.element(), 0);
+            return self.like(written.element(), 0);
         }
         if wide > narrow {
             return match wide % narrow {
-                0 => self.result(own.element(), sizes(from).chain([Dim::from(i64::from(wide / narrow))])),
+                0 => self.result(written.element(), sizes(from).chain([Dim::from(i64::from(wide / narrow))])),
                 _ => Err(misfit()),
             };
         }
         match from.dims().split_last() {
             Some((&last, rest)) if i128::from(last) * i128::from(wide) == i128::from(narrow) => {
-                self.result(own.element(), sizes(from).take(rest.len()))
+                self.result(written.element(), sizes(from).take(rest.len()))
             }
             _ => Err(misfit()),
         }
     }
 
-    /// The sizes of every operand, with the element type of the computation's value.
+    /// The common sizes of the operands, with the element type of the computation's result.
     pub(super) fn map(&self) -> Inference {
         let Some(callee) = self.callee("to_apply") else { return Ok(Inferred::Unknown) };
         for k in 1..self.operands.len() {
@@ -207,20 +207,20 @@ impl Operation<'_> {
                 return Err(format!("operands of shapes {} and {}", self.operands[0], self.operands[k]));
             }
         }
-        // XLA wants all dimensions in their order; a text that is printed without them is understood.
+        // XLA requires all dimensions in order; a text without them is accepted as well.
         let dims = self.ints("dimensions");
         let rank = self.array(0)?.rank();
-        if !dims.iter().copied().eq(0..rank as i64) && (self.own.is_none() || !dims.is_empty()) {
-            return Err(format!("dimensions {dims:?}, expected all {rank} in their order"));
+        if !dims.iter().copied().eq(0..rank as i64) && (self.written.is_none() || !dims.is_empty()) {
+            return Err(format!("dimensions {dims:?}, expected all {rank} in order"));
         }
         match self.m.shape(self.m.root(callee)).as_array() {
-            Some(one) if one.rank() == 0 => self.result(self.element_or_own(one.element()), sizes(self.array(0)?)),
+            Some(one) if one.rank() == 0 => self.result(self.element_or_written(one.element()), sizes(self.array(0)?)),
             _ => Err(format!("a mapped value of {}, expected a scalar", self.m.shape(self.m.root(callee)))),
         }
     }
 }
 
-/// The one of two element types that can hold more: floats before others, by range, then by precision, then by width.
+/// The element type with the larger range, then precision, then width; complex before real.
 pub(super) fn higher(a: ElementType, b: ElementType) -> ElementType {
     let key = |t: ElementType| {
         let is_complex = t.kind() == ElementKind::Complex;
@@ -235,7 +235,7 @@ pub(super) fn higher(a: ElementType, b: ElementType) -> ElementType {
     }
 }
 
-/// The largest exponent and the bits of the significand.
+/// The largest exponent and the number of bits of the significand.
 fn float(t: ElementType) -> Option<(u32, u32)> {
     use ElementType::*;
     Some(match t {

@@ -1,15 +1,14 @@
-//! The shape of an instruction's value from its operands and attributes, a rule per operation.
+//! Shape inference: the shape of an instruction from its operands and attributes, one rule per operation.
 //!
-//! Read [`shape`], which the reader compares with the shape that is written, and `left_out`, which gives the shape
-//! where none is written, with the layout that XLA gives it. Operations without a rule are
-//! [`Inferred::Unknown`], and so is everything about a dimension without bound.
-//! Law: sizes are computed in 128 bits, so no shape that can be written overflows here.
+//! Read [`shape`], whose result is compared with the written shape, and `infer_omitted`, which supplies an omitted
+//! shape with the layout that XLA gives it. Operations without a rule, and unbounded dimensions, give
+//! [`Inferred::Unknown`]. Invariant: sizes are computed in 128 bits, which valid shapes do not overflow.
 
 mod algebra;
 mod collective;
 mod elementwise;
-mod fill;
-mod moves;
+mod movement;
+mod omitted;
 mod reduction;
 mod structure;
 
@@ -17,43 +16,43 @@ use layout::{ArrayShape, ElementKind, ElementType, Layout, Shape, UNBOUNDED};
 use smallvec::SmallVec;
 
 use crate::attribute::Value;
-use crate::instruction::async_form;
-use crate::module::{ComputationId, InstructionId, Module};
+use crate::model::module::{ComputationId, InstructionId, Module};
+use crate::model::opcode::async_form;
 use crate::Opcode;
 
 use elementwise::is_elementwise;
-pub(crate) use fill::{fill, n_parts, Elsewhere};
+pub(crate) use omitted::{fill_omitted, n_parts, RestatedShape};
 
-/// What is known of the shape of a value.
+/// The result of inference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Inferred {
-    /// The shape; of a shape that is written, element types, sizes and nothing else are to be compared.
+    /// The shape. A written shape is compared with it by element types and sizes only.
     Shape(Shape),
-    /// No rule says.
+    /// No rule determines the shape.
     Unknown,
 }
 
-/// The inferred shape, or why operands and attributes do not fit together.
+/// The inferred shape, or the reason that operands and attributes are inconsistent.
 pub(crate) type Inference = Result<Inferred, String>;
 
 type Check<T> = Result<T, String>;
 
-/// The shape that the instruction must have, beside the one it has: what operands and attributes leave open (the
-/// result type of a convert, the sizes of a reshape) is taken from that.
+/// The shape that the instruction must have. Whatever operands and attributes leave open (the result type of a convert,
+/// the sizes of a reshape) is taken from the written shape.
 pub(crate) fn shape(m: &Module, id: InstructionId) -> Inference {
-    if is_open(m, id) {
+    if has_no_rule(m, id) {
         return Ok(Inferred::Unknown);
     }
     let row = &m.instructions()[id as usize];
-    let op = Operation { m, id, own: Some(m.shape(id)), operands: m.operands(id).map(|k| m.shape(k)).collect() };
+    let op = Operation { m, id, written: Some(m.shape(id)), operands: m.operands(id).map(|k| m.shape(k)).collect() };
     if m.has_unnamed_operands(id) || op.operands.iter().any(|s| is_unbounded(s)) || is_unbounded(m.shape(id)) {
         return Ok(Inferred::Unknown);
     }
     op.shape(row.opcode)
 }
 
-/// Most instructions have no rule, or are elementwise on values of the very shape they give.
-pub(crate) fn is_open(m: &Module, id: InstructionId) -> bool {
+/// Whether no rule applies, or an elementwise operation has operands of its own shape; true for most instructions.
+pub(crate) fn has_no_rule(m: &Module, id: InstructionId) -> bool {
     use Opcode::*;
     let row = &m.instructions()[id as usize];
     matches!(row.opcode, Parameter | Constant | Bitcast | CustomCall)
@@ -61,31 +60,30 @@ pub(crate) fn is_open(m: &Module, id: InstructionId) -> bool {
         || (row.n_operands > 0 && is_elementwise(row.opcode) && m.operands(id).all(|k| m.has_shape(k, row.shape)))
 }
 
-/// The shape of an instruction whose text has none. Where XLA broadcasts operands of different sizes without a word,
-/// so does this; that they differ is said when the shape is checked.
-pub(crate) fn left_out(m: &Module, id: InstructionId) -> Inference {
+/// The omitted shape of an instruction. Implicit broadcasts of XLA's parser are followed here and reported when the
+/// shape is checked.
+pub(crate) fn infer_omitted(m: &Module, id: InstructionId) -> Inference {
     let row = &m.instructions()[id as usize];
     if m.has_unnamed_operands(id) {
         return Err("operands without names".into());
     }
-    let op = Operation { m, id, own: None, operands: m.operands(id).map(|k| m.shape(k)).collect() };
+    let op = Operation { m, id, written: None, operands: m.operands(id).map(|k| m.shape(k)).collect() };
     match row.opcode {
         Opcode::Broadcast => op.broadcast_in_front(),
         opcode => op.shape(opcode),
     }
 }
 
-/// Whether XLA, too, wants the shape of this operation in the text: operands and attributes leave it open, or its
-/// parser does not look for it there.
+/// Whether XLA's parser requires the shape of this operation in the text.
 pub(crate) fn needs_shape(opcode: Opcode) -> bool {
     use Opcode::*;
     match opcode {
-        // Nothing else says the shape.
+        // Nothing else determines the shape.
         Parameter | Constant | Iota | CustomCall | Infeed | Recv | Rng | RngBitGenerator | RngGetAndUpdateState
         | Unknown => true,
-        // Operands say a part of it: the sizes, or their product.
+        // The operands determine only the sizes, or their product.
         Bitcast | BitcastConvert | Convert | DynamicReshape | Reshape | StochasticConvert => true,
-        // How many devices work together is not always in the text.
+        // The text need not give the number of devices in a group.
         AllGather
         | AllGatherStart
         | AllReduce
@@ -96,7 +94,7 @@ pub(crate) fn needs_shape(opcode: Opcode) -> bool {
         | CollectivePermuteStart
         | RaggedAllToAll
         | ReduceScatter => true,
-        // What travels beside the values is left to the backend.
+        // The backend chooses the context values.
         AllGatherDone
         | AllReduceDone
         | AsyncDone
@@ -109,7 +107,7 @@ pub(crate) fn needs_shape(opcode: Opcode) -> bool {
         | RecvDone
         | Send
         | SendDone => true,
-        // They could be inferred; XLA's parser does not.
+        // XLA's parser does not infer them, although it could.
         DynamicSlice | DynamicUpdateSlice | Fusion | OptBarrier | ReducePrecision | ScaledDot | Slice => true,
         _ => false,
     }
@@ -123,7 +121,7 @@ pub(crate) fn is_unbounded(shape: &Shape) -> bool {
     }
 }
 
-/// A size, and whether it is only the bound of a size.
+/// A size, and whether it is the bound of a dynamic size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Dim {
     size: i128,
@@ -142,12 +140,12 @@ impl From<i128> for Dim {
     }
 }
 
-/// An instruction whose shape is asked for.
+/// An instruction whose shape is inferred.
 struct Operation<'m> {
     m: &'m Module,
     id: InstructionId,
-    /// The shape that is written; none where it is left out.
-    own: Option<&'m Shape>,
+    /// The written shape; `None` if it is omitted.
+    written: Option<&'m Shape>,
     operands: SmallVec<[&'m Shape; 6]>,
 }
 
@@ -160,7 +158,7 @@ impl<'m> Operation<'m> {
             Select => self.select(),
             Clamp => self.clamp(),
             Compare | IsFinite => self.elementwise(Some(ElementType::Pred)),
-            Convert => self.elementwise(self.own_element()),
+            Convert => self.elementwise(self.written_element()),
             StochasticConvert => self.stochastic_convert(),
             Real | Imag => self.part_of_complex(),
             Complex => self.complex(),
@@ -210,7 +208,7 @@ impl<'m> Operation<'m> {
             RngBitGenerator => self.rng_bit_generator(),
             RngGetAndUpdateState => self.fixed(ElementType::U64, &[2]),
 
-            Fusion | Call => self.called(),
+            Fusion | Call => self.call(),
             While => self.while_loop(),
             Conditional => self.conditional(),
             Domain | OptBarrier => self.as_operand(0),
@@ -239,7 +237,7 @@ impl<'m> Operation<'m> {
             CollectivePermute => self.collective_permute(),
             CollectivePermuteStart => self.collective_permute_start(),
 
-            Unknown => self.short_form(),
+            Unknown => self.short_async_form(),
             Parameter | Constant | Bitcast | CustomCall | Recv => Ok(Inferred::Unknown),
             _ => Ok(Inferred::Unknown),
         }
@@ -260,17 +258,17 @@ impl<'m> Operation<'m> {
         Ok(self.array(k)?.dims())
     }
 
-    fn own_array(&self) -> Option<&'m ArrayShape> {
-        self.own.and_then(Shape::as_array)
+    fn written_array(&self) -> Option<&'m ArrayShape> {
+        self.written.and_then(Shape::as_array)
     }
 
-    fn own_element(&self) -> Option<ElementType> {
-        self.own_array().map(ArrayShape::element)
+    fn written_element(&self) -> Option<ElementType> {
+        self.written_array().map(ArrayShape::element)
     }
 
-    /// The element type that is written, where the operation may give it in the place of `element`.
-    fn element_or_own(&self, element: ElementType) -> ElementType {
-        self.own_element().filter(|&own| mix(own, element)).unwrap_or(element)
+    /// The written element type, if the operation may produce it in place of `element`.
+    fn element_or_written(&self, element: ElementType) -> ElementType {
+        self.written_element().filter(|&written| are_mixable(written, element)).unwrap_or(element)
     }
 
     fn value(&self, name: &str) -> Option<Value<'m>> {
@@ -296,7 +294,7 @@ impl<'m> Operation<'m> {
         matches!(self.value(name), Some(Value::Bool(true)))
     }
 
-    /// The computation that stands under this name.
+    /// The computation that an attribute names.
     fn callee(&self, name: &str) -> Option<ComputationId> {
         match self.value(name) {
             Some(Value::Computation(c)) => Some(c),
@@ -304,7 +302,7 @@ impl<'m> Operation<'m> {
         }
     }
 
-    /// Dimension numbers below `rank`, none twice; none at all where the attribute is missing.
+    /// Distinct dimension numbers below `rank`; empty if the attribute is absent.
     fn dim_numbers(&self, name: &str, rank: usize) -> Check<Vec<usize>> {
         let Some(Value::Ints(list)) = self.value(name) else { return Ok(Vec::new()) };
         let mut seen = vec![false; rank];
@@ -317,7 +315,7 @@ impl<'m> Operation<'m> {
             .collect()
     }
 
-    /// The one number of a list of dimensions.
+    /// The only dimension of a list.
     fn one_dim(&self, name: &str, rank: usize) -> Check<usize> {
         match self.dim_numbers(name, rank)?[..] {
             [d] => Ok(d),
@@ -326,7 +324,7 @@ impl<'m> Operation<'m> {
     }
 
     /// An array without layout.
-    fn made(&self, element: ElementType, dims: impl IntoIterator<Item = impl Into<Dim>>) -> Check<Shape> {
+    fn array_shape(&self, element: ElementType, dims: impl IntoIterator<Item = impl Into<Dim>>) -> Check<Shape> {
         self.laid_out(element, dims, None)
     }
 
@@ -348,17 +346,17 @@ impl<'m> Operation<'m> {
     }
 
     fn result(&self, element: ElementType, dims: impl IntoIterator<Item = impl Into<Dim>>) -> Inference {
-        self.made(element, dims).map(Inferred::Shape)
+        self.array_shape(element, dims).map(Inferred::Shape)
     }
 
     fn fixed(&self, element: ElementType, dims: &[i64]) -> Inference {
         self.result(element, dims.iter().copied())
     }
 
-    /// The sizes of an operand; where the shape is left out also its layout.
+    /// The sizes of an operand, and its layout if the shape is omitted.
     fn like(&self, element: ElementType, k: usize) -> Inference {
         let array = self.array(k)?;
-        let layout = if self.own.is_none() { array.layout().cloned() } else { None };
+        let layout = if self.written.is_none() { array.layout().cloned() } else { None };
         self.laid_out(element, sizes(array), layout).map(Inferred::Shape)
     }
 
@@ -372,7 +370,7 @@ impl<'m> Operation<'m> {
         self.one_or_tuple(self.operands.iter().map(|&s| s.clone()).collect())
     }
 
-    /// One part of operand 0, a tuple.
+    /// An element of operand 0, a tuple.
     fn part(&self, k: usize) -> Inference {
         match self.operand(0)?.as_tuple().and_then(|parts| parts.get(k)) {
             Some(part) => Ok(Inferred::Shape(part.clone())),
@@ -380,26 +378,26 @@ impl<'m> Operation<'m> {
         }
     }
 
-    /// The only shape, or a tuple of several; of one shape, too, where that is written.
+    /// A single shape, or a tuple of several; a tuple of one if the written shape is one.
     fn one_or_tuple(&self, mut parts: Vec<Shape>) -> Inference {
-        let is_tuple = parts.len() != 1 || self.own.and_then(Shape::as_tuple).is_some_and(|t| t.len() == 1);
+        let is_tuple = parts.len() != 1 || self.written.and_then(Shape::as_tuple).is_some_and(|t| t.len() == 1);
         match parts.pop() {
             Some(one) if !is_tuple => Ok(Inferred::Shape(one)),
             last => Ok(Inferred::Shape(Shape::Tuple(parts.into_iter().chain(last).collect()))),
         }
     }
 
-    /// The k-th of `n` values that are written: the value itself, or a part of a tuple.
-    fn own_part(&self, k: usize, n: usize) -> Option<&'m Shape> {
-        let own = self.own?;
-        match own.as_tuple() {
+    /// The k-th of `n` written results: the shape itself, or an element of a tuple.
+    fn written_part(&self, k: usize, n: usize) -> Option<&'m Shape> {
+        let written = self.written?;
+        match written.as_tuple() {
             Some(parts) => parts.get(k),
-            None => (n == 1).then_some(own),
+            None => (n == 1).then_some(written),
         }
     }
 }
 
-/// The sizes of an array with what is known of them.
+/// The dimensions of an array.
 fn sizes(array: &ArrayShape) -> impl Iterator<Item = Dim> + '_ {
     array.dims().iter().enumerate().map(|(d, &n)| Dim { size: i128::from(n), is_dynamic: array.is_dynamic(d) })
 }
@@ -408,7 +406,7 @@ fn dim(array: &ArrayShape, d: usize) -> Dim {
     Dim { size: i128::from(array.dims()[d]), is_dynamic: array.is_dynamic(d) }
 }
 
-/// Element types that an operation may mix: equal ones, or floats of different precision.
-fn mix(a: ElementType, b: ElementType) -> bool {
+/// Whether an operation may mix these element types: equal ones, or floats of different precision.
+fn are_mixable(a: ElementType, b: ElementType) -> bool {
     a == b || (a.kind() == ElementKind::Float && b.kind() == ElementKind::Float)
 }

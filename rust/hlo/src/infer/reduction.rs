@@ -1,17 +1,17 @@
-//! Operations that bring elements together along dimensions: reductions, sorts, scans.
+//! Shape rules of reductions, sorts and scans.
 //!
 //! Read `Operation::reduce`.
 
 use layout::{ArrayShape, ElementType, Shape};
 
-use super::{dim, mix, sizes, Check, Dim, Inference, Inferred, Operation};
+use super::{are_mixable, dim, sizes, Check, Dim, Inference, Inferred, Operation};
+use crate::attribute::window;
+use crate::attribute::window::Window;
 use crate::attribute::Value;
-use crate::module::ComputationId;
-use crate::window;
-use crate::window::Window;
+use crate::model::module::ComputationId;
 
 impl Operation<'_> {
-    /// The first half of the operands of a variadic reduction: all of the same sizes, with a scalar each behind them.
+    /// The number of inputs of a variadic reduction: arrays of equal sizes, followed by as many scalar initial values.
     fn reduced(&self) -> Check<usize> {
         let n = self.operands.len() / 2;
         if n == 0 || self.operands.len() % 2 == 1 {
@@ -28,7 +28,7 @@ impl Operation<'_> {
         Ok(n)
     }
 
-    /// The k-th of `n` values of a called computation: what it gives, or a part of the tuple.
+    /// The k-th of `n` results of a called computation: its root, or an element of it.
     fn value_of(&self, callee: ComputationId, k: usize, n: usize) -> Option<&Shape> {
         let root = self.m.shape(self.m.root(callee));
         match root.as_tuple() {
@@ -37,8 +37,8 @@ impl Operation<'_> {
         }
     }
 
-    /// Arrays of these sizes, one for each of the `n` operands. The element types are those that the computation
-    /// gives, since a reduction may widen them, and in the place of a float the float that is written.
+    /// Arrays of these sizes, one per input. Their element types are those of the computation's results, since a
+    /// reduction may widen them; the text may choose another float type.
     fn reductions(&self, n: usize, dims: &[Dim]) -> Inference {
         let callee = self.callee("to_apply");
         let parts = (0..n).map(|k| {
@@ -47,8 +47,8 @@ impl Operation<'_> {
                 Some(element) => element,
                 None => self.array(k)?.element(),
             };
-            let own = self.own_part(k, n).and_then(element).filter(|&own| mix(own, given));
-            self.made(own.unwrap_or(given), dims.iter().copied())
+            let written = self.written_part(k, n).and_then(element).filter(|&written| are_mixable(written, given));
+            self.array_shape(written.unwrap_or(given), dims.iter().copied())
         });
         self.one_or_tuple(parts.collect::<Check<_>>()?)
     }
@@ -91,7 +91,7 @@ impl Operation<'_> {
         if !windows.iter().copied().eq(source.iter().map(|&n| i128::from(n))) {
             return Err(format!("a source of shape {} for windows {windows:?}", self.operands[1]));
         }
-        self.like(self.element_or_own(operand.element()), 0)
+        self.like(self.element_or_written(operand.element()), 0)
     }
 
     pub(super) fn sort(&self) -> Inference {
@@ -105,7 +105,7 @@ impl Operation<'_> {
         self.as_operands()
     }
 
-    /// The largest or smallest of the last dimension and where they stand.
+    /// The k largest or smallest values along the last dimension, and their indices.
     pub(super) fn topk(&self) -> Inference {
         let operand = self.array(0)?;
         let k = self.int("k").unwrap_or(-1);
@@ -114,13 +114,13 @@ impl Operation<'_> {
             _ => return Err(format!("k={k} of {}", self.operands[0])),
         }
         let dims = || sizes(operand).take(operand.rank() - 1).chain([Dim::from(k)]);
-        let indices = self.own_part(1, 2).and_then(Shape::as_array).map_or(ElementType::S32, ArrayShape::element);
-        let parts = vec![self.made(operand.element(), dims())?, self.made(indices, dims())?];
+        let indices = self.written_part(1, 2).and_then(Shape::as_array).map_or(ElementType::S32, ArrayShape::element);
+        let parts = vec![self.array_shape(operand.element(), dims())?, self.array_shape(indices, dims())?];
         Ok(Inferred::Shape(Shape::Tuple(parts)))
     }
 
-    /// What the computation gives: its last values, as many as there are carries, as they are; the others once for
-    /// each step, along the dimension of the scan.
+    /// The results of the computation: the last are carries and keep their shape, the others are stacked along the
+    /// dimension of the scan.
     pub(super) fn scan(&self) -> Inference {
         let Some(callee) = self.callee("to_apply") else { return Ok(Inferred::Unknown) };
         let n_carries = self.int("num_carries").and_then(|n| usize::try_from(n).ok());
@@ -131,7 +131,7 @@ impl Operation<'_> {
             Value::Ints(list) => Some(&list[..]),
             _ => None,
         }) else {
-            return Err("scan along other than one dimension".into());
+            return Err("expected one dimension to scan along".into());
         };
         let along = usize::try_from(along).map_err(|_| format!("a scan along dimension {along}"))?;
         let n_inputs = self.operands.len() - n_carries;
@@ -144,13 +144,13 @@ impl Operation<'_> {
             }
         }
         let root = self.m.shape(self.m.root(callee));
-        let Some(values) = root.as_tuple() else { return Err(format!("a step that gives {root}, expected a tuple")) };
+        let Some(values) = root.as_tuple() else { return Err(format!("a step that returns {root}, expected a tuple")) };
         let Some(n_outputs) = values.len().checked_sub(n_carries) else {
-            return Err(format!("a step that gives {} values, with {n_carries} carries", values.len()));
+            return Err(format!("a step that returns {} values, with {n_carries} carries", values.len()));
         };
         let Some(n_steps) = n_steps else { return Ok(Inferred::Unknown) };
         let parts = values.iter().enumerate().map(|(k, value)| {
-            let array = value.as_array().ok_or_else(|| format!("a step that gives {value}, expected arrays"))?;
+            let array = value.as_array().ok_or_else(|| format!("a step that returns {value}, expected arrays"))?;
             if k >= n_outputs {
                 return Ok(value.clone());
             }
@@ -159,7 +159,7 @@ impl Operation<'_> {
             }
             let mut dims: Vec<Dim> = sizes(array).collect();
             dims.insert(along, Dim::from(n_steps));
-            self.made(array.element(), dims)
+            self.array_shape(array.element(), dims)
         });
         Ok(Inferred::Shape(Shape::Tuple(parts.collect::<Check<_>>()?)))
     }

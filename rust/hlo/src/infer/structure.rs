@@ -1,13 +1,13 @@
-//! Tuples, calls, and what passes values on: copies in the background, channels, queues.
+//! Shape rules of tuples, calls, asynchronous pairs, channels and queues.
 //!
-//! Read `Operation::called`.
+//! Read `Operation::call`.
 
 use layout::Shape;
 
 use super::{Check, Inference, Inferred, Operation};
 use crate::attribute::Value;
-use crate::instruction::{async_form, Half};
-use crate::module::ComputationId;
+use crate::model::module::ComputationId;
+use crate::model::opcode::{async_form, AsyncPhase};
 
 impl<'m> Operation<'m> {
     pub(super) fn get_tuple_element(&self) -> Inference {
@@ -24,7 +24,7 @@ impl<'m> Operation<'m> {
         self.m.shape(self.m.root(c))
     }
 
-    /// The operands from `first` on are the parameters of a computation.
+    /// Checks that the operands from `first` on match the parameters of a computation.
     fn arguments(&self, computation: ComputationId, first: usize) -> Check<()> {
         let parameters = self.m.parameters(computation);
         let operands = self.operands.get(first..).unwrap_or(&[]);
@@ -40,18 +40,18 @@ impl<'m> Operation<'m> {
         Ok(())
     }
 
-    /// A fusion or a call: operands are the parameters, the value is the root's.
-    pub(super) fn called(&self) -> Inference {
-        let Some(computation) = self.m.called(self.id).next() else { return Ok(Inferred::Unknown) };
+    /// A fusion or a call: the operands match the parameters, and the result is the root's.
+    pub(super) fn call(&self) -> Inference {
+        let Some(computation) = self.m.called_computations(self.id).next() else { return Ok(Inferred::Unknown) };
         self.arguments(computation, 0)?;
         let root = self.root(computation);
-        if self.own.is_some_and(|own| std::ptr::eq(own, root)) {
+        if self.written.is_some_and(|written| std::ptr::eq(written, root)) {
             return Ok(Inferred::Unknown);
         }
         Ok(Inferred::Shape(root.clone()))
     }
 
-    /// The value of the body is its next argument.
+    /// The body maps the loop state to the next one.
     pub(super) fn while_loop(&self) -> Inference {
         let (Some(body), Some(condition)) = (self.callee("body"), self.callee("condition")) else {
             return Ok(Inferred::Unknown);
@@ -60,7 +60,7 @@ impl<'m> Operation<'m> {
             self.arguments(computation, 0)?;
         }
         if !self.root(body).same_dims(self.operands[0]) {
-            return Err(format!("a body that gives {} of {}", self.root(body), self.operands[0]));
+            return Err(format!("a body that returns {} for a loop state of {}", self.root(body), self.operands[0]));
         }
         self.predicate(self.root(condition))?;
         self.as_operand(0)
@@ -79,8 +79,8 @@ impl<'m> Operation<'m> {
             Some(Value::Computations(all)) => {
                 match chosen.as_array() {
                     Some(a) if a.rank() == 0 && a.element() == layout::ElementType::S32 => {}
-                    // With two branches a predicate chooses the first where it is true.
-                    Some(a) if a.rank() == 0 && self.own.is_some() && all.len() == 2 => {}
+                    // A predicate may choose between two branches; true chooses the first.
+                    Some(a) if a.rank() == 0 && self.written.is_some() && all.len() == 2 => {}
                     _ => return Err(format!("a branch index of shape {chosen}, expected s32[]")),
                 }
                 all.to_vec()
@@ -103,7 +103,7 @@ impl<'m> Operation<'m> {
                 return Err(format!("operand {} of shape {} for branch {k}", k + 1, self.operands[k + 1]));
             }
             if !self.root(branch).same_dims(self.root(branches[0])) {
-                return Err(format!("branches that give {} and {}", self.root(branches[0]), self.root(branch)));
+                return Err(format!("branches that return {} and {}", self.root(branches[0]), self.root(branch)));
             }
         }
         match branches.first() {
@@ -112,41 +112,41 @@ impl<'m> Operation<'m> {
         }
     }
 
-    /// The first parts of the tuple that is written, replaced by these; what follows them is the backend's.
+    /// A tuple of these shapes followed by the written context values, which the backend chooses.
     pub(super) fn with_context(&self, parts: Vec<Shape>) -> Inference {
-        let rest = self.own.and_then(Shape::as_tuple).and_then(|own| own.get(parts.len()..)).unwrap_or(&[]);
+        let rest = self.written.and_then(Shape::as_tuple).and_then(|written| written.get(parts.len()..)).unwrap_or(&[]);
         Ok(Inferred::Shape(Shape::Tuple(parts.into_iter().chain(rest.iter().cloned()).collect())))
     }
 
     /// `((operands…), value, context…)`
     pub(super) fn async_start(&self) -> Inference {
-        let Some(computation) = self.m.called(self.id).next() else { return Ok(Inferred::Unknown) };
+        let Some(computation) = self.m.called_computations(self.id).next() else { return Ok(Inferred::Unknown) };
         self.arguments(computation, 0)?;
         let operands = Shape::Tuple(self.operands.iter().map(|&s| s.clone()).collect());
         self.with_context(vec![operands, self.root(computation).clone()])
     }
 
-    /// As the long form of an asynchronous pair; the first half has in its name what runs in the background.
-    pub(super) fn short_form(&self) -> Inference {
+    /// The short form of an asynchronous pair, whose opcode names the wrapped operation.
+    pub(super) fn short_async_form(&self) -> Inference {
         let (inner, half) = match async_form(self.m.opcode_name(self.id)) {
             None => return Ok(Inferred::Unknown),
             Some(form) => form,
         };
         match half {
-            Half::Start => {
-                let own = self.own.and_then(Shape::as_tuple).and_then(|parts| parts.get(1));
-                let within = Operation { own, operands: self.operands.clone(), ..*self };
-                let value = match (within.shape(inner)?, own) {
-                    (Inferred::Shape(value), Some(own)) if value.same_dims(own) => own.clone(),
+            AsyncPhase::Start => {
+                let written = self.written.and_then(Shape::as_tuple).and_then(|parts| parts.get(1));
+                let within = Operation { written, operands: self.operands.clone(), ..*self };
+                let value = match (within.shape(inner)?, written) {
+                    (Inferred::Shape(value), Some(written)) if value.same_dims(written) => written.clone(),
                     (Inferred::Shape(value), _) => value,
-                    (Inferred::Unknown, Some(own)) => own.clone(),
+                    (Inferred::Unknown, Some(written)) => written.clone(),
                     (Inferred::Unknown, None) => return Ok(Inferred::Unknown),
                 };
                 let operands = Shape::Tuple(self.operands.iter().map(|&s| s.clone()).collect());
                 self.with_context(vec![operands, value])
             }
-            Half::Update => self.as_operand(0),
-            Half::Done => self.part(1),
+            AsyncPhase::Update => self.as_operand(0),
+            AsyncPhase::Done => self.part(1),
         }
     }
 
@@ -169,9 +169,9 @@ impl<'m> Operation<'m> {
         Ok(Inferred::Shape(Shape::Tuple(vec![value.clone(), last.clone()])))
     }
 
-    /// What comes in, with a token.
+    /// The received value and a token.
     pub(super) fn infeed(&self) -> Inference {
-        match self.own.and_then(Shape::as_tuple) {
+        match self.written.and_then(Shape::as_tuple) {
             Some([value, _]) => Ok(Inferred::Shape(Shape::Tuple(vec![value.clone(), Shape::Token]))),
             _ => Err("expected a value and a token".into()),
         }

@@ -1,17 +1,18 @@
-//! Shardings, meshes and groups of devices, both ways.
+//! Shardings, meshes and device groups, in both directions.
 //!
-//! Read [`sharding`] and [`write_sharding`]: messages to values and back; the text between is the values' own.
+//! Read [`sharding`] and [`write_sharding`], which convert between messages and values.
 
-use super::special::{metadata, Reading, Writing};
-use super::wire::{Draft, Message, Wire, WireError};
+use super::irregular::{ReadContext, WriteContext};
+use super::metadata::metadata;
+use super::wire::{Encoder, Message, Wire, WireError};
+use crate::attribute::devices::DeviceGroups;
+use crate::attribute::mesh::{DeviceOrder, Iota, Mesh, MeshAxis};
+use crate::attribute::sharding::{empty_named, Named, Sharding, ShardingKind, SubgroupKind, Tiles, Whole};
 use crate::attribute::Value;
-use crate::devices::DeviceGroups;
-use crate::mesh::{DeviceOrder, Iota, Mesh, MeshAxis};
-use crate::module::fields;
-use crate::sharding::{empty_named, Named, Sharding, ShardingKind, SubgroupKind, Tiles, Whole};
+use crate::model::metadata::fields;
 use crate::Span;
 
-/// Shardings in shardings are tuples in tuples; shapes nest no deeper.
+/// Tuples of shardings nest at most this deep, as shapes do.
 const MAX_DEPTH: usize = 128;
 
 const SUBGROUPS: [(i64, SubgroupKind); 4] = [
@@ -90,9 +91,9 @@ fn axes(m: Message<'_>, number: u32, mesh: &Mesh) -> Wire<Vec<MeshAxis>> {
 
 /// A `NamedShardingProto`.
 fn named(m: Message<'_>) -> Wire<Named> {
-    let Some(inner) = m.sub(2)? else { return bad(m, "a sharding over no mesh".into()) };
+    let Some(inner) = m.sub(2)? else { return bad(m, "a named sharding without a mesh".into()) };
     let mut n = empty_named(mesh(inner)?);
-    // What is closed may not be cut further.
+    // A closed dimension must not be sharded further.
     n.dims = m.subs(3).map(|d| d.and_then(|d| Ok((axes(d, 1, &n.mesh)?, d.int(2) == 0)))).collect::<Wire<_>>()?;
     n.replicated = axes(m, 4, &n.mesh)?;
     n.unreduced = axes(m, 5, &n.mesh)?;
@@ -101,9 +102,9 @@ fn named(m: Message<'_>) -> Wire<Named> {
     Ok(n)
 }
 
-/// A sharding as an `OpSharding`; `None` for one that has no fields for all it says.
-pub(crate) fn write_sharding(s: &Sharding) -> Option<Draft> {
-    let mut d = Draft::default();
+/// A sharding as an `OpSharding`; `None` if the message cannot represent it.
+pub(crate) fn write_sharding(s: &Sharding) -> Option<Encoder> {
+    let mut d = Encoder::default();
     match s {
         Sharding::Tuple(parts) => {
             d.int(1, 2);
@@ -135,7 +136,7 @@ pub(crate) fn write_sharding(s: &Sharding) -> Option<Draft> {
     Some(d)
 }
 
-fn write_tiles(t: &Tiles, d: &mut Draft) {
+fn write_tiles(t: &Tiles, d: &mut Encoder) {
     d.int(1, 3);
     d.ints(3, &t.dims);
     match &t.devices {
@@ -150,10 +151,10 @@ fn write_tiles(t: &Tiles, d: &mut Draft) {
     d.ints(8, &t.last_dims.iter().map(number).collect::<Vec<_>>());
 }
 
-fn write_mesh(mesh: &Mesh) -> Draft {
-    let mut d = Draft::default();
+fn write_mesh(mesh: &Mesh) -> Encoder {
+    let mut d = Encoder::default();
     for (name, size) in &mesh.axes {
-        let mut axis = Draft::default();
+        let mut axis = Encoder::default();
         axis.data(1, name.as_bytes());
         axis.int_unless_zero(2, *size);
         d.message(1, &axis);
@@ -162,7 +163,7 @@ fn write_mesh(mesh: &Mesh) -> Draft {
         None => {}
         Some(DeviceOrder::List(list)) => d.ints(2, list),
         Some(DeviceOrder::Iota(iota)) => {
-            let mut order = Draft::default();
+            let mut order = Encoder::default();
             order.ints(1, &iota.reshape);
             order.ints(2, &iota.permutation());
             d.message(3, &order);
@@ -171,12 +172,12 @@ fn write_mesh(mesh: &Mesh) -> Draft {
     d
 }
 
-fn write_axes(d: &mut Draft, number: u32, axes: &[MeshAxis]) {
+fn write_axes(d: &mut Encoder, number: u32, axes: &[MeshAxis]) {
     for a in axes {
-        let mut axis = Draft::default();
+        let mut axis = Encoder::default();
         axis.int_unless_zero(1, a.axis as i64);
         if let Some((before, size)) = a.part {
-            let mut part = Draft::default();
+            let mut part = Encoder::default();
             part.int_unless_zero(1, before);
             part.int_unless_zero(2, size);
             axis.message(2, &part);
@@ -185,11 +186,11 @@ fn write_axes(d: &mut Draft, number: u32, axes: &[MeshAxis]) {
     }
 }
 
-fn write_named(n: &Named) -> Option<Draft> {
-    let mut d = Draft::default();
+fn write_named(n: &Named) -> Option<Encoder> {
+    let mut d = Encoder::default();
     d.message(2, &write_mesh(&n.mesh));
     for (axes, is_open) in &n.dims {
-        let mut dim = Draft::default();
+        let mut dim = Encoder::default();
         write_axes(&mut dim, 1, axes);
         dim.int_unless_zero(2, i64::from(!is_open));
         d.message(3, &dim);
@@ -201,17 +202,17 @@ fn write_named(n: &Named) -> Option<Draft> {
     Some(d)
 }
 
-fn write_metadata(d: &mut Draft, number: u32, all: Option<&[String]>) -> Option<()> {
+fn write_metadata(d: &mut Encoder, number: u32, all: Option<&[String]>) -> Option<()> {
     for text in all.unwrap_or_default() {
-        d.message(number, &super::special::write_metadata(&fields(text, Span::new(0, text.len())))?);
+        d.message(number, &super::metadata::write_metadata(&fields(text, Span::new(0, text.len())))?);
     }
     Some(())
 }
 
-/// `replica_groups` from whichever of its four fields is there.
-pub(crate) fn read_groups(r: &Reading<'_, '_>) -> Wire<Option<String>> {
+/// `replica_groups`, from whichever of its four fields is present.
+pub(crate) fn read_groups(r: &ReadContext<'_, '_>) -> Wire<Option<String>> {
     if let Some(m) = r.m.sub(93)? {
-        let Some(inner) = m.sub(1)? else { return bad(m, "groups over no mesh".into()) };
+        let Some(inner) = m.sub(1)? else { return bad(m, "device groups without a mesh".into()) };
         let mesh = mesh(inner)?;
         let axes = axes(m, 2, &mesh)?;
         return Ok(Some(DeviceGroups::Mesh { mesh, axes }.to_string()));
@@ -228,13 +229,13 @@ pub(crate) fn read_groups(r: &Reading<'_, '_>) -> Wire<Option<String>> {
     Ok((!groups.is_empty() || number == 1).then(|| DeviceGroups::Lists(groups).to_string()))
 }
 
-pub(crate) fn write_groups(w: &Writing<'_>, d: &mut Draft) -> Option<()> {
+pub(crate) fn write_groups(w: &WriteContext<'_>, d: &mut Encoder) -> Option<()> {
     let Value::DeviceGroups(groups) = w.module.value(w.attribute, None).ok()? else { return None };
-    let mut m = Draft::default();
+    let mut m = Encoder::default();
     match groups {
         DeviceGroups::Lists(groups) => {
             for group in groups {
-                let mut g = Draft::default();
+                let mut g = Encoder::default();
                 g.ints(1, &group);
                 m.message(1, &g);
             }

@@ -1,28 +1,28 @@
-//! `LiteralProto` to the text of a constant, and from its value.
+//! Literals, in both directions: `LiteralProto` to text, and values to `LiteralProto`.
 //!
-//! The proto holds elements in the order of the layout's minor-to-major, the text in row-major order.
+//! The proto has elements in memory order, given by the layout's minor-to-major, the text in row-major order.
 
 use std::fmt::Write;
 
 use layout::{ArrayShape, ElementKind, ElementType, Layout, Shape};
 
 use super::shape;
-use super::wire::{Draft, Message, Payload, Wire, WireError};
-use crate::float;
-use crate::literal::LiteralValue;
+use super::wire::{Encoder, Message, Payload, Wire, WireError};
+use crate::model::float;
+use crate::model::literal::LiteralValue;
 
-/// How a field holds its elements.
+/// The encoding of elements in a field.
 #[derive(Clone, Copy, PartialEq)]
 enum Packing {
     /// Whole bytes, little endian.
     Bytes,
     /// One varint each.
     Varints,
-    /// Floats of 4 or 8 bytes each, packed.
+    /// Packed floats of 4 or 8 bytes.
     Fixed,
 }
 
-/// The field of each element type, and the bytes of one number in it.
+/// The field of an element type, its encoding, and the bytes per number.
 fn field(t: ElementType) -> (u32, Packing, usize) {
     use ElementType::*;
     let bytes = |number| (number, Packing::Bytes, t.n_bytes());
@@ -81,7 +81,7 @@ pub(crate) fn read(m: Message<'_>, shape: &Shape, out: &mut String, limit: usize
                 Some(Shape::Array(own)) if own.same_dims(a) => own,
                 None => a.clone(),
                 Some(own) => {
-                    return Err(WireError { at: m.at, found: format!("a literal of shape {own} in place of {shape}") })
+                    return Err(WireError { at: m.at, found: format!("a literal of shape {own}, expected {shape}") })
                 }
             };
             array(m, a, &order, out, limit)
@@ -99,7 +99,7 @@ fn array(m: Message<'_>, a: &ArrayShape, order: &ArrayShape, out: &mut String, l
             out.push_str("{...}");
             return Ok(());
         }
-        None => return bad("a literal without bounds".into()),
+        None => return bad("a literal of unbounded size".into()),
     };
     let per = if a.element().kind() == ElementKind::Complex { 2 } else { 1 };
     if bits.is_empty() && n > 0 {
@@ -109,7 +109,7 @@ fn array(m: Message<'_>, a: &ArrayShape, order: &ArrayShape, out: &mut String, l
     if bits.len() as i64 != n.saturating_mul(per) {
         return bad(format!("{} elements in a literal of {n}", bits.len() as i64 / per));
     }
-    // An array without elements is one of empty braces; of too many of them, one number that stands for all.
+    // An array without elements prints as empty braces, or as one number if there are too many braces.
     const MAX_EMPTY: i64 = 4096;
     let full = a.dims().iter().position(|&d| d == 0).unwrap_or(a.rank());
     let dims = &a.dims()[..full];
@@ -120,7 +120,7 @@ fn array(m: Message<'_>, a: &ArrayShape, order: &ArrayShape, out: &mut String, l
         out.push('0');
         return Ok(());
     }
-    // Elements below each dimension: a brace opens where their number divides the place.
+    // The number of elements in each slice of a dimension: a brace opens where it divides the index.
     let mut below = vec![1i64; dims.len()];
     for d in (0..dims.len()).rev() {
         below[d] = dims[d] * below.get(d + 1).copied().unwrap_or(1);
@@ -133,7 +133,7 @@ fn array(m: Message<'_>, a: &ArrayShape, order: &ArrayShape, out: &mut String, l
         for _ in 0..edges(k) {
             out.push('{');
             if out.len() > limit {
-                return bad("a text out of proportion".into());
+                return bad("data that expands to a disproportionate text".into());
             }
         }
         if is_empty {
@@ -146,7 +146,7 @@ fn array(m: Message<'_>, a: &ArrayShape, order: &ArrayShape, out: &mut String, l
             out.push('}');
         }
         if out.len() > limit {
-            return bad("a text out of proportion".into());
+            return bad("data that expands to a disproportionate text".into());
         }
     }
     Ok(())
@@ -175,14 +175,14 @@ fn bits_of(m: Message<'_>, t: ElementType) -> Wire<Vec<u64>> {
             Payload::Fixed32(v) => all.push(u64::from(v)),
             Payload::Fixed64(v) => all.push(v),
             Payload::Varint(_) => {
-                return Err(WireError { at: f.at, found: "an integer in place of elements".into() });
+                return Err(WireError { at: f.at, found: "an integer, expected elements".into() });
             }
         }
     }
     Ok(all)
 }
 
-/// Where each element in row-major order stands in memory; `None` where both orders are the same.
+/// The memory index of each element in row-major order; `None` if both orders are equal.
 fn memory_order(a: &ArrayShape) -> Option<Vec<i64>> {
     let layout = a.layout()?;
     let rank = a.rank();
@@ -234,15 +234,15 @@ fn element(bits: &[u64], t: ElementType, out: &mut String) {
     };
 }
 
-/// A `LiteralProto` of a value; without one, of the shape alone.
-pub(crate) fn write(value: Option<&LiteralValue>, shape: &Shape) -> Draft {
-    let mut d = Draft::default();
+/// A `LiteralProto` of a value, or of the shape alone.
+pub(crate) fn write(value: Option<&LiteralValue>, shape: &Shape) -> Encoder {
+    let mut d = Encoder::default();
     d.message(1, &shape::write(&in_order(shape)));
     match (value, shape) {
         (Some(LiteralValue::Tuple(values)), Shape::Tuple(parts)) => {
             values.iter().zip(parts).for_each(|(v, s)| d.message(10, &write(Some(v), s)));
         }
-        // Elements of an array without bounds stand in no order that a reader could know.
+        // The elements of an unbounded array have no defined order.
         (Some(LiteralValue::Array(bytes)), Shape::Array(a)) if a.n_elements().is_some() => {
             write_array(&mut d, bytes, a);
         }
@@ -262,7 +262,7 @@ pub(super) fn laid_out(shape: &Shape) -> Shape {
     }
 }
 
-/// The shape that a literal itself has: of the layout only the order of dimensions, which XLA wants.
+/// The shape of a literal, whose layout XLA reduces to minor-to-major.
 fn in_order(shape: &Shape) -> Shape {
     match shape {
         Shape::Array(a) => {
@@ -274,15 +274,15 @@ fn in_order(shape: &Shape) -> Shape {
     }
 }
 
-fn write_array(d: &mut Draft, bytes: &[u8], a: &ArrayShape) {
+fn write_array(d: &mut Encoder, bytes: &[u8], a: &ArrayShape) {
     let t = a.element();
     let width = t.n_bytes();
     let mut ordered = Vec::new();
     let bytes = match memory_order(a) {
-        Some(places) => {
+        Some(order) => {
             ordered.resize(bytes.len(), 0);
-            for (chunk, place) in bytes.chunks_exact(width).zip(places) {
-                ordered[place as usize * width..][..width].copy_from_slice(chunk);
+            for (chunk, position) in bytes.chunks_exact(width).zip(order) {
+                ordered[position as usize * width..][..width].copy_from_slice(chunk);
             }
             &ordered
         }

@@ -1,42 +1,45 @@
-//! Modules in the wire form of protocol buffers: `HloModuleProto` and the messages around it.
+//! Serialized modules: `HloModuleProto` and the messages that contain one.
 //!
-//! Read [`find_module`], then `Reader::module`. A proto is decoded to the text that the printer would write, and
-//! that text is parsed. So a module from a proto is the same kind of value as one from text, goes through the same
-//! checks, owns one arena for all its names, and prints, pickles and compares the same; the price is one pass of
-//! the parser. Law: whatever the bytes, reading ends with a module or an error with its byte, and the text is at
-//! most [`GROWTH`] times as long as the bytes.
+//! Read [`find_module`], then `Reader::module`. A proto is decoded to text, which is then parsed. So a module from a
+//! proto passes the same checks as one from text, owns one text for all its names, and prints, pickles and compares
+//! alike, at the price of a run of the parser. Invariant: any bytes give a module or an error with its offset, and the
+//! text is at most [`GROWTH`] times as long as the bytes.
 
 mod device;
-mod fields;
+pub(crate) mod irregular;
 mod literal;
-mod origin;
+pub(crate) mod metadata;
+mod operation;
+pub(crate) mod origin;
+mod quote;
 mod read;
+mod regular;
 mod shape;
-mod special;
+
 mod tables;
 mod wire;
 mod write;
 
 use crate::error::{Problem, ProblemKind, Source, Span, SyntaxErrors};
-use crate::module::{Ids, Module};
+use crate::model::module::{Ids, Module};
 use crate::parse;
 use std::sync::Arc;
 use wire::{Message, WireError};
 
-/// How much longer than its bytes the text of a proto may become; real ones grow less than tenfold.
+/// The maximum ratio of the length of the text to the bytes; real modules grow less than tenfold.
 const GROWTH: usize = 64;
 
-/// Field numbers that no message of XLA has, for what the fields it has cannot hold. Other readers skip them.
+/// Private field numbers for what XLA's fields cannot represent. Other readers skip them.
 const EXTRA: u32 = 100_001;
 const EXTRA_HEADER: u32 = 100_002;
 const EXTRA_TABLES: u32 = 100_003;
-/// Of the first half of an asynchronous pair that is written in short: the instruction as it is in text. Of a
-/// computation: that it stands for such an instruction.
-const EXTRA_SHORT: u32 = 100_004;
-/// Of a constant whose text has no layout, which XLA wants in both of its shapes: the shape without.
+/// In the short form of an asynchronous operation: the instruction as in the text. In a computation: marks the wrapper
+/// of such an operation.
+const EXTRA_ASYNC: u32 = 100_004;
+/// In a constant without a layout, whose shapes need one for XLA: the shape without it.
 const EXTRA_SHAPE: u32 = 100_005;
 
-/// The module in a message: itself an `HloModuleProto`, or one that holds one in its first field (HloProto,
+/// The module in a message: an `HloModuleProto` itself, or a message that holds one in its first field (HloProto,
 /// HloSnapshot, HloUnoptimizedSnapshot, HloModuleProtoWithConfig).
 fn find_module(bytes: &[u8], at: usize, depth: usize) -> Result<Option<Message<'_>>, WireError> {
     const MAX_DEPTH: usize = 3;
@@ -54,25 +57,25 @@ fn find_module(bytes: &[u8], at: usize, depth: usize) -> Result<Option<Message<'
     Ok(None)
 }
 
-/// A message whose third field is a computation: a message with instructions, which have an opcode.
+/// Whether the third field is a computation: a message with instructions, which have an opcode.
 fn is_module(m: Message<'_>) -> bool {
     let computation = m.fields().filter(|f| f.number == 3).find_map(|f| f.message().ok());
     let instruction = computation.and_then(|c| c.fields().filter(|f| f.number == 2).find_map(|f| f.message().ok()));
-    instruction.is_some_and(|i| i.text(2).is_ok_and(special::is_word) && i.text(1).is_ok())
+    instruction.is_some_and(|i| i.text(2).is_ok_and(quote::is_word) && i.text(1).is_ok())
 }
 
-/// Whether bytes begin like a message that may hold a module; cheap, and a wrong yes only costs a closer look.
+/// Whether bytes begin like a message with a module. Cheap; a false positive only costs a closer look.
 pub(crate) fn may_be_module(bytes: &[u8]) -> bool {
     bytes.first() == Some(&0x0a) && matches!(find_module(bytes, 0, 0), Ok(Some(_)))
 }
 
-/// Whether the beginning of a file is the beginning of a message that holds a module.
+/// Whether the head of a file is the head of a message with a module.
 pub fn is_module_head(head: &[u8]) -> bool {
-    // An HloModuleProto begins with its name, the others with the HloModuleProto inside.
+    // An HloModuleProto begins with its name, the others with the embedded HloModuleProto.
     let mut rest = head;
     for _ in 0..3 {
         let Some((inner, is_cut)) = wire::first_field(rest) else { return false };
-        let is_name = !inner.is_empty() && special::is_word(&String::from_utf8_lossy(inner));
+        let is_name = !inner.is_empty() && quote::is_word(&String::from_utf8_lossy(inner));
         if is_name && !is_cut {
             return wire::second_tag(rest).is_none_or(|tag| tag == 0x12);
         }
@@ -82,7 +85,7 @@ pub fn is_module_head(head: &[u8]) -> bool {
 }
 
 impl Ids {
-    /// One for everything, and room for those of computations that are added.
+    /// Whether there is an id for each computation and instruction, with room for ids of wrappers.
     fn fit(&self, m: &Module) -> bool {
         const LARGEST: i64 = 1 << 30;
         self.computations.len() == m.computations().len()
@@ -91,7 +94,7 @@ impl Ids {
     }
 }
 
-/// The module that a proto holds.
+/// Parses the module in a proto.
 pub fn parse_proto(bytes: &[u8], name: Option<&str>, strict: bool) -> Result<Vec<Module>, SyntaxErrors> {
     let text = find_module(bytes, 0, 0).and_then(|found| match found {
         Some(m) => read::text(m, bytes.len().saturating_mul(GROWTH).saturating_add(1 << 16)),

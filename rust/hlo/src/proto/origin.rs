@@ -1,16 +1,17 @@
-//! `origin`: which value of the program before optimisation each leaf of a value is.
+//! `origin`: the value of the unoptimized program that each leaf of a value stems from.
 //!
-//! Read [`ORIGIN`]. In text a tree of leaves, in the proto a list of leaves with their indices.
+//! Read [`ORIGIN`]. The text is a tree of leaves, the proto a list of leaves with shape indices.
 
-use super::special::{quoted, Reading, Special, Writing};
-use super::wire::{Draft, Message, Wire};
-use crate::mesh::joined;
-use crate::token::Cursor;
+use super::irregular::{Irregular, ReadContext, WriteContext};
+use super::quote::quoted;
+use super::wire::{Encoder, Message, Wire};
+use crate::attribute::mesh::joined;
+use crate::cursor::Cursor;
 
-/// Origins of tuples in tuples; shapes nest no deeper.
+/// Origins nest at most this deep, as shapes do.
 const MAX_DEPTH: usize = 128;
 
-pub(crate) const ORIGIN: Special = Special { read, write };
+pub(crate) const ORIGIN: Irregular = Irregular { read, write };
 
 struct Leaf {
     index: Vec<i64>,
@@ -18,14 +19,14 @@ struct Leaf {
     text: String,
 }
 
-fn read(r: &Reading<'_, '_>) -> Wire<Option<String>> {
+fn read(r: &ReadContext<'_, '_>) -> Wire<Option<String>> {
     let Some(m) = r.m.sub(88)? else { return Ok(None) };
     if m.int(2) != 0 {
         return Ok(Some("{[synthetic_call]}".into()));
     }
     let leaves = m.subs(1).map(|leaf| self::leaf(leaf?)).collect::<Wire<Vec<_>>>()?;
     let mut text = String::from("{");
-    // Indices that leave holes of any size are no tree: nothing can be said.
+    // Indices with gaps do not form a tree, so the attribute is dropped.
     let is_tree = tree(&leaves, 0, &mut text).is_some();
     text.push('}');
     Ok(is_tree.then_some(text))
@@ -67,9 +68,9 @@ fn tree(leaves: &[Leaf], depth: usize, out: &mut String) -> Option<()> {
     Some(())
 }
 
-fn write(w: &Writing<'_>, d: &mut Draft) -> Option<()> {
+fn write(w: &WriteContext<'_>, d: &mut Encoder) -> Option<()> {
     let mut c = Cursor::new(w.text());
-    let mut m = Draft::default();
+    let mut m = Encoder::default();
     c.accept_after_space(b'{').then_some(())?;
     c.space();
     if c.rest().starts_with(b"[synthetic_call]") {
@@ -83,7 +84,7 @@ fn write(w: &Writing<'_>, d: &mut Draft) -> Option<()> {
     Some(())
 }
 
-fn node(c: &mut Cursor<'_>, index: &mut Vec<i64>, m: &mut Draft) -> Option<()> {
+fn node(c: &mut Cursor<'_>, index: &mut Vec<i64>, m: &mut Encoder) -> Option<()> {
     if index.len() > MAX_DEPTH {
         return None;
     }
@@ -101,11 +102,11 @@ fn node(c: &mut Cursor<'_>, index: &mut Vec<i64>, m: &mut Draft) -> Option<()> {
         }
         return c.accept_after_space(b')').then_some(());
     }
-    let mut leaf = Draft::default();
+    let mut leaf = Encoder::default();
     leaf.ints(1, index);
     c.accept_after_space(b'{').then_some(())?;
     if !c.accept_after_space(b'}') {
-        let mut array = Draft::default();
+        let mut array = Encoder::default();
         let name = c.string().ok()?;
         array.data(1, crate::unescape(c.str(name)).as_bytes());
         if c.accept_after_space(b'{') {

@@ -1,20 +1,22 @@
-//! `HloModuleProto` to HLO text.
+//! Reads an `HloModuleProto` as HLO text.
 //!
-//! Read `Reader::module`. Operands and called computations are ids in the proto and names in the text.
+//! Read `Reader::module`. The proto refers to operands and called computations by id, the text by name.
 
 use std::fmt::Write;
 
 use layout::Shape;
 use rustc_hash::FxHashMap;
 
-use super::fields::{self, Codec, Row};
-use super::special::{self, joined, quoted, Reading};
+use super::irregular::{self, ReadContext};
+use super::quote::{is_word, quoted};
 use super::wire::{Field, Message, Payload, Wire, WireError};
-use super::{literal, shape, tables, EXTRA, EXTRA_HEADER, EXTRA_SHAPE, EXTRA_SHORT, EXTRA_TABLES};
-use crate::module::Ids;
+use super::{literal, operation, regular, shape, tables, EXTRA, EXTRA_ASYNC, EXTRA_HEADER, EXTRA_SHAPE, EXTRA_TABLES};
+use crate::attribute::mesh::joined;
+use crate::attribute::schema::{self, Codec};
+use crate::model::module::Ids;
 use crate::Opcode;
 
-/// The text of a module, at most `limit` bytes, and the ids of what stands in it, in its order.
+/// The text of a module, at most `limit` bytes, and the ids of its computations and instructions in text order.
 pub(crate) fn text(m: Message<'_>, limit: usize) -> Wire<(String, Ids)> {
     let mut reader = Reader {
         out: String::new(),
@@ -32,14 +34,14 @@ struct Reader<'a> {
     out: String,
     limit: usize,
     ids: Ids,
-    /// Names by id.
+    /// Names of computations by id.
     computations: FxHashMap<i64, &'a str>,
     shapes: Shapes<'a>,
-    /// Room for the fields of an instruction.
+    /// A reusable buffer for the fields of an instruction.
     fields: Vec<Field<'a>>,
 }
 
-/// Shapes with their texts by the bytes they are written in: most instructions share one.
+/// Shapes and their texts by encoded bytes; most instructions share a shape.
 #[derive(Default)]
 struct Shapes<'a> {
     numbers: FxHashMap<&'a [u8], usize>,
@@ -47,7 +49,7 @@ struct Shapes<'a> {
 }
 
 impl<'a> Shapes<'a> {
-    /// The number of the shape in these bytes, which stand at `at`.
+    /// The number of the shape in these bytes, which are at offset `at`.
     fn number(&mut self, bytes: &'a [u8], at: usize) -> Wire<usize> {
         if let Some(&number) = self.numbers.get(bytes) {
             return Ok(number);
@@ -60,7 +62,7 @@ impl<'a> Shapes<'a> {
     }
 }
 
-/// What an operand is looked up for: the name of an instruction and the bytes of its shape.
+/// The id of an instruction, its name, and the bytes of its shape, which its users need.
 #[derive(Clone, Copy)]
 struct Head<'a> {
     id: i64,
@@ -77,7 +79,7 @@ impl<'a> Reader<'a> {
         let mut rows: Vec<Message<'a>> = Vec::new();
         for computation in m.subs(3) {
             let computation = computation?;
-            if computation.has(EXTRA_SHORT) {
+            if computation.has(EXTRA_ASYNC) {
                 continue;
             }
             let name = self.name(computation, "computation")?;
@@ -87,7 +89,7 @@ impl<'a> Reader<'a> {
             }
             rows.push(computation);
         }
-        let _ = write!(self.out, "HloModule {}", if special::is_word(name) { name } else { "module" });
+        let _ = write!(self.out, "HloModule {}", if is_word(name) { name } else { "module" });
         self.header(m)?;
         self.out.push('\n');
         match m.sub(17)? {
@@ -107,13 +109,13 @@ impl<'a> Reader<'a> {
     fn entry(&self, m: Message<'_>) -> Wire<i64> {
         let id = m.int(6);
         let name = m.text(2)?;
-        // The id is the older field's better; files that have only the name leave it 0.
+        // The id supersedes the name; files that have only the name leave it 0.
         if self.computations.get(&id).is_some_and(|n| name.is_empty() || *n == name) {
             return Ok(id);
         }
         let by_name = self.computations.iter().find(|(_, n)| **n == name).map(|(&id, _)| id);
         let found = by_name.or(self.computations.contains_key(&id).then_some(id));
-        found.ok_or_else(|| WireError { at: m.at, found: format!("entry computation {id}, which is not there") })
+        found.ok_or_else(|| WireError { at: m.at, found: format!("an undefined entry computation {id}") })
     }
 
     fn header(&mut self, m: Message<'a>) -> Wire<()> {
@@ -141,7 +143,7 @@ impl<'a> Reader<'a> {
                 let _ = write!(self.out, ", {name}={{ {} }}", all.join(", "));
             }
         }
-        // A layout that does not fit the parameters stands as text.
+        // An entry layout that does not match the parameters is kept as text.
         let is_text = |f: Field<'_>| match f.payload {
             Payload::Bytes(text) => f.number == EXTRA_HEADER && text.starts_with(b"entry_computation_layout="),
             _ => false,
@@ -157,7 +159,7 @@ impl<'a> Reader<'a> {
                 let _ = write!(self.out, ")->{}}}", shape::read(result, 0)?);
             }
         }
-        if let Some(text) = m.sub(19)?.map(special::frontend).transpose()?.flatten() {
+        if let Some(text) = m.sub(19)?.map(irregular::frontend).transpose()?.flatten() {
             let _ = write!(self.out, ", frontend_attributes={text}");
         }
         self.extra(m, EXTRA_HEADER)
@@ -172,7 +174,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The name in field 1, if text can hold it.
+    /// The name in field 1, if it is valid in text.
     fn name(&self, m: Message<'a>, what: &str) -> Wire<&'a str> {
         word(m, m.text(1)?, what)
     }
@@ -185,7 +187,7 @@ impl<'a> Reader<'a> {
                 (1, _) => head.name = "",
                 (3, Payload::Bytes(bytes)) => head.shape = bytes,
                 (3, _) => head.shape = &[],
-                // Behind the shape that XLA wants.
+                // Overrides the shape with a layout, which precedes it.
                 (EXTRA_SHAPE, Payload::Bytes(bytes)) => head.shape = bytes,
                 (35, Payload::Varint(id)) => head.id = id as i64,
                 (35, _) => head.id = 0,
@@ -198,7 +200,7 @@ impl<'a> Reader<'a> {
 
     fn check(&self, m: Message<'_>) -> Wire<()> {
         if self.out.len() > self.limit {
-            return Err(WireError { at: m.at, found: "a text out of proportion to the data".into() });
+            return Err(WireError { at: m.at, found: "data that expands to a disproportionate text".into() });
         }
         Ok(())
     }
@@ -216,12 +218,12 @@ impl<'a> Reader<'a> {
             rows.push((row, head));
         }
         if let Some(order) = order {
-            let mut places = FxHashMap::default();
+            let mut positions = FxHashMap::default();
             order.each_int(1, |id| {
-                let place = places.len();
-                places.entry(id).or_insert(place);
+                let position = positions.len();
+                positions.entry(id).or_insert(position);
             })?;
-            rows.sort_by_cached_key(|(_, head)| places.get(&head.id).copied().unwrap_or(usize::MAX));
+            rows.sort_by_cached_key(|(_, head)| positions.get(&head.id).copied().unwrap_or(usize::MAX));
         }
         self.ids.computations.push(c.int(5));
         self.ids.instructions.extend(rows.iter().map(|(_, head)| head.id));
@@ -248,14 +250,14 @@ impl<'a> Reader<'a> {
     fn instruction(&mut self, m: Message<'a>, head: Head<'a>, known: &Known<'a>) -> Wire<()> {
         let mut index = m.index(std::mem::take(&mut self.fields));
         let (mut m, mut head) = (m, head);
-        if let Some(short) = index.fields.iter().rev().find(|f| f.number == EXTRA_SHORT) {
+        if let Some(short) = index.fields.iter().rev().find(|f| f.number == EXTRA_ASYNC) {
             m = short.message()?;
             head = self.head(m)?;
             index = m.index(index.fields);
         }
         let m = m.with(&index);
         let word = m.text(2)?;
-        if !special::is_word(word) {
+        if !is_word(word) {
             return Err(WireError { at: m.at, found: format!("opcode {word:?}") });
         }
         let opcode = Opcode::from_name(word).unwrap_or(Opcode::Unknown);
@@ -284,15 +286,21 @@ impl<'a> Reader<'a> {
         let has_predicate = operand.is_some_and(|k| self.shapes.all[k].1.starts_with("pred["));
         self.callees(m, word, has_predicate)?;
         let operand_shape = operand.map_or("", |k| self.shapes.all[k].1.as_str());
-        for &(row, must) in fields::rows(opcode) {
-            // Most rows are about a field that is not there.
-            let is_absent = row.path.first().is_some_and(|&n| index.lacks(n));
-            if (is_absent && !must && row.name != "largest") || (must && is_extra(m, row.name)) {
+        for f in schema::fields_of(opcode) {
+            let (name, is_required) = (f.row.name, f.is_required);
+            // Most fields are absent, which stands for 0 and so, with few exceptions, for the default.
+            let is_absent = f.field.path.first().is_some_and(|&n| index.lacks(n));
+            let is_default = is_absent && f.row.default.is_none_or(|default| default == 0);
+            if (is_default && !is_required) || (is_required && is_extra(m, name)) {
                 continue;
             }
-            let reading = Reading { m, path: row.path, operand_shape, limit: self.limit };
-            if let Some(value) = value(row, &reading, must)? {
-                for part in [", ", row.name, "=", &value] {
+            let reading = ReadContext { m, path: f.field.path, operand_shape, limit: self.limit };
+            let value = match f.field.codec {
+                Codec::Irregular(functions) => (functions.read)(&reading)?,
+                codec => regular::read(f, codec, m)?,
+            };
+            if let Some(value) = value {
+                for part in [", ", name, "=", &value] {
                     self.out.push_str(part);
                 }
             }
@@ -325,7 +333,7 @@ impl<'a> Reader<'a> {
             comma = ", ";
         })?;
         match failure {
-            Some(id) => Err(WireError { at: m.at, found: format!("instruction id {id}, which is not there") }),
+            Some(id) => Err(WireError { at: m.at, found: format!("an undefined instruction id {id}") }),
             None => self.check(m),
         }
     }
@@ -340,11 +348,11 @@ impl<'a> Reader<'a> {
             match self.computations.get(&id) {
                 Some(name) => names.push(*name),
                 None => {
-                    return Err(WireError { at: m.at, found: format!("computation id {id}, which is not there") });
+                    return Err(WireError { at: m.at, found: format!("an undefined computation id {id}") });
                 }
             }
         }
-        let Some(keys) = fields::callee_names(opcode, has_predicate, names.len()) else {
+        let Some(keys) = operation::callee_names(opcode, has_predicate, names.len()) else {
             let found = format!("{} called computations of {opcode}", names.len());
             return Err(WireError { at: m.at, found });
         };
@@ -365,16 +373,16 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// This name of a thing, if text can hold it.
+/// The name, if it is valid in text.
 fn word<'a>(m: Message<'_>, name: &'a str, what: &str) -> Wire<&'a str> {
-    if special::is_word(name) {
+    if is_word(name) {
         return Ok(name);
     }
     let shown: String = name.chars().take(40).collect();
     Err(WireError { at: m.at, found: format!("{what} name {shown:?}") })
 }
 
-/// Whether an attribute stands as text since no field could hold it.
+/// Whether an attribute is kept as text because no field can represent it.
 fn is_extra(m: Message<'_>, name: &str) -> bool {
     m.fields().filter(|f| f.number == EXTRA).any(|f| match f.payload {
         Payload::Bytes(text) => text.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b"=")),
@@ -382,7 +390,7 @@ fn is_extra(m: Message<'_>, name: &str) -> bool {
     })
 }
 
-/// The sequences of a schedule by the id of their computation.
+/// The instruction sequences of a schedule, by computation id.
 fn schedule(m: Message<'_>) -> Wire<FxHashMap<i64, Message<'_>>> {
     let mut all = FxHashMap::default();
     if let Some(schedule) = m.sub(7)? {
@@ -394,67 +402,4 @@ fn schedule(m: Message<'_>) -> Wire<FxHashMap<i64, Message<'_>>> {
         }
     }
     Ok(all)
-}
-
-/// The text of an attribute's value; nothing where the field says what an absent attribute means, unless it `must` be.
-fn value(row: &Row, r: &Reading<'_, '_>, must: bool) -> Wire<Option<String>> {
-    if let Codec::Special(special) = row.codec {
-        return (special.read)(r);
-    }
-    let Some((m, field)) = r.m.at_path(row.path)? else {
-        let default = match row.codec {
-            Codec::Ints => "{}",
-            Codec::Int => "0",
-            Codec::Bool => "false",
-            _ => return Ok(None),
-        };
-        return Ok(must.then(|| default.into()));
-    };
-    let unless = |n: i64, default: bool| Ok((must || !default).then(|| n.to_string()));
-    match row.codec {
-        Codec::Int => unless(m.int(field), m.int(field) == 0),
-        Codec::Count => unless(m.int(field), m.int(field) <= 1),
-        Codec::FirstInt => Ok(match m.ints(field)?.first() {
-            Some(n) => Some(n.to_string()),
-            None => must.then(|| "0".into()),
-        }),
-        Codec::Bool => Ok((must || m.int(field) != 0).then(|| (m.int(field) != 0).to_string())),
-        Codec::Float => Ok(Some(format!("{}", m.f32(field)))),
-        Codec::Text => {
-            let text = m.text(field)?;
-            Ok((must || !text.is_empty()).then(|| quoted(text)))
-        }
-        Codec::Name => {
-            let word = m.text(field)?;
-            if !word.is_empty() && !special::is_word(word) {
-                return Err(WireError { at: m.at, found: format!("{} {word:?}", row.name) });
-            }
-            Ok((!word.is_empty()).then(|| word.to_string()))
-        }
-        Codec::Word(words) => {
-            let n = m.int(field);
-            if row.name == "api_version" && n == 1 {
-                return Ok(None);
-            }
-            Ok(match words.iter().find(|w| w.0 == n) {
-                Some(word) if must || n != 0 => Some(word.1.to_string()),
-                // A number without a word is newer than the table.
-                None if n != 0 => Some(n.to_string()),
-                _ => None,
-            })
-        }
-        Codec::Ints => {
-            let all = m.ints(field)?;
-            Ok((must || !all.is_empty()).then(|| format!("{{{}}}", joined(&all))))
-        }
-        Codec::Words(words) => {
-            let all = m.ints(field)?;
-            if all.iter().all(|&n| n == 0) {
-                return Ok(None);
-            }
-            let word = |n: i64| words.iter().find(|w| w.0 == n).map_or_else(|| n.to_string(), |w| w.1.to_string());
-            Ok(Some(format!("{{{}}}", all.into_iter().map(word).collect::<Vec<_>>().join(","))))
-        }
-        Codec::Special(_) => Ok(None),
-    }
 }

@@ -1,8 +1,8 @@
-//! `ShapeProto`, `LayoutProto` and `ProgramShapeProto`, both ways.
+//! `ShapeProto` and `LayoutProto`, in both directions.
 
 use layout::{ArrayShape, ElementType, Layout, Shape, SplitConfig, Tile};
 
-use super::wire::{Draft, Message, Wire, WireError};
+use super::wire::{Encoder, Message, Wire, WireError};
 
 /// Numbers of `PrimitiveType` by element type.
 const ELEMENTS: &[(i64, ElementType)] = &[
@@ -65,7 +65,7 @@ pub(crate) fn read(m: Message<'_>, depth: usize) -> Wire<Shape> {
         OPAQUE => Shape::Opaque,
         BUFFER => match m.sub(4)? {
             Some(inner) => Shape::Buffer(Box::new(read(inner, depth + 1)?)),
-            None => return bad("a buffer shape of nothing".into()),
+            None => return bad("a buffer shape without an element shape".into()),
         },
         number => {
             let Some(element) = element(number) else { return bad(format!("element type {number}")) };
@@ -78,7 +78,7 @@ pub(crate) fn read(m: Message<'_>, depth: usize) -> Wire<Shape> {
             let layout = m.sub(5)?.map(|l| read_layout(l, dims.len(), depth)).transpose()?;
             match ArrayShape::new(element, &dims, &dynamic, layout) {
                 Ok(array) => Shape::Array(array),
-                Err(e) => return bad(format!("a shape that is none: {e}")),
+                Err(e) => return bad(format!("an invalid shape: {e}")),
             }
         }
     })
@@ -92,7 +92,7 @@ fn read_layout(m: Message<'_>, rank: usize, depth: usize) -> Wire<Layout> {
     for tile in m.subs(6) {
         layout.tiles.push(Tile(tile?.ints(1)?));
     }
-    // 0 is an absent field, as in files from before there was one.
+    // 0 stands for an absent field, as in files that predate it.
     layout.tail_padding_alignment = m.int(16).max(1);
     layout.element_size_in_bits = m.int(7).max(0);
     layout.memory_space = m.int(8).max(0);
@@ -116,8 +116,8 @@ fn read_layout(m: Message<'_>, rank: usize, depth: usize) -> Wire<Layout> {
 }
 
 /// A `ShapeProto`.
-pub(crate) fn write(shape: &Shape) -> Draft {
-    let mut d = Draft::default();
+pub(crate) fn write(shape: &Shape) -> Encoder {
+    let mut d = Encoder::default();
     match shape {
         Shape::Array(a) => {
             d.int(2, element_number(a.element()));
@@ -143,11 +143,11 @@ pub(crate) fn write(shape: &Shape) -> Draft {
     d
 }
 
-fn write_layout(layout: &Layout) -> Draft {
-    let mut d = Draft::default();
+fn write_layout(layout: &Layout) -> Encoder {
+    let mut d = Encoder::default();
     d.ints(1, &layout.minor_to_major);
     for tile in &layout.tiles {
-        let mut t = Draft::default();
+        let mut t = Encoder::default();
         t.ints(1, &tile.0);
         d.message(6, &t);
     }
@@ -165,7 +165,7 @@ fn write_layout(layout: &Layout) -> Draft {
     d.int_unless_zero(15, layout.dynamic_shape_metadata_prefix_bytes);
     d.int(16, layout.tail_padding_alignment);
     for config in &layout.split_configs {
-        let mut c = Draft::default();
+        let mut c = Encoder::default();
         c.int_unless_zero(1, config.dimension);
         c.ints(2, &config.indices);
         d.message(17, &c);

@@ -1,18 +1,18 @@
-//! The stack-frame tables: `StackFrameIndexProto` and the text behind the header, both ways.
+//! The stack-frame tables, in both directions: `StackFrameIndexProto` and the text behind the header.
 //!
-//! In text a frame's parent is one more than in the proto, where 0 is none.
+//! The parent of a frame is one larger in the text than in the proto, where 0 stands for none.
 
 use std::fmt::Write;
 
-use super::special::quoted;
-use super::wire::{Draft, Message, Wire};
-use crate::token::Cursor;
+use super::quote::quoted;
+use super::wire::{Encoder, Message, Wire};
+use crate::cursor::Cursor;
 
 const LOCATION: &[(&str, u32)] =
     &[("file_name_id", 1), ("function_name_id", 2), ("line", 3), ("end_line", 5), ("column", 4), ("end_column", 6)];
 const FRAME: &[(&str, u32)] = &[("file_location_id", 1), ("parent_frame_id", 2)];
 
-/// The tables as text; empty where there are none.
+/// The tables as text; empty if there are none.
 pub(crate) fn read(m: Message<'_>) -> Wire<String> {
     let mut text = String::new();
     for (title, number) in [("FileNames", 1), ("FunctionNames", 2)] {
@@ -42,10 +42,10 @@ pub(crate) fn read(m: Message<'_>) -> Wire<String> {
     Ok(text)
 }
 
-/// A `StackFrameIndexProto`; `None` where the ids of a table do not count up from 1, which the proto cannot say.
-pub(crate) fn write(text: &str) -> Option<Draft> {
+/// A `StackFrameIndexProto`; `None` if the ids of a table are not consecutive from 1, which the proto requires.
+pub(crate) fn write(text: &str) -> Option<Encoder> {
     let mut c = Cursor::new(text);
-    let mut d = Draft::default();
+    let mut d = Encoder::default();
     loop {
         c.space();
         if c.at_end() {
@@ -71,7 +71,7 @@ pub(crate) fn write(text: &str) -> Option<Draft> {
                 d.data(number, crate::unescape(c.str(span)).as_bytes());
                 continue;
             }
-            let mut row = Draft::default();
+            let mut row = Encoder::default();
             c.accept_after_space(b'{').then_some(())?;
             while !c.accept_after_space(b'}') {
                 c.space();

@@ -1,10 +1,10 @@
-//! The wire form of protocol buffers: fields by number, read in place and written.
+//! The wire format of protocol buffers: fields by number, read in place and written.
 //!
-//! Read [`Message`]. A message is checked once as a whole when it is formed; asking for a field walks it again, so
-//! that reading needs no memory of its own. Law: no walk leaves the bytes of its message.
-//! Not here: what the numbers mean.
+//! Read [`Message`]. A message is validated when it is constructed; a lookup scans it again, so that reading allocates
+//! nothing. Invariant: no scan leaves the bytes of its message. Not here: the schema of messages. See
+//! <https://protobuf.dev/programming-guides/encoding/>.
 
-/// Why bytes are no message, and at which byte of the whole input.
+/// An error of malformed bytes, and its offset in the whole input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WireError {
     pub at: usize,
@@ -17,21 +17,21 @@ pub(crate) type Wire<T> = Result<T, WireError>;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Message<'a> {
     bytes: &'a [u8],
-    /// Where its first byte stands in the whole input.
+    /// The offset of its first byte in the whole input.
     pub at: usize,
     index: Option<&'a Index<'a>>,
 }
 
-/// The fields of a message that is asked for many of them.
+/// The decoded fields of a message with many lookups.
 #[derive(Debug)]
 pub(crate) struct Index<'a> {
     pub fields: Vec<Field<'a>>,
-    /// Bit n: field n is there.
+    /// Bit n: field n is present.
     there: u128,
 }
 
 impl Index<'_> {
-    /// No field of this number is there; numbers from 128 on may be.
+    /// Whether field `number` is absent for sure; never for numbers from 128 on.
     pub fn lacks(&self, number: u32) -> bool {
         number < 128 && self.there >> number & 1 == 0
     }
@@ -50,13 +50,13 @@ pub(crate) enum Payload<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Field<'a> {
     pub number: u32,
-    /// Where its value starts in the whole input.
+    /// The offset of its value in the whole input.
     pub at: usize,
     pub payload: Payload<'a>,
 }
 
 impl<'a> Message<'a> {
-    /// These bytes as a message, if every field of it can be walked; what is inside its fields is not looked at.
+    /// These bytes as a message, if they are a sequence of fields; nested messages are not validated.
     pub fn new(bytes: &'a [u8], at: usize) -> Wire<Message<'a>> {
         let mut pos = 0;
         while pos < bytes.len() {
@@ -65,7 +65,7 @@ impl<'a> Message<'a> {
         Ok(Message { bytes, at, index: None })
     }
 
-    /// Its fields, to be asked for through [`Message::with`]; in the room that another index left.
+    /// Decodes the fields for [`Message::with`], reusing the buffer of another index.
     pub fn index(self, mut fields: Vec<Field<'a>>) -> Index<'a> {
         fields.clear();
         fields.extend(self.fields());
@@ -73,12 +73,12 @@ impl<'a> Message<'a> {
         Index { fields, there }
     }
 
-    /// The same message, which looks into its index from now on.
+    /// The same message, with lookups in its index.
     pub fn with<'i>(self, index: &'i Index<'a>) -> Message<'i> {
         Message { index: Some(index), ..self }
     }
 
-    /// All fields in their order.
+    /// All fields, in order.
     pub fn fields(self) -> impl Iterator<Item = Field<'a>> {
         let mut pos = 0;
         std::iter::from_fn(move || {
@@ -107,7 +107,7 @@ impl<'a> Message<'a> {
         self.last(number).is_some()
     }
 
-    /// An integer, an enum or a bool; 0 where the field is absent, as the format says.
+    /// An integer, an enum or a bool; 0 if the field is absent, as the format defines.
     pub fn int(self, number: u32) -> i64 {
         match self.last(number).map(|f| f.payload) {
             Some(Payload::Varint(v)) => v as i64,
@@ -136,12 +136,12 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// A string; an error where it is no UTF-8.
+    /// A string; an error if it is not UTF-8.
     pub fn text(self, number: u32) -> Wire<&'a str> {
         self.last(number).map_or(Ok(""), Field::text)
     }
 
-    /// The message in a field; the last one where there are several.
+    /// The message in a field; the last one of several.
     pub fn sub(self, number: u32) -> Wire<Option<Message<'a>>> {
         self.last(number).map(Field::message).transpose()
     }
@@ -165,7 +165,12 @@ impl<'a> Message<'a> {
                         each(varint(bytes, &mut pos, field.at)? as i64);
                     }
                 }
-                _ => return Err(WireError { at: field.at, found: format!("no integer in field {number}") }),
+                _ => {
+                    return Err(WireError {
+                        at: field.at,
+                        found: format!("a value in field {number} that is not an integer"),
+                    })
+                }
             }
         }
         Ok(())
@@ -192,10 +197,10 @@ impl<'a> Message<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// Its value as a string; an empty one where it is a number.
+    /// Its value as a string; empty if it is a number.
     pub fn text(self) -> Wire<&'a str> {
         let Payload::Bytes(bytes) = self.payload else { return Ok("") };
-        let bad = |_| WireError { at: self.at, found: format!("a string that is no UTF-8 in field {}", self.number) };
+        let bad = |_| WireError { at: self.at, found: format!("a string that is not UTF-8 in field {}", self.number) };
         std::str::from_utf8(bytes).map_err(bad)
     }
 
@@ -203,15 +208,14 @@ impl<'a> Field<'a> {
     pub fn message(self) -> Wire<Message<'a>> {
         match self.payload {
             Payload::Bytes(bytes) => Message::new(bytes, self.at),
-            _ => Err(WireError {
-                at: self.at,
-                found: format!("a number in place of a message in field {}", self.number),
-            }),
+            _ => {
+                Err(WireError { at: self.at, found: format!("a number in field {}, expected a message", self.number) })
+            }
         }
     }
 }
 
-/// The bytes of field 1 at the start of what may be the beginning of a message, and whether they are cut short.
+/// The bytes of field 1 in the head of a message, and whether they are truncated.
 pub(crate) fn first_field(head: &[u8]) -> Option<(&[u8], bool)> {
     if head.first() != Some(&0x0a) {
         return None;
@@ -222,7 +226,7 @@ pub(crate) fn first_field(head: &[u8]) -> Option<(&[u8], bool)> {
     Some((&rest[..length.min(rest.len())], length > rest.len()))
 }
 
-/// The tag behind field 1.
+/// The tag after field 1.
 pub(crate) fn second_tag(head: &[u8]) -> Option<u8> {
     let (inner, _) = first_field(head)?;
     let mut pos = 1;
@@ -230,7 +234,7 @@ pub(crate) fn second_tag(head: &[u8]) -> Option<u8> {
     head.get(pos + inner.len()).copied()
 }
 
-/// The field at `pos`; `at` is where `bytes` stand in the whole input.
+/// Decodes the field at `pos`; `at` is the offset of `bytes` in the whole input.
 fn next<'a>(bytes: &'a [u8], pos: &mut usize, at: usize) -> Wire<Field<'a>> {
     let start = *pos;
     let tag = varint(bytes, pos, at)?;
@@ -247,7 +251,7 @@ fn next<'a>(bytes: &'a [u8], pos: &mut usize, at: usize) -> Wire<Field<'a>> {
             let length = varint(bytes, pos, at)?;
             let rest = bytes.len() - *pos;
             let Some(length) = usize::try_from(length).ok().filter(|&n| n <= rest) else {
-                return bad(format!("a field of {length} bytes where {rest} are left"));
+                return bad(format!("a field of {length} bytes, {rest} bytes before the end"));
             };
             *pos += length;
             return Ok(Field { number, at: at + *pos - length, payload: Payload::Bytes(&bytes[*pos - length..*pos]) });
@@ -291,11 +295,11 @@ fn end(bytes: &[u8], at: usize) -> WireError {
     WireError { at: at + bytes.len(), found: "the end of the data in the middle of a field".into() }
 }
 
-/// A message while it is written.
+/// A message that is being written.
 #[derive(Default)]
-pub(crate) struct Draft(pub Vec<u8>);
+pub(crate) struct Encoder(pub Vec<u8>);
 
-impl Draft {
+impl Encoder {
     fn varint(&mut self, mut v: u64) {
         while v >= 128 {
             self.0.push(v as u8 | 128);
@@ -304,13 +308,13 @@ impl Draft {
         self.0.push(v as u8);
     }
 
-    /// An integer, also when it is 0.
+    /// An integer, even if it is 0.
     pub fn int(&mut self, number: u32, v: i64) {
         self.varint(u64::from(number) << 3);
         self.varint(v as u64);
     }
 
-    /// An integer unless it is 0, which an absent field means.
+    /// An integer unless it is 0, the value of an absent field.
     pub fn int_unless_zero(&mut self, number: u32, v: i64) {
         if v != 0 {
             self.int(number, v);
@@ -339,16 +343,16 @@ impl Draft {
         }
     }
 
-    pub fn message(&mut self, number: u32, message: &Draft) {
+    pub fn message(&mut self, number: u32, message: &Encoder) {
         self.data(number, &message.0);
     }
 
-    /// Integers, packed; nothing when there are none.
+    /// Packed integers; no field if there are none.
     pub fn ints(&mut self, number: u32, all: &[i64]) {
         if all.is_empty() {
             return;
         }
-        let mut packed = Draft::default();
+        let mut packed = Encoder::default();
         for &v in all {
             packed.varint(v as u64);
         }
@@ -362,9 +366,9 @@ mod tests {
 
     #[test]
     fn what_is_written_reads_back() {
-        let mut inner = Draft::default();
+        let mut inner = Encoder::default();
         inner.ints(3, &[0, 300, -1]);
-        let mut d = Draft::default();
+        let mut d = Encoder::default();
         d.int(1, -5);
         d.message(2, &inner);
         d.f32(4, 1.5);
@@ -374,7 +378,7 @@ mod tests {
         assert_eq!(m.sub(2).unwrap().unwrap().ints(3).unwrap(), [0, 300, -1]);
         assert_eq!((m.f32(4), m.text(5).unwrap()), (1.5, "text"));
         for end in 1..d.0.len() {
-            // A cut at the end of a field leaves a shorter message, every other one is an error inside the bytes.
+            // Truncation at the end of a field gives a shorter message, any other an error inside the bytes.
             if let Err(e) = Message::new(&d.0[..end], 0) {
                 assert!(e.at <= end);
             }

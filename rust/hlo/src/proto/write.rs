@@ -1,8 +1,9 @@
-//! A module as a serialized `HloModuleProto`.
+//! Writes a module as a serialized `HloModuleProto`.
 //!
-//! Read `Module::to_proto`. Ids are those of the proto that the module was read from, else as XLA gives them: a
-//! computation's number, and with it in the upper half the place of an instruction. XLA wants operands before their users, callees before their callers, and names that
-//! are unique in the module; what the text has otherwise is brought into that order and renamed.
+//! Read `Module::to_proto`. Ids are those of the proto that the module was read from, or else assigned as in XLA: the
+//! number of the computation, and for an instruction that number in the upper half and its position in the lower. XLA
+//! requires operands before their users, callees before their callers, and unique names, so computations and
+//! instructions are reordered and instructions renamed where the text differs.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,21 +11,21 @@ use std::collections::BTreeMap;
 use layout::Shape;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::fields::{self, Codec};
-use super::special::{self, Writing};
-use super::wire::{Draft, Message};
-use super::{literal, shape, tables, EXTRA, EXTRA_HEADER, EXTRA_SHAPE, EXTRA_SHORT, EXTRA_TABLES};
-use crate::alias::{Alias, Donor, EntryLayout};
+use super::irregular::{self, WriteContext};
+use super::wire::{Encoder, Message};
+use super::{literal, operation, regular, shape, tables, EXTRA, EXTRA_ASYNC, EXTRA_HEADER, EXTRA_SHAPE, EXTRA_TABLES};
+use crate::attribute::alias::{Alias, Donor};
+use crate::attribute::entry_layout::EntryLayout;
+use crate::attribute::schema::{self, Codec, Form};
 use crate::attribute::Value;
-use crate::instruction::{async_form, Half};
-use crate::known::Form;
-use crate::module::{Attribute, ComputationId, InstructionId, Module};
+use crate::model::module::{Attribute, ComputationId, InstructionId, Module};
+use crate::model::opcode::{async_form, AsyncPhase};
 use crate::Opcode;
 
 impl Module {
-    /// The module as a serialized `HloModuleProto`; `Err` names an instruction whose operands the text leaves out,
-    /// which no proto can say. What its fields cannot hold (attributes that are not known, the number of replicas)
-    /// stands in fields that only hlomap reads.
+    /// The module as a serialized `HloModuleProto`; `Err` names an instruction with unnamed operands, which a proto
+    /// cannot represent. What XLA's fields cannot represent (unknown attributes, the number of replicas) is written to
+    /// fields that only hlomap reads.
     pub fn to_proto(&self) -> Result<Vec<u8>, String> {
         if let Some(i) = (0..self.instructions().len() as u32).find(|&i| self.has_unnamed_operands(i)) {
             return Err(self.instruction_name(i).to_string());
@@ -32,25 +33,26 @@ impl Module {
         let mut w = Writer {
             m: self,
             names: self.unique_names(),
-            places: vec![0; self.instructions().len()],
+            positions: vec![0; self.instructions().len()],
             wrappers: FxHashMap::default(),
             first_free: self
                 .ids
                 .as_ref()
                 .map_or(self.computations().len() as i64, |ids| ids.computations.iter().max().map_or(0, |id| id + 1)),
-            given: Given::default(),
+            taken: TakenNames::default(),
         };
         Ok(w.module().0)
     }
 
-    /// `transpose-start` and the like: the operation and the half that it is, where its shape is that of one.
-    fn short_form(&self, i: InstructionId) -> Option<(&'static str, Half)> {
+    /// The operation and phase of a short form such as `transpose-start`, if the shape is that of an asynchronous
+    /// operation.
+    fn short_async_form(&self, i: InstructionId) -> Option<(&'static str, AsyncPhase)> {
         if self.instructions()[i as usize].opcode != Opcode::Unknown {
             return None;
         }
         let (inner, half) = async_form(self.opcode_name(i))?;
         let is_pair = match half {
-            Half::Done => true,
+            AsyncPhase::Done => true,
             _ => matches!(self.shape(i).as_tuple(), Some([Shape::Tuple(_), _, ..])),
         };
         is_pair.then_some((inner.name(), half))
@@ -63,10 +65,11 @@ impl Module {
         }
     }
 
-    /// All computations in text order where that has callees before their callers, else in such an order.
+    /// All computations in text order if callees precede their callers there, or else in such an order.
     fn computation_order(&self) -> Vec<ComputationId> {
         let n = self.computations().len() as u32;
-        let is_ordered = (0..n).all(|c| self.instructions_of(c).all(|i| self.called(i).all(|callee| callee < c)));
+        let is_ordered =
+            (0..n).all(|c| self.instructions_of(c).all(|i| self.called_computations(i).all(|callee| callee < c)));
         if is_ordered {
             (0..n).collect()
         } else {
@@ -74,7 +77,7 @@ impl Module {
         }
     }
 
-    /// The names of all instructions; one that an earlier instruction has, too, gets a number.
+    /// The names of all instructions, with a suffix for duplicates.
     fn unique_names(&self) -> Vec<Cow<'_, str>> {
         let mut given: FxHashSet<Cow<'_, str>> = FxHashSet::default();
         let mut repeats: FxHashMap<&str, u32> = FxHashMap::default();
@@ -92,8 +95,7 @@ impl Module {
         names
     }
 
-    /// The instructions of a computation in text order where that has operands before their users, else in such an
-    /// order.
+    /// The instructions of a computation in text order if operands precede their users there, or else in such an order.
     pub(crate) fn instruction_order(&self, c: ComputationId) -> Vec<InstructionId> {
         let range = self.instructions_of(c);
         let needs = |i: InstructionId| self.operands(i).chain(self.control_predecessors(i));
@@ -133,29 +135,29 @@ impl Module {
 }
 
 /// Messages inside an instruction, by the path of their field numbers.
-type Inner = BTreeMap<Vec<u32>, Draft>;
+type Inner = BTreeMap<Vec<u32>, Encoder>;
 
 struct Writer<'m> {
     m: &'m Module,
     /// By instruction.
     names: Vec<Cow<'m, str>>,
-    /// By instruction: its place in the order in which its computation is written.
-    places: Vec<u32>,
-    /// By first half of an asynchronous pair that the text has in short: the id of the computation that XLA wants.
+    /// By instruction: its position in the order of its computation.
+    positions: Vec<u32>,
+    /// By start instruction of a short asynchronous form: the id of its wrapper computation, which XLA requires.
     wrappers: FxHashMap<InstructionId, i64>,
-    /// Above the ids of all computations of the text.
+    /// Larger than the ids of all computations.
     first_free: i64,
-    given: Given,
+    taken: TakenNames,
 }
 
-/// Names of computations and of instructions that are taken.
+/// The names in use.
 #[derive(Default)]
-struct Given {
+struct TakenNames {
     computations: FxHashSet<String>,
     instructions: FxHashSet<String>,
 }
 
-/// A name that none has, and now one.
+/// A name that is not in use, which it adds.
 fn fresh(names: &mut FxHashSet<String>, wish: &str) -> String {
     let mut name = wish.to_string();
     let mut n = 0;
@@ -167,9 +169,9 @@ fn fresh(names: &mut FxHashSet<String>, wish: &str) -> String {
 }
 
 impl<'m> Writer<'m> {
-    fn module(&mut self) -> Draft {
+    fn module(&mut self) -> Encoder {
         let m = self.m;
-        let mut d = Draft::default();
+        let mut d = Encoder::default();
         d.data(1, if m.name().is_empty() { b"module" } else { m.name().as_bytes() });
         let names: Vec<String> = (0..m.computations().len() as u32).map(|c| m.printed_name(c).into_owned()).collect();
         d.data(2, names[m.entry() as usize].as_bytes());
@@ -177,16 +179,16 @@ impl<'m> Writer<'m> {
             .header()
             .iter()
             .any(|a| m.attribute_name(a) == "is_scheduled" && matches!(m.value(a, None), Ok(Value::Bool(true))));
-        let mut schedule = Draft::default();
+        let mut schedule = Encoder::default();
         for c in m.computation_order() {
             let order = m.instruction_order(c);
-            for (place, &i) in order.iter().enumerate() {
-                self.places[i as usize] = place as u32;
-                if matches!(m.short_form(i), Some((_, Half::Start))) {
+            for (position, &i) in order.iter().enumerate() {
+                self.positions[i as usize] = position as u32;
+                if matches!(m.short_async_form(i), Some((_, AsyncPhase::Start))) {
                     let (wrapper, id, n) = self.wrapper(i, &names);
                     d.message(3, &wrapper);
                     if is_scheduled {
-                        let ids: Vec<i64> = (0..n).map(|place| id << 32 | place).collect();
+                        let ids: Vec<i64> = (0..n).map(|position| id << 32 | position).collect();
                         schedule.message(1, &sequence_of(id, &ids));
                     }
                 }
@@ -222,44 +224,44 @@ impl<'m> Writer<'m> {
         d
     }
 
-    /// The computation of one operation that XLA wants around what runs in the background, its id, and how many
-    /// instructions it has.
-    fn wrapper(&mut self, i: InstructionId, names: &[String]) -> (Draft, i64, i64) {
+    /// The wrapper computation that XLA requires around an asynchronous operation, its id, and its number of
+    /// instructions.
+    fn wrapper(&mut self, i: InstructionId, names: &[String]) -> (Encoder, i64, i64) {
         let m = self.m;
-        if self.given.computations.is_empty() {
-            self.given.computations = names.iter().cloned().collect();
-            self.given.instructions = self.names.iter().map(|n| n.to_string()).collect();
+        if self.taken.computations.is_empty() {
+            self.taken.computations = names.iter().cloned().collect();
+            self.taken.instructions = self.names.iter().map(|n| n.to_string()).collect();
         }
         let id = self.first_free + self.wrappers.len() as i64;
         self.wrappers.insert(i, id);
-        let opcode = m.short_form(i).map_or("", |s| s.0);
+        let opcode = m.short_async_form(i).map_or("", |s| s.0);
         let value = match m.shape(i).as_tuple() {
             Some([_, value, ..]) => value,
             _ => m.shape(i),
         };
-        let (mut d, mut program) = (Draft::default(), Draft::default());
-        d.data(1, fresh(&mut self.given.computations, "async_wrapped").as_bytes());
+        let (mut d, mut program) = (Encoder::default(), Encoder::default());
+        d.data(1, fresh(&mut self.taken.computations, "async_wrapped").as_bytes());
         let mut parameters = Vec::new();
-        for (place, operand) in (0i64..).zip(m.operands(i)) {
-            let name = fresh(&mut self.given.instructions, "async_param");
-            let mut p = Draft::default();
+        for (position, operand) in (0i64..).zip(m.operands(i)) {
+            let name = fresh(&mut self.taken.instructions, "async_param");
+            let mut p = Encoder::default();
             p.data(1, name.as_bytes());
             p.data(2, b"parameter");
             p.message(3, &shape::write(m.shape(operand)));
-            p.int_unless_zero(9, place);
-            p.int_unless_zero(35, id << 32 | place);
+            p.int_unless_zero(9, position);
+            p.int_unless_zero(35, id << 32 | position);
             d.message(2, &p);
             program.message(1, &shape::write(m.shape(operand)));
             parameters.push(name);
         }
         let n = parameters.len() as i64;
-        let mut root = Draft::default();
-        root.data(1, fresh(&mut self.given.instructions, opcode).as_bytes());
+        let mut root = Encoder::default();
+        root.data(1, fresh(&mut self.taken.instructions, opcode).as_bytes());
         root.data(2, opcode.as_bytes());
         root.message(3, &shape::write(value));
         root.int(35, id << 32 | n);
-        root.ints(36, &(0..n).map(|place| id << 32 | place).collect::<Vec<_>>());
-        // A sharding is of the whole pair.
+        root.ints(36, &(0..n).map(|position| id << 32 | position).collect::<Vec<_>>());
+        // The sharding belongs to the asynchronous pair.
         self.attributes(i, opcode, &|name| !matches!(name, "sharding" | "async_execution_thread"), &mut root);
         d.message(2, &root);
         program.message(2, &shape::write(value));
@@ -270,11 +272,11 @@ impl<'m> Writer<'m> {
         if let Some(Ok(Value::Text(thread))) = m.attribute(i, "async_execution_thread").map(|a| m.value(a, None)) {
             d.data(8, thread.as_bytes());
         }
-        d.int(EXTRA_SHORT, 1);
+        d.int(EXTRA_ASYNC, 1);
         (d, id, n + 1)
     }
 
-    fn header_attribute(&self, d: &mut Draft, a: &Attribute) -> Option<()> {
+    fn header_attribute(&self, d: &mut Encoder, a: &Attribute) -> Option<()> {
         match (self.m.attribute_name(a), self.m.value(a, None).ok()?) {
             ("is_scheduled", _) => {}
             (_, Value::EntryLayout(layout)) => {
@@ -282,7 +284,7 @@ impl<'m> Writer<'m> {
             }
             (_, Value::Aliases(all)) => d.message(8, &aliases(&all)),
             (_, Value::Donors(all)) => d.message(18, &donors(&all)),
-            ("frontend_attributes", Value::Dictionary(pairs)) => d.message(19, &special::write_frontend(&pairs)),
+            ("frontend_attributes", Value::Dictionary(pairs)) => d.message(19, &irregular::write_frontend(&pairs)),
             _ => return None,
         }
         Some(())
@@ -298,17 +300,17 @@ impl<'m> Writer<'m> {
         if let Some(ids) = &self.m.ids {
             return ids.instructions[i as usize];
         }
-        i64::from(self.m.computation_of(i)) << 32 | i64::from(self.places[i as usize])
+        i64::from(self.m.computation_of(i)) << 32 | i64::from(self.positions[i as usize])
     }
 
     fn parameter_names(&self, c: ComputationId) -> Vec<&str> {
         self.m.parameters(c).iter().map(|&p| self.names[p as usize].as_ref()).collect()
     }
 
-    /// A `ProgramShape`; XLA wants a name for each parameter.
-    fn program(&self, c: ComputationId) -> Draft {
+    /// A `ProgramShape`; XLA requires a name for each parameter.
+    fn program(&self, c: ComputationId) -> Encoder {
         let m = self.m;
-        let mut d = Draft::default();
+        let mut d = Encoder::default();
         for &p in m.parameters(c) {
             d.message(1, &shape::write(m.shape(p)));
         }
@@ -317,11 +319,11 @@ impl<'m> Writer<'m> {
         d
     }
 
-    fn computation(&mut self, c: ComputationId, order: &[InstructionId], name: &str) -> Draft {
+    fn computation(&mut self, c: ComputationId, order: &[InstructionId], name: &str) -> Encoder {
         let m = self.m;
-        let mut d = Draft::default();
+        let mut d = Encoder::default();
         d.data(1, name.as_bytes());
-        let mut shapes: FxHashMap<u32, Draft> = FxHashMap::default();
+        let mut shapes: FxHashMap<u32, Encoder> = FxHashMap::default();
         for &i in order {
             let row = self.instruction(i, &mut shapes);
             d.message(2, &row);
@@ -339,38 +341,38 @@ impl<'m> Writer<'m> {
         d
     }
 
-    fn instruction(&mut self, i: InstructionId, shapes: &mut FxHashMap<u32, Draft>) -> Draft {
+    fn instruction(&mut self, i: InstructionId, shapes: &mut FxHashMap<u32, Encoder>) -> Encoder {
         let m = self.m;
         let opcode = m.opcode_name(i);
-        let Some((_, half)) = m.short_form(i) else {
+        let Some((_, half)) = m.short_async_form(i) else {
             let mut d = self.head(i, opcode, shapes);
             self.attributes(i, opcode, &|_| true, &mut d);
             self.rest(i, opcode, &mut d);
             return d;
         };
         let long = match half {
-            Half::Start => "async-start",
-            Half::Update => "async-update",
-            Half::Done => "async-done",
+            AsyncPhase::Start => "async-start",
+            AsyncPhase::Update => "async-update",
+            AsyncPhase::Done => "async-done",
         };
         let mut d = self.head(i, long, shapes);
-        self.attributes(i, long, &|name| OF_PAIR.contains(&name), &mut d);
+        self.attributes(i, long, &|name| PAIR_ATTRIBUTES.contains(&name), &mut d);
         if let Some(&wrapper) = self.wrappers.get(&i) {
             d.ints(38, &[wrapper]);
         }
-        // What the text says stands beside, for us to read.
+        // The instruction as in the text, in a field of our own.
         let mut text = self.head(i, opcode, shapes);
         self.attributes(i, opcode, &|_| true, &mut text);
         self.rest(i, opcode, &mut text);
-        d.message(EXTRA_SHORT, &text);
+        d.message(EXTRA_ASYNC, &text);
         d
     }
 
     /// Name, opcode, shape, ids and value.
-    fn head(&self, i: InstructionId, opcode: &str, shapes: &mut FxHashMap<u32, Draft>) -> Draft {
+    fn head(&self, i: InstructionId, opcode: &str, shapes: &mut FxHashMap<u32, Encoder>) -> Encoder {
         let m = self.m;
         let row = &m.instructions()[i as usize];
-        let mut d = Draft::default();
+        let mut d = Encoder::default();
         d.data(1, self.names[i as usize].as_bytes());
         d.data(2, opcode.as_bytes());
         let own = shapes.entry(row.shape).or_insert_with(|| shape::write(m.shape(i)));
@@ -386,7 +388,7 @@ impl<'m> Writer<'m> {
         d.int_unless_zero(35, self.id(i));
         d.ints(36, &m.operands(i).map(|k| self.id(k)).collect::<Vec<_>>());
         d.ints(37, &m.control_predecessors(i).map(|k| self.id(k)).collect::<Vec<_>>());
-        // XLA takes a constant without a value, but none whose value lacks its elements.
+        // XLA accepts a constant without a value, but not a value without its elements.
         if row.opcode == Opcode::Constant && !m.is_elided(i) {
             let value = m.literal(i).and_then(Result::ok);
             d.message(8, &literal::write(value.as_ref(), m.shape(i)));
@@ -394,18 +396,19 @@ impl<'m> Writer<'m> {
         d
     }
 
-    /// Attributes and called computations in the fields of an operation, those of an instruction that it has.
-    fn attributes(&self, i: InstructionId, opcode: &str, keeps: &dyn Fn(&str) -> bool, d: &mut Draft) {
+    /// Writes attributes and called computations in the fields of operation `opcode`.
+    fn attributes(&self, i: InstructionId, opcode: &str, keeps: &dyn Fn(&str) -> bool, d: &mut Encoder) {
         let m = self.m;
         let mut inner: Inner = BTreeMap::new();
-        for &number in fields::required_messages(opcode) {
-            inner.insert(vec![number], Draft::default());
+        for &number in operation::required_messages(opcode) {
+            inner.insert(vec![number], Encoder::default());
         }
-        let rows = fields::rows(Opcode::from_name(opcode).unwrap_or(Opcode::Unknown));
-        for &(name, number, value) in DEFAULTS {
-            let of_opcode = rows.iter().any(|(row, _)| row.name == name);
-            if of_opcode && m.attribute(i, name).is_none() {
-                d.int(number, value);
+        // XLA writes defaults other than 0, since an absent field stands for 0.
+        for f in schema::fields_of(Opcode::from_name(opcode).unwrap_or(Opcode::Unknown)) {
+            if let (Some(value @ 1..), &[number]) = (f.row.default, f.field.path) {
+                if m.attributes(i).iter().all(|a| a.key != f.key) {
+                    d.int(number, value);
+                }
             }
         }
         let keys = self.callee_names(i, opcode);
@@ -422,14 +425,14 @@ impl<'m> Writer<'m> {
         }
         called.sort_by_key(|c| c.0);
         d.ints(38, &called.iter().flat_map(|c| c.1).map(|&c| self.computation_id(c)).collect::<Vec<_>>());
-        // The longest paths first: each goes into the message around it.
+        // Innermost messages first: each goes into its parent.
         while let Some((mut path, sub)) = inner.pop_last() {
             let Some(number) = path.pop() else { break };
             if !path.is_empty() {
                 inner.entry(path).or_default().message(number, &sub);
                 continue;
             }
-            // What was written whole may stand for what is only required to be there.
+            // An irregular attribute may already have written a required message.
             let is_there = sub.0.is_empty() && Message::new(&d.0, 0).is_ok_and(|m| m.has(number));
             if !is_there {
                 d.message(number, &sub);
@@ -437,11 +440,11 @@ impl<'m> Writer<'m> {
         }
     }
 
-    /// XLA wants no computation on the later halves of an asynchronous pair.
+    /// XLA expects no computation on the update and done phases of an asynchronous pair.
     fn has_callees(&self, i: InstructionId, opcode: &str) -> bool {
-        // Of too many or too few computations no reader could say which is which.
-        let n = self.m.called(i).count();
-        let is_plain = n == 0 || fields::callee_names(opcode, self.has_predicate(i), n).is_some();
+        // The wrong number of computations could not be assigned to attributes when read back.
+        let n = self.m.called_computations(i).count();
+        let is_plain = n == 0 || operation::callee_names(opcode, self.has_predicate(i), n).is_some();
         is_plain && !matches!(opcode, "async-update" | "async-done")
     }
 
@@ -450,17 +453,17 @@ impl<'m> Writer<'m> {
     }
 
     fn callee_names(&self, i: InstructionId, opcode: &str) -> &'static [&'static str] {
-        fields::callees(opcode, self.has_predicate(i))
+        operation::callees(opcode, self.has_predicate(i))
     }
 
-    /// Attributes that no field holds, as text.
-    fn rest(&self, i: InstructionId, opcode: &str, d: &mut Draft) {
+    /// Writes attributes that no field can represent as text.
+    fn rest(&self, i: InstructionId, opcode: &str, d: &mut Encoder) {
         let m = self.m;
         for a in m.attributes(i).iter().filter(|a| a.form != Form::Instructions) {
             let name = m.attribute_name(a);
             let is_written = match a.form {
                 Form::Computation | Form::Computations => self.has_callees(i, opcode),
-                _ => self.attribute(i, opcode, a, &mut Draft::default(), &mut Inner::new()).is_some(),
+                _ => self.attribute(i, opcode, a, &mut Encoder::default(), &mut Inner::new()).is_some(),
             };
             if is_written {
                 continue;
@@ -473,47 +476,37 @@ impl<'m> Writer<'m> {
         }
     }
 
-    /// Writes an attribute to its field; `None` where none holds it.
-    fn attribute(&self, i: InstructionId, opcode: &str, a: &Attribute, d: &mut Draft, inner: &mut Inner) -> Option<()> {
+    /// Writes an attribute to its field; `None` where no field can hold it.
+    fn attribute(
+        &self,
+        i: InstructionId,
+        opcode: &str,
+        a: &Attribute,
+        d: &mut Encoder,
+        inner: &mut Inner,
+    ) -> Option<()> {
         let m = self.m;
-        let name = m.attribute_name(a);
-        let rows = fields::rows(Opcode::from_name(opcode).unwrap_or(Opcode::Unknown));
-        let (row, _) = rows.iter().find(|(row, _)| row.name == name)?;
-        if let Codec::Special(special) = row.codec {
-            let mut own = Draft::default();
-            (special.write)(&Writing { module: m, id: i, attribute: a, path: row.path }, &mut own)?;
-            d.0.extend_from_slice(&own.0);
-            return Some(());
-        }
-        let mut own = Draft::default();
-        let field = *row.path.last()?;
-        match (row.codec, m.value(a, None).ok()?) {
-            (Codec::Int | Codec::Count, Value::Int(n)) => own.int_unless_zero(field, n),
-            (Codec::FirstInt, Value::Int(n)) => own.ints(field, &[n]),
-            (Codec::Bool, Value::Bool(b)) => own.int_unless_zero(field, i64::from(b)),
-            (Codec::Float, Value::Float(v)) => own.f32(field, v as f32),
-            (Codec::Text, Value::Text(text)) => own.text_unless_empty(field, &text),
-            (Codec::Name, Value::Word(word)) => own.text_unless_empty(field, word),
-            (Codec::Word(words), Value::Word(word)) => own.int(field, number(words, word)?),
-            (Codec::Word(words), Value::Bool(b)) => own.int(field, number(words, if b { "true" } else { "false" })?),
-            (Codec::Ints, Value::Ints(all)) => own.ints(field, &all),
-            (Codec::Words(words), Value::Words(all)) => {
-                own.ints(field, &all.iter().map(|w| number(words, w)).collect::<Option<Vec<_>>>()?);
+        let fields = schema::fields_of(Opcode::from_name(opcode).unwrap_or(Opcode::Unknown));
+        let f = fields.iter().find(|f| f.key == a.key)?;
+        let own = match f.field.codec {
+            Codec::Irregular(functions) => {
+                let mut own = Encoder::default();
+                (functions.write)(&WriteContext { module: m, id: i, attribute: a, path: f.field.path }, &mut own)?;
+                d.0.extend_from_slice(&own.0);
+                return Some(());
             }
-            _ => return None,
-        }
-        let outer = &row.path[..row.path.len() - 1];
-        if outer.is_empty() {
-            d.0.extend_from_slice(&own.0);
-        } else {
-            inner.entry(outer.to_vec()).or_default().0.extend_from_slice(&own.0);
+            codec => regular::write(f, codec, m.value(a, None).ok()?)?,
+        };
+        match f.field.path {
+            [_] | [] => d.0.extend_from_slice(&own.0),
+            [outer @ .., _] => inner.entry(outer.to_vec()).or_default().0.extend_from_slice(&own.0),
         }
         Some(())
     }
 }
 
-/// Attributes of an asynchronous pair itself; all others are of the operation within.
-const OF_PAIR: &[&str] = &[
+/// Attributes of an asynchronous pair itself; all others belong to the wrapped operation.
+const PAIR_ATTRIBUTES: &[&str] = &[
     "async_execution_thread",
     "backend_config",
     "frontend_attributes",
@@ -524,40 +517,32 @@ const OF_PAIR: &[&str] = &[
     "statistics",
 ];
 
-/// The order of a computation in a schedule.
-fn sequence_of(computation: i64, ids: &[i64]) -> Draft {
-    let (mut sequence, mut pair) = (Draft::default(), Draft::default());
+/// The instruction sequence of a computation in a schedule.
+fn sequence_of(computation: i64, ids: &[i64]) -> Encoder {
+    let (mut sequence, mut pair) = (Encoder::default(), Encoder::default());
     sequence.ints(1, ids);
     pair.int(1, computation);
     pair.message(2, &sequence);
     pair
 }
 
-/// What XLA writes where the text says nothing: attribute, field, value.
-const DEFAULTS: &[(&str, u32, i64)] =
-    &[("feature_group_count", 50, 1), ("batch_group_count", 58, 1), ("api_version", 77, 1), ("largest", 85, 1)];
-
-fn number(words: &[(i64, &str)], word: &str) -> Option<i64> {
-    words.iter().find(|w| w.1 == word).map(|w| w.0)
-}
-
 fn is_predicate(shape: &Shape) -> bool {
     shape.as_array().is_some_and(|a| a.element() == layout::ElementType::Pred)
 }
 
-/// A layout of the entry as a `ProgramShape`; `None` where it has another number of parameters.
-fn entry_layout(layout: &EntryLayout, names: Vec<&str>) -> Option<Draft> {
-    let mut d = Draft::default();
+/// An entry layout as a `ProgramShape`; `None` if the number of parameters differs.
+fn entry_layout(layout: &EntryLayout, names: Vec<&str>) -> Option<Encoder> {
+    let mut d = Encoder::default();
     layout.parameters.iter().for_each(|p| d.message(1, &shape::write(p)));
     d.message(2, &shape::write(&layout.result));
     names.iter().for_each(|name| d.data(3, name.as_bytes()));
     (layout.parameters.len() == names.len()).then_some(d)
 }
 
-fn aliases(all: &[Alias]) -> Draft {
-    let mut d = Draft::default();
+fn aliases(all: &[Alias]) -> Encoder {
+    let mut d = Encoder::default();
     for alias in all {
-        let mut e = Draft::default();
+        let mut e = Encoder::default();
         e.ints(1, &alias.output_index);
         e.int_unless_zero(2, alias.number);
         e.ints(3, &alias.index);
@@ -567,10 +552,10 @@ fn aliases(all: &[Alias]) -> Draft {
     d
 }
 
-fn donors(all: &[Donor]) -> Draft {
-    let mut d = Draft::default();
+fn donors(all: &[Donor]) -> Encoder {
+    let mut d = Encoder::default();
     for donor in all {
-        let mut e = Draft::default();
+        let mut e = Encoder::default();
         e.int_unless_zero(1, donor.number);
         e.ints(2, &donor.index);
         d.message(1, &e);

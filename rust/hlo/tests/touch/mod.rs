@@ -1,4 +1,4 @@
-//! What must hold of whatever bytes: reading them gives modules or a few errors, and a module answers every question.
+//! An invariant of all input: it gives modules or a few errors, and every accessor of a module works.
 //!
 //! Read [`read`]. The tests and the fuzz targets share it.
 
@@ -21,7 +21,7 @@ fn touch(m: &Module) {
     }
     for c in 0..m.computations().len() as u32 {
         m.callers(c);
-        m.content(c);
+        m.fingerprint(c);
         for a in m.computation_attributes(c) {
             m.value(a, Some(c)).expect("a value that was checked");
         }

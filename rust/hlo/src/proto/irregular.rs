@@ -1,7 +1,7 @@
-//! Attributes whose text is more than one field: windows, shardings, device groups, metadata and the like.
+//! Attributes with a wire form of their own: windows, shardings, device groups, metadata and others.
 //!
-//! Read [`Special`]: one function per direction. Reading gives the text of the value, or nothing where the proto
-//! says what an absent attribute means; writing says `None` where the text holds more than the fields can.
+//! Read [`Irregular`]: one function per direction. Reading returns the text of the value, or `None` if it is the
+//! default; writing returns `None` if the fields cannot represent the value.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -9,43 +9,44 @@ use std::fmt::Write;
 use layout::Shape;
 
 use super::device;
+use super::quote::{escaped, is_dictionary, is_word, quoted};
 use super::shape;
-use super::wire::{Draft, Message, Wire, WireError};
-use crate::alias::Accuracy;
+use super::wire::{Encoder, Message, Wire, WireError};
+use crate::attribute::accuracy::Accuracy;
+use crate::attribute::mesh::joined;
+use crate::attribute::sharding;
+use crate::attribute::window::{DimLabels, Window, WindowDim};
 use crate::attribute::Value;
-use crate::literal;
-pub(crate) use crate::mesh::joined;
-use crate::module::{Attribute, InstructionId, Module};
-use crate::sharding;
-use crate::token::Cursor;
-use crate::window::{DimLabels, Window, WindowDim};
+use crate::cursor::Cursor;
+use crate::model::literal;
+use crate::model::module::{Attribute, InstructionId, Module};
 
-/// What a value is read from.
-pub(crate) struct Reading<'a, 'r> {
+/// The message from which an attribute is read.
+pub(crate) struct ReadContext<'a, 'r> {
     pub m: Message<'a>,
     pub path: &'static [u32],
     /// The text of the first operand's shape.
     pub operand_shape: &'r str,
-    /// No text grows beyond this.
+    /// The maximum length of the text.
     pub limit: usize,
 }
 
-/// What a value is written from.
-pub(crate) struct Writing<'m> {
+/// The attribute that is written.
+pub(crate) struct WriteContext<'m> {
     pub module: &'m Module,
     pub id: InstructionId,
     pub attribute: &'m Attribute,
     pub path: &'static [u32],
 }
 
-/// Both directions of one attribute.
+/// The functions of one attribute.
 #[derive(Clone, Copy)]
-pub(crate) struct Special {
-    pub read: fn(&Reading<'_, '_>) -> Wire<Option<String>>,
-    pub write: fn(&Writing<'_>, &mut Draft) -> Option<()>,
+pub(crate) struct Irregular {
+    pub read: fn(&ReadContext<'_, '_>) -> Wire<Option<String>>,
+    pub write: fn(&WriteContext<'_>, &mut Encoder) -> Option<()>,
 }
 
-impl<'m> Writing<'m> {
+impl<'m> WriteContext<'m> {
     pub fn text(&self) -> &'m str {
         self.module.attribute_text(self.attribute)
     }
@@ -59,7 +60,7 @@ impl<'m> Writing<'m> {
     }
 }
 
-pub(crate) const WINDOW: Special = Special {
+pub(crate) const WINDOW: Irregular = Irregular {
     read: |r| {
         let Some(m) = r.m.sub(15)? else { return Ok(None) };
         let dims: Vec<WindowDim> = m.subs(1).map(|d| d.map(window_dim)).collect::<Wire<_>>()?;
@@ -67,9 +68,9 @@ pub(crate) const WINDOW: Special = Special {
     },
     write: |w, d| {
         let Value::Window(window) = w.value()? else { return None };
-        let mut m = Draft::default();
+        let mut m = Encoder::default();
         for dim in &window.dims {
-            let mut one = Draft::default();
+            let mut one = Encoder::default();
             one.int_unless_zero(1, dim.size);
             one.int_unless_zero(2, dim.stride);
             one.int_unless_zero(3, dim.pad_low);
@@ -96,7 +97,7 @@ fn window_dim(m: Message<'_>) -> WindowDim {
     }
 }
 
-pub(crate) const DIM_LABELS: Special = Special {
+pub(crate) const DIM_LABELS: Irregular = Irregular {
     read: |r| {
         let Some(m) = r.m.sub(16)? else { return Ok(None) };
         let labels = DimLabels {
@@ -110,22 +111,22 @@ pub(crate) const DIM_LABELS: Special = Special {
             output_feature: m.int(10),
             output_spatial: m.ints(12)?,
         };
-        // A label per dimension: what lies further out than there are digits cannot be said in text.
+        // Labels have one digit per spatial dimension, so text cannot represent more of them.
         let n = labels.input_spatial.len().max(labels.kernel_spatial.len()).max(labels.output_spatial.len());
-        let places = [labels.input_batch, labels.input_feature, labels.kernel_input_feature]
+        let dims = [labels.input_batch, labels.input_feature, labels.kernel_input_feature]
             .into_iter()
             .chain([labels.kernel_output_feature, labels.output_batch, labels.output_feature])
             .chain(labels.input_spatial.iter().chain(&labels.kernel_spatial).chain(&labels.output_spatial).copied());
-        for place in places {
-            if n > 10 || !(0..64).contains(&place) {
-                return Err(WireError { at: m.at, found: format!("dimension {place} of a convolution") });
+        for dim in dims {
+            if n > 10 || !(0..64).contains(&dim) {
+                return Err(WireError { at: m.at, found: format!("dimension {dim} of a convolution") });
             }
         }
         Ok(Some(labels.to_string()))
     },
     write: |w, d| {
         let Value::DimLabels(l) = w.value()? else { return None };
-        let mut m = Draft::default();
+        let mut m = Encoder::default();
         m.int_unless_zero(7, l.input_batch);
         m.int_unless_zero(8, l.input_feature);
         m.ints(11, &l.input_spatial);
@@ -140,8 +141,8 @@ pub(crate) const DIM_LABELS: Special = Special {
     },
 };
 
-pub(crate) const REPLICA_GROUPS: Special = Special { read: device::read_groups, write: device::write_groups };
-pub(crate) const SHARDING: Special = Special {
+pub(crate) const REPLICA_GROUPS: Irregular = Irregular { read: device::read_groups, write: device::write_groups };
+pub(crate) const SHARDING: Irregular = Irregular {
     read: |r| r.m.sub(40)?.map(|m| device::sharding(m, 0).map(|s| s.to_string())).transpose(),
     write: |w, d| {
         let Value::Sharding(sharding) = w.value()? else { return None };
@@ -150,9 +151,9 @@ pub(crate) const SHARDING: Special = Special {
     },
 };
 
-pub(crate) const DOMAIN: Special = Special {
+pub(crate) const DOMAIN: Irregular = Irregular {
     read: |r| {
-        // The text names the sides the other way round than the fields.
+        // Entry and exit are swapped between the text and the proto.
         match (r.m.sub(55)?, r.m.sub(54)?) {
             (Some(entry), Some(exit)) => {
                 let (entry, exit) = (device::sharding(entry, 0)?, device::sharding(exit, 0)?);
@@ -183,7 +184,7 @@ pub(crate) const DOMAIN: Special = Special {
     },
 };
 
-pub(crate) const PAIRS: Special = Special {
+pub(crate) const PAIRS: Irregular = Irregular {
     read: |r| {
         let pairs = r.m.subs(52).map(|p| p.map(|p| format!("{{{},{}}}", p.int(1), p.int(2))));
         Ok(Some(format!("{{{}}}", pairs.collect::<Wire<Vec<_>>>()?.join(","))))
@@ -192,7 +193,7 @@ pub(crate) const PAIRS: Special = Special {
         let Value::IntLists(pairs) = w.value()? else { return None };
         for pair in pairs {
             let [source, target] = pair[..] else { return None };
-            let mut p = Draft::default();
+            let mut p = Encoder::default();
             p.int_unless_zero(1, source);
             p.int_unless_zero(2, target);
             d.message(52, &p);
@@ -201,7 +202,7 @@ pub(crate) const PAIRS: Special = Special {
     },
 };
 
-pub(crate) const SLICE: Special = Special {
+pub(crate) const SLICE: Irregular = Irregular {
     read: |r| {
         let dims = r.m.subs(17).map(|s| s.map(|s| format!("[{}:{}:{}]", s.int(1), s.int(2), s.int(3))));
         Ok(Some(format!("{{{}}}", dims.collect::<Wire<Vec<_>>>()?.join(", "))))
@@ -209,7 +210,7 @@ pub(crate) const SLICE: Special = Special {
     write: |w, d| {
         let Value::Slices(dims) = w.value()? else { return None };
         for (start, limit, stride) in dims {
-            let mut s = Draft::default();
+            let mut s = Encoder::default();
             s.int_unless_zero(1, start);
             s.int_unless_zero(2, limit);
             s.int_unless_zero(3, stride);
@@ -219,7 +220,7 @@ pub(crate) const SLICE: Special = Special {
     },
 };
 
-pub(crate) const PADDING: Special = Special {
+pub(crate) const PADDING: Irregular = Irregular {
     read: |r| {
         let Some(m) = r.m.sub(21)? else { return Ok(Some(String::new())) };
         let dims = m.subs(1).map(|p| {
@@ -232,9 +233,9 @@ pub(crate) const PADDING: Special = Special {
     },
     write: |w, d| {
         let Value::Padding(dims) = w.value()? else { return None };
-        let mut m = Draft::default();
+        let mut m = Encoder::default();
         for (low, high, interior) in dims {
-            let mut p = Draft::default();
+            let mut p = Encoder::default();
             p.int_unless_zero(1, low);
             p.int_unless_zero(2, high);
             p.int_unless_zero(3, interior);
@@ -245,7 +246,7 @@ pub(crate) const PADDING: Special = Special {
     },
 };
 
-pub(crate) const COMPARISON_TYPE: Special = Special {
+pub(crate) const COMPARISON_TYPE: Irregular = Irregular {
     read: |r| {
         let word = r.m.text(72)?;
         let plain = match r.operand_shape.as_bytes().first() {
@@ -261,7 +262,7 @@ pub(crate) const COMPARISON_TYPE: Special = Special {
     },
 };
 
-pub(crate) const LARGEST: Special = Special {
+pub(crate) const LARGEST: Irregular = Irregular {
     read: |r| Ok(Some((r.m.int(85) != 0).to_string())),
     write: |w, d| {
         let Value::Bool(largest) = w.value()? else { return None };
@@ -270,20 +271,7 @@ pub(crate) const LARGEST: Special = Special {
     },
 };
 
-/// An integer that is written also when it is 0.
-pub(crate) const PRESENT_INT: Special = Special {
-    read: |r| {
-        let field = r.path[0];
-        Ok(r.m.has(field).then(|| r.m.int(field).to_string()))
-    },
-    write: |w, d| {
-        let Value::Int(n) = w.value()? else { return None };
-        d.int(w.field(), n);
-        Some(())
-    },
-};
-
-pub(crate) const SHAPE: Special = Special {
+pub(crate) const SHAPE: Irregular = Irregular {
     read: |r| r.m.sub(r.path[0])?.map(|m| shape::read(m, 0).map(|s| s.to_string())).transpose(),
     write: |w, d| {
         let Value::Shape(shape) = w.value()? else { return None };
@@ -292,7 +280,7 @@ pub(crate) const SHAPE: Special = Special {
     },
 };
 
-pub(crate) const LAYOUT_CONSTRAINTS: Special = Special {
+pub(crate) const LAYOUT_CONSTRAINTS: Irregular = Irregular {
     read: |r| {
         if r.m.int(56) == 0 {
             return Ok(None);
@@ -308,7 +296,7 @@ pub(crate) const LAYOUT_CONSTRAINTS: Special = Special {
     },
 };
 
-pub(crate) const LITERAL: Special = Special {
+pub(crate) const LITERAL: Irregular = Irregular {
     read: |r| {
         let Some(m) = r.m.sub(8)? else { return Ok(None) };
         let Some(own) = m.sub(1)? else { return Ok(None) };
@@ -341,7 +329,7 @@ fn literal_with_shape(m: Message<'_>, own: &Shape, out: &mut String, limit: usiz
     Ok(())
 }
 
-pub(crate) const ALIASING: Special = Special {
+pub(crate) const ALIASING: Irregular = Irregular {
     read: |r| {
         let one =
             |m: Message<'_>| Ok(format!("{{{}}}: ({}, {{{}}})", joined(&m.ints(1)?), m.int(2), joined(&m.ints(3)?)));
@@ -351,7 +339,7 @@ pub(crate) const ALIASING: Special = Special {
     write: |w, d| {
         let Value::OperandAliases(all) = w.value()? else { return None };
         for alias in all {
-            let mut one = Draft::default();
+            let mut one = Encoder::default();
             one.ints(1, &alias.output_index);
             one.int_unless_zero(2, alias.number);
             one.ints(3, &alias.index);
@@ -361,7 +349,7 @@ pub(crate) const ALIASING: Special = Special {
     },
 };
 
-pub(crate) const REPLICATION: Special = Special {
+pub(crate) const REPLICATION: Irregular = Irregular {
     read: |r| {
         let Some(m) = r.m.sub(61)? else { return Ok(None) };
         let words: Vec<&str> = m.ints(1)?.iter().map(|&v| if v != 0 { "true" } else { "false" }).collect();
@@ -369,14 +357,14 @@ pub(crate) const REPLICATION: Special = Special {
     },
     write: |w, d| {
         let Value::Bools(bits) = w.value()? else { return None };
-        let mut m = Draft::default();
+        let mut m = Encoder::default();
         m.ints(1, &bits.into_iter().map(i64::from).collect::<Vec<_>>());
         d.message(61, &m);
         Some(())
     },
 };
 
-pub(crate) const ACCURACY: Special = Special {
+pub(crate) const ACCURACY: Irregular = Irregular {
     read: |r| {
         let Some(m) = r.m.sub(91)? else { return Ok(None) };
         Ok(match m.sub(2)? {
@@ -386,12 +374,12 @@ pub(crate) const ACCURACY: Special = Special {
     },
     write: |w, d| {
         let Value::Accuracy(accuracy) = w.value()? else { return None };
-        let mut m = Draft::default();
+        let mut m = Encoder::default();
         match accuracy {
             Accuracy::Default => m.int(1, 0),
             Accuracy::Highest => m.int(1, 1),
             Accuracy::Tolerance { atol, rtol, ulps } => {
-                let mut t = Draft::default();
+                let mut t = Encoder::default();
                 t.f64(1, atol);
                 t.f64(2, rtol);
                 t.int_unless_zero(3, ulps);
@@ -403,7 +391,7 @@ pub(crate) const ACCURACY: Special = Special {
     },
 };
 
-pub(crate) const FRONTEND: Special = Special {
+pub(crate) const FRONTEND: Irregular = Irregular {
     read: |r| Ok(r.m.sub(68)?.map(frontend).transpose()?.flatten()),
     write: |w, d| {
         let Value::Dictionary(pairs) = w.value()? else { return None };
@@ -412,7 +400,7 @@ pub(crate) const FRONTEND: Special = Special {
     },
 };
 
-/// The text of `FrontendAttributes`; nothing where there are none.
+/// The text of `FrontendAttributes`; `None` if there are none.
 pub(crate) fn frontend(m: Message<'_>) -> Wire<Option<String>> {
     let mut words = Vec::new();
     for pair in m.subs(1) {
@@ -424,10 +412,10 @@ pub(crate) fn frontend(m: Message<'_>) -> Wire<Option<String>> {
     Ok((!words.is_empty()).then(|| format!("{{{}}}", words.join(","))))
 }
 
-pub(crate) fn write_frontend(pairs: &[(&str, Cow<'_, str>)]) -> Draft {
-    let mut m = Draft::default();
+pub(crate) fn write_frontend(pairs: &[(&str, Cow<'_, str>)]) -> Encoder {
+    let mut m = Encoder::default();
     for (key, value) in pairs {
-        let mut pair = Draft::default();
+        let mut pair = Encoder::default();
         pair.data(1, crate::unescape(key).as_bytes());
         pair.data(2, value.as_bytes());
         m.message(1, &pair);
@@ -435,7 +423,7 @@ pub(crate) fn write_frontend(pairs: &[(&str, Cow<'_, str>)]) -> Draft {
     m
 }
 
-pub(crate) const STATISTICS: Special = Special {
+pub(crate) const STATISTICS: Irregular = Irregular {
     read: |r| {
         let Some(m) = r.m.sub(82)? else { return Ok(None) };
         let mut text = format!("{{visualizing_index={}", m.int(1));
@@ -444,7 +432,7 @@ pub(crate) const STATISTICS: Special = Special {
             let s = s?;
             let name = s.text(1)?;
             if !is_word(name) {
-                return Err(WireError { at: s.at, found: format!("a statistic named {name:?}") });
+                return Err(WireError { at: s.at, found: format!("statistic name {name:?}") });
             }
             is_empty = false;
             let _ = write!(text, ",{name}={}", s.f64(2));
@@ -453,13 +441,13 @@ pub(crate) const STATISTICS: Special = Special {
         Ok((!is_empty).then_some(text))
     },
     write: |w, d| {
-        let mut m = Draft::default();
+        let mut m = Encoder::default();
         for field in w.text().strip_prefix('{')?.strip_suffix('}')?.split(',') {
             let (name, value) = field.split_once('=')?;
             match name.trim() {
                 "visualizing_index" => m.int_unless_zero(1, value.trim().parse().ok()?),
                 name => {
-                    let mut s = Draft::default();
+                    let mut s = Encoder::default();
                     s.data(1, name.as_bytes());
                     s.f64(2, value.trim().parse().ok()?);
                     m.message(2, &s);
@@ -471,72 +459,7 @@ pub(crate) const STATISTICS: Special = Special {
     },
 };
 
-/// Name, field number and whether it is a string, in the order in which metadata is printed.
-const METADATA_FIELDS: &[(&str, u32, bool)] = &[
-    ("op_type", 1, true),
-    ("op_name", 2, true),
-    ("source_file", 3, true),
-    ("source_line", 4, false),
-    ("source_end_line", 17, false),
-    ("source_column", 18, false),
-    ("source_end_column", 19, false),
-    ("stack_frame_id", 15, false),
-    ("size_of_generated_code_in_bytes", 8, false),
-    ("size_of_memory_working_set_in_bytes", 9, false),
-    ("deduplicated_name", 12, true),
-    ("scheduling_name", 16, true),
-];
-
-pub(crate) const METADATA: Special = Special {
-    read: |r| Ok(r.m.sub(7)?.map(metadata).transpose()?.filter(|text| text != "{}")),
-    write: |w, d| {
-        d.message(7, &write_metadata(&w.module.metadata(w.id).fields)?);
-        Some(())
-    },
-};
-
-/// `OpMetadata` from its fields; `None` where one of them has no number.
-pub(crate) fn write_metadata(fields: &[(&str, Cow<'_, str>)]) -> Option<Draft> {
-    let mut m = Draft::default();
-    for (name, value) in fields {
-        if *name == "profile_type" {
-            let types = value.strip_prefix('{')?.strip_suffix('}')?;
-            m.ints(5, &types.split(',').map(|t| t.trim().parse().ok()).collect::<Option<Vec<_>>>()?);
-            continue;
-        }
-        match METADATA_FIELDS.iter().find(|f| f.0 == *name)? {
-            (_, number, true) => m.data(*number, value.as_bytes()),
-            (_, number, false) => m.int(*number, value.parse().ok()?),
-        }
-    }
-    Some(m)
-}
-
-/// The text of `OpMetadata`, with its braces.
-pub(crate) fn metadata(m: Message<'_>) -> Wire<String> {
-    let index = m.index(Vec::with_capacity(METADATA_FIELDS.len()));
-    let m = m.with(&index);
-    let mut text = String::from("{");
-    let mut space = "";
-    for &(name, number, is_text) in METADATA_FIELDS {
-        if is_text && !m.data(number).is_empty() {
-            let _ = write!(text, "{space}{name}=");
-            push_quoted(&mut text, m.text(number)?);
-            space = " ";
-        } else if !is_text && m.int(number) != 0 {
-            let _ = write!(text, "{space}{name}={}", m.int(number));
-            space = " ";
-        }
-    }
-    let types = m.ints(5)?;
-    if !types.is_empty() {
-        let _ = write!(text, "{space}profile_type={{{}}}", joined(&types));
-    }
-    text.push('}');
-    Ok(text)
-}
-
-pub(crate) const CONFIG: Special = Special {
+pub(crate) const CONFIG: Irregular = Irregular {
     read: |r| {
         let bytes = r.m.data(43);
         Ok((!bytes.is_empty()).then(|| match std::str::from_utf8(bytes) {
@@ -556,57 +479,3 @@ pub(crate) const CONFIG: Special = Special {
         Some(())
     },
 };
-
-/// A word that stands in text without quotes.
-pub(crate) fn is_word(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|c| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'.' | b'-'))
-}
-
-/// A text that reads as one value in braces.
-fn is_dictionary(text: &str) -> bool {
-    let mut c = Cursor::new(text);
-    text.starts_with('{') && c.braced().is_ok() && c.at_end()
-}
-
-pub(crate) fn quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    push_quoted(&mut out, text);
-    out
-}
-
-fn push_quoted(out: &mut String, text: &str) {
-    out.push('"');
-    if text.bytes().all(|c| c >= b' ' && !matches!(c, b'"' | b'\\' | 127)) {
-        out.push_str(text);
-        return out.push('"');
-    }
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            c if (c as u32) < 32 || c as u32 == 127 => {
-                let _ = write!(out, "\\{:03o}", c as u32);
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-}
-
-/// Bytes that are no text, each outside ASCII as an octal escape.
-fn escaped(bytes: &[u8]) -> String {
-    let mut out = String::from("\"");
-    for &b in bytes {
-        match b {
-            b' '..=b'~' if b != b'"' && b != b'\\' => out.push(b as char),
-            b => {
-                let _ = write!(out, "\\{b:03o}");
-            }
-        }
-    }
-    out.push('"');
-    out
-}

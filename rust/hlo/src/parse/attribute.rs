@@ -1,29 +1,30 @@
-//! Tokens to the attributes of an instruction, a computation or a module.
+//! Parses the attributes of an instruction, a computation or a module.
 //!
-//! Read `Parser::attribute`. A value is checked by the form that the table of known attributes says; what is not
-//! known is kept as text with a diagnostic. Values that name computations or instructions are lists of numbers,
-//! filled in when the names are resolved.
+//! Read `Parser::attribute`. The schema gives the form by which a value is checked; the value of an unknown attribute
+//! is kept as text with a diagnostic. Values that name computations or instructions become lists of numbers, which are
+//! filled in when names are resolved.
 
 use smallvec::SmallVec;
 
-use crate::alias;
 use crate::attribute;
+use crate::attribute::entry_layout;
+use crate::attribute::schema::{self, Form, Owner};
+use crate::cursor::{clip, Cursor, Read};
 use crate::error::{Problem, ProblemKind, Span};
-use crate::instruction::{Scope, UNRESOLVED};
-use crate::known::{self, Form, Place};
-use crate::literal;
-use crate::module::{Attribute, UNKNOWN_KEY};
-use crate::parse::{Header, Parser};
-use crate::token::{clip, Cursor, Read};
+use crate::model::literal;
+use crate::model::module::{Attribute, UNKNOWN_KEY};
+use crate::parse::instruction::{Scope, UNRESOLVED};
+use crate::parse::module::Header;
+use crate::parse::Parser;
 
-/// More names of unknown attributes than this are an error.
+/// The maximum number of distinct unknown attributes.
 const MAX_UNKNOWN_KEYS: usize = 4096;
 
 impl<'a> Parser<'a> {
     /// `key=value`
     pub(crate) fn attribute(
         &mut self,
-        place: Place,
+        owner: Owner,
         all: &mut SmallVec<[Attribute; 8]>,
         scope: &mut Scope,
         depth: usize,
@@ -36,11 +37,11 @@ impl<'a> Parser<'a> {
         self.c.expect(b'=', "`=` after the name of an attribute")?;
         self.c.space();
         let start = self.c.pos;
-        let known = known::key(&self.c.bytes()[name_span.range()]);
-        let mut form = known.map_or(Form::Raw, |key| known::TABLE[key as usize].1);
+        let known = schema::key(&self.c.bytes()[name_span.range()]);
+        let mut form = known.map_or(Form::Raw, schema::form);
         let mut link = 0;
         match known {
-            Some(key) if known::is_allowed(key, place) => {
+            Some(key) if schema::is_allowed(key, owner) => {
                 if form == Form::Ints && self.c.str(name_span) == "slice_sizes" && is_nested(self.c.rest()) {
                     form = Form::IntLists;
                 }
@@ -52,7 +53,7 @@ impl<'a> Parser<'a> {
             }
             Some(_) => {
                 let name = self.c.str(name_span).into();
-                let kind = ProblemKind::MisplacedAttribute { name, place: place_name(place) };
+                let kind = ProblemKind::MisplacedAttribute { name, owner: owner_name(owner) };
                 self.diagnostic(kind, name_span);
                 let before = self.c;
                 if self.value(form, scope, depth, &mut link).is_err() {
@@ -63,7 +64,7 @@ impl<'a> Parser<'a> {
             }
             None => {
                 attribute::raw(&mut self.c)?;
-                let names = || known::names(place).collect::<Vec<_>>();
+                let names = || schema::attributes_of(owner).map(|spec| spec.name).collect::<Vec<_>>();
                 self.diagnose(|p| attribute::unknown_word("attribute", p.c.str(name_span), &names(), name_span));
             }
         }
@@ -94,16 +95,14 @@ impl<'a> Parser<'a> {
     }
 
     pub(crate) fn known_word(&mut self, key: u16, span: Span) {
-        if let Some(words) = known::words(key) {
-            let found = self.c.str(span);
-            if !words.contains(&found) {
-                let name = known::TABLE[key as usize].0;
-                self.diagnose(|_| attribute::unknown_word(name, found, words, span));
-            }
+        let (name, words) = (schema::name(key), schema::TABLE[key as usize].words);
+        let found = self.c.str(span);
+        if !words.is_empty() && !words.contains(&found) {
+            self.diagnose(|_| attribute::unknown_word(name, found, words, span));
         }
     }
 
-    /// A value that cannot be read keeps its text.
+    /// Reports a value that cannot be decoded, which is kept as text.
     fn readable(&mut self, form: Form, span: Span) {
         let problem = match form {
             Form::EntryLayout => self.unreadable_entry(span),
@@ -114,7 +113,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What is wrong with the layout of an entry. Its shapes stand again before the instructions, so they are kept.
+    /// The error of an entry layout, if it has one. Its shapes recur in the instructions, so they are interned.
     fn unreadable_entry(&mut self, span: Span) -> Option<Problem> {
         let behind = self.c;
         let mut c = Cursor { text: &behind.text[..span.end as usize], pos: span.start as usize };
@@ -124,7 +123,7 @@ impl<'a> Parser<'a> {
             *c = self.c;
             read
         };
-        let read = alias::entry_shapes(&mut c, shape, drop).and_then(|_| {
+        let read = entry_layout::entry_shapes(&mut c, shape, drop).and_then(|_| {
             c.space();
             c.at_end().then_some(()).ok_or_else(|| c.expected("the end of the value"))
         });
@@ -138,7 +137,7 @@ impl<'a> Parser<'a> {
                 *link = self.m.links.len() as u32;
                 let at = self.m.links.len();
                 self.m.links.extend([1, UNRESOLVED]);
-                let id = self.called(depth, at + 1)?;
+                let id = self.callee(depth, at + 1)?;
                 self.m.links[at + 1] = id;
                 Ok(())
             }
@@ -149,7 +148,7 @@ impl<'a> Parser<'a> {
                     loop {
                         self.c.space();
                         if self.c.peek() == Some(b'{') {
-                            ids.push((self.called(depth, 0)?, None));
+                            ids.push((self.callee(depth, 0)?, None));
                         } else {
                             ids.push((UNRESOLVED, Some(self.c.name("a computation")?)));
                         }
@@ -194,7 +193,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The computation of this name, or a promise to enter it into `links[at]` when the module ends.
+    /// The computation with this name, or a placeholder for `links[at]`, which is resolved when the module ends.
     fn call_of(&mut self, name: Span, at: usize) -> u32 {
         self.computation_names.find(self.c.bytes(), name).unwrap_or_else(|| {
             self.pending_calls.push((at, name));
@@ -202,8 +201,8 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// A computation by name or in braces. A name is resolved later, into `links[at]`.
-    pub(crate) fn called(&mut self, depth: usize, at: usize) -> Read<u32> {
+    /// A computation by name or in braces. A name that is not yet defined is resolved later, into `links[at]`.
+    pub(crate) fn callee(&mut self, depth: usize, at: usize) -> Read<u32> {
         self.c.space();
         if self.c.peek() == Some(b'{') {
             let name = Span::new(self.c.pos, self.c.pos);
@@ -214,16 +213,16 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// `{{`, with space between.
+/// `{{`, with optional space between.
 fn is_nested(rest: &[u8]) -> bool {
     let mut braces = rest.iter().filter(|c| !c.is_ascii_whitespace());
     braces.next() == Some(&b'{') && braces.next() == Some(&b'{')
 }
 
-fn place_name(place: Place) -> String {
-    match place {
-        Place::Module => "a module".into(),
-        Place::Computation => "a computation".into(),
-        Place::Instruction(opcode) => opcode.name().into(),
+fn owner_name(owner: Owner) -> String {
+    match owner {
+        Owner::Module => "a module".into(),
+        Owner::Computation => "a computation".into(),
+        Owner::Instruction(opcode) => opcode.name().into(),
     }
 }

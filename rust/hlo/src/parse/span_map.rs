@@ -1,22 +1,22 @@
-//! Parts of one text to numbers: names to rows, shapes as written to shapes.
+//! A map from spans of one text to numbers: names to rows, texts of shapes to shapes.
 //!
-//! Read [`SpanMap`]. Keys are spans, compared by the text they stand for, so that a map owns no text. Law: emptying a
-//! map costs as much as what was put in since it was last empty, however large it once was.
+//! Read [`SpanMap`]. Keys are compared by the text that they span, so a map owns no text. Invariant: clearing a map
+//! costs time proportional to what was inserted since it was last empty, independent of its capacity.
 
 use std::hash::Hasher;
 
+use crate::cursor::bytes_equal;
 use crate::error::Span;
-use crate::token::same;
 
 /// A hash table with open addressing, at most half full.
 #[derive(Default)]
 pub(crate) struct SpanMap {
     slots: Vec<Slot>,
-    /// The places in use, for wiping no others.
+    /// Indices of the used slots, so that clearing touches no others.
     used: Vec<u32>,
 }
 
-/// Free when its hash is 0, which no key has.
+/// Free if its hash is 0, which no key has.
 #[derive(Clone, Copy, Default)]
 struct Slot {
     hash: u32,
@@ -25,7 +25,7 @@ struct Slot {
 }
 
 impl SpanMap {
-    /// The number of this text.
+    /// The value of this text.
     #[inline]
     pub fn find(&self, text: &[u8], key: Span) -> Option<u32> {
         if self.used.is_empty() {
@@ -35,7 +35,7 @@ impl SpanMap {
         (slot.hash != 0).then_some(slot.value)
     }
 
-    /// Gives a text a number; the one it had before.
+    /// Sets the value of a text; returns its previous value.
     #[inline]
     pub fn insert(&mut self, text: &[u8], key: Span, value: u32) -> Option<u32> {
         if self.used.len() * 2 >= self.slots.len() {
@@ -52,14 +52,14 @@ impl SpanMap {
         None
     }
 
-    /// Where this key stands, or the free slot where it would.
+    /// The slot of this key, or the free slot where it would be inserted.
     #[inline]
     fn slot(&self, text: &[u8], key: Span, hash: u32) -> usize {
         let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
         loop {
             let slot = &self.slots[at];
-            if slot.hash == 0 || (slot.hash == hash && same(&text[slot.key.range()], &text[key.range()])) {
+            if slot.hash == 0 || (slot.hash == hash && bytes_equal(&text[slot.key.range()], &text[key.range()])) {
                 return at;
             }
             at = (at + 1) & mask;
@@ -70,14 +70,14 @@ impl SpanMap {
     fn grow(&mut self) {
         let n = (self.slots.len() * 2).max(32);
         let old = std::mem::replace(&mut self.slots, vec![Slot::default(); n]);
-        for place in &mut self.used {
-            let slot = old[*place as usize];
+        for index in &mut self.used {
+            let slot = old[*index as usize];
             let mut at = slot.hash as usize & (n - 1);
             while self.slots[at].hash != 0 {
                 at = (at + 1) & (n - 1);
             }
             self.slots[at] = slot;
-            *place = at as u32;
+            *index = at as u32;
         }
     }
 

@@ -1,14 +1,14 @@
-//! Decimal text to the bits of a floating point format, rounded once, to nearest, ties to even.
+//! Conversion of decimal text to floating-point bits, rounded once to nearest, ties to even.
 //!
-//! Read [`parse`]. The 32 and 64-bit formats go through the standard library, which rounds once. The narrow ones
-//! go through a 64-bit float, which would round twice: only where that float lies exactly half way between two
-//! neighbours can the second rounding go wrong, and there the digits decide.
+//! Read [`parse`]. The 32 and 64-bit formats use the standard library. Narrow formats go through a 64-bit float, which
+//! would round twice; the second rounding can be wrong only if that float is exactly half way between two
+//! neighbours, and there the digits decide.
 
 use std::cmp::Ordering;
 
 use layout::ElementType;
 
-/// How a format spends its bits and what it does at its ends.
+/// The bit widths of a format and its special values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Format {
     mantissa: u32,
@@ -19,15 +19,15 @@ pub(crate) struct Format {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ends {
-    /// The largest exponent means infinity and nan.
+    /// The largest exponent encodes infinity and nan.
     Ieee,
-    /// No infinity; all ones are nan.
+    /// No infinity; all ones encode nan.
     OneNan,
-    /// No infinity, no negative zero: its bits are nan.
+    /// No infinity and no negative zero, whose bits encode nan.
     NoNegativeZero,
     /// Neither infinity nor nan.
     Finite,
-    /// Only an exponent: no sign, no zero; all ones are nan.
+    /// An exponent alone: no sign, no zero; all ones encode nan.
     Scale,
 }
 
@@ -35,7 +35,7 @@ enum Ends {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bits {
     pub bits: u64,
-    /// A finite number (or an infinity in a format without one) that lies outside the format's range.
+    /// A finite number (or an infinity in a format without one) outside the format's range.
     pub overflows: bool,
 }
 
@@ -55,7 +55,7 @@ impl Format {
             ElementType::F8E4M3B11Fnuz => (4, 3, 11, Ends::NoNegativeZero),
             ElementType::F4E2M1Fn => (2, 1, 1, Ends::Finite),
             ElementType::F8E8M0Fnu => (8, 0, 127, Ends::Scale),
-            other => unreachable!("{} is no floating point format", other.name()),
+            other => unreachable!("{} is not a floating-point format", other.name()),
         };
         Format { mantissa, exponent, bias, ends }
     }
@@ -82,7 +82,7 @@ impl Format {
         }
     }
 
-    /// Infinity, and where the format has none what overflow gives instead.
+    /// Infinity, or the result of overflow where the format has no infinity.
     fn infinity(self, negative: bool) -> u64 {
         match self.ends {
             Ends::Ieee => self.sign(negative) | (self.max() + 1),
@@ -105,7 +105,7 @@ impl Format {
     }
 }
 
-/// The bits of a number in text; `None` when it is no number.
+/// The bits of a number in text; `None` if it is not a number.
 pub(crate) fn parse(word: &str, format: Format) -> Option<Bits> {
     let (negative, body) = match word.strip_prefix('-') {
         Some(body) => (true, body),
@@ -177,7 +177,7 @@ pub(crate) fn print(bits: u64, t: ElementType) -> String {
         let value = f64::from_bits(bits);
         return if is_moderate(value) { format!("{value}") } else { format!("{value:e}") };
     }
-    // Every narrower number is one of 32 bits, too, and its shortest decimal there lies nearest to it here.
+    // A narrower number is exact in 32 bits, and its shortest decimal there identifies it.
     let value = match t {
         ElementType::F32 => f32::from_bits(bits as u32),
         _ => {
@@ -202,12 +202,12 @@ pub(crate) fn print(bits: u64, t: ElementType) -> String {
     }
 }
 
-/// A number that is short without an exponent.
+/// Whether a number is short without an exponent.
 fn is_moderate(value: f64) -> bool {
     value == 0.0 || (1e-5..1e16).contains(&value.abs())
 }
 
-/// Rounds a number of 64 bits that is at least 0. `beyond` says on which side of `value` the number that is meant lies.
+/// Rounds a nonnegative 64-bit number. `beyond` compares the exact number with `value`.
 fn round(value: f64, negative: bool, format: Format, beyond: impl Fn() -> Ordering) -> Bits {
     let sign = format.sign(negative);
     if value.is_infinite() {
@@ -249,7 +249,7 @@ fn round(value: f64, negative: bool, format: Format, beyond: impl Fn() -> Orderi
     let up = match order.then_with(beyond) {
         Ordering::Less => false,
         Ordering::Greater => true,
-        // To the even significand; that of a scale is 1, so it is the next power that is even.
+        // To the even significand; that of a scale is 1, so the next power is the even one.
         Ordering::Equal => format.ends == Ends::Scale || down & 1 == 1,
     };
     let rounded = if down == u64::MAX { 0 } else { down + u64::from(up) };
@@ -279,21 +279,21 @@ fn hex(body: &str) -> Option<f64> {
             value = value * 16 + digit;
             scale -= if in_fraction { 4 } else { 0 };
         } else {
-            // Digits beyond the sixteenth only say that the number is not exact.
+            // Digits beyond the sixteenth only record that the number is not exact.
             value |= u64::from(digit != 0);
             scale += if in_fraction { 0 } else { 4 };
         }
     }
     let scale = scale.clamp(-3000, 3000) as i32;
-    // Two steps, so that neither power leaves the range.
+    // Two steps, so that neither power overflows.
     let half = scale / 2;
     Some(value as f64 * 2f64.powi(half) * 2f64.powi(scale - half))
 }
 
-/// How the number that decimal digits say compares to `value`.
+/// Compares the number that decimal digits spell with `value`.
 fn compare(body: &str, value: f64) -> Ordering {
     let (a, a_exponent) = digits(body);
-    // 1100 places hold every 64-bit float exactly.
+    // 1100 digits represent every 64-bit float exactly.
     let (b, b_exponent) = digits(&format!("{value:.1100}"));
     match (a.is_empty(), b.is_empty()) {
         (true, true) => Ordering::Equal,
@@ -303,7 +303,7 @@ fn compare(body: &str, value: f64) -> Ordering {
     }
 }
 
-/// Digits without zeros at either end, and the power of ten of the point before the first one.
+/// Digits without leading and trailing zeros, and the decimal exponent of the first.
 fn digits(body: &str) -> (Vec<u8>, i64) {
     let (number, exponent) = match body.find(['e', 'E']) {
         Some(at) => (&body[..at], body[at + 1..].parse::<i64>().unwrap_or(0)),
@@ -367,7 +367,7 @@ mod tests {
 
     #[test]
     fn rounds_once() {
-        // Half way between 1 and the next bf16, then a hair above: a 64-bit float cannot tell them apart.
+        // Half way between 1 and the next bf16, then slightly above: a 64-bit float cannot tell them apart.
         assert_eq!(bits("1.00390625", ElementType::Bf16), 0x3f80);
         assert_eq!(bits("1.003906250000000000000000001", ElementType::Bf16), 0x3f81);
         assert_eq!(bits("1.01171875", ElementType::Bf16), 0x3f82);

@@ -1,92 +1,93 @@
-//! How values are laid over devices: `{replicated}`, `{devices=[2,2]<=[4]}`, `{mesh['x'=2], [{'x'}]}`, tuples of such.
+//! Shardings, the distribution of values over devices: `{replicated}`, `{devices=[2,2]<=[4]}`, `{mesh['x'=2],
+//! [{'x'}]}`, and tuples of these.
 //!
-//! Read [`Sharding`]. Law: a sharding prints to text that reads back equal.
+//! Read [`Sharding`]. Invariant: a sharding prints to text that parses to an equal sharding.
 
 use std::fmt;
 
-use crate::devices::read_iota;
-use crate::mesh::{axes_text, bracketed, joined, read_axes, read_mesh, DeviceOrder, Mesh, MeshAxis};
-use crate::token::{Cursor, Read};
+use crate::attribute::devices::read_iota;
+use crate::attribute::mesh::{axes_text, bracketed, joined, read_axes, read_mesh, DeviceOrder, Mesh, MeshAxis};
+use crate::cursor::{Cursor, Read};
 
-/// How a value is laid over devices.
+/// The distribution of a value over devices.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Sharding {
-    /// `{{…}, {…}}`: one for each leaf of a tuple.
+    /// `{{…}, {…}}`: one sharding per leaf of a tuple.
     Tuple(Vec<Sharding>),
-    /// One for the whole value.
+    /// One sharding for the whole value.
     Whole(Whole),
-    /// By the axes of a mesh.
+    /// A sharding in terms of the axes of a mesh.
     Named(Named),
 }
 
-/// One sharding of a whole value.
+/// A sharding that applies to a whole value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Whole {
-    /// Where the value is.
+    /// The distribution.
     pub kind: ShardingKind,
-    /// `shard_as 1`, `shard_like 1`: whether it is only alike within its group, and the number of that.
+    /// `shard_as 1`, `shard_like 1`: whether it is `shard_like`, and the id of the group.
     pub group: Option<(bool, i64)>,
-    /// Where it came from, each as text in braces; `None` where nothing is said.
+    /// Metadata, each item as text in braces; `None` if it is absent.
     pub metadata: Option<Vec<String>>,
 }
 
-/// Where a value is.
+/// The kinds of distributions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ShardingKind {
-    /// All of it on every device.
+    /// Every device has the whole value.
     Replicated,
-    /// All of it on one device.
+    /// One device has the whole value.
     Maximal(i64),
-    /// As the program says by itself.
+    /// The program is already partitioned by hand.
     Manual,
-    /// Not decided.
+    /// Not yet decided.
     Unknown,
-    /// A summand of it on each device.
+    /// Each device has a partial result; the value is their sum.
     Unreduced,
-    /// In tiles.
+    /// The value is split into tiles.
     Tiled(Tiles),
 }
 
-/// `devices=[2,2,2]<=[8] last_tile_dims={manual}`: tiles along each dimension, and which device has which.
+/// `devices=[2,2,2]<=[8] last_tile_dims={manual}`: the tiles along each dimension and their devices.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Tiles {
-    /// Number of tiles along each dimension, then the sizes of dimensions that only devices have.
+    /// The number of tiles along each dimension, then the sizes of subgroup dimensions, which the value does not have.
     pub dims: Vec<i64>,
     /// The device of each tile in row-major order.
     pub devices: DeviceOrder,
-    /// `last_tile_dim_replicate`: devices along the last dimension have the same tile.
+    /// `last_tile_dim_replicate`: devices along the last tile dimension have the same tile.
     pub replicate_last: bool,
-    /// `last_tile_dims`: what the last dimensions, which only devices have, are.
+    /// `last_tile_dims`: the kinds of the subgroup dimensions.
     pub last_dims: Vec<SubgroupKind>,
 }
 
-/// What devices along a dimension that the value does not have do.
+/// The kind of a subgroup dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SubgroupKind {
-    /// They have the same tile.
+    /// Devices along it have the same tile.
     Replicated,
-    /// The program says.
+    /// The program is partitioned by hand along it.
     Manual,
-    /// Each has a summand.
+    /// Devices along it have partial results.
     Unreduced,
-    /// Not decided.
+    /// Not yet decided.
     Unknown,
 }
 
 /// `{mesh['x'=2,'y'=2], [{'x'}, {?}], replicated={'y'}}`
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Named {
-    /// The devices; a mesh without axes and with one device is that device alone.
+    /// The devices; a mesh without axes and with one device denotes that device.
     pub mesh: Mesh,
-    /// By dimension: the axes it is cut along, and whether more may be added.
+    /// By dimension: the axes it is sharded along, and whether further sharding is allowed (`?`).
     pub dims: Vec<(Vec<MeshAxis>, bool)>,
-    /// Axes along which devices have the same.
+    /// Axes along which the value is replicated.
     pub replicated: Vec<MeshAxis>,
-    /// Axes along which each device has a summand.
+    /// Axes along which devices have partial results.
     pub unreduced: Vec<MeshAxis>,
-    /// Axes that the program uses by itself.
+    /// Axes that the program partitions by hand.
     pub manual: Vec<MeshAxis>,
-    /// Where it came from, each as text in braces; `None` where nothing is said.
+    /// Metadata, each item as text in braces; `None` if it is absent.
     pub metadata: Option<Vec<String>>,
 }
 
@@ -118,7 +119,7 @@ impl ShardingKind {
     }
 }
 
-/// A sharding from its text, all of it.
+/// Parses a sharding from a whole text.
 pub fn parse_sharding(text: &str) -> Option<Sharding> {
     let mut c = Cursor::new(text);
     let sharding = read(&mut c).ok()?;
@@ -126,7 +127,7 @@ pub fn parse_sharding(text: &str) -> Option<Sharding> {
     c.at_end().then_some(sharding)
 }
 
-/// The sharding at the cursor, with its braces.
+/// Parses a sharding, including its braces.
 pub(crate) fn read(c: &mut Cursor<'_>) -> Read<Sharding> {
     c.space();
     let mut inside = *c;
@@ -226,7 +227,7 @@ fn one(c: &mut Cursor<'_>) -> Read<Sharding> {
         },
         (Some(kind), _) => kind,
         (None, Some((dims, devices))) => ShardingKind::Tiled(Tiles { dims, devices, replicate_last, last_dims }),
-        (None, None) => return Err(c.expected("what kind of sharding it is")),
+        (None, None) => return Err(c.expected("the kind of the sharding")),
     };
     Ok(Sharding::Whole(Whole { kind, group, metadata }))
 }
@@ -247,7 +248,7 @@ fn subgroups(c: &mut Cursor<'_>) -> Read<Vec<SubgroupKind>> {
     Ok(all)
 }
 
-/// `{op_name="x"}`, or several of that in braces.
+/// Parses `={op_name="x"}`, or a list of such items in braces.
 fn read_metadata(c: &mut Cursor<'_>) -> Read<Vec<String>> {
     c.expect(b'=', "`=`")?;
     c.space();

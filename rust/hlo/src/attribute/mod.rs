@@ -1,20 +1,33 @@
-//! Attribute values: numbers, lists, words, slices, and what has a file of its own.
+//! Attribute values: parsing, checking and decoding.
 //!
-//! Read [`Value`]. Values are checked when the module is read and decoded from their text when asked for; both go
-//! through the same functions here. The value of an unknown attribute is kept as its text.
-//! Not here: values that name computations or instructions, which `parse` resolves.
+//! Read [`Value`]. Values are checked when a module is read and decoded on request, by the same functions. The value of
+//! an unknown attribute is kept as text. Values with a structure of their own have their own files. Not here: values
+//! that name computations or instructions, which `parse` resolves.
+
+pub(crate) mod accuracy;
+pub(crate) mod alias;
+pub(crate) mod devices;
+pub(crate) mod entry_layout;
+pub(crate) mod form;
+pub(crate) mod mesh;
+pub(crate) mod schema;
+pub(crate) mod sharding;
+pub(crate) mod window;
 
 use std::borrow::Cow;
 
 use layout::Shape;
 
-use crate::alias::{self, Accuracy, Alias, Donor, EntryLayout, Kinds};
-use crate::devices::{self, DeviceGroups};
+use accuracy::{accuracy, Accuracy};
+use alias::{Alias, Donor, Kinds};
+use devices::DeviceGroups;
+use entry_layout::{entry_layout, EntryLayout};
+use form::Form;
+use sharding::Sharding;
+use window::{dim_labels, window, DimLabels, Window};
+
+use crate::cursor::{clip, Cursor, Read};
 use crate::error::{Problem, ProblemKind, Span};
-use crate::known::Form;
-use crate::sharding::{self, Sharding};
-use crate::token::{clip, Cursor, Read};
-use crate::window::{dim_labels, window, DimLabels, Window};
 
 /// The value of an attribute.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +38,7 @@ pub enum Value<'m> {
     Float(f64),
     /// `true` or `false`.
     Bool(bool),
-    /// A word, or text as written.
+    /// An identifier.
     Word(&'m str),
     /// A string without quotes and escapes.
     Text(Cow<'m, str>),
@@ -57,17 +70,17 @@ pub enum Value<'m> {
     DeviceGroups(DeviceGroups),
     /// `{true,false}`, or one of them alone.
     Bools(Vec<bool>),
-    /// How a value is laid over devices.
+    /// The distribution of a value over devices.
     Sharding(Sharding),
-    /// Parts of the output that share memory with parts of parameters.
+    /// Subshapes of the output that alias subshapes of parameters.
     Aliases(Vec<Alias>),
-    /// Parts of the output that share memory with parts of operands.
+    /// Subshapes of the output that alias subshapes of operands.
     OperandAliases(Vec<Alias>),
-    /// Parts of parameters that outputs may lie on.
+    /// Subshapes of parameters whose buffers outputs may reuse.
     Donors(Vec<Donor>),
-    /// How exact a result is to be.
+    /// The required accuracy of a result.
     Accuracy(Accuracy),
-    /// The layouts that a caller of the entry sees.
+    /// The shapes and layouts of the entry computation as its caller sees them.
     EntryLayout(EntryLayout),
     /// Keys with their values.
     Dictionary(Vec<(&'m str, Cow<'m, str>)>),
@@ -75,7 +88,7 @@ pub enum Value<'m> {
     Raw(&'m str),
 }
 
-/// Checks the value at the cursor and moves behind it. Only forms that name no computation and no instruction.
+/// Checks the value at the cursor and advances past it. Only for forms that name neither computations nor instructions.
 pub(crate) fn check(c: &mut Cursor<'_>, form: Form) -> Read<()> {
     match form {
         Form::Int => c.int().map(drop),
@@ -109,7 +122,7 @@ pub(crate) fn check(c: &mut Cursor<'_>, form: Form) -> Read<()> {
     }
 }
 
-/// The value of a text that [`check`] has accepted.
+/// The value of a text that [`check`] accepts.
 pub(crate) fn decode<'m>(text: &'m str, span: Span, form: Form) -> Read<Value<'m>> {
     let mut c = Cursor { text: &text[..span.end as usize], pos: span.start as usize };
     let c = &mut c;
@@ -144,7 +157,7 @@ pub(crate) fn decode<'m>(text: &'m str, span: Span, form: Form) -> Read<Value<'m
     })
 }
 
-/// The value of a form whose text is kept where it cannot be read; nothing for every other form.
+/// The value of a form that falls back to text if it cannot be decoded; `None` for other forms.
 fn structured<'m>(c: &mut Cursor<'_>, form: Form) -> Read<Option<Value<'m>>> {
     let value = match form {
         Form::DeviceGroups => Value::DeviceGroups(devices::read(c)?),
@@ -152,8 +165,8 @@ fn structured<'m>(c: &mut Cursor<'_>, form: Form) -> Read<Option<Value<'m>>> {
         Form::Aliases => Value::Aliases(alias::aliases(c, Kinds::Written)?),
         Form::OperandAliases => Value::OperandAliases(alias::aliases(c, Kinds::None)?),
         Form::Donors => Value::Donors(alias::donors(c)?),
-        Form::Accuracy => Value::Accuracy(alias::accuracy(c)?),
-        Form::EntryLayout => Value::EntryLayout(alias::entry_layout(c)?),
+        Form::Accuracy => Value::Accuracy(accuracy(c)?),
+        Form::EntryLayout => Value::EntryLayout(entry_layout(c)?),
         _ => return Ok(None),
     };
     c.space();
@@ -164,13 +177,13 @@ fn structured<'m>(c: &mut Cursor<'_>, form: Form) -> Read<Option<Value<'m>>> {
     }
 }
 
-/// What is wrong with a value that [`check`] accepts and whose text alone is kept.
+/// The error of a value that [`check`] accepts but that cannot be decoded.
 pub(crate) fn unreadable(text: &str, span: Span, form: Form) -> Option<Problem> {
     let mut c = Cursor { text: &text[..span.end as usize], pos: span.start as usize };
     structured(&mut c, form).err()
 }
 
-/// Moves behind groups over a mesh, whatever stands in its brackets.
+/// Skips device groups over a mesh without parsing the brackets.
 fn mesh_groups(c: &mut Cursor<'_>) -> Read<()> {
     raw(c)?;
     let mut after = *c;
@@ -276,7 +289,7 @@ fn slices(c: &mut Cursor<'_>) -> Read<Vec<(i64, i64, i64)>> {
     })
 }
 
-/// Values separated by `x`: one per dimension. Each value ends where `one` stops.
+/// Values separated by `x`, one per dimension. Each value ends where `one` stops.
 pub(crate) fn by_dim<T>(c: &mut Cursor<'_>, mut one: impl FnMut(&mut Cursor<'_>) -> Read<T>) -> Read<Vec<T>> {
     let mut all = vec![one(c)?];
     while c.accept(b'x') {
@@ -287,7 +300,7 @@ pub(crate) fn by_dim<T>(c: &mut Cursor<'_>, mut one: impl FnMut(&mut Cursor<'_>)
 
 fn padding(c: &mut Cursor<'_>) -> Read<Vec<(i64, i64, i64)>> {
     c.space();
-    // Padding of a scalar is written as nothing.
+    // The padding of a scalar is an empty text.
     if !c.peek().is_some_and(|b| b == b'-' || b.is_ascii_digit()) {
         return Ok(Vec::new());
     }
@@ -337,7 +350,7 @@ fn dictionary<'a>(c: &mut Cursor<'a>) -> Read<Vec<(&'a str, Cow<'a, str>)>> {
         c.expect(b'=', "`=`")?;
         let text = c.text;
         let value = if c.accept_after_space(b'{') {
-            // A dictionary in a dictionary stays text.
+            // A nested dictionary is kept as text.
             c.pos -= 1;
             let start = c.pos;
             c.braced()?;
@@ -354,7 +367,7 @@ fn dictionary<'a>(c: &mut Cursor<'a>) -> Read<Vec<(&'a str, Cow<'a, str>)>> {
     Ok(all)
 }
 
-/// Skips the value of an attribute that is not known: up to the comma, space or brace that ends it.
+/// Skips the value of an unknown attribute, up to the comma, space or brace that ends it.
 pub(crate) fn raw(c: &mut Cursor<'_>) -> Read<()> {
     c.space();
     let start = *c;
@@ -386,7 +399,7 @@ pub(crate) fn raw(c: &mut Cursor<'_>) -> Read<()> {
     Ok(())
 }
 
-/// The characters that a string with escapes stands for: C's escapes; bytes that are no UTF-8 become U+FFFD.
+/// Replaces C escapes by the characters they stand for; invalid UTF-8 becomes U+FFFD.
 pub fn unescape(text: &str) -> Cow<'_, str> {
     if memchr::memchr(b'\\', text.as_bytes()).is_none() {
         return Cow::Borrowed(text);
@@ -430,7 +443,7 @@ pub fn unescape(text: &str) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(&out).into_owned())
 }
 
-/// "Unknown word, did you mean …": for a value outside the words that an attribute is known to take.
+/// The problem of a word outside a closed set, with the nearest known word.
 pub(crate) fn unknown_word(what: &'static str, found: &str, known: &[&str], span: Span) -> Problem {
     let nearest = layout::nearest(found, known.iter().copied()).map(str::to_string);
     Problem { kind: ProblemKind::UnknownWord { what, found: clip(found), nearest }, span }

@@ -1,36 +1,36 @@
 //! Groups of devices: lists, iotas, and axes of a mesh.
 //!
-//! Read [`DeviceGroups`]. An iota or a mesh stays as short as its text until it is expanded.
+//! Read [`DeviceGroups`]. Iotas and meshes stay symbolic until they are expanded.
 
 use std::fmt;
 
 use crate::attribute::int_lists;
-use crate::mesh::{axes_text, bracketed, joined, product, read_axes, read_mesh, Iota, Mesh, MeshAxis};
-use crate::token::{Cursor, Read};
+use crate::attribute::mesh::{axes_text, bracketed, joined, product, read_axes, read_mesh, Iota, Mesh, MeshAxis};
+use crate::cursor::{Cursor, Read};
 
-/// Groups of devices that work together.
+/// Groups of devices that take part in one collective.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum DeviceGroups {
     /// `{{0,1},{2,3}}`
     Lists(Vec<Vec<i64>>),
-    /// `[2,4]<=[4,2]T(1,0)`: an iota, cut into groups.
+    /// `[2,4]<=[4,2]T(1,0)`: an iota split into groups.
     Iota {
-        /// Number of groups and size of a group.
+        /// The number of groups and the size of each.
         groups: Vec<i64>,
-        /// What is cut.
+        /// The order of the devices.
         iota: Iota,
     },
-    /// `mesh['x'=2,'y'=2] {'y'}`: devices that differ along these axes alone.
+    /// `mesh['x'=2,'y'=2] {'y'}`: each group varies along these axes alone.
     Mesh {
         /// The devices.
         mesh: Mesh,
-        /// The axes within a group, the slowest first.
+        /// The axes within a group, major to minor.
         axes: Vec<MeshAxis>,
     },
 }
 
 impl DeviceGroups {
-    /// The groups one by one; `None` for sizes that do not fit together, and for more than `limit` devices.
+    /// The groups as lists; `None` for inconsistent sizes, and for more than `limit` devices.
     pub fn expand(&self, limit: usize) -> Option<Vec<Vec<i64>>> {
         match self {
             DeviceGroups::Lists(lists) => Some(lists.clone()),
@@ -43,7 +43,7 @@ impl DeviceGroups {
         }
     }
 
-    /// How many devices are in each group, where that is one number.
+    /// The number of devices per group, if it is uniform and known without expansion.
     pub fn group_size(&self) -> Option<i64> {
         match self {
             DeviceGroups::Lists(lists) => {
@@ -57,7 +57,7 @@ impl DeviceGroups {
         }
     }
 
-    /// How many groups there are, where that is known without listing them.
+    /// The number of groups, if it is known without expansion.
     pub fn n_groups(&self) -> Option<i64> {
         match self {
             DeviceGroups::Lists(lists) => Some(lists.len() as i64),
@@ -83,7 +83,7 @@ impl fmt::Display for DeviceGroups {
     }
 }
 
-/// Groups from their text, all of it.
+/// Parses groups from a whole text.
 pub fn parse_device_groups(text: &str) -> Option<DeviceGroups> {
     let mut c = Cursor::new(text);
     let groups = read(&mut c).ok()?;

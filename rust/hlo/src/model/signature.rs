@@ -1,41 +1,41 @@
-//! A key that is equal for instructions whose rules must give equal answers.
+//! Signatures: keys that are equal only for instructions whose rules must give equal results.
 //!
-//! Read [`Module::signature`]. It covers the opcode, the shapes of the value and of the operands with their layouts,
-//! every semantic attribute, the content of called computations, and the content of those operands that a rule says
-//! it looks at. It leaves out names, metadata, sharding, and hints to a backend.
-//! Equal keys of different content would need a collision of two independent 64-bit hashes.
+//! Read [`Module::signature`]. A signature covers the opcode, the shapes of the result and of the operands with their
+//! layouts, every semantic attribute, the fingerprints of called computations, and the values of the operands that a
+//! rule evaluates as constants. It excludes names, metadata, sharding, and backend hints. Equal signatures of different
+//! instructions require a collision of two independent 64-bit hashes.
 
 use std::fmt::Write;
 
 use layout::Shape;
 use smallvec::SmallVec;
 
-use crate::known::Form;
-use crate::module::{Attribute, ComputationId, InstructionId, Module};
+use crate::attribute::schema::{self, Form};
+use crate::model::module::{Attribute, ComputationId, InstructionId, Module, UNKNOWN_KEY};
 use crate::Opcode;
 
 impl Module {
-    /// The signature of an instruction; the content of the operands with numbers `looked_at` counts, too, where they
-    /// are constants or iotas.
-    pub fn signature(&self, id: InstructionId, looked_at: &[usize]) -> [u8; 16] {
+    /// The signature of an instruction. It includes the values of the operands whose indices are in
+    /// `constant_operands`, if they are constants or iotas.
+    pub fn signature(&self, id: InstructionId, constant_operands: &[usize]) -> [u8; 16] {
         let mut h = Hash::default();
         self.hash_shape(&mut h, id);
-        self.hash_operation(&mut h, id, &|c| self.content(c));
+        self.hash_operation(&mut h, id, &|c| self.fingerprint(c));
         for operand in self.operands(id) {
             self.hash_shape(&mut h, operand);
         }
-        for &k in looked_at {
+        for &k in constant_operands {
             h.word(k as u64);
             match self.operands(id).nth(k) {
-                Some(operand) => self.hash_content(&mut h, operand),
+                Some(operand) => self.hash_value(&mut h, operand),
                 None => h.word(u64::MAX),
             }
         }
         h.finish()
     }
 
-    /// The same for operations whose rules see nothing but sizes: what they are called together, and the sizes of the
-    /// value and of the operands. `None` where these are not all arrays.
+    /// A signature for operations whose rules depend on sizes alone: the name of the group of operations, and the sizes
+    /// of the result and of the operands. `None` unless all of these are arrays.
     pub fn sizes_signature(&self, id: InstructionId, together: &str) -> Option<[u8; 16]> {
         let mut h = Hash::default();
         h.text(together);
@@ -47,13 +47,14 @@ impl Module {
         Some(h.finish())
     }
 
-    /// Everything but shapes and operands; `callee` is the content of a called computation.
+    /// Hashes everything but shapes and operands; `callee` gives the fingerprint of a called computation.
     fn hash_operation(&self, h: &mut Hash, id: InstructionId, callee: &dyn Fn(ComputationId) -> [u8; 16]) {
         let opcode = self.instructions()[id as usize].opcode;
         h.text(self.opcode_name(id));
         h.word(u64::from(self.has_unnamed_operands(id)));
         h.word(u64::from(self.parameter_number(id).unwrap_or(u32::MAX)));
-        let semantic = self.attributes(id).iter().filter(|a| is_semantic(self.attribute_name(a), opcode));
+        let semantic =
+            self.attributes(id).iter().filter(|a| a.key >= UNKNOWN_KEY || schema::is_semantic(a.key, opcode));
         let mut attributes: SmallVec<[&Attribute; 8]> = semantic.collect();
         if attributes.len() > 1 {
             attributes.sort_by_key(|a| self.attribute_name(a));
@@ -70,37 +71,37 @@ impl Module {
         h.word(u64::MAX);
     }
 
-    /// The value of a constant or an iota; for every other operation only that it is none.
-    fn hash_content(&self, h: &mut Hash, id: InstructionId) {
+    /// Hashes the value of a constant or an iota; a fixed value for every other operation.
+    fn hash_value(&self, h: &mut Hash, id: InstructionId) {
         match self.instructions()[id as usize].opcode {
             Opcode::Constant => h.text(self.literal_text(id).unwrap_or("")),
             Opcode::Iota => {
                 self.hash_shape(h, id);
-                self.hash_operation(h, id, &|c| self.content(c));
+                self.hash_operation(h, id, &|c| self.fingerprint(c));
             }
             _ => h.word(0),
         }
     }
 
-    /// The shape of a value. Instructions share shapes, so each is printed once.
+    /// Hashes the shape of a value. Instructions share shapes, so each shape is printed once.
     fn hash_shape(&self, h: &mut Hash, id: InstructionId) {
         let hashes = self.shape_hashes.get_or_init(|| self.shapes.iter().map(shape_hash).collect());
         hashes[self.instructions()[id as usize].shape as usize].iter().for_each(|&w| h.word(w));
     }
 
-    /// The content of a computation, whatever its names.
-    pub fn content(&self, id: ComputationId) -> [u8; 16] {
-        let contents = self.contents.get_or_init(|| {
+    /// The fingerprint of a computation, independent of names.
+    pub fn fingerprint(&self, id: ComputationId) -> [u8; 16] {
+        let fingerprints = self.fingerprints.get_or_init(|| {
             let mut all = vec![[0; 16]; self.computations().len()];
             for c in self.callees_first() {
-                all[c as usize] = self.computation_content(c, &all);
+                all[c as usize] = self.computation_fingerprint(c, &all);
             }
             all
         });
-        contents[id as usize]
+        fingerprints[id as usize]
     }
 
-    fn computation_content(&self, id: ComputationId, known: &[[u8; 16]]) -> [u8; 16] {
+    fn computation_fingerprint(&self, id: ComputationId, known: &[[u8; 16]]) -> [u8; 16] {
         let mut h = Hash::default();
         let range = self.instructions_of(id);
         h.word(u64::from(self.root(id).wrapping_sub(range.start)));
@@ -116,11 +117,12 @@ impl Module {
         h.finish()
     }
 
-    /// All computations, each after those it calls.
+    /// All computations, callees before their callers.
     pub fn callees_first(&self) -> Vec<ComputationId> {
         let n = self.computations().len();
-        let called: Vec<Vec<u32>> =
-            (0..n as u32).map(|c| self.instructions_of(c).flat_map(|i| self.called(i)).collect()).collect();
+        let called: Vec<Vec<u32>> = (0..n as u32)
+            .map(|c| self.instructions_of(c).flat_map(|i| self.called_computations(i)).collect())
+            .collect();
         let (mut seen, mut order) = (vec![false; n], Vec::with_capacity(n));
         for start in 0..n as u32 {
             let mut path = vec![(start, 0usize)];
@@ -146,7 +148,7 @@ impl Module {
     }
 }
 
-/// A shape prints all it has, and reads back equal.
+/// The printed form of a shape is complete: it parses to an equal shape.
 fn shape_hash(shape: &Shape) -> [u64; 2] {
     let mut h = Hash::default();
     if write!(h, "{shape}").is_err() {
@@ -155,16 +157,7 @@ fn shape_hash(shape: &Shape) -> [u64; 2] {
     h.words()
 }
 
-/// Whether an attribute can change what an operation reads or computes. A custom call may mean anything by its own.
-fn is_semantic(name: &str, opcode: Opcode) -> bool {
-    match name {
-        "metadata" | "sharding" | "origin" | "statistics" | "control-predecessors" | "parameter_replication" => false,
-        "backend_config" | "frontend_attributes" => opcode == Opcode::CustomCall,
-        _ => true,
-    }
-}
-
-/// Two 64-bit hashes side by side, each by folded multiplication.
+/// Two independent 64-bit hashes, each by folded multiplication.
 struct Hash {
     a: u64,
     b: u64,
@@ -184,7 +177,7 @@ impl Hash {
         self.b = fold(self.b.rotate_left(23) ^ w, 0xd6e8_feb8_6659_fd93).wrapping_sub(w.rotate_left(32));
     }
 
-    /// Bytes with their number, so that two texts in a row cannot be mistaken for two others.
+    /// Hashes bytes preceded by their length, so that the boundaries between consecutive texts count.
     fn bytes(&mut self, bytes: &[u8]) {
         self.word(bytes.len() as u64);
         let mut chunks = bytes.chunks_exact(8);

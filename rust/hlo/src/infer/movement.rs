@@ -1,28 +1,28 @@
-//! Operations that move elements: what is read from where, and how many.
+//! Shape rules of operations that move elements.
 //!
 //! Read `Operation::transpose` and `Operation::gather`.
 
 use layout::{ArrayShape, ElementType, Layout, Shape, UNBOUNDED};
 
-use super::{dim, mix, sizes, Check, Dim, Inference, Inferred, Operation};
+use super::{are_mixable, dim, sizes, Check, Dim, Inference, Inferred, Operation};
 use crate::attribute::Value;
 
 impl Operation<'_> {
     pub(super) fn broadcast(&self) -> Inference {
         let operand = self.array(0)?;
-        let Some(own) = self.own_array() else { return Err("the value is no array".into()) };
-        let to = self.dim_numbers("dimensions", own.rank())?;
+        let Some(written) = self.written_array() else { return Err("the result is not an array".into()) };
+        let to = self.dim_numbers("dimensions", written.rank())?;
         if to.len() != operand.rank() {
             return Err(format!("{} dimensions for an operand of rank {}", to.len(), operand.rank()));
         }
-        let mut dims = own.dims().to_vec();
+        let mut dims = written.dims().to_vec();
         for (k, d) in to.into_iter().enumerate() {
             dims[d] = operand.dims()[k];
         }
         self.result(operand.element(), dims)
     }
 
-    /// Where the shape is left out, XLA takes the dimension numbers for sizes in front of the operand's.
+    /// If the shape is omitted, XLA's parser takes the dimension numbers for leading sizes.
     pub(super) fn broadcast_in_front(&self) -> Inference {
         let operand = self.array(0)?;
         let Some(Value::Ints(front)) = self.value("dimensions") else { return Ok(Inferred::Unknown) };
@@ -35,7 +35,7 @@ impl Operation<'_> {
         if from.len() != operand.rank() {
             return Err(format!("{} dimensions for an operand of rank {}", from.len(), operand.rank()));
         }
-        let layout = if self.own.is_none() { transposed(operand, &from) } else { None };
+        let layout = if self.written.is_none() { transposed(operand, &from) } else { None };
         self.laid_out(operand.element(), from.iter().map(|&d| dim(operand, d)), layout).map(Inferred::Shape)
     }
 
@@ -45,18 +45,20 @@ impl Operation<'_> {
         self.like(operand.element(), 0)
     }
 
-    /// The sizes are the instruction's own; only their product is given.
+    /// The written sizes, whose product must be that of the operand.
     pub(super) fn reshape(&self) -> Inference {
         let operand = self.array(0)?;
-        match self.own_array() {
-            Some(own) if own.n_elements() == operand.n_elements() => self.fixed(operand.element(), own.dims()),
-            _ => Err(format!("reshape of {} to {}", self.operands[0], self.own.unwrap_or(&Shape::Opaque))),
+        match self.written_array() {
+            Some(written) if written.n_elements() == operand.n_elements() => {
+                self.fixed(operand.element(), written.dims())
+            }
+            _ => Err(format!("reshape of {} to {}", self.operands[0], self.written.unwrap_or(&Shape::Opaque))),
         }
     }
 
-    /// A reshape with a scalar for the size of each dimension, all of them below the bounds that are written.
+    /// A reshape with a scalar for the size of each dimension; the written sizes are bounds.
     pub(super) fn dynamic_reshape(&self) -> Inference {
-        let rank = self.own_array().map_or(0, ArrayShape::rank);
+        let rank = self.written_array().map_or(0, ArrayShape::rank);
         let n = self.operands.len().saturating_sub(1);
         if n != rank || (1..=n).any(|k| self.dims(k).map_or(true, |d| !d.is_empty())) {
             return Err(format!("{n} sizes for a value of rank {rank}, expected a scalar per dimension"));
@@ -83,7 +85,7 @@ impl Operation<'_> {
     pub(super) fn concatenate(&self) -> Inference {
         let first = self.array(0)?;
         let [d] = self.dim_numbers("dimensions", first.rank())?[..] else {
-            return Err("concatenate along other than one dimension".into());
+            return Err("expected one dimension to concatenate along".into());
         };
         let mut dims: Vec<Dim> = sizes(first).collect();
         let mut element = first.element();
@@ -92,7 +94,7 @@ impl Operation<'_> {
             let fits = |(i, n): (usize, &i64)| i == d || *n == first.dims()[i];
             if other.rank() != first.rank()
                 || !other.dims().iter().enumerate().all(fits)
-                || !mix(element, other.element())
+                || !are_mixable(element, other.element())
             {
                 return Err(format!("operands of shapes {} and {}", self.operands[0], self.operands[k]));
             }
@@ -102,7 +104,7 @@ impl Operation<'_> {
             dims[d].size += i128::from(other.dims()[d]);
             element = super::elementwise::higher(element, other.element());
         }
-        self.result(self.element_or_own(element), dims)
+        self.result(self.element_or_written(element), dims)
     }
 
     pub(super) fn pad(&self) -> Inference {
@@ -111,7 +113,7 @@ impl Operation<'_> {
         if padding.len() != operand.rank() {
             return Err(format!("padding of {} dimensions for an operand of rank {}", padding.len(), operand.rank()));
         }
-        if self.array(1)?.rank() != 0 || !mix(operand.element(), self.array(1)?.element()) {
+        if self.array(1)?.rank() != 0 || !are_mixable(operand.element(), self.array(1)?.element()) {
             return Err(format!("a padding value of shape {} for {}", self.operands[1], self.operands[0]));
         }
         let mut dims = Vec::with_capacity(padding.len());
@@ -123,10 +125,11 @@ impl Operation<'_> {
             }
             dims.push(Dim { size, is_dynamic: n.is_dynamic });
         }
-        self.result(self.element_or_own(operand.element()), dims)
+        self.result(self.element_or_written(operand.element()), dims)
     }
 
-    /// Scalar offsets, one per dimension, from operand `first` on; or one vector of them, as before 2019.
+    /// Checks scalar offsets, one per dimension, from operand `first` on, or a single vector of them, the form before
+    /// 2019.
     fn offsets(&self, first: usize, rank: usize) -> Check<()> {
         let n = self.operands.len().saturating_sub(first);
         let is_vector = n == 1 && self.dims(first)? == [rank as i64];
@@ -159,7 +162,7 @@ impl Operation<'_> {
     }
 
     pub(super) fn iota(&self) -> Inference {
-        let rank = self.own_array().map_or(0, ArrayShape::rank);
+        let rank = self.written_array().map_or(0, ArrayShape::rank);
         match self.int("iota_dimension") {
             Some(d) if !(0 <= d && (d as usize) < rank) => {
                 Err(format!("iota_dimension {d} of an array of rank {rank}"))
@@ -173,7 +176,7 @@ impl Operation<'_> {
         self.fixed(ElementType::S32, &[])
     }
 
-    /// The operand, whose size in one dimension is from now on only a bound.
+    /// The operand with one dimension made dynamic.
     pub(super) fn set_dimension_size(&self) -> Inference {
         let operand = self.array(0)?;
         let d = self.one_dim("dimensions", operand.rank())?;
@@ -183,12 +186,12 @@ impl Operation<'_> {
         }
         let mut dims: Vec<Dim> = sizes(operand).collect();
         dims[d].is_dynamic = true;
-        let layout = if self.own.is_none() { operand.layout().cloned() } else { None };
+        let layout = if self.written.is_none() { operand.layout().cloned() } else { None };
         self.laid_out(operand.element(), dims, layout).map(Inferred::Shape)
     }
 
-    /// The sizes of an array of indices without the dimension that runs through one index, and the size of that one;
-    /// it may be a last dimension of size 1 that is not there.
+    /// The sizes of an index array without the index vector dimension, and the size of that dimension, which may be an
+    /// implicit last dimension of size 1.
     fn index_dims(&self, k: usize) -> Check<(Vec<Dim>, i128)> {
         let indices = self.array(k)?;
         let Some(along) = self.int("index_vector_dim") else { return Err("no index_vector_dim".into()) };
@@ -230,7 +233,7 @@ impl Operation<'_> {
         self.result(operand.element(), dims)
     }
 
-    /// Batch dimensions of the operands and of the indices have equal sizes, one by one.
+    /// Checks that the batch dimensions of operand and indices have pairwise equal sizes.
     fn batches(&self, of_operand: &str, of_indices: &str, indices: usize) -> Check<()> {
         let (operand, indices) = (self.dims(0)?, self.dims(indices)?);
         let (a, b) = (self.dim_numbers(of_operand, operand.len())?, self.dim_numbers(of_indices, indices.len())?);
@@ -274,9 +277,9 @@ impl Operation<'_> {
             }
         }
         let all = (0..n).map(|k| {
-            let element = self.own_part(k, n).and_then(Shape::as_array).map(ArrayShape::element);
+            let element = self.written_part(k, n).and_then(Shape::as_array).map(ArrayShape::element);
             let of_operand = self.array(k)?.element();
-            match self.like(element.filter(|&e| mix(e, of_operand)).unwrap_or(of_operand), k)? {
+            match self.like(element.filter(|&e| are_mixable(e, of_operand)).unwrap_or(of_operand), k)? {
                 Inferred::Shape(shape) => Ok(shape),
                 Inferred::Unknown => Ok(self.operands[k].clone()),
             }
@@ -285,7 +288,7 @@ impl Operation<'_> {
     }
 }
 
-/// The layout of a transposed array that leaves every element where it is in memory.
+/// The layout for which a transpose does not move elements in memory.
 fn transposed(operand: &ArrayShape, from: &[usize]) -> Option<Layout> {
     if operand.dims().contains(&UNBOUNDED) || operand.rank() == 0 {
         return None;

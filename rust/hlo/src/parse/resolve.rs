@@ -1,19 +1,20 @@
-//! Names to numbers: at the end of a computation its operands, at the end of a module its calls.
+//! Resolves names to numbers: operands at the end of their computation, calls at the end of the module.
 //!
-//! Read `Parser::finish`. A name that is not defined is an error with the nearest name that is; in bare instructions
-//! it becomes a parameter where its shape is written.
+//! Read `Parser::finish`. An undefined name is an error that suggests the nearest defined one; in bare instructions it
+//! becomes a parameter if its shape is written.
 
 use crate::check;
+use crate::cursor::{brief, clip};
 use crate::error::{Problem, ProblemKind, Span};
-use crate::infer::Elsewhere;
-use crate::instruction::{Scope, BROKEN};
-use crate::module::{Attribute, Computation, Instruction, LEFT_OUT};
-use crate::parse::{Header, Parser, Signature};
-use crate::token::{brief, clip};
+use crate::infer::RestatedShape;
+use crate::model::module::{Attribute, Computation, Instruction, SHAPE_OMITTED};
+use crate::parse::instruction::{Scope, BROKEN};
+use crate::parse::module::{Header, Signature};
+use crate::parse::Parser;
 use crate::Opcode;
 
 impl<'a> Parser<'a> {
-    /// Resolves names, orders parameters and moves the rows of a scope into the module.
+    /// Resolves names, sorts parameters by number and moves the rows of a scope into the module.
     pub(crate) fn finish(
         &mut self,
         mut scope: Scope,
@@ -74,7 +75,7 @@ impl<'a> Parser<'a> {
                 span: header.name,
             });
         }
-        // What is wrong beyond the grammar matters only where nothing else is.
+        // Semantic checks are pointless after a syntax error.
         if self.is_sound() {
             self.findings.computation(&mut self.m, id);
         }
@@ -100,7 +101,7 @@ impl<'a> Parser<'a> {
                     }
                 }
                 None => {
-                    // Operands are read in their order.
+                    // `written` is sorted by operand, since operands are parsed in order.
                     let written = scope.written.binary_search_by_key(&at, |w| w.1).ok();
                     match written.map(|k| scope.written[k].2).filter(|_| scope.is_bare) {
                         Some(shape) => {
@@ -125,9 +126,9 @@ impl<'a> Parser<'a> {
         }
         for (_, at, shape, span) in written {
             let Some(row) = scope.rows.get(self.m.operands[at] as usize) else { continue };
-            if row.flags & LEFT_OUT != 0 {
+            if row.flags & SHAPE_OMITTED != 0 {
                 let instruction = self.m.instructions.len() as u32 + self.m.operands[at];
-                self.elsewhere.push(Elsewhere { what: "shape of an operand", instruction, shape, span });
+                self.restated_shapes.push(RestatedShape { what: "shape of an operand", instruction, shape, span });
                 continue;
             }
             let (found, expected) = (&self.m.shapes[shape as usize], &self.m.shapes[row.shape as usize]);
@@ -146,7 +147,7 @@ impl<'a> Parser<'a> {
     }
 
     pub(crate) fn unknown_operand(&mut self, scope: &Scope, _user: u32, name: Span) {
-        // Comparing a word with a few thousand names is fast, with a million it is not.
+        // Edit distances to a few thousand names are fast to compute, to a million they are not.
         const CANDIDATES: usize = 5000;
         let found = self.c.str(name);
         let rows = scope.rows.iter().take(CANDIDATES).map(|row| self.c.str(row.name));
@@ -161,9 +162,9 @@ impl<'a> Parser<'a> {
         let pairs = parameters.iter().copied().zip(rows).chain([(result, root)]);
         let mut found = Vec::new();
         for ((shape, span), row) in pairs {
-            if scope.rows[row].flags & LEFT_OUT != 0 {
+            if scope.rows[row].flags & SHAPE_OMITTED != 0 {
                 let instruction = self.m.instructions.len() as u32 + row as u32;
-                self.elsewhere.push(Elsewhere { what: "shape in a signature", instruction, shape, span });
+                self.restated_shapes.push(RestatedShape { what: "shape in a signature", instruction, shape, span });
                 continue;
             }
             let (written, own) = (&self.m.shapes[shape as usize], &self.m.shapes[scope.rows[row].shape as usize]);
@@ -204,7 +205,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// A name in bare instructions that is not defined, with its shape, stands for a parameter.
+/// Adds a parameter for an undefined name of bare instructions whose shape is written.
 fn implicit_parameter(scope: &mut Scope, name: Span, shape: u32) -> u32 {
     let local = scope.rows.len() as u32;
     let number = scope.n_parameters;

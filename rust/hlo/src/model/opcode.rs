@@ -1,11 +1,11 @@
-//! The operations that are known by name, and how many operands each takes.
+//! The known operations and their arities.
 //!
-//! Read [`Opcode`]. Law: the table is sorted by name and row i belongs to the variant with discriminant i.
-//! An operation that is not in the table is [`Opcode::Unknown`]; the instruction keeps its word.
+//! Read [`Opcode`]. Invariant: the table is sorted by name, and row i is the variant with discriminant i. Any other
+//! operation is [`Opcode::Unknown`], and the module keeps its word.
 
-use crate::token::same;
+use crate::cursor::bytes_equal;
 
-/// How many operands an operation takes.
+/// The number of operands that an operation takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arity {
     /// Exactly this many.
@@ -18,7 +18,7 @@ use Arity::{Any, Fixed};
 
 macro_rules! opcodes {
     ($($variant:ident $name:literal $arity:expr,)*) => {
-        /// What an instruction does.
+        /// An operation.
         #[allow(missing_docs)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
@@ -168,7 +168,7 @@ opcodes! {
 }
 
 impl Opcode {
-    /// How many opcodes there are, [`Opcode::Unknown`] included.
+    /// The number of opcodes, including [`Opcode::Unknown`].
     pub const COUNT: usize = TABLE.len();
 
     /// The word in HLO text; empty for [`Opcode::Unknown`].
@@ -176,36 +176,52 @@ impl Opcode {
         TABLE[self as usize].1
     }
 
-    /// How many operands it takes.
+    /// The number of operands that it takes.
     pub fn arity(self) -> Arity {
         TABLE[self as usize].2
     }
 
-    /// The opcode of this word, if it is known.
+    /// The opcode with this name, if it is known.
     pub fn from_name(name: &str) -> Option<Opcode> {
         Some(Opcode::from_bytes(name.as_bytes())).filter(|&opcode| opcode != Opcode::Unknown)
     }
 
-    /// As [`Opcode::from_name`]; [`Opcode::Unknown`] where it is not known.
+    /// As [`Opcode::from_name`], but [`Opcode::Unknown`] for an unknown name.
     #[inline]
     pub(crate) fn from_bytes(name: &[u8]) -> Opcode {
         let mut slot = hash(name) % SLOTS.len();
         loop {
             let opcode = SLOTS[slot];
-            if opcode == Opcode::Unknown || same(opcode.name().as_bytes(), name) {
+            if opcode == Opcode::Unknown || bytes_equal(opcode.name().as_bytes(), name) {
                 return opcode;
             }
             slot = (slot + 1) % SLOTS.len();
         }
     }
 
-    /// All known words.
+    /// All known names.
     pub fn names() -> impl Iterator<Item = &'static str> {
         TABLE[..TABLE.len() - 1].iter().map(|row| row.1)
     }
 }
 
-/// Opcodes by the hash of their names; a name whose place is taken stands in the next free one.
+/// The phase of an asynchronous operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AsyncPhase {
+    Start,
+    Update,
+    Done,
+}
+
+/// The operation and phase of a short asynchronous form such as `transpose-start`, which XLA prints for an
+/// `async-start` of one operation.
+pub(crate) fn async_form(word: &str) -> Option<(Opcode, AsyncPhase)> {
+    let halves = [("-start", AsyncPhase::Start), ("-update", AsyncPhase::Update), ("-done", AsyncPhase::Done)];
+    let (inner, half) = halves.iter().find_map(|(end, half)| Some((word.strip_suffix(end)?, *half)))?;
+    Some((Opcode::from_name(inner)?, half))
+}
+
+/// Opcodes by the hash of their names, with linear probing.
 static SLOTS: [Opcode; 1024] = {
     let mut slots = [Opcode::Unknown; 1024];
     let mut i = 0;
@@ -220,8 +236,8 @@ static SLOTS: [Opcode; 1024] = {
     slots
 };
 
-/// Ten bits from the length, the first, the quarter, the middle and the last bytes of a word, which tell the words of
-/// a fixed table well apart.
+/// A ten-bit hash of the length and the bytes at the start, the quarter, the middle and the end of a word, which
+/// separates the words of a fixed table well.
 pub(crate) const fn hash(name: &[u8]) -> usize {
     let n = name.len();
     if n == 0 {

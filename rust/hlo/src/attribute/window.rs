@@ -1,27 +1,30 @@
-//! Windows and the dimension numbers of convolutions: their text, and the sizes that they give.
+//! Windows and the dimension numbers of convolutions: text, and output sizes.
 //!
-//! Read [`Window`], then [`output_size`].
+//! Read [`Window`], then [`output_size`]. See
+//! <https://openxla.org/xla/operation_semantics#convwithgeneralpadding_convolution>.
+
+use std::fmt;
 
 use crate::attribute::{by_dim, pair};
+use crate::cursor::{clip, Cursor, Read};
 use crate::error::{Problem, ProblemKind, Span};
-use crate::token::{clip, Cursor, Read};
 
-/// One dimension of a window, defaults filled in.
+/// One dimension of a window, with defaults filled in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WindowDim {
-    /// Number of places.
+    /// The size of the window.
     pub size: i64,
-    /// How far the window moves from one output element to the next.
+    /// The step of the window from one output element to the next.
     pub stride: i64,
     /// Padding before the first element; may be negative.
     pub pad_low: i64,
-    /// Padding behind the last element; may be negative.
+    /// Padding after the last element; may be negative.
     pub pad_high: i64,
-    /// Dilation of the operand: one more than the holes between its elements.
+    /// Dilation of the operand: the distance of its elements after dilation.
     pub base_dilation: i64,
-    /// Dilation of the window: one more than the holes between its places.
+    /// Dilation of the window: the distance of its elements after dilation.
     pub window_dilation: i64,
-    /// Whether the window is read back to front.
+    /// Whether the window is reversed.
     pub reversal: bool,
 }
 
@@ -32,7 +35,7 @@ pub struct Window {
     pub dims: Vec<WindowDim>,
 }
 
-/// `bf01_oi01->bf01`: which dimension of each array is which.
+/// `bf01_oi01->bf01`: the role of each dimension of input, kernel and output.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct DimLabels {
     /// The operand's batch dimension.
@@ -55,7 +58,7 @@ pub struct DimLabels {
     pub output_spatial: Vec<i64>,
 }
 
-/// How many windows fit on a dimension of size `n` after dilation and padding.
+/// The number of window positions along a dimension of size `n`, after dilation and padding.
 pub(crate) fn output_size(w: &WindowDim, n: i64) -> Result<i128, String> {
     if w.size < 1 || w.stride < 1 || w.base_dilation < 1 || w.window_dilation < 1 {
         return Err("a window with a size, stride or dilation below 1".into());
@@ -66,7 +69,7 @@ pub(crate) fn output_size(w: &WindowDim, n: i64) -> Result<i128, String> {
     Ok(if padded < window { 0 } else { (padded - window) / i128::from(w.stride) + 1 })
 }
 
-/// The sizes of a convolution's value; `groups` are the counts of feature and of batch groups.
+/// The output sizes of a convolution; `groups` are the feature and batch group counts.
 pub(crate) fn convolution_dims(
     labels: &DimLabels,
     window: &[WindowDim],
@@ -96,8 +99,8 @@ pub(crate) fn convolution_dims(
     }
     let mut dims = vec![0i128; n + 2];
     let mut put = |d: i64, size: i128| match usize::try_from(d).ok().and_then(|d| dims.get_mut(d)) {
-        Some(place) => {
-            *place = size;
+        Some(dim) => {
+            *dim = size;
             Ok(())
         }
         None => Err(format!("dim_labels with dimension {d} of an array of rank {}", n + 2)),
@@ -105,21 +108,21 @@ pub(crate) fn convolution_dims(
     put(labels.output_batch, i128::from(batch / batch_groups))?;
     put(labels.output_feature, i128::from(outer))?;
     for (k, w) in window.iter().enumerate() {
-        let places = size(kernel, labels.kernel_spatial[k])?;
-        if places != w.size {
-            return Err(format!("a window of size {} in spatial dimension {k}, the kernel has {places}", w.size));
+        let kernel_size = size(kernel, labels.kernel_spatial[k])?;
+        if kernel_size != w.size {
+            return Err(format!("a window of size {} in spatial dimension {k}, the kernel has {kernel_size}", w.size));
         }
         put(labels.output_spatial[k], output_size(w, size(input, labels.input_spatial[k])?)?)?;
     }
     Ok(dims)
 }
 
-/// A window from its text, all of it.
+/// Parses a window from a whole text.
 pub fn parse_window(text: &str) -> Option<Window> {
     whole(text, window)
 }
 
-/// Dimension numbers from their text, all of it.
+/// Parses dimension numbers from a whole text.
 pub fn parse_dim_labels(text: &str) -> Option<DimLabels> {
     whole(text, dim_labels)
 }
@@ -211,7 +214,7 @@ pub(crate) fn dim_labels(c: &mut Cursor<'_>) -> Read<DimLabels> {
     let (output_batch, output_feature, output_spatial) =
         labels(output, b'b', b'f').ok_or_else(|| bad("output has b, f and the spatial digits once each"))?;
     if kernel_spatial.len() != input_spatial.len() || output_spatial.len() != input_spatial.len() {
-        return Err(bad("three parts have equally many spatial dimensions"));
+        return Err(bad("three parts have the same number of spatial dimensions"));
     }
     Ok(DimLabels {
         input_batch,
@@ -236,20 +239,20 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Where the two letters stand and where each digit stands, in the order of the digits. A `?` is a dimension
-/// without a part in the convolution.
+/// The positions of the two letters, and of the digits in ascending order. A `?` is a dimension that takes no part in
+/// the convolution.
 fn labels(word: &str, first: u8, second: u8) -> Option<(i64, i64, Vec<i64>)> {
     let mut letters = [None; 2];
     let mut spatial = [None; 10];
     for (at, c) in word.bytes().enumerate() {
-        let place = match c {
+        let slot = match c {
             c if c == first => &mut letters[0],
             c if c == second => &mut letters[1],
             c if c.is_ascii_digit() => &mut spatial[(c - b'0') as usize],
             b'?' => continue,
             _ => return None,
         };
-        if place.replace(at as i64).is_some() {
+        if slot.replace(at as i64).is_some() {
             return None;
         }
     }
@@ -258,4 +261,50 @@ fn labels(word: &str, first: u8, second: u8) -> Option<(i64, i64, Vec<i64>)> {
         return None;
     }
     Some((letters[0]?, letters[1]?, spatial[..n].iter().map(|p| p.unwrap_or_default()).collect()))
+}
+
+impl fmt::Display for Window {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let by_dim = |one: &dyn Fn(&WindowDim) -> String| self.dims.iter().map(one).collect::<Vec<_>>().join("x");
+        write!(f, "{{size={}", by_dim(&|d| d.size.to_string()))?;
+        if self.dims.iter().any(|d| d.stride != 1) {
+            write!(f, " stride={}", by_dim(&|d| d.stride.to_string()))?;
+        }
+        if self.dims.iter().any(|d| (d.pad_low, d.pad_high) != (0, 0)) {
+            write!(f, " pad={}", by_dim(&|d| format!("{}_{}", d.pad_low, d.pad_high)))?;
+        }
+        if self.dims.iter().any(|d| d.base_dilation != 1) {
+            write!(f, " lhs_dilate={}", by_dim(&|d| d.base_dilation.to_string()))?;
+        }
+        if self.dims.iter().any(|d| d.window_dilation != 1) {
+            write!(f, " rhs_dilate={}", by_dim(&|d| d.window_dilation.to_string()))?;
+        }
+        if self.dims.iter().any(|d| d.reversal) {
+            write!(f, " rhs_reversal={}", by_dim(&|d| i64::from(d.reversal).to_string()))?;
+        }
+        f.write_str("}")
+    }
+}
+
+impl fmt::Display for DimLabels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = |first: (i64, char), second: (i64, char), spatial: &[i64]| {
+            let digits = spatial.iter().zip('0'..).map(|(&d, c)| (d, c));
+            let mut all: Vec<_> = digits.chain([first, second]).collect();
+            all.sort_unstable();
+            // A dimension without a label takes no part in the convolution.
+            let mut text = String::new();
+            for (d, c) in all {
+                while (text.len() as i64) < d {
+                    text.push('?');
+                }
+                text.push(c);
+            }
+            text
+        };
+        let input = word((self.input_batch, 'b'), (self.input_feature, 'f'), &self.input_spatial);
+        let kernel = word((self.kernel_input_feature, 'i'), (self.kernel_output_feature, 'o'), &self.kernel_spatial);
+        let output = word((self.output_batch, 'b'), (self.output_feature, 'f'), &self.output_spatial);
+        write!(f, "{input}_{kernel}->{output}")
+    }
 }

@@ -1,89 +1,88 @@
-//! Module, Computation, Instruction: inert data, linked by numbers.
+//! Modules, computations and instructions: immutable data linked by numbers.
 //!
-//! Read [`Module`]. It owns its text; names, literals and attribute values are spans of it and are decoded when
-//! asked for. Instructions of all computations stand in one vector, each computation's in a row of their own, in
-//! text order; numbers of instructions and computations are indices, unique in the module.
-//! Law: every number in a module refers to something in the same module.
+//! Read [`Module`]. It owns its text; names, literals and attribute values are spans of the text and are decoded on
+//! request. The instructions of all computations form one vector in text order, in which those of a computation are
+//! contiguous; the numbers of instructions and computations are indices, unique in the module. Invariant: every number
+//! refers to an element of the same module.
 
-use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use layout::Shape;
 use rustc_hash::FxHashMap;
 
+use crate::attribute::schema::{self, Form};
 use crate::attribute::{self, Value};
 use crate::check;
 use crate::error::{Problem, Source, Span};
 use crate::infer::{self, Inferred};
-use crate::known::{self, Form};
-use crate::literal::{self, LiteralError, LiteralValue};
-use crate::token::Cursor;
+use crate::model::literal::{self, LiteralError, LiteralValue};
+use crate::model::metadata::Frames;
 use crate::Opcode;
 
-/// The number of an instruction in its module.
+/// The number of an instruction, an index into the module's instructions.
 pub type InstructionId = u32;
-/// The number of a computation in its module.
+/// The number of a computation, an index into the module's computations.
 pub type ComputationId = u32;
 
-/// A module as it was read.
+/// A parsed module.
 #[derive(Debug)]
 pub struct Module {
     pub(crate) source: Arc<Source>,
-    /// The part of the text that is this module.
+    /// The part of the text that belongs to this module.
     pub(crate) span: Span,
     pub(crate) name: Span,
     pub(crate) header: Vec<Attribute>,
     pub(crate) shapes: Vec<Shape>,
     pub(crate) computations: Vec<Computation>,
     pub(crate) instructions: Vec<Instruction>,
-    /// Operands as places in the computation of their user.
+    /// Operands as indices into the computation of their user.
     pub(crate) operands: Vec<u32>,
     pub(crate) attributes: Vec<Attribute>,
-    /// Lists of numbers: of attribute values (count first) and parameters.
+    /// Lists of numbers: parameters, and the numbers in attribute values preceded by their count.
     pub(crate) links: Vec<u32>,
     pub(crate) unknown_keys: Vec<Span>,
     pub(crate) unknown_opcodes: FxHashMap<InstructionId, Span>,
     pub(crate) frames: Frames,
     pub(crate) entry: ComputationId,
-    /// Of a module from a proto.
+    /// The ids of a module from a proto.
     pub(crate) ids: Option<Ids>,
     pub(crate) diagnostics: Vec<Problem>,
     pub(crate) users: OnceLock<Inverse>,
     pub(crate) callers: OnceLock<Inverse>,
     pub(crate) names: OnceLock<FxHashMap<u64, Vec<u32>>>,
     pub(crate) computation_names: OnceLock<FxHashMap<u64, Vec<u32>>>,
-    pub(crate) contents: OnceLock<Vec<[u8; 16]>>,
+    pub(crate) fingerprints: OnceLock<Vec<[u8; 16]>>,
     pub(crate) shape_hashes: OnceLock<Vec<[u64; 2]>>,
 }
 
-/// The ids that a proto gives, by number. Text has none, but XLA orders what it reads by them.
+/// The ids of a proto, by number. Text has no ids, but XLA orders what it reads by them.
 #[derive(Debug, Default)]
 pub(crate) struct Ids {
     pub computations: Vec<i64>,
     pub instructions: Vec<i64>,
 }
 
-/// A row of instructions with a root.
+/// A sequence of instructions with a root.
 #[derive(Clone, Debug)]
 pub struct Computation {
     pub(crate) name: Span,
     pub(crate) start: u32,
     pub(crate) end: u32,
     pub(crate) root: InstructionId,
-    /// Its parameters in the order of their numbers, as a range of `links`.
+    /// Its parameters by parameter number, as a range of `links`.
     pub(crate) parameters: (u32, u32),
     pub(crate) attributes: Vec<Attribute>,
-    /// Written in place of its name, by the instruction that calls it.
+    /// Whether it is written inline, in the instruction that calls it.
     pub(crate) is_inline: bool,
 }
 
-/// One operation.
+/// An instruction.
 #[derive(Clone, Debug)]
 pub struct Instruction {
     pub(crate) name: Span,
-    /// The literal of a constant. Of a parameter, `start` is its number; of an instruction whose operands have no
-    /// names, how many there are.
+    /// The literal of a constant. In a parameter, `start` is the parameter number; in an instruction with unnamed
+    /// operands, the number of operands.
     pub(crate) body: Span,
     pub(crate) shape: u32,
     pub(crate) computation: ComputationId,
@@ -91,7 +90,7 @@ pub struct Instruction {
     pub(crate) n_operands: u32,
     pub(crate) attributes: u32,
     pub(crate) n_attributes: u16,
-    /// What it does; [`Opcode::Unknown`] keeps its word beside.
+    /// The operation; the word of [`Opcode::Unknown`] is in `unknown_opcodes`.
     pub opcode: Opcode,
     pub(crate) flags: u8,
 }
@@ -100,28 +99,28 @@ pub struct Instruction {
 pub(crate) const ELIDED: u8 = 1;
 /// The operands have no names in the text.
 pub(crate) const UNNAMED_OPERANDS: u8 = 2;
-/// Shape, operands and attributes do not fit together.
+/// The shape, the operands and the attributes are inconsistent.
 pub(crate) const INCONSISTENT: u8 = 4;
-/// The text has no shape: it is inferred.
-pub(crate) const LEFT_OUT: u8 = 8;
+/// The text omits the shape, which is inferred.
+pub(crate) const SHAPE_OMITTED: u8 = 8;
 
 /// It calls computations.
 pub(crate) const CALLS: u8 = 16;
 
-/// A name with the span of its value.
+/// An attribute: a name and the span of its value.
 #[derive(Clone, Copy, Debug)]
 pub struct Attribute {
-    /// Row of the table of known attributes, or `UNKNOWN_KEY` plus a number of `unknown_keys`.
+    /// A row of the attribute schema, or `UNKNOWN_KEY` plus an index into `unknown_keys`.
     pub(crate) key: u16,
     pub(crate) form: Form,
     pub(crate) value: Span,
-    /// Where its list of numbers starts in `links`, for forms that name computations or instructions.
+    /// The start of its list in `links`, for forms that name computations or instructions.
     pub(crate) link: u32,
 }
 
 pub(crate) const UNKNOWN_KEY: u16 = 0x8000;
 
-/// A relation read backwards: for each number, the numbers that refer to it, ascending and without repeats.
+/// The inverse of a relation: for each number, the numbers that refer to it, ascending and without duplicates.
 #[derive(Debug)]
 pub(crate) struct Inverse {
     starts: Vec<u32>,
@@ -129,7 +128,7 @@ pub(crate) struct Inverse {
 }
 
 impl Inverse {
-    /// From pairs (to, from) that `each` lists twice alike.
+    /// From pairs (to, from); `each` must list the same pairs both times.
     fn new(n: usize, each: impl Fn(&mut dyn FnMut(u32, u32))) -> Inverse {
         let mut starts = vec![0u32; n + 1];
         each(&mut |to, _| starts[to as usize + 1] += 1);
@@ -163,68 +162,28 @@ impl Inverse {
     }
 }
 
-/// The tables behind the header: files, functions, places and frames, by their ids.
-#[derive(Debug, Default)]
-pub(crate) struct Frames {
-    pub files: FxHashMap<i64, Span>,
-    pub functions: FxHashMap<i64, Span>,
-    pub locations: FxHashMap<i64, Location>,
-    pub frames: FxHashMap<i64, (i64, i64)>,
-    /// The text of the tables, for printing.
-    pub span: Span,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Location {
-    pub file: i64,
-    pub function: i64,
-    pub line: i64,
-    pub column: i64,
-}
-
-/// Where an instruction came from.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Metadata<'m> {
-    /// The operation of the program that was compiled.
-    pub op_name: Option<Cow<'m, str>>,
-    /// Its type.
-    pub op_type: Option<Cow<'m, str>>,
-    /// The file it stands in, inline or through the stack-frame tables.
-    pub source_file: Option<Cow<'m, str>>,
-    /// The line in that file, from 1.
-    pub source_line: Option<i64>,
-    /// The column in that line, where it is known.
-    pub source_column: Option<i64>,
-    /// The function around it, through the stack-frame tables.
-    pub function: Option<Cow<'m, str>>,
-    /// The innermost stack frame's id.
-    pub stack_frame_id: Option<i64>,
-    /// All fields of the text, in its order.
-    pub fields: Vec<(&'m str, Cow<'m, str>)>,
-}
-
 impl Module {
-    /// The text it was read from; may hold other modules, too.
+    /// The text that the module was read from, which may contain other modules.
     pub fn source(&self) -> &Arc<Source> {
         &self.source
     }
 
-    /// The part of the text that is this module.
+    /// The part of the text that belongs to this module.
     pub fn own_text(&self) -> &str {
         self.text(self.span)
     }
 
-    /// Its name; empty when it has none.
+    /// The name; empty if it has none.
     pub fn name(&self) -> &str {
         self.text(self.name)
     }
 
-    /// The computation that runs.
+    /// The entry computation.
     pub fn entry(&self) -> ComputationId {
         self.entry
     }
 
-    /// All computations; those written in place of their name stand before their caller's.
+    /// All computations; inline ones precede their callers.
     pub fn computations(&self) -> &[Computation] {
         &self.computations
     }
@@ -234,7 +193,7 @@ impl Module {
         &self.instructions
     }
 
-    /// What did not fit, in the order of the text.
+    /// The diagnostics, in the order of the text.
     pub fn diagnostics(&self) -> &[Problem] {
         &self.diagnostics
     }
@@ -248,7 +207,7 @@ impl Module {
         &self.source.text[span.range()]
     }
 
-    /// The name of a computation; empty when it has none.
+    /// The name of a computation; empty if it has none.
     pub fn computation_name(&self, id: ComputationId) -> &str {
         self.text(self.computations[id as usize].name)
     }
@@ -259,12 +218,12 @@ impl Module {
         c.start..c.end
     }
 
-    /// The instruction whose value is the computation's.
+    /// The root of a computation.
     pub fn root(&self, id: ComputationId) -> InstructionId {
         self.computations[id as usize].root
     }
 
-    /// A computation's parameters in the order of their numbers.
+    /// The parameters of a computation, by parameter number.
     pub fn parameters(&self, id: ComputationId) -> &[InstructionId] {
         let (start, n) = self.computations[id as usize].parameters;
         &self.links[start as usize..(start + n) as usize]
@@ -280,7 +239,7 @@ impl Module {
         let callers = self.callers.get_or_init(|| {
             Inverse::new(self.computations.len(), |pair| {
                 for i in 0..self.instructions.len() as u32 {
-                    for c in self.called(i) {
+                    for c in self.called_computations(i) {
                         pair(c, i);
                     }
                 }
@@ -299,7 +258,7 @@ impl Module {
         self.text(self.instructions[id as usize].name)
     }
 
-    /// The word of an instruction's operation.
+    /// The opcode as written.
     pub fn opcode_name(&self, id: InstructionId) -> &str {
         match self.instructions[id as usize].opcode {
             Opcode::Unknown => self.unknown_opcodes.get(&id).map_or("", |&span| self.text(span)),
@@ -307,17 +266,17 @@ impl Module {
         }
     }
 
-    /// The shape of an instruction's value.
+    /// The shape of an instruction.
     pub fn shape(&self, id: InstructionId) -> &Shape {
         &self.shapes[self.instructions[id as usize].shape as usize]
     }
 
-    /// Whether the shape of an instruction is this one of `shapes`, in which no shape stands twice.
+    /// Whether the shape of an instruction is `shapes[shape]`; equal shapes have equal numbers.
     pub(crate) fn has_shape(&self, id: InstructionId, shape: u32) -> bool {
         self.instructions[id as usize].shape == shape
     }
 
-    /// The operands of an instruction; none when [`Module::has_unnamed_operands`].
+    /// The operands of an instruction; empty if [`Module::has_unnamed_operands`].
     pub fn operands(&self, id: InstructionId) -> impl ExactSizeIterator<Item = InstructionId> + '_ {
         let i = &self.instructions[id as usize];
         let start = self.computations[i.computation as usize].start;
@@ -325,13 +284,13 @@ impl Module {
         self.operands[range].iter().map(move |k| k + start)
     }
 
-    /// The text says how many operands there are but not which.
+    /// Whether the text gives the number of operands but not their names.
     pub fn has_unnamed_operands(&self, id: InstructionId) -> bool {
         self.instructions[id as usize].flags & UNNAMED_OPERANDS != 0
     }
 
-    /// Why the shape, the operands and the attributes of an instruction do not fit together, if they do not. What an
-    /// operation reads cannot be said of such an instruction.
+    /// The reason that the shape, the operands and the attributes of an instruction are inconsistent, if they are. Such
+    /// an instruction has no well-defined semantics.
     pub fn inconsistency(&self, id: InstructionId) -> Option<String> {
         if self.instructions[id as usize].flags & INCONSISTENT == 0 {
             return None;
@@ -339,18 +298,19 @@ impl Module {
         check::inconsistency(self, id).map(|kind| kind.to_string())
     }
 
-    /// The shape that operands and attributes decide, whatever is written; none where they leave it open or do not fit.
+    /// The shape that the operands and attributes imply, regardless of the shape that is written; `None` if they leave
+    /// it open or are inconsistent.
     pub fn inferred_shape(&self, id: InstructionId) -> Option<Shape> {
         if self.operands(id).any(|k| infer::is_unbounded(self.shape(k))) {
             return None;
         }
-        match infer::left_out(self, id) {
+        match infer::infer_omitted(self, id) {
             Ok(Inferred::Shape(shape)) => Some(shape),
             Ok(Inferred::Unknown) | Err(_) => None,
         }
     }
 
-    /// Whether it has an [`Module::inconsistency`].
+    /// Whether the instruction has an [`Module::inconsistency`].
     pub fn is_inconsistent(&self, id: InstructionId) -> bool {
         self.instructions[id as usize].flags & INCONSISTENT != 0
     }
@@ -376,7 +336,7 @@ impl Module {
     }
 
     /// The computations that an instruction calls, in text order.
-    pub fn called(&self, id: InstructionId) -> impl Iterator<Item = ComputationId> + '_ {
+    pub fn called_computations(&self, id: InstructionId) -> impl Iterator<Item = ComputationId> + '_ {
         let calls = self.instructions[id as usize].flags & CALLS != 0;
         let attributes = if calls { self.attributes(id) } else { &[] };
         attributes.iter().filter(|a| a.calls()).flat_map(|a| self.list(a.link).iter().copied())
@@ -387,24 +347,24 @@ impl Module {
         self.instructions[id as usize].computation
     }
 
-    /// The number of a parameter; `None` for every other instruction.
+    /// The parameter number; `None` for other operations.
     pub fn parameter_number(&self, id: InstructionId) -> Option<u32> {
         let i = &self.instructions[id as usize];
         (i.opcode == Opcode::Parameter).then_some(i.body.start)
     }
 
-    /// Whether this is a constant whose value was left out of the text.
+    /// Whether this is a constant whose value is elided (`{...}`).
     pub fn is_elided(&self, id: InstructionId) -> bool {
         self.instructions[id as usize].flags & ELIDED != 0
     }
 
-    /// The text of a constant's value; `None` for every other instruction.
+    /// The text of a constant's value; `None` for other operations.
     pub fn literal_text(&self, id: InstructionId) -> Option<&str> {
         let i = &self.instructions[id as usize];
         (i.opcode == Opcode::Constant).then(|| self.text(i.body))
     }
 
-    /// The value of a constant; `None` for every other instruction.
+    /// The value of a constant; `None` for other operations.
     pub fn literal(&self, id: InstructionId) -> Option<Result<LiteralValue, LiteralError>> {
         let i = &self.instructions[id as usize];
         if i.opcode != Opcode::Constant {
@@ -424,7 +384,7 @@ impl Module {
     /// The name of an attribute.
     pub fn attribute_name(&self, attribute: &Attribute) -> &str {
         match attribute.key.checked_sub(UNKNOWN_KEY) {
-            None => known::TABLE[attribute.key as usize].0,
+            None => schema::name(attribute.key),
             Some(n) => self.text(self.unknown_keys[n as usize]),
         }
     }
@@ -434,15 +394,15 @@ impl Module {
         self.text(attribute.value)
     }
 
-    /// The attribute of this name on an instruction.
+    /// The attribute of an instruction with this name.
     pub fn attribute(&self, id: InstructionId, name: &str) -> Option<&Attribute> {
-        match known::key(name.as_bytes()) {
+        match schema::key(name.as_bytes()) {
             Some(key) => self.attributes(id).iter().find(|a| a.key == key),
             None => self.attributes(id).iter().find(|a| self.attribute_name(a) == name),
         }
     }
 
-    /// The value of an attribute that stands in computation `within`.
+    /// The value of an attribute that belongs to computation `within` or to one of its instructions.
     pub fn value(&self, attribute: &Attribute, within: Option<ComputationId>) -> Result<Value<'_>, Problem> {
         Ok(match attribute.form {
             Form::Computation => match self.list(attribute.link) {
@@ -458,54 +418,20 @@ impl Module {
         })
     }
 
-    /// Where an instruction came from, resolved through the stack-frame tables where the text has them.
-    pub fn metadata(&self, id: InstructionId) -> Metadata<'_> {
-        let Some(span) = self.attribute(id, "metadata").map(|a| a.value) else {
-            return Metadata::default();
-        };
-        let mut m = Metadata { fields: fields(&self.source.text, span), ..Metadata::default() };
-        for (name, value) in &m.fields {
-            match *name {
-                "op_name" => m.op_name = Some(value.clone()),
-                "op_type" => m.op_type = Some(value.clone()),
-                "source_file" => m.source_file = Some(value.clone()),
-                "source_line" => m.source_line = value.parse().ok(),
-                "source_column" => m.source_column = value.parse().ok(),
-                "stack_frame_id" => m.stack_frame_id = value.parse().ok(),
-                _ => {}
-            }
-        }
-        if let Some(location) = m.stack_frame_id.and_then(|id| self.location(id)) {
-            let text = |span: &Span| attribute::unescape(self.text(*span));
-            if m.source_file.is_none() {
-                m.source_file = self.frames.files.get(&location.file).map(text);
-                m.source_line = Some(location.line).filter(|&n| n > 0);
-                m.source_column = Some(location.column).filter(|&n| n > 0);
-            }
-            m.function = self.frames.functions.get(&location.function).map(text);
-        }
-        m
-    }
-
-    fn location(&self, frame: i64) -> Option<Location> {
-        let (location, _) = self.frames.frames.get(&frame)?;
-        self.frames.locations.get(location).copied()
-    }
-
-    /// The computation of this name, without `%`.
+    /// The computation with this name, without `%`.
     pub fn find_computation(&self, name: &str) -> Option<ComputationId> {
         let name_of = |c| self.computation_name(c);
         let names = self.computation_names.get_or_init(|| by_hash(self.computations.len(), name_of));
         names.get(&hash(name))?.iter().copied().find(|&c| self.computation_name(c) == name)
     }
 
-    /// The first instruction of this name, without `%`: within a computation, or in the whole module with the entry's
-    /// before all others.
+    /// The first instruction with this name, without `%`: in a computation, or in the whole module, where the entry
+    /// computation comes first.
     pub fn find_instruction(&self, name: &str, within: Option<ComputationId>) -> Option<InstructionId> {
         let names = self.names.get_or_init(|| by_hash(self.instructions.len(), |i| self.instruction_name(i)));
         let same = names.get(&hash(name))?;
         let is_named = |i: &InstructionId| self.instruction_name(*i) == name;
-        // The numbers ascend, and those of a computation are a range.
+        // The numbers are sorted, and those of a computation form a range.
         let of = |c: ComputationId| {
             let range = self.instructions_of(c);
             let start = same.partition_point(|&i| i < range.start);
@@ -518,7 +444,7 @@ impl Module {
     }
 }
 
-/// Numbers below `n` by the hashes of their names.
+/// The numbers below `n`, by the hashes of their names.
 fn by_hash<'m>(n: usize, name: impl Fn(u32) -> &'m str) -> FxHashMap<u64, Vec<u32>> {
     let mut names: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
     for i in 0..n as u32 {
@@ -528,14 +454,14 @@ fn by_hash<'m>(n: usize, name: impl Fn(u32) -> &'m str) -> FxHashMap<u64, Vec<u3
 }
 
 impl Computation {
-    /// Written in place of its name, by the instruction that calls it.
+    /// Whether it is written inline, in the instruction that calls it.
     pub fn is_inline(&self) -> bool {
         self.is_inline
     }
 }
 
 impl Attribute {
-    /// Its value names computations.
+    /// Whether its value names computations.
     pub(crate) fn calls(&self) -> bool {
         matches!(self.form, Form::Computation | Form::Computations)
     }
@@ -551,33 +477,4 @@ fn hash(name: &str) -> u64 {
     let mut h = rustc_hash::FxHasher::default();
     h.write(name.as_bytes());
     h.finish()
-}
-
-/// `{name="value" number=1}`: every field with its value; what cannot be read ends the list.
-pub(crate) fn fields(text: &str, span: Span) -> Vec<(&str, Cow<'_, str>)> {
-    let mut c = Cursor { text: &text[..span.end as usize], pos: span.start as usize };
-    let mut all = Vec::new();
-    c.accept_after_space(b'{');
-    loop {
-        c.space();
-        c.accept(b',');
-        c.space();
-        let name = c.word();
-        if name.is_empty() || !c.accept_after_space(b'=') {
-            return all;
-        }
-        c.space();
-        let value = match c.peek() {
-            Some(b'"') => c.string().map(|s| attribute::unescape(&text[s.range()])),
-            Some(_) => {
-                let start = c.pos;
-                attribute::raw(&mut c).map(|()| Cow::Borrowed(&text[start..c.pos]))
-            }
-            None => return all,
-        };
-        match value {
-            Ok(value) => all.push((name, value)),
-            Err(_) => return all,
-        }
-    }
 }

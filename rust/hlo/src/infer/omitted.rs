@@ -1,44 +1,44 @@
-//! Shapes that the text leaves out.
+//! Inference of shapes that the text omits.
 //!
-//! Read [`fill`]. Callees come before their callers and operands before their users, so that whatever a rule looks
-//! at has its shape.
+//! Read [`fill_omitted`]. Callees are visited before callers and operands before users, so that every rule finds the
+//! shapes it needs.
 
 use layout::Shape;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{left_out, Inferred};
+use super::{infer_omitted, Inferred};
+use crate::cursor::brief;
 use crate::error::{Problem, ProblemKind, Span};
-use crate::module::{InstructionId, Module, LEFT_OUT};
-use crate::token::brief;
+use crate::model::module::{InstructionId, Module, SHAPE_OMITTED};
 
-/// A shape that is written for an instruction in another place, before its name as an operand or in a signature.
-pub(crate) struct Elsewhere {
+/// A shape restated for an instruction: before its name as an operand, or in a signature.
+pub(crate) struct RestatedShape {
     pub what: &'static str,
     pub instruction: InstructionId,
     pub shape: u32,
     pub span: Span,
 }
 
-/// Infers every shape that is left out; where none can be inferred there is a problem. Then compares with what is
-/// written elsewhere.
-pub(crate) fn fill(m: &mut Module, elsewhere: &[Elsewhere], problems: &mut Vec<Problem>) {
-    if m.instructions.iter().all(|row| row.flags & LEFT_OUT == 0) {
+/// Infers every omitted shape, or reports the first that cannot be inferred; then compares the results with restated
+/// shapes.
+pub(crate) fn fill_omitted(m: &mut Module, restated_shapes: &[RestatedShape], problems: &mut Vec<Problem>) {
+    if m.instructions.iter().all(|row| row.flags & SHAPE_OMITTED == 0) {
         return;
     }
-    let is_placeholder = |i: &InstructionId| m.instructions[*i as usize].flags & LEFT_OUT != 0;
+    let is_placeholder = |i: &InstructionId| m.instructions[*i as usize].flags & SHAPE_OMITTED != 0;
     let all: Vec<InstructionId> = m.callees_first().into_iter().flat_map(|c| m.instruction_order(c)).collect();
     let all: Vec<InstructionId> = all.into_iter().filter(is_placeholder).collect();
-    let places: FxHashSet<u32> = all.iter().map(|&i| m.instructions[i as usize].shape).collect();
-    let written = (0u32..).zip(&m.shapes).filter(|(id, _)| !places.contains(id));
+    let placeholders: FxHashSet<u32> = all.iter().map(|&i| m.instructions[i as usize].shape).collect();
+    let written = (0u32..).zip(&m.shapes).filter(|(id, _)| !placeholders.contains(id));
     let mut known: FxHashMap<Shape, u32> = written.map(|(id, shape)| (shape.clone(), id)).collect();
-    // Tuples of tuples grow faster than their text.
+    // Nested tuples can grow exponentially in the size of the text.
     let limit = m.span.len() + 4096;
     let mut budget = limit;
     for i in all {
         if !spend(&mut budget, m.operands(i).map(|k| m.shape(k))) {
             return problems.push(too_large(m, i, ProblemKind::TooMany { what: "parts of inferred shapes", limit }));
         }
-        let shape = match left_out(m, i) {
+        let shape = match infer_omitted(m, i) {
             Ok(Inferred::Shape(shape)) => shape,
             Ok(Inferred::Unknown) => return problems.push(no_shape(m, i, None)),
             Err(reason) => return problems.push(no_shape(m, i, Some(reason))),
@@ -50,14 +50,14 @@ pub(crate) fn fill(m: &mut Module, elsewhere: &[Elsewhere], problems: &mut Vec<P
             let limit = layout::MAX_DEPTH;
             return problems.push(too_large(m, i, ProblemKind::TooDeep { what: "inferred shapes", limit }));
         }
-        let place = m.instructions[i as usize].shape;
-        let id = *known.entry(shape.clone()).or_insert(place);
+        let placeholder = m.instructions[i as usize].shape;
+        let id = *known.entry(shape.clone()).or_insert(placeholder);
         m.instructions[i as usize].shape = id;
-        if id == place {
-            m.shapes[place as usize] = shape;
+        if id == placeholder {
+            m.shapes[placeholder as usize] = shape;
         }
     }
-    for e in elsewhere {
+    for e in restated_shapes {
         let (found, expected) = (&m.shapes[e.shape as usize], m.shape(e.instruction));
         if !found.same_dims(expected) {
             let (found, expected) = (brief(found), brief(expected));
@@ -67,7 +67,7 @@ pub(crate) fn fill(m: &mut Module, elsewhere: &[Elsewhere], problems: &mut Vec<P
     }
 }
 
-/// Takes the parts of these shapes from what may still be made; false where it is not enough.
+/// Subtracts the nested shapes from the budget; false if it is exhausted.
 fn spend<'m>(budget: &mut usize, mut shapes: impl Iterator<Item = &'m Shape>) -> bool {
     shapes.all(|shape| match budget.checked_sub(n_parts(shape)) {
         Some(rest) => {
@@ -78,7 +78,7 @@ fn spend<'m>(budget: &mut usize, mut shapes: impl Iterator<Item = &'m Shape>) ->
     })
 }
 
-/// How many shapes stand in a shape, itself among them.
+/// The number of shapes nested in a shape, including itself.
 pub(crate) fn n_parts(shape: &Shape) -> usize {
     match shape {
         Shape::Tuple(parts) => 1 + parts.iter().map(n_parts).sum::<usize>(),
@@ -106,7 +106,7 @@ fn no_shape(m: &Module, i: InstructionId, reason: Option<String>) -> Problem {
         Some(reason) => ProblemKind::Inconsistent { opcode, reason: brief(&reason) },
         None => ProblemKind::Expected {
             expected: format!("a shape before {opcode}").into(),
-            found: "attributes that do not give it".into(),
+            found: "attributes that do not determine it".into(),
         },
     };
     Problem { kind, span }

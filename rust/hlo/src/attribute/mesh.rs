@@ -1,23 +1,23 @@
-//! Devices in an order: lists, iotas, and meshes with named axes.
+//! Orders of devices: lists, iotas, and meshes with named axes.
 //!
-//! Read [`Iota`] and [`Mesh`]. An order stays as short as its text until it is expanded.
+//! Read [`Iota`] and [`Mesh`]. Iotas and meshes stay symbolic until they are expanded.
 
 use std::fmt;
 
-use crate::token::{Cursor, Read};
+use crate::cursor::{Cursor, Read};
 
-/// `[4,2]T(1,0)`: the numbers from 0 in an array of these sizes, with its dimensions in another order.
+/// `[4,2]T(1,0)`: the numbers from 0 on, reshaped to these sizes and then transposed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Iota {
-    /// The sizes of the array before it is transposed.
+    /// The sizes before the transpose.
     pub reshape: Vec<i64>,
-    /// Its dimensions in the order of the transposed; empty = unchanged.
+    /// The permutation; empty for the identity.
     pub transpose: Vec<i64>,
 }
 
 impl Iota {
-    /// The shortest iota that counts the same: without sizes of 1, and with dimensions that stay side by side as one.
-    /// Sizes and an order that do not fit together are kept.
+    /// The shortest iota with the same sequence: without dimensions of size 1, and with dimensions that stay adjacent
+    /// merged. An iota whose sizes and permutation are inconsistent is kept as it is.
     pub fn new(reshape: Vec<i64>, transpose: Vec<i64>) -> Iota {
         let given = Iota { reshape, transpose };
         given.shortest().unwrap_or(given)
@@ -26,7 +26,7 @@ impl Iota {
     fn shortest(&self) -> Option<Iota> {
         product(&self.reshape)?;
         let order = self.permutation_of_rank()?;
-        // By source dimension, the place of the merged one that it is in.
+        // Merged dimensions in the transposed order: their last source dimension and their size.
         let mut merged: Vec<(usize, i64)> = Vec::new();
         for &d in order.iter().filter(|&&d| self.reshape[d] != 1) {
             match merged.last_mut() {
@@ -50,7 +50,7 @@ impl Iota {
         Some(Iota { reshape, transpose: if is_plain { Vec::new() } else { transpose } })
     }
 
-    /// The order as places, if it is a permutation.
+    /// The permutation as indices, if it is valid.
     fn permutation_of_rank(&self) -> Option<Vec<usize>> {
         let rank = self.reshape.len();
         let order: Vec<usize> = self.permutation().iter().map(|&d| usize::try_from(d).ok()).collect::<Option<_>>()?;
@@ -61,7 +61,7 @@ impl Iota {
         Some(order)
     }
 
-    /// The order written out.
+    /// The permutation, explicit also for the identity.
     pub fn permutation(&self) -> Vec<i64> {
         match self.transpose.is_empty() {
             true => (0..self.reshape.len() as i64).collect(),
@@ -69,7 +69,7 @@ impl Iota {
         }
     }
 
-    /// The numbers one by one; `None` for sizes and an order that do not fit together, and for more than `limit`.
+    /// The numbers in order; `None` if sizes and permutation are inconsistent, and for more than `limit`.
     pub fn expand(&self, limit: usize) -> Option<Vec<i64>> {
         let n = product(&self.reshape).filter(|&n| n <= limit)?;
         let rank = self.reshape.len();
@@ -83,26 +83,26 @@ impl Iota {
     }
 }
 
-/// The places of an array whose dimensions have these sizes and strides, the last dimension fastest.
+/// The offsets of an array with these sizes and strides, last dimension fastest.
 fn count_through(dims: &[(i64, i64)], n: usize) -> Vec<i64> {
-    let (mut digits, mut place) = (vec![0i64; dims.len()], 0i64);
+    let (mut index, mut offset) = (vec![0i64; dims.len()], 0i64);
     let mut all = Vec::with_capacity(n);
     for _ in 0..n {
-        all.push(place);
+        all.push(offset);
         for k in (0..dims.len()).rev() {
-            digits[k] += 1;
-            place += dims[k].1;
-            if digits[k] < dims[k].0 {
+            index[k] += 1;
+            offset += dims[k].1;
+            if index[k] < dims[k].0 {
                 break;
             }
-            place -= dims[k].1 * digits[k];
-            digits[k] = 0;
+            offset -= dims[k].1 * index[k];
+            index[k] = 0;
         }
     }
     all
 }
 
-/// How many elements sizes above 0 give, if that fits.
+/// The product of positive sizes; `None` if a size is not positive or on overflow.
 pub(crate) fn product(dims: &[i64]) -> Option<usize> {
     dims.iter().try_fold(1usize, |n, &d| n.checked_mul(usize::try_from(d).ok().filter(|&d| d > 0)?))
 }
@@ -117,17 +117,17 @@ impl fmt::Display for Iota {
     }
 }
 
-/// Which device stands at each place.
+/// A sequence of devices.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum DeviceOrder {
-    /// One by one.
+    /// A list.
     List(Vec<i64>),
-    /// As an iota counts.
+    /// An iota.
     Iota(Iota),
 }
 
 impl DeviceOrder {
-    /// The devices one by one; `None` for an iota that does not fit together, and for more than `limit`.
+    /// The devices in order; `None` for an inconsistent iota, and for more than `limit`.
     pub fn expand(&self, limit: usize) -> Option<Vec<i64>> {
         match self {
             DeviceOrder::List(list) => (list.len() <= limit).then(|| list.clone()),
@@ -136,26 +136,26 @@ impl DeviceOrder {
     }
 }
 
-/// `mesh['x'=2,'y'=4], device_ids=(…)`: devices in an array whose dimensions have names.
+/// `mesh['x'=2,'y'=4], device_ids=(…)`: devices in an array with named axes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Mesh {
-    /// Name and size of each axis, the most major first.
+    /// Name and size of each axis, major to minor.
     pub axes: Vec<(String, i64)>,
-    /// The devices in row-major order; none = in their own.
+    /// The devices in row-major order; `None` for the numbers from 0 on.
     pub devices: Option<DeviceOrder>,
 }
 
 /// An axis of a mesh, or a part of one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MeshAxis {
-    /// The number of the axis.
+    /// The index of the axis.
     pub axis: usize,
-    /// Of an axis that is split in three: the size before the part, and its own.
+    /// For a part of an axis: the size of the part before it, and its own size.
     pub part: Option<(i64, i64)>,
 }
 
 impl Mesh {
-    /// The axis as it is written, with the name that the mesh has for it.
+    /// The text of an axis, with its name in the mesh.
     pub fn axis_text(&self, a: &MeshAxis) -> String {
         let name = self.axes.get(a.axis).map_or("", |axis| axis.0.as_str());
         match a.part {
@@ -164,7 +164,7 @@ impl Mesh {
         }
     }
 
-    /// The size of an axis or of a part of it.
+    /// The size of an axis or of a part.
     pub fn axis_size(&self, a: &MeshAxis) -> Option<i64> {
         match a.part {
             Some((_, size)) => Some(size),
@@ -172,8 +172,8 @@ impl Mesh {
         }
     }
 
-    /// The devices that differ along `axes` alone, for each place along all others; `None` where the parts of axes do
-    /// not fit together, and for more than `limit` devices.
+    /// The groups of devices that vary along `axes` alone; `None` if parts of axes are inconsistent, and for more than
+    /// `limit` devices.
     pub fn groups(&self, axes: &[MeshAxis], limit: usize) -> Option<Vec<Vec<i64>>> {
         let sizes: Vec<i64> = self.axes.iter().map(|a| a.1).collect();
         let n = product(&sizes).filter(|&n| n <= limit)?;
@@ -185,7 +185,7 @@ impl Mesh {
         for d in (1..sizes.len()).rev() {
             strides[d - 1] = strides[d] * sizes[d];
         }
-        // Each chosen axis as (size, stride), and what is left of every axis around its parts.
+        // Each chosen axis as (size, stride), and the remainder of every axis around its parts.
         let mut chosen = Vec::with_capacity(axes.len());
         let mut taken: Vec<Vec<(i64, i64)>> = vec![Vec::new(); sizes.len()];
         for a in axes {
@@ -229,7 +229,7 @@ impl fmt::Display for Mesh {
     }
 }
 
-/// `mesh['x'=2], device_ids=(1,0)`, up to what follows it.
+/// Parses `mesh['x'=2], device_ids=(1,0)`.
 pub(crate) fn read_mesh(c: &mut Cursor<'_>) -> Read<Mesh> {
     c.space();
     if !c.accept_word("mesh") {
@@ -259,7 +259,7 @@ pub(crate) fn read_mesh(c: &mut Cursor<'_>) -> Read<Mesh> {
             let reshape = bracketed(c, b'[', b']')?;
             let transpose = if c.accept(b'T') { bracketed(c, b'(', b')')? } else { Vec::new() };
             Some(DeviceOrder::Iota(Iota::new(reshape, transpose)))
-                // In their own order.
+                // The identity.
                 .filter(|order| !matches!(order, DeviceOrder::Iota(iota) if iota.transpose.is_empty()))
         } else {
             let mut list = vec![c.int()?];
@@ -278,7 +278,7 @@ fn is_word(c: &mut Cursor<'_>, word: &str) -> bool {
     c.accept_word(word)
 }
 
-/// `{'x','y':(1)2}`; `extra` reads what else may stand in the place of an axis.
+/// Parses `{'x','y':(1)2}`; `extra` may consume something other than an axis.
 pub(crate) fn read_axes(
     c: &mut Cursor<'_>,
     mesh: &Mesh,
@@ -356,7 +356,7 @@ pub(crate) fn joined(all: &[i64]) -> String {
     all.iter().map(i64::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// All axes of a mesh, of a list.
+/// The text of a list of axes.
 pub(crate) fn axes_text(mesh: &Mesh, axes: &[MeshAxis]) -> String {
     axes.iter().map(|a| mesh.axis_text(a)).collect::<Vec<_>>().join(",")
 }

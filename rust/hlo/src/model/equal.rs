@@ -1,32 +1,33 @@
-//! Whether two modules say the same, whatever their spelling.
+//! Equality of modules up to spelling.
 //!
-//! Read [`Module::same_as`]. The order of attributes, defaults that are written out, the spelling of numbers and
-//! the tables of stack frames do not count; shapes with their layouts, operands, values and metadata do.
+//! Read [`Module::same_as`]. The order of attributes, explicit defaults, the spelling of numbers and the tables of
+//! stack frames are ignored; shapes with their layouts, operands, values and metadata are compared.
 
 use std::collections::BTreeMap;
 
-use crate::alias::{Accuracy, EntryLayout};
+use crate::attribute::accuracy::Accuracy;
+use crate::attribute::entry_layout::EntryLayout;
+use crate::attribute::schema::{self, Form};
 use crate::attribute::Value;
-use crate::known::Form;
-use crate::module::{Attribute, ComputationId, InstructionId, Module};
+use crate::model::module::{Attribute, ComputationId, InstructionId, Module};
 use crate::Opcode;
 
-/// Whether names count.
+/// Whether names are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Names {
-    /// Modules with other names differ.
+    /// Modules that differ in a name differ.
     Count,
-    /// Modules, computations and instructions may have any names.
+    /// Names of modules, computations and instructions are ignored.
     Ignored,
 }
 
 impl Module {
-    /// Whether two modules hold the same computations of the same instructions in the same order.
+    /// Whether two modules have the same computations of the same instructions in the same order.
     pub fn same_as(&self, other: &Module, names: Names) -> bool {
         self.difference(other, names).is_none()
     }
 
-    /// Where two modules begin to differ, for a message.
+    /// The first difference of two modules, for a message.
     pub fn difference(&self, other: &Module, names: Names) -> Option<String> {
         let count = names == Names::Count;
         if self.computations().len() != other.computations().len() || self.entry() != other.entry() {
@@ -83,7 +84,7 @@ impl Module {
     }
 }
 
-/// Attributes by name, in one spelling, without those that say what their absence says.
+/// Attributes by name in a canonical spelling, without those that are equal to their default.
 fn canonical(
     m: &Module,
     attributes: &[Attribute],
@@ -100,7 +101,7 @@ fn canonical(
             (Form::Computation | Form::Computations, _) => format!("{:?}", m.list(a.link)),
             (Form::Metadata, _) => metadata(m.attribute_text(a)),
             (_, Ok(Value::EntryLayout(layout))) if layout == entry_layout(m) => continue,
-            (_, Ok(value)) => match plain(name, value) {
+            (_, Ok(value)) => match plain(name, schema::key(name.as_bytes()), value) {
                 Some(text) => text,
                 None => continue,
             },
@@ -113,13 +114,13 @@ fn canonical(
     all
 }
 
-/// One spelling of a value; `None` for one that an absent attribute has.
-fn plain(name: &str, value: Value<'_>) -> Option<String> {
+/// The canonical spelling of a value; `None` for a default.
+fn plain(name: &str, key: Option<u16>, value: Value<'_>) -> Option<String> {
+    let default = key.map_or(Some(0), |key| schema::TABLE[key as usize].default);
     match &value {
-        Value::Bool(true) if name == "largest" => return None,
-        Value::Bool(false) if name != "largest" => return None,
-        Value::Int(0) if name != "cross_program_prefetch_index" && name != "inferred_dimension" => return None,
-        Value::Int(1) if name.ends_with("group_count") => return None,
+        Value::Bool(b) if default == Some(i64::from(*b)) => return None,
+        // A group count of 0 stands for the default as well.
+        Value::Int(n) if default.is_some_and(|default| *n == default || *n == 0) => return None,
         Value::Ints(list) if list.is_empty() => return None,
         Value::Words(list) if name == "operand_precision" && list.iter().all(|w| *w == "default") => return None,
         Value::Window(w) if w.dims.is_empty() => return None,
@@ -136,20 +137,20 @@ fn plain(name: &str, value: Value<'_>) -> Option<String> {
             pairs.sort_unstable();
             format!("{pairs:?}")
         }
-        // Brackets and words keep their meaning without the space between them, and JSON does, too.
+        // Space outside strings is not significant, in HLO nor in JSON.
         Value::Raw(text) => squeezed(text),
         Value::Text(text) => squeezed(&text),
         value => format!("{value:?}"),
     })
 }
 
-/// The layout of the entry as its own instructions say it.
+/// The entry layout that the entry computation implies.
 fn entry_layout(m: &Module) -> EntryLayout {
     let parameters = m.parameters(m.entry()).iter().map(|&p| m.shape(p).clone()).collect();
     EntryLayout { parameters, result: m.shape(m.root(m.entry())).clone() }
 }
 
-/// Text without the space and the numbers of places (`/*index=5*/`) that stand outside strings.
+/// The text without space and index comments (`/*index=5*/`) outside strings.
 fn squeezed(text: &str) -> String {
     let mut in_string = false;
     let mut last = ' ';
@@ -170,9 +171,9 @@ fn squeezed(text: &str) -> String {
     out
 }
 
-/// The fields of metadata in the order of their names.
+/// The fields of metadata, sorted by name.
 fn metadata(text: &str) -> String {
-    let mut fields = crate::module::fields(text, crate::Span::new(0, text.len()));
+    let mut fields = crate::model::metadata::fields(text, crate::Span::new(0, text.len()));
     fields.sort_unstable();
     if fields.is_empty() {
         "{}".into()

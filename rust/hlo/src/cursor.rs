@@ -1,14 +1,14 @@
-//! Characters to words: a cursor over the bytes of a text.
+//! A cursor over the bytes of a text: the lexical level of every parser in the crate.
 //!
-//! Read [`Cursor`]. Law: every method either moves forward or says why it cannot; none looks behind the cursor.
-//! Not here: what a sequence of words means.
+//! Read [`Cursor`]. Invariant: every method either advances or returns an error, and none looks back. Not here: the
+//! grammar.
 
 use crate::error::{Problem, ProblemKind, Span};
 
-/// The result of reading something.
+/// The result of parsing a value.
 pub(crate) type Read<T> = Result<T, Problem>;
 
-/// A place in a text.
+/// A position in a text.
 #[derive(Clone, Copy)]
 pub(crate) struct Cursor<'a> {
     pub text: &'a str,
@@ -20,7 +20,7 @@ const SPACE: u8 = 2;
 const NUMBER: u8 = 4;
 const SLASH: u8 = 8;
 
-/// What each byte can be part of.
+/// The classes of each byte.
 const CLASS: [u8; 256] = {
     let mut class = [0; 256];
     let mut c = 0;
@@ -70,7 +70,7 @@ impl<'a> Cursor<'a> {
     /// Skips whitespace and comments. A comment that is never closed is not skipped.
     #[inline(always)]
     pub fn space(&mut self) {
-        // Between most words stands one space or none.
+        // Most words are separated by one space or none.
         if self.is_behind_space() {
             return;
         }
@@ -125,14 +125,14 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// Skips space, then takes this byte if it is next.
+    /// Skips space, then consumes this byte if it is next.
     #[inline(always)]
     pub fn accept_after_space(&mut self, c: u8) -> bool {
         self.space();
         self.accept(c)
     }
 
-    /// Takes this word if it is next and ends here.
+    /// Consumes this word if it is next and ends here.
     #[inline]
     pub fn accept_word(&mut self, word: &str) -> bool {
         let rest = self.rest();
@@ -154,14 +154,14 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The letters, digits, `.`, `_` and `-` from here on; may be none. The `-` of `->` does not belong to a word.
+    /// The letters, digits, `.`, `_` and `-` from here on, possibly none. The `-` of `->` is not part of a word.
     #[inline]
     pub fn word(&mut self) -> &'a str {
         let span = self.word_span();
         self.str(span)
     }
 
-    /// The place of [`Cursor::word`].
+    /// The span of [`Cursor::word`].
     #[inline(always)]
     pub fn word_span(&mut self) -> Span {
         let start = self.pos;
@@ -174,7 +174,7 @@ impl<'a> Cursor<'a> {
         Span::new(start, at)
     }
 
-    /// A name, with or without `%`; the span leaves the `%` out.
+    /// A name, with or without `%`; the span excludes the `%`.
     #[inline]
     pub fn name(&mut self, expected: &'static str) -> Read<Span> {
         self.space();
@@ -200,7 +200,7 @@ impl<'a> Cursor<'a> {
         let start = self.pos;
         let negative = self.accept(b'-');
         let digits = self.pos;
-        // A magnitude above 2^63 / 10 before its last digit is out of range, any other does not overflow.
+        // A magnitude above 2^63 / 10 before its last digit is out of range; any other does not overflow a u64.
         const LARGEST: u64 = 1 << 63;
         let (mut value, mut fits) = (0u64, true);
         while let Some(c) = self.peek().filter(u8::is_ascii_digit) {
@@ -219,7 +219,7 @@ impl<'a> Cursor<'a> {
         Ok(if negative { (value as i64).wrapping_neg() } else { value as i64 })
     }
 
-    /// The characters of a number or of a word in its place: `-1.5e+3`, `inf`, `true`, `0x1f`.
+    /// The characters of a number or of a word in its position: `-1.5e+3`, `inf`, `true`, `0x1f`.
     #[inline]
     pub fn number(&mut self) -> &'a str {
         let start = self.pos;
@@ -230,7 +230,7 @@ impl<'a> Cursor<'a> {
         &self.text[start..self.pos]
     }
 
-    /// A quoted string; the span leaves the quotes out and the escapes in.
+    /// A quoted string; the span excludes the quotes and keeps the escapes.
     pub fn string(&mut self) -> Read<Span> {
         self.space();
         if self.peek() != Some(b'"') {
@@ -249,7 +249,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Skips a value in braces, whatever is inside; brackets of other kinds need not balance.
+    /// Skips a value in braces without parsing it; other kinds of brackets need not balance.
     pub fn braced(&mut self) -> Read<()> {
         self.space();
         let open = self.pos;
@@ -281,18 +281,18 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// "Expected this, found what is here."
+    /// The error "expected this, found what is next".
     #[cold]
     #[inline(never)]
     pub fn expected(&self, expected: impl Into<std::borrow::Cow<'static, str>>) -> Problem {
         let (found, len) = self.found();
         let kind = ProblemKind::Expected { expected: expected.into(), found };
-        // The end of the text is where its last word ends, not behind the empty lines after it.
+        // Points behind the last word, not behind the empty lines that follow it.
         let at = if self.at_end() { self.text.trim_ascii_end().len() } else { self.pos };
         Problem { kind, span: Span::new(at, at + len) }
     }
 
-    /// What stands here, for a message, and its length in bytes.
+    /// A description of the next token for a message, and its length in bytes.
     fn found(&self) -> (String, usize) {
         let rest = &self.text[self.pos.min(self.text.len())..];
         let mut at = *self;
@@ -318,7 +318,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Where the quote stands that ends a string whose characters start at `at`.
+/// The position of the closing quote of a string whose characters start at `at`.
 #[inline]
 fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     loop {
@@ -330,16 +330,16 @@ fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// A byte in each of eight places.
+/// A byte repeated eight times.
 const fn eight(byte: u8) -> u64 {
     u64::from_le_bytes([byte; 8])
 }
 
-/// The first place from `at` on that can be no part of a word.
+/// The first position from `at` on that is not part of a word.
 #[inline(always)]
 fn word_end(bytes: &[u8], mut at: usize) -> usize {
-    // Eight bytes at a time; the highest bit of each byte of `inside` says whether it can be part of a word. Sums do
-    // not carry into the next byte, since both sides are below 128 where they are added.
+    // Eight bytes at a time; the highest bit of each byte of `inside` tells whether it can be part of a word. Sums do
+    // not carry into the next byte, since both operands are below 128.
     while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
         let word = u64::from_le_bytes(*chunk);
         let low = word & eight(0x7f);
@@ -360,10 +360,10 @@ fn word_end(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The first place from `at` on where one of these bytes stands; the end where none does.
+/// The first position from `at` on of one of these bytes; the end if there is none.
 #[inline(always)]
 pub(crate) fn find<const N: usize>(bytes: &[u8], mut at: usize, needles: [u8; N]) -> usize {
-    // Eight bytes at a time. The lowest mark is right: subtracting borrows only from bytes above one that is 0.
+    // Eight bytes at a time. The lowest mark is exact: subtraction borrows only from bytes above one that is 0.
     while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
         let word = u64::from_le_bytes(*chunk);
         let mut marks = 0;
@@ -389,9 +389,9 @@ fn unclosed(expected: &'static str, open: usize) -> Problem {
     Problem { kind, span: Span::new(open, open + 1) }
 }
 
-/// Equality. Words are short: eight bytes at a time, the last of them overlapping, beat a call.
+/// Equality of short words: comparing eight bytes at a time, the last chunk overlapping, is faster than a call.
 #[inline]
-pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
+pub(crate) fn bytes_equal(a: &[u8], b: &[u8]) -> bool {
     if a.len() != b.len() {
         return false;
     }
@@ -401,7 +401,7 @@ pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
     a_last == b_last && a.chunks_exact(8).zip(b.chunks_exact(8)).all(|(a, b)| a == b)
 }
 
-/// A word cut to a length that fits in a message.
+/// A word truncated for use in a message.
 pub(crate) fn clip(word: &str) -> String {
     match word.char_indices().nth(60) {
         Some((at, _)) => format!("{}…", &word[..at]),
@@ -409,16 +409,16 @@ pub(crate) fn clip(word: &str) -> String {
     }
 }
 
-/// A value as text, cut to a length that a message of any number of them can have.
+/// A value as text, truncated for use in a message.
 pub(crate) fn brief(value: &impl std::fmt::Display) -> String {
     const LONGEST: usize = 1000;
     struct Short(String);
     impl std::fmt::Write for Short {
         fn write_str(&mut self, part: &str) -> std::fmt::Result {
-            let room = LONGEST.saturating_sub(self.0.len());
-            let fits = part.char_indices().map(|(at, c)| at + c.len_utf8()).take_while(|&end| end <= room).last();
+            let available = LONGEST.saturating_sub(self.0.len());
+            let fits = part.char_indices().map(|(at, c)| at + c.len_utf8()).take_while(|&end| end <= available).last();
             self.0.push_str(&part[..fits.unwrap_or(0)]);
-            if part.len() > room {
+            if part.len() > available {
                 self.0.push('…');
                 return Err(std::fmt::Error);
             }
@@ -426,7 +426,7 @@ pub(crate) fn brief(value: &impl std::fmt::Display) -> String {
         }
     }
     let mut short = Short(String::new());
-    // An error says that the text was cut.
+    // An error means that the text was truncated.
     let _ = std::fmt::Write::write_fmt(&mut short, format_args!("{value}"));
     short.0
 }
@@ -455,13 +455,13 @@ mod tests {
     }
 
     #[test]
-    fn same_is_equality() {
+    fn bytes_equal_is_equality() {
         let text = b"0123456789abcdef0123456789abcdeX";
         for a in 0..16 {
             for b in 0..16 {
                 for n in 0..16 {
                     let (a, b) = (&text[a..a + n], &text[b + 16 - n.min(b)..][..n]);
-                    assert_eq!(same(a, b), a == b);
+                    assert_eq!(bytes_equal(a, b), a == b);
                 }
             }
         }
@@ -484,8 +484,8 @@ mod tests {
     fn the_first_of_several_bytes() {
         let text = "\u{fe}ab\u{80}\"!\"#{zz}\u{ff}|}~".repeat(3);
         for from in 0..text.len() {
-            let place = text.bytes().skip(from).position(|c| b"\"{}".contains(&c)).map_or(text.len(), |n| from + n);
-            assert_eq!(find(text.as_bytes(), from, *b"\"{}"), place);
+            let expected = text.bytes().skip(from).position(|c| b"\"{}".contains(&c)).map_or(text.len(), |n| from + n);
+            assert_eq!(find(text.as_bytes(), from, *b"\"{}"), expected);
         }
         assert_eq!(find(b"", 0, *b"x"), 0);
         assert_eq!(find(b"abc", 7, *b"x"), 3);

@@ -1,7 +1,7 @@
-//! Tokens to one instruction: its name, shape, operation and operands.
+//! Parses one instruction: name, shape, opcode and operands.
 //!
-//! Read `Parser::instruction`. Operands that are already defined are resolved at once, the others when their
-//! computation ends. Not here: attributes.
+//! Read `Parser::instruction`. Operands that are already defined are resolved at once, others when their computation
+//! ends. Not here: attributes.
 
 use std::hash::{Hash, Hasher};
 
@@ -10,39 +10,41 @@ use rustc_hash::FxHasher;
 use smallvec::SmallVec;
 
 use crate::attribute;
+use crate::attribute::schema::{self, Owner};
 use crate::check;
+use crate::cursor::{clip, find, Cursor, Read};
 use crate::error::{Problem, ProblemKind, Span};
 use crate::infer;
-use crate::known::{self, Place};
-use crate::literal;
-use crate::module::{Attribute, Instruction, CALLS, ELIDED, LEFT_OUT, UNNAMED_OPERANDS};
+use crate::model::literal;
+use crate::model::module::{Attribute, Instruction, CALLS, ELIDED, SHAPE_OMITTED, UNNAMED_OPERANDS};
+use crate::model::opcode::async_form;
+use crate::parse::span_map::SpanMap;
 use crate::parse::Parser;
-use crate::span_map::SpanMap;
-use crate::token::{clip, find, Cursor, Read};
 use crate::{Arity, Opcode};
 
-/// One computation while it is read.
+/// A computation that is being parsed.
 #[derive(Default)]
 pub(crate) struct Scope {
     pub rows: Vec<Instruction>,
-    /// Place in `rows` by name; `BROKEN` where the instruction could not be read.
+    /// Index into `rows` by name; `BROKEN` for an instruction with a syntax error.
     pub names: SpanMap,
-    /// Operands whose names were not yet defined: index of `operands`, user, name.
+    /// Operands whose names are not yet defined: index into `operands`, user, name.
     pub pending: Vec<(usize, u32, Span)>,
-    /// The same for entries of `links`.
+    /// Entries of `links` whose names are not yet defined.
     pub pending_links: Vec<(usize, Span)>,
-    /// Shapes written before operands that differ from nothing yet known: user, index of `operands`, shape, place.
+    /// Shapes written before operands that differ from the operand's shape or precede its definition: user, index into
+    /// `operands`, shape, span.
     pub written: Vec<(u32, usize, u32, Span)>,
-    /// Number, place in `rows`, where the number stands.
+    /// Parameter number, index into `rows`, span of the number.
     pub parameters: Vec<(u32, u32, Span)>,
     pub unknown_opcodes: Vec<(u32, Span)>,
-    /// One more than the largest number of a parameter.
+    /// One more than the largest parameter number.
     pub n_parameters: u32,
     pub root: Option<u32>,
-    /// Names that are not defined become parameters when their shape is written.
+    /// A computation of bare instructions: undefined names with a shape become parameters.
     pub is_bare: bool,
     pub is_broken: bool,
-    /// The last instruction could not be read.
+    /// The last instruction has a syntax error.
     pub ends_broken: bool,
 }
 
@@ -57,7 +59,7 @@ impl<'a> Parser<'a> {
             let at_end = e.span.start as usize >= self.c.text.trim_end().len();
             self.problem(e);
             self.stop |= at_end;
-            // What was skipped in search of the next word may already be the next line.
+            // The text skipped before the unexpected token may end on the next line.
             let read = self.c.text[..self.c.pos].trim_ascii_end().len();
             self.c.pos = read.max(start + 1);
             while !self.c.text.is_char_boundary(self.c.pos) {
@@ -70,7 +72,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `[ROOT] name =` stands here.
+    /// Whether `[ROOT] name =` is next.
     pub(crate) fn starts_instruction(&self) -> bool {
         let mut c = self.c;
         c.accept_word("ROOT");
@@ -105,7 +107,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Everything behind the name of an instruction.
+    /// Parses everything behind the name of an instruction.
     fn definition(&mut self, scope: &mut Scope, name: Span, depth: usize) -> Read<Instruction> {
         let local = scope.rows.len() as u32;
         self.c.expect(b'=', "`=` after the name of an instruction")?;
@@ -119,7 +121,7 @@ impl<'a> Parser<'a> {
         let opcode_span = self.c.word_span();
         if opcode_span.is_empty() {
             let text = self.c.str(name);
-            if shape.is_none() && known::key(text.as_bytes()).is_some() {
+            if shape.is_none() && schema::key(text.as_bytes()).is_some() {
                 let found = format!("`{}`", clip(text));
                 let kind = ProblemKind::Expected { expected: "`,` before an attribute".into(), found };
                 return Err(Problem { kind, span: name });
@@ -127,7 +129,7 @@ impl<'a> Parser<'a> {
             return Err(self.c.expected(if shape.is_some() { "an opcode" } else { "a shape or an opcode" }));
         }
         let opcode = Opcode::from_bytes(&self.c.bytes()[opcode_span.range()]);
-        let is_left_out = shape.is_none();
+        let is_omitted = shape.is_none();
         let shape = match shape {
             Some(shape) => shape,
             None if opcode == Opcode::Unknown => {
@@ -156,7 +158,7 @@ impl<'a> Parser<'a> {
             attributes: 0,
             n_attributes: 0,
             opcode,
-            flags: if is_left_out { LEFT_OUT } else { 0 },
+            flags: if is_omitted { SHAPE_OMITTED } else { 0 },
         };
         self.c.expect(b'(', "`(` after the opcode")?;
         match opcode {
@@ -166,7 +168,7 @@ impl<'a> Parser<'a> {
         }
         let mut attributes: SmallVec<[Attribute; 8]> = SmallVec::new();
         while self.c.accept_after_space(b',') {
-            self.attribute(Place::Instruction(opcode), &mut attributes, scope, depth)?;
+            self.attribute(Owner::Instruction(opcode), &mut attributes, scope, depth)?;
         }
         self.required(opcode, &attributes, opcode_span)?;
         if attributes.iter().any(Attribute::calls) {
@@ -178,7 +180,7 @@ impl<'a> Parser<'a> {
         Ok(row)
     }
 
-    /// A place for a shape that the text leaves out, filled when the module is read.
+    /// A placeholder for an omitted shape, which is inferred when the module ends.
     fn shape_to_infer(&mut self) -> u32 {
         self.m.shapes.push(Shape::Opaque);
         self.m.shapes.len() as u32 - 1
@@ -188,7 +190,7 @@ impl<'a> Parser<'a> {
         attribute::unknown_word("opcode", word, &Opcode::names().collect::<Vec<_>>(), span)
     }
 
-    /// A shape and not an opcode stands here.
+    /// Whether a shape, and not an opcode, is next.
     pub(crate) fn at_shape(&self) -> bool {
         let mut c = self.c;
         if c.peek() == Some(b'(') {
@@ -286,7 +288,7 @@ impl<'a> Parser<'a> {
         let name = self.c.name("an operand")?;
         let at = self.m.operands.len();
         match scope.names.find(self.c.bytes(), name) {
-            // An instruction that is not yet complete, or could not be read, has a larger number.
+            // An incomplete or broken instruction has a larger number.
             Some(k) if k < local => self.m.operands.push(k),
             _ => {
                 self.m.operands.push(UNRESOLVED);
@@ -302,7 +304,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// The shape here, interned: equal shapes have equal numbers.
+    /// Parses a shape and interns it: equal shapes have equal numbers.
     pub(crate) fn shape(&mut self) -> Read<u32> {
         match self.known_shape() {
             Some(id) => Ok(id),
@@ -310,7 +312,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The number of the shape here, if it was read before.
+    /// The number of the next shape, if the same text was parsed before.
     #[inline]
     fn known_shape(&mut self) -> Option<u32> {
         let end = shape_end(self.c.bytes(), self.c.pos)?;
@@ -322,7 +324,7 @@ impl<'a> Parser<'a> {
     fn new_shape(&mut self) -> Read<u32> {
         let start = self.c.pos;
         let shape = attribute::shape(&mut self.c)?;
-        // A hash that another shape has taken goes on to the next number.
+        // Collisions are resolved by linear probing.
         let mut hash = FxHasher::default();
         shape.hash(&mut hash);
         let mut slot = hash.finish();
@@ -345,7 +347,7 @@ impl<'a> Parser<'a> {
         Ok(id)
     }
 
-    /// Moves to the next line that starts like an instruction or closes a brace.
+    /// Skips to the next line that starts like an instruction or closes a brace.
     pub(crate) fn skip_to_instruction(&mut self) {
         while !self.c.at_end() {
             self.skip_line();
@@ -359,12 +361,13 @@ impl<'a> Parser<'a> {
     }
 
     pub(crate) fn required(&mut self, opcode: Opcode, attributes: &[Attribute], span: Span) -> Read<()> {
-        let missing = known::required(opcode).iter().find(|&&key| !attributes.iter().any(|a| a.key == key));
+        let missing = schema::required(opcode).iter().find(|&&key| !attributes.iter().any(|a| a.key == key));
         let name = match missing {
-            Some(&key) => known::TABLE[key as usize].0,
+            Some(&key) => schema::name(key),
             None if opcode == Opcode::Conditional => {
-                let has =
-                    |name: &str| known::key(name.as_bytes()).is_some_and(|key| attributes.iter().any(|a| a.key == key));
+                let has = |name: &str| {
+                    schema::key(name.as_bytes()).is_some_and(|key| attributes.iter().any(|a| a.key == key))
+                };
                 match (has("branch_computations"), has("true_computation"), has("false_computation")) {
                     (true, _, _) | (_, true, true) => return Ok(()),
                     (_, true, false) => "false_computation",
@@ -378,23 +381,8 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Which part of an asynchronous operation an instruction is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Half {
-    Start,
-    Update,
-    Done,
-}
-
-/// `transpose-start`: a known operation wrapped in its asynchronous form, which XLA writes in short.
-pub(crate) fn async_form(word: &str) -> Option<(Opcode, Half)> {
-    let halves = [("-start", Half::Start), ("-update", Half::Update), ("-done", Half::Done)];
-    let (inner, half) = halves.iter().find_map(|(end, half)| Some((word.strip_suffix(end)?, *half)))?;
-    Some((Opcode::from_name(inner)?, half))
-}
-
-/// The byte behind a shape, if it has the common form: a word with brackets and perhaps braces without braces inside,
-/// or parentheses that balance. Only a guess to look up a text that was read before.
+/// The end of a shape in its common form: a word with brackets, perhaps with braces that are not nested, or balanced
+/// parentheses. Used only to look up texts that were parsed before, so a wrong guess is harmless.
 fn shape_end(bytes: &[u8], start: usize) -> Option<usize> {
     const LONGEST: usize = 4096;
     if bytes.get(start) == Some(&b'(') {

@@ -1,15 +1,15 @@
-//! Constants: their text is checked when a module is read and decoded to bytes when asked for.
+//! Literals: checked when a module is read, decoded to bytes on request.
 //!
-//! Read [`decode`]. Elements are in row-major order whatever the layout says, since that is the order of the text;
-//! each takes whole bytes, little endian, also where its type is narrower than a byte.
-//! Law: decoding never fails on a text that was accepted, except for an elided one.
+//! Read [`decode`]. Elements are in row-major order, which is the order of the text, whatever the layout; each takes
+//! whole little-endian bytes, even if its type is narrower than a byte. Invariant: decoding succeeds on every text that
+//! was accepted, unless it is elided.
 
 use layout::{ArrayShape, ElementKind, ElementType, Shape, UNBOUNDED};
 
 use crate::attribute;
+use crate::cursor::{clip, Cursor, Read};
 use crate::error::{Problem, ProblemKind, Span};
-use crate::float::{self, Format};
-use crate::token::{clip, Cursor, Read};
+use crate::model::float::{self, Format};
 
 /// The value of a constant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,13 +23,13 @@ pub enum LiteralValue {
 /// Why a constant has no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LiteralError {
-    /// The text says `{...}`.
+    /// The text is `{...}`.
     Elided,
-    /// The text cannot be read.
+    /// The text is malformed.
     Text(Problem),
 }
 
-/// What to do with each element; the cursor stands before it.
+/// The consumer of elements; the cursor is at the next one.
 trait Sink {
     fn element(&mut self, c: &mut Cursor<'_>, t: ElementType) -> Read<()>;
     fn begin_array(&mut self, _n_elements: i64, _t: ElementType) {}
@@ -37,15 +37,15 @@ trait Sink {
     fn end_tuple(&mut self, _n: usize) {}
 }
 
-/// Checks the literal at the cursor and moves behind it; true when it is elided.
+/// Checks the literal at the cursor and advances past it; true if it is elided.
 pub(crate) fn check(c: &mut Cursor<'_>, shape: &Shape) -> Read<bool> {
     let mut elided = false;
-    walk(c, shape, &mut Check, &mut elided)?;
+    traverse(c, shape, &mut Check, &mut elided)?;
     Ok(elided)
 }
 
-/// A literal that says its shape itself: an array behind its shape, or a tuple of such in parentheses. Moves behind it;
-/// there is no value where a part is elided.
+/// A literal that includes its shape: an array behind its shape, or a tuple of such literals in parentheses. Advances
+/// past it; the value is `None` if a part is elided.
 pub(crate) fn with_shape(c: &mut Cursor<'_>, depth: usize) -> Read<(Shape, Option<LiteralValue>)> {
     c.space();
     if !c.accept(b'(') {
@@ -75,20 +75,20 @@ pub(crate) fn with_shape(c: &mut Cursor<'_>, depth: usize) -> Read<(Shape, Optio
     Ok((Shape::Tuple(shapes), values.map(LiteralValue::Tuple)))
 }
 
-/// The value that a checked literal stands for.
+/// The value of a checked literal.
 pub(crate) fn decode(text: &str, span: Span, shape: &Shape) -> Result<LiteralValue, LiteralError> {
     let mut c = Cursor { text: &text[..span.end as usize], pos: span.start as usize };
     let mut sink = Decode { limit: span.len(), width: 1, bytes: Vec::new(), done: Vec::new() };
     let mut elided = false;
-    walk(&mut c, shape, &mut sink, &mut elided).map_err(LiteralError::Text)?;
+    traverse(&mut c, shape, &mut sink, &mut elided).map_err(LiteralError::Text)?;
     if elided {
         return Err(LiteralError::Elided);
     }
     sink.done.pop().ok_or(LiteralError::Elided)
 }
 
-/// Shapes nest at most `layout::MAX_DEPTH` deep, and so does this.
-fn walk(c: &mut Cursor<'_>, shape: &Shape, sink: &mut impl Sink, elided: &mut bool) -> Read<()> {
+/// Recursion is bounded by the nesting of shapes, `layout::MAX_DEPTH`.
+fn traverse(c: &mut Cursor<'_>, shape: &Shape, sink: &mut impl Sink, elided: &mut bool) -> Read<()> {
     c.space();
     if c.rest().starts_with(b"{...}") {
         c.pos += 5;
@@ -108,7 +108,7 @@ fn walk(c: &mut Cursor<'_>, shape: &Shape, sink: &mut impl Sink, elided: &mut bo
                 if i > 0 {
                     c.expect(b',', "`,` between the parts of a tuple constant")?;
                 }
-                walk(c, part, sink, elided)?;
+                traverse(c, part, sink, elided)?;
             }
             c.expect(b')', "`)` of a tuple constant")?;
             if !*elided {
@@ -132,7 +132,7 @@ fn array(c: &mut Cursor<'_>, shape: &ArrayShape, sink: &mut impl Sink) -> Read<(
     if dims.is_empty() {
         return sink.element(c, t);
     }
-    // An array without elements is also written as one number.
+    // XLA also writes an array without elements as one number.
     if shape.n_elements() == Some(0) && c.peek() != Some(b'{') {
         return Check.element(c, t);
     }
@@ -181,7 +181,7 @@ fn disagreement(c: &Cursor<'_>, dim: usize, n: i64, expected: i64) -> Problem {
     Problem { kind, span: Span::new(c.pos, (c.pos + 1).min(c.text.len())) }
 }
 
-/// The characters of one number, with the payload of a nan.
+/// The characters of one number, including the payload of a nan.
 #[inline]
 fn token<'a>(c: &mut Cursor<'a>) -> &'a str {
     let start = c.pos;
@@ -205,7 +205,7 @@ fn out_of_range(c: &Cursor<'_>, start: usize, t: ElementType) -> Problem {
     Problem { kind: ProblemKind::OutOfRange { found: clip(c.str(span)), of: t.name() }, span }
 }
 
-/// Takes an element without keeping it.
+/// Checks an element without keeping it.
 struct Check;
 
 impl Sink for Check {
@@ -214,7 +214,7 @@ impl Sink for Check {
         if t.kind() == ElementKind::Float && t.bits() >= 32 {
             let start = c.pos;
             let word = token(c);
-            // Digits with at most a sign and a point are a number of every wide type when there are few of them.
+            // A short word of digits with at most a sign and a point is a number of every wide type.
             if !word.is_empty() && word.len() < 30 && is_plain(word.as_bytes()) {
                 return Ok(());
             }
@@ -239,7 +239,7 @@ fn is_plain(word: &[u8]) -> bool {
 
 /// Collects the bytes of each element.
 struct Decode {
-    /// No literal has more elements than bytes of text.
+    /// A literal has at most as many elements as bytes of text.
     limit: usize,
     width: usize,
     bytes: Vec<u8>,
@@ -268,7 +268,7 @@ impl Sink for Decode {
     }
 }
 
-/// Reads one element and hands out its bits; a complex one hands out two.
+/// Reads one element and passes on its bits; two values for a complex number.
 fn element(c: &mut Cursor<'_>, t: ElementType, put: &mut impl FnMut(u64)) -> Read<()> {
     c.space();
     match t.kind() {
@@ -328,7 +328,7 @@ fn integer(c: &mut Cursor<'_>, t: ElementType) -> Read<u64> {
     Ok(value as u64)
 }
 
-/// A number as the bits of type `t`; `of` is the type that messages name.
+/// A number as the bits of type `t`; `of` is the type in messages.
 fn real(c: &mut Cursor<'_>, t: ElementType, of: ElementType) -> Read<u64> {
     let start = c.pos;
     let word = token(c);

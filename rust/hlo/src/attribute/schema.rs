@@ -1,0 +1,600 @@
+//! The schema of attributes: one row per attribute, shared by the text and the proto readers and writers.
+//!
+//! Read [`TABLE`]. A row has the name in text, the form of the value, the operations that have the attribute, and the
+//! field of `HloInstructionProto` that holds it. To add an attribute whose value maps to one field, add a row; an
+//! attribute with a wire form of its own names its pair of functions in `proto`. Invariant: rows are in the order in
+//! which attributes are printed when a proto becomes text; the number of a row is the attribute's key. Not here: the
+//! syntax of values, which depends on their [`Form`] alone.
+
+use std::sync::LazyLock;
+
+pub use super::form::Form;
+use crate::cursor::bytes_equal;
+use crate::model::opcode::{self, Opcode};
+use crate::proto::irregular::{self, Irregular};
+use crate::proto::{metadata, origin};
+
+/// How the value of an attribute is encoded in its field.
+#[derive(Clone, Copy)]
+pub(crate) enum Codec {
+    /// An integer.
+    Int,
+    /// An integer in a repeated field.
+    FirstInt,
+    /// A `bool`.
+    Bool,
+    /// A `float` of 32 bits.
+    Float,
+    /// A string, quoted in text.
+    Text,
+    /// A string, an identifier in text.
+    Name,
+    /// An enum: the word of each number, empty where a number has none and is not written in text.
+    Word(&'static [&'static str]),
+    /// Repeated integers.
+    Ints,
+    /// A repeated enum: the word of each number.
+    Words(&'static [&'static str]),
+    /// A wire form of its own.
+    Irregular(Irregular),
+}
+
+impl Codec {
+    /// The codec of a form whose values have one obvious encoding.
+    const fn of(form: Form) -> Codec {
+        match form {
+            Form::Int => Codec::Int,
+            Form::Float => Codec::Float,
+            Form::Bool => Codec::Bool,
+            Form::Word => Codec::Name,
+            Form::Text => Codec::Text,
+            Form::Ints => Codec::Ints,
+            _ => panic!("attribute schema: this form needs a codec of its own"),
+        }
+    }
+}
+
+/// The field of `HloInstructionProto` that holds an attribute.
+pub(crate) struct Field {
+    /// The operations that use this field; empty = all that the row lists.
+    operations: &'static str,
+    /// Field numbers from the instruction inwards; empty where the irregular codec chooses among several fields.
+    pub path: &'static [u32],
+    pub codec: Codec,
+}
+
+/// Whether an attribute can change what an operation reads or computes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    Semantic,
+    /// Only on a custom call, which may give it any meaning.
+    Hint,
+    /// Never.
+    Annotation,
+}
+
+/// An attribute.
+pub(crate) struct Row {
+    pub name: &'static str,
+    pub form: Form,
+    /// The operations that have it, `*` for all; `!` behind an operation that requires it. `module` and `computation`
+    /// stand for the header of a module and the text behind the brace of a computation.
+    operations: &'static str,
+    /// All words that its value may be; empty where the set is open.
+    pub words: &'static [&'static str],
+    /// The value of an absent attribute, `false` as 0; `None` where an absent attribute differs from every value.
+    pub default: Option<i64>,
+    effect: Effect,
+    fields: [Option<Field>; 2],
+}
+
+const fn row(name: &'static str, form: Form, operations: &'static str) -> Row {
+    Row { name, form, operations, words: &[], default: Some(0), effect: Effect::Semantic, fields: [None, None] }
+}
+
+impl Row {
+    const fn words(self, words: &'static [&'static str]) -> Row {
+        Row { words, ..self }
+    }
+
+    const fn default(self, default: i64) -> Row {
+        Row { default: Some(default), ..self }
+    }
+
+    const fn no_default(self) -> Row {
+        Row { default: None, ..self }
+    }
+
+    const fn hint(self) -> Row {
+        Row { effect: Effect::Hint, ..self }
+    }
+
+    const fn annotation(self) -> Row {
+        Row { effect: Effect::Annotation, ..self }
+    }
+
+    /// Encoded as its form suggests.
+    const fn field(self, path: &'static [u32]) -> Row {
+        let codec = Codec::of(self.form);
+        self.field_of("", path, codec)
+    }
+
+    const fn field_as(self, path: &'static [u32], codec: Codec) -> Row {
+        self.field_of("", path, codec)
+    }
+
+    const fn irregular(self, path: &'static [u32], functions: Irregular) -> Row {
+        self.field_of("", path, Codec::Irregular(functions))
+    }
+
+    /// A field that only these operations use, or `*`: also those that the row does not list.
+    const fn field_of(self, operations: &'static str, path: &'static [u32], codec: Codec) -> Row {
+        let field = Some(Field { operations, path, codec });
+        let fields = match self.fields {
+            [None, _] => [field, None],
+            [first, None] => [first, field],
+            [Some(_), Some(_)] => panic!("attribute schema: at most two fields"),
+        };
+        Row { fields, ..self }
+    }
+}
+
+use Form::{
+    Accuracy, Aliases, Bool, Bools, Braced, Computation, Computations, Config, DeviceGroups, DimLabels, Donors,
+    EntryLayout, Float, FrontendAttributes, Instructions, Int, IntLists, Ints, Literal, Metadata, OperandAliases,
+    Padding, Shape, Shapes, Sharding, Slices, Text, Window, Word, Words,
+};
+
+/// Words by number of `PrecisionConfig.Precision`.
+const PRECISIONS: &[&str] = &["default", "high", "highest"];
+/// Words by number of `PrecisionConfig.Algorithm`.
+const DOT_ALGORITHMS: &[&str] = &[
+    "",
+    "dot_any_f8_any_f8_f32",
+    "dot_any_f8_any_f8_f32_fast_accum",
+    "dot_f16_f16_f16",
+    "dot_f16_f16_f32",
+    "dot_bf16_bf16_bf16",
+    "dot_bf16_bf16_f32",
+    "dot_bf16_bf16_f32_x3",
+    "dot_bf16_bf16_f32_x6",
+    "dot_tf32_tf32_f32",
+    "dot_tf32_tf32_f32_x3",
+    "dot_f32_f32_f32",
+    "dot_f64_f64_f64",
+    "dot_bf16_bf16_f32_x9",
+];
+/// Words by number of `RandomAlgorithm`.
+const RANDOM_ALGORITHMS: &[&str] = &["rng_default", "rng_three_fry", "rng_philox"];
+/// Words by number of `RandomDistribution`; the first is not valid.
+const DISTRIBUTIONS: &[&str] = &["rng_invalid", "rng_uniform", "rng_normal"];
+/// Words by number of `FftType`.
+const FFT_TYPES: &[&str] = &["FFT", "IFFT", "RFFT", "IRFFT"];
+/// Words by number of `TriangularSolveOptions.Transpose`; the first is not valid.
+const TRANSPOSES: &[&str] = &["TRANSPOSE_INVALID", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"];
+/// Words by number of `PaddingType`.
+const PADDING_TYPES: &[&str] = &["", "PADDING_VALID", "PADDING_SAME"];
+/// Words by number of `CustomCallSchedule`.
+const SCHEDULES: &[&str] = &["", "SCHEDULE_LATEST", "SCHEDULE_EARLIEST"];
+/// Words by number of `CustomCallApiVersion`; number 1 is the default.
+const API_VERSIONS: &[&str] =
+    &["", "", "API_VERSION_STATUS_RETURNING", "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI"];
+/// Words by number of `ConvolutionKind`.
+const CONVOLUTION_KINDS: &[&str] = &["", "fprop", "dgrad", "wgrad"];
+/// Words by number of `TriState`.
+const TRI_STATES: &[&str] = &["", "true", "false"];
+
+const DIRECTIONS: &[&str] = &["EQ", "NE", "GE", "GT", "LE", "LT"];
+const COMPARISON_TYPES: &[&str] = &["FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"];
+const FUSION_KINDS: &[&str] = &["kLoop", "kInput", "kOutput", "kCustom"];
+
+/// Every known attribute.
+#[rustfmt::skip]
+pub(crate) const TABLE: &[Row] = &[
+    // Of the header of a module and of computations: `proto::read::Reader::header` and `proto::write::Writer::module`
+    // map some of them to fields of `HloModuleProto` and `HloComputationProto`.
+    row("alias_passthrough_params", Bool, "module"),
+    row("allow_spmd_sharding_propagation_to_output", Bools, "module"),
+    row("allow_spmd_sharding_propagation_to_parameters", Bools, "module"),
+    row("buffer_donor", Donors, "module"),
+    row("entry_computation_layout", EntryLayout, "module"),
+    row("execution_thread", Text, "computation"),
+    row("input_output_alias", Aliases, "module"),
+    row("is_scheduled", Bool, "module"),
+    row("num_partitions", Int, "module"),
+    row("replica_count", Int, "module"),
+
+    // Called computations share field 38, in the order of `proto::operation::callees`.
+    row("body", Computation, "while!"),
+    row("condition", Computation, "while!"),
+    row("branch_computations", Computations, "conditional"),
+    row("true_computation", Computation, "conditional"),
+    row("false_computation", Computation, "conditional"),
+    row("called_computations", Computations, "custom-call"),
+    row("calls", Computation, "async-done async-start async-update fusion!"),
+    row("select", Computation, "select-and-scatter!"),
+    row("scatter", Computation, "select-and-scatter!"),
+    row(
+        "to_apply",
+        Computation,
+        "all-reduce! all-reduce-start! call! custom-call map! reduce! reduce-scatter! reduce-window! scan! scatter! \
+         sort!",
+    ),
+
+    // Without a field of their own.
+    row("async_group_id", Int, "async-start async-update async-done"),
+    row("mode", Word, "all-reduce all-reduce-start reduce-scatter"),
+
+    row("window", Window, "convolution custom-call reduce-window select-and-scatter")
+        .irregular(&[15], irregular::WINDOW),
+    row("dim_labels", DimLabels, "convolution! custom-call").irregular(&[16], irregular::DIM_LABELS),
+    row("feature_group_count", Int, "convolution custom-call").default(1).field(&[50]),
+    row("batch_group_count", Int, "convolution custom-call").default(1).field(&[58]),
+    row("padding_type", Word, "custom-call").field_as(&[75], Codec::Word(PADDING_TYPES)),
+    row("conv_kind", Word, "convolution").field_as(&[97], Codec::Word(CONVOLUTION_KINDS)),
+    row(
+        "channel_id",
+        Int,
+        "all-gather all-gather-start all-reduce all-reduce-start all-to-all collective-broadcast collective-permute \
+         collective-permute-start ragged-all-to-all recv recv-done reduce-scatter send send-done",
+    )
+    .field_of("*", &[26], Codec::Int),
+    row(
+        "replica_groups",
+        DeviceGroups,
+        "all-gather all-gather-start all-reduce all-reduce-start all-to-all collective-broadcast ragged-all-to-all \
+         reduce-scatter",
+    )
+    .field_of("*", &[], Codec::Irregular(irregular::REPLICA_GROUPS)),
+    row("source_target_pairs", IntLists, "collective-permute! collective-permute-start!")
+        .irregular(&[52], irregular::PAIRS),
+    row(
+        "dimensions",
+        Ints,
+        "all-gather! all-gather-start! all-to-all broadcast! concatenate! get-dimension-size! map ragged-all-to-all \
+         reduce! reduce-scatter! reverse! scan! set-dimension-size! sort! transpose!",
+    )
+    .field(&[14]),
+    row("iota_dimension", Int, "iota!").field_as(&[14], Codec::FirstInt),
+    row("inferred_dimension", Int, "reshape").no_default().field_as(&[14], Codec::FirstInt),
+    row(
+        "constrain_layout",
+        Bool,
+        "all-gather all-gather-start all-reduce all-reduce-start all-to-all reduce-scatter",
+    )
+    .field(&[56]),
+    row("use_global_device_ids", Bool, "all-gather all-gather-start all-reduce all-reduce-start reduce-scatter")
+        .field_of("*", &[71], Codec::Bool),
+    row("is_host_transfer", Bool, "recv recv-done send send-done").field_of("*", &[47], Codec::Bool),
+    row("is_stable", Bool, "sort").field(&[60]),
+    row("is_reverse", Bool, "scan").field(&[94]),
+    row("num_carries", Int, "scan!").field(&[95]),
+    row("is_associative", Bool, "scan").field_as(&[96], Codec::Word(TRI_STATES)),
+    row("index", Int, "get-tuple-element!").field(&[13]),
+    row("slice", Slices, "slice!").irregular(&[17], irregular::SLICE),
+    row("dynamic_slice_sizes", Ints, "dynamic-slice!").field(&[20]),
+    row("padding", Padding, "pad!").irregular(&[21], irregular::PADDING),
+    row("kind", Word, "fusion!").words(FUSION_KINDS).field(&[11]),
+    row("direction", Word, "compare!").words(DIRECTIONS).field(&[63]),
+    row("type", Word, "compare").words(COMPARISON_TYPES).irregular(&[72], irregular::COMPARISON_TYPE),
+    row("exponent_bits", Int, "reduce-precision!").field(&[18]),
+    row("mantissa_bits", Int, "reduce-precision!").field(&[19]),
+    row("distribution", Word, "rng!").words(DISTRIBUTIONS.split_at(1).1).field_as(&[23], Codec::Word(DISTRIBUTIONS)),
+    row("epsilon", Float, "batch-norm-grad! batch-norm-inference! batch-norm-training!").field(&[24]),
+    row("feature_index", Int, "batch-norm-grad! batch-norm-inference! batch-norm-training!").field(&[25]),
+    row("fft_type", Word, "fft!").words(FFT_TYPES).field_as(&[31], Codec::Word(FFT_TYPES)),
+    row("fft_length", Ints, "fft!").field(&[32]),
+    row("lhs_batch_dims", Ints, "dot ragged-dot scaled-dot")
+        .field_of("dot scaled-dot", &[30, 3], Codec::Ints)
+        .field_of("ragged-dot", &[90, 1, 3], Codec::Ints),
+    row("lhs_contracting_dims", Ints, "dot ragged-dot scaled-dot")
+        .field_of("dot scaled-dot", &[30, 1], Codec::Ints)
+        .field_of("ragged-dot", &[90, 1, 1], Codec::Ints),
+    row("rhs_batch_dims", Ints, "dot ragged-dot scaled-dot")
+        .field_of("dot scaled-dot", &[30, 4], Codec::Ints)
+        .field_of("ragged-dot", &[90, 1, 4], Codec::Ints),
+    row("rhs_contracting_dims", Ints, "dot ragged-dot scaled-dot")
+        .field_of("dot scaled-dot", &[30, 2], Codec::Ints)
+        .field_of("ragged-dot", &[90, 1, 2], Codec::Ints),
+    row("lhs_ragged_dims", Ints, "ragged-dot").field(&[90, 2]),
+    row("rhs_group_dims", Ints, "ragged-dot").field(&[90, 3]),
+    row("offset_dims", Ints, "gather!").field(&[33, 1]),
+    row("collapsed_slice_dims", Ints, "gather!").field(&[33, 2]),
+    row("start_index_map", Ints, "gather!").field(&[33, 3]),
+    row("operand_batching_dims", Ints, "gather").field(&[33, 5]),
+    row("start_indices_batching_dims", Ints, "gather").field(&[33, 6]),
+    row("update_window_dims", Ints, "scatter!").field(&[48, 1]),
+    row("inserted_window_dims", Ints, "scatter!").field(&[48, 2]),
+    row("scatter_dims_to_operand_dims", Ints, "scatter!").field(&[48, 3]),
+    row("input_batching_dims", Ints, "scatter").field(&[48, 5]),
+    row("scatter_indices_batching_dims", Ints, "scatter").field(&[48, 6]),
+    row("index_vector_dim", Int, "gather! scatter!")
+        .field_of("gather", &[33, 4], Codec::Int)
+        .field_of("scatter", &[48, 4], Codec::Int),
+    // Lists of lists on a collective permute, which only text has.
+    row("slice_sizes", Ints, "collective-permute collective-permute-start gather!")
+        .field_of("gather", &[34], Codec::Ints),
+    row("indices_are_sorted", Bool, "gather scatter").field(&[67]),
+    row("unique_indices", Bool, "scatter").field(&[69]),
+    row("operand_precision", Words, "convolution custom-call dot ragged-dot scaled-dot")
+        .field_as(&[51, 1], Codec::Words(PRECISIONS)),
+    row("algorithm", Word, "dot rng-bit-generator! scaled-dot")
+        .field_of("dot scaled-dot", &[51, 2], Codec::Word(DOT_ALGORITHMS))
+        .field_of("rng-bit-generator", &[70], Codec::Word(RANDOM_ALGORITHMS)),
+    row("delta", Int, "rng-get-and-update-state!").field(&[66]),
+    row("left_side", Bool, "triangular-solve").field(&[59, 1]),
+    row("lower", Bool, "cholesky triangular-solve")
+        .field_of("triangular-solve", &[59, 2], Codec::Bool)
+        .field_of("cholesky", &[62, 1], Codec::Bool),
+    row("unit_diagonal", Bool, "triangular-solve").field(&[59, 3]),
+    row("transpose_a", Word, "triangular-solve")
+        .words(TRANSPOSES.split_at(1).1)
+        .field_as(&[59, 4], Codec::Word(TRANSPOSES)),
+    row("k", Int, "topk!").field(&[81]),
+    row("largest", Bool, "topk").default(1).irregular(&[85], irregular::LARGEST),
+    row("cross_program_prefetch_index", Int, "copy-start").no_default().field(&[80]),
+    row("infeed_config", Text, "infeed").field(&[27]),
+    row("outfeed_shape", Shape, "outfeed").irregular(&[29], irregular::SHAPE),
+    row("outfeed_config", Text, "outfeed").field(&[22]),
+    row("custom_call_target", Text, "custom-call!").field(&[28]),
+    row("operand_layout_constraints", Shapes, "custom-call").irregular(&[57], irregular::LAYOUT_CONSTRAINTS),
+    row("custom_call_has_side_effect", Bool, "custom-call").field(&[65]),
+    row("literal", Literal, "custom-call").irregular(&[8], irregular::LITERAL),
+    row("output_to_operand_aliasing", OperandAliases, "async-done async-start async-update custom-call fusion")
+        .irregular(&[74], irregular::ALIASING),
+    row("schedule", Word, "custom-call").field_as(&[76], Codec::Word(SCHEDULES)),
+    row("api_version", Word, "custom-call").default(1).field_as(&[77], Codec::Word(API_VERSIONS)),
+    row("async_execution_thread", Text, "async-done async-start async-update").field(&[79]),
+    row("is_composite", Bool, "call").field(&[89]),
+    row("domain", Braced, "domain!").irregular(&[], irregular::DOMAIN),
+    row("parameter_replication", Bools, "*").annotation().irregular(&[61], irregular::REPLICATION),
+    row("sharding", Sharding, "*").annotation().irregular(&[40], irregular::SHARDING),
+    row("result_accuracy", Accuracy, "*").irregular(&[91], irregular::ACCURACY),
+    row("frontend_attributes", FrontendAttributes, "* module computation").hint().irregular(&[68], irregular::FRONTEND),
+    row("statistics", Braced, "*").annotation().irregular(&[82], irregular::STATISTICS),
+    row("origin", Braced, "*").annotation().irregular(&[88], origin::ORIGIN),
+    row("metadata", Metadata, "*").annotation().irregular(&[7], metadata::METADATA),
+    row("backend_config", Config, "*").hint().irregular(&[43], irregular::CONFIG),
+    // Field 37: ids, which `proto::read::Reader::instruction` and `proto::write::Writer::head` map to names.
+    row("control-predecessors", Instructions, "*").annotation(),
+];
+
+const N: usize = TABLE.len();
+
+/// Names by key, apart from the rows: the reader compares them for every attribute.
+static NAMES: [&str; N] = {
+    let mut names = [""; N];
+    let mut key = 0;
+    while key < N {
+        names[key] = TABLE[key].name;
+        key += 1;
+    }
+    names
+};
+
+/// Forms by key.
+static FORMS: [Form; N] = {
+    let mut forms = [Form::Raw; N];
+    let mut key = 0;
+    while key < N {
+        forms[key] = TABLE[key].form;
+        key += 1;
+    }
+    forms
+};
+
+/// The owner of an attribute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// A module, for attributes in its header.
+    Module,
+    /// A computation, for attributes behind its closing brace.
+    Computation,
+    /// An instruction of this operation.
+    Instruction(Opcode),
+}
+
+impl Owner {
+    /// The owner that a word of the schema names: `module`, `computation`, or an operation, known or not.
+    pub fn from_name(word: &str) -> Owner {
+        match word {
+            "module" => Owner::Module,
+            "computation" => Owner::Computation,
+            word => Owner::Instruction(Opcode::from_name(word).unwrap_or(Opcode::Unknown)),
+        }
+    }
+
+    fn index(self) -> usize {
+        match self {
+            Owner::Instruction(opcode) => opcode as usize,
+            Owner::Module => Opcode::COUNT,
+            Owner::Computation => Opcode::COUNT + 1,
+        }
+    }
+}
+
+/// A field of an instruction of one operation.
+pub(crate) struct OperationField {
+    pub key: u16,
+    pub row: &'static Row,
+    pub field: &'static Field,
+    /// The operation requires the attribute.
+    pub is_required: bool,
+}
+
+struct Index {
+    /// Keys in the order of their names.
+    sorted: Vec<u16>,
+    /// Bit i of row k: owner i may have attribute k.
+    allowed: Vec<[u64; 3]>,
+    /// By opcode, in the order of names.
+    required: Vec<Vec<u16>>,
+    /// By opcode, in the order of rows.
+    fields: Vec<Vec<OperationField>>,
+}
+
+static INDEX: LazyLock<Index> = LazyLock::new(|| {
+    let mut sorted: Vec<u16> = (0..N as u16).collect();
+    sorted.sort_by_key(|&key| NAMES[key as usize]);
+    let (mut allowed, mut required) = (vec![[0; 3]; N], vec![Vec::new(); Opcode::COUNT]);
+    for &key in &sorted {
+        for word in TABLE[key as usize].operations.split(' ') {
+            let (word, is_required) = word.strip_suffix('!').map_or((word, false), |word| (word, true));
+            let owners = match Owner::from_name(word) {
+                _ if word == "*" => 0..Opcode::COUNT,
+                owner => owner.index()..owner.index() + 1,
+            };
+            for owner in owners {
+                allowed[key as usize][owner / 64] |= 1 << (owner % 64);
+                if is_required {
+                    required[owner].push(key);
+                }
+            }
+        }
+        // An unknown operation may have any attribute.
+        if TABLE[key as usize].operations != "module" {
+            allowed[key as usize][Opcode::Unknown as usize / 64] |= 1 << (Opcode::Unknown as usize % 64);
+        }
+    }
+    let fields =
+        Opcode::names().chain([""]).zip(&required).map(|(opcode, required)| fields(opcode, required)).collect();
+    Index { sorted, allowed, required, fields }
+});
+
+fn fields(opcode: &str, required: &[u16]) -> Vec<OperationField> {
+    // An unknown operation has the fields that every operation has.
+    let is_listed = |list: &str| list.split(' ').any(|op| op == "*" || op.trim_end_matches('!') == opcode);
+    let all = (0u16..).zip(TABLE).flat_map(|(key, row)| row.fields.iter().flatten().map(move |f| (key, row, f)));
+    let own = all.filter(|(_, row, f)| is_listed(if f.operations.is_empty() { row.operations } else { f.operations }));
+    own.map(|(key, row, field)| OperationField { key, row, field, is_required: required.contains(&key) }).collect()
+}
+
+/// Keys by the hash of their names, with linear probing.
+static SLOTS: [u16; 1024] = {
+    let mut slots = [FREE; 1024];
+    let mut key = 0;
+    while key < N {
+        let mut slot = opcode::hash(NAMES[key].as_bytes()) % slots.len();
+        while slots[slot] != FREE {
+            slot = (slot + 1) % slots.len();
+        }
+        slots[slot] = key as u16;
+        key += 1;
+    }
+    slots
+};
+const FREE: u16 = u16::MAX;
+
+/// The key of the attribute with this name, if it is known.
+#[inline]
+pub(crate) fn key(name: &[u8]) -> Option<u16> {
+    let mut slot = opcode::hash(name) % SLOTS.len();
+    loop {
+        let key = SLOTS[slot];
+        if key == FREE || bytes_equal(NAMES[key as usize].as_bytes(), name) {
+            return Some(key).filter(|&key| key != FREE);
+        }
+        slot = (slot + 1) % SLOTS.len();
+    }
+}
+
+/// The name of a known attribute.
+#[inline]
+pub(crate) fn name(key: u16) -> &'static str {
+    NAMES[key as usize]
+}
+
+/// The form of a known attribute's value.
+#[inline]
+pub(crate) fn form(key: u16) -> Form {
+    FORMS[key as usize]
+}
+
+/// Whether XLA knows this attribute on this owner.
+pub(crate) fn is_allowed(key: u16, owner: Owner) -> bool {
+    let i = owner.index();
+    INDEX.allowed[key as usize][i / 64] >> (i % 64) & 1 == 1
+}
+
+/// The attributes that an instruction of this opcode must have.
+pub(crate) fn required(opcode: Opcode) -> &'static [u16] {
+    &INDEX.required[opcode as usize]
+}
+
+/// Whether the attribute can change what an operation reads or computes.
+pub(crate) fn is_semantic(key: u16, opcode: Opcode) -> bool {
+    match TABLE[key as usize].effect {
+        Effect::Semantic => true,
+        Effect::Hint => opcode == Opcode::CustomCall,
+        Effect::Annotation => false,
+    }
+}
+
+/// The fields of an instruction of this opcode that hold attributes, in the order in which they are printed.
+pub(crate) fn fields_of(opcode: Opcode) -> &'static [OperationField] {
+    &INDEX.fields[opcode as usize]
+}
+
+/// An attribute as the schema specifies it for one owner.
+#[derive(Clone, Copy, Debug)]
+pub struct AttributeSpec {
+    /// The name in the text.
+    pub name: &'static str,
+    /// The form of its value.
+    pub form: Form,
+    /// Whether the owner must have it.
+    pub is_required: bool,
+    /// All words that its value may be; empty where the set is open.
+    pub words: &'static [&'static str],
+}
+
+/// The attributes that are known on an owner, sorted by name.
+pub fn attributes_of(owner: Owner) -> impl Iterator<Item = AttributeSpec> {
+    let required = if let Owner::Instruction(opcode) = owner { required(opcode) } else { &[] };
+    INDEX.sorted.iter().filter(move |&&key| is_allowed(key, owner)).map(move |&key| {
+        let row = &TABLE[key as usize];
+        AttributeSpec { name: row.name, form: row.form, is_required: required.contains(&key), words: row.words }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found() {
+        for (k, row) in TABLE.iter().enumerate() {
+            assert_eq!(key(row.name.as_bytes()), Some(k as u16));
+        }
+        assert_eq!(key(b"windows"), None);
+        assert_eq!(key(b"window").map(form), Some(Form::Window));
+        assert!(is_allowed(key(b"metadata").unwrap(), Owner::Instruction(Opcode::Add)));
+        assert!(!is_allowed(key(b"window").unwrap(), Owner::Instruction(Opcode::Add)));
+        assert!(required(Opcode::Pad).contains(&key(b"padding").unwrap()));
+        let all = |word| attributes_of(Owner::from_name(word)).filter(|row| row.is_required).map(|row| row.name);
+        assert_eq!(all("pad").collect::<Vec<_>>(), ["padding"]);
+        assert_eq!(all("module").chain(all("no-operation")).count(), 0);
+    }
+
+    /// Every operation that the schema names is known, and has at most one field for an attribute; fields of several
+    /// attributes of one operation differ.
+    #[test]
+    fn operations_and_fields_are_consistent() {
+        for row in TABLE {
+            let words = row.operations.split(' ').map(|word| word.trim_end_matches('!'));
+            for word in words.chain(row.fields.iter().flatten().flat_map(|f| f.operations.split(' '))) {
+                let is_known = matches!(word, "" | "*" | "module" | "computation") || Opcode::from_name(word).is_some();
+                assert!(is_known, "{}: {word}", row.name);
+            }
+        }
+        for opcode in Opcode::names().filter_map(Opcode::from_name) {
+            let fields = fields_of(opcode);
+            for (k, a) in fields.iter().enumerate() {
+                let shares =
+                    |b: &&OperationField| a.key == b.key || (a.field.path == b.field.path && !a.field.path.is_empty());
+                let other = fields[k + 1..].iter().find(shares).map(|b| b.row.name);
+                assert_eq!(other, None, "{} of {}", a.row.name, opcode.name());
+            }
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! The object model: modules, computations, instructions, opcodes and literals, and what is derived from them.
+//!
+//! Read [`module::Module`]. Not here: text, protos, and the values of attributes.
+
+pub(crate) mod equal;
+pub(crate) mod float;
+pub(crate) mod literal;
+pub(crate) mod metadata;
+pub(crate) mod module;
+pub(crate) mod opcode;
+pub(crate) mod signature;

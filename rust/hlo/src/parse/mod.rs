@@ -1,0 +1,257 @@
+//! Parses text into modules.
+//!
+//! Read [`parse`]. The parser makes one pass over the text. A name may be used before it is defined, so operands are
+//! resolved at the end of their computation, and calls at the end of the module. After an error it resumes at the next
+//! line that looks like an instruction. Invariant: every step advances.
+
+pub(crate) mod attribute;
+pub(crate) mod instruction;
+pub(crate) mod module;
+mod resolve;
+pub(crate) mod span_map;
+
+use std::sync::{Arc, OnceLock};
+
+use rustc_hash::FxHashMap;
+
+use crate::check;
+use crate::compression;
+use crate::cursor::Cursor;
+use crate::error::{Problem, ProblemKind, Source, Span, SyntaxErrors};
+use crate::infer::RestatedShape;
+use crate::model::metadata::Frames;
+use crate::model::module::Module;
+use crate::parse::instruction::Scope;
+use crate::parse::span_map::SpanMap;
+use crate::proto;
+
+/// Parsing stops after this many errors.
+pub const MAX_PROBLEMS: usize = 100;
+
+/// The maximum number of diagnostics of a module.
+pub const MAX_DIAGNOSTICS: usize = 1000;
+
+/// Parses all modules of a text. `name` names the source in messages; `strict` turns every diagnostic into an error.
+pub fn parse(text: &str, name: Option<&str>, strict: bool) -> Result<Vec<Module>, SyntaxErrors> {
+    let source = Arc::new(Source::new(text, name));
+    Parser::new(&source).modules(strict).map_err(|problems| SyntaxErrors { source: source.clone(), problems })
+}
+
+/// Parses bytes: text, or a proto that contains a module, either of them possibly compressed. Bytes that are neither
+/// give one error that describes them.
+pub fn parse_bytes(bytes: &[u8], name: Option<&str>, strict: bool) -> Result<Vec<Module>, SyntaxErrors> {
+    let decompressed = compression::decompress(bytes).map_err(|e| {
+        let kind = ProblemKind::Compressed { format: e.format, reason: e.reason };
+        SyntaxErrors {
+            source: Arc::new(Source::new("", name)),
+            problems: vec![Problem { kind, span: Span::default() }],
+        }
+    })?;
+    let bytes = decompressed.as_ref();
+    if proto::may_be_module(bytes) {
+        return proto::parse_proto(bytes, name, strict);
+    }
+    let (found, at) = match std::str::from_utf8(bytes) {
+        Ok(text) => match memchr::memchr(0, bytes) {
+            None => return parse(text, name, strict),
+            Some(at) => (known_format(bytes).unwrap_or("binary data (a zero byte)").to_string(), at),
+        },
+        Err(e) => {
+            let at = e.valid_up_to();
+            let byte = bytes.get(at).copied().unwrap_or(0);
+            (known_format(bytes).map_or_else(|| format!("a byte that is not UTF-8: 0x{byte:02x}"), str::to_string), at)
+        }
+    };
+    let start = bytes[..at].iter().rposition(|&c| c == b'\n').map_or(0, |n| n + 1).max(at.saturating_sub(200));
+    let shown = &bytes[start..bytes.len().min(at + 40)];
+    // Preceding lines are kept empty, so that the line number is right; of the invalid line only the part around the
+    // position is kept.
+    let lines = "\n".repeat(bytes[..start].iter().filter(|&&c| c == b'\n').count());
+    let before = lines.len() + String::from_utf8_lossy(&bytes[start..at]).len();
+    let text = format!("{lines}{}", String::from_utf8_lossy(shown).replace('\0', "\u{fffd}"));
+    let source = Arc::new(Source::new(text, name));
+    let kind = ProblemKind::NotText { found };
+    Err(SyntaxErrors { source, problems: vec![Problem { kind, span: Span::new(before, before + 1) }] })
+}
+
+/// The format of bytes that are not text, by their magic bytes.
+fn known_format(bytes: &[u8]) -> Option<&'static str> {
+    const FORMATS: &[(&[u8], &str)] = &[
+        (b"\x1f\x8b", "gzip-compressed data"),
+        (b"\xfd7zXZ\0", "xz-compressed data"),
+        (b"\x28\xb5\x2f\xfd", "zstd-compressed data"),
+        (b"PK\x03\x04", "a zip archive"),
+        (b"\x7fELF", "an ELF object file"),
+        (b"ML\xefR", "MLIR bytecode"),
+        (b"BC\xc0\xde", "LLVM bitcode"),
+        (b"\xff\xfe", "UTF-16 text"),
+        (b"\xfe\xff", "UTF-16 text"),
+    ];
+    FORMATS.iter().find(|(start, _)| bytes.starts_with(start)).map(|f| f.1)
+}
+
+pub(crate) struct Parser<'a> {
+    pub c: Cursor<'a>,
+    pub source: &'a Arc<Source>,
+    pub m: Module,
+    pub problems: Vec<Problem>,
+    pub shape_texts: SpanMap,
+    /// Shapes by hash.
+    pub shape_values: FxHashMap<u64, u32>,
+    pub computation_names: SpanMap,
+    /// Entries of `links` that name computations: index, name.
+    pub pending_calls: Vec<(usize, Span)>,
+    /// Shapes restated for instructions whose own shape is omitted.
+    pub restated_shapes: Vec<RestatedShape>,
+    pub spare: Vec<Scope>,
+    pub findings: check::Findings,
+    /// The number of errors before this module.
+    first_problem: usize,
+    pub has_broken_computation: bool,
+    pub stop: bool,
+}
+
+impl<'a> Parser<'a> {
+    fn new(source: &'a Arc<Source>) -> Parser<'a> {
+        Parser {
+            c: Cursor::new(&source.text),
+            source,
+            m: empty(source),
+            problems: Vec::new(),
+            shape_texts: SpanMap::default(),
+            shape_values: FxHashMap::default(),
+            computation_names: SpanMap::default(),
+            pending_calls: Vec::new(),
+            restated_shapes: Vec::new(),
+            spare: Vec::new(),
+            findings: check::Findings::default(),
+            first_problem: 0,
+            has_broken_computation: false,
+            stop: false,
+        }
+    }
+
+    fn modules(mut self, strict: bool) -> Result<Vec<Module>, Vec<Problem>> {
+        if self.source.text.len() >= u32::MAX as usize - 1 {
+            let kind = ProblemKind::TooMany { what: "bytes of text", limit: u32::MAX as usize - 2 };
+            return Err(vec![Problem { kind, span: Span::default() }]);
+        }
+        // A byte order mark is not part of the text.
+        if self.c.text.starts_with('\u{feff}') {
+            self.c.pos = 3;
+        }
+        self.make_room();
+        let mut modules = Vec::new();
+        loop {
+            self.m.span = Span::new(self.c.pos, self.c.pos);
+            self.module();
+            self.m.span.end = self.c.pos as u32;
+            let mut done = std::mem::replace(&mut self.m, empty(self.source));
+            Parser::return_room(&mut done);
+            if strict {
+                self.problems.extend(done.diagnostics.iter().cloned());
+            }
+            modules.push(done);
+            self.c.space();
+            if self.stop || self.c.at_end() {
+                break;
+            }
+            self.shape_texts.clear();
+            self.shape_values.clear();
+            self.computation_names.clear();
+            self.pending_calls.clear();
+            self.restated_shapes.clear();
+            self.findings.clear();
+            self.has_broken_computation = false;
+        }
+        if self.problems.is_empty() {
+            return Ok(modules);
+        }
+        self.problems.sort_by_key(|p| p.span.start);
+        if self.problems.len() > MAX_PROBLEMS {
+            self.problems.truncate(MAX_PROBLEMS);
+            let span = self.problems.last().map_or(Span::default(), |p| p.span);
+            self.problems.push(Problem { kind: ProblemKind::TooMany { what: "errors", limit: MAX_PROBLEMS }, span });
+        }
+        Err(self.problems)
+    }
+
+    /// Reserves capacity for a module of typical density, so that the vectors of a large one are not reallocated as
+    /// they grow. Unused capacity costs addresses but no memory; a failed reservation is repeated on demand.
+    fn make_room(&mut self) {
+        let n = self.c.rest().len() / 128;
+        let _ = self.m.instructions.try_reserve(n);
+        let _ = self.m.operands.try_reserve(n + n / 2);
+        let _ = self.m.attributes.try_reserve(n + n / 2);
+        let _ = self.m.links.try_reserve(n / 2);
+        let _ = self.m.computations.try_reserve(n / 8);
+        let _ = self.m.shapes.try_reserve((n / 8).min(1 << 9));
+    }
+
+    /// Releases unused capacity, unless the module is too small for it to matter.
+    fn return_room(module: &mut Module) {
+        if module.instructions.capacity() < 1 << 10 {
+            return;
+        }
+        module.instructions.shrink_to_fit();
+        module.operands.shrink_to_fit();
+        module.attributes.shrink_to_fit();
+        module.links.shrink_to_fit();
+        module.computations.shrink_to_fit();
+    }
+
+    /// Whether this module has no errors so far.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.problems.len() == self.first_problem
+    }
+
+    pub(crate) fn problem(&mut self, problem: Problem) {
+        self.stop |= self.problems.len() >= MAX_PROBLEMS;
+        self.problems.push(problem);
+    }
+
+    pub(crate) fn diagnostic(&mut self, kind: ProblemKind, span: Span) {
+        self.diagnose(|_| Problem { kind, span });
+    }
+
+    /// Keeps a diagnostic unless the limit is reached; the message is not built beyond it, since finding the nearest
+    /// word is slow.
+    pub(crate) fn diagnose(&mut self, problem: impl FnOnce(&Self) -> Problem) {
+        if self.m.diagnostics.len() < MAX_DIAGNOSTICS {
+            let problem = problem(self);
+            self.m.diagnostics.push(problem);
+        }
+    }
+
+    pub(crate) fn at_word(&self, word: &str) -> bool {
+        let mut c = self.c;
+        c.accept_word(word)
+    }
+}
+
+fn empty(source: &Arc<Source>) -> Module {
+    Module {
+        source: source.clone(),
+        span: Span::default(),
+        name: Span::default(),
+        header: Vec::new(),
+        shapes: Vec::new(),
+        computations: Vec::new(),
+        instructions: Vec::new(),
+        operands: Vec::new(),
+        attributes: Vec::new(),
+        links: Vec::new(),
+        unknown_keys: Vec::new(),
+        unknown_opcodes: FxHashMap::default(),
+        frames: Frames::default(),
+        entry: 0,
+        ids: None,
+        diagnostics: Vec::new(),
+        users: OnceLock::new(),
+        callers: OnceLock::new(),
+        names: OnceLock::new(),
+        computation_names: OnceLock::new(),
+        fingerprints: OnceLock::new(),
+        shape_hashes: OnceLock::new(),
+    }
+}

@@ -1,0 +1,322 @@
+//! Parses modules and computations.
+//!
+//! Read `Parser::module`, then `Parser::computation`.
+
+use smallvec::SmallVec;
+
+use super::instruction::Scope;
+use super::Parser;
+use crate::attribute::schema::Owner;
+use crate::check;
+use crate::cursor::Read;
+use crate::error::{Problem, ProblemKind, Span};
+use crate::model::metadata::Location;
+use crate::model::module::Attribute;
+
+/// The maximum nesting of inline computations.
+const MAX_INLINE: usize = 64;
+
+/// The shapes of `(a: f32[], b: s32[]) -> f32[]` and their spans.
+pub(crate) struct Signature {
+    pub parameters: SmallVec<[(u32, Span); 8]>,
+    pub result: (u32, Span),
+}
+
+/// The header of a computation; empty for an inline computation or bare instructions.
+pub(crate) struct Header {
+    pub name: Span,
+    pub signature: Option<Signature>,
+}
+
+impl<'a> Parser<'a> {
+    /// Parses one module: a header with its tables and computations, or computations or instructions without a header.
+    pub(super) fn module(&mut self) {
+        self.first_problem = self.problems.len();
+        self.c.space();
+        if self.c.accept_word("HloModule") {
+            if let Err(e) = self.module_header() {
+                self.problem(e);
+                self.skip_line();
+            }
+        } else if self.starts_instruction() {
+            self.bare_instructions();
+            return;
+        }
+        let mut entry = None;
+        let mut last = None;
+        while !self.stop {
+            self.c.space();
+            if self.c.at_end() || self.at_word("HloModule") {
+                break;
+            }
+            let start = self.c.pos;
+            match self.top_level(&mut entry) {
+                Ok(computation) => last = computation.or(last),
+                Err(e) => {
+                    // A text that does not begin like HLO gets a single error.
+                    let is_start = last.is_none() && self.m.header.is_empty() && self.m.name.is_empty();
+                    self.has_broken_computation = true;
+                    if is_start && self.is_sound() {
+                        self.problem(self.not_hlo(start).unwrap_or(e));
+                        self.stop = true;
+                        return;
+                    }
+                    self.problem(e);
+                    self.skip_computation();
+                }
+            }
+            debug_assert!(self.c.pos > start, "the parser moves forward");
+        }
+        let is_sound = self.is_sound();
+        match entry.or(last) {
+            Some(entry) => self.m.entry = entry,
+            None => {
+                if is_sound {
+                    let e = self.c.expected("`HloModule`, a computation or an instruction");
+                    self.problem(e);
+                }
+                return;
+            }
+        }
+        self.resolve_calls();
+        self.m.span.end = self.c.pos as u32;
+        if self.is_sound() {
+            check::module(&mut self.m, &mut self.findings, &self.restated_shapes, &mut self.problems);
+        }
+        self.m.diagnostics.sort_by_key(|d| d.span.start);
+    }
+
+    /// The error for a text whose first word cannot start HLO.
+    fn not_hlo(&self, start: usize) -> Option<Problem> {
+        let mut c = self.c;
+        c.pos = start;
+        let first = c;
+        c.accept_word("ENTRY");
+        c.accept_after_space(b'%');
+        c.word();
+        c.space();
+        let is_computation = matches!(c.peek(), Some(b'(' | b'{') | None);
+        (!is_computation).then(|| first.expected("`HloModule`, a computation or an instruction"))
+    }
+
+    fn module_header(&mut self) -> Read<()> {
+        while matches!(self.c.peek(), Some(b' ' | b'\t')) {
+            self.c.pos += 1;
+        }
+        let start = self.c.pos;
+        self.c.word();
+        self.m.name = Span::new(start, self.c.pos);
+        if !matches!(self.c.peek(), None | Some(b',' | b' ' | b'\t' | b'\r' | b'\n' | b'/')) {
+            return Err(self.c.expected("a module name"));
+        }
+        let mut header: SmallVec<[Attribute; 8]> = SmallVec::new();
+        let mut scope = Scope::default();
+        while self.c.accept_after_space(b',') {
+            self.attribute(Owner::Module, &mut header, &mut scope, 0)?;
+        }
+        self.m.header = header.into_vec();
+        Ok(())
+    }
+
+    /// Parses a table or a computation; returns the number of the computation.
+    fn top_level(&mut self, entry: &mut Option<u32>) -> Read<Option<u32>> {
+        if self.at_word("FileNames") || self.at_word("FunctionNames") {
+            return self.names_table().map(|()| None);
+        }
+        if self.at_word("FileLocations") || self.at_word("StackFrames") {
+            return self.frames_table().map(|()| None);
+        }
+        let start = self.c.pos;
+        let is_entry = self.c.accept_word("ENTRY");
+        let header = self.computation_header()?;
+        let id = self.computation(header, 0, false)?;
+        if is_entry && entry.replace(id).is_some() {
+            let kind = ProblemKind::Duplicate { what: "computation marked", name: "ENTRY".into() };
+            self.problem(Problem { kind, span: Span::new(start, start + 5) });
+        }
+        Ok(Some(id))
+    }
+
+    /// `FileNames` or `FunctionNames`: rows of an id and a string.
+    fn names_table(&mut self) -> Read<()> {
+        let start = self.c.pos;
+        let is_files = self.c.word() == "FileNames";
+        while self.at_digit() {
+            let id = self.c.int()?;
+            let text = self.c.string()?;
+            let table = if is_files { &mut self.m.frames.files } else { &mut self.m.frames.functions };
+            table.insert(id, text);
+        }
+        self.end_table(start);
+        Ok(())
+    }
+
+    /// `FileLocations` or `StackFrames`: rows of an id and `{field=number …}`.
+    fn frames_table(&mut self) -> Read<()> {
+        let start = self.c.pos;
+        let is_locations = self.c.word() == "FileLocations";
+        while self.at_digit() {
+            let id = self.c.int()?;
+            let (mut location, mut frame) = (Location::default(), (0, 0));
+            self.c.expect(b'{', "`{`")?;
+            while !self.c.accept_after_space(b'}') {
+                self.c.accept(b',');
+                self.c.space();
+                let at = self.c;
+                let field = self.c.word();
+                if field.is_empty() {
+                    return Err(at.expected("a field or `}`"));
+                }
+                self.c.expect(b'=', "`=`")?;
+                let value = self.c.int()?;
+                match field {
+                    "file_name_id" => location.file = value,
+                    "function_name_id" => location.function = value,
+                    "line" => location.line = value,
+                    "column" => location.column = value,
+                    "file_location_id" => frame.0 = value,
+                    "parent_frame_id" => frame.1 = value,
+                    _ => {}
+                }
+            }
+            if is_locations {
+                self.m.frames.locations.insert(id, location);
+            } else {
+                self.m.frames.frames.insert(id, frame);
+            }
+        }
+        self.end_table(start);
+        Ok(())
+    }
+
+    fn at_digit(&mut self) -> bool {
+        self.c.space();
+        self.c.peek().is_some_and(|c| c.is_ascii_digit())
+    }
+
+    fn end_table(&mut self, start: usize) {
+        let span = &mut self.m.frames.span;
+        let start = if span.is_empty() { start } else { span.start as usize };
+        *span = Span::new(start, self.c.pos);
+    }
+
+    /// `[%]name [(params) -> shape]`, up to the brace; the name may be missing.
+    pub(crate) fn computation_header(&mut self) -> Read<Header> {
+        self.c.space();
+        let at = self.c.pos;
+        if self.c.peek() == Some(b'{') {
+            return Ok(Header { name: Span::new(at, at), signature: None });
+        }
+        let name = self.c.name("`HloModule`, a computation or an instruction")?;
+        self.c.space();
+        let mut signature = None;
+        if self.c.accept(b'(') {
+            let mut parameters = SmallVec::new();
+            if !self.c.accept_after_space(b')') {
+                loop {
+                    self.c.name("a parameter name")?;
+                    self.c.expect(b':', "`:` after a parameter name")?;
+                    self.c.space();
+                    let start = self.c.pos;
+                    let shape = self.shape()?;
+                    parameters.push((shape, Span::new(start, self.c.pos)));
+                    if !self.c.accept_after_space(b',') {
+                        break;
+                    }
+                }
+                self.c.expect(b')', "`,` or `)` after a parameter")?;
+            }
+            self.c.space();
+            if !self.c.rest().starts_with(b"->") {
+                return Err(self.c.expected("`->`"));
+            }
+            self.c.pos += 2;
+            self.c.space();
+            let start = self.c.pos;
+            let shape = self.shape()?;
+            signature = Some(Signature { parameters, result: (shape, Span::new(start, self.c.pos)) });
+        }
+        self.c.space();
+        if self.c.peek() != Some(b'{') {
+            let expected =
+                if signature.is_some() { "`{` of a computation" } else { "`{` or `(` of a computation, or `=`" };
+            return Err(self.c.expected(expected));
+        }
+        Ok(Header { name, signature })
+    }
+
+    /// `{ instructions }[, attributes]`; the number of the computation.
+    pub(crate) fn computation(&mut self, header: Header, depth: usize, is_inline: bool) -> Read<u32> {
+        let open = self.c.pos;
+        if depth > MAX_INLINE {
+            self.stop = true;
+            let kind = ProblemKind::TooDeep { what: "computations", limit: MAX_INLINE };
+            return Err(Problem { kind, span: Span::new(open, open + 1) });
+        }
+        self.c.expect(b'{', "`{` of a computation")?;
+        let mut scope = self.spare.pop().unwrap_or_default();
+        loop {
+            self.c.space();
+            if self.stop || self.c.accept(b'}') {
+                break;
+            }
+            if self.c.at_end() {
+                self.stop = true;
+                // The skipped text of an instruction with a syntax error may contain the brace.
+                if scope.ends_broken {
+                    break;
+                }
+                return Err(self.c.expected("an instruction or `}`"));
+            }
+            self.instruction_or_recover(&mut scope, depth);
+        }
+        let mut attributes: SmallVec<[Attribute; 8]> = SmallVec::new();
+        if !is_inline {
+            while self.c.accept_after_space(b',') {
+                self.attribute(Owner::Computation, &mut attributes, &mut scope, depth)?;
+            }
+        }
+        Ok(self.finish(scope, header, attributes.into_vec(), Span::new(open, open + 1), is_inline))
+    }
+
+    /// Parses bare instructions as one computation.
+    pub(crate) fn bare_instructions(&mut self) {
+        self.first_problem = self.problems.len();
+        let at = self.c.pos;
+        let mut scope = Scope { is_bare: true, ..Scope::default() };
+        loop {
+            self.c.space();
+            if self.stop || self.c.at_end() || self.at_word("HloModule") {
+                break;
+            }
+            if self.c.accept(b'}') {
+                let mut c = self.c;
+                c.pos -= 1;
+                let e = c.expected("an instruction");
+                self.problem(e);
+                continue;
+            }
+            self.instruction_or_recover(&mut scope, 0);
+        }
+        let header = Header { name: Span::new(at, at), signature: None };
+        self.m.entry = self.finish(scope, header, Vec::new(), Span::new(at, at + 1), false);
+        self.resolve_calls();
+        self.m.span.end = self.c.pos as u32;
+        if self.is_sound() {
+            check::module(&mut self.m, &mut self.findings, &self.restated_shapes, &mut self.problems);
+        }
+        self.m.diagnostics.sort_by_key(|d| d.span.start);
+    }
+
+    pub(crate) fn skip_line(&mut self) {
+        self.c.pos += memchr::memchr(b'\n', self.c.rest()).unwrap_or(self.c.rest().len());
+    }
+
+    /// Skips past the next line that starts with a closing brace.
+    fn skip_computation(&mut self) {
+        match memchr::memmem::find(self.c.rest(), b"\n}") {
+            Some(n) => self.c.pos += n + 2,
+            None => self.c.pos = self.c.text.len(),
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! What an operation has in a proto beyond the fields of its attributes: messages that are always present, and the
+//! order of its called computations.
+//!
+//! Read [`callees`]. Not here: the fields of attributes, which `attribute::schema` lists.
+
+/// Messages that XLA requires on an operation even if they are empty, by field number.
+pub(crate) fn required_messages(opcode: &str) -> &'static [u32] {
+    match opcode {
+        "dot" | "scaled-dot" => &[30],
+        "ragged-dot" => &[90],
+        "convolution" => &[15, 16],
+        "reduce-window" | "select-and-scatter" => &[15],
+        "pad" => &[21],
+        "gather" => &[33],
+        "scatter" => &[48],
+        "triangular-solve" => &[59],
+        "cholesky" => &[62],
+        _ => &[],
+    }
+}
+
+/// The attributes that name the called computations of an operation, in the order of their ids. `branch_computations`
+/// and `called_computations` take all of them.
+pub(crate) fn callees(opcode: &str, has_predicate: bool) -> &'static [&'static str] {
+    match opcode {
+        "fusion" | "async-start" | "async-update" | "async-done" => &["calls"],
+        "while" => &["body", "condition"],
+        "select-and-scatter" => &["select", "scatter"],
+        "conditional" if has_predicate => &["true_computation", "false_computation"],
+        "conditional" => &["branch_computations"],
+        "custom-call" => &["called_computations"],
+        _ => &["to_apply"],
+    }
+}
+
+/// As [`callees`], for `n` computations; `None` where the operation calls a different number of them.
+pub(crate) fn callee_names(opcode: &str, has_predicate: bool, n: usize) -> Option<&'static [&'static str]> {
+    let names = callees(opcode, has_predicate && n == 2);
+    (names.len() == n || matches!(names, ["branch_computations" | "called_computations"])).then_some(names)
+}
