@@ -84,7 +84,9 @@ def _known(
         return None
     if literal is None or literal.size == 0:
         return None
-    values: Array = np.asarray(literal).astype(np.int64)
+    # As the semantics have it, u64 values beyond the range of s64 are its maximum: out of bounds on the upper side.
+    saturated = np.minimum(literal, np.uint64(2**63 - 1)) if literal.dtype == np.uint64 else literal
+    values: Array = np.asarray(saturated).astype(np.int64)
     if index_vector_dim < values.ndim:
         values = np.take(values, k, axis=index_vector_dim)
         index = [*index[:index_vector_dim], *index[index_vector_dim + 1 :]]
