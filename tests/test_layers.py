@@ -19,7 +19,7 @@ LATE = {"pyarrow": "interop corpus", "rich": "cli", "click": "cli"}
 """Dependencies that are imported where they are used, and by these packages alone."""
 
 
-@pytest.mark.parametrize("contract", ["layers", "rules", "optional"])
+@pytest.mark.parametrize("contract", ["layers", "rules", "indexing", "semantics", "attributes", "optional"])
 def test_contract(contract: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     assert lint_imports(limit_to_contracts=(contract,), cache_dir=None) == EXIT_STATUS_SUCCESS

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 from .._core import Instruction
 from ..errors import UnsupportedError
 from ..types import ShapeIndex, Unknown
-from ._async_wrappers import short_form
 from ._evaluation import EvalContext, Value
 from ._rule import CustomRule, OpRule, RuleContext, RuleResult
 from ._shapes import n_outputs
 
 _registry: dict[str, OpRule] = {}
+_derived: list[Callable[[str, Mapping[str, OpRule]], OpRule | None]] = []
 _listeners: list[Callable[[OpRule], None]] = []
 
 
@@ -24,6 +24,11 @@ def register(op: OpRule) -> None:
     _registry[op.opcode] = op
     for listener in _listeners:
         listener(op)
+
+
+def register_derived(derive: Callable[[str, Mapping[str, OpRule]], OpRule | None]) -> None:
+    """Let ``derive(opcode, registered)`` make the rules of opcodes that are not registered; None where it cannot."""
+    _derived.append(derive)
 
 
 def each(listener: Callable[[OpRule], None]) -> None:
@@ -46,7 +51,8 @@ def lookup(opcode: str) -> OpRule:
 
 @lru_cache(maxsize=256)
 def _without_page(opcode: str) -> OpRule:
-    return short_form(opcode, _registry) or unknown_op(opcode)
+    found = (derive(opcode, _registry) for derive in _derived)
+    return next((op for op in found if op is not None), None) or unknown_op(opcode)
 
 
 custom_rules: dict[str, CustomRule] = {}

@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-import numpy as np
-
 from .._core import Instruction, Shape
-from ..errors import HlomapError, IntegerOverflowError, ShapeError
+from ..errors import IntegerOverflowError, ShapeError
 
 INT64_MAX = 2**63 - 1
 
@@ -73,19 +71,6 @@ def checked(value: int) -> int:
     if not -INT64_MAX - 1 <= value <= INT64_MAX:
         raise IntegerOverflowError(f"{value} does not fit in 64 bits")
     return value
-
-
-def literal_integer(instruction: Instruction) -> int | None:
-    """The integer that a scalar constant holds, None where it is something else or not printed in full."""
-    if instruction.opcode != "constant" or not instruction.shape.is_array or instruction.shape.n_elements != 1:
-        return None
-    try:
-        literal = instruction.literal
-    except HlomapError:
-        return None
-    if literal is None or literal.dtype.kind == "c":
-        return None
-    return int(np.asarray(literal).reshape(())[()])
 
 
 def same_arrays(a: Shape, b: Shape) -> bool:

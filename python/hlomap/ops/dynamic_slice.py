@@ -9,8 +9,9 @@ import numpy as np
 from .._core import Expr, Instruction
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
+from ._indexing.dynamic_offsets import clamped_offsets, offset_exprs, offset_reaches, reads_offsets
 from ._indexing.maps import full, reads
-from ._offsets import offset_reaches, offsets, reads_offsets, starts, window_slices
+from ._numpy.dynamic_offsets import window_slices
 from ._registry import register
 from ._rule import ExprLike, OpRule, RuleContext, RuleResult
 
@@ -23,7 +24,7 @@ def constant_operands(instruction: Instruction) -> tuple[int, ...]:
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """d + offset."""
     sizes, window = instruction.operands[0].shape.dimensions, instruction.shape.dimensions
-    at, runtime = starts(offsets(instruction, 1, sizes, window), range(len(sizes)))
+    at, runtime = offset_exprs(clamped_offsets(instruction, 1, sizes, window), range(len(sizes)))
     results: list[ExprLike] = [Expr.dim(i) + at[i] for i in range(len(sizes))]
     return [reads(full(window), results, runtime=runtime), *reads_offsets(instruction, 1)]
 
@@ -33,7 +34,7 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     if operand > 0:
         return [offset_reaches(instruction, operand)]
     sizes, window = instruction.operands[0].shape.dimensions, instruction.shape.dimensions
-    at, runtime = starts(offsets(instruction, 1, sizes, window), range(len(sizes)))
+    at, runtime = offset_exprs(clamped_offsets(instruction, 1, sizes, window), range(len(sizes)))
     dims = full(sizes)
     results: list[ExprLike] = []
     constraints: list[tuple[ExprLike, int, int]] = []

@@ -11,32 +11,36 @@ import numpy as np
 
 from .._core import Expr, Instruction
 from ..types import ShapeIndex
+from ._attributes import WindowedDim, windowed_dims
 from ._evaluation import EvalContext, Value
 from ._indexing.maps import on_outputs, reads, reads_all, reads_scalar
+from ._indexing.window import operand_index, output_index, window_variables
 from ._numpy.reduction import folded, like_shape
+from ._numpy.window import dilate_and_pad, sliding_windows
 from ._registry import register
 from ._rule import Footprint, OperandIndexing, OpRule, RuleContext, RuleResult
 from ._shapes import agree, result_sizes
-from ._window import WindowDim, place_variables, spread, window_dims, windows
 
 
-def _dims(instruction: Instruction) -> list[WindowDim]:
+def _dims(instruction: Instruction) -> list[WindowedDim]:
     operand = instruction.operands[0].shape.dimensions
     for other in instruction.operands[: len(instruction.operands) // 2]:
         agree(other.shape.dimensions, operand, "an operand")
-    return window_dims(instruction.attributes.get("window"), operand, result_sizes(instruction))
+    return windowed_dims(instruction.attributes.get("window"), operand, result_sizes(instruction))
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """Window after pad: a range for each place of the window."""
     dims = _dims(instruction)
-    places, ranges = place_variables(dims)
-    meetings = [dim.element(Expr.dim(i), place) for i, (dim, place) in enumerate(zip(dims, places, strict=True))]
+    elements, ranges = window_variables(dims)
+    indices = [
+        operand_index(dim, Expr.dim(i), element) for i, (dim, element) in enumerate(zip(dims, elements, strict=True))
+    ]
     data: OperandIndexing = reads(
-        [m.bounds for m in meetings],
-        [m.index for m in meetings],
+        [m.bounds for m in indices],
+        [m.index for m in indices],
         ranges=ranges,
-        constraints=[c for m in meetings for c in m.constraints],
+        constraints=[c for m in indices for c in m.constraints],
     )
     n = len(instruction.operands) // 2
     return [data] * n + [reads_scalar(result_sizes(instruction))] * n
@@ -47,13 +51,15 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     if operand >= len(instruction.operands) // 2:
         return on_outputs(instruction, reads_all((), result_sizes(instruction)))
     dims = _dims(instruction)
-    places, ranges = place_variables(dims)
-    meetings = [dim.output(Expr.dim(i), place) for i, (dim, place) in enumerate(zip(dims, places, strict=True))]
+    elements, ranges = window_variables(dims)
+    indices = [
+        output_index(dim, Expr.dim(i), element) for i, (dim, element) in enumerate(zip(dims, elements, strict=True))
+    ]
     covered: Footprint = reads(
-        [m.bounds for m in meetings],
-        [m.index for m in meetings],
+        [m.bounds for m in indices],
+        [m.index for m in indices],
         ranges=ranges,
-        constraints=[c for m in meetings for c in m.constraints],
+        constraints=[c for m in indices for c in m.constraints],
     )
     return on_outputs(instruction, covered)
 
@@ -63,10 +69,10 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalConte
     n = len(operands) // 2
     dims = _dims(instruction)
     axes = range(len(dims))
-    seen = [windows(spread(x, axes, dims, 0), axes, dims) for x in operands[:n]]
+    seen = [sliding_windows(dilate_and_pad(x, axes, dims, 0), axes, dims) for x in operands[:n]]
     valid = None
-    if any(dim.low > 0 or dim.high > 0 or dim.base > 1 for dim in dims):
-        valid = windows(spread(np.ones(operands[0].shape, np.bool_), axes, dims, False), axes, dims)
+    if any(dim.pad_low > 0 or dim.pad_high > 0 or dim.base_dilation > 1 for dim in dims):
+        valid = sliding_windows(dilate_and_pad(np.ones(operands[0].shape, np.bool_), axes, dims, False), axes, dims)
     places = tuple(range(len(dims), 2 * len(dims)))
     done = folded(seen, operands[n:], places, instruction.called_computations[0], run, valid, rounded_bytes=2)
     return like_shape(instruction.shape.is_tuple, done)

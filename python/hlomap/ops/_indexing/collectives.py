@@ -1,6 +1,6 @@
 """From the law of a collective operation to its rules: maps with group and position, and plain ones without.
 
-Read :class:`Law` and :func:`register_collective` first.  The plain map leads to the element on some device of the
+Read :class:`Law` and :func:`collective_rules` first.  The plain map leads to the element on some device of the
 group. It depends on the instruction alone; the table of groups may depend on the module, so device maps are made when
 asked.
 """
@@ -14,11 +14,10 @@ from typing import Final, Literal, NamedTuple
 from ..._core import Expr, IndexingMap, Instruction, Variable
 from ...maps.device_groups import GroupTable
 from ...types import ShapeIndex, Unknown
-from .._evaluation import Evaluate
-from .._groups import along_of, group_sizes, pairs_of, table_of
-from .._registry import register
-from .._rule import Bounds, CollectiveRule, ExprLike, Footprint, OperandIndexing, OpRule
+from .._attributes import split_dimension
+from .._rule import Bounds, CollectiveRule, ExprLike, Footprint, InputToOutput, OperandIndexing, OutputToInput
 from .._shapes import agree, must, n_elements, shape_at
+from .device_groups import group_sizes, group_table, pair_table
 from .maps import dim_exprs, full, reads, reads_same_place
 
 EACH: Final = None
@@ -73,10 +72,16 @@ Pick = Callable[[Instruction, int, int], Law | None]
 _STARTS = ("all-gather-start", "collective-permute-start")
 
 
-def register_collective(
-    opcode: str, to_input: Law | Pick, to_output: Law | Pick, evaluate: Evaluate, methods: tuple[str, ...] = ()
-) -> None:
-    """The page of an operation whose results follow laws, each from its own operand or as picked."""
+class CollectiveIndexing(NamedTuple):
+    """The rules of a collective operation, without the devices and with them."""
+
+    output_to_input: OutputToInput
+    input_to_output: InputToOutput
+    collective: CollectiveRule
+
+
+def collective_rules(opcode: str, to_input: Law | Pick, to_output: Law | Pick) -> CollectiveIndexing:
+    """The rules of an operation whose results follow laws, each from its own operand or as picked."""
     back, forth = _picked(to_input), _picked(to_output)
 
     def backward(instruction: Instruction, leaf: ShapeIndex, table: GroupTable | None) -> dict[int, OperandIndexing]:
@@ -110,20 +115,14 @@ def register_collective(
     def groups(instruction: Instruction) -> GroupTable | Unknown:
         return groups_of(instruction, _n_of_shapes(instruction, back(instruction, 0, 0)))
 
-    register(
-        OpRule(
-            opcode,
-            lambda instruction, leaf, context: backward(instruction, leaf, None),
-            lambda instruction, operand, leaf, context: forward(instruction, operand, leaf, None),
-            evaluate,
-            has_side_effect=True,
-            methods=methods,
-            collective=CollectiveRule(
-                groups,
-                lambda instruction, leaf: backward(instruction, leaf, known(groups(instruction))),
-                lambda instruction, operand, leaf: forward(instruction, operand, leaf, known(groups(instruction))),
-            ),
-        )
+    return CollectiveIndexing(
+        lambda instruction, leaf, context: backward(instruction, leaf, None),
+        lambda instruction, operand, leaf, context: forward(instruction, operand, leaf, None),
+        CollectiveRule(
+            groups,
+            lambda instruction, leaf: backward(instruction, leaf, known(groups(instruction))),
+            lambda instruction, operand, leaf: forward(instruction, operand, leaf, known(groups(instruction))),
+        ),
     )
 
 
@@ -142,8 +141,8 @@ def known(table: GroupTable | Unknown) -> GroupTable:
 def groups_of(instruction: Instruction, n: int | None) -> GroupTable | Unknown:
     """The table, where its groups have the ``n`` devices that the shapes say."""
     if "source_target_pairs" in instruction.attributes:
-        return pairs_of(instruction)
-    table = table_of(instruction, n)
+        return pair_table(instruction)
+    table = group_table(instruction, n)
     if isinstance(table, GroupTable) and n is not None and any(size != n for _, size in table.runs()):
         return Unknown(f"groups of other sizes than the {n} of the shapes")
     return table
@@ -201,9 +200,9 @@ def _cut(instruction: Instruction, law: Law, here: Sequence[int], there: Sequenc
     """The dimension that a law cuts, and in how many parts where the shapes say it."""
     if law.whole in (None, "both"):
         agree(here, there, "an output")
-        return (along_of(instruction, len(here)) if law.whole else 0), None
+        return (split_dimension(instruction, len(here)) if law.whole else 0), None
     whole, part = (here, there) if law.whole == "here" else (there, here)
-    along = along_of(instruction, len(whole))
+    along = split_dimension(instruction, len(whole))
     must(part[along] > 0 and whole[along] % part[along] == 0, f"{whole[along]} elements in parts of {part[along]}")
     agree((*whole[:along], part[along], *whole[along + 1 :]), part, "a part")
     return along, whole[along] // part[along]

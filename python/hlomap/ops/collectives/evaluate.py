@@ -8,8 +8,16 @@ import numpy as np
 
 from ..._core import Instruction, Shape
 from ...errors import UnsupportedError
+from .._attributes import source_target_pairs, split_dimension
 from .._evaluation import Array, EvalContext, Steps, Value
-from .._groups import along_of, everyone, group_of, key_of, numbered, own_group, own_id
+from .._numpy.device_groups import (
+    group_of,
+    own_group,
+    own_id,
+    permuted_devices,
+    rendezvous_key,
+    require_ids,
+)
 from .._shapes import must
 
 
@@ -30,7 +38,7 @@ def _nothing(shape: Shape) -> Value:
 
 def all_reduce(instruction: Instruction, operands: list[Value], run: EvalContext) -> Steps:
     """All arrays of the group combined in the order of the group."""
-    values = yield run.rendezvous(key_of(instruction), own_group(instruction, run), operands)
+    values = yield run.rendezvous(rendezvous_key(instruction), own_group(instruction, run), operands)
     return _like(instruction, _combined(instruction, values, run))
 
 
@@ -43,8 +51,10 @@ def _combined(instruction: Instruction, values: Sequence[Sequence[Array]], run: 
 
 def all_gather(instruction: Instruction, operands: list[Value], run: EvalContext) -> Steps:
     """The arrays of the group one after the other."""
-    values = yield run.rendezvous(key_of(instruction), own_group(instruction, run), operands)
-    results = [np.concatenate(arrays, along_of(instruction, arrays[0].ndim)) for arrays in zip(*values, strict=True)]
+    values = yield run.rendezvous(rendezvous_key(instruction), own_group(instruction, run), operands)
+    results = [
+        np.concatenate(arrays, split_dimension(instruction, arrays[0].ndim)) for arrays in zip(*values, strict=True)
+    ]
     if instruction.opcode == "all-gather-start":
         return _started(operands, results, instruction.shape)
     return _like(instruction, results)
@@ -53,10 +63,10 @@ def all_gather(instruction: Instruction, operands: list[Value], run: EvalContext
 def reduce_scatter(instruction: Instruction, operands: list[Value], run: EvalContext) -> Steps:
     """The combined array cut in as many parts as the group has devices."""
     group = own_group(instruction, run)
-    values = yield run.rendezvous(key_of(instruction), group, operands)
+    values = yield run.rendezvous(rendezvous_key(instruction), group, operands)
     results = []
     for array in _combined(instruction, values, run):
-        along = along_of(instruction, array.ndim)
+        along = split_dimension(instruction, array.ndim)
         must(array.shape[along] % len(group) == 0, f"{array.shape[along]} elements for {len(group)} devices")
         results.append(np.split(array, len(group), along)[group.index(run.device.number)])
     return _like(instruction, results)
@@ -65,26 +75,26 @@ def reduce_scatter(instruction: Instruction, operands: list[Value], run: EvalCon
 def all_to_all(instruction: Instruction, operands: list[Value], run: EvalContext) -> Steps:
     """OperandIndexing k of every device goes to device k of the group."""
     group = own_group(instruction, run)
-    values = yield run.rendezvous(key_of(instruction), group, operands)
+    values = yield run.rendezvous(rendezvous_key(instruction), group, operands)
     own = group.index(run.device.number)
     if instruction.shape.is_tuple:
         must(len(operands) == len(group), f"{len(operands)} parts for {len(group)} devices")
         return tuple(value[own] for value in values)
-    along = along_of(instruction, operands[0].ndim)
+    along = split_dimension(instruction, operands[0].ndim)
     must(operands[0].shape[along] % len(group) == 0, f"{operands[0].shape[along]} elements for {len(group)} devices")
     return np.concatenate([np.split(value[0], len(group), along)[own] for value in values], along)
 
 
 def permute(instruction: Instruction, operands: list[Value], run: EvalContext) -> Steps:
     """The arrays of the source; zeros where there is none."""
-    pairs = [(int(a), int(b)) for a, b in instruction.attributes["source_target_pairs"]]
-    numbered(instruction, [i for pair in pairs for i in pair], run)
+    pairs = source_target_pairs(instruction)
+    require_ids(instruction, [i for pair in pairs for i in pair], run)
     for side in zip(*pairs, strict=True):
         must(len(set(side)) == len(side), f"a device twice in {pairs}")
     if len(operands) == 4 and not instruction.shape.is_tuple:
         raise UnsupportedError("a permutation of slices in place")
-    devices = everyone(instruction, run)
-    values = yield run.rendezvous(key_of(instruction), devices, operands)
+    devices = permuted_devices(instruction, run)
+    values = yield run.rendezvous(rendezvous_key(instruction), devices, operands)
     own = own_id(instruction, run)
     source = next((a for a, b in pairs if b == own), None)
     results = [np.zeros_like(x) for x in operands] if source is None else list(values[source])
@@ -98,5 +108,5 @@ def broadcast(instruction: Instruction, operands: list[Value], run: EvalContext)
     group = group_of(instruction, run)
     if group is None:
         return _like(instruction, [np.zeros_like(x) for x in operands])
-    values = yield run.rendezvous(key_of(instruction), group, operands)
+    values = yield run.rendezvous(rendezvous_key(instruction), group, operands)
     return _like(instruction, values[0])

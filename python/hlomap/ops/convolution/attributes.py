@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..._core import Instruction
 from ...types import Unknown
-from .._rule import ExprLike
+from .._attributes import WindowedDim, windowed_dims
 from .._shapes import agree, must
-from .._window import WindowDim, window_dims
 
 
 @dataclass(frozen=True)
@@ -18,7 +16,7 @@ class Convolution:
     """The parts of a convolution by name; ``features`` counts those of the kernel, that is of one group."""
 
     labels: Any
-    dims: list[WindowDim]
+    dims: list[WindowedDim]
     input_sizes: tuple[int, ...]
     kernel_sizes: tuple[int, ...]
     output_sizes: tuple[int, ...]
@@ -37,25 +35,6 @@ class Convolution:
     @property
     def batches(self) -> int:
         return self.output_sizes[int(self.labels.output_batch)]
-
-    def image_at(self, batch: ExprLike, feature: ExprLike, places: Sequence[ExprLike]) -> list[ExprLike]:
-        """The indices of the image in the order of its dimensions; so for the others."""
-        labels = self.labels
-        return _placed((labels.input_batch, labels.input_feature, *labels.input_spatial), (batch, feature, *places))
-
-    def kernel_at(self, feature: ExprLike, out: ExprLike, places: Sequence[ExprLike]) -> list[ExprLike]:
-        labels = self.labels
-        dims = labels.kernel_input_feature, labels.kernel_output_feature, *labels.kernel_spatial
-        return _placed(dims, (feature, out, *places))
-
-    def output_at(self, batch: ExprLike, feature: ExprLike, places: Sequence[ExprLike]) -> list[ExprLike]:
-        labels = self.labels
-        return _placed((labels.output_batch, labels.output_feature, *labels.output_spatial), (batch, feature, *places))
-
-
-def _placed(dims: Sequence[int], indices: Sequence[ExprLike]) -> list[ExprLike]:
-    by_dim = dict(zip(dims, indices, strict=True))
-    return [by_dim[i] for i in range(len(dims))]
 
 
 def plan_of(instruction: Instruction) -> Convolution | Unknown:
@@ -83,4 +62,4 @@ def plan_of(instruction: Instruction) -> Convolution | Unknown:
         (sizes[1][i] for i in labels.kernel_spatial),
         "a window",
     )
-    return Convolution(labels, window_dims(window, lengths, outputs), sizes[0], sizes[1], sizes[2], *groups)
+    return Convolution(labels, windowed_dims(window, lengths, outputs), sizes[0], sizes[1], sizes[2], *groups)

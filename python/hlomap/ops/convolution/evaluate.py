@@ -9,9 +9,9 @@ import numpy as np
 
 from ..._core import Instruction
 from ...dtypes import numpy_dtype
-from .._contraction import sum_of_products
 from .._evaluation import Array, EvalContext, Value
-from .._window import spread, windows
+from .._numpy.contraction import sum_of_products
+from .._numpy.window import dilate_and_pad, sliding_windows
 from .attributes import Convolution, plan_of
 
 PART = 2**21
@@ -29,7 +29,7 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalConte
         operands[1], (c.labels.kernel_output_feature, c.labels.kernel_input_feature, *c.labels.kernel_spatial)
     )
     kernel = np.flip(kernel, tuple(axis for axis, dim in zip(axes, c.dims, strict=True) if dim.reversal))
-    seen = windows(spread(image, axes, c.dims, 0), axes, c.dims)
+    seen = sliding_windows(dilate_and_pad(image, axes, c.dims, 0), axes, c.dims)
     seen = seen.reshape(c.batch_groups, c.batches, c.feature_groups, c.features, *seen.shape[2:])
     kernel = kernel.reshape(c.batch_groups, c.feature_groups, c.group_outputs, *kernel.shape[1:])
     parts = [_products(part, kernel, n, numpy_dtype(instruction.shape.dtype)) for part in _in_parts(seen, n)]

@@ -7,19 +7,41 @@ from collections.abc import Sequence
 from ..._core import Expr, Instruction
 from ...types import ShapeIndex, Unknown
 from .._indexing.maps import full, reads
+from .._indexing.window import WindowIndex, operand_index, output_index, window_variables
 from .._rule import Bounds, ExprLike, Footprint, RuleContext, RuleResult
-from .._window import Meeting, place_variables
 from .attributes import Convolution, plan_of
 
 
-def _within(sizes: Sequence[int], spatial: Sequence[int], meetings: Sequence[Meeting]) -> list[Bounds]:
+def _image_index(c: Convolution, batch: ExprLike, feature: ExprLike, spatial: Sequence[ExprLike]) -> list[ExprLike]:
+    """The index of an image element in the order of the image's dimensions."""
+    labels = c.labels
+    return _ordered((labels.input_batch, labels.input_feature, *labels.input_spatial), (batch, feature, *spatial))
+
+
+def _kernel_index(c: Convolution, feature: ExprLike, out: ExprLike, spatial: Sequence[ExprLike]) -> list[ExprLike]:
+    labels = c.labels
+    dims = labels.kernel_input_feature, labels.kernel_output_feature, *labels.kernel_spatial
+    return _ordered(dims, (feature, out, *spatial))
+
+
+def _output_index(c: Convolution, batch: ExprLike, feature: ExprLike, spatial: Sequence[ExprLike]) -> list[ExprLike]:
+    labels = c.labels
+    return _ordered((labels.output_batch, labels.output_feature, *labels.output_spatial), (batch, feature, *spatial))
+
+
+def _ordered(dims: Sequence[int], indices: Sequence[ExprLike]) -> list[ExprLike]:
+    by_dim = dict(zip(dims, indices, strict=True))
+    return [by_dim[i] for i in range(len(dims))]
+
+
+def _within(sizes: Sequence[int], spatial: Sequence[int], meetings: Sequence[WindowIndex]) -> list[Bounds]:
     dims = full(sizes)
     for i, meeting in zip(spatial, meetings, strict=True):
         dims[i] = meeting.bounds
     return dims
 
 
-def _constraints(meetings: Sequence[Meeting]) -> list[tuple[ExprLike, int, int]]:
+def _constraints(meetings: Sequence[WindowIndex]) -> list[tuple[ExprLike, int, int]]:
     return [constraint for meeting in meetings for constraint in meeting.constraints]
 
 
@@ -28,18 +50,21 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     c = plan_of(instruction)
     if isinstance(c, Unknown):
         return [c] * len(instruction.operands)
-    places, ranges = place_variables(c.dims)
+    elements, ranges = window_variables(c.dims)
     feature, batch, out = (Expr.range(len(ranges)), Expr.dim(c.labels.output_batch), Expr.dim(c.labels.output_feature))
     ranges = [*ranges, (0, c.features - 1)]
     spatial = c.labels.output_spatial
-    meetings = [dim.element(Expr.dim(o), place) for dim, o, place in zip(c.dims, spatial, places, strict=True)]
+    meetings = [
+        operand_index(dim, Expr.dim(o), element) for dim, o, element in zip(c.dims, spatial, elements, strict=True)
+    ]
     group = out // max(1, c.group_outputs)
-    image = c.image_at(
+    image = _image_index(
+        c,
         batch + group * c.batches if c.batch_groups > 1 else batch,
         group * c.features + feature if c.feature_groups > 1 else feature,
         [meeting.index for meeting in meetings],
     )
-    kernel = c.kernel_at(feature, out, [0 if place is None else place for place in places])
+    kernel = _kernel_index(c, feature, out, [0 if element is None else element for element in elements])
     dims, constraints = _within(c.output_sizes, spatial, meetings), _constraints(meetings)
     return [reads(dims, results, ranges=ranges, constraints=constraints) for results in (image, kernel)]
 
@@ -53,7 +78,7 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
 
 
 def _from_image(c: Convolution) -> Footprint:
-    places, ranges = place_variables(c.dims)
+    elements, ranges = window_variables(c.dims)
     own, feature = Expr.dim(c.labels.input_batch), Expr.dim(c.labels.input_feature)
     out: ExprLike = Expr.range(len(ranges))
     if c.feature_groups > 1:
@@ -62,8 +87,10 @@ def _from_image(c: Convolution) -> Footprint:
         out = own // max(1, c.batches) * c.group_outputs + out
     batch = own % max(1, c.batches) if c.batch_groups > 1 else own
     spatial = c.labels.input_spatial
-    meetings = [dim.output(Expr.dim(i), place) for dim, i, place in zip(c.dims, spatial, places, strict=True)]
-    results = c.output_at(batch, out, [meeting.index for meeting in meetings])
+    meetings = [
+        output_index(dim, Expr.dim(i), element) for dim, i, element in zip(c.dims, spatial, elements, strict=True)
+    ]
+    results = _output_index(c, batch, out, [meeting.index for meeting in meetings])
     ranges = [*ranges, (0, c.group_outputs - 1)]
     return reads(_within(c.input_sizes, spatial, meetings), results, ranges=ranges, constraints=_constraints(meetings))
 
@@ -72,9 +99,9 @@ def _from_kernel(c: Convolution) -> Footprint:
     spatial = zip(c.dims, c.labels.kernel_spatial, strict=True)
     outputs = [Expr.range(i) for i in range(len(c.dims))]
     meetings = [
-        dim.element(output, Expr.dim(k) if dim.size > 1 else None)
+        operand_index(dim, output, Expr.dim(k) if dim.size > 1 else None)
         for (dim, k), output in zip(spatial, outputs, strict=True)
     ]
-    results = c.output_at(Expr.range(len(outputs)), Expr.dim(c.labels.kernel_output_feature), outputs)
+    results = _output_index(c, Expr.range(len(outputs)), Expr.dim(c.labels.kernel_output_feature), outputs)
     ranges = [*(meeting.bounds for meeting in meetings), (0, c.batches - 1)]
     return reads(full(c.kernel_sizes), results, ranges=ranges, constraints=_constraints(meetings))

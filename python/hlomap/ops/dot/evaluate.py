@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from ..._core import Instruction
 from ...dtypes import numpy_dtype
-from .._contraction import sum_of_products
 from .._evaluation import EvalContext, Value
+from .._numpy.contraction import sum_of_products
 from .attributes import sides_of
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..._core import Instruction
 from .._evaluation import EvalContext, Value
+from .._numpy.dynamic_offsets import window_slices
 from .._numpy.numeric import to_be_changed
-from .._offsets import window_slices
 
 
 def evaluate(instruction: Instruction, operands: list[Value], run: EvalContext) -> Value:

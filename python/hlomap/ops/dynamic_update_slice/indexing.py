@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from ..._core import Expr, Instruction
 from ...types import ShapeIndex
+from .._indexing.dynamic_offsets import Offset, clamped_offsets, offset_exprs, offset_reaches, reads_offsets
 from .._indexing.maps import full, reads
-from .._offsets import Offset, offset_reaches, offsets, reads_offsets, starts
 from .._rule import NOTHING, Bounds, ExprLike, Footprint, RuleContext, RuleResult
 from .._shapes import agree
 
@@ -20,7 +20,7 @@ def constant_operands(instruction: Instruction) -> tuple[int, ...]:
 def _window(instruction: Instruction) -> tuple[Sequence[int], Sequence[int], list[Offset]]:
     sizes, window = instruction.shape.dimensions, instruction.operands[1].shape.dimensions
     agree(instruction.operands[0].shape.dimensions, sizes, "an operand")
-    return sizes, window, offsets(instruction, 2, sizes, window)
+    return sizes, window, clamped_offsets(instruction, 2, sizes, window)
 
 
 def _outside(instruction: Instruction) -> Footprint:
@@ -39,7 +39,7 @@ def _region(
     sizes: Sequence[int], at: Sequence[Offset], distances: Mapping[int, Bounds], *, in_window: bool = False
 ) -> Footprint:
     """The places whose distances to the offset lie in the intervals; ``in_window``: to these distances."""
-    begin, runtime = starts(at, distances)
+    begin, runtime = offset_exprs(at, distances)
     dims = full(sizes)
     constraints: list[tuple[ExprLike, int, int]] = []
     for i, (lower, upper) in distances.items():
@@ -66,5 +66,5 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     if operand > 1:
         return [offset_reaches(instruction, operand)]
     sizes, window, at = _window(instruction)
-    begin, runtime = starts(at, range(len(sizes)))
+    begin, runtime = offset_exprs(at, range(len(sizes)))
     return [reads(full(window), [Expr.dim(i) + begin[i] for i in range(len(sizes))], runtime=runtime)]

@@ -6,9 +6,9 @@ the maps, and the maps do not matter to the functions.
 
 from __future__ import annotations
 
-from .._pointwise import METHODS
 from .._registry import register
 from .._rule import OpRule
+from .builder_methods import METHODS
 from .evaluate import meanings
 from .indexing import input_to_output, output_to_input
 

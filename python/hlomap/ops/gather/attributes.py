@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from ..._core import Instruction
-from .._gather_windows import Windows
-from .._index_vectors import vector_dims
+from .._attributes import GatherDimensions, indices_batch_dims
 from .._shapes import agree, must
 
 
-def plan_of(instruction: Instruction) -> Windows:
+def plan_of(instruction: Instruction) -> GatherDimensions:
     attributes = instruction.attributes
     operand, indices = (tuple(x.shape.dimensions) for x in instruction.operands)
     slices, offset_dims, map_dims = (
@@ -21,7 +20,7 @@ def plan_of(instruction: Instruction) -> Windows:
     vector_dim = int(attributes["index_vector_dim"])
     must(len(slices) == len(operand) and all(0 <= w <= n for w, n in zip(slices, operand, strict=True)), "slices fit")
     must(all(slices[i] <= 1 for i in gone), "a dimension that is left out has one place")
-    vectors = vector_dims(indices, vector_dim, len(map_dims))
+    vectors = indices_batch_dims(indices, vector_dim, len(map_dims))
     kept = [i for i in range(len(operand)) if i not in gone]
     rest = [i for i in range(instruction.shape.rank) if i not in offset_dims]
     offset, vector = dict(zip(kept, offset_dims, strict=True)), dict(zip(vectors, rest, strict=True))
@@ -31,4 +30,4 @@ def plan_of(instruction: Instruction) -> Windows:
     starts = {p: k for k, p in enumerate(map_dims) if p not in batching}
     paired = {i: p for p, i in batching.items()}
     sizes = tuple(instruction.shape.dimensions)
-    return Windows(operand, slices, sizes, indices, offset, vector, paired, starts, vector_dim, 1, clamps=True)
+    return GatherDimensions(operand, slices, sizes, indices, offset, vector, paired, starts, vector_dim, 1, clamps=True)

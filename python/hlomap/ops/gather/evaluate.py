@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._core import Instruction
 from .._evaluation import EvalContext, Value
-from .._index_vectors import held_starts
+from .._numpy.index_vectors import index_vectors
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
@@ -19,7 +19,7 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalConte
     paired = tuple(attributes.get("operand_batching_dims", ()))
     offset_dims = sorted(attributes["offset_dims"])
     vector_dim = int(attributes["index_vector_dim"])
-    starts = held_starts(np.asarray(operands[1]), vector_dim)
+    starts = index_vectors(np.asarray(operands[1]), vector_dim)
     # The places of all vectors, beside the places in a slice: both as wide as the output.
     starts = np.expand_dims(starts, tuple(offset_dims))
     place = dict(zip((p for p in range(data.ndim) if p not in gone and p not in paired), offset_dims, strict=True))

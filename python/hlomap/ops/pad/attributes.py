@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..._core import Instruction
-from .._rule import Bounds
 from .._shapes import agree, must
 
 
@@ -16,7 +15,7 @@ class Dim:
     low: int
     step: int
     size: int
-    kept: Bounds
+    kept: tuple[int, int]
 
     @property
     def first(self) -> int:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from ..._core import Instruction
 from .._evaluation import EvalContext, Steps, Value
-from .._groups import key_of, own_group
+from .._numpy.device_groups import own_group, rendezvous_key
 from .._shapes import must
 
 
 def evaluate(instruction: Instruction, operands: list[Value], run: EvalContext) -> Steps:
     """Rows go to where their sender says; what nobody sends to keeps the rows of the output operand."""
     group = own_group(instruction, run)
-    values = yield run.rendezvous(key_of(instruction), group, operands)
+    values = yield run.rendezvous(rendezvous_key(instruction), group, operands)
     own = group.index(run.device.number)
     out = operands[1].copy()
     for rows, _, offsets, sizes, targets, _ in values:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ..._core import Expr, Instruction, Variable
 from ...maps.device_groups import GroupTable
 from ...types import ShapeIndex, Unknown
-from .._groups import group_sizes
 from .._indexing.collectives import groups_of, on_devices, plain
+from .._indexing.device_groups import group_sizes
 from .._indexing.maps import reads_all, reads_same_place
 from .._rule import Footprint, OperandIndexing, RuleContext, RuleResult
 from .._shapes import INT64_MAX, must

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..._core import Expr, Instruction, Variable
 from ...types import ShapeIndex
-from .._contraction import linked
+from .._indexing.contraction import linked
 from .._indexing.maps import in_best_form, reads
 from .._rule import NOTHING, Footprint, RuleContext, RuleResult
 from .._shapes import INT64_MAX

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..._core import Instruction
 from ...dtypes import numpy_dtype
-from .._contraction import sum_of_products
 from .._evaluation import Array, EvalContext, Value
+from .._numpy.contraction import sum_of_products
 from .attributes import plan_of
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..._core import Instruction
 from ...types import ShapeIndex
-from .._contraction import linked
+from .._indexing.contraction import linked
 from .._indexing.maps import reads
 from .._rule import RuleContext, RuleResult
 from .attributes import plan_of

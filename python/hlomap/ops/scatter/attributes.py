@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from ..._core import Instruction
-from .._gather_windows import Windows
-from .._index_vectors import vector_dims
+from .._attributes import GatherDimensions, indices_batch_dims
 from .._shapes import agree, must
 
 
-def plan_of(instruction: Instruction) -> tuple[int, Windows]:
+def plan_of(instruction: Instruction) -> tuple[int, GatherDimensions]:
     """The number of operands, and the windows of updates in each."""
     attributes, operands = instruction.attributes, instruction.operands
     n = len(operands) // 2
@@ -21,7 +20,7 @@ def plan_of(instruction: Instruction) -> tuple[int, Windows]:
     window_dims, map_dims = attributes["update_window_dims"], attributes["scatter_dims_to_operand_dims"]
     vector_dim = int(attributes["index_vector_dim"])
     rest = [u for u in range(len(updates)) if u not in window_dims]
-    vector = dict(zip(vector_dims(indices, vector_dim, len(map_dims)), rest, strict=True))
+    vector = dict(zip(indices_batch_dims(indices, vector_dim, len(map_dims)), rest, strict=True))
     window = dict(zip((p for p in range(len(sizes)) if p not in gone), window_dims, strict=True))
     extents = tuple(updates[window[p]] if p in window else 1 for p in range(len(sizes)))
     must(all(extents[p] <= sizes[p] for p in range(len(sizes)) if p not in paired.values()), "windows fit")
@@ -31,4 +30,6 @@ def plan_of(instruction: Instruction) -> tuple[int, Windows]:
         agree(operands[k].shape.dimensions, sizes, "an operand")
         agree(operands[n + 1 + k].shape.dimensions, updates, "an update")
     starts = {p: k for k, p in enumerate(map_dims)}
-    return n, Windows(sizes, extents, updates, indices, window, vector, paired, starts, vector_dim, n, clamps=False)
+    return n, GatherDimensions(
+        sizes, extents, updates, indices, window, vector, paired, starts, vector_dim, n, clamps=False
+    )

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._core import Instruction
 from .._evaluation import Array, EvalContext, Value
-from .._index_vectors import held_starts
+from .._numpy.index_vectors import index_vectors
 from .._numpy.reduction import as_list, like_shape
 
 
@@ -19,7 +19,7 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalConte
     window_dims = sorted(attributes["update_window_dims"])
     vector_dim = int(attributes["index_vector_dim"])
     rest = [u for u in range(len(updates)) if u not in window_dims]
-    starts = np.expand_dims(held_starts(np.asarray(operands[n]), vector_dim), tuple(window_dims))
+    starts = np.expand_dims(index_vectors(np.asarray(operands[n]), vector_dim), tuple(window_dims))
     paired = tuple(attributes.get("input_batching_dims", ()))
     kept = [p for p in range(len(sizes)) if p not in {*attributes["inserted_window_dims"], *paired}]
     place, fits = np.zeros(updates, np.int64), np.ones(updates, np.bool_)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..._core import Instruction
 from ...types import ShapeIndex
-from .._gather_windows import from_window, of_batch, to_windows
+from .._indexing.gather_windows import batch_indices, operand_to_windows, window_to_operand
 from .._indexing.maps import full, on_outputs, reads, reads_same_place
 from .._rule import RuleContext, RuleResult
 from .attributes import plan_of
@@ -18,17 +18,19 @@ def constant_operands(instruction: Instruction) -> tuple[int, ...]:
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The operands at the same place, the updates that hit it; any index of its batch might."""
     n, w = plan_of(instruction)
-    results, ranges = of_batch(w.indices, w.paired, range(len(w.indices)))
-    might = reads(full(w.sizes), results, ranges=ranges)
-    return [*[reads_same_place(w.sizes)] * n, might, *[to_windows(instruction, w)] * n]
+    results, ranges = batch_indices(w.indices_sizes, w.paired_dims, range(len(w.indices_sizes)))
+    might = reads(full(w.operand_sizes), results, ranges=ranges)
+    return [*[reads_same_place(w.operand_sizes)] * n, might, *[operand_to_windows(instruction, w)] * n]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """An operand at its place, an update where it hits; an index may reach all of its batch."""
     n, w = plan_of(instruction)
     if operand < n:
-        return on_outputs(instruction, reads_same_place(w.sizes))
+        return on_outputs(instruction, reads_same_place(w.operand_sizes))
     if operand > n:
-        return on_outputs(instruction, from_window(instruction, w))
-    results, ranges = of_batch(w.sizes, {p: i for i, p in w.paired.items()}, range(len(w.sizes)))
-    return on_outputs(instruction, reads(full(w.indices), results, ranges=ranges))
+        return on_outputs(instruction, window_to_operand(instruction, w))
+    results, ranges = batch_indices(
+        w.operand_sizes, {p: i for i, p in w.paired_dims.items()}, range(len(w.operand_sizes))
+    )
+    return on_outputs(instruction, reads(full(w.indices_sizes), results, ranges=ranges))

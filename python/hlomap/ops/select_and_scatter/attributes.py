@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from ..._core import Instruction
+from .._attributes import WindowedDim, windowed_dims
 from .._shapes import agree, must
-from .._window import WindowDim, window_dims
 
 
-def dims_of(instruction: Instruction) -> list[WindowDim]:
+def dims_of(instruction: Instruction) -> list[WindowedDim]:
     operand, source = (x.shape.dimensions for x in instruction.operands[:2])
     agree(instruction.shape.dimensions, operand, "an output")
-    dims = window_dims(instruction.attributes.get("window"), operand, source)
+    dims = windowed_dims(instruction.attributes.get("window"), operand, source)
     must(len(dims) == len(operand), "a window of all dimensions")
-    must(all(dim.base == 1 and not dim.reversal for dim in dims), "a plain window")
+    must(all(dim.base_dilation == 1 and not dim.reversal for dim in dims), "a plain window")
     return dims

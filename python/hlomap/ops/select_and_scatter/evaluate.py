@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._core import Instruction
 from .._evaluation import Array, EvalContext, Value
-from .._window import spread, windows
+from .._numpy.window import dilate_and_pad, sliding_windows
 from .attributes import dims_of
 
 
@@ -20,7 +20,7 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalConte
     count = int(np.prod([dim.size for dim in dims], dtype=np.int64))
 
     def seen(array: Array, fill: object) -> Array:
-        return windows(spread(array, axes, dims, fill), axes, dims).reshape(source.size, count)
+        return sliding_windows(dilate_and_pad(array, axes, dims, fill), axes, dims).reshape(source.size, count)
 
     element, valid = seen(data, 0), seen(np.ones(data.shape, np.bool_), False)
     number = seen(np.arange(data.size).reshape(data.shape), -1)

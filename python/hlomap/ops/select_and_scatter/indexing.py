@@ -6,36 +6,41 @@ from collections.abc import Sequence
 
 from ..._core import Expr, Instruction
 from ...types import ShapeIndex
+from .._attributes import WindowedDim
 from .._indexing.maps import full, reads, reads_all, reads_scalar
+from .._indexing.window import operand_index, output_index, window_variables
 from .._rule import Bounds, ExprLike, Footprint, RuleContext, RuleResult
-from .._window import WindowDim, place_variables
 from .attributes import dims_of
 
 Constraints = list[tuple[ExprLike, int, int]]
 
 
-def _windows_over(dims: Sequence[WindowDim]) -> tuple[list[ExprLike], list[Expr | None], list[Bounds], Constraints]:
+def _windows_over(dims: Sequence[WindowedDim]) -> tuple[list[ExprLike], list[Expr | None], list[Bounds], Constraints]:
     """For an element d the windows that have it: the window's number and d's place in it."""
-    places, ranges = place_variables(dims)
-    meetings = [dim.output(Expr.dim(i), place) for i, (dim, place) in enumerate(zip(dims, places, strict=True))]
-    constraints: Constraints = [c for m in meetings for c in m.constraints]
+    elements, ranges = window_variables(dims)
+    indices = [
+        output_index(dim, Expr.dim(i), element) for i, (dim, element) in enumerate(zip(dims, elements, strict=True))
+    ]
+    constraints: Constraints = [c for m in indices for c in m.constraints]
     # A window of one place says which elements have one by the bounds of the element itself.
-    constraints += [(Expr.dim(i), *m.bounds) for i, m in enumerate(meetings) if m.bounds != (0, dims[i].length - 1)]
-    return [m.index for m in meetings], places, ranges, constraints
+    constraints += [
+        (Expr.dim(i), *m.bounds) for i, m in enumerate(indices) if m.bounds != (0, dims[i].operand_size - 1)
+    ]
+    return [m.index for m in indices], elements, ranges, constraints
 
 
-def _share_a_window(dims: Sequence[WindowDim]) -> Footprint:
+def _share_a_window(dims: Sequence[WindowedDim]) -> Footprint:
     """From an element to those in a window with it: at place t where the element is at place s, that is d + t - s."""
-    _, places, ranges, constraints = _windows_over(dims)
+    _, elements, ranges, constraints = _windows_over(dims)
     results: list[ExprLike] = []
-    for i, (dim, place) in enumerate(zip(dims, places, strict=True)):
+    for i, (dim, element) in enumerate(zip(dims, elements, strict=True)):
         other: ExprLike = Expr.dim(i)
-        if place is not None:
-            other = Expr.dim(i) + (Expr.range(len(ranges)) - place) * dim.dilation
+        if element is not None:
+            other = Expr.dim(i) + (Expr.range(len(ranges)) - element) * dim.window_dilation
             ranges.append((0, dim.size - 1))
-            constraints.append((other, 0, dim.length - 1))
+            constraints.append((other, 0, dim.operand_size - 1))
         results.append(other)
-    return reads(full(dim.length for dim in dims), results, ranges=ranges, constraints=constraints)
+    return reads(full(dim.operand_size for dim in dims), results, ranges=ranges, constraints=constraints)
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -54,7 +59,9 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
         return [_share_a_window(dims)]
     if operand == 2:
         return [reads_all((), instruction.shape.dimensions)]
-    places, ranges = place_variables(dims)
-    meetings = [dim.element(Expr.dim(i), place) for i, (dim, place) in enumerate(zip(dims, places, strict=True))]
-    constraints = [c for m in meetings for c in m.constraints]
-    return [reads([m.bounds for m in meetings], [m.index for m in meetings], ranges=ranges, constraints=constraints)]
+    elements, ranges = window_variables(dims)
+    indices = [
+        operand_index(dim, Expr.dim(i), element) for i, (dim, element) in enumerate(zip(dims, elements, strict=True))
+    ]
+    constraints = [c for m in indices for c in m.constraints]
+    return [reads([m.bounds for m in indices], [m.index for m in indices], ranges=ranges, constraints=constraints)]

@@ -6,7 +6,7 @@ stretches nothing and looks at no element type.
 
 from __future__ import annotations
 
-from ._rule import ElementwiseMethod
+from .._rule import ElementwiseMethod
 
 ANY = "pred int uint float complex"
 ORDERED = "pred int uint float"

@@ -1,0 +1,40 @@
+"""Maps between arrays whose dimensions have labels: dimensions with equal labels have equal indices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..._core import Expr
+from .._rule import Bounds, ExprLike
+
+
+def linked(
+    source: Sequence[str],
+    target: Sequence[str],
+    sizes: Mapping[str, int],
+    *,
+    source_blocks: Mapping[str, int] | None = None,
+    target_blocks: Mapping[str, int] | None = None,
+) -> tuple[list[Bounds], list[ExprLike], list[Bounds]]:
+    """Dimensions, results and ranges of the map between arrays where equal labels have equal indices.
+
+    Along a label with a block length, an array has one element for each block.
+    """
+    own, theirs = source_blocks or {}, target_blocks or {}
+    ranges: list[Bounds] = []
+
+    def any_of(n: int) -> Expr:
+        ranges.append((0, n - 1))
+        return Expr.range(len(ranges) - 1)
+
+    results: list[ExprLike] = []
+    for label in target:
+        block = theirs.get(label, 1)
+        if label not in source:
+            results.append(any_of(sizes[label] // block))
+            continue
+        index: Expr = Expr.dim(source.index(label))
+        if own.get(label, 1) > 1:
+            index = index * own[label] + any_of(own[label])
+        results.append(index // block if block > 1 else index)
+    return [(0, sizes[label] // own.get(label, 1) - 1) for label in source], results, ranges
