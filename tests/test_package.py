@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import inspect
 import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -14,6 +17,7 @@ import hlomap as hm
 from hlomap import _core
 
 PUBLIC = [name for name in hm.__all__ if name != "__version__"]
+RECORDS = [(module, name) for module in (hm.errors, hm.hlo) for name in module.__all__]
 
 
 def test_import_is_lean() -> None:
@@ -38,9 +42,48 @@ def test_public_name_is_documented(name: str) -> None:
     assert inspect.getdoc(getattr(hm, name)), f"{name} has no docstring"
 
 
-def test_names_are_sorted_and_there() -> None:
-    assert sorted(hm.__all__, key=str.casefold) == sorted(set(hm.__all__), key=str.casefold)
-    assert all(hasattr(hm, name) for name in hm.__all__)
+def test_dir_is_the_list_of_public_names() -> None:
+    """Also in a fresh interpreter, where nothing was loaded yet, and after everything was."""
+    assert len(hm.__all__) <= 60 and len(set(hm.__all__)) == len(hm.__all__)
+    code = (
+        "import hlomap as hm; assert dir(hm) == sorted(hm.__all__); import hlomap.cli.main; "
+        "values = [getattr(hm, name) for name in dir(hm)]; assert dir(hm) == sorted(hm.__all__); print(len(values))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(run.stdout) == len(hm.__all__)
+
+
+def test_names_for_type_checkers_are_those_at_run_time() -> None:
+    """The imports that only type checkers see lead to what the table leads to."""
+    tree = ast.parse(Path(hm.__file__).read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    seen = {}
+    for node in block.body:
+        assert isinstance(node, ast.ImportFrom) and node.level == 1
+        for alias in node.names:
+            package = importlib.import_module(f"hlomap.{node.module}") if node.module else hm
+            seen[alias.name] = getattr(package, alias.name)
+    assert seen.keys() == set(hm.__all__)
+    assert all(getattr(hm, name) is value for name, value in seen.items())
+
+
+@pytest.mark.parametrize(("module", "name"), RECORDS)
+def test_record_is_documented_and_not_a_top_level_name(module: ModuleType, name: str) -> None:
+    assert inspect.getdoc(getattr(module, name)), f"{name} has no docstring"
+    assert name == "HlomapError" or not hasattr(hm, name)
+
+
+@pytest.mark.parametrize("error", hm.errors.__all__)
+def test_error_is_a_builtin_too(error: str) -> None:
+    raised = getattr(hm.errors, error)
+    assert issubclass(raised, hm.HlomapError)
+    builtin = (ValueError, KeyError, TypeError, NotImplementedError, OverflowError)
+    assert raised is hm.HlomapError or issubclass(raised, builtin)
+
+
+def test_unknown_name() -> None:
+    with pytest.raises(AttributeError, match=r"module 'hlomap' has no attribute 'anaylze'"):
+        _ = hm.anaylze  # type: ignore[attr-defined]
 
 
 def test_is_typed() -> None:

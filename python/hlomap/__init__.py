@@ -12,143 +12,86 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
-from ._core import (
-    Attributes,
-    BufferDonor,
-    Computation,
-    Constraint,
-    ConvolutionDimensionNumbers,
-    Cost,
-    Count,
-    Diagnostic,
-    EntryLayout,
-    Equivalence,
-    Expr,
-    IndexingMap,
-    InputOutputAlias,
-    Instruction,
-    Layout,
-    Mesh,
-    Metadata,
-    Module,
-    OperandAlias,
-    ReplicaGroups,
-    ResultAccuracy,
-    Shape,
-    Sharding,
-    Variable,
-    Window,
-    WindowDim,
-    __version__,
-    compose_many,
-    is_valid_bitcast,
-    linear_index,
-    logical_index,
-    reshape_is_bitcast,
-    simplify_many,
-    transpose_is_bitcast,
-)
-from .analysis.bitcasts import decompose_bitcast, is_bitcast
-from .analysis.queries import indexing, input_to_output, output_to_input
-from .analysis.rows import analyze
-from .analysis.table import Table
-from .errors import (
-    DomainError,
-    HlomapError,
-    HloSyntaxError,
-    IntegerOverflowError,
-    MapError,
-    MapSyntaxError,
-    NotFoundError,
-    ShapeError,
-    UnsupportedError,
-)
-from .interpreter import execute
-from .io.load import load, parse, parse_all
-from .layouts.buffers import pack, ravel_index, unpack, unravel_index
-from .maps.device_indexing import DeviceIndexing
-from .maps.map_set import MapSet
-
 if TYPE_CHECKING:
+    from . import errors, hlo
+    from ._core import (
+        Computation,
+        Constraint,
+        Cost,
+        Count,
+        Equivalence,
+        Expr,
+        IndexingMap,
+        Instruction,
+        Layout,
+        Module,
+        Shape,
+        Variable,
+        __version__,
+        compose_many,
+        is_valid_bitcast,
+        linear_index,
+        logical_index,
+        reshape_is_bitcast,
+        simplify_many,
+        transpose_is_bitcast,
+    )
+    from .analysis.bitcasts import decompose_bitcast, is_bitcast
     from .analysis.custom_rules import register_rule, unregister_rule
+    from .analysis.queries import indexing, input_to_output, output_to_input
+    from .analysis.rows import analyze
     from .analysis.slices import backward_slice
+    from .analysis.table import Table
     from .builder import Value
     from .builder.builder import Builder
+    from .errors import HlomapError
     from .interop.jax import from_jax
     from .interop.stablehlo import parse_stablehlo
+    from .interpreter import execute
     from .io.dump_directory import DumpDirectory, DumpedModule
+    from .io.load import load, parse, parse_all
+    from .layouts.buffers import pack, ravel_index, unpack, unravel_index
+    from .maps.device_indexing import DeviceIndexing
+    from .maps.map_set import MapSet
     from .maps.thread_map import thread_map
+    from .types import Unknown
     from .verification.verify import CheckResult, verify
 
-# Names that most programs do not use are imported when they are asked for.
-_LATER = {
-    "Builder": "builder.builder",
-    "DumpDirectory": "io.dump_directory",
-    "DumpedModule": "io.dump_directory",
-    "from_jax": "interop.jax",
-    "parse_stablehlo": "interop.stablehlo",
-    "register_rule": "analysis.custom_rules",
-    "backward_slice": "analysis.slices",
-    "thread_map": "maps.thread_map",
-    "unregister_rule": "analysis.custom_rules",
-    "Value": "builder",
-    "CheckResult": "verification.verify",
-    "verify": "verification.verify",
-}
-
 __all__ = [
-    "Attributes",
-    "BufferDonor",
     "Builder",
     "CheckResult",
     "Computation",
     "Constraint",
-    "ConvolutionDimensionNumbers",
     "Cost",
     "Count",
     "DeviceIndexing",
-    "Diagnostic",
-    "DomainError",
     "DumpDirectory",
     "DumpedModule",
-    "EntryLayout",
     "Equivalence",
     "Expr",
-    "HloSyntaxError",
     "HlomapError",
     "IndexingMap",
-    "InputOutputAlias",
     "Instruction",
-    "IntegerOverflowError",
     "Layout",
-    "MapError",
     "MapSet",
-    "MapSyntaxError",
-    "Mesh",
-    "Metadata",
     "Module",
-    "NotFoundError",
-    "OperandAlias",
-    "ReplicaGroups",
-    "ResultAccuracy",
     "Shape",
-    "ShapeError",
-    "Sharding",
     "Table",
-    "UnsupportedError",
+    "Unknown",
     "Value",
     "Variable",
-    "Window",
-    "WindowDim",
     "__version__",
     "analyze",
     "backward_slice",
     "compose_many",
     "decompose_bitcast",
+    "errors",
     "execute",
     "from_jax",
+    "hlo",
     "indexing",
     "input_to_output",
     "is_bitcast",
@@ -173,12 +116,41 @@ __all__ = [
     "verify",
 ]
 
+# Where each name lives: its module is imported when the name is first asked for (PEP 562).
+_MODULES = {
+    "analysis.bitcasts": "decompose_bitcast is_bitcast",
+    "analysis.custom_rules": "register_rule unregister_rule",
+    "analysis.queries": "indexing input_to_output output_to_input",
+    "analysis.rows": "analyze",
+    "analysis.slices": "backward_slice",
+    "analysis.table": "Table",
+    "builder": "Value",
+    "builder.builder": "Builder",
+    "errors": "HlomapError",
+    "interop.jax": "from_jax",
+    "interop.stablehlo": "parse_stablehlo",
+    "interpreter": "execute",
+    "io.dump_directory": "DumpDirectory DumpedModule",
+    "io.load": "load parse parse_all",
+    "layouts.buffers": "pack ravel_index unpack unravel_index",
+    "maps.device_indexing": "DeviceIndexing",
+    "maps.map_set": "MapSet",
+    "maps.thread_map": "thread_map",
+    "types": "Unknown",
+    "verification.verify": "CheckResult verify",
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
+
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(f".{_LATER[name]}", __name__), name)
-    globals()[name] = value
+    if name in ("errors", "hlo"):
+        return importlib.import_module(f".{name}", __name__)
+    module = importlib.import_module(f".{_MODULE_OF.get(name, '_core')}", __name__)
+    value = globals()[name] = getattr(module, name)
     return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

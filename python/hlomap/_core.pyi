@@ -628,7 +628,7 @@ class Window:
 
     @staticmethod
     def parse(text: str) -> Window:
-        """The window that a text says, braces included; :class:`~hlomap.HloSyntaxError` where it says none."""
+        """The window that a text says, braces included; :class:`~hlomap.errors.HloSyntaxError` where it says none."""
     @property
     def dims(self) -> tuple[WindowDim, ...]: ...
     def __len__(self) -> int: ...
@@ -674,7 +674,7 @@ class ConvolutionDimensionNumbers:
 
     @staticmethod
     def parse(text: str) -> ConvolutionDimensionNumbers:
-        """The dimension numbers that a text says; :class:`~hlomap.HloSyntaxError` where it says none."""
+        """The dimension numbers that a text says; :class:`~hlomap.errors.HloSyntaxError` where it says none."""
     @property
     def input_batch(self) -> int: ...
     @property
@@ -706,7 +706,7 @@ class Sharding:
 
     @staticmethod
     def parse(text: str) -> Sharding:
-        """The sharding that a text says, braces included; :class:`~hlomap.HloSyntaxError` where it says none."""
+        """The sharding that a text says, braces included; :class:`~hlomap.errors.HloSyntaxError` where it says none."""
     @property
     def kind(self) -> str:
         """replicated, maximal, manual, unknown, unreduced, tiled, named (by the axes of a mesh) or tuple."""
@@ -770,12 +770,12 @@ class ReplicaGroups:
     """Groups of devices that work together, each a tuple of ints; listed when that is asked for.
 
     Equal to other groups, and to a tuple of tuples, that list the same; pickles through its text.
-    :class:`~hlomap.UnsupportedError` where more than 2^24 devices, or sizes that differ, are to be listed.
+    :class:`~hlomap.errors.UnsupportedError` where more than 2^24 devices, or sizes that differ, are to be listed.
     """
 
     @staticmethod
     def parse(text: str) -> ReplicaGroups:
-        """The groups that a text says; :class:`~hlomap.HloSyntaxError` where it says none."""
+        """The groups that a text says; :class:`~hlomap.errors.HloSyntaxError` where it says none."""
     @property
     def group_size(self) -> int | None:
         """How many devices are in each group; None where groups differ, or there are none."""
@@ -954,7 +954,7 @@ class InstructionIndexing:
 
     ``operand`` is -1 where the question was about ``leaf`` of the output.  ``said`` are the parts in order, or a
     mapping from their numbers; parts that say that nothing is read, and those of values without elements, are left
-    out.  Raises :class:`~hlomap.ShapeError` for a map that does not fit the shapes.
+    out.  Raises :class:`~hlomap.errors.ShapeError` for a map that does not fit the shapes.
     """
 
     def __new__(
@@ -1015,7 +1015,7 @@ class Rows:
     def buffers(self, name: str, /) -> list[bytes | None]:
         """A column as Arrow holds it: its buffers, those of a list before those of its items.
 
-        Raises :class:`~hlomap.UnsupportedError` where a column of 32-bit offsets does not hold the texts."""
+        Raises :class:`~hlomap.errors.UnsupportedError` where a column of 32-bit offsets does not hold the texts."""
 
 _Leaf: TypeAlias = tuple[int, ...]
 _Found: TypeAlias = tuple[

@@ -42,7 +42,7 @@ _BITS = {"pred": 1, "s1": 1, "u1": 1, "s2": 2, "u2": 2, "s4": 4, "u4": 4}
 
 @cache
 def numpy_dtype(name: str) -> np.dtype[Any]:
-    """The dtype of an HLO element type; :class:`~hlomap.UnsupportedError` for other words.
+    """The dtype of an HLO element type; :class:`~hlomap.errors.UnsupportedError` for other words.
 
     >>> numpy_dtype("s32"), numpy_dtype("bf16").itemsize
     (dtype('int32'), 2)

@@ -441,11 +441,11 @@ ENTRY e {
 @pytest.mark.parametrize("bad", [1, -1, (0, 0), (2,)])
 def test_outputs_that_do_not_exist(bad: Any) -> None:
     root = parsed("ENTRY e {\n p = f32[4] parameter(0)\n ROOT n = f32[4] negate(p)\n}").entry.root
-    with pytest.raises(hm.ShapeError):
+    with pytest.raises(hm.errors.ShapeError):
         hm.output_to_input(root, bad)
-    with pytest.raises(hm.ShapeError):
+    with pytest.raises(hm.errors.ShapeError):
         hm.indexing(root, bad)
-    with pytest.raises(hm.ShapeError):
+    with pytest.raises(hm.errors.ShapeError):
         hm.input_to_output(root, bad if bad != (0, 0) else (0, 1))
 
 

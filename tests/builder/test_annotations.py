@@ -125,7 +125,7 @@ def test_annotations_go_with_the_value() -> None:
     assert x.annotated(sharding="{replicated}") is x
     x.annotated(sharding="{maximal device=0}", metadata={"op_name": "x"}).annotated(sharding=None)
     attributes = b.build(x)["x"].attributes
-    assert attributes["sharding"] == hm.Sharding.parse("{maximal device=0}")
+    assert attributes["sharding"] == hm.hlo.Sharding.parse("{maximal device=0}")
     assert b.build(x)["x"].metadata.op_name == "x"
 
 

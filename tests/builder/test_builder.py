@@ -308,7 +308,7 @@ def test_element_types_as_xla() -> None:
             try:
                 getattr(b, case.method)(*operands)
                 accepted = True
-            except hm.ShapeError:
+            except hm.errors.ShapeError:
                 accepted = False
             lines = [f"p{k} = {dtype}[3] parameter({k})" for k in range(len(operands))]
             names = ", ".join(f"p{k}" for k in range(len(operands)))
@@ -339,7 +339,7 @@ def opcode_of(method: str) -> tuple[str, str]:
         b = hm.Builder("m")
         try:
             value = getattr(b, method)(*[b.parameter(k, f"{dtype}[3]") for k in range(ELEMENTWISE[method])])
-        except hm.ShapeError:
+        except hm.errors.ShapeError:
             continue
         return value.opcode, "".join(f", {key}={text}" for key, text in value.attributes.items())
     raise AssertionError(method)
@@ -392,7 +392,7 @@ def test_names_that_are_words_of_the_text() -> None:
 def test_offsets_of_a_long_vector() -> None:
     """A vector of offsets is taken apart only where it has one for each dimension."""
     b = hm.Builder("m")
-    with pytest.raises(hm.ShapeError, match="start_indices"):
+    with pytest.raises(hm.errors.ShapeError, match="start_indices"):
         b.dynamic_slice(b.iota("f32[3]"), b.parameter(0, "s32[4611686018427387904]"), [1])
 
 
@@ -402,7 +402,7 @@ def test_unfinished_computations_leave_no_trace() -> None:
     x = b.parameter(0, "f32[3]", "x")
     with pytest.raises(ZeroDivisionError):
         b.map(x, lambda a: 1 // 0)
-    with pytest.raises(hm.ShapeError):
+    with pytest.raises(hm.errors.ShapeError):
         b.map(x, lambda a: a + b.iota("s32[3]"))
     module = b.build(b.map(x, lambda a: a * 2.0))
     assert hm.execute(module, np.ones(3, np.float32)).tolist() == [2.0, 2.0, 2.0]

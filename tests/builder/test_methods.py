@@ -136,7 +136,7 @@ def made_of(opcode: str, call: str) -> tuple[str, hm.Module | None]:
     method = by_attributes("made", opcode)
     try:
         value = eval(call, {"b": b, "p": p, "hm": hm, "np": np, "made": lambda *a, **k: method(b, *a, **k)})
-    except hm.ShapeError as error:
+    except hm.errors.ShapeError as error:
         return str(error), None
     return str(value), b.build(value)
 
@@ -183,7 +183,7 @@ def test_a_new_page_has_its_method() -> None:
     )
     b = hm.Builder("m")
     x = b.parameter(0, "f32[3]", "x")
-    with pytest.raises(hm.ShapeError, match="my_double: shape=None: my-double is no operation of HLO"):
+    with pytest.raises(hm.errors.ShapeError, match="my_double: shape=None: my-double is no operation of HLO"):
         b.my_double(x)  # type: ignore[attr-defined]
     module = b.build(b.my_double(x, shape="f32[3]", dimensions=[0]))  # type: ignore[attr-defined]
     assert "my-double(%x), dimensions={0}" in str(module)
@@ -200,7 +200,7 @@ def test_a_page_names_its_methods() -> None:
     _registry.register(_rule.OpRule("my-triple", *rules, methods=("rev", triple)))
     assert inspect.getdoc(hm.Builder.triple).startswith("Three times as much.")  # type: ignore[attr-defined]
     assert hm.Builder.rev is written()["rev"]
-    with pytest.raises(hm.ShapeError, match=r"triple: operand=x s32\[3\]: expected floats"):
+    with pytest.raises(hm.errors.ShapeError, match=r"triple: operand=x s32\[3\]: expected floats"):
         b = hm.Builder("m")
         b.triple(b.parameter(0, "s32[3]", "x"))  # type: ignore[attr-defined]
     with pytest.raises(RuntimeError, match="two op pages for the method 'triple'"):

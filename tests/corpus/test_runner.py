@@ -16,9 +16,9 @@ import pytest
 from conftest import CASES
 from pyarrow import parquet
 
-from hlomap import UnsupportedError
 from hlomap.corpus.runner import Summary, analyze_files
 from hlomap.corpus.worker_pool import Pool
+from hlomap.errors import UnsupportedError
 from hlomap.io.discover import candidates, content_kind
 
 DUMPS = CASES / "dumps"

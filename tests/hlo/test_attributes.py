@@ -97,7 +97,7 @@ def test_what_xla_refuses_is_said() -> None:
     for kind, text in refused:
         try:
             module = hm.parse(program(kind, text))
-        except hm.HloSyntaxError:
+        except hm.errors.HloSyntaxError:
             continue
         # Sizes that do not fit together are seen when the devices are listed.
         if module.diagnostics:
@@ -106,35 +106,35 @@ def test_what_xla_refuses_is_said() -> None:
 
 
 def test_shardings() -> None:
-    tiled = hm.Sharding.parse('{devices=[2,1,4]<=[4,2]T(1,0) last_tile_dims={manual} metadata={op_name="x"}}')
+    tiled = hm.hlo.Sharding.parse('{devices=[2,1,4]<=[4,2]T(1,0) last_tile_dims={manual} metadata={op_name="x"}}')
     assert (tiled.kind, tiled.tile_dimensions, tiled.last_dimensions) == ("tiled", (2, 1, 4), ("manual",))
     assert tiled.devices == (0, 2, 4, 6, 1, 3, 5, 7) and tiled.iota == ((4, 2), (1, 0))
     assert tiled.metadata == ('{op_name="x"}',) and not tiled.replicates_last_dimension
-    assert hm.Sharding.parse("{devices=[2,2]3,2,1,0 shard_like 5}").group == ("like", 5)
-    whole = hm.Sharding.parse("{{replicated}, {maximal device=3}, {manual}}")
+    assert hm.hlo.Sharding.parse("{devices=[2,2]3,2,1,0 shard_like 5}").group == ("like", 5)
+    whole = hm.hlo.Sharding.parse("{{replicated}, {maximal device=3}, {manual}}")
     assert [part.kind for part in whole.parts] == ["replicated", "maximal", "manual"] and whole.parts[1].device == 3
-    named = hm.Sharding.parse("{mesh['x'=2,'y'=4], [{'x', ?}, {'y':(2)2}], replicated={'y':(1)2}}")
+    named = hm.hlo.Sharding.parse("{mesh['x'=2,'y'=4], [{'x', ?}, {'y':(2)2}], replicated={'y':(1)2}}")
     assert named.mesh is not None and named.mesh.axes == {"x": 2, "y": 4} and named.mesh.devices == tuple(range(8))
     assert named.dimension_axes == (("x", "?"), ("y:(2)2",)) and named.replicated_axes == ("y:(1)2",)
     for text in ("{maximal}", "{foo}", "replicated", "{replicated} x", "{mesh['x'=2], [{'z'}]}", "{" * 100_000):
-        with pytest.raises(hm.HloSyntaxError):
-            hm.Sharding.parse(text)
-    huge = hm.Sharding.parse("{devices=[1073741824,1073741824]<=[1152921504606846976]}")
-    with pytest.raises(hm.UnsupportedError, match="cannot be listed"):
+        with pytest.raises(hm.errors.HloSyntaxError):
+            hm.hlo.Sharding.parse(text)
+    huge = hm.hlo.Sharding.parse("{devices=[1073741824,1073741824]<=[1152921504606846976]}")
+    with pytest.raises(hm.errors.UnsupportedError, match="cannot be listed"):
         _ = huge.devices
 
 
 def test_replica_groups() -> None:
-    iota = hm.ReplicaGroups.parse("[2,4]<=[4,2]T(1,0)")
+    iota = hm.hlo.ReplicaGroups.parse("[2,4]<=[4,2]T(1,0)")
     assert list(iota) == [(0, 2, 4, 6), (1, 3, 5, 7)] and iota == ((0, 2, 4, 6), (1, 3, 5, 7))
-    assert iota == hm.ReplicaGroups.parse("{{0,2,4,6},{1,3,5,7}}") != hm.ReplicaGroups.parse("[2,4]<=[8]")
+    assert iota == hm.hlo.ReplicaGroups.parse("{{0,2,4,6},{1,3,5,7}}") != hm.hlo.ReplicaGroups.parse("[2,4]<=[8]")
     assert hash(iota) == hash(((0, 2, 4, 6), (1, 3, 5, 7))) and (1, 3, 5, 7) in iota and iota[-1][0] == 1
-    mesh = hm.ReplicaGroups.parse("mesh['a'=2,'b'=2], device_ids=(3,2,1,0) {'b'}")
+    mesh = hm.hlo.ReplicaGroups.parse("mesh['a'=2,'b'=2], device_ids=(3,2,1,0) {'b'}")
     assert (mesh.axes, mesh.group_size, len(mesh), list(mesh)) == (("b",), 2, 2, [(3, 2), (1, 0)])
-    assert hm.ReplicaGroups.parse("{{0,1},{2}}").group_size is None
-    huge = hm.ReplicaGroups.parse("[1073741824,1073741824]<=[1152921504606846976]")
+    assert hm.hlo.ReplicaGroups.parse("{{0,1},{2}}").group_size is None
+    huge = hm.hlo.ReplicaGroups.parse("[1073741824,1073741824]<=[1152921504606846976]")
     assert len(huge) == huge.group_size == 1 << 30
-    with pytest.raises(hm.UnsupportedError):
+    with pytest.raises(hm.errors.UnsupportedError):
         list(huge)
 
 
@@ -147,17 +147,17 @@ def test_values_of_the_header() -> None:
     )
     attributes = hm.parse(text).attributes
     assert attributes["input_output_alias"] == (
-        hm.InputOutputAlias((1,), 0, (), "must-alias"),
-        hm.InputOutputAlias((0,), 1, (2,)),
+        hm.hlo.InputOutputAlias((1,), 0, (), "must-alias"),
+        hm.hlo.InputOutputAlias((0,), 1, (2,)),
     )
-    assert attributes["buffer_donor"] == (hm.BufferDonor(1, (0,)),)
+    assert attributes["buffer_donor"] == (hm.hlo.BufferDonor(1, (0,)),)
     assert [str(s) for s in attributes["entry_computation_layout"].parameters] == ["f32[2]{0}", "s32[]"]
     assert attributes["frontend_attributes"] == {"a": "b"}
     for name in ("input_output_alias", "buffer_donor"):
         assert pickle.loads(pickle.dumps(attributes[name])) == attributes[name]
-    assert repr(hm.OperandAlias((), 1, (0, 2))) == "OperandAlias(output_index=(), operand=1, operand_index=(0, 2))"
+    assert repr(hm.hlo.OperandAlias((), 1, (0, 2))) == "OperandAlias(output_index=(), operand=1, operand_index=(0, 2))"
     with pytest.raises(ValueError, match="may-alias"):
-        hm.InputOutputAlias((), 0, (), "perhaps")
+        hm.hlo.InputOutputAlias((), 0, (), "perhaps")
 
 
 @pytest.mark.parametrize(

@@ -126,9 +126,12 @@ def test_views_pickle_with_their_module() -> None:
     assert again[0] != module["r"] and again[3].same_as(module)
     assert pickle.loads(pickle.dumps(module["p"].metadata)) == module["p"].metadata
     for text, value in (
-        ("window={size=2x2 pad=0_1x2_3 rhs_reversal=0x1}", hm.Window.parse("{size=2x2 pad=0_1x2_3 rhs_reversal=0x1}")),
-        ("dim_labels=b01f_01io->b01f", hm.ConvolutionDimensionNumbers.parse("b01f_01io->b01f")),
+        (
+            "window={size=2x2 pad=0_1x2_3 rhs_reversal=0x1}",
+            hm.hlo.Window.parse("{size=2x2 pad=0_1x2_3 rhs_reversal=0x1}"),
+        ),
+        ("dim_labels=b01f_01io->b01f", hm.hlo.ConvolutionDimensionNumbers.parse("b01f_01io->b01f")),
     ):
         assert pickle.loads(pickle.dumps(value)) == value and str(value) == text.partition("=")[2]
-    dim = hm.Window.parse("{size=2x2 pad=0_1x2_3 rhs_reversal=0x1}").dims[1]
-    assert pickle.loads(pickle.dumps(dim)) == dim == hm.WindowDim(2, pad_low=2, pad_high=3, reversal=True)
+    dim = hm.hlo.Window.parse("{size=2x2 pad=0_1x2_3 rhs_reversal=0x1}").dims[1]
+    assert pickle.loads(pickle.dumps(dim)) == dim == hm.hlo.WindowDim(2, pad_low=2, pad_high=3, reversal=True)

@@ -52,7 +52,7 @@ def test_text_to_proto_and_back_is_the_identity(folder: str) -> None:
     checked = 0
     for name, (_, module) in texts(folder).items():
         if not has_names(module):
-            with pytest.raises(hm.UnsupportedError, match="have no names"):
+            with pytest.raises(hm.errors.UnsupportedError, match="have no names"):
                 module.to_proto()
             continue
         again = hm.parse(module.to_proto())
@@ -218,7 +218,7 @@ def test_what_xla_accepts_is_accepted() -> None:
         for name, text in data.items():
             try:
                 hm.parse_all(text, name=name)
-            except hm.HloSyntaxError:
+            except hm.errors.HloSyntaxError:
                 refused.append(name)
         accepted = reprint([data[name].decode() for name in refused])
         assert not any(accepted), [n for n, a in zip(refused, accepted, strict=True) if a]
@@ -292,11 +292,11 @@ def test_the_module_is_found_in_every_message_that_holds_one() -> None:
 
 def test_bytes_that_are_no_module() -> None:
     data = next(iter(corpus("pb").values()))
-    with pytest.raises(hm.HloSyntaxError) as caught:
+    with pytest.raises(hm.errors.HloSyntaxError) as caught:
         hm.parse(data[: len(data) // 2], name="half.pb")
     assert "half.pb" in str(caught.value)
     for bad in (b"\x0a\x05hello", b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", b"\x00\x01"):
-        with pytest.raises(hm.HloSyntaxError):
+        with pytest.raises(hm.errors.HloSyntaxError):
             hm.parse(bad)
 
 
@@ -307,7 +307,7 @@ def test_compressed_sources(tmp_path: Path) -> None:
         assert hm.parse(packed).name == "m"
         (tmp_path / name).write_bytes(packed)
         assert hm.load(tmp_path / name).entry.root.name == "p"
-        with pytest.raises(hm.HloSyntaxError, match=name):
+        with pytest.raises(hm.errors.HloSyntaxError, match=name):
             hm.parse(packed[:-5], name=name)
 
 
@@ -315,5 +315,5 @@ def test_a_bomb_is_an_error() -> None:
     blank = b"\n" * (80 << 20)
     for bomb in (gzip.compress(blank), lzma.compress(blank), pa.compress(blank, codec="zstd", asbytes=True)):
         assert len(bomb) < 200_000
-        with pytest.raises(hm.HloSyntaxError, match="more than"):
+        with pytest.raises(hm.errors.HloSyntaxError, match="more than"):
             hm.parse(bomb)

@@ -48,7 +48,7 @@ def test_pickle_of_a_proto_is_its_text() -> None:
 
 def test_everything_wrong_is_said_at_once() -> None:
     text = TEXT.replace("f32[2,3]", "f33[2,3]").replace("to_apply=sum", "to_apply=sun")
-    with pytest.raises(hm.HloSyntaxError) as caught:
+    with pytest.raises(hm.errors.HloSyntaxError) as caught:
         hm.parse(text, name="bad.hlo")
     assert [(e.line, e.found) for e in caught.value.errors] == [(4, "`f33`"), (6, "`sun`")]
     assert "did you mean `sum`?" in str(caught.value) and caught.value.filename == "bad.hlo"
@@ -57,8 +57,8 @@ def test_everything_wrong_is_said_at_once() -> None:
 def test_strict_and_several() -> None:
     loose = TEXT.replace("to_apply=sum", "to_apply=sum, colour=red")
     assert len(hm.parse(loose).diagnostics) == 1
-    with pytest.raises(hm.HloSyntaxError, match="colour"):
+    with pytest.raises(hm.errors.HloSyntaxError, match="colour"):
         hm.parse(loose, strict=True)
     assert len(hm.parse_all(TEXT * 3)) == 3
-    with pytest.raises(hm.HloSyntaxError, match="found 3"):
+    with pytest.raises(hm.errors.HloSyntaxError, match="found 3"):
         hm.parse(TEXT * 3)

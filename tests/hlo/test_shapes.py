@@ -95,7 +95,7 @@ def test_left_out_shapes_are_those_of_xla() -> None:
     for call, shape in all_cases:
         try:
             module = hm.parse(program(call))
-        except hm.HloSyntaxError as error:
+        except hm.errors.HloSyntaxError as error:
             printed.append("")
             if shape != "refused":
                 failures.append(f"{call}: {error}")
@@ -138,7 +138,7 @@ def test_a_shape_that_does_not_fit_is_a_diagnostic_that_shows_both(separator: st
             found, expected = hm.Shape.parse(diagnostic.found or ""), hm.Shape.parse(diagnostic.expected)
             assert (str(found), expected.dimensions) == (str(hm.Shape.parse(other)), hm.Shape.parse(shape).dimensions)
             n_both += 1
-        with pytest.raises(hm.HloSyntaxError):
+        with pytest.raises(hm.errors.HloSyntaxError):
             hm.parse(program(call, other), strict=True)
         checked.add(opcode)
     assert len(checked) > 40 and n_both > 35

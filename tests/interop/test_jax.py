@@ -30,7 +30,7 @@ def test_a_function_its_lowered_and_its_compiled(stage: str) -> None:
     else:
         x = np.arange(6, dtype=np.float32).reshape(2, 3)
         np.testing.assert_allclose(hm.execute(modules[0], x, x), program(x, x), rtol=1e-5)
-        with pytest.raises(hm.UnsupportedError):
+        with pytest.raises(hm.errors.UnsupportedError):
             hm.from_jax(lowered.compile(), stage=stage)
 
 
@@ -57,7 +57,7 @@ def test_stablehlo_text_and_bytecode() -> None:
     for module in (from_text, from_bytes):
         assert [i.opcode for i in module.entry.parameters] == ["parameter"] * 2
         assert "dot" in {i.opcode for i in module.entry}
-    with pytest.raises(hm.HloSyntaxError, match=r"x\.mlir: expected a StableHLO program"):
+    with pytest.raises(hm.errors.HloSyntaxError, match=r"x\.mlir: expected a StableHLO program"):
         hm.parse_stablehlo("garbage", name="x.mlir")
     with pytest.raises(TypeError):
         hm.parse_stablehlo(3)

@@ -61,7 +61,7 @@ def float32(*values: float) -> np.ndarray:
 )
 def test_arguments_that_do_not_fit(arguments: list[Any], message: str) -> None:
     module = entry("  p = f32[2,3] parameter(0)\n  t = (s32[], f32[2]) parameter(1)\n  ROOT r = f32[2,3] negate(p)")
-    with pytest.raises(hm.ShapeError) as error:
+    with pytest.raises(hm.errors.ShapeError) as error:
         hm.execute(module, *arguments)
     assert message in str(error.value)
 
@@ -92,7 +92,7 @@ def test_a_computation_runs_alone() -> None:
 
 def test_loops_run_and_end() -> None:
     assert hm.execute(hm.parse(COUNT), 3.0) == 96
-    with pytest.raises(hm.UnsupportedError, match=r"w \(while in e\).*4 times.*max_steps"):
+    with pytest.raises(hm.errors.UnsupportedError, match=r"w \(while in e\).*4 times.*max_steps"):
         hm.execute(hm.parse(COUNT), 3.0, max_steps=4)
 
 
@@ -102,7 +102,7 @@ def test_an_endless_loop_is_an_error() -> None:
         "c {\n  p = s32[] parameter(0)\n  ROOT r = pred[] constant(true)\n}\n"
         "b {\n  p = s32[] parameter(0)\n  ROOT r = s32[] negate(p)\n}\n",
     )
-    with pytest.raises(hm.UnsupportedError, match="max_steps"):
+    with pytest.raises(hm.errors.UnsupportedError, match="max_steps"):
         hm.execute(module, 1, max_steps=1000)
 
 
@@ -129,7 +129,7 @@ def nested(depth: int) -> str:
 
 def test_deep_calls_run_or_are_an_error() -> None:
     assert hm.execute(hm.parse(nested(2000)), 3) == -3
-    with pytest.raises(hm.UnsupportedError, match="nest"):
+    with pytest.raises(hm.errors.UnsupportedError, match="nest"):
         hm.execute(hm.parse(nested(5000)), 3)
 
 
@@ -139,7 +139,7 @@ def test_deeply_nested_computations_applied_to_elements() -> None:
         text += f"f{k} {{\n  p = s32[] parameter(0)\n  ROOT r = s32[] map(p), dimensions={{}}, to_apply=f{k - 1}\n}}\n"
     text += "ENTRY e {\n  p = s32[2] parameter(0)\n  ROOT r = s32[2] map(p), dimensions={0}, to_apply=f%d\n}\n"
     assert hm.execute(hm.parse(text % 20), [3, 4]).tolist() == [-3, -4]
-    with pytest.raises(hm.UnsupportedError, match="nest"):
+    with pytest.raises(hm.errors.UnsupportedError, match="nest"):
         hm.execute(hm.parse(text % 299), [3, 4])
 
 
@@ -282,7 +282,7 @@ def test_every_value_is_shown() -> None:
 def test_what_cannot_run_says_where_and_what_to_do(body: str, message: str) -> None:
     module = entry(body, ADD)
     arguments = [np.zeros(2, np.float32)] * len(module.entry.parameters)
-    with pytest.raises((hm.UnsupportedError, hm.ShapeError)) as error:
+    with pytest.raises((hm.errors.UnsupportedError, hm.errors.ShapeError)) as error:
         hm.execute(module, *arguments)
     assert message in str(error.value)
 
@@ -317,7 +317,7 @@ def test_custom_calls() -> None:
         return x, np.int32(instruction.attributes["backend_config"])
 
     assert hm.execute(module, [1, 2], custom_calls={"mine": knowing})[1] == 7
-    with pytest.raises(hm.ShapeError, match=r"custom call target 'mine'.*give a tuple of 2"):
+    with pytest.raises(hm.errors.ShapeError, match=r"custom call target 'mine'.*give a tuple of 2"):
         hm.execute(module, [1, 2], custom_calls={"mine": lambda x: x})
 
 
@@ -460,9 +460,9 @@ def test_one_array_for_all_a_list_or_a_new_dimension() -> None:
     one, two = np.ones(4, np.float32), np.stack(FOUR[:2])
     assert hm.execute(module, one, num_replicas=2)[0].tolist() == [2] * 4
     assert hm.execute(module, two, num_replicas=2)[1].tolist() == [1, 21, 41, 61]
-    with pytest.raises(hm.ShapeError, match="list of 3 values"):
+    with pytest.raises(hm.errors.ShapeError, match="list of 3 values"):
         hm.execute(module, [one] * 3, num_replicas=2)
-    with pytest.raises(hm.ShapeError, match="on device 1"):
+    with pytest.raises(hm.errors.ShapeError, match="on device 1"):
         hm.execute(module, [one, np.ones(4)], num_replicas=2)
 
 
@@ -519,7 +519,9 @@ def test_devices_that_go_different_ways() -> None:
         "  ROOT r = f32[4] conditional(c, p, p), true_computation=yes, false_computation=no",
         ADD + branches,
     )
-    with pytest.raises(hm.UnsupportedError, match=r"r \(all-reduce in yes\): device 0 waits forever: devices \[1\]"):
+    with pytest.raises(
+        hm.errors.UnsupportedError, match=r"r \(all-reduce in yes\): device 0 waits forever: devices \[1\]"
+    ):
         hm.execute(module, FOUR[0], [True, False], num_replicas=2)
 
 

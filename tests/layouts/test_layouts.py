@@ -151,7 +151,7 @@ def test_parts_of_a_split_array() -> None:
         assert back.in_domain(np.arange(len(buffer)).reshape(-1, 1)).sum() == len(points)
         seen += len(points)
     assert seen == 30
-    with pytest.raises(hm.ShapeError, match="expected a part number below 6, found 6"):
+    with pytest.raises(hm.errors.ShapeError, match="expected a part number below 6, found 6"):
         hm.linear_index(shape, part=6)
 
 
@@ -177,9 +177,9 @@ def test_invalid_layouts_are_read_and_have_no_map(text: str) -> None:
     shape = S(text)
     assert str(shape) == text
     for ask in (hm.linear_index, hm.logical_index, lambda s: s.buffer_elements, lambda s: s.draw(), bridges.digits):
-        with pytest.raises(hm.ShapeError, match=re.escape(f"invalid layout: {BAD_LAYOUTS[text]}")):
+        with pytest.raises(hm.errors.ShapeError, match=re.escape(f"invalid layout: {BAD_LAYOUTS[text]}")):
             ask(shape)
-    with pytest.raises(hm.ShapeError, match=re.escape(BAD_LAYOUTS[text])):
+    with pytest.raises(hm.errors.ShapeError, match=re.escape(BAD_LAYOUTS[text])):
         hm.pack(np.zeros((3, 5), np.float32), shape)
     module = f"HloModule m\nENTRY e {{\n  ROOT p = {text} parameter(0)\n}}\n"
     if "index 3" not in BAD_LAYOUTS[text]:
@@ -199,7 +199,7 @@ def test_invalid_layouts_are_read_and_have_no_map(text: str) -> None:
     ],
 )
 def test_layouts_that_cannot_be_built(fields: dict[str, object], message: str) -> None:
-    with pytest.raises(hm.ShapeError, match=re.escape(message)):
+    with pytest.raises(hm.errors.ShapeError, match=re.escape(message)):
         hm.Layout([1, 0]).replace(**fields)
 
 
@@ -210,18 +210,18 @@ def test_errors_of_positions() -> None:
         ((0, -1), "index -1 in dimension 1 lies outside"),
         ([[0, 0], [0, 7]], "index 7 in dimension 1 of point 1 lies outside"),
     ]:
-        with pytest.raises(hm.DomainError, match=message):
+        with pytest.raises(hm.errors.DomainError, match=message):
             hm.ravel_index(shape, index)
     for position, message in [
         (24, "position 24 lies outside the 24 places"),
         (-1, "position -1"),
         (9, "9 of .* padding"),
     ]:
-        with pytest.raises(hm.DomainError, match=message):
+        with pytest.raises(hm.errors.DomainError, match=message):
             hm.unravel_index(shape, position)
-        with pytest.raises(hm.DomainError, match=message):
+        with pytest.raises(hm.errors.DomainError, match=message):
             hm.unravel_index(shape, [0, position])
-    with pytest.raises(hm.ShapeError, match="expected 2 numbers for each point"):
+    with pytest.raises(hm.errors.ShapeError, match="expected 2 numbers for each point"):
         hm.ravel_index(shape, [1, 2, 3])
     with pytest.raises(TypeError, match="expected integers"):
         hm.ravel_index(shape, [1.5, 2])
@@ -231,47 +231,47 @@ def test_errors_of_positions() -> None:
 
 def test_errors_of_buffers() -> None:
     shape = S("s4[3,5]{1,0:T(2,2)E(4)}")
-    with pytest.raises(hm.ShapeError, match=r"buffer of 13 bytes: .* has 12"):
+    with pytest.raises(hm.errors.ShapeError, match=r"buffer of 13 bytes: .* has 12"):
         hm.unpack(bytes(13), shape)
-    with pytest.raises(hm.ShapeError, match=r"buffer of 8 bytes: .* has 96"):
+    with pytest.raises(hm.errors.ShapeError, match=r"buffer of 8 bytes: .* has 96"):
         hm.unpack(np.zeros(2, np.float32), S("f32[3,5]{1,0:T(2,2)}"))
-    with pytest.raises(hm.ShapeError, match=r"array of sizes \(3, 4\): the shape is"):
+    with pytest.raises(hm.errors.ShapeError, match=r"array of sizes \(3, 4\): the shape is"):
         hm.pack(np.zeros((3, 4), ml_dtypes.int4), shape)
-    with pytest.raises(hm.ShapeError, match="array of int8"):
+    with pytest.raises(hm.errors.ShapeError, match="array of int8"):
         hm.pack(np.zeros((3, 5), np.int8), shape)
-    with pytest.raises(hm.ShapeError, match="fill: expected one element, found 2"):
+    with pytest.raises(hm.errors.ShapeError, match="fill: expected one element, found 2"):
         hm.pack(np.zeros((3, 5), np.float32), "{1,0}", fill=[1, 2])
-    with pytest.raises(hm.ShapeError, match="element_size_in_bits: 4 bits cannot hold"):
+    with pytest.raises(hm.errors.ShapeError, match="element_size_in_bits: 4 bits cannot hold"):
         hm.pack(np.zeros(3, np.float32), "{0:E(4)}")
-    with pytest.raises(hm.UnsupportedError, match="no element type for arrays of"):
+    with pytest.raises(hm.errors.UnsupportedError, match="no element type for arrays of"):
         hm.pack(np.zeros(3, "datetime64[s]"), "{0}")
     for wrong in ("token[]", "(f32[2])"):
-        with pytest.raises(hm.ShapeError, match="expected an array"):
+        with pytest.raises(hm.errors.ShapeError, match="expected an array"):
             hm.linear_index(S(wrong))
-    with pytest.raises(hm.ShapeError, match="found an unbounded one"):
+    with pytest.raises(hm.errors.ShapeError, match="found an unbounded one"):
         hm.linear_index(S("f32[?]"))
-    with pytest.raises(hm.UnsupportedError, match="dim_level_types"):
+    with pytest.raises(hm.errors.UnsupportedError, match="dim_level_types"):
         hm.linear_index(S("f32[3,5]{1,0:D(D,C)}"))
-    with pytest.raises(hm.IntegerOverflowError):
+    with pytest.raises(hm.errors.IntegerOverflowError):
         hm.linear_index(S("f32[9223372036854775807]{0:T(2)}"))
-    with pytest.raises(hm.IntegerOverflowError):
+    with pytest.raises(hm.errors.IntegerOverflowError):
         S("f32[9223372036854775807]").buffer_bytes  # noqa: B018
-    with pytest.raises(hm.ShapeError, match="dimensions: dimension 0 appears twice"):
+    with pytest.raises(hm.errors.ShapeError, match="dimensions: dimension 0 appears twice"):
         hm.transpose_is_bitcast(S("f32[3,5]"), S("f32[3,5]"), [0, 0])
-    with pytest.raises(hm.ShapeError, match="does not transpose"):
+    with pytest.raises(hm.errors.ShapeError, match="does not transpose"):
         hm.transpose_is_bitcast(S("f32[3,5]"), S("f32[3,5]"), [1, 0])
 
 
 def test_layouts_that_would_take_all_memory() -> None:
     many = hm.Layout.parse("{0:T" + "(2)" * 50_000 + "}")
-    with pytest.raises(hm.ShapeError, match="tiles: 50000 tiles add more than 65536 dimensions"):
+    with pytest.raises(hm.errors.ShapeError, match="tiles: 50000 tiles add more than 65536 dimensions"):
         hm.linear_index(hm.Shape("f32", [4], many))
-    with pytest.raises(hm.ShapeError, match="bytes for an array of 12"):
+    with pytest.raises(hm.errors.ShapeError, match="bytes for an array of 12"):
         hm.pack(np.zeros(3, np.float32), f"{{0:T({2**34})}}")
-    with pytest.raises(hm.ShapeError, match=r"buffer of 3 bytes: s8\[\d+\] has 4611686018427387904"):
+    with pytest.raises(hm.errors.ShapeError, match=r"buffer of 3 bytes: s8\[\d+\] has 4611686018427387904"):
         hm.unpack(bytes(3), "s8[4611686018427387904]")
     assert hm.Layout.parse(f"{{1,0:T({2**62},{2**62})}}")._repr_svg_() is None
-    with pytest.raises(hm.ShapeError, match="expected at most 65536 parts, found"):
+    with pytest.raises(hm.errors.ShapeError, match="expected at most 65536 parts, found"):
         cuts = ",".join(str(i) for i in range(1, 400))
         S(f"s8[400,400]{{1,0:SC(0:{cuts})(1:{cuts})}}").parts  # noqa: B018
 
@@ -285,7 +285,7 @@ def test_large_and_deep_layouts() -> None:
     wide = S("s8[4611686018427387904,1]{1,0:T(2,1)}")
     assert hm.ravel_index(wide, (2**62 - 1, 0)) == 2**62 - 1 and "4,611,686,018,427,387,904" in str(wide.draw())
     assert hm.reshape_is_bitcast(wide, S("s8[4611686018427387904]")).equal
-    with pytest.raises(hm.IntegerOverflowError):
+    with pytest.raises(hm.errors.IntegerOverflowError):
         hm.linear_index(S("s8[4611686018427387904]{0:T(2,1,3)}"))
 
 
@@ -345,7 +345,7 @@ ENTRY e {
     answers = {name: hm.is_bitcast(module[name]) for name in "turcd"}
     assert [bool(getattr(answers[name], "equal", None)) for name in "turcd"] == [True, False, True, False, True]
     assert answers["c"] == Unknown("buffers of different sizes: f32[3,5]{1,0:T(2,2)} and f32[3,5]{1,0}")
-    with pytest.raises(hm.ShapeError, match="no operand 1"):
+    with pytest.raises(hm.errors.ShapeError, match="no operand 1"):
         hm.is_bitcast(module["t"], 1)
 
 
@@ -456,7 +456,7 @@ def test_what_has_no_bridge(found: object, reason: str) -> None:
     "text", ["", "(2,3", "(2,3):(1)", "(2,x):(1,2)", "2", "(((", "((2):1", "2:1:3", "(" * 500 + ":1"]
 )
 def test_cute_text_that_is_none(text: str) -> None:
-    with pytest.raises(hm.ShapeError):
+    with pytest.raises(hm.errors.ShapeError):
         CuteLayout.parse(text)
 
 

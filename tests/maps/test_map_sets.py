@@ -122,7 +122,7 @@ def test_restriction() -> None:
     found = hm.output_to_input(module.entry.root)[0]
     assert [str(m) for m in found.restrict({0: (2, 3)})] == ["(d0) -> (-d0 + 6), domain: d0 in [2, 3]"]
     assert not found.restrict({0: (8, 9)}) and found.restrict({0: (8, 9)}).exact
-    with pytest.raises(hm.ShapeError):
+    with pytest.raises(hm.errors.ShapeError):
         found.restrict({1: (0, 0)})
     assert hm.MapSet.unknown("no").restrict({0: (0, 1)}).is_unknown
 
@@ -159,7 +159,7 @@ def test_thread_maps_compose() -> None:
 
 @pytest.mark.parametrize("grid", [{"threads": 0}, {"threads": (1, 1, 1, 1)}, {"per_thread": 0}, {"blocks": -1}])
 def test_grids_that_do_not_exist(grid: dict[str, int]) -> None:
-    with pytest.raises(hm.ShapeError):
+    with pytest.raises(hm.errors.ShapeError):
         hm.thread_map(hm.Shape.parse("f32[4]"), **grid)
 
 

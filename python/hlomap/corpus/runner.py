@@ -79,8 +79,8 @@ def analyze_files(
     content.  Of files with equal content the first one counts.  ``output`` ends in ``.parquet``, ``.csv`` or
     ``.jsonl``; its columns are ``file`` and those of :data:`hlomap.analysis.table.COLUMNS`.  ``jobs`` is the number of
     worker processes, by default one for each core that the work is worth.  Raises ``FileNotFoundError`` for a
-    path that is not there and :class:`hlomap.UnsupportedError` for an extension that cannot be written, both before any
-    work.
+    path that is not there and :class:`hlomap.errors.UnsupportedError` for an extension that cannot be written, both
+    before any work.
 
     With more than one worker the caller's main module must be importable, as for :mod:`multiprocessing`.
     """

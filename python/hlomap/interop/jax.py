@@ -23,8 +23,8 @@ def from_jax(
     ``function`` is a jitted or a plain function, called with ``args`` and ``kwargs`` (arrays, or
     ``jax.ShapeDtypeStruct`` where only shapes matter); or a ``Lowered`` or a ``Compiled`` alone.
     ``stage="optimized"`` compiles for the default backend, ``"unoptimized"`` does not compile.  A program that was
-    compiled to several modules gives the first.  Raises :class:`~hlomap.UnsupportedError` for the unoptimized stage
-    of a ``Compiled``, which no longer has it, and ``TypeError`` for anything else than these objects.
+    compiled to several modules gives the first.  Raises :class:`~hlomap.errors.UnsupportedError` for the unoptimized
+    stage of a ``Compiled``, which no longer has it, and ``TypeError`` for anything else than these objects.
 
     >>> import jax, jax.numpy as jnp
     >>> module = from_jax(jax.jit(jnp.tanh), jax.ShapeDtypeStruct((2, 3), "float32"), stage="unoptimized")

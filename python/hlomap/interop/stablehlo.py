@@ -15,8 +15,8 @@ __all__ = ["parse_stablehlo"]
 def parse_stablehlo(source: str | bytes, *, name: str | None = None) -> Module:
     """The HLO module of a StableHLO program: text, bytecode, or what ``jax.export`` serializes.
 
-    ``name`` says in messages where it came from.  Raises :class:`~hlomap.HloSyntaxError` with what MLIR says where
-    it cannot be converted, and :class:`~hlomap.UnsupportedError` where jaxlib is not installed.
+    ``name`` says in messages where it came from.  Raises :class:`~hlomap.errors.HloSyntaxError` with what MLIR says
+    where it cannot be converted, and :class:`~hlomap.errors.UnsupportedError` where jaxlib is not installed.
 
     >>> module = parse_stablehlo('''
     ... func.func public @main(%x: tensor<2x3xf32>) -> tensor<3x2xf32> {

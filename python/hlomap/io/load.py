@@ -1,7 +1,7 @@
 """HLO text in, modules out: from a str, from bytes, from a file.
 
-Read :func:`parse` first.  Whatever the source holds, the outcome is modules or one :class:`~hlomap.HloSyntaxError`
-that lists everything that is wrong with it, each with its place.
+Read :func:`parse` first.  Whatever the source holds, the outcome is modules or one
+:class:`~hlomap.errors.HloSyntaxError` that lists everything that is wrong with it, each with its place.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def parse(source: _Source, *, name: str | None = None, strict: bool = False) -> 
     """The module that ``source`` holds: HLO text as str or bytes, also a bare computation or bare instructions.
 
     ``name`` says in messages where the text came from.  What does not fit but can be kept is listed in
-    ``module.diagnostics``; ``strict=True`` makes it an error.  Raises :class:`~hlomap.HloSyntaxError`, also where
-    ``source`` holds several modules: :func:`parse_all` gives those.
+    ``module.diagnostics``; ``strict=True`` makes it an error.  Raises :class:`~hlomap.errors.HloSyntaxError`, also
+    where ``source`` holds several modules: :func:`parse_all` gives those.
 
     >>> module = parse("HloModule m\\nENTRY e { p = f32[3] parameter(0) ROOT r = f32[3] negate(p) }")
     >>> module.name, module.entry.root.opcode, module["r"].operands[0].name

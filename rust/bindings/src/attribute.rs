@@ -125,7 +125,7 @@ fn nested<'py>(py: Python<'py>, lists: &[Vec<i64>]) -> PyResult<Bound<'py, PyTup
 
 #[pymethods]
 impl Attributes {
-    /// The value; :class:`~hlomap.NotFoundError`, a ``KeyError``, where there is none of this name.
+    /// The value; :class:`~hlomap.errors.NotFoundError`, a ``KeyError``, where there is none of this name.
     fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         match self.find(name) {
             Some(attribute) => self.value(py, attribute),
@@ -217,10 +217,10 @@ pub struct PyWindow(Window);
 
 #[pymethods]
 impl PyWindow {
-    /// The window that a text says, braces included; :class:`~hlomap.HloSyntaxError` where it says none.
+    /// The window that a text says, braces included; :class:`~hlomap.errors.HloSyntaxError` where it says none.
     ///
     /// >>> import hlomap as hm
-    /// >>> hm.Window.parse("{size=3x1 pad=1_1x0_0}").dims[0].pad_low
+    /// >>> hm.hlo.Window.parse("{size=3x1 pad=1_1x0_0}").dims[0].pad_low
     /// 1
     #[staticmethod]
     fn parse(py: Python<'_>, text: &str) -> PyResult<PyWindow> {
@@ -338,10 +338,10 @@ pub struct PyDimLabels(DimLabels);
 
 #[pymethods]
 impl PyDimLabels {
-    /// The dimension numbers that a text says; :class:`~hlomap.HloSyntaxError` where it says none.
+    /// The dimension numbers that a text says; :class:`~hlomap.errors.HloSyntaxError` where it says none.
     ///
     /// >>> import hlomap as hm
-    /// >>> hm.ConvolutionDimensionNumbers.parse("b0f_0io->b0f").input_feature
+    /// >>> hm.hlo.ConvolutionDimensionNumbers.parse("b0f_0io->b0f").input_feature
     /// 2
     #[staticmethod]
     fn parse(py: Python<'_>, text: &str) -> PyResult<PyDimLabels> {

@@ -94,7 +94,7 @@ impl PyInstruction {
     }
 
     /// The value of a constant as a read-only array (a tuple of arrays for a tuple); ``None`` for every other
-    /// instruction.  :class:`~hlomap.UnsupportedError` where the text leaves the value out.
+    /// instruction.  :class:`~hlomap.errors.UnsupportedError` where the text leaves the value out.
     #[getter]
     fn literal<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         match unlocked(py, || self.module.literal(self.id)) {

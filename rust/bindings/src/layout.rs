@@ -15,7 +15,7 @@ use crate::position::linear;
 ///
 /// Equality is structural.  Dimensions are numbered as in the shape, a negative number counts from the end; the order
 /// is minor to major: the first number is the dimension that changes fastest in memory.  The constructor takes every
-/// field by its name and raises :class:`~hlomap.ShapeError` for values that no array can have; the text of such a
+/// field by its name and raises :class:`~hlomap.errors.ShapeError` for values that no array can have; the text of such a
 /// layout is read, and ``problem`` says what is wrong.
 ///
 /// >>> import hlomap as hm
@@ -31,7 +31,7 @@ pub struct PyLayout(pub Layout);
 /// ``dimensions`` may be 0 each; a dynamic one counts with its bound.  Equality is structural and takes the layout
 /// into account.
 ///
-/// Raises :class:`~hlomap.ShapeError` for an element type that does not exist, a negative size, and more than
+/// Raises :class:`~hlomap.errors.ShapeError` for an element type that does not exist, a negative size, and more than
 /// 2**63 - 1 elements.
 ///
 /// >>> import hlomap as hm
@@ -145,7 +145,7 @@ impl PyLayout {
         slf.get_type().call((), Some(&fields))
     }
 
-    /// The layout that a text says, with its braces; :class:`~hlomap.ShapeError` when it says none.
+    /// The layout that a text says, with its braces; :class:`~hlomap.errors.ShapeError` when it says none.
     #[staticmethod]
     #[pyo3(signature = (text, /))]
     fn parse(py: Python<'_>, text: &str) -> PyResult<PyLayout> {
@@ -292,7 +292,7 @@ impl PyShape {
             .map_err(|e| shape_error(py, e))
     }
 
-    /// The shape that a text says; :class:`~hlomap.ShapeError` when it says none.
+    /// The shape that a text says; :class:`~hlomap.errors.ShapeError` when it says none.
     ///
     /// >>> import hlomap as hm
     /// >>> hm.Shape.parse("(f32[2,3]{1,0}, s32[])").tuple_shapes[0].dimensions
@@ -361,7 +361,7 @@ impl PyShape {
         PyTuple::new(py, parts.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// The shape that a shape index leads to, the shape itself for ``()``; :class:`~hlomap.ShapeError` where there is
+    /// The shape that a shape index leads to, the shape itself for ``()``; :class:`~hlomap.errors.ShapeError` where there is
     /// none.  Costs the depth, however wide the tuples are.
     ///
     /// >>> import hlomap as hm
@@ -390,7 +390,7 @@ impl PyShape {
         self.0.as_array().is_some()
     }
 
-    /// The number of elements of an array, dynamic dimensions at their bounds; :class:`~hlomap.ShapeError` for
+    /// The number of elements of an array, dynamic dimensions at their bounds; :class:`~hlomap.errors.ShapeError` for
     /// everything else and for a dimension without bound.
     #[getter]
     fn n_elements(&self, py: Python<'_>) -> PyResult<i64> {
@@ -462,8 +462,8 @@ impl PyShape {
 
     /// The number of places in the buffer, padding included.
     ///
-    /// Raises :class:`~hlomap.ShapeError` for everything but an array with a valid layout and bounded dimensions, and
-    /// :class:`~hlomap.IntegerOverflowError` where there are more than 2**63 - 1.
+    /// Raises :class:`~hlomap.errors.ShapeError` for everything but an array with a valid layout and bounded dimensions, and
+    /// :class:`~hlomap.errors.IntegerOverflowError` where there are more than 2**63 - 1.
     ///
     /// >>> import hlomap as hm
     /// >>> shape = hm.Shape.parse("f32[3,5]{1,0:T(2,2)}")

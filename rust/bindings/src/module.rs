@@ -141,7 +141,7 @@ impl PyModule_ {
     }
 
     /// The computation of this name, else the instruction: the entry's before those of other computations.  With or
-    /// without ``%``; :class:`~hlomap.NotFoundError` names a near one.
+    /// without ``%``; :class:`~hlomap.errors.NotFoundError` names a near one.
     fn __getitem__(slf: &Bound<'_, Self>, name: &str) -> PyResult<Py<PyAny>> {
         let (py, m) = (slf.py(), &slf.get().0);
         if let Some(id) = m.find_computation(bare(name)) {
@@ -158,7 +158,7 @@ impl PyModule_ {
 
     /// The module as a serialized ``HloModuleProto``, which XLA reads.
     ///
-    /// Names that repeat get a number, as XLA wants them unique.  :class:`~hlomap.UnsupportedError` where the text
+    /// Names that repeat get a number, as XLA wants them unique.  :class:`~hlomap.errors.UnsupportedError` where the text
     /// leaves the names of operands out, which no proto can say.
     ///
     /// >>> import hlomap as hm
@@ -318,7 +318,7 @@ impl PyComputation {
         PyBytes::new(py, &self.module.fingerprint(self.id))
     }
 
-    /// The instruction of this name, with or without ``%``; :class:`~hlomap.NotFoundError` names a near one.
+    /// The instruction of this name, with or without ``%``; :class:`~hlomap.errors.NotFoundError` names a near one.
     fn __getitem__(&self, py: Python<'_>, name: &str) -> PyResult<Py<PyInstruction>> {
         if let Some(id) = self.module.find_instruction(bare(name), Some(self.id)) {
             return instruction(py, &self.module, id);

@@ -45,8 +45,8 @@ fn unit_of(name: &str) -> PyResult<Unit> {
 /// the lowest of byte 0.  ``index`` is a shape index where the shape is a tuple.  ``part`` is the number of a part where
 /// split configs cut the array, see :attr:`Shape.parts`: positions are then those in the part's own buffer.
 ///
-/// Raises :class:`~hlomap.ShapeError` for everything but an array with a valid layout and bounded dimensions, and
-/// :class:`~hlomap.IntegerOverflowError` where the buffer has more than 2**63 - 1 places.
+/// Raises :class:`~hlomap.errors.ShapeError` for everything but an array with a valid layout and bounded dimensions, and
+/// :class:`~hlomap.errors.IntegerOverflowError` where the buffer has more than 2**63 - 1 places.
 ///
 /// >>> import hlomap as hm
 /// >>> m = hm.linear_index(hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"))

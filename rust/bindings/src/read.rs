@@ -11,7 +11,7 @@ use crate::module::PyModule_;
 /// All modules of a text, without the interpreter lock.
 ///
 /// ``source``: HLO text as str or bytes.  ``name``: where it came from, for messages.  ``strict``: what does not fit
-/// is an error, not a diagnostic.  Raises :class:`~hlomap.HloSyntaxError` with everything that is wrong.
+/// is an error, not a diagnostic.  Raises :class:`~hlomap.errors.HloSyntaxError` with everything that is wrong.
 #[pyfunction]
 #[pyo3(signature = (source, name=None, strict=false))]
 pub fn parse_text(

@@ -30,10 +30,10 @@ fn iota<'py>(py: Python<'py>, iota: &Iota) -> PyResult<Bound<'py, PyTuple>> {
 /// Equal where all parts are; hashable; pickles through its text.
 ///
 /// >>> import hlomap as hm
-/// >>> sharding = hm.Sharding.parse("{devices=[2,1,4]<=[4,2]T(1,0) last_tile_dim_replicate}")
+/// >>> sharding = hm.hlo.Sharding.parse("{devices=[2,1,4]<=[4,2]T(1,0) last_tile_dim_replicate}")
 /// >>> sharding.kind, sharding.tile_dimensions, sharding.devices
 /// ('tiled', (2, 1, 4), (0, 2, 4, 6, 1, 3, 5, 7))
-/// >>> hm.Sharding.parse("{{replicated}, {maximal device=3}}").parts[1].device
+/// >>> hm.hlo.Sharding.parse("{{replicated}, {maximal device=3}}").parts[1].device
 /// 3
 #[pyclass(name = "Sharding", module = "hlomap._core", frozen, eq, hash)]
 #[derive(PartialEq, Eq, Hash)]
@@ -79,7 +79,7 @@ fn axis_name(mesh: &Mesh, a: &MeshAxis) -> String {
 
 #[pymethods]
 impl PySharding {
-    /// The sharding that a text says, braces included; :class:`~hlomap.HloSyntaxError` where it says none.
+    /// The sharding that a text says, braces included; :class:`~hlomap.errors.HloSyntaxError` where it says none.
     #[staticmethod]
     fn parse(py: Python<'_>, text: &str) -> PyResult<PySharding> {
         hlo::parse_sharding(text).map(PySharding).ok_or_else(|| {
@@ -130,7 +130,7 @@ impl PySharding {
     }
 
     /// Of a ``"tiled"`` sharding, the device of each tile in row-major order of ``tile_dimensions``, an iota written
-    /// out; else ``None``.  :class:`~hlomap.UnsupportedError` for more than 2^24.
+    /// out; else ``None``.  :class:`~hlomap.errors.UnsupportedError` for more than 2^24.
     #[getter]
     fn devices<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let Some(tiles) = self.tiles() else { return Ok(None) };
@@ -239,7 +239,7 @@ impl PySharding {
 /// Devices in an array whose dimensions have names: ``mesh['x'=2,'y'=4]``.
 ///
 /// >>> import hlomap as hm
-/// >>> mesh = hm.Sharding.parse("{mesh['x'=2,'y'=2], device_ids=(3,2,1,0), [{'x'}]}").mesh
+/// >>> mesh = hm.hlo.Sharding.parse("{mesh['x'=2,'y'=2], device_ids=(3,2,1,0), [{'x'}]}").mesh
 /// >>> mesh.axes, mesh.devices
 /// ({'x': 2, 'y': 2}, (3, 2, 1, 0))
 #[pyclass(name = "Mesh", module = "hlomap._core", frozen, eq, hash)]
@@ -256,7 +256,7 @@ impl PyMesh {
         Ok(dict)
     }
 
-    /// The devices in row-major order.  :class:`~hlomap.UnsupportedError` for more than 2^24.
+    /// The devices in row-major order.  :class:`~hlomap.errors.UnsupportedError` for more than 2^24.
     #[getter]
     fn devices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let all: Vec<MeshAxis> = (0..self.0.axes.len()).map(|axis| MeshAxis { axis, part: None }).collect();
@@ -281,10 +281,10 @@ impl PyMesh {
 /// Equal to other groups, and to a tuple of tuples, that list the same; hashable; pickles through its text.
 ///
 /// >>> import hlomap as hm
-/// >>> groups = hm.ReplicaGroups.parse("[2,4]<=[4,2]T(1,0)")
+/// >>> groups = hm.hlo.ReplicaGroups.parse("[2,4]<=[4,2]T(1,0)")
 /// >>> len(groups), groups.group_size, groups[1], groups.iota
 /// (2, 4, (1, 3, 5, 7), ((4, 2), (1, 0)))
-/// >>> hm.ReplicaGroups.parse("mesh['x'=2,'y'=2] {'x'}") == ((0, 2), (1, 3))
+/// >>> hm.hlo.ReplicaGroups.parse("mesh['x'=2,'y'=2] {'x'}") == ((0, 2), (1, 3))
 /// True
 #[pyclass(name = "ReplicaGroups", module = "hlomap._core", frozen, sequence)]
 pub struct PyReplicaGroups {
@@ -306,7 +306,7 @@ impl PyReplicaGroups {
 
 #[pymethods]
 impl PyReplicaGroups {
-    /// The groups that a text says, in any of the three forms; :class:`~hlomap.HloSyntaxError` where it says none.
+    /// The groups that a text says, in any of the three forms; :class:`~hlomap.errors.HloSyntaxError` where it says none.
     #[staticmethod]
     fn parse(py: Python<'_>, text: &str) -> PyResult<PyReplicaGroups> {
         hlo::parse_device_groups(text).map(PyReplicaGroups::new).ok_or_else(|| {
