@@ -175,8 +175,7 @@ def analyze(paths: tuple[str, ...], output: str, jobs: int | None, quiet: bool) 
 def layout(shape: str, index: str | None, positions: int, svg: Path | None, no_picture: bool) -> None:
     """Say where the elements of an array with this SHAPE lie in memory, such as "f32[3,5]{1,0:T(2,2)}"."""
     from .._core import Shape
-    from ..layouts import summary as layout_facts
-    from . import report
+    from . import layout_facts, report
 
     try:
         leaf = [int(i) for i in index.split(",")] if index else []
@@ -241,8 +240,9 @@ def run(
     partitions: int | None,
 ) -> None:
     """Run the entry of the module in FILE with NumPy and print what it gives."""
-    from ..interpreter import execute, run_file
+    from ..interpreter import execute
     from ..io.load import load
+    from . import run_file
 
     if inputs is not None and seed is not None:
         raise click.BadParameter("inputs are given or random, not both", param_hint="--random")
@@ -286,7 +286,7 @@ class _Shown:
 
     def _print(self, instruction: Instruction, value: Any, device: int | None = None) -> None:
         if instruction.name in self._names:
-            from ..interpreter.run_file import flattened
+            from .run_file import flattened
 
             place = instruction.name if device is None else f"{instruction.name} on device {device}"
             for array in flattened(value):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from ..corpus.runner import Summary
-    from ..layouts.summary import Fact
+    from .layout_facts import Fact
     from .listing import Entry
 
 __all__ = ["Span", "entry_lines", "fact_lines", "plain", "summary_rows"]

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 import hlomap as hm
+from hlomap.cli import run_file
 from hlomap.cli.main import main
-from hlomap.interpreter import run_file
 
 TEXT = """HloModule m
 ENTRY e {
