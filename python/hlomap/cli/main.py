@@ -102,11 +102,11 @@ def verify(file: Path, show_all: bool, max_changes: int) -> None:
     counts: Counter[str] = Counter()
     for module in modules:
         for verdict in verdicts(module, max_changes=max_changes):
-            counts[verdict.status] += 1
-            if show_all or verdict.status == "UNSOUND":
+            counts[str(verdict.status)] += 1
+            if show_all or verdict.status == "unsound":
                 click.echo(_CONTROL.sub("?", f"{module.name}: {verdict}"))
     click.echo(", ".join(f"{finding} {n}" for finding, n in sorted(counts.items())) or "nothing to verify")
-    sys.exit(1 if counts["UNSOUND"] else 0)
+    sys.exit(1 if counts["unsound"] else 0)
 
 
 @main.command(epilog="Exit codes: 0 all is well, 1 some rows tell of an error, 2 wrong arguments, 130 interrupted.")
