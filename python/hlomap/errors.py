@@ -15,6 +15,7 @@ __all__ = [
     "MapSyntaxError",
     "NotFoundError",
     "ShapeError",
+    "UndecidedError",
     "UnsupportedError",
 ]
 
@@ -78,6 +79,10 @@ class IntegerOverflowError(HlomapError, OverflowError):
 
 class DomainError(HlomapError, ValueError):
     """A point outside the domain of a map, where ``check=True`` asked for the check."""
+
+
+class UndecidedError(HlomapError, ValueError):
+    """The truth value of a result that is not decided; the result's attributes give the reason."""
 
 
 class UnsupportedError(HlomapError, NotImplementedError):

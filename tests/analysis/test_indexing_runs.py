@@ -169,7 +169,7 @@ def test_fusions_against_the_executor(name: str, seed: int) -> None:
             back = hm.input_to_output(root, k)[out[0] if out else 0]
             assert there.exact and back.exact
             said = related(there, (), shape, operand.shape, numbered)
-            assert not (seen[out] & ~said).any(), "UNSOUND"
+            assert not (seen[out] & ~said).any(), "unsound"
             assert (said == related(back, out, operand.shape, shape, numbered).T).all()
             if (name == "dots" or name.startswith("found")) and operand.shape.dtype != "s32":
                 assert (said == seen[out]).all()

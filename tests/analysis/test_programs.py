@@ -273,6 +273,6 @@ def test_maps_of_random_fusions(seed: int) -> None:
             changed[i] += 1 if operand.shape.dtype == "s32" else 0.37
             moved = [*arguments[:k], changed.reshape(operand.shape.dimensions), *arguments[k + 1 :]]
             seen[:, i] = (np.asarray(execute(module, *moved)) != before).reshape(-1)
-        assert not (seen & ~said).any(), "UNSOUND"
+        assert not (seen & ~said).any(), "unsound"
         if operand.shape.dtype != "s32":
             assert there.exact and (seen == said).all(), "mentioned but never seen to matter"

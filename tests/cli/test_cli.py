@@ -1,6 +1,6 @@
-"""The command line: golden listings, exit codes, errors with their place.
+"""The command line: golden listings, exit codes, error messages with their location.
 
-``HLOMAP_BLESS=1 pytest tests/test_cli.py`` rewrites the goldens; read the diff.
+``HLOMAP_BLESS=1 pytest tests/cli`` rewrites the goldens; read the diff.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def run(*arguments: str | Path) -> Result:
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
-def agree(text: str, golden: Path) -> None:
+def compare_with_golden(text: str, golden: Path) -> None:
     if os.environ.get("HLOMAP_BLESS"):
         golden.write_bytes(text.encode("utf-8"))
     assert text == golden.read_bytes().decode("utf-8")
@@ -34,20 +34,29 @@ def agree(text: str, golden: Path) -> None:
 def test_show(file: Path) -> None:
     result = run("show", file)
     assert result.exit_code == 0, result.stderr
-    agree(result.stdout, file.with_suffix(".o2i.txt"))
+    compare_with_golden(result.stdout, file.with_suffix(".o2i.txt"))
 
 
 @pytest.mark.parametrize("file", MODULES, ids=[file.stem for file in MODULES])
 def test_show_input_to_output(file: Path) -> None:
     result = run("show", file, "--input-to-output")
     assert result.exit_code == 0, result.stderr
-    agree(result.stdout, file.with_suffix(".i2o.txt"))
+    compare_with_golden(result.stdout, file.with_suffix(".i2o.txt"))
 
 
 def test_show_fusion() -> None:
-    result = run("show", CASES / "modules" / "rmsnorm_bf16.hlo", "--fusion", "fusion.3")
+    result = run("show", CASES / "modules" / "rmsnorm_bf16.hlo", "--instruction", "fusion.3")
     assert result.exit_code == 0, result.stderr
-    agree(result.stdout, CASES / "modules" / "rmsnorm_bf16.fusion.txt")
+    compare_with_golden(result.stdout, CASES / "modules" / "rmsnorm_bf16.fusion.txt")
+
+
+def test_show_one_output_of_an_instruction() -> None:
+    file = CASES / "modules" / "while_simple.hlo"
+    name = next(line.split()[0] for line in run("show", file).stdout.splitlines() if " while(" in line)
+    both, second = (run("show", file, "--instruction", name, *index) for index in ((), ("--index", "1")))
+    assert both.exit_code == second.exit_code == 0
+    assert "output{0} -> " in both.stdout and "output{1} -> " in both.stdout
+    assert "output{0} -> " not in second.stdout and "output{1} -> " in second.stdout
 
 
 def test_show_computation() -> None:
@@ -59,21 +68,23 @@ def test_show_computation() -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("--fusion", "fusion.4"),
-        ("--fusion", "x.1"),
+        ("--instruction", "fusion.4"),
+        ("--instruction", "region_0.1"),
         ("--computation", "main.9"),
         ("--computation", "x.1"),
+        ("--instruction", "fusion.3", "--index", "0"),
+        ("--index", "0"),
         ("--no-such-option",),
     ],
 )
-def test_show_names_that_are_not_there(arguments: tuple[str, ...]) -> None:
+def test_show_with_wrong_arguments(arguments: tuple[str, ...]) -> None:
     result = run("show", CASES / "modules" / "rmsnorm_bf16.hlo", *arguments)
     assert result.exit_code == 2
     assert "Error: " in result.stderr and "Traceback" not in result.stderr
 
 
-def test_show_of_a_broken_file(tmp_path: Path) -> None:
-    """The message has the file, line, column and the line with a caret."""
+def test_show_a_broken_file(tmp_path: Path) -> None:
+    """The message has the file, line and column, and the source line with a caret."""
     file = tmp_path / "broken.hlo"
     file.write_text("HloModule broken\n\nENTRY e {\n  p = f32[4,3 parameter(0)\n}\n")
     result = run("show", file)
@@ -83,7 +94,7 @@ def test_show_of_a_broken_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00\xff\xfe", b"hello", b"HloModule", b"HloModule m\n\nENTRY"])
-def test_show_of_what_is_no_hlo(tmp_path: Path, content: bytes) -> None:
+def test_show_a_file_that_is_not_hlo(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "file"
     file.write_bytes(content)
     result = run("show", file)
@@ -91,7 +102,7 @@ def test_show_of_what_is_no_hlo(tmp_path: Path, content: bytes) -> None:
     assert result.stderr.startswith(str(file)) and "Traceback" not in result.stderr
 
 
-def test_lines_are_whole_and_plain_in_a_pipe() -> None:
+def test_lines_in_a_pipe_are_unwrapped_and_plain() -> None:
     file = CASES / "modules" / "attention_causal.hlo"
     command = [sys.executable, "-m", "hlomap", "show", str(file)]
     environment = os.environ | {"COLUMNS": "20", "TERM": "xterm-256color"}
@@ -109,7 +120,7 @@ def test_analyze(tmp_path: Path) -> None:
     assert lines["modules"] == ["8"] and str(output) in result.stdout
 
 
-def test_analyze_quietly(tmp_path: Path) -> None:
+def test_analyze_quiet(tmp_path: Path) -> None:
     result = run("analyze", CASES / "dumps", "-q", "-o", tmp_path / "rows.csv")
     assert (result.exit_code, result.output) == (0, "")
 

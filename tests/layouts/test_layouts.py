@@ -553,7 +553,7 @@ def test_the_command_is_what_the_page_shows(tmp_path: Path) -> None:
         (["f32[3,5]{1,0:T(0,2)}"], 1, "invalid layout: tiles: expected positive sizes, found 0"),
         (["token[]"], 1, "expected an array"),
         (["(f32[2], s8[])", "--index", "2"], 1, "no element 2"),
-        (["(f32[2], s8[])", "--index", "x"], 2, "expected numbers with commas"),
+        (["(f32[2], s8[])", "--index", "x"], 2, "expected comma-separated integers"),
         (["f32[2]", "--svg", "no/such/folder/x.svg"], 1, "No such file"),
         (["f32[2]", "--positions", "-1"], 2, "positions"),
     ],

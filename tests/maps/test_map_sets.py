@@ -212,14 +212,14 @@ def test_difference(first: str, taken: list[str], expected: list[str]) -> None:
     assert left.difference(left) == hm.MapSet()
 
 
-def test_what_cannot_be_taken_away_stays_and_says_why() -> None:
+def test_difference_keeps_what_it_cannot_subtract_and_gives_a_reason() -> None:
     own = hm.MapSet([parsed("(d0)[s0] -> (s0), domain: d0 in [0, 3], s0 in [0, 11]")])
     taken = parsed("(d0)[s0, s1] -> (s0 * s1), domain: d0 in [0, 3], s0 in [0, 3], s1 in [0, 3]")
     left = own - taken
     assert list(left) == list(own) and not left.exact
-    assert left.reason == "which of its elements a map means does not follow from where it leads"
+    assert left.reason == "the results of a map do not determine its ranges"
     over = own - hm.MapSet(own, exact=False, reason="a loop")
-    assert list(over) == list(own) and over.reason == "what is taken away may be less than its maps"
+    assert list(over) == list(own) and over.reason == "the subtracted set is over-approximate"
     assert not (own - hm.MapSet.unknown("no rule")).exact
     assert (hm.MapSet.unknown("no rule") - own).reason == "no rule"
     assert own - hm.MapSet() == own
@@ -230,12 +230,12 @@ def test_what_cannot_be_taken_away_stays_and_says_why() -> None:
     assert hm.MapSet(halves[1:]).covers(own) is False
 
 
-def test_too_many_parts() -> None:
+def test_difference_with_too_many_parts() -> None:
     dims = ", ".join(f"d{i}" for i in range(4))
     whole = f"({dims}) -> ({dims}), domain: " + ", ".join(f"d{i} in [0, 99]" for i in range(4))
     holes = [whole.replace("[0, 99]", f"[{k}, {k}]") for k in range(10, 90, 2)]
     left = hm.MapSet([parsed(whole)]) - hm.MapSet(map(parsed, holes))
-    assert not left.exact and left.reason == "a difference of more than 64 maps" and len(left) == 1
+    assert not left.exact and left.reason == "the difference has more than 64 maps" and len(left) == 1
 
 
 @st.composite

@@ -74,7 +74,7 @@ def test_maps_and_executor_agree(case: Case) -> None:
                     continue
                 said = related(maps, leaf, shape, inner, numbered)
                 where = f"output {out} of {root.name}, operand {k} leaf {leaf}"
-                assert not (seen[out] & ~said).any(), f"UNSOUND: {where}"
+                assert not (seen[out] & ~said).any(), f"unsound: {where}"
                 if not case.weak and maps.exact:
                     assert (seen[out] == said).all(), f"mentioned but never seen to matter: {where}"
 

@@ -1,23 +1,28 @@
-"""OpRule cases and small modules of the corpus by the executor's evidence; and that a wrong map is found out."""
+"""``hm.verify``: op cases and small corpus modules are sound, and wrong maps are detected."""
 
 from __future__ import annotations
 
+import json
 import tarfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 from conftest import CASES, Case
 
 import hlomap as hm
 from hlomap.cli.main import main
+from hlomap.errors import UndecidedError
+from hlomap.verification.verify import CheckStatus
 
 CORPUS = CASES / "corpus.tar.xz"
 SMALL = 2000  # bytes
 
 
-def unsound(found: list[hm.CheckResult]) -> list[str]:
-    return [str(verdict) for verdict in found if verdict.status == "UNSOUND"]
+def unsound(results: list[hm.CheckResult]) -> list[str]:
+    return [str(result) for result in results if result.status == "unsound"]
 
 
 def test_op_cases_are_sound(case: Case) -> None:
@@ -50,7 +55,7 @@ def test_elements_of_dynamic_arrays_are_numbered_at_their_bounds() -> None:
     assert [unsound(hm.verify(root, seed=seed)) for seed in range(8)] == [[]] * 8
 
 
-def test_an_instruction_of_another_shape_is_not_checked() -> None:
+def test_an_instruction_with_a_wrong_shape_is_not_checked() -> None:
     root = hm.parse("""ENTRY e {
       p = f32[2,3] parameter(0)
       ROOT r = (f32[2,3], f32[4]) collective-permute(p), source_target_pairs={{0,0}}
@@ -58,12 +63,12 @@ def test_an_instruction_of_another_shape_is_not_checked() -> None:
     assert {v.status for v in hm.verify(root)} <= {"unknown", "unchecked"}
 
 
-def test_states_of_what_was_started_have_no_value() -> None:
+def test_the_state_of_an_asynchronous_copy_has_no_value() -> None:
     root = hm.parse("ENTRY e { p = f32[3] parameter(0) ROOT s = (f32[3], f32[3], u32[]) copy-start(p) }").entry.root
     assert [v.status for v in hm.verify(root)] == ["exact"] * 6
 
 
-def test_rows_in_use_move_others() -> None:
+def test_dynamic_reshape_depends_on_sizes_in_use() -> None:
     module = hm.parse("""ENTRY e {
       p = f32[6] parameter(0)
       four = s32[] constant(4)
@@ -90,25 +95,36 @@ def identity(instruction: hm.Instruction, leaf: tuple[int, ...]) -> list[hm.Inde
     return [hm.IndexingMap.identity(list(instruction.shape.dimensions))]
 
 
-def test_a_wrong_map_is_found_out_with_the_smallest_witness() -> None:
+def test_a_wrong_map_is_unsound_with_the_smallest_witness() -> None:
     root = hm.parse(SHIFT).entry.root
     hm.register_rule("reverse", identity)
     try:
         found = hm.verify(root)
     finally:
         hm.unregister_rule("reverse")
-    assert [(v.status, v.witness) for v in found] == [("UNSOUND", ((0, 0), (0, 2)))] * 2
+    assert [(v.status, v.witness) for v in found] == [("unsound", ((0, 0), (0, 2)))] * 2
     assert [v.status for v in hm.verify(root)] == ["exact"] * 2
 
 
-def test_what_is_said_too_much_is_over() -> None:
+def test_an_over_approximate_map_is_overapproximate() -> None:
     root = hm.parse(SHIFT).entry.root
     everything = "(d0, d1)[s0] -> (d0, s0), domain: d0 in [0, 1], d1 in [0, 2], s0 in [0, 2]"
     hm.register_rule("reverse", lambda instruction, leaf: [hm.IndexingMap.parse(everything)])
     try:
-        assert [v.status for v in hm.verify(root)] == ["over"] * 2
+        assert [v.status for v in hm.verify(root)] == ["overapproximate"] * 2
     finally:
         hm.unregister_rule("reverse")
+
+
+def test_status_is_a_string_and_truth_is_never_undecided() -> None:
+    exact = hm.verify(hm.parse(SHIFT).entry.root)[0]
+    assert exact and exact.status == "exact" and str(exact.status) == f"{exact.status}" == "exact"
+    assert json.loads(json.dumps({"status": exact.status})) == {"status": "exact"}
+    assert replace(exact, status=CheckStatus.OVERAPPROXIMATE)
+    assert not replace(exact, status=CheckStatus.UNSOUND)
+    for status in (CheckStatus.UNKNOWN, CheckStatus.UNCHECKED):
+        with pytest.raises(UndecidedError, match=f"CheckResult that is {status} is not decided"):
+            bool(replace(exact, status=status))
 
 
 def test_a_map_that_leaves_the_array_is_unsound() -> None:
@@ -116,12 +132,12 @@ def test_a_map_that_leaves_the_array_is_unsound() -> None:
     beyond = "(d0, d1) -> (d0, d1 + 1), domain: d0 in [0, 1], d1 in [0, 2]"
     hm.register_rule("reverse", lambda instruction, leaf: [hm.IndexingMap.parse(beyond)])
     try:
-        assert hm.verify(root)[0].status == "UNSOUND"
+        assert hm.verify(root)[0].status == "unsound"
     finally:
         hm.unregister_rule("reverse")
 
 
-def test_command(tmp_path: Path) -> None:
+def test_verify_command(tmp_path: Path) -> None:
     file = tmp_path / "m.hlo"
     file.write_text(SHIFT)
     result = CliRunner().invoke(main, ["verify", str(file), "--all"])
@@ -138,7 +154,7 @@ def test_command(tmp_path: Path) -> None:
     assert result.exit_code == 1 and "operand element [0, 0] changes output [0, 2]" in result.stdout
 
 
-def test_rules_of_a_user() -> None:
+def test_custom_rules() -> None:
     text = """ENTRY e {
       p = (f32[2], f32[3]) parameter(0)
       ROOT c = (f32[3], f32[2]) custom-call(p), custom_call_target="swap"

@@ -1,1 +1,1 @@
-"""The command line: arguments, records of what to show, printing, exit codes; nothing imports it."""
+"""The command line, apart so that no other module depends on arguments, printing or exit codes."""

@@ -1,13 +1,12 @@
-"""From a module to what a person reads: each instruction with the maps of its operands or outputs.
+"""Records of what ``hlomap show`` lists: each instruction with the maps of its operands or outputs.
 
-:func:`entries` lists instructions, :func:`inside` what is within one fusion.  The records hold plain texts and are
-printed by :mod:`hlomap.cli.report`; like :mod:`hlomap.analysis.rows`, this asks for maps and
-decides nothing about an operation.
+Read :func:`computation_entries` and :func:`instruction_entries` first.  The records hold plain texts, which
+:mod:`hlomap.cli.report` turns into lines.  The maps come from :mod:`hlomap.analysis.queries`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,8 +16,9 @@ from ..analysis.rows import leaves
 from ..errors import HlomapError
 from ..maps.map_set import MapSet
 from ..ops._shapes import n_outputs
+from ..types import ShapeIndex
 
-__all__ = ["Direction", "Entry", "MapText", "Relation", "entries", "inside"]
+__all__ = ["Direction", "Entry", "MapText", "Relation", "computation_entries", "instruction_entries"]
 
 
 Direction = Literal["output_to_input", "input_to_output"]
@@ -26,7 +26,7 @@ Direction = Literal["output_to_input", "input_to_output"]
 
 @dataclass(frozen=True)
 class MapText:
-    """One map: ``(d0)[s0] -> (s0, d0)``, its domain, and where its runtime variables come from."""
+    """One map: ``(d0)[s0] -> (s0, d0)``, its domain, and the elements that its runtime variables read."""
 
     formula: str
     domain: str
@@ -35,11 +35,14 @@ class MapText:
 
 @dataclass(frozen=True)
 class Relation:
-    """The maps between an output and an operand.  ``truth``: exact, over, unknown or error, with what to add to it."""
+    """The maps between an output and an operand.
+
+    ``status`` is exact, over-approximate, unknown or error; ``detail`` is its reason or a note.
+    """
 
     source: str
     target: str
-    truth: str
+    status: str
     detail: str
     maps: tuple[MapText, ...]
 
@@ -54,42 +57,60 @@ class Entry:
     relations: tuple[Relation, ...]
 
 
-def entries(computation: Computation, direction: Direction = "output_to_input") -> Iterator[Entry]:
+def computation_entries(computation: Computation, direction: Direction = "output_to_input") -> Iterator[Entry]:
     """Every instruction of a computation, in the order of the text."""
-    relations = _per_output if direction == "output_to_input" else _per_operand
     for instruction in computation.instructions:
-        yield _entry(instruction, tuple(relations(instruction)))
+        yield _entry(instruction, _relations(instruction, direction))
 
 
-def inside(fusion: Instruction) -> Iterator[Entry]:
-    """What is within a fusion: for each inner instruction and parameter, how each output of the fusion reads it."""
-    found: dict[Instruction, list[Relation]] = {}
+def instruction_entries(
+    instruction: Instruction, direction: Direction = "output_to_input", index: ShapeIndex = ()
+) -> Iterator[Entry]:
+    """One instruction, and for a fusion the instructions inside it with the maps from the fusion's outputs.
+
+    ``index`` restricts ``output_to_input`` maps to the outputs at or below a shape index.
+    """
+    yield _entry(instruction, _relations(instruction, direction, index))
+    if instruction.opcode == "fusion":
+        yield from _fused_entries(instruction, index)
+
+
+def _fused_entries(fusion: Instruction, below: ShapeIndex) -> Iterator[Entry]:
+    relations: dict[Instruction, list[Relation]] = {}
     for index, _ in leaves(fusion.shape):
+        if index[: len(below)] != below:
+            continue
         for instruction, maps in indexing(fusion, index).items():
             if instruction != fusion:
-                relation = _relation(_place(fusion.name, index), instruction.name, maps)
-                found.setdefault(instruction, []).append(relation)
-    for instruction, relations in found.items():
-        yield _entry(instruction, tuple(relations))
+                relation = _relation(_at_index(fusion.name, index), instruction.name, maps)
+                relations.setdefault(instruction, []).append(relation)
+    for instruction, found in relations.items():
+        yield _entry(instruction, found)
 
 
-def _entry(instruction: Instruction, relations: tuple[Relation, ...]) -> Entry:
+def _entry(instruction: Instruction, relations: Iterable[Relation]) -> Entry:
     operands = ", ".join(operand.name for operand in instruction.operands)
     number = instruction.parameter_number
     called = ", ".join(computation.name for computation in instruction.called_computations)
     operation = f"{instruction.opcode}({operands if number is None else number}){called and f', calls {called}'}"
-    return Entry(instruction.name, str(instruction.shape), operation, relations)
+    return Entry(instruction.name, str(instruction.shape), operation, tuple(relations))
 
 
-def _per_output(instruction: Instruction) -> Iterator[Relation]:
+def _relations(instruction: Instruction, direction: Direction, index: ShapeIndex = ()) -> Iterator[Relation]:
+    return _per_output(instruction, index) if direction == "output_to_input" else _per_operand(instruction)
+
+
+def _per_output(instruction: Instruction, below: ShapeIndex) -> Iterator[Relation]:
     operands = instruction.operands
     if not operands:
         return
     for index, _ in leaves(instruction.shape):
-        source = _place("output", index) if index else ""
-        sets = _answer(lambda index=index: output_to_input(instruction, index), len(operands))  # type: ignore[misc]
+        if index[: len(below)] != below:
+            continue
+        source = _at_index("output", index) if index else ""
+        sets = _query(lambda index=index: output_to_input(instruction, index), len(operands))  # type: ignore[misc]
         for operand, maps in zip(operands, sets, strict=True):
-            # A tuple's leaf has nothing to do with most operands; only an array's operands are all worth a line.
+            # An array in a tuple reads few of the operands: the others are left out.
             if maps or not index:
                 yield _relation(source, operand.name, maps)
 
@@ -98,17 +119,17 @@ def _per_operand(instruction: Instruction) -> Iterator[Relation]:
     n = n_outputs(instruction.shape)
     for number, operand in enumerate(instruction.operands):
         for operand_index, _ in leaves(operand.shape):
-            where = (number, *operand_index)
-            sets = _answer(lambda where=where: input_to_output(instruction, where), n)  # type: ignore[misc]
+            key = (number, *operand_index)
+            sets = _query(lambda key=key: input_to_output(instruction, key), n)  # type: ignore[misc]
             for output, maps in enumerate(sets):
-                target = _place("output", (output,)) if instruction.shape.is_tuple else "output"
+                target = _at_index("output", (output,)) if instruction.shape.is_tuple else "output"
                 if maps or not instruction.shape.is_tuple:
-                    yield _relation(_place(operand.name, operand_index), target, maps)
+                    yield _relation(_at_index(operand.name, operand_index), target, maps)
 
 
-def _answer(ask: Callable[[], Sequence[MapSet]], n: int) -> Sequence[MapSet | HlomapError]:
+def _query(query: Callable[[], Sequence[MapSet]], n: int) -> Sequence[MapSet | HlomapError]:
     try:
-        return ask()
+        return query()
     except HlomapError as error:
         return [error] * n
 
@@ -119,7 +140,9 @@ def _relation(source: str, target: str, maps: MapSet | HlomapError) -> Relation:
     if maps.is_unknown:
         return Relation(source, target, "unknown", str(maps.reason), ())
     texts = tuple(_text(m) for m in maps)
-    return Relation(source, target, "exact" if maps.exact else "over", "" if texts else "reads nothing", texts)
+    return Relation(
+        source, target, "exact" if maps.exact else "over-approximate", "" if texts else "reads nothing", texts
+    )
 
 
 def _text(m: IndexingMap) -> MapText:
@@ -134,5 +157,5 @@ def _text(m: IndexingMap) -> MapText:
     return MapText(formula + leaf, domain.rstrip(" ,;\n"), runtime)
 
 
-def _place(name: str, index: tuple[int, ...]) -> str:
+def _at_index(name: str, index: ShapeIndex) -> str:
     return f"{name}{{{', '.join(map(str, index))}}}" if index else name

@@ -1,7 +1,8 @@
-"""The command ``hlomap``: arguments, files, printing and exit codes, and nothing else.
+"""The command ``hlomap``: arguments, files, printing and exit codes.
 
-Exit codes: 0 all is well; 1 it ran, and something could not be read or analysed; 2 wrong arguments; 130 interrupted.
-Text goes to stdout, in colour only on a terminal; progress, notes and errors go to stderr.
+Read the commands in the order of ``hlomap --help``.  Exit codes: 0 success; 1 the input cannot be read or analysed, or
+a check fails; 2 wrong arguments; 130 interrupted.  Results go to stdout, in colour only on a terminal; progress, notes
+and errors go to stderr.  Listings are made in ``listing.py`` and turned into lines in ``report.py``.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 import signal
 import sys
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -30,7 +32,7 @@ _STYLES = {
     "shape": "green",
     "operand": "bold blue",
     "exact": "green",
-    "over": "yellow",
+    "over-approximate": "yellow",
     "unknown": "magenta",
     "error": "bold red",
     "domain": "dim",
@@ -39,91 +41,116 @@ _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 _VARIABLES = {r"\bd\d+\b": "cyan", r"\bs\d+\b": "yellow", r"\brt\d+\b": "magenta"}
 
 
+def _parse_shape_index(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(i) for i in text.split(","))
+    except ValueError:
+        raise click.BadParameter(f"expected comma-separated integers such as 1,0, found {text!r}") from None
+
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="hlomap")
 def main() -> None:
-    """HLO indexing analysis: which elements of its inputs each element of an XLA program reads."""
+    """Analyse XLA HLO: which input elements does each output element read?
+
+    FILE is HLO text or a serialized HLO proto, optionally compressed (gzip, xz, zstd).
+    """
 
 
-@main.command(epilog="Exit codes: 0 all is well, 1 the file cannot be read as HLO, 2 wrong arguments or no such name.")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--fusion", metavar="NAME", help="Only this fusion, with everything inside it.")
-@click.option("--computation", metavar="NAME", help="Only this computation (default: all but fused ones).")
-@click.option("--input-to-output", is_flag=True, help="From each operand element to the outputs it takes part in.")
-def show(file: Path, fusion: str | None, computation: str | None, input_to_output: bool) -> None:
-    """Print the maps of every instruction of the modules in FILE."""
-    from ..io.load import parse_all
+@main.command(epilog="Exit codes: 0 success, 1 FILE cannot be read as HLO, 2 wrong arguments or no such name.")
+@click.argument("file", type=_FILE)
+@click.option("--instruction", metavar="NAME", help="Show one instruction; for a fusion also the instructions inside.")
+@click.option(
+    "--index", metavar="I,J", type=_parse_shape_index, help="With --instruction: only the output at this shape index."
+)
+@click.option("--computation", metavar="NAME", help="Show one computation (default: all except fused ones).")
+@click.option("--input-to-output", is_flag=True, help="Map operand elements to the output elements that read them.")
+def show(
+    file: Path, instruction: str | None, index: tuple[int, ...] | None, computation: str | None, input_to_output: bool
+) -> None:
+    """List the indexing maps of the instructions in FILE.
+
+    For each operand: the map from the output elements to the operand elements they read, and the map's domain.  Maps
+    are exact, over-approximate (they may contain more) or unknown, with the reason.
+    """
     from . import listing, report
 
-    try:
-        modules = parse_all(file.read_bytes(), name=str(file))
-    except HlomapError as error:
-        _fail(file, error)
-    except OSError as error:
-        _fail(file, error.strerror or str(error))
-
+    if index is not None and (instruction is None or input_to_output):
+        raise click.BadParameter("needs --instruction and excludes --input-to-output", param_hint="--index")
     direction: listing.Direction = "input_to_output" if input_to_output else "output_to_input"
-    for module in modules:
+    for module in _read_modules(file):
         lines: list[list[report.Span]] = [[report.Span(f"HloModule {module.name}", "head")]]
-        for part in _chosen(module, fusion, computation):
+        for part in _select(module, instruction, computation):
             lines.append([])
             if isinstance(part, Instruction):
                 lines.append([report.Span(f"{part.computation.name}: {part.name}", "head")])
-                whole = [entry for entry in listing.entries(part.computation, direction) if entry.name == part.name]
-                shown: Iterable[listing.Entry] = [*whole, *listing.inside(part)]
+                _check_index(part, index or ())
+                shown: Iterable[listing.Entry] = listing.instruction_entries(part, direction, index or ())
             else:
                 entry_mark = "ENTRY " if part == module.entry else ""
                 lines.append([report.Span(f"{entry_mark}{part.name}", "head")])
-                shown = listing.entries(part, direction)
+                shown = listing.computation_entries(part, direction)
             for entry in shown:
                 lines.extend(report.entry_lines(entry))
-            _print(lines)
+            _print_lines(lines)
             lines = []
-        _print(lines)
+        _print_lines(lines)
 
 
-@main.command(epilog="Exit codes: 0 no map is unsound, 1 some map is, or FILE is no HLO, 2 wrong arguments.")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--all", "show_all", is_flag=True, help="Every verdict, not only what is unsound.")
-@click.option("--max-changes", type=click.IntRange(min=1), default=32, show_default=True, help="Of each operand leaf.")
+@main.command(epilog="Exit codes: 0 no map is unsound, 1 a map is unsound or FILE is not HLO, 2 wrong arguments.")
+@click.argument("file", type=_FILE)
+@click.option("--all", "show_all", is_flag=True, help="Print every result (default: only unsound ones).")
+@click.option(
+    "--max-changes",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=32,
+    show_default=True,
+    help="Elements to change in each operand array.",
+)
 def verify(file: Path, show_all: bool, max_changes: int) -> None:
-    """Check the maps of the modules in FILE by changing elements and running the operations."""
+    """Check the indexing maps of FILE by running its instructions.
+
+    Changes operand elements one at a time and compares the outputs that change with those that the maps mention.
+    Prints unsound maps, each with its smallest counterexample, and the number of results by status: exact,
+    overapproximate, unsound, unknown (no map) and unchecked (cannot be run).
+    """
     from collections import Counter
 
-    from ..io.load import parse_all
-    from ..verification.verify import verify as verdicts
+    from ..verification.verify import CheckStatus
+    from ..verification.verify import verify as check
 
-    try:
-        modules = parse_all(file.read_bytes(), name=str(file))
-    except HlomapError as error:
-        _fail(file, error)
-    except OSError as error:
-        _fail(file, error.strerror or str(error))
-    counts: Counter[str] = Counter()
-    for module in modules:
-        for verdict in verdicts(module, max_changes=max_changes):
-            counts[verdict.status] += 1
-            if show_all or verdict.status == "UNSOUND":
-                click.echo(_CONTROL.sub("?", f"{module.name}: {verdict}"))
-    click.echo(", ".join(f"{finding} {n}" for finding, n in sorted(counts.items())) or "nothing to verify")
-    sys.exit(1 if counts["UNSOUND"] else 0)
+    counts: Counter[CheckStatus] = Counter()
+    for module in _read_modules(file):
+        for result in check(module, max_changes=max_changes):
+            counts[result.status] += 1
+            if show_all or result.status == CheckStatus.UNSOUND:
+                click.echo(_CONTROL.sub("?", f"{module.name}: {result}"))
+    totals = sorted((str(status), n) for status, n in counts.items())
+    click.echo(", ".join(f"{status} {n}" for status, n in totals) or "nothing to verify")
+    sys.exit(1 if counts[CheckStatus.UNSOUND] else 0)
 
 
-@main.command(epilog="Exit codes: 0 all is well, 1 some rows tell of an error, 2 wrong arguments, 130 interrupted.")
+@main.command(epilog="Exit codes: 0 success, 1 some rows have an error, 2 wrong arguments, 130 interrupted.")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True))
 @click.option(
     "-o",
     "--output",
     required=True,
     type=click.Path(dir_okay=False, writable=True),
-    help="Where the rows go: .parquet, .csv or .jsonl.",
+    help="File to write: .parquet, .csv or .jsonl.",
 )
-@click.option("-j", "--jobs", type=click.IntRange(min=1), help="Worker processes (default: as the work is worth).")
-@click.option("-q", "--quiet", is_flag=True, help="No progress bar and no summary.")
+@click.option("-j", "--jobs", metavar="N", type=click.IntRange(min=1), help="Worker processes (default: automatic).")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress bar and no summary.")
 def analyze(paths: tuple[str, ...], output: str, jobs: int | None, quiet: bool) -> None:
-    """Write a row for every instruction, output and operand of all modules in PATHS (files and folders).
+    """Write a table of the maps in all modules below PATHS.
 
-    What is no HLO is skipped, by content; modules with equal text count once; a broken file is a row with its error.
+    The table has a row for each instruction, output and operand.  PATHS are files and folders.  Files that are not HLO
+    are skipped (detected by content), files with equal content count once, and a file that cannot be parsed gives a row
+    with its error.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -132,8 +159,8 @@ def analyze(paths: tuple[str, ...], output: str, jobs: int | None, quiet: bool) 
 
     folder = Path(output).resolve().parent
     if not folder.is_dir():
-        raise click.BadParameter(f"there is no folder {folder}", param_hint="--output")
-    signal.signal(signal.SIGTERM, _terminated)
+        raise click.BadParameter(f"folder {folder} does not exist; create it first", param_hint="--output")
+    signal.signal(signal.SIGTERM, _exit_on_signal)
     stderr = Console(stderr=True, highlight=False)
     bar = Progress(
         TextColumn("analyze"),
@@ -155,39 +182,49 @@ def analyze(paths: tuple[str, ...], output: str, jobs: int | None, quiet: bool) 
     except OSError as error:
         _fail(Path(error.filename or output), error.strerror or str(error))
     except KeyboardInterrupt:
-        click.echo(f"interrupted; {output} is not written", err=True)
+        click.echo(f"interrupted: {output} was not written", err=True)
         sys.exit(130)
 
     for file, message in summary.file_errors:
-        click.echo(_located(file, message), err=True)
+        click.echo(_prefix_with_file(file, message), err=True)
     if not quiet:
         _print_summary(summary, output)
     if summary.has_errors:
         sys.exit(1)
 
 
-@main.command(epilog="Exit codes: 0 all is well, 1 the shape has no positions or cannot be read, 2 wrong arguments.")
+@main.command(epilog="Exit codes: 0 success, 1 SHAPE is not an array shape or has no layout, 2 wrong arguments.")
 @click.argument("shape")
-@click.option("--index", metavar="I,J", help="Of a tuple, the array at this shape index.")
-@click.option("--positions", type=click.IntRange(min=0), default=8, show_default=True, help="How many to list.")
-@click.option("--svg", type=click.Path(dir_okay=False, writable=True, path_type=Path), help="Write the picture there.")
-@click.option("--no-picture", is_flag=True, help="Do not show the picture in the terminal.")
-def layout(shape: str, index: str | None, positions: int, svg: Path | None, no_picture: bool) -> None:
-    """Say where the elements of an array with this SHAPE lie in memory, such as "f32[3,5]{1,0:T(2,2)}"."""
+@click.option("--index", metavar="I,J", type=_parse_shape_index, help="Of a tuple: the array at this shape index.")
+@click.option(
+    "--positions",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=8,
+    show_default=True,
+    help="List the elements at the first N positions in memory.",
+)
+@click.option(
+    "--svg",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    help="Write the picture to FILE as SVG.",
+)
+@click.option("--no-picture", is_flag=True, help="Do not print the picture.")
+def layout(shape: str, index: tuple[int, ...] | None, positions: int, svg: Path | None, no_picture: bool) -> None:
+    """Show the positions in memory of the elements of an array.
+
+    SHAPE is an array shape as in HLO text, such as "f32[3,5]{1,0:T(2,2)}".
+    """
     from .._core import Shape
-    from ..layouts import summary as layout_facts
-    from . import report
+    from . import layout_facts, report
 
     try:
-        leaf = [int(i) for i in index.split(",")] if index else []
-    except ValueError:
-        raise click.BadParameter(f"expected numbers with commas, found {index!r}", param_hint="--index") from None
-    try:
-        array = Shape.parse(shape).at(leaf)
+        array = Shape.parse(shape).at(list(index or ()))
         picture = array.draw()
-        _print(list(report.fact_lines(str(array), layout_facts.facts(array, positions))))
+        _print_lines(list(report.fact_lines(str(array), layout_facts.describe(array, positions))))
         if not no_picture:
-            _print([[], *([report.Span(line)] for line in str(picture).splitlines()[3:])])
+            _print_lines([[], *([report.Span(line)] for line in str(picture).splitlines()[3:])])
         if svg is not None:
             svg.write_text(picture.svg, encoding="utf-8")
     except HlomapError as error:
@@ -215,20 +252,39 @@ def _print_summary(summary: Summary, output: str) -> None:
     Console(highlight=False, markup=False, emoji=False).print(table)
 
 
-@main.command(epilog="Exit codes: 0 all is well, 1 it cannot be run or differs, 2 wrong arguments or no such name.")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@main.command(epilog="Exit codes: 0 success, 1 FILE cannot be run or results differ, 2 wrong arguments.")
+@click.argument("file", type=_FILE)
 @click.option(
-    "--inputs", metavar="NPZ", type=click.Path(exists=True, dir_okay=False), help="in0, in1, … (tuples flat)."
+    "--inputs",
+    metavar="NPZ",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Read the parameters from in0, in1, … of an .npz file, tuples flattened.",
 )
-@click.option("--random", "seed", metavar="SEED", type=click.IntRange(min=0), help="Random inputs (the default: 0).")
-@click.option("--print", "names", metavar="NAME", multiple=True, help="Print the values of this instruction, too.")
+@click.option("--seed", metavar="N", type=click.IntRange(min=0), help="Seed of the random inputs (default: 0).")
 @click.option(
-    "--compare", metavar="NPZ", type=click.Path(exists=True, dir_okay=False), help="out0, out1, … to compare."
+    "--print", "names", metavar="NAME", multiple=True, help="Also print this instruction's value; repeatable."
 )
-@click.option("--tolerance", default=1e-5, show_default=True, help="Of floats, as a part of the largest value.")
-@click.option("-o", "--output", metavar="NPZ", type=click.Path(dir_okay=False), help="Write the results as out0, …")
-@click.option("--replicas", type=click.IntRange(min=1), help="Simulated replicas (default: as the module says).")
-@click.option("--partitions", type=click.IntRange(min=1), help="Simulated partitions of each (the same).")
+@click.option(
+    "--compare",
+    metavar="NPZ",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Compare the results with out0, out1, … of an .npz file.",
+)
+@click.option(
+    "--tolerance",
+    metavar="X",
+    type=float,
+    default=1e-5,
+    show_default=True,
+    help="Allowed difference of floats, relative to the largest expected value.",
+)
+@click.option(
+    "-o", "--output", metavar="NPZ", type=click.Path(dir_okay=False), help="Write the results to an .npz file."
+)
+@click.option("--replicas", metavar="N", type=click.IntRange(min=1), help="Simulated replicas (default: the module's).")
+@click.option(
+    "--partitions", metavar="N", type=click.IntRange(min=1), help="Simulated partitions (default: the module's)."
+)
 def run(
     file: Path,
     inputs: str | None,
@@ -240,12 +296,16 @@ def run(
     replicas: int | None,
     partitions: int | None,
 ) -> None:
-    """Run the entry of the module in FILE with NumPy and print what it gives."""
-    from ..interpreter import execute, run_file
+    """Run the entry computation of FILE with NumPy and print the results.
+
+    Without --inputs the parameters are random.
+    """
+    from ..interpreter import execute
     from ..io.load import load
+    from . import run_file
 
     if inputs is not None and seed is not None:
-        raise click.BadParameter("inputs are given or random, not both", param_hint="--random")
+        raise click.BadParameter("give either --inputs or --seed, not both", param_hint="--seed")
     try:
         module = load(file)
         replicas = replicas or int(module.attributes.get("replica_count", 1))
@@ -254,17 +314,17 @@ def run(
         for name in names:
             module[name]
         if inputs is not None:
-            given = run_file.inputs(module.entry, run_file.read_arrays(inputs), n_devices)
+            arguments = run_file.arrange_inputs(module.entry, run_file.load_npz(inputs), n_devices)
         else:
-            given = run_file.random_inputs(module.entry, seed or 0)
-        shown = _Shown(set(names))
-        value = execute(module, *given, num_replicas=replicas, num_partitions=partitions, on_value=shown.on_value)
-        found = run_file.results(value, n_devices)
-        for name, array in found.items():
+            arguments = run_file.draw_inputs(module.entry, seed or 0)
+        printer = _ValuePrinter(set(names))
+        value = execute(module, *arguments, num_replicas=replicas, num_partitions=partitions, on_value=printer.on_value)
+        results = run_file.name_results(value, n_devices)
+        for name, array in results.items():
             _print_array(name, array)
         if output is not None:
-            run_file.saved(found, output)
-        comparisons = run_file.compared(found, run_file.read_arrays(compare), tolerance) if compare else []
+            run_file.save_npz(results, output)
+        comparisons = run_file.compare_results(results, run_file.load_npz(compare), tolerance) if compare else []
     except NotFoundError as error:
         raise click.BadParameter(str(error), param_hint="--print") from error
     except HlomapError as error:
@@ -277,8 +337,8 @@ def run(
         sys.exit(1)
 
 
-class _Shown:
-    """Prints the values of the instructions with some names, as they are made."""
+class _ValuePrinter:
+    """Prints the values of the named instructions as they are computed."""
 
     def __init__(self, names: set[str]) -> None:
         self.on_value = self._print if names else None
@@ -286,11 +346,11 @@ class _Shown:
 
     def _print(self, instruction: Instruction, value: Any, device: int | None = None) -> None:
         if instruction.name in self._names:
-            from ..interpreter.run_file import flattened
+            from .run_file import flatten
 
-            place = instruction.name if device is None else f"{instruction.name} on device {device}"
-            for array in flattened(value):
-                _print_array(place, array)
+            label = instruction.name if device is None else f"{instruction.name} on device {device}"
+            for array in flatten(value):
+                _print_array(label, array)
 
 
 def _print_array(name: str, array: Any) -> None:
@@ -299,26 +359,55 @@ def _print_array(name: str, array: Any) -> None:
     click.echo(f"{name} {array.dtype}{list(array.shape)} {text}{more}")
 
 
-def _chosen(module: Module, fusion: str | None, computation: str | None) -> Sequence[Computation | Instruction]:
-    """The part of a module that the options name; without any, every computation but the fused ones."""
-    if fusion is None and computation is None:
+def _read_modules(file: Path) -> list[Module]:
+    from ..io.load import parse_all
+
+    try:
+        return parse_all(file.read_bytes(), name=str(file))
+    except HlomapError as error:
+        _fail(file, error)
+    except OSError as error:
+        _fail(file, error.strerror or str(error))
+
+
+def _select(module: Module, instruction: str | None, computation: str | None) -> Sequence[Computation | Instruction]:
+    """The part of a module that the options name; without options, every computation except fused ones."""
+    if computation is not None:
+        selected = _find_computation(module, computation)
+        if instruction is None:
+            return [selected]
+    elif instruction is None:
         return [part for part in module.computations if not part.is_fusion]
     try:
-        named = None if computation is None else module[computation]
-        if named is not None and not isinstance(named, Computation):
-            raise click.BadParameter(f"{computation!r} is no computation", param_hint="--computation")
-        if fusion is None:
-            return [] if named is None else [named]
-        instruction = module[fusion] if named is None else named[fusion]
+        found = module[instruction] if computation is None else selected[instruction]
     except NotFoundError as error:
-        raise click.BadParameter(str(error)) from error
-    if not isinstance(instruction, Instruction) or instruction.opcode != "fusion":
-        raise click.BadParameter(f"{fusion!r} is no fusion", param_hint="--fusion")
-    return [instruction]
+        raise click.BadParameter(str(error), param_hint="--instruction") from error
+    if not isinstance(found, Instruction):
+        raise click.BadParameter(
+            f"{instruction} is a computation; use --computation {instruction}", param_hint="--instruction"
+        )
+    return [found]
 
 
-def _print(lines: Sequence[Sequence[tuple[str, str]]]) -> None:
-    """Whole lines, never cut; styles only where a person sees them."""
+def _find_computation(module: Module, name: str) -> Computation:
+    by_name = {computation.name: computation for computation in module.computations}
+    found = by_name.get(name.removeprefix("%"))
+    if found is None:
+        near = get_close_matches(name, by_name, 1)
+        hint = f", did you mean `{near[0]}`?" if near else ""
+        raise click.BadParameter(f"no computation `{name}`{hint}", param_hint="--computation")
+    return found
+
+
+def _check_index(instruction: Instruction, index: tuple[int, ...]) -> None:
+    try:
+        instruction.shape.at(list(index))
+    except HlomapError as error:
+        raise click.BadParameter(str(error), param_hint="--index") from error
+
+
+def _print_lines(lines: Sequence[Sequence[tuple[str, str]]]) -> None:
+    """Prints whole lines, never wrapped; styles only on a terminal."""
     if not sys.stdout.isatty():
         click.echo("".join("".join(text for text, _ in line) + "\n" for line in lines), nl=False)
         return
@@ -338,16 +427,16 @@ def _print(lines: Sequence[Sequence[tuple[str, str]]]) -> None:
 
 
 def _fail(file: Path, error: HlomapError | str) -> NoReturn:
-    click.echo(_located(str(file), str(error)), err=True)
+    click.echo(_prefix_with_file(str(file), str(error)), err=True)
     sys.exit(1)
 
 
-def _located(file: str, error: str) -> str:
-    """The message behind the name of its file; what a broken file holds must not steer the terminal."""
+def _prefix_with_file(file: str, error: str) -> str:
+    """The message after the name of its file, without control characters: a broken file must not steer the terminal."""
     message = error if error.startswith(file) else f"{file}: {error}"
     return _CONTROL.sub("\ufffd", message.replace("\t", " "))
 
 
-def _terminated(number: int, frame: FrameType | None) -> NoReturn:
-    """Ends like an exception, so that what is half done is cleaned away."""
+def _exit_on_signal(number: int, frame: FrameType | None) -> NoReturn:
+    """Raises SystemExit, so that temporary files are removed on the way out."""
     sys.exit(128 + number)

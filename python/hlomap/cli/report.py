@@ -1,7 +1,7 @@
-"""Records to text: the lines of ``hlomap show`` and the summary of ``hlomap analyze``.
+"""Turns records into lines: those of ``hlomap show`` and ``hlomap layout``, and the summary of ``hlomap analyze``.
 
-A line is a list of :class:`Span`; who prints decides what a style looks like, and plain text is the joined spans.
-Nothing is computed here and nothing is printed.
+A line is a list of :class:`Span`; the printer maps styles to colours, and plain text is the joined spans.  Nothing is
+analysed or printed here.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from ..corpus.runner import Summary
-    from ..layouts.summary import Fact
+    from .layout_facts import Fact
     from .listing import Entry
 
 __all__ = ["Span", "entry_lines", "fact_lines", "plain", "summary_rows"]
 
 
 class Span(NamedTuple):
-    """A piece of a line and the role that it plays."""
+    """A piece of a line and its style."""
 
     text: str
     style: str = ""
@@ -27,7 +27,7 @@ class Span(NamedTuple):
 
 Line = list[Span]
 
-_MOST_COMMON = 8  # reasons that a summary lists; the others are one number
+_MOST_COMMON = 8  # reasons that a summary lists; the others are summed up
 
 
 def plain(lines: Iterable[Line]) -> str:
@@ -40,24 +40,24 @@ def plain(lines: Iterable[Line]) -> str:
 
 
 def entry_lines(entry: Entry) -> Iterator[Line]:
-    """An instruction, and below it a block for every operand or output."""
+    """The line of an instruction, and below it a block for every operand or output."""
     yield [Span("  "), Span(entry.name, "name"), Span(" = "), Span(entry.shape, "shape"), Span(f" {entry.operation}")]
     for relation in entry.relations:
         arrow = f"{relation.source} -> {relation.target}" if relation.source else relation.target
-        line = [Span("    "), Span(arrow, "operand"), Span("  "), Span(relation.truth, relation.truth)]
+        line = [Span("    "), Span(arrow, "operand"), Span("  "), Span(relation.status, relation.status)]
         if relation.detail:
-            line.append(Span(f": {relation.detail}", relation.truth))
+            line.append(Span(f": {relation.detail}", relation.status))
         yield line
         for m in relation.maps:
             yield [Span("      "), Span(m.formula, "formula")]
             if m.domain:
                 yield [Span("        "), Span(m.domain, "domain")]
-            for source in m.runtime:
-                yield [Span("        "), Span(source, "domain")]
+            for definition in m.runtime:
+                yield [Span("        "), Span(definition, "domain")]
 
 
 def fact_lines(title: str, facts: Iterable[Fact]) -> Iterator[Line]:
-    """What is said about a layout, below its shape."""
+    """The facts about a layout, below its shape."""
     yield [Span(title, "head")]
     for fact in facts:
         yield [Span(f"  {fact.label:<11}"), Span(fact.text, "formula")]
@@ -66,29 +66,29 @@ def fact_lines(title: str, facts: Iterable[Fact]) -> Iterator[Line]:
 
 
 def summary_rows(summary: Summary) -> list[tuple[str, str]]:
-    """What a run met, as label and text; a label starts with a space where it is part of the one before."""
+    """The summary as labels and texts; a label that starts with a space is part of the label before it."""
     rows = [("files", f"{summary.files}")]
     if summary.duplicates:
         rows.append((" duplicates", f"{summary.duplicates}"))
-    rows += _counted(" skipped", summary.skipped)
+    rows += _reason_rows(" skipped", summary.skipped)
     if summary.file_errors:
-        rows.append((" broken", f"{len(summary.file_errors)}"))
+        rows.append((" with errors", f"{len(summary.file_errors)}"))
     rows += [
         ("modules", f"{summary.modules}"),
         ("instructions", f"{summary.instructions}"),
         ("rows", f"{summary.rows}"),
-        (" with an error", f"{summary.error_rows}"),
+        (" with errors", f"{summary.error_rows}"),
     ]
     by_reason: Counter[str] = Counter()
     for (opcode, reason), count in summary.unknown.items():
         by_reason[reason if opcode in reason else f"{opcode}: {reason}"] += count
-    rows += _counted(" unknown", by_reason)
+    rows += _reason_rows(" unknown", by_reason)
     each = summary.worker_seconds / max(summary.instructions, 1) * 1e6
-    rows.append(("time", f"{summary.seconds:.2f} s, {each:.0f} us of processor time an instruction"))
+    rows.append(("time", f"{summary.seconds:.2f} s, {each:.0f} us of CPU time per instruction"))
     return rows
 
 
-def _counted(label: str, reasons: Counter[str]) -> list[tuple[str, str]]:
+def _reason_rows(label: str, reasons: Counter[str]) -> list[tuple[str, str]]:
     if not reasons:
         return []
     ordered = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
@@ -96,5 +96,5 @@ def _counted(label: str, reasons: Counter[str]) -> list[tuple[str, str]]:
     rows += [("", f"{count} {reason}") for reason, count in ordered[:_MOST_COMMON]]
     if len(ordered) > _MOST_COMMON:
         rest = ordered[_MOST_COMMON:]
-        rows.append(("", f"{sum(count for _, count in rest)} for {len(rest)} other reasons"))
+        rows.append(("", f"{sum(count for _, count in rest)} with {len(rest)} other reasons"))
     return rows

@@ -1,1 +1,1 @@
-"""Sets of maps and what can be asked of maps alone; knows no HLO."""
+"""Sets of indexing maps and operations on maps alone; nothing here reads HLO operations."""

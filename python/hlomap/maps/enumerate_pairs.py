@@ -1,8 +1,8 @@
-"""The pairs that a map stands for, point by point, for given values of its runtime sources.
+"""Enumerates the pairs (source element, target element) of a map for given values of its runtime sources.
 
-:func:`enumerate_pairs` is the way in.  The law: a runtime variable is what its source holds, brought into its range,
-since that is what an operation's own clamp does; a point counts where every constraint holds then.  No map is composed
-or simplified here, so this is a second opinion on what does that.
+:func:`enumerate_pairs` is the way in.  The law: a runtime variable is the value of its source at its index, clamped
+to the variable's bounds as the operation itself clamps; a point belongs to the map where every constraint then holds.
+No map is composed or simplified here, which makes the result independent of the code that does.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import numpy.typing as npt
 
 from .._core import IndexingMap
 
-__all__ = ["TooMany", "enumerate_pairs", "flat"]
+__all__ = ["EnumerationLimitError", "enumerate_pairs"]
 
 Ints = npt.NDArray[np.int64]
 
 
-class TooMany(Exception):
-    """More points than were asked for, or a source whose value is not given."""
+class EnumerationLimitError(Exception):
+    """The map has more points than the limit, or a runtime source without a value."""
 
 
 def enumerate_pairs(
@@ -33,49 +33,51 @@ def enumerate_pairs(
     limit: int,
     rows: Ints | None = None,
 ) -> tuple[Ints, Ints]:
-    """Numbers, in row-major order, of the source and target elements that belong together; of ``rows`` alone if given.
+    """The source elements and the target elements of all pairs, as row-major numbers in two arrays of equal length.
 
-    Raises :class:`TooMany` where that takes more than ``limit`` points, and ``ValueError`` where a map leaves the
-    arrays.
+    ``sizes`` and ``target`` are the sizes of the arrays, ``values`` the arrays of the runtime sources by number.
+    With ``rows`` only these source elements are enumerated.  Raises :class:`EnumerationLimitError` where that takes
+    more than ``limit`` points, and ``ValueError`` where the map leaves the arrays.
     """
     dims = [(v.lower, v.upper) for v in m.dims]
     if any(lower < 0 or upper >= size for (lower, upper), size in zip(dims, sizes, strict=True)):
-        raise ValueError(f"the domain of {m} leaves {list(sizes)}")
+        raise ValueError(f"the domain of {m} leaves the source array of sizes {list(sizes)}")
     ranges = [(v.lower, v.upper) for v in m.ranges]
-    n_over = prod(upper - lower + 1 for lower, upper in ranges)
+    n_range_points = prod(upper - lower + 1 for lower, upper in ranges)
     n_rows = prod(upper - lower + 1 for lower, upper in dims) if rows is None else len(rows)
-    if n_over * n_rows > limit:
-        raise TooMany(f"{n_over * n_rows} points")
-    at = _grid(dims) if rows is None else _inside(_unflat(rows, sizes), dims)
-    over = _grid(ranges)
-    at, over = np.repeat(at, len(over), axis=0), np.tile(over, (len(at), 1))
-    runtime = _runtime(m, at, over, values)
-    valid = m.in_domain(at, over, runtime)
-    at, image = at[valid], m.evaluate(at, over, runtime)[valid]
+    n_points = n_range_points * n_rows
+    if n_points > limit:
+        raise EnumerationLimitError(f"the map has {n_points} points; at most {limit} are enumerated")
+    at = _grid(dims) if rows is None else _select_inside(_unravel_points(rows, sizes), dims)
+    s = _grid(ranges)
+    at, s = np.repeat(at, len(s), axis=0), np.tile(s, (len(at), 1))
+    runtime = _read_runtime(m, at, s, values)
+    valid = m.in_domain(at, s, runtime)
+    at, image = at[valid], m.evaluate(at, s, runtime)[valid]
     if (image < 0).any() or (image >= np.array(target, np.int64)).any():
-        raise ValueError(f"the image of {m} leaves {list(target)}")
-    return flat(at, sizes), flat(image, target)
+        raise ValueError(f"the image of {m} leaves the target array of sizes {list(target)}")
+    return _ravel_points(at, sizes), _ravel_points(image, target)
 
 
-def _runtime(m: IndexingMap, at: Ints, over: Ints, values: Mapping[int, Any]) -> Ints:
-    """One column for each runtime variable; an index may use the columns before it."""
+def _read_runtime(m: IndexingMap, at: Ints, s: Ints, values: Mapping[int, Any]) -> Ints:
+    """The values of the runtime variables, one column each; a variable's index may use the columns before it."""
     runtime: Ints = np.zeros((len(at), 0), np.int64)
     for number, variable in enumerate(m.runtime):
         source = variable.source
         if source is None or source not in values:
-            raise TooMany("a runtime source without a value")
+            raise EnumerationLimitError("a runtime variable has a source without a value")
         index = IndexingMap(list(m.dims), list(variable.index), ranges=list(m.ranges), runtime=list(m.runtime[:number]))
-        where = index.evaluate(at, over, runtime)
+        points = index.evaluate(at, s, runtime)
         held = np.asarray(values[source])
-        # Outside the domain the index means nothing.
-        inside = tuple(np.clip(where[:, i], 0, size - 1) for i, size in enumerate(held.shape))
-        read = np.broadcast_to(_signed(held)[inside], len(at))
+        # Outside the domain the index may be anything.
+        clipped = tuple(np.clip(points[:, i], 0, size - 1) for i, size in enumerate(held.shape))
+        read = np.broadcast_to(_to_int64(held)[clipped], len(at))
         column = np.clip(read, variable.lower, variable.upper)
         runtime = np.concatenate([runtime, column.reshape(-1, 1)], axis=1)
     return runtime
 
 
-def _signed(held: npt.NDArray[Any]) -> Ints:
+def _to_int64(held: npt.NDArray[Any]) -> Ints:
     if held.dtype == np.uint64:
         held = np.minimum(held, np.uint64(2**63 - 1))
     return held.astype(np.int64)
@@ -88,21 +90,20 @@ def _grid(bounds: Sequence[tuple[int, int]]) -> Ints:
     return np.stack([axis.reshape(-1) for axis in axes], axis=1).astype(np.int64)
 
 
-def _inside(points: Ints, bounds: Sequence[tuple[int, int]]) -> Ints:
+def _select_inside(points: Ints, bounds: Sequence[tuple[int, int]]) -> Ints:
     kept = np.ones(len(points), np.bool_)
     for axis, (lower, upper) in enumerate(bounds):
         kept &= (points[:, axis] >= lower) & (points[:, axis] <= upper)
     return points[kept].astype(np.int64)
 
 
-def _unflat(numbers: Ints, sizes: Sequence[int]) -> Ints:
+def _unravel_points(numbers: Ints, sizes: Sequence[int]) -> Ints:
     if not sizes:
         return np.zeros((len(numbers), 0), np.int64)
     return np.stack(np.unravel_index(numbers, tuple(sizes)), axis=1).astype(np.int64)
 
 
-def flat(points: Ints, sizes: Sequence[int]) -> Ints:
-    """Row-major numbers of points."""
+def _ravel_points(points: Ints, sizes: Sequence[int]) -> Ints:
     number: Ints = np.zeros(len(points), np.int64)
     for axis, size in enumerate(sizes):
         number = number * size + points[:, axis]

@@ -1,7 +1,7 @@
-"""A set of indexing maps whose union is the answer, together with how true it is.
+"""Map sets: unions of indexing maps that are exact, over-approximate or unknown.
 
-Read :class:`MapSet` first.  The law: no maps and not unknown means that nothing is read.  Members are distinct as
-(leaf, map) and keep the order in which they were found.  Unknown stays unknown whatever is done with it.
+Read :class:`MapSet` first.  The law: a set without maps that is not unknown reads nothing.  Members are distinct as
+(shape index, map) and keep the order of insertion.  Operations on an unknown set give an unknown set.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from .subtract import subtract
 __all__ = ["MapSet", "Use", "not_followed"]
 
 Use: TypeAlias = tuple[Instruction, int]
-"""A user and the number of the operand by which it uses a value."""
+"""A user of a value, and the number of the operand that is the value."""
 
 
 class MapSet:
-    """Which elements of a value belong to the elements that were asked for: a union of indexing maps.
+    """A union of indexing maps between the elements of two values.
 
-    Each member knows its tuple leaf (``.index``) and its first use in text order (``.use``).
+    Each member has the shape index of its target array (``.index``) and its first use in text order (``.use``).
 
     >>> import hlomap as hm
     >>> MapSet([hm.IndexingMap.parse("(d0) -> (d0 + 1), domain: d0 in [0, 3]")])
@@ -73,41 +73,41 @@ class MapSet:
 
     @classmethod
     def unknown(cls, reason: str) -> MapSet:
-        """The set of which nothing is known, and why.
+        """The unknown set, with the reason why nothing is known.
 
         >>> MapSet.unknown("no rule for sort").reason
         'no rule for sort'
         """
-        made = cls(exact=False, reason=reason)
-        made._unknown = True
-        return made
+        maps = cls(exact=False, reason=reason)
+        maps._unknown = True
+        return maps
 
     @property
     def exact(self) -> bool:
-        """Whether the union is precisely what the operation's definition mentions; else it may contain more."""
+        """Whether the union has exactly the pairs of the operation's definition; otherwise it may have more."""
         return self._exact
 
     @property
     def is_unknown(self) -> bool:
-        """Whether nothing can be said; then there are no maps, and any element may be read."""
+        """Whether nothing is known: the set has no maps, and any element may be read."""
         return self._unknown
 
     @property
     def reason(self) -> str | None:
-        """Why the set is unknown or not exact."""
+        """The reason why the set is unknown or not exact."""
         return self._reason
 
     @property
     def devices(self) -> DeviceIndexing | None:
-        """Where the elements are on other devices: which those are.  None where each is on the device that was asked.
+        """The devices of the elements, where elements cross devices; None where all of them stay on their device.
 
-        The maps of this set lead to an element on some device then.  Two such sets one after the other mention more
-        than there is, and are not exact; ``replicas.maps`` are as exact as they say, or unknown.
+        If it is not None, the maps of this set relate elements on some pair of devices.  Composing two such sets
+        over-approximates; ``devices.maps`` stay as exact as they claim, or are unknown.
         """
         return self._devices
 
     def uses(self, member: IndexingMap) -> tuple[Use, ...]:
-        """All uses through which a member was reached, in text order.
+        """All uses of a member, in text order.
 
         >>> MapSet().uses
         <bound method MapSet.uses of MapSet(no map, exact)>
@@ -115,7 +115,7 @@ class MapSet:
         return self._uses.get((tuple(member.index), member), ())
 
     def union(self, *others: MapSet) -> MapSet:
-        """The members of all; exact where all are, unknown where one is.
+        """The members of all sets; exact if all of them are, unknown if one of them is.
 
         >>> a, b = MapSet(), MapSet.unknown("no rule for sort")
         >>> a.union(b).is_unknown
@@ -135,13 +135,13 @@ class MapSet:
             exact=all(one._exact for one in sets),
             reason=next((one._reason for one in sets if one._reason), None),
             uses=uses,
-            devices=_all_on_devices(sets),
+            devices=_union_devices(sets),
         )
 
     __or__ = union
 
     def simplify(self) -> MapSet:
-        """The same set with simplified maps, without those that are empty or that another map contains.
+        """The set with simplified maps, without maps that are empty or contained in another one.
 
         >>> import hlomap as hm
         >>> own = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 4]")
@@ -161,9 +161,9 @@ class MapSet:
         return simplified._on_devices(lambda maps: maps.simplify())
 
     def then(self, second: MapSet | IndexingMap) -> MapSet:
-        """Every map of this set followed by every map of the second, composed and simplified.
+        """The composition of every map of this set with every map of the second, simplified.
 
-        The leaves are those of the second, the uses of its maps.  Exact where both are.
+        The shape indices and uses are those of the second set's maps.  Exact if both sets are.
 
         >>> import hlomap as hm
         >>> shift = hm.IndexingMap.parse("(d0) -> (d0 + 1), domain: d0 in [0, 3]")
@@ -172,12 +172,12 @@ class MapSet:
         """
         after = second if isinstance(second, MapSet) else MapSet([second])
         if not self or not after:
-            return MapSet()  # nothing after all is nothing, whatever is not known of the rest
+            return MapSet()  # composing with the empty set is empty even if the other one is unknown
         if self._unknown or after._unknown:
             return self if self._unknown else after
         first, suppliers = self._maps, {k: v for a in self._maps for k, v in _suppliers(a).items()}
         if after._devices is not None:
-            first, suppliers = _elsewhere(first, suppliers, after._maps)
+            first, suppliers = _rename_sources(first, suppliers, after._maps)
         pairs = [(a, b) for a in first for b in after._maps]
         composed = compose_many(pairs, simplify=True, drop_unused=True) if pairs else []
         placed = []
@@ -186,26 +186,26 @@ class MapSet:
                 placed.append(m._placed(tuple(b.index), b.use, suppliers | _suppliers(b)))
         exact, reason = self._exact and after._exact, self._reason or after._reason
         if self._devices is not None and after._devices is not None:
-            exact, reason = False, reason or "which devices belong together is not known"
-        return MapSet(placed, exact=exact, reason=reason, devices=_one_after_the_other(self, after))
+            exact, reason = False, reason or "the pairs of devices are not known"
+        return MapSet(placed, exact=exact, reason=reason, devices=_compose_devices(self, after))
 
     def restrict(self, dims: Mapping[int, tuple[int, int]]) -> MapSet:
-        """What is read for the elements whose index lies in these bounds, inclusive, by dimension.
+        """The set for the elements whose index lies in these inclusive bounds, given by dimension.
 
         >>> import hlomap as hm
         >>> whole = MapSet([hm.IndexingMap.parse("(d0, d1) -> (d1), domain: d0 in [0, 3], d1 in [0, 9]")])
         >>> print(whole.restrict({1: (2, 4)}))
         (d0, d1) -> (d1), domain: d0 in [0, 3], d1 in [2, 4]
         """
-        restricted = self._with(_restricted(m, dims) for m in self._maps)
+        restricted = self._with(_restrict(m, dims) for m in self._maps)
         restricted = restricted._of([m for m in restricted._maps if not m.is_known_empty])
         return restricted._on_devices(lambda maps: maps.restrict(dims))
 
     def difference(self, other: MapSet | IndexingMap) -> MapSet:
-        """What these maps mention and the other set does not, as disjoint parts of these; leaves are kept apart.
+        """The pairs of this set that the other set does not have, as disjoint maps; shape indices are kept apart.
 
-        Where that cannot be said in a few maps, or what is taken away is not exact, nothing is taken away: the set is
-        then more than the difference, not exact, and says why.  Of unknown the difference is unknown.
+        Where the difference takes too many maps, or the other set is not exact, nothing is subtracted: the result then
+        over-approximates the difference and has a reason.  The difference of an unknown set is unknown.
 
         >>> import hlomap as hm
         >>> row = hm.IndexingMap.parse("(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4]")
@@ -218,26 +218,26 @@ class MapSet:
         if self._unknown or not taken:
             return self
         if self._devices is not None or taken._devices is not None:
-            there = _devices_without(self, taken)
-            if there is not None and there.maps.exact and not there.maps:
+            devices = _subtract_devices(self, taken)
+            if devices is not None and devices.maps.exact and not devices.maps:
                 return MapSet()
-            return self._of(self._maps, "what is on other devices is not taken away here")._at(there)
+            return self._of(self._maps, "elements on other devices are not subtracted")._at(devices)
         if not taken._exact:
-            return self._of(self._maps, "what is taken away may be less than its maps")
+            return self._of(self._maps, "the subtracted set is over-approximate")
         parts: list[IndexingMap] = []
         uses: dict[tuple[ShapeIndex, IndexingMap], tuple[Use, ...]] = {}
         reason: str | None = None
         for m in self._maps:
             leaf = tuple(m.index)
             same_leaf = [k for k in taken._maps if k.index == m.index]
-            left = subtract(m, same_leaf) if same_leaf else [m]
-            if isinstance(left, str):
-                reason = reason or left
-                left = [m]
+            remaining = subtract(m, same_leaf) if same_leaf else [m]
+            if isinstance(remaining, str):
+                reason = reason or remaining
+                remaining = [m]
             suppliers = _suppliers(m).copy()
             for k in same_leaf:
                 suppliers |= _suppliers(k)
-            for part in left:
+            for part in remaining:
                 parts.append(part._placed(leaf, m.use, suppliers))
                 uses[leaf, part] = uses.get((leaf, part), ()) + self._uses.get((leaf, m), ())
         return MapSet(parts, exact=self._exact and reason is None, reason=self._reason or reason, uses=uses)
@@ -245,35 +245,35 @@ class MapSet:
     __sub__ = difference
 
     def covers(self, other: MapSet | IndexingMap) -> bool | None:
-        """Whether these maps together contain each one of the other; None where neither that nor its opposite shows.
+        """Whether the union of these maps contains every map of the other set; None where that is undecided.
 
-        A set that is unknown may hold anything: it covers all, and only such a set covers it for certain.
+        An unknown set covers every set; only an unknown set is known to cover it.
         """
         inner = other if isinstance(other, MapSet) else MapSet([other])
         if self._unknown or inner._unknown:
             return True if self._unknown else None
         found = [self._contains(m) for m in inner._maps]
         if False not in found and (self._devices is not None or inner._devices is not None):
-            common = _with_one_table([self, inner])
+            common = _with_common_table([self, inner])
             found.append(common[1][0].covers(common[1][1]) if isinstance(common, tuple) else None)
         return False if False in found else None if None in found else True
 
     def _contains(self, m: IndexingMap) -> bool | None:
-        """Whether the maps together contain one; first whether one of them does alone."""
+        """Whether the union of the maps contains one map; a single map that contains it is tried first."""
         own = [k for k in self._maps if k.index == m.index]
         answers = [contains(k, m) for k in own]
         if True in answers:
             return True
         if len(own) == 1:
             return answers[0]
-        left = subtract(m, own)
-        if isinstance(left, str):
+        remaining = subtract(m, own)
+        if isinstance(remaining, str):
             return None
-        empty = [part.is_empty() for part in left]
+        empty = [part.is_empty() for part in remaining]
         return False if False in empty else None if None in empty else True
 
     def _with(self, maps: Iterable[IndexingMap]) -> MapSet:
-        """The same set with other maps in the places of these."""
+        """The set with each map replaced by another one, keeping shape indices, uses and suppliers."""
         if self._unknown:
             return self
         uses: dict[tuple[ShapeIndex, IndexingMap], tuple[Use, ...]] = {}
@@ -285,20 +285,20 @@ class MapSet:
             uses[leaf, m] = own + tuple(use for use in self._uses.get((leaf, before), ()) if use not in own)
         return MapSet(placed, exact=self._exact, reason=self._reason, uses=uses, devices=self._devices)
 
-    def _of(self, maps: Sequence[IndexingMap], blurred: str | None = None) -> MapSet:
-        """Some of the maps of this set; not exact where there is a reason for that."""
+    def _of(self, maps: Sequence[IndexingMap], inexact: str | None = None) -> MapSet:
+        """The set with some of its maps; ``inexact`` is a reason why they are not exact."""
         if self._unknown:
             return self
-        exact, reason = self._exact and blurred is None, self._reason or blurred
+        exact, reason = self._exact and inexact is None, self._reason or inexact
         return MapSet(maps, exact=exact, reason=reason, uses=self._uses, devices=self._devices)
 
     def _on_devices(self, change: Callable[[MapSet], MapSet]) -> MapSet:
-        """This set, with a change of its maps on devices."""
-        there = self._devices
-        return self if there is None else self._at(DeviceIndexing(there.ids, there.groups, change(there.maps)))
+        """The set with its device maps changed by a function."""
+        devices = self._devices
+        return self if devices is None else self._at(DeviceIndexing(devices.ids, devices.groups, change(devices.maps)))
 
     def _at(self, devices: DeviceIndexing | None) -> MapSet:
-        """This set with other maps on devices."""
+        """The set with another device indexing."""
         return MapSet(self._maps, exact=self._exact, reason=self._reason, uses=self._uses, devices=devices)
 
     def __iter__(self) -> Iterator[IndexingMap]:
@@ -308,7 +308,7 @@ class MapSet:
         return len(self._maps)
 
     def __bool__(self) -> bool:
-        """False only where it is known that nothing is read."""
+        """False only where nothing is read for certain."""
         return self._unknown or bool(self._maps)
 
     def __getitem__(self, i: int) -> IndexingMap:
@@ -336,105 +336,110 @@ class MapSet:
         if self._unknown:
             return f"MapSet.unknown({self._reason!r})"
         n = len(self._maps)
-        truth = "exact" if self._exact else "over"
-        head = f"MapSet({n or 'no'} map{'s' if n > 1 else ''}, {truth})"
+        exactness = "exact" if self._exact else "over-approximate"
+        head = f"MapSet({n or 'no'} map{'s' if n > 1 else ''}, {exactness})"
         return "\n  ".join([head, *str(self).splitlines()])
 
 
 _ELSEWHERE = 3 << 61
-"""Runtime sources from here on are values of other devices; no instruction has such a number."""
+"""The first number of runtime sources that are values of other devices; no instruction has such a number."""
 
 
 def not_followed(reason: str) -> DeviceIndexing:
-    """Other devices, of which nothing more is known."""
+    """A device indexing that is unknown."""
     return DeviceIndexing("", (), MapSet.unknown(reason))
 
 
-def _all_on_devices(sets: Sequence[MapSet]) -> DeviceIndexing | None:
-    """The union; what stays on its device does so on every device of the table."""
-    common = _with_one_table(sets)
+def _union_devices(sets: Sequence[MapSet]) -> DeviceIndexing | None:
+    """The device indexing of a union; maps that stay on their device do so on every device of the table."""
+    common = _with_common_table(sets)
     if common is None or isinstance(common, DeviceIndexing):
         return common
-    there, alike = common
-    return DeviceIndexing(there.ids, there.groups, MapSet().union(*alike))
+    table, device_sets = common
+    return DeviceIndexing(table.ids, table.groups, MapSet().union(*device_sets))
 
 
-def _one_after_the_other(first: MapSet, second: MapSet) -> DeviceIndexing | None:
-    common = _with_one_table([first, second], once=True)
+def _compose_devices(first: MapSet, second: MapSet) -> DeviceIndexing | None:
+    common = _with_common_table([first, second], once=True)
     if common is None or isinstance(common, DeviceIndexing):
         return common
-    there, (a, b) = common
-    return DeviceIndexing(there.ids, there.groups, a.then(b))
+    table, (a, b) = common
+    return DeviceIndexing(table.ids, table.groups, a.then(b))
 
 
-def _devices_without(first: MapSet, second: MapSet) -> DeviceIndexing | None:
-    common = _with_one_table([first, second])
+def _subtract_devices(first: MapSet, second: MapSet) -> DeviceIndexing | None:
+    common = _with_common_table([first, second])
     if common is None or isinstance(common, DeviceIndexing):
         return common
-    there, (a, b) = common
-    return DeviceIndexing(there.ids, there.groups, a.difference(b))
+    table, (a, b) = common
+    return DeviceIndexing(table.ids, table.groups, a.difference(b))
 
 
-def _with_one_table(
+def _with_common_table(
     sets: Sequence[MapSet], *, once: bool = False
 ) -> tuple[GroupTable, list[MapSet]] | DeviceIndexing | None:
-    """A table and the maps of each set on its devices; why there is none; None where nothing leaves its device.
+    """A common table and the device maps of each set for it.
 
-    ``once``: where two of them leave it, the table has every device once.
+    None where no set crosses devices; an unknown device indexing where there is no common table.  ``once`` requires a
+    table that lists each device once where more than one set crosses devices.
     """
-    there = [one._devices for one in sets if one._devices is not None]
-    if not there:
+    devices = [one._devices for one in sets if one._devices is not None]
+    if not devices:
         return None
-    for one in there:
-        if one.maps.is_unknown:
-            return one
-    table = there[0].table
-    if any(not same_groups(one.table, table) for one in there) or (once and len(there) > 1 and not each_once(table)):
-        wide = all_as_one([one.table for one in there])
+    for there in devices:
+        if there.maps.is_unknown:
+            return there
+    table = devices[0].table
+    differ = any(not same_groups(there.table, table) for there in devices)
+    if differ or (once and len(devices) > 1 and not each_once(table)):
+        wide = all_as_one([there.table for there in devices])
         if wide is None:
             return not_followed(NO_COMMON_GROUP)
         table = wide
-    alike: list[MapSet] = []
-    for given in sets:
+    device_sets: list[MapSet] = []
+    for one in sets:
+        source = one if one._devices is None else one._devices.maps
         maps: list[IndexingMap] = []
-        for m in given._maps if given._devices is None else given._devices.maps:
-            above = _on_table(m, given._devices, table)
-            if above is None:
+        for m in source._maps:
+            rewritten = _rewrite_for_table(m, one._devices, table)
+            if rewritten is None:
                 return not_followed(NO_COMMON_GROUP)
-            maps += [moved._placed(tuple(m.index), m.use, _suppliers(m)) for moved in above]
-        truth = given if given._devices is None else given._devices.maps
-        alike.append(MapSet(maps, exact=truth._exact, reason=truth._reason))
-    return table, alike
+            maps += [other._placed(tuple(m.index), m.use, _suppliers(m)) for other in rewritten]
+        device_sets.append(MapSet(maps, exact=source._exact, reason=source._reason))
+    return table, device_sets
 
 
-def _on_table(m: IndexingMap, there: DeviceIndexing | None, table: GroupTable) -> list[IndexingMap] | None:
-    if there is None:
+def _rewrite_for_table(m: IndexingMap, devices: DeviceIndexing | None, table: GroupTable) -> list[IndexingMap] | None:
+    if devices is None:
         return lifted(m, table)
-    if same_groups(there.table, table):
+    if same_groups(devices.table, table):
         return [m]
-    return in_one_group(m, there.table, len(table.groups[0]))
+    return in_one_group(m, devices.table, len(table.groups[0]))
 
 
-def _elsewhere(
+def _rename_sources(
     first: Sequence[IndexingMap], suppliers: Mapping[int, Instruction], second: Sequence[IndexingMap]
 ) -> tuple[tuple[IndexingMap, ...], dict[int, Instruction]]:
-    """The maps before a change of device: their runtime values are not those of the same name behind it."""
+    """The maps that come before a change of device, with new runtime sources.
+
+    A source on one device has another value than the same source on the next device.
+    """
     used = {v.source for m in (*first, *second) for v in m.runtime if v.source is not None}
     before = sorted({v.source for m in first for v in m.runtime if v.source is not None})
-    free = max(_ELSEWHERE, *(source + 1 for source in used)) if used else _ELSEWHERE
-    numbers = {source: free + i for i, source in enumerate(before)}
-    moved = tuple(m.remap_sources(numbers) if m.runtime else m for m in first)
-    return moved, {numbers[source]: supplier for source, supplier in suppliers.items() if source in numbers}
+    unused = max(_ELSEWHERE, *(source + 1 for source in used)) if used else _ELSEWHERE
+    numbers = {source: unused + i for i, source in enumerate(before)}
+    renamed = tuple(m.remap_sources(numbers) if m.runtime else m for m in first)
+    return renamed, {numbers[source]: supplier for source, supplier in suppliers.items() if source in numbers}
 
 
 def _suppliers(m: IndexingMap) -> dict[int, Instruction]:
     return {v.source: v.supplier for v in m.runtime if v.source is not None and v.supplier is not None}
 
 
-def _restricted(m: IndexingMap, bounds: Mapping[int, tuple[int, int]]) -> IndexingMap:
+def _restrict(m: IndexingMap, bounds: Mapping[int, tuple[int, int]]) -> IndexingMap:
     for i in bounds:
         if not 0 <= i < len(m.dims):
-            raise ShapeError(f"dimension {i} of {len(m.dims)}")
+            raise ShapeError(f"dimension {i} is out of range: the map has {len(m.dims)} dims")
     dims = [
         Variable(v.name, max(v.lower, low), min(v.upper, high))
         for v, (low, high) in ((v, bounds.get(i, (v.lower, v.upper))) for i, v in enumerate(m.dims))

@@ -1,9 +1,9 @@
-"""What one map mentions and another does not, as maps with more constraints.
+"""Set difference of maps: the pairs of one map that another does not have, as maps with more constraints.
 
-:func:`subtract` is the way in.  The law: where a map leads to an element that the other one leads to, too, the other
-one's ranges are what the element says; so "the other one leads there" is a conjunction of constraints, and its
-complement a union of disjoint maps, each of which keeps some of them and breaks the next.  Where the element does not
-say the ranges the answer is a reason: nothing is taken away on a guess.
+:func:`subtract` is the way in.  The law: where the results of the subtracted map determine its ranges, "it relates the
+point to this element" is a conjunction of constraints on the variables of the first map.  The complement is a union of
+disjoint maps, each of which satisfies some of the constraints and violates the next.  Where the results do not
+determine the ranges, the outcome is a reason and nothing is subtracted.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from ..errors import HlomapError
 __all__ = ["MAX_MEMBERS", "subtract"]
 
 MAX_MEMBERS = 64
-"""Maps that a difference may have; of more it is said that there are too many."""
+"""The most maps that a difference may have."""
 
 Condition = tuple[Expr, int, int]
 
 
-class _Meeting(NamedTuple):
-    """That another map leads to where this one does: constraints, and runtime variables that only the other one has."""
+class _Intersection(NamedTuple):
+    """When another map has a pair of this one: constraints, and the runtime variables that only the other map has."""
 
     conditions: list[Condition]
     runtime: list[Variable]
 
 
-def subtract(m: IndexingMap, taken: Sequence[IndexingMap]) -> list[IndexingMap] | str:
-    """The part of a map that none of the others mentions, as disjoint maps, or why that cannot be said.
+def subtract(m: IndexingMap, others: Sequence[IndexingMap]) -> list[IndexingMap] | str:
+    """The pairs of a map that none of the others has, as disjoint maps, or the reason why they cannot be found.
 
     >>> own = IndexingMap.parse("(d0)[s0] -> (d0, s0), domain: d0 in [0, 3], s0 in [0, 9]")
     >>> for part in subtract(own, [IndexingMap.parse("(d0)[s0] -> (d0, s0), domain: d0 in [0, 3], s0 in [4, 6]")]):
@@ -39,144 +39,145 @@ def subtract(m: IndexingMap, taken: Sequence[IndexingMap]) -> list[IndexingMap] 
     (d0)[s0] -> (d0, s0), domain: d0 in [0, 3], s0 in [7, 9]
     """
     parts = [m]
-    for other in taken:
-        left: list[IndexingMap] = []
+    for other in others:
+        remaining: list[IndexingMap] = []
         for part in parts:
             try:
-                found = _without(part, other)
+                difference = _subtract_one(part, other)
             except (HlomapError, OverflowError, ValueError) as error:
                 return str(error)
-            if isinstance(found, str):
-                return found
-            left += found
-            if len(left) > MAX_MEMBERS:
-                return f"a difference of more than {MAX_MEMBERS} maps"
-        parts = left
+            if isinstance(difference, str):
+                return difference
+            remaining += difference
+            if len(remaining) > MAX_MEMBERS:
+                return f"the difference has more than {MAX_MEMBERS} maps"
+        parts = remaining
     return parts
 
 
-def _without(m: IndexingMap, other: IndexingMap) -> list[IndexingMap] | str:
+def _subtract_one(m: IndexingMap, other: IndexingMap) -> list[IndexingMap] | str:
     if m.is_known_empty or other.is_known_empty:
         return [] if m.is_known_empty else [m]
     if len(m.dims) != len(other.dims) or len(m.results) != len(other.results):
-        return "maps of other numbers of dimensions or results"
+        return "the maps have different numbers of dims or results"
     if m == other:
         return []
-    meeting = _meeting(m, other)
-    if isinstance(meeting, str):
-        return meeting
+    common = _intersect(m, other)
+    if isinstance(common, str):
+        return common
     kept: list[Condition] = []
     parts: list[IndexingMap] = []
-    here = _with(m, meeting.runtime, ())
-    for e, lower, upper in meeting.conditions:
-        least, greatest = here.bounds(e)
+    extended = _constrain(m, common.runtime, ())
+    for e, lower, upper in common.conditions:
+        least, greatest = extended.bounds(e)
         if greatest < lower or upper < least:
-            return [m]  # they never meet
+            return [m]  # the maps are disjoint
         if lower <= least and greatest <= upper:
             continue
         for low, high in ((least, lower - 1), (upper + 1, greatest)):
             if low <= high:
-                part = _with(m, meeting.runtime, [*kept, (e, low, high)]).simplify(drop_unused=True)
+                part = _constrain(m, common.runtime, [*kept, (e, low, high)]).simplify(drop_unused=True)
                 if not part.is_known_empty and part.is_empty() is not True:
                     parts.append(part)
         kept.append((e, lower, upper))
     return parts
 
 
-def _with(m: IndexingMap, runtime: Sequence[Variable], conditions: Sequence[Condition]) -> IndexingMap:
+def _constrain(m: IndexingMap, runtime: Sequence[Variable], conditions: Sequence[Condition]) -> IndexingMap:
     own = [(c.expr, c.lower, c.upper) for c in m.constraints]
     return IndexingMap(
         m.dims, m.results, ranges=m.ranges, runtime=[*m.runtime, *runtime], constraints=[*own, *conditions]
     )
 
 
-def _meeting(m: IndexingMap, other: IndexingMap) -> _Meeting | str:
+def _intersect(m: IndexingMap, other: IndexingMap) -> _Intersection | str:
     dims = [Expr.dim(i) for i in range(len(m.dims))]
-    chosen: dict[int, Expr] = {}
+    solved: dict[int, Expr] = {}
     conditions: list[Condition] = [(dims[i], v.lower, v.upper) for i, v in enumerate(other.dims)]
     runtime: list[Expr] = []
     added: list[Variable] = []
 
-    def placed(e: Expr) -> Expr:
-        """An expression of the other map, whose ranges are chosen, in the variables of this one."""
-        ranges = [chosen.get(i, Expr.range(i)) for i in range(len(other.ranges))]
+    def translate(e: Expr) -> Expr:
+        """An expression of the other map, all of whose ranges are solved, in the variables of this one."""
+        ranges = [solved.get(i, Expr.range(i)) for i in range(len(other.ranges))]
         return e.substitute(dims=dims, ranges=ranges, runtime=runtime)
 
     def unsolved(e: Expr) -> set[int]:
-        return _ranges_in(e) - chosen.keys()
+        return _ranges_in(e) - solved.keys()
 
     pending = list(zip(other.results, m.results, strict=True))
     while True:
-        solved = False
+        progress = False
         for at, (theirs, own) in enumerate(pending):
-            if unsolved(theirs) and not _runtimes_in(theirs):
-                digits = _digits(theirs, unsolved(theirs), other)
-                if digits is None:
+            if unsolved(theirs) and not _has_runtime(theirs):
+                split = _split_mixed_radix(theirs, unsolved(theirs), other)
+                if split is None:
                     continue
-                rest, factors = digits
-                value = own - placed(rest)
+                rest, factors = split
+                value = own - translate(rest)
                 for i, k in factors:
-                    chosen[i] = value // k if k > 0 else -(value // -k)
+                    solved[i] = value // k if k > 0 else -(value // -k)
                     value = value % abs(k)
                 conditions.append((value, 0, 0))
                 del pending[at]
-                solved = True
+                progress = True
                 break
-        if not solved:
+        if not progress:
             break
-    free = set(range(len(other.ranges))) - chosen.keys()
+    unused = set(range(len(other.ranges))) - solved.keys()
     mentioned = [theirs for theirs, _ in pending] + [c.expr for c in other.constraints]
     mentioned += [e for v in other.runtime for e in v.index]
-    if any(free & _ranges_in(e) for e in mentioned):
-        return "which of its elements a map means does not follow from where it leads"
-    for i in free:
-        chosen[i] = Expr.constant(other.ranges[i].lower)
+    if any(unused & _ranges_in(e) for e in mentioned):
+        return "the results of a map do not determine its ranges"
+    for i in unused:
+        solved[i] = Expr.constant(other.ranges[i].lower)
     for v in other.runtime:
-        index = [placed(e) for e in v.index]
+        index = [translate(e) for e in v.index]
         known = [*m.runtime, *added]
-        same = (
+        equal = (
             k
             for k, w in enumerate(known)
             if v.source is not None
             and (v.source, v.lower, v.upper, index) == (w.source, w.lower, w.upper, list(w.index))
         )
-        place = next(same, None)
-        if place is None and v.source is None:
-            return "a runtime value without a source"
-        if place is None:
-            place = len(known)
+        number = next(equal, None)
+        if number is None and v.source is None:
+            return "a runtime variable has no source"
+        if number is None:
+            number = len(known)
             added.append(Variable(None, v.lower, v.upper, source=v.source, index=index))
-        runtime.append(Expr.runtime(place))
-    conditions += [(chosen[i], v.lower, v.upper) for i, v in enumerate(other.ranges) if i not in free]
-    conditions += [(placed(theirs) - own, 0, 0) for theirs, own in pending]
-    conditions += [(placed(c.expr), c.lower, c.upper) for c in other.constraints]
-    return _Meeting(conditions, added)
+        runtime.append(Expr.runtime(number))
+    conditions += [(solved[i], v.lower, v.upper) for i, v in enumerate(other.ranges) if i not in unused]
+    conditions += [(translate(theirs) - own, 0, 0) for theirs, own in pending]
+    conditions += [(translate(c.expr), c.lower, c.upper) for c in other.constraints]
+    return _Intersection(conditions, added)
 
 
-def _digits(e: Expr, ranges: set[int], other: IndexingMap) -> tuple[Expr, list[tuple[int, int]]] | None:
-    """``rest + sum of factor * range``, largest factor first, where the sum of those behind is less than a factor.
+def _split_mixed_radix(e: Expr, ranges: set[int], other: IndexingMap) -> tuple[Expr, list[tuple[int, int]]] | None:
+    """``rest`` and (range, factor) pairs, largest factor first, with ``e = rest + sum of factor * range``.
 
-    Then the sum says each of the ranges, as a number says its digits.
+    None unless each factor exceeds the largest sum of the terms behind it: then the ranges are the digits of a
+    mixed-radix number, and the sum determines each of them.
     """
     rest = e
     factors: list[tuple[int, int]] = []
     for i in sorted(ranges):
-        step = _with_range(e, i, Expr.range(i) + 1) - e
+        step = _substitute_range(e, i, Expr.range(i) + 1) - e
         if step.kind != "constant" or not step.value:
             return None
-        rest = _with_range(rest, i, Expr.constant(0))
+        rest = _substitute_range(rest, i, Expr.constant(0))
         factors.append((i, step.value))
     factors.sort(key=lambda factor: -abs(factor[1]))
-    room = 0
+    greatest = 0
     for i, k in reversed(factors):
         v = other.ranges[i]
-        if len(factors) > 1 and (k < 1 or v.lower < 0 or room >= k):
+        if len(factors) > 1 and (k < 1 or v.lower < 0 or greatest >= k):
             return None
-        room += k * v.upper
+        greatest += k * v.upper
     return rest, factors
 
 
-def _with_range(e: Expr, i: int, new: Expr) -> Expr:
+def _substitute_range(e: Expr, i: int, new: Expr) -> Expr:
     return e.substitute(ranges=[*(Expr.range(j) for j in range(i)), new])
 
 
@@ -184,7 +185,7 @@ def _ranges_in(e: Expr) -> set[int]:
     return {number for kind, number in _variables(e) if kind == "range"}
 
 
-def _runtimes_in(e: Expr) -> bool:
+def _has_runtime(e: Expr) -> bool:
     return any(kind == "runtime" for kind, _ in _variables(e))
 
 
@@ -193,8 +194,8 @@ def _variables(e: Expr) -> set[tuple[str, int]]:
     found: set[tuple[str, int]] = set()
     pending = [e]
     while pending:
-        here = pending.pop()
-        pending.extend(here.operands)
-        if here.kind in ("dim", "range", "runtime") and here.value is not None:
-            found.add((here.kind, here.value))
+        node = pending.pop()
+        pending.extend(node.operands)
+        if node.kind in ("dim", "range", "runtime") and node.value is not None:
+            found.add((node.kind, node.value))
     return found

@@ -1,8 +1,8 @@
-"""Thread maps: which elements of an array each thread of a GPU grid has.
+"""Thread maps: the elements of an array that each thread of a GPU grid processes.
 
-:func:`thread_map` is the way in.  The law: thread t of all threads has the elements at the positions
-``(c * n + t) * v + j`` in memory, for every chunk c and every j below v, of n threads that have v neighbours each.
-The result is an ordinary map with six dimensions, so that it composes with what the array's elements read.
+:func:`thread_map` is the way in.  The law: of n threads with v elements each, thread t processes the elements at the
+positions ``(c * n + t) * v + j`` in memory, for every chunk c and every j below v.  The result is an ordinary map with
+six dimensions, so it composes with the maps from the array's elements.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ THREAD_DIMS = ("th_x", "th_y", "th_z", "bl_x", "bl_y", "bl_z")
 def thread_map(
     shape: Shape, *, threads: int | Sequence[int] = 128, blocks: int | Sequence[int] | None = None, per_thread: int = 1
 ) -> IndexingMap:
-    """From a thread of a grid to the elements of ``shape`` that it has, in the order in which they lie in memory.
+    """The map from a thread of a grid to the elements of ``shape`` that it processes, in the order of memory.
 
-    ``threads`` and ``blocks`` are sizes along x, y and z; what is left out is 1, and without ``blocks`` there are as
-    many along x as cover the array once.  ``per_thread`` neighbours belong to one thread; a smaller grid takes the
-    array in chunks, whose number is the first range.  Positions that are padding or
-    beyond the end belong to no thread.
+    ``threads`` (per block) and ``blocks`` are sizes along x, y and z; missing sizes are 1.  Without ``blocks`` there
+    are as many blocks along x as cover the array once.  Each thread processes ``per_thread`` neighbouring elements.  A
+    grid smaller than the array processes it in chunks; the chunk is the first range.  Padding and positions beyond the
+    end of the buffer belong to no thread.
 
-    Raises :class:`ShapeError` for a grid without threads, or a shape that is no array.
+    Raises :class:`ShapeError` for a shape that is not an array, and for sizes or ``per_thread`` below 1.
 
     >>> import hlomap as hm
     >>> print(thread_map(hm.Shape.parse("f32[10,30]"), threads=32, per_thread=2))
@@ -37,13 +37,13 @@ def thread_map(
       bl_y in [0, 0], bl_z in [0, 0], s0 in [0, 1], th_x * 2 + bl_x * 64 + s0 in [0, 299]
     """
     if not shape.is_array or per_thread < 1:
-        raise ShapeError(f"threads over {shape}, {per_thread} elements each")
+        raise ShapeError(f"expected an array and at least 1 element per thread, found {shape} and {per_thread}")
     positions = logical_index(shape)
     n_positions = positions.dims[0].upper + 1
-    block = _sizes(threads)
+    block = _three_sizes(threads)
     if blocks is None:
         blocks = max(1, -(-n_positions // (prod(block) * per_thread)))
-    sizes = [*block, *_sizes(blocks)]
+    sizes = [*block, *_three_sizes(blocks)]
     n_threads = prod(sizes)
     n_chunks = max(1, -(-n_positions // (n_threads * per_thread)))
     thread: Expr | int = 0
@@ -61,8 +61,8 @@ def thread_map(
     return grid.then(positions).simplify(keep_point_dims=True, drop_unused=True)
 
 
-def _sizes(given: int | Sequence[int]) -> list[int]:
+def _three_sizes(given: int | Sequence[int]) -> list[int]:
     sizes = [given] if isinstance(given, int) else list(given)
     if len(sizes) > 3 or min(sizes, default=0) < 1:
-        raise ShapeError(f"a grid of sizes {sizes}")
+        raise ShapeError(f"expected at most 3 grid sizes, each at least 1, found {sizes}")
     return sizes + [1] * (3 - len(sizes))

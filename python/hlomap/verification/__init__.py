@@ -1,1 +1,1 @@
-"""Maps checked against the interpreter."""
+"""Checks maps against the interpreter; apart from both, so that neither depends on the other."""

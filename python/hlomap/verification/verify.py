@@ -1,14 +1,16 @@
-"""Map sets against the executor: an element whose change changes an output must be mentioned.
+"""Compares map sets with the interpreter: an operand element that changes an output must be mentioned by the map set.
 
-Read :func:`verify` first.  The law: evidence is one-sided.  A change that arrives where no map leads proves a set
-UNSOUND; a change that arrives nowhere proves nothing, since max, select or a clamp may hide it.  Nothing is taken from
-the walks but the sets themselves.  Where devices exchange elements several are run, and the devices count, too.
+Read :func:`verify` first.  The law: the check is one-sided.  A change that reaches an output element which no map
+relates to the changed element proves the set unsound; a change that reaches nothing proves nothing, since max, select
+or a clamp may hide it.  Of the analysis only the map sets are used; everything else is computed by running the
+instruction.  Collectives run on several devices, and the device indexing is checked as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from itertools import product
 from typing import Any, Literal
 
@@ -18,26 +20,25 @@ import numpy.typing as npt
 from .._core import IndexingMap, Instruction, Module, Shape
 from ..analysis.queries import input_to_output, output_to_input
 from ..dtypes import is_integer, is_unsigned, numpy_dtype
-from ..errors import HlomapError, ShapeError
+from ..errors import HlomapError, ShapeError, UndecidedError
 from ..interpreter.machine import Machine
 from ..interpreter.plan import plans_of, single
-from ..maps.device_indexing import DeviceIndexing, said_of_devices
-from ..maps.enumerate_pairs import Ints, TooMany, enumerate_pairs
+from ..maps.device_indexing import DeviceIndexing, enumerate_device_pairs
+from ..maps.enumerate_pairs import EnumerationLimitError, Ints, enumerate_pairs
 from ..maps.map_set import MapSet
 from ..ops import lookup
 from ..ops._evaluation import DeviceGrid
 from ..ops._shapes import array_leaves, shape_at
 from ..types import ShapeIndex
 
-__all__ = ["CheckResult", "verify"]
+__all__ = ["CheckResult", "CheckStatus", "verify"]
 
 Value = Any
 Functions = Mapping[str, Callable[..., Any]]
 Direction = Literal["output_to_input", "input_to_output"]
-Status = Literal["exact", "over", "UNSOUND", "unknown", "unchecked"]
 
 MAX_CHANGES = 32
-"""Elements of each operand leaf that are changed, one at a time."""
+"""Elements of each operand array that are changed, one at a time."""
 
 _MAX_ELEMENTS = 1 << 18
 _MAX_VALUE = 1 << 22
@@ -46,18 +47,43 @@ _MAX_ROWS = 256
 _MAX_STEPS = 300
 _MAX_ALL_CHANGES = 128  # of one instruction
 _GRIDS = ((1, 1), (2, 1), (1, 2), (4, 1), (1, 4), (2, 2), (8, 1), (1, 8), (2, 4), (4, 2))
-"""DeviceIndexing and partitions that are tried; a change on any of the devices that arrives on any counts."""
+"""Numbers of replicas and partitions to try, in this order, until the instruction runs."""
+
+
+class CheckStatus(str, Enum):
+    """The outcome of one check.  Members are strings: ``result.status == "exact"`` holds.
+
+    >>> str(CheckStatus.UNSOUND), CheckStatus("exact") is CheckStatus.EXACT
+    ('unsound', True)
+    """
+
+    EXACT = "exact"
+    """The observed pairs of elements and the pairs that the map set mentions are the same."""
+    OVERAPPROXIMATE = "overapproximate"
+    """Every observed pair is mentioned; some mentioned pair was not observed, which contradicts nothing."""
+    UNSOUND = "unsound"
+    """A pair was observed that the map set does not mention, or a map leaves the arrays."""
+    UNKNOWN = "unknown"
+    """The map set is unknown."""
+    UNCHECKED = "unchecked"
+    """The instruction could not be run, or checking it would take too long."""
+
+    def __str__(self) -> str:
+        return self.value
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What was found about the map set between one output leaf and one operand leaf, in one direction.
+    """The outcome of checking the map set between one output array and one operand array, in one direction.
 
-    ``status``: ``exact`` - every pair that the set mentions was seen to matter, and no other; ``over`` - some
-    mentioned pair was not seen to matter, which contradicts nothing; ``UNSOUND`` - ``witness`` is the smallest
-    operand element, with the smallest output element, whose change arrived without being mentioned; ``unknown`` - the
-    set says nothing; ``unchecked`` - nothing could be run, or it would have taken too long.  ``claims_exact`` is what
-    the set says of itself, ``n_changes`` the number of operand elements that were changed.
+    ``output`` and ``index`` are the shape indices of the two arrays, ``operand`` is the operand's number.
+    ``claims_exact`` is the map set's own ``exact``; ``n_changes`` counts the operand elements that were changed.
+    ``witness`` of an unsound result is the smallest operand element, with the smallest output element it changes, that
+    the set does not mention.  ``reason`` explains a result without a witness, and names the devices of one that crosses
+    devices.
+
+    ``bool(result)`` is True for ``exact`` and ``overapproximate`` and False for ``unsound``; for ``unknown`` and
+    ``unchecked`` it raises :class:`hlomap.errors.UndecidedError`.
     """
 
     instruction: Instruction
@@ -65,19 +91,25 @@ class CheckResult:
     output: ShapeIndex
     operand: int
     index: ShapeIndex
-    status: Status
+    status: CheckStatus
     claims_exact: bool
     n_changes: int = 0
     witness: tuple[tuple[int, ...], tuple[int, ...]] | None = None
     reason: str | None = None
 
+    def __bool__(self) -> bool:
+        if self.status in (CheckStatus.UNKNOWN, CheckStatus.UNCHECKED):
+            raise UndecidedError(f"the truth of a CheckResult that is {self.status} is not decided: use .status")
+        return self.status != CheckStatus.UNSOUND
+
     def __str__(self) -> str:
-        said = f"{self.instruction.name}: output {list(self.output)} and operand {self.operand} {list(self.index)}"
-        tail = (
-            f", operand element {list(self.witness[0])} changes output {list(self.witness[1])}" if self.witness else ""
-        )
+        arrays = f"{self.instruction.name}: output {list(self.output)} and operand {self.operand} {list(self.index)}"
+        witness = ""
+        if self.witness is not None:
+            operand_element, output_element = map(list, self.witness)
+            witness = f", operand element {operand_element} changes output {output_element}"
         reason = f" ({self.reason})" if self.reason else ""
-        return f"{said}, {self.direction}: {self.status}{tail}{reason}"
+        return f"{arrays}, {self.direction}: {self.status}{witness}{reason}"
 
 
 def verify(
@@ -87,12 +119,14 @@ def verify(
     seed: int = 0,
     custom_calls: Mapping[str, Callable[..., Any]] | None = None,
 ) -> list[CheckResult]:
-    """The executor's evidence for every map set of an instruction, or of all instructions of a module.
+    """Check every map set of an instruction, or of all instructions of a module, by running the interpreter.
 
-    Operands get random values, or, in a module's entry, what the module computes from random arguments.  Then elements
-    of one operand leaf after the other are changed, all of them where there are at most ``max_changes``.  Constants and
-    iotas keep their values, which may be part of a map.  In a module, instructions that are alike count once.
-    ``custom_calls`` has by target the function that stands for it, as in :func:`hlomap.interpreter`.
+    Operands get random values; in a module's entry they get the values that the module computes from random arguments.
+    Then one element of an operand array is changed at a time, every element of arrays with at most ``max_changes`` and
+    a sample of larger ones, and the output elements that change are compared with those that the map set mentions.
+    Constants and iotas keep their values, since maps may depend on them.  In a module, instructions with equal
+    signatures are checked once.  ``custom_calls`` maps custom call targets to functions, as in
+    :func:`hlomap.execute`.
 
     >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m
@@ -100,14 +134,14 @@ def verify(
     ...   p = f32[2,3] parameter(0)
     ...   ROOT t = f32[3,2] transpose(p), dimensions={1,0}
     ... }''')
-    >>> for verdict in verify(module):
-    ...     print(verdict)
+    >>> for result in verify(module):
+    ...     print(result)
     t: output [] and operand 0 [], output_to_input: exact
     t: output [] and operand 0 [], input_to_output: exact
     """
     if isinstance(target, Instruction):
-        return list(_verdicts(target, None, max_changes, seed, custom_calls or {}))
-    found: list[CheckResult] = []
+        return list(_check(target, None, max_changes, seed, custom_calls or {}))
+    results: list[CheckResult] = []
     known: set[bytes] = set()
     functions = custom_calls or {}
     entry = _entry_values(target, seed, functions)
@@ -120,112 +154,112 @@ def verify(
             key = instruction.signature(tuple(range(len(instruction.operands))))
             if key not in known:
                 known.add(key)
-                found += _verdicts(instruction, entry, max_changes, seed, functions)
-    return found
+                results += _check(instruction, entry, max_changes, seed, functions)
+    return results
 
 
 def _entry_values(module: Module, seed: int, functions: Functions) -> dict[int, Value]:
-    """What every instruction of the entry has at random arguments; nothing where that cannot be run."""
+    """The value of every entry instruction for random arguments, by number; empty where the entry cannot be run."""
     rng = np.random.default_rng(seed)
-    found: dict[int, Value] = {}
+    values: dict[int, Value] = {}
 
-    def keep(instruction: Instruction, value: Value) -> None:
-        found[instruction.number] = value
+    def record(instruction: Instruction, value: Value) -> None:
+        values[instruction.number] = value
 
     try:
-        _must_be_small(module.entry.instructions)
-        arguments = [_random(p.shape, rng) for p in module.entry.parameters]
-        _machine(module, seed, functions, keep).run(module.entry, [arguments])
+        _check_total_size(module.entry.instructions)
+        arguments = [_random_value(p.shape, rng) for p in module.entry.parameters]
+        _machine(module, seed, functions, record).run(module.entry, [arguments])
     except (HlomapError, MemoryError):
         pass
-    return found
+    return values
 
 
 def _machine(
-    module: Module, seed: int, functions: Functions, keep: Any = None, grid: tuple[int, int] = (1, 1)
+    module: Module, seed: int, functions: Functions, on_value: Any = None, grid: tuple[int, int] = (1, 1)
 ) -> Machine:
-    return Machine(plans_of(module), DeviceGrid(*grid, custom_calls=functions), _MAX_STEPS, seed, keep)
+    return Machine(plans_of(module), DeviceGrid(*grid, custom_calls=functions), _MAX_STEPS, seed, on_value)
 
 
-def _random(shape: Shape, rng: np.random.Generator) -> Value:
-    """A value of that shape."""
+def _random_value(shape: Shape, rng: np.random.Generator) -> Value:
     for leaf in array_leaves(shape):
         if shape_at(shape, leaf).n_elements > _MAX_ELEMENTS:
-            raise TooLarge(f"{shape}")
+            raise TooLargeError(f"{shape}")
     if shape.is_tuple:
-        return tuple(_random(inner, rng) for inner in shape.tuple_shapes)
-    return _drawn(shape.dtype, shape.dimensions, rng) if shape.is_array else None
+        return tuple(_random_value(inner, rng) for inner in shape.tuple_shapes)
+    return _random_array(shape.dtype, shape.dimensions, rng) if shape.is_array else None
 
 
-def _drawn(dtype: str, sizes: Sequence[int], rng: np.random.Generator) -> npt.NDArray[Any]:
+def _random_array(dtype: str, sizes: Sequence[int], rng: np.random.Generator) -> npt.NDArray[Any]:
     """Small numbers that differ where the type allows."""
     to = numpy_dtype(dtype)
     if to == np.bool_:
         return rng.integers(0, 2, sizes).astype(to)
     if is_integer(to):
         return rng.integers(0 if is_unsigned(to) else -7, 8, sizes).astype(np.int64).astype(to)
-    drawn = rng.uniform(0.1, 0.9, sizes)
-    return (drawn + 1j * rng.uniform(0.1, 0.9, sizes) if to.kind == "c" else drawn).astype(to)
+    real = rng.uniform(0.1, 0.9, sizes)
+    return (real + 1j * rng.uniform(0.1, 0.9, sizes) if to.kind == "c" else real).astype(to)
 
 
-def _must_be_small(instructions: Sequence[Instruction]) -> None:
-    """No value that is made on the way, in called computations either, has too many elements."""
-    seen: set[int] = set()
-    waiting = [instructions]
-    while waiting:
-        for instruction in waiting.pop():
+def _check_total_size(instructions: Sequence[Instruction]) -> None:
+    """Raises where some value, in called computations as well, has more elements than are worth computing."""
+    visited: set[int] = set()
+    pending = [instructions]
+    while pending:
+        for instruction in pending.pop():
             for leaf in array_leaves(instruction.shape):
                 if shape_at(instruction.shape, leaf).n_elements > _MAX_VALUE:
-                    raise TooLarge(f"{instruction.name} is {instruction.shape}")
+                    raise TooLargeError(f"{instruction.name} is {instruction.shape}")
             for computation in instruction.called_computations:
-                if computation.number not in seen:
-                    seen.add(computation.number)
-                    waiting.append(computation.instructions)
+                if computation.number not in visited:
+                    visited.add(computation.number)
+                    pending.append(computation.instructions)
 
 
-class TooLarge(HlomapError):
-    """More elements than are worth a try."""
+class TooLargeError(HlomapError):
+    """An array with more elements than the check runs."""
 
 
 # ----------------------------------------------------------------------------------------------------- one instruction
 
 
-def _verdicts(
+def _check(
     instruction: Instruction, known: Mapping[int, Value] | None, max_changes: int, seed: int, functions: Functions
 ) -> Iterator[CheckResult]:
     rng = np.random.default_rng(seed)
     outputs = list(array_leaves(instruction.shape))
-    places = [(k, leaf) for k, operand in enumerate(instruction.operands) for leaf in array_leaves(operand.shape)]
+    arrays = [(k, leaf) for k, operand in enumerate(instruction.operands) for leaf in array_leaves(operand.shape)]
     try:
-        trial: _Trial | str = _Trial(instruction, known, rng, functions)
+        experiment: _Experiment | str = _Experiment(instruction, known, rng, functions)
     except (HlomapError, MemoryError) as error:
-        trial = str(error)
+        experiment = str(error)
     backward = {out: output_to_input(instruction, out) for out in outputs}
-    share = max(1, min(max_changes, _MAX_ALL_CHANGES // max(1, len(places))))
-    for k, leaf in places:
+    n_changes = max(1, min(max_changes, _MAX_ALL_CHANGES // max(1, len(arrays))))
+    for k, leaf in arrays:
         forward = input_to_output(instruction, (k, *leaf))
-        seen = {} if isinstance(trial, str) else trial.seen(k, leaf, share)
+        observed = {} if isinstance(experiment, str) else experiment.perturb(k, leaf, n_changes)
         for out in outputs:
             sets: dict[Direction, MapSet] = {
                 "output_to_input": backward[out][k],
                 "input_to_output": forward[out[0] if out else 0],
             }
             for direction, maps in sets.items():
-                place = (instruction, direction, out, k, leaf)
+                subject = (instruction, direction, out, k, leaf)
                 if maps.is_unknown:
-                    yield CheckResult(*place, "unknown", False, reason=maps.reason)
-                elif isinstance(trial, str) or not seen:
-                    reason = trial if isinstance(trial, str) else "a constant, or nothing to change"
-                    yield CheckResult(*place, "unchecked", maps.exact, reason=reason)
+                    yield CheckResult(*subject, CheckStatus.UNKNOWN, False, reason=maps.reason)
+                elif isinstance(experiment, str) or not observed:
+                    reason = experiment if isinstance(experiment, str) else "a constant, or no change reached an output"
+                    yield CheckResult(*subject, CheckStatus.UNCHECKED, maps.exact, reason=reason)
                 else:
-                    verdict = _judged(place, maps, seen, trial)
-                    if verdict.status in ("exact", "over") and maps.devices is not None:
-                        verdict = _with_devices(verdict, maps.devices, seen, trial)
-                    yield verdict
+                    result = _compare(subject, maps, observed, experiment)
+                    is_sound = result.status in (CheckStatus.EXACT, CheckStatus.OVERAPPROXIMATE)
+                    if is_sound and maps.devices is not None:
+                        result = _compare_devices(result, maps.devices, observed, experiment)
+                    yield result
 
 
-class _Trial:
-    """Runs one instruction again and again with one element changed."""
+class _Experiment:
+    """Runs one instruction repeatedly, each time with one operand element changed."""
 
     def __init__(
         self,
@@ -235,33 +269,34 @@ class _Trial:
         functions: Functions,
     ) -> None:
         self._functions = functions
-        _must_be_small([instruction])
+        _check_total_size([instruction])
         self._instruction = instruction
-        self._exchanges = lookup(instruction.opcode).collective is not None
+        self._is_collective = lookup(instruction.opcode).collective is not None
         self._rng = rng
         self._operands: list[Value] = []
         self.values: list[dict[int, Value]] = []
-        """By device, the values that runtime sources may be."""
-        given: dict[int, Value] = {}
+        """For each device, the values of instructions that runtime variables may refer to, by number."""
+        inputs: dict[int, Value] = {}
         for operand in instruction.operands:
-            if operand.number not in given:
-                given[operand.number] = self._value(operand, known)
-            self._operands.append(_in_order(given[operand.number]))
-        self._given = given
+            if operand.number not in inputs:
+                inputs[operand.number] = self._operand_value(operand, known)
+            self._operands.append(_row_major(inputs[operand.number]))
+        self._inputs = inputs
         self._plan = single(instruction)
         self.arrivals: dict[ShapeIndex, set[tuple[int, int, int, int]]] = {}
-        """By output, for the operand leaf tried last: operand element, its device, output element, its device."""
-        self.grid, self._before = self._first_run()
-        for value in self._before:
-            _must_have_shape(value, instruction.shape)
+        """For each output, for the operand array perturbed last: operand element, its device, output element, its
+        device."""
+        self.grid, self._baseline = self._first_run()
+        for value in self._baseline:
+            _check_value_shape(value, instruction.shape)
 
     def _first_run(self) -> tuple[tuple[int, int], list[Value]]:
-        """The smallest grid of devices on which it runs, and what each of them has then."""
+        """The first grid of devices on which the instruction runs, and its value on each device."""
         first: HlomapError | None = None
-        for grid in (*self._own_grid(), *_GRIDS):
-            self.values = [dict(self._given) for _ in range(grid[0] * grid[1])]
+        for grid in (*self._declared_grid(), *_GRIDS):
+            self.values = [dict(self._inputs) for _ in range(grid[0] * grid[1])]
             try:
-                return grid, self._run(grid, None, self._operands, self._keep)
+                return grid, self._run(grid, None, self._operands, self._record)
             except HlomapError as error:
                 first = first or error
                 if "groups" not in str(error) and "device" not in str(error):
@@ -269,168 +304,181 @@ class _Trial:
         assert first is not None, "there is a grid"
         raise first
 
-    def _own_grid(self) -> list[tuple[int, int]]:
-        """As many devices as the module says, where groups may be all of them."""
+    def _declared_grid(self) -> list[tuple[int, int]]:
+        """The module's own numbers of replicas and partitions, which collectives without groups refer to."""
         attributes = self._instruction.module.attributes
         grid = int(attributes.get("replica_count", 1)), int(attributes.get("num_partitions", 1))
-        return [grid] if self._exchanges and grid in _GRIDS else []
+        return [grid] if self._is_collective and grid in _GRIDS else []
 
-    def _value(self, operand: Instruction, known: Mapping[int, Value] | None) -> Value:
+    def _operand_value(self, operand: Instruction, known: Mapping[int, Value] | None) -> Value:
         if known is not None and operand.number in known:
             return known[operand.number]
         if _is_fixed(operand):
             return _machine(operand.module, 0, self._functions).run(single(operand), [[]])[0]
-        return _random(operand.shape, self._rng)
+        return _random_value(operand.shape, self._rng)
 
-    def _keep(self, instruction: Instruction, value: Value, device: int = 0) -> None:
+    def _record(self, instruction: Instruction, value: Value, device: int = 0) -> None:
         self.values[device].setdefault(instruction.number, value)
 
-    def _run(self, grid: tuple[int, int], device: int | None, moved: Sequence[Value], keep: Any = None) -> list[Value]:
-        """The value on each device where one of them has other operands."""
+    def _run(
+        self, grid: tuple[int, int], device: int | None, changed: Sequence[Value], on_value: Any = None
+    ) -> list[Value]:
+        """The value on each device where one device, or each one for None, has the changed operands."""
         n = grid[0] * grid[1]
-        operands = [list(moved if i == device or device is None else self._operands) for i in range(n)]
-        return _machine(self._instruction.module, 0, self._functions, keep, grid).run(self._plan, operands)
+        operands = [list(changed if i == device or device is None else self._operands) for i in range(n)]
+        return _machine(self._instruction.module, 0, self._functions, on_value, grid).run(self._plan, operands)
 
-    def seen(self, k: int, leaf: ShapeIndex, max_changes: int) -> dict[int, dict[ShapeIndex, Ints]]:
-        """For each operand element that was changed, by its number, the outputs that changed then, by their leaves."""
+    def perturb(self, k: int, leaf: ShapeIndex, max_changes: int) -> dict[int, dict[ShapeIndex, Ints]]:
+        """For each changed operand element that changed an output, the changed elements of each output array.
+
+        Elements are row-major numbers.
+        """
         operand = self._instruction.operands[k]
-        given = np.asarray(at_leaf(self._operands[k], leaf))
-        if _is_fixed(operand) or not given.size or given.size > _MAX_ELEMENTS:
+        original = np.asarray(at_leaf(self._operands[k], leaf))
+        if _is_fixed(operand) or not original.size or original.size > _MAX_ELEMENTS:
             return {}
-        chosen = list(range(given.size))
-        if given.size > max_changes:
-            drawn = self._rng.choice(given.size, max(0, max_changes - 2), replace=False)
-            chosen = sorted({0, given.size - 1, *drawn.tolist()})[:max_changes]
-        found: dict[int, dict[ShapeIndex, Ints]] = {}
+        chosen = list(range(original.size))
+        if original.size > max_changes:
+            sample = self._rng.choice(original.size, max(0, max_changes - 2), replace=False)
+            chosen = sorted({0, original.size - 1, *sample.tolist()})[:max_changes]
+        observed: dict[int, dict[ShapeIndex, Ints]] = {}
         self.arrivals = {}
-        numbers = _at_bounds(np.array(chosen), given.shape, shape_at(operand.shape, leaf).dimensions)
+        numbers = _number_at_bounds(np.array(chosen), original.shape, shape_at(operand.shape, leaf).dimensions)
         for number, i in zip(numbers.tolist(), chosen, strict=True):
             changes: dict[ShapeIndex, Ints] = {}
-            for other in _others(given.reshape(-1)[i], operand, leaf, self._rng):
-                changed = given.reshape(-1).copy()
-                changed[i] = other
-                moved = list(self._operands)
-                moved[k] = _replaced(moved[k], leaf, changed.reshape(given.shape))
-                for out, where, device, arrives in self._arrived(moved):
-                    changes[out] = np.union1d(changes[out], where) if out in changes else where
-                    if self._exchanges or len(self._before) > 1:
+            for other in _other_values(original.reshape(-1)[i], operand, leaf, self._rng):
+                array = original.reshape(-1).copy()
+                array[i] = other
+                operands = list(self._operands)
+                operands[k] = _replace_leaf(operands[k], leaf, array.reshape(original.shape))
+                for out, elements, source, target in self._changed_outputs(operands):
+                    changes[out] = np.union1d(changes[out], elements) if out in changes else elements
+                    if self._is_collective or len(self._baseline) > 1:
                         self.arrivals.setdefault(out, set()).update(
-                            (number, device, o, arrives) for o in where.tolist()
+                            (number, source, o, target) for o in elements.tolist()
                         )
             if changes:
-                found[number] = changes
-        return found
+                observed[number] = changes
+        return observed
 
-    def _arrived(self, moved: Sequence[Value]) -> Iterator[tuple[ShapeIndex, Ints, int, int]]:
-        """Which outputs change on some device where one device after the other has those operands; on which devices."""
-        for device in range(len(self._before)):
+    def _changed_outputs(self, operands: Sequence[Value]) -> Iterator[tuple[ShapeIndex, Ints, int, int]]:
+        """Runs once for each device that gets these operands: output, changed elements, that device, their device."""
+        for source in range(len(self._baseline)):
             try:
-                after = self._run(self.grid, device, moved)
+                values = self._run(self.grid, source, operands)
             except HlomapError:
                 continue
             for out in array_leaves(self._instruction.shape):
                 bounds = shape_at(self._instruction.shape, out).dimensions
-                for arrives, (a, b) in enumerate(zip(self._before, after, strict=True)):
-                    yield out, _changed(at_leaf(a, out), at_leaf(b, out), bounds), device, arrives
+                for target, (before, after) in enumerate(zip(self._baseline, values, strict=True)):
+                    yield out, _changed_elements(at_leaf(before, out), at_leaf(after, out), bounds), source, target
 
     def sizes(self, k: int, leaf: ShapeIndex) -> tuple[int, ...]:
         return tuple(shape_at(self._instruction.operands[k].shape, leaf).dimensions)
 
 
-def _must_have_shape(value: Value, shape: Shape) -> None:
-    """What was computed, as the text says it is; sizes in use may be less than the bounds of dynamic ones."""
+def _check_value_shape(value: Value, shape: Shape) -> None:
+    """Raises where a computed value does not have the declared shape; dynamic sizes may be less than their bounds."""
     for leaf in array_leaves(shape):
         bounds, dynamic = shape_at(shape, leaf).dimensions, shape_at(shape, leaf).dynamic
         try:
-            found = at_leaf(value, leaf)
+            array = at_leaf(value, leaf)
         except (IndexError, TypeError):
-            found = ()
-        if isinstance(found, tuple):
-            raise ShapeError(f"its value has no array at {list(leaf)}")
-        if found is None:  # the state of something that was started says nothing
+            array = ()
+        if isinstance(array, tuple):
+            raise ShapeError(f"the computed value has no array at shape index {list(leaf)}")
+        if array is None:  # the state of an asynchronous operation has no elements
             continue
-        sizes = np.shape(found)
-        sized = len(sizes) == len(bounds) and all(
-            n == bound or (n < bound and may_be_less)
-            for n, bound, may_be_less in zip(sizes, bounds, dynamic, strict=True)
+        sizes = np.shape(array)
+        fits = len(sizes) == len(bounds) and all(
+            n == bound or (n < bound and is_dynamic)
+            for n, bound, is_dynamic in zip(sizes, bounds, dynamic, strict=True)
         )
-        if not sized:
-            raise ShapeError(f"its value has sizes {list(sizes)} at {list(leaf)} where {list(bounds)} are written")
+        if not fits:
+            raise ShapeError(f"the computed value at {list(leaf)} has sizes {list(sizes)}, declared are {list(bounds)}")
 
 
 def _is_fixed(operand: Instruction) -> bool:
-    """Whether its content may be part of a map."""
+    """Whether the operand's values may be part of a map, as those of a constant or an iota."""
     return not operand.operands and operand.parameter_number is None and not operand.called_computations
 
 
-def _others(element: Any, operand: Instruction, leaf: ShapeIndex, rng: np.random.Generator) -> list[Any]:
-    """Two other values of the element's type."""
+def _other_values(element: Any, operand: Instruction, leaf: ShapeIndex, rng: np.random.Generator) -> list[Any]:
+    """At most two values of the element's type that differ from it."""
     shape = shape_at(operand.shape, leaf)
-    drawn = _drawn(shape.dtype, [8], rng)
-    if drawn.dtype == np.bool_:
+    sample = _random_array(shape.dtype, [8], rng)
+    if sample.dtype == np.bool_:
         return [not element]
-    other = [x for x in drawn if x != element]
-    return other[:2]
+    return [x for x in sample if x != element][:2]
 
 
-def _judged(
-    place: tuple[Instruction, Direction, ShapeIndex, int, ShapeIndex],
+def _compare(
+    subject: tuple[Instruction, Direction, ShapeIndex, int, ShapeIndex],
     maps: MapSet,
-    seen: Mapping[int, Mapping[ShapeIndex, Ints]],
-    trial: _Trial,
+    observed: Mapping[int, Mapping[ShapeIndex, Ints]],
+    experiment: _Experiment,
 ) -> CheckResult:
-    """Compares what was seen with what the set says of the same elements."""
-    instruction, direction, out, k, leaf = place
-    made, given = tuple(shape_at(instruction.shape, out).dimensions), trial.sizes(k, leaf)
-    columns = np.array(sorted(seen), np.int64)
-    changed = {(i, int(o)) for i in seen for o in seen[i][out]}
+    """Compares the observed pairs (operand element, output element) with those that the map set mentions."""
+    instruction, direction, out, k, leaf = subject
+    output_sizes, operand_sizes = tuple(shape_at(instruction.shape, out).dimensions), experiment.sizes(k, leaf)
+    changed = {(i, int(o)) for i in observed for o in observed[i][out]}
     try:
         if direction == "output_to_input":
-            rows = _rows(changed, int(np.prod(made, dtype=np.int64)))
-            said = _said(maps, leaf, made, given, trial, rows)
-            said = {(i, o) for o, i in said if i in seen}
+            rows = _sample_outputs(changed, int(np.prod(output_sizes, dtype=np.int64)))
+            pairs = _mentioned_pairs(maps, leaf, output_sizes, operand_sizes, experiment, rows)
+            mentioned = {(i, o) for o, i in pairs if i in observed}
             changed = {(i, o) for i, o in changed if o in set(rows.tolist())}
         else:
-            said = _said(maps, out, given, made, trial, columns)
-    except TooMany as error:
-        return CheckResult(*place, "unchecked", maps.exact, len(seen), reason=str(error))
+            columns = np.array(sorted(observed), np.int64)
+            mentioned = _mentioned_pairs(maps, out, operand_sizes, output_sizes, experiment, columns)
+    except EnumerationLimitError as error:
+        return CheckResult(*subject, CheckStatus.UNCHECKED, maps.exact, len(observed), reason=str(error))
     except ValueError as error:
-        return CheckResult(*place, "UNSOUND", maps.exact, len(seen), reason=str(error))
-    if changed - said:
-        i, o = min(changed - said)
-        witness = (_index(i, given), _index(o, made))
-        return CheckResult(*place, "UNSOUND", maps.exact, len(seen), witness)
-    return CheckResult(*place, "exact" if changed == said else "over", maps.exact, len(seen))
+        return CheckResult(*subject, CheckStatus.UNSOUND, maps.exact, len(observed), reason=str(error))
+    if changed - mentioned:
+        i, o = min(changed - mentioned)
+        witness = (_index(i, operand_sizes), _index(o, output_sizes))
+        return CheckResult(*subject, CheckStatus.UNSOUND, maps.exact, len(observed), witness)
+    status = CheckStatus.EXACT if changed == mentioned else CheckStatus.OVERAPPROXIMATE
+    return CheckResult(*subject, status, maps.exact, len(observed))
 
 
-def _rows(changed: set[tuple[int, int]], n: int) -> Ints:
-    """The outputs that are looked at: some that changed of every operand element, and the first and last ones."""
+def _sample_outputs(changed: set[tuple[int, int]], n: int) -> Ints:
+    """The output elements to compare: the first ``_MAX_ROWS``, the last, and some that each operand element changed."""
     kept = {0, n - 1}
     by_element: dict[int, list[int]] = {}
     for i, o in sorted(changed):
         by_element.setdefault(i, []).append(o)
-    share = max(1, _MAX_ROWS // max(1, len(by_element)))
-    for found in by_element.values():
-        kept |= set(found[:share]) | set(found[-share:])
+    n_each = max(1, _MAX_ROWS // max(1, len(by_element)))
+    for outputs in by_element.values():
+        kept |= set(outputs[:n_each]) | set(outputs[-n_each:])
     kept |= set(range(min(n, _MAX_ROWS)))
     return np.array(sorted(kept), np.int64)
 
 
-def _said(
-    maps: MapSet, leaf: ShapeIndex, source: Sequence[int], target: Sequence[int], trial: _Trial, rows: Ints
+def _mentioned_pairs(
+    maps: MapSet,
+    leaf: ShapeIndex,
+    source: Sequence[int],
+    target: Sequence[int],
+    experiment: _Experiment,
+    rows: Ints,
 ) -> set[tuple[int, int]]:
-    """The pairs in a set; a runtime value is what it is on any of the devices."""
-    found: set[tuple[int, int]] = set()
+    """The pairs of a map set for the runtime values on any of the devices."""
+    pairs: set[tuple[int, int]] = set()
     for m in maps:
         if m.index == leaf:
-            for values in _values_of(m, trial.values):
+            for values in _runtime_values(m, experiment.values):
                 a, b = enumerate_pairs(m, source, target, values, _MAX_POINTS, rows)
-                found |= set(zip(a.tolist(), b.tolist(), strict=True))
-    return found
+                pairs |= set(zip(a.tolist(), b.tolist(), strict=True))
+    return pairs
 
 
-def _values_of(m: IndexingMap, by_device: Sequence[Mapping[int, Value]]) -> Iterator[Mapping[int, Value]]:
-    """What the sources of a map may hold: those of one device; what another device has goes by another number."""
+def _runtime_values(m: IndexingMap, by_device: Sequence[Mapping[int, Value]]) -> Iterator[Mapping[int, Value]]:
+    """The values that a map's runtime sources may have.
+
+    They come from one device; a source whose number is not that of its supplier is a value of another device.
+    """
     if not m.runtime:
         yield {}
         return
@@ -440,43 +488,50 @@ def _values_of(m: IndexingMap, by_device: Sequence[Mapping[int, Value]]) -> Iter
         if v.source is not None and v.supplier is not None and v.source != v.supplier.number
     }
     if len(by_device) ** (1 + len(elsewhere)) > _MAX_ROWS:
-        raise TooMany("runtime values of many devices")
+        raise EnumerationLimitError("too many combinations of devices for the runtime values")
     for here, *others in product(by_device, repeat=1 + len(elsewhere)):
         there = zip(elsewhere.items(), others, strict=True)
-        yield {**here, **{source: of[number] for (source, number), of in there if number in of}}
+        yield {**here, **{source: values[number] for (source, number), values in there if number in values}}
 
 
-def _with_devices(
-    verdict: CheckResult, there: DeviceIndexing, seen: Mapping[int, Mapping[ShapeIndex, Ints]], trial: _Trial
+def _compare_devices(
+    result: CheckResult,
+    devices: DeviceIndexing,
+    observed: Mapping[int, Mapping[ShapeIndex, Ints]],
+    experiment: _Experiment,
 ) -> CheckResult:
-    """The same with what the set says of devices: what arrives on another one than it says is unsound."""
-    if there.maps.is_unknown:
-        return verdict
-    made = tuple(shape_at(verdict.instruction.shape, verdict.output).dimensions)
-    given = trial.sizes(verdict.operand, verdict.index)
-    arrived = trial.arrivals.get(verdict.output, set())
-    backward = verdict.direction == "output_to_input"
-    rows = np.array(sorted(seen), np.int64)
-    if backward:
-        rows = _rows({(i, o) for i, _, o, _ in arrived}, int(np.prod(made, dtype=np.int64)))
-        constant_operands = set(rows.tolist())
-        arrived = {x for x in arrived if x[2] in constant_operands}
-    leaf, ends = (verdict.index, (made, given)) if backward else (verdict.output, (given, made))
+    """The result with the device indexing checked as well: a change on a device that it does not mention is unsound."""
+    if devices.maps.is_unknown:
+        return result
+    output_sizes = tuple(shape_at(result.instruction.shape, result.output).dimensions)
+    operand_sizes = experiment.sizes(result.operand, result.index)
+    arrivals = experiment.arrivals.get(result.output, set())
+    is_backward = result.direction == "output_to_input"
+    rows = np.array(sorted(observed), np.int64)
+    if is_backward:
+        rows = _sample_outputs({(i, o) for i, _, o, _ in arrivals}, int(np.prod(output_sizes, dtype=np.int64)))
+        sampled = set(rows.tolist())
+        arrivals = {arrival for arrival in arrivals if arrival[2] in sampled}
+    leaf = result.index if is_backward else result.output
+    sizes = (output_sizes, operand_sizes) if is_backward else (operand_sizes, output_sizes)
     try:
-        said, known = said_of_devices(there, leaf, *ends, trial.values, trial.grid, rows, _MAX_POINTS)
-    except TooMany:
-        return verdict
+        pairs, grouped = enumerate_device_pairs(
+            devices, leaf, *sizes, experiment.values, experiment.grid, rows, _MAX_POINTS
+        )
+    except EnumerationLimitError:
+        return result
     except ValueError as error:
-        return replace(verdict, status="UNSOUND", reason=str(error))
-    ordered = {(to, at) if backward else (at, to) for at, to in said}
-    mentioned = {(*first, *last) for first, last in ordered if first[0] in seen}
-    # A device in no group keeps its elements to itself.
-    arrived = {x for x in arrived if x[1] != x[3] or x[1] in known}
-    if arrived - mentioned:
-        i, device, o, arrives = min(arrived - mentioned)
-        witness = (_index(i, given), _index(o, made))
-        return replace(verdict, status="UNSOUND", witness=witness, reason=f"from device {device} to device {arrives}")
-    return verdict if arrived == mentioned else replace(verdict, status="over")
+        return replace(result, status=CheckStatus.UNSOUND, reason=str(error))
+    ordered = {(b, a) if is_backward else (a, b) for a, b in pairs}
+    mentioned = {(*operand, *output) for operand, output in ordered if operand[0] in observed}
+    # The device indexing does not list devices outside all groups, whose elements stay where they are.
+    arrivals = {arrival for arrival in arrivals if arrival[1] != arrival[3] or arrival[1] in grouped}
+    if arrivals - mentioned:
+        i, source, o, target = min(arrivals - mentioned)
+        witness = (_index(i, operand_sizes), _index(o, output_sizes))
+        reason = f"from device {source} to device {target}"
+        return replace(result, status=CheckStatus.UNSOUND, witness=witness, reason=reason)
+    return result if arrivals == mentioned else replace(result, status=CheckStatus.OVERAPPROXIMATE)
 
 
 def _index(number: int, sizes: Sequence[int]) -> tuple[int, ...]:
@@ -487,42 +542,43 @@ def _index(number: int, sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def at_leaf(value: Value, leaf: ShapeIndex) -> Value:
-    """The part of a value that a shape index leads to."""
+    """The part of a value at a shape index."""
     for i in leaf:
         value = value[i]
     return value
 
 
-def _in_order(value: Value) -> Value:
-    """The same arrays in row-major order, as changed ones are: sums must be taken alike."""
+def _row_major(value: Value) -> Value:
+    """The same arrays in row-major order, as changed copies are: the order of a sum affects its rounding."""
     if isinstance(value, tuple):
-        return tuple(map(_in_order, value))
+        return tuple(map(_row_major, value))
     return None if value is None else np.array(value, order="C")
 
 
-def _replaced(value: Value, leaf: ShapeIndex, new: Value) -> Value:
+def _replace_leaf(value: Value, leaf: ShapeIndex, new: Value) -> Value:
     if not leaf:
         return new
-    return tuple(_replaced(x, leaf[1:], new) if i == leaf[0] else x for i, x in enumerate(value))
+    return tuple(_replace_leaf(x, leaf[1:], new) if i == leaf[0] else x for i, x in enumerate(value))
 
 
-def _changed(a: npt.ArrayLike, b: npt.ArrayLike, bounds: Sequence[int]) -> Ints:
-    """Row-major numbers, at the bounds, of the elements that differ; the sizes in use may be smaller."""
+def _changed_elements(a: npt.ArrayLike, b: npt.ArrayLike, bounds: Sequence[int]) -> Ints:
+    """Row-major numbers, within the bounds, of the elements that differ; the actual sizes may be smaller."""
     a, b = np.asarray(a), np.asarray(b)
-    where = np.flatnonzero(differs(a, b))
-    return _at_bounds(where, a.shape if a.size >= b.size else b.shape, bounds)
+    numbers = np.flatnonzero(differs(a, b))
+    return _number_at_bounds(numbers, a.shape if a.size >= b.size else b.shape, bounds)
 
 
-def _at_bounds(numbers: Ints, sizes: Sequence[int], bounds: Sequence[int]) -> Ints:
+def _number_at_bounds(numbers: Ints, sizes: Sequence[int], bounds: Sequence[int]) -> Ints:
+    """Row-major numbers of an array of these sizes as those of an array whose sizes are the bounds."""
     if tuple(sizes) == tuple(bounds) or not len(numbers):
         return numbers
     return np.ravel_multi_index(np.unravel_index(numbers, tuple(sizes)), tuple(bounds)).astype(np.int64)
 
 
 def differs(a: npt.ArrayLike, b: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-    """Where two arrays differ, flat; NaN equals NaN.  Arrays of other sizes differ everywhere."""
+    """The elements that differ, as a flat mask; NaN equals NaN.  Arrays of unequal shapes differ everywhere."""
     a, b = np.asarray(a), np.asarray(b)
     if a.shape != b.shape:
         return np.ones(max(a.size, b.size), np.bool_)
-    moved: npt.NDArray[np.bool_] = (a != b) & ~((a != a) & (b != b))
-    return moved.reshape(-1)
+    mask: npt.NDArray[np.bool_] = (a != b) & ~((a != a) & (b != b))
+    return mask.reshape(-1)

@@ -1,4 +1,4 @@
-"""``hlomap run``: inputs from files or at random, values on the way, comparison, exit codes."""
+"""``hlomap run``: inputs from files or at random, printed values, comparison, exit codes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 import hlomap as hm
+from hlomap.cli import run_file
 from hlomap.cli.main import main
-from hlomap.interpreter import run_file
 
 TEXT = """HloModule m
 ENTRY e {
@@ -37,10 +37,10 @@ RESULTS = {"out0": np.array([1.5, 2.5, 3.5], np.float32), "out1": np.array([-6, 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "m.hlo").write_text(TEXT)
-    run_file.saved(ARRAYS, tmp_path / "in.npz")
-    run_file.saved(RESULTS, tmp_path / "out.npz")
+    run_file.save_npz(ARRAYS, tmp_path / "in.npz")
+    run_file.save_npz(RESULTS, tmp_path / "out.npz")
     wrong = {**RESULTS, "out0": RESULTS["out0"] + np.array([0, 0, 1], np.float32)}
-    run_file.saved(wrong, tmp_path / "wrong.npz")
+    run_file.save_npz(wrong, tmp_path / "wrong.npz")
     return tmp_path
 
 
@@ -58,19 +58,23 @@ def test_inputs_from_a_file(folder: Path) -> None:
         "out0: equal\n"
         "out1: equal\n"
     )  # fmt: skip
-    made = run_file.read_arrays(folder / "made.npz")
+    made = run_file.load_npz(folder / "made.npz")
     assert made["out1"].dtype == ml_dtypes.int4 and (made["out0"] == RESULTS["out0"]).all()
 
 
-def test_a_difference_is_told_and_is_exit_code_1(folder: Path) -> None:
+def test_a_difference_is_printed_and_gives_exit_code_1(folder: Path) -> None:
     result = run(folder, "--inputs", "@in.npz", "--compare", "@wrong.npz")
     assert result.exit_code == 1
-    assert "out0: 1 of 3 elements differ; up to 1 apart, 0.222 of the largest; first at [2]: 3.5, 4.5" in result.stdout
+    found = (
+        "out0: 1 of 3 elements differ; largest difference 1, 0.222 of the largest value; "
+        "first at [2]: expected 4.5, found 3.5\n"
+    )
+    assert found in result.stdout
     assert run(folder, "--inputs", "@in.npz", "--compare", "@wrong.npz", "--tolerance", "0.3").exit_code == 0
 
 
 def test_random_inputs_are_the_same_for_the_same_seed(folder: Path) -> None:
-    first, again, other = (run(folder, "--random", seed).stdout for seed in ("1", "1", "2"))
+    first, again, other = (run(folder, "--seed", seed).stdout for seed in ("1", "1", "2"))
     assert first == again != other
 
 
@@ -78,21 +82,21 @@ def test_several_devices(folder: Path) -> None:
     text = "HloModule m\nENTRY e {\n  p = s32[] parameter(0)\n  i = u32[] replica-id()\n"
     text += "  c = s32[] convert(i)\n  ROOT r = s32[] add(p, c)\n}\n"
     (folder / "m.hlo").write_text(text)
-    run_file.saved({f"dev{k}_in0": np.array(10 * k, np.int32) for k in range(2)}, folder / "in.npz")
+    run_file.save_npz({f"dev{k}_in0": np.array(10 * k, np.int32) for k in range(2)}, folder / "in.npz")
     result = run(folder, "--inputs", "@in.npz", "--replicas", "2")
     assert result.stdout == "dev0_out0 int32[] 0\ndev1_out0 int32[] 11\n"
     (folder / "m.hlo").write_text(text.replace("HloModule m", "HloModule m, replica_count=2"))
-    assert run(folder, "--inputs", "@in.npz").stdout == result.stdout, "the module says how many replicas there are"
+    assert run(folder, "--inputs", "@in.npz").stdout == result.stdout, "the module has the number of replicas"
 
 
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
         (["--print", "nobody"], 2, "nobody"),
-        (["--inputs", "@in.npz", "--random", "1"], 2, "not both"),
-        (["--inputs", "@out.npz"], 1, "too few for ((bf16[3], s4[2]), f32[])"),
-        (["--inputs", "@m.hlo"], 1, "is no .npz file"),
-        (["--random", "1", "--compare", "@in.npz"], 1, "no array out0, out1 to compare with"),
+        (["--inputs", "@in.npz", "--seed", "1"], 2, "not both"),
+        (["--inputs", "@out.npz"], 1, "too few for the parameters ((bf16[3], s4[2]), f32[])"),
+        (["--inputs", "@m.hlo"], 1, "expected an .npz file"),
+        (["--seed", "1", "--compare", "@in.npz"], 1, "expected arrays named out0, out1, found in0, in1, in2"),
     ],
 )
 def test_wrong_arguments(folder: Path, options: list[str], code: int, message: str) -> None:
@@ -100,9 +104,9 @@ def test_wrong_arguments(folder: Path, options: list[str], code: int, message: s
     assert result.exit_code == code and message in result.stderr
 
 
-def test_random_inputs_are_of_every_type() -> None:
+def test_random_inputs_for_every_type() -> None:
     names = ["pred", "s2", "u4", "s64", "u8", "f8e4m3fn", "f16", "f64", "c64"]
     lines = [f"  p{k} = {name}[50] parameter({k})" for k, name in enumerate(names)]
     module = hm.parse("HloModule m\nENTRY e {\n" + "\n".join([*lines, "  ROOT c = s32[] constant(1)"]) + "\n}\n")
-    for array in run_file.random_inputs(module.entry, 0):
+    for array in run_file.draw_inputs(module.entry, 0):
         assert len(np.unique(array.astype(np.complex64))) > 1

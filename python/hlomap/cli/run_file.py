@@ -1,0 +1,197 @@
+"""The arrays of ``hlomap run``: inputs from .npz files or random, results written to and compared with .npz files.
+
+Read :func:`arrange_inputs` first.  Files hold ``in0``, ``in1``, … for the parameters and ``out0``, … for the results,
+with tuples flattened; ``dev0_in0``, … for the devices of several; or unnamed arrays in order (``arr_0``, …).  Arrays of
+types that NumPy lacks are stored as unsigned integers, with the type's name under ``in0__dtype``.  Nothing is printed
+here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._core import Computation, Shape
+from ..errors import ShapeError
+
+__all__ = [
+    "Comparison",
+    "arrange_inputs",
+    "compare_results",
+    "draw_inputs",
+    "flatten",
+    "load_npz",
+    "name_results",
+    "save_npz",
+]
+
+Array = npt.NDArray[Any]
+
+
+def load_npz(path: str | Path) -> dict[str, Array]:
+    """The arrays of an .npz file by name, with the types that NumPy lacks restored."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            held = dict(file)
+    except (OSError, ValueError, KeyError) as error:
+        raise ShapeError(f"{path}: expected an .npz file of arrays ({error})") from None
+    arrays: dict[str, Array] = {}
+    for name, array in held.items():
+        if not name.endswith("__dtype"):
+            dtype_name = held.get(f"{name}__dtype")
+            arrays[name] = array if dtype_name is None else _view_as(array, str(dtype_name), name)
+    return arrays
+
+
+def _view_as(bits: Array, dtype_name: str, name: str) -> Array:
+    import ml_dtypes
+
+    dtype = getattr(ml_dtypes, dtype_name, None)
+    if dtype is None or np.dtype(dtype).itemsize != bits.dtype.itemsize:
+        raise ShapeError(f"{name}: expected a type of {bits.dtype.itemsize} bytes, found {dtype_name}")
+    return bits.view(dtype)
+
+
+def _collect_numbered(held: Mapping[str, Array], prefix: str) -> list[Array]:
+    found: list[Array] = []
+    while f"{prefix}{len(found)}" in held:
+        found.append(held[f"{prefix}{len(found)}"])
+    return found
+
+
+def arrange_inputs(computation: Computation, held: Mapping[str, Array], n_devices: int = 1) -> list[Any]:
+    """The arguments of a computation from arrays by name; with several devices, a list by device for each parameter."""
+    if n_devices > 1 and "dev0_in0" in held:
+        devices = [_nest_arguments(computation, _collect_numbered(held, f"dev{k}_in")) for k in range(n_devices)]
+        return [list(by_device) for by_device in zip(*devices, strict=True)]
+    return _nest_arguments(computation, _collect_numbered(held, "in") or _collect_numbered(held, "arr_"))
+
+
+def _nest_arguments(computation: Computation, arrays: Sequence[Array]) -> list[Any]:
+    rest = iter(arrays)
+    try:
+        arguments = [_nest(parameter.shape, rest) for parameter in computation.parameters]
+    except StopIteration:
+        shapes = ", ".join(str(parameter.shape) for parameter in computation.parameters)
+        raise ShapeError(f"{len(arrays)} arrays in0, in1, … are too few for the parameters ({shapes})") from None
+    if next(rest, None) is not None:
+        raise ShapeError(f"{len(arrays)} arrays in0, in1, … are too many for {len(arguments)} parameters")
+    return arguments
+
+
+def _nest(shape: Shape, arrays: Iterator[Array]) -> Any:
+    if shape.is_tuple:
+        parts: list[Any] = []
+        for part in shape.tuple_shapes:
+            if part.is_array or part.is_tuple:
+                parts.append(_nest(part, arrays))
+            else:
+                parts.append(None)
+        return tuple(parts)
+    return next(arrays) if shape.is_array else None
+
+
+def draw_inputs(computation: Computation, seed: int) -> list[Any]:
+    """Random arguments, equal for equal seeds: normally distributed floats and small integers."""
+    rng = np.random.default_rng(seed)
+
+    def draw(shape: Shape) -> Any:
+        if shape.is_tuple:
+            return tuple(draw(part) for part in shape.tuple_shapes)
+        return _draw_array(shape, rng) if shape.is_array else None
+
+    return [draw(parameter.shape) for parameter in computation.parameters]
+
+
+def _draw_array(shape: Shape, rng: np.random.Generator) -> Array:
+    from ..dtypes import is_integer, is_unsigned, numpy_dtype
+    from ..ops._numpy.numeric import width_of
+
+    dtype, sizes = numpy_dtype(shape.dtype), shape.dimensions
+    if dtype == np.bool_:
+        return rng.integers(0, 2, sizes).astype(np.bool_)
+    if is_integer(dtype):
+        high = min(8, 2 ** (width_of(dtype) - (0 if is_unsigned(dtype) else 1)))
+        return rng.integers(0 if is_unsigned(dtype) else -high, high, sizes).astype(np.int32).astype(dtype)
+    if dtype.kind == "c":
+        return (rng.standard_normal(sizes) + 1j * rng.standard_normal(sizes)).astype(dtype)
+    normal = rng.standard_normal(sizes)
+    return (np.abs(normal) if shape.dtype == "f8e8m0fnu" else normal).astype(dtype)
+
+
+def flatten(value: Any) -> list[Array]:
+    """The arrays of a value in order, without tokens."""
+    if isinstance(value, (list, tuple)):
+        return [array for part in value for array in flatten(part)]
+    return [] if value is None else [value]
+
+
+def name_results(value: Any, n_devices: int = 1) -> dict[str, Array]:
+    """The arrays of a result by their names in files."""
+    if n_devices == 1:
+        return {f"out{k}": array for k, array in enumerate(flatten(value))}
+    return {f"dev{d}_out{k}": x for d, result in enumerate(value) for k, x in enumerate(flatten(result))}
+
+
+def save_npz(arrays: Mapping[str, Array], path: str | Path) -> None:
+    """Writes arrays to an .npz file that :func:`load_npz` reads."""
+    held: dict[str, Any] = {}
+    for name, array in arrays.items():
+        if array.dtype.isbuiltin == 1:
+            held[name] = array
+        else:
+            held[name] = np.asarray(array, order="C").view(f"u{array.dtype.itemsize}")
+            held[f"{name}__dtype"] = np.array(array.dtype.name)
+    np.savez_compressed(path, **held)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The comparison of two arrays with one name: how many elements differ, and a text with the first of them."""
+
+    name: str
+    n_elements: int
+    n_different: int
+    text: str
+
+
+def compare_results(results: Mapping[str, Array], expected: Mapping[str, Array], tolerance: float) -> list[Comparison]:
+    """Compares results with expected arrays of the same names.
+
+    Floats may differ by ``tolerance`` times the largest expected value; other types must be equal.
+    """
+    names = [name for name in results if name in expected]
+    if not names and results:
+        wanted, found = ", ".join(results), ", ".join(expected) or "no arrays"
+        raise ShapeError(f"nothing to compare: expected arrays named {wanted}, found {found}")
+    return [_compare_arrays(name, results[name], expected[name], tolerance) for name in names]
+
+
+def _compare_arrays(name: str, found: Array, expected: Array, tolerance: float) -> Comparison:
+    if found.shape != expected.shape or found.dtype != expected.dtype:
+        shapes = [f"{x.dtype}{list(x.shape)}" for x in (found, expected)]
+        return Comparison(name, found.size, max(1, found.size), f"expected {shapes[1]}, found {shapes[0]}")
+    same = (found == expected) | ((found != found) & (expected != expected))
+    if same.all():
+        return Comparison(name, found.size, 0, "equal")
+    if expected.dtype == np.bool_ or expected.dtype.kind in "iu" or "int" in expected.dtype.name:
+        near, distance = same, ""
+    else:
+        work = np.complex128 if expected.dtype.kind == "c" else np.float64
+        x, y = found.astype(work), expected.astype(work)
+        finite = np.isfinite(x) & np.isfinite(y)
+        gap = np.abs(np.where(finite, x - y, 0))
+        largest = float(np.abs(np.where(finite, y, 0)).max()) or 1.0
+        near = same | (finite & (gap <= tolerance * largest))
+        distance = f"; largest difference {gap.max():.3g}, {gap.max() / largest:.3g} of the largest value"
+    n = int((~near).sum())
+    if not n:
+        return Comparison(name, found.size, 0, f"within tolerance{distance}")
+    first = tuple(int(i) for i in np.argwhere(~near)[0])
+    where = f"first at {list(first)}: expected {expected[first]}, found {found[first]}"
+    return Comparison(name, found.size, n, f"{n} of {found.size} elements differ{distance}; {where}")
