@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import doctest
-import importlib
+import importlib.util
 import pkgutil
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -22,7 +23,20 @@ MODULES = sorted(
 )
 
 
-@pytest.mark.parametrize("name", ["hlomap", *MODULES])
+def marked(value: Any, name: str, path: Path) -> Any:
+    """A parameter for a file of examples; with the marker ``jax`` where one of them uses JAX."""
+    text = path.read_text(encoding="utf-8") if path.suffix in {".py", ".md"} else ""
+    uses_jax = re.search(r"^ *>>> .*(?:import jax|parse_stablehlo\()|^import jax", text, re.M)
+    return pytest.param(value, id=name, marks=[pytest.mark.jax] if uses_jax else [])
+
+
+def source(name: str) -> Path:
+    spec = importlib.util.find_spec(name)
+    assert spec is not None and spec.origin is not None
+    return Path(spec.origin)
+
+
+@pytest.mark.parametrize("name", [marked(name, name, source(name)) for name in ["hlomap", *MODULES]])
 def test_docstrings(name: str) -> None:
     module = importlib.import_module(name)
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
@@ -30,7 +44,7 @@ def test_docstrings(name: str) -> None:
     assert result.failed == 0
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+@pytest.mark.parametrize("page", [marked(page, page.relative_to(ROOT).as_posix(), page) for page in PAGES])
 def test_page_examples(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks marked ``python`` run in order in one namespace, from the root; ``>>>`` blocks print what is shown."""
     monkeypatch.chdir(ROOT)

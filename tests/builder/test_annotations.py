@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from conftest import BLESS, CASES
 from support import xla
 
@@ -53,6 +54,7 @@ def content(module: hm.Module) -> list[Any]:
     return said
 
 
+@pytest.mark.jax
 def test_xla_reads_the_same() -> None:
     """Layouts that were not said are the default ones in what XLA prints."""
     answers = xla.reprint([str(module) for module in MODULES.values()])
@@ -73,6 +75,7 @@ def first(row: Any) -> str:
     return name
 
 
+@pytest.mark.jax
 def test_texts_of_any_characters() -> None:
     """Quotes, braces, control characters and what is beyond ASCII come to XLA as they are."""
     characters = [

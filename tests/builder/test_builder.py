@@ -103,6 +103,7 @@ def test_printed() -> None:
         assert str(hm.parse(str(module), strict=True)) == str(module)
 
 
+@pytest.mark.jax
 def test_xla_reads_all() -> None:
     """XLA's parser takes every module and gives it the same shapes, layouts aside."""
     texts = [str(module) for module in MODULES.values()]
@@ -152,6 +153,7 @@ NOT_RUN = {
 }  # fmt: skip
 
 
+@pytest.mark.jax
 def test_xla_computes_the_same() -> None:
     """XLA's CPU runs what was built and gives the results of the executor, and so those of the page."""
     cases = [e for e in EXAMPLES if not ALONE & set(e.clauses) and not NOT_RUN & {e.method, e.name}]
@@ -265,6 +267,7 @@ def same_bits(a: Any, b: Any) -> bool:
 ELEMENTS = [name for name in element_types() if name not in ("s1", "u1")]
 
 
+@pytest.mark.jax
 def test_constants_of_every_type() -> None:
     """All bits of narrow types and odd ones of wide ones, nans with payloads among them, come back."""
     made = {}
@@ -293,6 +296,7 @@ def test_constants_of_every_type() -> None:
         assert same_bits(np.asarray(hm.execute(hm.parse(answer))), array), name
 
 
+@pytest.mark.jax
 def test_element_types_as_xla() -> None:
     """An elementwise method takes the kinds of element types that XLA's shape inference takes, but shifts no floats.
 
@@ -379,6 +383,7 @@ def test_many_dimensions() -> None:
     assert len(module.entry.parameters) == 6
 
 
+@pytest.mark.jax
 def test_names_that_are_words_of_the_text() -> None:
     """XLA reads no value called as an element type or a keyword: a number makes another name of it."""
     b = hm.Builder("m")

@@ -124,6 +124,7 @@ def test_instructions(lowered: Case) -> None:
 WITH_ORACLE = [case for case in CASES if case.stablehlo]
 
 
+@pytest.mark.jax
 @pytest.mark.parametrize("lowered", WITH_ORACLE, ids=[case.title for case in WITH_ORACLE])
 def test_as_xla(lowered: Case) -> None:
     """XLA's builder writes the same for StableHLO that says the same."""

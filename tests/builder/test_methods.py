@@ -141,6 +141,7 @@ def made_of(opcode: str, call: str) -> tuple[str, hm.Module | None]:
     return str(value), b.build(value)
 
 
+@pytest.mark.jax
 def test_methods_made_from_attributes() -> None:
     """Each form of value that attributes have, as it is written and read by XLA."""
     head, *blocks = MADE.read_text(encoding="utf-8").rstrip().split("\n\n")

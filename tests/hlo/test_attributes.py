@@ -61,6 +61,7 @@ def test_what_xla_accepts_is_a_value() -> None:
 LAX = ["<=[5]", "[1,1]<=[1]", "replicated manual", "last_tile_dims", "1,0,3,2", "0,1,2}"]
 
 
+@pytest.mark.jax
 def test_xla_prints_what_was_read() -> None:
     accepted = [(k, v) for k, v in cases("accepted") if not any(lax in v for lax in LAX)]
     as_read = reprint([program(*case) for case in accepted])
@@ -78,6 +79,7 @@ def test_xla_prints_what_was_read() -> None:
         assert b.partition("\n")[2] == a.partition("\n")[2], f"{text}: the proto"
 
 
+@pytest.mark.jax
 def test_a_proto_of_xla_has_the_same_values() -> None:
     accepted = cases("accepted")
     protos = serialized([program(*case) for case in accepted])

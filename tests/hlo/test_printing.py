@@ -74,6 +74,7 @@ def test_a_text_reads_back(options: dict[str, bool]) -> None:
         assert [i.opcode for i in again.entry] == [i.opcode for i in module.entry]
 
 
+@pytest.mark.jax
 def test_xla_reads_every_text() -> None:
     texts = [hm.parse(source).to_string(**o) for o in choices() for source in [TEXT, FILES[0].read_text()]]
     assert all(reprint(texts))
@@ -98,6 +99,7 @@ def test_what_each_option_does() -> None:
     assert hm.parse(renamed).to_string(canonical_names=True) == canonical and "%tmp_3 = f32[2,3]" in canonical
 
 
+@pytest.mark.jax
 def test_parts_have_texts_of_their_own() -> None:
     module = hm.parse(TEXT)
     assert str(module["sum"]) == module["sum"].to_string() in str(module)

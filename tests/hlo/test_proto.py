@@ -69,6 +69,7 @@ def test_a_reprint_is_the_same_module(folder: str) -> None:
         assert module.same_as(again, names=bool(module.name)), name
 
 
+@pytest.mark.jax
 def test_protos_of_xla_say_what_xla_prints_of_them() -> None:
     protos = corpus("pb")
     printed = reprint(list(protos.values()))
@@ -85,12 +86,14 @@ def test_protos_of_xla_say_what_xla_prints_of_them() -> None:
     assert len(others) <= 3, others
 
 
+@pytest.mark.jax
 def test_protos_of_xla_come_back_as_they_were() -> None:
     """XLA prints what we write of its protos as it prints the protos, since their ids, by which it orders, are kept."""
     protos = list(corpus("pb").values())
     assert reprint([hm.parse(data).to_proto() for data in protos]) == reprint(protos)
 
 
+@pytest.mark.jax
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_xla_reads_what_we_print_and_write(folder: str) -> None:
     files = texts(folder)
@@ -145,6 +148,7 @@ ENTRY e {
 """
 
 
+@pytest.mark.jax
 def test_asynchronous_pairs_in_both_forms() -> None:
     module = hm.parse(ASYNC)
     data = module.to_proto()
@@ -164,6 +168,7 @@ def test_asynchronous_pairs_in_both_forms() -> None:
     assert hm.parse(hm.parse(theirs).to_proto()).same_as(hm.parse(theirs))
 
 
+@pytest.mark.jax
 @pytest.mark.parametrize(
     "origin",
     [
@@ -188,6 +193,7 @@ ENTRY e {{
     assert as_read[0] is not None and as_read[0] == as_read[1] and f"origin={origin}" in as_read[0]
 
 
+@pytest.mark.jax
 @pytest.mark.parametrize(
     "literal",
     ["s32[2]{0} {1, 2}", "( s32[2]{0} {1, 2}, ( f32[] nan, (  ) ), pred[] true )", "(  )", "( c64[] (1, 2) )"],
@@ -224,6 +230,7 @@ def test_what_xla_accepts_is_accepted() -> None:
         assert not any(accepted), [n for n, a in zip(refused, accepted, strict=True) if a]
 
 
+@pytest.mark.jax
 def test_every_operation_goes_through_text_and_proto() -> None:
     """The cases of all operations, as they are written and as they are printed, with XLA and without."""
     files = sorted((CASES / "ops").glob("*.hlo"))

@@ -88,6 +88,7 @@ def opcode_of(call: str) -> str:
     return call.partition("(")[0]
 
 
+@pytest.mark.jax
 def test_left_out_shapes_are_those_of_xla() -> None:
     all_cases = cases(" => ") + cases(" ~> ")
     assert len(all_cases) > 250

@@ -2,56 +2,78 @@
 
 from __future__ import annotations
 
-import jax
-import jax.numpy as jnp
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 
 import hlomap as hm
 
-X = jax.ShapeDtypeStruct((2, 3), "float32")
+if TYPE_CHECKING:
+    import jax
+
+pytestmark = pytest.mark.jax
+
+
+def spec(*sizes: int) -> jax.ShapeDtypeStruct:
+    import jax
+
+    return jax.ShapeDtypeStruct(sizes, "float32")
 
 
 def program(x: jax.Array, y: jax.Array) -> jax.Array:
+    import jax.numpy as jnp
+
     return jnp.tanh(x @ y.T) + 1.0
 
 
 @pytest.mark.parametrize("stage", ["optimized", "unoptimized"])
 def test_a_function_its_lowered_and_its_compiled(stage: str) -> None:
+    import jax
+
+    x = spec(2, 3)
     jitted = jax.jit(program)
-    lowered = jitted.lower(X, X)
+    lowered = jitted.lower(x, x)
     modules = [
-        hm.from_jax(source, *args, stage=stage) for source, *args in ((jitted, X, X), (program, X, X), (lowered,))
+        hm.from_jax(source, *args, stage=stage) for source, *args in ((jitted, x, x), (program, x, x), (lowered,))
     ]
     assert all(module.same_as(modules[0]) for module in modules)
     assert [str(p.shape).partition("{")[0] for p in modules[0].entry.parameters] == ["f32[2,3]", "f32[2,3]"]
     if stage == "optimized":
         assert hm.from_jax(lowered.compile()).same_as(modules[0])
     else:
-        x = np.arange(6, dtype=np.float32).reshape(2, 3)
-        np.testing.assert_allclose(hm.execute(modules[0], x, x), program(x, x), rtol=1e-5)
+        values = np.arange(6, dtype=np.float32).reshape(2, 3)
+        np.testing.assert_allclose(hm.execute(modules[0], values, values), program(values, values), rtol=1e-5)
         with pytest.raises(hm.errors.UnsupportedError):
             hm.from_jax(lowered.compile(), stage=stage)
 
 
 def test_large_constants_are_whole() -> None:
+    import jax
+
     table = np.arange(5000, dtype=np.float32)
-    module = hm.from_jax(jax.jit(lambda x: x + table), jax.ShapeDtypeStruct((5000,), "float32"), stage="unoptimized")
+    module = hm.from_jax(jax.jit(lambda x: x + table), spec(5000), stage="unoptimized")
     (constant,) = [i for i in module.entry if i.opcode == "constant"]
     np.testing.assert_array_equal(constant.literal, table)
 
 
 def test_wrong_objects() -> None:
+    import jax
+
+    x = spec(2, 3)
     with pytest.raises(TypeError, match="found int"):
         hm.from_jax(3)
     with pytest.raises(TypeError, match="no arguments"):
-        hm.from_jax(jax.jit(program).lower(X, X), X)
+        hm.from_jax(jax.jit(program).lower(x, x), x)
     with pytest.raises(ValueError, match="stage"):
-        hm.from_jax(jax.jit(program), X, X, stage="best")
+        hm.from_jax(jax.jit(program), x, x, stage="best")
 
 
 def test_stablehlo_text_and_bytecode() -> None:
-    exported = jax.export.export(jax.jit(program))(X, X)
+    import jax
+
+    x = spec(2, 3)
+    exported = jax.export.export(jax.jit(program))(x, x)
     from_text = hm.parse_stablehlo(exported.mlir_module())
     from_bytes = hm.parse_stablehlo(exported.mlir_module_serialized)
     for module in (from_text, from_bytes):

@@ -24,7 +24,7 @@ from support.elements import TYPES, Program, disagreement
 import hlomap as hm
 from hlomap.dtypes import is_float
 
-pytest.importorskip("jax")
+pytestmark = pytest.mark.jax
 TABLE = Path(__file__).parent.parent.parent / "docs" / "execute.md"
 N_CHOSEN = 120
 

@@ -8,7 +8,7 @@ from support.vectors import KINDS
 
 import hlomap as hm
 
-pytest.importorskip("jax")
+pytestmark = pytest.mark.jax
 N = 8
 
 
