@@ -19,7 +19,7 @@ from conftest import BLESS, CASES
 from support import xla
 
 import hlomap as hm
-from hlomap.builder import Writer, builder, by_attributes, method_name, written
+from hlomap.builder import Core, builder, by_attributes, method_name, written
 from hlomap.builder.attributes import FORMS
 from hlomap.ops import _registry, _rule, lookup, registered
 
@@ -34,9 +34,9 @@ SOURCES = {
     "collections.abc": ("Mapping", "Sequence"),
     "typing": ("Any", "Literal"),
     ".._core": tuple(sorted(name for name in dir(hm._core) if name[0].isupper() and name != "Shape")),
-    ".devices": ("Devices",),
+    ".collectives": ("Collectives",),
+    ".core": ("Callee",),
     ".values": ("Ints", "Operand", "ShapeLike", "Value"),
-    ".writing": ("Callee",),
 }
 
 
@@ -47,7 +47,7 @@ def declared(opcode: str) -> Iterator[str]:
 
 
 DECLARED = {name for opcode in registered() for name in declared(opcode)}
-OWN = {name for name, value in vars(Writer).items() if name[0] != "_" and inspect.isfunction(value)}
+OWN = {name for name, value in vars(Core).items() if name[0] != "_" and inspect.isfunction(value)}
 METHODS = sorted(name for name in dir(hm.Builder) if name[0] != "_")
 
 
@@ -82,7 +82,7 @@ def stub() -> str:
     """The face of the class: what was written it has from the layers, what was made stands here."""
     made = [name for name in METHODS if name not in written() and name not in OWN]
     says = inspect.getdoc(hm.Builder).split("\n\n")
-    body = f'class Builder(Devices):\n    """{says[0]}"""\n\n' + "".join(map(line, made))
+    body = f'class Builder(Collectives):\n    """{says[0]}"""\n\n' + "".join(map(line, made))
     used = set(re.findall(r"\w+", body))
     imports = [
         f"from {module} import {', '.join(name for name in names if name in used)}\n"

@@ -21,7 +21,7 @@ from .constants import as_array, literal_text
 from .values import Ints, Value, refuse, shown
 
 if TYPE_CHECKING:
-    from .writing import Callee
+    from .core import Callee
 
 __all__ = ["ANNOTATIONS", "FORMS", "Attribute", "Callees", "Frontend", "attribute_text", "attribute_texts", "known"]
 
@@ -179,7 +179,7 @@ def _padding(entries: Sequence[Ints]) -> str:
 
 
 def _callee(value: Any) -> Callee:
-    from .writing import Callee
+    from .core import Callee
 
     if not isinstance(value, Callee):
         raise TypeError

@@ -7,12 +7,12 @@ while a program runs, adds its method.  What type checkers see of it is made fro
 from __future__ import annotations
 
 from ..ops import OpRule, each
-from . import Writer, by_attributes, method_name, pointwise, written
+from . import Core, by_attributes, method_name, pointwise, written
 
 __all__ = ["Builder"]
 
 
-class Builder(Writer):
+class Builder(Core):
     """Writes a module: one method for each operation, which checks its arguments and gives a :class:`Value`.
 
     Operands are handles, Python numbers or NumPy arrays; dimension numbers may be negative.  Where a method takes a
@@ -35,7 +35,7 @@ class Builder(Writer):
     """
 
 
-_WRITTEN = {**written(), "constant": Writer.constant, "parameter": Writer.parameter}
+_WRITTEN = {**written(), "constant": Core.constant, "parameter": Core.parameter}
 
 
 def _add_methods(op: OpRule) -> None:

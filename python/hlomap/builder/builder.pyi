@@ -4,13 +4,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core import OperandAlias, ReplicaGroups
-from .devices import Devices
+from .collectives import Collectives
+from .core import Callee
 from .values import Ints, Operand, ShapeLike, Value
-from .writing import Callee
 
 __all__ = ["Builder"]
 
-class Builder(Devices):
+class Builder(Collectives):
     """Writes a module: one method for each operation, which checks its arguments and gives a :class:`Value`."""
 
     def abs(self, operand: Operand) -> Value:

@@ -1,18 +1,18 @@
 """Element by element: bounds, choices between values, changes of the element type.
 
-Read :meth:`Elementwise.select`.  The functions of one and of two operands are made from what their pages say (`made`).
+Read :meth:`Elementwise.select`.  The functions of one and of two operands are made in `attribute_methods`.
 """
 
 from __future__ import annotations
 
+from .broadcasting import Broadcasting, bit_width
 from .constants import element_kind
-from .stretching import Stretching, bit_width
 from .values import Operand, Value, refuse
 
 __all__ = ["Elementwise"]
 
 
-class Elementwise(Stretching):
+class Elementwise(Broadcasting):
     """The methods of a builder that compute element by element."""
 
     def clamp(self, min: Operand, operand: Operand, max: Operand) -> Value:

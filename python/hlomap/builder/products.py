@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from .._core import Shape
 from .attributes import Attribute, ints, word
 from .constants import element_kind
-from .folds import Folds, Padding
+from .reductions import Padding, Reductions
 from .values import Ints, Operand, ShapeLike, Value, refuse
 
 __all__ = ["Products"]
@@ -19,7 +19,7 @@ __all__ = ["Products"]
 _LABELS = re.compile(r"[bf0-9?]+_[io0-9?]+->[bf0-9?]+")
 
 
-class Products(Folds):
+class Products(Reductions):
     """The methods of a builder for linear algebra and random numbers."""
 
     def dot(self, lhs: Operand, rhs: Operand, *, preferred_element_type: str | None = None) -> Value:

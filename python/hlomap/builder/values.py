@@ -19,7 +19,7 @@ from ..errors import ShapeError
 if TYPE_CHECKING:
     from .attributes import Attribute
     from .builder import Builder
-    from .writing import Scope
+    from .core import Scope
 
 __all__ = ["Operand", "Value"]
 

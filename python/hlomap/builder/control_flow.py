@@ -1,7 +1,7 @@
 """Tuples, calls, loops and branches; custom calls; what goes to and comes from the host.
 
-Read :meth:`Control.while_`.  A Python function that stands for a computation gets one handle for each parameter; for a
-tuple that is one handle, which can be unpacked.
+Read :meth:`ControlFlow.while_`.  A Python function that stands for a computation gets one handle for each parameter;
+for a tuple that is one handle, which can be unpacked.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ import numpy as np
 
 from .._core import OperandAlias, Shape
 from .attributes import Attribute, Callees, Frontend, attribute_texts, quoted, word
+from .core import Callee, Function
 from .products import Products
 from .values import Operand, ShapeLike, Value, refuse
-from .writing import Callee, Function
 
-__all__ = ["Control"]
+__all__ = ["ControlFlow"]
 
 _TOKEN = Shape.parse("token[]")
 _U32 = Shape.parse("u32[]")
 
 
-class Control(Products):
+class ControlFlow(Products):
     """The methods of a builder for control flow and side effects."""
 
     def get_tuple_element(self, operand: Value, index: int) -> Value:

@@ -1,6 +1,6 @@
 """Operations that move elements: sizes, order, pieces, padding; sources of elements; gather and scatter.
 
-Read :meth:`Moves.broadcast_in_dim` and :meth:`Moves.gather`.  Dimension numbers may be negative everywhere.
+Read :meth:`DataMovement.broadcast_in_dim` and :meth:`DataMovement.gather`.  Dimension numbers may be negative.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any
 
 from .._core import Shape
 from .attributes import ints, word
+from .core import Function
 from .elementwise import Elementwise
 from .values import Ints, Operand, ShapeLike, Value, refuse
-from .writing import Function
 
-__all__ = ["Moves"]
+__all__ = ["DataMovement"]
 
 
-class Moves(Elementwise):
+class DataMovement(Elementwise):
     """The methods of a builder that move elements."""
 
     def iota(self, shape: ShapeLike, iota_dimension: int = 0) -> Value:

@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 
 from .. import _core
 from .attributes import ANNOTATIONS, FORMS, Attribute, attribute_texts, known
+from .broadcasting import Broadcasting
 from .constants import element_kind
-from .control import Control
-from .stretching import Stretching
+from .control_flow import ControlFlow
 from .values import Ints, Operand, Value, refuse
 
 __all__ = ["Method", "by_attributes", "method_name", "pointwise"]
@@ -42,14 +42,14 @@ def pointwise(
 ) -> Method:
     """A method for an elementwise operation, whose two operands stretch as those of ``add``."""
 
-    def written(self: Stretching, values: list[Value]) -> Value:
+    def written(self: Broadcasting, values: list[Value]) -> Value:
         also = on_floats if element_kind(values[0].dtype) == "float" else {}
         return self._emit(name, opcode, values, {**attributes, **also})
 
-    def unary(self: Stretching, operand: Operand) -> Value:
+    def unary(self: Broadcasting, operand: Operand) -> Value:
         return written(self, [self._typed(name, "operand", operand, element_types)])
 
-    def binary(self: Stretching, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None = None) -> Value:
+    def binary(self: Broadcasting, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None = None) -> Value:
         return written(self, self._matched(name, lhs, rhs, broadcast_dimensions, element_types))
 
     dtype = {"int": "s32", "uint": "u32", "float": "f32"}.get(element_types.split()[0], "pred")
@@ -68,7 +68,7 @@ def by_attributes(name: str, opcode: str) -> Method:
     is_known = opcode in _OPCODES
     rows = {key: row for key, row in known(opcode).items() if key not in ANNOTATIONS}
 
-    def method(self: Control, *operands: Operand, shape: Any = None, **attributes: Any) -> Value:
+    def method(self: ControlFlow, *operands: Operand, shape: Any = None, **attributes: Any) -> Value:
         like = next((v.dtype for v in operands if isinstance(v, Value) and v.shape.is_array), None)
         values = [self._value(name, "operands", operand, like) for operand in operands]
         texts = attribute_texts(name, opcode, attributes)

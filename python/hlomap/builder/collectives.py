@@ -1,6 +1,6 @@
 """Operations of many devices: gathered, reduced, exchanged and permuted values; who am I.
 
-Read :meth:`Devices.all_gather`.  ``replica_groups`` lists the devices of each group; none is one group of all.
+Read :meth:`Collectives.all_gather`.  ``replica_groups`` lists the devices of each group; none is one group of all.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from collections.abc import Sequence
 
 from .._core import Shape
 from .attributes import Attribute, ints
-from .control import Control
+from .control_flow import ControlFlow
+from .core import Function
 from .values import Operand, Value, refuse
-from .writing import Function
 
-__all__ = ["Devices"]
+__all__ = ["Collectives"]
 
 Groups = Sequence[Sequence[int]]
 
 
-class Devices(Control):
+class Collectives(ControlFlow):
     """The methods of a builder for collective operations."""
 
     def all_gather(

@@ -1,6 +1,6 @@
 """Instructions as they are written: names, scopes, constants, computations from Python functions, the module's text.
 
-Read :class:`Writer`.  Every shape that operands and attributes decide comes from the reader of HLO text (`inferred`),
+Read :class:`Core`.  Every shape that operands and attributes decide comes from the reader of HLO text (`inferred`),
 which also holds the rules they must keep; a method checks itself only what has no counterpart in HLO.  No operation
 is defined here.
 """
@@ -28,7 +28,7 @@ from .values import Ints, Operand, ShapeLike, Value, refuse, shown
 if TYPE_CHECKING:
     from .builder import Builder
 
-__all__ = ["Callee", "Function", "Scope", "Writer"]
+__all__ = ["Callee", "Core", "Function", "Scope"]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _MAX_DEPTH = 100  # Shapes of tuples that nest deeper are not read.
@@ -74,7 +74,7 @@ class Callee:
 Function: TypeAlias = Callable[..., Any] | str | Callee
 
 
-class Writer:
+class Core:
     """The state of a builder and what all its methods share."""
 
     def __init__(self, name: str) -> None:

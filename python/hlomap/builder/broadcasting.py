@@ -1,6 +1,6 @@
 """How operands of elementwise operations come to one shape: with explicit broadcasts, as XLA's own builder does it.
 
-Read `Stretching._matched`: scalars and dimensions of size 1 stretch, and operands of different rank say in
+Read `Broadcasting._matched`: scalars and dimensions of size 1 stretch, and operands of different rank say in
 ``broadcast_dimensions`` where the smaller one's dimensions lie in the larger.  Which element types an operation takes
 stands with it; the reader of HLO text does not look.
 """
@@ -13,15 +13,15 @@ from .._core import Shape
 from ..errors import HlomapError
 from .attributes import ints
 from .constants import element_kind
+from .core import Core
 from .values import Ints, Operand, Value, refuse
-from .writing import Writer
 
-__all__ = ["Stretching", "bit_width"]
+__all__ = ["Broadcasting", "bit_width"]
 
 _KINDS = {"int": "signed integers", "uint": "unsigned integers", "float": "floats", "complex": "complex numbers"}
 
 
-class Stretching(Writer):
+class Broadcasting(Core):
     """What the elementwise methods share."""
 
     def _typed(self, operation: str, argument: str, operand: Operand, kinds: str, like: str | None = None) -> Value:

@@ -1,6 +1,6 @@
 """Operations that bring elements together along dimensions or in windows: reductions, pooling, sorts, scans, maps.
 
-Read :meth:`Folds.reduce`.  Their computations come from Python functions over handles, names, or earlier ones.
+Read :meth:`Reductions.reduce`.  Their computations come from Python functions over handles, names, or earlier ones.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from typing import Any
 
 from .._core import Shape
 from .attributes import Attribute, ints, word
-from .moves import Moves
+from .core import Function
+from .data_movement import DataMovement
 from .values import Ints, Operand, Value, refuse
-from .writing import Function
 
-__all__ = ["Folds", "Padding"]
+__all__ = ["Padding", "Reductions"]
 
 Padding = str | Sequence[Sequence[int]]
 
 
-class Folds(Moves):
+class Reductions(DataMovement):
     """The methods of a builder that apply computations to many elements."""
 
     def reduce(
