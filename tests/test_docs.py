@@ -60,6 +60,28 @@ def test_page_examples(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert runner.failures == 0
 
 
+def anchors(page: Path) -> set[str]:
+    """The fragments that links to the headings of a page use."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.relative_to(ROOT).as_posix() for page in PAGES])
+def test_links(page: Path) -> None:
+    """Links to files and headings of the repository lead somewhere."""
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        if not link.startswith("http"):
+            name, _, anchor = link.partition("#")
+            target = page.parent / name if name else page
+            assert target.exists(), link
+            assert not anchor or anchor in anchors(target), link
+
+
+def test_glossary_is_sorted() -> None:
+    terms = re.findall(r"^### (.*)$", (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"), re.M)
+    assert terms == sorted(terms, key=str.casefold)
+
+
 CONSOLE = re.findall(
     r"^```console\n\$ hlomap (.*?)\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S
 )

@@ -6,6 +6,11 @@ Not knowing is no exception: an op rule that can say nothing gives a map set wit
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ._core import Diagnostic
+
 __all__ = [
     "DomainError",
     "HloSyntaxError",
@@ -38,7 +43,7 @@ class HloSyntaxError(HlomapError, ValueError):
         self,
         message: str = "",
         *,
-        errors: tuple[object, ...] = (),
+        errors: tuple[Diagnostic, ...] = (),
         filename: str | None = None,
         line: int | None = None,
         column: int | None = None,

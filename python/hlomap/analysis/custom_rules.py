@@ -47,7 +47,7 @@ def register_rule(
     checks a rule against it.  Worker processes that are already running do not know of it.
 
     >>> import hlomap as hm
-    >>> def shifted(call, leaf):
+    >>> def shifted(call: hm.Instruction, index: tuple[int, ...]) -> list[hm.IndexingMap]:
     ...     n, = call.shape.dimensions
     ...     return [hm.IndexingMap([n], [(hm.Expr.dim(0) + 1) % n])]
     >>> hm.register_rule("shift_left", shifted)

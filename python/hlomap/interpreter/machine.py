@@ -156,8 +156,8 @@ class _Counts:
     __slots__ = ("n_iterations", "state")
 
     def __init__(self, state: int) -> None:
-        self.state = state
-        self.n_iterations = 0
+        self.state: int = state
+        self.n_iterations: int = 0
 
 
 class Processor:

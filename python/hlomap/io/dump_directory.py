@@ -94,7 +94,7 @@ class DumpDirectory(Sequence[DumpedModule]):
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path: Path = Path(path)
         self.skipped: dict[Path, str] = {}
         found: dict[tuple[str, str], list[Path]] = {}
         for candidate in candidates([path]):

@@ -29,7 +29,10 @@ HANDED_ON: dict[str, tuple[ShapeIndex, ShapeIndex]] = {
     "recv-done": ((0,), (0,)),
 }
 # Those whose methods are not called as they are.
-METHODS = {"opt-barrier": ("optimization_barrier",), "recv-done": ("recv", "recv_with_token")}
+METHODS: dict[str, tuple[str, ...]] = {
+    "opt-barrier": ("optimization_barrier",),
+    "recv-done": ("recv", "recv_with_token"),
+}
 
 
 def _hand_on(opcode: str, source: ShapeIndex, target: ShapeIndex) -> OpRule:

@@ -15,7 +15,7 @@ SAME, FEATURE, ONE, NONE = "same", "feature", "one", "none"
 
 
 # For each result what it needs of each operand.
-NEEDS = {
+NEEDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "batch-norm-training": ((FEATURE, ONE, ONE), (FEATURE, NONE, NONE), (FEATURE, NONE, NONE)),
     "batch-norm-inference": ((SAME, ONE, ONE, ONE, ONE),),
     "batch-norm-grad": (
