@@ -1,7 +1,7 @@
 """Element types of HLO as NumPy dtypes.
 
-:func:`numpy_dtype` maps the names in HLO text to dtypes; what NumPy lacks comes from ml_dtypes.  Types narrower than a
-byte take one byte per element, as there.  Nothing else knows the two vocabularies.
+:func:`numpy_dtype` maps HLO names to dtypes; types that NumPy lacks come from ml_dtypes, where types narrower than a
+byte take one byte per element.  All conversions between the two sets of names are here.
 """
 
 from __future__ import annotations
@@ -42,28 +42,28 @@ _BITS = {"pred": 1, "s1": 1, "u1": 1, "s2": 2, "u2": 2, "s4": 4, "u4": 4}
 
 @cache
 def numpy_dtype(name: str) -> np.dtype[Any]:
-    """The dtype of an HLO element type; :class:`~hlomap.errors.UnsupportedError` for other words.
+    """The dtype of an HLO element type; raises :class:`~hlomap.errors.UnsupportedError` for other names.
 
     >>> numpy_dtype("s32"), numpy_dtype("bf16").itemsize
     (dtype('int32'), 2)
     """
     if name in _NUMPY:
         return np.dtype(_NUMPY[name])
-    # ml_dtypes is imported for the types that need it alone: it costs more than hlomap itself.
+    # Imported only for types that need it: importing ml_dtypes takes longer than importing hlomap.
     import ml_dtypes
 
     if name not in _ML_DTYPES:
         raise UnsupportedError(f"no NumPy type for element type {name}")
-    word = _ML_DTYPES[name]
-    if not hasattr(ml_dtypes, word):
-        # Older ml_dtypes have no types of one bit; their values fit in those of two.
-        word = word.replace("int1", "int2")
-    dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, word))
+    dtype_name = _ML_DTYPES[name]
+    if not hasattr(ml_dtypes, dtype_name):
+        # Older versions of ml_dtypes lack one-bit types; their values fit in two bits.
+        dtype_name = dtype_name.replace("int1", "int2")
+    dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, dtype_name))
     return dtype
 
 
 def element_type(dtype: np.dtype[Any]) -> str:
-    """The HLO element type that is stored as this dtype; ``KeyError`` where none is.
+    """The HLO element type with this dtype; raises ``KeyError`` if there is none.
 
     >>> element_type(np.dtype("uint8")), element_type(numpy_dtype("bf16"))
     ('u8', 'bf16')
@@ -84,7 +84,7 @@ _NAMES = {name: element for element, name in (_NUMPY | _ML_DTYPES).items()}
 
 
 def array(data: bytes, name: str, dimensions: tuple[int, ...]) -> npt.NDArray[Any]:
-    """The read-only array of elements that ``data`` holds in row-major order, whole bytes each.
+    """A read-only array over ``data``: elements in row-major order, each in whole bytes.
 
     >>> array(bytes([1, 0, 2, 0]), "s16", (2,))
     array([1, 2], dtype=int16)
@@ -93,25 +93,25 @@ def array(data: bytes, name: str, dimensions: tuple[int, ...]) -> npt.NDArray[An
 
 
 def bit_width(name: str) -> int:
-    """The number of bits that carry the value of an element."""
+    """The number of bits of an element's value, which may be less than its storage."""
     return _BITS.get(name) or numpy_dtype(name).itemsize * 8
 
 
 def is_packed(dtype: np.dtype[Any]) -> bool:
-    """Whether it is a type of ml_dtypes, which is computed in a wider one."""
+    """Whether the dtype comes from ml_dtypes; arithmetic on it uses a wider type."""
     return dtype.isbuiltin == 2
 
 
 def is_integer(dtype: np.dtype[Any]) -> bool:
-    """Signed or unsigned, of any width; not bool."""
+    """Whether the dtype is a signed or unsigned integer of any width; not bool."""
     return dtype.kind in "iu" or (is_packed(dtype) and "int" in dtype.name)
 
 
 def is_unsigned(dtype: np.dtype[Any]) -> bool:
-    """Unsigned integers and bool."""
+    """Whether the dtype is an unsigned integer or bool."""
     return dtype.kind in "ub" or (is_packed(dtype) and dtype.name.startswith("uint"))
 
 
 def is_float(dtype: np.dtype[Any]) -> bool:
-    """Real floating point of any width."""
+    """Whether the dtype is a real floating-point type of any width."""
     return dtype.kind == "f" or (is_packed(dtype) and "float" in dtype.name)

@@ -1,4 +1,4 @@
-"""Many files: order, failures as rows, any number of workers gives the same rows, nothing half written."""
+"""Analysing many files: order, failures as rows, equal rows for any number of workers, atomic output."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from pyarrow import parquet
 
 from hlomap.corpus.runner import Summary, analyze_files
 from hlomap.corpus.worker_pool import Pool
-from hlomap.errors import UnsupportedError
-from hlomap.io.discover import candidates, content_kind
+from hlomap.io.discover import detect_kind, list_files
 
 DUMPS = CASES / "dumps"
 MODULES = CASES / "modules"
@@ -58,20 +57,20 @@ def analyze(tmp_path: Path, *paths: Path, jobs: int = 1) -> tuple[Summary, list[
         ("\n\x05hello\x00\x01", "binary"),
     ],
 )
-def test_content_decides(tmp_path: Path, text: str, kind: str) -> None:
+def test_files_are_detected_by_content(tmp_path: Path, text: str, kind: str) -> None:
     file = tmp_path / "file.anything"
     file.write_bytes(text.encode("latin-1"))
-    assert [content_kind(candidate) for candidate in candidates([file])] == [kind]
+    assert [detect_kind(source) for source in list_files([file])] == [kind]
 
 
-def test_walk_is_in_order_of_names(tmp_path: Path) -> None:
+def test_files_are_listed_in_order_of_names(tmp_path: Path) -> None:
     for name in ["b/2.txt", "b/1.txt", "a.txt", "c/x/y.txt"]:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name)
     (tmp_path / "c" / "loop").symlink_to(tmp_path, target_is_directory=True)
-    walked = [Path(candidate.path).relative_to(tmp_path).as_posix() for candidate in candidates([tmp_path])]
-    assert walked == ["a.txt", "b/1.txt", "b/2.txt", "c/x/y.txt"]
-    twice = [Path(candidate.path).name for candidate in candidates([tmp_path / "c", tmp_path / "a.txt"])]
+    listed = [Path(source.path).relative_to(tmp_path).as_posix() for source in list_files([tmp_path])]
+    assert listed == ["a.txt", "b/1.txt", "b/2.txt", "c/x/y.txt"]
+    twice = [Path(source.path).name for source in list_files([tmp_path / "c", tmp_path / "a.txt"])]
     assert twice == ["y.txt", "a.txt"]
 
 
@@ -197,7 +196,7 @@ def double_or_die(number: int) -> int:
     return 2 * number
 
 
-def test_a_worker_that_dies_costs_one_answer() -> None:
+def test_a_worker_that_dies_loses_one_result() -> None:
     answers: dict[int, int | None] = {}
     deaths: list[str | None] = []
     with Pool(double_or_die, 2) as pool:

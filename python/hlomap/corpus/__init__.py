@@ -1,1 +1,1 @@
-"""Many files to one file of rows, on worker processes that may die."""
+"""Analyses many files into one table; apart from analysis, which knows no files and no processes."""

@@ -1,9 +1,8 @@
-"""Many files: find the modules in files and folders, analyse them on all cores, write one file of rows.
+"""Analyses all modules in files and folders on all cores and writes one table.
 
-Read :func:`analyze_files` first.  The rows depend on the paths alone, never on the number of workers: results are
-written in the order of the files.  What fails becomes a row or a count, and the run goes on; a run that ends early
-leaves no output.  How a module becomes rows is in :mod:`hlomap.analysis.rows`, how rows reach a file in
-:mod:`hlomap.corpus.storage`.
+Read :func:`analyze_files` first.  The rows depend only on the files, never on the number of workers: results are
+written in the order of the files.  A failure becomes a row or a count and the run continues; an interrupted run leaves
+no output.  :mod:`hlomap.analysis.rows` turns a module into rows, :mod:`hlomap.corpus.storage` writes them.
 """
 
 from __future__ import annotations
@@ -18,18 +17,24 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ..errors import HlomapError
-from ..io.discover import Candidate, candidates, content_kind
+from ..io.discover import SourceFile, detect_kind, list_files
 from .worker_pool import Pool
 
 __all__ = ["Summary", "analyze_files"]
 
-_BYTES_PER_WORKER = 1 << 20  # starting a worker costs about what analysing this much text does
-_MAX_WAITING_BYTES = 1 << 28  # results that wait for an earlier file
+_BYTES_PER_WORKER = 1 << 20  # starting a worker takes about as long as analysing this much text
+_MAX_WAITING_BYTES = 1 << 28  # results held until an earlier file is written
 
 
 @dataclass
 class Summary:
-    """What a run met.  ``seconds`` is the clock's time, ``worker_seconds`` the processors' for the modules."""
+    """Counts and times of a run.
+
+    ``skipped`` counts files that are not HLO by kind, ``duplicates`` files with the content of an earlier one,
+    ``file_errors`` has name and error of files that could not be analysed.  ``error_rows`` counts rows with an error,
+    ``unknown`` unknown rows by opcode and reason.  ``seconds`` is wall-clock time, ``worker_seconds`` the CPU time of
+    all workers.
+    """
 
     files: int = 0
     modules: int = 0
@@ -45,13 +50,13 @@ class Summary:
 
     @property
     def has_errors(self) -> bool:
-        """Whether any row tells of an error."""
+        """Whether any row has an error."""
         return self.error_rows > 0
 
 
 @dataclass(frozen=True)
 class _Result:
-    """What one file gave; ``rows`` is an Arrow stream, so that it is cheap to send and cheap to hold."""
+    """The result of one file; ``rows`` is an Arrow stream, which is cheap to send and to keep."""
 
     rows: bytes
     n_modules: int = 0
@@ -63,7 +68,7 @@ class _Result:
 
 
 Progress = Callable[[int, int], None]
-"""Called with the number of files done and of all files, after each file, in the order of the files."""
+"""Called after each file, in order, with the number of finished files and the number of all files."""
 
 
 def analyze_files(
@@ -75,12 +80,11 @@ def analyze_files(
 ) -> Summary:
     """Analyses every module below ``paths`` and writes the rows of :func:`hlomap.analyze` to ``output``.
 
-    ``paths`` are files and folders; folders are walked in the order of their names.  A file counts as HLO by its
-    content.  Of files with equal content the first one counts.  ``output`` ends in ``.parquet``, ``.csv`` or
-    ``.jsonl``; its columns are ``file`` and those of :data:`hlomap.analysis.table.COLUMNS`.  ``jobs`` is the number of
-    worker processes, by default one for each core that the work is worth.  Raises ``FileNotFoundError`` for a
-    path that is not there and :class:`hlomap.errors.UnsupportedError` for an extension that cannot be written, both
-    before any work.
+    ``paths`` are files and folders, which are listed in the order of their names.  HLO files are detected by content;
+    of files with equal content only the first is analysed.  ``output`` ends in ``.parquet``, ``.csv`` or ``.jsonl``;
+    its columns are ``file`` and :data:`hlomap.analysis.table.COLUMNS`.  ``jobs`` is the number of worker processes
+    (default: at most one per core, fewer for little input).  Raises ``FileNotFoundError`` for a path that does not
+    exist and :class:`hlomap.errors.UnsupportedError` for an unknown extension, both before any work.
 
     With more than one worker the caller's main module must be importable, as for :mod:`multiprocessing`.
     """
@@ -89,9 +93,9 @@ def analyze_files(
     began = time.perf_counter()
     summary = Summary()
     writer = storage.Writer(output)
-    files = list(candidates(paths))
+    files = list(list_files(paths))
     with writer, Pool(_analyze_file, _n_workers(jobs, files)) as pool:
-        for result in _in_order(files, pool, summary):
+        for result in _results_in_order(files, pool, summary):
             summary.files += 1
             if result is not None:
                 rows = storage.from_bytes(result.rows)
@@ -110,44 +114,50 @@ def analyze_files(
     return summary
 
 
-def _n_workers(jobs: int | None, files: list[Candidate]) -> int:
-    """How many worker processes; 0 means to work in this process."""
+def _n_workers(jobs: int | None, files: list[SourceFile]) -> int:
+    """The number of worker processes; 0 means to work in this process."""
     if jobs is not None:
         if jobs < 1:
-            raise ValueError(f"jobs must be at least 1, not {jobs}")
+            raise ValueError(f"jobs: expected at least 1, found {jobs}")
         return 0 if jobs == 1 else jobs
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    worth = min(cores, len(files), sum(file.size for file in files) // _BYTES_PER_WORKER)
-    return worth if worth > 1 else 0
+    n = min(cores, len(files), sum(file.size for file in files) // _BYTES_PER_WORKER)
+    return n if n > 1 else 0
 
 
-def _in_order(files: list[Candidate], pool: Pool[Candidate, _Result], summary: Summary) -> Iterator[_Result | None]:
-    """A result for each file in order; ``None`` for one that has no rows: no HLO, or the content of an earlier one."""
-    seen: set[bytes] = set()
+def _results_in_order(
+    files: list[SourceFile], pool: Pool[SourceFile, _Result], summary: Summary
+) -> Iterator[_Result | None]:
+    """The result of each file in order; ``None`` for a file without rows: not HLO, or a duplicate."""
+    digests: set[bytes] = set()
     done: dict[int, _Result | None] = {}
     waiting_bytes = 0
-    asked = 0
+    submitted = 0
     for emitted in range(len(files)):
         while emitted not in done:
-            while asked < len(files) and pool.has_room and (waiting_bytes < _MAX_WAITING_BYTES or asked == emitted):
-                file = files[asked]
-                kind_or_result = _triage(file, seen)
-                if kind_or_result is None:
-                    pool.submit(asked, file)
-                elif isinstance(kind_or_result, _Result):
-                    done[asked] = kind_or_result
+            while (
+                submitted < len(files)
+                and pool.has_room
+                and (waiting_bytes < _MAX_WAITING_BYTES or submitted == emitted)
+            ):
+                file = files[submitted]
+                outcome = _triage(file, digests)
+                if outcome is None:
+                    pool.submit(submitted, file)
+                elif isinstance(outcome, _Result):
+                    done[submitted] = outcome
                 else:
-                    done[asked] = None
-                    if kind_or_result == _DUPLICATE:
+                    done[submitted] = None
+                    if outcome == _DUPLICATE:
                         summary.duplicates += 1
                     else:
-                        summary.skipped[kind_or_result] += 1
-                asked += 1
+                        summary.skipped[outcome] += 1
+                submitted += 1
             if emitted in done:
                 break
-            for number, result, death in pool.wait():
+            for number, result, failure in pool.wait():
                 if result is None:
-                    result = _failed(files[number].label, death or "the worker ended without a result")
+                    result = _failure(files[number].label, failure or "the worker ended without a result")
                 done[number] = result
                 waiting_bytes += len(result.rows)
         ready = done.pop(emitted)
@@ -158,19 +168,19 @@ def _in_order(files: list[Candidate], pool: Pool[Candidate, _Result], summary: S
 _DUPLICATE = "duplicate"
 
 
-def _triage(file: Candidate, seen: set[bytes]) -> str | _Result | None:
-    """Why a file is left out, or its error; ``None`` when it is to be analysed."""
+def _triage(file: SourceFile, digests: set[bytes]) -> str | _Result | None:
+    """The kind of a file that is left out, or its error; ``None`` for a file to analyse."""
     try:
-        kind = content_kind(file)
+        kind = detect_kind(file)
         if kind != "HLO":
             return kind
         with open(file.path, "rb") as stream:
             key = _digest(stream)
     except OSError as error:
-        return _failed(file.label, f"{type(error).__name__}: {error.strerror or error}")
-    if key in seen:
+        return _failure(file.label, f"{type(error).__name__}: {error.strerror or error}")
+    if key in digests:
         return _DUPLICATE
-    seen.add(key)
+    digests.add(key)
     return None
 
 
@@ -181,14 +191,14 @@ def _digest(stream: BinaryIO) -> bytes:
     return whole.digest()
 
 
-def _failed(label: str, error: str) -> _Result:
+def _failure(label: str, error: str) -> _Result:
     from . import storage
 
     return _Result(storage.to_bytes(storage.error_row(label, error)), error=error, n_error_rows=1)
 
 
-def _analyze_file(file: Candidate) -> _Result:
-    """Runs in a worker.  Whatever goes wrong with a file is that file's result."""
+def _analyze_file(file: SourceFile) -> _Result:
+    """Runs in a worker; every failure becomes the result of the file."""
     from ..analysis.rows import analyze
     from ..io.load import parse_all
     from . import storage
@@ -196,24 +206,24 @@ def _analyze_file(file: Candidate) -> _Result:
     began = time.process_time()
     try:
         modules = parse_all(Path(file.path).read_bytes(), name=file.label)
-        analysed = [analyze(module) for module in modules]
+        tables = [analyze(module) for module in modules]
     except (KeyboardInterrupt, SystemExit):
         raise
     except HlomapError as error:
-        return _failed(file.label, str(error))
-    except BaseException as error:  # a panic of the compiled core is no Exception
-        return _failed(file.label, f"{type(error).__name__}: {error}")
+        return _failure(file.label, str(error))
+    except BaseException as error:  # a panic of the compiled core is a BaseException
+        return _failure(file.label, f"{type(error).__name__}: {error}")
     unknown = Counter(
         (opcode, reason)
-        for table in analysed
+        for table in tables
         for opcode, reason in zip(table["opcode"], table["unknown"], strict=True)
         if reason is not None
     )
     return _Result(
-        rows=storage.to_bytes(storage.file_rows(file.label, analysed)),
+        rows=storage.to_bytes(storage.file_rows(file.label, tables)),
         n_modules=len(modules),
         n_instructions=sum(len(computation) for module in modules for computation in module.computations),
-        n_error_rows=sum(error is not None for table in analysed for error in table["error"]),
+        n_error_rows=sum(error is not None for table in tables for error in table["error"]),
         unknown=tuple(sorted(unknown.items())),
         seconds=time.process_time() - began,
     )

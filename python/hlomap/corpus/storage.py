@@ -1,7 +1,7 @@
-"""Rows of many files in one file: Parquet, CSV or JSON lines.
+"""Writes the rows of many files to one file: Parquet, CSV or JSON lines.
 
-Read :class:`Writer` first.  The file appears under its name only when it is whole: rows go to a temporary neighbour,
-which is renamed at the end.
+Read :class:`Writer` first.  The file is written atomically: rows go to a temporary file in the same folder, which is
+renamed at the end.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from ..interop.arrow import Kind, arrays, schema
 __all__ = ["FILE_COLUMNS", "FORMATS", "Writer", "error_row", "file_rows", "from_bytes", "to_bytes"]
 
 FILE_COLUMNS: dict[str, Kind] = {"file": "text", **COLUMNS}
-"""The columns of a table over many files: where the row comes from, then the columns of one module."""
+"""The columns of a table over many files: the file of the row, then the columns of one module."""
 
 _FLUSH_ROWS = 1 << 16  # a row group: large enough to compress well, small enough to hold in memory
 
 
 class _Format(Protocol):
-    """How rows of one file format are written: ``write`` any number of times, then ``close``."""
+    """A writer for one file format: call ``write`` any number of times, then ``close``."""
 
     def __init__(self, path: str, schema: pa.Schema) -> None: ...
     def write(self, rows: pa.Table) -> None: ...
@@ -52,7 +52,7 @@ class _Parquet:
 
 
 class _Csv:
-    """A list is the JSON text of the list in one cell; a null is an empty cell."""
+    """A list or bool is JSON text in one cell; a null is an empty cell."""
 
     def __init__(self, path: str, schema: pa.Schema) -> None:
         self._file: IO[str] = open(path, "w", encoding="utf-8", newline="")
@@ -86,30 +86,28 @@ class _JsonLines:
 
 
 FORMATS: dict[str, type[_Format]] = {".parquet": _Parquet, ".csv": _Csv, ".jsonl": _JsonLines}
-"""File name extensions and how each is written."""
+"""Writers by file name extension."""
 
 
 class Writer:
-    """A file of rows that exists whole or not at all.
+    """Writes a file of rows atomically.
 
-    Used as a context: when the block ends well, the rows stand under ``path`` (replacing what stood there); when it
-    ends with any exception, an interrupt included, ``path`` is as it was before.
+    A context manager: when the block ends normally, the file at ``path`` is created or replaced; when it raises,
+    including on an interrupt, ``path`` is unchanged.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = Path(path)
         if self._path.suffix not in FORMATS:
-            raise UnsupportedError(
-                f"no way to write {self._path.name!r}: the extension is none of {', '.join(FORMATS)}"
-            )
+            raise UnsupportedError(f"cannot write {self._path.name!r}: expected an extension of {', '.join(FORMATS)}")
         self._schema = schema(FILE_COLUMNS)
-        self._held: list[pa.Table] = []
-        self._n_held = 0
-        self.n_rows: int = 0
+        self._pending: list[pa.Table] = []
+        self._n_pending = 0
+        self.n_rows = 0
 
     def __enter__(self) -> Writer:
         self._temporary = self._path.with_name(f".{self._path.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
-        # The format opens the file by name, so that the process's own mask decides who may read it.
+        # The format opens the file by name, so that the process's umask applies.
         with contextlib.ExitStack() as stack:
             stack.callback(self._discard)
             self._format = FORMATS[self._path.suffix](str(self._temporary), self._schema)
@@ -129,17 +127,17 @@ class Writer:
             self._discard()
 
     def write(self, rows: pa.Table) -> None:
-        """Adds rows; they reach the disk in groups."""
-        self._held.append(rows)
-        self._n_held += rows.num_rows
+        """Adds rows; they are written in row groups."""
+        self._pending.append(rows)
+        self._n_pending += rows.num_rows
         self.n_rows += rows.num_rows
-        if self._n_held >= _FLUSH_ROWS:
+        if self._n_pending >= _FLUSH_ROWS:
             self._flush()
 
     def _flush(self) -> None:
-        if self._n_held:
-            self._format.write(pa.concat_tables(self._held))
-        self._held, self._n_held = [], 0
+        if self._n_pending:
+            self._format.write(pa.concat_tables(self._pending))
+        self._pending, self._n_pending = [], 0
 
     def _discard(self) -> None:
         with contextlib.suppress(FileNotFoundError):
@@ -163,24 +161,24 @@ def from_bytes(content: bytes) -> pa.Table:
 
 
 def file_rows(file: str, tables: Sequence[Table]) -> pa.Table:
-    """The rows of the modules of one file, with the name of the file in front."""
+    """The rows of the modules of one file, with the file name as the first column."""
     names = schema(FILE_COLUMNS)
-    parts = [pa.Table.from_arrays([_repeated(file, len(table)), *arrays(table)], schema=names) for table in tables]
+    parts = [pa.Table.from_arrays([_repeat_text(file, len(table)), *arrays(table)], schema=names) for table in tables]
     return pa.concat_tables(parts) if parts else names.empty_table()
 
 
 def error_row(file: str, error: str) -> pa.Table:
-    """The one row of a file that gave nothing but an error."""
+    """The single row of a file that could not be analysed."""
     names = schema(FILE_COLUMNS)
-    given = {"file": file, "error": error}
-    cells = [_repeated(given[f.name], 1) if f.name in given else pa.nulls(1, f.type) for f in names]
+    values = {"file": file, "error": error}
+    cells = [_repeat_text(values[f.name], 1) if f.name in values else pa.nulls(1, f.type) for f in names]
     return pa.Table.from_arrays(cells, schema=names)
 
 
-def _repeated(text: str, n: int) -> pa.Array:
-    """One text in n rows."""
+def _repeat_text(text: str, n: int) -> pa.Array:
+    """A column with one text in n rows."""
     content = text.encode("utf-8", "replace")
     if n * len(content) > np.iinfo(np.int32).max:
-        raise UnsupportedError(f"{n} names of {len(content)} bytes are more than an Arrow column holds")
+        raise UnsupportedError(f"{n} names of {len(content)} bytes exceed the 2 GiB of an Arrow column")
     offsets = np.arange(n + 1, dtype=np.int32) * np.int32(len(content))
     return pa.Array.from_buffers(pa.string(), n, [None, pa.py_buffer(offsets), pa.py_buffer(content * n)])

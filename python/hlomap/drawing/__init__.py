@@ -1,7 +1,7 @@
-"""Pictures of values that already exist.
+"""Draws pictures of layouts.
 
-Read :func:`of_shape` first.  What is shown is worked out in ``layouts``, how it looks in ``svg`` and ``text``; nothing
-here decides where an element lies, it asks the maps.
+Read :func:`draw_shape` first.  ``layouts.py`` chooses the contents of a picture, ``svg.py`` and ``text.py`` render
+it.  The positions of elements come from the maps of the shape.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 from .._core import Layout, Shape
 from ..errors import HlomapError
-from .layouts import Scene, example_sizes, scene
-from .svg import svg_of
-from .text import text_of
+from .layouts import Scene, build_scene, example_sizes
+from .svg import render_svg
+from .text import render_text
 
-__all__ = ["Picture", "notebook", "of_layout", "of_shape"]
+__all__ = ["Picture", "draw_layout", "draw_shape", "notebook_svg"]
 
 
 class Picture:
@@ -47,10 +47,10 @@ class Picture:
     @property
     def svg(self) -> str:
         """The image as SVG text."""
-        return svg_of(self._scene)
+        return render_svg(self._scene)
 
     def __str__(self) -> str:
-        return text_of(self._scene)
+        return render_text(self._scene)
 
     def __repr__(self) -> str:
         return f"<Picture of {self._scene.title}>"
@@ -59,19 +59,19 @@ class Picture:
         return self.svg
 
 
-def of_shape(shape: Shape) -> Picture:
-    """The picture of an array; raises what :func:`hlomap.linear_index` raises."""
-    return Picture(scene(shape))
+def draw_shape(shape: Shape) -> Picture:
+    """The picture of an array; raises the errors of :func:`hlomap.linear_index`."""
+    return Picture(build_scene(shape))
 
 
-def of_layout(layout: Layout, dimensions: Sequence[int] | None = None) -> Picture:
-    """The picture of an array of bytes with this layout; of example sizes where none are given."""
-    return of_shape(Shape("u8", example_sizes(layout) if dimensions is None else dimensions, layout))
+def draw_layout(layout: Layout, dimensions: Sequence[int] | None = None) -> Picture:
+    """The picture of an array of bytes with this layout; without ``dimensions`` its sizes are examples."""
+    return draw_shape(Shape("u8", example_sizes(layout) if dimensions is None else dimensions, layout))
 
 
-def notebook(value: Shape | Layout) -> str | None:
-    """The image for a notebook, None where there is nothing to show."""
+def notebook_svg(value: Shape | Layout) -> str | None:
+    """The SVG for a notebook; None where the value cannot be drawn."""
     try:
-        return (of_layout(value) if isinstance(value, Layout) else of_shape(value)).svg
+        return (draw_layout(value) if isinstance(value, Layout) else draw_shape(value)).svg
     except (HlomapError, OverflowError):
         return None

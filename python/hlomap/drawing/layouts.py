@@ -1,7 +1,7 @@
-"""What a picture of a layout shows: a plane of the array with positions, and memory in order with indices.
+"""The contents of a picture of a layout: planes of the array with positions, and memory in order with indices.
 
-Read :func:`scene` first.  The law: a number in the picture is what the maps of the shape say.  Axes that are too long
-are shown in part: their ends, and where a tile ends.  How it looks is in ``svg`` and ``text``.
+Read :func:`build_scene` first.  The law: every number in the picture is computed by the maps of the shape.  Long axes
+are shown in part: their ends, and the ends of tiles.  Rendering is in ``svg.py`` and ``text.py``.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ import numpy.typing as npt
 from .._core import Layout, Shape, linear_index, logical_index
 from ..errors import HlomapError
 
-__all__ = ["Cell", "Grid", "Scene", "example_sizes", "scene"]
+__all__ = ["Cell", "Grid", "Scene", "build_scene", "example_sizes"]
 
-_MOST = 16  # cells along an axis that is shown whole
-_MOST_PLACES = 192
-_MOST_LETTERS = 144  # in a row of memory
-_PLANE_ROWS = 32  # rows of all planes together
+_MAX_CELLS = 16  # cells of an axis that is shown completely
+_MAX_POSITIONS = 192
+_MAX_CHARACTERS = 144  # of a row of memory
+_PLANE_ROWS = 32  # rows of all planes in total
 Points = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One place: what is written in it, whether it is padding, and the tile of each level it belongs to."""
+    """A cell of a grid: its text, whether it is padding, and the number of its tile at each level."""
 
     text: str
     is_padding: bool
@@ -36,7 +36,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table of cells; ``rows`` and ``columns`` label them, None is a gap where some are left out."""
+    """A table of cells with labels for rows and columns; None marks a gap where cells are left out."""
 
     title: str
     rows: tuple[str | None, ...]
@@ -46,7 +46,7 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Everything that a picture of a layout shows."""
+    """The contents of a picture."""
 
     title: str
     facts: str
@@ -55,16 +55,17 @@ class Scene:
     memory: Grid
 
 
-def scene(shape: Shape) -> Scene:
-    """What to show of an array with this shape."""
-    n, n_places = shape.n_elements, shape.buffer_elements
+def build_scene(shape: Shape) -> Scene:
+    """The contents of the picture of an array."""
+    n, n_positions = shape.n_elements, shape.buffer_elements
     levels = _Levels(shape)
     planes, n_hidden = _planes(shape, levels) if n else ((), 0)
-    return Scene(str(shape), _facts(shape, n, n_places), planes, n_hidden, _memory(shape, levels, n_places))
+    memory = _memory(shape, levels, n_positions)
+    return Scene(str(shape), _facts(shape, n, n_positions), planes, n_hidden, memory)
 
 
 def example_sizes(layout: Layout) -> list[int]:
-    """Sizes of an array that shows a few tiles of this layout, and padding where that can be."""
+    """Sizes of an array that has a few tiles of this layout, and padding where possible."""
     order = layout.minor_to_major
     tile = layout.tiles[0] if layout.tiles else ()
     sizes = [2] * len(order)
@@ -77,7 +78,7 @@ def example_sizes(layout: Layout) -> list[int]:
 
 
 class _Levels:
-    """Numbers the tiles of each level; without tiles, the runs of the dimension that changes fastest."""
+    """Numbers the tiles of each level; without tiles, the rows of the minor dimension."""
 
     def __init__(self, shape: Shape) -> None:
         layout = shape.layout or Layout(list(range(shape.rank))[::-1])
@@ -92,34 +93,35 @@ class _Levels:
             run = layout.padded_dimensions[minor] if layout.padded_dimensions else shape.dimensions[minor]
             self.parts = [(shape.with_layout(plain), run)]
 
-        # Where no later tile is longer, a tile of the first level is one block of places, its padding included.
+        # Unless a later tile has a higher rank, a tile of the first level is one block of memory with its padding.
         lengths = [len(tile) for tile in layout.tiles]
         self.block = 0
         if lengths and max(lengths) == lengths[0] and self.parts[0][0].buffer_elements:
             n_tiles = self.parts[0][0].buffer_elements // self.parts[0][1]
             self.block = prod(shape.tiled.dimensions) // n_tiles
 
-    def of(self, points: Points, sizes: Sequence[int]) -> list[Points]:
-        """The number of the tile of each level that the points of an array of these sizes lie in."""
-        found = []
-        for shape, places in self.parts:
-            there = linear_index(_resized(shape, sizes))
-            found.append(there.evaluate(points)[:, 0] // max(1, places))
-        return found
+    def tile_numbers(self, points: Points, sizes: Sequence[int]) -> list[Points]:
+        """For each level, the numbers of the tiles that contain the points of an array of these sizes."""
+        numbers = []
+        for shape, tile_size in self.parts:
+            positions = linear_index(_resize(shape, sizes)).evaluate(points)[:, 0]
+            numbers.append(positions // max(1, tile_size))
+        return numbers
 
 
-def _resized(shape: Shape, sizes: Sequence[int]) -> Shape:
-    """The shape of other sizes; larger ones take the place of the padding of dimensions."""
+def _resize(shape: Shape, sizes: Sequence[int]) -> Shape:
+    """The shape with other sizes, which replace its padded dimensions."""
     layout = shape.layout
     if layout is not None and tuple(sizes) != shape.dimensions:
         layout = layout.replace(padded_dimensions=(), split_configs=())
     return Shape(shape.dtype, sizes, layout)
 
 
-def _facts(shape: Shape, n: int, n_places: int) -> str:
+def _facts(shape: Shape, n: int, n_positions: int) -> str:
     percent = f"{shape.padding_percent:.3g}" if n else "all"
-    facts = f"{n:,} element{'s' * (n != 1)} in {n_places:,} place{'s' * (n_places != 1)}, {shape.buffer_bytes:,} bytes"
-    if n_places != n:
+    elements, places = f"{n:,} element{'s' * (n != 1)}", f"{n_positions:,} place{'s' * (n_positions != 1)}"
+    facts = f"{elements} in {places}, {shape.buffer_bytes:,} bytes"
+    if n_positions != n:
         facts += f", {percent} % padding" if n else ", all padding"
     if shape.layout is not None and shape.layout.padded_dimensions:
         facts += f", dimensions padded to {list(shape.layout.padded_dimensions)}"
@@ -131,13 +133,13 @@ def _facts(shape: Shape, n: int, n_places: int) -> str:
 
 
 def _planes(shape: Shape, levels: _Levels) -> tuple[tuple[Grid, ...], int]:
-    """The two dimensions that change fastest as tables, one for each index into the others."""
+    """The two most minor dimensions as grids, one for each index into the other dimensions."""
     order = shape.layout.minor_to_major if shape.layout else tuple(range(shape.rank))[::-1]
     shown = sorted(order[:2])
     others = [d for d in range(shape.rank) if d not in shown]
-    extended = _extended(shape)
-    there = linear_index(_resized(shape, extended))
-    axes = [_axis(extended[d], _cuts(shape, d)) for d in shown]
+    extended = _extend_to_tiles(shape)
+    positions = linear_index(_resize(shape, extended))
+    axes = [_choose_indices(extended[d], _tile_widths(shape, d)) for d in shown]
     while len(axes) < 2:
         axes.insert(0, [0])
     sizes = [shape.dimensions[d] for d in others]
@@ -153,11 +155,11 @@ def _planes(shape: Shape, levels: _Levels) -> tuple[tuple[Grid, ...], int]:
             points[:, d] = values.reshape(-1)
         is_gap = np.logical_or.reduce(points < 0, axis=1, initial=False)
         points[is_gap] = 0
-        at = there.evaluate(points)[:, 0] if len(points) else np.zeros(0, np.int64)
+        at = positions.evaluate(points)[:, 0] if len(points) else np.zeros(0, np.int64)
         is_padding = np.logical_or.reduce(points >= np.array(shape.dimensions, np.int64), axis=1, initial=False)
-        tiles = levels.of(points, extended)
+        tiles = levels.tile_numbers(points, extended)
         cells = [
-            None if is_gap[i] else Cell(str(at[i]), bool(is_padding[i]), tuple(int(of[i]) for of in tiles))
+            None if is_gap[i] else Cell(str(at[i]), bool(is_padding[i]), tuple(int(level[i]) for level in tiles))
             for i in range(len(points))
         ]
         width = len(axes[1])
@@ -170,8 +172,8 @@ def _planes(shape: Shape, levels: _Levels) -> tuple[tuple[Grid, ...], int]:
     return tuple(grids), n_planes - len(grids)
 
 
-def _extended(shape: Shape) -> tuple[int, ...]:
-    """The sizes up to the end of the last tile, as far as places of padding have an index of their own."""
+def _extend_to_tiles(shape: Shape) -> tuple[int, ...]:
+    """The sizes up to the end of the last tile, if every padding position then has an index of its own."""
     layout = shape.layout
     if layout is None:
         return shape.dimensions
@@ -181,29 +183,29 @@ def _extended(shape: Shape) -> tuple[int, ...]:
             assert width is not None
             sizes[d] = -(-sizes[d] // width) * width
     try:
-        fits = _resized(shape, sizes).buffer_elements == shape.buffer_elements
+        fits = _resize(shape, sizes).buffer_elements == shape.buffer_elements
     except HlomapError:
         fits = False
     return tuple(sizes) if fits else shape.dimensions
 
 
-def _cuts(shape: Shape, dimension: int) -> list[int]:
-    """Where tiles of some level end in a dimension."""
-    cuts = []
+def _tile_widths(shape: Shape, dimension: int) -> list[int]:
+    """The widths of the tiles of each level in a dimension; 0 where a tile does not reach it."""
+    widths = []
     for tile in shape.layout.tiles if shape.layout else ():
         at = shape.layout.minor_to_major.index(dimension) if shape.layout else 0
         width = tile[len(tile) - 1 - at] if at < len(tile) else None
-        cuts.append(width or 0)
-    return cuts
+        widths.append(width or 0)
+    return widths
 
 
-def _axis(n: int, cuts: Iterable[int]) -> list[int | None]:
+def _choose_indices(n: int, widths: Iterable[int]) -> list[int | None]:
     """The indices of an axis to show; None for a gap between them."""
-    if n <= _MOST:
+    if n <= _MAX_CELLS:
         return list(range(n))
     wanted = {0, 1, 2, n - 2, n - 1}
-    for cut in sorted(cut for cut in set(cuts) if 1 < cut < n)[-3:]:
-        wanted |= {cut - 1, cut}
+    for width in sorted(width for width in set(widths) if 1 < width < n)[-3:]:
+        wanted |= {width - 1, width}
     shown: list[int | None] = []
     last = -1
     for i in sorted(i for i in wanted if 0 <= i < n):
@@ -220,51 +222,53 @@ def _axis(n: int, cuts: Iterable[int]) -> list[int | None]:
 
 
 def _memory(shape: Shape, levels: _Levels, n: int) -> Grid:
-    """The places of the buffer in rows, each with the index of its element."""
+    """The positions of the buffer in rows, each with the index of its element."""
     width = _row_length(shape, n)
     n_rows = -(-n // width)
     rows: list[int | None]
-    if n <= _MOST_PLACES:
+    if n <= _MAX_POSITIONS:
         rows = list(range(n_rows))
     else:
         tile = levels.parts[0][1] if levels.parts else 0
-        rows = _axis(n_rows, [tile // width])
+        rows = _choose_indices(n_rows, [tile // width])
     back, n_tiled = logical_index(shape), prod(shape.tiled.dimensions)
     table: list[tuple[Cell | None, ...]] = []
     for row in rows:
         if row is None:
             table.append((None,) * width)
             continue
-        places = np.arange(row * width, min(n, (row + 1) * width)).reshape(-1, 1)
-        held = back.in_domain(places) if shape.n_elements else np.zeros(len(places), np.bool_)
-        indices = back.evaluate(places) if shape.n_elements else np.zeros((len(places), shape.rank), np.int64)
-        tiles = levels.of(np.where(held[:, None], indices, 0), shape.dimensions) if held.any() else []
+        positions = np.arange(row * width, min(n, (row + 1) * width)).reshape(-1, 1)
+        is_element = back.in_domain(positions) if shape.n_elements else np.zeros(len(positions), np.bool_)
+        indices = back.evaluate(positions) if shape.n_elements else np.zeros((len(positions), shape.rank), np.int64)
+        points = np.where(is_element[:, None], indices, 0)
+        tiles = levels.tile_numbers(points, shape.dimensions) if is_element.any() else []
         cells = []
         for i, index in enumerate(indices):
-            if held[i]:
-                cells.append(Cell(",".join(map(str, index)) or "()", False, tuple(int(of[i]) for of in tiles)))
+            if is_element[i]:
+                cells.append(Cell(",".join(map(str, index)) or "()", False, tuple(int(level[i]) for level in tiles)))
             else:
-                place = row * width + i
-                cells.append(Cell("·", True, (place // levels.block,) if levels.block and place < n_tiled else ()))
+                position = row * width + i
+                in_tile = levels.block and position < n_tiled
+                cells.append(Cell("·", True, (position // levels.block,) if in_tile else ()))
         table.append(tuple(cells))
     labels = tuple(None if row is None else str(row * width) for row in rows)
     return Grid("", labels, ("",) * width, tuple(table))
 
 
 def _row_length(shape: Shape, n: int) -> int:
-    """Whole tiles, or whole rows of a tile, where that fits; else sixteen places."""
+    """The length of a row of memory: whole tiles or whole rows of a tile if they fit, else up to 16 positions."""
     layout = shape.layout
     unit = 1
     if layout is not None and layout.tiles:
         for width in reversed([t for t in layout.tiles[0] if t is not None]):
-            if unit * width <= _MOST:
+            if unit * width <= _MAX_CELLS:
                 unit *= width
     elif shape.rank:
         minor = layout.minor_to_major[0] if layout else shape.rank - 1
         padded = layout.padded_dimensions if layout else ()
         size = padded[minor] if padded else shape.dimensions[minor]
-        unit = size if 0 < size <= _MOST else 1
-    letters = sum(len(str(size)) + 1 for size in shape.dimensions)
-    most = max(1, min(_MOST, _MOST_LETTERS // max(1, letters)))
-    whole = max(1, min(12, most) // unit) * unit if 1 < unit <= most else most
-    return max(1, min(whole, n))
+        unit = size if 0 < size <= _MAX_CELLS else 1
+    n_characters = sum(len(str(size)) + 1 for size in shape.dimensions)
+    limit = max(1, min(_MAX_CELLS, _MAX_CHARACTERS // max(1, n_characters)))
+    length = max(1, min(12, limit) // unit) * unit if 1 < unit <= limit else limit
+    return max(1, min(length, n))

@@ -1,7 +1,7 @@
-"""A picture of a layout as SVG: cells with numbers, a colour for each tile, lines where tiles end, padding hatched.
+"""Renders a picture of a layout as SVG: numbered cells, a colour for each tile, lines between tiles, hatched padding.
 
-Left the array with the position of each element, right memory in order with the index at each place.  Sizes are in
-pixels; all text is monospaced, so that its width is known without a browser.
+On the left the array with the position of each element, on the right memory with the index at each position.  Sizes are
+in pixels; all text is monospaced, so its width is known without a browser.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from html import escape
 
 from .layouts import Cell, Grid, Scene
 
-__all__ = ["svg_of"]
+__all__ = ["render_svg"]
 
-# Light enough for black text; neighbours in the list are far apart in hue.
+# Light enough for black text; neighbours in the list differ clearly in hue.
 _COLOURS = ("#cfe3f7", "#fde2b8", "#d3efd0", "#f7d0d5", "#e2d5f3", "#f6f0b5", "#cdeeee", "#ecdccb")
 _ROW = 24  # height of a row of cells
-_CHARACTER = 7.3  # width of a letter of 12 px
-_GAP = 16  # width or height of what stands for left-out cells
+_CHARACTER = 7.3  # width of a character at 12 px
+_GAP = 16  # width or height of a gap for left-out cells
 _EDGE = 16
 
 
-def svg_of(scene: Scene) -> str:
-    """The SVG text of a picture."""
+def render_svg(scene: Scene) -> str:
+    """The picture as SVG text."""
     colours = _colours(scene)
     parts: list[str] = []
     top = _EDGE + 62.0
@@ -57,10 +57,10 @@ def svg_of(scene: Scene) -> str:
 
 
 def _colours(scene: Scene) -> dict[int, str]:
-    """A colour for each tile of the first level, in the order in which they are seen."""
+    """A colour for each tile of the first level, in order of appearance."""
     rows = [row for grid in (*scene.planes, scene.memory) for row in grid.cells]
-    seen = dict.fromkeys(cell.tiles[0] for row in rows for cell in row if cell is not None and cell.tiles)
-    return {tile: _COLOURS[i % len(_COLOURS)] for i, tile in enumerate(seen)}
+    tiles = dict.fromkeys(cell.tiles[0] for row in rows for cell in row if cell is not None and cell.tiles)
+    return {tile: _COLOURS[i % len(_COLOURS)] for i, tile in enumerate(tiles)}
 
 
 def _text(x: float, y: float, text: str, kind: str) -> str:
@@ -68,13 +68,13 @@ def _text(x: float, y: float, text: str, kind: str) -> str:
 
 
 class _Table:
-    """A grid of cells at a place of the picture."""
+    """A grid with its coordinates in the picture."""
 
     def __init__(self, grid: Grid, x: float, y: float, colours: dict[int, str], *, is_plane: bool) -> None:
         self.grid, self.colours, self.is_plane = grid, colours, is_plane
-        letters = [len(cell.text) for row in grid.cells for cell in row if cell is not None]
-        letters += [len(label) for label in grid.columns if label]
-        cell_width = max(26.0, max(letters, default=1) * _CHARACTER + 9)
+        lengths = [len(cell.text) for row in grid.cells for cell in row if cell is not None]
+        lengths += [len(label) for label in grid.columns if label]
+        cell_width = max(26.0, max(lengths, default=1) * _CHARACTER + 9)
         margin = max((len(label) for label in grid.rows if label), default=0) * 6.7 + 8
         self.title_height = 20 if grid.title else 0
         self.x, self.y = x, y
@@ -134,7 +134,7 @@ class _Table:
         ]
 
     def _boundary(self, cell: Cell, r: int, c: int) -> int | None:
-        """The level of the line between a cell and its neighbour, None for no line."""
+        """The level of the line between a cell and its neighbour; None for no line."""
         inside = 0 <= r < len(self.grid.cells) and 0 <= c < len(self.grid.cells[r])
         if not inside:
             return 0

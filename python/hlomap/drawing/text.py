@@ -1,14 +1,14 @@
-"""A picture of a layout for the terminal: numbers in columns, lines where a tile ends."""
+"""Renders a picture of a layout as text: numbers in columns, lines between tiles."""
 
 from __future__ import annotations
 
 from .layouts import Cell, Grid, Scene
 
-__all__ = ["text_of"]
+__all__ = ["render_text"]
 
 
-def text_of(scene: Scene) -> str:
-    """The picture as lines of text, without a line break at the end."""
+def render_text(scene: Scene) -> str:
+    """The picture as text, without a final line break."""
     lines = [scene.title, scene.facts]
     for number, grid in enumerate(scene.planes):
         lines.append("")
@@ -27,15 +27,15 @@ def text_of(scene: Scene) -> str:
 
 
 def _plane(grid: Grid) -> list[str]:
-    texts = [[_shown(cell) for cell in row] for row in grid.cells]
+    texts = [[_cell_text(cell) for cell in row] for row in grid.cells]
     width = max((len(t) for row in texts for t in row), default=1)
     width = max([width, *(len(label or "…") for label in grid.columns)])
     margin = max(4, *(len(label or "⋮") for label in grid.rows)) if grid.rows else 4
     columns = range(len(grid.columns))
-    ends = [c + 1 < len(grid.columns) and _tile_ends(grid, c, c + 1) for c in columns]
+    has_line = [c + 1 < len(grid.columns) and _separates_columns(grid, c) for c in columns]
 
     def line(label: str, texts: list[str]) -> str:
-        cells = (f" {t:>{width}}" + " │" * ends[c] for c, t in enumerate(texts))
+        cells = (f" {t:>{width}}" + " │" * has_line[c] for c, t in enumerate(texts))
         return f"{label:>{margin}}" + "".join(cells)
 
     lines = []
@@ -43,27 +43,27 @@ def _plane(grid: Grid) -> list[str]:
         lines.append(line("", [label if label is not None else "…" for label in grid.columns]))
     for r, label in enumerate(grid.rows):
         lines.append(line("⋮" if label is None else label, texts[r]))
-        if r + 1 < len(grid.rows) and _row_ends(grid, r):
-            rule = "".join("─" * (width + 1) + "─┼" * ends[c] for c in columns)
+        if r + 1 < len(grid.rows) and _separates_rows(grid, r):
+            rule = "".join("─" * (width + 1) + "─┼" * has_line[c] for c in columns)
             lines.append(" " * margin + rule)
     return lines
 
 
-def _tile_ends(grid: Grid, left: int, right: int) -> bool:
-    return _all_differ([(row[left], row[right]) for row in grid.cells])
+def _separates_columns(grid: Grid, c: int) -> bool:
+    return _all_differ([(row[c], row[c + 1]) for row in grid.cells])
 
 
-def _row_ends(grid: Grid, r: int) -> bool:
+def _separates_rows(grid: Grid, r: int) -> bool:
     return _all_differ(list(zip(grid.cells[r], grid.cells[r + 1], strict=True)))
 
 
 def _all_differ(pairs: list[tuple[Cell | None, Cell | None]]) -> bool:
-    """Whether a line runs all the way; tiles of combined dimensions end elsewhere in every row."""
+    """Whether all pairs are in different tiles; tiles of combined dimensions end at other columns in each row."""
     tiles = [(a.tiles[:1], b.tiles[:1]) for a, b in pairs if a is not None and b is not None]
     return bool(tiles) and all(a != b for a, b in tiles)
 
 
-def _shown(cell: Cell | None) -> str:
+def _cell_text(cell: Cell | None) -> str:
     return "…" if cell is None else "·" if cell.is_padding else cell.text
 
 

@@ -1,1 +1,1 @@
-"""The only place where packages are imported that not everybody has, or that are slow to import."""
+"""Conversions to and from other packages; only here are optional packages imported."""

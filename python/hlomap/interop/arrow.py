@@ -1,7 +1,7 @@
-"""Tables as Arrow, pandas and polars.
+"""Converts tables to Arrow, pandas and polars.
 
-:func:`schema` maps the kinds of columns to Arrow's types.  A table is anything that has its columns by name and, if it
-can, as the buffers of Arrow's own memory layout.
+:func:`schema` maps column kinds to Arrow types.  A table is any object with columns by name, optionally as buffers in
+Arrow's memory layout (:class:`Columns`).
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ _TYPES: dict[Kind, pa.DataType] = {
 
 
 class Columns(Protocol):
-    """A table by columns, all of one length."""
+    """A table of columns of equal length."""
 
     @property
     def kinds(self) -> Mapping[str, Kind]:
-        """The columns in order, each with its kind."""
+        """The kind of each column, in order."""
 
     def __len__(self) -> int: ...
 
     def __getitem__(self, column: str) -> Sequence[Any]: ...
 
     def buffers(self, column: str) -> list[bytes | None] | None:
-        """A column in Arrow's memory layout, or None where there are only values."""
+        """The buffers of a column in Arrow's memory layout, or None where only its values are available."""
 
 
 def schema(kinds: Mapping[str, Kind]) -> pa.Schema:
-    """The Arrow schema of columns of these kinds."""
+    """The Arrow schema for columns of these kinds."""
     return pa.schema([(name, _TYPES[kind]) for name, kind in kinds.items()])
 
 
@@ -57,7 +57,7 @@ def to_arrow(table: Columns) -> pa.Table:
 
 
 def to_pandas(table: Columns) -> pandas.DataFrame:
-    """The same rows as a :class:`pandas.DataFrame`, integers and booleans in pandas' types that hold nulls."""
+    """The same rows as a :class:`pandas.DataFrame`, with pandas' nullable types for integers and booleans."""
     try:
         import pandas
     except ModuleNotFoundError as error:
@@ -78,7 +78,7 @@ def to_polars(table: Columns) -> polars.DataFrame:
 
 
 def arrays(table: Columns) -> list[pa.Array]:
-    """The columns of a table in order."""
+    """The columns of a table as Arrow arrays, in order."""
     return [_array(table, name, kind) for name, kind in table.kinds.items()]
 
 
@@ -86,14 +86,14 @@ def _array(table: Columns, name: str, kind: Kind) -> pa.Array:
     buffers = table.buffers(name)
     if buffers is None:
         return pa.array(table[name], _TYPES[kind])
-    own, items = (2, [_held(b) for b in buffers[2:]]) if kind in ("texts", "ints") else (len(buffers), [])
+    n_own, items = (2, [_buffer(b) for b in buffers[2:]]) if kind in ("texts", "ints") else (len(buffers), [])
     children = []
     if items:
         ends = buffers[1]
-        assert ends is not None, "a list has offsets"
+        assert ends is not None, "a list column has offsets"
         children = [pa.Array.from_buffers(_TYPES[kind].value_type, int.from_bytes(ends[-4:], sys.byteorder), items)]
-    return pa.Array.from_buffers(_TYPES[kind], len(table), [_held(b) for b in buffers[:own]], children=children)
+    return pa.Array.from_buffers(_TYPES[kind], len(table), [_buffer(b) for b in buffers[:n_own]], children=children)
 
 
-def _held(content: bytes | None) -> pa.Buffer | None:
+def _buffer(content: bytes | None) -> pa.Buffer | None:
     return None if content is None else pa.py_buffer(content)

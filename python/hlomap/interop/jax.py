@@ -1,7 +1,7 @@
-"""Modules from JAX: a jitted function with its arguments, a ``Lowered``, a ``Compiled``.
+"""Gets modules from JAX: from a jitted function with its arguments, a ``Lowered`` or a ``Compiled``.
 
-:func:`from_jax` asks JAX for the proto of the module, which holds what its text leaves out.  jax is imported by
-whoever made the object; nothing here imports it before :func:`from_jax` is given a plain function.
+:func:`from_jax` reads the module's proto, since the text elides large constants.  jax is imported here only for a plain
+function, which has to be jitted first.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ __all__ = ["from_jax"]
 def from_jax(
     function: Any, /, *args: Any, stage: Literal["optimized", "unoptimized"] = "optimized", **kwargs: Any
 ) -> Module:
-    """The module that XLA makes of a JAX function, or what it was given to compile.
+    """The HLO module of a JAX function, after or before XLA's optimizations.
 
     ``function`` is a jitted or a plain function, called with ``args`` and ``kwargs`` (arrays, or
     ``jax.ShapeDtypeStruct`` where only shapes matter); or a ``Lowered`` or a ``Compiled`` alone.
-    ``stage="optimized"`` compiles for the default backend, ``"unoptimized"`` does not compile.  A program that was
-    compiled to several modules gives the first.  Raises :class:`~hlomap.errors.UnsupportedError` for the unoptimized
-    stage of a ``Compiled``, which no longer has it, and ``TypeError`` for anything else than these objects.
+    ``stage="optimized"`` compiles for the default backend, ``"unoptimized"`` does not compile.  If the program compiles
+    to several modules, the result is the first.  Raises :class:`~hlomap.errors.UnsupportedError` for the unoptimized
+    stage of a ``Compiled``, which does not keep it, and ``TypeError`` for other objects.
 
     >>> import jax, jax.numpy as jnp
     >>> module = from_jax(jax.jit(jnp.tanh), jax.ShapeDtypeStruct((2, 3), "float32"), stage="unoptimized")
@@ -36,7 +36,7 @@ def from_jax(
     stages = function
     if hasattr(stages, "runtime_executable") or hasattr(stages, "compiler_ir"):
         if args or kwargs:
-            raise TypeError(f"expected no arguments beside a {type(function).__name__}")
+            raise TypeError(f"expected no arguments with a {type(function).__name__}, found {len(args) + len(kwargs)}")
     elif callable(stages):
         if not hasattr(stages, "lower"):
             import jax
@@ -47,7 +47,7 @@ def from_jax(
         raise TypeError(f"expected a function, a Lowered or a Compiled, found {type(function).__name__}")
     if hasattr(stages, "runtime_executable"):
         if stage == "unoptimized":
-            raise UnsupportedError("a Compiled has no unoptimized module: give the function or its Lowered")
+            raise UnsupportedError("a Compiled has no unoptimized module; pass the function or its Lowered")
         return _compiled(stages)
     if stage == "unoptimized":
         return parse(stages.compiler_ir("hlo").as_serialized_hlo_module_proto())
@@ -57,5 +57,5 @@ def from_jax(
 def _compiled(compiled: Any) -> Module:
     executable = compiled.runtime_executable()
     if executable is None:
-        raise UnsupportedError("this Compiled has no executable of its runtime")
+        raise UnsupportedError("the Compiled has no runtime executable")
     return parse(executable.hlo_modules()[0].as_serialized_hlo_module_proto())

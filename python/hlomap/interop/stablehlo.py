@@ -1,4 +1,4 @@
-"""Modules from StableHLO, text or bytecode: jaxlib's own MLIR converts them to HLO."""
+"""Converts StableHLO text and bytecode to HLO modules with the MLIR in jaxlib."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["parse_stablehlo"]
 
 
 def parse_stablehlo(source: str | bytes, *, name: str | None = None) -> Module:
-    """The HLO module of a StableHLO program: text, bytecode, or what ``jax.export`` serializes.
+    """Convert a StableHLO program, as text, bytecode or a serialized ``jax.export`` artifact, to an HLO module.
 
-    ``name`` says in messages where it came from.  Raises :class:`~hlomap.errors.HloSyntaxError` with what MLIR says
-    where it cannot be converted, and :class:`~hlomap.errors.UnsupportedError` where jaxlib is not installed.
+    ``name`` is the file name for messages.  Raises :class:`~hlomap.errors.HloSyntaxError` with MLIR's message where the
+    program cannot be converted, and :class:`~hlomap.errors.UnsupportedError` where jaxlib is not installed.
 
     >>> module = parse_stablehlo('''
     ... func.func public @main(%x: tensor<2x3xf32>) -> tensor<3x2xf32> {
@@ -35,7 +35,7 @@ def parse_stablehlo(source: str | bytes, *, name: str | None = None) -> Module:
         where = name or "<stablehlo>"
         reason = str(error).strip()
         raise HloSyntaxError(
-            f"{where}: expected a StableHLO program, found one that MLIR does not convert: {reason}",
+            f"{where}: expected a StableHLO program, found one that MLIR cannot convert: {reason}",
             filename=name,
             expected="a StableHLO program",
         ) from error
@@ -43,7 +43,7 @@ def parse_stablehlo(source: str | bytes, *, name: str | None = None) -> Module:
 
 
 def _mlir() -> Any:
-    """The part of jaxlib that converts; its place has changed."""
+    """The MLIR module of jaxlib, whose import path depends on the version."""
     try:
         from jaxlib import _jax
 

@@ -1,8 +1,8 @@
-"""Runs HLO with NumPy by asking each op for its meaning.
+"""Interprets HLO with NumPy: every op rule has an ``evaluate`` function with the semantics of its operation.
 
-Read :func:`execute` first.  The law: no value is taken from an indexing map, so that the two check each other.
-Element types are as declared: every result is brought to the type of its instruction.  `plan.py`: in which order a
-computation runs and when values go; `machine.py`: frames and devices; `arguments.py`: what is given and what comes out.
+Read :func:`execute` first.  The law: no value comes from an indexing map, so each checks the other.  Every result is
+cast to the declared type of its instruction.  ``plan.py`` orders the instructions of a computation and frees values,
+``machine.py`` runs frames on devices, ``arguments.py`` checks arguments.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from .._core import Computation, Instruction, Module
 from ..ops._evaluation import DeviceGrid
-from .arguments import by_device, listed, state_bits
+from .arguments import distribute_arguments, parse_rng_state, tuples_to_lists
 from .library import CALLS
 from .machine import Machine
 from .plan import plans_of, single
@@ -40,22 +40,26 @@ def execute(
     max_steps: int = MAX_STEPS,
     on_value: Callable[..., None] | None = None,
 ) -> Value:
-    """The value of a module's entry, or of a computation, at one array for each parameter.
+    """Run a module's entry, or a computation, on one array for each parameter and return its value.
 
-    Gives an array, or a list where the root is a tuple.  With several devices, ``num_replicas * num_partitions`` of
-    them numbered ``replica * num_partitions + partition``, it gives a list of the values by device, and an argument is
-    one array for all, a list of one array for each device, or one array with the devices along a new first dimension.
+    The value is an array, or a list where the root is a tuple.  With ``num_replicas * num_partitions`` devices, device
+    ``replica * num_partitions + partition``, it is a list with one value for each device, and an argument is one array
+    for all devices, a list with an array for each device, or one array with the devices along a new first dimension.
 
-    ``infeed``: the values that infeeds take, a tuple or list for a tuple; with several devices such an iterable for
-    each.  ``outfeed``: the list that gets what outfeeds put out.  ``received``, ``sent``: the same for what the host
-    sends and gets, by channel.  ``rng_state``: 128 bits as an int or as two 64-bit words, the low one first.
-    ``custom_calls``: by target the function that stands for it; it takes the operands, and the instruction as
-    ``instruction=`` if it has a parameter of that name; LAPACK routines and TopK are there.  ``max_steps``: how often
-    all loops together may go round on one device.  ``on_value(instruction, value)`` sees every value when it is made,
-    those of called computations too; with several devices it gets the device's number as a third argument.
+    - ``infeed``: the values that infeed instructions read, tuples or lists for tuples; with several devices, an
+      iterable of them for each.
+    - ``outfeed``: a list to which the values of outfeed instructions are appended.
+    - ``received``, ``sent``: the values that the host sends to the program and gets from it, by channel.
+    - ``rng_state``: 128 bits, as an int or as two 64-bit words with the low one first.
+    - ``custom_calls``: functions by custom call target.  A function takes the operands, and the instruction as
+      ``instruction=`` if it has a parameter of that name.  LAPACK routines and TopK are built in.
+    - ``max_steps``: the most iterations of all loops together on one device.
+    - ``on_value(instruction, value)``: called with every computed value, also in called computations; with several
+      devices it gets the device's number as a third argument.
 
-    Raises :class:`ShapeError` where an argument does not fit its parameter or text does not fit together,
-    :class:`UnsupportedError` for what cannot be run here.  Both name the instruction.
+    Raises :class:`~hlomap.errors.ShapeError` where an argument does not fit its parameter or an instruction is
+    inconsistent, and :class:`~hlomap.errors.UnsupportedError` for a program that cannot be run.  Both name the
+    instruction.
 
     >>> import numpy as np, hlomap as hm
     >>> module = hm.parse('''HloModule m
@@ -71,7 +75,7 @@ def execute(
     """
     computation = program.entry if isinstance(program, Module) else program
     n_devices = num_replicas * num_partitions
-    arguments = by_device(computation, arrays, num_replicas, num_partitions)
+    arguments = distribute_arguments(computation, arrays, num_replicas, num_partitions)
     feeds = list(infeed)
     grid = DeviceGrid(
         num_replicas,
@@ -83,32 +87,32 @@ def execute(
         custom_calls={**CALLS, **(custom_calls or {})},
     )
     del arrays, feeds
-    machine = Machine(plans_of(computation.module), grid, max_steps, state_bits(rng_state), on_value)
+    machine = Machine(plans_of(computation.module), grid, max_steps, parse_rng_state(rng_state), on_value)
     results = machine.run(computation, arguments)
-    return listed(results[0]) if n_devices == 1 else [listed(result) for result in results]
+    return tuples_to_lists(results[0]) if n_devices == 1 else [tuples_to_lists(result) for result in results]
 
 
 def values(computation: Computation, arguments: Sequence[Value]) -> dict[Instruction, Value]:
-    """The value of every instruction that the root of a computation needs, by instruction.
+    """The values of all instructions that the root of a computation depends on.
 
     >>> import hlomap as hm
     >>> module = hm.parse("HloModule m\\nENTRY e { ROOT c = s32[] constant(7) }")
     >>> int(values(module.entry, [])[module.entry.root])
     7
     """
-    found: dict[Instruction, Value] = {}
+    results: dict[Instruction, Value] = {}
     own = {instruction.number for instruction in computation.instructions}
 
-    def keep(instruction: Instruction, value: Value) -> None:
+    def record(instruction: Instruction, value: Value) -> None:
         if instruction.number in own:
-            found[instruction] = value
+            results[instruction] = value
 
-    Machine(plans_of(computation.module), DeviceGrid(), MAX_STEPS, 0, keep).run(computation, [list(arguments)])
-    return found
+    Machine(plans_of(computation.module), DeviceGrid(), MAX_STEPS, 0, record).run(computation, [list(arguments)])
+    return results
 
 
 def evaluate_one(instruction: Instruction, operands: Sequence[Value]) -> Value:
-    """The value of one instruction at values of its operands.
+    """The value of one instruction for values of its operands.
 
     >>> import numpy as np, hlomap as hm
     >>> module = hm.parse("HloModule m\\nENTRY e { p = s32[] parameter(0)\\n ROOT a = s32[] add(p, p) }")

@@ -1,6 +1,7 @@
-"""What is given to a run and what comes out of it, checked against the shapes in the text.
+"""Checks the arguments of a run against the shapes of the parameters.
 
-Read :func:`by_device` first.  The law: an argument fits its parameter exactly, or the error says what to do.
+Read :func:`distribute_arguments` first.  The law: an argument fits its parameter exactly, or an error states how to
+convert it.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ from .._core import Computation, Shape
 from ..errors import ShapeError
 from ..ops._numpy.input_checks import fitting
 
-__all__ = ["by_device", "listed", "state_bits"]
+__all__ = ["distribute_arguments", "parse_rng_state", "tuples_to_lists"]
 
 Value = Any
 
 
-def by_device(
+def distribute_arguments(
     computation: Computation, given: Sequence[Any], num_replicas: int, num_partitions: int
 ) -> list[list[Value]]:
-    """The arguments of each device, checked."""
+    """The checked arguments of each device."""
     if num_replicas < 1 or num_partitions < 1:
-        raise ShapeError(f"{num_replicas} replicas and {num_partitions} partitions: there is at least one of each")
+        raise ShapeError(f"expected at least 1 replica and 1 partition, found {num_replicas} and {num_partitions}")
     parameters = computation.parameters
     if len(given) != len(parameters):
         wanted = ", ".join(f"{p.name}: {p.shape}" for p in parameters)
@@ -36,36 +37,36 @@ def by_device(
     arguments: list[list[Value]] = [[] for _ in range(n)]
     for number, (value, parameter) in enumerate(zip(given, parameters, strict=True)):
         where = f"parameter {number}, {parameter.name},"
-        for device, own in enumerate(_dealt(value, parameter.shape, n, where)):
-            place = where if n == 1 else f"{where} on device {device}"
-            arguments[device].append(fitting(own, parameter.shape, place))
+        for device, argument in enumerate(_split_by_device(value, parameter.shape, n, where)):
+            label = where if n == 1 else f"{where} on device {device}"
+            arguments[device].append(fitting(argument, parameter.shape, label))
     return arguments
 
 
-def _dealt(value: Any, shape: Shape, n: int, where: str) -> Sequence[Any]:
+def _split_by_device(value: Any, shape: Shape, n: int, where: str) -> Sequence[Any]:
     """One value for each device."""
     if n == 1:
         return [value]
     if isinstance(value, list):
         if len(value) != n:
-            raise ShapeError(f"{where} has a list of {len(value)} values; give one for each of {n} devices")
+            raise ShapeError(f"{where} expected a value for each of {n} devices, found a list of {len(value)}")
         return value
     stacked = isinstance(value, np.ndarray) and shape.is_array and value.shape == (n, *shape.dimensions)
     return list(value) if stacked else [value] * n
 
 
-def listed(value: Value) -> Value:
-    """Lists in the place of tuples."""
-    return [listed(x) for x in value] if isinstance(value, tuple) else value
+def tuples_to_lists(value: Value) -> Value:
+    """The value with every tuple replaced by a list."""
+    return [tuples_to_lists(x) for x in value] if isinstance(value, tuple) else value
 
 
-def state_bits(state: int | npt.ArrayLike) -> int:
-    """128 bits from a number or from two words, the low one first."""
+def parse_rng_state(state: int | npt.ArrayLike) -> int:
+    """The 128-bit state from an int or from two 64-bit words, the low one first."""
     if isinstance(state, int):
         if not 0 <= state < 2**128:
-            raise ShapeError(f"rng_state {state} is not 128 bits")
+            raise ShapeError(f"rng_state: expected an int of at most 128 bits, found {state}")
         return state
     words = np.asarray(state).reshape(-1)
     if words.dtype.kind not in "iu" or words.size > 2 or words.dtype.itemsize > 8:
-        raise ShapeError("rng_state is a number of 128 bits or two words of 64, the low one first")
+        raise ShapeError("rng_state: expected an int of 128 bits, or two words of 64 bits with the low one first")
     return sum((int(word) % 2**64) << (64 * i) for i, word in enumerate(words))

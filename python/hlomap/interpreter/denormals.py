@@ -1,7 +1,7 @@
-"""Denormal numbers as XLA has them on CPU: they count as zero, in and out.
+"""Flushes denormal numbers to zero, operands and results, as XLA does on CPU.
 
-:func:`flushed` sets the processor's mode for the thread that runs, through the C library's floating-point environment.
-Where that is not known (other processors, other libraries), arithmetic keeps denormals and nothing else changes.
+:func:`flush_denormals` sets the processor's mode for the current thread through the C library's floating-point
+environment.  On other processors and C libraries arithmetic keeps denormals.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from functools import cache
 
 import numpy as np
 
-__all__ = ["flushed"]
+__all__ = ["flush_denormals"]
 
-_FLUSH = 0x8040
-"""Of the SSE control word: results that are denormal become zero, and operands that are denormal count as zero."""
+_FLUSH_BITS = 0x8040
+"""Bits of the SSE control word: flush denormal results to zero, and treat denormal operands as zero."""
 _ENVIRONMENT_BYTES, _CONTROL_WORD = 32, 28
 
 
 @cache
 def _library() -> ctypes.CDLL | None:
-    """The C library, where its environment ends in the SSE control word and setting it takes effect."""
+    """The C library if its environment ends in the SSE control word and setting it takes effect, else None."""
     if sys.platform != "linux" or platform.machine() != "x86_64" or platform.libc_ver()[0] != "glibc":
         return None
     try:
         library = ctypes.CDLL("libm.so.6")
         before = ctypes.create_string_buffer(_ENVIRONMENT_BYTES)
         library.fegetenv(before)
-        library.fesetenv(_flushing(before))
+        library.fesetenv(_with_flush_bits(before))
         tiny = np.full(4, 1e-40, np.float32)
         works = not (tiny * np.float32(1)).any()
         library.fesetenv(before)
@@ -40,8 +40,8 @@ def _library() -> ctypes.CDLL | None:
         return None
 
 
-def _flushing(environment: ctypes.Array[ctypes.c_char]) -> ctypes.Array[ctypes.c_char]:
-    word = int.from_bytes(environment.raw[_CONTROL_WORD:_ENVIRONMENT_BYTES], "little") | _FLUSH
+def _with_flush_bits(environment: ctypes.Array[ctypes.c_char]) -> ctypes.Array[ctypes.c_char]:
+    word = int.from_bytes(environment.raw[_CONTROL_WORD:_ENVIRONMENT_BYTES], "little") | _FLUSH_BITS
     return ctypes.create_string_buffer(
         environment.raw[:_CONTROL_WORD] + word.to_bytes(_ENVIRONMENT_BYTES - _CONTROL_WORD, "little"),
         _ENVIRONMENT_BYTES,
@@ -49,15 +49,15 @@ def _flushing(environment: ctypes.Array[ctypes.c_char]) -> ctypes.Array[ctypes.c
 
 
 @contextmanager
-def flushed() -> Iterator[None]:
-    """Denormals count as zero in this thread until the end of the block."""
+def flush_denormals() -> Iterator[None]:
+    """Treats denormals as zero in this thread until the end of the block."""
     library = _library()
     if library is None:
         yield
         return
     before = ctypes.create_string_buffer(_ENVIRONMENT_BYTES)
     library.fegetenv(before)
-    library.fesetenv(_flushing(before))
+    library.fesetenv(_with_flush_bits(before))
     try:
         yield
     finally:

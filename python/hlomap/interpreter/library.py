@@ -1,7 +1,7 @@
-"""The custom calls that XLA and JAX make on CPU, with NumPy: LAPACK routines, and the largest elements of rows.
+"""NumPy implementations of the custom calls that XLA and JAX make on CPU: LAPACK routines and TopK.
 
-:data:`CALLS` has them by target.  Results are those that the routines promise: factors, solutions and the info number;
-where a routine leaves working values behind, the operand comes back as it was.
+:data:`CALLS` maps targets to functions.  Results are those that the routines document: factors, solutions and the info
+code; where a routine overwrites an operand with working values, the operand is returned unchanged.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ Array = npt.NDArray[Any]
 Value = Any
 
 
-def _letter(instruction: Instruction, name: str, default: str) -> str:
-    """An option such as ``uplo = 76 : ui8``, as the letter that it stands for."""
+def _option(instruction: Instruction, name: str, default: str) -> str:
+    """An option such as ``uplo = 76 : ui8`` as a letter."""
     found = re.search(rf"\b{name} = (\d+)", instruction.attributes.text("backend_config") or "")
     return chr(int(found[1])) if found else default
 
 
-def _each(function: Callable[..., tuple[Any, ...]], *batched: Array) -> tuple[Array, ...]:
-    """The function on each matrix of a batch."""
+def _batched(function: Callable[..., tuple[Any, ...]], *batched: Array) -> tuple[Array, ...]:
+    """Applies a function to each matrix of a batch."""
     outer = batched[0].shape[:-2]
     flat = [x.reshape(-1, *x.shape[len(outer) :]) for x in batched]
-    made = [function(*matrices) for matrices in zip(*flat, strict=True)]
-    return tuple(np.reshape(part, (*outer, *np.shape(part)[1:])) for part in zip(*made, strict=True))
+    results = [function(*matrices) for matrices in zip(*flat, strict=True)]
+    return tuple(np.reshape(part, (*outer, *np.shape(part)[1:])) for part in zip(*results, strict=True))
 
 
 def cholesky(a: Array, *, instruction: Instruction) -> Value:
-    """The factor in its triangle, the rest of the matrix as it was; info counts from 1 where it is not positive."""
-    lower = _letter(instruction, "uplo", "L") == "L"
+    """The factor in its triangle, the other triangle unchanged; info is the order of the first minor that fails."""
+    lower = _option(instruction, "uplo", "L") == "L"
 
     def one(matrix: Array) -> tuple[Array, np.int32]:
         full = matrix if lower else matrix.conj().T
@@ -49,10 +49,10 @@ def cholesky(a: Array, *, instruction: Instruction) -> Value:
             info = next(k for k in range(1, len(full) + 1) if not _is_positive(full[:k, :k]))
             factor = np.full_like(full, np.nan)
         keep = np.tril(np.ones(full.shape, bool))
-        made = np.where(keep, factor, full)
-        return (made if lower else made.conj().T), np.int32(info)
+        result = np.where(keep, factor, full)
+        return (result if lower else result.conj().T), np.int32(info)
 
-    return _typed(_each(one, a), a)
+    return _cast_floats(_batched(one, a), a)
 
 
 def _is_positive(matrix: Array) -> bool:
@@ -66,7 +66,7 @@ def _is_positive(matrix: Array) -> bool:
 def triangular_solve(a: Array, b: Array, *, instruction: Instruction) -> Value:
     """x with op(a) x = b or x op(a) = b, from one triangle of a."""
     side, uplo, transposed, diagonal = (
-        _letter(instruction, name, default)
+        _option(instruction, name, default)
         for name, default in (("side", "L"), ("uplo", "L"), ("trans_x", "N"), ("diag", "N"))
     )
 
@@ -75,13 +75,13 @@ def triangular_solve(a: Array, b: Array, *, instruction: Instruction) -> Value:
         if diagonal == "U":
             triangle = triangle - np.diag(np.diag(triangle)) + np.eye(len(triangle), dtype=matrix.dtype)
         applied = {"N": triangle, "T": triangle.T, "C": triangle.conj().T}[transposed]
-        x = _substituted(applied, right) if side == "L" else _substituted(applied.T, right.T).T
+        x = _substitute(applied, right) if side == "L" else _substitute(applied.T, right.T).T
         return (x,)
 
-    return _each(one, a, b)[0].astype(b.dtype)
+    return _batched(one, a, b)[0].astype(b.dtype)
 
 
-def _substituted(a: Array, b: Array) -> Array:
+def _substitute(a: Array, b: Array) -> Array:
     """Forward or backward substitution; division by a zero gives infinities, as in LAPACK."""
     x = b.copy()
     n = len(a)
@@ -93,7 +93,7 @@ def _substituted(a: Array, b: Array) -> Array:
 
 
 def lu(a: Array, *, instruction: Instruction) -> Value:
-    """Both factors in one matrix, the rows that were swapped counted from 1, and the first zero pivot."""
+    """Both factors in one matrix, the swapped rows and the first zero pivot, counted from 1."""
 
     def one(matrix: Array) -> tuple[Array, Array, np.int32]:
         m = matrix.copy()
@@ -112,7 +112,7 @@ def lu(a: Array, *, instruction: Instruction) -> Value:
             m[k + 1 :, k + 1 :] -= np.outer(m[k + 1 :, k], m[k, k + 1 :])
         return m, swaps, np.int32(info)
 
-    return _typed(_each(one, a), a)
+    return _cast_floats(_batched(one, a), a)
 
 
 def qr(a: Array, *, instruction: Instruction) -> Value:
@@ -122,7 +122,7 @@ def qr(a: Array, *, instruction: Instruction) -> Value:
         reflectors, factors = np.linalg.qr(matrix, mode="raw")
         return reflectors.T, factors
 
-    return _typed(_each(one, a), a)
+    return _cast_floats(_batched(one, a), a)
 
 
 def householder_product(a: Array, factors: Array, *, instruction: Instruction) -> Value:
@@ -138,13 +138,13 @@ def householder_product(a: Array, factors: Array, *, instruction: Instruction) -
         return q
 
     flat = zip(a.reshape(-1, *a.shape[-2:]), factors.reshape(-1, factors.shape[-1]), strict=True)
-    made = [one(matrix, taus) for matrix, taus in flat]
-    return np.reshape(made, (*outer, *a.shape[-2:])).astype(a.dtype)
+    results = [one(matrix, taus) for matrix, taus in flat]
+    return np.reshape(results, (*outer, *a.shape[-2:])).astype(a.dtype)
 
 
 def svd(a: Array, *, instruction: Instruction) -> Value:
-    """Singular values and vectors; the operand, which LAPACK overwrites, as it was."""
-    mode = _letter(instruction, "mode", "S")
+    """Singular values and vectors; the operand, which LAPACK overwrites, is returned unchanged."""
+    mode = _option(instruction, "mode", "S")
     shapes = [shape.dimensions for shape in instruction.shape.tuple_shapes]
     info = np.zeros(a.shape[:-2], np.int32)
     if mode == "N":
@@ -156,15 +156,15 @@ def svd(a: Array, *, instruction: Instruction) -> Value:
 
 
 def eigen_symmetric(a: Array, *, instruction: Instruction) -> Value:
-    """Vectors and values, in the order of the values."""
-    uplo: Any = _letter(instruction, "uplo", "L")
+    """Eigenvectors and eigenvalues in ascending order."""
+    uplo: Any = _option(instruction, "uplo", "L")
     values, vectors = np.linalg.eigh(a, UPLO=uplo)
     info = np.zeros(a.shape[:-2], np.int32)
     return (vectors.astype(a.dtype), values.astype(a.real.dtype), info)
 
 
 def tridiagonal_solve(lower: Array, middle: Array, upper: Array, b: Array, *, instruction: Instruction) -> Value:
-    """x for a matrix given by three diagonals: ``lower`` and ``upper`` begin or end with a place that is not used."""
+    """x for a matrix given by three diagonals; ``lower`` may begin and ``upper`` may end with an unused element."""
     n = middle.shape[-1]
     rows = np.arange(n)
     full = np.zeros((*middle.shape, n), middle.dtype)
@@ -177,19 +177,19 @@ def tridiagonal_solve(lower: Array, middle: Array, upper: Array, b: Array, *, in
 
 
 def top_k(x: Array, *, instruction: Instruction) -> Value:
-    """The largest elements of each row and where they are; of equal ones the first, NaN above all."""
+    """The k largest elements of each row and their indices; ties go to the lower index, NaN is the largest."""
     k = instruction.shape.tuple_shapes[0].dimensions[-1]
-    places = np.argsort(~total_order_key(x), axis=-1, kind="stable")[..., :k]
-    return np.take_along_axis(x, places, -1), places.astype(np.int32)
+    indices = np.argsort(~total_order_key(x), axis=-1, kind="stable")[..., :k]
+    return np.take_along_axis(x, indices, -1), indices.astype(np.int32)
 
 
-def _typed(parts: tuple[Array, ...], a: Array) -> Value:
-    """Floating parts in the type of the operand."""
+def _cast_floats(parts: tuple[Array, ...], a: Array) -> Value:
+    """The results with all but int32 cast to the type of the operand."""
     return tuple(part if part.dtype == np.int32 else part.astype(a.dtype) for part in parts)
 
 
 CALLS: dict[str, Callable[..., Value]] = {"TopK": top_k}
-"""By target."""
+"""Functions by custom call target."""
 CALLS |= {
     f"lapack_{kind}{name}_ffi": function
     for kinds, name, function in (

@@ -1,8 +1,8 @@
-"""Frames and devices: what runs the steps of a plan.
+"""Runs the steps of plans on one or several devices.
 
-Read :class:`Processor` first: it is the ``EvalContext`` that meanings see.  Its stack is a list of frames and of
-meanings that wait, so nesting takes no Python stack.  The law: a device runs until it ends or meets others; the
-devices of a meeting go on when all of them have come.
+Read :class:`Processor` first: it is the ``EvalContext`` that ``evaluate`` functions get.  Its stack is a list of frames
+and of suspended ``evaluate`` generators, so nested calls use no Python stack.  The law: a device runs until it ends or
+reaches a rendezvous; the devices of a rendezvous continue once all of them have arrived.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..errors import HlomapError, ShapeError, UnsupportedError
 from ..ops._evaluation import Device, DeviceGrid, Request, Steps
 from ..ops._numpy.input_checks import FromOutside, asked
 from ..ops._numpy.numeric import cast
-from .denormals import flushed
+from .denormals import flush_denormals
 from .plan import Plan, Plans, dtype_of
 
 __all__ = ["Machine", "Processor"]
@@ -29,9 +29,9 @@ Value = Any
 OnValue = Callable[..., None]
 
 MAX_DEPTH = 5000
-"""How deep calls may nest, those of applied computations counted in themselves."""
+"""The deepest nesting of calls; computations applied to elements count their own."""
 MAX_APPLIED = 50
-"""How deep computations may nest that are applied to every element."""
+"""The deepest nesting of computations that are applied to every element."""
 
 _MASK = 2**128 - 1
 
@@ -44,7 +44,7 @@ class _Call(Request):
         self.arguments = arguments
 
 
-class _Meeting(Request):
+class _Rendezvous(Request):
     __slots__ = ("devices", "key", "value")
 
     def __init__(self, key: Hashable, devices: tuple[int, ...], value: Value) -> None:
@@ -53,7 +53,7 @@ class _Meeting(Request):
         self.value = value
 
 
-class _Waiting(Request):
+class _Wait(Request):
     __slots__ = ("until",)
 
     def __init__(self, until: Callable[[], bool]) -> None:
@@ -61,19 +61,19 @@ class _Waiting(Request):
 
 
 class _Frame:
-    """One run of one plan."""
+    """One activation of a plan."""
 
-    __slots__ = ("arguments", "at", "plan", "values", "waits")
+    __slots__ = ("arguments", "at", "is_suspended", "plan", "values")
 
     def __init__(self, plan: Plan, arguments: list[Value]) -> None:
         self.plan = plan
         self.arguments = arguments[:]
         arguments.clear()
         self.at = 0
-        self.waits = False
+        self.is_suspended = False
         self.values: list[Value] = [None] * plan.n_slots
-        if plan.given:
-            self.values[: plan.given], self.arguments = self.arguments, []
+        if plan.n_arguments:
+            self.values[: plan.n_arguments], self.arguments = self.arguments, []
 
 
 class Machine:
@@ -84,17 +84,17 @@ class Machine:
     ) -> None:
         self.plans = plans
         self._processors = [
-            Processor(self.plans, grid, Device(replica, partition, number), max_steps, _Counts(state), on_value)
+            Processor(self.plans, grid, Device(replica, partition, number), max_steps, _DeviceState(state), on_value)
             for number, (replica, partition) in enumerate(product(range(grid.n_replicas), range(grid.n_partitions)))
         ]
         if on_value is not None and len(self._processors) > 1:
             for processor in self._processors:
-                processor.on_value = _numbered(on_value, processor.device.number)
+                processor.on_value = _append_device(on_value, processor.device.number)
 
     def run(self, plan: Plan | Computation, arguments: Sequence[list[Value]]) -> list[Value]:
-        """The value on each device; the lists of arguments are emptied."""
+        """The value on each device; empties the argument lists, so that values can be freed."""
         try:
-            with np.errstate(all="ignore"), flushed():
+            with np.errstate(all="ignore"), flush_denormals():
                 return self._run(plan, arguments)
         except FromOutside as outside:
             raise outside.error from outside.error.__cause__
@@ -102,56 +102,57 @@ class Machine:
     def _run(self, plan: Plan | Computation, arguments: Sequence[list[Value]]) -> list[Value]:
         if isinstance(plan, Computation):
             plan = self.plans.of(plan)
-        for processor, given in zip(self._processors, arguments, strict=True):
-            processor.enter(plan, given)
+        for processor, own_arguments in zip(self._processors, arguments, strict=True):
+            processor.enter(plan, own_arguments)
         ready = deque(self._processors)
-        meetings: dict[Hashable, dict[int, Processor]] = {}
+        rendezvous: dict[Hashable, dict[int, Processor]] = {}
         waiting: list[Processor] = []
         while ready:
             processor = ready.popleft()
             request = processor.advance()
-            if isinstance(request, _Waiting):
+            if isinstance(request, _Wait):
                 waiting.append(processor)
-            elif isinstance(request, _Meeting):
-                place = (request.key, request.devices)
-                met = meetings.setdefault(place, {})
-                met[processor.device.number] = processor
-                if len(met) == len(request.devices):
-                    del meetings[place]
-                    ready.extend(_exchanged(met, request.devices))
+            elif isinstance(request, _Rendezvous):
+                key = (request.key, request.devices)
+                arrived = rendezvous.setdefault(key, {})
+                arrived[processor.device.number] = processor
+                if len(arrived) == len(request.devices):
+                    del rendezvous[key]
+                    ready.extend(_exchange(arrived, request.devices))
             if not ready and waiting:
-                ready.extend(p for p in waiting if isinstance(p.waits_for, _Waiting) and p.waits_for.until())
+                ready.extend(p for p in waiting if isinstance(p.waits_for, _Wait) and p.waits_for.until())
                 waiting = [p for p in waiting if p not in ready]
                 for processor in ready:
                     processor.resume(None)
-        stuck = [*(next(iter(met.values())) for met in meetings.values()), *waiting]
+        stuck = [*(next(iter(arrived.values())) for arrived in rendezvous.values()), *waiting]
         if stuck:
-            raise UnsupportedError(_stuck(stuck[0], meetings))
+            raise UnsupportedError(_describe_deadlock(stuck[0], rendezvous))
         return [processor.result for processor in self._processors]
 
 
-def _numbered(on_value: OnValue, number: int) -> OnValue:
+def _append_device(on_value: OnValue, number: int) -> OnValue:
     return lambda instruction, value: on_value(instruction, value, number)
 
 
-def _exchanged(met: dict[int, Processor], devices: Sequence[int]) -> list[Processor]:
-    given = [p.waits_for.value for p in (met[number] for number in devices) if isinstance(p.waits_for, _Meeting)]
-    for processor in met.values():
-        processor.resume(list(given))
-    return list(met.values())
+def _exchange(arrived: dict[int, Processor], devices: Sequence[int]) -> list[Processor]:
+    """Resumes the devices of a rendezvous with the values of all of them."""
+    values = [p.waits_for.value for p in (arrived[i] for i in devices) if isinstance(p.waits_for, _Rendezvous)]
+    for processor in arrived.values():
+        processor.resume(list(values))
+    return list(arrived.values())
 
 
-def _stuck(processor: Processor, meetings: dict[Hashable, dict[int, Processor]]) -> str:
+def _describe_deadlock(processor: Processor, rendezvous: dict[Hashable, dict[int, Processor]]) -> str:
     request = processor.waits_for
-    here = f"{processor.where()}: device {processor.device.number} waits forever"
-    if not isinstance(request, _Meeting):
+    here = f"{processor.location()}: device {processor.device.number} waits forever"
+    if not isinstance(request, _Rendezvous):
         return f"{here}: nothing is sent to it"
-    missing = sorted(set(request.devices) - set(meetings[(request.key, request.devices)]))
-    return f"{here}: devices {missing} do not come to the same place"
+    missing = sorted(set(request.devices) - set(rendezvous[(request.key, request.devices)]))
+    return f"{here}: devices {missing} do not reach this instruction"
 
 
-class _Counts:
-    """What moves on while one device runs, in applied computations too."""
+class _DeviceState:
+    """The mutable state of one device, which applied computations share."""
 
     __slots__ = ("n_iterations", "state")
 
@@ -161,7 +162,7 @@ class _Counts:
 
 
 class Processor:
-    """One device: runs frames, and is the ``EvalContext`` that the meanings of operations see."""
+    """One device: runs frames, and is the ``EvalContext`` of the operations' ``evaluate`` functions."""
 
     def __init__(
         self,
@@ -169,7 +170,7 @@ class Processor:
         grid: DeviceGrid,
         device: Device,
         max_steps: int,
-        counts: _Counts,
+        state: _DeviceState,
         on_value: OnValue | None = None,
         depth: int = 0,
     ) -> None:
@@ -181,36 +182,36 @@ class Processor:
         self.result: Value = None
         self._plans = plans
         self._max_steps = max_steps
-        self._counts = counts
+        self._state = state
         self._depth = depth
         self._stack: list[Any] = []
         self._inbox: Value = None
 
-    # What the machine does with it.
+    # Called by the machine.
 
     def enter(self, plan: Plan, arguments: list[Value]) -> None:
-        """Begin a plan."""
+        """Start a plan."""
         self._stack.append(_Frame(plan, arguments))
 
     def resume(self, value: Value) -> None:
-        """End its waiting with the value of the meeting."""
+        """Continue with the value that the device has waited for."""
         self.waits_for, self._inbox = None, value
 
     def advance(self) -> Request | None:
-        """Run until it waits for other devices, or to the end."""
+        """Run to the end, or to a request that the machine must serve; returns that request."""
         stack = self._stack
         value, self._inbox = self._inbox, None
         try:
             while stack:
                 top = stack[-1]
                 if isinstance(top, _Frame):
-                    waiting = self._run(top, value)
+                    suspended = self._run(top, value)
                     value = None
-                    if waiting is None:
+                    if suspended is None:
                         value = top.values[top.plan.root]
                         stack.pop()
                     else:
-                        stack.append(waiting)
+                        stack.append(suspended)
                     continue
                 try:
                     request = top.send(value)
@@ -224,29 +225,29 @@ class Processor:
                         raise UnsupportedError(f"calls nest more than {MAX_DEPTH // 2} deep")
                     self.enter(self._plans.of(request.computation), request.arguments)
                 else:
-                    assert isinstance(request, Request), "meanings yield requests"
+                    assert isinstance(request, Request), "evaluate functions yield requests"
                     self.waits_for = request
                     return request
         except HlomapError as error:
-            raise self._placed(error) from error.__cause__
+            raise self._locate(error) from error.__cause__
         except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
             message = f"attributes and shapes do not fit ({type(error).__name__}: {error})"
-            raise self._placed(ShapeError(message)) from error
+            raise self._locate(ShapeError(message)) from error
         except MemoryError as error:
-            raise self._placed(UnsupportedError(f"not enough memory ({error})")) from error
+            raise self._locate(UnsupportedError(f"not enough memory ({error})")) from error
         self.result = value
         return None
 
-    def _placed(self, error: HlomapError) -> HlomapError:
-        """The same error with the place where it happened, once."""
-        if getattr(error, "placed", False) or self._depth:
+    def _locate(self, error: HlomapError) -> HlomapError:
+        """The error with the instruction that raised it; idempotent."""
+        if getattr(error, "located", False) or self._depth:
             return error
-        named = type(error)(f"{self.where()}: {error}")
-        named.placed = True  # type: ignore[attr-defined]
-        return named
+        located = type(error)(f"{self.location()}: {error}")
+        located.located = True  # type: ignore[attr-defined]
+        return located
 
-    def where(self) -> str:
-        """The instruction that runs, with its opcode and computation."""
+    def location(self) -> str:
+        """The running instruction, with its opcode and computation."""
         for top in reversed(self._stack):
             if isinstance(top, _Frame):
                 step = top.plan.steps[min(top.at, len(top.plan.steps) - 1)]
@@ -255,12 +256,12 @@ class Processor:
         return "execute"
 
     def _run(self, frame: _Frame, arrived: Value) -> Steps | None:
-        """Run steps up to one that waits, or all; ``arrived`` is what the one before has waited for."""
+        """Run steps up to one that suspends, or all; ``arrived`` is the value of the suspended step."""
         steps, values = frame.plan.steps, frame.values
         first = frame.at
-        if frame.waits:
-            frame.waits = False
-            self._keep(frame, steps[first], arrived)
+        if frame.is_suspended:
+            frame.is_suspended = False
+            self._store(frame, steps[first], arrived)
             first += 1
         self._frame = frame
         for at in range(first, len(steps)):
@@ -271,13 +272,13 @@ class Processor:
                 values[slot] = None
             value = step.evaluate(step.instruction, operands, self)
             if type(value) is GeneratorType:
-                frame.waits = True
-                steps_of_it: Steps = value
-                return steps_of_it
-            self._keep(frame, step, value)
+                frame.is_suspended = True
+                generator: Steps = value
+                return generator
+            self._store(frame, step, value)
         return None
 
-    def _keep(self, frame: _Frame, step: Any, value: Value) -> None:
+    def _store(self, frame: _Frame, step: Any, value: Value) -> None:
         dtype = step.dtype
         if dtype is not None:
             if type(value) is not np.ndarray:
@@ -286,13 +287,15 @@ class Processor:
                 _check_sizes(step, value)
             if value.dtype != dtype:
                 if value.dtype.kind == "c" and dtype.kind != "c":
-                    raise ShapeError(f"its type is {step.instruction.shape.dtype}, its operands make {value.dtype}")
+                    raise ShapeError(
+                        f"its type is {step.instruction.shape.dtype}, its computed value has type {value.dtype}"
+                    )
                 value = cast(value, dtype)
         if self.on_value is not None:
             asked(self.on_value, step.instruction, value)
         frame.values[step.slot] = value
 
-    # What meanings see.
+    # The EvalContext.
 
     def parameter(self, number: int) -> Value:
         arguments = self._frame.arguments
@@ -303,10 +306,10 @@ class Processor:
         return _Call(computation, arguments)
 
     def rendezvous(self, key: Hashable, devices: Sequence[int], value: Value) -> Request:
-        return _Meeting(key, tuple(devices), value)
+        return _Rendezvous(key, tuple(devices), value)
 
     def wait(self, until: Callable[[], bool]) -> Request:
-        return _Waiting(until)
+        return _Wait(until)
 
     def apply(self, computation: Computation, arguments: Sequence[Value]) -> Value:
         plan = self._plans.of(computation)
@@ -314,40 +317,40 @@ class Processor:
             raise UnsupportedError(f"computations applied to every element nest more than {MAX_APPLIED} deep")
         sizes = np.broadcast_shapes(*(np.shape(argument) for argument in arguments))
         if self._plans.is_pointwise(plan):
-            return _stretched(self._applied(plan, list(arguments), pointwise=True), sizes)
+            return _broadcast(self._run_applied(plan, list(arguments), pointwise=True), sizes)
         return self._one_by_one(computation, plan, arguments, sizes)
 
-    def _applied(self, plan: Plan, arguments: list[Value], *, pointwise: bool) -> Value:
-        inner = Processor(self._plans, self.grid, self.device, self._max_steps, self._counts, depth=self._depth + 1)
+    def _run_applied(self, plan: Plan, arguments: list[Value], *, pointwise: bool) -> Value:
+        inner = Processor(self._plans, self.grid, self.device, self._max_steps, self._state, depth=self._depth + 1)
         inner.pointwise = pointwise
         inner.enter(plan, arguments)
         if inner.advance() is not None:
-            raise UnsupportedError("devices that meet inside a computation that is applied to every element")
+            raise UnsupportedError("collectives are not supported in a computation that is applied to every element")
         return inner.result
 
     def _one_by_one(
         self, computation: Computation, plan: Plan, arguments: Sequence[Value], sizes: tuple[int, ...]
     ) -> Value:
-        """For computations with operations that see more than single elements."""
+        """Applies to one element at a time, for computations with operations that are not pointwise."""
         whole = [np.broadcast_to(argument, sizes).reshape(-1) for argument in arguments]
         shape = computation.root.shape
         parts = shape.tuple_shapes if shape.is_tuple else (shape,)
-        made = [np.empty(whole[0].size if whole else 1, dtype_of(part)) for part in parts]
-        for k in range(len(made[0])):
-            value = self._applied(plan, [np.asarray(argument[k]) for argument in whole], pointwise=False)
-            for array, scalar in zip(made, value if shape.is_tuple else (value,), strict=True):
+        results = [np.empty(whole[0].size if whole else 1, dtype_of(part)) for part in parts]
+        for k in range(len(results[0])):
+            value = self._run_applied(plan, [np.asarray(argument[k]) for argument in whole], pointwise=False)
+            for array, scalar in zip(results, value if shape.is_tuple else (value,), strict=True):
                 array[k] = scalar
-        done = tuple(array.reshape(sizes) for array in made)
-        return done if shape.is_tuple else done[0]
+        reshaped = tuple(array.reshape(sizes) for array in results)
+        return reshaped if shape.is_tuple else reshaped[0]
 
     def count_iteration(self, instruction: Instruction) -> None:
-        self._counts.n_iterations += 1
-        if self._counts.n_iterations > self._max_steps:
-            raise UnsupportedError(f"loops went round {self._max_steps} times; if they do end, pass a larger max_steps")
+        self._state.n_iterations += 1
+        if self._state.n_iterations > self._max_steps:
+            raise UnsupportedError(f"loops exceed {self._max_steps} iterations; pass a larger max_steps")
 
     def random_state(self, delta: int) -> int:
-        state = self._counts.state
-        self._counts.state = (state + delta) & _MASK
+        state = self._state.state
+        self._state.state = (state + delta) & _MASK
         return state
 
     def random(self) -> np.random.Generator:
@@ -360,10 +363,10 @@ def _check_sizes(step: Any, value: Any) -> None:
         found != size and not (dynamic and found < size)
         for found, size, dynamic in zip(value.shape, step.sizes, step.instruction.shape.dynamic, strict=True)
     ):
-        raise ShapeError(f"its shape is {step.instruction.shape}, its operands make {list(value.shape)}")
+        raise ShapeError(f"its shape is {step.instruction.shape}, its computed value has sizes {list(value.shape)}")
 
 
-def _stretched(value: Value, sizes: tuple[int, ...]) -> Value:
+def _broadcast(value: Value, sizes: tuple[int, ...]) -> Value:
     if isinstance(value, tuple):
-        return tuple(_stretched(x, sizes) for x in value)
+        return tuple(_broadcast(x, sizes) for x in value)
     return value if value.shape == sizes else np.broadcast_to(value, sizes)

@@ -1,7 +1,7 @@
-"""In which order the instructions of a computation run, and when values are let go.
+"""The execution order of the instructions of a computation, and the lifetime of their values.
 
-Read :class:`Plan` first.  The law: every instruction runs after its operands, and a value leaves its slot with the
-last instruction that reads it.  What neither the root needs nor has_side_effect by itself is left out.
+Read :class:`Plan` first.  The law: every instruction runs after its operands, and a value is freed by the last
+instruction that reads it.  Instructions that the root does not depend on run only if they have a side effect.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from ..ops._shapes import n_elements
 __all__ = ["MAX_BYTES", "Plan", "Plans", "Step", "dtype_of", "plans_of", "single"]
 
 MAX_BYTES = 2**34
-"""The largest array that an instruction may make; what is written may be larger than any memory."""
+"""The largest array that an instruction may compute; declared shapes may exceed any memory."""
 
 
 class Step(NamedTuple):
-    """One instruction: the slots it reads, those it reads for the last time, and what its value must be."""
+    """One instruction: the slots that it reads, those that it reads last, and the declared type and sizes."""
 
     instruction: Instruction
     evaluate: Evaluate
@@ -38,77 +38,83 @@ class Step(NamedTuple):
 
 
 class Plan:
-    """The steps of a computation, the number of slots, and the slot of its value; ``given`` slots hold arguments."""
+    """The steps of a computation, its number of slots and the slot of its root.
 
-    def __init__(self, steps: list[Step], n_slots: int, root: int, given: int = 0) -> None:
+    The first ``n_arguments`` slots hold arguments.
+    """
+
+    def __init__(self, steps: list[Step], n_slots: int, root: int, n_arguments: int = 0) -> None:
         self.steps = steps
         self.n_slots = n_slots
         self.root = root
-        self.given = given
+        self.n_arguments = n_arguments
         self.pointwise: bool | None = None
 
 
 @lru_cache(maxsize=4)
 def plans_of(module: Module) -> Plans:
-    """The plans of a module; those of the latest few are kept, and never become wrong, since modules do not change."""
+    """The plans of a module, cached for the latest few; entries stay valid, since modules are immutable."""
     return Plans()
 
 
 class Plans:
-    """The plans of the computations of a module, made when they are first called."""
+    """The plans of the computations of a module, created when they are first called."""
 
     def __init__(self) -> None:
         self._known: dict[int, Plan] = {}
-        self._acting: dict[int, bool] = {}
+        self._side_effects: dict[int, bool] = {}
 
     def of(self, computation: Computation) -> Plan:
         number = computation.number
         plan = self._known.get(number)
         if plan is None:
-            acting = [i for i in computation.instructions if lookup(i.opcode).has_side_effect or self._calls_acting(i)]
-            order = _elements_early(_operands_first([*acting, computation.root]))
-            plan = self._known[number] = _planned(order, computation.root)
+            roots = [
+                i for i in computation.instructions if lookup(i.opcode).has_side_effect or self._calls_side_effect(i)
+            ]
+            order = _schedule_elements_early(_topological_order([*roots, computation.root]))
+            plan = self._known[number] = _build_plan(order, computation.root)
         return plan
 
     def is_pointwise(self, plan: Plan) -> bool:
-        """Whether every operation that runs may be given whole arrays where the text has scalars."""
+        """Whether every operation of the plan can be applied to whole arrays where the text has scalars."""
         if plan.pointwise is None:
-            seen: set[int] = set()
+            visited: set[int] = set()
             pending = [plan]
             plan.pointwise = True
             while pending and plan.pointwise:
                 for step in pending.pop().steps:
                     plan.pointwise = plan.pointwise and lookup(step.instruction.opcode).pointwise
                     for called in step.instruction.called_computations:
-                        if called.number not in seen:
-                            seen.add(called.number)
+                        if called.number not in visited:
+                            visited.add(called.number)
                             pending.append(self.of(called))
         return plan.pointwise
 
-    def _calls_acting(self, instruction: Instruction) -> bool:
-        """Whether something has_side_effect in the computations that it calls, however deep."""
+    def _calls_side_effect(self, instruction: Instruction) -> bool:
+        """Whether a computation that it calls, directly or not, has an instruction with a side effect."""
         pending = [(computation, False) for computation in instruction.called_computations]
         while pending:
             here, ready = pending.pop()
             if ready:
-                self._acting[here.number] = any(
-                    lookup(i.opcode).has_side_effect or any(self._acting.get(c.number) for c in i.called_computations)
+                self._side_effects[here.number] = any(
+                    lookup(i.opcode).has_side_effect
+                    or any(self._side_effects.get(c.number) for c in i.called_computations)
                     for i in here.instructions
                 )
-            elif here.number not in self._acting:
-                self._acting[here.number] = False
+            elif here.number not in self._side_effects:
+                self._side_effects[here.number] = False
                 pending.append((here, True))
                 pending.extend((c, False) for i in here.instructions for c in i.called_computations)
-        return any(self._acting[computation.number] for computation in instruction.called_computations)
+        return any(self._side_effects[computation.number] for computation in instruction.called_computations)
 
 
 def single(instruction: Instruction) -> Plan:
     """The plan of one instruction whose operands are the arguments."""
     n = len(instruction.operands)
-    return Plan([_step(instruction, tuple(range(n)), tuple(range(n)), n)], n + 1, n, given=n)
+    return Plan([_step(instruction, tuple(range(n)), tuple(range(n)), n)], n + 1, n, n_arguments=n)
 
 
-def _planned(order: list[Instruction], root: Instruction) -> Plan:
+def _build_plan(order: list[Instruction], root: Instruction) -> Plan:
     slots = {instruction.number: slot for slot, instruction in enumerate(order)}
     reads = [tuple(slots[operand.number] for operand in instruction.operands) for instruction in order]
     last: dict[int, int] = {}
@@ -130,36 +136,39 @@ def _step(instruction: Instruction, reads: tuple[int, ...], dying: tuple[int, ..
     try:
         dynamic = any(shape.dynamic)
         if dynamic and lookup(instruction.opcode).pointwise:
-            evaluate = _trimmed(evaluate)
+            evaluate = _trim_operands(evaluate)
         return Step(instruction, evaluate, reads, dying, slot, dtype_of(shape), tuple(shape.dimensions), dynamic)
     except HlomapError as error:
         raise type(error)(f"{instruction.name}: {error}") from None
 
 
-def _elements_early(order: list[Instruction]) -> list[Instruction]:
-    """Values that only take something out come right after what they take it from, which then is let go sooner."""
-    waiting: dict[int, list[Instruction]] = {}
+def _schedule_elements_early(order: list[Instruction]) -> list[Instruction]:
+    """Moves structural instructions with one operand right behind that operand, so that it is freed earlier."""
+    followers: dict[int, list[Instruction]] = {}
     for instruction in order:
         if lookup(instruction.opcode).structural and len(instruction.operands) == 1:
-            waiting.setdefault(instruction.operands[0].number, []).append(instruction)
-    placed: dict[int, Instruction] = {}
+            followers.setdefault(instruction.operands[0].number, []).append(instruction)
+    scheduled: dict[int, Instruction] = {}
     for instruction in order:
         pending = [instruction]
         while pending:
             here = pending.pop()
-            if here.number not in placed:
-                placed[here.number] = here
-                pending.extend(reversed(waiting.get(here.number, ())))
-    return list(placed.values())
+            if here.number not in scheduled:
+                scheduled[here.number] = here
+                pending.extend(reversed(followers.get(here.number, ())))
+    return list(scheduled.values())
 
 
-def _trimmed(evaluate: Evaluate) -> Evaluate:
-    """Arrays that meet element for element are as long as the shortest: the others have no size of their own."""
+def _trim_operands(evaluate: Evaluate) -> Evaluate:
+    """Cuts the operands of an elementwise operation to common sizes, for dynamic shapes.
+
+    Only operands with a dynamic size can be shorter than their bound.
+    """
 
     def trimmed(instruction: Instruction, operands: list[Any], run: EvalContext) -> Any:
         rank = instruction.shape.rank
-        whole = [x for x in operands if isinstance(x, np.ndarray) and x.ndim == rank]
-        ends = [slice(0, min(sizes)) for sizes in zip(*(x.shape for x in whole), strict=True)]
+        arrays = [x for x in operands if isinstance(x, np.ndarray) and x.ndim == rank]
+        ends = [slice(0, min(sizes)) for sizes in zip(*(x.shape for x in arrays), strict=True)]
         cut = [x[tuple(ends)] if isinstance(x, np.ndarray) and x.ndim == rank else x for x in operands]
         return evaluate(instruction, cut, run)
 
@@ -167,20 +176,20 @@ def _trimmed(evaluate: Evaluate) -> Evaluate:
 
 
 def dtype_of(shape: Shape) -> np.dtype[Any]:
-    """The NumPy type of an array's elements; :class:`ShapeError` where the array is larger than any memory."""
-    # The element types that NumPy lacks come from a package that takes a while to import, so it waits for a program.
+    """The NumPy type of an array's elements; :class:`ShapeError` for an array above :data:`MAX_BYTES`."""
+    # Imported when a program runs: the element types that NumPy lacks come from a package that is slow to import.
     from ..dtypes import numpy_dtype
 
     dtype = numpy_dtype(shape.dtype)
     if min(shape.dimensions, default=0) < 0:
-        raise UnsupportedError(f"{shape} has a dimension without bound")
+        raise UnsupportedError(f"{shape} has an unbounded dimension")
     if n_elements(shape.dimensions) * dtype.itemsize > MAX_BYTES:
         raise ShapeError(f"{shape} takes more than {MAX_BYTES >> 30} GiB: run a smaller shape")
     return dtype
 
 
-def _operands_first(roots: Iterable[Instruction]) -> list[Instruction]:
-    """Everything that the roots need, each value after what it needs, each root after those before it."""
+def _topological_order(roots: Iterable[Instruction]) -> list[Instruction]:
+    """The roots and everything they depend on, operands before users, roots in the given order."""
     done: dict[int, Instruction] = {}
     for root in roots:
         pending: list[tuple[Instruction, bool]] = [(root, False)]

@@ -1,1 +1,1 @@
-"""Bytes and files to modules: reading, dump directories, the files of a tree that hold HLO."""
+"""Reads modules from text, bytes, files and dump directories; below every module that analyses them."""

@@ -1,8 +1,8 @@
-"""Which files of a tree hold HLO.
+"""Finds the HLO files in a directory tree.
 
-:func:`candidates` walks paths in a fixed order; :func:`content_kind` decides by what a file begins with, never by its
-name: text, a proto that holds a module, or either of them compressed.  Nothing is parsed here: a file that begins like
-HLO and is broken further on is still HLO.
+:func:`list_files` lists files in a fixed order; :func:`detect_kind` detects by the first bytes of a file, never by its
+name, whether it is HLO: text, a serialized module, or either of them compressed.  Nothing is parsed here: a file that
+begins like HLO and is malformed further on still is HLO.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from .._core import is_module_head, unpack_head
 
-__all__ = ["Candidate", "candidates", "content_kind"]
+__all__ = ["SourceFile", "detect_kind", "list_files"]
 
 _HEAD_BYTES = 1 << 16
 
@@ -30,57 +30,57 @@ _COMPUTATION = re.compile(
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A file that may hold HLO: where it is, what to call it in a table, and its size in bytes."""
+class SourceFile:
+    """A file that may hold HLO: its path, its name in tables, and its size in bytes."""
 
     path: str
     label: str
     size: int
 
 
-def candidates(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Candidate]:
-    """The files of these paths: each path in the given order, folders depth first in the order of their names.
+def list_files(paths: Iterable[str | os.PathLike[str]]) -> Iterator[SourceFile]:
+    """The files at and below these paths, in the given order; folders depth first, sorted by name.
 
-    Links to files are followed, links to folders inside a folder are not, so that no tree is endless.  Raises
-    ``FileNotFoundError`` for a path that is not there, before the first file is given.
+    Links to files are followed; links to folders inside a folder are not, which avoids cycles.  Raises
+    ``FileNotFoundError`` for a path that does not exist, before it yields the first file.
     """
     roots = [os.fspath(path) for path in paths]
     for root in roots:
         os.stat(root)
-    return _walk(roots)
+    return _iterate_files(roots)
 
 
-def _walk(roots: list[str]) -> Iterator[Candidate]:
-    waiting = roots[::-1]
-    given = set(roots)
-    while waiting:
-        path = waiting.pop()
+def _iterate_files(roots: list[str]) -> Iterator[SourceFile]:
+    pending = roots[::-1]
+    explicit = set(roots)
+    while pending:
+        path = pending.pop()
         try:
-            about = os.stat(path)
-            if stat.S_ISDIR(about.st_mode):
-                if path in given or not os.path.islink(path):
+            status = os.stat(path)
+            if stat.S_ISDIR(status.st_mode):
+                if path in explicit or not os.path.islink(path):
                     inside = sorted(os.listdir(path), reverse=True)
-                    waiting.extend(os.path.join(path, name) for name in inside)
+                    pending.extend(os.path.join(path, name) for name in inside)
                 continue
-            size = about.st_size
-        except OSError:  # it shows again, with its reason, when the file is opened
+            size = status.st_size
+        except OSError:  # opening the file raises it again
             size = 0
-        yield Candidate(path, _label(path), size)
+        yield SourceFile(path, _label(path), size)
 
 
 def _label(path: str) -> str:
-    """The path as text for a table: slashes everywhere, bytes that are no UTF-8 escaped."""
+    """The path as text for a table: with slashes, and with bytes escaped that are not UTF-8."""
     return os.fsencode(path).decode("utf-8", "backslashreplace").replace(os.sep, "/")
 
 
-def content_kind(file: Candidate) -> str:
-    """``"HLO"``, or the reason why the file is left out.  Raises ``OSError`` where it cannot be read.
+def detect_kind(file: SourceFile) -> str:
+    """``"HLO"``, or the kind of a file that is not HLO.  Raises ``OSError`` where the file cannot be read.
 
     >>> _kind(b"HloModule m"), _kind(b"digraph G {"), _kind(b"")
     ('HLO', 'other text', 'empty')
     """
     if not stat.S_ISREG(os.stat(file.path).st_mode):
-        return "no regular file"
+        return "not a regular file"
     with open(file.path, "rb") as stream:
         return _kind(stream.read(_HEAD_BYTES))
 
@@ -88,12 +88,12 @@ def content_kind(file: Candidate) -> str:
 def _kind(head: bytes) -> str:
     if not head:
         return "empty"
-    packed, head = unpack_head(head, _HEAD_BYTES)
-    if packed is not None and not head:
-        return f"compressed ({packed})"
+    compression, head = unpack_head(head, _HEAD_BYTES)
+    if compression is not None and not head:
+        return f"compressed ({compression})"
     text = head.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
     start = _BLANK.match(text)
-    place = start.end() if start else 0
-    if _HEADER.match(text, place) or _COMPUTATION.match(text, place) or is_module_head(head):
+    begin = start.end() if start else 0
+    if _HEADER.match(text, begin) or _COMPUTATION.match(text, begin) or is_module_head(head):
         return "HLO"
     return "binary" if b"\x00" in head or "\ufffd" in text[:-3] else "other text"

@@ -1,7 +1,7 @@
-"""The modules of an XLA dump directory.
+"""Reads XLA dump directories.
 
-Read :class:`DumpDirectory`.  A file is a module by its content alone; its name says which module, at which stage of
-which run.  Nothing is parsed before :meth:`DumpedModule.load`.
+Read :class:`DumpDirectory` first.  Modules are detected by content alone; the file name gives the module's name, id,
+stage and run.  Nothing is parsed before :meth:`DumpedModule.load`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import overload
 
 from .._core import Module
-from .discover import candidates, content_kind
+from .discover import detect_kind, list_files
 from .load import load
 
 __all__ = ["DumpDirectory", "DumpedModule"]
 
-_PACKED = re.compile(r"\.(?:gz|xz|zst)$")
+_COMPRESSION = re.compile(r"\.(?:gz|xz|zst)$")
 _FORMAT = re.compile(r"\.(?:txt|hlo\.pb|hlo|pb)$")
 _NAME = re.compile(r"(?:(?P<prefix>.+)\.)?module_(?P<id>\d+)\.(?P<rest>.+)$")
 _PASS = r"(?P<step>\d{4})\.(?P<pipeline>.+?)\.after_(?P<after>.+?)(?:\.before_(?P<before>.+))?"
@@ -32,11 +32,11 @@ _STAGE = re.compile(
 
 @dataclass(frozen=True)
 class DumpedModule:
-    """A module at one stage of one compilation: what the names of its files say.
+    """A module at one stage of one compilation, with the parts of its file name.
 
     ``stage`` is ``"before_optimizations"``, ``"cpu_after_optimizations"``, a pass such as
-    ``"0007.fusion.after_a.before_b"``, or the rest of the file's name; ``id`` is ``None`` where the name has none.
-    ``step``, ``pipeline``, ``after`` and ``before`` are those of a pass.  ``files`` are the same module in several
+    ``"0007.fusion.after_a.before_b"``, or the rest of the file name; ``id`` is ``None`` where the name has none.
+    ``step``, ``pipeline``, ``after`` and ``before`` are set for a pass.  ``files`` has the module's files in several
     formats, text first.
     """
 
@@ -52,20 +52,27 @@ class DumpedModule:
     _key: list[bytes] = field(default_factory=list, repr=False, compare=False)
 
     def load(self) -> Module:
-        """The module itself; raises as :func:`hlomap.load`."""
+        """Parses the module; raises the errors of :func:`hlomap.load`."""
         return load(self.files[0])
 
     @property
     def key(self) -> bytes:
-        """16 bytes that are equal for modules that do the same: ids repeat from run to run, this does not."""
+        """A 16-byte fingerprint of the entry computation; unlike ids, it identifies a module across runs."""
         if not self._key:
             self._key.append(self.load().entry.fingerprint)
         return self._key[0]
 
     @property
     def _order(self) -> tuple[str, str, int, str, int, str]:
-        place = -1 if self.stage == "before_optimizations" else 1 << 30 if self.step is None else self.step
-        return (str(self.files[0].parent), self.run, -1 if self.id is None else self.id, self.name, place, self.stage)
+        stage_order = -1 if self.stage == "before_optimizations" else 1 << 30 if self.step is None else self.step
+        return (
+            str(self.files[0].parent),
+            self.run,
+            -1 if self.id is None else self.id,
+            self.name,
+            stage_order,
+            self.stage,
+        )
 
     def is_same_compilation(self, other: DumpedModule) -> bool:
         """Whether both are stages of one module in one run."""
@@ -73,10 +80,10 @@ class DumpedModule:
 
 
 class DumpDirectory(Sequence[DumpedModule]):
-    """The modules below a directory that XLA has written its dumps to, each stage on its own, in their order.
+    """The modules in an XLA dump directory, one item for each stage, in the order of compilation.
 
-    ``modules`` are also the items of the sequence; ``skipped`` says of every other file why it is none.  Raises
-    ``FileNotFoundError`` where the directory is not there.
+    ``modules`` has the items of the sequence; ``skipped`` has the kind of every file that is not HLO.  Raises
+    ``FileNotFoundError`` where the directory does not exist.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -97,18 +104,18 @@ class DumpDirectory(Sequence[DumpedModule]):
         self.path: Path = Path(path)
         self.skipped: dict[Path, str] = {}
         found: dict[tuple[str, str], list[Path]] = {}
-        for candidate in candidates([path]):
-            file = Path(candidate.path)
+        for source in list_files([path]):
+            file = Path(source.path)
             try:
-                kind = content_kind(candidate)
+                kind = detect_kind(source)
             except OSError as error:
                 kind = f"{type(error).__name__}: {error.strerror or error}"
             if kind == "HLO":
-                stem = _FORMAT.sub("", _PACKED.sub("", file.name))
+                stem = _FORMAT.sub("", _COMPRESSION.sub("", file.name))
                 found.setdefault((str(file.parent), stem), []).append(file)
             else:
                 self.skipped[file] = kind
-        modules = [_dumped(stem, files) for (_, stem), files in found.items()]
+        modules = [_parse_name(stem, files) for (_, stem), files in found.items()]
         self.modules: tuple[DumpedModule, ...] = tuple(sorted(modules, key=lambda m: m._order))
 
     def __len__(self) -> int:
@@ -129,12 +136,12 @@ class DumpDirectory(Sequence[DumpedModule]):
 
     @property
     def pairs(self) -> tuple[tuple[DumpedModule, DumpedModule], ...]:
-        """For each compilation its first and its last stage: before and after all optimizations that were dumped."""
+        """The first and the last dumped stage of each compilation."""
         return tuple((group[0], group[-1]) for group in self._groups() if len(group) > 1)
 
     @property
     def passes(self) -> tuple[tuple[DumpedModule, DumpedModule], ...]:
-        """Stages of one compilation that follow one another: what each step between two dumps has changed."""
+        """Each pair of consecutive stages of one compilation."""
         return tuple(pair for group in self._groups() for pair in pairwise(group))
 
     def _groups(self) -> list[list[DumpedModule]]:
@@ -147,9 +154,9 @@ class DumpDirectory(Sequence[DumpedModule]):
         return groups
 
 
-def _dumped(stem: str, files: list[Path]) -> DumpedModule:
-    # Text before protos, what is not compressed before what is.
-    files.sort(key=lambda f: (bool(_PACKED.search(f.name)), ".pb" in f.suffixes, f.name))
+def _parse_name(stem: str, files: list[Path]) -> DumpedModule:
+    # Uncompressed files first, then text before protos.
+    files.sort(key=lambda f: (bool(_COMPRESSION.search(f.name)), ".pb" in f.suffixes, f.name))
     head = _NAME.match(stem)
     if head is None:
         return DumpedModule(stem, None, "", tuple(files))
@@ -159,5 +166,5 @@ def _dumped(stem: str, files: list[Path]) -> DumpedModule:
         name, _, stage = rest.partition(".")
         return DumpedModule(name, number, stage, tuple(files), run)
     step = None if match["step"] is None else int(match["step"])
-    about = (step, match["pipeline"], match["after"], match["before"])
-    return DumpedModule(match["name"], number, match["stage"], tuple(files), run, *about)
+    pass_fields = (step, match["pipeline"], match["after"], match["before"])
+    return DumpedModule(match["name"], number, match["stage"], tuple(files), run, *pass_fields)

@@ -1,7 +1,7 @@
-"""HLO text in, modules out: from a str, from bytes, from a file.
+"""Parses modules from strings, bytes and files.
 
-Read :func:`parse` first.  Whatever the source holds, the outcome is modules or one
-:class:`~hlomap.errors.HloSyntaxError` that lists everything that is wrong with it, each with its place.
+Read :func:`parse` first.  For any source the result is a list of modules or one :class:`~hlomap.errors.HloSyntaxError`
+that lists all syntax errors with their locations.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ _Source = str | bytes | bytearray | memoryview
 
 
 def parse(source: _Source, *, name: str | None = None, strict: bool = False) -> Module:
-    """The module that ``source`` holds: HLO text as str or bytes, also a bare computation or bare instructions.
+    """Parse one module.
 
-    ``name`` says in messages where the text came from.  What does not fit but can be kept is listed in
-    ``module.diagnostics``; ``strict=True`` makes it an error.  Raises :class:`~hlomap.errors.HloSyntaxError`, also
-    where ``source`` holds several modules: :func:`parse_all` gives those.
+    ``source`` is HLO text (str or bytes), a bare computation or bare instructions, or a serialized HloProto,
+    HloModuleProto or HloSnapshot; bytes may be compressed (gzip, xz, zstd).  ``name`` is the file name for messages.
+    Inconsistencies that a module can represent are listed in ``module.diagnostics``; ``strict=True`` makes them errors.
+    Raises :class:`~hlomap.errors.HloSyntaxError`, also for several modules, which :func:`parse_all` reads.
 
     >>> module = parse("HloModule m\\nENTRY e { p = f32[3] parameter(0) ROOT r = f32[3] negate(p) }")
     >>> module.name, module.entry.root.opcode, module["r"].operands[0].name
@@ -33,7 +34,7 @@ def parse(source: _Source, *, name: str | None = None, strict: bool = False) -> 
     if len(modules) > 1:
         where = name or "<text>"
         raise HloSyntaxError(
-            f"{where}: expected one module, found {len(modules)}: parse_all reads them all",
+            f"{where}: expected one module, found {len(modules)}; use parse_all",
             filename=name,
             found=f"{len(modules)} modules",
             expected="one module",
@@ -42,7 +43,7 @@ def parse(source: _Source, *, name: str | None = None, strict: bool = False) -> 
 
 
 def parse_all(source: _Source, *, name: str | None = None, strict: bool = False) -> list[Module]:
-    """All modules that ``source`` holds, one after another; at least one.  Else as :func:`parse`.
+    """Parse all modules of ``source``, at least one; otherwise like :func:`parse`.
 
     >>> [m.name for m in parse_all("HloModule a\\nENTRY e { ROOT p = f32[] parameter(0) }\\n" * 2)]
     ['a', 'a']
@@ -53,7 +54,7 @@ def parse_all(source: _Source, *, name: str | None = None, strict: bool = False)
 
 
 def load(path: str | os.PathLike[str], *, strict: bool = False) -> Module:
-    """The module that a file holds; ``OSError`` where the file cannot be read.  Else as :func:`parse`.
+    """Parse the module in a file; raises ``OSError`` where the file cannot be read, otherwise like :func:`parse`.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile("w", suffix=".hlo", delete=False) as file:

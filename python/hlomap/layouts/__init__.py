@@ -1,1 +1,1 @@
-"""Arrays as buffers, and layouts as NumPy, CuTe and Triton write them."""
+"""Layouts applied to arrays and converted to the notations of NumPy, CuTe and Triton; reads shapes, not modules."""

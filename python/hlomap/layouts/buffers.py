@@ -1,8 +1,7 @@
-"""Arrays as they lie in memory, and positions of single elements.
+"""Converts arrays to and from buffers with a layout, and indices to and from positions in the buffer.
 
 Read :func:`pack` first.  The law: element i of an array is at ``linear_index(shape)(i)`` in ``pack(array, shape)``, and
-``unpack(pack(array, shape), shape)`` is the array.  The copying itself is compiled and lets go of the interpreter
-lock.
+``unpack(pack(array, shape), shape)`` is the array.  Copying is compiled and releases the interpreter lock.
 """
 
 from __future__ import annotations
@@ -29,21 +28,21 @@ _ELEMENTS = (
     *("f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0fnu"),
     *(f"{sign}{bits}" for sign in "su" for bits in (1, 2, 4, 8, 16, 32, 64)),
 )
-_PADDED = 1 << 30  # bytes of a buffer that may be nearly all padding
-_SHARED = 1 << 20  # bytes from which on threads are worth their start
+_MAX_PADDED = 1 << 30  # bytes of a buffer that may be almost all padding
+_MIN_THREADED = 1 << 20  # bytes from which threads are faster
 
 
 def pack(
     array: npt.ArrayLike, layout: Layout | Shape | str | None = None, *, fill: Any = 0, threads: int | None = None
 ) -> Array:
-    """The buffer of an array: its elements where the layout puts them, ``fill`` where padding is.
+    """The buffer of an array: its elements at the positions that the layout gives them, ``fill`` in the padding.
 
-    ``layout`` is a :class:`Layout`, a :class:`Shape` with one, or the text of either; none means row-major.  The result
-    is flat and has the array's type; where elements take another number of bits than in NumPy (``E(4)``) it is made of
-    bytes, the first element in the low bits.  ``threads`` is at most how many work on it (default: the number of
-    processors).
+    ``layout`` is a :class:`Layout`, a :class:`Shape` with one, or the text of either; None means row-major.  The result
+    has one dimension and the array's dtype; where elements have another number of bits than in NumPy (``E(4)``) it is
+    an array of bytes with the first element in the low bits.  ``threads`` limits the number of threads (default: the
+    number of processors).
 
-    Raises :class:`ShapeError` where array and layout do not fit, or the layout is not valid.
+    Raises :class:`ShapeError` where the array does not fit the layout, or the layout is invalid.
 
     >>> import numpy as np
     >>> pack(np.arange(15).reshape(3, 5), "{1,0:T(2,2)}", fill=-1)
@@ -57,8 +56,9 @@ def pack(
     shape = _shape_of(values, layout)
     dtype = values.dtype
     n = shape.buffer_elements
-    if n * dtype.itemsize > max(_PADDED, 64 * values.nbytes):
-        raise ShapeError(f"buffer of {n * dtype.itemsize:,} bytes for an array of {values.nbytes:,}: {shape}")
+    if n * dtype.itemsize > max(_MAX_PADDED, 64 * values.nbytes):
+        n_bytes = n * dtype.itemsize
+        raise ShapeError(f"the buffer of {shape} has {n_bytes:,} bytes for {values.nbytes:,} bytes of elements")
     flat = np.ascontiguousarray(values).reshape(-1)
     buffer = np.empty(n, dtype)
     padding = np.asarray(fill).astype(dtype).reshape(-1)
@@ -68,17 +68,17 @@ def pack(
     bits = shape.element_bits
     if bits == dtype.itemsize * 8:
         return buffer
-    _must_hold(shape, bits)
+    _check_element_bits(shape, bits)
     narrow = np.empty(shape.buffer_bytes, np.uint8)
     squeeze_bits(buffer.view(np.uint8), dtype.itemsize, bits, narrow)
     return narrow
 
 
 def unpack(buffer: Any, shape: Shape | str, *, threads: int | None = None) -> Array:
-    """The array of this shape that a buffer holds; padding is not looked at.
+    """The array of this shape in a buffer; padding is ignored.
 
-    The buffer is an array of the shape's type or of bytes, or an object with bytes.  Raises :class:`ShapeError` where
-    it has another size than the shape's buffer.
+    ``buffer`` is an array of the shape's type or of bytes, or an object with the buffer protocol.  Raises
+    :class:`ShapeError` where its size differs from the shape's buffer.
 
     >>> unpack(bytes([0x21, 0x0F]), "s4[3]{0:E(4)}")
     array([1, 2, -1], dtype=int4)
@@ -89,12 +89,12 @@ def unpack(buffer: Any, shape: Shape | str, *, threads: int | None = None) -> Ar
     dtype = numpy_dtype(shape.dtype)
     given = np.asarray(buffer) if isinstance(buffer, np.ndarray) else np.frombuffer(buffer, np.uint8)
     if given.dtype != dtype and given.dtype != np.uint8:
-        raise ShapeError(f"buffer of {given.dtype}: expected {dtype} or uint8 for {shape}")
+        raise ShapeError(f"expected a buffer of {dtype} or uint8 for {shape}, found {given.dtype}")
     given = np.ascontiguousarray(given).reshape(-1)
     if given.nbytes != shape.buffer_bytes:
-        raise ShapeError(f"buffer of {given.nbytes} bytes: {shape} has {shape.buffer_bytes}")
+        raise ShapeError(f"expected a buffer of {shape.buffer_bytes} bytes for {shape}, found {given.nbytes}")
     if bits != dtype.itemsize * 8:
-        _must_hold(shape, bits)
+        _check_element_bits(shape, bits)
         wide = np.empty(n, dtype)
         is_signed = is_integer(dtype) and not is_unsigned(dtype)
         spread_bits(given.view(np.uint8), bits, shape.value_bits, is_signed, dtype.itemsize, wide.view(np.uint8))
@@ -129,7 +129,7 @@ def ravel_index(shape: Shape, index: npt.ArrayLike) -> Any:
 def unravel_index(shape: Shape, position: npt.ArrayLike) -> Any:
     """The index of the element at one position of the buffer as a tuple, or at n positions as an array ``[n, rank]``.
 
-    Raises :class:`DomainError` for a position outside the buffer, and for one that holds padding.
+    Raises :class:`DomainError` for a position outside the buffer or in the padding.
 
     >>> shape = Shape.parse("f32[3,5]{1,0:T(2,2)}")
     >>> unravel_index(shape, 17), unravel_index(shape, [0, 17])
@@ -145,10 +145,10 @@ def unravel_index(shape: Shape, position: npt.ArrayLike) -> Any:
     m = logical_index(shape)
     outside = (points[:, 0] < 0) | (points[:, 0] >= n)
     if outside.any():
-        raise DomainError(f"position {points[np.argmax(outside), 0]} lies outside the {n} places of {shape}")
+        raise DomainError(f"position {points[np.argmax(outside), 0]} lies outside the {n} positions of {shape}")
     held = m.in_domain(points)
     if not held.all():
-        raise DomainError(f"position {points[np.argmin(held), 0]} of {shape} holds padding")
+        raise DomainError(f"position {points[np.argmin(held), 0]} of {shape} is padding")
     found = m.evaluate(points)
     return tuple(int(i) for i in found[0]) if is_one else found
 
@@ -169,19 +169,19 @@ def _shape_of(array: Array, layout: Layout | Shape | str | None) -> Shape:
         layout = Layout.parse(layout) if layout.lstrip().startswith("{") else Shape.parse(layout)
     if isinstance(layout, Shape):
         if layout.dimensions != array.shape:
-            raise ShapeError(f"array of sizes {array.shape}: the shape is {layout}")
+            raise ShapeError(f"expected an array of sizes {layout.dimensions} for {layout}, found {array.shape}")
         if numpy_dtype(layout.dtype) != array.dtype:
-            raise ShapeError(f"array of {array.dtype}: the shape is {layout}")
+            raise ShapeError(f"expected an array of {numpy_dtype(layout.dtype)} for {layout}, found {array.dtype}")
         return layout
     element = _element_types().get(array.dtype)
     if element is None:
-        raise UnsupportedError(f"no element type for arrays of {array.dtype}")
+        raise UnsupportedError(f"HLO has no element type for arrays of {array.dtype}")
     return Shape(element, array.shape, layout)
 
 
 @cache
 def _element_types() -> dict[np.dtype[Any], str]:
-    """The names in HLO of NumPy's types; those that this ml_dtypes lacks are left out."""
+    """HLO element types by dtype, without those that the installed ml_dtypes lacks."""
     found = {}
     for name in _ELEMENTS:
         with suppress(UnsupportedError):
@@ -189,17 +189,17 @@ def _element_types() -> dict[np.dtype[Any], str]:
     return found
 
 
-def _must_hold(shape: Shape, bits: int) -> None:
+def _check_element_bits(shape: Shape, bits: int) -> None:
     if bits < shape.value_bits:
         raise ShapeError(f"element_size_in_bits: {bits} bits cannot hold an element of {shape}")
 
 
 def _words(flat: Array) -> Array:
-    """The same bytes as a type that the compiled part knows; byte order and meaning do not matter there."""
+    """The same bytes as a dtype that the compiled functions take; they only copy."""
     return flat.view(_WORDS[flat.dtype.itemsize])
 
 
 def _threads(asked: int | None, n_bytes: int) -> int:
     if asked is not None:
         return max(1, asked)
-    return 1 if n_bytes < _SHARED else min(16, os.cpu_count() or 1)
+    return 1 if n_bytes < _MIN_THREADED else min(16, os.cpu_count() or 1)

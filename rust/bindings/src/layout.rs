@@ -241,11 +241,11 @@ impl PyLayout {
     /// tiles.
     #[pyo3(signature = (dimensions=None))]
     fn draw<'py>(slf: &Bound<'py, PyLayout>, dimensions: Option<Vec<i64>>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("hlomap.drawing")?.call_method1("of_layout", (slf, dimensions))
+        slf.py().import("hlomap.drawing")?.call_method1("draw_layout", (slf, dimensions))
     }
 
     fn _repr_svg_<'py>(slf: &Bound<'py, PyLayout>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("hlomap.drawing")?.call_method1("notebook", (slf,))
+        slf.py().import("hlomap.drawing")?.call_method1("notebook_svg", (slf,))
     }
 
     fn __str__(&self) -> String {
@@ -539,11 +539,11 @@ impl PyShape {
     /// >>> import hlomap as hm
     /// >>> print(hm.Shape.parse("f32[2,3]{1,0:T(1,2)}").draw())  # doctest: +SKIP
     fn draw<'py>(slf: &Bound<'py, PyShape>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("hlomap.drawing")?.call_method1("of_shape", (slf,))
+        slf.py().import("hlomap.drawing")?.call_method1("draw_shape", (slf,))
     }
 
     fn _repr_svg_<'py>(slf: &Bound<'py, PyShape>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("hlomap.drawing")?.call_method1("notebook", (slf,))
+        slf.py().import("hlomap.drawing")?.call_method1("notebook_svg", (slf,))
     }
 
     fn __str__(&self) -> String {
