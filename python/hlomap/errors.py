@@ -15,6 +15,7 @@ __all__ = [
     "MapSyntaxError",
     "NotFoundError",
     "ShapeError",
+    "UndecidedError",
     "UnsupportedError",
 ]
 
@@ -78,6 +79,17 @@ class IntegerOverflowError(HlomapError, OverflowError):
 
 class DomainError(HlomapError, ValueError):
     """A point outside the domain of a map, where ``check=True`` asked for the check."""
+
+
+class UndecidedError(HlomapError, ValueError):
+    """The truth value of an answer that is undecided: of an :class:`~hlomap.Equivalence`, an
+    :class:`~hlomap.Unknown` or a :class:`~hlomap.CheckResult`; the message has the reason.
+
+    >>> import hlomap as hm
+    >>> bool(hm.Unknown("no rule for sort"))
+    Traceback (most recent call last):
+    hlomap.errors.UndecidedError: an unknown value has no truth value: no rule for sort; test isinstance(..., Unknown)
+    """
 
 
 class UnsupportedError(HlomapError, NotImplementedError):
