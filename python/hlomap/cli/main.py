@@ -304,15 +304,13 @@ def _chosen(module: Module, fusion: str | None, computation: str | None) -> Sequ
     if fusion is None and computation is None:
         return [part for part in module.computations if not part.is_fusion]
     try:
-        named = None if computation is None else module[computation]
-        if named is not None and not isinstance(named, Computation):
-            raise click.BadParameter(f"{computation!r} is no computation", param_hint="--computation")
+        named = None if computation is None else module.computation(computation)
         if fusion is None:
             return [] if named is None else [named]
         instruction = module[fusion] if named is None else named[fusion]
     except NotFoundError as error:
         raise click.BadParameter(str(error)) from error
-    if not isinstance(instruction, Instruction) or instruction.opcode != "fusion":
+    if instruction.opcode != "fusion":
         raise click.BadParameter(f"{fusion!r} is no fusion", param_hint="--fusion")
     return [instruction]
 
