@@ -87,7 +87,14 @@ class DomainError(HlomapError, ValueError):
 
 
 class UndecidedError(HlomapError, ValueError):
-    """The truth value of a result that is not decided; the result's attributes give the reason."""
+    """The truth value of an answer that is undecided: of an :class:`~hlomap.Equivalence`, an
+    :class:`~hlomap.Unknown` or a :class:`~hlomap.CheckResult`; the message has the reason.
+
+    >>> import hlomap as hm
+    >>> bool(hm.Unknown("no rule for sort"))
+    Traceback (most recent call last):
+    hlomap.errors.UndecidedError: an unknown value has no truth value: no rule for sort; test isinstance(..., Unknown)
+    """
 
 
 class UnsupportedError(HlomapError, NotImplementedError):

@@ -1,11 +1,13 @@
-"""Values that every room shares: shape indices, and the reason where nothing is known."""
+"""Values that every package shares: shape indices, and the reason where nothing is known."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
-__all__ = ["ShapeIndex", "Unknown"]
+from .errors import UndecidedError
+
+__all__ = ["ShapeIndex", "Unknown", "expect", "wrong_type"]
 
 ShapeIndex: TypeAlias = tuple[int, ...]
 """The path from a value to one of the arrays in it: tuple elements from the outside in, ``()`` for an array itself."""
@@ -13,6 +15,33 @@ ShapeIndex: TypeAlias = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Nothing is known, and the reason."""
+    """An answer that is not known, with the reason; it has no truth value.
+
+    >>> import hlomap as hm
+    >>> factors = hm.decompose_bitcast(hm.Shape.parse("f32[8]{0:T(4)}"), hm.Shape.parse("f32[8]"))
+    >>> isinstance(factors, hm.Unknown), factors.reason
+    (True, 'tiles or padding in f32[8]{0:T(4)}')
+    """
 
     reason: str
+
+    def __bool__(self) -> NoReturn:
+        raise UndecidedError(f"an unknown value has no truth value: {self.reason}; test isinstance(..., Unknown)")
+
+
+def wrong_type(function: str, takes: str, got: object, hint: str = "") -> TypeError:
+    """The error of a public function whose argument is of the wrong kind.
+
+    >>> wrong_type("analyze", "an hlomap.Module", "dump", "read a file with hlomap.load(path)")
+    TypeError('analyze() takes an hlomap.Module, got str; read a file with hlomap.load(path)')
+    """
+    found = type(got)
+    name = found.__name__ if found.__module__ == "builtins" else f"{found.__module__}.{found.__qualname__}"
+    name = "None" if got is None else name.replace("hlomap._core.", "hlomap.")
+    return TypeError(f"{function}() takes {takes}, got {name}" + (f"; {hint}" if hint else ""))
+
+
+def expect(kinds: type | tuple[type, ...], got: object, function: str, takes: str, hint: str = "") -> None:
+    """Raises :func:`wrong_type` unless a value is of one of the kinds."""
+    if not isinstance(got, kinds):
+        raise wrong_type(function, takes, got, hint)

@@ -47,7 +47,7 @@ def test_fusion_ends_at_parameters_and_operands() -> None:
     module = parsed(CHAIN)
     root = module.entry.root
     found = hm.indexing(root)
-    f, inner = module["f"], module["inner"]
+    f, inner = module.computation("f"), module.computation("inner")
     assert next(iter(found)) == root
     assert set(found) == {
         root,
@@ -83,8 +83,9 @@ def test_nested_fusion_as_a_whole() -> None:
 
 def test_default_regions() -> None:
     module = parsed(CHAIN)
-    f = module["f"]
-    assert set(hm.indexing(f["t"])) == {f["t"], f["n"], f["x"], module["inner"]["r"], module["inner"]["a"]}
+    f = module.computation("f")
+    inner = module.computation("inner")
+    assert set(hm.indexing(f["t"])) == {f["t"], f["n"], f["x"], inner["r"], inner["a"]}
     assert set(hm.indexing(f)) >= {f["s"], f["x"], f["y"]}
     plain = parsed("ENTRY e {\n p = f32[3] parameter(0)\n n = f32[3] negate(p)\n ROOT m = f32[3] negate(n)\n}")
     assert list(hm.indexing(plain.entry["m"])) == [plain.entry["m"], plain.entry["n"]]
@@ -326,7 +327,7 @@ ENTRY e {
 @pytest.mark.parametrize("key", ["o", "k"])
 def test_two_calls_of_one_computation_have_two_offsets(key: str) -> None:
     module = parsed(TWO_CALLS.replace("KEY", key))
-    e, f = module.entry, module["f"]
+    e, f = module.entry, module.computation("f")
     (m,) = hm.indexing(e)[e["p"]]
     assert len(m.runtime) == 2
     suppliers = [v.supplier for v in m.runtime]
@@ -348,7 +349,7 @@ ENTRY e {
   ROOT b = f32[7] fusion(p, i), kind=kLoop, calls=f
 }"""
     )
-    e, f = module.entry, module["f"]
+    e, f = module.entry, module.computation("f")
     for m in (hm.output_to_input(e.root)[0][0], hm.input_to_output(e.root)[0][0], hm.indexing(e.root)[e["p"]][0]):
         assert m.runtime[0].supplier == e["i"]
     assert hm.indexing(e.root)[f["x"]][0].runtime[0].supplier == f["o"]

@@ -255,7 +255,7 @@ ENTRY e {
 def test_what_is_not_exact_of_one_leaf_says_nothing_of_others() -> None:
     """The loop leaves its first value alone and turns the second round again and again."""
     module = hm.parse(ONE_OF_TWO)
-    inner = module["inner"]
+    inner = module.computation("inner")
     found = {value.name: maps for value, maps in hm.indexing(inner, ()).items()}
     assert (found["x"].exact, found["y"].exact) == (True, False)
     call = module.entry.root

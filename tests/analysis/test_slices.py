@@ -62,7 +62,7 @@ ENTRY e {
 
 def sliced(name: str, output: int | tuple[int, ...] = 0, computation: str = "e") -> dict[str, hm.MapSet]:
     module = hm.parse(MODULE)
-    found = hm.backward_slice(module[computation][name], output)  # type: ignore[index]
+    found = hm.backward_slice(module.computation(computation)[name], output)
     return {parameter.name: maps for parameter, maps in found.items()}
 
 
@@ -131,9 +131,9 @@ ENTRY e {
   q = f32[2] parameter(1)
   ROOT r = (f32[2], f32[2]) fusion(p, q), kind=kLoop, calls=f
 }""")
-    found = hm.backward_slice(module["u"])  # type: ignore[arg-type]
-    assert [p.name for p in found] == ["p"] and found[module["p"]].is_unknown  # type: ignore[index]
-    assert [p.name for p in hm.backward_slice(module["n"])] == ["q"]  # type: ignore[arg-type]
+    found = hm.backward_slice(module["u"])
+    assert [p.name for p in found] == ["p"] and found[module["p"]].is_unknown
+    assert [p.name for p in hm.backward_slice(module["n"])] == ["q"]
 
 
 def test_deep_calls_do_not_recurse_nor_blow_up() -> None:
@@ -148,5 +148,5 @@ def test_deep_calls_do_not_recurse_nor_blow_up() -> None:
         f"HloModule m\n{last}{calls}ENTRY e {{\n p = f32[2] parameter(0)\n ROOT r = f32[2] call(p), to_apply=c0\n}}\n"
     )
     module = hm.parse(text)
-    ((parameter, maps),) = hm.backward_slice(module["n"]).items()  # type: ignore[arg-type]
+    ((parameter, maps),) = hm.backward_slice(module["n"]).items()
     assert parameter.name == "p" and results(maps) == {"d0", "-d0 + 1"}

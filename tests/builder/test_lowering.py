@@ -72,9 +72,7 @@ def listing(root: hm.Instruction, indent: str = "") -> list[str]:
         shape = one.shape.without_layout()
         lines.append(f"{indent}{numbers[one]} {shape} {one.opcode}({', '.join(given)}){''.join(texts)}")
         for name in re.findall(r"%([\w.-]+)", " ".join(called.values())):
-            computation = one.module[name]
-            assert isinstance(computation, hm.Computation)
-            lines += listing(computation.root, indent + "  ")
+            lines += listing(one.module.computation(name).root, indent + "  ")
     return lines
 
 

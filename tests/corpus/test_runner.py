@@ -18,6 +18,7 @@ from pyarrow import parquet
 
 from hlomap.corpus.runner import Summary, analyze_files
 from hlomap.corpus.worker_pool import Pool
+from hlomap.errors import UnsupportedError
 from hlomap.io.discover import detect_kind, list_files
 
 DUMPS = CASES / "dumps"

@@ -102,15 +102,15 @@ def test_what_each_option_does() -> None:
 @pytest.mark.jax
 def test_parts_have_texts_of_their_own() -> None:
     module = hm.parse(TEXT)
-    assert str(module["sum"]) == module["sum"].to_string() in str(module)
-    assert module["sum"].to_string(signatures=False).startswith("%sum {\n")
+    assert str(module.computation("sum")) == module.computation("sum").to_string() in str(module)
+    assert module.computation("sum").to_string(signatures=False).startswith("%sum {\n")
     reduce = module["r"]
     assert str(reduce) == reduce.to_string() and str(reduce) in str(module)
     assert reduce.to_string(layouts=False, operand_shapes=True, backend_config=False) == (
         "%r = f32[2] reduce(f32[2,3] %p, f32[] %z), dimensions={1}, to_apply=%sum"
     )
     # XLA reads a computation alone where it is marked, an instruction where its operands have shapes.
-    alone = [module["sum"].to_string(**o) for o in choices()]
+    alone = [module.computation("sum").to_string(**o) for o in choices()]
     assert all(hm.parse(text).entry.root.opcode == "add" for text in alone)
     rows = [module["c"].to_string(**{**o, "operand_shapes": True}) for o in choices()]
     assert all(hm.parse(text).entry.root.opcode == "add" for text in rows)
@@ -119,7 +119,7 @@ def test_parts_have_texts_of_their_own() -> None:
 
 def test_views_pickle_with_their_module() -> None:
     module = hm.parse(TEXT)
-    views = [module["r"], module["r"].computation, module["sum"], module, *module.entry]
+    views = [module["r"], module["r"].computation, module.computation("sum"), module, *module.entry]
     again = pickle.loads(pickle.dumps(views))
     assert again[0].name == "r" and again[0].operands[0].name == "p" and again[2].name == "sum"
     # They are of one module again, which is in the pickle once.

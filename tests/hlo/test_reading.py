@@ -62,3 +62,32 @@ def test_strict_and_several() -> None:
     assert len(hm.parse_all(TEXT * 3)) == 3
     with pytest.raises(hm.errors.HloSyntaxError, match="found 3"):
         hm.parse(TEXT * 3)
+
+
+def test_names_are_looked_up_by_kind() -> None:
+    """``module[...]`` finds instructions, ``module.computation(...)`` computations; each refers to the other."""
+    module = hm.parse(TEXT)
+    instruction: hm.Instruction = module["%r"]
+    computation: hm.Computation = module.computation("%sum")
+    assert instruction.called_computations == (computation,) and computation["a"].computation == computation
+    for ask, message in (
+        (lambda: module["sum"], r'`sum` is a computation, not an instruction: use module.computation\("sum"\)'),
+        (lambda: module.computation("r"), r'`r` is an instruction, not a computation: use module\["r"\]'),
+        (lambda: module["rr"], r"no instruction `rr`, did you mean `r`\?"),
+        (lambda: module.computation("sun"), r"no computation `sun`, did you mean `sum`\?"),
+    ):
+        with pytest.raises(hm.errors.NotFoundError, match=message):
+            ask()  # type: ignore[no-untyped-call]
+
+
+def test_a_name_that_a_computation_and_an_instruction_share() -> None:
+    module = hm.parse(TEXT.replace("ROOT r =", "ROOT sum ="))
+    assert module["sum"].opcode == "reduce" and module.computation("sum").root.opcode == "add"
+
+
+def test_a_module_is_not_iterable() -> None:
+    module = hm.parse(TEXT)
+    with pytest.raises(TypeError, match=r"takes a name \(str\), got int; iterate module.computations"):
+        list(module)  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match=r"got int; computation.instructions is indexed by position"):
+        module.entry[0]  # type: ignore[index]

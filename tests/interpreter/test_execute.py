@@ -83,7 +83,7 @@ def test_a_tuple_is_a_list_and_an_argument_may_come_back() -> None:
 
 def test_a_computation_runs_alone() -> None:
     module = hm.parse(COUNT)
-    after = hm.execute(module["body"], (3, 2.5))
+    after = hm.execute(module.computation("body"), (3, 2.5))
     assert [x.tolist() for x in after] == [4, 5.0]
 
 

@@ -345,8 +345,12 @@ ENTRY e {
 }"""
     )
     answers = {name: hm.is_bitcast(module[name]) for name in "turcd"}
-    assert [bool(getattr(answers[name], "equal", None)) for name in "turcd"] == [True, False, True, False, True]
-    assert answers["c"] == Unknown("buffers of different sizes: f32[3,5]{1,0:T(2,2)} and f32[3,5]{1,0}")
+    assert [answers[name].equal for name in "turcd"] == [True, False, True, False, True]
+    assert answers["c"].reason == "buffers of different sizes: f32[3,5]{1,0:T(2,2)} and f32[3,5]{1,0}"
+    undecided = hm.is_bitcast(module["w"])
+    assert undecided.equal is None and undecided.reason == "a value that is not an array"
+    with pytest.raises(hm.errors.UndecidedError, match="not an array"):
+        assert undecided
     with pytest.raises(hm.errors.ShapeError, match="no operand 1"):
         hm.is_bitcast(module["t"], 1)
 

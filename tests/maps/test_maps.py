@@ -204,7 +204,33 @@ def test_equivalence_is_yes_no_or_unknown() -> None:
     unknown = a.equivalent(hm.IndexingMap.undefined([4]))
     assert unknown.equal is None
     assert unknown.reason is not None
-    assert a.is_empty() is False
+    with pytest.raises(hm.errors.UndecidedError, match=r"undecided: .*; test `\.equal`"):
+        bool(unknown)
+    assert a.is_empty().equal is False
+
+
+def test_equivalence_is_a_value() -> None:
+    """It compares, hashes and pickles by its parts, and cannot be undecided or decided without what belongs to it."""
+    answers = [
+        hm.Equivalence(True),
+        hm.Equivalence(False, witness=(1, 2)),
+        hm.Equivalence(False, reason="buffers of different sizes"),
+        hm.Equivalence(None, reason="too many points"),
+    ]
+    assert len(set(answers)) == 4 and pickle.loads(pickle.dumps(answers)) == answers
+    assert [answer.equal for answer in answers] == [True, False, False, None]
+    assert repr(answers[3]) == "Equivalence(equal=None, reason='too many points')"
+    for wrong in ({"equal": None}, {"equal": True, "witness": (1,)}, {"equal": True, "reason": "so"}):
+        with pytest.raises(ValueError):
+            hm.Equivalence(**wrong)  # type: ignore[arg-type]
+
+
+def test_unknown_has_no_truth_value() -> None:
+    unknown = hm.Unknown("no rule for sort")
+    assert unknown == hm.Unknown("no rule for sort") and unknown.reason == "no rule for sort"
+    for error in (hm.errors.UndecidedError, hm.HlomapError, ValueError):
+        with pytest.raises(error, match="no rule for sort"):
+            bool(unknown)
 
 
 def test_inverse_carries_what_has_no_preimage() -> None:

@@ -63,11 +63,14 @@ def decompose_bitcast(operand: Shape, output: Shape) -> BitcastFactors | Unknown
     return BitcastFactors(*factors)
 
 
-def is_bitcast(instruction: Instruction, operand: int = 0) -> Equivalence | Unknown:
+def is_bitcast(instruction: Instruction, operand: int = 0) -> Equivalence:
     """Whether an instruction leaves every byte of an operand where it is, in a buffer of one size.
 
     Asked of the positions in memory, tiles and padding included; true of a bitcast, and of a reshape, transpose or copy
-    between layouts that fit.  A witness is a position in the output's buffer.  Unknown where the maps are.
+    between layouts that fit.  ``.equal`` of the answer is ``None`` where the maps are unknown or not exact, and for
+    values that are not arrays.  A witness is a position in the output's buffer, counted in elements.
+
+    Raises :class:`~hlomap.errors.ShapeError` where the operand does not exist.
 
     >>> import hlomap as hm
     >>> e = hm.parse('''HloModule m
@@ -83,13 +86,15 @@ def is_bitcast(instruction: Instruction, operand: int = 0) -> Equivalence | Unkn
         raise ShapeError(f"{instruction.name} has {len(instruction.operands)} operands, no operand {operand}")
     source, target = instruction.operands[operand].shape, instruction.shape
     if not source.is_array or not target.is_array:
-        return Unknown("a value that is no array")
+        return Equivalence(None, reason="a value that is not an array")
+    if source.buffer_bytes != target.buffer_bytes:
+        return Equivalence(False, reason=f"buffers of different sizes: {source} and {target}")
     sizes = [(shape.buffer_elements, shape.element_bits, shape.n_elements) for shape in (source, target)]
     if sizes[0] != sizes[1]:
-        return Unknown(f"buffers of different sizes: {source} and {target}")
+        return Equivalence(None, reason=f"elements of different sizes: {source} and {target}")
     maps = output_to_input(instruction, physical=True)[operand]
     if maps.is_unknown or not maps.exact or len(maps) != 1:
-        return Unknown(maps.reason or f"{len(maps)} maps")
+        return Equivalence(None, reason=maps.reason or f"{len(maps)} maps")
     m = next(iter(maps))
     stays = IndexingMap(m.dims, [Expr.dim(0)], constraints=[(c.expr, c.lower, c.upper) for c in m.constraints])
     return m.equivalent(stays)

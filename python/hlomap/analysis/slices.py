@@ -41,7 +41,7 @@ def backward_slice(instruction: Instruction, output: int | ShapeIndex = 0) -> di
     ...   t = f32[4,6] transpose(r), dimensions={1,0}
     ...   ROOT x = f32[6,2] fusion(t), kind=kLoop, calls=f
     ... }''')
-    >>> for parameter, maps in backward_slice(module["f"]["s"]).items():
+    >>> for parameter, maps in backward_slice(module.computation("f")["s"]).items():
     ...     print(parameter.name, maps)
     p (d0, d1) -> (-d1 + 5, d0 + 1), domain: d0 in [0, 1], d1 in [0, 5]
     """

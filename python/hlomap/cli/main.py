@@ -11,7 +11,6 @@ import re
 import signal
 import sys
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -382,21 +381,14 @@ def _select(module: Module, instruction: str | None, computation: str | None) ->
         found = module[instruction] if computation is None else selected[instruction]
     except NotFoundError as error:
         raise click.BadParameter(str(error), param_hint="--instruction") from error
-    if not isinstance(found, Instruction):
-        raise click.BadParameter(
-            f"{instruction} is a computation; use --computation {instruction}", param_hint="--instruction"
-        )
     return [found]
 
 
 def _find_computation(module: Module, name: str) -> Computation:
-    by_name = {computation.name: computation for computation in module.computations}
-    found = by_name.get(name.removeprefix("%"))
-    if found is None:
-        near = get_close_matches(name, by_name, 1)
-        hint = f", did you mean `{near[0]}`?" if near else ""
-        raise click.BadParameter(f"no computation `{name}`{hint}", param_hint="--computation")
-    return found
+    try:
+        return module.computation(name)
+    except NotFoundError as error:
+        raise click.BadParameter(str(error), param_hint="--computation") from error
 
 
 def _check_index(instruction: Instruction, index: tuple[int, ...]) -> None:

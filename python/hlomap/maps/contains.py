@@ -28,7 +28,7 @@ def contains(outer: IndexingMap, inner: IndexingMap) -> bool | None:
     if len(outer.dims) != len(inner.dims):
         return False
     if outer.is_known_empty:
-        return inner.is_empty()
+        return inner.is_empty().equal
     if len(outer.results) != len(inner.results):
         return False
     if _contains_by_substitution(outer, inner):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from .._core import IndexingMap, Instruction, Variable, compose_many
+from .._core import Equivalence, IndexingMap, Instruction, Variable, compose_many
 from ..errors import ShapeError
 from ..types import ShapeIndex
 from .contains import contains
@@ -244,19 +244,31 @@ class MapSet:
 
     __sub__ = difference
 
-    def covers(self, other: MapSet | IndexingMap) -> bool | None:
-        """Whether the union of these maps contains every map of the other set; None where that is undecided.
+    def covers(self, other: MapSet | IndexingMap) -> Equivalence:
+        """Whether these maps together contain each one of the other, for every point of the dims.
 
-        An unknown set covers every set; only an unknown set is known to cover it.
+        ``.equal`` of the answer is ``True`` where they do, ``False`` where a map has an element that these do not
+        have, and ``None`` where neither is proved.  A set that is unknown may hold any element: it covers every set,
+        and no other set is known to cover it.
+
+        >>> import hlomap as hm
+        >>> row = MapSet([hm.IndexingMap.parse("(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4]")])
+        >>> own = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 4]")
+        >>> row.covers(own).equal, MapSet([own]).covers(row).equal
+        (True, False)
+        >>> row.covers(MapSet.unknown("no rule for sort")).reason
+        'no rule for sort'
         """
         inner = other if isinstance(other, MapSet) else MapSet([other])
         if self._unknown or inner._unknown:
-            return True if self._unknown else None
+            return Equivalence(True) if self._unknown else Equivalence(None, reason=inner._reason or "unknown")
         found = [self._contains(m) for m in inner._maps]
         if False not in found and (self._devices is not None or inner._devices is not None):
             common = _with_common_table([self, inner])
-            found.append(common[1][0].covers(common[1][1]) if isinstance(common, tuple) else None)
-        return False if False in found else None if None in found else True
+            found.append(common[1][0].covers(common[1][1]).equal if isinstance(common, tuple) else None)
+        if False in found:
+            return Equivalence(False, reason="a map has elements that are in none of these")
+        return Equivalence(None, reason="containment is not proved") if None in found else Equivalence(True)
 
     def _contains(self, m: IndexingMap) -> bool | None:
         """Whether the union of the maps contains one map; a single map that contains it is tried first."""
@@ -269,7 +281,7 @@ class MapSet:
         remaining = subtract(m, own)
         if isinstance(remaining, str):
             return None
-        empty = [part.is_empty() for part in remaining]
+        empty = [part.is_empty().equal for part in remaining]
         return False if False in empty else None if None in empty else True
 
     def _with(self, maps: Iterable[IndexingMap]) -> MapSet:

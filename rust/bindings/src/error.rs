@@ -13,6 +13,15 @@ pub fn raise(py: Python<'_>, class: &str, message: String) -> PyErr {
     build().unwrap_or_else(|e| PyRuntimeError::new_err(e.to_string()))
 }
 
+/// The ``TypeError`` of an argument of the wrong kind, in the words of `hlomap.types.wrong_type`.
+pub fn wrong_type(function: &str, takes: &str, got: &Bound<'_, PyAny>, hint: &str) -> PyErr {
+    let build = || -> PyResult<PyErr> {
+        let helper = got.py().import("hlomap.types")?.getattr("wrong_type")?;
+        Ok(PyErr::from_value(helper.call1((function, takes, got, hint))?))
+    };
+    build().unwrap_or_else(|e| e)
+}
+
 /// An error of the algebra as an exception.
 pub fn of_symbolic(py: Python<'_>, error: Error) -> PyErr {
     let message = error.to_string();

@@ -164,10 +164,10 @@ impl PyInstruction {
 
     /// 16 bytes that are equal for instructions whose rules must answer equally: same operation, shapes with layouts,
     /// semantic attributes and content of called computations.  Constants and iotas among the operands with the
-    /// numbers ``looked_at`` count with their content, too.
-    #[pyo3(signature = (looked_at=Vec::new(), /))]
-    fn signature<'py>(&self, py: Python<'py>, looked_at: Vec<usize>) -> Bound<'py, PyBytes> {
-        let signature = unlocked(py, || self.module.signature(self.id, &looked_at));
+    /// numbers ``constant_operands`` count with their content, too.
+    #[pyo3(signature = (constant_operands=Vec::new(), /))]
+    fn signature<'py>(&self, py: Python<'py>, constant_operands: Vec<usize>) -> Bound<'py, PyBytes> {
+        let signature = unlocked(py, || self.module.signature(self.id, &constant_operands));
         PyBytes::new(py, &signature)
     }
 

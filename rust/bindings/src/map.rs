@@ -455,12 +455,16 @@ impl PyMap {
     /// variables.  See :class:`Equivalence`.
     #[pyo3(signature = (other, /))]
     fn equivalent(&self, py: Python<'_>, other: &PyMap) -> PyEquivalence {
-        PyEquivalence(unlocked(py, || symbolic::equivalent(&self.map, &other.map)))
+        unlocked(py, || symbolic::equivalent(&self.map, &other.map)).into()
     }
 
-    /// Whether the domain has no point: ``True``, ``False``, or ``None`` where that is not decided.
-    fn is_empty(&self, py: Python<'_>) -> Option<bool> {
-        unlocked(py, || symbolic::is_empty(&self.map))
+    /// Whether the domain has no point, an :class:`Equivalence` (of the domain and the empty set).
+    ///
+    /// >>> m = IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 9], d0 mod 4 in [3, 3]")
+    /// >>> m.is_empty().equal
+    /// False
+    fn is_empty(&self, py: Python<'_>) -> PyEquivalence {
+        PyEquivalence::decided(unlocked(py, || symbolic::is_empty(&self.map)), "whether the domain has a point")
     }
 
     /// The size of the results: a :class:`Cost`.

@@ -4,12 +4,12 @@ use std::ops::Deref;
 
 use hlo::{ComputationId, Module};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyIterator, PyTuple};
+use pyo3::types::{PyBytes, PyIterator, PyString, PyTuple};
 
 use crate::attribute::{Attributes, Owner};
 use crate::diagnostic::PyDiagnostic;
 use crate::enter::unlocked;
-use crate::error::raise;
+use crate::error::{raise, wrong_type};
 use crate::instruction::{instruction, instructions, PyInstruction};
 use crate::read::parse_text;
 
@@ -81,6 +81,11 @@ fn not_found(py: Python<'_>, what: &str, name: &str, near: Option<&str>) -> PyEr
     raise(py, "NotFoundError", format!("no {what} `{shown}`{near}"))
 }
 
+/// A name, which may hold any characters that Python has.
+fn text<'a, 'py>(name: &'a Bound<'py, PyAny>, function: &str, hint: &str) -> PyResult<&'a Bound<'py, PyString>> {
+    name.cast::<PyString>().map_err(|_| wrong_type(function, "a name (str)", name, hint))
+}
+
 fn bare(name: &str) -> &str {
     name.strip_prefix('%').unwrap_or(name)
 }
@@ -140,20 +145,48 @@ impl PyModule_ {
         instruction(slf.py(), &slf.into(), number)
     }
 
-    /// The computation of this name, else the instruction: the entry's before those of other computations.  With or
-    /// without ``%``; :class:`~hlomap.errors.NotFoundError` names a near one.
-    fn __getitem__(slf: &Bound<'_, Self>, name: &str) -> PyResult<Py<PyAny>> {
+    /// The instruction of this name, with or without ``%``: the entry's before those of other computations.
+    ///
+    /// Raises :class:`~hlomap.errors.NotFoundError`, which names a near one; for the name of a computation it refers
+    /// to :meth:`computation`.
+    fn __getitem__(slf: &Bound<'_, Self>, name: &Bound<'_, PyAny>) -> PyResult<Py<PyInstruction>> {
         let (py, m) = (slf.py(), &slf.get().0);
-        if let Some(id) = m.find_computation(bare(name)) {
-            return Ok(computation(py, &slf.into(), id)?.into_any());
-        }
+        let hint = "iterate module.computations, or the instructions of module.entry";
+        let name = text(name, "Module.__getitem__", hint)?;
+        let name = name.to_str()?;
         if let Some(id) = m.find_instruction(bare(name), None) {
-            return Ok(instruction(py, &slf.into(), id)?.into_any());
+            return instruction(py, &slf.into(), id);
         }
-        let computations = (0..m.computations().len() as u32).map(|c| m.computation_name(c));
+        if m.find_computation(bare(name)).is_some() {
+            let message = format!("`{name}` is a computation, not an instruction: use module.computation({name:?})");
+            return Err(raise(py, "NotFoundError", message));
+        }
         let instructions = (0..m.instructions().len() as u32).map(|i| m.instruction_name(i));
-        let near = ::layout::nearest(bare(name), computations.take(NEAR_NAMES).chain(instructions.take(NEAR_NAMES)));
-        Err(not_found(py, "computation or instruction", name, near))
+        Err(not_found(py, "instruction", name, ::layout::nearest(bare(name), instructions.take(NEAR_NAMES))))
+    }
+
+    /// The computation of this name, with or without ``%``.
+    ///
+    /// Raises :class:`~hlomap.errors.NotFoundError`, which names a near one.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> module = hm.parse("f { p = f32[] parameter(0) } ENTRY e { q = f32[] parameter(0) c = f32[] call(q), to_apply=f }")
+    /// >>> module.computation("f").root.name
+    /// 'p'
+    #[pyo3(name = "computation", signature = (name, /))]
+    fn named_computation(slf: &Bound<'_, Self>, name: &Bound<'_, PyAny>) -> PyResult<Py<PyComputation>> {
+        let (py, m) = (slf.py(), &slf.get().0);
+        let name = text(name, "Module.computation", "iterate module.computations for all of them")?;
+        let name = name.to_str()?;
+        if let Some(id) = m.find_computation(bare(name)) {
+            return computation(py, &slf.into(), id);
+        }
+        if m.find_instruction(bare(name), None).is_some() {
+            let message = format!("`{name}` is an instruction, not a computation: use module[{name:?}]");
+            return Err(raise(py, "NotFoundError", message));
+        }
+        let names = (0..m.computations().len() as u32).map(|c| m.computation_name(c));
+        Err(not_found(py, "computation", name, ::layout::nearest(bare(name), names.take(NEAR_NAMES))))
     }
 
     /// The module as a serialized ``HloModuleProto``, which XLA reads.
@@ -319,7 +352,9 @@ impl PyComputation {
     }
 
     /// The instruction of this name, with or without ``%``; :class:`~hlomap.errors.NotFoundError` names a near one.
-    fn __getitem__(&self, py: Python<'_>, name: &str) -> PyResult<Py<PyInstruction>> {
+    fn __getitem__(&self, py: Python<'_>, name: &Bound<'_, PyAny>) -> PyResult<Py<PyInstruction>> {
+        let name = text(name, "Computation.__getitem__", "computation.instructions is indexed by position")?;
+        let name = name.to_str()?;
         if let Some(id) = self.module.find_instruction(bare(name), Some(self.id)) {
             return instruction(py, &self.module, id);
         }

@@ -138,7 +138,7 @@ fn related(
     ask: impl FnOnce(&ArrayShape, &ArrayShape) -> Result<Equivalence, LinearError> + Send,
 ) -> PyResult<PyEquivalence> {
     let output = output.array(py, "positions")?;
-    linear(py, operand, |operand| unlocked(py, || ask(operand, output))).map(PyEquivalence)
+    linear(py, operand, |operand| unlocked(py, || ask(operand, output))).map(PyEquivalence::from)
 }
 
 /// Whether a reshape moves no bytes: every element of the output lies where the operand's element with the same

@@ -1,11 +1,14 @@
 //! The small values around maps: variables, constraints, counts, costs and answers about equality.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyString, PyTuple};
 use symbolic::{Constraint, Equivalence, Range, Source, Variable};
 
+use crate::error::raise;
 use crate::expr::{hash_of, ExprLike, PyExpr};
 
 /// A variable of a map: its name and its inclusive range; for a runtime variable also where its value comes from.
@@ -172,64 +175,109 @@ impl PyCost {
     }
 }
 
-/// The answer to "are these two maps the same function?": true in a condition only where they are known to be.
+/// The answer to a question that may stay undecided: are two maps the same function, is a reshape a bitcast, is a
+/// domain empty, …
 ///
-/// ``equal`` is ``True``, ``False`` or ``None`` (not decided); ``witness`` a point, dimensions and then runtime
-/// variables, whose images differ; ``reason`` says why it is not decided.
-#[pyclass(name = "Equivalence", module = "hlomap._core", frozen)]
-pub struct PyEquivalence(pub Equivalence);
+/// ``equal`` is ``True``, ``False`` or ``None`` (undecided).  ``witness`` is a point that shows the difference where
+/// ``equal`` is ``False`` and one is known; ``reason`` tells why the answer is undecided, or why it is ``False``
+/// without a witness.  ``bool()`` of an undecided answer raises :class:`~hlomap.errors.UndecidedError`, so that no
+/// condition takes it for a yes or a no: test ``.equal is True`` or ``.equal is not False``.
+///
+/// >>> import hlomap as hm
+/// >>> a = hm.IndexingMap.parse("(d0) -> (d0 * 2), domain: d0 in [0, 9]")
+/// >>> b = hm.IndexingMap.parse("(d0) -> (d0 + d0), domain: d0 in [0, 9]")
+/// >>> bool(a.equivalent(b)), a.equivalent(hm.IndexingMap.identity([10])).witness
+/// (True, (1,))
+/// >>> undecided = a.equivalent(hm.IndexingMap.undefined([10]))
+/// >>> undecided.equal, undecided.reason
+/// (None, 'an undefined map says nothing')
+/// >>> bool(undecided)
+/// Traceback (most recent call last):
+/// hlomap.errors.UndecidedError: undecided: an undefined map says nothing; test `.equal`, which is None
+#[pyclass(name = "Equivalence", module = "hlomap._core", frozen, eq, hash)]
+#[derive(PartialEq, Eq, Hash)]
+pub struct PyEquivalence {
+    equal: Option<bool>,
+    witness: Option<Vec<i64>>,
+    reason: Option<Cow<'static, str>>,
+}
+
+impl From<Equivalence> for PyEquivalence {
+    fn from(answer: Equivalence) -> PyEquivalence {
+        match answer {
+            Equivalence::Equal => PyEquivalence { equal: Some(true), witness: None, reason: None },
+            Equivalence::Different(point) => PyEquivalence { equal: Some(false), witness: Some(point), reason: None },
+            Equivalence::Unknown(reason) => PyEquivalence { equal: None, witness: None, reason: Some(reason.into()) },
+        }
+    }
+}
+
+impl PyEquivalence {
+    /// The answer, without a witness; undecided for ``reason``.
+    pub fn decided(answer: Option<bool>, reason: &'static str) -> PyEquivalence {
+        let reason = answer.is_none().then_some(Cow::Borrowed(reason));
+        PyEquivalence { equal: answer, witness: None, reason }
+    }
+}
 
 #[pymethods]
 impl PyEquivalence {
-    /// ``True``, ``False``, or ``None`` where it is not decided.
+    #[new]
+    #[pyo3(signature = (equal, *, witness=None, reason=None))]
+    fn new(equal: Option<bool>, witness: Option<Vec<i64>>, reason: Option<String>) -> PyResult<PyEquivalence> {
+        if equal.is_none() && reason.is_none() {
+            return Err(PyValueError::new_err("an undecided Equivalence needs a reason"));
+        }
+        if (equal != Some(false) && witness.is_some()) || (equal == Some(true) && reason.is_some()) {
+            return Err(PyValueError::new_err("a witness belongs to equal=False, a reason to equal=None or False"));
+        }
+        Ok(PyEquivalence { equal, witness, reason: reason.map(Cow::Owned) })
+    }
+
+    /// ``True``, ``False``, or ``None`` where it is undecided.
     #[getter]
     fn equal(&self) -> Option<bool> {
-        match &self.0 {
-            Equivalence::Equal => Some(true),
-            Equivalence::Different(_) => Some(false),
-            Equivalence::Unknown(_) => None,
-        }
+        self.equal
     }
 
-    /// A point whose images differ.
+    /// A point that shows the difference, or ``None``: the question names the space it lies in.
     #[getter]
     fn witness<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        match &self.0 {
-            Equivalence::Different(point) => Ok(Some(PyTuple::new(py, point)?)),
-            Equivalence::Equal | Equivalence::Unknown(_) => Ok(None),
-        }
+        self.witness.as_ref().map(|point| PyTuple::new(py, point)).transpose()
     }
 
-    /// Why it is not decided.
+    /// Why it is undecided, or why it is ``False`` without a witness; else ``None``.
     #[getter]
-    fn reason(&self) -> Option<&'static str> {
-        match &self.0 {
-            Equivalence::Unknown(reason) => Some(reason),
-            Equivalence::Equal | Equivalence::Different(_) => None,
-        }
+    fn reason(&self) -> Option<&str> {
+        self.reason.as_deref()
     }
 
-    fn __bool__(&self) -> bool {
-        self.0 == Equivalence::Equal
+    fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
+        self.equal.ok_or_else(|| {
+            let reason = self.reason.as_deref().unwrap_or_default();
+            raise(py, "UndecidedError", format!("undecided: {reason}; test `.equal`, which is None"))
+        })
     }
 
-    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        match other.cast::<PyEquivalence>() {
-            Ok(other) => other.get().0 == self.0,
-            Err(_) => other.extract::<bool>().is_ok_and(|b| self.equal() == Some(b)),
-        }
+    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<((Option<bool>,), Bound<'py, PyDict>)> {
+        let keywords = PyDict::new(py);
+        keywords.set_item("witness", self.witness(py)?)?;
+        keywords.set_item("reason", self.reason())?;
+        Ok(((self.equal,), keywords))
     }
 
-    fn __hash__(&self) -> u64 {
-        hash_of(&self.equal())
-    }
-
-    fn __repr__(&self) -> String {
-        match &self.0 {
-            Equivalence::Equal => "Equivalence(equal=True)".to_owned(),
-            Equivalence::Different(point) => format!("Equivalence(equal=False, witness={point:?})"),
-            Equivalence::Unknown(reason) => format!("Equivalence(equal=None, reason='{reason}')"),
-        }
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let equal = match self.equal {
+            Some(true) => "True",
+            Some(false) => "False",
+            None => "None",
+        };
+        let witness = self.witness.as_ref().map_or(String::new(), |point| format!(", witness={point:?}"));
+        let reason = match &self.reason {
+            Some(reason) => format!(", reason={}", PyString::new(py, reason).repr()?),
+            None => String::new(),
+        };
+        Ok(format!("Equivalence(equal={equal}{witness}{reason})"))
     }
 }
 
