@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from .._core import Computation, Shape
 from ..errors import ShapeError
-from ..ops._numpy.input_checks import fitting
+from ..ops._numpy.input_checks import check_value
 
 __all__ = ["by_device", "listed", "state_bits"]
 
@@ -38,7 +38,7 @@ def by_device(
         where = f"parameter {number}, {parameter.name},"
         for device, own in enumerate(_dealt(value, parameter.shape, n, where)):
             place = where if n == 1 else f"{where} on device {device}"
-            arguments[device].append(fitting(own, parameter.shape, place))
+            arguments[device].append(check_value(own, parameter.shape, place))
     return arguments
 
 

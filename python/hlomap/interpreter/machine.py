@@ -18,7 +18,7 @@ import numpy as np
 from .._core import Computation, Instruction
 from ..errors import HlomapError, ShapeError, UnsupportedError
 from ..ops._evaluation import Device, DeviceGrid, Request, Steps
-from ..ops._numpy.input_checks import FromOutside, asked
+from ..ops._numpy.input_checks import UserFunctionError, call_user_function
 from ..ops._numpy.numeric import cast
 from .denormals import flushed
 from .plan import Plan, Plans, dtype_of
@@ -96,7 +96,7 @@ class Machine:
         try:
             with np.errstate(all="ignore"), flushed():
                 return self._run(plan, arguments)
-        except FromOutside as outside:
+        except UserFunctionError as outside:
             raise outside.error from outside.error.__cause__
 
     def _run(self, plan: Plan | Computation, arguments: Sequence[list[Value]]) -> list[Value]:
@@ -289,7 +289,7 @@ class Processor:
                     raise ShapeError(f"its type is {step.instruction.shape.dtype}, its operands make {value.dtype}")
                 value = cast(value, dtype)
         if self.on_value is not None:
-            asked(self.on_value, step.instruction, value)
+            call_user_function(self.on_value, step.instruction, value)
         frame.values[step.slot] = value
 
     # What meanings see.

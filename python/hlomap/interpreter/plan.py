@@ -156,12 +156,12 @@ def _elements_early(order: list[Instruction]) -> list[Instruction]:
 def _trimmed(evaluate: Evaluate) -> Evaluate:
     """Arrays that meet element for element are as long as the shortest: the others have no size of their own."""
 
-    def trimmed(instruction: Instruction, operands: list[Any], run: EvalContext) -> Any:
+    def trimmed(instruction: Instruction, operands: list[Any], context: EvalContext) -> Any:
         rank = instruction.shape.rank
         whole = [x for x in operands if isinstance(x, np.ndarray) and x.ndim == rank]
         ends = [slice(0, min(sizes)) for sizes in zip(*(x.shape for x in whole), strict=True)]
         cut = [x[tuple(ends)] if isinstance(x, np.ndarray) and x.ndim == rank else x for x in operands]
-        return evaluate(instruction, cut, run)
+        return evaluate(instruction, cut, context)
 
     return trimmed
 
