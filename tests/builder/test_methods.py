@@ -42,7 +42,7 @@ SOURCES = {
 
 def declared(opcode: str) -> Iterator[str]:
     """The methods of a page."""
-    for method in lookup(opcode).methods or (method_name(opcode),):
+    for method in lookup(opcode).builder_methods or (method_name(opcode),):
         yield method if isinstance(method, str) else method.name
 
 
@@ -198,11 +198,11 @@ def test_a_page_names_its_methods() -> None:
     like = lookup("negate")
     triple = _rule.ElementwiseMethod("triple", 1, "float", "Three times as much.")
     rules = like.output_to_input, like.input_to_output, like.evaluate
-    _registry.register(_rule.OpRule("my-triple", *rules, methods=("rev", triple)))
+    _registry.register(_rule.OpRule("my-triple", *rules, builder_methods=("rev", triple)))
     assert inspect.getdoc(hm.Builder.triple).startswith("Three times as much.")  # type: ignore[attr-defined]
     assert hm.Builder.rev is written()["rev"]
     with pytest.raises(hm.errors.ShapeError, match=r"triple: operand=x s32\[3\]: expected floats"):
         b = hm.Builder("m")
         b.triple(b.parameter(0, "s32[3]", "x"))  # type: ignore[attr-defined]
     with pytest.raises(RuntimeError, match="two op pages for the method 'triple'"):
-        _registry.register(_rule.OpRule("my-triples", *rules, methods=(triple,)))
+        _registry.register(_rule.OpRule("my-triples", *rules, builder_methods=(triple,)))

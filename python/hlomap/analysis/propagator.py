@@ -133,7 +133,7 @@ class Walker:
         by_opcode = op.constant_operands is no_constant_operands and not custom_rules
         return (
             op.inlines,
-            op.per_instruction,
+            op.depends_on_called_values,
             op.structural,
             op.constant_operands(instruction),
             by_opcode,
@@ -157,7 +157,7 @@ class Walker:
                 found = checked_rule(
                     instruction, leaf, operand, lambda: op.input_to_output(instruction, operand, leaf, self)
                 )
-            if not (op.per_instruction and (found.has_runtime or repeats)):
+            if not (op.depends_on_called_values and (found.has_runtime or repeats)):
                 answers.keep((key, leaf, operand), found)
         return found
 

@@ -39,7 +39,7 @@ _WRITTEN = {**written(), "constant": Core.constant, "parameter": Core.parameter}
 
 
 def _add_methods(op: OpRule) -> None:
-    for declared in op.methods or (method_name(op.opcode),):
+    for declared in op.builder_methods or (method_name(op.opcode),):
         if isinstance(declared, str):
             name = declared
             method = _WRITTEN.get(name) or by_attributes(name, op.opcode)

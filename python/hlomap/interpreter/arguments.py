@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from .._core import Computation, Shape
 from ..errors import ShapeError
-from ..ops._numpy.input_checks import fitting
+from ..ops._numpy.input_checks import check_value
 
 __all__ = ["distribute_arguments", "parse_rng_state", "tuples_to_lists"]
 
@@ -39,7 +39,7 @@ def distribute_arguments(
         where = f"parameter {number}, {parameter.name},"
         for device, argument in enumerate(_split_by_device(value, parameter.shape, n, where)):
             label = where if n == 1 else f"{where} on device {device}"
-            arguments[device].append(fitting(argument, parameter.shape, label))
+            arguments[device].append(check_value(argument, parameter.shape, label))
     return arguments
 
 

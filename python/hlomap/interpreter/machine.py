@@ -18,7 +18,7 @@ import numpy as np
 from .._core import Computation, Instruction
 from ..errors import HlomapError, ShapeError, UnsupportedError
 from ..ops._evaluation import Device, DeviceGrid, Request, Steps
-from ..ops._numpy.input_checks import FromOutside, asked
+from ..ops._numpy.input_checks import UserFunctionError, call_user_function
 from ..ops._numpy.numeric import cast
 from .denormals import flush_denormals
 from .plan import Plan, Plans, dtype_of
@@ -96,7 +96,7 @@ class Machine:
         try:
             with np.errstate(all="ignore"), flush_denormals():
                 return self._run(plan, arguments)
-        except FromOutside as outside:
+        except UserFunctionError as outside:
             raise outside.error from outside.error.__cause__
 
     def _run(self, plan: Plan | Computation, arguments: Sequence[list[Value]]) -> list[Value]:
@@ -292,7 +292,7 @@ class Processor:
                     )
                 value = cast(value, dtype)
         if self.on_value is not None:
-            asked(self.on_value, step.instruction, value)
+            call_user_function(self.on_value, step.instruction, value)
         frame.values[step.slot] = value
 
     # The EvalContext.

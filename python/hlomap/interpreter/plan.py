@@ -165,12 +165,12 @@ def _trim_operands(evaluate: Evaluate) -> Evaluate:
     Only operands with a dynamic size can be shorter than their bound.
     """
 
-    def trimmed(instruction: Instruction, operands: list[Any], run: EvalContext) -> Any:
+    def trimmed(instruction: Instruction, operands: list[Any], context: EvalContext) -> Any:
         rank = instruction.shape.rank
         arrays = [x for x in operands if isinstance(x, np.ndarray) and x.ndim == rank]
         ends = [slice(0, min(sizes)) for sizes in zip(*(x.shape for x in arrays), strict=True)]
         cut = [x[tuple(ends)] if isinstance(x, np.ndarray) and x.ndim == rank else x for x in operands]
-        return evaluate(instruction, cut, run)
+        return evaluate(instruction, cut, context)
 
     return trimmed
 

@@ -21,7 +21,7 @@ __all__ = ["OpRule", "each", "lookup", "op_of", "registered"]
 
 
 @cache
-def _read_pages() -> None:
+def _load_rules() -> None:
     for page in sorted(module.name for module in iter_modules(__path__)):
         if not page.startswith("_"):
             import_module(f"{__name__}.{page}")
@@ -29,23 +29,23 @@ def _read_pages() -> None:
 
 def lookup(opcode: str) -> OpRule:
     """The op of an opcode; an opcode without a page gets rules that answer Unknown."""
-    _read_pages()
+    _load_rules()
     return _registry.lookup(opcode)
 
 
 def op_of(instruction: Instruction) -> OpRule:
     """The op of an instruction; a user's rule for its opcode or its target goes before its page's."""
-    _read_pages()
+    _load_rules()
     return _registry.op_of(instruction)
 
 
 def registered() -> tuple[str, ...]:
     """The opcodes that have a page, sorted."""
-    _read_pages()
+    _load_rules()
     return _registry.registered()
 
 
 def each(listener: Callable[[OpRule], None]) -> None:
     """Calls ``listener`` with the op of every page, and of every page to come."""
-    _read_pages()
+    _load_rules()
     _registry.each(listener)

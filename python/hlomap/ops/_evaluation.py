@@ -28,7 +28,7 @@ class EvalContext(Protocol):
     """The executor, as an op's meaning sees it on one device.
 
     A meaning that runs a computation or waits for other devices is a generator: it yields a request and is sent its
-    value, so neither nesting nor waiting takes Python's stack:  ``state = yield run.call(body, [state])``.
+    value, so neither nesting nor waiting takes Python's stack:  ``state = yield context.call(body, [state])``.
     """
 
     @property

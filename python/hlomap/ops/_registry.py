@@ -46,11 +46,11 @@ def registered() -> tuple[str, ...]:
 def lookup(opcode: str) -> OpRule:
     """The op of an opcode; an opcode without a page gets rules that answer Unknown."""
     found = _registry.get(opcode)
-    return found if found is not None else _without_page(opcode)
+    return found if found is not None else _derived_or_unknown(opcode)
 
 
 @lru_cache(maxsize=256)
-def _without_page(opcode: str) -> OpRule:
+def _derived_or_unknown(opcode: str) -> OpRule:
     found = (derive(opcode, _registry) for derive in _derived)
     return next((op for op in found if op is not None), None) or unknown_op(opcode)
 
@@ -91,5 +91,5 @@ def unknown_op(opcode: str) -> OpRule:
     return OpRule(opcode, output_to_input, input_to_output, _cannot_run)
 
 
-def _cannot_run(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def _cannot_run(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     raise UnsupportedError(f"no meaning for {instruction.opcode}, needed by {instruction.name}")

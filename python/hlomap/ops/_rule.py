@@ -128,7 +128,8 @@ class OpRule:
     ``input_to_output(instruction, operand, leaf, context)`` one for each output (the elements of a tuple, else one).
     ``constant_operands`` names the operands whose constant content the rules use.
     ``inlines``: the value is that of the one called computation at the operands.
-    ``per_instruction``: the answer depends on more than the signature, so it is not shared between instructions.
+    ``depends_on_called_values``: the answer depends on more than the signature, so it is not shared between
+    instructions.
     ``pointwise``: ``evaluate`` may be given arrays where the instruction is on scalars.
     ``has_side_effect``: it does something besides giving a value, so it runs even where nobody needs the value.
     ``operand_of_parameter(instruction, called, parameter)``: the operand that a parameter of a called computation
@@ -149,7 +150,7 @@ class OpRule:
     evaluate: Evaluate
     constant_operands: Callable[[Instruction], tuple[int, ...]] = no_constant_operands
     inlines: bool = False
-    per_instruction: bool = False
+    depends_on_called_values: bool = False
     pointwise: bool = False
     has_side_effect: bool = False
     collective: CollectiveRule | None = None
@@ -157,7 +158,7 @@ class OpRule:
     sizes_class: str | None = None
     structural: bool = False
     operand_of_parameter: Callable[[Instruction, int, int], int | None] | None = None
-    methods: tuple[str | ElementwiseMethod, ...] = ()
+    builder_methods: tuple[str | ElementwiseMethod, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

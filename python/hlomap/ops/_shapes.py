@@ -45,14 +45,14 @@ def array_leaves(shape: Shape, below: tuple[int, ...] = ()) -> Iterator[tuple[in
             yield leaf
 
 
-def agree(found: Iterable[int], expected: Iterable[int], what: str) -> None:
+def require_sizes(found: Iterable[int], expected: Iterable[int], what: str) -> None:
     """Sizes as the operation has them; written sizes may differ in text that was read, and then there is no map."""
     found, expected = tuple(found), tuple(expected)
     if found != expected:
         raise ShapeError(f"{what} of sizes {list(found)} where {list(expected)} was expected")
 
 
-def must(holds: bool, what: str) -> None:
+def require(holds: bool, what: str) -> None:
     """An attribute that an operation cannot have leaves it without maps."""
     if not holds:
         raise ShapeError(what)
@@ -66,7 +66,7 @@ def n_elements(sizes: Iterable[int]) -> int:
     return product
 
 
-def checked(value: int) -> int:
+def require_int64(value: int) -> int:
     """The value itself where it fits in 64 bits."""
     if not -INT64_MAX - 1 <= value <= INT64_MAX:
         raise IntegerOverflowError(f"{value} does not fit in 64 bits")

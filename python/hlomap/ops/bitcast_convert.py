@@ -14,27 +14,27 @@ from .._core import Expr, Instruction, Shape
 from ..dtypes import bit_width
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
-from ._indexing.maps import dim_exprs, full, reads, reads_same_place
-from ._numpy.numeric import reinterpreted
+from ._indexing.maps import dim_exprs, full_bounds, identity_map, single_map
+from ._numpy.numeric import reinterpret_bits
 from ._registry import register
 from ._rule import Footprint, OpRule, RuleContext, RuleResult
-from ._shapes import agree, must
+from ._shapes import require, require_sizes
 
 
 def _between(source: Shape, target: Shape) -> Footprint:
     sizes, lengths = source.dimensions, target.dimensions
     wide, narrow = bit_width(source.dtype), bit_width(target.dtype)
     if wide == narrow:
-        agree(lengths, sizes, "a result")
-        return reads_same_place(sizes)
+        require_sizes(lengths, sizes, "a result")
+        return identity_map(sizes)
     if wide > narrow:
-        must(wide % narrow == 0, f"no whole number of {target.dtype} in a {source.dtype}")
-        agree(lengths, (*sizes, wide // narrow), "the narrower array")
+        require(wide % narrow == 0, f"no whole number of {target.dtype} in a {source.dtype}")
+        require_sizes(lengths, (*sizes, wide // narrow), "the narrower array")
         results = [*dim_exprs(len(sizes)), Expr.range(0)]
-        return reads(full(sizes), results, ranges=[(0, wide // narrow - 1)])
-    must(narrow % wide == 0, f"no whole number of {source.dtype} in a {target.dtype}")
-    agree(sizes, (*lengths, narrow // wide), "the narrower array")
-    return reads(full(sizes), dim_exprs(len(lengths)))
+        return single_map(full_bounds(sizes), results, ranges=[(0, wide // narrow - 1)])
+    require(narrow % wide == 0, f"no whole number of {source.dtype} in a {target.dtype}")
+    require_sizes(sizes, (*lengths, narrow // wide), "the narrower array")
+    return single_map(full_bounds(sizes), dim_exprs(len(lengths)))
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -47,11 +47,13 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     return [_between(instruction.operands[0].shape, instruction.shape)]
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """The bits in the order of the elements, read as the other type."""
     source, target = instruction.operands[0].shape, instruction.shape
-    bits = reinterpreted(np.asarray(operands[0]).reshape(-1), source.dtype, target.dtype)
+    bits = reinterpret_bits(np.asarray(operands[0]).reshape(-1), source.dtype, target.dtype)
     return bits.reshape(target.dimensions)
 
 
-register(OpRule("bitcast-convert", output_to_input, input_to_output, evaluate, methods=("bitcast_convert_type",)))
+register(
+    OpRule("bitcast-convert", output_to_input, input_to_output, evaluate, builder_methods=("bitcast_convert_type",))
+)

@@ -9,23 +9,23 @@ import numpy as np
 from .._core import Expr, Instruction
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
-from ._indexing.maps import full, reads
+from ._indexing.maps import full_bounds, single_map
 from ._registry import register
 from ._rule import ExprLike, OpRule, RuleContext, RuleResult
-from ._shapes import agree, must
+from ._shapes import require, require_sizes
 
 
 def _dimensions(instruction: Instruction) -> tuple[int, ...]:
     dimensions = tuple(instruction.attributes.get("dimensions", ()))
     sizes = instruction.shape.dimensions
-    must(len(set(dimensions)) == len(dimensions), f"a dimension twice in {dimensions}")
-    agree(instruction.operands[0].shape.dimensions, (sizes[i] for i in dimensions), "an operand")
+    require(len(set(dimensions)) == len(dimensions), f"a dimension twice in {dimensions}")
+    require_sizes(instruction.operands[0].shape.dimensions, (sizes[i] for i in dimensions), "an operand")
     return dimensions
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """Keep the dimensions that come from the operand."""
-    return [reads(full(instruction.shape.dimensions), [Expr.dim(i) for i in _dimensions(instruction)])]
+    return [single_map(full_bounds(instruction.shape.dimensions), [Expr.dim(i) for i in _dimensions(instruction)])]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -38,10 +38,10 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
         results[along] = Expr.dim(i)
     for i, along in enumerate(repeated):
         results[along] = Expr.range(i)
-    return [reads(full(sizes[i] for i in kept), results, ranges=full(sizes[i] for i in repeated))]
+    return [single_map(full_bounds(sizes[i] for i in kept), results, ranges=full_bounds(sizes[i] for i in repeated))]
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """Order the operand's dimensions as the output has them, put in ones, stretch."""
     sizes, kept = list(instruction.shape.dimensions), _dimensions(instruction)
     for i, size in zip(kept, operands[0].shape, strict=True):
@@ -50,4 +50,6 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalConte
     return np.broadcast_to(ordered.reshape([sizes[i] if i in kept else 1 for i in range(len(sizes))]), sizes)
 
 
-register(OpRule("broadcast", output_to_input, input_to_output, evaluate, methods=("broadcast", "broadcast_in_dim")))
+register(
+    OpRule("broadcast", output_to_input, input_to_output, evaluate, builder_methods=("broadcast", "broadcast_in_dim"))
+)

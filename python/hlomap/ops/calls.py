@@ -7,11 +7,11 @@ from ..types import ShapeIndex
 from ._evaluation import EvalContext, Steps, Value
 from ._registry import register
 from ._rule import OpRule, RuleContext, RuleResult
-from ._shapes import must
+from ._shapes import require
 
 
 def _called(instruction: Instruction) -> Computation:
-    must(len(instruction.called_computations) == 1, "not one computation")
+    require(len(instruction.called_computations) == 1, "not one computation")
     return instruction.called_computations[0]
 
 
@@ -25,9 +25,9 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     return context.input_to_output(instruction, _called(instruction), operand, leaf)
 
 
-def evaluate(instruction: Instruction, operands: list[Value], run: EvalContext) -> Steps:
+def evaluate(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
     """Run the computation."""
-    return (yield run.call(_called(instruction), operands))
+    return (yield context.call(_called(instruction), operands))
 
 
 for _name, _methods in (("fusion", ("fusion",)), ("call", ("call", "composite_call"))):
@@ -39,9 +39,9 @@ for _name, _methods in (("fusion", ("fusion",)), ("call", ("call", "composite_ca
             evaluate,
             inlines=True,
             forwards_calls=True,
-            per_instruction=True,
+            depends_on_called_values=True,
             pointwise=True,
-            methods=_methods,
+            builder_methods=_methods,
             operand_of_parameter=lambda instruction, called, parameter: parameter,
         )
     )

@@ -10,10 +10,10 @@ import numpy as np
 from .._core import Instruction
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
-from ._indexing.maps import dim_exprs, full, reads
+from ._indexing.maps import dim_exprs, full_bounds, single_map
 from ._registry import register
 from ._rule import OperandIndexing, OpRule, RuleContext, RuleResult
-from ._shapes import agree
+from ._shapes import require_sizes
 
 
 def _starts(instruction: Instruction, along: int) -> list[int]:
@@ -21,9 +21,9 @@ def _starts(instruction: Instruction, along: int) -> list[int]:
     sizes = instruction.shape.dimensions
     for operand in instruction.operands:
         length = operand.shape.dimensions[along]
-        agree(operand.shape.dimensions, (*sizes[:along], length, *sizes[along + 1 :]), "an operand")
+        require_sizes(operand.shape.dimensions, (*sizes[:along], length, *sizes[along + 1 :]), "an operand")
         starts.append(starts[-1] + operand.shape.dimensions[along])
-    agree(sizes[along : along + 1], starts[-1:], "an output")
+    require_sizes(sizes[along : along + 1], starts[-1:], "an output")
     return starts
 
 
@@ -33,11 +33,11 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     starts = _starts(instruction, along)
     parts: list[OperandIndexing] = []
     for start, end in pairwise(starts):
-        dims = full(instruction.shape.dimensions)
+        dims = full_bounds(instruction.shape.dimensions)
         dims[along] = (start, end - 1)
         results = dim_exprs(len(dims))
         results[along] = results[along] - start
-        parts.append(reads(dims, results))
+        parts.append(single_map(dims, results))
     return parts
 
 
@@ -47,10 +47,10 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     sizes = instruction.operands[operand].shape.dimensions
     results = dim_exprs(len(sizes))
     results[along] = results[along] + _starts(instruction, along)[operand]
-    return [reads(full(sizes), results)]
+    return [single_map(full_bounds(sizes), results)]
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """NumPy has it under the same name."""
     return np.concatenate(operands, axis=instruction.attributes["dimensions"][0])
 

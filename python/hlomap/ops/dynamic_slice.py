@@ -10,7 +10,7 @@ from .._core import Expr, Instruction
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
 from ._indexing.dynamic_offsets import clamped_offsets, offset_exprs, offset_reaches, reads_offsets
-from ._indexing.maps import full, reads
+from ._indexing.maps import full_bounds, single_map
 from ._numpy.dynamic_offsets import window_slices
 from ._registry import register
 from ._rule import ExprLike, OpRule, RuleContext, RuleResult
@@ -26,7 +26,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     sizes, window = instruction.operands[0].shape.dimensions, instruction.shape.dimensions
     at, runtime = offset_exprs(clamped_offsets(instruction, 1, sizes, window), range(len(sizes)))
     results: list[ExprLike] = [Expr.dim(i) + at[i] for i in range(len(sizes))]
-    return [reads(full(window), results, runtime=runtime), *reads_offsets(instruction, 1)]
+    return [single_map(full_bounds(window), results, runtime=runtime), *reads_offsets(instruction, 1)]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -35,7 +35,7 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
         return [offset_reaches(instruction, operand)]
     sizes, window = instruction.operands[0].shape.dimensions, instruction.shape.dimensions
     at, runtime = offset_exprs(clamped_offsets(instruction, 1, sizes, window), range(len(sizes)))
-    dims = full(sizes)
+    dims = full_bounds(sizes)
     results: list[ExprLike] = []
     constraints: list[tuple[ExprLike, int, int]] = []
     for i, extent in enumerate(window):
@@ -45,10 +45,10 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
             dims[i] = (start, start + extent - 1)
         else:
             constraints.append((Expr.dim(i) - start, 0, extent - 1))
-    return [reads(dims, results, runtime=runtime, constraints=constraints)]
+    return [single_map(dims, results, runtime=runtime, constraints=constraints)]
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """Clamp, then slice."""
     data = np.asarray(operands[0])
     return data[window_slices(operands[1:], data.shape, instruction.shape.dimensions)]

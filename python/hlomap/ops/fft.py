@@ -13,28 +13,28 @@ from .._core import Expr, Instruction
 from ..dtypes import numpy_dtype
 from ..types import ShapeIndex
 from ._evaluation import Array, EvalContext, Value
-from ._indexing.maps import dim_exprs, full, reads
+from ._indexing.maps import dim_exprs, full_bounds, single_map
 from ._registry import register
 from ._rule import ExprLike, Footprint, OpRule, RuleContext, RuleResult
-from ._shapes import agree, must
+from ._shapes import require, require_sizes
 
 
 def _transformed(instruction: Instruction) -> int:
     """How many dimensions are transformed."""
     length, kind = tuple(instruction.attributes["fft_length"]), instruction.attributes["fft_type"]
     given, made = instruction.operands[0].shape.dimensions, instruction.shape.dimensions
-    must(1 <= len(length) <= min(3, len(given)), f"fft_length {length}")
+    require(1 <= len(length) <= min(3, len(given)), f"fft_length {length}")
     half = (*length[:-1], length[-1] // 2 + 1 if length[-1] else 0)
     batch = tuple(given[: -len(length)])
-    agree(given, batch + (half if kind == "IRFFT" else length), "an operand")
-    agree(made, batch + (half if kind == "RFFT" else length), "an output")
+    require_sizes(given, batch + (half if kind == "IRFFT" else length), "an operand")
+    require_sizes(made, batch + (half if kind == "RFFT" else length), "an output")
     return len(length)
 
 
 def _signals(n: int, source: Sequence[int], target: Sequence[int]) -> Footprint:
     rank = len(source)
     results: list[ExprLike] = [*dim_exprs(rank - n), *(Expr.range(i) for i in range(n))]
-    return reads(full(source), results, ranges=full(target[rank - n :]))
+    return single_map(full_bounds(source), results, ranges=full_bounds(target[rank - n :]))
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -49,7 +49,7 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     return [_signals(n, instruction.operands[0].shape.dimensions, instruction.shape.dimensions)]
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """NumPy has the four by name; what it cannot do without elements has none."""
     length = instruction.attributes["fft_length"]
     dtype = numpy_dtype(instruction.shape.dtype)

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from .._core import Instruction
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
-from ._indexing.maps import passes_from, passes_to, reaches_nothing, reads_nothing
+from ._indexing.maps import forward_from_operand, forward_to_outputs, reaches_nothing, reads_nothing
 from ._registry import register
 from ._rule import NOTHING, OpRule, RuleContext, RuleResult
 
 # Opcode -> (where the value starts in operand 0, where it starts in the output).
-HANDED_ON: dict[str, tuple[ShapeIndex, ShapeIndex]] = {
+FORWARDED: dict[str, tuple[ShapeIndex, ShapeIndex]] = {
     "opt-barrier": ((), ()),
     "domain": ((), ()),
     "add-dependency": ((), ()),
@@ -35,28 +35,34 @@ METHODS: dict[str, tuple[str, ...]] = {
 }
 
 
-def _hand_on(opcode: str, source: ShapeIndex, target: ShapeIndex) -> OpRule:
+def _forwarding_rule(opcode: str, source: ShapeIndex, target: ShapeIndex) -> OpRule:
     def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
         if leaf[: len(target)] != target:
             return [NOTHING] * len(instruction.operands)
-        return passes_from(instruction, leaf, 0, source + leaf[len(target) :])
+        return forward_from_operand(instruction, leaf, 0, source + leaf[len(target) :])
 
     def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
         if operand > 0 or leaf[: len(source)] != source:
-            return passes_to(instruction, operand, leaf)
-        return passes_to(instruction, operand, leaf, target + leaf[len(source) :])
+            return forward_to_outputs(instruction, operand, leaf)
+        return forward_to_outputs(instruction, operand, leaf, target + leaf[len(source) :])
 
-    def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+    def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
         value = operands[0]
         for i in source:
             value = value[i]
         return (value, None) if target else value
 
-    return OpRule(opcode, output_to_input, input_to_output, evaluate, methods=METHODS.get(opcode, ()))
+    return OpRule(opcode, output_to_input, input_to_output, evaluate, builder_methods=METHODS.get(opcode, ()))
 
 
-for _opcode, (_source, _target) in HANDED_ON.items():
-    register(_hand_on(_opcode, _source, _target))
+for _opcode, (_source, _target) in FORWARDED.items():
+    register(_forwarding_rule(_opcode, _source, _target))
 register(
-    OpRule("send-done", reads_nothing, reaches_nothing, lambda instruction, operands, run: None, methods=("send",))
+    OpRule(
+        "send-done",
+        reads_nothing,
+        reaches_nothing,
+        lambda instruction, operands, context: None,
+        builder_methods=("send",),
+    )
 )

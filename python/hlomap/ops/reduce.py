@@ -10,20 +10,20 @@ from collections.abc import Sequence
 from .._core import Expr, Instruction
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
-from ._indexing.maps import dim_exprs, full, on_outputs, reads, reads_all, reads_scalar
-from ._numpy.reduction import folded, like_shape
+from ._indexing.maps import dim_exprs, full_bounds, map_to_all, map_to_scalar, on_all_outputs, single_map
+from ._numpy.reduction import pack_results, reduce_axes
 from ._registry import register
 from ._rule import ExprLike, OperandIndexing, OpRule, RuleContext, RuleResult
-from ._shapes import agree, must, result_sizes
+from ._shapes import require, require_sizes, result_sizes
 
 
 def _reduced(instruction: Instruction) -> tuple[int, ...]:
     reduced = tuple(sorted(instruction.attributes["dimensions"]))
     sizes = instruction.operands[0].shape.dimensions
-    must(len(set(reduced)) == len(reduced) and all(0 <= i < len(sizes) for i in reduced), f"reduced: {reduced}")
-    agree(result_sizes(instruction), (size for i, size in enumerate(sizes) if i not in reduced), "an output")
+    require(len(set(reduced)) == len(reduced) and all(0 <= i < len(sizes) for i in reduced), f"reduced: {reduced}")
+    require_sizes(result_sizes(instruction), (size for i, size in enumerate(sizes) if i not in reduced), "an output")
     for operand in instruction.operands[: len(instruction.operands) // 2]:
-        agree(operand.shape.dimensions, sizes, "an operand")
+        require_sizes(operand.shape.dimensions, sizes, "an operand")
     return reduced
 
 
@@ -35,25 +35,25 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     results: list[ExprLike] = [
         Expr.range(reduced.index(i)) if i in reduced else next(kept) for i in range(len(operand))
     ]
-    data: OperandIndexing = reads(full(sizes), results, ranges=full(operand[i] for i in reduced))
+    data: OperandIndexing = single_map(full_bounds(sizes), results, ranges=full_bounds(operand[i] for i in reduced))
     n = len(instruction.operands) // 2
-    return [data] * n + [reads_scalar(sizes)] * n
+    return [data] * n + [map_to_scalar(sizes)] * n
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """Drop the reduced dimensions; an init goes everywhere."""
     if operand >= len(instruction.operands) // 2:
-        return on_outputs(instruction, reads_all((), result_sizes(instruction)))
+        return on_all_outputs(instruction, map_to_all((), result_sizes(instruction)))
     reduced, sizes = _reduced(instruction), instruction.operands[operand].shape.dimensions
     results = [Expr.dim(i) for i in range(len(sizes)) if i not in reduced]
-    return on_outputs(instruction, reads(full(sizes), results))
+    return on_all_outputs(instruction, single_map(full_bounds(sizes), results))
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """Fold the reduced dimensions."""
     n = len(operands) // 2
-    done = folded(operands[:n], operands[n:], _reduced(instruction), instruction.called_computations[0], run)
-    return like_shape(instruction.shape.is_tuple, done)
+    done = reduce_axes(operands[:n], operands[n:], _reduced(instruction), instruction.called_computations[0], context)
+    return pack_results(instruction.shape.is_tuple, done)
 
 
 register(OpRule("reduce", output_to_input, input_to_output, evaluate))

@@ -13,19 +13,19 @@ from .._core import Expr, Instruction
 from ..types import ShapeIndex
 from ._attributes import WindowedDim, windowed_dims
 from ._evaluation import EvalContext, Value
-from ._indexing.maps import on_outputs, reads, reads_all, reads_scalar
+from ._indexing.maps import map_to_all, map_to_scalar, on_all_outputs, single_map
 from ._indexing.window import operand_index, output_index, window_variables
-from ._numpy.reduction import folded, like_shape
+from ._numpy.reduction import pack_results, reduce_axes
 from ._numpy.window import dilate_and_pad, sliding_windows
 from ._registry import register
 from ._rule import Footprint, OperandIndexing, OpRule, RuleContext, RuleResult
-from ._shapes import agree, result_sizes
+from ._shapes import require_sizes, result_sizes
 
 
 def _dims(instruction: Instruction) -> list[WindowedDim]:
     operand = instruction.operands[0].shape.dimensions
     for other in instruction.operands[: len(instruction.operands) // 2]:
-        agree(other.shape.dimensions, operand, "an operand")
+        require_sizes(other.shape.dimensions, operand, "an operand")
     return windowed_dims(instruction.attributes.get("window"), operand, result_sizes(instruction))
 
 
@@ -36,35 +36,35 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     indices = [
         operand_index(dim, Expr.dim(i), element) for i, (dim, element) in enumerate(zip(dims, elements, strict=True))
     ]
-    data: OperandIndexing = reads(
+    data: OperandIndexing = single_map(
         [m.bounds for m in indices],
         [m.index for m in indices],
         ranges=ranges,
         constraints=[c for m in indices for c in m.constraints],
     )
     n = len(instruction.operands) // 2
-    return [data] * n + [reads_scalar(result_sizes(instruction))] * n
+    return [data] * n + [map_to_scalar(result_sizes(instruction))] * n
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The outputs whose window covers the element; an init goes everywhere."""
     if operand >= len(instruction.operands) // 2:
-        return on_outputs(instruction, reads_all((), result_sizes(instruction)))
+        return on_all_outputs(instruction, map_to_all((), result_sizes(instruction)))
     dims = _dims(instruction)
     elements, ranges = window_variables(dims)
     indices = [
         output_index(dim, Expr.dim(i), element) for i, (dim, element) in enumerate(zip(dims, elements, strict=True))
     ]
-    covered: Footprint = reads(
+    covered: Footprint = single_map(
         [m.bounds for m in indices],
         [m.index for m in indices],
         ranges=ranges,
         constraints=[c for m in indices for c in m.constraints],
     )
-    return on_outputs(instruction, covered)
+    return on_all_outputs(instruction, covered)
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """Spread the operands out, see every window, fold the places that hold elements."""
     n = len(operands) // 2
     dims = _dims(instruction)
@@ -74,8 +74,8 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalConte
     if any(dim.pad_low > 0 or dim.pad_high > 0 or dim.base_dilation > 1 for dim in dims):
         valid = sliding_windows(dilate_and_pad(np.ones(operands[0].shape, np.bool_), axes, dims, False), axes, dims)
     places = tuple(range(len(dims), 2 * len(dims)))
-    done = folded(seen, operands[n:], places, instruction.called_computations[0], run, valid, rounded_bytes=2)
-    return like_shape(instruction.shape.is_tuple, done)
+    done = reduce_axes(seen, operands[n:], places, instruction.called_computations[0], context, valid, rounded_bytes=2)
+    return pack_results(instruction.shape.is_tuple, done)
 
 
 register(OpRule("reduce-window", output_to_input, input_to_output, evaluate))

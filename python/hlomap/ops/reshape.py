@@ -9,8 +9,8 @@ import numpy as np
 from .._core import Instruction
 from ..types import ShapeIndex, Unknown
 from ._evaluation import EvalContext, Value
-from ._indexing.delinearize import reindexed
-from ._indexing.maps import dim_exprs, full, in_best_form, reads
+from ._indexing.delinearize import delinearize
+from ._indexing.maps import dim_exprs, full_bounds, simplify_maps, single_map
 from ._registry import register
 from ._rule import OperandIndexing, OpRule, RuleContext, RuleResult
 from ._shapes import n_elements
@@ -19,7 +19,7 @@ from ._shapes import n_elements
 def _between(source: Sequence[int], target: Sequence[int]) -> OperandIndexing:
     if n_elements(source) != n_elements(target):
         return Unknown(f"sizes {tuple(source)} and {tuple(target)} have different numbers of elements")
-    return in_best_form(reads(full(source), reindexed(dim_exprs(len(source)), source, target)))
+    return simplify_maps(single_map(full_bounds(source), delinearize(dim_exprs(len(source)), source, target)))
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -32,9 +32,9 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     return [_between(instruction.operands[0].shape.dimensions, instruction.shape.dimensions)]
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """NumPy's default order is row-major, too."""
     return np.reshape(operands[0], instruction.shape.dimensions)
 
 
-register(OpRule("reshape", output_to_input, input_to_output, evaluate, methods=("reshape", "collapse")))
+register(OpRule("reshape", output_to_input, input_to_output, evaluate, builder_methods=("reshape", "collapse")))

@@ -9,17 +9,19 @@ import numpy as np
 from .._core import Expr, Instruction
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
-from ._indexing.maps import full, reads
+from ._indexing.maps import full_bounds, single_map
 from ._registry import register
 from ._rule import OperandIndexing, OpRule, RuleContext, RuleResult
-from ._shapes import agree
+from ._shapes import require_sizes
 
 
 def _mirrored(instruction: Instruction) -> OperandIndexing:
     sizes = instruction.shape.dimensions
     along = tuple(instruction.attributes["dimensions"])
-    agree(instruction.operands[0].shape.dimensions, sizes, "an operand")
-    return reads(full(sizes), [n - 1 - Expr.dim(i) if i in along else Expr.dim(i) for i, n in enumerate(sizes)])
+    require_sizes(instruction.operands[0].shape.dimensions, sizes, "an operand")
+    return single_map(
+        full_bounds(sizes), [n - 1 - Expr.dim(i) if i in along else Expr.dim(i) for i, n in enumerate(sizes)]
+    )
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -32,9 +34,9 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     return [_mirrored(instruction)]
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """NumPy calls it flip."""
     return np.flip(operands[0], tuple(instruction.attributes["dimensions"]))
 
 
-register(OpRule("reverse", output_to_input, input_to_output, evaluate, methods=("rev",)))
+register(OpRule("reverse", output_to_input, input_to_output, evaluate, builder_methods=("rev",)))

@@ -9,18 +9,20 @@ import numpy as np
 from .._core import Expr, Instruction
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
-from ._indexing.maps import full, reads
+from ._indexing.maps import full_bounds, single_map
 from ._registry import register
 from ._rule import ExprLike, OpRule, RuleContext, RuleResult
-from ._shapes import agree, must
+from ._shapes import require, require_sizes
 
 
 def _limits(instruction: Instruction) -> tuple[tuple[int, int, int], ...]:
     """Start, limit and stride of each dimension."""
     limits: tuple[tuple[int, int, int], ...] = tuple(instruction.attributes["slice"])
     for (start, limit, stride), size in zip(limits, instruction.operands[0].shape.dimensions, strict=True):
-        must(0 <= start <= limit <= size and stride > 0, f"[{start}:{limit}:{stride}] of {size} elements")
-    agree(instruction.shape.dimensions, (-((start - limit) // stride) for start, limit, stride in limits), "an output")
+        require(0 <= start <= limit <= size and stride > 0, f"[{start}:{limit}:{stride}] of {size} elements")
+    require_sizes(
+        instruction.shape.dimensions, (-((start - limit) // stride) for start, limit, stride in limits), "an output"
+    )
     return limits
 
 
@@ -28,7 +30,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     """start + stride * d."""
     limits = _limits(instruction)
     results: list[ExprLike] = [start + stride * Expr.dim(i) for i, (start, _, stride) in enumerate(limits)]
-    return [reads(full(instruction.shape.dimensions), results)]
+    return [single_map(full_bounds(instruction.shape.dimensions), results)]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -43,10 +45,10 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
         results.append(shifted // stride)
         if stride > 1:
             constraints.append((shifted % stride, 0, 0))
-    return [reads(dims, results, constraints=constraints)]
+    return [single_map(dims, results, constraints=constraints)]
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """NumPy has it under the same name."""
     limits = _limits(instruction)
     return np.asarray(operands[0])[tuple(slice(start, limit, stride) for start, limit, stride in limits)]

@@ -14,32 +14,32 @@ from ._registry import register
 from ._rule import OpRule
 
 
-def _parameter(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def _parameter(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     number = instruction.parameter_number
     assert number is not None, "a parameter has a number"
-    return run.parameter(number)
+    return context.parameter(number)
 
 
-def _constant(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def _constant(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     return instruction.literal
 
 
-def _iota(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def _iota(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     sizes = instruction.shape.dimensions
     along = int(instruction.attributes["iota_dimension"])
     lengths = [size if i == along else 1 for i, size in enumerate(sizes)]
     return np.broadcast_to(np.arange(sizes[along]).astype(numpy_dtype(instruction.shape.dtype)).reshape(lengths), sizes)
 
 
-def _replica(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
-    return np.asarray(run.device.replica, numpy_dtype(instruction.shape.dtype))
+def _replica(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
+    return np.asarray(context.device.replica, numpy_dtype(instruction.shape.dtype))
 
 
-def _partition(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
-    return np.asarray(run.device.partition, numpy_dtype(instruction.shape.dtype))
+def _partition(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
+    return np.asarray(context.device.partition, numpy_dtype(instruction.shape.dtype))
 
 
-def _token(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def _token(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     return None
 
 

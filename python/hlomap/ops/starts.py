@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from .._core import Instruction
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Steps, Value
-from ._indexing.maps import below, passes_from, passes_to
+from ._indexing.maps import forward_from_operand, forward_to_outputs, merge_parts
 from ._registry import register
 from ._rule import NOTHING, OperandIndexing, OpRule, RuleContext, RuleResult
 from ._shapes import n_outputs
@@ -15,22 +15,22 @@ from ._shapes import n_outputs
 
 def _copy_start_output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The copy and the operand itself; the third element is the state of the copy."""
-    return passes_from(instruction, leaf, 0, leaf[1:]) if leaf[0] < 2 else [NOTHING]
+    return forward_from_operand(instruction, leaf, 0, leaf[1:]) if leaf[0] < 2 else [NOTHING]
 
 
 def _copy_start_input_to_output(
     instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext
 ) -> RuleResult:
-    return passes_to(instruction, operand, leaf, (0, *leaf), (1, *leaf))
+    return forward_to_outputs(instruction, operand, leaf, (0, *leaf), (1, *leaf))
 
 
-def _copy_start(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def _copy_start(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     return (operands[0], operands[0], *([None] * (n_outputs(instruction.shape) - 2)))
 
 
 def _async_start_output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     if leaf[0] == 0:
-        return passes_from(instruction, leaf, leaf[1], leaf[2:])
+        return forward_from_operand(instruction, leaf, leaf[1], leaf[2:])
     if leaf[0] == 1 and instruction.called_computations:
         return context.output_to_input(instruction, instruction.called_computations[0], leaf[1:])
     return [NOTHING] * len(instruction.operands)
@@ -39,15 +39,17 @@ def _async_start_output_to_input(instruction: Instruction, leaf: ShapeIndex, con
 def _async_start_input_to_output(
     instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext
 ) -> RuleResult:
-    parts: list[OperandIndexing] = passes_to(instruction, operand, leaf, (0, operand, *leaf))
-    parts[1] = below(context.input_to_output(instruction, instruction.called_computations[0], operand, leaf), (1,))
+    parts: list[OperandIndexing] = forward_to_outputs(instruction, operand, leaf, (0, operand, *leaf))
+    parts[1] = merge_parts(
+        context.input_to_output(instruction, instruction.called_computations[0], operand, leaf), (1,)
+    )
     return parts
 
 
-def _async_start(instruction: Instruction, operands: list[Value], run: EvalContext) -> Steps:
+def _async_start(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
     given = tuple(operands)
     rest = [None] * (n_outputs(instruction.shape) - 2)
-    return (given, (yield run.call(instruction.called_computations[0], operands)), *rest)
+    return (given, (yield context.call(instruction.called_computations[0], operands)), *rest)
 
 
 register(OpRule("copy-start", _copy_start_output_to_input, _copy_start_input_to_output, _copy_start))
@@ -57,7 +59,7 @@ register(
         _async_start_output_to_input,
         _async_start_input_to_output,
         _async_start,
-        per_instruction=True,
+        depends_on_called_values=True,
         forwards_calls=True,
         operand_of_parameter=lambda instruction, called, parameter: parameter,
     )

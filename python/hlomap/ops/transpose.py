@@ -9,17 +9,17 @@ import numpy as np
 from .._core import Expr, Instruction
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
-from ._indexing.maps import full, reads
+from ._indexing.maps import full_bounds, single_map
 from ._registry import register
 from ._rule import OpRule, RuleContext, RuleResult
-from ._shapes import agree, must
+from ._shapes import require, require_sizes
 
 
 def _permutation(instruction: Instruction) -> tuple[int, ...]:
     permutation = tuple(instruction.attributes["dimensions"])
-    must(sorted(permutation) == list(range(instruction.shape.rank)), f"no permutation: {permutation}")
+    require(sorted(permutation) == list(range(instruction.shape.rank)), f"no permutation: {permutation}")
     sizes = instruction.operands[0].shape.dimensions
-    agree(instruction.shape.dimensions, (sizes[p] for p in permutation), "an output")
+    require_sizes(instruction.shape.dimensions, (sizes[p] for p in permutation), "an output")
     return permutation
 
 
@@ -27,16 +27,16 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     """Operand dimension p is indexed by the output dimension that shows it."""
     permutation = _permutation(instruction)
     results = [Expr.dim(permutation.index(p)) for p in range(len(permutation))]
-    return [reads(full(instruction.shape.dimensions), results)]
+    return [single_map(full_bounds(instruction.shape.dimensions), results)]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """Output dimension i is indexed by the operand dimension that it shows."""
     permutation = _permutation(instruction)
-    return [reads(full(instruction.operands[0].shape.dimensions), [Expr.dim(p) for p in permutation])]
+    return [single_map(full_bounds(instruction.operands[0].shape.dimensions), [Expr.dim(p) for p in permutation])]
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """NumPy has it under the same name."""
     return np.transpose(operands[0], _permutation(instruction))
 

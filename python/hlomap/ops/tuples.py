@@ -7,33 +7,33 @@ from collections.abc import Sequence
 from .._core import Instruction
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
-from ._indexing.maps import same_array
+from ._indexing.maps import forward_array
 from ._registry import register
 from ._rule import OpRule, RuleContext, RuleResult
-from ._shapes import must, shape_at
+from ._shapes import require, shape_at
 
 # Rules are asked of consistent instructions: a tuple has the shapes of its operands, an element the shape it has in the
 # tuple.  So the shape of what was asked about is enough, and a leaf of a wide tuple costs no more than one of a pair.
 
 
 def _tuple_output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    return same_array(shape_at(context.shape_of(instruction), leaf), leaf[0], leaf[1:])
+    return forward_array(shape_at(context.shape_of(instruction), leaf), leaf[0], leaf[1:])
 
 
 def _tuple_input_to_output(
     instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext
 ) -> RuleResult:
-    return same_array(shape_at(context.shape_of(instruction), (operand, *leaf)), operand, (operand, *leaf))
+    return forward_array(shape_at(context.shape_of(instruction), (operand, *leaf)), operand, (operand, *leaf))
 
 
-def _tuple(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def _tuple(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     return tuple(operands)
 
 
 def _element_output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     index = int(instruction.attributes["index"])
-    must(index >= 0, f"element {index} of a tuple")
-    return same_array(shape_at(context.shape_of(instruction), leaf), 0, (index, *leaf))
+    require(index >= 0, f"element {index} of a tuple")
+    return forward_array(shape_at(context.shape_of(instruction), leaf), 0, (index, *leaf))
 
 
 def _element_input_to_output(
@@ -42,10 +42,10 @@ def _element_input_to_output(
     if leaf[0] != int(instruction.attributes["index"]):
         return {}
     shape = context.shape_of(instruction)
-    return same_array(shape_at(shape, leaf[1:]), leaf[1] if shape.is_tuple else 0, leaf[1:])
+    return forward_array(shape_at(shape, leaf[1:]), leaf[1] if shape.is_tuple else 0, leaf[1:])
 
 
-def _element(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def _element(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     return operands[0][int(instruction.attributes["index"])]
 
 

@@ -1,6 +1,6 @@
 """From the law of a collective operation to its rules: maps with group and position, and plain ones without.
 
-Read :class:`Law` and :func:`collective_rules` first.  The plain map leads to the element on some device of the
+Read :class:`Transfer` and :func:`collective_rules` first.  The plain map leads to the element on some device of the
 group. It depends on the instruction alone; the table of groups may depend on the module, so device maps are made when
 asked.
 """
@@ -16,15 +16,15 @@ from ...maps.device_groups import GroupTable
 from ...types import ShapeIndex, Unknown
 from .._attributes import split_dimension
 from .._rule import Bounds, CollectiveRule, ExprLike, Footprint, InputToOutput, OperandIndexing, OutputToInput
-from .._shapes import agree, must, n_elements, shape_at
+from .._shapes import n_elements, require, require_sizes, shape_at
 from .device_groups import group_sizes, group_table, pair_table
-from .maps import dim_exprs, full, reads, reads_same_place
+from .maps import dim_exprs, full_bounds, identity_map, single_map
 
-EACH: Final = None
+ALL_POSITIONS: Final = None
 """Every position of the group."""
 
 
-class There(NamedTuple):
+class Peer(NamedTuple):
     """What belongs to an element: these indices at a position, or at each; for positions of the element in bounds."""
 
     indices: Sequence[ExprLike]
@@ -32,7 +32,7 @@ class There(NamedTuple):
     of: Bounds | None = None
 
 
-class Ends(NamedTuple):
+class ElementOnDevice(NamedTuple):
     """Of an element its rank, its index in the dimension that is cut, and its position; the size of a part."""
 
     rank: int
@@ -52,21 +52,21 @@ class Ends(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Law:
+class Transfer:
     """From an element at a position to what belongs to it; ``whole``: on which side arrays are whole, cut on the other.
 
     ``both`` are cut in as many parts as the group has devices.
     """
 
-    rule: Callable[[Ends], There]
+    rule: Callable[[ElementOnDevice], Peer]
     whole: Literal["here", "there", "both"] | None = None
 
     @staticmethod
-    def cutting(whole: Literal["here", "there", "both"]) -> Callable[[Callable[[Ends], There]], Law]:
-        return lambda rule: Law(rule, whole)
+    def cutting(whole: Literal["here", "there", "both"]) -> Callable[[Callable[[ElementOnDevice], Peer]], Transfer]:
+        return lambda rule: Transfer(rule, whole)
 
 
-Pick = Callable[[Instruction, int, int], Law | None]
+TransferOf = Callable[[Instruction, int, int], Transfer | None]
 """The law between a result and an operand, by their numbers."""
 
 _STARTS = ("all-gather-start", "collective-permute-start")
@@ -80,7 +80,9 @@ class CollectiveIndexing(NamedTuple):
     collective: CollectiveRule
 
 
-def collective_rules(opcode: str, to_input: Law | Pick, to_output: Law | Pick) -> CollectiveIndexing:
+def collective_rules(
+    opcode: str, to_input: Transfer | TransferOf, to_output: Transfer | TransferOf
+) -> CollectiveIndexing:
     """The rules of an operation whose results follow laws, each from its own operand or as picked."""
     back, forth = _picked(to_input), _picked(to_output)
 
@@ -89,7 +91,7 @@ def collective_rules(opcode: str, to_input: Law | Pick, to_output: Law | Pick) -
         result = _result_at(instruction, leaf)
         if result is None:
             given = leaf[1] if leaf[0] == 0 and len(leaf) > 1 else 0
-            return {given: reads_same_place(sizes)} if leaf[0] == 0 else {}
+            return {given: identity_map(sizes)} if leaf[0] == 0 else {}
         laws = ((k, back(instruction, result, k)) for k in range(len(instruction.operands)))
         return {
             k: _part(instruction, law, sizes, instruction.operands[k].shape.dimensions, table)
@@ -103,7 +105,7 @@ def collective_rules(opcode: str, to_input: Law | Pick, to_output: Law | Pick) -
         sizes = instruction.operands[operand].shape.dimensions
         parts: dict[int, OperandIndexing] = {}
         if opcode in _STARTS:
-            parts[0] = reads_same_place(sizes).at((0, operand) if len(instruction.operands) > 1 else (0,))
+            parts[0] = identity_map(sizes).at((0, operand) if len(instruction.operands) > 1 else (0,))
         for result in range(len(instruction.operands)):
             law = forth(instruction, result, operand)
             if law is not None:
@@ -126,8 +128,8 @@ def collective_rules(opcode: str, to_input: Law | Pick, to_output: Law | Pick) -
     )
 
 
-def _picked(law: Law | Pick) -> Pick:
-    if isinstance(law, Law):
+def _picked(law: Transfer | TransferOf) -> TransferOf:
+    if isinstance(law, Transfer):
         own = law
         return lambda instruction, result, operand: own if result == operand else None
     return law
@@ -148,7 +150,7 @@ def groups_of(instruction: Instruction, n: int | None) -> GroupTable | Unknown:
     return table
 
 
-def _n_of_shapes(instruction: Instruction, law: Law | None) -> int | None:
+def _n_of_shapes(instruction: Instruction, law: Transfer | None) -> int | None:
     """How many devices a group has, where the shapes say it: as many as there are parts."""
     if instruction.shape.is_tuple and (law is None or law.whole is None) and instruction.opcode.startswith("all-to"):
         return len(instruction.operands)
@@ -179,7 +181,7 @@ def _leaf_of(instruction: Instruction, result: int) -> ShapeIndex:
 
 
 def _part(
-    instruction: Instruction, law: Law, here: Sequence[int], there: Sequence[int], table: GroupTable | None
+    instruction: Instruction, law: Transfer, here: Sequence[int], there: Sequence[int], table: GroupTable | None
 ) -> OperandIndexing:
     """The maps of a law for the groups of a table, or the plain ones."""
     along, n = _cut(instruction, law, here, there)
@@ -189,22 +191,22 @@ def _part(
     if alone is None and law.whole == "both":
         any_place = dim_exprs(len(here))
         any_place[along] = Expr.range(0)
-        maps = reads(full(here), any_place, ranges=[(0, here[along] - 1)]).maps
+        maps = single_map(full_bounds(here), any_place, ranges=[(0, here[along] - 1)]).maps
         return Footprint(maps, False, "how many devices there are is not said", crosses_devices=True)
     if alone is None:
         alone = GroupTable("", [(0, 1)])
     return plain(_joint(law, here, there, along, alone), alone)
 
 
-def _cut(instruction: Instruction, law: Law, here: Sequence[int], there: Sequence[int]) -> tuple[int, int | None]:
+def _cut(instruction: Instruction, law: Transfer, here: Sequence[int], there: Sequence[int]) -> tuple[int, int | None]:
     """The dimension that a law cuts, and in how many parts where the shapes say it."""
     if law.whole in (None, "both"):
-        agree(here, there, "an output")
+        require_sizes(here, there, "an output")
         return (split_dimension(instruction, len(here)) if law.whole else 0), None
     whole, part = (here, there) if law.whole == "here" else (there, here)
     along = split_dimension(instruction, len(whole))
-    must(part[along] > 0 and whole[along] % part[along] == 0, f"{whole[along]} elements in parts of {part[along]}")
-    agree((*whole[:along], part[along], *whole[along + 1 :]), part, "a part")
+    require(part[along] > 0 and whole[along] % part[along] == 0, f"{whole[along]} elements in parts of {part[along]}")
+    require_sizes((*whole[:along], part[along], *whole[along + 1 :]), part, "a part")
     return along, whole[along] // part[along]
 
 
@@ -216,17 +218,17 @@ def _sizes_alone(instruction: Instruction, n: int | None) -> GroupTable | None:
     return GroupTable("", [range(size) for size in sorted(sizes)]) if sizes else None
 
 
-def _joint(law: Law, here: Sequence[int], there: Sequence[int], along: int, table: GroupTable) -> Footprint:
+def _joint(law: Transfer, here: Sequence[int], there: Sequence[int], along: int, table: GroupTable) -> Footprint:
     """A map with group and position for each run of groups of one size."""
     maps: list[tuple[ShapeIndex, IndexingMap]] = []
     rank = len(here)
     for groups, n in table.runs():
         if law.whole == "both":
-            must(here[along] % n == 0, f"{here[along]} elements in {n} parts")
+            require(here[along] % n == 0, f"{here[along]} elements in {n} parts")
         size = 0 if law.whole is None else there[along] if law.whole == "here" else here[along]
-        said = law.rule(Ends(rank, along, Expr.dim(rank + 1), size // n if law.whole == "both" else size))
-        each = said.position is EACH and n > 1
-        position = said.position if said.position is not EACH else Expr.range(0) if each else 0
+        said = law.rule(ElementOnDevice(rank, along, Expr.dim(rank + 1), size // n if law.whole == "both" else size))
+        each = said.position is ALL_POSITIONS and n > 1
+        position = said.position if said.position is not ALL_POSITIONS else Expr.range(0) if each else 0
         ends = [*said.indices, Expr.dim(rank), position]
         made = on_devices(here, groups, said.of or (0, n - 1), ends, ranges=[(0, n - 1)] if each else [])
         maps.append(((), made.simplify(keep_point_dims=True)))
@@ -245,7 +247,7 @@ def on_devices(
 ) -> IndexingMap:
     """A map from the elements of an array on the devices of some groups."""
     places: list[tuple[str, int, int]] = [("group", *groups), ("position", *positions)]
-    return IndexingMap([*full(sizes), *places], results, ranges=ranges, runtime=runtime, constraints=constraints)
+    return IndexingMap([*full_bounds(sizes), *places], results, ranges=ranges, runtime=runtime, constraints=constraints)
 
 
 def plain(joint: Footprint, table: GroupTable) -> Footprint:

@@ -1,6 +1,6 @@
 """Row-major numbering of one shape read as an index into another of as many elements.
 
-Read :func:`reindexed` first.  The law: the results number the target just as the variables number the source.
+Read :func:`delinearize` first.  The law: the results number the target just as the variables number the source.
 Shapes are cut where their products agree, so that no division spans more dimensions than it must; inside a cut, a
 dimension is a digit of a mixed-radix number, and a digit that divides evenly is taken apart without a sum.
 """
@@ -12,12 +12,12 @@ from math import gcd
 
 from ..._core import Expr
 from .._rule import ExprLike
-from .._shapes import checked, n_elements
+from .._shapes import n_elements, require_int64
 
 
-def reindexed(variables: Sequence[Expr], source: Sequence[int], target: Sequence[int]) -> list[ExprLike]:
+def delinearize(variables: Sequence[Expr], source: Sequence[int], target: Sequence[int]) -> list[ExprLike]:
     """Index expressions into ``target`` for the element of ``source`` that the variables name; no size is 0."""
-    checked(n_elements(source))
+    require_int64(n_elements(source))
     results: list[ExprLike] = [0] * len(target)
     for from_dims, to_dims in _groups(source, target):
         sizes = [source[i] for i in from_dims]

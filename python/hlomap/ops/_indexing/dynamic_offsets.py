@@ -15,8 +15,8 @@ import numpy as np
 from ..._core import Expr, Instruction, Variable
 from ...errors import HlomapError
 from .._rule import ExprLike, Footprint, OperandIndexing
-from .._shapes import must
-from .maps import reads_all, reads_scalar
+from .._shapes import require
+from .maps import map_to_all, map_to_scalar
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ Offset: TypeAlias = int | RuntimeOffset
 def clamped_offsets(instruction: Instruction, first: int, sizes: Sequence[int], window: Sequence[int]) -> list[Offset]:
     """The offset along each dimension of a window in an array of those sizes."""
     given = instruction.operands[first:]
-    must(len(sizes) == len(window) and all(w <= s for w, s in zip(window, sizes, strict=True)), "a window that fits")
+    require(len(sizes) == len(window) and all(w <= s for w, s in zip(window, sizes, strict=True)), "a window that fits")
     as_vector = len(given) == 1 and given[0].shape.rank == 1
     found: list[Offset] = []
     for i, (size, window_size) in enumerate(zip(sizes, window, strict=True)):
@@ -78,11 +78,11 @@ def reads_offsets(instruction: Instruction, first: int) -> list[OperandIndexing]
     """Every output element depends on every offset."""
     sizes = instruction.shape.dimensions
     return [
-        reads_all(sizes, operand.shape.dimensions) if operand.shape.rank else reads_scalar(sizes)
+        map_to_all(sizes, operand.shape.dimensions) if operand.shape.rank else map_to_scalar(sizes)
         for operand in instruction.operands[first:]
     ]
 
 
 def offset_reaches(instruction: Instruction, operand: int) -> Footprint:
     """An offset affects every output element."""
-    return reads_all(instruction.operands[operand].shape.dimensions, instruction.shape.dimensions)
+    return map_to_all(instruction.operands[operand].shape.dimensions, instruction.shape.dimensions)

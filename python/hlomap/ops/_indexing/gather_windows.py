@@ -13,7 +13,7 @@ from ..._core import Expr, Instruction
 from .._attributes import GatherDimensions
 from .._rule import NOTHING, ExprLike, Footprint
 from .index_vectors import clamp, keep, vector_components
-from .maps import full, reads
+from .maps import full_bounds, single_map
 
 Constraints = list[tuple[ExprLike, int, int]]
 
@@ -49,7 +49,7 @@ def window_to_operand(instruction: Instruction, d: GatherDimensions) -> Footprin
         if not isinstance(start, int) and not d.clamps:
             constraints.append((start, 0, d.last_start(p)))
         results.append(Expr.dim(paired[p]) if p in paired else offset + start)
-    return reads(full(d.output_sizes), results, runtime=runtime, constraints=constraints)
+    return single_map(full_bounds(d.output_sizes), results, runtime=runtime, constraints=constraints)
 
 
 def operand_to_windows(instruction: Instruction, d: GatherDimensions) -> Footprint:
@@ -62,7 +62,7 @@ def operand_to_windows(instruction: Instruction, d: GatherDimensions) -> Footpri
         results[d.batch_dims[i]] = index
     runtime: list[Any] = []
     starts = _starts(instruction, d, vector, runtime)
-    dims = full(d.operand_sizes)
+    dims = full_bounds(d.operand_sizes)
     constraints: Constraints = []
     for p, window_size in enumerate(d.window_sizes):
         if p in d.paired_dims.values():
@@ -78,7 +78,7 @@ def operand_to_windows(instruction: Instruction, d: GatherDimensions) -> Footpri
                 constraints.append((start, 0, d.last_start(p)))
         if p in d.window_dims:
             results[d.window_dims[p]] = Expr.dim(p) - start
-    return reads(dims, results, ranges=ranges, runtime=runtime, constraints=constraints)
+    return single_map(dims, results, ranges=ranges, runtime=runtime, constraints=constraints)
 
 
 def batch_indices(

@@ -19,7 +19,7 @@ Found = dict[ShapeIndex, list[IndexingMap]]
 Follow = Callable[[ShapeIndex], OperandIndexing]
 
 
-def together(answer: RuleResult) -> OperandIndexing:
+def merge_parts(answer: RuleResult) -> OperandIndexing:
     """One part of an answer about a single operand; of outputs, all of them."""
     parts = list(answer.values() if isinstance(answer, Mapping) else answer)
     if len(parts) == 1:

@@ -9,7 +9,7 @@ from typing import Any
 from ..._core import Expr, IndexingMap, Instruction, Shape
 from ...types import ShapeIndex, Unknown
 from .._rule import NOTHING, Bounds, ExprLike, Footprint, OperandIndexing, RuleContext, RuleResult
-from .._shapes import agree, n_outputs, shape_at
+from .._shapes import n_outputs, require_sizes, shape_at
 
 
 def dim_exprs(n: int) -> list[Expr]:
@@ -17,12 +17,12 @@ def dim_exprs(n: int) -> list[Expr]:
     return [Expr.dim(i) for i in range(n)]
 
 
-def full(sizes: Iterable[int]) -> list[Bounds]:
+def full_bounds(sizes: Iterable[int]) -> list[Bounds]:
     """Each index range in full."""
     return [(0, size - 1) for size in sizes]
 
 
-def reads(
+def single_map(
     dims: Sequence[Bounds],
     results: Sequence[ExprLike],
     *,
@@ -38,27 +38,27 @@ def reads(
     return Footprint((((), made),))
 
 
-def reads_same_place(sizes: Sequence[int]) -> Footprint:
+def identity_map(sizes: Sequence[int]) -> Footprint:
     """Output element d belongs to operand element d."""
     return _same_place(tuple(sizes))
 
 
 @lru_cache(maxsize=1024)
 def _same_place(sizes: tuple[int, ...]) -> Footprint:
-    return reads(full(sizes), dim_exprs(len(sizes)))
+    return single_map(full_bounds(sizes), dim_exprs(len(sizes)))
 
 
-def reads_scalar(sizes: Sequence[int]) -> Footprint:
+def map_to_scalar(sizes: Sequence[int]) -> Footprint:
     """Every element belongs to the one element of a scalar."""
-    return reads(full(sizes), [])
+    return single_map(full_bounds(sizes), [])
 
 
-def reads_all(sizes: Sequence[int], target: Sequence[int]) -> Footprint:
+def map_to_all(sizes: Sequence[int], target: Sequence[int]) -> Footprint:
     """Every element belongs to every element of the target."""
-    return reads(full(sizes), [Expr.range(i) for i in range(len(target))], ranges=full(target))
+    return single_map(full_bounds(sizes), [Expr.range(i) for i in range(len(target))], ranges=full_bounds(target))
 
 
-def in_best_form(footprint: Footprint) -> Footprint:
+def simplify_maps(footprint: Footprint) -> Footprint:
     """The same footprint with simplified results; dimensions of one element stay variables, ranges do not."""
     return footprint.of((leaf, m.simplify(keep_point_dims=True, drop_unused=True)) for leaf, m in footprint.maps)
 
@@ -72,37 +72,39 @@ def affine_bounds(terms: Iterable[tuple[int, Bounds]], constant: int = 0) -> Bou
     return lower, upper
 
 
-def passes_from(
+def forward_from_operand(
     instruction: Instruction, output: ShapeIndex, operand: int, leaf: ShapeIndex
 ) -> Mapping[int, OperandIndexing]:
     """An output leaf is that leaf of one operand, unchanged; the other operands are not read."""
     operands = instruction.operands
     shape = shape_at(operands[operand].shape, leaf)
-    agree(shape_at(instruction.shape, output).dimensions, shape.dimensions, "an output")
-    return same_array(shape, operand, leaf)
+    require_sizes(shape_at(instruction.shape, output).dimensions, shape.dimensions, "an output")
+    return forward_array(shape, operand, leaf)
 
 
-def same_array(shape: Shape, number: int, leaf: ShapeIndex) -> Mapping[int, OperandIndexing]:
+def forward_array(shape: Shape, number: int, leaf: ShapeIndex) -> Mapping[int, OperandIndexing]:
     """An array of this shape is the one at a leaf of one operand or output, unchanged; of the others nothing."""
-    return {number: reads_same_place(shape.dimensions).at(leaf)} if shape.is_array else {}
+    return {number: identity_map(shape.dimensions).at(leaf)} if shape.is_array else {}
 
 
-def passes_to(instruction: Instruction, operand: int, given: ShapeIndex, *leaves: ShapeIndex) -> list[OperandIndexing]:
+def forward_to_outputs(
+    instruction: Instruction, operand: int, given: ShapeIndex, *leaves: ShapeIndex
+) -> list[OperandIndexing]:
     """A leaf of an operand appears unchanged at those leaves of the output and nowhere else."""
     parts: list[OperandIndexing] = [NOTHING] * n_outputs(instruction.shape)
     sizes = shape_at(instruction.operands[operand].shape, given).dimensions
     for leaf in leaves:
         shape = shape_at(instruction.shape, leaf)
-        agree(shape.dimensions, sizes, "an output")
+        require_sizes(shape.dimensions, sizes, "an output")
         if shape.is_array:
             which = leaf[0] if leaf else 0
             before = parts[which]
             assert isinstance(before, Footprint), "only footprints are put here"
-            parts[which] = before + reads_same_place(shape.dimensions).at(leaf)
+            parts[which] = before + identity_map(shape.dimensions).at(leaf)
     return parts
 
 
-def on_outputs(instruction: Instruction, footprint: Footprint) -> list[OperandIndexing]:
+def on_all_outputs(instruction: Instruction, footprint: Footprint) -> list[OperandIndexing]:
     """The same footprint on every output of an operation with equally sized results."""
     if not instruction.shape.is_tuple:
         return [footprint]
@@ -118,7 +120,7 @@ def reaches_nothing(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     return {}
 
 
-def below(answer: RuleResult, leaf: ShapeIndex) -> OperandIndexing:
+def merge_parts(answer: RuleResult, leaf: ShapeIndex) -> OperandIndexing:
     """All parts of an answer as one, below a leaf of a bigger value; unknown where one is."""
     total = NOTHING
     for part in answer.values() if isinstance(answer, Mapping) else answer:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from ..._core import Computation, Instruction
 from ...types import Unknown
 from .._rule import NOTHING, Footprint, OperandIndexing, RuleContext
-from .maps import reads_same_place
+from .maps import identity_map
 
 
 @dataclass
-class Reach:
+class StepDependence:
     """What one result of a step needs of the computation's parameters: whether at the same place, by parameter."""
 
     direct: dict[int, bool] = field(default_factory=dict)
@@ -27,15 +27,15 @@ class Reach:
 def _same_places(part: OperandIndexing) -> bool:
     if isinstance(part, Unknown) or not part.exact:
         return False
-    return all(part == reads_same_place([v.upper + 1 for v in m.dims]) for _, m in part.maps)
+    return all(part == identity_map([v.upper + 1 for v in m.dims]) for _, m in part.maps)
 
 
-def reach_of(
+def step_dependence(
     instruction: Instruction, computation: Computation, result: int, n_inputs: int, n_outputs: int, context: RuleContext
-) -> Reach:
+) -> StepDependence:
     """Follows the carries until nothing new is found; the first parameters are inputs, the first results outputs."""
 
-    reach = Reach()
+    reach = StepDependence()
 
     def needs(number: int) -> dict[int, bool]:
         said = context.output_to_input(instruction, computation, (number,))

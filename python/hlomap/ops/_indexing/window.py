@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from ..._core import Expr
 from .._attributes import WindowedDim
 from .._rule import Bounds, ExprLike
-from .._shapes import checked
+from .._shapes import require_int64
 from .maps import affine_bounds
 
 
@@ -77,7 +77,7 @@ def _divided(
     terms = [(factor, bounds), (element_factor, (0, size - 1))]
     reach = affine_bounds(terms if element is not None else terms[:1], constant)
     for end in (*reach, last):
-        checked(end)
+        require_int64(end)
     if element is None:
         bounds = max(0, -(constant // factor)), min(count - 1, (last - constant) // factor)
     elif reach[0] < 0 or reach[1] > last:

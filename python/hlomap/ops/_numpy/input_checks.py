@@ -13,7 +13,7 @@ from ...errors import ShapeError
 from .._evaluation import Array, Value
 
 
-class FromOutside(Exception):
+class UserFunctionError(Exception):
     """An error of a function that a user gave; it leaves the executor as the error it was."""
 
     def __init__(self, error: Exception) -> None:
@@ -21,15 +21,15 @@ class FromOutside(Exception):
         self.error = error
 
 
-def asked(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+def call_user_function(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
     """The value of a user's function."""
     try:
         return function(*arguments, **named)
     except Exception as error:
-        raise FromOutside(error) from error
+        raise UserFunctionError(error) from error
 
 
-def fitting(given: Any, shape: Shape, where: str) -> Value:
+def check_value(given: Any, shape: Shape, where: str) -> Value:
     """The value as the executor has it; :class:`ShapeError` with what to do where it does not fit."""
     if shape.is_tuple:
         parts = shape.tuple_shapes
@@ -37,7 +37,7 @@ def fitting(given: Any, shape: Shape, where: str) -> Value:
             found = f"{len(given)} values were" if isinstance(given, (tuple, list)) else f"{type(given).__name__} was"
             raise ShapeError(f"{where} is {shape}; {found} given: give a tuple of {len(parts)}")
         return tuple(
-            fitting(x, part, f"{where} element {i}") for i, (x, part) in enumerate(zip(given, parts, strict=True))
+            check_value(x, part, f"{where} element {i}") for i, (x, part) in enumerate(zip(given, parts, strict=True))
         )
     if not shape.is_array:
         return None

@@ -39,20 +39,20 @@ def cast(x: Array, to: np.dtype[Any]) -> Array:
         if is_packed(x.dtype):
             x = x.astype(widened(x.dtype))
         if is_float(to) and is_float(x.dtype):
-            return _narrowed(x, to)
+            return _narrow(x, to)
     if x.dtype.kind == "c" and to.kind != "c":
         raise ShapeError(f"{x.dtype} where {to} was expected")
     return x.astype(to)
 
 
-def _narrowed(x: Array, to: np.dtype[Any]) -> Array:
+def _narrow(x: Array, to: np.dtype[Any]) -> Array:
     """Of a float to a type of ml_dtypes; one without NaN has a negative zero in its place."""
     if to.name == "float4_e2m1fn":
         x = np.where(np.isnan(x), x.dtype.type(-0.0), x)
     return x.astype(to)
 
 
-def result_of(x: Array, to: np.dtype[Any]) -> Array:
+def narrow_result(x: Array, to: np.dtype[Any]) -> Array:
     """A result in the wide type as the narrow one has it: XLA computes eight-bit floats in f16, so they round twice."""
     if to.itemsize == 1 and is_float(to) and x.dtype == np.float32 and to.name != "float8_e8m0fnu":
         x = x.astype(np.float16)
@@ -68,7 +68,7 @@ def wide(function: Callable[..., Array]) -> Callable[..., Array]:
             return function(first, *rest)
         to = widened(dtype)
         got = np.asarray(function(first.astype(to), *(x.astype(widened(x.dtype)) for x in rest)))
-        return result_of(got, dtype) if got.dtype == to else got
+        return narrow_result(got, dtype) if got.dtype == to else got
 
     return widening
 
@@ -87,7 +87,7 @@ def divide(a: Array, b: Array) -> Array:
     """Truncating; by zero all bits set, lowest / -1 is lowest."""
     if not is_integer(a.dtype):
         return np.asarray(a / b)
-    quotient, _ = _truncating(a, b)
+    quotient, _ = _truncating_divmod(a, b)
     return np.where(b == 0, np.invert(np.zeros_like(a)), quotient)
 
 
@@ -95,11 +95,11 @@ def remainder(a: Array, b: Array) -> Array:
     """With the sign of the dividend; by zero the dividend."""
     if not is_integer(a.dtype):
         return np.fmod(a, b)
-    _, rest = _truncating(a, b)
+    _, rest = _truncating_divmod(a, b)
     return np.where(b == 0, a, rest)
 
 
-def _truncating(a: Array, b: Array) -> tuple[Array, Array]:
+def _truncating_divmod(a: Array, b: Array) -> tuple[Array, Array]:
     if is_unsigned(a.dtype):
         safe = np.where(b == 0, np.ones_like(b), b)
         return a // safe, a % safe
@@ -187,7 +187,7 @@ def leading_zeros(a: Array) -> Array:
     return zeros.astype(a.dtype)
 
 
-def set_bits(a: Array) -> Array:
+def popcount(a: Array) -> Array:
     """The number of bits set; of s4 in the byte that holds it, sign and all, as XLA counts."""
     width = 8 if a.dtype.name == "int4" else width_of(a.dtype)
     bits = a.astype(widened(a.dtype)).astype(np.uint64) & np.uint64(2**width - 1)
@@ -208,7 +208,7 @@ def erf(x: Array) -> Array:
     return np.where(np.abs(z) >= 6.0, np.sign(z), 2.0 / np.sqrt(np.pi) * np.exp(-z * z) * total).astype(x.dtype)
 
 
-def away_from_zero(x: Array) -> Array:
+def round_half_away_from_zero(x: Array) -> Array:
     """The nearest integer, halves away from zero."""
     whole = np.trunc(x)
     return np.where(np.abs(x - whole) >= 0.5, whole + np.sign(x), whole).astype(x.dtype)
@@ -271,14 +271,14 @@ def clamp(low: Array, x: Array, high: Array) -> Array:
     return minimum(maximum(x, low), high)
 
 
-def complex_of(real: Array, imaginary: Array) -> Array:
+def make_complex(real: Array, imaginary: Array) -> Array:
     """The two parts as they are; ``a + 1j * b`` would multiply infinities with zero."""
     made = np.empty(np.broadcast_shapes(real.shape, imaginary.shape), np.result_type(real.dtype, np.complex64))
     made.real, made.imag = real, imaginary
     return made
 
 
-def converted(x: Array, to: np.dtype[Any]) -> Array:
+def convert(x: Array, to: np.dtype[Any]) -> Array:
     """Floats truncate and saturate to integers, NaN becomes 0; integers wrap; any nonzero is true."""
     if to == np.bool_:
         if is_packed(x.dtype) and is_float(x.dtype):
@@ -287,7 +287,7 @@ def converted(x: Array, to: np.dtype[Any]) -> Array:
     if x.dtype.kind == "c" and to.kind != "c":
         x = x.real
     if is_integer(to) and is_float(x.dtype):
-        return _saturated(x, to)
+        return _saturate(x, to)
     return cast(x, to)
 
 
@@ -300,7 +300,7 @@ def _without_sign(dtype: np.dtype[Any]) -> Any:
     )
 
 
-def _saturated(x: Array, to: np.dtype[Any]) -> Array:
+def _saturate(x: Array, to: np.dtype[Any]) -> Array:
     """The ends count as the source has them: the highest f4 is as good as the highest integer."""
     width = width_of(to)
     low, high = (0, 2**width - 1) if is_unsigned(to) else (-(2 ** (width - 1)), 2 ** (width - 1) - 1)
@@ -318,10 +318,10 @@ def _saturated(x: Array, to: np.dtype[Any]) -> Array:
     return kept.astype(to)
 
 
-def reduced_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
+def reduce_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
     """Round to nearest even in a smaller format, flush what underflows, overflow to infinity."""
     if is_packed(x.dtype):
-        return cast(reduced_precision(x.astype(np.float32), exponent_bits, mantissa_bits), x.dtype)
+        return cast(reduce_precision(x.astype(np.float32), exponent_bits, mantissa_bits), x.dtype)
     size = x.dtype.itemsize
     own_mantissa = np.finfo(x.dtype).nmant
     own_exponent = 8 * size - 1 - own_mantissa
@@ -353,7 +353,7 @@ def exponential(z: Array) -> Array:
         return np.exp(z)
     half = np.exp(z.real / 2)
     imaginary = np.where(z.imag == 0, z.imag * 0, half * np.sin(z.imag) * half)
-    return complex_of(half * np.cos(z.imag) * half, imaginary)
+    return make_complex(half * np.cos(z.imag) * half, imaginary)
 
 
 def square_root(z: Array) -> Array:
@@ -368,7 +368,7 @@ def exponential_minus_one(z: Array) -> Array:
     cosine = np.cos(z.imag)
     less = -2 * np.sin(z.imag / 2) ** 2
     imaginary = np.where(z.imag == 0, z.imag, np.exp(z.real) * np.sin(z.imag))
-    return complex_of(np.expm1(z.real) * cosine + less, imaginary)
+    return make_complex(np.expm1(z.real) * cosine + less, imaginary)
 
 
 def _hyperbolic(x: Array) -> tuple[Array, Array]:
@@ -381,7 +381,7 @@ def sine(z: Array) -> Array:
     if z.dtype.kind != "c":
         return np.sin(z)
     even, odd = _hyperbolic(z.imag)
-    return complex_of(np.sin(z.real) * even, np.cos(z.real) * odd)
+    return make_complex(np.sin(z.real) * even, np.cos(z.real) * odd)
 
 
 def cosine(z: Array) -> Array:
@@ -389,7 +389,7 @@ def cosine(z: Array) -> Array:
     if z.dtype.kind != "c":
         return np.cos(z)
     even, odd = _hyperbolic(z.imag)
-    return complex_of(np.cos(z.real) * even, -np.sin(z.real) * odd)
+    return make_complex(np.cos(z.real) * even, -np.sin(z.real) * odd)
 
 
 def atan2(y: Array, x: Array) -> Array:
@@ -406,7 +406,7 @@ def _complex_power(a: Array, b: Array) -> Array:
         size, angle = np.abs(a), np.angle(a)
         turned = b.imag * np.log(size) + b.real * angle
         scale = np.power(size, b.real) * np.exp(-b.imag * angle)
-    general = complex_of(scale * np.cos(turned), scale * np.sin(turned))
+    general = make_complex(scale * np.cos(turned), scale * np.sin(turned))
     zero = (a == 0) & (b.imag == 0) & (b.real >= 0)
     return np.where(zero, np.where(b.real == 0, np.ones_like(a), np.zeros_like(a)), general)
 
@@ -414,7 +414,7 @@ def _complex_power(a: Array, b: Array) -> Array:
 # --------------------------------------------------------------------------------------------------------------- bits
 
 
-def reinterpreted(array: Array, source: str, target: str) -> Array:
+def reinterpret_bits(array: Array, source: str, target: str) -> Array:
     """The bits of a row of elements read as another element type; the first of several has the lowest bits."""
     wide, narrow = bit_width(source), bit_width(target)
     array = np.asarray(array, order="C")
@@ -440,7 +440,7 @@ def reinterpreted(array: Array, source: str, target: str) -> Array:
     return held.view(dtype)
 
 
-def to_be_changed(operands: list[Any], k: int) -> Array:
+def take_writable(operands: list[Any], k: int) -> Array:
     """Operand k itself where nobody else has it, else a copy: a loop that fills an array in does not copy it each time.
 
     Whoever has an array, or a view of one, holds a reference to it.

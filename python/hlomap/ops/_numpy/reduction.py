@@ -30,7 +30,7 @@ MONOIDS = {
     "xor": np.bitwise_xor,
 }
 # What gives one of its operands, whatever their values: folding with these does not depend on the order.
-CHOOSING = {
+SELECTING = {
     *("parameter", "tuple", "get-tuple-element", "constant", "compare", "select", "and", "or", "not", "xor"),
     *("maximum", "minimum"),
 }
@@ -45,12 +45,12 @@ def monoid(computation: Computation) -> str | None:
     return root.opcode if sorted(-1 if k is None else k for k in numbers) == [0, 1] else None
 
 
-def folded(
+def reduce_axes(
     arrays: Sequence[Array],
     initial: Sequence[Array],
     axes: tuple[int, ...],
     computation: Computation,
-    run: EvalContext,
+    context: EvalContext,
     valid: Array | None = None,
     *,
     rounded_bytes: int = 1,
@@ -63,7 +63,7 @@ def folded(
     dtype = arrays[0].dtype
     rounds = is_float(dtype) and dtype.itemsize <= rounded_bytes and name in ("add", "multiply")
     if name is not None and not rounds:
-        return [_by_name(name, arrays[0], initial[0], axes, valid)]
+        return [_reduce_with_ufunc(name, arrays[0], initial[0], axes, valid)]
     kept = [axis for axis in range(arrays[0].ndim) if axis not in axes]
 
     def in_a_row(x: Array) -> Array:
@@ -74,11 +74,11 @@ def folded(
     mask = None if valid is None else in_a_row(np.broadcast_to(valid, arrays[0].shape))
 
     def combine(both: Sequence[Array]) -> Value:
-        return run.apply(computation, both)
+        return context.apply(computation, both)
 
-    if all(instruction.opcode in CHOOSING for instruction in computation.instructions):
-        return fold(flat, initial, combine, mask)
-    return _in_order(flat, initial, combine, mask)
+    if all(instruction.opcode in SELECTING for instruction in computation.instructions):
+        return reduce_pairwise(flat, initial, combine, mask)
+    return _reduce_in_order(flat, initial, combine, mask)
 
 
 def _product(sizes: Sequence[int], axes: Sequence[int]) -> int:
@@ -109,7 +109,7 @@ def identity(name: str, dtype: np.dtype[Any]) -> Any:
     return np.array(low if name == "maximum" else high, widened(dtype)).astype(dtype)[()]
 
 
-def _by_name(name: str, array: Array, initial: Array, axes: tuple[int, ...], valid: Array | None) -> Array:
+def _reduce_with_ufunc(name: str, array: Array, initial: Array, axes: tuple[int, ...], valid: Array | None) -> Array:
     """NumPy's reduction; floats of 16 bits and less add up in f32."""
     dtype = array.dtype
     function = MONOIDS[name]
@@ -135,7 +135,9 @@ def _reduced(function: Any, array: Array, axes: tuple[int, ...], name: str) -> A
     return np.asarray(function.reduce(array, axis=axes))
 
 
-def _in_order(arrays: Sequence[Array], initial: Sequence[Array], combine: Combine, valid: Array | None) -> list[Array]:
+def _reduce_in_order(
+    arrays: Sequence[Array], initial: Sequence[Array], combine: Combine, valid: Array | None
+) -> list[Array]:
     outer = arrays[0].shape[:-1]
     current = [np.broadcast_to(x, outer) for x in initial]
     for k in range(arrays[0].shape[-1]):
@@ -146,7 +148,7 @@ def _in_order(arrays: Sequence[Array], initial: Sequence[Array], combine: Combin
     return current
 
 
-def fold(
+def reduce_pairwise(
     arrays: Sequence[Array], initial: Sequence[Array], combine: Combine, valid: Array | None = None
 ) -> list[Array]:
     """Fold the last axis of n arrays in pairs; ``valid`` marks the places that count."""
@@ -180,6 +182,6 @@ def as_list(value: Value, n: int) -> list[Array]:
     return list(value) if isinstance(value, tuple) else [value]
 
 
-def like_shape(is_tuple: bool, arrays: Sequence[Array]) -> Value:
+def pack_results(is_tuple: bool, arrays: Sequence[Array]) -> Value:
     """A tuple where the instruction has one."""
     return tuple(arrays) if is_tuple else arrays[0]

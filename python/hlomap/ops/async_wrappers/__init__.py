@@ -25,7 +25,7 @@ def async_form(opcode: str, registered: Mapping[str, OpRule]) -> OpRule | None:
             *start_rules(opcode, op),
             evaluate_start(op.evaluate),
             op.constant_operands,
-            per_instruction=op.per_instruction,
+            depends_on_called_values=op.depends_on_called_values,
             collective=start_collective(op.collective) if op.collective is not None else None,
         )
     sources = {"update": (), "done": (1,)}

@@ -11,7 +11,7 @@ from .._evaluation import Array, EvalContext, Value
 from .._numpy.numeric import widened
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """The formulas of the operations, in at least 32 bits."""
     x = np.asarray(operands[0])
     dtype, work = x.dtype, np.result_type(widened(x.dtype), np.float32)

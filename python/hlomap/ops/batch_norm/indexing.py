@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from ..._core import Expr, Instruction
 from ...types import ShapeIndex
-from .._indexing.maps import full, reads, reads_same_place
+from .._indexing.maps import full_bounds, identity_map, single_map
 from .._rule import NOTHING, Footprint, OperandIndexing, RuleContext, RuleResult
-from .._shapes import agree, must, shape_at
+from .._shapes import require, require_sizes, shape_at
 
 # The same element; all elements of a feature; the one of a feature; nothing.
 SAME, FEATURE, ONE, NONE = "same", "feature", "one", "none"
@@ -29,10 +29,10 @@ NEEDS: dict[str, tuple[tuple[str, ...], ...]] = {
 def _feature(instruction: Instruction) -> int:
     feature = int(instruction.attributes["feature_index"])
     sizes = instruction.operands[0].shape.dimensions
-    must(0 <= feature < len(sizes), f"feature {feature}")
+    require(0 <= feature < len(sizes), f"feature {feature}")
     for operand in instruction.operands[1:]:
         has_all = operand.shape.rank == len(sizes) and instruction.opcode == "batch-norm-grad"
-        agree(operand.shape.dimensions, sizes if has_all else (sizes[feature],), "an operand")
+        require_sizes(operand.shape.dimensions, sizes if has_all else (sizes[feature],), "an operand")
     return feature
 
 
@@ -41,13 +41,13 @@ def _between(source: Sequence[int], target: Sequence[int], feature: int, need: s
     if need == NONE:
         return NOTHING
     if need == SAME:
-        return reads_same_place(source)
+        return identity_map(source)
     own = Expr.dim(feature if len(source) > 1 else 0)
     if len(target) == 1:
-        return reads(full(source), [own])
+        return single_map(full_bounds(source), [own])
     others = [i for i in range(len(target)) if i != feature]
     results = [own if i == feature else Expr.range(others.index(i)) for i in range(len(target))]
-    return reads(full(source), results, ranges=full(target[i] for i in others))
+    return single_map(full_bounds(source), results, ranges=full_bounds(target[i] for i in others))
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:

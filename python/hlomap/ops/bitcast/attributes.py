@@ -24,7 +24,7 @@ def width_of(shape: Shape) -> int:
     return packed or -(-bit_width(shape.dtype) // 8) * 8
 
 
-def hindrance_of(a: Shape, b: Shape) -> str | None:
+def mismatch(a: Shape, b: Shape) -> str | None:
     """Why the two do not hold the same bits in the order of their dimensions, None where they do."""
     if not a.is_array or not b.is_array:
         return "bitcast of a value that is no array"

@@ -10,24 +10,24 @@ from ..._core import Instruction, Shape
 from ...dtypes import bit_width
 from ...errors import UnsupportedError
 from .._evaluation import Array, EvalContext, Value
-from .._numpy.numeric import reinterpreted
+from .._numpy.numeric import reinterpret_bits
 from .._shapes import n_elements
-from .attributes import hindrance_of, is_tiled, major_to_minor, width_of
+from .attributes import is_tiled, major_to_minor, mismatch, width_of
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """Write the operand out as it lies in memory, read it back as the output lies."""
     source, target = instruction.operands[0].shape, instruction.shape
-    hindrance = hindrance_of(source, target)
-    if hindrance is not None:
-        raise UnsupportedError(hindrance)
+    reason = mismatch(source, target)
+    if reason is not None:
+        raise UnsupportedError(reason)
     memory = _laid_out(np.asarray(operands[0]), source)
     if source.dtype != target.dtype:
         if bit_width(source.dtype) != bit_width(target.dtype):
             if any(width_of(shape) != bit_width(shape.dtype) for shape in (source, target)):
                 raise UnsupportedError(f"bits of {source} as {target}")
             memory = np.pad(memory, (0, -len(memory) % max(1, width_of(target) // width_of(source))))
-        memory = reinterpreted(memory, source.dtype, target.dtype)
+        memory = reinterpret_bits(memory, source.dtype, target.dtype)
     if not is_tiled(target) and memory.size == n_elements(target.dimensions):
         order = major_to_minor(target)
         lying = memory.reshape([target.dimensions[i] for i in order])

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from ..._core import Expr, IndexingMap, Instruction, Shape, buffer_elements, linear_index, logical_index
 from ...types import ShapeIndex, Unknown
-from .._indexing.delinearize import reindexed
-from .._indexing.maps import full, in_best_form, reads
+from .._indexing.delinearize import delinearize
+from .._indexing.maps import full_bounds, simplify_maps, single_map
 from .._rule import ExprLike, Footprint, OperandIndexing, RuleContext, RuleResult
-from .attributes import hindrance_of, is_tiled, major_to_minor, width_of
+from .attributes import is_tiled, major_to_minor, mismatch, width_of
 
 
 def _between(source: Shape, target: Shape) -> OperandIndexing:
-    hindrance = hindrance_of(source, target)
-    if hindrance is not None:
-        return Unknown(hindrance)
+    reason = mismatch(source, target)
+    if reason is not None:
+        return Unknown(reason)
     into, of = max(1, width_of(source) // width_of(target)), max(1, width_of(target) // width_of(source))
     if is_tiled(source) or is_tiled(target):
         return _through_positions(source, target, into, of)
     from_order, to_order = major_to_minor(source), major_to_minor(target)
     sizes, lengths = source.dimensions, target.dimensions
-    indices = reindexed(
+    indices = delinearize(
         [*(Expr.dim(i) for i in from_order), Expr.range(0)],
         [*(sizes[i] for i in from_order), into],
         [*(lengths[i] for i in to_order), of],
@@ -27,7 +27,7 @@ def _between(source: Shape, target: Shape) -> OperandIndexing:
     results: list[ExprLike] = [0] * target.rank
     for i, index in zip(to_order, indices[:-1], strict=True):
         results[i] = index
-    return in_best_form(reads(full(sizes), results, ranges=[(0, into - 1)] if into > 1 else []))
+    return simplify_maps(single_map(full_bounds(sizes), results, ranges=[(0, into - 1)] if into > 1 else []))
 
 
 def _through_positions(source: Shape, target: Shape, into: int, of: int) -> OperandIndexing:
@@ -37,7 +37,7 @@ def _through_positions(source: Shape, target: Shape, into: int, of: int) -> Oper
         position = Expr.dim(0) * into + Expr.range(0) if into > 1 else Expr.dim(0) // of
         ranges = [(0, into - 1)] if into > 1 else []
         through = through.then(IndexingMap([(0, n - 1)], [position], ranges=ranges))
-    return in_best_form(Footprint((((), through.then(logical_index(target))),)))
+    return simplify_maps(Footprint((((), through.then(logical_index(target))),)))
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:

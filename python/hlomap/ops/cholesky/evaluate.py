@@ -10,7 +10,7 @@ from ..._core import Instruction
 from .._evaluation import EvalContext, Value
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """Column by column, all matrices at once."""
     given = np.asarray(operands[0])
     lower = bool(instruction.attributes.get("lower", False))

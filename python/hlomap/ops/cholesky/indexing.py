@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from ..._core import Expr, Instruction
 from ...types import ShapeIndex
-from .._indexing.maps import dim_exprs, full, reads
+from .._indexing.maps import dim_exprs, full_bounds, single_map
 from .._rule import ExprLike, Footprint, RuleContext, RuleResult
-from .._shapes import agree, must
+from .._shapes import require, require_sizes
 
 _REASON = "cholesky: the whole triangle decides whether there is a result"
 
 
 def _sizes(instruction: Instruction) -> tuple[int, ...]:
     sizes = tuple(instruction.shape.dimensions)
-    must(len(sizes) >= 2 and sizes[-1] == sizes[-2], "square matrices")
-    agree(instruction.operands[0].shape.dimensions, sizes, "the operand")
+    require(len(sizes) >= 2 and sizes[-1] == sizes[-2], "square matrices")
+    require_sizes(instruction.operands[0].shape.dimensions, sizes, "the operand")
     return sizes
 
 
@@ -28,7 +28,9 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     row, column = Expr.range(0), Expr.range(1)
     below = row - column if bool(instruction.attributes.get("lower", False)) else column - row
     results: list[ExprLike] = [*dim_exprs(len(sizes) - 2), row, column]
-    triangle = reads(full(sizes), results, ranges=full(sizes[-2:]), constraints=[(below, 0, sizes[-1] - 1)])
+    triangle = single_map(
+        full_bounds(sizes), results, ranges=full_bounds(sizes[-2:]), constraints=[(below, 0, sizes[-1] - 1)]
+    )
     return [_over(triangle)]
 
 
@@ -38,5 +40,7 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     row, column = dim_exprs(len(sizes))[-2:]
     below = row - column if bool(instruction.attributes.get("lower", False)) else column - row
     results: list[ExprLike] = [*dim_exprs(len(sizes) - 2), Expr.range(0), Expr.range(1)]
-    triangle = reads(full(sizes), results, ranges=full(sizes[-2:]), constraints=[(below, 0, sizes[-1] - 1)])
+    triangle = single_map(
+        full_bounds(sizes), results, ranges=full_bounds(sizes[-2:]), constraints=[(below, 0, sizes[-1] - 1)]
+    )
     return [_over(triangle)]

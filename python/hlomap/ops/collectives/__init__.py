@@ -6,7 +6,7 @@ A law says, for element d at position p of a group, which element at which posit
 from __future__ import annotations
 
 from .._evaluation import Evaluate
-from .._indexing.collectives import Law, Pick, collective_rules
+from .._indexing.collectives import Transfer, TransferOf, collective_rules
 from .._registry import register
 from .._rule import OpRule
 from .evaluate import all_gather, all_reduce, all_to_all, broadcast, permute, reduce_scatter
@@ -14,7 +14,11 @@ from .indexing import at, first, part_to_whole, parts_to_input, parts_to_output,
 
 
 def _register(
-    opcode: str, to_input: Law | Pick, to_output: Law | Pick, evaluate: Evaluate, methods: tuple[str, ...] = ()
+    opcode: str,
+    to_input: Transfer | TransferOf,
+    to_output: Transfer | TransferOf,
+    evaluate: Evaluate,
+    methods: tuple[str, ...] = (),
 ) -> None:
     rules = collective_rules(opcode, to_input, to_output)
     register(
@@ -24,7 +28,7 @@ def _register(
             rules.input_to_output,
             evaluate,
             has_side_effect=True,
-            methods=methods,
+            builder_methods=methods,
             collective=rules.collective,
         )
     )

@@ -18,7 +18,7 @@ from .._numpy.device_groups import (
     rendezvous_key,
     require_ids,
 )
-from .._shapes import must
+from .._shapes import require
 
 
 def _like(instruction: Instruction, results: Sequence[Array]) -> Value:
@@ -36,22 +36,22 @@ def _nothing(shape: Shape) -> Value:
     return np.zeros(shape.dimensions, np.uint32) if shape.is_array else None
 
 
-def all_reduce(instruction: Instruction, operands: list[Value], run: EvalContext) -> Steps:
+def all_reduce(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
     """All arrays of the group combined in the order of the group."""
-    values = yield run.rendezvous(rendezvous_key(instruction), own_group(instruction, run), operands)
-    return _like(instruction, _combined(instruction, values, run))
+    values = yield context.rendezvous(rendezvous_key(instruction), own_group(instruction, context), operands)
+    return _like(instruction, _combined(instruction, values, context))
 
 
-def _combined(instruction: Instruction, values: Sequence[Sequence[Array]], run: EvalContext) -> list[Array]:
+def _combined(instruction: Instruction, values: Sequence[Sequence[Array]], context: EvalContext) -> list[Array]:
     total = list(values[0])
     for value in values[1:]:
-        total = [run.apply(instruction.called_computations[0], pair) for pair in zip(total, value, strict=True)]
+        total = [context.apply(instruction.called_computations[0], pair) for pair in zip(total, value, strict=True)]
     return total
 
 
-def all_gather(instruction: Instruction, operands: list[Value], run: EvalContext) -> Steps:
+def all_gather(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
     """The arrays of the group one after the other."""
-    values = yield run.rendezvous(rendezvous_key(instruction), own_group(instruction, run), operands)
+    values = yield context.rendezvous(rendezvous_key(instruction), own_group(instruction, context), operands)
     results = [
         np.concatenate(arrays, split_dimension(instruction, arrays[0].ndim)) for arrays in zip(*values, strict=True)
     ]
@@ -60,42 +60,42 @@ def all_gather(instruction: Instruction, operands: list[Value], run: EvalContext
     return _like(instruction, results)
 
 
-def reduce_scatter(instruction: Instruction, operands: list[Value], run: EvalContext) -> Steps:
+def reduce_scatter(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
     """The combined array cut in as many parts as the group has devices."""
-    group = own_group(instruction, run)
-    values = yield run.rendezvous(rendezvous_key(instruction), group, operands)
+    group = own_group(instruction, context)
+    values = yield context.rendezvous(rendezvous_key(instruction), group, operands)
     results = []
-    for array in _combined(instruction, values, run):
+    for array in _combined(instruction, values, context):
         along = split_dimension(instruction, array.ndim)
-        must(array.shape[along] % len(group) == 0, f"{array.shape[along]} elements for {len(group)} devices")
-        results.append(np.split(array, len(group), along)[group.index(run.device.number)])
+        require(array.shape[along] % len(group) == 0, f"{array.shape[along]} elements for {len(group)} devices")
+        results.append(np.split(array, len(group), along)[group.index(context.device.number)])
     return _like(instruction, results)
 
 
-def all_to_all(instruction: Instruction, operands: list[Value], run: EvalContext) -> Steps:
+def all_to_all(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
     """OperandIndexing k of every device goes to device k of the group."""
-    group = own_group(instruction, run)
-    values = yield run.rendezvous(rendezvous_key(instruction), group, operands)
-    own = group.index(run.device.number)
+    group = own_group(instruction, context)
+    values = yield context.rendezvous(rendezvous_key(instruction), group, operands)
+    own = group.index(context.device.number)
     if instruction.shape.is_tuple:
-        must(len(operands) == len(group), f"{len(operands)} parts for {len(group)} devices")
+        require(len(operands) == len(group), f"{len(operands)} parts for {len(group)} devices")
         return tuple(value[own] for value in values)
     along = split_dimension(instruction, operands[0].ndim)
-    must(operands[0].shape[along] % len(group) == 0, f"{operands[0].shape[along]} elements for {len(group)} devices")
+    require(operands[0].shape[along] % len(group) == 0, f"{operands[0].shape[along]} elements for {len(group)} devices")
     return np.concatenate([np.split(value[0], len(group), along)[own] for value in values], along)
 
 
-def permute(instruction: Instruction, operands: list[Value], run: EvalContext) -> Steps:
+def permute(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
     """The arrays of the source; zeros where there is none."""
     pairs = source_target_pairs(instruction)
-    require_ids(instruction, [i for pair in pairs for i in pair], run)
+    require_ids(instruction, [i for pair in pairs for i in pair], context)
     for side in zip(*pairs, strict=True):
-        must(len(set(side)) == len(side), f"a device twice in {pairs}")
+        require(len(set(side)) == len(side), f"a device twice in {pairs}")
     if len(operands) == 4 and not instruction.shape.is_tuple:
         raise UnsupportedError("a permutation of slices in place")
-    devices = permuted_devices(instruction, run)
-    values = yield run.rendezvous(rendezvous_key(instruction), devices, operands)
-    own = own_id(instruction, run)
+    devices = permuted_devices(instruction, context)
+    values = yield context.rendezvous(rendezvous_key(instruction), devices, operands)
+    own = own_id(instruction, context)
     source = next((a for a, b in pairs if b == own), None)
     results = [np.zeros_like(x) for x in operands] if source is None else list(values[source])
     if instruction.opcode == "collective-permute-start":
@@ -103,10 +103,10 @@ def permute(instruction: Instruction, operands: list[Value], run: EvalContext) -
     return _like(instruction, results)
 
 
-def broadcast(instruction: Instruction, operands: list[Value], run: EvalContext) -> Steps:
+def broadcast(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
     """The arrays of the first device of the group; zeros outside of all groups."""
-    group = group_of(instruction, run)
+    group = group_of(instruction, context)
     if group is None:
         return _like(instruction, [np.zeros_like(x) for x in operands])
-    values = yield run.rendezvous(rendezvous_key(instruction), group, operands)
+    values = yield context.rendezvous(rendezvous_key(instruction), group, operands)
     return _like(instruction, values[0])

@@ -16,7 +16,7 @@ register(
         output_to_input,
         input_to_output,
         evaluate,
-        per_instruction=True,
+        depends_on_called_values=True,
         pointwise=True,
         operand_of_parameter=lambda instruction, called, parameter: called + 1,
     )

@@ -6,12 +6,12 @@ import numpy as np
 
 from ..._core import Instruction
 from .._evaluation import EvalContext, Steps, Value
-from .attributes import branches_of
+from .attributes import branch_computations
 
 
-def evaluate(instruction: Instruction, operands: list[Value], run: EvalContext) -> Steps:
+def evaluate(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
     """Run the branch; where the index is a whole array, run those that it names and choose place by place."""
-    branches = branches_of(instruction)
+    branches = branch_computations(instruction)
     index = np.asarray(operands[0])
     chosen = np.where(index, 0, 1) if index.dtype == np.bool_ else _in_range(index, len(branches))
     which = sorted(set(chosen.reshape(-1).tolist()))
@@ -20,10 +20,10 @@ def evaluate(instruction: Instruction, operands: list[Value], run: EvalContext) 
     if len(which) == 1:
         argument = [given[which[0]]]
         given.clear()
-        return (yield run.call(branches[which[0]], argument))
+        return (yield context.call(branches[which[0]], argument))
     value: Value = None
     for number in which:
-        new = yield run.call(branches[number], [given[number]])
+        new = yield context.call(branches[number], [given[number]])
         value = new if value is None else _where(chosen == number, new, value)
     return value
 

@@ -14,4 +14,4 @@ from .indexing import input_to_output, output_to_input
 
 METHODS = ("conv", "conv_with_general_padding", "conv_general_dilated")
 
-register(OpRule("convolution", output_to_input, input_to_output, evaluate, methods=METHODS))
+register(OpRule("convolution", output_to_input, input_to_output, evaluate, builder_methods=METHODS))

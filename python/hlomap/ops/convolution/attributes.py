@@ -8,7 +8,7 @@ from typing import Any
 from ..._core import Instruction
 from ...types import Unknown
 from .._attributes import WindowedDim, windowed_dims
-from .._shapes import agree, must
+from .._shapes import require, require_sizes
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Convolution:
         return self.output_sizes[int(self.labels.output_batch)]
 
 
-def plan_of(instruction: Instruction) -> Convolution | Unknown:
+def convolution_attributes(instruction: Instruction) -> Convolution | Unknown:
     labels = instruction.attributes["dim_labels"]
     sizes = [tuple(shape.dimensions) for shape in (*(o.shape for o in instruction.operands), instruction.shape)]
     window = instruction.attributes.get("window")
@@ -50,14 +50,14 @@ def plan_of(instruction: Instruction) -> Convolution | Unknown:
     if min(groups) < 1 or max(groups) != groups[0] * groups[1]:
         return Unknown("convolution with both feature groups and batch groups")
     features, outputs_of = sizes[1][labels.kernel_input_feature], sizes[1][labels.kernel_output_feature]
-    must(outputs_of % max(groups) == 0, f"{outputs_of} output features in {max(groups)} groups")
-    agree(
+    require(outputs_of % max(groups) == 0, f"{outputs_of} output features in {max(groups)} groups")
+    require_sizes(
         [sizes[0][labels.input_feature], sizes[2][labels.output_feature]],
         [features * groups[0], outputs_of],
         "features",
     )
-    agree([sizes[0][labels.input_batch]], [sizes[2][labels.output_batch] * groups[1]], "batches")
-    agree(
+    require_sizes([sizes[0][labels.input_batch]], [sizes[2][labels.output_batch] * groups[1]], "batches")
+    require_sizes(
         [w.size for w in window.dims] if window is not None else [],
         (sizes[1][i] for i in labels.kernel_spatial),
         "a window",

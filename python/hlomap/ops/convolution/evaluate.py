@@ -12,15 +12,15 @@ from ...dtypes import numpy_dtype
 from .._evaluation import Array, EvalContext, Value
 from .._numpy.contraction import sum_of_products
 from .._numpy.window import dilate_and_pad, sliding_windows
-from .attributes import Convolution, plan_of
+from .attributes import Convolution, convolution_attributes
 
 PART = 2**21
 """Elements of windows that are laid out at once."""
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """Bring both sides to a fixed order, see every window, and sum products."""
-    c = plan_of(instruction)
+    c = convolution_attributes(instruction)
     assert isinstance(c, Convolution), "XLA has no convolution with both kinds of groups"
     n = len(c.dims)
     axes = range(2, 2 + n)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from ..._core import Expr, Instruction
 from ...types import ShapeIndex, Unknown
-from .._indexing.maps import full, reads
+from .._indexing.maps import full_bounds, single_map
 from .._indexing.window import WindowIndex, operand_index, output_index, window_variables
 from .._rule import Bounds, ExprLike, Footprint, RuleContext, RuleResult
-from .attributes import Convolution, plan_of
+from .attributes import Convolution, convolution_attributes
 
 
 def _image_index(c: Convolution, batch: ExprLike, feature: ExprLike, spatial: Sequence[ExprLike]) -> list[ExprLike]:
@@ -35,7 +35,7 @@ def _ordered(dims: Sequence[int], indices: Sequence[ExprLike]) -> list[ExprLike]
 
 
 def _within(sizes: Sequence[int], spatial: Sequence[int], meetings: Sequence[WindowIndex]) -> list[Bounds]:
-    dims = full(sizes)
+    dims = full_bounds(sizes)
     for i, meeting in zip(spatial, meetings, strict=True):
         dims[i] = meeting.bounds
     return dims
@@ -47,7 +47,7 @@ def _constraints(meetings: Sequence[WindowIndex]) -> list[tuple[ExprLike, int, i
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The window over the operand, the kernel under it; a kernel element over padding alone is not read."""
-    c = plan_of(instruction)
+    c = convolution_attributes(instruction)
     if isinstance(c, Unknown):
         return [c] * len(instruction.operands)
     elements, ranges = window_variables(c.dims)
@@ -66,12 +66,12 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     )
     kernel = _kernel_index(c, feature, out, [0 if element is None else element for element in elements])
     dims, constraints = _within(c.output_sizes, spatial, meetings), _constraints(meetings)
-    return [reads(dims, results, ranges=ranges, constraints=constraints) for results in (image, kernel)]
+    return [single_map(dims, results, ranges=ranges, constraints=constraints) for results in (image, kernel)]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """Of an image element: every place it can have in a window. Of a kernel element: every window."""
-    c = plan_of(instruction)
+    c = convolution_attributes(instruction)
     if isinstance(c, Unknown):
         return [c]
     return [_from_image(c)] if operand == 0 else [_from_kernel(c)]
@@ -92,7 +92,9 @@ def _from_image(c: Convolution) -> Footprint:
     ]
     results = _output_index(c, batch, out, [meeting.index for meeting in meetings])
     ranges = [*ranges, (0, c.group_outputs - 1)]
-    return reads(_within(c.input_sizes, spatial, meetings), results, ranges=ranges, constraints=_constraints(meetings))
+    return single_map(
+        _within(c.input_sizes, spatial, meetings), results, ranges=ranges, constraints=_constraints(meetings)
+    )
 
 
 def _from_kernel(c: Convolution) -> Footprint:
@@ -104,4 +106,4 @@ def _from_kernel(c: Convolution) -> Footprint:
     ]
     results = _output_index(c, Expr.range(len(outputs)), Expr.dim(c.labels.kernel_output_feature), outputs)
     ranges = [*(meeting.bounds for meeting in meetings), (0, c.batches - 1)]
-    return reads(full(c.kernel_sizes), results, ranges=ranges, constraints=_constraints(meetings))
+    return single_map(full_bounds(c.kernel_sizes), results, ranges=ranges, constraints=_constraints(meetings))

@@ -10,14 +10,14 @@ import numpy as np
 from ..._core import Instruction
 from ...errors import UnsupportedError
 from .._evaluation import EvalContext, Value
-from .._numpy.input_checks import asked, fitting
+from .._numpy.input_checks import call_user_function, check_value
 from .attributes import is_annotation, target_of
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """The registered function at the operands."""
     target = target_of(instruction)
-    function = run.grid.custom_calls.get(target)
+    function = context.grid.custom_calls.get(target)
     if function is None:
         if is_annotation(instruction):
             return operands[0]
@@ -28,8 +28,8 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalConte
         raise UnsupportedError(f"no function for custom call target {target!r}: pass custom_calls={{{target!r}: …}}")
     wants_instruction = "instruction" in _parameters(function)
     named = {"instruction": instruction} if wants_instruction else {}
-    value = asked(function, *operands, **named)
-    return fitting(_tuples(value), instruction.shape, f"the value of custom call target {target!r}")
+    value = call_user_function(function, *operands, **named)
+    return check_value(_tuples(value), instruction.shape, f"the value of custom call target {target!r}")
 
 
 def _parameters(function: Callable[..., Value]) -> Container[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..._core import Instruction
 from ...types import ShapeIndex, Unknown
-from .._indexing.maps import passes_from, passes_to
+from .._indexing.maps import forward_from_operand, forward_to_outputs
 from .._rule import RuleContext, RuleResult
 from .._shapes import n_outputs
 from .attributes import is_annotation, target_of
@@ -13,12 +13,12 @@ from .attributes import is_annotation, target_of
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """An annotation passes its operand on."""
     if is_annotation(instruction):
-        return passes_from(instruction, leaf, 0, leaf)
+        return forward_from_operand(instruction, leaf, 0, leaf)
     return [Unknown(f"no rule for custom-call to {target_of(instruction)!r}")] * len(instruction.operands)
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The same."""
     if is_annotation(instruction):
-        return passes_to(instruction, operand, leaf, leaf)
+        return forward_to_outputs(instruction, operand, leaf, leaf)
     return [Unknown(f"no rule for custom-call to {target_of(instruction)!r}")] * n_outputs(instruction.shape)

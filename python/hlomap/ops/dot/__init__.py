@@ -7,4 +7,4 @@ from .._rule import OpRule
 from .evaluate import evaluate
 from .indexing import input_to_output, output_to_input
 
-register(OpRule("dot", output_to_input, input_to_output, evaluate, methods=("dot", "dot_general")))
+register(OpRule("dot", output_to_input, input_to_output, evaluate, builder_methods=("dot", "dot_general")))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..._core import Instruction
-from .._shapes import agree, must
+from .._shapes import require, require_sizes
 
 
 @dataclass(frozen=True)
-class Side:
+class DotOperand:
     """One operand: its sizes and which of its dimensions are batch, contracted, and neither."""
 
     sizes: tuple[int, ...]
@@ -21,10 +21,10 @@ class Side:
         return tuple(i for i in range(len(self.sizes)) if i not in self.batch and i not in self.contracted)
 
 
-def sides_of(instruction: Instruction) -> tuple[Side, Side]:
+def dot_dimensions(instruction: Instruction) -> tuple[DotOperand, DotOperand]:
     attributes = instruction.attributes
     sides = [
-        Side(
+        DotOperand(
             tuple(operand.shape.dimensions),
             tuple(attributes.get(f"{side}_batch_dims", ())),
             tuple(attributes.get(f"{side}_contracting_dims", ())),
@@ -33,10 +33,10 @@ def sides_of(instruction: Instruction) -> tuple[Side, Side]:
     ]
     left, right = sides
     for a, b in ((left.batch, right.batch), (left.contracted, right.contracted)):
-        agree((left.sizes[i] for i in a), (right.sizes[i] for i in b), "paired dimensions")
+        require_sizes((left.sizes[i] for i in a), (right.sizes[i] for i in b), "paired dimensions")
     sizes = [*(left.sizes[i] for i in left.batch + left.free), *(right.sizes[i] for i in right.free)]
-    agree(instruction.shape.dimensions, sizes, "an output")
+    require_sizes(instruction.shape.dimensions, sizes, "an output")
     for side in sides:
         used = side.batch + side.contracted
-        must(len(set(used)) == len(used), "a dimension both batch and contracted")
+        require(len(set(used)) == len(used), "a dimension both batch and contracted")
     return left, right

@@ -8,12 +8,12 @@ from ..._core import Instruction
 from ...dtypes import numpy_dtype
 from .._evaluation import EvalContext, Value
 from .._numpy.contraction import sum_of_products
-from .attributes import sides_of
+from .attributes import dot_dimensions
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """One einsum: equal labels for batch and for contracted dimensions."""
-    left, right = sides_of(instruction)
+    left, right = dot_dimensions(instruction)
     a_axes = list(range(len(left.sizes)))
     b_axes = [len(left.sizes) + i for i in range(len(right.sizes))]
     for i, j in zip(left.batch + left.contracted, right.batch + right.contracted, strict=True):

@@ -8,35 +8,35 @@ import numpy as np
 
 from ..._core import Instruction
 from .._evaluation import EvalContext, Value
-from .._shapes import must, n_elements
+from .._shapes import n_elements, require
 
 
 def _along(instruction: Instruction) -> int:
     (along,) = instruction.attributes["dimensions"]
-    must(0 <= along < instruction.operands[0].shape.rank, f"dimension {along}")
+    require(0 <= along < instruction.operands[0].shape.rank, f"dimension {along}")
     return int(along)
 
 
-def size_in_use(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def get_dimension_size(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     return np.asarray(operands[0].shape[_along(instruction)], np.int32)
 
 
-def resized(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def set_dimension_size(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """The first elements; zeros where more are asked for than there are."""
     array, along = operands[0], _along(instruction)
     size = int(operands[1])
     bound = instruction.shape.dimensions[along]
-    must(0 <= size <= bound, f"a size of {size} where the bound is {bound}")
+    require(0 <= size <= bound, f"a size of {size} where the bound is {bound}")
     if size <= array.shape[along]:
         return array[(slice(None),) * along + (slice(0, size),)]
     return np.pad(array, [(0, size - n if i == along else 0) for i, n in enumerate(array.shape)])
 
 
-def reshaped(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def dynamic_reshape(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """The elements in use in the sizes in use."""
     sizes = [int(size) for size in operands[1:]]
     bounds = instruction.shape.dimensions
-    must(len(sizes) == len(bounds), f"{len(sizes)} sizes for {len(bounds)} dimensions")
-    must(all(0 <= n <= bound for n, bound in zip(sizes, bounds, strict=True)), f"sizes {sizes} in {list(bounds)}")
-    must(n_elements(sizes) == operands[0].size, f"{operands[0].size} elements in sizes {sizes}")
+    require(len(sizes) == len(bounds), f"{len(sizes)} sizes for {len(bounds)} dimensions")
+    require(all(0 <= n <= bound for n, bound in zip(sizes, bounds, strict=True)), f"sizes {sizes} in {list(bounds)}")
+    require(n_elements(sizes) == operands[0].size, f"{operands[0].size} elements in sizes {sizes}")
     return operands[0].reshape(sizes)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from ..._core import Instruction
 from .._evaluation import EvalContext, Value
 from .._numpy.dynamic_offsets import window_slices
-from .._numpy.numeric import to_be_changed
+from .._numpy.numeric import take_writable
 
 
-def evaluate(instruction: Instruction, operands: list[Value], run: EvalContext) -> Value:
+def evaluate(instruction: Instruction, operands: list[Value], context: EvalContext) -> Value:
     """Clamp, then write over what nobody else has."""
-    data = to_be_changed(operands, 0)
+    data = take_writable(operands, 0)
     data[window_slices(operands[2:], data.shape, operands[1].shape)] = operands[1]
     return data

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from ..._core import Expr, Instruction
 from ...types import ShapeIndex
 from .._indexing.dynamic_offsets import Offset, clamped_offsets, offset_exprs, offset_reaches, reads_offsets
-from .._indexing.maps import full, reads
+from .._indexing.maps import full_bounds, single_map
 from .._rule import NOTHING, Bounds, ExprLike, Footprint, RuleContext, RuleResult
-from .._shapes import agree
+from .._shapes import require_sizes
 
 
 def constant_operands(instruction: Instruction) -> tuple[int, ...]:
@@ -19,7 +19,7 @@ def constant_operands(instruction: Instruction) -> tuple[int, ...]:
 
 def _window(instruction: Instruction) -> tuple[Sequence[int], Sequence[int], list[Offset]]:
     sizes, window = instruction.shape.dimensions, instruction.operands[1].shape.dimensions
-    agree(instruction.operands[0].shape.dimensions, sizes, "an operand")
+    require_sizes(instruction.operands[0].shape.dimensions, sizes, "an operand")
     return sizes, window, clamped_offsets(instruction, 2, sizes, window)
 
 
@@ -40,7 +40,7 @@ def _region(
 ) -> Footprint:
     """The places whose distances to the offset lie in the intervals; ``in_window``: to these distances."""
     begin, runtime = offset_exprs(at, distances)
-    dims = full(sizes)
+    dims = full_bounds(sizes)
     constraints: list[tuple[ExprLike, int, int]] = []
     for i, (lower, upper) in distances.items():
         start = begin[i]
@@ -49,7 +49,7 @@ def _region(
         else:
             constraints.append((Expr.dim(i) - start, lower, upper))
     own: list[ExprLike] = [Expr.dim(i) - begin[i] if in_window else Expr.dim(i) for i in range(len(sizes))]
-    return reads(dims, own, runtime=runtime, constraints=constraints)
+    return single_map(dims, own, runtime=runtime, constraints=constraints)
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -67,4 +67,4 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
         return [offset_reaches(instruction, operand)]
     sizes, window, at = _window(instruction)
     begin, runtime = offset_exprs(at, range(len(sizes)))
-    return [reads(full(window), [Expr.dim(i) + begin[i] for i in range(len(sizes))], runtime=runtime)]
+    return [single_map(full_bounds(window), [Expr.dim(i) + begin[i] for i in range(len(sizes))], runtime=runtime)]

@@ -9,10 +9,10 @@ from __future__ import annotations
 from .._registry import register
 from .._rule import OpRule
 from .builder_methods import METHODS
-from .evaluate import meanings
+from .evaluate import semantics
 from .indexing import input_to_output, output_to_input
 
-for _name, _evaluate in meanings():
+for _name, _evaluate in semantics():
     register(
         OpRule(
             _name,
@@ -21,6 +21,6 @@ for _name, _evaluate in meanings():
             _evaluate,
             pointwise=True,
             sizes_class="elementwise",
-            methods=METHODS.get(_name, ()),
+            builder_methods=METHODS.get(_name, ()),
         )
     )

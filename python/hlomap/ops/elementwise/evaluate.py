@@ -12,7 +12,7 @@ from .._evaluation import Array, EvalContext, Evaluate, Value
 from .._numpy import numeric as numeric
 
 
-def meanings() -> Iterator[tuple[str, Evaluate]]:
+def semantics() -> Iterator[tuple[str, Evaluate]]:
     """Each opcode with what it computes."""
     for table in (UNARY, BINARY):
         for name, function in table.items():
@@ -63,7 +63,7 @@ UNARY: dict[str, Callable[[Array], Array]] = {
     "negate": np.negative,
     "not": np.invert,
     "real": _real_or_imaginary("real"),
-    "round-nearest-afz": numeric.away_from_zero,
+    "round-nearest-afz": numeric.round_half_away_from_zero,
     "round-nearest-even": np.rint,
     "rsqrt": lambda x: np.asarray(1 / np.sqrt(x), x.dtype),
     "sign": numeric.sign,
@@ -76,13 +76,13 @@ UNARY: dict[str, Callable[[Array], Array]] = {
 # These count bits of the narrow type, so they must not be widened.
 UNARY_NARROW: dict[str, Callable[[Array], Array]] = {
     "count-leading-zeros": numeric.leading_zeros,
-    "popcnt": numeric.set_bits,
+    "popcnt": numeric.popcount,
 }
 BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "add": np.add,
     "and": np.bitwise_and,
     "atan2": numeric.atan2,
-    "complex": numeric.complex_of,
+    "complex": numeric.make_complex,
     "divide": numeric.divide,
     "maximum": numeric.maximum,
     "minimum": numeric.minimum,
@@ -109,54 +109,54 @@ COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
 }
 
 
-def _copy(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def _copy(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     return operands[0]
 
 
-def _compare(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def _compare(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     a, b = operands
     if instruction.attributes.get("type") == "TOTALORDER":
         a, b = numeric.total_order_key(a), numeric.total_order_key(b)
     return np.asarray(COMPARISONS[str(instruction.attributes["direction"])](a, b))
 
 
-def _select(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def _select(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     predicate, on_true, on_false = operands
     return np.where(predicate, on_true, on_false)
 
 
-def _clamp(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def _clamp(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     return _clamped(*operands)
 
 
 _clamped = numeric.wide(numeric.clamp)
 
 
-def _convert(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
-    return numeric.converted(operands[0], dtypes.numpy_dtype(instruction.shape.dtype))
+def _convert(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
+    return numeric.convert(operands[0], dtypes.numpy_dtype(instruction.shape.dtype))
 
 
-def _reduce_precision(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def _reduce_precision(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     attributes = instruction.attributes
-    return numeric.reduced_precision(operands[0], int(attributes["exponent_bits"]), int(attributes["mantissa_bits"]))
+    return numeric.reduce_precision(operands[0], int(attributes["exponent_bits"]), int(attributes["mantissa_bits"]))
 
 
-def _stochastic_convert(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def _stochastic_convert(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """The fraction rounds away from zero where the random number is below it."""
     x, random = operands
     whole = np.trunc(x)
     fraction = np.abs(x.astype(np.float64) - whole.astype(np.float64))
     up = random.astype(np.float64) < np.floor(np.ldexp(fraction, numeric.width_of(random.dtype)))
     rounded = np.where(up, whole + np.sign(x), whole)
-    return numeric.converted(np.asarray(rounded, x.dtype), dtypes.numpy_dtype(instruction.shape.dtype))
+    return numeric.convert(np.asarray(rounded, x.dtype), dtypes.numpy_dtype(instruction.shape.dtype))
 
 
-def _map(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
-    return run.apply(instruction.called_computations[0], operands)
+def _map(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
+    return context.apply(instruction.called_computations[0], operands)
 
 
 def _named(function: Callable[..., Array]) -> Callable[[Instruction, Sequence[Value], EvalContext], Value]:
-    return lambda instruction, operands, run: function(*operands)
+    return lambda instruction, operands, context: function(*operands)
 
 
 OTHERS: dict[str, Evaluate] = {

@@ -6,37 +6,37 @@ from collections.abc import Sequence
 
 from ..._core import Instruction
 from ...types import ShapeIndex, Unknown
-from .._indexing.maps import passes_from, passes_to, reads_all, reads_same_place, reads_scalar
+from .._indexing.maps import forward_from_operand, forward_to_outputs, identity_map, map_to_all, map_to_scalar
 from .._rule import OperandIndexing, RuleContext, RuleResult
-from .._shapes import must
+from .._shapes import require
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """Each operand at the place of the output, a scalar always; a copy of a tuple leaf by leaf."""
     if instruction.shape.is_tuple:
-        must(len(instruction.operands) == 1, "an elementwise operation on tuples")
-        return passes_from(instruction, leaf, 0, leaf)
+        require(len(instruction.operands) == 1, "an elementwise operation on tuples")
+        return forward_from_operand(instruction, leaf, 0, leaf)
     sizes = instruction.shape.dimensions
     return [_read(sizes, operand.shape.dimensions) for operand in instruction.operands]
 
 
 def _read(sizes: Sequence[int], operand: Sequence[int]) -> OperandIndexing:
     if tuple(operand) == tuple(sizes):
-        return reads_same_place(sizes)
+        return identity_map(sizes)
     if not operand:
-        return reads_scalar(sizes)
+        return map_to_scalar(sizes)
     return Unknown(f"an elementwise operand of sizes {tuple(operand)} for an output of sizes {tuple(sizes)}")
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The output at the same place; all of it for a scalar."""
     if instruction.shape.is_tuple:
-        must(len(instruction.operands) == 1, "an elementwise operation on tuples")
-        return passes_to(instruction, operand, leaf, leaf)
+        require(len(instruction.operands) == 1, "an elementwise operation on tuples")
+        return forward_to_outputs(instruction, operand, leaf, leaf)
     sizes = instruction.shape.dimensions
     source = instruction.operands[operand].shape.dimensions
     if tuple(source) == tuple(sizes):
-        return [reads_same_place(sizes)]
+        return [identity_map(sizes)]
     if not source:
-        return [reads_all((), sizes)]
+        return [map_to_all((), sizes)]
     return [Unknown(f"an elementwise operand of sizes {tuple(source)} for an output of sizes {tuple(sizes)}")]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ..._core import Instruction
 from .._attributes import GatherDimensions, indices_batch_dims
-from .._shapes import agree, must
+from .._shapes import require, require_sizes
 
 
-def plan_of(instruction: Instruction) -> GatherDimensions:
+def gather_dimensions(instruction: Instruction) -> GatherDimensions:
     attributes = instruction.attributes
     operand, indices = (tuple(x.shape.dimensions) for x in instruction.operands)
     slices, offset_dims, map_dims = (
@@ -18,15 +18,17 @@ def plan_of(instruction: Instruction) -> GatherDimensions:
     )
     gone = {*attributes["collapsed_slice_dims"], *batching}
     vector_dim = int(attributes["index_vector_dim"])
-    must(len(slices) == len(operand) and all(0 <= w <= n for w, n in zip(slices, operand, strict=True)), "slices fit")
-    must(all(slices[i] <= 1 for i in gone), "a dimension that is left out has one place")
+    require(
+        len(slices) == len(operand) and all(0 <= w <= n for w, n in zip(slices, operand, strict=True)), "slices fit"
+    )
+    require(all(slices[i] <= 1 for i in gone), "a dimension that is left out has one place")
     vectors = indices_batch_dims(indices, vector_dim, len(map_dims))
     kept = [i for i in range(len(operand)) if i not in gone]
     rest = [i for i in range(instruction.shape.rank) if i not in offset_dims]
     offset, vector = dict(zip(kept, offset_dims, strict=True)), dict(zip(vectors, rest, strict=True))
     expected = {**{o: slices[p] for p, o in offset.items()}, **{o: indices[i] for i, o in vector.items()}}
-    agree(instruction.shape.dimensions, (expected[i] for i in range(len(expected))), "an output")
-    agree((operand[p] for p in batching), (indices[i] for i in batching.values()), "batching dimensions")
+    require_sizes(instruction.shape.dimensions, (expected[i] for i in range(len(expected))), "an output")
+    require_sizes((operand[p] for p in batching), (indices[i] for i in batching.values()), "batching dimensions")
     starts = {p: k for k, p in enumerate(map_dims) if p not in batching}
     paired = {i: p for p, i in batching.items()}
     sizes = tuple(instruction.shape.dimensions)

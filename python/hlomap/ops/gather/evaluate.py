@@ -11,7 +11,7 @@ from .._evaluation import EvalContext, Value
 from .._numpy.index_vectors import index_vectors
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """The index of every place along each dimension of the operand, then one look-up."""
     attributes = instruction.attributes
     data, sizes = np.asarray(operands[0]), instruction.shape.dimensions

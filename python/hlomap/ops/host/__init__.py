@@ -9,12 +9,17 @@ from __future__ import annotations
 from .._indexing.maps import reaches_nothing, reads_nothing
 from .._registry import register
 from .._rule import OpRule
-from .evaluate import put_out, recv, send, take_in
+from .evaluate import infeed, outfeed, recv, send
 from .indexing import send_input_to_output, send_output_to_input
 
 register(
     OpRule(
-        "infeed", reads_nothing, reaches_nothing, take_in, has_side_effect=True, methods=("infeed", "infeed_with_token")
+        "infeed",
+        reads_nothing,
+        reaches_nothing,
+        infeed,
+        has_side_effect=True,
+        builder_methods=("infeed", "infeed_with_token"),
     )
 )
 register(
@@ -22,12 +27,14 @@ register(
         "outfeed",
         reads_nothing,
         reaches_nothing,
-        put_out,
+        outfeed,
         has_side_effect=True,
-        methods=("outfeed", "outfeed_with_token"),
+        builder_methods=("outfeed", "outfeed_with_token"),
     )
 )
 register(OpRule("send", send_output_to_input, send_input_to_output, send, has_side_effect=True))
 register(
-    OpRule("recv", reads_nothing, reaches_nothing, recv, has_side_effect=True, methods=("recv", "recv_with_token"))
+    OpRule(
+        "recv", reads_nothing, reaches_nothing, recv, has_side_effect=True, builder_methods=("recv", "recv_with_token")
+    )
 )

@@ -12,25 +12,25 @@ from ..._core import Instruction, Shape
 from ...dtypes import numpy_dtype
 from ...errors import ShapeError, UnsupportedError
 from .._evaluation import EvalContext, Steps, Value
-from .._numpy.input_checks import fitting
+from .._numpy.input_checks import check_value
 
 _PAIRS = "_xla_send_recv_source_target_pairs"
 
 
-def take_in(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def infeed(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     shape = instruction.shape.tuple_shapes[0]
-    feeds, number = run.grid.infeed, run.device.number
+    feeds, number = context.grid.infeed, context.device.number
     try:
         given = next(feeds[number])
     except (IndexError, StopIteration):
         raise UnsupportedError(f"the infeed of device {number} is empty: give it another {shape}") from None
-    return (fitting(given, shape, "what the infeed takes"), None)
+    return (check_value(given, shape, "what the infeed takes"), None)
 
 
-def put_out(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
-    if run.grid.outfeed is not None:
-        several = run.grid.n_replicas * run.grid.n_partitions > 1
-        run.grid.outfeed.append((run.device.number, operands[0]) if several else operands[0])
+def outfeed(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
+    if context.grid.outfeed is not None:
+        several = context.grid.n_replicas * context.grid.n_partitions > 1
+        context.grid.outfeed.append((context.device.number, operands[0]) if several else operands[0])
     return None
 
 
@@ -44,14 +44,14 @@ def _pairs(instruction: Instruction) -> list[tuple[int, int]] | None:
     return None if text is None else [(int(a), int(b)) for a, b in re.findall(r"\{\s*(\d+)\s*,\s*(\d+)\s*\}", text)]
 
 
-def _id(run: EvalContext) -> int:
+def _id(context: EvalContext) -> int:
     """Transfers are between the partitions of a replica, or between replicas where there is one partition."""
-    return run.device.partition if run.grid.n_partitions > 1 else run.device.replica
+    return context.device.partition if context.grid.n_partitions > 1 else context.device.replica
 
 
-def _other(instruction: Instruction, run: EvalContext, side: int) -> int | None:
+def _other(instruction: Instruction, context: EvalContext, side: int) -> int | None:
     """The number of the device that a transfer goes to (side 1) or comes from (side 0), None where there is none."""
-    pairs, own, grid = _pairs(instruction), _id(run), run.grid
+    pairs, own, grid = _pairs(instruction), _id(context), context.grid
     if pairs is None:
         if grid.n_replicas * grid.n_partitions > 1 and not _senders(instruction):
             raise UnsupportedError(f"a transfer between devices without {_PAIRS}")
@@ -62,7 +62,7 @@ def _other(instruction: Instruction, run: EvalContext, side: int) -> int | None:
     count = grid.n_partitions if grid.n_partitions > 1 else grid.n_replicas
     if found >= count:
         raise ShapeError(f"a transfer with device {found} of {count}")
-    return run.device.number + found - own if grid.n_partitions > 1 else found
+    return context.device.number + found - own if grid.n_partitions > 1 else found
 
 
 def _senders(instruction: Instruction) -> list[tuple[int, int]]:
@@ -76,38 +76,38 @@ def _senders(instruction: Instruction) -> list[tuple[int, int]]:
     return []
 
 
-def _mail(instruction: Instruction, run: EvalContext, source: int, target: int) -> deque[Value]:
+def _channel(instruction: Instruction, context: EvalContext, source: int, target: int) -> deque[Value]:
     channel = int(instruction.attributes.get("channel_id") or 0)
-    return run.grid.channels.setdefault((channel, source, target), deque())
+    return context.grid.channels.setdefault((channel, source, target), deque())
 
 
-def send(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def send(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     if _is_for_host(instruction):
-        run.grid.sent.setdefault(int(instruction.attributes.get("channel_id") or 0), []).append(operands[0])
+        context.grid.sent.setdefault(int(instruction.attributes.get("channel_id") or 0), []).append(operands[0])
     else:
-        target = _other(instruction, run, 1)
+        target = _other(instruction, context, 1)
         if target is not None:
-            _mail(instruction, run, run.device.number, target).append(operands[0])
+            _channel(instruction, context, context.device.number, target).append(operands[0])
     return (operands[0], np.zeros((), np.uint32), None)
 
 
-def recv(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Steps:
+def recv(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Steps:
     """What was sent first of what is not yet received; zeros where nobody sends to this device."""
     shape = instruction.shape.tuple_shapes[0]
     if _is_for_host(instruction):
         channel = int(instruction.attributes.get("channel_id") or 0)
         try:
-            given = next(run.grid.received[channel])
+            given = next(context.grid.received[channel])
         except (KeyError, StopIteration):
             raise UnsupportedError(f"nothing to receive on channel {channel}: give it another {shape}") from None
-        return (fitting(given, shape, "what is received"), np.zeros((), np.uint32), None)
-    source = _other(instruction, run, 0)
+        return (check_value(given, shape, "what is received"), np.zeros((), np.uint32), None)
+    source = _other(instruction, context, 0)
     if source is None:
         return (_zeros(shape), np.zeros((), np.uint32), None)
-    mail = _mail(instruction, run, source, run.device.number)
+    mail = _channel(instruction, context, source, context.device.number)
     if not mail:
-        yield run.wait(lambda: bool(mail))
-    return (fitting(mail.popleft(), shape, "what is received"), np.zeros((), np.uint32), None)
+        yield context.wait(lambda: bool(mail))
+    return (check_value(mail.popleft(), shape, "what is received"), np.zeros((), np.uint32), None)
 
 
 def _zeros(shape: Shape) -> Value:

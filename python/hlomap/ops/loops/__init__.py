@@ -18,7 +18,7 @@ register(
         output_to_input,
         input_to_output,
         evaluate,
-        per_instruction=True,
+        depends_on_called_values=True,
         pointwise=True,
         # The carried value of some iteration is what the loop gives where it ends there.
         operand_of_parameter=lambda instruction, called, parameter: None,

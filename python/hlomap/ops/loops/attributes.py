@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from ..._core import Computation, Instruction
-from .._shapes import must, same_arrays
+from .._shapes import require, same_arrays
 
 
-def parts_of(instruction: Instruction) -> tuple[Computation, Computation]:
+def condition_and_body(instruction: Instruction) -> tuple[Computation, Computation]:
     condition, body = instruction.attributes["condition"], instruction.attributes["body"]
-    must(len(instruction.operands) == 1, "a loop with several operands")
+    require(len(instruction.operands) == 1, "a loop with several operands")
     shape = instruction.shape
     for computation in (condition, body):
-        must(len(computation.parameters) == 1, "a loop whose condition or body takes several values")
-        must(same_arrays(computation.parameters[0].shape, shape), "a condition or body of another shape")
-    must(same_arrays(body.root.shape, shape), "a body that gives another shape")
+        require(len(computation.parameters) == 1, "a loop whose condition or body takes several values")
+        require(same_arrays(computation.parameters[0].shape, shape), "a condition or body of another shape")
+    require(same_arrays(body.root.shape, shape), "a body that gives another shape")
     return condition, body
 
 
-def is_unchanged(body: Computation, leaf: tuple[int, ...]) -> bool:
+def is_loop_invariant(body: Computation, leaf: tuple[int, ...]) -> bool:
     """Whether the body's value at a leaf is its parameter's, followed through tuples alone."""
     here, at = body.root, leaf
     while True:

@@ -8,23 +8,23 @@ import numpy as np
 
 from ..._core import Instruction
 from .._evaluation import EvalContext, Steps, Value
-from .attributes import parts_of
+from .attributes import condition_and_body
 
 
-def evaluate(instruction: Instruction, operands: list[Value], run: EvalContext) -> Steps:
+def evaluate(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
     """Condition, body, condition; where values are whole arrays, places that are done keep theirs."""
-    condition, body = parts_of(instruction)
+    condition, body = condition_and_body(instruction)
     carried = operands
     while True:
-        goes_on = yield run.call(condition, list(carried))
+        goes_on = yield context.call(condition, list(carried))
         if not np.any(goes_on):
             return carried.pop()
-        run.count_iteration(instruction)
+        context.count_iteration(instruction)
         if np.all(goes_on):
-            carried.append((yield run.call(body, carried)))
+            carried.append((yield context.call(body, carried)))
         else:
             before = carried[0]
-            after = yield run.call(body, list(carried))
+            after = yield context.call(body, list(carried))
             carried[0] = _chosen(goes_on, after, before)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..._core import Instruction
-from .._shapes import agree, must
+from .._shapes import require, require_sizes
 
 
 @dataclass(frozen=True)
-class Dim:
+class PaddedDim:
     """One dimension: the operand's elements in ``kept`` lie in the output, ``step`` apart, the first at ``first``."""
 
     low: int
@@ -26,12 +26,12 @@ class Dim:
         return self.low + self.step * self.kept[1]
 
 
-def dims_of(instruction: Instruction) -> list[Dim]:
+def padded_dims(instruction: Instruction) -> list[PaddedDim]:
     dims = []
     sizes, lengths = instruction.shape.dimensions, instruction.operands[0].shape.dimensions
     for (low, high, interior), size, length in zip(instruction.attributes["padding"], sizes, lengths, strict=True):
         step = interior + 1
-        must(interior >= 0, f"interior padding of {interior}")
-        agree([size], [max(0, low + high + length + max(0, length - 1) * interior)], "an output")
-        dims.append(Dim(low, step, size, (max(0, -(low // step)), min(length - 1, (size - 1 - low) // step))))
+        require(interior >= 0, f"interior padding of {interior}")
+        require_sizes([size], [max(0, low + high + length + max(0, length - 1) * interior)], "an output")
+        dims.append(PaddedDim(low, step, size, (max(0, -(low // step)), min(length - 1, (size - 1 - low) // step))))
     return dims

@@ -10,7 +10,7 @@ from ..._core import Instruction
 from .._evaluation import EvalContext, Value
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """Put places between the elements, then extend or cut both ends."""
     data, value = operands
     for axis, (low, high, interior) in enumerate(instruction.attributes["padding"]):

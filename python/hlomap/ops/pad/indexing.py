@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from ..._core import Expr, Instruction
 from ...types import ShapeIndex
-from .._indexing.maps import full, reads
+from .._indexing.maps import full_bounds, single_map
 from .._rule import NOTHING, Bounds, ExprLike, RuleContext, RuleResult
-from .attributes import Dim, dims_of
+from .attributes import PaddedDim, padded_dims
 
 
-def _data(dims: Sequence[Dim]) -> tuple[list[Bounds], list[tuple[ExprLike, int, int]]]:
+def _data(dims: Sequence[PaddedDim]) -> tuple[list[Bounds], list[tuple[ExprLike, int, int]]]:
     """The output places that hold data."""
     constraints = [((Expr.dim(i) - dim.low) % dim.step, 0, 0) for i, dim in enumerate(dims) if dim.step > 1]
     return [(dim.first, dim.last) for dim in dims], list(constraints)
@@ -19,18 +19,18 @@ def _data(dims: Sequence[Dim]) -> tuple[list[Bounds], list[tuple[ExprLike, int, 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The inverse of a slice; the value exactly outside."""
-    dims = dims_of(instruction)
+    dims = padded_dims(instruction)
     bounds, constraints = _data(dims)
     results: list[ExprLike] = [(Expr.dim(i) - dim.low) // dim.step for i, dim in enumerate(dims)]
     value = NOTHING
     for outside, extra in _complement(dims):
-        value = value + reads(outside, [], constraints=extra)
-    return [reads(bounds, results, constraints=constraints), value]
+        value = value + single_map(outside, [], constraints=extra)
+    return [single_map(bounds, results, constraints=constraints), value]
 
 
-def _complement(dims: Sequence[Dim]) -> list[tuple[list[Bounds], list[tuple[ExprLike, int, int]]]]:
+def _complement(dims: Sequence[PaddedDim]) -> list[tuple[list[Bounds], list[tuple[ExprLike, int, int]]]]:
     pieces = []
-    sizes = full(dim.size for dim in dims)
+    sizes = full_bounds(dim.size for dim in dims)
     for i, dim in enumerate(dims):
         before, constraints = _data(dims[:i])
         if dim.kept[0] > dim.kept[1]:
@@ -46,14 +46,16 @@ def _complement(dims: Sequence[Dim]) -> list[tuple[list[Bounds], list[tuple[Expr
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """Data where it lands; the value on every padded place, as ranges over the output."""
-    dims = dims_of(instruction)
+    dims = padded_dims(instruction)
     if operand == 0:
-        return [reads([dim.kept for dim in dims], [dim.low + dim.step * Expr.dim(i) for i, dim in enumerate(dims)])]
+        return [
+            single_map([dim.kept for dim in dims], [dim.low + dim.step * Expr.dim(i) for i, dim in enumerate(dims)])
+        ]
     everywhere = [Expr.range(i) for i in range(len(dims))]
     places = NOTHING
     for outside, extra in _complement(dims):
         over_ranges = [(_as_ranges(expr, everywhere), lower, upper) for expr, lower, upper in extra]
-        places = places + reads([], everywhere, ranges=outside, constraints=over_ranges)
+        places = places + single_map([], everywhere, ranges=outside, constraints=over_ranges)
     return [places]
 
 

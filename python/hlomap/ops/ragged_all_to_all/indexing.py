@@ -7,9 +7,9 @@ from ...maps.device_groups import GroupTable
 from ...types import ShapeIndex, Unknown
 from .._indexing.collectives import groups_of, on_devices, plain
 from .._indexing.device_groups import group_sizes
-from .._indexing.maps import reads_all, reads_same_place
+from .._indexing.maps import identity_map, map_to_all
 from .._rule import Footprint, OperandIndexing, RuleContext, RuleResult
-from .._shapes import INT64_MAX, must
+from .._shapes import INT64_MAX, require
 
 _KEPT = "ragged-all-to-all: what others write is a value"
 
@@ -24,7 +24,7 @@ def _between(instruction: Instruction, operand: int, table: GroupTable, *, to_ou
     source, target = (instruction.operands[operand].shape.dimensions, out)[:: 1 if to_output else -1]
     rank, maps = len(source), []
     for groups, n in table.runs():
-        must(numbers % n == 0, f"{numbers} offsets for {n} devices")
+        require(numbers % n == 0, f"{numbers} offsets for {n} devices")
         m = numbers // n
         group, position, other, message = Expr.dim(rank), Expr.dim(rank + 1), Expr.range(0), Expr.range(1)
         sender, receiver = (position, other) if to_output else (other, position)
@@ -54,18 +54,18 @@ def part(instruction: Instruction, k: int, table: GroupTable | None, *, to_outpu
     sizes = (instruction.operands[k].shape.dimensions, instruction.shape.dimensions)
     source, target = sizes if to_output else sizes[::-1]
     if k in (1, 5):
-        stays = reads_same_place(source) if k == 1 else reads_all(source, target)
+        stays = identity_map(source) if k == 1 else map_to_all(source, target)
         return Footprint(stays.maps, False, _KEPT if k == 1 else _SIZES)
     if table is not None:
         return _between(instruction, k, table, to_output=to_output)
     alone = GroupTable("", [range(n) for n in sorted(group_sizes(instruction))])
     if not alone.groups or not _is_told(instruction):
-        return Footprint(reads_all(source, target).maps, False, _KEPT, crosses_devices=True)
+        return Footprint(map_to_all(source, target).maps, False, _KEPT, crosses_devices=True)
     part = plain(_between(instruction, k, alone, to_output=to_output), alone)
     if k or not part.crosses_devices:
         return part
     # What is told apart by device there is not here; the sender's numbers are those where the input is.
-    maps = reads_all(source, target).maps if to_output else part.maps
+    maps = map_to_all(source, target).maps if to_output else part.maps
     return Footprint(maps, False, "ragged-all-to-all: a row is where one device's numbers say", crosses_devices=True)
 
 

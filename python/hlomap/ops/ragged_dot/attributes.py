@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..._core import Instruction
-from .._shapes import agree, must
+from .._shapes import require, require_sizes
 
 
 @dataclass(frozen=True)
-class Plan:
+class RaggedDotDimensions:
     """A label for each dimension: of the left, the right, the group sizes, the output; equal labels go together."""
 
     left: tuple[str, ...]
@@ -21,7 +21,7 @@ class Plan:
     mode: str
 
 
-def plan_of(instruction: Instruction) -> Plan:
+def ragged_dot_dimensions(instruction: Instruction) -> RaggedDotDimensions:
     attributes = instruction.attributes
     a, b, g = (tuple(x.shape.dimensions) for x in instruction.operands)
     a_batch, b_batch, a_summed, b_summed, ragged_dims, group_dims = (
@@ -39,7 +39,7 @@ def plan_of(instruction: Instruction) -> Plan:
     left = [f"l{i}" for i in range(len(a))]
     right = [f"r{i}" for i in range(len(b))]
     for i, j in zip(a_batch + a_summed, b_batch + b_summed, strict=True):
-        agree([a[i]], [b[j]], "paired dimensions")
+        require_sizes([a[i]], [b[j]], "paired dimensions")
         right[j] = left[i]
     mode = "batch" if ragged_dim in a_batch else "summed" if ragged_dim in a_summed else "free"
     for j in group_dims:
@@ -49,10 +49,10 @@ def plan_of(instruction: Instruction) -> Plan:
     prefix = [left[i] for i in outer[: list(outer).index(ragged_dim)]]
     groups = [*prefix, "g"] if len(g) > 1 else ["g"]
     sizes = {**dict(zip(right, b, strict=True)), **dict(zip(left, a, strict=True)), "g": g[-1]}
-    agree(g, (sizes[label] for label in groups), "group sizes")
+    require_sizes(g, (sizes[label] for label in groups), "group sizes")
     batch = [left[i] for i in a_batch]
     own = [label for j, label in enumerate(right) if j not in b_batch and j not in b_summed and label != "g"]
     output = [*(["g"] if mode == "summed" else []), *batch, *(left[i] for i in free), *own]
-    agree(instruction.shape.dimensions, (sizes[label] for label in output), "an output")
-    must(("g" in right) == (mode == "free"), "a group dimension of the right side where rows choose one")
-    return Plan(tuple(left), tuple(right), tuple(groups), tuple(output), sizes, left[ragged_dim], mode)
+    require_sizes(instruction.shape.dimensions, (sizes[label] for label in output), "an output")
+    require(("g" in right) == (mode == "free"), "a group dimension of the right side where rows choose one")
+    return RaggedDotDimensions(tuple(left), tuple(right), tuple(groups), tuple(output), sizes, left[ragged_dim], mode)

@@ -14,7 +14,7 @@ from ..._core import Instruction
 from ...dtypes import is_integer, numpy_dtype
 from ...errors import UnsupportedError
 from .._evaluation import Array, EvalContext, Value
-from .._numpy.numeric import converted, widened
+from .._numpy.numeric import convert, widened
 from .._shapes import shape_at
 
 _MASK = np.uint64(0xFFFFFFFF)
@@ -23,14 +23,14 @@ _MASK = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
 
 
-def rng(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def rng(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """Numbers of the right type within the right bounds."""
     dtype, sizes = numpy_dtype(instruction.shape.dtype), instruction.shape.dimensions
-    random = run.random()
+    random = context.random()
     work = widened(np.asarray(operands[0]).dtype)
     a, b = (np.asarray(x).astype(work)[()] for x in operands)
     if instruction.attributes["distribution"] == "rng_normal":
-        return converted(np.asarray(random.normal(0.0, 1.0, sizes) * float(b) + float(a)), dtype)
+        return convert(np.asarray(random.normal(0.0, 1.0, sizes) * float(b) + float(a)), dtype)
     if is_integer(dtype):
         return random.integers(int(a), max(int(a) + 1, int(b)), sizes, np.int64).astype(dtype)
     if dtype == np.bool_:
@@ -39,7 +39,7 @@ def rng(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -
     return np.where(drawn < b, drawn, np.asarray(operands[0]))
 
 
-def random_bits(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def random_bits(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """The new state and the bits; narrow elements have the low bits of 32."""
     state = np.ascontiguousarray(operands[0])
     words = state.view(np.uint64).copy()
@@ -114,8 +114,8 @@ def _philox_block(x: list[Array], key: Array) -> list[Array]:
     return x
 
 
-def next_state(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def next_state(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """The state before it moves on by ``delta``, low bits first."""
-    bits = run.random_state(int(instruction.attributes["delta"]))
+    bits = context.random_state(int(instruction.attributes["delta"]))
     words = [bits >> 64 * i & (1 << 64) - 1 for i in range(instruction.shape.n_elements)]
     return np.array(words, np.uint64).reshape(instruction.shape.dimensions)

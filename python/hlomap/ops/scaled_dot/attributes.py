@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..._core import Instruction
-from .._shapes import agree, must
+from .._shapes import require, require_sizes
 
 
 @dataclass(frozen=True)
-class Plan:
+class ScaledDotDimensions:
     """A label for each dimension of the operands and the output, and for each operand the length of its blocks."""
 
     labels: tuple[tuple[str, ...], ...]
@@ -18,27 +18,27 @@ class Plan:
     sizes: dict[str, int]
 
 
-def plan_of(instruction: Instruction) -> Plan:
+def scaled_dot_dimensions(instruction: Instruction) -> ScaledDotDimensions:
     attributes = instruction.attributes
     shapes = [tuple(x.shape.dimensions) for x in instruction.operands]
-    must(len(shapes) == 4, "two sides and their factors")
+    require(len(shapes) == 4, "two sides and their factors")
     batch, summed = (
         [tuple(attributes.get(f"{side}_{kind}_dims", ())) for side in ("lhs", "rhs")]
         for kind in ("batch", "contracting")
     )
     left, right = [f"l{i}" for i in range(len(shapes[0]))], [f"r{i}" for i in range(len(shapes[1]))]
     for i, j in zip(batch[0] + summed[0], batch[1] + summed[1], strict=True):
-        agree([shapes[0][i]], [shapes[1][j]], "paired dimensions")
+        require_sizes([shapes[0][i]], [shapes[1][j]], "paired dimensions")
         right[j] = left[i]
     sizes = {**dict(zip(right, shapes[1], strict=True)), **dict(zip(left, shapes[0], strict=True))}
     output = [left[i] for i in batch[0]]
     for labels, dims, gone in ((left, batch[0], summed[0]), (right, batch[1], summed[1])):
         output += [label for i, label in enumerate(labels) if i not in dims and i not in gone]
-    agree(instruction.shape.dimensions, (sizes[label] for label in output), "an output")
+    require_sizes(instruction.shape.dimensions, (sizes[label] for label in output), "an output")
     sides = (tuple(left), tuple(right))
     factors = tuple(labels if shape else () for labels, shape in zip(sides, shapes[2:], strict=True))
     blocks: list[dict[str, int]] = [{}, {}]
     for scaled, shape in zip(factors, shapes[2:], strict=True):
-        must(all(n > 0 and sizes[label] % n == 0 for label, n in zip(scaled, shape, strict=True)), "whole blocks")
+        require(all(n > 0 and sizes[label] % n == 0 for label, n in zip(scaled, shape, strict=True)), "whole blocks")
         blocks.append({label: sizes[label] // n for label, n in zip(scaled, shape, strict=True)})
-    return Plan((*sides, *factors), tuple(blocks), tuple(output), sizes)
+    return ScaledDotDimensions((*sides, *factors), tuple(blocks), tuple(output), sizes)

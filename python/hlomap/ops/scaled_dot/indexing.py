@@ -5,23 +5,23 @@ from __future__ import annotations
 from ..._core import Instruction
 from ...types import ShapeIndex
 from .._indexing.contraction import linked
-from .._indexing.maps import reads
+from .._indexing.maps import single_map
 from .._rule import RuleContext, RuleResult
-from .attributes import plan_of
+from .attributes import scaled_dot_dimensions
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The sides as dot; the factors of their blocks."""
-    plan = plan_of(instruction)
+    d = scaled_dot_dimensions(instruction)
     found = []
-    for labels, blocks in zip(plan.labels, plan.blocks, strict=True):
-        dims, results, ranges = linked(plan.output, labels, plan.sizes, target_blocks=blocks)
-        found.append(reads(dims, results, ranges=ranges))
+    for labels, blocks in zip(d.labels, d.blocks, strict=True):
+        dims, results, ranges = linked(d.output, labels, d.sizes, target_blocks=blocks)
+        found.append(single_map(dims, results, ranges=ranges))
     return found
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """Every output of the side's element, or of the block's elements."""
-    plan = plan_of(instruction)
-    dims, results, ranges = linked(plan.labels[operand], plan.output, plan.sizes, source_blocks=plan.blocks[operand])
-    return [reads(dims, results, ranges=ranges)]
+    d = scaled_dot_dimensions(instruction)
+    dims, results, ranges = linked(d.labels[operand], d.output, d.sizes, source_blocks=d.blocks[operand])
+    return [single_map(dims, results, ranges=ranges)]

@@ -12,4 +12,4 @@ from .._rule import OpRule
 from .evaluate import evaluate
 from .indexing import input_to_output, output_to_input
 
-register(OpRule("scan", output_to_input, input_to_output, evaluate, per_instruction=True))
+register(OpRule("scan", output_to_input, input_to_output, evaluate, depends_on_called_values=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..._core import Instruction
-from .._shapes import must
+from .._shapes import require
 
 
 def layout(instruction: Instruction) -> tuple[int, int, int, int]:
@@ -12,5 +12,5 @@ def layout(instruction: Instruction) -> tuple[int, int, int, int]:
     (along,) = instruction.attributes["dimensions"]
     n_inputs = len(instruction.operands) - n_carries
     n_outputs = len(instruction.shape.tuple_shapes) - n_carries
-    must(n_inputs > 0 and n_outputs >= 0, "an input to go along")
+    require(n_inputs > 0 and n_outputs >= 0, "an input to go along")
     return int(along), n_inputs, n_outputs, instruction.operands[0].shape.dimensions[along]

@@ -10,7 +10,7 @@ from ..._core import Instruction
 from .._evaluation import EvalContext, Steps, Value
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Steps:
+def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Steps:
     """A loop."""
     n_carries = int(instruction.attributes["num_carries"])
     (along,) = instruction.attributes["dimensions"]
@@ -21,7 +21,7 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalConte
     made: list[list[Value]] = [[] for _ in range(n_outputs)]
     for i in reversed(steps) if instruction.attributes.get("is_reverse", False) else steps:
         here = [np.take(x, i, axis=along) for x in inputs]
-        values = yield run.call(instruction.called_computations[0], [*here, *carries])
+        values = yield context.call(instruction.called_computations[0], [*here, *carries])
         for kept, value in zip(made, values, strict=False):
             kept.append(value)
         carries = list(values[n_outputs:])

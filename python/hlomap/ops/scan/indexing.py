@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from ..._core import Expr, Instruction
 from ...types import ShapeIndex
-from .._indexing.maps import dim_exprs, full, in_best_form, reads
-from .._indexing.scan_dependence import Reach, reach_of
+from .._indexing.maps import dim_exprs, full_bounds, simplify_maps, single_map
+from .._indexing.scan_dependence import StepDependence, step_dependence
 from .._rule import NOTHING, Bounds, ExprLike, Footprint, RuleContext, RuleResult
 from .attributes import layout
 
 _REASON = "scan: which elements and steps go through the carries depends on the computation"
 
 
-def _reach(instruction: Instruction, result: int, context: RuleContext) -> Reach:
+def _reach(instruction: Instruction, result: int, context: RuleContext) -> StepDependence:
     _, n_inputs, n_outputs, _ = layout(instruction)
-    return reach_of(instruction, instruction.called_computations[0], result, n_inputs, n_outputs, context)
+    return step_dependence(instruction, instruction.called_computations[0], result, n_inputs, n_outputs, context)
 
 
-def _between(instruction: Instruction, result: int, operand: int, reach: Reach, *, backward: bool) -> Footprint:
+def _between(
+    instruction: Instruction, result: int, operand: int, reach: StepDependence, *, backward: bool
+) -> Footprint:
     """From a result to an operand, or back."""
     along, n_inputs, n_outputs, n_steps = layout(instruction)
     out, given = instruction.shape.tuple_shapes[result].dimensions, instruction.operands[operand].shape.dimensions
@@ -50,11 +52,13 @@ def _between(instruction: Instruction, result: int, operand: int, reach: Reach, 
     kept = [size for i, size in enumerate(target) if not (target_step and i == along)]
     same = same and len(own) == len(kept)
     results = own if same else [Expr.range(len(ranges) + i) for i in range(len(kept))]
-    ranges += [] if same else full(kept)
+    ranges += [] if same else full_bounds(kept)
     if target_step:
         results = [*results[:along], Expr.range(0), *results[along:]]
-    made = reads(full(source), results, ranges=ranges, constraints=[constraint] if constraint is not None else [])
-    made = in_best_form(made)
+    made = single_map(
+        full_bounds(source), results, ranges=ranges, constraints=[constraint] if constraint is not None else []
+    )
+    made = simplify_maps(made)
     exact = reach.exact and same and not reach.crosses_devices
     return made if exact else Footprint(made.maps, False, _REASON, reach.crosses_devices)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from ..._core import Instruction
 from .._attributes import GatherDimensions, indices_batch_dims
-from .._shapes import agree, must
+from .._shapes import require, require_sizes
 
 
-def plan_of(instruction: Instruction) -> tuple[int, GatherDimensions]:
+def scatter_dimensions(instruction: Instruction) -> tuple[int, GatherDimensions]:
     """The number of operands, and the windows of updates in each."""
     attributes, operands = instruction.attributes, instruction.operands
     n = len(operands) // 2
-    must(len(operands) == 2 * n + 1, "n operands, indices and n updates")
+    require(len(operands) == 2 * n + 1, "n operands, indices and n updates")
     sizes, indices, updates = (tuple(operands[k].shape.dimensions) for k in (0, n, n + 1))
     paired = dict(
         zip(attributes.get("scatter_indices_batching_dims", ()), attributes.get("input_batching_dims", ()), strict=True)
@@ -23,12 +23,12 @@ def plan_of(instruction: Instruction) -> tuple[int, GatherDimensions]:
     vector = dict(zip(indices_batch_dims(indices, vector_dim, len(map_dims)), rest, strict=True))
     window = dict(zip((p for p in range(len(sizes)) if p not in gone), window_dims, strict=True))
     extents = tuple(updates[window[p]] if p in window else 1 for p in range(len(sizes)))
-    must(all(extents[p] <= sizes[p] for p in range(len(sizes)) if p not in paired.values()), "windows fit")
-    agree((updates[u] for u in vector.values()), (indices[i] for i in vector), "an update")
-    agree((indices[i] for i in paired), (sizes[p] for p in paired.values()), "batching dimensions")
+    require(all(extents[p] <= sizes[p] for p in range(len(sizes)) if p not in paired.values()), "windows fit")
+    require_sizes((updates[u] for u in vector.values()), (indices[i] for i in vector), "an update")
+    require_sizes((indices[i] for i in paired), (sizes[p] for p in paired.values()), "batching dimensions")
     for k in range(n):
-        agree(operands[k].shape.dimensions, sizes, "an operand")
-        agree(operands[n + 1 + k].shape.dimensions, updates, "an update")
+        require_sizes(operands[k].shape.dimensions, sizes, "an operand")
+        require_sizes(operands[n + 1 + k].shape.dimensions, updates, "an update")
     starts = {p: k for k, p in enumerate(map_dims)}
     return n, GatherDimensions(
         sizes, extents, updates, indices, window, vector, paired, starts, vector_dim, n, clamps=False

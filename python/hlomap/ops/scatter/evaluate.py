@@ -9,10 +9,10 @@ import numpy as np
 from ..._core import Instruction
 from .._evaluation import Array, EvalContext, Value
 from .._numpy.index_vectors import index_vectors
-from .._numpy.reduction import as_list, like_shape
+from .._numpy.reduction import as_list, pack_results
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """Every place is hit a first time, a second time and so on: one call of the computation for each such round."""
     n = len(operands) // 2
     attributes, sizes, updates = instruction.attributes, operands[0].shape, operands[n + 1].shape
@@ -46,9 +46,9 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalConte
     for hit in _rounds(place.reshape(-1), vector.reshape(-1), np.flatnonzero(fits)):
         at = place.reshape(-1)[hit]
         both = [*(x[at] for x in values), *(x[hit] for x in given)]
-        for value, new in zip(values, as_list(run.apply(instruction.called_computations[0], both), n), strict=True):
+        for value, new in zip(values, as_list(context.apply(instruction.called_computations[0], both), n), strict=True):
             value[at] = new
-    return like_shape(instruction.shape.is_tuple, [x.reshape(sizes) for x in values])
+    return pack_results(instruction.shape.is_tuple, [x.reshape(sizes) for x in values])
 
 
 def _along(size: int, axis: int, rank: int) -> Array:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from ..._core import Instruction
 from ...types import ShapeIndex
 from .._indexing.gather_windows import batch_indices, operand_to_windows, window_to_operand
-from .._indexing.maps import full, on_outputs, reads, reads_same_place
+from .._indexing.maps import full_bounds, identity_map, on_all_outputs, single_map
 from .._rule import RuleContext, RuleResult
-from .attributes import plan_of
+from .attributes import scatter_dimensions
 
 
 def constant_operands(instruction: Instruction) -> tuple[int, ...]:
@@ -17,20 +17,20 @@ def constant_operands(instruction: Instruction) -> tuple[int, ...]:
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The operands at the same place, the updates that hit it; any index of its batch might."""
-    n, w = plan_of(instruction)
-    results, ranges = batch_indices(w.indices_sizes, w.paired_dims, range(len(w.indices_sizes)))
-    might = reads(full(w.operand_sizes), results, ranges=ranges)
-    return [*[reads_same_place(w.operand_sizes)] * n, might, *[operand_to_windows(instruction, w)] * n]
+    n, d = scatter_dimensions(instruction)
+    results, ranges = batch_indices(d.indices_sizes, d.paired_dims, range(len(d.indices_sizes)))
+    might = single_map(full_bounds(d.operand_sizes), results, ranges=ranges)
+    return [*[identity_map(d.operand_sizes)] * n, might, *[operand_to_windows(instruction, d)] * n]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """An operand at its place, an update where it hits; an index may reach all of its batch."""
-    n, w = plan_of(instruction)
+    n, d = scatter_dimensions(instruction)
     if operand < n:
-        return on_outputs(instruction, reads_same_place(w.operand_sizes))
+        return on_all_outputs(instruction, identity_map(d.operand_sizes))
     if operand > n:
-        return on_outputs(instruction, window_to_operand(instruction, w))
+        return on_all_outputs(instruction, window_to_operand(instruction, d))
     results, ranges = batch_indices(
-        w.operand_sizes, {p: i for i, p in w.paired_dims.items()}, range(len(w.operand_sizes))
+        d.operand_sizes, {p: i for i, p in d.paired_dims.items()}, range(len(d.operand_sizes))
     )
-    return on_outputs(instruction, reads(full(w.indices_sizes), results, ranges=ranges))
+    return on_all_outputs(instruction, single_map(full_bounds(d.indices_sizes), results, ranges=ranges))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from ..._core import Instruction
 from .._attributes import WindowedDim, windowed_dims
-from .._shapes import agree, must
+from .._shapes import require, require_sizes
 
 
-def dims_of(instruction: Instruction) -> list[WindowedDim]:
+def window_dims(instruction: Instruction) -> list[WindowedDim]:
     operand, source = (x.shape.dimensions for x in instruction.operands[:2])
-    agree(instruction.shape.dimensions, operand, "an output")
+    require_sizes(instruction.shape.dimensions, operand, "an output")
     dims = windowed_dims(instruction.attributes.get("window"), operand, source)
-    must(len(dims) == len(operand), "a window of all dimensions")
-    must(all(dim.base_dilation == 1 and not dim.reversal for dim in dims), "a plain window")
+    require(len(dims) == len(operand), "a window of all dimensions")
+    require(all(dim.base_dilation == 1 and not dim.reversal for dim in dims), "a plain window")
     return dims

@@ -9,14 +9,14 @@ import numpy as np
 from ..._core import Instruction
 from .._evaluation import Array, EvalContext, Value
 from .._numpy.window import dilate_and_pad, sliding_windows
-from .attributes import dims_of
+from .attributes import window_dims
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """All windows at once, place by place; then the sources that go to one place one after the other."""
     data, source, init = (np.asarray(x) for x in operands)
     select, scatter = (instruction.attributes[name] for name in ("select", "scatter"))
-    dims, axes = dims_of(instruction), range(data.ndim)
+    dims, axes = window_dims(instruction), range(data.ndim)
     count = int(np.prod([dim.size for dim in dims], dtype=np.int64))
 
     def seen(array: Array, fill: object) -> Array:
@@ -30,7 +30,7 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalConte
         np.zeros(source.size, np.bool_),
     )
     for k in range(count):
-        stays = found & np.asarray(run.apply(select, [chosen, element[:, k]]))
+        stays = found & np.asarray(context.apply(select, [chosen, element[:, k]]))
         takes = valid[:, k] & ~stays
         chosen, at = np.where(takes, element[:, k], chosen), np.where(takes, number[:, k], at)
         found = found | valid[:, k]
@@ -40,6 +40,6 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalConte
     while waiting.size:
         # The first source of each place that has any.
         place, first = np.unique(at[waiting], return_index=True)
-        made[place] = run.apply(scatter, [made[place], given[waiting[first]]])
+        made[place] = context.apply(scatter, [made[place], given[waiting[first]]])
         waiting = np.delete(waiting, first)
     return made.reshape(data.shape)

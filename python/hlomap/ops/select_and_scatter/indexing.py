@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from ..._core import Expr, Instruction
 from ...types import ShapeIndex
 from .._attributes import WindowedDim
-from .._indexing.maps import full, reads, reads_all, reads_scalar
+from .._indexing.maps import full_bounds, map_to_all, map_to_scalar, single_map
 from .._indexing.window import operand_index, output_index, window_variables
 from .._rule import Bounds, ExprLike, Footprint, RuleContext, RuleResult
-from .attributes import dims_of
+from .attributes import window_dims
 
 Constraints = list[tuple[ExprLike, int, int]]
 
@@ -40,28 +40,28 @@ def _share_a_window(dims: Sequence[WindowedDim]) -> Footprint:
             ranges.append((0, dim.size - 1))
             constraints.append((other, 0, dim.operand_size - 1))
         results.append(other)
-    return reads(full(dim.operand_size for dim in dims), results, ranges=ranges, constraints=constraints)
+    return single_map(full_bounds(dim.operand_size for dim in dims), results, ranges=ranges, constraints=constraints)
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The windows that have the place: all their elements, and their sources."""
-    dims = dims_of(instruction)
+    dims = window_dims(instruction)
     sizes = instruction.shape.dimensions
     numbers, _, ranges, constraints = _windows_over(dims)
-    sources = reads(full(sizes), numbers, ranges=ranges, constraints=constraints)
-    return [_share_a_window(dims), sources, reads_scalar(sizes)]
+    sources = single_map(full_bounds(sizes), numbers, ranges=ranges, constraints=constraints)
+    return [_share_a_window(dims), sources, map_to_scalar(sizes)]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """An element reaches what shares a window with it, a source its window, the init everything."""
-    dims = dims_of(instruction)
+    dims = window_dims(instruction)
     if operand == 0:
         return [_share_a_window(dims)]
     if operand == 2:
-        return [reads_all((), instruction.shape.dimensions)]
+        return [map_to_all((), instruction.shape.dimensions)]
     elements, ranges = window_variables(dims)
     indices = [
         operand_index(dim, Expr.dim(i), element) for i, (dim, element) in enumerate(zip(dims, elements, strict=True))
     ]
     constraints = [c for m in indices for c in m.constraints]
-    return [reads([m.bounds for m in indices], [m.index for m in indices], ranges=ranges, constraints=constraints)]
+    return [single_map([m.bounds for m in indices], [m.index for m in indices], ranges=ranges, constraints=constraints)]

@@ -11,7 +11,7 @@ from .._evaluation import Array, EvalContext, Value
 from .._shapes import n_elements
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """Merge sort of all rows at once, on places; where an element goes is found by halving, one comparison a step."""
     (along,) = instruction.attributes["dimensions"]
     rows = [np.moveaxis(np.asarray(x), along, -1) for x in operands]
@@ -23,7 +23,7 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalConte
     def precedes(a: Array, b: Array) -> Array:
         """Whether the elements at places ``a`` come before those at ``b``."""
         pairs = [np.take_along_axis(x, at, 1) for x in flat for at in (a, b)]
-        return np.broadcast_to(run.apply(instruction.called_computations[0], pairs), a.shape).astype(np.bool_)
+        return np.broadcast_to(context.apply(instruction.called_computations[0], pairs), a.shape).astype(np.bool_)
 
     width = 1
     while width < n:

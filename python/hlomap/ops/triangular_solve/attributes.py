@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..._core import Instruction
-from .._shapes import agree, must
+from .._shapes import require, require_sizes
 
 
 @dataclass(frozen=True)
-class Plan:
+class TriangularSolve:
     """``axis`` is the dimension of b that the unknowns number; ``forward``: each needs those before it."""
 
     sizes: tuple[int, ...]
@@ -20,15 +20,15 @@ class Plan:
     unit: bool
 
 
-def plan_of(instruction: Instruction) -> Plan:
+def triangular_solve_attributes(instruction: Instruction) -> TriangularSolve:
     attributes = instruction.attributes
     a, b = (tuple(x.shape.dimensions) for x in instruction.operands)
     left, lower = (bool(attributes.get(name, False)) for name in ("left_side", "lower"))
-    must(len(a) == len(b) >= 2 and a[-1] == a[-2], "square matrices of the same rank")
-    agree(instruction.shape.dimensions, b, "an output")
+    require(len(a) == len(b) >= 2 and a[-1] == a[-2], "square matrices of the same rank")
+    require_sizes(instruction.shape.dimensions, b, "an output")
     axis = len(b) - (2 if left else 1)
-    agree([*a[:-2], a[-1]], [*b[:-2], b[axis]], "a system")
+    require_sizes([*a[:-2], a[-1]], [*b[:-2], b[axis]], "a system")
     transposed = attributes.get("transpose_a", "NO_TRANSPOSE") != "NO_TRANSPOSE"
     # Lower on the left goes forward; a transpose and the other side turn it round.
     forward = lower ^ transposed ^ (not left)
-    return Plan(b, b[axis], axis, lower, forward, bool(attributes.get("unit_diagonal", False)))
+    return TriangularSolve(b, b[axis], axis, lower, forward, bool(attributes.get("unit_diagonal", False)))

@@ -10,7 +10,7 @@ from ..._core import Instruction
 from .._evaluation import EvalContext, Value
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], run: EvalContext) -> Value:
+def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """Substitution on the left side, to which the right side is transposed."""
     attributes = instruction.attributes
     a, b = np.asarray(operands[0]), np.asarray(operands[1])
