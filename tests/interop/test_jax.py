@@ -17,7 +17,7 @@ def program(x: jax.Array, y: jax.Array) -> jax.Array:
 
 
 @pytest.mark.parametrize("stage", ["optimized", "unoptimized"])
-def test_a_function_its_lowered_and_its_compiled(stage: str) -> None:
+def test_function_lowered_and_compiled_agree(stage: str) -> None:
     jitted = jax.jit(program)
     lowered = jitted.lower(X, X)
     modules = [
@@ -34,7 +34,7 @@ def test_a_function_its_lowered_and_its_compiled(stage: str) -> None:
             hm.from_jax(lowered.compile(), stage=stage)
 
 
-def test_large_constants_are_whole() -> None:
+def test_large_constants_are_not_elided() -> None:
     table = np.arange(5000, dtype=np.float32)
     module = hm.from_jax(jax.jit(lambda x: x + table), jax.ShapeDtypeStruct((5000,), "float32"), stage="unoptimized")
     (constant,) = [i for i in module.entry if i.opcode == "constant"]
