@@ -1,10 +1,10 @@
-"""What the tests share: op cases as data, the re-bless switch, and relations found by enumeration.
+"""Shared by all tests: op cases as data, the re-bless switch, and relations by enumeration.
 
-A case file holds several modules.  The comments above a module say what the maps of its root are: ``// o2i 0: MAP``
-from the output to operand 0, one line for each map of the set, ``nothing`` for none, ``unknown: REASON``; ``o2i[1,0]``
-and ``i2o[2]`` name tuple leaves.  ``// weak``: values may hide a change, so the executor cannot show every element.
-``// devices 4``: it takes so many, or values of its own, so it is run elsewhere.
-With HLOMAP_BLESS=1 the expected lines are written anew; read the diff.
+A case file has several modules.  The comments above a module are the expected maps of its root: ``// o2i 0: MAP`` from
+the output to operand 0, one line for each map of the set, ``nothing`` for an empty set, ``unknown: REASON``;
+``o2i[1,0]`` and ``i2o[2]`` are shape indices.  ``// weak``: values may hide a change, so running the case cannot show
+every dependence.  ``// devices 4``: the case needs 4 devices or special values, so another test runs it.
+With HLOMAP_BLESS=1 the expected lines are rewritten; read the diff.
 """
 
 from __future__ import annotations
@@ -98,14 +98,14 @@ def leaves(shape: hm.Shape, below: tuple[int, ...] = ()) -> Iterator[tuple[tuple
 
 
 def at_leaf(value: Any, leaf: Iterable[int]) -> Any:
-    """The part of a value that a shape index leads to."""
+    """The part of a value at a shape index."""
     for i in leaf:
         value = value[i]
     return value
 
 
 def replaced(value: Any, leaf: tuple[int, ...], new: Any) -> Any:
-    """The value with another part at a shape index."""
+    """The value with the part at a shape index replaced."""
     if not leaf:
         return new
     return tuple(replaced(x, leaf[1:], new) if i == leaf[0] else x for i, x in enumerate(value))
@@ -143,39 +143,40 @@ def _grid(bounds: list[tuple[int, int]]) -> np.ndarray:
 def relation(m: hm.IndexingMap, source: hm.Shape, target: hm.Shape, values: Mapping[int, Any]) -> np.ndarray:
     """A bool matrix [source element, target element] of one map, by enumerating its domain.
 
-    ``values`` are those of the runtime sources.  Fails where the image leaves the target.
+    ``values`` are those of the runtime sources.  Fails where the image leaves the target.  This enumeration is the
+    oracle's own: it must not use the package's.
     """
     n, k = source.n_elements, target.n_elements
     found = np.zeros((n, k), np.bool_)
     dims = [(v.lower, v.upper) for v in m.dims]
     assert all(lower >= 0 and upper < size for (lower, upper), size in zip(dims, source.dimensions, strict=True))
     points = _grid(dims + [(v.lower, v.upper) for v in m.ranges])
-    at, over = points[:, : len(dims)], points[:, len(dims) :]
+    at, s = points[:, : len(dims)], points[:, len(dims) :]
     runtime = np.zeros((len(points), 0), np.int64)
     for number, variable in enumerate(m.runtime):
         index = hm.IndexingMap(
             list(m.dims), list(variable.index), ranges=list(m.ranges), runtime=list(m.runtime[:number])
         )
-        where = index.evaluate(at, over, runtime).astype(np.int64)
+        where = index.evaluate(at, s, runtime).astype(np.int64)
         supplied = np.asarray(values[variable.source]).astype(np.int64)
-        # Outside the domain the index means nothing.
+        # Outside the domain the index may be anything.
         clipped = tuple(np.clip(where[:, i], 0, size - 1) for i, size in enumerate(supplied.shape))
         read = np.clip(np.broadcast_to(supplied[clipped], len(points)), variable.lower, variable.upper)
         runtime = np.concatenate([runtime, read.reshape(-1, 1)], axis=1)
-    valid = m.in_domain(at, over, runtime)
-    image = m.evaluate(at, over, runtime)[valid]
+    valid = m.in_domain(at, s, runtime)
+    image = m.evaluate(at, s, runtime)[valid]
     at = at[valid]
     sizes = np.array(target.dimensions, np.int64)
     assert (image >= 0).all() and (image < sizes).all(), f"the image of {m} leaves {target}"
-    found[_flat(at, source.dimensions), _flat(image, target.dimensions)] = True
+    found[_ravel(at, source.dimensions), _ravel(image, target.dimensions)] = True
     return found
 
 
-def _flat(points: np.ndarray, sizes: tuple[int, ...]) -> np.ndarray:
-    flat = np.zeros(len(points), np.int64)
+def _ravel(points: np.ndarray, sizes: tuple[int, ...]) -> np.ndarray:
+    number = np.zeros(len(points), np.int64)
     for axis, size in enumerate(sizes):
-        flat = flat * size + points[:, axis]
-    return flat
+        number = number * size + points[:, axis]
+    return number
 
 
 def related(
@@ -185,7 +186,7 @@ def related(
     target: hm.Shape,
     values: Mapping[int, Any],
 ) -> np.ndarray:
-    """The union of the maps of a set that belong to one leaf."""
+    """The union of the maps of a set to one array, as a bool matrix."""
     found = np.zeros((source.n_elements, target.n_elements), np.bool_)
     for m in maps:
         if m.index == leaf:
@@ -194,7 +195,7 @@ def related(
 
 
 def differs(a: Any, b: Any) -> np.ndarray:
-    """Where two arrays differ, as a flat bool array; NaN equals NaN."""
+    """The elements that differ, as a flat bool array; NaN equals NaN."""
     a, b = np.asarray(a), np.asarray(b)
     both_nan = (a != a) & (b != b)
     return ((a != b) & ~both_nan).reshape(-1)

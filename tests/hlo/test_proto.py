@@ -9,32 +9,21 @@ import functools
 import gzip
 import lzma
 import re
-import tarfile
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from conftest import CASES
+from support.corpus import read_corpus
 from support.xla import reprint, serialized
 
 import hlomap as hm
-
-CORPUS = CASES / "corpus.tar.xz"
-
-
-@functools.cache
-def corpus(folder: str) -> dict[str, bytes]:
-    """The files of one folder of the corpus by name."""
-    with tarfile.open(CORPUS) as archive:
-        files = [m for m in archive.getmembers() if m.isfile() and m.name.startswith(folder + "/")]
-        found = {m.name.removeprefix(folder + "/"): archive.extractfile(m) for m in files}
-        return {name: stream.read() for name, stream in found.items() if stream is not None}
 
 
 @functools.cache
 def texts(folder: str) -> dict[str, tuple[str, hm.Module]]:
     """The texts that hold one module, with it."""
-    all_texts = {name: data.decode() for name, data in corpus(folder).items()}
+    all_texts = {name: data.decode() for name, data in read_corpus(folder).items()}
     modules = {name: hm.parse_all(text, name=name) for name, text in all_texts.items()}
     return {name: (all_texts[name], found[0]) for name, found in modules.items() if len(found) == 1}
 
@@ -71,7 +60,7 @@ def test_a_reprint_is_the_same_module(folder: str) -> None:
 
 @pytest.mark.jax
 def test_protos_of_xla_say_what_xla_prints_of_them() -> None:
-    protos = corpus("pb")
+    protos = read_corpus("pb")
     printed = reprint(list(protos.values()))
     assert len(protos) > 300
     # XLA prints callees in an order of its own and leaves out what nothing calls; then only the entry is
@@ -89,7 +78,7 @@ def test_protos_of_xla_say_what_xla_prints_of_them() -> None:
 @pytest.mark.jax
 def test_protos_of_xla_come_back_as_they_were() -> None:
     """XLA prints what we write of its protos as it prints the protos, since their ids, by which it orders, are kept."""
-    protos = list(corpus("pb").values())
+    protos = list(read_corpus("pb").values())
     assert reprint([hm.parse(data).to_proto() for data in protos]) == reprint(protos)
 
 
@@ -219,7 +208,7 @@ def without_header(text: str) -> str:
 
 def test_what_xla_accepts_is_accepted() -> None:
     for folder in FOLDERS:
-        data = corpus(folder)
+        data = read_corpus(folder)
         refused = []
         for name, text in data.items():
             try:
@@ -283,7 +272,8 @@ def wrap(number: int, data: bytes) -> bytes:
 
 
 def test_the_module_is_found_in_every_message_that_holds_one() -> None:
-    data = corpus("pb")["dot_general.pb" if "dot_general.pb" in corpus("pb") else next(iter(corpus("pb")))]
+    protos = read_corpus("pb")
+    data = protos.get("dot_general.pb", next(iter(protos.values())))
     module = hm.parse(data)
     hlo_proto = wrap(1, data)
     for wrapped in (
@@ -298,7 +288,7 @@ def test_the_module_is_found_in_every_message_that_holds_one() -> None:
 
 
 def test_bytes_that_are_no_module() -> None:
-    data = next(iter(corpus("pb").values()))
+    data = next(iter(read_corpus("pb").values()))
     with pytest.raises(hm.errors.HloSyntaxError) as caught:
         hm.parse(data[: len(data) // 2], name="half.pb")
     assert "half.pb" in str(caught.value)

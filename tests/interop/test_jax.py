@@ -28,7 +28,7 @@ def program(x: jax.Array, y: jax.Array) -> jax.Array:
 
 
 @pytest.mark.parametrize("stage", ["optimized", "unoptimized"])
-def test_a_function_its_lowered_and_its_compiled(stage: str) -> None:
+def test_function_lowered_and_compiled_agree(stage: str) -> None:
     import jax
 
     x = spec(2, 3)
@@ -48,7 +48,7 @@ def test_a_function_its_lowered_and_its_compiled(stage: str) -> None:
             hm.from_jax(lowered.compile(), stage=stage)
 
 
-def test_large_constants_are_whole() -> None:
+def test_large_constants_are_not_elided() -> None:
     import jax
 
     table = np.arange(5000, dtype=np.float32)

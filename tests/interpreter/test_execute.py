@@ -72,7 +72,7 @@ def test_python_numbers_take_the_type_of_the_parameter() -> None:
     assert got.dtype.name == "bfloat16" and got.tolist() == [2, 4]
 
 
-def test_a_tuple_is_a_list_and_an_argument_may_come_back() -> None:
+def test_tuples_are_lists_and_arguments_may_be_returned() -> None:
     module = entry(
         "  p = f32[2] parameter(0)\n  n = f32[2] negate(p)\n  t = (f32[2]) tuple(n)\n"
         "  ROOT r = (f32[2], (f32[2])) tuple(p, t)"
@@ -90,7 +90,7 @@ def test_a_computation_runs_alone() -> None:
 # ------------------------------------------------------------------------------------------------- control flow, memory
 
 
-def test_loops_run_and_end() -> None:
+def test_loops_terminate() -> None:
     assert hm.execute(hm.parse(COUNT), 3.0) == 96
     with pytest.raises(hm.errors.UnsupportedError, match=r"w \(while in e\).*4 iterations.*max_steps"):
         hm.execute(hm.parse(COUNT), 3.0, max_steps=4)
@@ -127,7 +127,7 @@ def nested(depth: int) -> str:
     return text + f"ENTRY e {{\n  p = s32[] parameter(0)\n  ROOT r = s32[] call(p), to_apply=f{depth - 1}\n}}\n"
 
 
-def test_deep_calls_run_or_are_an_error() -> None:
+def test_deep_calls_run_or_raise() -> None:
     assert hm.execute(hm.parse(nested(2000)), 3) == -3
     with pytest.raises(hm.errors.UnsupportedError, match="nest"):
         hm.execute(hm.parse(nested(5000)), 3)
@@ -154,7 +154,7 @@ def test_deeply_nested_computations_applied_to_elements() -> None:
     ],
     ids=["branches", "loop", "one by one"],
 )
-def test_any_computation_folds(inner: str) -> None:
+def test_reduce_with_any_computation(inner: str) -> None:
     """Each is the maximum, written so that whole arrays need more than one function of NumPy."""
     before = (
         "one {\n  a = f32[] parameter(0)\n  ROOT r = f32[] add(a, a)\n}\n".replace("add(a, a)", "copy(a)")
@@ -174,7 +174,7 @@ def test_any_computation_folds(inner: str) -> None:
     assert hm.execute(module, x).tolist() == [5, -6, 4]
 
 
-def test_values_are_freed_when_they_were_last_read() -> None:
+def test_values_are_freed_after_their_last_use() -> None:
     n, steps = 2**20, 40
     lines = [f"  v0 = f32[{n}] parameter(0)"]
     lines += [f"  v{k + 1} = f32[{n}] negate(v{k})" for k in range(steps)]
@@ -232,7 +232,7 @@ ENTRY e {
 """
 
 
-def test_a_loop_that_fills_an_array_in_writes_to_its_own() -> None:
+def test_a_loop_updates_its_array_in_place() -> None:
     """What is given, and what somebody else still needs, stays as it was; the loop itself copies the array once."""
     given = np.zeros((3, 2), np.float32)
     text = FILL.replace("[N,M]", "[3,2]").replace("1,M", "1,2").replace("[M]", "[2]").replace("(N)", "(3)")
@@ -246,7 +246,7 @@ def test_a_loop_that_fills_an_array_in_writes_to_its_own() -> None:
     assert copies[1] == copies[2] != given.ctypes.data
 
 
-def test_every_value_is_shown() -> None:
+def test_on_value_gets_every_value() -> None:
     seen: list[tuple[str, Any]] = []
     hm.execute(hm.parse(COUNT), 3.0, on_value=lambda i, v: seen.append((i.name, v)))
     assert [float(v) for name, v in seen if name == "y"] == [6, 12, 24, 48, 96]
@@ -279,7 +279,7 @@ def test_every_value_is_shown() -> None:
         ),
     ],
 )
-def test_what_cannot_run_says_where_and_what_to_do(body: str, message: str) -> None:
+def test_errors_have_a_location_and_advice(body: str, message: str) -> None:
     module = entry(body, ADD)
     arguments = [np.zeros(2, np.float32)] * len(module.entry.parameters)
     with pytest.raises((hm.errors.UnsupportedError, hm.errors.ShapeError)) as error:
@@ -287,7 +287,7 @@ def test_what_cannot_run_says_where_and_what_to_do(body: str, message: str) -> N
     assert message in str(error.value)
 
 
-def test_a_comparison_that_is_no_order_ends() -> None:
+def test_sort_ends_for_a_comparison_that_is_not_an_order() -> None:
     """Found by search: numbers in the place of pred, and a comparison that always holds."""
     for line in ("s32[] compare(a, b), direction=LT", "pred[] constant(true)"):
         before = f"f {{\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT r = {line}\n}}\n"
@@ -321,7 +321,7 @@ def test_custom_calls() -> None:
         hm.execute(module, [1, 2], custom_calls={"mine": lambda x: x})
 
 
-def test_errors_of_functions_that_are_given_stay_what_they_are() -> None:
+def test_errors_in_user_functions_propagate_unchanged() -> None:
     module = entry('  p = f32[2] parameter(0)\n  ROOT c = f32[2] custom-call(p), custom_call_target="mine"')
     with pytest.raises(ZeroDivisionError):
         hm.execute(module, [1, 2], custom_calls={"mine": lambda x: 1 // 0})
@@ -345,7 +345,7 @@ def test_infeed_and_outfeed() -> None:
     assert [x.tolist() for x in out] == [[1, 2]], "an outfeed runs although nothing needs its token"
 
 
-def test_transfers_with_the_host() -> None:
+def test_host_transfers() -> None:
     module = entry(
         "  p = f32[2] parameter(0)\n  t = token[] after-all()\n"
         "  s = (f32[2], u32[], token[]) send(p, t), channel_id=3, is_host_transfer=true\n"
@@ -455,7 +455,7 @@ def test_devices_know_their_numbers() -> None:
     assert [[int(x) for x in pair] for pair in got] == [[r, p] for r in range(2) for p in range(3)]
 
 
-def test_one_array_for_all_a_list_or_a_new_dimension() -> None:
+def test_arguments_for_several_devices() -> None:
     module = collective("f32[4] all-reduce(p), replica_groups={}, to_apply=add")
     one, two = np.ones(4, np.float32), np.stack(FOUR[:2])
     assert hm.execute(module, one, num_replicas=2)[0].tolist() == [2] * 4
@@ -506,7 +506,7 @@ def test_a_ring_of_sends() -> None:
     assert [x[1] for x in got] == [0, 10, 11, 12]
 
 
-def test_devices_that_go_different_ways() -> None:
+def test_devices_with_different_control_flow() -> None:
     """Loops of different lengths are nothing special; a meeting that one never comes to is an error."""
     module = hm.parse(COUNT)
     assert [float(x) for x in hm.execute(module, [1.0, 2.0], num_replicas=2)] == [32, 64]

@@ -133,7 +133,7 @@ def read_table() -> dict[Cell, str]:
     return {(row[0], name): mark for row in rest for name, mark in zip(head[1:], row[1:], strict=True)}
 
 
-def test_results_are_as_the_table_says() -> None:
+def test_agreement_table_is_up_to_date() -> None:
     programs = all_programs()
     if BLESS:
         table = written(table_of(programs, outcomes(programs)))
@@ -151,7 +151,7 @@ def test_results_are_as_the_table_says() -> None:
         assert outcome <= (0 if mark == EQUAL else float(mark)), f"{program}: {outcome} units, {mark} in the table"
 
 
-def test_integers_comparisons_and_moves_are_equal() -> None:
+def test_integers_comparisons_and_data_movement_are_equal() -> None:
     """What the table may not say of an operation that adds no floats up."""
     moves = {"copy", "select", "transpose", "reverse", "broadcast", "concatenate", "slice", "pad", "iota", "compare"}
     for (opcode, name), mark in read_table().items():
@@ -165,7 +165,7 @@ def test_integers_comparisons_and_moves_are_equal() -> None:
     "opcode",
     ["reduce (variadic)", "convolution", "dot", "pad", "dynamic-update-slice", "reduce-window"],
 )
-def test_types_that_xla_has_no_result_for_run(opcode: str) -> None:
+def test_types_that_xla_does_not_run(opcode: str) -> None:
     """Programs on types of one bit give results of their type."""
     make, _ = structures.MAKERS[opcode]
     rng = np.random.default_rng(3)

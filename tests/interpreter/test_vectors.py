@@ -25,15 +25,15 @@ def flat(value: object) -> list[np.ndarray]:
     return [np.asarray(x) for x in value] if isinstance(value, list) else [np.asarray(value)]
 
 
-def made(kind: str) -> list[tuple[str, list[np.ndarray]]]:
+def make_programs(kind: str) -> list[tuple[str, list[np.ndarray]]]:
     rng = np.random.default_rng(list(kind.encode()))
     return [KINDS[kind](rng) for _ in range(N)]
 
 
-def test_values_are_those_of_xla() -> None:
+def test_values_agree_with_xla() -> None:
     from support import xla_run
 
-    programs = [(kind, *program) for kind in KINDS for program in made(kind)]
+    programs = [(kind, *program) for kind in KINDS for program in make_programs(kind)]
     expected = xla_run.results([(text, arguments) for _, text, arguments in programs])
     n_compared = 0
     for (kind, text, arguments), results in zip(programs, expected, strict=True):
@@ -47,6 +47,6 @@ def test_values_are_those_of_xla() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_maps_are_sound(kind: str) -> None:
-    for text, _ in made(kind)[:4]:
-        verdicts = hm.verify(hm.parse(text).entry.root, max_changes=8)
-        assert [str(v) for v in verdicts if v.status in ("unsound", "unknown")] == [], text
+    for text, _ in make_programs(kind)[:4]:
+        results = hm.verify(hm.parse(text).entry.root, max_changes=8)
+        assert [str(result) for result in results if result.status in ("unsound", "unknown")] == [], text

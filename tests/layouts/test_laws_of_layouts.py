@@ -15,7 +15,7 @@ import hlomap as hm
 N = int(os.environ.get("HLOMAP_LAYOUTS", "400"))
 
 
-def said(shape: hm.Shape) -> str:
+def describe(shape: hm.Shape) -> str:
     return f"{shape!r} {shape.layout!r}"
 
 
@@ -25,19 +25,19 @@ def test_maps() -> None:
         shape = random_shape(rng)
         at, held = positions(shape)
         points = indices(shape.dimensions)
-        assert shape.buffer_elements == len(held), said(shape)
+        assert shape.buffer_elements == len(held), describe(shape)
         if shape.n_elements == 0:
             assert hm.linear_index(shape).is_known_empty and not (held >= 0).any()
             continue
         for there in (hm.linear_index(shape), hm.linear_index(shape).simplify(keep_point_dims=True)):
-            assert (there.evaluate(points, check=True)[:, 0] == at).all(), said(shape)
+            assert (there.evaluate(points, check=True)[:, 0] == at).all(), describe(shape)
         places = np.arange(len(held)).reshape(-1, 1)
         for back in (hm.logical_index(shape), hm.logical_index(shape).simplify(keep_point_dims=True)):
-            assert (back.in_domain(places) == (held >= 0)).all(), said(shape)
-            assert (back.evaluate(at.reshape(-1, 1)) == points).all(), said(shape)
+            assert (back.in_domain(places) == (held >= 0)).all(), describe(shape)
+            assert (back.evaluate(at.reshape(-1, 1)) == points).all(), describe(shape)
 
 
-def test_there_and_back_is_the_identity() -> None:
+def test_ravel_and_unravel_are_inverse() -> None:
     rng = random.Random(2)
     for _ in range(N // 4):
         shape = random_shape(rng, largest=500)
@@ -45,16 +45,16 @@ def test_there_and_back_is_the_identity() -> None:
             continue
         there, back = hm.linear_index(shape), hm.logical_index(shape)
         found = there.then(back).equivalent(hm.IndexingMap.identity(shape.dimensions))
-        assert found.equal, f"{said(shape)}: {found}"
+        assert found.equal, f"{describe(shape)}: {found}"
         again = back.then(there)
         assert again.equivalent(again).equal
         _, held = positions(shape)
         places = np.arange(len(held)).reshape(-1, 1)
-        assert (again.in_domain(places) == (held >= 0)).all(), said(shape)
-        assert (again.evaluate(places[held >= 0])[:, 0] == places[held >= 0, 0]).all(), said(shape)
+        assert (again.in_domain(places) == (held >= 0)).all(), describe(shape)
+        assert (again.evaluate(places[held >= 0])[:, 0] == places[held >= 0, 0]).all(), describe(shape)
         inverse = there.inverse()
         if inverse is not None:
-            assert (inverse.in_domain(places) == (held >= 0)).all(), said(shape)
+            assert (inverse.in_domain(places) == (held >= 0)).all(), describe(shape)
 
 
 @pytest.mark.parametrize("dtype", ["s32", "bf16", "s8", "u64", "c128"])
@@ -68,8 +68,8 @@ def test_buffers(dtype: str) -> None:
         array = array.astype(hm.unpack(b"", hm.Shape(dtype, [0])).dtype)
         for threads in (1, 3):
             buffer = hm.pack(array, shape, fill=121, threads=threads)
-            assert (buffer == np.where(held >= 0, held % 120, 121).astype(array.dtype)).all(), said(shape)
-            assert (hm.unpack(buffer, shape, threads=threads) == array).all(), said(shape)
+            assert (buffer == np.where(held >= 0, held % 120, 121).astype(array.dtype)).all(), describe(shape)
+            assert (hm.unpack(buffer, shape, threads=threads) == array).all(), describe(shape)
 
 
 @pytest.mark.parametrize("dtype", ["s4", "u4", "s2", "u2", "f4e2m1fn", "s1", "u1", "pred", "s8", "bf16"])
@@ -104,10 +104,10 @@ def test_packed_buffers(dtype: str) -> None:
         mask = np.zeros(len(found), np.bool_)
         for at in firsts:
             mask[at : at + min(value, bits)] = True
-        assert (found[mask] == expected[mask]).all(), said(shape)
+        assert (found[mask] == expected[mask]).all(), describe(shape)
         in_bytes = hm.linear_index(shape, unit="byte").evaluate(indices(shape.dimensions))[:, 0]
         assert (in_bytes == firsts // 8).all()
-        assert hm.unpack(buffer, shape).tobytes() == array.tobytes(), said(shape)
+        assert hm.unpack(buffer, shape).tobytes() == array.tobytes(), describe(shape)
         assert hm.unpack(buffer.tobytes(), shape).tobytes() == array.tobytes()
 
 
@@ -125,11 +125,11 @@ def test_strides() -> None:
         for index, of_dim in zip(indices(shape.dimensions).T, digits, strict=True):
             for size, weight, stride in of_dim:
                 found += index // weight % size * stride
-        assert (found == at).all(), said(shape)
+        assert (found == at).all(), describe(shape)
     assert n_strided > N // 4
 
 
-def test_reshapes_and_transposes_that_move_nothing() -> None:
+def test_reshapes_and_transposes_that_are_bitcasts() -> None:
     rng = random.Random(6)
     n_equal = n_unknown = 0
     for _ in range(N):
@@ -141,7 +141,7 @@ def test_reshapes_and_transposes_that_move_nothing() -> None:
         check(answer, expected, a, b, at, positions(b)[0])
         fits = hm.is_valid_bitcast(a, b)
         holds = a.buffer_elements == b.buffer_elements and set(positions(b)[0].tolist()) == set(at.tolist())
-        assert fits.equal in (holds, None), f"{said(a)} {said(b)}"
+        assert fits.equal in (holds, None), f"{describe(a)} {describe(b)}"
         order = list(range(a.rank))
         rng.shuffle(order)
         c = hm.Shape("s32", [a.dimensions[d] for d in order], random_layout_like(rng, a, order))
@@ -155,10 +155,10 @@ def test_reshapes_and_transposes_that_move_nothing() -> None:
 
 
 def check(answer: hm.Equivalence, expected: bool, a: hm.Shape, b: hm.Shape, at: np.ndarray, bt: np.ndarray) -> None:
-    assert answer.equal in (expected, None), f"{said(a)} {said(b)}: {answer}"
+    assert answer.equal in (expected, None), f"{describe(a)} {describe(b)}: {answer}"
     if answer.witness is not None and a.buffer_elements == b.buffer_elements:
         number = np.ravel_multi_index(answer.witness, b.dimensions) if b.rank else 0
-        assert at[number] != bt[number], f"{said(a)} {said(b)}: {answer}"
+        assert at[number] != bt[number], f"{describe(a)} {describe(b)}: {answer}"
 
 
 def neighbour(rng: random.Random, a: hm.Shape) -> hm.Shape:

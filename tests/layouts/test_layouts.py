@@ -26,7 +26,7 @@ S = hm.Shape.parse
 # ------------------------------------------------------------------------------------------------- documents' numbers
 
 
-def test_numbers_of_the_documents() -> None:
+def test_positions_from_the_documentation() -> None:
     shape = S("f32[3,5]{1,0:T(2,2)}")
     assert hm.ravel_index(shape, (2, 3)) == 17 and shape.buffer_elements == 24
     figure = hm.unpack(np.arange(32), S("s64[4,8]{1,0:T(2,4)(2,1)}")).tolist()
@@ -50,7 +50,7 @@ def test_numbers_of_the_documents() -> None:
 EVERYTHING = "{0,1:D(D,D)T(8,128)(*,2,1)L(1024)#(u32)*(u8)E(16)S(5)SC(0:1,2)(1:7)P(s8[64]{0})M(32)}"
 
 
-def test_fields_are_what_the_text_says() -> None:
+def test_fields_agree_with_the_text() -> None:
     built = hm.Layout(
         [0, -1],
         tiles=[(8, 128), (None, 2, 1)],
@@ -173,7 +173,7 @@ BAD_LAYOUTS = {
 
 
 @pytest.mark.parametrize("text", BAD_LAYOUTS)
-def test_invalid_layouts_are_read_and_have_no_map(text: str) -> None:
+def test_invalid_layouts_parse_and_have_no_map(text: str) -> None:
     shape = S(text)
     assert str(shape) == text
     for ask in (hm.linear_index, hm.logical_index, lambda s: s.buffer_elements, lambda s: s.draw(), bridges.digits):
@@ -262,7 +262,7 @@ def test_errors_of_buffers() -> None:
         hm.transpose_is_bitcast(S("f32[3,5]"), S("f32[3,5]"), [1, 0])
 
 
-def test_layouts_that_would_take_all_memory() -> None:
+def test_layouts_that_exceed_memory_are_errors() -> None:
     many = hm.Layout.parse("{0:T" + "(2)" * 50_000 + "}")
     with pytest.raises(hm.errors.ShapeError, match="tiles: 50000 tiles add more than 65536 dimensions"):
         hm.linear_index(hm.Shape("f32", [4], many))
@@ -331,7 +331,7 @@ def _at(shape: hm.Shape, points: np.ndarray) -> list[int]:
     return [int(p) for p in np.atleast_1d(hm.ravel_index(shape, points))]
 
 
-def test_instructions_that_move_nothing() -> None:
+def test_instructions_that_are_bitcasts() -> None:
     module = hm.parse(
         """HloModule m
 ENTRY e {
@@ -484,7 +484,7 @@ DRAWN = [
 
 
 @pytest.mark.parametrize("text", DRAWN)
-def test_pictures_show_what_the_maps_say(text: str) -> None:
+def test_pictures_agree_with_the_maps(text: str) -> None:
     shape = S(text)
     picture = shape.draw()
     root = ET.fromstring(picture.svg)
@@ -507,7 +507,7 @@ def test_pictures_show_what_the_maps_say(text: str) -> None:
                 assert hm.ravel_index(shape, index) == place
 
 
-def test_a_notebook_shows_what_can_be_drawn() -> None:
+def test_notebook_pictures() -> None:
     assert "svg" in (S("f32[3,5]{1,0:T(2,2)}")._repr_svg_() or "")
     assert S("(f32[2], f32[3])")._repr_svg_() is None and S("f32[3]{0:T(0)}")._repr_svg_() is None
     assert "svg" in (hm.Layout.parse("{1,0:T(8,128)(2,1)}")._repr_svg_() or "")
@@ -532,7 +532,7 @@ IMAGES = Path(__file__).parent.parent.parent / "docs" / "images"
         ("layout_large", "bf16[1000,1000]{1,0:T(8,128)(2,1)}"),
     ],
 )
-def test_images_of_the_documentation_are_the_pictures(name: str, text: str) -> None:
+def test_images_in_the_documentation_are_up_to_date(name: str, text: str) -> None:
     from conftest import BLESS
 
     file = IMAGES / f"{name}.svg"
@@ -544,7 +544,7 @@ def test_images_of_the_documentation_are_the_pictures(name: str, text: str) -> N
 # ------------------------------------------------------------------------------------------------------------- command
 
 
-def test_the_command_is_what_the_page_shows(tmp_path: Path) -> None:
+def test_the_command_prints_the_documented_output(tmp_path: Path) -> None:
     page = (IMAGES.parent / "layouts.md").read_text(encoding="utf-8")
     ((arguments, shown),) = re.findall(r'^```console\n\$ hlomap layout "(.*?)"\n(.*?)^```', page, re.M | re.S)
     file = tmp_path / "picture.svg"

@@ -77,7 +77,7 @@ def test_simplify_twice_is_simplify_once(m: hm.IndexingMap) -> None:
 
 
 @given(maps())
-def test_text_and_pickle_read_back(m: hm.IndexingMap) -> None:
+def test_text_and_pickle_round_trip(m: hm.IndexingMap) -> None:
     for text in (str(m), format(m, "xla"), format(m, "multiline")):
         again = hm.IndexingMap.parse(text)
         assert again == m
@@ -106,7 +106,7 @@ def test_then_is_composition_of_functions(first: hm.IndexingMap, second: hm.Inde
 
 
 @given(maps())
-def test_bounds_hold_every_value(m: hm.IndexingMap) -> None:
+def test_bounds_contain_every_value(m: hm.IndexingMap) -> None:
     kept = inside(m)
     if kept.any():
         for i, column in enumerate(values(m, BOX[kept]).T):

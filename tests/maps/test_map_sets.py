@@ -73,7 +73,7 @@ def test_containment(outer: str, inner: str, expected: bool | None) -> None:
     assert hm.MapSet([parsed(outer)]).covers(parsed(inner)).equal is expected
 
 
-def test_subsumed_maps_are_dropped() -> None:
+def test_contained_maps_are_dropped() -> None:
     module = hm.parse("""HloModule m
 add {
   a = f32[] parameter(0)
@@ -95,7 +95,7 @@ ENTRY e {
     assert found.covers(found) and found.simplify().covers(found)
 
 
-def test_composition_of_sets_is_that_of_relations() -> None:
+def test_set_composition_is_relation_composition() -> None:
     module = hm.parse(
         """HloModule m
 ENTRY e {
@@ -138,7 +138,7 @@ def test_restriction() -> None:
         ("f32[61]", {"threads": 3, "blocks": 2, "per_thread": 4}),
     ],
 )
-def test_threads_have_every_element_once(shape: str, grid: dict[str, int]) -> None:
+def test_threads_process_every_element_once(shape: str, grid: dict[str, int]) -> None:
     made = hm.Shape.parse(shape)
     m = hm.thread_map(made, **grid)  # type: ignore[arg-type]
     assert [v.name for v in m.dims] == ["th_x", "th_y", "th_z", "bl_x", "bl_y", "bl_z"]
@@ -158,7 +158,7 @@ def test_thread_maps_compose() -> None:
 
 
 @pytest.mark.parametrize("grid", [{"threads": 0}, {"threads": (1, 1, 1, 1)}, {"per_thread": 0}, {"blocks": -1}])
-def test_grids_that_do_not_exist(grid: dict[str, int]) -> None:
+def test_invalid_grids(grid: dict[str, int]) -> None:
     with pytest.raises(hm.errors.ShapeError):
         hm.thread_map(hm.Shape.parse("f32[4]"), **grid)
 
@@ -260,7 +260,7 @@ def small_maps(draw: st.DrawFn) -> hm.IndexingMap:
     )
 
 
-def points(m: hm.IndexingMap, value: int) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:
+def enumerate_points(m: hm.IndexingMap, value: int) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:
     """The pairs in a map where its runtime source has a value."""
     found = set()
     for at in product(*(range(v.lower, v.upper + 1) for v in m.dims)):
@@ -273,14 +273,14 @@ def points(m: hm.IndexingMap, value: int) -> set[tuple[tuple[int, ...], tuple[in
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(small_maps(), min_size=1, max_size=2), st.lists(small_maps(), min_size=1, max_size=2))
-def test_difference_is_that_of_points(first: list[hm.IndexingMap], second: list[hm.IndexingMap]) -> None:
+def test_difference_agrees_with_enumeration(first: list[hm.IndexingMap], second: list[hm.IndexingMap]) -> None:
     a, b = hm.MapSet(first), hm.MapSet(second)
     left = a - b
     covers = b.covers(a).equal
     lost = False
     for value in range(3):
-        have, gone = (set().union(*(points(m, value) for m in s)) for s in (a, b))
-        said = set().union(*(points(m, value) for m in left))
+        have, gone = (set().union(*(enumerate_points(m, value) for m in s)) for s in (a, b))
+        said = set().union(*(enumerate_points(m, value) for m in left))
         assert said == have - gone if left.exact else have - gone <= said <= have
         lost = lost or bool(have - gone)
     assert covers is not True or not lost

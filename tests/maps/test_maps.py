@@ -25,7 +25,7 @@ def test_expressions_are_values_in_normal_form() -> None:
     assert pickle.loads(pickle.dumps(D0 % (D1 + 1))) == D0 % (D1 + 1)
 
 
-def test_operators_refuse_what_is_no_integer() -> None:
+def test_operators_accept_only_integers() -> None:
     with pytest.raises(TypeError):
         D0 + 1.5  # type: ignore[operator]
     with pytest.raises(errors.MapError, match="at least 1"):
@@ -38,7 +38,7 @@ def test_operators_refuse_what_is_no_integer() -> None:
         D0 * (1 << 62) * 4
 
 
-def test_deep_expressions_are_an_error_and_not_a_crash() -> None:
+def test_deep_expressions_raise() -> None:
     e = D0
     with pytest.raises(errors.MapError, match="deep"):
         for n in range(2, 5000):
@@ -106,7 +106,7 @@ def test_evaluate_checks_on_request() -> None:
         ("", 1, 1, "the end of the text"),
     ],
 )
-def test_text_errors_have_a_place(text: str, line: int, column: int, message: str) -> None:
+def test_syntax_errors_have_a_location(text: str, line: int, column: int, message: str) -> None:
     with pytest.raises(errors.MapSyntaxError) as e:
         hm.IndexingMap.parse(text)
     assert message in str(e.value)
@@ -192,7 +192,7 @@ def test_maps_are_safe_to_share_between_threads() -> None:
         assert len(set(pool.map(lambda _: m.simplify(), range(200)))) == 1
 
 
-def test_equivalence_is_yes_no_or_unknown() -> None:
+def test_equivalence_is_equal_different_or_undecided() -> None:
     parse = hm.IndexingMap.parse
     a = parse("(d0) -> (d0 floordiv 2 + (d0 + 1) floordiv 2), domain: d0 in [0, 999999999]")
     assert a.equivalent(parse("(d0) -> (d0), domain: d0 in [0, 999999999]"))
@@ -233,7 +233,7 @@ def test_unknown_has_no_truth_value() -> None:
             bool(unknown)
 
 
-def test_inverse_carries_what_has_no_preimage() -> None:
+def test_inverse_keeps_dims_without_preimage() -> None:
     m = hm.IndexingMap.parse("(d0, d1) -> (d1 * 7 + 3, d0 + 5), domain: d0 in [0, 4], d1 in [0, 2]")
     back = m.inverse()
     assert back is not None

@@ -14,6 +14,7 @@ import numpy as np
 
 from hlomap.dtypes import is_float, is_integer, numpy_dtype
 from support.elements import COMPLEX, INTEGERS, SMALL, TYPES, Program, values
+from support.text import commas
 
 Rng = np.random.Generator
 Made = tuple[str, str, list[np.ndarray]]
@@ -21,10 +22,6 @@ Made = tuple[str, str, list[np.ndarray]]
 
 # XLA keeps these as pred, which has no place in an interface.
 RUNNABLE = tuple(name for name in TYPES if name not in ("s1", "u1"))
-
-
-def listed(numbers: Sequence[int]) -> str:
-    return ",".join(map(str, numbers))
 
 
 def sizes_of(rng: Rng, rank: int, high: int = 6) -> list[int]:
@@ -53,20 +50,20 @@ def transpose(name: str, rng: Rng) -> Made:
     x = filled(name, sizes_of(rng, int(rng.integers(0, 5))), rng)
     order = rng.permutation(x.ndim).tolist()
     out = [x.shape[i] for i in order]
-    return _moved(f"ROOT r = {name}[{listed(out)}] transpose(a), dimensions={{{listed(order)}}}", x)
+    return _moved(f"ROOT r = {name}[{commas(out)}] transpose(a), dimensions={{{commas(order)}}}", x)
 
 
 def reverse(name: str, rng: Rng) -> Made:
     x = filled(name, sizes_of(rng, int(rng.integers(1, 5))), rng)
     turned = [i for i in range(x.ndim) if rng.random() < 0.5]
-    return _moved(f"ROOT r = {name}[{listed(x.shape)}] reverse(a), dimensions={{{listed(turned)}}}", x)
+    return _moved(f"ROOT r = {name}[{commas(x.shape)}] reverse(a), dimensions={{{commas(turned)}}}", x)
 
 
 def broadcast(name: str, rng: Rng) -> Made:
     out = sizes_of(rng, int(rng.integers(0, 5)))
     kept = sorted(i for i in range(len(out)) if rng.random() < 0.5)
     x = filled(name, [out[i] for i in kept], rng)
-    return _moved(f"ROOT r = {name}[{listed(out)}] broadcast(a), dimensions={{{listed(kept)}}}", x)
+    return _moved(f"ROOT r = {name}[{commas(out)}] broadcast(a), dimensions={{{commas(kept)}}}", x)
 
 
 def concatenate(name: str, rng: Rng) -> Made:
@@ -74,7 +71,7 @@ def concatenate(name: str, rng: Rng) -> Made:
     along = int(rng.integers(len(sizes)))
     parts = [filled(name, [*sizes[:along], int(rng.integers(0, 5)), *sizes[along + 1 :]], rng) for _ in range(3)]
     sizes[along] = sum(p.shape[along] for p in parts)
-    return _moved(f"ROOT r = {name}[{listed(sizes)}] concatenate(a, b, c), dimensions={{{along}}}", *parts)
+    return _moved(f"ROOT r = {name}[{commas(sizes)}] concatenate(a, b, c), dimensions={{{along}}}", *parts)
 
 
 def slice_(name: str, rng: Rng) -> Made:
@@ -85,7 +82,7 @@ def slice_(name: str, rng: Rng) -> Made:
         stride = int(rng.integers(1, 4))
         cuts.append(f"[{start}:{limit}:{stride}]")
         out.append(-((start - limit) // stride))
-    return _moved(f"ROOT r = {name}[{listed(out)}] slice(a), slice={{{', '.join(cuts)}}}", x)
+    return _moved(f"ROOT r = {name}[{commas(out)}] slice(a), slice={{{', '.join(cuts)}}}", x)
 
 
 def pad(name: str, rng: Rng) -> Made:
@@ -98,7 +95,7 @@ def pad(name: str, rng: Rng) -> Made:
         high = int(rng.integers(-min(2, max(0, room + low)), 4))
         edges.append(f"{low}_{high}_{interior}")
         out.append(room + low + high)
-    return _moved(f"ROOT r = {name}[{listed(out)}] pad(a, b), padding={'x'.join(edges)}", x, filled(name, [], rng))
+    return _moved(f"ROOT r = {name}[{commas(out)}] pad(a, b), padding={'x'.join(edges)}", x, filled(name, [], rng))
 
 
 def dynamic_slice(name: str, rng: Rng) -> Made:
@@ -106,8 +103,8 @@ def dynamic_slice(name: str, rng: Rng) -> Made:
     cut = [int(rng.integers(0, size + 1)) for size in x.shape]
     index = str(rng.choice(["s32", "s64", "u8", "u32", "s8"]))
     offsets = [_offset(index, rng) for _ in cut]
-    lines = f"ROOT r = {name}[{listed(cut)}] dynamic-slice({', '.join('abcd'[: 1 + len(cut)])})"
-    return _moved(lines + f", dynamic_slice_sizes={{{listed(cut)}}}", x, *offsets)
+    lines = f"ROOT r = {name}[{commas(cut)}] dynamic-slice({', '.join('abcd'[: 1 + len(cut)])})"
+    return _moved(lines + f", dynamic_slice_sizes={{{commas(cut)}}}", x, *offsets)
 
 
 def _offset(index: str, rng: Rng) -> np.ndarray:
@@ -120,12 +117,12 @@ def dynamic_update_slice(name: str, rng: Rng) -> Made:
     new = filled(name, [int(rng.integers(0, size + 1)) for size in x.shape], rng)
     offsets = [_offset("s32", rng) for _ in x.shape]
     names = ", ".join("abcde"[: 2 + len(offsets)])
-    return _moved(f"ROOT r = {name}[{listed(x.shape)}] dynamic-update-slice({names})", x, new, *offsets)
+    return _moved(f"ROOT r = {name}[{commas(x.shape)}] dynamic-update-slice({names})", x, new, *offsets)
 
 
 def iota(name: str, rng: Rng) -> Made:
     sizes = sizes_of(rng, int(rng.integers(1, 4)), 40)
-    return _moved(f"ROOT r = {name}[{listed(sizes)}] iota(), iota_dimension={int(rng.integers(len(sizes)))}")
+    return _moved(f"ROOT r = {name}[{commas(sizes)}] iota(), iota_dimension={int(rng.integers(len(sizes)))}")
 
 
 def bitcast_convert(name: str, rng: Rng) -> Made:
@@ -137,7 +134,7 @@ def bitcast_convert(name: str, rng: Rng) -> Made:
     sizes, here, there = [max(1, n) for n in sizes_of(rng, 2)], bit_width(name), bit_width(other)
     x = filled(name, sizes if here >= there else [*sizes, there // here], rng)
     out = [*sizes, here // there] if here > there else sizes
-    return _moved(f"ROOT r = {other}[{listed(out)}] bitcast-convert(a)", x)
+    return _moved(f"ROOT r = {other}[{commas(out)}] bitcast-convert(a)", x)
 
 
 # --------------------------------------------------------------------------------------------------------------- folds
@@ -160,7 +157,7 @@ def reduce(name: str, rng: Rng) -> Made:
     out = [n for i, n in enumerate(x.shape) if i not in axes]
     opcode = _monoid(name, rng)
     init = np.asarray(_neutral(opcode, name))
-    lines = f"ROOT r = {name}[{listed(out)}] reduce(a, b), dimensions={{{listed(axes)}}}, to_apply=f"
+    lines = f"ROOT r = {name}[{commas(out)}] reduce(a, b), dimensions={{{commas(axes)}}}, to_apply=f"
     return _function(name, opcode), lines, [x, init]
 
 
@@ -182,7 +179,7 @@ def arg_max(name: str, rng: Rng) -> Made:
         "  tie = pred[] and(eq, lt)\n  u = pred[] or(t, tie)\n"
         f"  a = {name}[] select(t, v, w)\n  b = s32[] select(u, i, j)\n  ROOT r = ({name}[], s32[]) tuple(a, b)\n}}\n"
     )
-    lines = f"n = s32[{listed(x.shape)}] iota(), iota_dimension=1\n  z = s32[] constant(0)\n"
+    lines = f"n = s32[{commas(x.shape)}] iota(), iota_dimension=1\n  z = s32[] constant(0)\n"
     lines += f"  ROOT r = ({name}[{x.shape[0]}], s32[{x.shape[0]}]) reduce(a, n, b, z), dimensions={{1}}, to_apply=f"
     return before, lines, [x, _neutral("maximum", name)]
 
@@ -191,7 +188,7 @@ def reduce_window(name: str, rng: Rng) -> Made:
     x = filled(name, [max(1, n) for n in sizes_of(rng, int(rng.integers(1, 4)), 8)], rng)
     window, out = _window(x.shape, rng)
     opcode = _monoid(name, rng)
-    lines = f"ROOT r = {name}[{listed(out)}] reduce-window(a, b), window={{{window}}}, to_apply=f"
+    lines = f"ROOT r = {name}[{commas(out)}] reduce-window(a, b), window={{{window}}}, to_apply=f"
     return _function(name, opcode), lines, [x, _neutral(opcode, name)]
 
 
@@ -234,8 +231,8 @@ def dot(name: str, rng: Rng) -> Made:
     sets = zip(
         ("lhs_batch", "rhs_batch", "lhs_contracting", "rhs_contracting"), (a_batch, b_batch, a_sum, b_sum), strict=True
     )
-    attributes = "".join(f", {key}_dims={{{listed(dims)}}}" for key, dims in sets)
-    out = listed([*batch, *free_a, *free_b])
+    attributes = "".join(f", {key}_dims={{{commas(dims)}}}" for key, dims in sets)
+    out = commas([*batch, *free_a, *free_b])
     return _moved(f"ROOT r = {name}[{out}] dot(a, b){attributes}", filled(name, a, rng), filled(name, b, rng))
 
 
@@ -268,7 +265,7 @@ def convolution(name: str, rng: Rng) -> Made:
         return "".join(letters), [sizes[c] if c in sizes else lengths[int(c)] for c in letters]
 
     (x_label, x), (k_label, k), (o_label, o) = ordered(image, spatial), ordered(weights, kernel), ordered(made, out)
-    lines = f"ROOT r = {name}[{listed(o)}] convolution(a, b), "
+    lines = f"ROOT r = {name}[{commas(o)}] convolution(a, b), "
     lines += f"window={{{window}}}, " if rank else ""
     lines += f"dim_labels={x_label}_{k_label}->{o_label}"
     lines += f", {'batch' if by_batch else 'feature'}_group_count={groups}" if groups > 1 else ""
@@ -311,7 +308,7 @@ def program(opcode: str, name: str, make: Callable[[str, Rng], Made], rng: Rng) 
     before, lines, arguments = make(name, rng)
     text = f"HloModule m\n{before}ENTRY e {{\n"
     for k, x in enumerate(arguments):
-        text += f"  {'abcdefg'[k]} = {_name_of(x, name)}[{listed(x.shape)}] parameter({k})\n"
+        text += f"  {'abcdefg'[k]} = {_name_of(x, name)}[{commas(x.shape)}] parameter({k})\n"
     return Program(opcode, name, text + f"  {lines}\n}}\n", tuple(arguments))
 
 

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from support.elements import COMPLEX, FLOATS, SMALL, Program
-from support.structures import RUNNABLE, Made, Rng, filled, listed, program, sizes_of
+from support.structures import RUNNABLE, Made, Rng, filled, program, sizes_of
+from support.text import commas
 
 _NO_COMPLEX = tuple(name for name in RUNNABLE if name not in COMPLEX)
 _WHOLE_BYTES = tuple(name for name in RUNNABLE if name not in ("s2", "u2", "s4", "u4", "f4e2m1fn"))
@@ -27,7 +28,7 @@ def sort(name: str, rng: Rng) -> Made:
         f"f {{\n  x = {name}[] parameter(0)\n  y = {name}[] parameter(1)\n  i = s32[] parameter(2)\n"
         f"  j = s32[] parameter(3)\n  ROOT r = pred[] compare(x, y), direction={direction}{kind}\n}}\n"
     )
-    shape = listed(x.shape)
+    shape = commas(x.shape)
     lines = f"n = s32[{shape}] iota(), iota_dimension={along}\n"
     lines += f"  ROOT r = ({name}[{shape}], s32[{shape}]) sort(a, n), dimensions={{{along}}}, "
     return before, lines + "is_stable=true, to_apply=f", [x]
@@ -58,9 +59,9 @@ def gather(name: str, rng: Rng) -> Made:
     rest, inner = iter(outer), iter(kept)
     out = [next(inner) if i in offset else next(rest) for i in range(len(kept) + len(outer))]
     lines = (
-        f"ROOT r = {name}[{listed(out)}] gather(a, b), offset_dims={{{listed(offset)}}}, "
-        f"collapsed_slice_dims={{{listed(dropped)}}}, start_index_map={{{listed(named)}}}, "
-        f"index_vector_dim={place}, slice_sizes={{{listed(window)}}}"
+        f"ROOT r = {name}[{commas(out)}] gather(a, b), offset_dims={{{commas(offset)}}}, "
+        f"collapsed_slice_dims={{{commas(dropped)}}}, start_index_map={{{commas(named)}}}, "
+        f"index_vector_dim={place}, slice_sizes={{{commas(window)}}}"
     )
     return "", lines, [filled(name, operand, rng), index]
 
@@ -77,8 +78,8 @@ def scatter(name: str, rng: Rng) -> Made:
         opcode = "or"
     before = f"f {{\n  x = {name}[] parameter(0)\n  y = {name}[] parameter(1)\n  ROOT r = {name}[] {opcode}(x, y)\n}}\n"
     lines = (
-        f"ROOT r = {name}[{listed(operand)}] scatter(a, b, c), update_window_dims={{{listed(updates)}}}, "
-        f"inserted_window_dims={{{listed(dropped)}}}, scatter_dims_to_operand_dims={{{listed(named)}}}, "
+        f"ROOT r = {name}[{commas(operand)}] scatter(a, b, c), update_window_dims={{{commas(updates)}}}, "
+        f"inserted_window_dims={{{commas(dropped)}}}, scatter_dims_to_operand_dims={{{commas(named)}}}, "
         f"index_vector_dim={place}, to_apply=f"
     )
     return before, lines, [filled(name, operand, rng), index, filled(name, sizes, rng)]
@@ -95,7 +96,7 @@ def select_and_scatter(name: str, rng: Rng) -> Made:
         f"f {{\n  x = {name}[] parameter(0)\n  y = {name}[] parameter(1)\n  ROOT r = {name}[] add(x, y)\n}}\n"
     )
     lines = (
-        f"z = {name}[] constant(0)\n  ROOT r = {name}[{listed(sizes)}] select-and-scatter(a, b, z), "
+        f"z = {name}[] constant(0)\n  ROOT r = {name}[{commas(sizes)}] select-and-scatter(a, b, z), "
         f"window={{size={'x'.join(map(str, window))} stride={'x'.join(map(str, stride))}}}, select=ge, scatter=f"
     )
     return before, lines, [filled(name, sizes, rng), filled(name, out, rng)]
@@ -120,7 +121,7 @@ def fft(name: str, rng: Rng) -> Made:
     elif kind == "IRFFT":
         target, given = part, half
     x = filled(source, [*batch, *given], rng)
-    text = f"ROOT r = {target}[{listed([*batch, *out])}] fft(a), fft_type={kind}, fft_length={{{listed(lengths)}}}"
+    text = f"ROOT r = {target}[{commas([*batch, *out])}] fft(a), fft_type={kind}, fft_length={{{commas(lengths)}}}"
     return "", text, [x]
 
 
@@ -134,7 +135,7 @@ def cholesky(name: str, rng: Rng) -> Made:
     n = int(rng.integers(1, 6))
     sizes = [*sizes_of(rng, int(rng.integers(0, 2)), 3), n, n]
     lower = rng.choice(["true", "false"])
-    return "", f"ROOT r = {name}[{listed(sizes)}] cholesky(a), lower={lower}", [_definite(name, sizes, rng)]
+    return "", f"ROOT r = {name}[{commas(sizes)}] cholesky(a), lower={lower}", [_definite(name, sizes, rng)]
 
 
 def triangular_solve(name: str, rng: Rng) -> Made:
@@ -144,7 +145,7 @@ def triangular_solve(name: str, rng: Rng) -> Made:
     a, b = _definite(name, [*batch, n, n], rng), filled(name, [*batch, *([n, m] if left else [m, n])], rng)
     flags = ", ".join(f"{key}={'true' if rng.integers(2) else 'false'}" for key in ("lower", "unit_diagonal"))
     turned = rng.choice(["NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"])
-    lines = f"ROOT r = {name}[{listed(b.shape)}] triangular-solve(a, b), left_side={str(left).lower()}, {flags}, "
+    lines = f"ROOT r = {name}[{commas(b.shape)}] triangular-solve(a, b), left_side={str(left).lower()}, {flags}, "
     return "", lines + f"transpose_a={turned}", [a, b]
 
 
@@ -152,7 +153,7 @@ def rng_bit_generator(name: str, rng: Rng) -> Made:
     algorithm = str(rng.choice(["rng_three_fry", "rng_philox"]))
     n = 2 if algorithm == "rng_three_fry" else int(rng.choice([2, 3]))
     sizes = sizes_of(rng, int(rng.integers(0, 3)), 9)
-    lines = f"ROOT r = (u64[{n}], {name}[{listed(sizes)}]) rng-bit-generator(a), algorithm={algorithm}"
+    lines = f"ROOT r = (u64[{n}], {name}[{commas(sizes)}]) rng-bit-generator(a), algorithm={algorithm}"
     return "", lines, [rng.integers(0, 2**64, n, dtype=np.uint64)]
 
 
@@ -161,7 +162,7 @@ def batch_norm_inference(name: str, rng: Rng) -> Made:
     along = int(rng.integers(3))
     x, rows = filled(name, sizes, rng), [filled(name, [sizes[along]], rng) for _ in range(3)]
     variance = np.abs(filled(name, [sizes[along]], rng)).astype(x.dtype)
-    lines = f"ROOT r = {name}[{listed(sizes)}] batch-norm-inference(a, b, c, d, e), epsilon=0.001, "
+    lines = f"ROOT r = {name}[{commas(sizes)}] batch-norm-inference(a, b, c, d, e), epsilon=0.001, "
     return "", lines + f"feature_index={along}", [x, *rows, variance]
 
 
@@ -169,7 +170,7 @@ def batch_norm_training(name: str, rng: Rng) -> Made:
     sizes = [int(n) for n in rng.integers(2, 6, 3)]
     along = int(rng.integers(3))
     row = f"{name}[{sizes[along]}]"
-    lines = f"ROOT r = ({name}[{listed(sizes)}], {row}, {row}) batch-norm-training(a, b, c), epsilon=0.001, "
+    lines = f"ROOT r = ({name}[{commas(sizes)}], {row}, {row}) batch-norm-training(a, b, c), epsilon=0.001, "
     arguments = [filled(name, sizes, rng), *(filled(name, [sizes[along]], rng) for _ in range(2))]
     return "", lines + f"feature_index={along}", arguments
 

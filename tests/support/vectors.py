@@ -11,15 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from support.text import commas
+
 Rng = np.random.Generator
 Made = tuple[str, list[np.ndarray]]
 
 F32 = np.dtype(np.float32)
 INDEX_TYPES = {"s8": "i1", "s32": "i4", "s64": "i8", "u8": "u1", "u32": "u4", "u64": "u8"}
-
-
-def listed(numbers: Sequence[Any]) -> str:
-    return ",".join(map(str, numbers))
 
 
 def chance(rng: Rng, p: float) -> bool:
@@ -93,25 +91,32 @@ class Vectors:
 
 def gather(rng: Rng) -> Made:
     v = Vectors(rng)
-    paired = f"operand_batching_dims={{{listed(v.paired)}}}, start_indices_batching_dims={{{listed(v.pairs)}}}, "
+    paired = f"operand_batching_dims={{{commas(v.paired)}}}, start_indices_batching_dims={{{commas(v.pairs)}}}, "
     attributes = (
-        f"offset_dims={{{listed(v.windows)}}}, collapsed_slice_dims={{{listed(v.gone)}}}, "
-        f"start_index_map={{{listed(v.starts)}}}, {paired if v.paired else ''}index_vector_dim={v.along}, "
-        f"slice_sizes={{{listed(v.extents)}}}"
+        f"offset_dims={{{commas(v.windows)}}}, collapsed_slice_dims={{{commas(v.gone)}}}, "
+        f"start_index_map={{{commas(v.starts)}}}, {paired if v.paired else ''}index_vector_dim={v.along}, "
+        f"slice_sizes={{{commas(v.extents)}}}"
     )
-    shapes = [f"f32[{listed(v.sizes)}]", f"{v.dtype}[{listed(v.full)}]"]
-    return module("", shapes, f"f32[{listed(v.made)}] gather(p0, p1), {attributes}"), [normal(rng, v.sizes), v.indices]
+    shapes = [f"f32[{commas(v.sizes)}]", f"{v.dtype}[{commas(v.full)}]"]
+    return module("", shapes, f"f32[{commas(v.made)}] gather(p0, p1), {attributes}"), [
+        normal(rng, v.sizes),
+        v.indices,
+    ]
 
 
 def scatter(rng: Rng) -> Made:
     v = Vectors(rng)
-    paired = f"input_batching_dims={{{listed(v.paired)}}}, scatter_indices_batching_dims={{{listed(v.pairs)}}}, "
+    paired = f"input_batching_dims={{{commas(v.paired)}}}, scatter_indices_batching_dims={{{commas(v.pairs)}}}, "
     attributes = (
-        f"update_window_dims={{{listed(v.windows)}}}, inserted_window_dims={{{listed(v.gone)}}}, "
-        f"scatter_dims_to_operand_dims={{{listed(v.starts)}}}, {paired if v.paired else ''}"
+        f"update_window_dims={{{commas(v.windows)}}}, inserted_window_dims={{{commas(v.gone)}}}, "
+        f"scatter_dims_to_operand_dims={{{commas(v.starts)}}}, {paired if v.paired else ''}"
         f"index_vector_dim={v.along}, to_apply=f"
     )
-    operand, indices, update = f"f32[{listed(v.sizes)}]", f"{v.dtype}[{listed(v.full)}]", f"f32[{listed(v.made)}]"
+    operand, indices, update = (
+        f"f32[{commas(v.sizes)}]",
+        f"{v.dtype}[{commas(v.full)}]",
+        f"f32[{commas(v.made)}]",
+    )
     opcode = str(rng.choice(["add", "", "subtract", "maximum"]))
     arrays = [normal(rng, v.sizes), v.indices, normal(rng, v.made)]
     if chance(rng, 0.7):
@@ -146,8 +151,8 @@ def sort(rng: Rng) -> Made:
     sizes = [int(n) for n in rng.integers(0 if chance(rng, 0.1) else 1, 9, int(rng.integers(1, 4)))]
     name, along = str(rng.choice(list(ORDERED))), int(rng.integers(len(sizes)))
     total = ", type=TOTALORDER" if name[0] == "f" else ""
-    keys = f"{name}[{listed(sizes)}]"
-    places = f"s32[{listed(sizes)}]"
+    keys = f"{name}[{commas(sizes)}]"
+    places = f"s32[{commas(sizes)}]"
     direction = str(rng.choice(["LT", "GT"]))
     by_key = (
         f"f {{\n a = {name}[] parameter(0)\n b = {name}[] parameter(1)\n"
@@ -162,10 +167,10 @@ def sort(rng: Rng) -> Made:
 def topk(rng: Rng) -> Made:
     sizes = [int(n) for n in rng.integers(1, 9, int(rng.integers(1, 3)))]
     k, name = int(rng.integers(1, sizes[-1] + 1)), str(rng.choice(["f32", "f64", "s32", "u8"]))
-    kept = listed([*sizes[:-1], k])
+    kept = commas([*sizes[:-1], k])
     largest = str(rng.choice(["true", "false"]))
     root = f"({name}[{kept}], s32[{kept}]) topk(p0), k={k}, largest={largest}"
-    return module("", [f"{name}[{listed(sizes)}]"], root), [with_ties(rng, name, sizes)]
+    return module("", [f"{name}[{commas(sizes)}]"], root), [with_ties(rng, name, sizes)]
 
 
 def fft(rng: Rng) -> Made:
@@ -177,8 +182,8 @@ def fft(rng: Rng) -> Made:
     given = batch + (half if kind == "IRFFT" else length)
     made = batch + (half if kind == "RFFT" else length)
     x = normal(rng, given, {"c64": "c8", "c128": "c16", "f32": "f4", "f64": "f8"}[f if kind == "RFFT" else c])
-    root = f"{f if kind == 'IRFFT' else c}[{listed(made)}] fft(p0), fft_type={kind}, fft_length={{{listed(length)}}}"
-    return module("", [f"{f if kind == 'RFFT' else c}[{listed(given)}]"], root), [x]
+    root = f"{f if kind == 'IRFFT' else c}[{commas(made)}] fft(p0), fft_type={kind}, fft_length={{{commas(length)}}}"
+    return module("", [f"{f if kind == 'RFFT' else c}[{commas(given)}]"], root), [x]
 
 
 SYSTEMS = {"f32": "f4", "f64": "f8", "c64": "c8"}
@@ -193,7 +198,7 @@ def cholesky(rng: Rng) -> Made:
         a = a - np.eye(n) * 4 * (rng.random([*batch, 1, 1]) < 0.5)
     noise = rng.standard_normal(a.shape)
     a = a + (np.triu(noise, 1) if lower else np.tril(noise, -1))
-    shape = f"{name}[{listed(a.shape)}]"
+    shape = f"{name}[{commas(a.shape)}]"
     return module("", [shape], f"{shape} cholesky(p0), lower={str(lower).lower()}"), [a.astype(SYSTEMS[name])]
 
 
@@ -204,7 +209,7 @@ def triangular_solve(rng: Rng) -> Made:
     transpose = str(rng.choice(["NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"]))
     a = normal(rng, [*batch, n, n], SYSTEMS[name]) + np.eye(n, dtype=SYSTEMS[name]) * 3
     b = normal(rng, [*batch, n, k] if left == "true" else [*batch, k, n], SYSTEMS[name])
-    shapes = [f"{name}[{listed(x.shape)}]" for x in (a, b)]
+    shapes = [f"{name}[{commas(x.shape)}]" for x in (a, b)]
     flags = f"left_side={left}, lower={lower}, unit_diagonal={unit}, transpose_a={transpose}"
     return module("", shapes, f"{shapes[1]} triangular-solve(p0, p1), {flags}"), [a, b]
 
@@ -224,8 +229,8 @@ def select_and_scatter(rng: Rng) -> Made:
         f" ROOT r = pred[] compare(a, b), direction={direction}\n}}\n"
     )
     window = f"window={{size={columns[0]} stride={columns[1]} pad={columns[2]}}}"
-    root = f"f32[{listed(sizes)}] select-and-scatter(p0, p1, p2), {window}, select=sel, scatter=f"
-    shapes = [f"f32[{listed(sizes)}]", f"f32[{listed(made)}]", "f32[]"]
+    root = f"f32[{commas(sizes)}] select-and-scatter(p0, p1, p2), {window}, select=sel, scatter=f"
+    shapes = [f"f32[{commas(sizes)}]", f"f32[{commas(made)}]", "f32[]"]
     arrays = [rng.integers(-3, 3, s).astype(F32) for s in (sizes, made)]
     return module(select + function("f", "f32", "add"), shapes, root), [*arrays, np.array(2, F32)]
 
@@ -234,7 +239,7 @@ def batch_norm(rng: Rng) -> Made:
     sizes = [int(n) for n in rng.integers(1, 5, int(rng.integers(1, 5)))]
     feature = int(rng.integers(len(sizes)))
     c = [sizes[feature]]
-    x, f = f"f32[{listed(sizes)}]", f"f32[{c[0]}]"
+    x, f = f"f32[{commas(sizes)}]", f"f32[{c[0]}]"
     attributes = f"epsilon=0.01, feature_index={feature}"
     kind = str(rng.choice(["training", "inference", "grad"]))
     data, scale, offset, mean = normal(rng, sizes), normal(rng, c), normal(rng, c), normal(rng, c)
@@ -260,7 +265,7 @@ def bits(rng: Rng) -> Made:
     state = rng.integers(0, 2**64, words, dtype=np.uint64)
     if chance(rng, 0.4):  # about to overflow
         state[1] = np.uint64(2**64 - int(rng.integers(1, 6)))
-    root = f"(u64[{words}], {name}[{listed(sizes)}]) rng-bit-generator(p0), algorithm={algorithm}"
+    root = f"(u64[{words}], {name}[{commas(sizes)}]) rng-bit-generator(p0), algorithm={algorithm}"
     return module("", [f"u64[{words}]"], root), [state]
 
 
@@ -272,7 +277,7 @@ def scan(rng: Rng) -> Made:
         "f {\n x = f32[3] parameter(0)\n c = f32[3] parameter(1)\n y = f32[3] multiply(x, c)\n n = f32[3] add(x, c)\n"
         " ROOT r = (f32[3], f32[3]) tuple(y, n)\n}\n"
     )
-    shape = f"f32[{listed(sizes)}]"
+    shape = f"f32[{commas(sizes)}]"
     attributes = f"dimensions={{{along}}}, num_carries=1, is_reverse={reverse}, to_apply=f"
     return module(step, [shape, "f32[3]"], f"({shape}, f32[3]) scan(p0, p1), {attributes}"), [
         normal(rng, sizes),

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-import tarfile
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from conftest import CASES, Case
+from conftest import Case
+from support.corpus import read_corpus
 
 import hlomap as hm
 from hlomap.cli.main import main
 from hlomap.errors import UndecidedError
 from hlomap.verification.verify import CheckStatus
 
-CORPUS = CASES / "corpus.tar.xz"
 SMALL = 2000  # bytes
 
 
@@ -29,21 +27,11 @@ def test_op_cases_are_sound(case: Case) -> None:
     assert unsound(hm.verify(case.module)) == []
 
 
-def small_modules() -> Iterator[tuple[str, str]]:
-    with tarfile.open(CORPUS) as archive:
-        for member in archive:
-            if member.name.startswith("pre/") and member.name.endswith(".hlo") and member.size < SMALL:
-                file = archive.extractfile(member)
-                assert file is not None
-                yield Path(member.name).stem, file.read().decode()
-
-
 def test_small_modules_of_the_corpus_are_sound() -> None:
-    names = []
-    for name, text in small_modules():
-        names.append(name)
-        assert unsound(hm.verify(hm.parse(text), max_changes=6)) == [], name
-    assert len(names) > 60
+    small = {name: data for name, data in read_corpus("pre").items() if name.endswith(".hlo") and len(data) < SMALL}
+    for name, data in small.items():
+        assert unsound(hm.verify(hm.parse(data), max_changes=6)) == [], name
+    assert len(small) > 60
 
 
 def test_elements_of_dynamic_arrays_are_numbered_at_their_bounds() -> None:

@@ -1,0 +1,98 @@
+"""Observed dependences: the output elements that change when an operand element changes.
+
+Read :func:`observe_changes` first.  Matrices are bool arrays [output element, operand element] in row-major order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import at_leaf, differs, leaves, replaced
+
+import hlomap as hm
+
+Leaf = tuple[int, ...]
+
+
+def observe_changes(
+    run: Callable[[list[Any]], Any],
+    result: hm.Shape,
+    operands: Sequence[Any],
+    k: int,
+    leaf: Leaf,
+    others: Iterable[np.ndarray],
+) -> dict[Leaf, np.ndarray]:
+    """For each output array the matrix of observed changes, for the array of operand ``k`` at a shape index.
+
+    ``others`` are flat arrays of values to change the elements to, one at a time; ``result`` is the shape of the value
+    that ``run`` computes.
+    """
+    original = np.asarray(at_leaf(operands[k], leaf))
+    before = run(list(operands))
+    observed = {out: np.zeros((shape.n_elements, original.size), np.bool_) for out, shape in leaves(result)}
+    for other in others:
+        for i in range(original.size):
+            array = original.reshape(-1).copy()
+            array[i] = other[i]
+            changed = list(operands)
+            changed[k] = replaced(operands[k], leaf, array.reshape(original.shape))
+            after = run(changed)
+            for out, matrix in observed.items():
+                matrix[:, i] |= differs(at_leaf(before, out), at_leaf(after, out))
+    return observed
+
+
+def check_sound(
+    observed: np.ndarray,
+    mentioned: np.ndarray,
+    root: hm.Instruction,
+    direction: str,
+    output: tuple[Leaf, hm.Shape],
+    operand: tuple[int, Leaf, hm.Shape],
+    maps: hm.MapSet,
+) -> None:
+    """Fails with the smallest observed change that the maps do not mention, on one line."""
+    missed = np.argwhere((observed & ~mentioned).T)
+    if len(missed):
+        pytest.fail(f"unsound: {describe_pair(missed[0], root, direction, output, operand, maps)}", pytrace=False)
+
+
+def check_tight(
+    observed: np.ndarray,
+    mentioned: np.ndarray,
+    root: hm.Instruction,
+    direction: str,
+    output: tuple[Leaf, hm.Shape],
+    operand: tuple[int, Leaf, hm.Shape],
+    maps: hm.MapSet,
+) -> None:
+    """Fails with the smallest pair of elements that the maps mention and that was not observed, on one line."""
+    extra = np.argwhere((mentioned & ~observed).T)
+    if len(extra):
+        pytest.fail(f"not observed: {describe_pair(extra[0], root, direction, output, operand, maps)}", pytrace=False)
+
+
+def describe_pair(
+    pair: np.ndarray,
+    root: hm.Instruction,
+    direction: str,
+    output: tuple[Leaf, hm.Shape],
+    operand: tuple[int, Leaf, hm.Shape],
+    maps: hm.MapSet,
+) -> str:
+    """Instruction, direction, operand element, output element and maps of a pair (operand element, output element)."""
+    (out, output_shape), (k, leaf, operand_shape) = output, operand
+    i, o = (
+        [int(x) for x in np.unravel_index(n, s.dimensions)]
+        for n, s in zip(pair, (operand_shape, output_shape), strict=True)
+    )
+    text = " | ".join(str(maps).splitlines()) or "no map"
+    name = f"{root.name} ({root.opcode}) {direction}"
+    return f"{name}: operand {k}{_at(leaf)} element {i}, output{_at(out)} element {o}: {text}"
+
+
+def _at(leaf: Leaf) -> str:
+    return f"{{{', '.join(map(str, leaf))}}}" if leaf else ""
