@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias, final, overload
 import numpy as np
 import numpy.typing as npt
 
-from .analysis.propagator import Walker
+from .analysis.rule_provider import Walker
 from .drawing import Picture
 from .ops import _rule
 from .types import Unknown

@@ -11,7 +11,7 @@ import pytest
 
 import hlomap as hm
 from hlomap.analysis import reads
-from hlomap.analysis.propagator import Walker
+from hlomap.analysis.rule_provider import Walker
 from hlomap.analysis.reads import unknown
 from hlomap.analysis.rule_cache import answers
 from hlomap.analysis.table import COLUMNS

@@ -1,7 +1,7 @@
 """Which elements belong together, asked of one instruction or of everything on the ways to it.
 
 Read :func:`indexing` first.  The law: a value that may be read is never silently left out; what a rule cannot say
-makes the sets of everything behind it unknown.  The walks themselves are in :mod:`hlomap.analysis.propagator`; no op is
+makes the sets of everything behind it unknown.  The walks themselves are in :mod:`hlomap.analysis.rule_provider`; no op is
 named here, no arithmetic on indices is done here, and nothing is executed.
 """
 
@@ -17,9 +17,9 @@ from ..ops import lookup
 from ..ops._rule import OperandIndexing
 from ..ops._shapes import array_leaves, n_outputs, shape_at
 from ..types import ShapeIndex, Unknown
-from .device_propagation import devices_backward, devices_forward, devices_within, goes_across
+from .device_rules import devices_backward, devices_forward, devices_within, goes_across
 from .physical import to_physical
-from .propagator import Walker
+from .rule_provider import Walker
 
 _UNREAD = MapSet()
 _IN_MEMORY = not_followed("devices are those of elements, not of positions in memory")

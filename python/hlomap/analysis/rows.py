@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from .._core import Module, Shape
 from ..types import ShapeIndex
-from .propagator import Walker
+from .rule_provider import Walker
 from .table import Table
 
 __all__ = ["analyze", "leaves"]

@@ -14,7 +14,7 @@ from ..maps.map_set import MapSet
 from ..ops import lookup
 from ..ops._shapes import array_leaves, shape_at
 from ..types import ShapeIndex
-from .propagator import Walker
+from .rule_provider import Walker
 from .queries import leaves_at
 from .toposort import reverse_postorder
 

@@ -1,6 +1,6 @@
 //! The face of the rows of a module: columns of Python values, or of bytes as Arrow holds them.
 
-use flow::analysis::{Cells, Row, Rows};
+use flow::rows::{Cells, Row, Rows};
 use flow::Text;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;

@@ -8,7 +8,7 @@ use layout::Shape;
 use symbolic::text::Style;
 use symbolic::{distinct, touched, Expr, Map, Range};
 
-use crate::answer::Text;
+use crate::indexing::Text;
 
 /// Unions with more parts are not searched for a proof of disjointness.
 const MAX_PAIRWISE: usize = 16;

@@ -2,7 +2,7 @@
 
 use layout::{ArrayShape, Shape, UNBOUNDED};
 
-use crate::answer::Leaf;
+use crate::indexing::Leaf;
 
 /// The shape that a shape index leads to.
 pub fn at<'s>(shape: &'s Shape, leaf: &[u32]) -> Option<&'s Shape> {

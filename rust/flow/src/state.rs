@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use smallvec::SmallVec;
 use symbolic::{Domain, Expr, Map, Range, Variable};
 
-use crate::answer::{Footprint, Leaf, Part, Text};
+use crate::indexing::{Footprint, Leaf, Part, Text};
 use crate::shapes;
 
 /// Distinct maps that one value may have; more become one map of the whole array, and the set is no longer exact.

@@ -13,8 +13,8 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use symbolic::{compose, Map};
 
-use crate::answer::{moves_nothing, renumbered, Answer, Leaf, Part, Text, TIDY};
-use crate::plan::{Plan, Step};
+use crate::indexing::{moves_nothing, renumbered, Answer, Leaf, Part, Text, TIDY};
+use crate::schedule::{Plan, Step};
 use crate::shapes;
 use crate::sources::Sources;
 use crate::state::{State, Use};

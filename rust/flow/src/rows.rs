@@ -7,10 +7,10 @@ use hlo::{ComputationId, InstructionId, Module};
 use layout::Shape;
 use rustc_hash::FxHashMap;
 
-use crate::answer::{Answer, Leaf, Part, Text};
+use crate::indexing::{Answer, Leaf, Part, Text};
+use crate::query::{Direction, Pages, Walker};
 use crate::reads::{self, Reads, Union};
 use crate::shapes;
-use crate::walker::{Direction, Pages, Walker};
 
 /// Rows of one instruction.
 const MAX_ROWS: usize = 1 << 20;
@@ -151,7 +151,7 @@ impl<P: Pages> Maker<'_, P> {
                 (0..m.operands(id).len() as u32).for_each(|k| self.operand(id, &output, k, &answer));
             }
         }
-        Ok(is_shared && !(kind.per_instruction && crate::walker::repeats_operands(m, id)))
+        Ok(is_shared && !(kind.per_instruction && crate::query::repeats_operands(m, id)))
     }
 
     fn operand(&mut self, id: InstructionId, output: &Leaf, k: u32, answer: &Answer) {

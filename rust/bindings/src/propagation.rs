@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use flow::analysis;
-use flow::plan::Region;
+use flow::propagate::Walk;
+use flow::query::{Key, Kind, Pages, Walker};
 use flow::reads::{self, Union};
-use flow::walk::Walk;
-use flow::walker::{Key, Kind, Pages, Walker};
+use flow::rows;
+use flow::schedule::Region;
 use flow::{Answer, Direction, Leaf, Text};
 use hlo::{ComputationId, InstructionId};
 use pyo3::exceptions::PyException;
@@ -15,9 +15,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 use smallvec::SmallVec;
 
-use crate::answer::{leaf_tuple, LeafLike, PyAnswer};
 use crate::enter::unlocked;
 use crate::error::raise;
+use crate::indexing::{leaf_tuple, LeafLike, PyAnswer};
 use crate::instruction::{instruction, PyInstruction};
 use crate::layout::PyShape;
 use crate::map::PyMap;
@@ -208,7 +208,7 @@ impl PyWalks {
     /// The rows of the module.
     #[pyo3(signature = (rules, /))]
     fn rows(&self, rules: &Bound<'_, PyAny>) -> PyResult<PyRows> {
-        let found = self.with(rules, |host| analysis::analyze(&self.module, &self.walker, host, &told))?;
+        let found = self.with(rules, |host| rows::analyze(&self.module, &self.walker, host, &told))?;
         Ok(PyRows { module: self.module.clone_ref(rules.py()), found })
     }
 }
@@ -220,7 +220,7 @@ struct Value {
     exact: bool,
     reason: Option<Text>,
     across: bool,
-    entries: Vec<flow::walk::Entry>,
+    entries: Vec<flow::propagate::Entry>,
 }
 
 impl Value {

@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use ::layout::Shape;
-use flow::iterations::closure;
-use flow::walk::n_outputs;
+use flow::closure::closure;
+use flow::propagate::n_outputs;
 use flow::{shapes, Answer, Footprint, Leaf, Part, Text};
 use hlo::{InstructionId, Module};
 use pyo3::intern;

@@ -10,11 +10,11 @@ use hlo::{ComputationId, InstructionId, Module};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use crate::answer::{Answer, Leaf, Part};
-use crate::plan::{fits, stands_for, Plan, Region};
+use crate::indexing::{Answer, Leaf, Part};
+use crate::propagate::{self, Rules, Walk};
+use crate::schedule::{fits, stands_for, Plan, Region};
 use crate::shapes;
 use crate::sources::Sources;
-use crate::walk::{self, Rules, Walk};
 
 /// Computations that call each other so deeply are still asked by one another.
 const DEEP_CALLS: u32 = 16;
@@ -296,7 +296,7 @@ impl Walker {
     ) -> Result<Answer, P::Error> {
         let mut asked = Asked { walker: self, m, pages };
         if let Direction::Forward(parameter) = *way {
-            return walk::forward(m, *computation, parameter, leaf, &self.sources, &mut asked);
+            return propagate::forward(m, *computation, parameter, leaf, &self.sources, &mut asked);
         }
         let known = self.known().plans.get(computation).cloned();
         let plan = match known {

@@ -1,6 +1,6 @@
 """From element and device to element and device, through computations in which devices exchange arrays.
 
-Read :class:`DeviceWalk` first.  It follows the same rules as :mod:`hlomap.analysis.propagator`, with group and
+Read :class:`DeviceWalk` first.  It follows the same rules as :mod:`hlomap.analysis.rule_provider`, with group and
 position behind every index, and for one table of groups; it is asked only where a plain walk has found that elements
 are on other devices.  What it cannot follow is unknown, never left out: the plain maps are there in any case.
 """
@@ -27,7 +27,7 @@ from ..ops._rule import NOTHING, Footprint, OperandIndexing, RuleResult
 from ..ops._shapes import n_outputs, shape_at
 from ..types import ShapeIndex, Unknown
 from .physical import compose_all
-from .propagator import Walker
+from .rule_provider import Walker
 from .sources import sources_of, with_sources
 from .toposort import reverse_postorder
 

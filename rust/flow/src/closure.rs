@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use symbolic::map::State;
 use symbolic::{compose, simplify, Domain, Map, Options};
 
-use crate::answer::{moves_nothing, Leaf};
+use crate::indexing::{moves_nothing, Leaf};
 use crate::shapes;
 use crate::state::whole;
 
