@@ -1,6 +1,7 @@
-//! Maps of every number of iterations: those of one step composed with themselves until nothing new comes.
+//! The reflexive transitive closure of maps: one iteration composed with itself until no new map is found.
 //!
-//! Read [`closure`]. Law: what gets too many maps, or depends on an offset, is the whole array; so it ends.
+//! Read [`closure`]. Law: an array with too many maps, or with a map that depends on a runtime offset, is read as a
+//! whole, so the closure terminates.
 
 use layout::Shape;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -8,31 +9,31 @@ use smallvec::SmallVec;
 use symbolic::map::State;
 use symbolic::{compose, simplify, Domain, Map, Options};
 
-use crate::indexing::{moves_nothing, Leaf};
+use crate::indexing::{is_identity_on, ShapeIndex};
 use crate::shapes;
 use crate::state::whole;
 
-/// One step: maps, each with the leaf that its results index.
-pub type Step = Vec<(Leaf, Map)>;
+/// The maps of one iteration, each with the array that its results index.
+pub type Step = Vec<(ShapeIndex, Map)>;
 
-/// The maps from one leaf to others, leaves in the order in which they were reached.
-pub type Found = Vec<(Leaf, Vec<Map>)>;
+/// The maps from one array to each array that is reached, in the order in which they were reached.
+pub type Found = Vec<(ShapeIndex, Vec<Map>)>;
 
-/// From one leaf of a value to all its leaves, after any number of steps; a step is asked once for a leaf. More than
-/// `max_maps` distinct maps to one leaf become one of the whole array.
+/// The maps from one array of a value to all its arrays, after any number of iterations. `step` is called once for each
+/// array. More than `max_maps` distinct maps to one array become one map of the whole array.
 pub fn closure<E: From<symbolic::Error>>(
     shape: &Shape,
-    start: &Leaf,
+    start: &ShapeIndex,
     max_maps: usize,
-    step: &mut dyn FnMut(&Leaf) -> Result<Step, E>,
+    step: &mut dyn FnMut(&ShapeIndex) -> Result<Step, E>,
 ) -> Result<Found, E> {
     let sizes: SmallVec<[i64; 6]> = shapes::at(shape, start).into_iter().flat_map(shapes::sizes).collect();
     let mut found = Found::new();
-    let mut places: FxHashMap<Leaf, usize> = FxHashMap::default();
-    let mut is_whole: FxHashSet<Leaf> = FxHashSet::default();
-    let mut steps: FxHashMap<Leaf, Step> = FxHashMap::default();
+    let mut positions: FxHashMap<ShapeIndex, usize> = FxHashMap::default();
+    let mut is_whole: FxHashSet<ShapeIndex> = FxHashSet::default();
+    let mut steps: FxHashMap<ShapeIndex, Step> = FxHashMap::default();
     let mut pending = Vec::new();
-    places.insert(start.clone(), 0);
+    positions.insert(start.clone(), 0);
     found.push((start.clone(), Vec::new()));
     let identity = Map::identity(Domain::of_sizes(&sizes))?;
     if !sizes.contains(&0) {
@@ -40,25 +41,25 @@ pub fn closure<E: From<symbolic::Error>>(
         pending.push((start.clone(), identity.clone()));
     }
     while let Some((here, m)) = pending.pop() {
-        if is_whole.contains(&here) && !found[places[&here]].1.contains(&m) {
+        if is_whole.contains(&here) && !found[positions[&here]].1.contains(&m) {
             continue;
         }
         if !steps.contains_key(&here) {
             steps.insert(here.clone(), step(&here)?);
         }
         let from: SmallVec<[i64; 6]> = shapes::at(shape, &here).into_iter().flat_map(shapes::sizes).collect();
-        for (leaf, second) in &steps[&here] {
-            let place = *places.entry(leaf.clone()).or_insert(found.len());
-            if place == found.len() {
-                found.push((leaf.clone(), Vec::new()));
+        for (index, second) in &steps[&here] {
+            let at = *positions.entry(index.clone()).or_insert(found.len());
+            if at == found.len() {
+                found.push((index.clone(), Vec::new()));
             }
-            let known = &mut found[place].1;
-            if is_whole.contains(leaf) {
+            let known = &mut found[at].1;
+            if is_whole.contains(index) {
                 continue;
             }
-            // What an offset was in another iteration is not known.
+            // The value of an offset in another iteration is unknown.
             let composed = match second.domain().n_runtime() {
-                0 if moves_nothing(second, &from) => Some(simplify(&m, Options::default())),
+                0 if is_identity_on(second, &from) => Some(simplify(&m, Options::default())),
                 0 => Some(compose(&m, second, Options::default())?),
                 _ => None,
             };
@@ -66,15 +67,15 @@ pub fn closure<E: From<symbolic::Error>>(
                 Some(map) if map.state() == State::Empty || known.contains(&map) => {}
                 Some(map) if known.len() < max_maps => {
                     known.push(map.clone());
-                    pending.push((leaf.clone(), map));
+                    pending.push((index.clone(), map));
                 }
                 _ => {
-                    is_whole.insert(leaf.clone());
-                    *known = match shapes::at(shape, leaf).filter(|s| !shapes::is_empty(s)) {
-                        Some(array) => whole(std::slice::from_ref(&identity), array),
+                    is_whole.insert(index.clone());
+                    *known = match shapes::at(shape, index).filter(|s| !shapes::is_empty(s)) {
+                        Some(array) => whole(std::slice::from_ref(&identity), array, None),
                         None => Vec::new(),
                     };
-                    pending.extend(known.iter().map(|map| (leaf.clone(), map.clone())));
+                    pending.extend(known.iter().map(|map| (index.clone(), map.clone())));
                 }
             }
         }

@@ -1,7 +1,9 @@
-//! What rules answer: for each operand, or each output, maps or the reason why nothing is known.
+//! The indexing of one instruction, as its rule gives it: which elements of each operand, or of each output, belong
+//! together with an element.
 //!
-//! Read [`Answer`] first. The law: a map has a dimension for each size of what was asked about, and a result for each
-//! dimension of the leaf that it indexes. A part that is left out reads nothing.
+//! Read [`InstructionIndexing`] first. Law: a map has one dimension for each dimension of the array that the question
+//! is about, and one result for each dimension of the array that its shape index leads to. In a propagation
+//! [between devices](crate::devices) both are followed by a group and a position.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,64 +14,86 @@ use symbolic::{simplify, Expr, Map, Options};
 
 use crate::reads::Union;
 
-/// A shape index: the way from a value to one of the arrays in it.
-pub type Leaf = SmallVec<[u32; 4]>;
+/// The path from a value to one of the arrays in it: an element number for each nested tuple.
+pub type ShapeIndex = SmallVec<[u32; 4]>;
 
-/// A text that many share.
+/// A text with shared ownership.
 pub type Text = Arc<str>;
 
-/// What belongs to one value: maps, each with the leaf that its results index.
+/// A union of maps into one value, each with the array of the value that its results index.
 #[derive(Clone, Debug)]
 pub struct Footprint {
-    /// Distinct where they come from a walk; a rule may repeat itself.
-    pub maps: Vec<(Leaf, Map)>,
-    /// Whether the union is precisely what the operation mentions.
+    /// A propagation gives distinct maps; a rule may give one twice.
+    pub maps: Vec<(ShapeIndex, Map)>,
+    /// Whether the union is exactly the elements that the operation mentions; otherwise it may contain more.
     pub exact: bool,
-    /// Why it is not.
+    /// Why the union is not exact.
     pub reason: Option<Text>,
-    /// The elements are on other devices, which the maps do not say.
-    pub across: bool,
+    /// Whether the elements may be on other devices. The maps do not tell which ones.
+    pub crosses_devices: bool,
+}
+
+impl Default for Footprint {
+    /// Nothing is read.
+    fn default() -> Footprint {
+        Footprint { maps: Vec::new(), exact: true, reason: None, crosses_devices: false }
+    }
 }
 
 impl Footprint {
-    /// Whether nothing is read, for certain.
-    pub fn says_nothing(&self) -> bool {
-        self.maps.is_empty() && self.exact && self.reason.is_none() && !self.across
+    /// Whether it is certain that no element is read.
+    pub fn reads_nothing(&self) -> bool {
+        self.maps.is_empty() && self.exact && self.reason.is_none() && !self.crosses_devices
     }
 }
 
-/// What is said of one operand or output.
+/// The indexing of one operand, or of one output.
 #[derive(Clone, Debug)]
-pub enum Part {
-    /// Nothing is known, and why.
+pub enum OperandIndexing {
+    /// Any element may be read, for this reason.
     Unknown(Text),
-    /// These maps.
-    Read(Footprint),
+    /// The elements of a footprint are read.
+    Known(Footprint),
 }
 
-/// The parts that say something, by number.
-#[derive(Debug, Default)]
-pub struct Answer {
-    /// The sizes of what was asked about.
-    pub sizes: SmallVec<[i64; 4]>,
-    /// In the order of the rule.
-    pub parts: Vec<(u32, Part)>,
-    /// Whether a map has a runtime variable.
-    pub has_runtime: bool,
-    unions: OnceLock<Vec<Vec<(Leaf, Union)>>>,
-}
-
-/// Compositions and merged offsets lose what nothing uses.
-pub const TIDY: Options = Options { keep_point_dims: false, drop_unused: true, rescale: false };
-
-impl Answer {
-    /// An answer from its parts.
-    pub fn new(sizes: &[i64], parts: Vec<(u32, Part)>) -> Answer {
-        let has_runtime = footprints(&parts).any(|f| f.maps.iter().any(|(_, m)| m.domain().n_runtime() > 0));
-        Answer { sizes: SmallVec::from_slice(sizes), parts, has_runtime, unions: OnceLock::new() }
+impl OperandIndexing {
+    /// The footprint, where it is known.
+    pub fn footprint(&self) -> Option<&Footprint> {
+        match self {
+            OperandIndexing::Unknown(_) => None,
+            OperandIndexing::Known(footprint) => Some(footprint),
+        }
     }
 
-    /// Where the part of a number is.
+    /// Whether it is certain that no element is read.
+    pub fn reads_nothing(&self) -> bool {
+        self.footprint().is_some_and(Footprint::reads_nothing)
+    }
+}
+
+/// The indexing of all operands (backward) or of all outputs (forward).
+#[derive(Debug, Default)]
+pub struct InstructionIndexing {
+    /// The sizes of the array that the question is about.
+    pub sizes: SmallVec<[i64; 4]>,
+    /// By the number of the operand or output, in the order of the rule. Nothing is read of those that are missing.
+    pub parts: Vec<(u32, OperandIndexing)>,
+    /// Whether any map has a runtime variable.
+    pub has_runtime: bool,
+    unions: OnceLock<Vec<Vec<(ShapeIndex, Union)>>>,
+}
+
+/// The options of compositions: they drop unused variables.
+pub(crate) const SIMPLIFY: Options = Options { keep_point_dims: false, drop_unused: true, rescale: false };
+
+impl InstructionIndexing {
+    /// The indexing for an array of these sizes.
+    pub fn new(sizes: &[i64], parts: Vec<(u32, OperandIndexing)>) -> InstructionIndexing {
+        let has_runtime = footprints(&parts).any(|f| f.maps.iter().any(|(_, m)| m.domain().n_runtime() > 0));
+        InstructionIndexing { sizes: SmallVec::from_slice(sizes), parts, has_runtime, unions: OnceLock::new() }
+    }
+
+    /// The position in `parts` of an operand or output.
     pub fn find(&self, number: u32) -> Option<usize> {
         // Mostly no part is left out.
         let at = number as usize;
@@ -79,65 +103,59 @@ impl Answer {
         self.parts.iter().position(|(k, _)| *k == number)
     }
 
-    /// The runtime sources in all maps.
+    /// The runtime sources of all maps.
     pub fn sources(&self) -> FxHashSet<i64> {
         let maps = footprints(&self.parts).flat_map(|f| &f.maps);
         maps.flat_map(|(_, m)| m.domain().runtime()).filter_map(|v| v.source.as_ref().map(|s| s.id)).collect()
     }
 
-    /// The same with sources under other numbers, without what turns out empty.
-    pub fn with_sources(&self, new: &dyn Fn(i64) -> Option<i64>) -> Answer {
-        let moved = |f: &Footprint| {
-            let maps = f.maps.iter().map(|(leaf, m)| (leaf.clone(), renumbered(m, new)));
+    /// The same indexing with renumbered sources, without the maps that become empty.
+    pub fn remap_sources(&self, new: &dyn Fn(i64) -> Option<i64>) -> InstructionIndexing {
+        let parts = self.parts.iter().map(|(k, part)| {
+            let OperandIndexing::Known(f) = part else { return (*k, part.clone()) };
+            let maps = f.maps.iter().map(|(index, m)| (index.clone(), remap_sources(m, new)));
             let maps = maps.filter(|(_, m)| m.state() != State::Empty).collect();
-            Part::Read(Footprint { maps, exact: f.exact, reason: f.reason.clone(), across: f.across })
-        };
-        let parts = self.parts.iter().map(|(k, part)| match part {
-            Part::Unknown(_) => (*k, part.clone()),
-            Part::Read(f) => (*k, moved(f)),
+            (*k, OperandIndexing::Known(Footprint { maps, reason: f.reason.clone(), ..*f }))
         });
-        Answer::new(&self.sizes, parts.collect())
+        InstructionIndexing::new(&self.sizes, parts.collect())
     }
 
-    /// For each part its maps leaf by leaf, with their texts and counts; found once.
-    pub fn unions(&self) -> &[Vec<(Leaf, Union)>] {
+    /// For each part the unions of its maps by shape index, with their texts and counts. Computed once.
+    pub fn unions(&self) -> &[Vec<(ShapeIndex, Union)>] {
         self.unions.get_or_init(|| self.parts.iter().map(|(_, part)| unions_of(part)).collect())
     }
 }
 
-fn footprints(parts: &[(u32, Part)]) -> impl Iterator<Item = &Footprint> {
-    parts.iter().filter_map(|(_, part)| match part {
-        Part::Read(f) => Some(f),
-        Part::Unknown(_) => None,
-    })
+fn footprints(parts: &[(u32, OperandIndexing)]) -> impl Iterator<Item = &Footprint> {
+    parts.iter().filter_map(|(_, part)| part.footprint())
 }
 
-fn unions_of(part: &Part) -> Vec<(Leaf, Union)> {
-    let Part::Read(f) = part else { return Vec::new() };
-    let mut leaves: Vec<(&Leaf, Vec<&Map>)> = Vec::new();
-    let mut sorted: Vec<&(Leaf, Map)> = f.maps.iter().collect();
-    sorted.sort_by_key(|(leaf, _)| leaf);
-    for (leaf, m) in sorted {
-        match leaves.last_mut() {
-            Some((last, maps)) if *last == leaf => {
+fn unions_of(part: &OperandIndexing) -> Vec<(ShapeIndex, Union)> {
+    let Some(footprint) = part.footprint() else { return Vec::new() };
+    let mut arrays: Vec<(&ShapeIndex, Vec<&Map>)> = Vec::new();
+    let mut sorted: Vec<&(ShapeIndex, Map)> = footprint.maps.iter().collect();
+    sorted.sort_by_key(|(index, _)| index);
+    for (index, m) in sorted {
+        match arrays.last_mut() {
+            Some((last, maps)) if *last == index => {
                 if !maps.contains(&m) {
                     maps.push(m);
                 }
             }
-            _ => leaves.push((leaf, vec![m])),
+            _ => arrays.push((index, vec![m])),
         }
     }
-    leaves.into_iter().map(|(leaf, maps)| (leaf.clone(), Union::new(&maps))).collect()
+    arrays.into_iter().map(|(index, maps)| (index.clone(), Union::new(&maps))).collect()
 }
 
-/// A map with its sources under other numbers; those that become one make their variables one.
-pub fn renumbered(m: &Map, new: &dyn Fn(i64) -> Option<i64>) -> Map {
+/// A map with renumbered sources. Sources that become equal make their variables equal, which may simplify the map.
+pub fn remap_sources(m: &Map, new: &dyn Fn(i64) -> Option<i64>) -> Map {
     if m.domain().n_runtime() == 0 {
         return m.clone();
     }
     let moved = m.remap_sources(new);
     if n_sources(&moved) < n_sources(m) {
-        return simplify(&moved, TIDY);
+        return simplify(&moved, SIMPLIFY);
     }
     moved
 }
@@ -150,9 +168,10 @@ fn n_sources(m: &Map) -> usize {
     ids.len()
 }
 
-/// Whether a map takes every element of an array of these sizes to itself. An identity on a part of the elements only,
-/// as of a concatenate's first operand, does restrict what follows.
-pub fn moves_nothing(m: &Map, sizes: &[i64]) -> bool {
+/// Whether a map is the identity on the whole of an array of these sizes.
+///
+/// The identity on some of the elements, as for the first operand of a concatenate, restricts the maps before it.
+pub fn is_identity_on(m: &Map, sizes: &[i64]) -> bool {
     let domain = m.domain();
     m.state() == State::Defined
         && domain.constraints.is_empty()

@@ -1,7 +1,7 @@
-//! Asks pages once for a signature and follows what they say through called computations.
+//! Answers questions about instructions and computations: asks for rules, and follows calls.
 //!
-//! Read [`Walker`]; it lives for one question about one module. [`Pages`] are the operations' own rules, which may ask
-//! back for the maps through a computation that an instruction calls. Deep calls are answered from the inside out, so
+//! Read [`Query`] and [`Propagator::query`]. A rule is asked for once per instruction signature. The indexing of a
+//! computation is computed once and kept by its fingerprint. Deeply nested calls are computed from the inside out, so
 //! that no stack grows with a program.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -10,112 +10,146 @@ use hlo::{ComputationId, InstructionId, Module};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use crate::indexing::{Answer, Leaf, Part};
-use crate::propagate::{self, Rules, Walk};
-use crate::schedule::{fits, stands_for, Plan, Region};
+use crate::devices::DeviceTable;
+use crate::indexing::{InstructionIndexing, OperandIndexing, ShapeIndex};
+use crate::propagate::{Propagation, Rule, Setting};
+use crate::schedule::{fits, only_callee, Region, Schedule};
 use crate::shapes;
 use crate::sources::Sources;
 
-/// Computations that call each other so deeply are still asked by one another.
+pub use crate::propagate::Direction;
+
+/// Calls that nest less deeply are followed recursively.
 const DEEP_CALLS: u32 = 16;
 
-/// An instruction's signature or a computation's content.
+/// The signature of an instruction, or the fingerprint of a computation.
 pub type Key = [u8; 16];
 
-/// Which way a question goes.
+/// The value that a question is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// From the output to operands or parameters.
-    Backward,
-    /// From the operand or parameter of this number to outputs.
-    Forward(u32),
+pub enum Subject {
+    /// An instruction, between its operands and its outputs.
+    Instruction(InstructionId),
+    /// A computation, between its parameters and the outputs of its root.
+    Computation(ComputationId),
 }
 
-/// What a page says of itself.
+/// A question: which elements belong to the elements of one array?
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Query {
+    /// The instruction or computation.
+    pub subject: Subject,
+    /// Whether the array is in the output, or in which operand or parameter.
+    pub direction: Direction,
+    /// The array in that value.
+    pub index: ShapeIndex,
+}
+
+/// The properties of an operation that decide how its rule is used.
 #[derive(Clone, Debug, Default)]
-pub struct Kind {
+pub struct RuleTraits {
     /// The value is that of the one called computation at the operands.
     pub inlines: bool,
-    /// The answer names values inside called computations.
+    /// The rule's result may name values inside called computations, so instructions do not share it.
     pub per_instruction: bool,
-    /// Values are put side by side or taken out, and none is computed.
-    pub wiring: bool,
-    /// The operands whose constant content counts.
-    pub looked_at: SmallVec<[usize; 4]>,
-    /// All instructions of the opcode have this kind.
+    /// The operation only rearranges the elements of tuples.
+    pub structural: bool,
+    /// The operands whose constant content the rule uses.
+    pub constant_operands: SmallVec<[usize; 4]>,
+    /// All instructions of the opcode have these traits.
     pub by_opcode: bool,
-    /// Operations of this name answer alike where the sizes of their arrays agree.
-    pub by_sizes: Option<String>,
+    /// Operations of one class have equal rules where the sizes of their arrays agree.
+    pub sizes_class: Option<String>,
 }
 
-/// The rules of operations, and what is kept of them between modules.
-pub trait Pages {
-    /// What ends a walk: no failure of a rule, which is an answer.
+/// The indexing rules of operations, and a store of results that outlives a question.
+pub trait RuleProvider {
+    /// The error that ends a propagation. The failure of a single rule is not one: its result is unknown.
     type Error;
 
-    /// The kind of an operation; the same for a signature.
-    fn kind(&self, id: InstructionId) -> Result<Kind, Self::Error>;
+    /// The traits of an operation; equal for equal signatures.
+    fn traits(&self, id: InstructionId) -> Result<RuleTraits, Self::Error>;
 
-    /// The answer of the rule; where it `is_shared` it serves every instruction with this key.
-    fn ask(
+    /// The rule's result. Source k stands for the value of operand k, so that the result fits every instruction with
+    /// this key; only [per-instruction](RuleTraits::per_instruction) results name instructions. `repeats` tells that
+    /// some operand is given twice.
+    fn rule(
         &self,
         id: InstructionId,
         key: &Key,
-        leaf: &Leaf,
-        way: Direction,
+        index: &ShapeIndex,
+        direction: Direction,
         repeats: bool,
-    ) -> Result<Arc<Answer>, Self::Error>;
+    ) -> Result<Arc<InstructionIndexing>, Self::Error>;
 
-    /// The answer through a computation of this content, if it is known; sources are positions in it.
-    fn recall(&self, content: &Key, leaf: &Leaf, way: Direction) -> Result<Option<Arc<Answer>>, Self::Error>;
+    /// The stored indexing of a computation with this fingerprint. Sources are positions in the computation.
+    fn recall(
+        &self,
+        _fingerprint: &Key,
+        _index: &ShapeIndex,
+        _direction: Direction,
+    ) -> Result<Option<Arc<InstructionIndexing>>, Self::Error> {
+        Ok(None)
+    }
 
-    /// Keep such an answer.
-    fn keep(&self, content: &Key, leaf: &Leaf, way: Direction, answer: &Arc<Answer>) -> Result<(), Self::Error>;
+    /// Stores the indexing of a computation for later questions.
+    fn keep(
+        &self,
+        _fingerprint: &Key,
+        _index: &ShapeIndex,
+        _direction: Direction,
+        _indexing: &Arc<InstructionIndexing>,
+    ) -> Result<(), Self::Error> {
+        Ok(())
+    }
 
-    /// The error of a caller that does not fit its computation.
-    fn misfit(&self, what: &'static str) -> Self::Error;
+    /// The error for a caller whose operands or output do not fit the computation that it calls.
+    fn mismatch(&self, message: &'static str) -> Self::Error;
 }
 
-/// What is known of a module while one question lasts.
+/// Answers the questions about one module, and caches results between them.
 #[derive(Debug, Default)]
-pub struct Walker {
-    known: Mutex<Known>,
-    sources: Sources,
+pub struct Propagator {
+    cache: Mutex<Cache>,
+    sources: Arc<Sources>,
+    devices: Option<DeviceTable>,
     depth: OnceLock<u32>,
 }
 
+type Cached<K> = FxHashMap<(K, Direction, ShapeIndex), Arc<InstructionIndexing>>;
+
 #[derive(Debug, Default)]
-struct Known {
+struct Cache {
     ids: FxHashMap<Key, u32>,
     keys: Vec<Key>,
-    kinds: FxHashMap<u32, Arc<Kind>>,
-    by_opcode: FxHashMap<String, Arc<Kind>>,
-    of: FxHashMap<InstructionId, Named>,
-    answers: FxHashMap<(u32, Direction, Leaf), Arc<Answer>>,
-    through: FxHashMap<(ComputationId, Direction, Leaf), Arc<Answer>>,
-    contents: FxHashMap<(Key, Direction, Leaf), Arc<Answer>>,
-    plans: FxHashMap<ComputationId, Arc<Plan>>,
-    /// What is prepared for questions, backward and forward.
-    warm: FxHashSet<(ComputationId, bool)>,
-    /// How deep followed calls nest in a computation, itself included.
+    traits: FxHashMap<u32, Arc<RuleTraits>>,
+    by_opcode: FxHashMap<String, Arc<RuleTraits>>,
+    signatures: FxHashMap<InstructionId, Signature>,
+    rules: Cached<u32>,
+    computations: Cached<ComputationId>,
+    fingerprints: Cached<Key>,
+    schedules: FxHashMap<ComputationId, Arc<Schedule>>,
+    /// The computations whose deep calls are computed, and whether that was forward.
+    prepared: FxHashSet<(ComputationId, bool)>,
+    /// How deeply followed calls nest in a computation, itself included.
     depths: FxHashMap<ComputationId, u32>,
     deep: FxHashSet<ComputationId>,
 }
 
-/// What an instruction is known by.
+/// The equivalence class of an instruction under the rules.
 #[derive(Clone, Debug)]
-pub struct Named {
-    /// Equal for instructions of one signature, the operands that the rules look at included.
+pub struct Signature {
+    /// Equal for instructions with equal signatures, constant operands included.
     pub number: u32,
-    /// Equal for instructions whose rules answer equally.
-    pub asked: u32,
-    /// What the page says of itself.
-    pub kind: Arc<Kind>,
-    /// The computation whose value it has at its operands.
-    pub stands_for: Option<ComputationId>,
+    /// Equal for instructions with equal rules.
+    pub rule_number: u32,
+    /// The traits of the operation.
+    pub traits: Arc<RuleTraits>,
+    /// The computation whose value the instruction has.
+    pub inlined: Option<ComputationId>,
 }
 
-impl Known {
+impl Cache {
     fn id(&mut self, key: Key) -> u32 {
         let next = self.keys.len() as u32;
         let id = *self.ids.entry(key).or_insert(next);
@@ -126,305 +160,335 @@ impl Known {
     }
 }
 
-/// Rules as a walk through one module asks them.
-struct Asked<'a, P> {
-    walker: &'a Walker,
-    m: &'a Module,
-    pages: &'a P,
-}
-
-impl<P: Pages> Rules for Asked<'_, P> {
-    type Error = P::Error;
-
-    fn backward(&mut self, id: InstructionId, leaf: &Leaf) -> Result<Arc<Answer>, P::Error> {
-        self.walker.ask(self.m, self.pages, id, leaf, Direction::Backward)
+impl Propagator {
+    /// A propagator whose maps go between elements on devices. It shares the numbers of sources with this one, and
+    /// nothing else. Its rules must give maps with a group and a position.
+    pub fn on_devices(&self, table: DeviceTable) -> Propagator {
+        Propagator { sources: self.sources.clone(), devices: Some(table), ..Propagator::default() }
     }
 
-    fn forward(&mut self, id: InstructionId, operand: u32, leaf: &Leaf) -> Result<Arc<Answer>, P::Error> {
-        self.walker.ask(self.m, self.pages, id, leaf, Direction::Forward(operand))
-    }
-}
-
-impl Walker {
-    fn known(&self) -> MutexGuard<'_, Known> {
-        // What is known stays right whatever became of its finder.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Whether maps go between elements on devices.
+    pub fn devices(&self) -> Option<&DeviceTable> {
+        self.devices.as_ref()
     }
 
-    /// The numbers of values inside calls.
+    fn cache(&self) -> MutexGuard<'_, Cache> {
+        // Entries are complete when they are inserted, so a panic elsewhere leaves the cache valid.
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The numbers of runtime sources.
     pub fn sources(&self) -> &Sources {
         &self.sources
     }
 
-    /// What an instruction is known by.
-    pub fn named<P: Pages>(&self, m: &Module, pages: &P, id: InstructionId) -> Result<Named, P::Error> {
-        if let Some(found) = self.known().of.get(&id) {
+    /// The answer to a question: the indexing of each operand or parameter (backward), or of each output (forward).
+    /// Runtime sources are instruction numbers, or numbers of [`Sources`].
+    pub fn query<P: RuleProvider>(
+        &self,
+        m: &Module,
+        rules: &P,
+        query: &Query,
+    ) -> Result<Arc<InstructionIndexing>, P::Error> {
+        match query.subject {
+            Subject::Instruction(id) => self.instruction(m, rules, id, &query.index, query.direction),
+            Subject::Computation(id) => self.computation(m, rules, id, &query.index, query.direction),
+        }
+    }
+
+    /// The signature of an instruction.
+    pub fn signature<P: RuleProvider>(&self, m: &Module, rules: &P, id: InstructionId) -> Result<Signature, P::Error> {
+        if let Some(found) = self.cache().signatures.get(&id) {
             return Ok(found.clone());
         }
         let plain = m.signature(id, &[]);
-        let (mut number, kind) = {
-            let mut known = self.known();
-            let number = known.id(plain);
-            let kind = known.by_opcode.get(m.opcode_name(id)).or_else(|| known.kinds.get(&number));
-            (number, kind.cloned())
+        let (mut number, traits) = {
+            let mut cache = self.cache();
+            let number = cache.id(plain);
+            let traits = cache.by_opcode.get(m.opcode_name(id)).or_else(|| cache.traits.get(&number));
+            (number, traits.cloned())
         };
-        let kind = match kind {
-            Some(kind) => kind,
+        let traits = match traits {
+            Some(traits) => traits,
             None => {
-                let kind = Arc::new(pages.kind(id)?);
-                let mut known = self.known();
-                if kind.by_opcode {
-                    known.by_opcode.insert(m.opcode_name(id).to_owned(), kind.clone());
+                let traits = Arc::new(rules.traits(id)?);
+                let mut cache = self.cache();
+                if traits.by_opcode {
+                    cache.by_opcode.insert(m.opcode_name(id).to_owned(), traits.clone());
                 } else {
-                    known.kinds.insert(number, kind.clone());
+                    cache.traits.insert(number, traits.clone());
                 }
-                kind
+                traits
             }
         };
-        if !kind.looked_at.is_empty() {
-            number = self.known().id(m.signature(id, &kind.looked_at));
+        if !traits.constant_operands.is_empty() {
+            number = self.cache().id(m.signature(id, &traits.constant_operands));
         }
-        let sizes = kind.by_sizes.as_ref().filter(|_| !m.is_inconsistent(id) && !m.has_unnamed_operands(id));
-        let asked = sizes.and_then(|together| m.sizes_signature(id, together));
-        let stands_for = stands_for(m, id).filter(|&computation| kind.inlines && fits(m, id, computation));
-        let mut known = self.known();
-        let found = Named { number, asked: asked.map_or(number, |key| known.id(key)), kind, stands_for };
-        known.of.insert(id, found.clone());
+        let class = traits.sizes_class.as_ref().filter(|_| !m.is_inconsistent(id) && !m.has_unnamed_operands(id));
+        let by_sizes = class.and_then(|class| m.sizes_signature(id, class));
+        let inlined = only_callee(m, id).filter(|&computation| traits.inlines && fits(m, id, computation));
+        let mut cache = self.cache();
+        let rule_number = by_sizes.map_or(number, |key| cache.id(key));
+        let found = Signature { number, rule_number, traits, inlined };
+        cache.signatures.insert(id, found.clone());
         Ok(found)
     }
 
-    /// The rule of an instruction for a leaf of its output or of an operand, sources being instruction numbers.
-    pub fn ask<P: Pages>(
+    /// The indexing of an instruction.
+    fn instruction<P: RuleProvider>(
         &self,
         m: &Module,
-        pages: &P,
+        rules: &P,
         id: InstructionId,
-        leaf: &Leaf,
-        way: Direction,
-    ) -> Result<Arc<Answer>, P::Error> {
-        let given = match way {
+        index: &ShapeIndex,
+        direction: Direction,
+    ) -> Result<Arc<InstructionIndexing>, P::Error> {
+        let given = match direction {
             Direction::Backward => Some(m.shape(id)),
             Direction::Forward(k) => m.operands(id).nth(k as usize).map(|operand| m.shape(operand)),
         };
-        if given.and_then(|shape| shapes::at(shape, leaf)).is_some_and(shapes::is_empty) {
+        if given.and_then(|shape| shapes::at(shape, index)).is_some_and(shapes::is_empty) {
             return Ok(Arc::default());
         }
-        let Named { asked: number, kind, stands_for, .. } = self.named(m, pages, id)?;
+        let Signature { rule_number: number, traits, inlined, .. } = self.signature(m, rules, id)?;
         let (found, key) = {
-            let known = self.known();
-            let found = known.answers.get(&(number, way, leaf.clone())).cloned();
-            (found, known.keys[number as usize])
+            let cache = self.cache();
+            let found = cache.rules.get(&(number, direction, index.clone())).cloned();
+            (found, cache.keys[number as usize])
         };
         let found = match found {
             Some(found) => found,
             None => {
-                let repeats = kind.per_instruction && repeats_operands(m, id);
-                let found = match stands_for.filter(|_| !m.is_inconsistent(id)) {
-                    Some(computation) => with_elements(m, id, way, self.outside(m, pages, id, computation, leaf, way)?),
-                    None => pages.ask(id, &key, leaf, way, repeats)?,
+                let repeats = traits.per_instruction && repeats_operands(m, id);
+                let found = match inlined.filter(|_| !m.is_inconsistent(id)) {
+                    Some(computation) => {
+                        with_elements(m, id, direction, self.call(m, rules, id, computation, index, direction)?)
+                    }
+                    None => rules.rule(id, &key, index, direction, repeats)?,
                 };
-                if !(kind.per_instruction && (found.has_runtime || repeats)) {
-                    self.known().answers.insert((number, way, leaf.clone()), found.clone());
+                if !(traits.per_instruction && (found.has_runtime || repeats)) {
+                    self.cache().rules.insert((number, direction, index.clone()), found.clone());
                 }
                 found
             }
         };
-        if !found.has_runtime || kind.per_instruction {
+        if !found.has_runtime || traits.per_instruction {
             return Ok(found);
         }
-        // Source k of a rule is the value of operand k.
         let of_operand = |k: i64| m.operands(id).nth(usize::try_from(k).ok()?).map(i64::from);
-        Ok(Arc::new(found.with_sources(&of_operand)))
+        Ok(Arc::new(found.remap_sources(&of_operand)))
     }
 
-    /// Through a computation that an instruction calls: its parameters are the caller's operands.
-    pub fn outside<P: Pages>(
+    /// The indexing of a computation as an instruction that calls it sees it: parameters are the caller's operands.
+    pub fn call<P: RuleProvider>(
         &self,
         m: &Module,
-        pages: &P,
+        rules: &P,
         caller: InstructionId,
         computation: ComputationId,
-        leaf: &Leaf,
-        way: Direction,
-    ) -> Result<Arc<Answer>, P::Error> {
-        let named = self.named(m, pages, caller)?;
-        if named.kind.inlines && named.stands_for.is_none() {
-            return Err(pages.misfit("a computation with other operands or output"));
+        index: &ShapeIndex,
+        direction: Direction,
+    ) -> Result<Arc<InstructionIndexing>, P::Error> {
+        let signature = self.signature(m, rules, caller)?;
+        if signature.traits.inlines && signature.inlined.is_none() {
+            return Err(rules.mismatch("the called computation has other operands or another output"));
         }
-        let found = self.through(m, pages, computation, leaf, way)?;
+        let found = self.computation(m, rules, computation, index, direction)?;
         if !found.has_runtime {
             return Ok(found);
         }
-        let outside = |source| self.sources.outside(m, caller, computation, source);
-        if found.sources().into_iter().any(|source| outside(source).is_none()) {
-            return Err(pages.misfit("a parameter without an operand"));
+        let in_caller = |source| self.sources.in_caller(m, caller, computation, source);
+        if found.sources().into_iter().any(|source| in_caller(source).is_none()) {
+            return Err(rules.mismatch("the called computation has a parameter without an operand"));
         }
-        Ok(Arc::new(found.with_sources(&outside)))
+        Ok(Arc::new(found.remap_sources(&in_caller)))
     }
 
-    /// Through a computation, sources being instruction numbers in it.
-    pub fn through<P: Pages>(
+    /// The indexing of a computation. Sources are numbers of its instructions.
+    fn computation<P: RuleProvider>(
         &self,
         m: &Module,
-        pages: &P,
+        rules: &P,
         computation: ComputationId,
-        leaf: &Leaf,
-        way: Direction,
-    ) -> Result<Arc<Answer>, P::Error> {
-        self.prepare(m, pages, computation, way)?;
-        let key = (computation, way, leaf.clone());
-        if let Some(found) = self.known().through.get(&key) {
+        index: &ShapeIndex,
+        direction: Direction,
+    ) -> Result<Arc<InstructionIndexing>, P::Error> {
+        self.prepare(m, rules, computation, direction)?;
+        let key = (computation, direction, index.clone());
+        if let Some(found) = self.cache().computations.get(&key) {
             return Ok(found.clone());
         }
-        let found = match self.recall(m, pages, &key)? {
+        let found = match self.recall(m, rules, &key)? {
             Some(found) => found,
             None => {
-                let found = Arc::new(self.walk(m, pages, &key)?);
-                self.keep(m, pages, &key, &found)?;
+                let found = Arc::new(self.propagate_through(m, rules, &key)?);
+                self.keep(m, rules, &key, &found)?;
                 found
             }
         };
-        self.known().through.insert(key, found.clone());
+        self.cache().computations.insert(key, found.clone());
         Ok(found)
     }
 
-    fn walk<P: Pages>(
+    fn propagate_through<P: RuleProvider>(
         &self,
         m: &Module,
-        pages: &P,
-        (computation, way, leaf): &(ComputationId, Direction, Leaf),
-    ) -> Result<Answer, P::Error> {
-        let mut asked = Asked { walker: self, m, pages };
-        if let Direction::Forward(parameter) = *way {
-            return propagate::forward(m, *computation, parameter, leaf, &self.sources, &mut asked);
+        rules: &P,
+        (computation, direction, index): &(ComputationId, Direction, ShapeIndex),
+    ) -> Result<InstructionIndexing, P::Error> {
+        let (root, parameters) = (m.root(*computation), m.parameters(*computation));
+        let sizes =
+            |id| -> SmallVec<[i64; 6]> { shapes::at(m.shape(id), index).into_iter().flat_map(shapes::sizes).collect() };
+        if let Direction::Forward(k) = *direction {
+            let Some(&start) = parameters.get(k as usize) else { return Ok(InstructionIndexing::default()) };
+            let schedule = Schedule::operands(m, root);
+            let found = self.forward(m, rules, &schedule, start, std::slice::from_ref(index))?;
+            return Ok(found.to_outputs(&sizes(start), root));
         }
-        let known = self.known().plans.get(computation).cloned();
-        let plan = match known {
-            Some(plan) => plan,
+        let known = self.cache().schedules.get(computation).cloned();
+        let schedule = match known {
+            Some(schedule) => schedule,
             None => {
-                let enters = !self.known().deep.contains(computation);
+                let enters = !self.cache().deep.contains(computation);
                 let region = Region::computation(m, *computation, enters);
-                let plan = Arc::new(self.plan(m, pages, region, m.root(*computation))?);
-                self.known().plans.insert(*computation, plan.clone());
-                plan
+                let schedule = Arc::new(self.schedule(m, rules, region, root)?);
+                self.cache().schedules.insert(*computation, schedule.clone());
+                schedule
             }
         };
-        let root = m.shape(m.root(*computation));
-        let sizes: SmallVec<[i64; 6]> = shapes::at(root, leaf).into_iter().flat_map(shapes::sizes).collect();
-        let walk = Walk::new(m, &plan, std::iter::once(leaf), &self.sources, &mut asked)?;
-        Ok(walk.at_ends(&sizes, m.parameters(*computation)))
+        let found = self.backward(m, rules, &schedule, std::slice::from_ref(index))?;
+        Ok(found.to_parameters(&sizes(root), parameters))
     }
 
-    /// The order of a walk through a region.
-    pub fn plan<P: Pages>(
+    /// The order of a propagation from `start` through a region.
+    pub fn schedule<P: RuleProvider>(
         &self,
         m: &Module,
-        pages: &P,
+        rules: &P,
         region: Region,
         start: InstructionId,
-    ) -> Result<Plan, P::Error> {
-        Plan::new(m, start, region, &mut |id| Ok(self.named(m, pages, id)?.kind.inlines))
+    ) -> Result<Schedule, P::Error> {
+        Schedule::new(m, start, region, &mut |id| Ok(self.signature(m, rules, id)?.traits.inlines))
     }
 
-    /// A walk along a plan, from leaves of its first value.
-    pub fn follow<'w, P: Pages>(
-        &'w self,
-        m: &'w Module,
-        pages: &'w P,
-        plan: &'w Plan,
-        leaves: &[Leaf],
-    ) -> Result<Walk<'w>, P::Error> {
-        Walk::new(m, plan, leaves.iter(), &self.sources, &mut Asked { walker: self, m, pages })
+    /// From arrays of the first value of a schedule to all values that it is made of.
+    pub fn backward<'p, P: RuleProvider>(
+        &'p self,
+        m: &'p Module,
+        rules: &P,
+        schedule: &'p Schedule,
+        indices: &[ShapeIndex],
+    ) -> Result<Propagation<'p>, P::Error> {
+        Propagation::backward(self.setting(m, schedule), indices.iter(), &mut self.rule(m, rules))
     }
 
-    // A computation of the same content has the same maps, its own values being in the same places.
+    /// From arrays of `start` to all values of a schedule that are made of it.
+    pub fn forward<'p, P: RuleProvider>(
+        &'p self,
+        m: &'p Module,
+        rules: &P,
+        schedule: &'p Schedule,
+        start: InstructionId,
+        indices: &[ShapeIndex],
+    ) -> Result<Propagation<'p>, P::Error> {
+        Propagation::forward(self.setting(m, schedule), start, indices.iter(), &mut self.rule(m, rules))
+    }
 
-    fn recall<P: Pages>(
+    fn setting<'p>(&'p self, m: &'p Module, schedule: &'p Schedule) -> Setting<'p> {
+        Setting { m, schedule, sources: &self.sources, devices: self.devices.as_ref() }
+    }
+
+    fn rule<'a, P: RuleProvider>(&'a self, m: &'a Module, rules: &'a P) -> Box<Rule<'a, P::Error>> {
+        Box::new(move |id, index, direction| self.instruction(m, rules, id, index, direction))
+    }
+
+    fn recall<P: RuleProvider>(
         &self,
         m: &Module,
-        pages: &P,
-        (computation, way, leaf): &(ComputationId, Direction, Leaf),
-    ) -> Result<Option<Arc<Answer>>, P::Error> {
-        let content = m.content(*computation);
-        let mut kept = self.known().contents.get(&(content, *way, leaf.clone())).cloned();
+        rules: &P,
+        (computation, direction, index): &(ComputationId, Direction, ShapeIndex),
+    ) -> Result<Option<Arc<InstructionIndexing>>, P::Error> {
+        let fingerprint = m.content(*computation);
+        let mut kept = self.cache().fingerprints.get(&(fingerprint, *direction, index.clone())).cloned();
         if kept.is_none() {
-            kept = pages.recall(&content, leaf, *way)?;
+            kept = rules.recall(&fingerprint, index, *direction)?;
             if let Some(kept) = &kept {
-                self.known().contents.insert((content, *way, leaf.clone()), kept.clone());
+                self.cache().fingerprints.insert((fingerprint, *direction, index.clone()), kept.clone());
             }
         }
         let start = i64::from(m.instructions_of(*computation).start);
         Ok(kept.map(|kept| match kept.has_runtime {
-            true => Arc::new(kept.with_sources(&|position| Some(start + position))),
+            true => Arc::new(kept.remap_sources(&|position| Some(start + position))),
             false => kept,
         }))
     }
 
-    /// Not where a value of another computation has a say: that one may be called elsewhere, too.
-    fn keep<P: Pages>(
+    /// Keeps the indexing of a computation by its fingerprint, unless it depends on a value of another computation:
+    /// that one may be called elsewhere, too.
+    fn keep<P: RuleProvider>(
         &self,
         m: &Module,
-        pages: &P,
-        (computation, way, leaf): &(ComputationId, Direction, Leaf),
-        found: &Arc<Answer>,
+        rules: &P,
+        (computation, direction, index): &(ComputationId, Direction, ShapeIndex),
+        found: &Arc<InstructionIndexing>,
     ) -> Result<(), P::Error> {
         let range = m.instructions_of(*computation);
         let (start, end) = (i64::from(range.start), i64::from(range.end));
         let relative = match found.has_runtime {
             false => found.clone(),
             true if found.sources().iter().any(|s| !(start..end).contains(s)) => return Ok(()),
-            true => Arc::new(found.with_sources(&|source| Some(source - start))),
+            true => Arc::new(found.remap_sources(&|source| Some(source - start))),
         };
-        let content = m.content(*computation);
-        pages.keep(&content, leaf, *way, &relative)?;
-        self.known().contents.insert((content, *way, leaf.clone()), relative);
+        let fingerprint = m.content(*computation);
+        rules.keep(&fingerprint, index, *direction, &relative)?;
+        self.cache().fingerprints.insert((fingerprint, *direction, index.clone()), relative);
         Ok(())
     }
 
-    /// Where calls nest deeply, answer for the innermost computations first, so that no stack grows.
-    fn prepare<P: Pages>(
+    /// Where calls nest deeply, computes the innermost computations first, so that no stack grows.
+    fn prepare<P: RuleProvider>(
         &self,
         m: &Module,
-        pages: &P,
+        rules: &P,
         computation: ComputationId,
-        way: Direction,
+        direction: Direction,
     ) -> Result<(), P::Error> {
-        let is_forward = way != Direction::Backward;
+        let is_forward = direction != Direction::Backward;
         if *self.depth.get_or_init(|| depth_of_calls(m)) <= DEEP_CALLS
-            || self.known().warm.contains(&(computation, is_forward))
+            || self.cache().prepared.contains(&(computation, is_forward))
         {
             return Ok(());
         }
-        for here in self.call_order(m, pages, computation, is_forward)? {
+        for here in self.call_order(m, rules, computation, is_forward)? {
             {
-                let mut known = self.known();
-                known.warm.insert((here, is_forward));
-                if known.depths.get(&here).is_none_or(|&depth| depth <= DEEP_CALLS) {
+                let mut cache = self.cache();
+                cache.prepared.insert((here, is_forward));
+                if cache.depths.get(&here).is_none_or(|&depth| depth <= DEEP_CALLS) {
                     continue;
                 }
-                known.deep.insert(here);
+                cache.deep.insert(here);
             }
-            // What calls it finds all its leaves answered.
+            // Its callers then find the results for all its arrays.
             if !is_forward {
-                for (leaf, _) in shapes::array_leaves(m.shape(m.root(here))) {
-                    self.through(m, pages, here, &leaf, way)?;
+                for (index, _) in shapes::array_indices(m.shape(m.root(here))) {
+                    self.computation(m, rules, here, &index, direction)?;
                 }
                 continue;
             }
             for (k, &parameter) in m.parameters(here).iter().enumerate() {
-                for (leaf, _) in shapes::array_leaves(m.shape(parameter)) {
-                    self.through(m, pages, here, &leaf, Direction::Forward(k as u32))?;
+                for (index, _) in shapes::array_indices(m.shape(parameter)) {
+                    self.computation(m, rules, here, &index, Direction::Forward(k as u32))?;
                 }
             }
         }
         Ok(())
     }
 
-    /// The computations that one reaches by calls that are followed and that are not prepared, innermost first.
-    fn call_order<P: Pages>(
+    /// The unprepared computations that are reached from one by followed calls, innermost first.
+    fn call_order<P: RuleProvider>(
         &self,
         m: &Module,
-        pages: &P,
+        rules: &P,
         computation: ComputationId,
         is_forward: bool,
     ) -> Result<Vec<ComputationId>, P::Error> {
@@ -433,14 +497,14 @@ impl Walker {
         let mut pending: Vec<(ComputationId, Option<Vec<ComputationId>>)> = vec![(computation, None)];
         while let Some((here, inner)) = pending.pop() {
             if let Some(inner) = inner {
-                let mut known = self.known();
-                let below = inner.iter().filter_map(|c| known.depths.get(c)).max().copied().unwrap_or(0);
-                known.depths.insert(here, below + 1);
+                let mut cache = self.cache();
+                let below = inner.iter().filter_map(|c| cache.depths.get(c)).max().copied().unwrap_or(0);
+                cache.depths.insert(here, below + 1);
                 order.push(here);
-            } else if !self.known().warm.contains(&(here, is_forward)) && seen.insert(here) {
+            } else if !self.cache().prepared.contains(&(here, is_forward)) && seen.insert(here) {
                 let mut inner = Vec::new();
                 for id in m.instructions_of(here) {
-                    if m.called(id).next().is_some() && self.named(m, pages, id)?.kind.per_instruction {
+                    if m.called(id).next().is_some() && self.signature(m, rules, id)?.traits.per_instruction {
                         inner.extend(m.called(id));
                     }
                 }
@@ -452,7 +516,7 @@ impl Walker {
     }
 }
 
-/// How deep calls of any kind nest in a module.
+/// How deeply calls of any kind nest in a module.
 fn depth_of_calls(m: &Module) -> u32 {
     let mut depth = vec![1u32; m.computations().len()];
     for c in m.callees_first() {
@@ -462,16 +526,21 @@ fn depth_of_calls(m: &Module) -> u32 {
     depth.into_iter().max().unwrap_or(0)
 }
 
-/// Whether one value is given twice: then two runtime sources may be one.
+/// Whether an operand is given twice: two runtime sources may then be one.
 pub(crate) fn repeats_operands(m: &Module, id: InstructionId) -> bool {
     let mut operands: SmallVec<[InstructionId; 16]> = m.operands(id).collect();
     operands.sort_unstable();
     operands.windows(2).any(|pair| pair[0] == pair[1])
 }
 
-/// Without the parts of values that hold no arrays.
-fn with_elements(m: &Module, id: InstructionId, way: Direction, found: Arc<Answer>) -> Arc<Answer> {
-    let has = |k: u32| match (way, m.shape(id).as_tuple()) {
+/// Drops the parts of values that contain no arrays.
+fn with_elements(
+    m: &Module,
+    id: InstructionId,
+    direction: Direction,
+    found: Arc<InstructionIndexing>,
+) -> Arc<InstructionIndexing> {
+    let has = |k: u32| match (direction, m.shape(id).as_tuple()) {
         (Direction::Backward, _) => m.operands(id).nth(k as usize).is_some_and(|o| shapes::has_elements(m.shape(o))),
         (Direction::Forward(_), Some(parts)) => parts.get(k as usize).is_some_and(shapes::has_elements),
         (Direction::Forward(_), None) => shapes::has_elements(m.shape(id)),
@@ -479,6 +548,6 @@ fn with_elements(m: &Module, id: InstructionId, way: Direction, found: Arc<Answe
     if found.parts.iter().all(|(k, _)| has(*k)) {
         return found;
     }
-    let parts: Vec<(u32, Part)> = found.parts.iter().filter(|(k, _)| has(*k)).cloned().collect();
-    Arc::new(Answer::new(&found.sizes, parts))
+    let parts: Vec<(u32, OperandIndexing)> = found.parts.iter().filter(|(k, _)| has(*k)).cloned().collect();
+    Arc::new(InstructionIndexing::new(&found.sizes, parts))
 }

@@ -1,7 +1,8 @@
-//! The order of a walk: everything that can be reached from a value, users before what they use.
+//! The order in which a propagation visits values: each after all values through which it is reached.
 //!
-//! Read [`Plan`]. A fusion or call among the instructions is entered where it is the only call of its computation, or
-//! the one asked about; entered twice, a computation would mix the values of two calls, so others are asked as a whole.
+//! Read [`Schedule`]. A fusion or call is entered where it is the only caller of its computation, or the instruction
+//! that the question is about. Entering a computation for two callers would mix their values, so the indexing of other
+//! calls is computed as a whole.
 
 use std::collections::hash_map::Entry::Vacant;
 use std::ops::Range;
@@ -11,11 +12,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::shapes;
 
-/// The instructions that a walk goes through; it stops at all others.
+/// The instructions that a propagation goes through. It stops at all others.
 #[derive(Debug)]
 pub struct Region {
     inside: Inside,
-    /// The call that is entered though its computation has other callers.
+    /// A call that is entered although its computation may have other callers.
     pub root: Option<InstructionId>,
     /// Whether calls are entered at all.
     pub enters: bool,
@@ -24,58 +25,58 @@ pub struct Region {
 
 #[derive(Debug)]
 enum Inside {
-    All(Range<InstructionId>),
-    These(FxHashSet<InstructionId>),
+    Range(Range<InstructionId>),
+    Set(FxHashSet<InstructionId>),
 }
 
-/// Where the maps of a value go.
+/// Where the maps to a value are carried on to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Nowhere.
+    /// Nowhere: the value is outside the region.
     Stop,
-    /// To the operands, by the rule.
+    /// To the operands, by the indexing rule.
     Rule,
-    /// Unchanged to the root of the computation that it stands for.
+    /// Unchanged to the root of the called computation.
     Enter(InstructionId),
-    /// Unchanged from a parameter to this operand of the instruction that called.
+    /// Unchanged from a parameter to an operand of the instruction whose call was entered.
     Leave {
-        /// The instruction that called.
+        /// The instruction whose call was entered.
         caller: InstructionId,
-        /// What the parameter stands for.
+        /// Its operand for the parameter.
         operand: InstructionId,
     },
 }
 
-/// What can be reached from a value, and where each step leads; the same for all its leaves.
+/// The values that can be reached from a value, and the step from each. It is the same for all arrays in the value.
 #[derive(Debug)]
-pub struct Plan {
+pub struct Schedule {
     /// The values, users first.
     pub order: Vec<InstructionId>,
-    /// Their steps.
+    /// The steps of the values.
     pub steps: Vec<Step>,
-    place: FxHashMap<InstructionId, u32>,
+    positions: FxHashMap<InstructionId, u32>,
 }
 
 impl Region {
     /// All instructions of a computation.
     pub fn computation(m: &Module, id: ComputationId, enters: bool) -> Region {
-        Region { inside: Inside::All(m.instructions_of(id)), root: None, enters, callers: FxHashMap::default() }
+        Region { inside: Inside::Range(m.instructions_of(id)), root: None, enters, callers: FxHashMap::default() }
     }
 
-    /// These instructions.
+    /// The given instructions.
     pub fn of(ids: impl IntoIterator<Item = InstructionId>, root: Option<InstructionId>) -> Region {
-        let inside = Inside::These(ids.into_iter().collect());
+        let inside = Inside::Set(ids.into_iter().collect());
         Region { inside, root, enters: true, callers: FxHashMap::default() }
     }
 
-    fn holds(&self, id: InstructionId) -> bool {
+    fn contains(&self, id: InstructionId) -> bool {
         match &self.inside {
-            Inside::All(range) => range.contains(&id),
-            Inside::These(ids) => ids.contains(&id),
+            Inside::Range(range) => range.contains(&id),
+            Inside::Set(ids) => ids.contains(&id),
         }
     }
 
-    /// Asked once of each instruction, users first.
+    /// The step from an instruction. Must be called once for each, users first.
     fn step<E>(
         &mut self,
         m: &Module,
@@ -87,7 +88,7 @@ impl Region {
             false => self.callers.get(&m.computation_of(id)).copied(),
         };
         match caller {
-            None if !self.holds(id) => return Ok(Step::Stop),
+            None if !self.contains(id) => return Ok(Step::Stop),
             Some(caller) => {
                 let operand = m.parameter_number(id).and_then(|k| m.operands(caller).nth(k as usize));
                 if let Some(operand) = operand {
@@ -99,7 +100,7 @@ impl Region {
         if !self.enters {
             return Ok(Step::Rule);
         }
-        let Some(computation) = stands_for(m, id) else { return Ok(Step::Rule) };
+        let Some(computation) = only_callee(m, id) else { return Ok(Step::Rule) };
         let is_only = self.root == Some(id) || m.callers(computation).len() == 1;
         if !is_only || self.callers.contains_key(&computation) || !inlines(id)? || !fits(m, id, computation) {
             return Ok(Step::Rule);
@@ -109,14 +110,14 @@ impl Region {
     }
 }
 
-/// The one computation that an instruction calls.
-pub fn stands_for(m: &Module, id: InstructionId) -> Option<ComputationId> {
+/// The computation that an instruction calls, where it calls exactly one.
+pub fn only_callee(m: &Module, id: InstructionId) -> Option<ComputationId> {
     let mut called = m.called(id);
     let first = called.next()?;
     called.next().is_none().then_some(first)
 }
 
-/// Whether a computation takes the operands and gives the output of an instruction that stands for it.
+/// Whether the parameters and the root of a computation have the shapes of an instruction's operands and output.
 pub fn fits(m: &Module, id: InstructionId, computation: ComputationId) -> bool {
     let (operands, parameters) = (m.operands(id), m.parameters(computation));
     operands.len() == parameters.len()
@@ -124,56 +125,108 @@ pub fn fits(m: &Module, id: InstructionId, computation: ComputationId) -> bool {
         && operands.zip(parameters).all(|(a, &b)| shapes::same_arrays(m.shape(a), m.shape(b)))
 }
 
-impl Plan {
-    /// From a value through a region; `inlines` tells whether an instruction has the value of what it calls.
+impl Schedule {
+    /// The schedule from `start` through a region; `inlines` tells whether an instruction has the value of its callee.
     pub fn new<E>(
         m: &Module,
         start: InstructionId,
         mut region: Region,
         inlines: &mut dyn FnMut(InstructionId) -> Result<bool, E>,
-    ) -> Result<Plan, E> {
-        let first = region.step(m, start, inlines)?;
-        let mut steps: FxHashMap<InstructionId, Step> = FxHashMap::default();
-        steps.insert(start, first);
-        let mut order = Vec::new();
-        let mut pending = vec![(start, first, 0usize)];
-        while let Some((here, step, k)) = pending.last_mut() {
-            match value(m, *here, *step, *k) {
-                Some(value) => {
-                    *k += 1;
-                    if let Vacant(new) = steps.entry(value) {
-                        let step = *new.insert(region.step(m, value, inlines)?);
-                        pending.push((value, step, 0));
-                    }
-                }
-                None => {
-                    order.push(*here);
-                    pending.pop();
-                }
+    ) -> Result<Schedule, E> {
+        let mut steps = FxHashMap::default();
+        let mut postorder = Vec::new();
+        visit(m, start, &mut region, inlines, &mut steps, &mut postorder)?;
+        Ok(Schedule::of(postorder, &steps))
+    }
+
+    /// Everything in a computation that `start` depends on, `start` first. Calls are not entered.
+    pub fn operands(m: &Module, start: InstructionId) -> Schedule {
+        Schedule::without_calls(m, m.computation_of(start), std::iter::once(start))
+    }
+
+    /// All instructions of a computation. Calls are not entered.
+    pub fn computation(m: &Module, id: ComputationId) -> Schedule {
+        Schedule::without_calls(m, id, m.instructions_of(id))
+    }
+
+    fn without_calls(m: &Module, id: ComputationId, starts: impl Iterator<Item = InstructionId>) -> Schedule {
+        let mut region = Region::computation(m, id, false);
+        let never = &mut |_| Ok::<bool, std::convert::Infallible>(false);
+        let (mut steps, mut postorder) = (FxHashMap::default(), Vec::new());
+        for start in starts {
+            match visit(m, start, &mut region, never, &mut steps, &mut postorder) {
+                Ok(()) => {}
+                Err(never) => match never {},
             }
         }
+        Schedule::of(postorder, &steps)
+    }
+
+    fn of(mut order: Vec<InstructionId>, steps: &FxHashMap<InstructionId, Step>) -> Schedule {
         order.reverse();
-        let place = order.iter().enumerate().map(|(place, &id)| (id, place as u32)).collect();
-        Ok(Plan { steps: order.iter().map(|id| steps[id]).collect(), order, place })
+        let positions = order.iter().enumerate().map(|(at, &id)| (id, at as u32)).collect();
+        Schedule { steps: order.iter().map(|id| steps[id]).collect(), order, positions }
     }
 
-    /// Everything that a value is made of inside its computation, itself first.
-    pub fn operands(m: &Module, start: InstructionId) -> Plan {
-        let region = Region::computation(m, m.computation_of(start), false);
-        let never = &mut |_| Ok::<bool, std::convert::Infallible>(false);
-        Plan::new(m, start, region, never).unwrap_or_else(|never| match never {})
-    }
-
-    /// Where in the order a value is.
-    pub fn place(&self, id: InstructionId) -> Option<u32> {
-        self.place.get(&id).copied()
+    /// The position of a value in the order.
+    pub fn position(&self, id: InstructionId) -> Option<u32> {
+        self.positions.get(&id).copied()
     }
 }
 
-fn value(m: &Module, id: InstructionId, step: Step, k: usize) -> Option<InstructionId> {
+/// Depth-first search with a stack of its own: programs are longer than the thread's stack is deep.
+fn visit<E>(
+    m: &Module,
+    start: InstructionId,
+    region: &mut Region,
+    inlines: &mut dyn FnMut(InstructionId) -> Result<bool, E>,
+    steps: &mut FxHashMap<InstructionId, Step>,
+    postorder: &mut Vec<InstructionId>,
+) -> Result<(), E> {
+    let mut pending = Vec::new();
+    if let Vacant(new) = steps.entry(start) {
+        pending.push((start, *new.insert(region.step(m, start, inlines)?), 0usize));
+    }
+    while let Some((here, step, k)) = pending.last_mut() {
+        match successor(m, *here, *step, *k) {
+            Some(value) => {
+                *k += 1;
+                if let Vacant(new) = steps.entry(value) {
+                    let step = *new.insert(region.step(m, value, inlines)?);
+                    pending.push((value, step, 0));
+                }
+            }
+            None => {
+                postorder.push(*here);
+                pending.pop();
+            }
+        }
+    }
+    Ok(())
+}
+
+fn successor(m: &Module, id: InstructionId, step: Step, k: usize) -> Option<InstructionId> {
     match step {
         Step::Stop => None,
         Step::Rule => m.operands(id).nth(k),
         Step::Enter(value) | Step::Leave { operand: value, .. } => (k == 0).then_some(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schedule_lists_users_before_operands_once() {
+        let text = "ENTRY e { p = f32[3] parameter(0)  a = f32[3] add(p, p)  d = f32[3] negate(p)  ROOT b = f32[3] add(a, p) }";
+        let m = hlo::parse(text, None, false).expect("a module").swap_remove(0);
+        let names = |s: &Schedule| s.order.iter().map(|&id| m.instruction_name(id).to_owned()).collect::<Vec<_>>();
+        let root = m.find_instruction("b", None).expect("an instruction");
+        assert_eq!(names(&Schedule::operands(&m, root)), ["b", "a", "p"]);
+        let all = Schedule::computation(&m, m.computation_of(root));
+        assert_eq!(all.order.len(), 4);
+        let at = |name: &str| all.position(m.find_instruction(name, None).expect("an instruction"));
+        assert!(at("b") < at("a") && at("a") < at("p") && at("d") < at("p"));
     }
 }
