@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias, final, overload
 import numpy as np
 import numpy.typing as npt
 
-from .analysis.propagator import Walker
+from .analysis.rule_provider import RuleProvider
 from .drawing import Picture
 from .ops import _rule
 from .types import Unknown
@@ -953,92 +953,113 @@ def known_opcodes() -> list[str]:
 
 @final
 class InstructionIndexing:
-    """What a rule said of an instruction: a part for each operand, or for each output.
+    """The indexing of one instruction, as its rule gives it: a part for each operand, or for each output.
 
-    ``operand`` is -1 where the question was about ``leaf`` of the output.  ``said`` are the parts in order, or a
-    mapping from their numbers; parts that say that nothing is read, and those of values without elements, are left
-    out.  Raises :class:`~hlomap.errors.ShapeError` for a map that does not fit the shapes.
+    A ``direction`` of -1 goes from the array ``index`` of the output to the operands, k from the array ``index`` of
+    operand k to the outputs.  ``result`` has the parts in order, or is a mapping from their numbers.  Parts of which
+    nothing is read, and those of values without elements, are left out.  Maps ``on_devices`` have two more dimensions
+    and results, the group and the position.  Raises :class:`~hlomap.errors.ShapeError` for a map that does not fit the
+    shapes.
     """
 
     def __new__(
-        cls, instruction: Instruction, leaf: _Leaf, operand: int, said: _rule.RuleResult, /
+        cls,
+        instruction: Instruction,
+        index: _ShapeIndex,
+        direction: int,
+        result: _rule.RuleResult,
+        /,
+        *,
+        on_devices: bool = False,
     ) -> InstructionIndexing: ...
     @staticmethod
-    def unknown(instruction: Instruction, leaf: _Leaf, operand: int, reason: str, /) -> InstructionIndexing:
-        """Every part is unknown for this reason."""
+    def unknown(instruction: Instruction, index: _ShapeIndex, direction: int, reason: str, /) -> InstructionIndexing:
+        """The indexing of which all parts are unknown for one reason."""
     @property
     def parts(self) -> dict[int, _rule.OperandIndexing]:
-        """The parts that say something, by number, as rules give them."""
+        """The parts by number, as rules give them; nothing is read of those that are missing."""
     @property
     def has_runtime(self) -> bool:
-        """Whether a map has a runtime variable."""
+        """Whether any map has a runtime variable."""
     def __len__(self) -> int: ...
 
 @final
-class Walks:
-    """The walks of one module, for one question.  ``rules`` is the walker that answers what they ask."""
+class Propagation:
+    """Composes the indexing rules of ``rules`` through one module; results are cached as long as the object lives.
 
-    def __new__(cls, module: Module, /) -> Walks: ...
-    def ask(self, rules: Walker, number: int, leaf: _Leaf, operand: int, /) -> InstructionIndexing:
-        """The rule of the instruction with this number for a leaf of its output, or of an operand; sources are numbers
-        of instructions."""
-    def through(self, rules: Walker, computation: int, leaf: _Leaf, parameter: int, /) -> InstructionIndexing:
-        """Through a computation, from a leaf of its root, or of a parameter; sources are numbers of instructions."""
-    def outside(
-        self, rules: Walker, number: int, computation: int, leaf: _Leaf, parameter: int, /
-    ) -> InstructionIndexing:
-        """The same as the instruction with this number sees it, which calls the computation."""
-    def walk(
+    A ``direction`` of -1 goes from the output to operands or parameters, k from operand or parameter k to the outputs.
+    """
+
+    def __new__(cls, module: Module, /) -> Propagation: ...
+    def on_devices(self, runs: Sequence[tuple[tuple[int, int], int]], each_once: bool, /) -> Propagation:
+        """A propagation whose rules give maps with a group and a position, for a table of device groups.
+
+        ``runs`` are the first and the last of neighbouring groups of one size, with that size; ``each_once`` tells
+        whether every device has one group and position.
+        """
+    def query(
+        self, rules: RuleProvider, subject: Instruction | Computation, direction: int, indices: Sequence[_ShapeIndex], /
+    ) -> list[list[_Record]]:
+        """The indexing of an instruction or computation for each array ``indices`` of its output, or of an operand or
+        parameter: a record for each operand, parameter or output of which anything is read."""
+    def backward(
         self,
-        rules: Walker,
+        rules: RuleProvider,
         start: int,
-        leaves: Sequence[_Leaf],
+        indices: Sequence[_ShapeIndex],
         inside: Sequence[int],
         root: int | None,
+        ends: Sequence[int],
         /,
-    ) -> tuple[str | None, list[_Found]]:
-        """What is found on all ways from leaves of an instruction's value, users first, through the instructions with
-        the numbers ``inside``; a call ``root`` is entered in any case.
+    ) -> list[_Record]:
+        """The maps from arrays of ``start`` to every value that it is made of, users first: a record for each value.
 
-        Why any value may be read, if so; and for each value its number, why it is unknown, whether the maps are exact,
-        why not, whether they lead to other devices, and the maps: each with its leaf and the numbers of users and of
-        their operands."""
-    def supplier(self, source: int, /) -> Instruction | None:
-        """The instruction whose value a runtime source of these walks is."""
-    def rows(self, rules: Walker, /) -> Rows:
-        """The rows of the module."""
+        The propagation goes through the instructions with the numbers ``inside``, and a call ``root`` is entered in any
+        case.  There is a record for each of ``ends``, whether it is reached or not.
+        """
+    def forward(self, rules: RuleProvider, start: int, indices: Sequence[_ShapeIndex], /) -> list[_Record]:
+        """The maps from arrays of ``start`` to every value in its computation that is made of it, operands first: a
+        record for each value."""
+    def call(
+        self, rules: RuleProvider, caller: int, computation: int, index: _ShapeIndex, direction: int, /
+    ) -> InstructionIndexing:
+        """The indexing of a computation as the instruction with the number ``caller`` sees it: parameters are
+        operands."""
+    def rows(self, rules: RuleProvider, /) -> Rows:
+        """The rows of the table of the module."""
 
 @final
 class Rows:
-    """The rows of a module, held by what instructions have in common; columns are made when they are asked for."""
+    """The rows of the table of a module.  Instructions share equal cells; a column is built when it is asked for."""
 
     def __len__(self) -> int: ...
     def column(self, name: str, /) -> list[Any]:
-        """The values of a column; ``KeyError`` for a name that is none."""
+        """The values of a column.  Raises :class:`KeyError` for an unknown name."""
     def buffers(self, name: str, /) -> list[bytes | None]:
-        """A column as Arrow holds it: its buffers, those of a list before those of its items.
+        """The Arrow buffers of a column; those of a list precede those of its items.
 
-        Raises :class:`~hlomap.errors.UnsupportedError` where a column of 32-bit offsets does not hold the texts."""
+        Raises :class:`~hlomap.errors.UnsupportedError` where the texts exceed the 32-bit offsets of a column."""
 
-_Leaf: TypeAlias = tuple[int, ...]
-_Found: TypeAlias = tuple[
-    int, str | None, bool, str | None, bool, list[tuple[_Leaf, IndexingMap, list[tuple[int, int]]]]
-]
+_ShapeIndex: TypeAlias = tuple[int, ...]
+_Use: TypeAlias = tuple[Instruction, int]
+# Number, reason if unknown, exact, reason if not exact, crosses devices, maps, the uses of each map.
+_Record: TypeAlias = tuple[int, str | None, bool, str | None, bool, list[IndexingMap], list[list[_Use]] | None]
 
 def _closure(
-    shape: Shape, start: _Leaf, step: Callable[[_Leaf], _rule.OperandIndexing], max_maps: int, /
-) -> dict[_Leaf, list[IndexingMap]] | Unknown:
-    """The maps from one leaf of a value to all its leaves after any number of steps; ``step`` has the part that belongs
-    to a leaf.  A part that is unknown is the answer."""
+    shape: Shape, start: _ShapeIndex, step: Callable[[_ShapeIndex], _rule.OperandIndexing], max_maps: int, /
+) -> dict[_ShapeIndex, list[IndexingMap]] | Unknown:
+    """The maps from one array of a value to all its arrays after any number of iterations.
+
+    ``step`` gives the indexing of one iteration for an array.  The result is unknown where one of them is."""
 
 def _reads(
     maps: Sequence[IndexingMap], exact: bool, shape: Shape, /
 ) -> tuple[list[str], int, int, int | None, int, int | None, int | None]:
-    """What is read of an array by a union of maps, ``exact`` or with more than that: texts, ``divmod``, the bounds of
-    touched and of distinct elements, and bytes."""
+    """The reads of an array by a union of maps, which is ``exact`` or not: the texts of the maps, their ``divmod``
+    nodes, the bounds of touched and of distinct elements, and the number of bytes."""
 
 def _extent(parts: Sequence[Shape], /) -> tuple[int | None, int | None]:
-    """How many elements values have at most, and how many bytes these are."""
+    """Upper bounds of the number of elements in values, and of their bytes; None where there is no bound."""
 
 def _parse_module(source: str | bytes) -> Module: ...
 def _computation(module: Module, number: int, /) -> Computation: ...

@@ -11,9 +11,9 @@ import pytest
 
 import hlomap as hm
 from hlomap.analysis import reads
-from hlomap.analysis.propagator import Walker
 from hlomap.analysis.reads import unknown
-from hlomap.analysis.rule_cache import answers
+from hlomap.analysis.rule_cache import signature_cache
+from hlomap.analysis.rule_provider import RuleProvider
 from hlomap.analysis.table import COLUMNS
 
 
@@ -222,12 +222,12 @@ def test_an_output_has_a_row_for_an_operand_that_it_does_not_read() -> None:
 def test_a_page_is_asked_once_for_a_signature(monkeypatch: pytest.MonkeyPatch) -> None:
     """Within a module and from one module to the next; of elementwise operations once for the same sizes."""
     asked: list[str] = []
-    ask = Walker.ask
+    rule = RuleProvider.rule
 
-    def counted(self: Walker, instruction: hm.Instruction, key: bytes, *rest: Any) -> Any:
-        if answers.find((key, rest[0], rest[1])) is None:
+    def counted(self: RuleProvider, instruction: hm.Instruction, key: bytes, *rest: Any) -> Any:
+        if signature_cache.find((key, rest[0], rest[1])) is None:
             asked.append(instruction.opcode)
-        return ask(self, instruction, key, *rest)
+        return rule(self, instruction, key, *rest)
 
     def module(n: int) -> hm.Module:
         lines = ["p0 = f32[7,7] parameter(0)"]
@@ -236,8 +236,8 @@ def test_a_page_is_asked_once_for_a_signature(monkeypatch: pytest.MonkeyPatch) -
             lines.append(f"t{i} = f32[7,7] transpose(p{i}), dimensions={{1,0}}")
         return hm.parse("HloModule m\nENTRY e {\n  " + "\n  ".join(lines) + f"\n  ROOT r = f32[7,7] add(p{n}, t0)\n}}")
 
-    answers.forget()
-    monkeypatch.setattr(Walker, "ask", counted)
+    signature_cache.clear()
+    monkeypatch.setattr(RuleProvider, "rule", counted)
     assert len(hm.analyze(module(50))) == 102
     assert sorted(asked) == ["add", "negate", "transpose"]
     hm.analyze(module(80))

@@ -15,7 +15,7 @@ from ..ops._registry import custom_rules
 from ..ops._rule import NOTHING, CustomRule, Footprint, OperandIndexing, RuleContext, RuleResult
 from ..ops._shapes import array_leaves, n_outputs, shape_at
 from ..types import ShapeIndex, Unknown
-from .rule_cache import answers, contents
+from .rule_cache import clear
 
 __all__ = ["register_rule", "turned_round", "unregister_rule"]
 
@@ -78,15 +78,13 @@ def register_rule(
         return parts
 
     custom_rules[name] = CustomRule(backward, forward, tuple(constant_operands))
-    answers.forget()
-    contents.forget()
+    clear()
 
 
 def unregister_rule(name: str) -> None:
     """Forget a rule; raises :class:`KeyError` where there is none of that name."""
     del custom_rules[name]
-    answers.forget()
-    contents.forget()
+    clear()
 
 
 def turned_round(m: IndexingMap, sizes: Sequence[int]) -> IndexingMap:

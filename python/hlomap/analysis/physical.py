@@ -1,6 +1,6 @@
-"""Maps one after the other: many at once, and between positions in memory.
+"""From maps between elements to maps between positions in memory.
 
-:func:`compose_all` is the way in.  What does not fit in 64 bits is unknown and costs only itself.
+:func:`to_physical` is the entry point.  A set with a map that overflows 64 bits is unknown.
 """
 
 from __future__ import annotations
@@ -9,45 +9,42 @@ from collections.abc import Sequence
 
 from .._core import IndexingMap, Shape, compose_many, linear_index, logical_index
 from ..errors import HlomapError
-from ..ops._rule import OperandIndexing
+from ..maps.map_set import MapSet
 from ..ops._shapes import shape_at
-from ..types import ShapeIndex, Unknown
+from ..types import Unknown
 
-__all__ = ["compose_all", "to_physical"]
+__all__ = ["to_physical"]
 
 
-def compose_all(pairs: Sequence[tuple[IndexingMap, IndexingMap]]) -> Sequence[IndexingMap | Unknown]:
-    """Each first map followed by its second, simplified; what overflows is unknown and costs only itself."""
-    if not pairs:
-        return []
+def to_physical(maps: MapSet, source: Shape, target: Shape) -> MapSet:
+    """The same maps between positions in memory: of the array ``source``, and of the arrays in ``target``."""
+    if maps.is_unknown or not maps:
+        return maps
+    try:
+        to_index = logical_index(source)
+        to_position = {m.index: linear_index(shape_at(target, m.index)) for m in maps}
+    except (HlomapError, OverflowError) as error:
+        return MapSet.unknown(f"layout: {error}")
+    done: list[IndexingMap] = []
+    for m, first in zip(maps, _compose_all([(to_index, m) for m in maps]), strict=True):
+        moved = first if isinstance(first, Unknown) else _compose((first, to_position[m.index]))
+        if isinstance(moved, Unknown):
+            return MapSet.unknown(moved.reason)
+        done.append(moved)
+    physical = maps._with(done)
+    return physical._of([m for m in physical if not m.is_known_empty])
+
+
+def _compose_all(pairs: Sequence[tuple[IndexingMap, IndexingMap]]) -> Sequence[IndexingMap | Unknown]:
+    """The composition of each pair, simplified."""
     try:
         return compose_many(pairs, simplify=True, drop_unused=True)
     except (HlomapError, OverflowError):
-        return [_compose_one(pair) for pair in pairs]
+        return [_compose(pair) for pair in pairs]
 
 
-def _compose_one(pair: tuple[IndexingMap, IndexingMap]) -> IndexingMap | Unknown:
+def _compose(pair: tuple[IndexingMap, IndexingMap]) -> IndexingMap | Unknown:
     try:
         return compose_many([pair], simplify=True, drop_unused=True)[0]
     except (HlomapError, OverflowError) as error:
         return Unknown(f"composition: {error}")
-
-
-def to_physical(part: OperandIndexing, source: Shape, target: Shape) -> OperandIndexing:
-    """The same maps between positions in memory: of an array, and of the leaves of a value."""
-    if isinstance(part, Unknown) or not part.maps:
-        return part
-    maps: list[tuple[ShapeIndex, IndexingMap]] = []
-    try:
-        begin = logical_index(source)
-        ends = {leaf: linear_index(shape_at(target, leaf)) for leaf, _ in part.maps}
-    except (HlomapError, OverflowError) as error:
-        return Unknown(f"layout: {error}")
-    placed = compose_all([(begin, m) for _, m in part.maps])
-    for (leaf, _), m in zip(part.maps, placed, strict=True):
-        done = m if isinstance(m, Unknown) else _compose_one((m, ends[leaf]))
-        if isinstance(done, Unknown):
-            return done
-        if not done.is_known_empty:
-            maps.append((leaf, done))
-    return part.of(maps)

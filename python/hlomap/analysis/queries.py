@@ -1,43 +1,41 @@
-"""Which elements belong together, asked of one instruction or of everything on the ways to it.
+"""The questions about one instruction, or about everything that it is made of.
 
-Read :func:`indexing` first.  The law: a value that may be read is never silently left out; what a rule cannot say
-makes the sets of everything behind it unknown.  The walks themselves are in :mod:`hlomap.analysis.propagator`; no op is
-named here, no arithmetic on indices is done here, and nothing is executed.
+Read :func:`output_to_input` and :func:`indexing` first.  A question is one call of the compiled propagation, which asks
+for rules by signature and composes them; the records that come back become sets of maps.  Where elements cross devices,
+a second propagation, with the rules between devices, tells on which devices they are.  Law: a value that may be read is
+never left out; where a rule is unknown, everything behind it is unknown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from .._core import Computation, Instruction, Shape
-from ..errors import ShapeError
+from ..errors import HlomapError, ShapeError
 from ..maps.device_indexing import DeviceIndexing
-from ..maps.map_set import MapSet, Use, not_followed
+from ..maps.map_set import MapSet, not_followed
 from ..ops import lookup
-from ..ops._rule import OperandIndexing
 from ..ops._shapes import array_leaves, n_outputs, shape_at
 from ..types import ShapeIndex, Unknown
-from .device_propagation import devices_backward, devices_forward, devices_within, goes_across
+from .assemble import assemble, assemble_devices, crosses_devices
+from .device_rules import device_rules
 from .physical import to_physical
-from .propagator import Walker
+from .rule_provider import RuleProvider
 
-_UNREAD = MapSet()
-_IN_MEMORY = not_followed("devices are those of elements, not of positions in memory")
-
-__all__ = ["indexing", "input_to_output", "output_to_input"]
+__all__ = ["indexing", "input_to_output", "output_to_input", "reached", "shape_indices"]
 
 
 def output_to_input(
     instruction: Instruction | Computation, output: int | ShapeIndex = 0, *, physical: bool = False
 ) -> tuple[MapSet, ...]:
-    """Which elements of each operand are read to compute an element of the output.
+    """The elements of each operand that an element of the output reads: one :class:`MapSet` for each operand.
 
-    A computation is asked like an instruction whose operands are its parameters, and whose output is its root's.
+    A computation is treated like an instruction: its parameters are the operands, its root is the output.
 
-    ``output`` is the number of an output or a shape index into a tuple; one that leads to a tuple stands for all its
-    leaves.  The maps of an operation are its rule's own; those of a fusion or call are composed and simplified.
+    ``output`` is the number of an output or a shape index into a tuple.  An index of a tuple stands for all arrays in
+    it.  The maps of an operation are those of its rule; the maps of a fusion or call are composed and simplified.
 
-    ``physical`` maps go between positions in memory as the layouts say, counted in elements.
+    With ``physical``, maps go between positions in memory, counted in elements, as the layouts determine them.
 
     Raises :class:`ShapeError` where the output does not exist.
 
@@ -50,33 +48,23 @@ def output_to_input(
     >>> print(output_to_input(module.entry.root)[0])
     (d0, d1) -> (d1, d0), domain: d0 in [0, 7], d1 in [0, 3]
     """
-    walker = Walker(instruction.module)
-    operands, made = _ends(instruction)
-    found: list[list[MapSet]] = [[] for _ in operands]
-    for leaf in leaves_at(made, output, "output"):
-        if isinstance(instruction, Computation):
-            said = walker.through_backward(instruction, leaf)
-        else:
-            said = walker.backward(instruction, leaf)
-        devices = devices_backward(walker, instruction, leaf) if goes_across(said) else None
-        for k, part in said.items():
-            part = to_physical(part, shape_at(made, leaf), operands[k].shape) if physical else part
-            replicas = devices(k) if devices is not None and not physical else _IN_MEMORY
-            found[k].append(_placed_set(part, _use(instruction, k), walker, replicas))
-    return tuple(map(_together, found))
+    operands, shape = _operands_and_shape(instruction)
+    indices = shape_indices(shape, output, "output")
+    memory = (shape, lambda k: operands[k].shape) if physical else None
+    return _query(instruction, -1, indices, len(operands), memory)
 
 
 def input_to_output(
     instruction: Instruction | Computation, operand: int | ShapeIndex = 0, *, physical: bool = False
 ) -> tuple[MapSet, ...]:
-    """Which elements of each output an element of the operand takes part in.
+    """The elements of each output that depend on an element of the operand: one :class:`MapSet` for each output.
 
-    A computation is asked like an instruction whose operands are its parameters, and whose output is its root's.
+    A computation is treated like an instruction: its parameters are the operands, its root is the output.
 
-    ``operand`` is an operand's number, or that number followed by a shape index into the operand.  A tuple has one set
-    for each of its elements, and the maps know the leaf (``.index``).
+    ``operand`` is the number of an operand, or that number followed by a shape index into the operand.  A tuple has one
+    set for each of its elements, and the ``index`` of a map is the whole shape index of the array.
 
-    ``physical`` maps go between positions in memory as the layouts say, counted in elements.
+    With ``physical``, maps go between positions in memory, counted in elements, as the layouts determine them.
 
     Raises :class:`ShapeError` where the operand does not exist.
 
@@ -90,45 +78,23 @@ def input_to_output(
     (d0)[s0, s1] -> (s0, d0, s1), domain: d0 in [0, 19], s0 in [0, 9], s1 in [0, 29]
     """
     number, *below = (operand,) if isinstance(operand, int) else tuple(operand) or (0,)
-    operands, made = _ends(instruction)
+    operands, shape = _operands_and_shape(instruction)
     if not 0 <= number < len(operands):
         raise ShapeError(f"{instruction.name} has {len(operands)} operands, no operand {number}")
-    walker = Walker(instruction.module)
-    found: list[list[MapSet]] = [[] for _ in range(n_outputs(made))]
-    shape = operands[number].shape
-    for leaf in leaves_at(shape, tuple(below), "operand"):
-        if isinstance(instruction, Computation):
-            said = walker.through_forward(instruction, number, leaf)
-        else:
-            said = walker.forward(instruction, number, leaf)
-        devices = devices_forward(walker, instruction, number, leaf) if goes_across(said) else None
-        for i, part in said.items():
-            part = to_physical(part, shape_at(shape, leaf), made) if physical else part
-            replicas = devices(i) if devices is not None and not physical else _IN_MEMORY
-            found[i].append(_placed_set(part, _use(instruction, number), walker, replicas))
-    return tuple(map(_together, found))
-
-
-def _ends(asked: Instruction | Computation) -> tuple[Sequence[Instruction], Shape]:
-    """What goes in, and the shape of what comes out."""
-    if isinstance(asked, Computation):
-        return asked.parameters, asked.root.shape
-    return asked.operands, asked.shape
-
-
-def _use(asked: Instruction | Computation, operand: int) -> Use | None:
-    """A computation does not use its parameters as a whole."""
-    return None if isinstance(asked, Computation) else (asked, operand)
+    given = operands[number].shape
+    indices = shape_indices(given, tuple(below), "operand")
+    memory = (given, lambda i: shape) if physical else None
+    return _query(instruction, number, indices, n_outputs(shape), memory)
 
 
 def indexing(
     root: Instruction | Computation, output: int | ShapeIndex = 0, *, within: Iterable[Instruction] | None = None
 ) -> dict[Instruction, MapSet]:
-    """Which elements of every value on the way are read to compute an element of the root.
+    """The elements of every value inside a fusion or computation that an element of the root depends on.
 
-    ``within`` are the instructions seen as one fusion; by default those of the fused computation, of the given
-    computation, or the instruction alone.  The dict begins with the root and lists users before what they use; it
-    ends at parameters, and for a fusion also at its operands.  Maps are composed, simplified and distinct.
+    ``within`` are the instructions that are treated as one fusion; by default those of the fused computation, of the
+    given computation, or the instruction alone.  The dictionary begins with the root and lists users before operands;
+    it ends at parameters, and for a fusion also at its operands.  Maps are composed, simplified and distinct.
 
     >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m
@@ -151,38 +117,108 @@ def indexing(
         start, inside = root, list(root.computation.instructions)
     else:
         start, ends, inside, entered = root, root.operands, [root], root
-    walker = Walker(start.module)
-    found = walker.found(start, leaves_at(start.shape, output, "output"), inside, entered, ends)
-    if any(maps.devices is not None for maps in found.values()):
-        reached = [one for one in inside if found.get(one)]
-        devices = devices_within(walker, start, leaves_at(start.shape, output, "output"), reached)
-        found = {value: maps if maps.devices is None else maps._at(devices(value)) for value, maps in found.items()}
-    return found
+    rules = RuleProvider(start.module)
+    indices = shape_indices(start.shape, output, "output")
+    return reached(rules, start, indices, inside, entered, ends, with_devices=True)
 
 
-def leaves_at(shape: Shape, index: int | ShapeIndex, what: str) -> list[ShapeIndex]:
+def reached(
+    rules: RuleProvider,
+    start: Instruction,
+    indices: Sequence[ShapeIndex],
+    inside: Iterable[Instruction],
+    entered: Instruction | None = None,
+    ends: Iterable[Instruction] = (),
+    *,
+    with_devices: bool = False,
+) -> dict[Instruction, MapSet]:
+    """The maps from arrays of ``start`` to every value that it is made of, users before operands.
+
+    The propagation goes through the instructions ``inside``.  A fusion or call among them is entered where it is the
+    only caller of its computation, or ``entered``.  Each of ``ends`` is in the result, whether it is reached or not.
+    """
+    module = start.module
+    region = [instruction.number for instruction in inside]
+    root, last = None if entered is None else entered.number, [instruction.number for instruction in ends]
+    records = rules.propagation.backward(rules, start.number, indices, region, root, last)
+    devices: Callable[[int], DeviceIndexing] = _on_other_devices
+    if with_devices and crosses_devices(records):
+        reads = {number for number, unknown, _, _, _, maps, _ in records if maps or unknown is not None}
+        between = device_rules(rules, [module.instruction(number) for number in region if number in reads])
+        if isinstance(between, Unknown):
+            devices = _unknown_devices(between.reason)
+        else:
+            found = between.propagation.backward(between, start.number, indices, region, root, last)
+            devices = assemble_devices(found, between.table)
+    return {module.instruction(record[0]): assemble(record, devices) for record in records}
+
+
+def shape_indices(shape: Shape, index: int | ShapeIndex, what: str) -> list[ShapeIndex]:
     """The arrays at a shape index; output 0 of an array is the array itself."""
-    leaf = (index,) if isinstance(index, int) else tuple(index)
-    if not shape.is_tuple and leaf == (0,):
-        leaf = ()
-    if leaf == (0,) and not shape.tuple_shapes:
-        leaf = ()
+    found = (index,) if isinstance(index, int) else tuple(index)
+    if found == (0,) and (not shape.is_tuple or not shape.tuple_shapes):
+        found = ()
     try:
-        return list(array_leaves(shape_at(shape, leaf), leaf))
+        return list(array_leaves(shape_at(shape, found), found))
     except ShapeError as error:
         raise ShapeError(f"no {what} {index}: {error}") from None
 
 
-def _placed_set(part: OperandIndexing, use: Use | None, walker: Walker, devices: DeviceIndexing) -> MapSet:
-    if isinstance(part, Unknown):
-        return MapSet.unknown(part.reason)
-    return MapSet(
-        (m._placed(leaf, use, walker.suppliers_of(m)) for leaf, m in part.maps),
-        exact=part.exact,
-        reason=part.reason,
-        devices=devices if part.crosses_devices else None,
-    )
+def _operands_and_shape(instruction: Instruction | Computation) -> tuple[Sequence[Instruction], Shape]:
+    """The operands and the output; of a computation its parameters and its root."""
+    if isinstance(instruction, Computation):
+        return instruction.parameters, instruction.root.shape
+    return instruction.operands, instruction.shape
 
 
-def _together(sets: Sequence[MapSet]) -> MapSet:
-    return _UNREAD.union(*sets) if len(sets) > 1 else sets[0] if sets else _UNREAD
+def _query(
+    instruction: Instruction | Computation,
+    direction: int,
+    indices: Sequence[ShapeIndex],
+    n: int,
+    memory: tuple[Shape, Callable[[int], Shape]] | None,
+) -> tuple[MapSet, ...]:
+    """The sets of ``n`` operands or outputs, for all arrays at ``indices`` together.
+
+    ``memory``: the shapes of the value with these arrays and of each operand or output, for physical maps.
+    """
+    rules = RuleProvider(instruction.module)
+    found = rules.propagation.query(rules, instruction, direction, indices)
+    sets: list[list[MapSet]] = [[] for _ in range(n)]
+    for index, records in zip(indices, found, strict=True):
+        if memory is not None or not crosses_devices(records):
+            devices = _in_memory
+        else:
+            devices = _query_devices(rules, instruction, direction, index)
+        for record in records:
+            maps = assemble(record, devices)
+            if memory is not None:
+                maps = to_physical(maps, shape_at(memory[0], index), memory[1](record[0]))
+            sets[record[0]].append(maps)
+    return tuple(map(_union, sets))
+
+
+def _query_devices(
+    rules: RuleProvider, instruction: Instruction | Computation, direction: int, index: ShapeIndex
+) -> Callable[[int], DeviceIndexing]:
+    between = device_rules(rules, [instruction])
+    if isinstance(between, Unknown):
+        return _unknown_devices(between.reason)
+    try:
+        (records,) = between.propagation.query(between, instruction, direction, [index])
+    except (HlomapError, OverflowError) as error:
+        return _unknown_devices(str(error))
+    return assemble_devices(records, between.table)
+
+
+def _unknown_devices(reason: str) -> Callable[[int], DeviceIndexing]:
+    devices = not_followed(reason)
+    return lambda number: devices
+
+
+_on_other_devices = _unknown_devices("the ways to other devices were not followed")
+_in_memory = _unknown_devices("devices are those of elements, not of positions in memory")
+
+
+def _union(sets: Sequence[MapSet]) -> MapSet:
+    return sets[0] if len(sets) == 1 else MapSet().union(*sets)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from .._core import Module, Shape
 from ..types import ShapeIndex
-from .propagator import Walker
+from .rule_provider import RuleProvider
 from .table import Table
 
 __all__ = ["analyze", "leaves"]
@@ -39,7 +39,8 @@ def analyze(module: Module) -> Table:
     >>> table["maps"][0]
     ('(d0, d1) -> (d1, d0), domain: d0 in [0, 7], d1 in [0, 3]',)
     """
-    return Table(Walker(module).rows())
+    rules = RuleProvider(module)
+    return Table(rules.propagation.rows(rules))
 
 
 def leaves(shape: Shape) -> Iterator[tuple[ShapeIndex, Shape]]:

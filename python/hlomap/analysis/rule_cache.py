@@ -1,7 +1,7 @@
-"""What rules answered: each is asked once for a signature, and what goes wrong inside it is an answer, too.
+"""The results of rules, kept by signature; a rule that fails has an unknown result.
 
-Read :func:`checked_rule` first.  The law: a map has a dimension for each dimension of what was asked, and a result for
-each dimension of the leaf that it indexes; anything else is unknown.
+Read :func:`checked_rule` first.  Law: a map has one dimension for each dimension of the array that the question is
+about, and one result for each dimension of the array that it leads to; anything else is unknown.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from ..errors import HlomapError
 from ..ops._rule import RuleResult
 from ..types import ShapeIndex
 
-__all__ = ["Answers", "answers", "checked_rule", "contents"]
+__all__ = ["RuleCache", "checked_rule", "clear", "fingerprint_cache", "signature_cache"]
 
-_CACHED_ANSWERS = 16384
-_CACHED_CONTENTS = 4096
+_N_SIGNATURES = 16384
+_N_FINGERPRINTS = 4096
 _WIDE = 256
 
 Key: TypeAlias = tuple[bytes, ShapeIndex, int]
-"""A signature, a leaf of the output or of an operand, and the operand's number, -1 for the output."""
+"""A signature or fingerprint, the array in the output or in an operand, and the direction."""
 
 
-class Answers:
-    """The latest answers of rules by instruction signature.
+class RuleCache:
+    """The most recent results by signature.
 
-    Answers depend on the signature alone, so an entry becomes wrong only where a rule is replaced.  They are in two
-    generations: what was not asked for during the whole of the younger one is dropped with the older.
+    A result depends on the signature alone, so it becomes wrong only where a rule is replaced; :func:`clear` then drops
+    everything.  There are two generations: an entry that is not used while the younger one fills is dropped.
     """
 
     def __init__(self, limit: int) -> None:
@@ -37,6 +37,7 @@ class Answers:
         self._old: dict[Key, InstructionIndexing] = {}
 
     def find(self, key: Key) -> InstructionIndexing | None:
+        """The result kept under a key."""
         found = self._young.get(key)
         if found is None:
             found = self._old.get(key)
@@ -44,34 +45,48 @@ class Answers:
                 self.keep(key, found)
         return found
 
-    def keep(self, key: Key, answer: InstructionIndexing) -> None:
-        if len(answer) > _WIDE:
+    def keep(self, key: Key, indexing: InstructionIndexing) -> None:
+        """Keep a result, unless it has very many parts."""
+        if len(indexing) > _WIDE:
             return
         if len(self._young) >= self._limit:
             self._young, self._old = {}, self._young
-        self._young[key] = answer
+        self._young[key] = indexing
 
-    def forget(self) -> None:
-        """Drop everything: rules have changed, and signatures do not know of that."""
+    def clear(self) -> None:
+        """Drop everything."""
         self._young, self._old = {}, {}
 
 
-answers = Answers(_CACHED_ANSWERS)
-contents = Answers(_CACHED_CONTENTS)
-"""The same through whole computations, by their content; a runtime source is a position in the computation."""
+signature_cache = RuleCache(_N_SIGNATURES)
+"""Results of rules by instruction signature; runtime source k is the value of operand k."""
+
+fingerprint_cache = RuleCache(_N_FINGERPRINTS)
+"""The indexing of computations by fingerprint; a runtime source is a position in the computation."""
+
+
+def clear() -> None:
+    """Drop all results: some rule has changed, which signatures do not show."""
+    signature_cache.clear()
+    fingerprint_cache.clear()
 
 
 def checked_rule(
-    instruction: Instruction, leaf: ShapeIndex, operand: int, rule: Callable[[], RuleResult]
+    instruction: Instruction,
+    index: ShapeIndex,
+    direction: int,
+    rule: Callable[[], RuleResult],
+    *,
+    on_devices: bool = False,
 ) -> InstructionIndexing:
-    """A rule's answer for a leaf of an operand, -1 being the output.
+    """The result of a rule for an array of the output (direction -1), or of operand ``direction``.
 
-    What does not fit in 64 bits, or attributes that do not fit, are unknown.
+    All parts are unknown where the attributes and shapes do not fit, or a number does not fit in 64 bits.
     """
     reason = instruction.inconsistency
     if reason is None:
         try:
-            return InstructionIndexing(instruction, leaf, operand, rule())
+            return InstructionIndexing(instruction, index, direction, rule(), on_devices=on_devices)
         except (HlomapError, OverflowError) as error:
             reason = str(error)
         except (
@@ -84,4 +99,4 @@ def checked_rule(
             ValueError,
         ) as error:
             reason = f"attributes and shapes do not fit ({type(error).__name__}: {error})"
-    return InstructionIndexing.unknown(instruction, leaf, operand, f"{instruction.opcode}: {reason}")
+    return InstructionIndexing.unknown(instruction, index, direction, f"{instruction.opcode}: {reason}")

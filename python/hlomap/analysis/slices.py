@@ -14,8 +14,8 @@ from ..maps.map_set import MapSet
 from ..ops import lookup
 from ..ops._shapes import array_leaves, shape_at
 from ..types import ShapeIndex
-from .propagator import Walker
-from .queries import leaves_at
+from .queries import reached, shape_indices
+from .rule_provider import RuleProvider
 from .toposort import reverse_postorder
 
 __all__ = ["backward_slice"]
@@ -45,18 +45,18 @@ def backward_slice(instruction: Instruction, output: int | ShapeIndex = 0) -> di
     ...     print(parameter.name, maps)
     p (d0, d1) -> (-d1 + 5, d0 + 1), domain: d0 in [0, 1], d1 in [0, 5]
     """
-    walker = Walker(instruction.module)
+    rules = RuleProvider(instruction.module)
     entry = instruction.module.entry
     found: dict[Instruction, MapSet] = {}
     waiting: dict[int, dict[tuple[Instruction, ShapeIndex], MapSet]] = {}
-    for leaf in leaves_at(instruction.shape, output, "output"):
+    for leaf in shape_indices(instruction.shape, output, "output"):
         _wait(waiting, instruction, leaf, _own(instruction, leaf))
     # Each computation after those that it calls.
     for computation in reverse_postorder(instruction.computation, _callers):
         for (start, leaf), so_far in waiting.pop(computation.number, {}).items():
-            reached = walker.found(start, [leaf], computation.instructions, ends=computation.parameters)
+            values = reached(rules, start, [leaf], computation.instructions, ends=computation.parameters)
             for number, parameter in enumerate(computation.parameters):
-                maps = so_far.then(reached[parameter])
+                maps = so_far.then(values[parameter])
                 if not maps:
                     continue
                 if computation == entry:

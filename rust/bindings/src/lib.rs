@@ -11,17 +11,17 @@ mod map;
 mod values;
 
 mod alias;
-mod answer;
 mod attribute;
 mod diagnostic;
+mod indexing;
 mod instruction;
 mod layout;
 mod module;
 mod position;
+mod propagation;
 mod read;
 mod rows;
 mod sharding;
-mod walks;
 
 use pyo3::prelude::*;
 
@@ -34,8 +34,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     layout::register(m)?;
     position::register(m)?;
     module::register(m)?;
-    answer::register(m)?;
-    walks::register(m)?;
+    indexing::register(m)?;
+    propagation::register(m)?;
     // The list that PyO3 keeps would be one more place to hold against the stub.
     m.delattr("__all__")
 }

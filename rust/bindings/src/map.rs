@@ -49,6 +49,13 @@ impl From<Map> for PyMap {
     }
 }
 
+impl PyMap {
+    /// A map with its place in a program.
+    pub fn placed(map: Map, index: Py<PyTuple>, usage: Py<PyAny>, suppliers: Py<PyDict>) -> PyMap {
+        PyMap { map, place: Some(Arc::new(Place { index, usage, suppliers })) }
+    }
+}
+
 /// The results of a map that is simplified within microseconds have fewer nodes.
 const SMALL_MAP: u32 = 64;
 
@@ -317,7 +324,7 @@ impl PyMap {
 
     /// The same map with a place in a program.
     fn _placed(&self, index: Py<PyTuple>, r#use: Py<PyAny>, suppliers: Py<PyDict>) -> PyMap {
-        PyMap { map: self.map.clone(), place: Some(Arc::new(Place { index, usage: r#use, suppliers })) }
+        PyMap::placed(self.map.clone(), index, r#use, suppliers)
     }
 
     /// An equal map in its smallest form: the same image at every point of the domain.

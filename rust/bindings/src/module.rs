@@ -59,8 +59,8 @@ impl Deref for Handle {
 /// A computation of a module: instructions with a root.
 #[pyclass(name = "Computation", module = "hlomap._core", frozen)]
 pub struct PyComputation {
-    module: Handle,
-    id: ComputationId,
+    pub module: Handle,
+    pub id: ComputationId,
 }
 
 pub fn computation(py: Python<'_>, module: &Handle, id: ComputationId) -> PyResult<Py<PyComputation>> {

@@ -1,6 +1,6 @@
-//! The face of the rows of a module: columns of Python values, or of bytes as Arrow holds them.
+//! The columns of the table of a module, as Python values or as Arrow buffers.
 
-use flow::analysis::{Cells, Row, Rows};
+use flow::rows::{Cells, Row, Rows};
 use flow::Text;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
@@ -11,7 +11,7 @@ use crate::enter::unlocked;
 use crate::error::raise;
 use crate::module::Handle;
 
-/// The rows of a module, held by what instructions have in common; columns are made when they are asked for.
+/// The rows of the table of a module.  Instructions share equal cells; a column is built when it is asked for.
 #[pyclass(name = "Rows", module = "hlomap._core", frozen)]
 pub struct PyRows {
     pub module: Handle,
@@ -50,7 +50,7 @@ impl<'r> From<&'r Text> for Value<'r> {
     }
 }
 
-/// What decides the value of a row: rows that have it alike share the value.
+/// The part of a row that determines a column: rows with the same part share the value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
     Module,
@@ -60,7 +60,7 @@ enum By {
     Cells,
 }
 
-/// How a column is stored.
+/// The type of a column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
@@ -70,19 +70,19 @@ enum Kind {
     Ints,
 }
 
-/// The number that stands for no operand.
-const NOBODY: u32 = u32::MAX;
+/// Stands for the lack of an operand.
+const NO_OPERAND: u32 = u32::MAX;
 
 type OfCells = for<'r> fn(&'r Cells) -> Value<'r>;
 
-/// The columns that cells decide.
+/// The columns that cells determine.
 const CELLS: [(&str, Kind, OfCells); 17] = [
     ("opcode", Kind::Text, |_| Value::Null),
     ("output", Kind::Int, |c| Value::Int(c.output.first().map_or(0, |&i| i64::from(i)))),
     ("output_index", Kind::Ints, |c| Value::Ints(&c.output)),
     ("operand", Kind::Int, |c| c.operand.map(i64::from).into()),
-    ("operand_index", Kind::Ints, |c| c.leaf.as_ref().map_or(Value::Null, |(leaf, _)| Value::Ints(leaf))),
-    ("operand_shape", Kind::Text, |c| c.leaf.as_ref().map(|(_, text)| text).into()),
+    ("operand_index", Kind::Ints, |c| c.operand_leaf.as_ref().map_or(Value::Null, |(index, _)| Value::Ints(index))),
+    ("operand_shape", Kind::Text, |c| c.operand_leaf.as_ref().map(|(_, text)| text).into()),
     ("n_maps", Kind::Int, |c| c.reads.as_ref().map(|r| r.maps.len() as i64).into()),
     ("maps", Kind::Texts, |c| c.reads.as_ref().map_or(Value::Null, |r| Value::Texts(&r.maps))),
     ("exact", Kind::Bool, |c| c.reads.as_ref().map_or(Value::Null, |r| Value::Bool(r.exact))),
@@ -120,13 +120,13 @@ fn column_of(name: &str) -> PyResult<Column> {
 }
 
 impl PyRows {
-    /// The number that decides a row's value.
+    /// The number of the part of a row that determines a column.
     fn number(&self, column: &Column, row: &Row) -> u32 {
         match column.by {
             By::Module => 0,
             By::Computation => self.module.computation_of(row.instruction),
             By::Instruction => row.instruction,
-            By::Operand => row.operand.unwrap_or(NOBODY),
+            By::Operand => row.operand.unwrap_or(NO_OPERAND),
             By::Cells => row.cells,
         }
     }
@@ -135,7 +135,7 @@ impl PyRows {
         match column.by {
             By::Module => Value::Text(self.module.name()),
             By::Computation => Value::Text(self.module.computation_name(number)),
-            By::Operand if number == NOBODY => Value::Null,
+            By::Operand if number == NO_OPERAND => Value::Null,
             By::Instruction | By::Operand => Value::Text(self.module.instruction_name(number)),
             By::Cells if column.is_opcode => {
                 Value::Text(self.module.opcode_name(self.found.cells[number as usize].opcode_of))
@@ -155,7 +155,7 @@ impl PyRows {
         self.found.rows.len()
     }
 
-    /// The values of a column; ``KeyError`` for a name that is none.
+    /// The values of a column.  Raises :class:`KeyError` for an unknown name.
     #[pyo3(signature = (name, /))]
     fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         let column = column_of(name)?;
@@ -176,9 +176,9 @@ impl PyRows {
         PyList::new(py, values)
     }
 
-    /// A column as Arrow holds it: its buffers, those of a list before those of its items.
+    /// The Arrow buffers of a column; those of a list precede those of its items.
     ///
-    /// Raises :class:`~hlomap.UnsupportedError` where a column of 32-bit offsets does not hold the texts.
+    /// Raises :class:`~hlomap.UnsupportedError` where the texts exceed the 32-bit offsets of a column.
     #[pyo3(signature = (name, /))]
     fn buffers<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Vec<Option<Bound<'py, PyBytes>>>> {
         let column = column_of(name)?;
@@ -188,7 +188,8 @@ impl PyRows {
             built
         });
         if let Some(n) = built.too_long() {
-            let message = format!("a module's texts take {n} bytes in one column, more than an Arrow column holds");
+            let message =
+                format!("the texts of the module take {n} bytes in one column, more than an Arrow column can hold");
             return Err(raise(py, "UnsupportedError", message));
         }
         Ok(built.finish(column.kind).into_iter().map(|b| b.map(|b| PyBytes::new(py, &b))).collect())
@@ -206,7 +207,7 @@ fn into_python<'py>(py: Python<'py>, value: Value<'_>) -> PyResult<Bound<'py, Py
     })
 }
 
-/// Buffers of one column on the way; which of them count is a matter of its kind.
+/// The buffers of a column under construction; the kind decides which of them are used.
 #[derive(Default)]
 struct Buffers {
     n: usize,
@@ -217,7 +218,7 @@ struct Buffers {
     data: Vec<u8>,
 }
 
-/// Where values end; the beginning of the first is not among them.
+/// The ends of values; the first value begins at 0.
 #[derive(Default)]
 struct Offsets {
     ends: Vec<u8>,
@@ -270,7 +271,7 @@ impl Buffers {
         self.n += 1;
     }
 
-    /// What is too long is only counted.
+    /// Bytes beyond the limit are counted, but not stored.
     fn bytes(&mut self, text: &str) {
         if !self.offsets.is_too_long() && !self.items.is_too_long() {
             self.data.extend_from_slice(text.as_bytes());
@@ -294,7 +295,7 @@ impl Buffers {
     }
 }
 
-/// Bits lie in bytes from the lowest on.
+/// The first bit of a byte is the least significant.
 fn push_bit(bits: &mut Vec<u8>, n: usize, bit: bool) {
     if n.is_multiple_of(8) {
         bits.push(0);

@@ -1,20 +1,79 @@
-//! Maps composed along the ways that data takes through an HLO module.
+//! Indexing maps composed along the data flow of an HLO module.
 //!
-//! Read [`Walker`] first. What an operation reads is asked of [`Pages`], once for each signature, and followed here
-//! through all instructions; [`analysis`] puts what was found into rows. Law: the maps to a value are the union, over
-//! its uses, of the user's maps followed by the rule of the user; nothing recurses with the length of a program.
-//! No operation is known here, and no attribute is read.
+//! Read [`Propagator::query`] first: a [`Query`] asks which elements belong to the elements of one array, backward or
+//! forward, for an instruction or a computation. The indexing rules of operations come from a [`RuleProvider`], which is
+//! asked once per instruction signature; [`propagate`] composes them, and [`rows`] tabulates them.
+//!
+//! Law: the maps to a value are the union, over its uses, of the maps to the user followed by the user's rule. Between
+//! [`devices`], maps have two more dimensions and results, and the law is the same. Nothing recurses with the length of
+//! a program. This crate knows no operation and reads no attribute.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use flow::{Direction, Footprint, InstructionIndexing, Key, OperandIndexing, Propagator, Query, RuleProvider};
+//! use flow::{RuleTraits, ShapeIndex, Subject};
+//! use symbolic::text::{parse_map, Style};
+//!
+//! /// Rules for one-dimensional reverse and for fusions.
+//! struct Reverse<'m>(&'m hlo::Module);
+//!
+//! impl RuleProvider for Reverse<'_> {
+//!     type Error = String;
+//!
+//!     fn traits(&self, id: hlo::InstructionId) -> Result<RuleTraits, String> {
+//!         let inlines = self.0.opcode_name(id) == "fusion";
+//!         Ok(RuleTraits { inlines, per_instruction: inlines, ..RuleTraits::default() })
+//!     }
+//!
+//!     fn rule(
+//!         &self,
+//!         id: hlo::InstructionId,
+//!         _key: &Key,
+//!         _index: &ShapeIndex,
+//!         _direction: Direction,
+//!         _repeats: bool,
+//!     ) -> Result<Arc<InstructionIndexing>, String> {
+//!         if self.0.opcode_name(id) != "reverse" {
+//!             return Err(format!("no rule for {}", self.0.opcode_name(id)));
+//!         }
+//!         let map = parse_map("(d0) -> (-d0 + 4), domain: d0 in [0, 4]").map_err(|e| e.to_string())?;
+//!         let maps = vec![(ShapeIndex::new(), map)];
+//!         let part = Footprint { maps, exact: true, reason: None, crosses_devices: false };
+//!         Ok(Arc::new(InstructionIndexing::new(&[5], vec![(0, OperandIndexing::Known(part))])))
+//!     }
+//!
+//!     fn mismatch(&self, message: &'static str) -> String {
+//!         message.into()
+//!     }
+//! }
+//!
+//! let text = "HloModule m
+//! f { a = f32[5] parameter(0)  b = f32[5] reverse(a), dimensions={0}  ROOT c = f32[5] reverse(b), dimensions={0} }
+//! ENTRY e { p = f32[5] parameter(0)  ROOT r = f32[5] fusion(p), kind=kLoop, calls=f }";
+//! let m = hlo::parse(text, None, false).unwrap().swap_remove(0);
+//! let subject = Subject::Instruction(m.find_instruction("r", None).unwrap());
+//! let query = Query { subject, direction: Direction::Backward, index: ShapeIndex::new() };
+//! let indexing = Propagator::default().query(&m, &Reverse(&m), &query)?;
+//! let [(0, OperandIndexing::Known(operand))] = &indexing.parts[..] else { panic!("one operand") };
+//! let (_, map) = &operand.maps[0];
+//! assert_eq!(map.to_text(Style::Line).unwrap(), "(d0) -> (d0), domain: d0 in [0, 4]");
+//! # Ok::<(), String>(())
+//! ```
 
-pub mod analysis;
-pub mod answer;
-pub mod iterations;
-pub mod plan;
+pub mod query;
+
+pub mod closure;
+pub mod devices;
+pub mod indexing;
+pub mod propagate;
 pub mod reads;
+pub mod rows;
+pub mod schedule;
 pub mod shapes;
 pub mod sources;
 mod state;
-pub mod walk;
-pub mod walker;
 
-pub use answer::{Answer, Footprint, Leaf, Part, Text};
-pub use walker::{Direction, Kind, Pages, Walker};
+pub use indexing::{Footprint, InstructionIndexing, OperandIndexing, ShapeIndex, Text};
+pub use propagate::{Direction, Propagation};
+pub use query::{Key, Propagator, Query, RuleProvider, RuleTraits, Subject};

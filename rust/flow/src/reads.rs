@@ -1,38 +1,38 @@
-//! How many elements of an operand a union of maps reads, and how many bytes they are.
+//! The number of elements, and of bytes, that a union of maps reads of an operand.
 //!
-//! Read [`Reads`]. `lower <= true number <= upper` always holds: the parts of a union may overlap, so without a proof
-//! that they do not the sum of their counts is an upper bound and the greatest of them a lower one; a union that may
-//! hold too much has the lower bound 0; an unknown one lies between nothing and the whole operand.
+//! Read [`Reads`]. Law: `lower <= true number <= upper`. The maps of a union may overlap, so without a proof that they
+//! are disjoint the sum of their counts is an upper bound, and the largest of them a lower one. The lower bound is 0
+//! where the union is not exact; where it is unknown, the number lies between 0 and the size of the operand.
 
 use layout::Shape;
 use symbolic::text::Style;
 use symbolic::{distinct, touched, Expr, Map, Range};
 
-use crate::answer::Text;
+use crate::indexing::Text;
 
-/// Unions with more parts are not searched for a proof of disjointness.
+/// The number of maps up to which a union is searched for a proof of disjointness.
 const MAX_PAIRWISE: usize = 16;
 
-/// What is read of one operand to make the whole of one output. An upper bound of `None` means that none is known.
+/// The elements of one operand that the whole of one output reads. An upper bound of `None` is an unknown bound.
 #[derive(Clone, Debug)]
 pub struct Reads {
-    /// The maps, printed.
+    /// The texts of the maps.
     pub maps: Vec<Text>,
-    /// Whether the union is precisely what is read.
+    /// Whether the union is exact.
     pub exact: bool,
     /// Floor divisions and remainders in all maps.
     pub divmod: i64,
-    /// Reads.
+    /// The number of reads: lower and upper bound.
     pub touched: (i64, Option<i64>),
-    /// Elements.
+    /// The number of distinct elements: lower and upper bound.
     pub distinct: (i64, Option<i64>),
-    /// The upper bound of the elements as they lie in memory.
+    /// The upper bound of the distinct elements, times the bytes that each takes in memory.
     pub bytes: Option<i64>,
-    /// Why nothing is known.
+    /// Why any element may be read, if so.
     pub unknown: Option<Text>,
 }
 
-/// What can be said of maps before the array is known: their texts and counts.
+/// The texts and counts of a union of maps, whatever the array is that they lead to.
 #[derive(Clone, Debug)]
 pub struct Union {
     texts: Vec<Text>,
@@ -42,7 +42,7 @@ pub struct Union {
 }
 
 impl Union {
-    /// Of distinct maps into one array.
+    /// The union of distinct maps into one array.
     pub fn new(maps: &[&Map]) -> Union {
         let text = |m: &&Map| Text::from(m.to_text(Style::Line).unwrap_or_else(|e| format!("<{e}>")));
         let texts = maps.iter().map(text).collect();
@@ -63,7 +63,7 @@ impl Union {
         Union {
             texts,
             divmod: maps.iter().map(|m| m.cost().divmods).fold(0, u64::saturating_add),
-            // Reads of different output elements, or of different operand elements, are different reads.
+            // Reads by different output elements, or of different operand elements, are different reads.
             touched: (
                 lower(&mut parts.iter().map(|p| p.0.lower), outputs_apart || elements_apart),
                 total(&mut parts.iter().map(|p| p.0.upper)),
@@ -75,7 +75,7 @@ impl Union {
         }
     }
 
-    /// The record of these maps into an array; `exact` says whether the union is.
+    /// The record of this union for an array of the given shape; `exact` tells whether the union is.
     pub fn of(&self, shape: &Shape, exact: bool) -> Reads {
         let (size, bits) = extent(shape);
         let elements = self.distinct.1.min(size.unwrap_or(u128::MAX));
@@ -92,7 +92,7 @@ impl Union {
     }
 }
 
-/// The record where nothing is known: anything between no element and the whole operand, all its leaves, is read.
+/// The record of an unknown indexing: between no element and all elements of all arrays are read.
 pub fn unknown<'s>(reason: Text, parts: impl Iterator<Item = &'s Shape>) -> Reads {
     let (mut size, mut n_bytes) = (0u128, 0u128);
     for part in parts {
@@ -116,13 +116,13 @@ fn bounds(m: &Map, e: &Expr) -> Range {
     m.bounds(e).unwrap_or(Range::ALL)
 }
 
-/// Whether no two of these boxes, of equal rank, share a point.
+/// Whether the boxes, all of one rank, are pairwise disjoint.
 fn disjoint(boxes: &[Vec<Range>]) -> bool {
     let apart = |a: &[Range], b: &[Range]| a.iter().zip(b).any(|(a, b)| a.hi < b.lo || b.hi < a.lo);
     boxes.iter().enumerate().all(|(i, a)| boxes[i + 1..].iter().all(|b| apart(a, b)))
 }
 
-/// How many elements an array has, where that is bounded, and how many bits each takes in memory.
+/// The number of elements of an array, where it is bounded, and the bits that each takes in memory.
 fn extent(shape: &Shape) -> (Option<u128>, u128) {
     match shape.as_array() {
         None => (Some(0), 0),
@@ -134,7 +134,7 @@ fn bytes(elements: u128, bits: u128) -> u128 {
     elements.checked_mul(bits).map_or(u128::MAX, |n| n.div_ceil(8))
 }
 
-/// A bound past 64 bits is given up, never cut.
+/// A bound beyond 64 bits is unknown, never truncated.
 fn fitting(n: u128) -> Option<i64> {
     i64::try_from(n).ok()
 }

@@ -1,83 +1,84 @@
-//! From a module to its rows: what every instruction outside fused computations reads of each operand.
+//! The rows of the table of a module: the elements of each operand that every instruction outside fused computations
+//! reads.
 //!
-//! Read [`analyze`]. Instructions whose rules answer equally have equal cells, which are made once: a [`Row`] only says
-//! whose cells it has. Cells that show a runtime source belong to one instruction.
+//! Read [`analyze`]. Instructions with equal signatures share their cells, which are computed once; a [`Row`] refers to
+//! them. Cells that depend on a runtime source belong to one instruction.
 
 use hlo::{ComputationId, InstructionId, Module};
 use layout::Shape;
 use rustc_hash::FxHashMap;
 
-use crate::answer::{Answer, Leaf, Part, Text};
+use crate::indexing::{InstructionIndexing, OperandIndexing, ShapeIndex, Text};
+use crate::query::{repeats_operands, Direction, Propagator, Query, RuleProvider, Subject};
 use crate::reads::{self, Reads, Union};
 use crate::shapes;
-use crate::walker::{Direction, Pages, Walker};
 
-/// Rows of one instruction.
+/// The number of rows of one instruction.
 const MAX_ROWS: usize = 1 << 20;
 
-/// Characters; only tuples get there.
+/// The number of characters in the text of a shape. Only tuples exceed it.
 const MAX_SHAPE_TEXT: usize = 1000;
 
-/// A row: an instruction, the operand that it is about, and the number of its cells.
+/// A row: an instruction, one of its operands, and the number of the cells.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// Whose row it is.
+    /// The instruction.
     pub instruction: InstructionId,
-    /// The operand, where the text names one.
+    /// The operand, where the text names its operands.
     pub operand: Option<InstructionId>,
-    /// Where its cells are.
+    /// The position of the cells in [`Rows::cells`].
     pub cells: u32,
 }
 
-/// What a row says that does not depend on names.
+/// The columns of a row that do not depend on names.
 #[derive(Clone, Debug)]
 pub struct Cells {
-    /// An instruction with the opcode.
+    /// An instruction that has the opcode.
     pub opcode_of: InstructionId,
-    /// The leaf of the output.
-    pub output: Leaf,
+    /// The array or token in the output.
+    pub output: ShapeIndex,
     /// The number of the operand.
     pub operand: Option<u32>,
-    /// The leaf of the operand with its shape.
-    pub leaf: Option<(Leaf, Text)>,
-    /// What is read; nothing in a row that is an error.
+    /// The array or token in the operand, with its shape.
+    pub operand_leaf: Option<(ShapeIndex, Text)>,
+    /// The elements that are read; `None` in a row that is an error.
     pub reads: Option<Reads>,
-    /// What went wrong.
+    /// The message of the error.
     pub error: Option<Text>,
 }
 
-/// The rows of a module, each with its cells.
+/// The rows of a module and their cells.
 #[derive(Debug, Default)]
 pub struct Rows {
-    /// In the order of the text, computation by computation.
+    /// In text order.
     pub rows: Vec<Row>,
-    /// Each at least once.
+    /// The distinct cells.
     pub cells: Vec<Cells>,
 }
 
-/// The rows of a module; `told` is the text of an error that is a row, and not the end.
-pub fn analyze<P: Pages>(
+/// The rows of a module. `message` turns an error into the text of a row, or returns it to end the analysis.
+pub fn analyze<P: RuleProvider>(
     m: &Module,
-    walker: &Walker,
-    pages: &P,
-    told: &dyn Fn(P::Error) -> Result<String, P::Error>,
+    propagator: &Propagator,
+    rules: &P,
+    message: &dyn Fn(P::Error) -> Result<String, P::Error>,
 ) -> Result<Rows, P::Error> {
     let mut found = Rows::default();
     let mut known: FxHashMap<u32, (u32, u32)> = FxHashMap::default();
-    let mut maker = Maker { m, walker, pages, told, texts: FxHashMap::default(), cells: Vec::new() };
+    let mut builder = CellBuilder { m, propagator, rules, message, texts: FxHashMap::default(), cells: Vec::new() };
     for computation in 0..m.computations().len() as ComputationId {
         if m.is_fusion(computation) {
             continue;
         }
         for id in m.instructions_of(computation) {
             let (start, end) = if m.operands(id).len() > 0 {
-                let number = walker.named(m, pages, id)?.number;
+                let number = propagator.signature(m, rules, id)?.number;
                 match known.get(&number) {
                     Some(&range) => range,
                     None => {
-                        let start = maker.cells.len();
-                        let is_shared = maker.instruction(id)?;
-                        let range = (start as u32, maker.cells.len() as u32);
+                        let start = builder.cells.len();
+                        let is_shared = builder.instruction(id)?;
+                        let range = (start as u32, builder.cells.len() as u32);
                         if is_shared {
                             known.insert(number, range);
                         }
@@ -85,36 +86,37 @@ pub fn analyze<P: Pages>(
                     }
                 }
             } else if m.has_unnamed_operands(id) {
-                maker.unnamed(id);
-                (maker.cells.len() as u32 - 1, maker.cells.len() as u32)
+                builder.unnamed(id);
+                (builder.cells.len() as u32 - 1, builder.cells.len() as u32)
             } else {
                 continue;
             };
-            let operand = |cells: u32| maker.cells[cells as usize].operand.and_then(|k| m.operands(id).nth(k as usize));
+            let operand =
+                |cells: u32| builder.cells[cells as usize].operand.and_then(|k| m.operands(id).nth(k as usize));
             found.rows.extend((start..end).map(|cells| Row { instruction: id, operand: operand(cells), cells }));
         }
     }
-    found.cells = maker.cells;
+    found.cells = builder.cells;
     Ok(found)
 }
 
-type Told<'a, E> = dyn Fn(E) -> Result<String, E> + 'a;
+type ErrorText<'a, E> = dyn Fn(E) -> Result<String, E> + 'a;
 
-struct Maker<'a, P: Pages> {
+struct CellBuilder<'a, P: RuleProvider> {
     m: &'a Module,
-    walker: &'a Walker,
-    pages: &'a P,
-    told: &'a Told<'a, P::Error>,
-    /// By the place of a shape of the module.
+    propagator: &'a Propagator,
+    rules: &'a P,
+    message: &'a ErrorText<'a, P::Error>,
+    /// By the address of a shape of the module.
     texts: FxHashMap<*const Shape, Text>,
     cells: Vec<Cells>,
 }
 
-impl<P: Pages> Maker<'_, P> {
-    /// The cells of an instruction, and whether they are those of all that are like it.
+impl<P: RuleProvider> CellBuilder<'_, P> {
+    /// Builds the cells of an instruction; whether all instructions with its signature share them.
     fn instruction(&mut self, id: InstructionId) -> Result<bool, P::Error> {
         let (m, n_before) = (self.m, self.cells.len());
-        let kind = self.walker.named(m, self.pages, id)?.kind;
+        let traits = self.propagator.signature(m, self.rules, id)?.traits;
         let mut is_shared = true;
         for (output, shape) in shapes::leaves(m.shape(id)) {
             if self.cells.len() - n_before > MAX_ROWS {
@@ -125,51 +127,54 @@ impl<P: Pages> Maker<'_, P> {
                 self.push(id, output, None, None, None, Some(error.into()));
                 return Ok(is_shared);
             }
-            let answer = match shape.as_array() {
+            let indexing = match shape.as_array() {
                 None => Ok(Default::default()),
-                Some(_) => self.walker.ask(m, self.pages, id, &output, Direction::Backward),
+                Some(_) => {
+                    let (subject, direction) = (Subject::Instruction(id), Direction::Backward);
+                    self.propagator.query(m, self.rules, &Query { subject, direction, index: output.clone() })
+                }
             };
-            let answer = match answer {
-                Ok(answer) => answer,
+            let indexing = match indexing {
+                Ok(indexing) => indexing,
                 Err(error) => {
-                    let error = Text::from((self.told)(error)?);
+                    let error = Text::from((self.message)(error)?);
                     is_shared = false;
                     for (k, operand) in m.operands(id).enumerate() {
-                        let leaf = Some((Leaf::new(), self.text(m.shape(operand))));
+                        let leaf = Some((ShapeIndex::new(), self.text(m.shape(operand))));
                         self.push(id, output.clone(), Some(k as u32), leaf, None, Some(error.clone()));
                     }
                     continue;
                 }
             };
-            is_shared = is_shared && !answer.has_runtime;
-            // Of N values side by side each output reads one operand; N * N rows would say nothing more.
-            if kind.wiring && !output.is_empty() {
-                for &(k, _) in &answer.parts {
-                    self.operand(id, &output, k, &answer);
+            is_shared = is_shared && !indexing.has_runtime;
+            // Each output of a tuple of N values reads one operand; the other N * N - N rows would be empty.
+            if traits.structural && !output.is_empty() {
+                for &(k, _) in &indexing.parts {
+                    self.operand(id, &output, k, &indexing);
                 }
             } else {
-                (0..m.operands(id).len() as u32).for_each(|k| self.operand(id, &output, k, &answer));
+                (0..m.operands(id).len() as u32).for_each(|k| self.operand(id, &output, k, &indexing));
             }
         }
-        Ok(is_shared && !(kind.per_instruction && crate::walker::repeats_operands(m, id)))
+        Ok(is_shared && !(traits.per_instruction && repeats_operands(m, id)))
     }
 
-    fn operand(&mut self, id: InstructionId, output: &Leaf, k: u32, answer: &Answer) {
+    fn operand(&mut self, id: InstructionId, output: &ShapeIndex, k: u32, indexing: &InstructionIndexing) {
         let Some(operand) = self.m.operands(id).nth(k as usize) else { return };
         let shape = self.m.shape(operand);
-        let at = answer.find(k);
-        let (leaves, exact) = match at.map(|at| (at, &answer.parts[at].1)) {
-            Some((_, Part::Unknown(reason))) => {
+        let at = indexing.find(k);
+        let (leaves, exact) = match at.map(|at| (at, &indexing.parts[at].1)) {
+            Some((_, OperandIndexing::Unknown(reason))) => {
                 let all = shapes::leaves(shape);
                 let reads = reads::unknown(reason.clone(), all.into_iter().map(|(_, s)| s));
-                let leaf = Some((Leaf::new(), self.text(shape)));
+                let leaf = Some((ShapeIndex::new(), self.text(shape)));
                 return self.push(id, output.clone(), Some(k), leaf, Some(reads), None);
             }
-            Some((at, Part::Read(said))) => (&answer.unions()[at][..], said.exact),
+            Some((at, OperandIndexing::Known(footprint))) => (&indexing.unions()[at][..], footprint.exact),
             None => (&[][..], true),
         };
         if leaves.is_empty() {
-            let leaf = Some((Leaf::new(), self.text(shape)));
+            let leaf = Some((ShapeIndex::new(), self.text(shape)));
             self.push(id, output.clone(), Some(k), leaf, Some(Union::new(&[]).of(shape, exact)), None);
         }
         for (leaf, union) in leaves {
@@ -189,19 +194,19 @@ impl<P: Pages> Maker<'_, P> {
             unknown: Some("the text names no operands".into()),
             ..nothing
         };
-        self.push(id, Leaf::new(), None, None, Some(reads), None);
+        self.push(id, ShapeIndex::new(), None, None, Some(reads), None);
     }
 
     fn push(
         &mut self,
         id: InstructionId,
-        output: Leaf,
+        output: ShapeIndex,
         operand: Option<u32>,
-        leaf: Option<(Leaf, Text)>,
+        operand_leaf: Option<(ShapeIndex, Text)>,
         reads: Option<Reads>,
         error: Option<Text>,
     ) {
-        self.cells.push(Cells { opcode_of: id, output, operand, leaf, reads, error });
+        self.cells.push(Cells { opcode_of: id, output, operand, operand_leaf, reads, error });
     }
 
     fn text(&mut self, shape: &Shape) -> Text {

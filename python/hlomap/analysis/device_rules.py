@@ -1,0 +1,163 @@
+"""Rules whose maps go from an element on a device to an element on a device.
+
+Read :func:`device_rules` first.  The compiled propagation is the same as without devices; only the rules differ: group
+and position are two more dimensions and results of every map, for one table of groups.  Such a propagation runs only
+where the plain one crosses devices.  It needs one table for all crossings, and the plain maps are part of the answer in
+any case, so the two are separate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from .._core import Computation, IndexingMap, Instruction, InstructionIndexing
+from ..maps.device_groups import GroupTable
+from ..maps.device_indexing import NO_COMMON_GROUP, all_as_one, each_once, in_one_group, lifted, same_groups
+from ..ops import op_of
+from ..ops._rule import CollectiveRule, Footprint, OperandIndexing, RuleResult
+from ..ops._shapes import shape_at
+from ..types import ShapeIndex, Unknown
+from .rule_cache import checked_rule
+from .rule_provider import RuleProvider
+
+__all__ = ["DeviceRules", "device_rules"]
+
+_MAX_COMPUTATIONS = 4096
+
+
+def device_rules(rules: RuleProvider, asked: Iterable[Instruction | Computation]) -> DeviceRules | Unknown:
+    """The rules between devices for the table of all collective operations in ``asked`` and in their callees.
+
+    Where the tables differ, or a device has several positions in a table that is crossed more than once, all devices
+    become one group.  Unknown where that is not possible.
+    """
+    tables: list[GroupTable] = []
+    seen: set[int] = set()
+    waiting = list(asked)
+    while waiting and len(seen) < _MAX_COMPUTATIONS:
+        subject = waiting.pop()
+        for instruction in [subject] if isinstance(subject, Instruction) else subject.instructions:
+            collective = op_of(instruction).collective
+            groups = collective.groups(instruction) if collective is not None else None
+            if isinstance(groups, Unknown):
+                return groups
+            if groups is not None:
+                tables.append(GroupTable(groups.ids, groups.groups))
+            for computation in instruction.called_computations:
+                if computation.number not in seen:
+                    seen.add(computation.number)
+                    waiting.append(computation)
+    if not tables or waiting:
+        return Unknown("no groups of devices were found")
+    first = tables[0]
+    if all(same_groups(table, first) for table in tables) and (len(tables) == 1 or each_once(first)):
+        return DeviceRules(rules, first, is_wide=False)
+    wide = all_as_one(tables)
+    return Unknown(NO_COMMON_GROUP) if wide is None else DeviceRules(rules, wide, is_wide=True)
+
+
+class DeviceRules(RuleProvider):
+    """Provides the rules between devices of one table of groups; ``is_wide`` where it is one group of all devices.
+
+    Results depend on the table, so they are not kept for other questions.
+    """
+
+    def __init__(self, plain: RuleProvider, table: GroupTable, *, is_wide: bool) -> None:
+        super().__init__(plain.module)
+        self.table = table
+        self.propagation = plain.propagation.on_devices(table.runs(), each_once(table))
+        self._plain = plain
+        self._is_wide = is_wide
+
+    def rule(
+        self, instruction: Instruction, key: bytes, index: ShapeIndex, direction: int, repeats: bool
+    ) -> InstructionIndexing:
+        """The rule of a collective operation with its groups; any other rule on every device alike."""
+        plain = self._plain.rule(instruction, key, index, direction, repeats).parts
+        value = instruction if direction < 0 else instruction.operands[direction]
+        rank = shape_at(self.shape_of(value), index).rank
+        found = checked_rule(
+            instruction,
+            index,
+            direction,
+            lambda: self._parts(instruction, index, direction, plain, rank),
+            on_devices=True,
+        )
+        if found.parts.keys() <= plain.keys():
+            return found
+        # A rule that failed is unknown for all operands, but those that the plain rule does not read are not read.
+        parts = {k: part for k, part in found.parts.items() if k in plain}
+        return InstructionIndexing(instruction, index, direction, parts, on_devices=True)
+
+    def recall(self, fingerprint: bytes, index: ShapeIndex, direction: int) -> InstructionIndexing | None:
+        """Nothing is kept."""
+        return None
+
+    def keep(self, fingerprint: bytes, index: ShapeIndex, direction: int, indexing: InstructionIndexing) -> None:
+        """Nothing is kept."""
+
+    def _parts(
+        self,
+        instruction: Instruction,
+        index: ShapeIndex,
+        direction: int,
+        plain: Mapping[int, OperandIndexing],
+        rank: int,
+    ) -> RuleResult:
+        op = op_of(instruction)
+        parts: Mapping[int, OperandIndexing]
+        if op.collective is not None:
+            parts = self._collective(op.collective, instruction, index, direction, rank)
+        elif op.forwards_calls and any(isinstance(part, Footprint) and part.crosses_devices for part in plain.values()):
+            if direction < 0:
+                result = op.output_to_input(instruction, index, self)
+            else:
+                result = op.input_to_output(instruction, direction, index, self)
+            followed = dict(result) if isinstance(result, Mapping) else dict(enumerate(result))
+            parts = {k: followed.get(k, Unknown("not followed")) for k in plain}
+        else:
+            parts = {k: _stays(instruction, part) for k, part in plain.items()}
+        return {k: self._lifted(part, rank) for k, part in parts.items()}
+
+    def _collective(
+        self, rule: CollectiveRule, instruction: Instruction, index: ShapeIndex, direction: int, rank: int
+    ) -> Mapping[int, OperandIndexing]:
+        """The maps of a collective operation, from its own groups to those of the table."""
+        if direction < 0:
+            parts = rule.output_to_input(instruction, index)
+        else:
+            parts = rule.input_to_output(instruction, direction, index)
+        groups = rule.groups(instruction)
+        if isinstance(groups, Unknown):
+            return dict.fromkeys(parts, groups)
+        table = GroupTable(groups.ids, groups.groups)
+        if self._is_wide:
+            return {k: self._widened(part, rank, table) for k, part in parts.items()}
+        return parts if same_groups(table, self.table) else dict.fromkeys(parts, Unknown(NO_COMMON_GROUP))
+
+    def _widened(self, part: OperandIndexing, rank: int, table: GroupTable) -> OperandIndexing:
+        if isinstance(part, Unknown):
+            return part
+        maps: list[tuple[ShapeIndex, IndexingMap]] = []
+        for index, m in part.maps:
+            wide = [m] if len(m.dims) == rank else in_one_group(m, table, len(self.table.groups[0]))
+            if wide is None:
+                return Unknown(NO_COMMON_GROUP)
+            maps += [(index, each) for each in wide]
+        return part.of(maps)
+
+    def _lifted(self, part: OperandIndexing, rank: int) -> OperandIndexing:
+        """Adds group and position to the maps that do not have them yet."""
+        if isinstance(part, Unknown):
+            return part
+        maps: list[tuple[ShapeIndex, IndexingMap]] = []
+        for index, m in part.maps:
+            on_devices: Sequence[IndexingMap] = lifted(m, self.table) if len(m.dims) == rank else [m]
+            maps += [(index, each) for each in on_devices]
+        return part.of(maps)
+
+
+def _stays(instruction: Instruction, part: OperandIndexing) -> OperandIndexing:
+    if isinstance(part, Footprint) and part.crosses_devices:
+        return Unknown(f"{instruction.opcode} does not say to which devices it goes")
+    return part

@@ -1,0 +1,105 @@
+"""The rules that a propagation asks for, and the results that are kept from one question to the next.
+
+Read :class:`RuleProvider` first.  Rules are composed by the compiled :class:`~hlomap._core.Propagation`; nothing is
+composed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .._core import Computation, Instruction, InstructionIndexing, Module, Propagation, Shape
+from ..ops import op_of
+from ..ops._registry import custom_rules
+from ..ops._rule import OperandIndexing, no_constant_operands
+from ..types import ShapeIndex
+from .rule_cache import checked_rule, fingerprint_cache, signature_cache
+
+__all__ = ["RuleProvider"]
+
+
+class RuleProvider:
+    """Provides the rules of operations to a propagation through one module.
+
+    It is also the context of rules of operations that call computations, and lives as long as one question.
+    """
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.propagation = Propagation(module)
+        self._shapes: dict[int, Shape] = {}
+        self._calls: dict[tuple[int, int, ShapeIndex, int], Mapping[int, OperandIndexing]] = {}
+
+    # Called by the propagation.
+
+    def traits(self, instruction: Instruction) -> tuple[bool, bool, bool, tuple[int, ...], bool, str | None]:
+        """The traits of an operation that decide how its rule is used; the fifth tells that the opcode has them all."""
+        op = op_of(instruction)
+        by_opcode = op.constant_operands is no_constant_operands and not custom_rules
+        return (
+            op.inlines,
+            op.depends_on_called_values,
+            op.structural,
+            op.constant_operands(instruction),
+            by_opcode,
+            op.sizes_class,
+        )
+
+    def rule(
+        self, instruction: Instruction, key: bytes, index: ShapeIndex, direction: int, repeats: bool
+    ) -> InstructionIndexing:
+        """The result of a rule for an array of the output (direction -1), or of operand ``direction``.
+
+        It is kept by the signature ``key``.  A rule that names values inside a called computation belongs to one
+        instruction, also where an operand is given twice (``repeats``).
+        """
+        found = signature_cache.find((key, index, direction))
+        if found is None:
+            op = op_of(instruction)
+            if direction < 0:
+                found = checked_rule(instruction, index, -1, lambda: op.output_to_input(instruction, index, self))
+            else:
+                found = checked_rule(
+                    instruction, index, direction, lambda: op.input_to_output(instruction, direction, index, self)
+                )
+            if not (op.depends_on_called_values and (found.has_runtime or repeats)):
+                signature_cache.keep((key, index, direction), found)
+        return found
+
+    def recall(self, fingerprint: bytes, index: ShapeIndex, direction: int) -> InstructionIndexing | None:
+        """The kept indexing of a computation with this fingerprint; sources are positions in the computation."""
+        return fingerprint_cache.find((fingerprint, index, direction))
+
+    def keep(self, fingerprint: bytes, index: ShapeIndex, direction: int, indexing: InstructionIndexing) -> None:
+        """Keep the indexing of a computation."""
+        fingerprint_cache.keep((fingerprint, index, direction), indexing)
+
+    # Called by rules: the context of an operation that calls computations.
+
+    def shape_of(self, instruction: Instruction) -> Shape:
+        """The shape of an instruction, cached: converting that of a wide tuple takes long."""
+        number = instruction.number
+        shape = self._shapes.get(number)
+        if shape is None:
+            shape = self._shapes[number] = instruction.shape
+        return shape
+
+    def output_to_input(
+        self, instruction: Instruction, computation: Computation, index: ShapeIndex
+    ) -> Mapping[int, OperandIndexing]:
+        """From an array of the computation's root to its parameters, as the caller's operands."""
+        return self._call(instruction.number, computation.number, index, -1)
+
+    def input_to_output(
+        self, instruction: Instruction, computation: Computation, parameter: int, index: ShapeIndex
+    ) -> Mapping[int, OperandIndexing]:
+        """From an array of a parameter to the outputs of the computation's root."""
+        return self._call(instruction.number, computation.number, index, parameter)
+
+    def _call(self, caller: int, computation: int, index: ShapeIndex, direction: int) -> Mapping[int, OperandIndexing]:
+        """Cached, since the rule of a loop asks for each array of its body once for every array of its own."""
+        key = (caller, computation, index, direction)
+        found = self._calls.get(key)
+        if found is None:
+            found = self._calls[key] = self.propagation.call(self, *key).parts
+        return found

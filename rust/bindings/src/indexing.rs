@@ -1,0 +1,305 @@
+//! The results of indexing rules, checked once and then propagated without Python.
+
+use std::sync::{Arc, OnceLock};
+
+use ::layout::Shape;
+use flow::closure::closure;
+use flow::propagate::n_outputs;
+use flow::{shapes, Footprint, InstructionIndexing, OperandIndexing, ShapeIndex, Text};
+use hlo::{InstructionId, Module};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyMapping, PyTuple};
+use smallvec::SmallVec;
+
+use crate::error::{of_symbolic, raise};
+use crate::instruction::PyInstruction;
+use crate::layout::PyShape;
+use crate::map::PyMap;
+
+/// The indexing of one instruction, as its rule gives it: a part for each operand, or for each output.
+///
+/// A ``direction`` of -1 goes from the array ``index`` of the output to the operands, k from the array ``index`` of
+/// operand k to the outputs.  ``result`` has the parts in order, or is a mapping from their numbers.  Parts of which
+/// nothing is read, and those of values without elements, are left out.  Maps ``on_devices`` have two more dimensions
+/// and results, the group and the position.  Raises :class:`~hlomap.ShapeError` for a map that does not fit the shapes.
+#[pyclass(name = "InstructionIndexing", module = "hlomap._core", frozen)]
+pub struct PyInstructionIndexing {
+    pub indexing: Arc<InstructionIndexing>,
+    parts: OnceLock<Py<PyDict>>,
+}
+
+impl From<Arc<InstructionIndexing>> for PyInstructionIndexing {
+    fn from(indexing: Arc<InstructionIndexing>) -> PyInstructionIndexing {
+        PyInstructionIndexing { indexing, parts: OnceLock::new() }
+    }
+}
+
+/// The array that a rule is about, and the number of its parts, of which there may be very many.
+struct Subject<'m> {
+    m: &'m Module,
+    id: InstructionId,
+    is_forward: bool,
+    given: &'m Shape,
+    n: usize,
+}
+
+impl<'m> Subject<'m> {
+    fn new(
+        py: Python<'_>,
+        instruction: &'m PyInstruction,
+        index: &ShapeIndex,
+        direction: i64,
+    ) -> PyResult<Subject<'m>> {
+        let (m, id): (&Module, _) = (&instruction.module, instruction.id);
+        let is_forward = direction >= 0;
+        let whole = match usize::try_from(direction) {
+            Ok(k) => m.operands(id).nth(k).map(|o| m.shape(o)),
+            Err(_) => Some(m.shape(id)),
+        };
+        let given = whole.and_then(|shape| shapes::at(shape, index)).ok_or_else(|| {
+            let name = m.instruction_name(id);
+            raise(py, "ShapeError", {
+                let value = if is_forward { format!("operand {direction}") } else { "the output".to_owned() };
+                format!("{value} of {name} has no array at {index:?}")
+            })
+        })?;
+        let n = if is_forward { n_outputs(m.shape(id)) as usize } else { m.operands(id).len() };
+        Ok(Subject { m, id, is_forward, given, n })
+    }
+
+    /// The shape of the value of part k.
+    fn target(&self, k: u32) -> Option<&'m Shape> {
+        let shape = self.m.shape(self.id);
+        match (self.is_forward, shape.as_tuple()) {
+            (false, _) => self.m.operands(self.id).nth(k as usize).map(|o| self.m.shape(o)),
+            (true, Some(parts)) => parts.get(k as usize),
+            (true, None) => (k == 0).then_some(shape),
+        }
+    }
+
+    fn indexing(&self, mut parts: Vec<(u32, OperandIndexing)>) -> PyInstructionIndexing {
+        parts.retain(|(k, _)| self.target(*k).is_some_and(shapes::has_elements));
+        let sizes: SmallVec<[i64; 6]> = shapes::sizes(self.given).collect();
+        Arc::new(InstructionIndexing::new(&sizes, parts)).into()
+    }
+}
+
+#[pymethods]
+impl PyInstructionIndexing {
+    #[new]
+    #[pyo3(signature = (instruction, index, direction, result, /, *, on_devices=false))]
+    fn new(
+        py: Python<'_>,
+        instruction: &Bound<'_, PyInstruction>,
+        index: IndexLike,
+        direction: i64,
+        result: &Bound<'_, PyAny>,
+        on_devices: bool,
+    ) -> PyResult<PyInstructionIndexing> {
+        let subject = Subject::new(py, instruction.get(), &index.0, direction)?;
+        let n_device_dims = if on_devices { 2 } else { 0 };
+        let (rank, n) = (shapes::sizes(subject.given).count(), subject.n);
+        let mut parts = Vec::new();
+        if let Ok(result) = result.cast::<PyDict>() {
+            for (k, part) in result {
+                parts.push((k.extract::<i64>()?, part));
+            }
+        } else if let Ok(result) = result.cast::<PyMapping>() {
+            for item in result.items()? {
+                parts.push(item.extract::<(i64, Bound<'_, PyAny>)>()?);
+            }
+        } else {
+            for (k, part) in result.try_iter()?.enumerate() {
+                parts.push((k as i64, part?));
+            }
+            if parts.len() != n {
+                return Err(raise(py, "ShapeError", format!("the rule returned {} parts, expected {n}", parts.len())));
+            }
+        }
+        let mut found = Vec::with_capacity(parts.len());
+        for (k, given) in parts {
+            let number = u32::try_from(k).ok();
+            let target = number.and_then(|k| Some((k, subject.target(k)?)));
+            let (k, target) = target.ok_or_else(|| {
+                raise(py, "ShapeError", format!("the rule returned part {k}, expected parts 0 to {}", n as i64 - 1))
+            })?;
+            // Forward, shape indices are those of the whole output.
+            let target = if subject.is_forward { subject.m.shape(subject.id) } else { target };
+            let part = part(&given, rank, target, n_device_dims)?;
+            if !part.reads_nothing() {
+                found.push((k, part));
+            }
+        }
+        Ok(subject.indexing(found))
+    }
+
+    /// The indexing of which all parts are unknown for one reason.
+    #[staticmethod]
+    #[pyo3(signature = (instruction, index, direction, reason, /))]
+    fn unknown(
+        py: Python<'_>,
+        instruction: &Bound<'_, PyInstruction>,
+        index: IndexLike,
+        direction: i64,
+        reason: &str,
+    ) -> PyResult<PyInstructionIndexing> {
+        let subject = Subject::new(py, instruction.get(), &index.0, direction)?;
+        let reason = Text::from(reason);
+        Ok(subject.indexing((0..subject.n as u32).map(|k| (k, OperandIndexing::Unknown(reason.clone()))).collect()))
+    }
+
+    /// The parts by number, as rules give them; nothing is read of those that are missing.
+    #[getter]
+    fn parts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        if let Some(parts) = self.parts.get() {
+            return Ok(parts.bind(py).clone());
+        }
+        let ops = py.import(intern!(py, "hlomap.ops._rule"))?;
+        let types = py.import(intern!(py, "hlomap.types"))?;
+        let (unknown, footprint) = (types.getattr(intern!(py, "Unknown"))?, ops.getattr(intern!(py, "Footprint"))?);
+        let parts = PyDict::new(py);
+        for (k, part) in &self.indexing.parts {
+            let part = match part {
+                OperandIndexing::Unknown(reason) => unknown.call1((&**reason,))?,
+                OperandIndexing::Known(f) => {
+                    let maps = f.maps.iter().map(|(index, m)| Ok((index_tuple(py, index)?, PyMap::from(m.clone()))));
+                    let maps = PyTuple::new(py, maps.collect::<PyResult<Vec<_>>>()?)?;
+                    footprint.call1((maps, f.exact, f.reason.as_deref(), f.crosses_devices))?
+                }
+            };
+            parts.set_item(k, part)?;
+        }
+        Ok(self.parts.get_or_init(|| parts.unbind()).bind(py).clone())
+    }
+
+    /// Whether a map has a runtime variable.
+    #[getter]
+    fn has_runtime(&self) -> bool {
+        self.indexing.has_runtime
+    }
+
+    fn __len__(&self) -> usize {
+        self.indexing.parts.len()
+    }
+}
+
+/// A shape index from Python.
+pub struct IndexLike(pub ShapeIndex);
+
+impl<'py> FromPyObject<'_, 'py> for IndexLike {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<IndexLike> {
+        let mut index = ShapeIndex::new();
+        for i in object.try_iter()? {
+            index.push(i?.extract()?);
+        }
+        Ok(IndexLike(index))
+    }
+}
+
+pub fn index_tuple<'py>(py: Python<'py>, index: &ShapeIndex) -> PyResult<Bound<'py, PyTuple>> {
+    PyTuple::new(py, index.iter())
+}
+
+/// The indexing of a value of shape `target`, for an array of this rank; maps may have dimensions of devices, too.
+fn part(given: &Bound<'_, PyAny>, rank: usize, target: &Shape, n_device_dims: usize) -> PyResult<OperandIndexing> {
+    let py = given.py();
+    let Some(maps) = given.getattr_opt(intern!(py, "maps"))? else {
+        let reason: String = given.getattr(intern!(py, "reason"))?.extract()?;
+        return Ok(OperandIndexing::Unknown(reason.into()));
+    };
+    let mut found = Vec::new();
+    for pair in maps.try_iter()? {
+        let (index, m) = pair?.extract::<(IndexLike, PyRef<'_, PyMap>)>()?;
+        let (index, map) = (index.0, m.map.clone());
+        if map.domain().n_dims != rank + n_device_dims {
+            return Err(raise(
+                py,
+                "ShapeError",
+                format!(
+                    "the rule returned a map with {}; the array has rank {rank}",
+                    count(map.domain().n_dims, "dimension")
+                ),
+            ));
+        }
+        let at = shapes::at(target, &index);
+        let at = at.ok_or_else(|| raise(py, "ShapeError", format!("{target} has no shape index {index:?}")))?;
+        let n_results = shapes::sizes(at).count() + n_device_dims;
+        if map.results().len() != n_results && map.state() == symbolic::map::State::Defined {
+            return Err(raise(
+                py,
+                "ShapeError",
+                format!("the rule returned a map with {} to {at}", count(map.results().len(), "result")),
+            ));
+        }
+        found.push((index, map));
+    }
+    let exact = given.getattr(intern!(py, "exact"))?.extract()?;
+    let reason: Option<String> = given.getattr(intern!(py, "reason"))?.extract()?;
+    let crosses_devices = given.getattr(intern!(py, "crosses_devices"))?.extract()?;
+    Ok(OperandIndexing::Known(Footprint { maps: found, exact, reason: reason.map(Text::from), crosses_devices }))
+}
+
+/// The maps from one array of a value to all its arrays after any number of iterations.
+///
+/// ``step`` gives the indexing of one iteration for an array.  The result is unknown where one of them is.
+#[pyfunction]
+#[pyo3(signature = (shape, start, step, max_maps, /))]
+fn _closure<'py>(
+    shape: &PyShape,
+    start: IndexLike,
+    step: &Bound<'py, PyAny>,
+    max_maps: usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = step.py();
+    let mut follow = |index: &ShapeIndex| {
+        let given = step.call1((index_tuple(py, index)?,))?;
+        let rank = shapes::at(&shape.0, index).map_or(0, |s| shapes::sizes(s).count());
+        match part(&given, rank, &shape.0, 0)? {
+            OperandIndexing::Known(footprint) => Ok(footprint.maps),
+            OperandIndexing::Unknown(_) => Err(End::Unknown(given.unbind())),
+        }
+    };
+    match closure(&shape.0, &start.0, max_maps, &mut follow) {
+        Ok(found) => {
+            let arrays = PyDict::new(py);
+            for (index, maps) in found {
+                arrays.set_item(index_tuple(py, &index)?, maps.into_iter().map(PyMap::from).collect::<Vec<_>>())?;
+            }
+            Ok(arrays.into_any())
+        }
+        Err(End::Unknown(unknown)) => Ok(unknown.into_bound(py)),
+        Err(End::Raised(error)) => Err(error),
+        Err(End::Core(error)) => Err(of_symbolic(py, error)),
+    }
+}
+
+/// Why a closure ends early.
+enum End {
+    Unknown(Py<PyAny>),
+    Raised(PyErr),
+    Core(symbolic::Error),
+}
+
+impl From<PyErr> for End {
+    fn from(error: PyErr) -> End {
+        End::Raised(error)
+    }
+}
+
+impl From<symbolic::Error> for End {
+    fn from(error: symbolic::Error) -> End {
+        End::Core(error)
+    }
+}
+
+fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<PyInstructionIndexing>()?;
+    m.add_function(wrap_pyfunction!(_closure, m)?)
+}

@@ -1,0 +1,439 @@
+//! Propagations through one module, with rules that Python provides.
+
+use std::sync::Arc;
+
+use flow::devices::DeviceTable;
+use flow::propagate::Entry;
+use flow::query::Key;
+use flow::reads::{self, Union};
+use flow::schedule::{Region, Schedule};
+use flow::{
+    rows, Direction, InstructionIndexing, OperandIndexing, Propagation, Propagator, Query, RuleProvider, RuleTraits,
+    ShapeIndex, Subject,
+};
+use hlo::{ComputationId, InstructionId};
+use pyo3::exceptions::PyException;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use symbolic::{Map, Range};
+
+use crate::enter::unlocked;
+use crate::error::raise;
+use crate::indexing::{index_tuple, IndexLike, PyInstructionIndexing};
+use crate::instruction::{instruction, PyInstruction};
+use crate::layout::PyShape;
+use crate::map::PyMap;
+use crate::module::{Handle, PyComputation, PyModule_};
+use crate::rows::PyRows;
+
+/// Composes the indexing rules of ``rules`` through one module; results are cached as long as the object lives.
+///
+/// A ``direction`` of -1 goes from the output to operands or parameters, k from operand or parameter k to the outputs.
+#[pyclass(name = "Propagation", module = "hlomap._core", frozen)]
+pub struct PyPropagation {
+    module: Handle,
+    propagator: Propagator,
+}
+
+/// The rules of a Python object, called from inside a propagation.
+struct PythonRules<'a> {
+    module: &'a Handle,
+    rules: Py<PyAny>,
+}
+
+fn number_of(direction: Direction) -> i64 {
+    match direction {
+        Direction::Backward => -1,
+        Direction::Forward(k) => i64::from(k),
+    }
+}
+
+fn direction_of(number: i64) -> Direction {
+    u32::try_from(number).map_or(Direction::Backward, Direction::Forward)
+}
+
+impl RuleProvider for PythonRules<'_> {
+    type Error = PyErr;
+
+    fn traits(&self, id: InstructionId) -> PyResult<RuleTraits> {
+        Python::attach(|py| {
+            let arguments = (instruction(py, self.module, id)?,);
+            let traits = self.rules.bind(py).call_method1(intern!(py, "traits"), arguments)?;
+            let (inlines, per_instruction, structural, constant_operands, by_opcode, sizes_class) = traits.extract()?;
+            let constant_operands = SmallVec::from_vec(constant_operands);
+            Ok(RuleTraits { inlines, per_instruction, structural, constant_operands, by_opcode, sizes_class })
+        })
+    }
+
+    fn rule(
+        &self,
+        id: InstructionId,
+        key: &Key,
+        index: &ShapeIndex,
+        direction: Direction,
+        repeats: bool,
+    ) -> PyResult<Arc<InstructionIndexing>> {
+        Python::attach(|py| {
+            let (instruction, key) = (instruction(py, self.module, id)?, PyBytes::new(py, key));
+            let arguments = (instruction, key, index_tuple(py, index)?, number_of(direction), repeats);
+            let indexing = self.rules.bind(py).call_method1(intern!(py, "rule"), arguments)?;
+            Ok(indexing.cast::<PyInstructionIndexing>()?.get().indexing.clone())
+        })
+    }
+
+    fn recall(
+        &self,
+        fingerprint: &Key,
+        index: &ShapeIndex,
+        direction: Direction,
+    ) -> PyResult<Option<Arc<InstructionIndexing>>> {
+        Python::attach(|py| {
+            let arguments = (PyBytes::new(py, fingerprint), index_tuple(py, index)?, number_of(direction));
+            let kept = self.rules.bind(py).call_method1(intern!(py, "recall"), arguments)?;
+            if kept.is_none() {
+                return Ok(None);
+            }
+            Ok(Some(kept.cast::<PyInstructionIndexing>()?.get().indexing.clone()))
+        })
+    }
+
+    fn keep(
+        &self,
+        fingerprint: &Key,
+        index: &ShapeIndex,
+        direction: Direction,
+        indexing: &Arc<InstructionIndexing>,
+    ) -> PyResult<()> {
+        Python::attach(|py| {
+            let indexing = PyInstructionIndexing::from(indexing.clone());
+            let fingerprint = PyBytes::new(py, fingerprint);
+            let arguments = (fingerprint, index_tuple(py, index)?, number_of(direction), indexing);
+            self.rules.bind(py).call_method1(intern!(py, "keep"), arguments)?;
+            Ok(())
+        })
+    }
+
+    fn mismatch(&self, message: &'static str) -> PyErr {
+        Python::attach(|py| raise(py, "ShapeError", message.into()))
+    }
+}
+
+/// The message of an error that becomes a row. Anything but an `Exception` ends the analysis.
+fn message(error: PyErr) -> PyResult<String> {
+    Python::attach(|py| {
+        if !error.is_instance_of::<PyException>(py) {
+            return Err(error);
+        }
+        Ok(format!("{}: {}", error.get_type(py).name()?, error.value(py).str()?))
+    })
+}
+
+/// An instruction or a computation.
+#[derive(FromPyObject)]
+enum SubjectLike<'py> {
+    Instruction(PyRef<'py, PyInstruction>),
+    Computation(PyRef<'py, PyComputation>),
+}
+
+impl SubjectLike<'_> {
+    fn subject(&self) -> Subject {
+        match self {
+            SubjectLike::Instruction(i) => Subject::Instruction(i.id),
+            SubjectLike::Computation(c) => Subject::Computation(c.id),
+        }
+    }
+}
+
+impl PyPropagation {
+    fn with<T: Send>(
+        &self,
+        rules: &Bound<'_, PyAny>,
+        work: impl FnOnce(&PythonRules<'_>) -> PyResult<T> + Send,
+    ) -> PyResult<T> {
+        let rules_of = PythonRules { module: &self.module, rules: rules.clone().unbind() };
+        unlocked(rules.py(), || work(&rules_of))
+    }
+
+    /// Numbers of another module would be out of range here.
+    fn check(&self, py: Python<'_>, subject: Subject) -> PyResult<()> {
+        let (what, number, n) = match subject {
+            Subject::Instruction(id) => ("instruction", id, self.module.instructions().len()),
+            Subject::Computation(id) => ("computation", id, self.module.computations().len()),
+        };
+        if (number as usize) < n {
+            return Ok(());
+        }
+        Err(raise(py, "NotFoundError", format!("no {what} with number {number}")))
+    }
+}
+
+#[pymethods]
+impl PyPropagation {
+    #[new]
+    #[pyo3(signature = (module, /))]
+    fn new(module: &Bound<'_, PyModule_>) -> PyPropagation {
+        PyPropagation { module: module.into(), propagator: Propagator::default() }
+    }
+
+    /// A propagation whose rules give maps with a group and a position, for a table of device groups.
+    ///
+    /// ``runs`` are the first and the last of neighbouring groups of one size, with that size; ``each_once`` tells
+    /// whether every device has one group and position.
+    #[pyo3(signature = (runs, each_once, /))]
+    fn on_devices(&self, py: Python<'_>, runs: Vec<((i64, i64), i64)>, each_once: bool) -> PyPropagation {
+        let runs = runs.into_iter().map(|((first, last), n)| (Range::new(first, last), n)).collect();
+        let propagator = self.propagator.on_devices(DeviceTable { runs, each_once });
+        PyPropagation { module: self.module.clone_ref(py), propagator }
+    }
+
+    /// The indexing of an instruction or computation for each array ``indices`` of its output, or of an operand or
+    /// parameter: a record for each operand, parameter or output of which anything is read.
+    #[pyo3(signature = (rules, subject, direction, indices, /))]
+    fn query<'py>(
+        &self,
+        rules: &Bound<'py, PyAny>,
+        subject: SubjectLike<'_>,
+        direction: i64,
+        indices: Vec<IndexLike>,
+    ) -> PyResult<Vec<Bound<'py, PyList>>> {
+        let (py, m, subject) = (rules.py(), &self.module, subject.subject());
+        let direction = direction_of(direction);
+        self.check(py, subject)?;
+        let found = self.with(rules, |rules| {
+            let queries = indices.into_iter().map(|index| Query { subject, direction, index: index.0 });
+            queries.map(|query| self.propagator.query(m, rules, &query)).collect::<PyResult<Vec<_>>>()
+        })?;
+        let mut records = Records::new(py, self);
+        found.into_iter().map(|indexing| records.of_indexing(&indexing, subject, direction)).collect()
+    }
+
+    /// The maps from arrays of ``start`` to every value that it is made of, users first: a record for each value.
+    ///
+    /// The propagation goes through the instructions with the numbers ``inside``, and a call ``root`` is entered in any
+    /// case.  There is a record for each of ``ends``, whether it is reached or not.
+    #[pyo3(signature = (rules, start, indices, inside, root, ends, /))]
+    fn backward<'py>(
+        &self,
+        rules: &Bound<'py, PyAny>,
+        start: InstructionId,
+        indices: Vec<IndexLike>,
+        inside: Vec<InstructionId>,
+        root: Option<InstructionId>,
+        ends: Vec<InstructionId>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let (py, m) = (rules.py(), &self.module);
+        self.check(py, Subject::Instruction(start))?;
+        let indices: Vec<ShapeIndex> = indices.into_iter().map(|index| index.0).collect();
+        let found = self.with(rules, |rules| {
+            let schedule = self.propagator.schedule(m, rules, Region::of(inside, root), start)?;
+            let propagation = self.propagator.backward(m, rules, &schedule, &indices)?;
+            let missing = ends.iter().filter(|&&id| schedule.position(id).is_none());
+            let unreached = missing.map(|&id| Reached::unreached(&propagation, id));
+            Ok(schedule.order.iter().map(|&id| Reached::new(&propagation, id)).chain(unreached).collect::<Vec<_>>())
+        })?;
+        Records::new(py, self).of_values(found)
+    }
+
+    /// The maps from arrays of ``start`` to every value in its computation that is made of it, operands first: a record
+    /// for each value.
+    #[pyo3(signature = (rules, start, indices, /))]
+    fn forward<'py>(
+        &self,
+        rules: &Bound<'py, PyAny>,
+        start: InstructionId,
+        indices: Vec<IndexLike>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let (py, m) = (rules.py(), &self.module);
+        self.check(py, Subject::Instruction(start))?;
+        let indices: Vec<ShapeIndex> = indices.into_iter().map(|index| index.0).collect();
+        let found = self.with(rules, |rules| {
+            let schedule = Schedule::computation(m, m.computation_of(start));
+            let propagation = self.propagator.forward(m, rules, &schedule, start, &indices)?;
+            let is_reached =
+                |&&id: &&InstructionId| propagation.state(id).is_some() || propagation.unnamed_operands.is_some();
+            let values = schedule.order.iter().rev().filter(is_reached);
+            Ok(values.map(|&id| Reached::new(&propagation, id)).collect::<Vec<_>>())
+        })?;
+        Records::new(py, self).of_values(found)
+    }
+
+    /// The indexing of a computation as the instruction with the number ``caller`` sees it: parameters are operands.
+    #[pyo3(signature = (rules, caller, computation, index, direction, /))]
+    fn call(
+        &self,
+        rules: &Bound<'_, PyAny>,
+        caller: InstructionId,
+        computation: ComputationId,
+        index: IndexLike,
+        direction: i64,
+    ) -> PyResult<PyInstructionIndexing> {
+        self.check(rules.py(), Subject::Instruction(caller))?;
+        self.check(rules.py(), Subject::Computation(computation))?;
+        let (m, direction) = (&self.module, direction_of(direction));
+        let indexing =
+            self.with(rules, |rules| self.propagator.call(m, rules, caller, computation, &index.0, direction))?;
+        Ok(indexing.into())
+    }
+
+    /// The rows of the table of the module.
+    #[pyo3(signature = (rules, /))]
+    fn rows(&self, rules: &Bound<'_, PyAny>) -> PyResult<PyRows> {
+        let found = self.with(rules, |rules| rows::analyze(&self.module, &self.propagator, rules, &message))?;
+        Ok(PyRows { module: self.module.clone_ref(rules.py()), found })
+    }
+}
+
+/// The maps to one value.
+struct Reached {
+    id: InstructionId,
+    part: OperandIndexing,
+    entries: Vec<Entry>,
+}
+
+impl Reached {
+    fn new(propagation: &Propagation<'_>, id: InstructionId) -> Reached {
+        let Some(state) = propagation.state(id).filter(|_| propagation.unknown(id).is_none()) else {
+            return Reached { id, part: unknown_or_unread(propagation.unknown(id)), entries: Vec::new() };
+        };
+        Reached { id, part: state.part(), entries: state.entries.clone() }
+    }
+
+    fn unreached(propagation: &Propagation<'_>, id: InstructionId) -> Reached {
+        Reached { id, part: unknown_or_unread(propagation.unnamed_operands.as_ref()), entries: Vec::new() }
+    }
+}
+
+fn unknown_or_unread(reason: Option<&flow::Text>) -> OperandIndexing {
+    match reason {
+        Some(reason) => OperandIndexing::Unknown(reason.clone()),
+        None => OperandIndexing::Known(flow::Footprint::default()),
+    }
+}
+
+/// Builds the records of maps: each map knows its shape index, its first use and the suppliers of its runtime values.
+struct Records<'a, 'py> {
+    py: Python<'py>,
+    propagation: &'a PyPropagation,
+    instructions: FxHashMap<InstructionId, Py<PyInstruction>>,
+    no_suppliers: Py<PyDict>,
+}
+
+impl<'a, 'py> Records<'a, 'py> {
+    fn new(py: Python<'py>, propagation: &'a PyPropagation) -> Records<'a, 'py> {
+        Records { py, propagation, instructions: FxHashMap::default(), no_suppliers: PyDict::new(py).unbind() }
+    }
+
+    fn of_indexing(
+        &mut self,
+        indexing: &InstructionIndexing,
+        subject: Subject,
+        direction: Direction,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let records = PyList::empty(self.py);
+        for (number, part) in &indexing.parts {
+            let operand = if let Direction::Forward(k) = direction { k } else { *number };
+            let usage = match subject {
+                Subject::Instruction(id) => self.uses(&[(id, operand)])?.pop(),
+                Subject::Computation(_) => None,
+            };
+            let usage = usage.map_or_else(|| self.py.None(), |usage| usage.into_any().unbind());
+            let mut maps = Vec::new();
+            for (index, m) in part.footprint().into_iter().flat_map(|f| &f.maps) {
+                maps.push(self.placed(m, index, usage.clone_ref(self.py))?);
+            }
+            records.append(self.record(*number, part, maps, None)?)?;
+        }
+        Ok(records)
+    }
+
+    fn of_values(&mut self, values: Vec<Reached>) -> PyResult<Bound<'py, PyList>> {
+        let records = PyList::empty(self.py);
+        for mut value in values {
+            let (mut maps, mut uses) = (Vec::new(), Vec::new());
+            for e in &mut value.entries {
+                e.uses.sort_unstable();
+                let found = self.uses(&e.uses)?;
+                let first = found.first().map_or_else(|| self.py.None(), |usage| usage.clone().into_any().unbind());
+                maps.push(self.placed(&e.map, &e.index, first)?);
+                uses.push(found);
+            }
+            records.append(self.record(value.id, &value.part, maps, Some(uses))?)?;
+        }
+        Ok(records)
+    }
+
+    fn record(
+        &self,
+        number: u32,
+        part: &OperandIndexing,
+        maps: Vec<PyMap>,
+        uses: Option<Vec<Vec<Bound<'py, PyTuple>>>>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        match part {
+            OperandIndexing::Unknown(reason) => (number, Some(&**reason), false, None::<&str>, false, maps, uses),
+            OperandIndexing::Known(f) => (number, None, f.exact, f.reason.as_deref(), f.crosses_devices, maps, uses),
+        }
+        .into_pyobject(self.py)
+    }
+
+    fn placed(&mut self, m: &Map, index: &ShapeIndex, usage: Py<PyAny>) -> PyResult<PyMap> {
+        let mut suppliers = None;
+        for source in m.domain().runtime().iter().filter_map(|v| v.source.as_ref()) {
+            let PyPropagation { module, propagator } = self.propagation;
+            if let Some(id) = propagator.sources().supplier(module, source.id) {
+                let supplier = self.instruction(id)?;
+                suppliers.get_or_insert_with(|| PyDict::new(self.py)).set_item(source.id, supplier)?;
+            }
+        }
+        let suppliers = suppliers.map_or_else(|| self.no_suppliers.clone_ref(self.py), Bound::unbind);
+        Ok(PyMap::placed(m.clone(), index_tuple(self.py, index)?.unbind(), usage, suppliers))
+    }
+
+    fn uses(&mut self, uses: &[(InstructionId, u32)]) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        uses.iter().map(|&(user, operand)| (self.instruction(user)?, operand).into_pyobject(self.py)).collect()
+    }
+
+    fn instruction(&mut self, id: InstructionId) -> PyResult<Py<PyInstruction>> {
+        if let Some(known) = self.instructions.get(&id) {
+            return Ok(known.clone_ref(self.py));
+        }
+        let found = instruction(self.py, &self.propagation.module, id)?;
+        self.instructions.insert(id, found.clone_ref(self.py));
+        Ok(found)
+    }
+}
+
+/// The reads of an array by a union of maps, which is ``exact`` or not: the texts of the maps, their ``divmod`` nodes,
+/// the bounds of touched and of distinct elements, and the number of bytes.
+#[pyfunction]
+#[pyo3(signature = (maps, exact, shape, /))]
+#[allow(clippy::type_complexity, reason = "a record in Python")]
+fn _reads(
+    py: Python<'_>,
+    maps: Vec<PyRef<'_, PyMap>>,
+    exact: bool,
+    shape: &PyShape,
+) -> (Vec<String>, i64, i64, Option<i64>, i64, Option<i64>, Option<i64>) {
+    let maps: Vec<Map> = maps.iter().map(|m| m.map.clone()).collect();
+    let r = unlocked(py, || Union::new(&maps.iter().collect::<Vec<_>>()).of(&shape.0, exact));
+    let texts = r.maps.iter().map(|text| text.to_string()).collect();
+    (texts, r.divmod, r.touched.0, r.touched.1, r.distinct.0, r.distinct.1, r.bytes)
+}
+
+/// Upper bounds of the number of elements in values, and of their bytes; None where there is no bound.
+#[pyfunction]
+#[pyo3(signature = (parts, /))]
+fn _extent(parts: Vec<PyRef<'_, PyShape>>) -> (Option<i64>, Option<i64>) {
+    let r = reads::unknown("".into(), parts.iter().map(|shape| &shape.0));
+    (r.distinct.1, r.bytes)
+}
+
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<PyPropagation>()?;
+    m.add_class::<PyRows>()?;
+    m.add_function(wrap_pyfunction!(_reads, m)?)?;
+    m.add_function(wrap_pyfunction!(_extent, m)?)
+}

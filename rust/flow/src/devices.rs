@@ -1,0 +1,94 @@
+//! Propagation between devices: a group and a position in it are two more dimensions and results of every map.
+//!
+//! Read [`DeviceTable`]. Law: a map stays within a group, so maps over one table compose like any other maps. The rules
+//! of such a propagation give maps with these dimensions; nothing else in this crate differs between the two kinds.
+
+use smallvec::SmallVec;
+use symbolic::{Domain, Expr, Map, Range, Variable};
+
+use crate::indexing::is_identity_on;
+
+/// The shape of a table of device groups. The device numbers in it are the caller's business.
+#[derive(Clone, Debug)]
+pub struct DeviceTable {
+    /// Neighbouring groups of one size, with that size.
+    pub runs: Vec<(Range, i64)>,
+    /// Whether each device has one group and position. A device with several is followed from one of them only, so
+    /// maps may leave it only once.
+    pub each_once: bool,
+}
+
+impl DeviceTable {
+    /// The identity on an array of these sizes, on every device: a map for each run.
+    pub(crate) fn identities(&self, sizes: &[i64]) -> impl Iterator<Item = Map> + '_ {
+        let sizes: SmallVec<[i64; 6]> = SmallVec::from_slice(sizes);
+        self.runs.iter().filter_map(move |&(groups, n)| {
+            let mut domain = Domain::of_sizes(&sizes);
+            domain.vars.extend(device_dims(groups, n));
+            domain.n_dims += 2;
+            Map::identity(domain).ok()
+        })
+    }
+
+    /// Whether a map is the identity on the whole of an array of these sizes on all devices.
+    pub(crate) fn is_identity_on(&self, m: &Map, sizes: &[i64]) -> bool {
+        let [(groups, n)] = self.runs[..] else { return false };
+        let mut sizes: SmallVec<[i64; 6]> = SmallVec::from_slice(sizes);
+        sizes.extend([groups.hi.saturating_add(1), n]);
+        groups.lo == 0 && is_identity_on(m, &sizes)
+    }
+
+    /// Whether two maps are about a common group: others compose to nothing.
+    pub(crate) fn share_group(&self, first: &Map, second: &Map) -> bool {
+        match (groups_of(first), groups_of(second)) {
+            (Some(a), Some(b)) => a.lo <= b.hi && b.lo <= a.hi,
+            _ => true,
+        }
+    }
+
+    /// All elements of an array on the devices of the same group: one map for each run that these maps are about.
+    pub(crate) fn whole(&self, maps: &[Map], sizes: &[i64]) -> Vec<Map> {
+        let run = |&(groups, n): &(Range, i64)| {
+            let inside = |m: &&Map| groups_of(m).is_none_or(|g| g.lo <= groups.hi && groups.lo <= g.hi);
+            let hulls = hulls(maps.iter().filter(inside));
+            hulls.into_iter().filter(|hull| hull.len() >= 2).map(move |hull| {
+                let rank = hull.len() - 2;
+                let dims = hull[..rank].iter().map(|&r| Variable::new(r)).chain(device_dims(groups, n));
+                let ranges = sizes.iter().chain([&n]).map(|&n| Variable::new(Range::new(0, n.saturating_sub(1))));
+                let vars = dims.chain(ranges).collect();
+                let domain = Domain { vars, n_dims: rank + 2, n_ranges: sizes.len() + 1, constraints: Vec::new() };
+                let n_sizes = sizes.len() as u32;
+                let results = (0..n_sizes).map(Expr::range).chain([Expr::dim(rank as u32), Expr::range(n_sizes)]);
+                Map::from_parts(domain, results.collect())
+            })
+        };
+        self.runs.iter().flat_map(run).collect()
+    }
+}
+
+fn device_dims(groups: Range, n: i64) -> [Variable; 2] {
+    let named = |name: &str, range| Variable { name: Some(name.into()), ..Variable::new(range) };
+    [named("group", groups), named("position", Range::new(0, n.saturating_sub(1)))]
+}
+
+fn groups_of(m: &Map) -> Option<Range> {
+    let dims = m.domain().dims();
+    Some(dims.get(dims.len().checked_sub(2)?)?.range)
+}
+
+/// The smallest boxes around the dimensions of maps, one for each number of dimensions.
+pub(crate) fn hulls<'m>(maps: impl Iterator<Item = &'m Map>) -> Vec<SmallVec<[Range; 4]>> {
+    let mut hulls: Vec<SmallVec<[Range; 4]>> = Vec::new();
+    for m in maps {
+        let dims = m.domain().dims();
+        match hulls.iter_mut().find(|hull| hull.len() == dims.len()) {
+            None => hulls.push(dims.iter().map(|v| v.range).collect()),
+            Some(hull) => {
+                for (r, v) in hull.iter_mut().zip(dims) {
+                    *r = Range::new(r.lo.min(v.range.lo), r.hi.max(v.range.hi));
+                }
+            }
+        }
+    }
+    hulls
+}

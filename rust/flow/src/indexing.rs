@@ -1,0 +1,183 @@
+//! The indexing of one instruction, as its rule gives it: which elements of each operand, or of each output, belong
+//! together with an element.
+//!
+//! Read [`InstructionIndexing`] first. Law: a map has one dimension for each dimension of the array that the question
+//! is about, and one result for each dimension of the array that its shape index leads to. In a propagation
+//! [between devices](crate::devices) both are followed by a group and a position.
+
+use std::sync::{Arc, OnceLock};
+
+use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
+use symbolic::map::State;
+use symbolic::{simplify, Expr, Map, Options};
+
+use crate::reads::Union;
+
+/// The path from a value to one of the arrays in it: an element number for each nested tuple.
+pub type ShapeIndex = SmallVec<[u32; 4]>;
+
+/// A text with shared ownership.
+pub type Text = Arc<str>;
+
+/// A union of maps into one value, each with the array of the value that its results index.
+#[derive(Clone, Debug)]
+pub struct Footprint {
+    /// A propagation gives distinct maps; a rule may give one twice.
+    pub maps: Vec<(ShapeIndex, Map)>,
+    /// Whether the union is exactly the elements that the operation mentions; otherwise it may contain more.
+    pub exact: bool,
+    /// Why the union is not exact.
+    pub reason: Option<Text>,
+    /// Whether the elements may be on other devices. The maps do not tell which ones.
+    pub crosses_devices: bool,
+}
+
+impl Default for Footprint {
+    /// Nothing is read.
+    fn default() -> Footprint {
+        Footprint { maps: Vec::new(), exact: true, reason: None, crosses_devices: false }
+    }
+}
+
+impl Footprint {
+    /// Whether it is certain that no element is read.
+    pub fn reads_nothing(&self) -> bool {
+        self.maps.is_empty() && self.exact && self.reason.is_none() && !self.crosses_devices
+    }
+}
+
+/// The indexing of one operand, or of one output.
+#[derive(Clone, Debug)]
+pub enum OperandIndexing {
+    /// Any element may be read, for this reason.
+    Unknown(Text),
+    /// The elements of a footprint are read.
+    Known(Footprint),
+}
+
+impl OperandIndexing {
+    /// The footprint, where it is known.
+    pub fn footprint(&self) -> Option<&Footprint> {
+        match self {
+            OperandIndexing::Unknown(_) => None,
+            OperandIndexing::Known(footprint) => Some(footprint),
+        }
+    }
+
+    /// Whether it is certain that no element is read.
+    pub fn reads_nothing(&self) -> bool {
+        self.footprint().is_some_and(Footprint::reads_nothing)
+    }
+}
+
+/// The indexing of all operands (backward) or of all outputs (forward).
+#[derive(Debug, Default)]
+pub struct InstructionIndexing {
+    /// The sizes of the array that the question is about.
+    pub sizes: SmallVec<[i64; 4]>,
+    /// By the number of the operand or output, in the order of the rule. Nothing is read of those that are missing.
+    pub parts: Vec<(u32, OperandIndexing)>,
+    /// Whether any map has a runtime variable.
+    pub has_runtime: bool,
+    unions: OnceLock<Vec<Vec<(ShapeIndex, Union)>>>,
+}
+
+/// The options of compositions: they drop unused variables.
+pub(crate) const SIMPLIFY: Options = Options { keep_point_dims: false, drop_unused: true, rescale: false };
+
+impl InstructionIndexing {
+    /// The indexing for an array of these sizes.
+    pub fn new(sizes: &[i64], parts: Vec<(u32, OperandIndexing)>) -> InstructionIndexing {
+        let has_runtime = footprints(&parts).any(|f| f.maps.iter().any(|(_, m)| m.domain().n_runtime() > 0));
+        InstructionIndexing { sizes: SmallVec::from_slice(sizes), parts, has_runtime, unions: OnceLock::new() }
+    }
+
+    /// The position in `parts` of an operand or output.
+    pub fn find(&self, number: u32) -> Option<usize> {
+        // Mostly no part is left out.
+        let at = number as usize;
+        if self.parts.get(at).is_some_and(|(k, _)| *k == number) {
+            return Some(at);
+        }
+        self.parts.iter().position(|(k, _)| *k == number)
+    }
+
+    /// The runtime sources of all maps.
+    pub fn sources(&self) -> FxHashSet<i64> {
+        let maps = footprints(&self.parts).flat_map(|f| &f.maps);
+        maps.flat_map(|(_, m)| m.domain().runtime()).filter_map(|v| v.source.as_ref().map(|s| s.id)).collect()
+    }
+
+    /// The same indexing with renumbered sources, without the maps that become empty.
+    pub fn remap_sources(&self, new: &dyn Fn(i64) -> Option<i64>) -> InstructionIndexing {
+        let parts = self.parts.iter().map(|(k, part)| {
+            let OperandIndexing::Known(f) = part else { return (*k, part.clone()) };
+            let maps = f.maps.iter().map(|(index, m)| (index.clone(), remap_sources(m, new)));
+            let maps = maps.filter(|(_, m)| m.state() != State::Empty).collect();
+            (*k, OperandIndexing::Known(Footprint { maps, reason: f.reason.clone(), ..*f }))
+        });
+        InstructionIndexing::new(&self.sizes, parts.collect())
+    }
+
+    /// For each part the unions of its maps by shape index, with their texts and counts. Computed once.
+    pub fn unions(&self) -> &[Vec<(ShapeIndex, Union)>] {
+        self.unions.get_or_init(|| self.parts.iter().map(|(_, part)| unions_of(part)).collect())
+    }
+}
+
+fn footprints(parts: &[(u32, OperandIndexing)]) -> impl Iterator<Item = &Footprint> {
+    parts.iter().filter_map(|(_, part)| part.footprint())
+}
+
+fn unions_of(part: &OperandIndexing) -> Vec<(ShapeIndex, Union)> {
+    let Some(footprint) = part.footprint() else { return Vec::new() };
+    let mut arrays: Vec<(&ShapeIndex, Vec<&Map>)> = Vec::new();
+    let mut sorted: Vec<&(ShapeIndex, Map)> = footprint.maps.iter().collect();
+    sorted.sort_by_key(|(index, _)| index);
+    for (index, m) in sorted {
+        match arrays.last_mut() {
+            Some((last, maps)) if *last == index => {
+                if !maps.contains(&m) {
+                    maps.push(m);
+                }
+            }
+            _ => arrays.push((index, vec![m])),
+        }
+    }
+    arrays.into_iter().map(|(index, maps)| (index.clone(), Union::new(&maps))).collect()
+}
+
+/// A map with renumbered sources. Sources that become equal make their variables equal, which may simplify the map.
+pub fn remap_sources(m: &Map, new: &dyn Fn(i64) -> Option<i64>) -> Map {
+    if m.domain().n_runtime() == 0 {
+        return m.clone();
+    }
+    let moved = m.remap_sources(new);
+    if n_sources(&moved) < n_sources(m) {
+        return simplify(&moved, SIMPLIFY);
+    }
+    moved
+}
+
+fn n_sources(m: &Map) -> usize {
+    let mut ids: SmallVec<[Option<i64>; 8]> =
+        m.domain().runtime().iter().map(|v| v.source.as_ref().map(|s| s.id)).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids.len()
+}
+
+/// Whether a map is the identity on the whole of an array of these sizes.
+///
+/// The identity on some of the elements, as for the first operand of a concatenate, restricts the maps before it.
+pub fn is_identity_on(m: &Map, sizes: &[i64]) -> bool {
+    let domain = m.domain();
+    m.state() == State::Defined
+        && domain.constraints.is_empty()
+        && domain.n_dims == sizes.len()
+        && domain.vars.len() == sizes.len()
+        && m.results().len() == sizes.len()
+        && domain.vars.iter().zip(sizes).all(|(v, &n)| v.range.lo == 0 && v.range.hi == n - 1)
+        && m.results().iter().enumerate().all(|(i, e)| *e == Expr::dim(i as u32))
+}

@@ -1,0 +1,396 @@
+//! Carries maps through a region: from a value to everything that it is made of, or that is made of it.
+//!
+//! Read [`Propagation`]. Every value is visited once, after all values through which it is reached, and equal maps are
+//! merged, so work grows with distinct maps and not with paths. An array costs only the values that reach it.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use hlo::{InstructionId, Module};
+use layout::Shape;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use symbolic::{compose, Map};
+
+use crate::devices::DeviceTable;
+use crate::indexing::{
+    is_identity_on, remap_sources, Footprint, InstructionIndexing, OperandIndexing, ShapeIndex, Text, SIMPLIFY,
+};
+use crate::schedule::{Schedule, Step};
+use crate::shapes;
+use crate::sources::Sources;
+use crate::state::{State, Use};
+
+pub use crate::state::{Entry, MAX_MAPS, MAX_NODES};
+
+/// The direction of a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// From an array of the output to the operands, or to the parameters of a computation.
+    Backward,
+    /// From an array of the operand, or parameter, with this number to the outputs.
+    Forward(u32),
+}
+
+/// The indexing rule of an instruction; runtime sources are instruction numbers.
+pub type Rule<'r, E> = dyn FnMut(InstructionId, &ShapeIndex, Direction) -> Result<Arc<InstructionIndexing>, E> + 'r;
+
+/// What stays the same during a propagation.
+#[derive(Clone, Copy)]
+pub struct Setting<'p> {
+    /// The module.
+    pub m: &'p Module,
+    /// The values that the propagation goes through, in order.
+    pub schedule: &'p Schedule,
+    /// The numbers of runtime sources.
+    pub sources: &'p Sources,
+    /// Set for a propagation between devices: the rules then give maps with a group and a position.
+    pub devices: Option<&'p DeviceTable>,
+}
+
+/// The maps from arrays of one value to the values of a schedule.
+pub struct Propagation<'p> {
+    setting: Setting<'p>,
+    /// By position in the schedule; only a few values may be reached from one array.
+    states: FxHashMap<u32, Box<State>>,
+    waiting: BinaryHeap<Reverse<u32>>,
+    /// Why every value may be read: the text does not name the operands of some instruction.
+    pub unnamed_operands: Option<Text>,
+}
+
+impl<'p> Propagation<'p> {
+    fn new(setting: Setting<'p>) -> Propagation<'p> {
+        Propagation { setting, states: FxHashMap::default(), waiting: BinaryHeap::new(), unnamed_operands: None }
+    }
+
+    /// From arrays of the first value of a schedule to the values that it is made of.
+    pub fn backward<'i, E>(
+        setting: Setting<'p>,
+        indices: impl Iterator<Item = &'i ShapeIndex>,
+        rule: &mut Rule<'_, E>,
+    ) -> Result<Propagation<'p>, E> {
+        let mut propagation = Propagation::new(setting);
+        if let Some(&start) = setting.schedule.order.first() {
+            let begin = State::identity(setting.m.shape(start), indices, setting.devices);
+            propagation.states.insert(0, Box::new(begin));
+            propagation.waiting.push(Reverse(0));
+        }
+        while let Some(Reverse(position)) = propagation.waiting.pop() {
+            propagation.visit(position, rule)?;
+        }
+        Ok(propagation)
+    }
+
+    /// From arrays of `start` to the values of a schedule that are made of it. Calls are not entered.
+    pub fn forward<'i, E>(
+        setting: Setting<'p>,
+        start: InstructionId,
+        indices: impl Iterator<Item = &'i ShapeIndex>,
+        rule: &mut Rule<'_, E>,
+    ) -> Result<Propagation<'p>, E> {
+        let Setting { m, schedule, .. } = setting;
+        let mut propagation = Propagation::new(setting);
+        if let Some(id) = m.instructions_of(m.computation_of(start)).find(|&id| m.has_unnamed_operands(id)) {
+            propagation.unnamed_operands = Some(unnamed_operands(m, id));
+            return Ok(propagation);
+        }
+        if let Some(position) = schedule.position(start) {
+            let begin = State::identity(m.shape(start), indices, setting.devices);
+            propagation.states.insert(position, Box::new(begin));
+        }
+        for position in (0..schedule.order.len() as u32).rev() {
+            propagation.visit_forward(position, rule)?;
+        }
+        Ok(propagation)
+    }
+
+    /// The maps to a value, where any way leads to it.
+    pub fn state(&self, id: InstructionId) -> Option<&State> {
+        self.states.get(&self.setting.schedule.position(id)?).map(|state| &**state)
+    }
+
+    /// Why any element of a value may be read, if so.
+    pub fn unknown(&self, id: InstructionId) -> Option<&Text> {
+        let position = self.setting.schedule.position(id)?;
+        let unnamed = self.unnamed_operands.as_ref().filter(|_| position != 0);
+        unnamed.or_else(|| Some(&self.state(id)?.unknown.first()?.1))
+    }
+
+    /// The maps to the parameters of a computation.
+    pub fn to_parameters(&self, sizes: &[i64], parameters: &[InstructionId]) -> InstructionIndexing {
+        let mut parts = Vec::new();
+        for (k, &parameter) in parameters.iter().enumerate() {
+            if let (Some(reason), Some(_)) = (&self.unnamed_operands, self.setting.schedule.position(parameter)) {
+                parts.push((k as u32, OperandIndexing::Unknown(reason.clone())));
+            } else if let Some(state) = self.state(parameter) {
+                parts.push((k as u32, state.part()));
+            }
+        }
+        parts.retain(|(_, part)| !part.reads_nothing());
+        InstructionIndexing::new(sizes, parts)
+    }
+
+    /// The maps to the outputs of a computation: the elements of its root, where that is a tuple.
+    pub fn to_outputs(&self, sizes: &[i64], root: InstructionId) -> InstructionIndexing {
+        let shape = self.setting.m.shape(root);
+        let parts = match (&self.unnamed_operands, self.state(root)) {
+            (Some(reason), _) => (0..n_outputs(shape)).map(|i| (i, OperandIndexing::Unknown(reason.clone()))).collect(),
+            (None, Some(state)) => by_output(state, shape),
+            (None, None) => Vec::new(),
+        };
+        InstructionIndexing::new(sizes, parts)
+    }
+
+    fn target(&mut self, id: InstructionId) -> &mut State {
+        let position = self.setting.schedule.position(id).unwrap_or(0);
+        self.states.entry(position).or_insert_with(|| {
+            self.waiting.push(Reverse(position));
+            Box::default()
+        })
+    }
+
+    fn visit<E>(&mut self, position: u32, rule: &mut Rule<'_, E>) -> Result<(), E> {
+        let Setting { m, schedule, devices, .. } = self.setting;
+        let (id, step) = (schedule.order[position as usize], schedule.steps[position as usize]);
+        let Some(mut state) = self.states.remove(&position) else { return Ok(()) };
+        state.keep_budget(m.shape(id), m.instruction_name(id), devices);
+        let is_reached = !state.entries.is_empty() || !state.unknown.is_empty();
+        if is_reached && !matches!(step, Step::Enter(_)) && m.has_unnamed_operands(id) {
+            // Any value may be one of its operands.
+            self.unnamed_operands.get_or_insert_with(|| unnamed_operands(m, id));
+        }
+        match step {
+            Step::Stop => {}
+            Step::Enter(root) => self.hand_on(&state, root, None, &|_| None),
+            Step::Leave { caller, operand } => self.leave(id, &state, caller, operand),
+            Step::Rule => self.apply_rule(id, &state, rule)?,
+        }
+        self.states.insert(position, state);
+        Ok(())
+    }
+
+    fn hand_on(&mut self, state: &State, to: InstructionId, usage: Option<Use>, new: &dyn Fn(i64) -> Option<i64>) {
+        let target = self.target(to);
+        target.is_raw |= state.is_raw;
+        for e in &state.entries {
+            let map = remap_sources(&e.map, new);
+            if map.state() != symbolic::map::State::Empty {
+                target.add(&e.index, map, usage);
+            }
+        }
+        for (index, reason) in &state.unknown {
+            target.mark_unknown(index.clone(), reason);
+        }
+        target.mark_inexact_as(state);
+        target.crosses_devices |= state.crosses_devices;
+    }
+
+    /// From a parameter of an entered computation to the operand of the caller.
+    fn leave(&mut self, parameter: InstructionId, state: &State, caller: InstructionId, operand: InstructionId) {
+        let Setting { m, sources, .. } = self.setting;
+        let computation = m.computation_of(parameter);
+        let number = m.parameter_number(parameter).unwrap_or(0);
+        let new = |source| sources.in_caller(m, caller, computation, source);
+        self.hand_on(state, operand, Some((caller, number)), &new);
+    }
+
+    fn apply_rule<E>(&mut self, id: InstructionId, state: &State, rule: &mut Rule<'_, E>) -> Result<(), E> {
+        let setting = self.setting;
+        if setting.m.operands(id).len() == 0 {
+            return Ok(());
+        }
+        for (index, firsts) in state.by_index() {
+            let indexing = rule(id, &index, Direction::Backward)?;
+            let mut composed = Composed::default();
+            for (k, part) in &indexing.parts {
+                let Some(operand) = setting.m.operands(id).nth(*k as usize) else { continue };
+                let from = From { setting, state, index: &index, firsts: &firsts, usage: (id, *k) };
+                let shape = setting.m.shape(operand);
+                follow(&from, part, &indexing.sizes, self.target(operand), shape, &ShapeIndex::new(), &mut composed);
+            }
+        }
+        Ok(())
+    }
+
+    /// Collects the maps of all operands that were reached.
+    fn visit_forward<E>(&mut self, position: u32, rule: &mut Rule<'_, E>) -> Result<(), E> {
+        let setting = self.setting;
+        let Setting { m, schedule, devices, .. } = setting;
+        let user = schedule.order[position as usize];
+        let mut state = self.states.remove(&position);
+        let shape = m.shape(user);
+        for (k, operand) in m.operands(user).enumerate() {
+            let given = schedule.position(operand).filter(|&at| at != position);
+            let Some(given) = given.and_then(|at| self.states.get(&at)) else { continue };
+            let state = state.get_or_insert_with(Box::default);
+            for (index, firsts) in given.by_index() {
+                let indexing = rule(user, &index, Direction::Forward(k as u32))?;
+                let mut composed = Composed::default();
+                for (i, part) in &indexing.parts {
+                    let (output, at) = match shape {
+                        Shape::Tuple(parts) => (parts.get(*i as usize), ShapeIndex::from_slice(&[*i])),
+                        whole => (Some(whole), ShapeIndex::new()),
+                    };
+                    let Some(output) = output else { continue };
+                    let from = From { setting, state: given, index: &index, firsts: &firsts, usage: (user, k as u32) };
+                    follow(&from, part, &indexing.sizes, state, output, &at, &mut composed);
+                }
+            }
+        }
+        if let Some(mut state) = state {
+            state.keep_budget(shape, m.instruction_name(user), devices);
+            self.states.insert(position, state);
+        }
+        Ok(())
+    }
+}
+
+fn unnamed_operands(m: &Module, id: InstructionId) -> Text {
+    format!("the operands of {} have no names", m.instruction_name(id)).into()
+}
+
+/// An array of a value and the maps to it.
+struct From<'a> {
+    setting: Setting<'a>,
+    state: &'a State,
+    index: &'a ShapeIndex,
+    firsts: &'a [Map],
+    usage: Use,
+}
+
+/// Adds to the target every map to an array followed by one part of its rule. `at` is where `shape` lies in the target.
+fn follow(
+    from: &From<'_>,
+    part: &OperandIndexing,
+    sizes: &[i64],
+    target: &mut State,
+    shape: &Shape,
+    at: &ShapeIndex,
+    composed: &mut Composed,
+) {
+    let Setting { sources, devices, .. } = from.setting;
+    let crosses_again = |f: &Footprint| f.crosses_devices && from.state.crosses_devices;
+    let footprint = match part {
+        OperandIndexing::Unknown(reason) => return mark_all_unknown(target, shape, at, reason),
+        OperandIndexing::Known(f) if crosses_again(f) && devices.is_some_and(|table| !table.each_once) => {
+            return mark_all_unknown(target, shape, at, &"a device in several groups".into());
+        }
+        OperandIndexing::Known(f) => f,
+    };
+    let indices = || footprint.maps.iter().map(|(to, _)| to);
+    if !footprint.exact {
+        indices().for_each(|to| target.mark_inexact(Some(to), footprint.reason.as_ref()));
+        if footprint.maps.is_empty() {
+            target.mark_inexact(None, footprint.reason.as_ref());
+        }
+    }
+    if let Some(reason) = from.state.unknown_at(from.index) {
+        return indices().for_each(|to| target.mark_unknown(to.clone(), reason));
+    }
+    target.mark_inexact_like(indices(), from.state, from.index);
+    target.crosses_devices |= footprint.crosses_devices || from.state.crosses_devices;
+    let renamed: Vec<Map>;
+    let firsts = if footprint.crosses_devices && devices.is_none() {
+        if from.state.crosses_devices {
+            let reason = Text::from("which devices belong together is not known");
+            indices().for_each(|to| target.mark_inexact(Some(to), Some(&reason)));
+        }
+        // A runtime value on another device is another value.
+        renamed =
+            from.firsts.iter().map(|m| m.remap_sources(&|source| Some(sources.on_another_device(source)))).collect();
+        &renamed
+    } else {
+        from.firsts
+    };
+    for (to, second) in &footprint.maps {
+        let is_identity = match devices {
+            None => is_identity_on(second, sizes),
+            Some(table) => table.is_identity_on(second, sizes),
+        };
+        for (i, first) in firsts.iter().enumerate() {
+            if is_identity && !from.state.is_raw {
+                target.add(to, first.clone(), Some(from.usage));
+                continue;
+            }
+            if devices.is_some_and(|table| !table.share_group(first, second)) {
+                continue;
+            }
+            match composed.of((i, footprint.crosses_devices), first, second) {
+                Err(e) => target.mark_unknown(to.clone(), &format!("composition: {e}").into()),
+                Ok(map) if map.state() == symbolic::map::State::Empty => {}
+                Ok(map) => target.add(to, map, Some(from.usage)),
+            }
+        }
+    }
+}
+
+fn mark_all_unknown(target: &mut State, shape: &Shape, at: &ShapeIndex, reason: &Text) {
+    for (below, _) in shapes::array_indices(shape) {
+        target.mark_unknown(at.iter().chain(&below).copied().collect(), reason);
+    }
+}
+
+/// The number of a first map and whether it is on another device, the second map, and their composition.
+type Pair = ((usize, bool), Map, symbolic::Result<Map>);
+
+/// The latest compositions at one value: its operands are often read alike.
+#[derive(Default)]
+struct Composed {
+    known: SmallVec<[Pair; 4]>,
+}
+
+const REMEMBERED: usize = 16;
+
+impl Composed {
+    fn of(&mut self, i: (usize, bool), first: &Map, second: &Map) -> symbolic::Result<Map> {
+        if let Some((.., map)) = self.known.iter().find(|(k, m, _)| *k == i && m.is_same(second)) {
+            return map.clone();
+        }
+        let map = compose(first, second, SIMPLIFY);
+        if self.known.len() < REMEMBERED {
+            self.known.push((i, second.clone(), map.clone()));
+        }
+        map
+    }
+}
+
+/// The number of outputs of a value: the elements of a tuple, otherwise one.
+pub fn n_outputs(shape: &Shape) -> u32 {
+    shape.as_tuple().map_or(1, |parts| parts.len() as u32)
+}
+
+/// One part for each output, since an unknown output leaves the others known.
+fn by_output(state: &State, shape: &Shape) -> Vec<(u32, OperandIndexing)> {
+    if shape.as_tuple().is_none() {
+        let part = state.part();
+        return if part.reads_nothing() { Vec::new() } else { vec![(0, part)] };
+    }
+    let n = n_outputs(shape) as usize;
+    let mut maps: Vec<Vec<(ShapeIndex, Map)>> = vec![Vec::new(); n];
+    let mut unknown: Vec<Option<Text>> = vec![None; n];
+    let output = |index: &ShapeIndex| index.first().map(|&i| i as usize).filter(|&i| i < n);
+    for e in &state.entries {
+        if let Some(i) = output(&e.index) {
+            maps[i].push((e.index.clone(), e.map.clone()));
+        }
+    }
+    for (index, reason) in &state.unknown {
+        if let Some(i) = output(index) {
+            unknown[i].get_or_insert_with(|| reason.clone());
+        }
+    }
+    let mut parts = Vec::new();
+    for (i, (maps, unknown)) in maps.into_iter().zip(unknown).enumerate() {
+        match unknown {
+            Some(reason) => parts.push((i as u32, OperandIndexing::Unknown(reason))),
+            None => {
+                let footprint = state.footprint_of_element(maps, i as u32);
+                if !(footprint.maps.is_empty() && footprint.exact) {
+                    parts.push((i as u32, OperandIndexing::Known(footprint)));
+                }
+            }
+        }
+    }
+    parts
+}

@@ -1,0 +1,556 @@
+//! Answers questions about instructions and computations: asks for rules, and follows calls.
+//!
+//! Read [`Query`] and [`Propagator::query`]. A rule is asked for once per instruction signature. The indexing of a
+//! computation is computed once and kept by its fingerprint. Deeply nested calls are computed from the inside out, so
+//! that no stack grows with a program.
+
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use hlo::{ComputationId, InstructionId, Module};
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+use crate::devices::DeviceTable;
+use crate::indexing::{InstructionIndexing, OperandIndexing, ShapeIndex};
+use crate::propagate::{Propagation, Rule, Setting};
+use crate::schedule::{fits, only_callee, Region, Schedule};
+use crate::shapes;
+use crate::sources::Sources;
+
+pub use crate::propagate::Direction;
+
+/// Calls that nest less deeply are followed recursively.
+const DEEP_CALLS: u32 = 16;
+
+/// The signature of an instruction, or the fingerprint of a computation.
+pub type Key = [u8; 16];
+
+/// The value that a question is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Subject {
+    /// An instruction, between its operands and its outputs.
+    Instruction(InstructionId),
+    /// A computation, between its parameters and the outputs of its root.
+    Computation(ComputationId),
+}
+
+/// A question: which elements belong to the elements of one array?
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Query {
+    /// The instruction or computation.
+    pub subject: Subject,
+    /// Whether the array is in the output, or in which operand or parameter.
+    pub direction: Direction,
+    /// The array in that value.
+    pub index: ShapeIndex,
+}
+
+/// The properties of an operation that decide how its rule is used.
+#[derive(Clone, Debug, Default)]
+pub struct RuleTraits {
+    /// The value is that of the one called computation at the operands.
+    pub inlines: bool,
+    /// The rule's result may name values inside called computations, so instructions do not share it.
+    pub per_instruction: bool,
+    /// The operation only rearranges the elements of tuples.
+    pub structural: bool,
+    /// The operands whose constant content the rule uses.
+    pub constant_operands: SmallVec<[usize; 4]>,
+    /// All instructions of the opcode have these traits.
+    pub by_opcode: bool,
+    /// Operations of one class have equal rules where the sizes of their arrays agree.
+    pub sizes_class: Option<String>,
+}
+
+/// The indexing rules of operations, and a store of results that outlives a question.
+pub trait RuleProvider {
+    /// The error that ends a propagation. The failure of a single rule is not one: its result is unknown.
+    type Error;
+
+    /// The traits of an operation; equal for equal signatures.
+    fn traits(&self, id: InstructionId) -> Result<RuleTraits, Self::Error>;
+
+    /// The rule's result. Source k stands for the value of operand k, so that the result fits every instruction with
+    /// this key; only [per-instruction](RuleTraits::per_instruction) results name instructions. `repeats` tells that
+    /// some operand is given twice.
+    fn rule(
+        &self,
+        id: InstructionId,
+        key: &Key,
+        index: &ShapeIndex,
+        direction: Direction,
+        repeats: bool,
+    ) -> Result<Arc<InstructionIndexing>, Self::Error>;
+
+    /// The stored indexing of a computation with this fingerprint. Sources are positions in the computation.
+    fn recall(
+        &self,
+        _fingerprint: &Key,
+        _index: &ShapeIndex,
+        _direction: Direction,
+    ) -> Result<Option<Arc<InstructionIndexing>>, Self::Error> {
+        Ok(None)
+    }
+
+    /// Stores the indexing of a computation for later questions.
+    fn keep(
+        &self,
+        _fingerprint: &Key,
+        _index: &ShapeIndex,
+        _direction: Direction,
+        _indexing: &Arc<InstructionIndexing>,
+    ) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    /// The error for a caller whose operands or output do not fit the computation that it calls.
+    fn mismatch(&self, message: &'static str) -> Self::Error;
+}
+
+/// Answers the questions about one module, and caches results between them.
+#[derive(Debug, Default)]
+pub struct Propagator {
+    cache: Mutex<Cache>,
+    sources: Arc<Sources>,
+    devices: Option<DeviceTable>,
+    depth: OnceLock<u32>,
+}
+
+type Cached<K> = FxHashMap<(K, Direction, ShapeIndex), Arc<InstructionIndexing>>;
+
+#[derive(Debug, Default)]
+struct Cache {
+    ids: FxHashMap<Key, u32>,
+    keys: Vec<Key>,
+    traits: FxHashMap<u32, Arc<RuleTraits>>,
+    by_opcode: FxHashMap<String, Arc<RuleTraits>>,
+    signatures: FxHashMap<InstructionId, Signature>,
+    rules: Cached<u32>,
+    computations: Cached<ComputationId>,
+    fingerprints: Cached<Key>,
+    schedules: FxHashMap<ComputationId, Arc<Schedule>>,
+    /// The computations whose deep calls are computed, and whether that was forward.
+    prepared: FxHashSet<(ComputationId, bool)>,
+    /// How deeply followed calls nest in a computation, itself included.
+    depths: FxHashMap<ComputationId, u32>,
+    deep: FxHashSet<ComputationId>,
+}
+
+/// The equivalence class of an instruction under the rules.
+#[derive(Clone, Debug)]
+pub struct Signature {
+    /// Equal for instructions with equal signatures, constant operands included.
+    pub number: u32,
+    /// Equal for instructions with equal rules.
+    pub rule_number: u32,
+    /// The traits of the operation.
+    pub traits: Arc<RuleTraits>,
+    /// The computation whose value the instruction has.
+    pub inlined: Option<ComputationId>,
+}
+
+impl Cache {
+    fn id(&mut self, key: Key) -> u32 {
+        let next = self.keys.len() as u32;
+        let id = *self.ids.entry(key).or_insert(next);
+        if id == next {
+            self.keys.push(key);
+        }
+        id
+    }
+}
+
+impl Propagator {
+    /// A propagator whose maps go between elements on devices. It shares the numbers of sources with this one, and
+    /// nothing else. Its rules must give maps with a group and a position.
+    pub fn on_devices(&self, table: DeviceTable) -> Propagator {
+        Propagator { sources: self.sources.clone(), devices: Some(table), ..Propagator::default() }
+    }
+
+    /// Whether maps go between elements on devices.
+    pub fn devices(&self) -> Option<&DeviceTable> {
+        self.devices.as_ref()
+    }
+
+    fn cache(&self) -> MutexGuard<'_, Cache> {
+        // Entries are complete when they are inserted, so a panic elsewhere leaves the cache valid.
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The numbers of runtime sources.
+    pub fn sources(&self) -> &Sources {
+        &self.sources
+    }
+
+    /// The answer to a question: the indexing of each operand or parameter (backward), or of each output (forward).
+    /// Runtime sources are instruction numbers, or numbers of [`Sources`].
+    pub fn query<P: RuleProvider>(
+        &self,
+        m: &Module,
+        rules: &P,
+        query: &Query,
+    ) -> Result<Arc<InstructionIndexing>, P::Error> {
+        match query.subject {
+            Subject::Instruction(id) => self.instruction(m, rules, id, &query.index, query.direction),
+            Subject::Computation(id) => self.computation(m, rules, id, &query.index, query.direction),
+        }
+    }
+
+    /// The signature of an instruction.
+    pub fn signature<P: RuleProvider>(&self, m: &Module, rules: &P, id: InstructionId) -> Result<Signature, P::Error> {
+        if let Some(found) = self.cache().signatures.get(&id) {
+            return Ok(found.clone());
+        }
+        let plain = m.signature(id, &[]);
+        let (mut number, traits) = {
+            let mut cache = self.cache();
+            let number = cache.id(plain);
+            let traits = cache.by_opcode.get(m.opcode_name(id)).or_else(|| cache.traits.get(&number));
+            (number, traits.cloned())
+        };
+        let traits = match traits {
+            Some(traits) => traits,
+            None => {
+                let traits = Arc::new(rules.traits(id)?);
+                let mut cache = self.cache();
+                if traits.by_opcode {
+                    cache.by_opcode.insert(m.opcode_name(id).to_owned(), traits.clone());
+                } else {
+                    cache.traits.insert(number, traits.clone());
+                }
+                traits
+            }
+        };
+        if !traits.constant_operands.is_empty() {
+            number = self.cache().id(m.signature(id, &traits.constant_operands));
+        }
+        let class = traits.sizes_class.as_ref().filter(|_| !m.is_inconsistent(id) && !m.has_unnamed_operands(id));
+        let by_sizes = class.and_then(|class| m.sizes_signature(id, class));
+        let inlined = only_callee(m, id).filter(|&computation| traits.inlines && fits(m, id, computation));
+        let mut cache = self.cache();
+        let rule_number = by_sizes.map_or(number, |key| cache.id(key));
+        let found = Signature { number, rule_number, traits, inlined };
+        cache.signatures.insert(id, found.clone());
+        Ok(found)
+    }
+
+    /// The indexing of an instruction.
+    fn instruction<P: RuleProvider>(
+        &self,
+        m: &Module,
+        rules: &P,
+        id: InstructionId,
+        index: &ShapeIndex,
+        direction: Direction,
+    ) -> Result<Arc<InstructionIndexing>, P::Error> {
+        let given = match direction {
+            Direction::Backward => Some(m.shape(id)),
+            Direction::Forward(k) => m.operands(id).nth(k as usize).map(|operand| m.shape(operand)),
+        };
+        if given.and_then(|shape| shapes::at(shape, index)).is_some_and(shapes::is_empty) {
+            return Ok(Arc::default());
+        }
+        let Signature { rule_number: number, traits, inlined, .. } = self.signature(m, rules, id)?;
+        let (found, key) = {
+            let cache = self.cache();
+            let found = cache.rules.get(&(number, direction, index.clone())).cloned();
+            (found, cache.keys[number as usize])
+        };
+        let found = match found {
+            Some(found) => found,
+            None => {
+                let repeats = traits.per_instruction && repeats_operands(m, id);
+                let found = match inlined.filter(|_| !m.is_inconsistent(id)) {
+                    Some(computation) => {
+                        with_elements(m, id, direction, self.call(m, rules, id, computation, index, direction)?)
+                    }
+                    None => rules.rule(id, &key, index, direction, repeats)?,
+                };
+                if !(traits.per_instruction && (found.has_runtime || repeats)) {
+                    self.cache().rules.insert((number, direction, index.clone()), found.clone());
+                }
+                found
+            }
+        };
+        if !found.has_runtime || traits.per_instruction {
+            return Ok(found);
+        }
+        let of_operand = |k: i64| m.operands(id).nth(usize::try_from(k).ok()?).map(i64::from);
+        Ok(Arc::new(found.remap_sources(&of_operand)))
+    }
+
+    /// The indexing of a computation as an instruction that calls it sees it: parameters are the caller's operands.
+    pub fn call<P: RuleProvider>(
+        &self,
+        m: &Module,
+        rules: &P,
+        caller: InstructionId,
+        computation: ComputationId,
+        index: &ShapeIndex,
+        direction: Direction,
+    ) -> Result<Arc<InstructionIndexing>, P::Error> {
+        let signature = self.signature(m, rules, caller)?;
+        if signature.traits.inlines && signature.inlined.is_none() {
+            return Err(rules.mismatch("the called computation has other operands or another output"));
+        }
+        let found = self.computation(m, rules, computation, index, direction)?;
+        if !found.has_runtime {
+            return Ok(found);
+        }
+        let in_caller = |source| self.sources.in_caller(m, caller, computation, source);
+        if found.sources().into_iter().any(|source| in_caller(source).is_none()) {
+            return Err(rules.mismatch("the called computation has a parameter without an operand"));
+        }
+        Ok(Arc::new(found.remap_sources(&in_caller)))
+    }
+
+    /// The indexing of a computation. Sources are numbers of its instructions.
+    fn computation<P: RuleProvider>(
+        &self,
+        m: &Module,
+        rules: &P,
+        computation: ComputationId,
+        index: &ShapeIndex,
+        direction: Direction,
+    ) -> Result<Arc<InstructionIndexing>, P::Error> {
+        self.prepare(m, rules, computation, direction)?;
+        let key = (computation, direction, index.clone());
+        if let Some(found) = self.cache().computations.get(&key) {
+            return Ok(found.clone());
+        }
+        let found = match self.recall(m, rules, &key)? {
+            Some(found) => found,
+            None => {
+                let found = Arc::new(self.propagate_through(m, rules, &key)?);
+                self.keep(m, rules, &key, &found)?;
+                found
+            }
+        };
+        self.cache().computations.insert(key, found.clone());
+        Ok(found)
+    }
+
+    fn propagate_through<P: RuleProvider>(
+        &self,
+        m: &Module,
+        rules: &P,
+        (computation, direction, index): &(ComputationId, Direction, ShapeIndex),
+    ) -> Result<InstructionIndexing, P::Error> {
+        let (root, parameters) = (m.root(*computation), m.parameters(*computation));
+        let sizes =
+            |id| -> SmallVec<[i64; 6]> { shapes::at(m.shape(id), index).into_iter().flat_map(shapes::sizes).collect() };
+        if let Direction::Forward(k) = *direction {
+            let Some(&start) = parameters.get(k as usize) else { return Ok(InstructionIndexing::default()) };
+            let schedule = Schedule::operands(m, root);
+            let found = self.forward(m, rules, &schedule, start, std::slice::from_ref(index))?;
+            return Ok(found.to_outputs(&sizes(start), root));
+        }
+        let known = self.cache().schedules.get(computation).cloned();
+        let schedule = match known {
+            Some(schedule) => schedule,
+            None => {
+                let enters = !self.cache().deep.contains(computation);
+                let region = Region::computation(m, *computation, enters);
+                let schedule = Arc::new(self.schedule(m, rules, region, root)?);
+                self.cache().schedules.insert(*computation, schedule.clone());
+                schedule
+            }
+        };
+        let found = self.backward(m, rules, &schedule, std::slice::from_ref(index))?;
+        Ok(found.to_parameters(&sizes(root), parameters))
+    }
+
+    /// The order of a propagation from `start` through a region.
+    pub fn schedule<P: RuleProvider>(
+        &self,
+        m: &Module,
+        rules: &P,
+        region: Region,
+        start: InstructionId,
+    ) -> Result<Schedule, P::Error> {
+        Schedule::new(m, start, region, &mut |id| Ok(self.signature(m, rules, id)?.traits.inlines))
+    }
+
+    /// From arrays of the first value of a schedule to all values that it is made of.
+    pub fn backward<'p, P: RuleProvider>(
+        &'p self,
+        m: &'p Module,
+        rules: &P,
+        schedule: &'p Schedule,
+        indices: &[ShapeIndex],
+    ) -> Result<Propagation<'p>, P::Error> {
+        Propagation::backward(self.setting(m, schedule), indices.iter(), &mut self.rule(m, rules))
+    }
+
+    /// From arrays of `start` to all values of a schedule that are made of it.
+    pub fn forward<'p, P: RuleProvider>(
+        &'p self,
+        m: &'p Module,
+        rules: &P,
+        schedule: &'p Schedule,
+        start: InstructionId,
+        indices: &[ShapeIndex],
+    ) -> Result<Propagation<'p>, P::Error> {
+        Propagation::forward(self.setting(m, schedule), start, indices.iter(), &mut self.rule(m, rules))
+    }
+
+    fn setting<'p>(&'p self, m: &'p Module, schedule: &'p Schedule) -> Setting<'p> {
+        Setting { m, schedule, sources: &self.sources, devices: self.devices.as_ref() }
+    }
+
+    fn rule<'a, P: RuleProvider>(&'a self, m: &'a Module, rules: &'a P) -> Box<Rule<'a, P::Error>> {
+        Box::new(move |id, index, direction| self.instruction(m, rules, id, index, direction))
+    }
+
+    fn recall<P: RuleProvider>(
+        &self,
+        m: &Module,
+        rules: &P,
+        (computation, direction, index): &(ComputationId, Direction, ShapeIndex),
+    ) -> Result<Option<Arc<InstructionIndexing>>, P::Error> {
+        let fingerprint = m.fingerprint(*computation);
+        let mut kept = self.cache().fingerprints.get(&(fingerprint, *direction, index.clone())).cloned();
+        if kept.is_none() {
+            kept = rules.recall(&fingerprint, index, *direction)?;
+            if let Some(kept) = &kept {
+                self.cache().fingerprints.insert((fingerprint, *direction, index.clone()), kept.clone());
+            }
+        }
+        let start = i64::from(m.instructions_of(*computation).start);
+        Ok(kept.map(|kept| match kept.has_runtime {
+            true => Arc::new(kept.remap_sources(&|position| Some(start + position))),
+            false => kept,
+        }))
+    }
+
+    /// Keeps the indexing of a computation by its fingerprint, unless it depends on a value of another computation:
+    /// that one may be called elsewhere, too.
+    fn keep<P: RuleProvider>(
+        &self,
+        m: &Module,
+        rules: &P,
+        (computation, direction, index): &(ComputationId, Direction, ShapeIndex),
+        found: &Arc<InstructionIndexing>,
+    ) -> Result<(), P::Error> {
+        let range = m.instructions_of(*computation);
+        let (start, end) = (i64::from(range.start), i64::from(range.end));
+        let relative = match found.has_runtime {
+            false => found.clone(),
+            true if found.sources().iter().any(|s| !(start..end).contains(s)) => return Ok(()),
+            true => Arc::new(found.remap_sources(&|source| Some(source - start))),
+        };
+        let fingerprint = m.fingerprint(*computation);
+        rules.keep(&fingerprint, index, *direction, &relative)?;
+        self.cache().fingerprints.insert((fingerprint, *direction, index.clone()), relative);
+        Ok(())
+    }
+
+    /// Where calls nest deeply, computes the innermost computations first, so that no stack grows.
+    fn prepare<P: RuleProvider>(
+        &self,
+        m: &Module,
+        rules: &P,
+        computation: ComputationId,
+        direction: Direction,
+    ) -> Result<(), P::Error> {
+        let is_forward = direction != Direction::Backward;
+        if *self.depth.get_or_init(|| depth_of_calls(m)) <= DEEP_CALLS
+            || self.cache().prepared.contains(&(computation, is_forward))
+        {
+            return Ok(());
+        }
+        for here in self.call_order(m, rules, computation, is_forward)? {
+            {
+                let mut cache = self.cache();
+                cache.prepared.insert((here, is_forward));
+                if cache.depths.get(&here).is_none_or(|&depth| depth <= DEEP_CALLS) {
+                    continue;
+                }
+                cache.deep.insert(here);
+            }
+            // Its callers then find the results for all its arrays.
+            if !is_forward {
+                for (index, _) in shapes::array_indices(m.shape(m.root(here))) {
+                    self.computation(m, rules, here, &index, direction)?;
+                }
+                continue;
+            }
+            for (k, &parameter) in m.parameters(here).iter().enumerate() {
+                for (index, _) in shapes::array_indices(m.shape(parameter)) {
+                    self.computation(m, rules, here, &index, Direction::Forward(k as u32))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The unprepared computations that are reached from one by followed calls, innermost first.
+    fn call_order<P: RuleProvider>(
+        &self,
+        m: &Module,
+        rules: &P,
+        computation: ComputationId,
+        is_forward: bool,
+    ) -> Result<Vec<ComputationId>, P::Error> {
+        let mut order = Vec::new();
+        let mut seen: FxHashSet<ComputationId> = FxHashSet::default();
+        let mut pending: Vec<(ComputationId, Option<Vec<ComputationId>>)> = vec![(computation, None)];
+        while let Some((here, inner)) = pending.pop() {
+            if let Some(inner) = inner {
+                let mut cache = self.cache();
+                let below = inner.iter().filter_map(|c| cache.depths.get(c)).max().copied().unwrap_or(0);
+                cache.depths.insert(here, below + 1);
+                order.push(here);
+            } else if !self.cache().prepared.contains(&(here, is_forward)) && seen.insert(here) {
+                let mut inner = Vec::new();
+                for id in m.instructions_of(here) {
+                    if m.called_computations(id).next().is_some()
+                        && self.signature(m, rules, id)?.traits.per_instruction
+                    {
+                        inner.extend(m.called_computations(id));
+                    }
+                }
+                pending.push((here, Some(inner.clone())));
+                pending.extend(inner.into_iter().rev().map(|c| (c, None)));
+            }
+        }
+        Ok(order)
+    }
+}
+
+/// How deeply calls of any kind nest in a module.
+fn depth_of_calls(m: &Module) -> u32 {
+    let mut depth = vec![1u32; m.computations().len()];
+    for c in m.callees_first() {
+        let inner =
+            m.instructions_of(c).flat_map(|id| m.called_computations(id)).map(|inner| depth[inner as usize]).max();
+        depth[c as usize] = 1 + inner.unwrap_or(0);
+    }
+    depth.into_iter().max().unwrap_or(0)
+}
+
+/// Whether an operand is given twice: two runtime sources may then be one.
+pub(crate) fn repeats_operands(m: &Module, id: InstructionId) -> bool {
+    let mut operands: SmallVec<[InstructionId; 16]> = m.operands(id).collect();
+    operands.sort_unstable();
+    operands.windows(2).any(|pair| pair[0] == pair[1])
+}
+
+/// Drops the parts of values that contain no arrays.
+fn with_elements(
+    m: &Module,
+    id: InstructionId,
+    direction: Direction,
+    found: Arc<InstructionIndexing>,
+) -> Arc<InstructionIndexing> {
+    let has = |k: u32| match (direction, m.shape(id).as_tuple()) {
+        (Direction::Backward, _) => m.operands(id).nth(k as usize).is_some_and(|o| shapes::has_elements(m.shape(o))),
+        (Direction::Forward(_), Some(parts)) => parts.get(k as usize).is_some_and(shapes::has_elements),
+        (Direction::Forward(_), None) => shapes::has_elements(m.shape(id)),
+    };
+    if found.parts.iter().all(|(k, _)| has(*k)) {
+        return found;
+    }
+    let parts: Vec<(u32, OperandIndexing)> = found.parts.iter().filter(|(k, _)| has(*k)).cloned().collect();
+    Arc::new(InstructionIndexing::new(&found.sizes, parts))
+}

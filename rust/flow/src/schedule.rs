@@ -1,0 +1,232 @@
+//! The order in which a propagation visits values: each after all values through which it is reached.
+//!
+//! Read [`Schedule`]. A fusion or call is entered where it is the only caller of its computation, or the instruction
+//! that the question is about. Entering a computation for two callers would mix their values, so the indexing of other
+//! calls is computed as a whole.
+
+use std::collections::hash_map::Entry::Vacant;
+use std::ops::Range;
+
+use hlo::{ComputationId, InstructionId, Module};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::shapes;
+
+/// The instructions that a propagation goes through. It stops at all others.
+#[derive(Debug)]
+pub struct Region {
+    inside: Inside,
+    /// A call that is entered although its computation may have other callers.
+    pub root: Option<InstructionId>,
+    /// Whether calls are entered at all.
+    pub enters: bool,
+    callers: FxHashMap<ComputationId, InstructionId>,
+}
+
+#[derive(Debug)]
+enum Inside {
+    Range(Range<InstructionId>),
+    Set(FxHashSet<InstructionId>),
+}
+
+/// Where the maps to a value are carried on to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Nowhere: the value is outside the region.
+    Stop,
+    /// To the operands, by the indexing rule.
+    Rule,
+    /// Unchanged to the root of the called computation.
+    Enter(InstructionId),
+    /// Unchanged from a parameter to an operand of the instruction whose call was entered.
+    Leave {
+        /// The instruction whose call was entered.
+        caller: InstructionId,
+        /// Its operand for the parameter.
+        operand: InstructionId,
+    },
+}
+
+/// The values that can be reached from a value, and the step from each. It is the same for all arrays in the value.
+#[derive(Debug)]
+pub struct Schedule {
+    /// The values, users first.
+    pub order: Vec<InstructionId>,
+    /// The steps of the values.
+    pub steps: Vec<Step>,
+    positions: FxHashMap<InstructionId, u32>,
+}
+
+impl Region {
+    /// All instructions of a computation.
+    pub fn computation(m: &Module, id: ComputationId, enters: bool) -> Region {
+        Region { inside: Inside::Range(m.instructions_of(id)), root: None, enters, callers: FxHashMap::default() }
+    }
+
+    /// The given instructions.
+    pub fn of(ids: impl IntoIterator<Item = InstructionId>, root: Option<InstructionId>) -> Region {
+        let inside = Inside::Set(ids.into_iter().collect());
+        Region { inside, root, enters: true, callers: FxHashMap::default() }
+    }
+
+    fn contains(&self, id: InstructionId) -> bool {
+        match &self.inside {
+            Inside::Range(range) => range.contains(&id),
+            Inside::Set(ids) => ids.contains(&id),
+        }
+    }
+
+    /// The step from an instruction. Must be called once for each, users first.
+    fn step<E>(
+        &mut self,
+        m: &Module,
+        id: InstructionId,
+        inlines: &mut dyn FnMut(InstructionId) -> Result<bool, E>,
+    ) -> Result<Step, E> {
+        let caller = match self.callers.is_empty() {
+            true => None,
+            false => self.callers.get(&m.computation_of(id)).copied(),
+        };
+        match caller {
+            None if !self.contains(id) => return Ok(Step::Stop),
+            Some(caller) => {
+                let operand = m.parameter_number(id).and_then(|k| m.operands(caller).nth(k as usize));
+                if let Some(operand) = operand {
+                    return Ok(Step::Leave { caller, operand });
+                }
+            }
+            None => {}
+        }
+        if !self.enters {
+            return Ok(Step::Rule);
+        }
+        let Some(computation) = only_callee(m, id) else { return Ok(Step::Rule) };
+        let is_only = self.root == Some(id) || m.callers(computation).len() == 1;
+        if !is_only || self.callers.contains_key(&computation) || !inlines(id)? || !fits(m, id, computation) {
+            return Ok(Step::Rule);
+        }
+        self.callers.insert(computation, id);
+        Ok(Step::Enter(m.root(computation)))
+    }
+}
+
+/// The computation that an instruction calls, where it calls exactly one.
+pub fn only_callee(m: &Module, id: InstructionId) -> Option<ComputationId> {
+    let mut called = m.called_computations(id);
+    let first = called.next()?;
+    called.next().is_none().then_some(first)
+}
+
+/// Whether the parameters and the root of a computation have the shapes of an instruction's operands and output.
+pub fn fits(m: &Module, id: InstructionId, computation: ComputationId) -> bool {
+    let (operands, parameters) = (m.operands(id), m.parameters(computation));
+    operands.len() == parameters.len()
+        && shapes::same_arrays(m.shape(id), m.shape(m.root(computation)))
+        && operands.zip(parameters).all(|(a, &b)| shapes::same_arrays(m.shape(a), m.shape(b)))
+}
+
+impl Schedule {
+    /// The schedule from `start` through a region; `inlines` tells whether an instruction has the value of its callee.
+    pub fn new<E>(
+        m: &Module,
+        start: InstructionId,
+        mut region: Region,
+        inlines: &mut dyn FnMut(InstructionId) -> Result<bool, E>,
+    ) -> Result<Schedule, E> {
+        let mut steps = FxHashMap::default();
+        let mut postorder = Vec::new();
+        visit(m, start, &mut region, inlines, &mut steps, &mut postorder)?;
+        Ok(Schedule::of(postorder, &steps))
+    }
+
+    /// Everything in a computation that `start` depends on, `start` first. Calls are not entered.
+    pub fn operands(m: &Module, start: InstructionId) -> Schedule {
+        Schedule::without_calls(m, m.computation_of(start), std::iter::once(start))
+    }
+
+    /// All instructions of a computation. Calls are not entered.
+    pub fn computation(m: &Module, id: ComputationId) -> Schedule {
+        Schedule::without_calls(m, id, m.instructions_of(id))
+    }
+
+    fn without_calls(m: &Module, id: ComputationId, starts: impl Iterator<Item = InstructionId>) -> Schedule {
+        let mut region = Region::computation(m, id, false);
+        let never = &mut |_| Ok::<bool, std::convert::Infallible>(false);
+        let (mut steps, mut postorder) = (FxHashMap::default(), Vec::new());
+        for start in starts {
+            match visit(m, start, &mut region, never, &mut steps, &mut postorder) {
+                Ok(()) => {}
+                Err(never) => match never {},
+            }
+        }
+        Schedule::of(postorder, &steps)
+    }
+
+    fn of(mut order: Vec<InstructionId>, steps: &FxHashMap<InstructionId, Step>) -> Schedule {
+        order.reverse();
+        let positions = order.iter().enumerate().map(|(at, &id)| (id, at as u32)).collect();
+        Schedule { steps: order.iter().map(|id| steps[id]).collect(), order, positions }
+    }
+
+    /// The position of a value in the order.
+    pub fn position(&self, id: InstructionId) -> Option<u32> {
+        self.positions.get(&id).copied()
+    }
+}
+
+/// Depth-first search with a stack of its own: programs are longer than the thread's stack is deep.
+fn visit<E>(
+    m: &Module,
+    start: InstructionId,
+    region: &mut Region,
+    inlines: &mut dyn FnMut(InstructionId) -> Result<bool, E>,
+    steps: &mut FxHashMap<InstructionId, Step>,
+    postorder: &mut Vec<InstructionId>,
+) -> Result<(), E> {
+    let mut pending = Vec::new();
+    if let Vacant(new) = steps.entry(start) {
+        pending.push((start, *new.insert(region.step(m, start, inlines)?), 0usize));
+    }
+    while let Some((here, step, k)) = pending.last_mut() {
+        match successor(m, *here, *step, *k) {
+            Some(value) => {
+                *k += 1;
+                if let Vacant(new) = steps.entry(value) {
+                    let step = *new.insert(region.step(m, value, inlines)?);
+                    pending.push((value, step, 0));
+                }
+            }
+            None => {
+                postorder.push(*here);
+                pending.pop();
+            }
+        }
+    }
+    Ok(())
+}
+
+fn successor(m: &Module, id: InstructionId, step: Step, k: usize) -> Option<InstructionId> {
+    match step {
+        Step::Stop => None,
+        Step::Rule => m.operands(id).nth(k),
+        Step::Enter(value) | Step::Leave { operand: value, .. } => (k == 0).then_some(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schedule_lists_users_before_operands_once() {
+        let text = "ENTRY e { p = f32[3] parameter(0)  a = f32[3] add(p, p)  d = f32[3] negate(p)  ROOT b = f32[3] add(a, p) }";
+        let m = hlo::parse(text, None, false).expect("a module").swap_remove(0);
+        let names = |s: &Schedule| s.order.iter().map(|&id| m.instruction_name(id).to_owned()).collect::<Vec<_>>();
+        let root = m.find_instruction("b", None).expect("an instruction");
+        assert_eq!(names(&Schedule::operands(&m, root)), ["b", "a", "p"]);
+        let all = Schedule::computation(&m, m.computation_of(root));
+        assert_eq!(all.order.len(), 4);
+        let at = |name: &str| all.position(m.find_instruction(name, None).expect("an instruction"));
+        assert!(at("b") < at("a") && at("a") < at("p") && at("d") < at("p"));
+    }
+}
