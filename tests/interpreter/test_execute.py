@@ -271,7 +271,7 @@ def test_every_value_is_shown() -> None:
             "  p = f32[2] parameter(0)\n  ROOT a = f32[2] all-reduce(p), replica_groups={{0,1}}, to_apply=add",
             "a (all-reduce in e): replica 1 is in its groups, there are 1: run it with num_replicas of 2",
         ),
-        ("  p = f32[2] parameter(0)\n  ROOT n = f32[2] no-such-op(p)", "no meaning for no-such-op"),
+        ("  p = f32[2] parameter(0)\n  ROOT n = f32[2] no-such-op(p)", "no semantics for no-such-op"),
         # Found by search: texts that do not fit together.
         (
             "  p = f32[2] parameter(0)\n  c = c64[2] constant({(1,2),(3,4)})\n  ROOT n = f32[2] negate(c)",

@@ -16,15 +16,15 @@ from ._shapes import require, require_sizes
 # ----------------------------------------------------------------------------------------------------- device groups
 
 GroupMode: TypeAlias = Literal["cross_replica", "cross_partition", "cross_replica_and_partition", "flattened_id"]
-"""What the ids in the groups of a collective name, as in XLA's ``CollectiveOpGroupMode``: replicas (on the same
-partition), partitions (of the same replica), replicas with all their partitions, or device numbers."""
+"""The devices that an id in a group of a collective names, as in XLA's ``CollectiveOpGroupMode``: a replica (on the
+same partition), a partition (of the same replica), a replica with all its partitions, or a device number."""
 
 _REDUCING = {"all-reduce", "all-gather", "reduce-scatter"}
-"""Their groups name replicas even where they have a channel, and then take all partitions of those."""
+"""Operations whose groups name replicas even with a channel, and then include all their partitions."""
 
 
 def group_mode(instruction: Instruction) -> GroupMode:
-    """What the ids in the groups of a collective operation name."""
+    """The devices that an id in a group of a collective operation names."""
     has_channel = instruction.attributes.get("channel_id") is not None
     if instruction.opcode.removesuffix("-start") in _REDUCING:
         if instruction.attributes.get("use_global_device_ids"):
@@ -104,7 +104,7 @@ class GatherDimensions:
     """How the dimensions of gather's operand, indices and output correspond; for scatter, its updates are the output.
 
     Sizes are those of the operand, of one window in it, of the output that holds all windows, and of the indices.
-    ``window_dims``: operand dimension -> output dimension that walks through the window.
+    ``window_dims``: operand dimension -> output dimension of the index in the window.
     ``batch_dims``: indices dimension -> output dimension that numbers the index vectors.
     ``paired_dims``: indices dimension -> operand dimension with the same index (``operand_batching_dims``).
     ``start_components``: operand dimension -> component of the index vector where the window starts.

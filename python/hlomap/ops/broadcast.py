@@ -1,4 +1,7 @@
-"""broadcast: operand dimension i lies along output dimension dimensions[i]; the other output dimensions repeat it."""
+"""broadcast: operand dimension i is output dimension ``dimensions[i]``; the operand is repeated along the others.
+
+Sections Broadcast and BroadcastInDim of XLA's operation semantics.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +27,12 @@ def _dimensions(instruction: Instruction) -> tuple[int, ...]:
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """Keep the dimensions that come from the operand."""
+    """operand[d[dimensions[0]], d[dimensions[1]], ...]."""
     return [single_map(full_bounds(instruction.shape.dimensions), [Expr.dim(i) for i in _dimensions(instruction)])]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """A range for each dimension that repeats."""
+    """A range for each output dimension along which the operand is repeated."""
     sizes = instruction.shape.dimensions
     kept = _dimensions(instruction)
     repeated = [i for i in range(len(sizes)) if i not in kept]
@@ -42,7 +45,7 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    """Order the operand's dimensions as the output has them, put in ones, stretch."""
+    """Bring the operand's dimensions into the order of the output, insert dimensions of size 1, broadcast."""
     sizes, kept = list(instruction.shape.dimensions), _dimensions(instruction)
     for i, size in zip(kept, operands[0].shape, strict=True):
         sizes[i] = size

@@ -1,4 +1,4 @@
-"""The indexing rule of cholesky."""
+"""Indexing rules of cholesky."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _sizes(instruction: Instruction) -> tuple[int, ...]:
     return sizes
 
 
-def _over(footprint: Footprint) -> Footprint:
+def _overapproximate(footprint: Footprint) -> Footprint:
     return Footprint(footprint.maps, False, _REASON)
 
 
@@ -31,7 +31,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     triangle = single_map(
         full_bounds(sizes), results, ranges=full_bounds(sizes[-2:]), constraints=[(below, 0, sizes[-1] - 1)]
     )
-    return [_over(triangle)]
+    return [_overapproximate(triangle)]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -43,4 +43,4 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     triangle = single_map(
         full_bounds(sizes), results, ranges=full_bounds(sizes[-2:]), constraints=[(below, 0, sizes[-1] - 1)]
     )
-    return [_over(triangle)]
+    return [_overapproximate(triangle)]

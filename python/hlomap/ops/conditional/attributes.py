@@ -7,6 +7,7 @@ from .._shapes import require, same_arrays
 
 
 def branch_computations(instruction: Instruction) -> tuple[Computation, ...]:
+    """The branches, checked against the operands and the output."""
     attributes = instruction.attributes
     if "branch_computations" in attributes:
         branches: tuple[Computation, ...] = tuple(attributes["branch_computations"])

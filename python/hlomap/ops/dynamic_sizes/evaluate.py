@@ -1,4 +1,4 @@
-"""Dynamic sizes in NumPy: arrays of the size that is in use."""
+"""Semantics of operations on dynamic sizes: arrays have the size in use."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ def _along(instruction: Instruction) -> int:
 
 
 def get_dimension_size(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
+    """The size in use of one dimension."""
     return np.asarray(operands[0].shape[_along(instruction)], np.int32)
 
 
 def set_dimension_size(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    """The first elements; zeros where more are asked for than there are."""
+    """The first ``size`` elements along the dimension, filled up with zeros if there are fewer."""
     array, along = operands[0], _along(instruction)
     size = int(operands[1])
     bound = instruction.shape.dimensions[along]
@@ -33,7 +34,7 @@ def set_dimension_size(instruction: Instruction, operands: Sequence[Value], cont
 
 
 def dynamic_reshape(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    """The elements in use in the sizes in use."""
+    """The elements in use, in row-major order, with the given sizes."""
     sizes = [int(size) for size in operands[1:]]
     bounds = instruction.shape.dimensions
     require(len(sizes) == len(bounds), f"{len(sizes)} sizes for {len(bounds)} dimensions")

@@ -1,4 +1,4 @@
-"""Which dimensions of both sides, the group sizes and the output of a ragged-dot go together."""
+"""Dimension numbers of a ragged-dot."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from .._shapes import require, require_sizes
 
 @dataclass(frozen=True)
 class RaggedDotDimensions:
-    """A label for each dimension: of the left, the right, the group sizes, the output; equal labels go together."""
+    """A label for each dimension of left side, right side, group sizes and output; paired dimensions share a label.
+
+    ``mode``: whether the ragged dimension is ``free``, ``summed`` (contracted) or ``batch``.
+    """
 
     left: tuple[str, ...]
     right: tuple[str, ...]
@@ -22,6 +25,7 @@ class RaggedDotDimensions:
 
 
 def ragged_dot_dimensions(instruction: Instruction) -> RaggedDotDimensions:
+    """The labels, checked against operands and output."""
     attributes = instruction.attributes
     a, b, g = (tuple(x.shape.dimensions) for x in instruction.operands)
     a_batch, b_batch, a_summed, b_summed, ragged_dims, group_dims = (

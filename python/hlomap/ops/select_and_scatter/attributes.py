@@ -1,4 +1,4 @@
-"""The windows of a select-and-scatter."""
+"""The window of a select-and-scatter."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from .._shapes import require, require_sizes
 
 
 def window_dims(instruction: Instruction) -> list[WindowedDim]:
+    """The windowed dimensions, checked against operand and source."""
     operand, source = (x.shape.dimensions for x in instruction.operands[:2])
     require_sizes(instruction.shape.dimensions, operand, "an output")
     dims = windowed_dims(instruction.attributes.get("window"), operand, source)

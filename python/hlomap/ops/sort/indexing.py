@@ -1,4 +1,4 @@
-"""The indexing rule of sort."""
+"""Indexing rules of sort."""
 
 from __future__ import annotations
 
