@@ -47,7 +47,7 @@ def source_target_pairs(instruction: Instruction) -> list[tuple[int, int]]:
 def split_dimension(instruction: Instruction, rank: int) -> int:
     """The one dimension along which a collective operation splits or concatenates arrays."""
     (along,) = instruction.attributes["dimensions"]
-    require(0 <= along < rank, f"dimension {along} of {rank}")
+    require(0 <= along < rank, f"dimension {along} is out of range for rank {rank}")
     return int(along)
 
 
@@ -89,10 +89,10 @@ def windowed_dims(window: Any, operand_sizes: Sequence[int], output_sizes: Seque
     ]
     for dim in dims:
         positive = min(dim.size, dim.stride, dim.base_dilation, dim.window_dilation) > 0
-        require(positive, "a window without size, stride or dilation")
+        require(positive, "window sizes, strides and dilations must be positive")
         dilated = max(0, (dim.operand_size - 1) * dim.base_dilation + 1) if dim.operand_size else 0
         last_start = dilated + dim.pad_low + dim.pad_high - (dim.size - 1) * dim.window_dilation - 1
-        require_sizes([dim.output_size], [max(0, last_start // dim.stride + 1)], "an output")
+        require_sizes([dim.output_size], [max(0, last_start // dim.stride + 1)], "the output")
     return dims
 
 
@@ -132,7 +132,7 @@ class GatherDimensions:
 def indices_batch_dims(indices_sizes: Sequence[int], index_vector_dim: int, n_components: int) -> list[int]:
     """The dimensions of the indices that number the index vectors."""
     rank = len(indices_sizes)
-    require(0 <= index_vector_dim <= rank, f"index vectors along dimension {index_vector_dim}")
+    require(0 <= index_vector_dim <= rank, f"index_vector_dim {index_vector_dim} is out of range")
     length = indices_sizes[index_vector_dim] if index_vector_dim < rank else 1
-    require(length == n_components, f"index vectors of {length} components for {n_components} dimensions")
+    require(length == n_components, f"index vectors have {length} components, expected {n_components}")
     return [i for i in range(rank) if i != index_vector_dim]

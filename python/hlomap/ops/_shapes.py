@@ -30,7 +30,7 @@ def shape_at(shape: Shape, leaf: tuple[int, ...]) -> Shape:
     try:
         return shape.at(leaf) if leaf else shape
     except OverflowError:
-        raise ShapeError(f"shape index {leaf} leaves the shape") from None
+        raise ShapeError(f"shape index {leaf} is out of range") from None
 
 
 def array_leaves(shape: Shape, below: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
@@ -49,7 +49,7 @@ def require_sizes(found: Iterable[int], expected: Iterable[int], what: str) -> N
     """Raise :class:`ShapeError` unless the sizes are as expected: HLO text may declare shapes that do not agree."""
     found, expected = tuple(found), tuple(expected)
     if found != expected:
-        raise ShapeError(f"{what} of sizes {list(found)} where {list(expected)} was expected")
+        raise ShapeError(f"sizes of {what} are {list(found)}, expected {list(expected)}")
 
 
 def require(holds: bool, what: str) -> None:

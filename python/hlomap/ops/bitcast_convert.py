@@ -25,14 +25,14 @@ def _map_between(source: Shape, target: Shape) -> Footprint:
     sizes, lengths = source.dimensions, target.dimensions
     wide, narrow = bit_width(source.dtype), bit_width(target.dtype)
     if wide == narrow:
-        require_sizes(lengths, sizes, "a result")
+        require_sizes(lengths, sizes, "the output")
         return identity_map(sizes)
     if wide > narrow:
-        require(wide % narrow == 0, f"no whole number of {target.dtype} in a {source.dtype}")
+        require(wide % narrow == 0, f"the width of {source.dtype} is not a multiple of that of {target.dtype}")
         require_sizes(lengths, (*sizes, wide // narrow), "the narrower array")
         results = [*dim_exprs(len(sizes)), Expr.range(0)]
         return single_map(full_bounds(sizes), results, ranges=[(0, wide // narrow - 1)])
-    require(narrow % wide == 0, f"no whole number of {source.dtype} in a {target.dtype}")
+    require(narrow % wide == 0, f"the width of {target.dtype} is not a multiple of that of {source.dtype}")
     require_sizes(sizes, (*lengths, narrow // wide), "the narrower array")
     return single_map(full_bounds(sizes), dim_exprs(len(lengths)))
 

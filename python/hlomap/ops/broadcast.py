@@ -21,7 +21,7 @@ from ._shapes import require, require_sizes
 def _dimensions(instruction: Instruction) -> tuple[int, ...]:
     dimensions = tuple(instruction.attributes.get("dimensions", ()))
     sizes = instruction.shape.dimensions
-    require(len(set(dimensions)) == len(dimensions), f"a dimension twice in {dimensions}")
+    require(len(set(dimensions)) == len(dimensions), f"dimensions {list(dimensions)} are repeated")
     require_sizes(instruction.operands[0].shape.dimensions, (sizes[i] for i in dimensions), "an operand")
     return dimensions
 

@@ -14,7 +14,7 @@ from ._shapes import require
 
 
 def _called(instruction: Instruction) -> Computation:
-    require(len(instruction.called_computations) == 1, "not one computation")
+    require(len(instruction.called_computations) == 1, "expected one called computation")
     return instruction.called_computations[0]
 
 

@@ -27,7 +27,7 @@ def _starts(instruction: Instruction, along: int) -> list[int]:
         length = operand.shape.dimensions[along]
         require_sizes(operand.shape.dimensions, (*sizes[:along], length, *sizes[along + 1 :]), "an operand")
         starts.append(starts[-1] + operand.shape.dimensions[along])
-    require_sizes(sizes[along : along + 1], starts[-1:], "an output")
+    require_sizes(sizes[along : along + 1], starts[-1:], "the output")
     return starts
 
 

@@ -24,7 +24,7 @@ def _n_transformed(instruction: Instruction) -> int:
     """The number of transformed dimensions."""
     length, kind = tuple(instruction.attributes["fft_length"]), instruction.attributes["fft_type"]
     sizes, output = instruction.operands[0].shape.dimensions, instruction.shape.dimensions
-    require(1 <= len(length) <= min(3, len(sizes)), f"fft_length {length}")
+    require(1 <= len(length) <= min(3, len(sizes)), f"fft_length {list(length)} has no or too many dimensions")
     half = (*length[:-1], length[-1] // 2 + 1 if length[-1] else 0)
     batch = tuple(sizes[: -len(length)])
     require_sizes(sizes, batch + (half if kind == "IRFFT" else length), "an operand")

@@ -21,8 +21,11 @@ from ._shapes import require, require_sizes, result_sizes
 def _reduced(instruction: Instruction) -> tuple[int, ...]:
     reduced = tuple(sorted(instruction.attributes["dimensions"]))
     sizes = instruction.operands[0].shape.dimensions
-    require(len(set(reduced)) == len(reduced) and all(0 <= i < len(sizes) for i in reduced), f"reduced: {reduced}")
-    require_sizes(result_sizes(instruction), (size for i, size in enumerate(sizes) if i not in reduced), "an output")
+    require(
+        len(set(reduced)) == len(reduced) and all(0 <= i < len(sizes) for i in reduced),
+        f"dimensions {list(reduced)} are out of range or repeated",
+    )
+    require_sizes(result_sizes(instruction), (size for i, size in enumerate(sizes) if i not in reduced), "the output")
     for operand in instruction.operands[: len(instruction.operands) // 2]:
         require_sizes(operand.shape.dimensions, sizes, "an operand")
     return reduced

@@ -22,9 +22,12 @@ def _limits(instruction: Instruction) -> tuple[tuple[int, int, int], ...]:
     """Start, limit and stride of each dimension."""
     limits: tuple[tuple[int, int, int], ...] = tuple(instruction.attributes["slice"])
     for (start, limit, stride), size in zip(limits, instruction.operands[0].shape.dimensions, strict=True):
-        require(0 <= start <= limit <= size and stride > 0, f"[{start}:{limit}:{stride}] of {size} elements")
+        require(
+            0 <= start <= limit <= size and stride > 0,
+            f"slice [{start}:{limit}:{stride}] is invalid for {size} elements",
+        )
     require_sizes(
-        instruction.shape.dimensions, (-((start - limit) // stride) for start, limit, stride in limits), "an output"
+        instruction.shape.dimensions, (-((start - limit) // stride) for start, limit, stride in limits), "the output"
     )
     return limits
 

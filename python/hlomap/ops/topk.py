@@ -24,7 +24,7 @@ def _output_sizes(instruction: Instruction) -> tuple[int, ...]:
     sizes = tuple(instruction.operands[0].shape.dimensions)
     output_sizes = (*sizes[:-1], int(instruction.attributes["k"]))
     for output in instruction.shape.tuple_shapes:
-        require_sizes(output.dimensions, output_sizes, "an output")
+        require_sizes(output.dimensions, output_sizes, "the output")
     return output_sizes
 
 

@@ -20,9 +20,12 @@ from ._shapes import require, require_sizes
 
 def _permutation(instruction: Instruction) -> tuple[int, ...]:
     permutation = tuple(instruction.attributes["dimensions"])
-    require(sorted(permutation) == list(range(instruction.shape.rank)), f"no permutation: {permutation}")
+    require(
+        sorted(permutation) == list(range(instruction.shape.rank)),
+        f"dimensions {list(permutation)} are not a permutation",
+    )
     sizes = instruction.operands[0].shape.dimensions
-    require_sizes(instruction.shape.dimensions, (sizes[p] for p in permutation), "an output")
+    require_sizes(instruction.shape.dimensions, (sizes[p] for p in permutation), "the output")
     return permutation
 
 

@@ -35,7 +35,7 @@ def _tuple(instruction: Instruction, operands: Sequence[Value], context: EvalCon
 
 def _element_output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     index = int(instruction.attributes["index"])
-    require(index >= 0, f"element {index} of a tuple")
+    require(index >= 0, f"tuple index {index} is negative")
     return forward_array(shape_at(context.shape_of(instruction), leaf), 0, (index, *leaf))
 
 

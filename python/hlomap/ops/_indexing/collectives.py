@@ -157,7 +157,7 @@ def matching_groups(instruction: Instruction, n: int | None) -> GroupTable | Unk
         return pair_table(instruction)
     table = group_table(instruction, n)
     if isinstance(table, GroupTable) and n is not None and any(size != n for _, size in table.runs()):
-        return Unknown(f"groups of other sizes than the {n} of the shapes")
+        return Unknown(f"the shapes imply groups of {n} devices, the groups have other sizes")
     return table
 
 
@@ -207,7 +207,7 @@ def _part(
         any_index = dim_exprs(len(source))
         any_index[along] = Expr.range(0)
         maps = single_map(full_bounds(source), any_index, ranges=[(0, source[along] - 1)]).maps
-        return Footprint(maps, False, "how many devices there are is not peer", crosses_devices=True)
+        return Footprint(maps, False, "the number of devices is not known", crosses_devices=True)
     if by_size is None:
         by_size = GroupTable("", [(0, 1)])
     return without_devices(_device_maps(transfer, source, target, along, by_size), by_size)
@@ -218,11 +218,14 @@ def _split(
 ) -> tuple[int, int | None]:
     """The split dimension of a transfer, and the number of parts where the shapes determine it."""
     if transfer.split in (None, "both"):
-        require_sizes(source, target, "an output")
+        require_sizes(source, target, "the output")
         return (split_dimension(instruction, len(source)) if transfer.split else 0), None
     whole, part = (source, target) if transfer.split == "target" else (target, source)
     along = split_dimension(instruction, len(whole))
-    require(part[along] > 0 and whole[along] % part[along] == 0, f"{whole[along]} elements in parts of {part[along]}")
+    require(
+        part[along] > 0 and whole[along] % part[along] == 0,
+        f"{whole[along]} elements cannot be split into parts of {part[along]}",
+    )
     require_sizes((*whole[:along], part[along], *whole[along + 1 :]), part, "a part")
     return along, whole[along] // part[along]
 
@@ -243,7 +246,7 @@ def _device_maps(
     rank = len(source)
     for groups, n in table.runs():
         if transfer.split == "both":
-            require(source[along] % n == 0, f"{source[along]} elements in {n} parts")
+            require(source[along] % n == 0, f"{source[along]} elements cannot be split into {n} parts")
         size = 0 if transfer.split is None else target[along] if transfer.split == "target" else source[along]
         peer = transfer.peer(
             ElementOnDevice(rank, along, Expr.dim(rank + 1), size // n if transfer.split == "both" else size)

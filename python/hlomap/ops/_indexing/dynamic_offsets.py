@@ -34,7 +34,10 @@ Offset: TypeAlias = int | RuntimeOffset
 def clamped_offsets(instruction: Instruction, first: int, sizes: Sequence[int], window: Sequence[int]) -> list[Offset]:
     """The offset along each dimension of a window in an array of those sizes."""
     operands = instruction.operands[first:]
-    require(len(sizes) == len(window) and all(w <= s for w, s in zip(window, sizes, strict=True)), "a window that fits")
+    require(
+        len(sizes) == len(window) and all(w <= s for w, s in zip(window, sizes, strict=True)),
+        "the window is larger than the array",
+    )
     as_vector = len(operands) == 1 and operands[0].shape.rank == 1
     found: list[Offset] = []
     for i, (size, window_size) in enumerate(zip(sizes, window, strict=True)):

@@ -78,7 +78,7 @@ def forward_from_operand(
     """An output leaf is a leaf of one operand, unchanged; the other operands are not read."""
     operands = instruction.operands
     shape = shape_at(operands[operand].shape, leaf)
-    require_sizes(shape_at(instruction.shape, output).dimensions, shape.dimensions, "an output")
+    require_sizes(shape_at(instruction.shape, output).dimensions, shape.dimensions, "the output")
     return forward_array(shape, operand, leaf)
 
 
@@ -95,7 +95,7 @@ def forward_to_outputs(
     sizes = shape_at(instruction.operands[operand].shape, leaf).dimensions
     for output in output_leaves:
         shape = shape_at(instruction.shape, output)
-        require_sizes(shape.dimensions, sizes, "an output")
+        require_sizes(shape.dimensions, sizes, "the output")
         if shape.is_array:
             number = output[0] if output else 0
             before = parts[number]

@@ -49,9 +49,7 @@ def check_value(value: Any, shape: Shape, where: str) -> Value:
         )
     smaller = zip(array.shape, shape.dimensions, shape.dynamic, strict=False)
     if array.ndim != shape.rank or any(n != size and not (free and n < size) for n, size, free in smaller):
-        raise ShapeError(
-            f"{where} is {shape}; an array {array.dtype}{list(array.shape)} was given: its sizes must be those"
-        )
+        raise ShapeError(f"{where} is {shape}; an array {array.dtype}{list(array.shape)} was given: its sizes differ")
     return array
 
 
@@ -62,4 +60,4 @@ def _from_python(value: Any, dtype: np.dtype[Any], shape: Shape, where: str) -> 
             return np.asarray(value)
         return np.asarray(value, dtype)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ShapeError(f"{where} is {shape}; {type(value).__name__} is no array of it ({error})") from None
+        raise ShapeError(f"{where} is {shape}; {type(value).__name__} cannot be converted to it ({error})") from None

@@ -40,7 +40,7 @@ def cast(x: Array, to: np.dtype[Any]) -> Array:
         if is_float(to) and is_float(x.dtype):
             return _narrow(x, to)
     if x.dtype.kind == "c" and to.kind != "c":
-        raise ShapeError(f"{x.dtype} where {to} was expected")
+        raise ShapeError(f"expected {to}, found {x.dtype}")
     return x.astype(to)
 
 
@@ -421,7 +421,7 @@ def reinterpret_bits(array: Array, source: str, target: str) -> Array:
         little = array.astype(array.dtype.newbyteorder("<"), copy=False) if not is_packed(array.dtype) else array
         return little.view(numpy_dtype(target))
     if max(wide, narrow) > 64 or "pred" in (source, target):
-        raise UnsupportedError(f"bits of {source} as {target}")
+        raise UnsupportedError(f"reading the bits of {source} as {target} is not supported")
     bits = array.view(f"u{array.dtype.itemsize}").astype(np.uint64) & np.uint64(2**wide - 1)
     if wide > narrow:
         shifts = np.arange(wide // narrow, dtype=np.uint64) * np.uint64(narrow)

@@ -29,7 +29,7 @@ DEPENDENCES = {
 def _feature(instruction: Instruction) -> int:
     feature = int(instruction.attributes["feature_index"])
     sizes = instruction.operands[0].shape.dimensions
-    require(0 <= feature < len(sizes), f"feature {feature}")
+    require(0 <= feature < len(sizes), f"feature_index {feature} is out of range")
     for operand in instruction.operands[1:]:
         has_all = operand.shape.rank == len(sizes) and instruction.opcode == "batch-norm-grad"
         require_sizes(operand.shape.dimensions, sizes if has_all else (sizes[feature],), "an operand")

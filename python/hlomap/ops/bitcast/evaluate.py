@@ -25,7 +25,7 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     if source.dtype != target.dtype:
         if bit_width(source.dtype) != bit_width(target.dtype):
             if any(width_of(shape) != bit_width(shape.dtype) for shape in (source, target)):
-                raise UnsupportedError(f"bits of {source} as {target}")
+                raise UnsupportedError(f"reading the bits of {source} as {target} is not supported")
             memory = np.pad(memory, (0, -len(memory) % max(1, width_of(target) // width_of(source))))
         memory = reinterpret_bits(memory, source.dtype, target.dtype)
     if not is_tiled(target) and memory.size == n_elements(target.dimensions):

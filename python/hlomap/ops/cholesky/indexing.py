@@ -8,12 +8,12 @@ from .._indexing.maps import dim_exprs, full_bounds, single_map
 from .._rule import ExprLike, Footprint, RuleContext, RuleResult
 from .._shapes import require, require_sizes
 
-_REASON = "cholesky: the whole triangle decides whether there is a result"
+_REASON = "cholesky: every element depends on whether the matrix is positive definite"
 
 
 def _sizes(instruction: Instruction) -> tuple[int, ...]:
     sizes = tuple(instruction.shape.dimensions)
-    require(len(sizes) >= 2 and sizes[-1] == sizes[-2], "square matrices")
+    require(len(sizes) >= 2 and sizes[-1] == sizes[-2], "expected square matrices")
     require_sizes(instruction.operands[0].shape.dimensions, sizes, "the operand")
     return sizes
 

@@ -67,7 +67,10 @@ def reduce_scatter(instruction: Instruction, operands: list[Value], context: Eva
     results = []
     for array in _combined(instruction, values, context):
         along = split_dimension(instruction, array.ndim)
-        require(array.shape[along] % len(group) == 0, f"{array.shape[along]} elements for {len(group)} devices")
+        require(
+            array.shape[along] % len(group) == 0,
+            f"{array.shape[along]} elements cannot be split among {len(group)} devices",
+        )
         results.append(np.split(array, len(group), along)[group.index(context.device.number)])
     return _as_value(instruction, results)
 
@@ -78,10 +81,13 @@ def all_to_all(instruction: Instruction, operands: list[Value], context: EvalCon
     values = yield context.rendezvous(rendezvous_key(instruction), group, operands)
     own = group.index(context.device.number)
     if instruction.shape.is_tuple:
-        require(len(operands) == len(group), f"{len(operands)} parts for {len(group)} devices")
+        require(len(operands) == len(group), f"{len(operands)} operands for {len(group)} devices")
         return tuple(value[own] for value in values)
     along = split_dimension(instruction, operands[0].ndim)
-    require(operands[0].shape[along] % len(group) == 0, f"{operands[0].shape[along]} elements for {len(group)} devices")
+    require(
+        operands[0].shape[along] % len(group) == 0,
+        f"{operands[0].shape[along]} elements cannot be split among {len(group)} devices",
+    )
     return np.concatenate([np.split(value[0], len(group), along)[own] for value in values], along)
 
 
@@ -90,9 +96,9 @@ def collective_permute(instruction: Instruction, operands: list[Value], context:
     pairs = source_target_pairs(instruction)
     require_ids(instruction, [i for pair in pairs for i in pair], context)
     for side in zip(*pairs, strict=True):
-        require(len(set(side)) == len(side), f"a device twice in {pairs}")
+        require(len(set(side)) == len(side), f"a device occurs twice in {pairs}")
     if len(operands) == 4 and not instruction.shape.is_tuple:
-        raise UnsupportedError("a permutation of slices in place")
+        raise UnsupportedError("collective-permute of slices in place is not supported")
     devices = permuted_devices(instruction, context)
     values = yield context.rendezvous(rendezvous_key(instruction), devices, operands)
     own = own_id(instruction, context)

@@ -11,7 +11,7 @@ from .._rule import NOTHING, Footprint, OperandIndexing, RuleContext, RuleResult
 from .._shapes import array_leaves, n_outputs, shape_at
 from .attributes import branch_computations
 
-_REASON = "one of several branches"
+_REASON = "which branch runs depends on a value"
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:

@@ -51,7 +51,7 @@ def convolution_attributes(instruction: Instruction) -> Convolution | Unknown:
     if min(groups) < 1 or max(groups) != groups[0] * groups[1]:
         return Unknown("convolution with both feature groups and batch groups")
     features, outputs_of = sizes[1][labels.kernel_input_feature], sizes[1][labels.kernel_output_feature]
-    require(outputs_of % max(groups) == 0, f"{outputs_of} output features in {max(groups)} groups")
+    require(outputs_of % max(groups) == 0, f"{outputs_of} output features cannot be split into {max(groups)} groups")
     require_sizes(
         [sizes[0][labels.input_feature], sizes[2][labels.output_feature]],
         [features * groups[0], outputs_of],

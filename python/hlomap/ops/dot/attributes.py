@@ -37,8 +37,8 @@ def dot_dimensions(instruction: Instruction) -> tuple[DotOperand, DotOperand]:
     for a, b in ((left.batch, right.batch), (left.contracted, right.contracted)):
         require_sizes((left.sizes[i] for i in a), (right.sizes[i] for i in b), "paired dimensions")
     sizes = [*(left.sizes[i] for i in left.batch + left.free), *(right.sizes[i] for i in right.free)]
-    require_sizes(instruction.shape.dimensions, sizes, "an output")
+    require_sizes(instruction.shape.dimensions, sizes, "the output")
     for side in sides:
         used = side.batch + side.contracted
-        require(len(set(used)) == len(used), "a dimension both batch and contracted")
+        require(len(set(used)) == len(used), "a dimension is repeated among batch and contracting dimensions")
     return left, right

@@ -33,22 +33,22 @@ def set_input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex
 
 
 def _map_between(source: Sequence[int], target: Sequence[int]) -> OperandIndexing:
-    """From target to source, over-approximate: positions depend on the sizes in use.
+    """From source to target, over-approximate: positions depend on the sizes in use.
 
     In row-major order of the elements in use, a later row starts earlier than the bounds suggest, so an element may be
     any; only arrays with one dimension longer than 1 keep their order.
     """
     rows = (sum(size != 1 for size in sizes) > 1 for sizes in (source, target))
     if n_elements(source) == n_elements(target) and not any(rows):
-        part = single_map(full_bounds(target), delinearize(dim_exprs(len(target)), target, source))
-        return Footprint(part.maps, False, "sizes are values")
-    return Footprint(map_to_all(target, source).maps, False, "sizes are values")
+        part = single_map(full_bounds(source), delinearize(dim_exprs(len(source)), source, target))
+        return Footprint(part.maps, False, "the sizes are values")
+    return Footprint(map_to_all(source, target).maps, False, "the sizes are values")
 
 
 def reshape_output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The data as :func:`_map_between`; every element depends on the sizes."""
     sizes = instruction.shape.dimensions
-    data = _map_between(instruction.operands[0].shape.dimensions, sizes)
+    data = _map_between(sizes, instruction.operands[0].shape.dimensions)
     return [data, *([map_to_scalar(sizes)] * (len(instruction.operands) - 1))]
 
 
@@ -59,4 +59,4 @@ def reshape_input_to_output(
     sizes = instruction.shape.dimensions
     if operand > 0:
         return [map_to_all((), sizes)]
-    return [_map_between(sizes, instruction.operands[0].shape.dimensions)]
+    return [_map_between(instruction.operands[0].shape.dimensions, sizes)]

@@ -14,7 +14,7 @@ from .._shapes import require
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The element with the same index of each operand, or the scalar; a copy of a tuple leaf by leaf."""
     if instruction.shape.is_tuple:
-        require(len(instruction.operands) == 1, "an elementwise operation on tuples")
+        require(len(instruction.operands) == 1, "an elementwise operation on a tuple must have one operand")
         return forward_from_operand(instruction, leaf, 0, leaf)
     sizes = instruction.shape.dimensions
     return [_operand_map(sizes, operand.shape.dimensions) for operand in instruction.operands]
@@ -31,7 +31,7 @@ def _operand_map(sizes: Sequence[int], operand: Sequence[int]) -> OperandIndexin
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The output element with the same index; every element for a scalar."""
     if instruction.shape.is_tuple:
-        require(len(instruction.operands) == 1, "an elementwise operation on tuples")
+        require(len(instruction.operands) == 1, "an elementwise operation on a tuple must have one operand")
         return forward_to_outputs(instruction, operand, leaf, leaf)
     sizes = instruction.shape.dimensions
     source = instruction.operands[operand].shape.dimensions

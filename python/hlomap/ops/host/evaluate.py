@@ -25,7 +25,7 @@ def infeed(instruction: Instruction, operands: Sequence[Value], context: EvalCon
         value = next(feeds[number])
     except (IndexError, StopIteration):
         raise UnsupportedError(f"the infeed of device {number} is empty: give it another {shape}") from None
-    return (check_value(value, shape, "what the infeed takes"), None)
+    return (check_value(value, shape, "the infeed value"), None)
 
 
 def outfeed(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
@@ -56,14 +56,14 @@ def _peer(instruction: Instruction, context: EvalContext, side: int) -> int | No
     pairs, own, grid = _pairs(instruction), _own_id(context), context.grid
     if pairs is None:
         if grid.n_replicas * grid.n_partitions > 1 and not _pairs_of_channel(instruction):
-            raise UnsupportedError(f"a transfer between devices without {_PAIRS}")
+            raise UnsupportedError(f"a transfer between devices needs {_PAIRS}")
         pairs = _pairs_of_channel(instruction) or [(own, own)]
     found = next((pair[side] for pair in pairs if pair[1 - side] == own), None)
     if found is None:
         return None
     count = grid.n_partitions if grid.n_partitions > 1 else grid.n_replicas
     if found >= count:
-        raise ShapeError(f"a transfer with device {found} of {count}")
+        raise ShapeError(f"a transfer with device {found}, there are {count}")
     return context.device.number + found - own if grid.n_partitions > 1 else found
 
 
@@ -103,14 +103,14 @@ def recv(instruction: Instruction, operands: Sequence[Value], context: EvalConte
             value = next(context.grid.received[channel])
         except (KeyError, StopIteration):
             raise UnsupportedError(f"nothing to receive on channel {channel}: give it another {shape}") from None
-        return (check_value(value, shape, "what is received"), np.zeros((), np.uint32), None)
+        return (check_value(value, shape, "the received value"), np.zeros((), np.uint32), None)
     source = _peer(instruction, context, 0)
     if source is None:
         return (_zeros(shape), np.zeros((), np.uint32), None)
     queue = _channel(instruction, context, source, context.device.number)
     if not queue:
         yield context.wait(lambda: bool(queue))
-    return (check_value(queue.popleft(), shape, "what is received"), np.zeros((), np.uint32), None)
+    return (check_value(queue.popleft(), shape, "the received value"), np.zeros((), np.uint32), None)
 
 
 def _zeros(shape: Shape) -> Value:

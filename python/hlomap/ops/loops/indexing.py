@@ -10,7 +10,7 @@ from .._rule import NOTHING, Footprint, OperandIndexing, RuleContext, RuleResult
 from .._shapes import array_leaves, n_outputs, shape_at
 from .attributes import condition_and_body
 
-_REASON = "a loop: the maps of every number of iterations"
+_REASON = "a loop: the union over all numbers of iterations"
 
 
 def _condition_leaves(

@@ -32,7 +32,7 @@ def padded_dims(instruction: Instruction) -> list[PaddedDim]:
     sizes, lengths = instruction.shape.dimensions, instruction.operands[0].shape.dimensions
     for (low, high, interior), size, length in zip(instruction.attributes["padding"], sizes, lengths, strict=True):
         step = interior + 1
-        require(interior >= 0, f"interior padding of {interior}")
-        require_sizes([size], [max(0, low + high + length + max(0, length - 1) * interior)], "an output")
+        require(interior >= 0, f"interior padding {interior} is negative")
+        require_sizes([size], [max(0, low + high + length + max(0, length - 1) * interior)], "the output")
         dims.append(PaddedDim(low, step, size, (max(0, -(low // step)), min(length - 1, (size - 1 - low) // step))))
     return dims

@@ -20,6 +20,6 @@ def evaluate(instruction: Instruction, operands: list[Value], context: EvalConte
         for k in range(own * n, (own + 1) * n):
             start, count, target = (int(x.reshape(-1)[k]) for x in (offsets, sizes, targets))
             inside = min(start, target, count) >= 0 and start + count <= len(rows) and target + count <= len(out)
-            require(inside, f"{count} rows from {start} to {target} of {len(out)}")
+            require(inside, f"{count} rows from row {start} to row {target} of {len(out)} are out of range")
             out[target : target + count] = rows[start : start + count]
     return out

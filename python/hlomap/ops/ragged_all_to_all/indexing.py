@@ -11,13 +11,12 @@ from .._indexing.maps import identity_map, map_to_all
 from .._rule import Footprint, OperandIndexing, RuleContext, RuleResult
 from .._shapes import INT64_MAX, require
 
-_KEPT = "ragged-all-to-all: what others write is a value"
+_KEPT = "ragged-all-to-all: the rows that other devices write depend on values"
+_MOVED = "ragged-all-to-all: the target of a row depends on the offsets of one device"
+_SIZES = "ragged-all-to-all: the receive sizes repeat the send sizes"
 
 
-_SIZES = "ragged-all-to-all: sizes that are received are those that are sent"
-
-
-def _between(instruction: Instruction, operand: int, table: GroupTable, *, to_output: bool) -> Footprint:
+def _device_maps(instruction: Instruction, operand: int, table: GroupTable, *, to_output: bool) -> Footprint:
     """Maps with group and position between the output and the input, its offsets, sizes or output offsets."""
     rows, out = instruction.operands[0].shape.dimensions, instruction.shape.dimensions
     (numbers,) = instruction.operands[2].shape.dimensions
@@ -58,17 +57,17 @@ def part(instruction: Instruction, k: int, table: GroupTable | None, *, to_outpu
         stays = identity_map(source) if k == 1 else map_to_all(source, target)
         return Footprint(stays.maps, False, _KEPT if k == 1 else _SIZES)
     if table is not None:
-        return _between(instruction, k, table, to_output=to_output)
+        return _device_maps(instruction, k, table, to_output=to_output)
     by_size = GroupTable("", [range(n) for n in sorted(group_sizes(instruction))])
     if not by_size.groups or not _has_maps(instruction):
         return Footprint(map_to_all(source, target).maps, False, _KEPT, crosses_devices=True)
-    part = without_devices(_between(instruction, k, by_size, to_output=to_output), by_size)
+    part = without_devices(_device_maps(instruction, k, by_size, to_output=to_output), by_size)
     if k or not part.crosses_devices:
         return part
     # Maps without devices cannot tell the sender's offsets from those of this device: forward, any row may be reached;
     # backward, the offsets are read on the device of the input.
     maps = map_to_all(source, target).maps if to_output else part.maps
-    return Footprint(maps, False, "ragged-all-to-all: a row is where one device's numbers say", crosses_devices=True)
+    return Footprint(maps, False, _MOVED, crosses_devices=True)
 
 
 def groups(instruction: Instruction) -> GroupTable | Unknown:

@@ -53,10 +53,13 @@ def ragged_dot_dimensions(instruction: Instruction) -> RaggedDotDimensions:
     prefix = [left[i] for i in outer[: list(outer).index(ragged_dim)]]
     groups = [*prefix, "g"] if len(g) > 1 else ["g"]
     sizes = {**dict(zip(right, b, strict=True)), **dict(zip(left, a, strict=True)), "g": g[-1]}
-    require_sizes(g, (sizes[label] for label in groups), "group sizes")
+    require_sizes(g, (sizes[label] for label in groups), "the group sizes")
     batch = [left[i] for i in a_batch]
     own = [label for j, label in enumerate(right) if j not in b_batch and j not in b_summed and label != "g"]
     output = [*(["g"] if mode == "summed" else []), *batch, *(left[i] for i in free), *own]
-    require_sizes(instruction.shape.dimensions, (sizes[label] for label in output), "an output")
-    require(("g" in right) == (mode == "free"), "a group dimension of the right side where rows choose one")
+    require_sizes(instruction.shape.dimensions, (sizes[label] for label in output), "the output")
+    require(
+        ("g" in right) == (mode == "free"),
+        "the right side has a group dimension exactly where the ragged dimension is free",
+    )
     return RaggedDotDimensions(tuple(left), tuple(right), tuple(groups), tuple(output), sizes, left[ragged_dim], mode)

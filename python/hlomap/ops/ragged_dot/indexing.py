@@ -15,7 +15,7 @@ from .attributes import RaggedDotDimensions, ragged_dot_dimensions
 MAX_GROUPS = 16
 """Up to this number of groups each group has a map of its own; beyond, the maps do not distinguish groups."""
 
-_REASON = "ragged-dot: which rows are in which group is known only when the program runs"
+_REASON = "ragged-dot: the group of a row is known only at run time"
 
 
 def _map_side(d: RaggedDotDimensions, side: Sequence[str], source: Sequence[str], target: Sequence[str]) -> Footprint:

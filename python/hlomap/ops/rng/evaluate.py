@@ -18,8 +18,6 @@ from .._numpy.numeric import convert, widened
 from .._shapes import shape_at
 
 _MASK = np.uint64(0xFFFFFFFF)
-
-
 _HALF = np.uint64(32)
 
 

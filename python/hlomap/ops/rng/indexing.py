@@ -14,7 +14,7 @@ from .._shapes import require, shape_at
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """All elements of every operand: the parameters of the distribution, or the state."""
     if instruction.opcode == "rng-bit-generator":
-        require(instruction.shape.is_tuple, "a new state and bits")
+        require(instruction.shape.is_tuple, "expected a tuple of new state and bits")
     sizes = shape_at(instruction.shape, leaf).dimensions
     return [_map_whole(sizes, operand.shape.dimensions, leaf) for operand in instruction.operands]
 
@@ -32,4 +32,6 @@ def _map_whole(source: Sequence[int], target: Sequence[int], output: ShapeIndex)
     everything = map_to_all(source, target)
     if output != (0,):
         return everything
-    return Footprint(everything.maps, False, "which parts of the state a new state needs depends on the algorithm")
+    return Footprint(
+        everything.maps, False, "the parts of the state that the new state depends on are specific to the algorithm"
+    )

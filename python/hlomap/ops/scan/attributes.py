@@ -23,5 +23,5 @@ def scan_dimensions(instruction: Instruction) -> ScanDimensions:
     (along,) = instruction.attributes["dimensions"]
     n_inputs = len(instruction.operands) - n_carries
     n_outputs = len(instruction.shape.tuple_shapes) - n_carries
-    require(n_inputs > 0 and n_outputs >= 0, "an input to go along")
+    require(n_inputs > 0 and n_outputs >= 0, "expected at least one input that is not a carry")
     return ScanDimensions(int(along), n_inputs, n_outputs, instruction.operands[0].shape.dimensions[along])

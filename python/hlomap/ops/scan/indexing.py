@@ -9,7 +9,7 @@ from .._indexing.scan_dependence import StepDependence, step_dependence
 from .._rule import NOTHING, Bounds, ExprLike, Footprint, RuleContext, RuleResult
 from .attributes import scan_dimensions
 
-_REASON = "scan: which elements and steps go through the carries depends on the computation"
+_REASON = "scan: the elements and steps that reach the carries depend on the computation"
 
 
 def _dependence(instruction: Instruction, result: int, context: RuleContext) -> StepDependence:
