@@ -207,12 +207,12 @@ def test_irregular_groups_have_a_map_for_each_run() -> None:
 @pytest.mark.parametrize(
     ("header", "attributes", "expected"),
     [
-        ("", "replica_groups={}", "all devices are one group, and nothing says how many there are"),
+        ("", "replica_groups={}", "all devices form one group, and their number is not known"),
         (", replica_count=3", "replica_groups={}", ("replica", [(0, 1, 2)])),
         (
             "",
             "replica_groups={{0,1}}, channel_id=1",
-            "the groups take all partitions, and nothing says how many there are",
+            "the groups include all partitions, whose number is not known",
         ),
         (", num_partitions=2", "replica_groups={{1},{0}}, channel_id=1", ("device", [(2, 3), (0, 1)])),
         ("", "replica_groups=[2,2]<=[4], channel_id=1, use_global_device_ids=true", ("device", [(0, 1), (2, 3)])),

@@ -52,11 +52,11 @@ def float32(*values: float) -> np.ndarray:
     ("arguments", "message"),
     [
         ([], "2 parameters (p: f32[2,3], t: (s32[], f32[2])), 0 arguments were given"),
-        ([np.zeros((3, 2), np.float32), (0, [0, 0])], "its sizes must be those"),
+        ([np.zeros((3, 2), np.float32), (0, [0, 0])], "its sizes differ"),
         ([np.zeros((2, 3)), (0, [0, 0])], "parameter 0, p, is f32[2,3]; an array float64[2, 3] was given: convert it"),
         ([np.zeros((2, 3), np.float32), 7], "is (s32[], f32[2]); int was given: give a tuple of 2"),
         ([np.zeros((2, 3), np.float32), (0, [1])], "parameter 1, t, element 1 is f32[2]; an array float32[1]"),
-        ([[[1, 2, 3], [4, 5]], (0, [0, 0])], "list is no array of it"),
+        ([[[1, 2, 3], [4, 5]], (0, [0, 0])], "list cannot be converted to it"),
     ],
 )
 def test_arguments_that_do_not_fit(arguments: list[Any], message: str) -> None:
@@ -271,7 +271,7 @@ def test_on_value_gets_every_value() -> None:
             "  p = f32[2] parameter(0)\n  ROOT a = f32[2] all-reduce(p), replica_groups={{0,1}}, to_apply=add",
             "a (all-reduce in e): replica 1 is in its groups, there are 1: run it with num_replicas of 2",
         ),
-        ("  p = f32[2] parameter(0)\n  ROOT n = f32[2] no-such-op(p)", "no meaning for no-such-op"),
+        ("  p = f32[2] parameter(0)\n  ROOT n = f32[2] no-such-op(p)", "no semantics for no-such-op"),
         # Found by search: texts that do not fit together.
         (
             "  p = f32[2] parameter(0)\n  c = c64[2] constant({(1,2),(3,4)})\n  ROOT n = f32[2] negate(c)",

@@ -1,4 +1,4 @@
-"""Operations on shapes near 2^63 elements and of 30 dimensions: maps, and no overflow."""
+"""Maps of operations on shapes with nearly 2^63 elements or 30 dimensions, without overflow."""
 
 from __future__ import annotations
 
@@ -82,10 +82,10 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_maps_of_extreme_shapes(name: str) -> None:
-    given, made = CASES[name]
-    shapes = hm.Shape.parse(f"({given})").tuple_shapes
+    parameters_text, root_text = CASES[name]
+    shapes = hm.Shape.parse(f"({parameters_text})").tuple_shapes
     parameters = "".join(f"  p{i} = {shape} parameter({i})\n" for i, shape in enumerate(shapes))
-    root = hm.parse(f"HloModule m\n{ADD}ENTRY e {{\n{parameters}  ROOT r = {made}\n}}").entry.root
+    root = hm.parse(f"HloModule m\n{ADD}ENTRY e {{\n{parameters}  ROOT r = {root_text}\n}}").entry.root
     outputs = range(len(root.shape.tuple_shapes) or 1)
     assert [maps.reason for i in outputs for maps in hm.output_to_input(root, i) if maps.is_unknown] == []
     operands = range(len(root.operands))

@@ -1,4 +1,4 @@
-"""Every op case: the maps of the root are as the comments say, and every registered op has a case."""
+"""Op cases: the maps of each root match the comments of its case, and every registered opcode has a case."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _lines(label: str, found: hm.MapSet) -> list[str]:
 
 
 def found_lines(root: hm.Instruction) -> list[str]:
-    """All maps of an instruction as the comments of a case have them."""
+    """All maps of an instruction in the format of a case's comments."""
     lines: list[str] = []
     for leaf, _ in leaves(root.shape):
         for k, found in enumerate(hm.output_to_input(root, leaf)):
@@ -66,7 +66,7 @@ def test_case_names_are_distinct() -> None:
 
 
 def bless(file: Path) -> None:
-    """Write the expected maps of a case file anew."""
+    """Rewrite the expected maps of a case file."""
     text = ""
     for case in read_cases(file):
         lines = [*case.notes, *found_lines(case.module.entry.root)]

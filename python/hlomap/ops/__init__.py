@@ -1,9 +1,20 @@
-"""The operations, one page each: every module of this folder registers the ops it describes.
+"""Op rules: for each operation its indexing rules and its semantics in NumPy.
 
-:func:`lookup` is the only question asked from outside; an opcode without a page has rules that answer Unknown.
-Pages are found by folder, so adding an op means adding one file.  Names with a leading underscore are shared
-arithmetic, not pages; a meaning that would make its page long is in :mod:`hlomap.ops.meaning` under the same name.
-The pages are read at the first question: importing the package asks none.
+Every module of this package whose name has no leading underscore registers the rules of one operation, or of a family
+of operations.  A short op rule is one file; a long one is a folder with ``indexing.py``, ``evaluate.py`` and, if both
+need them, ``attributes.py`` (the checked attributes, as integers and shapes).  Indexing rules and semantics check each
+other, so neither is written in terms of the other: what op rules share lies in ``_indexing`` and ``_numpy``, which know
+nothing of each other, and only ``_shapes`` and ``_attributes`` serve both.
+
+To add an operation ``my-op``, write two files and edit no list:
+
+1. ``python/hlomap/ops/my_op.py``, with ``transpose.py`` as a model: the functions ``output_to_input``,
+   ``input_to_output`` and ``evaluate`` (see :class:`OpRule`), then
+   ``register(OpRule("my-op", output_to_input, input_to_output, evaluate))``.
+2. ``tests/cases/ops/my_op.hlo``: small modules whose roots are the operation.  Run the tests with ``HLOMAP_BLESS=1`` to
+   write the maps as comments, and read them.  Every case is also checked against the interpreter.
+
+The modules are imported at the first lookup; importing the package imports none of them.
 """
 
 from __future__ import annotations
@@ -22,30 +33,30 @@ __all__ = ["OpRule", "each", "lookup", "op_of", "registered"]
 
 @cache
 def _load_rules() -> None:
-    for page in sorted(module.name for module in iter_modules(__path__)):
-        if not page.startswith("_"):
-            import_module(f"{__name__}.{page}")
+    for name in sorted(module.name for module in iter_modules(__path__)):
+        if not name.startswith("_"):
+            import_module(f"{__name__}.{name}")
 
 
 def lookup(opcode: str) -> OpRule:
-    """The op of an opcode; an opcode without a page gets rules that answer Unknown."""
+    """The op rule of an opcode; the rules of an opcode that is not registered return Unknown."""
     _load_rules()
     return _registry.lookup(opcode)
 
 
 def op_of(instruction: Instruction) -> OpRule:
-    """The op of an instruction; a user's rule for its opcode or its target goes before its page's."""
+    """The op rule of an instruction; a custom rule for its opcode or custom call target takes precedence."""
     _load_rules()
     return _registry.op_of(instruction)
 
 
 def registered() -> tuple[str, ...]:
-    """The opcodes that have a page, sorted."""
+    """The registered opcodes, sorted."""
     _load_rules()
     return _registry.registered()
 
 
 def each(listener: Callable[[OpRule], None]) -> None:
-    """Calls ``listener`` with the op of every page, and of every page to come."""
+    """Calls ``listener`` with every registered op rule, and with every op rule that is registered later."""
     _load_rules()
     _registry.each(listener)

@@ -16,15 +16,15 @@ from ._shapes import require, require_sizes
 # ----------------------------------------------------------------------------------------------------- device groups
 
 GroupMode: TypeAlias = Literal["cross_replica", "cross_partition", "cross_replica_and_partition", "flattened_id"]
-"""What the ids in the groups of a collective name, as in XLA's ``CollectiveOpGroupMode``: replicas (on the same
-partition), partitions (of the same replica), replicas with all their partitions, or device numbers."""
+"""The devices that an id in a group of a collective names, as in XLA's ``CollectiveOpGroupMode``: a replica (on the
+same partition), a partition (of the same replica), a replica with all its partitions, or a device number."""
 
 _REDUCING = {"all-reduce", "all-gather", "reduce-scatter"}
-"""Their groups name replicas even where they have a channel, and then take all partitions of those."""
+"""Operations whose groups name replicas even with a channel, and then include all their partitions."""
 
 
 def group_mode(instruction: Instruction) -> GroupMode:
-    """What the ids in the groups of a collective operation name."""
+    """The devices that an id in a group of a collective operation names."""
     has_channel = instruction.attributes.get("channel_id") is not None
     if instruction.opcode.removesuffix("-start") in _REDUCING:
         if instruction.attributes.get("use_global_device_ids"):
@@ -47,7 +47,7 @@ def source_target_pairs(instruction: Instruction) -> list[tuple[int, int]]:
 def split_dimension(instruction: Instruction, rank: int) -> int:
     """The one dimension along which a collective operation splits or concatenates arrays."""
     (along,) = instruction.attributes["dimensions"]
-    require(0 <= along < rank, f"dimension {along} of {rank}")
+    require(0 <= along < rank, f"dimension {along} is out of range for rank {rank}")
     return int(along)
 
 
@@ -89,10 +89,10 @@ def windowed_dims(window: Any, operand_sizes: Sequence[int], output_sizes: Seque
     ]
     for dim in dims:
         positive = min(dim.size, dim.stride, dim.base_dilation, dim.window_dilation) > 0
-        require(positive, "a window without size, stride or dilation")
+        require(positive, "window sizes, strides and dilations must be positive")
         dilated = max(0, (dim.operand_size - 1) * dim.base_dilation + 1) if dim.operand_size else 0
         last_start = dilated + dim.pad_low + dim.pad_high - (dim.size - 1) * dim.window_dilation - 1
-        require_sizes([dim.output_size], [max(0, last_start // dim.stride + 1)], "an output")
+        require_sizes([dim.output_size], [max(0, last_start // dim.stride + 1)], "the output")
     return dims
 
 
@@ -104,7 +104,7 @@ class GatherDimensions:
     """How the dimensions of gather's operand, indices and output correspond; for scatter, its updates are the output.
 
     Sizes are those of the operand, of one window in it, of the output that holds all windows, and of the indices.
-    ``window_dims``: operand dimension -> output dimension that walks through the window.
+    ``window_dims``: operand dimension -> output dimension of the index in the window.
     ``batch_dims``: indices dimension -> output dimension that numbers the index vectors.
     ``paired_dims``: indices dimension -> operand dimension with the same index (``operand_batching_dims``).
     ``start_components``: operand dimension -> component of the index vector where the window starts.
@@ -132,7 +132,7 @@ class GatherDimensions:
 def indices_batch_dims(indices_sizes: Sequence[int], index_vector_dim: int, n_components: int) -> list[int]:
     """The dimensions of the indices that number the index vectors."""
     rank = len(indices_sizes)
-    require(0 <= index_vector_dim <= rank, f"index vectors along dimension {index_vector_dim}")
+    require(0 <= index_vector_dim <= rank, f"index_vector_dim {index_vector_dim} is out of range")
     length = indices_sizes[index_vector_dim] if index_vector_dim < rank else 1
-    require(length == n_components, f"index vectors of {length} components for {n_components} dimensions")
+    require(length == n_components, f"index vectors have {length} components, expected {n_components}")
     return [i for i in range(rank) if i != index_vector_dim]

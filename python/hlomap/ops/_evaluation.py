@@ -1,4 +1,4 @@
-"""The interpreter as an operation's semantics see it: values, requests, the grid of simulated devices."""
+"""The interpreter as the semantics of an operation see it: values, requests, the grid of simulated devices."""
 
 from __future__ import annotations
 
@@ -18,54 +18,60 @@ Value: TypeAlias = Any
 
 
 class Request:
-    """What a meaning asks of the executor and waits for; made by :meth:`EvalContext.call` and
-    :meth:`EvalContext.meet`."""
+    """Something that semantics ask of the interpreter and wait for.
+
+    :meth:`EvalContext.call`, :meth:`EvalContext.rendezvous` and :meth:`EvalContext.wait` make them.
+    """
 
     __slots__ = ()
 
 
 class EvalContext(Protocol):
-    """The executor, as an op's meaning sees it on one device.
+    """The interpreter, as the semantics of an operation see it on one device.
 
-    A meaning that runs a computation or waits for other devices is a generator: it yields a request and is sent its
-    value, so neither nesting nor waiting takes Python's stack:  ``state = yield context.call(body, [state])``.
+    Semantics that call a computation or wait for other devices are a generator: it yields a request and receives the
+    requested value, so that neither nesting nor waiting uses Python's stack: ``state = yield context.call(body,
+    [state])``.
     """
 
     @property
     def device(self) -> Device:
-        """Which of the simulated devices this is."""
+        """The simulated device."""
 
     @property
     def grid(self) -> DeviceGrid:
-        """What all devices share: sizes, queues, registered functions."""
+        """The state that all devices share: sizes, queues, registered functions."""
 
     @property
     def pointwise(self) -> bool:
-        """Whether values are whole arrays where the text has scalars (:meth:`apply`)."""
+        """Whether values are whole arrays where the HLO has scalars (:meth:`apply`)."""
 
     def call(self, computation: Computation, arguments: list[Value]) -> Request:
-        """To be yielded: the value of a computation.  The list is emptied, so that nothing lives longer than needed."""
+        """A request for the value of a computation.
+
+        The list of arguments is emptied, so that no argument outlives its last use.
+        """
 
     def rendezvous(self, key: Hashable, devices: Sequence[int], value: Value) -> Request:
-        """To be yielded: the values that those devices give under the same key, in their order, when all have."""
+        """A request for the values that ``devices`` pass under the same key, in their order, once all have done so."""
 
     def wait(self, until: Callable[[], bool]) -> Request:
-        """To be yielded: goes on when ``until()`` holds, which other devices bring about."""
+        """A request to continue once ``until()`` holds, through the action of other devices."""
 
     def apply(self, computation: Computation, arguments: Sequence[Array]) -> Value:
-        """A computation on scalars at every place of whole arrays at once; results have the arguments' common sizes."""
+        """A computation on scalars, applied elementwise to whole arrays; results have the broadcast shape."""
 
     def parameter(self, number: int) -> Value:
-        """An argument of the computation that runs."""
+        """An argument of the running computation."""
 
     def count_iteration(self, instruction: Instruction) -> None:
-        """To be called by a loop each time it goes round; an error after ``max_steps``."""
+        """Counts one iteration of a loop; :class:`~hlomap.errors.UnsupportedError` after ``max_steps``."""
 
     def random_state(self, delta: int) -> int:
-        """The 128 bits of the device's random state, which moves on by ``delta``."""
+        """The 128 bits of the device's random state, which then advances by ``delta``."""
 
     def random(self) -> np.random.Generator:
-        """Random numbers for operations whose values are not specified; made anew from :meth:`random_state`."""
+        """Random numbers for operations whose values XLA does not specify; a new generator from the random state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,26 +85,27 @@ class Device:
 
 @dataclass(slots=True)
 class DeviceGrid:
-    """What the simulated devices share."""
+    """The simulated devices, and the state that they share."""
 
     n_replicas: int = 1
     n_partitions: int = 1
     infeed: Sequence[Iterator[Value]] = ()
-    """By device, the values that its infeeds take."""
+    """By device, the values that its infeeds receive."""
     outfeed: list[Value] | None = None
-    """Where outfeeds put their values, in the order they run; of several devices, with the device's number."""
+    """The values of outfeeds in the order they run; with several devices as (device number, value)."""
     received: Mapping[int, Iterator[Value]] = field(default_factory=dict)
     """By channel, the values that the host sends."""
     sent: dict[int, list[Value]] = field(default_factory=dict)
-    """By channel, the values that went to the host."""
+    """By channel, the values that the host receives."""
     channels: dict[tuple[int, int, int], deque[Value]] = field(default_factory=dict)
-    """By channel, source and target, what one device has sent to another and was not yet received."""
+    """By channel, source and target, the values in flight between two devices."""
     custom_calls: Mapping[str, Callable[..., Value]] = field(default_factory=dict)
-    """By target, the function that stands for a custom call."""
+    """By target, the function that implements a custom call."""
 
 
 Evaluate: TypeAlias = Callable[[Instruction, list[Value], EvalContext], Value]
-"""An operation's meaning: from the values of its operands to its own, or a generator of requests that returns it."""
+"""The semantics of an operation: from the values of its operands to its own value, or to a generator of requests
+(:data:`Steps`) that returns it."""
 
 Steps: TypeAlias = Generator[Request, Value, Value]
-"""A meaning that waits for requests."""
+"""Semantics that wait for requests."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from typing import TypeAlias
 
 from .._core import Instruction
 from ..errors import UnsupportedError
@@ -12,39 +13,41 @@ from ._evaluation import EvalContext, Value
 from ._rule import CustomRule, OpRule, RuleContext, RuleResult
 from ._shapes import n_outputs
 
+Derive: TypeAlias = Callable[[str, Mapping[str, OpRule]], OpRule | None]
+
 _registry: dict[str, OpRule] = {}
-_derived: list[Callable[[str, Mapping[str, OpRule]], OpRule | None]] = []
+_derived: list[Derive] = []
 _listeners: list[Callable[[OpRule], None]] = []
 
 
 def register(op: OpRule) -> None:
-    """Make an op known; two pages for one opcode are a mistake of ours and end the import."""
+    """Register an op rule; :class:`RuntimeError` if the opcode has one already, which is a bug in this package."""
     if op.opcode in _registry:
-        raise RuntimeError(f"two op pages for {op.opcode!r}")
+        raise RuntimeError(f"two op rules for {op.opcode!r}")
     _registry[op.opcode] = op
     for listener in _listeners:
         listener(op)
 
 
-def register_derived(derive: Callable[[str, Mapping[str, OpRule]], OpRule | None]) -> None:
-    """Let ``derive(opcode, registered)`` make the rules of opcodes that are not registered; None where it cannot."""
+def register_derived(derive: Derive) -> None:
+    """Let ``derive(opcode, registered)`` make the rule of an opcode that is not registered; None where it cannot."""
     _derived.append(derive)
 
 
 def each(listener: Callable[[OpRule], None]) -> None:
-    """Calls ``listener`` with the op of every page, and of every page to come."""
+    """Calls ``listener`` with every registered op rule, and with every op rule that is registered later."""
     for op in _registry.values():
         listener(op)
     _listeners.append(listener)
 
 
 def registered() -> tuple[str, ...]:
-    """The opcodes that have a page, sorted."""
+    """The registered opcodes, sorted."""
     return tuple(sorted(_registry))
 
 
 def lookup(opcode: str) -> OpRule:
-    """The op of an opcode; an opcode without a page gets rules that answer Unknown."""
+    """The op rule of an opcode; the rules of an opcode that is not registered return Unknown."""
     found = _registry.get(opcode)
     return found if found is not None else _derived_or_unknown(opcode)
 
@@ -56,10 +59,11 @@ def _derived_or_unknown(opcode: str) -> OpRule:
 
 
 custom_rules: dict[str, CustomRule] = {}
+"""The rules that users have registered, by opcode or custom call target."""
 
 
 def op_of(instruction: Instruction) -> OpRule:
-    """The op of an instruction; a user's rule for its opcode or its target goes before its page's."""
+    """The op rule of an instruction; a custom rule for its opcode or custom call target takes precedence."""
     op = lookup(instruction.opcode)
     if custom_rules:
         target = instruction.attributes.get("custom_call_target")
@@ -79,7 +83,7 @@ def op_of(instruction: Instruction) -> OpRule:
 
 @lru_cache(maxsize=256)
 def unknown_op(opcode: str) -> OpRule:
-    """An op of which nothing is known but its name."""
+    """The op rule of an operation that is not registered."""
     unknown = Unknown(f"no rule for {opcode}")
 
     def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -88,8 +92,8 @@ def unknown_op(opcode: str) -> OpRule:
     def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
         return [unknown] * n_outputs(instruction.shape)
 
-    return OpRule(opcode, output_to_input, input_to_output, _cannot_run)
+    return OpRule(opcode, output_to_input, input_to_output, _unsupported)
 
 
-def _cannot_run(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    raise UnsupportedError(f"no meaning for {instruction.opcode}, needed by {instruction.name}")
+def _unsupported(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
+    raise UnsupportedError(f"no semantics for {instruction.opcode}, needed by {instruction.name}")

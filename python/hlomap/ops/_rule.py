@@ -1,9 +1,9 @@
-"""What an op page is made of: the :class:`OpRule` record, what its rules answer, and the registry of pages.
+"""The record of an op rule, the results that its rules return, and the context that they receive.
 
-Read :class:`OpRule` first.  The law: a rule answers :class:`Unknown` with a reason, or says precisely what is read;
-no maps means that nothing is read.  Rules name the value of operand k as runtime source k, so that one answer
-serves every instruction with the same signature; the walker renames the sources.
-No op is known here, and neither the walker nor the executor: they pass themselves in (`RuleContext`, `EvalContext`).
+Read :class:`OpRule` first.  A rule returns exactly the elements that depend on each other; or more than those, marked
+as inexact; or :class:`Unknown` with a reason.  A footprint without maps means that no element is read.  Rules name the
+value of operand k as runtime source k, so that one result serves every instruction with the same signature; the
+propagation renames the sources.  No operation is known here, neither the propagation nor the interpreter.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ INT64_MAX = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What belongs to one value: maps, each with the leaf of the value that its results index.
+    """The elements of one value: maps, each with the leaf of the value that its results index.
 
-    ``across``: the elements are on other devices, which the maps do not say.  So two such footprints one after the
-    other mention too much, and a runtime value there is not the one here.
+    ``crosses_devices``: the elements may be on other devices, which the maps do not distinguish.  The composition of
+    two such footprints is therefore over-approximate, and a runtime value on the other device is not the one on this.
     """
 
     maps: tuple[tuple[ShapeIndex, IndexingMap], ...] = ()
@@ -40,26 +40,26 @@ class Footprint:
         return Footprint(self.maps + other.maps, exact, reason, self.crosses_devices or other.crosses_devices)
 
     def of(self, maps: Iterable[tuple[ShapeIndex, IndexingMap]]) -> Footprint:
-        """Other maps of which the same is true."""
+        """Other maps with the same exactness, reason and devices."""
         return Footprint(tuple(maps), self.exact, self.reason, self.crosses_devices)
 
     def at(self, leaf: ShapeIndex) -> Footprint:
-        """The same maps below ``leaf`` of a bigger value."""
-        return self.of((leaf + below, m) for below, m in self.maps)
+        """The same maps, of a value that is the element ``leaf`` of a tuple."""
+        return self.of((leaf + inner, m) for inner, m in self.maps)
 
 
 NOTHING = Footprint()
 
 OperandIndexing: TypeAlias = Footprint | Unknown
 RuleResult: TypeAlias = Sequence[OperandIndexing] | Mapping[int, OperandIndexing]
-"""A part for each operand or output; a mapping leaves out the parts that are ``NOTHING``."""
+"""One item for each operand or output; a mapping leaves out those that are ``NOTHING``."""
 
 
 class RuleContext(Protocol):
-    """The walker, as a rule sees it: the maps through a computation that ``instruction`` calls."""
+    """The propagation, as a rule sees it: the maps through a computation that ``instruction`` calls."""
 
     def shape_of(self, instruction: Instruction) -> Shape:
-        """The shape of an instruction, which the walker keeps: that of a wide tuple is long."""
+        """The shape of an instruction, cached: that of a wide tuple takes long to make."""
 
     def output_to_input(self, instruction: Instruction, computation: Computation, leaf: ShapeIndex) -> RuleResult:
         """From ``leaf`` of the computation's root to each of its parameters."""
@@ -75,7 +75,7 @@ InputToOutput: TypeAlias = Callable[[Instruction, int, ShapeIndex, RuleContext],
 
 
 class Groups(Protocol):
-    """A table of groups of devices; ``ids`` says whether the numbers in it are replicas, partitions or devices."""
+    """A table of device groups; ``ids`` names its numbers: ``replica``, ``partition`` or ``device``."""
 
     @property
     def ids(self) -> str: ...
@@ -83,16 +83,16 @@ class Groups(Protocol):
     def groups(self) -> Sequence[Sequence[int]]: ...
 
     def runs(self) -> list[tuple[Bounds, int]]:
-        """First and last of neighbouring groups of one size, with that size."""
+        """Maximal runs of consecutive groups of one size: (first, last) and the size."""
 
 
 @dataclass(frozen=True, slots=True)
 class CollectiveRule:
-    """How an operation moves elements between devices: the groups, and maps that have group and position, too.
+    """How an operation moves elements between devices: the device groups, and rules whose maps include the device.
 
-    The rules answer as those of an :class:`OpRule`; behind the dimensions and the results of each of their maps come
-    the group and the position in it, and behind the index of a runtime variable those of the device that holds the
-    value. Parts that are not ``across`` are plain maps of elements that stay on their device.
+    The rules return the results of an :class:`OpRule`, but each map has two more dimensions and two more results, the
+    group and the position in it; so has the index of a runtime variable, for the device that holds the value.
+    Footprints without ``crosses_devices`` are plain maps of elements that stay on their device.
     """
 
     groups: Callable[[Instruction], Groups | Unknown]
@@ -101,15 +101,17 @@ class CollectiveRule:
 
 
 def no_constant_operands(instruction: Instruction) -> tuple[int, ...]:
-    """No operand's content matters to the rules."""
+    """The rules use the contents of no operand."""
     return ()
 
 
 @dataclass(frozen=True, slots=True)
 class ElementwiseMethod:
-    """A method of the builder for an elementwise operation: element types that it takes, and in words what it gives.
+    """A method of :class:`hlomap.Builder` that writes an elementwise operation.
 
-    ``on_floats``: attributes that are written only where the operands are floats.
+    ``element_types``: the kinds of element types that it accepts, separated by spaces.
+    ``gives``: the result in words, for the method's docstring.
+    ``attributes``: attributes that it writes always; ``on_floats``: those that it writes only for float operands.
     """
 
     name: str
@@ -122,48 +124,53 @@ class ElementwiseMethod:
 
 @dataclass(frozen=True, slots=True)
 class OpRule:
-    """One operation: how its elements belong together, in both directions, and what it computes.
-
-    ``output_to_input(instruction, leaf, context)`` has one part for each operand,
-    ``input_to_output(instruction, operand, leaf, context)`` one for each output (the elements of a tuple, else one).
-    ``constant_operands`` names the operands whose constant content the rules use.
-    ``inlines``: the value is that of the one called computation at the operands.
-    ``depends_on_called_values``: the answer depends on more than the signature, so it is not shared between
-    instructions.
-    ``pointwise``: ``evaluate`` may be given arrays where the instruction is on scalars.
-    ``has_side_effect``: it does something besides giving a value, so it runs even where nobody needs the value.
-    ``operand_of_parameter(instruction, called, parameter)``: the operand that a parameter of a called computation
-    stands for, None for the output at some iteration; without it a parameter may be made of all operands.
-    ``exchange``: how elements belong together on the devices of a group, where they are on others.
-    ``forwards_calls``: what it says of a computation that it calls is what the context says, put in its place.
-    ``sizes_class``: operations of this name answer alike where the sizes of their arrays agree; nothing else is looked
-    at.
-    ``structural``: values are put side by side or taken out, and none is computed; its rules cost less than a
-    signature.
-    ``methods``: what writes it from Python, by names of methods in ``build`` or as a :class:`ElementwiseMethod`; left
-    out, the one there that is called as the opcode, or one made from the attributes that the reader knows.
-    """
+    """The rule of one operation: its indexing maps in both directions, and its semantics."""
 
     opcode: str
     output_to_input: OutputToInput
+    """``output_to_input(instruction, leaf, context)``: for each operand the elements that an element of the output leaf
+    ``leaf`` depends on."""
     input_to_output: InputToOutput
+    """``input_to_output(instruction, operand, leaf, context)``: for each output (the elements of a tuple, else one) the
+    elements that depend on an element of the leaf of that operand."""
     evaluate: Evaluate
+    """``evaluate(instruction, operands, context)``: the value of the instruction at the values of its operands."""
     constant_operands: Callable[[Instruction], tuple[int, ...]] = no_constant_operands
+    """The operands whose contents the indexing rules use where they are constants (or iotas)."""
     inlines: bool = False
+    """The value is that of the one called computation at the operands (fusion, call), so that a propagation may go
+    through the computation in its place."""
     depends_on_called_values: bool = False
+    """The indexing rules ask for maps through called computations, whose runtime variables are values of those.  Such a
+    result belongs to one instruction, and is not shared by all instructions with the same signature."""
     pointwise: bool = False
+    """``evaluate`` also accepts arrays for the scalar operands of a scalar instruction, and applies elementwise; see
+    :meth:`EvalContext.apply`."""
     has_side_effect: bool = False
+    """The interpreter runs the operation even if its value is not used."""
     collective: CollectiveRule | None = None
+    """The maps between devices, for an operation that exchanges elements within device groups."""
     forwards_calls: bool = False
+    """A result about a called computation is that of the context, with nothing added."""
     sizes_class: str | None = None
+    """The rules depend on the dimensions of operands and output alone, and operations with the same name here have the
+    same rules, so that they share results."""
     structural: bool = False
+    """The operation makes tuples or takes elements of them, and computes no value; its rules are cheaper than the
+    signature under which their results would be cached."""
     operand_of_parameter: Callable[[Instruction, int, int], int | None] | None = None
+    """``operand_of_parameter(instruction, called, parameter)``: the operand that a parameter of the called computation
+    with that number stands for; None for the output itself at some iteration.  Without this function a parameter may
+    depend on all operands."""
     builder_methods: tuple[str | ElementwiseMethod, ...] = ()
+    """The methods of :class:`hlomap.Builder` that write the operation: names of methods in :mod:`hlomap.builder`, or
+    :class:`ElementwiseMethod`.  If empty, the method named as the opcode, which is made from the attributes of the
+    operation where :mod:`hlomap.builder` has none of that name."""
 
 
 @dataclass(frozen=True, slots=True)
 class CustomRule:
-    """A rule that a user has given for an opcode or a custom call target, in place of a page's own."""
+    """A rule that a user has registered for an opcode or a custom call target, in place of the op rule's own."""
 
     output_to_input: OutputToInput
     input_to_output: InputToOutput

@@ -1,6 +1,6 @@
-"""What shapes and attributes say: leaves, sizes, and that they go together.
+"""Shape arithmetic: leaves, sizes, and checks that sizes agree.
 
-What does not go together is an error with the sizes in it; :mod:`hlomap.analysis.rule_cache` turns it into Unknown.
+A failed check raises :class:`ShapeError`, which :mod:`hlomap.analysis.rule_cache` turns into Unknown.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ INT64_MAX = 2**63 - 1
 
 
 def n_outputs(shape: Shape) -> int:
-    """How many outputs a value has: the elements of a tuple, else one."""
+    """The number of outputs of a value: the elements of a tuple, else one."""
     return len(elements_of(shape)) if shape.is_tuple else 1
 
 
 @lru_cache(maxsize=64)
 def elements_of(shape: Shape) -> tuple[Shape, ...]:
-    """The shapes in a tuple; kept for the latest few, since to ask leaf by leaf would copy a wide one each time."""
+    """The element shapes of a tuple shape, cached: ``tuple_shapes`` copies them, which is slow for wide tuples."""
     return shape.tuple_shapes
 
 
 def shape_at(shape: Shape, leaf: tuple[int, ...]) -> Shape:
-    """The shape that a shape index leads to."""
+    """The shape at a shape index; :class:`ShapeError` where there is none."""
     try:
         return shape.at(leaf) if leaf else shape
     except OverflowError:
-        raise ShapeError(f"shape index {leaf} leaves the shape") from None
+        raise ShapeError(f"shape index {leaf} is out of range") from None
 
 
 def array_leaves(shape: Shape, below: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
-    """The shape indices of all arrays in a value, in order; tokens and opaque values are none."""
+    """The shape indices of all arrays in a value, in order; tokens and opaque values are left out."""
     pending = [(below, shape)]
     while pending:
         leaf, here = pending.pop()
@@ -46,20 +46,20 @@ def array_leaves(shape: Shape, below: tuple[int, ...] = ()) -> Iterator[tuple[in
 
 
 def require_sizes(found: Iterable[int], expected: Iterable[int], what: str) -> None:
-    """Sizes as the operation has them; written sizes may differ in text that was read, and then there is no map."""
+    """Raise :class:`ShapeError` unless the sizes are as expected: HLO text may declare shapes that do not agree."""
     found, expected = tuple(found), tuple(expected)
     if found != expected:
-        raise ShapeError(f"{what} of sizes {list(found)} where {list(expected)} was expected")
+        raise ShapeError(f"sizes of {what} are {list(found)}, expected {list(expected)}")
 
 
 def require(holds: bool, what: str) -> None:
-    """An attribute that an operation cannot have leaves it without maps."""
+    """Raise :class:`ShapeError` unless the condition holds."""
     if not holds:
         raise ShapeError(what)
 
 
 def n_elements(sizes: Iterable[int]) -> int:
-    """The product of the sizes, without wrapping."""
+    """The product of the sizes, as an unbounded integer."""
     product = 1
     for size in sizes:
         product *= size
@@ -67,14 +67,14 @@ def n_elements(sizes: Iterable[int]) -> int:
 
 
 def require_int64(value: int) -> int:
-    """The value itself where it fits in 64 bits."""
+    """The value itself; :class:`IntegerOverflowError` unless it fits in 64 bits."""
     if not -INT64_MAX - 1 <= value <= INT64_MAX:
         raise IntegerOverflowError(f"{value} does not fit in 64 bits")
     return value
 
 
 def same_arrays(a: Shape, b: Shape) -> bool:
-    """Whether two values have equally sized arrays at the same leaves."""
+    """Whether two values have arrays of the same sizes at the same leaves."""
     if a.is_array and b.is_array:
         return a.dimensions == b.dimensions
     if a == b:
@@ -84,6 +84,6 @@ def same_arrays(a: Shape, b: Shape) -> bool:
 
 
 def result_sizes(instruction: Instruction) -> tuple[int, ...]:
-    """The sizes that all results of a variadic operation share."""
+    """The sizes that all outputs of a variadic operation share."""
     shape = instruction.shape
     return tuple(elements_of(shape)[0].dimensions if shape.is_tuple else shape.dimensions)

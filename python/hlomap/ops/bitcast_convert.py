@@ -1,7 +1,7 @@
-"""bitcast-convert: the bits of each element as another type.
+"""bitcast-convert: the bits of each element as another element type.
 
-Of equal width element for element.  A wider element is a row of narrower ones along a last dimension of its own, the
-first of them its lowest bits.
+Between types of equal width, output[d] is the bits of operand[d].  A wider element is a row of narrower ones along an
+additional last dimension, the lowest bits first.  Section BitcastConvertType of XLA's operation semantics.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from ._rule import Footprint, OpRule, RuleContext, RuleResult
 from ._shapes import require, require_sizes
 
 
-def _between(source: Shape, target: Shape) -> Footprint:
+def _map_between(source: Shape, target: Shape) -> Footprint:
     sizes, lengths = source.dimensions, target.dimensions
     wide, narrow = bit_width(source.dtype), bit_width(target.dtype)
     if wide == narrow:
-        require_sizes(lengths, sizes, "a result")
+        require_sizes(lengths, sizes, "the output")
         return identity_map(sizes)
     if wide > narrow:
-        require(wide % narrow == 0, f"no whole number of {target.dtype} in a {source.dtype}")
+        require(wide % narrow == 0, f"the width of {source.dtype} is not a multiple of that of {target.dtype}")
         require_sizes(lengths, (*sizes, wide // narrow), "the narrower array")
         results = [*dim_exprs(len(sizes)), Expr.range(0)]
         return single_map(full_bounds(sizes), results, ranges=[(0, wide // narrow - 1)])
-    require(narrow % wide == 0, f"no whole number of {source.dtype} in a {target.dtype}")
+    require(narrow % wide == 0, f"the width of {target.dtype} is not a multiple of that of {source.dtype}")
     require_sizes(sizes, (*lengths, narrow // wide), "the narrower array")
     return single_map(full_bounds(sizes), dim_exprs(len(lengths)))
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """From the output's bits to the operand elements that hold them."""
-    return [_between(instruction.shape, instruction.operands[0].shape)]
+    """From an output element to the operand elements with the same bits."""
+    return [_map_between(instruction.shape, instruction.operands[0].shape)]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """From the operand's bits to the output elements that hold them."""
-    return [_between(instruction.operands[0].shape, instruction.shape)]
+    """From an operand element to the output elements with the same bits."""
+    return [_map_between(instruction.operands[0].shape, instruction.shape)]
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:

@@ -1,4 +1,7 @@
-"""broadcast: operand dimension i lies along output dimension dimensions[i]; the other output dimensions repeat it."""
+"""broadcast: operand dimension i is output dimension ``dimensions[i]``; the operand is repeated along the others.
+
+Sections Broadcast and BroadcastInDim of XLA's operation semantics.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +21,18 @@ from ._shapes import require, require_sizes
 def _dimensions(instruction: Instruction) -> tuple[int, ...]:
     dimensions = tuple(instruction.attributes.get("dimensions", ()))
     sizes = instruction.shape.dimensions
-    require(len(set(dimensions)) == len(dimensions), f"a dimension twice in {dimensions}")
+    require(len(set(dimensions)) == len(dimensions), f"dimensions {list(dimensions)} are repeated")
     require_sizes(instruction.operands[0].shape.dimensions, (sizes[i] for i in dimensions), "an operand")
     return dimensions
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """Keep the dimensions that come from the operand."""
+    """operand[d[dimensions[0]], d[dimensions[1]], ...]."""
     return [single_map(full_bounds(instruction.shape.dimensions), [Expr.dim(i) for i in _dimensions(instruction)])]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """A range for each dimension that repeats."""
+    """A range for each output dimension along which the operand is repeated."""
     sizes = instruction.shape.dimensions
     kept = _dimensions(instruction)
     repeated = [i for i in range(len(sizes)) if i not in kept]
@@ -42,7 +45,7 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    """Order the operand's dimensions as the output has them, put in ones, stretch."""
+    """Bring the operand's dimensions into the order of the output, insert dimensions of size 1, broadcast."""
     sizes, kept = list(instruction.shape.dimensions), _dimensions(instruction)
     for i, size in zip(kept, operands[0].shape, strict=True):
         sizes[i] = size

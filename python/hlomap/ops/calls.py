@@ -1,4 +1,7 @@
-"""fusion and call: the value of the called computation at the operands; the walker follows the way through it."""
+"""fusion and call: the value of the called computation at the operands.
+
+Section Call of XLA's operation semantics.
+"""
 
 from __future__ import annotations
 
@@ -11,22 +14,22 @@ from ._shapes import require
 
 
 def _called(instruction: Instruction) -> Computation:
-    require(len(instruction.called_computations) == 1, "not one computation")
+    require(len(instruction.called_computations) == 1, "expected one called computation")
     return instruction.called_computations[0]
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """From the root of the computation to its parameters."""
+    """From the root of the called computation to its parameters."""
     return context.output_to_input(instruction, _called(instruction), leaf)
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """From a parameter of the computation to its root."""
+    """From a parameter of the called computation to its root."""
     return context.input_to_output(instruction, _called(instruction), operand, leaf)
 
 
 def evaluate(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
-    """Run the computation."""
+    """Call the computation."""
     return (yield context.call(_called(instruction), operands))
 
 

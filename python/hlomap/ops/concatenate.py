@@ -1,4 +1,7 @@
-"""concatenate: the operands lie one after the other along one dimension."""
+"""concatenate: the operands one after the other along one dimension; operand k starts where operand k - 1 ends.
+
+Section Concatenate of XLA's operation semantics.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +20,19 @@ from ._shapes import require_sizes
 
 
 def _starts(instruction: Instruction, along: int) -> list[int]:
+    """Where each operand starts along the dimension, and where the last one ends."""
     starts = [0]
     sizes = instruction.shape.dimensions
     for operand in instruction.operands:
         length = operand.shape.dimensions[along]
         require_sizes(operand.shape.dimensions, (*sizes[:along], length, *sizes[along + 1 :]), "an operand")
         starts.append(starts[-1] + operand.shape.dimensions[along])
-    require_sizes(sizes[along : along + 1], starts[-1:], "an output")
+    require_sizes(sizes[along : along + 1], starts[-1:], "the output")
     return starts
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """Each operand on its own interval, shifted to start at 0."""
+    """operand_k[d - start_k], for d in the interval of operand k."""
     (along,) = instruction.attributes["dimensions"]
     starts = _starts(instruction, along)
     parts: list[OperandIndexing] = []
@@ -42,7 +46,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """Shifted to where the operand starts."""
+    """output[d + start_k]."""
     (along,) = instruction.attributes["dimensions"]
     sizes = instruction.operands[operand].shape.dimensions
     results = dim_exprs(len(sizes))
@@ -51,7 +55,7 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    """NumPy has it under the same name."""
+    """``np.concatenate``."""
     return np.concatenate(operands, axis=instruction.attributes["dimensions"][0])
 
 

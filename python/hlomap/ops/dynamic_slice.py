@@ -1,4 +1,7 @@
-"""dynamic-slice: a window of the operand at offsets known only when it runs, clamped so that the window fits."""
+"""dynamic-slice: output[d] = operand[d + offset], with offsets clamped so that the window lies in the operand.
+
+Section DynamicSlice of XLA's operation semantics.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,12 @@ from ._rule import ExprLike, OpRule, RuleContext, RuleResult
 
 
 def constant_operands(instruction: Instruction) -> tuple[int, ...]:
-    """The offsets: where they are constants, they are folded."""
+    """The offsets: constants are folded."""
     return tuple(range(1, len(instruction.operands)))
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """d + offset."""
+    """operand[d + offset], and all offsets."""
     sizes, window = instruction.operands[0].shape.dimensions, instruction.shape.dimensions
     at, runtime = offset_exprs(clamped_offsets(instruction, 1, sizes, window), range(len(sizes)))
     results: list[ExprLike] = [Expr.dim(i) + at[i] for i in range(len(sizes))]
@@ -30,7 +33,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """d - offset, where that is inside the window; an offset moves the whole output."""
+    """output[d - offset] where d is in the window; an offset affects every element."""
     if operand > 0:
         return [offset_reaches(instruction, operand)]
     sizes, window = instruction.operands[0].shape.dimensions, instruction.shape.dimensions
@@ -49,7 +52,7 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    """Clamp, then slice."""
+    """Clamp the offsets, then slice."""
     data = np.asarray(operands[0])
     return data[window_slices(operands[1:], data.shape, instruction.shape.dimensions)]
 

@@ -1,6 +1,7 @@
-"""fft: the discrete Fourier transform of the last one to three dimensions, forward and back.
+"""fft: the discrete Fourier transform of the last one to three dimensions; each output reads its whole signal.
 
-A real signal (RFFT, IRFFT) has half its spectrum along the last dimension, since the other half mirrors it.
+RFFT and IRFFT, of a real signal, have half the spectrum along the last dimension.  Section Fft of XLA's operation
+semantics.
 """
 
 from __future__ import annotations
@@ -19,19 +20,19 @@ from ._rule import ExprLike, Footprint, OpRule, RuleContext, RuleResult
 from ._shapes import require, require_sizes
 
 
-def _transformed(instruction: Instruction) -> int:
-    """How many dimensions are transformed."""
+def _n_transformed(instruction: Instruction) -> int:
+    """The number of transformed dimensions."""
     length, kind = tuple(instruction.attributes["fft_length"]), instruction.attributes["fft_type"]
-    given, made = instruction.operands[0].shape.dimensions, instruction.shape.dimensions
-    require(1 <= len(length) <= min(3, len(given)), f"fft_length {length}")
+    sizes, output = instruction.operands[0].shape.dimensions, instruction.shape.dimensions
+    require(1 <= len(length) <= min(3, len(sizes)), f"fft_length {list(length)} has no or too many dimensions")
     half = (*length[:-1], length[-1] // 2 + 1 if length[-1] else 0)
-    batch = tuple(given[: -len(length)])
-    require_sizes(given, batch + (half if kind == "IRFFT" else length), "an operand")
-    require_sizes(made, batch + (half if kind == "RFFT" else length), "an output")
+    batch = tuple(sizes[: -len(length)])
+    require_sizes(sizes, batch + (half if kind == "IRFFT" else length), "an operand")
+    require_sizes(output, batch + (half if kind == "RFFT" else length), "an output")
     return len(length)
 
 
-def _signals(n: int, source: Sequence[int], target: Sequence[int]) -> Footprint:
+def _whole_signal(n: int, source: Sequence[int], target: Sequence[int]) -> Footprint:
     rank = len(source)
     results: list[ExprLike] = [*dim_exprs(rank - n), *(Expr.range(i) for i in range(n))]
     return single_map(full_bounds(source), results, ranges=full_bounds(target[rank - n :]))
@@ -39,18 +40,18 @@ def _signals(n: int, source: Sequence[int], target: Sequence[int]) -> Footprint:
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The whole signal."""
-    n = _transformed(instruction)
-    return [_signals(n, instruction.shape.dimensions, instruction.operands[0].shape.dimensions)]
+    n = _n_transformed(instruction)
+    return [_whole_signal(n, instruction.shape.dimensions, instruction.operands[0].shape.dimensions)]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The whole spectrum."""
-    n = _transformed(instruction)
-    return [_signals(n, instruction.operands[0].shape.dimensions, instruction.shape.dimensions)]
+    n = _n_transformed(instruction)
+    return [_whole_signal(n, instruction.operands[0].shape.dimensions, instruction.shape.dimensions)]
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    """NumPy has the four by name; what it cannot do without elements has none."""
+    """``np.fft``, which does not accept empty signals."""
     length = instruction.attributes["fft_length"]
     dtype = numpy_dtype(instruction.shape.dtype)
     if 0 in instruction.shape.dimensions or 0 in length:

@@ -1,7 +1,8 @@
-"""Operations that hand values on: barriers, and the halves of asynchronous operations that only wait.
+"""Operations that forward values: barriers, and the second halves of asynchronous operations.
 
-Each row of the table says where an operand's leaf appears in the output; everything follows from it.
-The start of an asynchronous operation gives (operands, result, ...), its done gives the result.
+A row of the table gives the leaf of operand 0 that is forwarded, and its leaf in the output; the rules and the
+semantics follow from it.  The start of an asynchronous operation gives (operands, result, ...), its done gives the
+result.  Sections OptimizationBarrier, Send and Recv of XLA's operation semantics.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from ._indexing.maps import forward_from_operand, forward_to_outputs, reaches_no
 from ._registry import register
 from ._rule import NOTHING, OpRule, RuleContext, RuleResult
 
-# Opcode -> (where the value starts in operand 0, where it starts in the output).
 FORWARDED: dict[str, tuple[ShapeIndex, ShapeIndex]] = {
     "opt-barrier": ((), ()),
     "domain": ((), ()),
@@ -28,8 +28,8 @@ FORWARDED: dict[str, tuple[ShapeIndex, ShapeIndex]] = {
     "async-done": ((1,), ()),
     "recv-done": ((0,), (0,)),
 }
-# Those whose methods are not called as they are.
-METHODS: dict[str, tuple[str, ...]] = {
+"""By opcode the shape index of the forwarded value in operand 0, and its shape index in the output."""
+BUILDER_METHODS: dict[str, tuple[str, ...]] = {
     "opt-barrier": ("optimization_barrier",),
     "recv-done": ("recv", "recv_with_token"),
 }
@@ -52,7 +52,7 @@ def _forwarding_rule(opcode: str, source: ShapeIndex, target: ShapeIndex) -> OpR
             value = value[i]
         return (value, None) if target else value
 
-    return OpRule(opcode, output_to_input, input_to_output, evaluate, builder_methods=METHODS.get(opcode, ()))
+    return OpRule(opcode, output_to_input, input_to_output, evaluate, builder_methods=BUILDER_METHODS.get(opcode, ()))
 
 
 for _opcode, (_source, _target) in FORWARDED.items():

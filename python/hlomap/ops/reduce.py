@@ -1,6 +1,7 @@
-"""reduce: an output element folds the operands' elements along the reduced dimensions, beginning with the inits.
+"""reduce: output[d] combines operand[d, r] over all r along the reduced dimensions, starting from the init value.
 
-Operands are n arrays, then n inits; each of the n results depends on all of them, whatever the computation is.
+The operands are n arrays, then n init values; each of the n results depends on all of them, whatever the computation.
+Section Reduce of XLA's operation semantics.
 """
 
 from __future__ import annotations
@@ -20,15 +21,18 @@ from ._shapes import require, require_sizes, result_sizes
 def _reduced(instruction: Instruction) -> tuple[int, ...]:
     reduced = tuple(sorted(instruction.attributes["dimensions"]))
     sizes = instruction.operands[0].shape.dimensions
-    require(len(set(reduced)) == len(reduced) and all(0 <= i < len(sizes) for i in reduced), f"reduced: {reduced}")
-    require_sizes(result_sizes(instruction), (size for i, size in enumerate(sizes) if i not in reduced), "an output")
+    require(
+        len(set(reduced)) == len(reduced) and all(0 <= i < len(sizes) for i in reduced),
+        f"dimensions {list(reduced)} are out of range or repeated",
+    )
+    require_sizes(result_sizes(instruction), (size for i, size in enumerate(sizes) if i not in reduced), "the output")
     for operand in instruction.operands[: len(instruction.operands) // 2]:
         require_sizes(operand.shape.dimensions, sizes, "an operand")
     return reduced
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """A range for each reduced dimension."""
+    """operand[d, r] with a range r for each reduced dimension, and the init values."""
     reduced, sizes = _reduced(instruction), result_sizes(instruction)
     operand = instruction.operands[0].shape.dimensions
     kept = iter(dim_exprs(len(sizes)))
@@ -41,7 +45,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """Drop the reduced dimensions; an init goes everywhere."""
+    """The output element without the reduced dimensions; an init value affects every element."""
     if operand >= len(instruction.operands) // 2:
         return on_all_outputs(instruction, map_to_all((), result_sizes(instruction)))
     reduced, sizes = _reduced(instruction), instruction.operands[operand].shape.dimensions
@@ -50,7 +54,7 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    """Fold the reduced dimensions."""
+    """Reduce along the dimensions."""
     n = len(operands) // 2
     done = reduce_axes(operands[:n], operands[n:], _reduced(instruction), instruction.called_computations[0], context)
     return pack_results(instruction.shape.is_tuple, done)

@@ -1,6 +1,6 @@
-"""reduce-window: an output element folds the operands' elements under its window, beginning with the inits.
+"""reduce-window: output[o] combines the operand elements in the window at o, starting from the init value.
 
-Operands are n arrays, then n inits.  Places outside the operands are left out.
+The operands are n arrays, then n init values.  Padding is left out.  Section ReduceWindow of XLA's operation semantics.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _dims(instruction: Instruction) -> list[WindowedDim]:
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """Window after pad: a range for each place of the window."""
+    """The elements in the window, a range for each dimension of the window, and the init values."""
     dims = _dims(instruction)
     elements, ranges = window_variables(dims)
     indices = [
@@ -47,7 +47,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The outputs whose window covers the element; an init goes everywhere."""
+    """The outputs whose window contains the element; an init value affects every element."""
     if operand >= len(instruction.operands) // 2:
         return on_all_outputs(instruction, map_to_all((), result_sizes(instruction)))
     dims = _dims(instruction)
@@ -65,16 +65,18 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    """Spread the operands out, see every window, fold the places that hold elements."""
+    """Dilate and pad the operands, take all windows, reduce the elements that are not padding."""
     n = len(operands) // 2
     dims = _dims(instruction)
     axes = range(len(dims))
-    seen = [sliding_windows(dilate_and_pad(x, axes, dims, 0), axes, dims) for x in operands[:n]]
+    windows = [sliding_windows(dilate_and_pad(x, axes, dims, 0), axes, dims) for x in operands[:n]]
     valid = None
     if any(dim.pad_low > 0 or dim.pad_high > 0 or dim.base_dilation > 1 for dim in dims):
         valid = sliding_windows(dilate_and_pad(np.ones(operands[0].shape, np.bool_), axes, dims, False), axes, dims)
-    places = tuple(range(len(dims), 2 * len(dims)))
-    done = reduce_axes(seen, operands[n:], places, instruction.called_computations[0], context, valid, rounded_bytes=2)
+    window_axes = tuple(range(len(dims), 2 * len(dims)))
+    done = reduce_axes(
+        windows, operands[n:], window_axes, instruction.called_computations[0], context, valid, rounded_bytes=2
+    )
     return pack_results(instruction.shape.is_tuple, done)
 
 

@@ -1,4 +1,7 @@
-"""reshape: output and operand elements with the same row-major number belong together."""
+"""reshape: output and operand elements with the same row-major linear index are equal.
+
+Sections Reshape and Collapse of XLA's operation semantics.
+"""
 
 from __future__ import annotations
 
@@ -16,24 +19,24 @@ from ._rule import OperandIndexing, OpRule, RuleContext, RuleResult
 from ._shapes import n_elements
 
 
-def _between(source: Sequence[int], target: Sequence[int]) -> OperandIndexing:
+def _map_between(source: Sequence[int], target: Sequence[int]) -> OperandIndexing:
     if n_elements(source) != n_elements(target):
         return Unknown(f"sizes {tuple(source)} and {tuple(target)} have different numbers of elements")
     return simplify_maps(single_map(full_bounds(source), delinearize(dim_exprs(len(source)), source, target)))
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """Number the output, index the operand."""
-    return [_between(instruction.shape.dimensions, instruction.operands[0].shape.dimensions)]
+    """operand[delinearize(linear index of d)]."""
+    return [_map_between(instruction.shape.dimensions, instruction.operands[0].shape.dimensions)]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """Number the operand, index the output."""
-    return [_between(instruction.operands[0].shape.dimensions, instruction.shape.dimensions)]
+    """output[delinearize(linear index of d)]."""
+    return [_map_between(instruction.operands[0].shape.dimensions, instruction.shape.dimensions)]
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    """NumPy's default order is row-major, too."""
+    """``np.reshape``, whose default order is row-major, too."""
     return np.reshape(operands[0], instruction.shape.dimensions)
 
 

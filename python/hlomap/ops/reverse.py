@@ -1,4 +1,7 @@
-"""reverse: along each of its dimensions, element d of the output is element size - 1 - d of the operand."""
+"""reverse: output[..., d, ...] = operand[..., size - 1 - d, ...] along each of its dimensions.
+
+Section Rev of XLA's operation semantics.
+"""
 
 from __future__ import annotations
 
@@ -25,17 +28,17 @@ def _mirrored(instruction: Instruction) -> OperandIndexing:
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """A mirror."""
+    """operand[size - 1 - d]."""
     return [_mirrored(instruction)]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """A mirror is its own inverse."""
+    """The map is its own inverse."""
     return [_mirrored(instruction)]
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    """NumPy calls it flip."""
+    """``np.flip``."""
     return np.flip(operands[0], tuple(instruction.attributes["dimensions"]))
 
 

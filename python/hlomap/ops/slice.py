@@ -1,4 +1,7 @@
-"""slice: along dimension i, element d of the output is element start + stride * d of the operand."""
+"""slice: output[d] = operand[start + stride * d].
+
+Section Slice of XLA's operation semantics.
+"""
 
 from __future__ import annotations
 
@@ -19,22 +22,25 @@ def _limits(instruction: Instruction) -> tuple[tuple[int, int, int], ...]:
     """Start, limit and stride of each dimension."""
     limits: tuple[tuple[int, int, int], ...] = tuple(instruction.attributes["slice"])
     for (start, limit, stride), size in zip(limits, instruction.operands[0].shape.dimensions, strict=True):
-        require(0 <= start <= limit <= size and stride > 0, f"[{start}:{limit}:{stride}] of {size} elements")
+        require(
+            0 <= start <= limit <= size and stride > 0,
+            f"slice [{start}:{limit}:{stride}] is invalid for {size} elements",
+        )
     require_sizes(
-        instruction.shape.dimensions, (-((start - limit) // stride) for start, limit, stride in limits), "an output"
+        instruction.shape.dimensions, (-((start - limit) // stride) for start, limit, stride in limits), "the output"
     )
     return limits
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """start + stride * d."""
+    """operand[start + stride * d]."""
     limits = _limits(instruction)
     results: list[ExprLike] = [start + stride * Expr.dim(i) for i, (start, _, stride) in enumerate(limits)]
     return [single_map(full_bounds(instruction.shape.dimensions), results)]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """(d - start) / stride, for the elements that the stride hits."""
+    """output[(d - start) / stride], where the stride divides d - start."""
     limits = _limits(instruction)
     dims: list[tuple[int, int]] = []
     results: list[ExprLike] = []
@@ -49,7 +55,7 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    """NumPy has it under the same name."""
+    """Basic slicing."""
     limits = _limits(instruction)
     return np.asarray(operands[0])[tuple(slice(start, limit, stride) for start, limit, stride in limits)]
 

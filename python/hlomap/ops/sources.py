@@ -1,4 +1,7 @@
-"""Values that read nothing: parameter, constant, iota, the ids of the device, and the token of after-all."""
+"""parameter, constant, iota, replica-id, partition-id and after-all: operations that read no array element.
+
+Sections Iota, ReplicaId and AfterAll of XLA's operation semantics.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""copy-start and async-start: the operands, and beside them what is made of them: a copy, or a computation's value."""
+"""copy-start and async-start: a tuple of the operands and the result, a copy or the value of a called computation.
+
+Section AsyncStart of XLA's operation semantics.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from ._shapes import n_outputs
 
 
 def _copy_start_output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The copy and the operand itself; the third element is the state of the copy."""
+    """The copy and the operand itself; the third element is the state of the transfer."""
     return forward_from_operand(instruction, leaf, 0, leaf[1:]) if leaf[0] < 2 else [NOTHING]
 
 
@@ -47,9 +50,9 @@ def _async_start_input_to_output(
 
 
 def _async_start(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
-    given = tuple(operands)
-    rest = [None] * (n_outputs(instruction.shape) - 2)
-    return (given, (yield context.call(instruction.called_computations[0], operands)), *rest)
+    forwarded = tuple(operands)
+    state = [None] * (n_outputs(instruction.shape) - 2)
+    return (forwarded, (yield context.call(instruction.called_computations[0], operands)), *state)
 
 
 register(OpRule("copy-start", _copy_start_output_to_input, _copy_start_input_to_output, _copy_start))

@@ -1,4 +1,7 @@
-"""transpose: output dimension i is operand dimension dimensions[i]."""
+"""transpose: output[d] = operand[e] with e[dimensions[i]] = d[i].
+
+Section Transpose of XLA's operation semantics.
+"""
 
 from __future__ import annotations
 
@@ -17,27 +20,30 @@ from ._shapes import require, require_sizes
 
 def _permutation(instruction: Instruction) -> tuple[int, ...]:
     permutation = tuple(instruction.attributes["dimensions"])
-    require(sorted(permutation) == list(range(instruction.shape.rank)), f"no permutation: {permutation}")
+    require(
+        sorted(permutation) == list(range(instruction.shape.rank)),
+        f"dimensions {list(permutation)} are not a permutation",
+    )
     sizes = instruction.operands[0].shape.dimensions
-    require_sizes(instruction.shape.dimensions, (sizes[p] for p in permutation), "an output")
+    require_sizes(instruction.shape.dimensions, (sizes[p] for p in permutation), "the output")
     return permutation
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """Operand dimension p is indexed by the output dimension that shows it."""
+    """Operand dimension dimensions[i] has the index of output dimension i."""
     permutation = _permutation(instruction)
     results = [Expr.dim(permutation.index(p)) for p in range(len(permutation))]
     return [single_map(full_bounds(instruction.shape.dimensions), results)]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """Output dimension i is indexed by the operand dimension that it shows."""
+    """Output dimension i has the index of operand dimension dimensions[i]."""
     permutation = _permutation(instruction)
     return [single_map(full_bounds(instruction.operands[0].shape.dimensions), [Expr.dim(p) for p in permutation])]
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    """NumPy has it under the same name."""
+    """``np.transpose``."""
     return np.transpose(operands[0], _permutation(instruction))
 
 

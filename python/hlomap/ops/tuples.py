@@ -1,4 +1,7 @@
-"""tuple and get-tuple-element: values are put side by side and taken out again; no element moves."""
+"""tuple and get-tuple-element: values are combined into a tuple and taken out of it; no element moves.
+
+Sections Tuple and GetTupleElement of XLA's operation semantics.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,8 @@ from ._registry import register
 from ._rule import OpRule, RuleContext, RuleResult
 from ._shapes import require, shape_at
 
-# Rules are asked of consistent instructions: a tuple has the shapes of its operands, an element the shape it has in the
-# tuple.  So the shape of what was asked about is enough, and a leaf of a wide tuple costs no more than one of a pair.
+# Only consistent instructions reach the rules: a tuple has the shapes of its operands, an element its shape in the
+# tuple.  So the shape of the instruction is enough, and a leaf of a wide tuple costs no more than a leaf of a pair.
 
 
 def _tuple_output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -32,7 +35,7 @@ def _tuple(instruction: Instruction, operands: Sequence[Value], context: EvalCon
 
 def _element_output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     index = int(instruction.attributes["index"])
-    require(index >= 0, f"element {index} of a tuple")
+    require(index >= 0, f"tuple index {index} is negative")
     return forward_array(shape_at(context.shape_of(instruction), leaf), 0, (index, *leaf))
 
 

@@ -1,1 +1,1 @@
-"""Index arithmetic that several indexing rules share; never imports `_numpy`."""
+"""Index expressions and maps that several indexing rules share; never imports ``_numpy``."""

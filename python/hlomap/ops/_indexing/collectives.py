@@ -1,8 +1,8 @@
-"""From the law of a collective operation to its rules: maps with group and position, and plain ones without.
+"""Rules of collective operations from how one element corresponds to its peers on the devices of its group.
 
-Read :class:`Transfer` and :func:`collective_rules` first.  The plain map leads to the element on some device of the
-group. It depends on the instruction alone; the table of groups may depend on the module, so device maps are made when
-asked.
+Read :class:`Transfer` and :func:`collective_rules` first.  The maps without devices lead to an element on some device
+of the group and depend on the instruction alone.  The table of groups may depend on the module, so the maps with group
+and position are made on demand.
 """
 
 from __future__ import annotations
@@ -21,59 +21,67 @@ from .device_groups import group_sizes, group_table, pair_table
 from .maps import dim_exprs, full_bounds, identity_map, single_map
 
 ALL_POSITIONS: Final = None
-"""Every position of the group."""
+"""The position of a peer on every device of the group."""
 
 
 class Peer(NamedTuple):
-    """What belongs to an element: these indices at a position, or at each; for positions of the element in bounds."""
+    """The element that an element corresponds to: its indices and its position in the group."""
 
     indices: Sequence[ExprLike]
     position: ExprLike | None
-    of: Bounds | None = None
+    """``ALL_POSITIONS``: the element with these indices on each device of the group."""
+    positions: Bounds | None = None
+    """The positions of elements that correspond to any; None for all."""
 
 
 class ElementOnDevice(NamedTuple):
-    """Of an element its rank, its index in the dimension that is cut, and its position; the size of a part."""
+    """An element d at a position of a group: the rank of its array, the split dimension, the size of a part there."""
 
     rank: int
     along: int
     position: Expr
-    size: int
+    part_size: int
 
     @property
-    def cut(self) -> Expr:
+    def split_index(self) -> Expr:
+        """The index along the split dimension."""
         return Expr.dim(self.along)
 
-    def replaced(self, index: Expr) -> list[Expr]:
-        """The element's indices, with this one in the dimension that is cut."""
+    def with_split_index(self, index: Expr) -> list[Expr]:
+        """The indices of the element, with another index along the split dimension."""
         indices = dim_exprs(self.rank)
         indices[self.along] = index
         return indices
 
 
+Split = Literal["source", "target", "both"]
+
+
 @dataclass(frozen=True)
 class Transfer:
-    """From an element at a position to what belongs to it; ``whole``: on which side arrays are whole, cut on the other.
+    """How elements correspond across the devices of a group: ``peer`` maps an element to its peer.
 
-    ``both`` are cut in as many parts as the group has devices.
+    ``split``: which side holds one part of the other side's array on each device, the ``source`` of the map or its
+    ``target``; ``both``: arrays of both sides consist of as many parts as the group has devices.
     """
 
-    rule: Callable[[ElementOnDevice], Peer]
-    whole: Literal["here", "there", "both"] | None = None
+    peer: Callable[[ElementOnDevice], Peer]
+    split: Split | None = None
 
     @staticmethod
-    def cutting(whole: Literal["here", "there", "both"]) -> Callable[[Callable[[ElementOnDevice], Peer]], Transfer]:
-        return lambda rule: Transfer(rule, whole)
+    def splitting(split: Split) -> Callable[[Callable[[ElementOnDevice], Peer]], Transfer]:
+        """A decorator for ``peer``."""
+        return lambda peer: Transfer(peer, split)
 
 
 TransferOf = Callable[[Instruction, int, int], Transfer | None]
-"""The law between a result and an operand, by their numbers."""
+"""The transfer between a result and an operand, by their numbers; None if they have no elements in common."""
 
 _STARTS = ("all-gather-start", "collective-permute-start")
 
 
 class CollectiveIndexing(NamedTuple):
-    """The rules of a collective operation, without the devices and with them."""
+    """The rules of a collective operation: without devices, and with them."""
 
     output_to_input: OutputToInput
     input_to_output: InputToOutput
@@ -83,20 +91,23 @@ class CollectiveIndexing(NamedTuple):
 def collective_rules(
     opcode: str, to_input: Transfer | TransferOf, to_output: Transfer | TransferOf
 ) -> CollectiveIndexing:
-    """The rules of an operation whose results follow laws, each from its own operand or as picked."""
-    back, forth = _picked(to_input), _picked(to_output)
+    """The rules of an operation whose results correspond to operands by transfers.
+
+    A single :class:`Transfer` relates result k and operand k.
+    """
+    back, forth = _by_number(to_input), _by_number(to_output)
 
     def backward(instruction: Instruction, leaf: ShapeIndex, table: GroupTable | None) -> dict[int, OperandIndexing]:
         sizes = shape_at(instruction.shape, leaf).dimensions
         result = _result_at(instruction, leaf)
         if result is None:
-            given = leaf[1] if leaf[0] == 0 and len(leaf) > 1 else 0
-            return {given: identity_map(sizes)} if leaf[0] == 0 else {}
-        laws = ((k, back(instruction, result, k)) for k in range(len(instruction.operands)))
+            operand = leaf[1] if leaf[0] == 0 and len(leaf) > 1 else 0
+            return {operand: identity_map(sizes)} if leaf[0] == 0 else {}
+        transfers = ((k, back(instruction, result, k)) for k in range(len(instruction.operands)))
         return {
-            k: _part(instruction, law, sizes, instruction.operands[k].shape.dimensions, table)
-            for k, law in laws
-            if law is not None
+            k: _part(instruction, transfer, sizes, instruction.operands[k].shape.dimensions, table)
+            for k, transfer in transfers
+            if transfer is not None
         }
 
     def forward(
@@ -107,54 +118,58 @@ def collective_rules(
         if opcode in _STARTS:
             parts[0] = identity_map(sizes).at((0, operand) if len(instruction.operands) > 1 else (0,))
         for result in range(len(instruction.operands)):
-            law = forth(instruction, result, operand)
-            if law is not None:
-                there = _leaf_of(instruction, result)
-                part = _part(instruction, law, sizes, shape_at(instruction.shape, there).dimensions, table)
-                parts[there[0] if there else 0] = part if isinstance(part, Unknown) else part.at(there)
+            transfer = forth(instruction, result, operand)
+            if transfer is not None:
+                output = _leaf_of(instruction, result)
+                part = _part(instruction, transfer, sizes, shape_at(instruction.shape, output).dimensions, table)
+                parts[output[0] if output else 0] = part if isinstance(part, Unknown) else part.at(output)
         return parts
 
     def groups(instruction: Instruction) -> GroupTable | Unknown:
-        return groups_of(instruction, _n_of_shapes(instruction, back(instruction, 0, 0)))
+        return matching_groups(instruction, _group_size_of_shapes(instruction, back(instruction, 0, 0)))
 
     return CollectiveIndexing(
         lambda instruction, leaf, context: backward(instruction, leaf, None),
         lambda instruction, operand, leaf, context: forward(instruction, operand, leaf, None),
         CollectiveRule(
             groups,
-            lambda instruction, leaf: backward(instruction, leaf, known(groups(instruction))),
-            lambda instruction, operand, leaf: forward(instruction, operand, leaf, known(groups(instruction))),
+            lambda instruction, leaf: backward(instruction, leaf, known_groups(groups(instruction))),
+            lambda instruction, operand, leaf: forward(instruction, operand, leaf, known_groups(groups(instruction))),
         ),
     )
 
 
-def _picked(law: Transfer | TransferOf) -> TransferOf:
-    if isinstance(law, Transfer):
-        own = law
-        return lambda instruction, result, operand: own if result == operand else None
-    return law
+def _by_number(transfer: Transfer | TransferOf) -> TransferOf:
+    if isinstance(transfer, Transfer):
+        single = transfer
+        return lambda instruction, result, operand: single if result == operand else None
+    return transfer
 
 
-def known(table: GroupTable | Unknown) -> GroupTable:
-    assert isinstance(table, GroupTable), "asked where the groups are known"
+def known_groups(table: GroupTable | Unknown) -> GroupTable:
+    assert isinstance(table, GroupTable), "called only where the groups are known"
     return table
 
 
-def groups_of(instruction: Instruction, n: int | None) -> GroupTable | Unknown:
-    """The table, where its groups have the ``n`` devices that the shapes say."""
+def matching_groups(instruction: Instruction, n: int | None) -> GroupTable | Unknown:
+    """The table of groups; Unknown unless each group has the ``n`` devices that the shapes imply."""
     if "source_target_pairs" in instruction.attributes:
         return pair_table(instruction)
     table = group_table(instruction, n)
     if isinstance(table, GroupTable) and n is not None and any(size != n for _, size in table.runs()):
-        return Unknown(f"groups of other sizes than the {n} of the shapes")
+        return Unknown(f"the shapes imply groups of {n} devices, the groups have other sizes")
     return table
 
 
-def _n_of_shapes(instruction: Instruction, law: Transfer | None) -> int | None:
-    """How many devices a group has, where the shapes say it: as many as there are parts."""
-    if instruction.shape.is_tuple and (law is None or law.whole is None) and instruction.opcode.startswith("all-to"):
+def _group_size_of_shapes(instruction: Instruction, transfer: Transfer | None) -> int | None:
+    """The number of devices in a group, where the shapes determine it: as many as there are parts."""
+    if (
+        instruction.shape.is_tuple
+        and (transfer is None or transfer.split is None)
+        and instruction.opcode.startswith("all-to")
+    ):
         return len(instruction.operands)
-    if law is None or law.whole not in ("here", "there"):
+    if transfer is None or transfer.split not in ("source", "target"):
         return None
     a = n_elements(instruction.operands[0].shape.dimensions)
     b = n_elements(shape_at(instruction.shape, _leaf_of(instruction, 0)).dimensions)
@@ -162,7 +177,7 @@ def _n_of_shapes(instruction: Instruction, law: Transfer | None) -> int | None:
 
 
 def _result_at(instruction: Instruction, leaf: ShapeIndex) -> int | None:
-    """Which result a leaf of the output belongs to; None for the rest of what the start of one gives."""
+    """The number of the result at a leaf of the output; None for the other elements of an asynchronous start."""
     if instruction.opcode in _STARTS:
         if leaf[0] != 1:
             return None
@@ -171,7 +186,7 @@ def _result_at(instruction: Instruction, leaf: ShapeIndex) -> int | None:
 
 
 def _leaf_of(instruction: Instruction, result: int) -> ShapeIndex:
-    """Where a result lies in the output."""
+    """The shape index of a result in the output."""
     if instruction.opcode in _STARTS:
         return (1, result) if len(instruction.operands) > 1 else (1,)
     return (result,) if instruction.shape.is_tuple else ()
@@ -181,61 +196,70 @@ def _leaf_of(instruction: Instruction, result: int) -> ShapeIndex:
 
 
 def _part(
-    instruction: Instruction, law: Transfer, here: Sequence[int], there: Sequence[int], table: GroupTable | None
+    instruction: Instruction, transfer: Transfer, source: Sequence[int], target: Sequence[int], table: GroupTable | None
 ) -> OperandIndexing:
-    """The maps of a law for the groups of a table, or the plain ones."""
-    along, n = _cut(instruction, law, here, there)
+    """The maps of a transfer for the groups of a table; without a table, the maps without devices."""
+    along, n = _split(instruction, transfer, source, target)
     if table is not None:
-        return _joint(law, here, there, along, table)
-    alone = _sizes_alone(instruction, n)
-    if alone is None and law.whole == "both":
-        any_place = dim_exprs(len(here))
-        any_place[along] = Expr.range(0)
-        maps = single_map(full_bounds(here), any_place, ranges=[(0, here[along] - 1)]).maps
-        return Footprint(maps, False, "how many devices there are is not said", crosses_devices=True)
-    if alone is None:
-        alone = GroupTable("", [(0, 1)])
-    return plain(_joint(law, here, there, along, alone), alone)
+        return _device_maps(transfer, source, target, along, table)
+    by_size = _groups_by_size(instruction, n)
+    if by_size is None and transfer.split == "both":
+        any_index = dim_exprs(len(source))
+        any_index[along] = Expr.range(0)
+        maps = single_map(full_bounds(source), any_index, ranges=[(0, source[along] - 1)]).maps
+        return Footprint(maps, False, "the number of devices is not known", crosses_devices=True)
+    if by_size is None:
+        by_size = GroupTable("", [(0, 1)])
+    return without_devices(_device_maps(transfer, source, target, along, by_size), by_size)
 
 
-def _cut(instruction: Instruction, law: Transfer, here: Sequence[int], there: Sequence[int]) -> tuple[int, int | None]:
-    """The dimension that a law cuts, and in how many parts where the shapes say it."""
-    if law.whole in (None, "both"):
-        require_sizes(here, there, "an output")
-        return (split_dimension(instruction, len(here)) if law.whole else 0), None
-    whole, part = (here, there) if law.whole == "here" else (there, here)
+def _split(
+    instruction: Instruction, transfer: Transfer, source: Sequence[int], target: Sequence[int]
+) -> tuple[int, int | None]:
+    """The split dimension of a transfer, and the number of parts where the shapes determine it."""
+    if transfer.split in (None, "both"):
+        require_sizes(source, target, "the output")
+        return (split_dimension(instruction, len(source)) if transfer.split else 0), None
+    whole, part = (source, target) if transfer.split == "target" else (target, source)
     along = split_dimension(instruction, len(whole))
-    require(part[along] > 0 and whole[along] % part[along] == 0, f"{whole[along]} elements in parts of {part[along]}")
+    require(
+        part[along] > 0 and whole[along] % part[along] == 0,
+        f"{whole[along]} elements cannot be split into parts of {part[along]}",
+    )
     require_sizes((*whole[:along], part[along], *whole[along + 1 :]), part, "a part")
     return along, whole[along] // part[along]
 
 
-def _sizes_alone(instruction: Instruction, n: int | None) -> GroupTable | None:
-    """Groups of the sizes that the instruction says, whatever else the module is."""
+def _groups_by_size(instruction: Instruction, n: int | None) -> GroupTable | None:
+    """One group of each size that occurs, where the instruction alone determines the sizes."""
     if "source_target_pairs" in instruction.attributes:
         return GroupTable("", [(0, 1)] if instruction.attributes["source_target_pairs"] else [])
     sizes = group_sizes(instruction) if n is None else {n}
     return GroupTable("", [range(size) for size in sorted(sizes)]) if sizes else None
 
 
-def _joint(law: Transfer, here: Sequence[int], there: Sequence[int], along: int, table: GroupTable) -> Footprint:
-    """A map with group and position for each run of groups of one size."""
+def _device_maps(
+    transfer: Transfer, source: Sequence[int], target: Sequence[int], along: int, table: GroupTable
+) -> Footprint:
+    """Maps with group and position, one for each run of groups of one size."""
     maps: list[tuple[ShapeIndex, IndexingMap]] = []
-    rank = len(here)
+    rank = len(source)
     for groups, n in table.runs():
-        if law.whole == "both":
-            require(here[along] % n == 0, f"{here[along]} elements in {n} parts")
-        size = 0 if law.whole is None else there[along] if law.whole == "here" else here[along]
-        said = law.rule(ElementOnDevice(rank, along, Expr.dim(rank + 1), size // n if law.whole == "both" else size))
-        each = said.position is ALL_POSITIONS and n > 1
-        position = said.position if said.position is not ALL_POSITIONS else Expr.range(0) if each else 0
-        ends = [*said.indices, Expr.dim(rank), position]
-        made = on_devices(here, groups, said.of or (0, n - 1), ends, ranges=[(0, n - 1)] if each else [])
-        maps.append(((), made.simplify(keep_point_dims=True)))
+        if transfer.split == "both":
+            require(source[along] % n == 0, f"{source[along]} elements cannot be split into {n} parts")
+        size = 0 if transfer.split is None else target[along] if transfer.split == "target" else source[along]
+        peer = transfer.peer(
+            ElementOnDevice(rank, along, Expr.dim(rank + 1), size // n if transfer.split == "both" else size)
+        )
+        on_all = peer.position is ALL_POSITIONS and n > 1
+        position = peer.position if peer.position is not ALL_POSITIONS else Expr.range(0) if on_all else 0
+        ends = [*peer.indices, Expr.dim(rank), position]
+        m = device_map(source, groups, peer.positions or (0, n - 1), ends, ranges=[(0, n - 1)] if on_all else [])
+        maps.append(((), m.simplify(keep_point_dims=True)))
     return Footprint(tuple(maps), crosses_devices=True)
 
 
-def on_devices(
+def device_map(
     sizes: Sequence[int],
     groups: Bounds,
     positions: Bounds,
@@ -245,14 +269,14 @@ def on_devices(
     runtime: Sequence[Variable] = (),
     constraints: Sequence[tuple[Expr, int, int]] = (),
 ) -> IndexingMap:
-    """A map from the elements of an array on the devices of some groups."""
-    places: list[tuple[str, int, int]] = [("group", *groups), ("position", *positions)]
-    return IndexingMap([*full_bounds(sizes), *places], results, ranges=ranges, runtime=runtime, constraints=constraints)
+    """A map from the elements of an array on the devices of some groups; results end with group and position."""
+    device: list[tuple[str, int, int]] = [("group", *groups), ("position", *positions)]
+    return IndexingMap([*full_bounds(sizes), *device], results, ranges=ranges, runtime=runtime, constraints=constraints)
 
 
-def plain(joint: Footprint, table: GroupTable) -> Footprint:
-    """The same without group and position, which may be any; a device alone in its group is not across."""
-    maps = dict.fromkeys((leaf, _without_device(m)) for leaf, m in joint.maps)
+def without_devices(footprint: Footprint, table: GroupTable) -> Footprint:
+    """The maps to the elements on any device of the group; a group of one device exchanges nothing."""
+    maps = dict.fromkeys((leaf, _without_device(m)) for leaf, m in footprint.maps)
     return Footprint(tuple(maps), crosses_devices=any(n > 1 for _, n in table.runs()))
 
 

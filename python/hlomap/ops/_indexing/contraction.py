@@ -8,7 +8,7 @@ from ..._core import Expr
 from .._rule import Bounds, ExprLike
 
 
-def linked(
+def map_by_labels(
     source: Sequence[str],
     target: Sequence[str],
     sizes: Mapping[str, int],
@@ -16,14 +16,15 @@ def linked(
     source_blocks: Mapping[str, int] | None = None,
     target_blocks: Mapping[str, int] | None = None,
 ) -> tuple[list[Bounds], list[ExprLike], list[Bounds]]:
-    """Dimensions, results and ranges of the map between arrays where equal labels have equal indices.
+    """Dimensions, results and ranges of the map from an array with labels ``source`` to one with labels ``target``.
 
-    Along a label with a block length, an array has one element for each block.
+    ``source_blocks`` and ``target_blocks`` give block lengths by label: along such a dimension the array has one
+    element for each block of ``sizes[label]`` elements.
     """
     own, theirs = source_blocks or {}, target_blocks or {}
     ranges: list[Bounds] = []
 
-    def any_of(n: int) -> Expr:
+    def new_range(n: int) -> Expr:
         ranges.append((0, n - 1))
         return Expr.range(len(ranges) - 1)
 
@@ -31,10 +32,10 @@ def linked(
     for label in target:
         block = theirs.get(label, 1)
         if label not in source:
-            results.append(any_of(sizes[label] // block))
+            results.append(new_range(sizes[label] // block))
             continue
         index: Expr = Expr.dim(source.index(label))
         if own.get(label, 1) > 1:
-            index = index * own[label] + any_of(own[label])
+            index = index * own[label] + new_range(own[label])
         results.append(index // block if block > 1 else index)
     return [(0, sizes[label] // own.get(label, 1) - 1) for label in source], results, ranges

@@ -1,8 +1,8 @@
-"""Row-major numbering of one shape read as an index into another of as many elements.
+"""Row-major linear indices of one shape as indices into another shape with as many elements.
 
-Read :func:`delinearize` first.  The law: the results number the target just as the variables number the source.
-Shapes are cut where their products agree, so that no division spans more dimensions than it must; inside a cut, a
-dimension is a digit of a mixed-radix number, and a digit that divides evenly is taken apart without a sum.
+Read :func:`delinearize` first.  Dimensions are grouped where the products of the sizes agree, so that no division spans
+more dimensions than necessary.  Within a group an index is a digit of a mixed-radix number, and a digit that divides
+evenly needs no sum.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .._shapes import n_elements, require_int64
 
 
 def delinearize(variables: Sequence[Expr], source: Sequence[int], target: Sequence[int]) -> list[ExprLike]:
-    """Index expressions into ``target`` for the element of ``source`` that the variables name; no size is 0."""
+    """The index into ``target`` with the linear index that ``variables`` have in ``source``; no size may be 0."""
     require_int64(n_elements(source))
     results: list[ExprLike] = [0] * len(target)
     for from_dims, to_dims in _groups(source, target):
@@ -28,7 +28,7 @@ def delinearize(variables: Sequence[Expr], source: Sequence[int], target: Sequen
 
 
 def _groups(source: Sequence[int], target: Sequence[int]) -> list[tuple[list[int], list[int]]]:
-    """Minimal runs of dimensions with equal products; dimensions of size 1 belong to none."""
+    """Minimal groups of consecutive dimensions with equal products; dimensions of size 1 belong to none."""
     left = [i for i, size in enumerate(source) if size != 1]
     right = [i for i, size in enumerate(target) if size != 1]
     groups = []
@@ -56,13 +56,16 @@ def _strides(sizes: Sequence[int]) -> list[int]:
 
 
 def _digits(variables: Sequence[Expr], source: Sequence[int], target: Sequence[int]) -> list[ExprLike]:
-    """Each target digit of the number whose source digits are the variables."""
+    """The digits in the radices ``target`` of the number whose digits in the radices ``source`` are the variables."""
     terms = list(zip(variables, source, _strides(source), strict=True))
     return [_digit(terms, size, stride) for size, stride in zip(target, _strides(target), strict=True)]
 
 
 def _digit(terms: Sequence[tuple[Expr, int, int]], size: int, stride: int) -> ExprLike:
-    """``(number floordiv stride) mod size`` for the number ``sum of variable * its stride``."""
+    """``(number floordiv stride) mod size``, the number being the sum of ``variable * weight`` over the terms.
+
+    A term is (variable, size, weight).
+    """
     above = size * stride
     # A term that is a multiple of `above` does not change the digit.
     terms = [term for term in terms if term[2] % above]
@@ -74,18 +77,18 @@ def _digit(terms: Sequence[tuple[Expr, int, int]], size: int, stride: int) -> Ex
         elif above % weight == 0 and (weight * length) % above == 0:
             piece = variable % (above // weight)
         else:
-            return _by_sum(terms, size, stride)
+            return _digit_of_sum(terms, size, stride)
         if weight % stride == 0:
             pieces.append(piece * (weight // stride))
         elif stride % weight == 0 and (weight * length) % stride == 0:
             pieces.append(piece // (stride // weight))
         elif stride % (weight * length) != 0:
-            return _by_sum(terms, size, stride)
+            return _digit_of_sum(terms, size, stride)
     return sum(pieces[1:], pieces[0]) if pieces else 0
 
 
-def _by_sum(terms: Sequence[tuple[Expr, int, int]], size: int, stride: int) -> ExprLike:
-    """The digit where boundaries of source and target cross: by division of the sum itself."""
+def _digit_of_sum(terms: Sequence[tuple[Expr, int, int]], size: int, stride: int) -> ExprLike:
+    """The digit where source and target digits straddle each other, by division of the sum itself."""
     above = size * stride
     common = stride
     for _, _, weight in terms:

@@ -36,16 +36,16 @@ def group_table(instruction: Instruction, n: int | None = None) -> GroupTable | 
         size = group_size or (len(groups[0]) if groups else replicas)
         partitions = partitions if partitions is not None or not size else n // size if n else None
         if partitions is None or not size:
-            return Unknown("the groups take all partitions, and nothing says how many there are")
+            return Unknown("the groups include all partitions, whose number is not known")
         ids: Sequence[Sequence[int]] = groups if len(groups) else [_first_ids(size)]
         if GroupTable("", ids).n_listed * partitions > MANY:
-            return Unknown(f"groups of more than {MANY} devices that take all partitions")
+            return Unknown(f"groups of more than {MANY} devices that include all partitions")
         groups = [tuple(i * partitions + p for i in group for p in range(partitions)) for group in ids]
     elif not len(groups):
         count = {"cross_partition": partitions, "cross_replica": replicas}.get(mode)
         count = n if n is not None else count
         if count is None:
-            return Unknown("all devices are one group, and nothing says how many there are")
+            return Unknown("all devices form one group, and their number is not known")
         groups = [_first_ids(count)]
     return GroupTable(_IDS[mode], groups)
 

@@ -33,13 +33,16 @@ Offset: TypeAlias = int | RuntimeOffset
 
 def clamped_offsets(instruction: Instruction, first: int, sizes: Sequence[int], window: Sequence[int]) -> list[Offset]:
     """The offset along each dimension of a window in an array of those sizes."""
-    given = instruction.operands[first:]
-    require(len(sizes) == len(window) and all(w <= s for w, s in zip(window, sizes, strict=True)), "a window that fits")
-    as_vector = len(given) == 1 and given[0].shape.rank == 1
+    operands = instruction.operands[first:]
+    require(
+        len(sizes) == len(window) and all(w <= s for w, s in zip(window, sizes, strict=True)),
+        "the window is larger than the array",
+    )
+    as_vector = len(operands) == 1 and operands[0].shape.rank == 1
     found: list[Offset] = []
     for i, (size, window_size) in enumerate(zip(sizes, window, strict=True)):
         limit = size - window_size
-        known = None if as_vector else _literal_integer(given[i])
+        known = None if as_vector else _literal_integer(operands[i])
         if known is not None:
             found.append(min(max(known, 0), limit))
         else:

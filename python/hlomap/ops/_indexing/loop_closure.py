@@ -1,39 +1,24 @@
-"""Maps of every number of iterations: those of one step composed with themselves until nothing new comes."""
+"""Maps through any number of iterations: those of one iteration composed with themselves up to a fixed point."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
 from ..._core import IndexingMap, Instruction, _closure
 from ...types import ShapeIndex, Unknown
-from .._rule import NOTHING, Footprint, OperandIndexing, RuleContext, RuleResult
+from .._rule import Footprint, OperandIndexing, RuleContext
 
 MAX_MAPS = 8
-"""Distinct maps from or to one leaf; more become one of the whole array."""
+"""Distinct maps from or to one leaf; if there are more, one map to the whole array replaces them."""
 
 
-Found = dict[ShapeIndex, list[IndexingMap]]
+MapsByLeaf = dict[ShapeIndex, list[IndexingMap]]
+Step = Callable[[ShapeIndex], OperandIndexing]
 
 
-Follow = Callable[[ShapeIndex], OperandIndexing]
-
-
-def merge_parts(answer: RuleResult) -> OperandIndexing:
-    """One part of an answer about a single operand; of outputs, all of them."""
-    parts = list(answer.values() if isinstance(answer, Mapping) else answer)
-    if len(parts) == 1:
-        return parts[0]
-    total = NOTHING
-    for part in parts:
-        if isinstance(part, Unknown):
-            return part
-        total = total + part
-    return total
-
-
-class _Kept:
-    """What was found out about the body of one loop, one way."""
+class _Results:
+    """Cached results about the body of one loop, in one direction."""
 
     def __init__(self) -> None:
         self.steps: dict[ShapeIndex, OperandIndexing] = {}
@@ -41,28 +26,29 @@ class _Kept:
         self.crosses: set[ShapeIndex] = set()
 
 
-_kept: WeakKeyDictionary[RuleContext, dict[tuple[int, str], _Kept]] = WeakKeyDictionary()
-"""As long as whom the rules ask: each leaf of a loop is asked alone, and all of them go through the same body."""
+_results: WeakKeyDictionary[RuleContext, dict[tuple[int, str], _Results]] = WeakKeyDictionary()
+"""Lives as long as the context: each leaf of a loop is a query of its own, and all of them go through the same body."""
 
 
-class Body:
-    """The steps of a walk from iteration to iteration, each asked once; ``across`` where one goes to other devices."""
+class LoopBody:
+    """The maps through the body of a loop, one query per leaf; ``crosses_devices`` if any of them does."""
 
-    def __init__(self, instruction: Instruction, way: str, context: RuleContext, ask: Follow) -> None:
+    def __init__(self, instruction: Instruction, direction: str, context: RuleContext, step: Step) -> None:
         self._instruction = instruction
-        self._ask = ask
-        self._known = _kept.setdefault(context, {}).setdefault((instruction.number, way), _Kept())
+        self._step = step
+        self._known = _results.setdefault(context, {}).setdefault((instruction.number, direction), _Results())
         self.crosses_devices = False
 
     def follow(self, leaf: ShapeIndex) -> OperandIndexing:
+        """The maps from a leaf through one iteration."""
         step = self._known.steps.get(leaf)
         if step is None:
-            step = self._known.steps[leaf] = self._ask(leaf)
+            step = self._known.steps[leaf] = self._step(leaf)
         self.crosses_devices = self.crosses_devices or (isinstance(step, Footprint) and step.crosses_devices)
         return step
 
-    def closure(self, start: ShapeIndex) -> Found | Unknown:
-        """The maps from one leaf to all leaves, after any number of steps."""
+    def closure(self, start: ShapeIndex) -> MapsByLeaf | Unknown:
+        """The maps from one leaf to all leaves, through any number of iterations."""
         return _closure(self._instruction.shape, start, self.follow, MAX_MAPS)
 
     def reached(self, start: ShapeIndex) -> tuple[ShapeIndex, ...] | Unknown:

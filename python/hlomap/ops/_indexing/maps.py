@@ -1,4 +1,4 @@
-"""Maps that many pages need: of an array to itself, to all of it, to a scalar, and through operations that hand on."""
+"""Maps that many rules share: identity, whole arrays, scalars, and forwarded values."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .._shapes import n_outputs, require_sizes, shape_at
 
 
 def dim_exprs(n: int) -> list[Expr]:
-    """The first n dimension variables."""
+    """The dimension variables d0, d1, ... of n dimensions."""
     return [Expr.dim(i) for i in range(n)]
 
 
 def full_bounds(sizes: Iterable[int]) -> list[Bounds]:
-    """Each index range in full."""
+    """The bounds of an index along each dimension."""
     return [(0, size - 1) for size in sizes]
 
 
@@ -30,36 +30,36 @@ def single_map(
     runtime: Sequence[Any] = (),
     constraints: Sequence[tuple[ExprLike, int, int]] = (),
 ) -> Footprint:
-    """One map to an array; nothing where some range is empty."""
+    """A footprint of one map to an array; without maps if the bounds of a variable or constraint are empty."""
     for lower, upper in (*dims, *ranges, *((c[1], c[2]) for c in constraints)):
         if lower > upper:
             return NOTHING
-    made = IndexingMap(dims, results, ranges=ranges, runtime=runtime, constraints=constraints)
-    return Footprint((((), made),))
+    m = IndexingMap(dims, results, ranges=ranges, runtime=runtime, constraints=constraints)
+    return Footprint((((), m),))
 
 
 def identity_map(sizes: Sequence[int]) -> Footprint:
-    """Output element d belongs to operand element d."""
-    return _same_place(tuple(sizes))
+    """Each element to the element with the same index."""
+    return _identity_map(tuple(sizes))
 
 
 @lru_cache(maxsize=1024)
-def _same_place(sizes: tuple[int, ...]) -> Footprint:
+def _identity_map(sizes: tuple[int, ...]) -> Footprint:
     return single_map(full_bounds(sizes), dim_exprs(len(sizes)))
 
 
 def map_to_scalar(sizes: Sequence[int]) -> Footprint:
-    """Every element belongs to the one element of a scalar."""
+    """Every element to the one element of a scalar."""
     return single_map(full_bounds(sizes), [])
 
 
 def map_to_all(sizes: Sequence[int], target: Sequence[int]) -> Footprint:
-    """Every element belongs to every element of the target."""
+    """Every element to every element of the target."""
     return single_map(full_bounds(sizes), [Expr.range(i) for i in range(len(target))], ranges=full_bounds(target))
 
 
 def simplify_maps(footprint: Footprint) -> Footprint:
-    """The same footprint with simplified results; dimensions of one element stay variables, ranges do not."""
+    """The same maps, simplified; dimensions of size 1 remain variables, unused ranges do not."""
     return footprint.of((leaf, m.simplify(keep_point_dims=True, drop_unused=True)) for leaf, m in footprint.maps)
 
 
@@ -75,55 +75,56 @@ def affine_bounds(terms: Iterable[tuple[int, Bounds]], constant: int = 0) -> Bou
 def forward_from_operand(
     instruction: Instruction, output: ShapeIndex, operand: int, leaf: ShapeIndex
 ) -> Mapping[int, OperandIndexing]:
-    """An output leaf is that leaf of one operand, unchanged; the other operands are not read."""
+    """An output leaf is a leaf of one operand, unchanged; the other operands are not read."""
     operands = instruction.operands
     shape = shape_at(operands[operand].shape, leaf)
-    require_sizes(shape_at(instruction.shape, output).dimensions, shape.dimensions, "an output")
+    require_sizes(shape_at(instruction.shape, output).dimensions, shape.dimensions, "the output")
     return forward_array(shape, operand, leaf)
 
 
 def forward_array(shape: Shape, number: int, leaf: ShapeIndex) -> Mapping[int, OperandIndexing]:
-    """An array of this shape is the one at a leaf of one operand or output, unchanged; of the others nothing."""
+    """An array of this shape is a leaf of operand or output ``number``, unchanged; the others are not related to it."""
     return {number: identity_map(shape.dimensions).at(leaf)} if shape.is_array else {}
 
 
 def forward_to_outputs(
-    instruction: Instruction, operand: int, given: ShapeIndex, *leaves: ShapeIndex
+    instruction: Instruction, operand: int, leaf: ShapeIndex, *output_leaves: ShapeIndex
 ) -> list[OperandIndexing]:
-    """A leaf of an operand appears unchanged at those leaves of the output and nowhere else."""
+    """A leaf of an operand appears unchanged at some leaves of the output and nowhere else."""
     parts: list[OperandIndexing] = [NOTHING] * n_outputs(instruction.shape)
-    sizes = shape_at(instruction.operands[operand].shape, given).dimensions
-    for leaf in leaves:
-        shape = shape_at(instruction.shape, leaf)
-        require_sizes(shape.dimensions, sizes, "an output")
+    sizes = shape_at(instruction.operands[operand].shape, leaf).dimensions
+    for output in output_leaves:
+        shape = shape_at(instruction.shape, output)
+        require_sizes(shape.dimensions, sizes, "the output")
         if shape.is_array:
-            which = leaf[0] if leaf else 0
-            before = parts[which]
-            assert isinstance(before, Footprint), "only footprints are put here"
-            parts[which] = before + identity_map(shape.dimensions).at(leaf)
+            number = output[0] if output else 0
+            before = parts[number]
+            assert isinstance(before, Footprint), "all parts are footprints"
+            parts[number] = before + identity_map(shape.dimensions).at(output)
     return parts
 
 
 def on_all_outputs(instruction: Instruction, footprint: Footprint) -> list[OperandIndexing]:
-    """The same footprint on every output of an operation with equally sized results."""
+    """The same footprint for every output of an operation whose outputs have equal sizes."""
     if not instruction.shape.is_tuple:
         return [footprint]
     return [footprint.at((i,)) for i in range(n_outputs(instruction.shape))]
 
 
 def reads_nothing(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The rule of what has no operands, or only tokens."""
+    """The rule from output to input of operations that read no array element."""
     return {}
 
 
 def reaches_nothing(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """The rule from input to output of operations that read no array element."""
     return {}
 
 
-def merge_parts(answer: RuleResult, leaf: ShapeIndex) -> OperandIndexing:
-    """All parts of an answer as one, below a leaf of a bigger value; unknown where one is."""
+def merge_parts(result: RuleResult, leaf: ShapeIndex = ()) -> OperandIndexing:
+    """All parts of a rule's result as one, which is the element ``leaf`` of a tuple; Unknown if a part is."""
     total = NOTHING
-    for part in answer.values() if isinstance(answer, Mapping) else answer:
+    for part in result.values() if isinstance(result, Mapping) else result:
         if isinstance(part, Unknown):
             return part
         total = total + part.at(leaf)

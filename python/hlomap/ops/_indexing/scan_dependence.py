@@ -1,4 +1,4 @@
-"""What a step of a scan reaches through its carries, in itself and in the steps before."""
+"""The parameters that the step of a scan depends on, in the step itself and, through its carries, in earlier steps."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from .maps import identity_map
 
 @dataclass
 class StepDependence:
-    """What one result of a step needs of the computation's parameters: whether at the same place, by parameter."""
+    """The parameters that one result of a step depends on, and for each whether at the same index only."""
 
     direct: dict[int, bool] = field(default_factory=dict)
     """In the step itself."""
     carried: dict[int, bool] = field(default_factory=dict)
-    """Through carries, in a step before."""
+    """Through carries, in earlier steps."""
     exact: bool = True
+    """Whether each of these dependences holds in every step in which it is possible."""
     crosses_devices: bool = False
-    """Whether a step leads to other devices."""
+    """Whether a step exchanges elements with other devices."""
 
 
-def _same_places(part: OperandIndexing) -> bool:
+def _is_identity(part: OperandIndexing) -> bool:
     if isinstance(part, Unknown) or not part.exact:
         return False
     return all(part == identity_map([v.upper + 1 for v in m.dims]) for _, m in part.maps)
@@ -33,24 +34,27 @@ def _same_places(part: OperandIndexing) -> bool:
 def step_dependence(
     instruction: Instruction, computation: Computation, result: int, n_inputs: int, n_outputs: int, context: RuleContext
 ) -> StepDependence:
-    """Follows the carries until nothing new is found; the first parameters are inputs, the first results outputs."""
+    """The dependence of a result, found by following carries to a fixed point.
 
+    The first ``n_inputs`` parameters are inputs, the first ``n_outputs`` results outputs; the others are carries.
+    """
     reach = StepDependence()
 
-    def needs(number: int) -> dict[int, bool]:
-        said = context.output_to_input(instruction, computation, (number,))
-        parts = said if isinstance(said, Mapping) else dict(enumerate(said))
+    def parameters_of(number: int) -> dict[int, bool]:
+        maps = context.output_to_input(instruction, computation, (number,))
+        parts = maps if isinstance(maps, Mapping) else dict(enumerate(maps))
         reach.crosses_devices = reach.crosses_devices or any(
             isinstance(part, Footprint) and part.crosses_devices for part in parts.values()
         )
-        return {k: _same_places(part) for k, part in parts.items() if part != NOTHING}
+        return {k: _is_identity(part) for k, part in parts.items() if part != NOTHING}
 
-    reach.direct = needs(result)
+    reach.direct = parameters_of(result)
     waiting = [(k, same) for k, same in reach.direct.items() if k >= n_inputs]
     while waiting:
         carry, same = waiting.pop()
-        of_carry = needs(n_outputs + carry - n_inputs)
-        # A carry that does not need itself is found after some steps only, and one that is found later is not at once.
+        of_carry = parameters_of(n_outputs + carry - n_inputs)
+        # A carry that does not depend on itself is reached after certain numbers of steps only; one that is reached
+        # through another carry is not reached at once.
         reach.exact = reach.exact and of_carry.get(carry, False) and carry in reach.direct
         for k, inner in of_carry.items():
             found = same and inner

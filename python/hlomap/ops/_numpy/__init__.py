@@ -1,1 +1,1 @@
-"""NumPy arithmetic that several semantics share; never imports `_indexing`."""
+"""NumPy arithmetic that the semantics of several operations share; never imports ``_indexing``."""

@@ -16,9 +16,9 @@ from .numeric import cast, widened, width_of
 def sum_of_products(
     a: Array, a_axes: Sequence[int], b: Array, b_axes: Sequence[int], out: Sequence[int], to: np.dtype[Any]
 ) -> Array:
-    """``einsum`` with numbered axes; small floats accumulate in f32, integers in the result's type, pred as any-of."""
-    work = _working_type(a, a_axes, b, b_axes, out, to)
-    total = _multiplied(a.astype(work, copy=False), a_axes, b.astype(work, copy=False), b_axes, out)
+    """``einsum`` with numbered axes: small floats accumulate in f32, integers in the result type, pred with ``or``."""
+    work = _accumulation_type(a, a_axes, b, b_axes, out, to)
+    total = _product(a.astype(work, copy=False), a_axes, b.astype(work, copy=False), b_axes, out)
     if to == np.bool_:
         return np.asarray(total != 0)
     if is_integer(to):
@@ -27,10 +27,10 @@ def sum_of_products(
     return cast(total, to)
 
 
-def _working_type(
+def _accumulation_type(
     a: Array, a_axes: Sequence[int], b: Array, b_axes: Sequence[int], out: Sequence[int], to: np.dtype[Any]
 ) -> np.dtype[Any]:
-    """The type in which products are summed: small integers in f64 as long as every sum is exact there."""
+    """The type in which products are summed: f64 for small integers, as long as every sum is exact in it."""
     if to == np.bool_:
         return np.dtype(np.float32)
     if is_integer(to):
@@ -41,18 +41,18 @@ def _working_type(
     return np.dtype(np.float32) if work == np.float16 else work
 
 
-def _multiplied(a: Array, a_axes: Sequence[int], b: Array, b_axes: Sequence[int], out: Sequence[int]) -> Array:
-    """One product of matrices: batch axes first, then the axes of one side alone, then those that are summed."""
+def _product(a: Array, a_axes: Sequence[int], b: Array, b_axes: Sequence[int], out: Sequence[int]) -> Array:
+    """One matrix product: batch axes first, then the axes of one side alone, then the summed axes."""
     size = dict(zip([*a_axes, *b_axes], [*a.shape, *b.shape], strict=True))
     both = set(a_axes) & set(b_axes)
     batch = [axis for axis in out if axis in both]
-    own_a = [axis for axis in out if axis in a_axes and axis not in both]
-    own_b = [axis for axis in out if axis in b_axes and axis not in both]
+    free_a = [axis for axis in out if axis in a_axes and axis not in both]
+    free_b = [axis for axis in out if axis in b_axes and axis not in both]
     summed = [axis for axis in a_axes if axis in both and axis not in out]
-    alone = (set(a_axes) | set(b_axes)) - both - set(out)
-    if alone or not a.size or not b.size:
+    unpaired = (set(a_axes) | set(b_axes)) - both - set(out)
+    if unpaired or not a.size or not b.size:
         return np.asarray(np.einsum(a, list(a_axes), b, list(b_axes), list(out)))
-    # In the order of the left side's memory: bringing it into a matrix then copies rows.
+    # In the order of the left side's memory, so that making it a matrix copies whole rows.
     summed.sort(key=lambda axis: -abs(a.strides[a_axes.index(axis)]))
 
     def matrix(x: Array, axes: Sequence[int], rows: Sequence[int], columns: Sequence[int]) -> Array:
@@ -60,8 +60,8 @@ def _multiplied(a: Array, a_axes: Sequence[int], b: Array, b_axes: Sequence[int]
         lengths = [n_elements(size[axis] for axis in part) for part in (rows, columns)]
         return ordered.reshape([*(size[axis] for axis in batch), *lengths])
 
-    left, right = matrix(a, a_axes, own_a, summed), matrix(b, b_axes, summed, own_b)
-    made = np.multiply(left, right) if left.shape[-1] == 1 else np.matmul(left, right)
-    made = made.reshape([size[axis] for axis in (*batch, *own_a, *own_b)])
-    ordered = [*batch, *own_a, *own_b]
-    return made.transpose([ordered.index(axis) for axis in out])
+    left, right = matrix(a, a_axes, free_a, summed), matrix(b, b_axes, summed, free_b)
+    product = np.multiply(left, right) if left.shape[-1] == 1 else np.matmul(left, right)
+    product = product.reshape([size[axis] for axis in (*batch, *free_a, *free_b)])
+    ordered = [*batch, *free_a, *free_b]
+    return product.transpose([ordered.index(axis) for axis in out])

@@ -1,4 +1,4 @@
-"""Values that come from outside - arguments, queues, a user's functions - checked against the shape in the text."""
+"""Checks of values from outside the module: arguments, queues, results of user functions."""
 
 from __future__ import annotations
 
@@ -14,52 +14,50 @@ from .._evaluation import Array, Value
 
 
 class UserFunctionError(Exception):
-    """An error of a function that a user gave; it leaves the executor as the error it was."""
+    """An exception of a user's function, which leaves the interpreter as it was raised."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))
         self.error = error
 
 
-def call_user_function(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """The value of a user's function."""
+def call_user_function(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+    """The result of a user's function; :class:`UserFunctionError` if it raises."""
     try:
-        return function(*arguments, **named)
+        return function(*arguments, **keywords)
     except Exception as error:
         raise UserFunctionError(error) from error
 
 
-def check_value(given: Any, shape: Shape, where: str) -> Value:
-    """The value as the executor has it; :class:`ShapeError` with what to do where it does not fit."""
+def check_value(value: Any, shape: Shape, where: str) -> Value:
+    """The value as the interpreter represents it; :class:`ShapeError` if it does not have the shape."""
     if shape.is_tuple:
         parts = shape.tuple_shapes
-        if not isinstance(given, (tuple, list)) or len(given) != len(parts):
-            found = f"{len(given)} values were" if isinstance(given, (tuple, list)) else f"{type(given).__name__} was"
+        if not isinstance(value, (tuple, list)) or len(value) != len(parts):
+            found = f"{len(value)} values were" if isinstance(value, (tuple, list)) else f"{type(value).__name__} was"
             raise ShapeError(f"{where} is {shape}; {found} given: give a tuple of {len(parts)}")
         return tuple(
-            check_value(x, part, f"{where} element {i}") for i, (x, part) in enumerate(zip(given, parts, strict=True))
+            check_value(x, part, f"{where} element {i}") for i, (x, part) in enumerate(zip(value, parts, strict=True))
         )
     if not shape.is_array:
         return None
     dtype = numpy_dtype(shape.dtype)
-    array = given if isinstance(given, np.ndarray) else _from_python(given, dtype, shape, where)
+    array = value if isinstance(value, np.ndarray) else _from_python(value, dtype, shape, where)
     if array.dtype != dtype:
         raise ShapeError(
             f"{where} is {shape}; an array {array.dtype}{list(array.shape)} was given: convert it to {dtype}"
         )
     smaller = zip(array.shape, shape.dimensions, shape.dynamic, strict=False)
     if array.ndim != shape.rank or any(n != size and not (free and n < size) for n, size, free in smaller):
-        raise ShapeError(
-            f"{where} is {shape}; an array {array.dtype}{list(array.shape)} was given: its sizes must be those"
-        )
+        raise ShapeError(f"{where} is {shape}; an array {array.dtype}{list(array.shape)} was given: its sizes differ")
     return array
 
 
-def _from_python(given: Any, dtype: np.dtype[Any], shape: Shape, where: str) -> Array:
-    """NumPy scalars and what has an array in it keep their type; Python numbers and lists take the shape's."""
+def _from_python(value: Any, dtype: np.dtype[Any], shape: Shape, where: str) -> Array:
+    """NumPy scalars and array-likes keep their dtype; Python numbers and lists take that of the shape."""
     try:
-        if isinstance(given, np.generic) or hasattr(given, "__array__"):
-            return np.asarray(given)
-        return np.asarray(given, dtype)
+        if isinstance(value, np.generic) or hasattr(value, "__array__"):
+            return np.asarray(value)
+        return np.asarray(value, dtype)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ShapeError(f"{where} is {shape}; {type(given).__name__} is no array of it ({error})") from None
+        raise ShapeError(f"{where} is {shape}; {type(value).__name__} cannot be converted to it ({error})") from None

@@ -1,8 +1,7 @@
-"""Numbers as XLA has them, on NumPy arrays: element types, widening, and the functions where NumPy means otherwise.
+"""XLA's arithmetic on NumPy arrays: element types, widening, and the functions whose results differ from NumPy's.
 
-The law: integers wrap, integer division truncates and never traps, shifts past the width shift everything out.
-Types that NumPy computes with poorly (those of ml_dtypes) are widened first and narrowed after.  No shapes, no
-instructions and no maps here.
+Integers wrap, integer division truncates and never traps, shifts by the width or more shift out every bit.  Types that
+NumPy does not compute with well (those of ml_dtypes) are widened first and narrowed afterwards.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ Array = npt.NDArray[Any]
 
 
 def widened(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The type to compute in: the type itself where NumPy has it."""
+    """The type to compute in: the type itself if NumPy has it, else one of 32 bits."""
     if not is_packed(dtype):
         return dtype
     if is_float(dtype):
@@ -30,9 +29,9 @@ def widened(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def cast(x: Array, to: np.dtype[Any]) -> Array:
-    """``astype``, also between types that ml_dtypes does not convert into each other."""
+    """``astype``, also between types that ml_dtypes does not convert to each other."""
     if x.dtype.name == "float8_e8m0fnu" and to in (np.float64, np.complex128):
-        # The smallest is denormal in f32, through which it would go.
+        # The smallest value is denormal in f32, through which ml_dtypes would convert it.
         exponent = x.view(np.uint8).astype(np.int32)
         return np.where(exponent == 255, np.nan, np.ldexp(1.0, exponent - 127)).astype(to)
     if is_packed(to) and x.dtype != to:
@@ -41,40 +40,40 @@ def cast(x: Array, to: np.dtype[Any]) -> Array:
         if is_float(to) and is_float(x.dtype):
             return _narrow(x, to)
     if x.dtype.kind == "c" and to.kind != "c":
-        raise ShapeError(f"{x.dtype} where {to} was expected")
+        raise ShapeError(f"expected {to}, found {x.dtype}")
     return x.astype(to)
 
 
 def _narrow(x: Array, to: np.dtype[Any]) -> Array:
-    """Of a float to a type of ml_dtypes; one without NaN has a negative zero in its place."""
+    """A float as a type of ml_dtypes; NaN becomes a negative zero where the type has no NaN."""
     if to.name == "float4_e2m1fn":
         x = np.where(np.isnan(x), x.dtype.type(-0.0), x)
     return x.astype(to)
 
 
 def narrow_result(x: Array, to: np.dtype[Any]) -> Array:
-    """A result in the wide type as the narrow one has it: XLA computes eight-bit floats in f16, so they round twice."""
+    """A widened result in the narrow type: XLA computes eight-bit floats in f16, so they are rounded twice."""
     if to.itemsize == 1 and is_float(to) and x.dtype == np.float32 and to.name != "float8_e8m0fnu":
         x = x.astype(np.float16)
     return cast(x, to)
 
 
 def wide(function: Callable[..., Array]) -> Callable[..., Array]:
-    """The function on widened arguments; a result in the wide type is narrowed to that of the first argument."""
+    """The function on widened arguments; a result in the wide type is narrowed to the type of the first argument."""
 
     def widening(first: Array, *rest: Array) -> Array:
         dtype = first.dtype
         if not is_packed(dtype):
             return function(first, *rest)
         to = widened(dtype)
-        got = np.asarray(function(first.astype(to), *(x.astype(widened(x.dtype)) for x in rest)))
-        return narrow_result(got, dtype) if got.dtype == to else got
+        result = np.asarray(function(first.astype(to), *(x.astype(widened(x.dtype)) for x in rest)))
+        return narrow_result(result, dtype) if result.dtype == to else result
 
     return widening
 
 
 def width_of(dtype: np.dtype[Any]) -> int:
-    """The bits of an element, also for the packed types."""
+    """The bits of an element, also of a type with less than 8."""
     if is_packed(dtype) and is_integer(dtype):
         return int(dtype.name.lstrip("uint"))
     return dtype.itemsize * 8
@@ -84,7 +83,7 @@ def width_of(dtype: np.dtype[Any]) -> int:
 
 
 def divide(a: Array, b: Array) -> Array:
-    """Truncating; by zero all bits set, lowest / -1 is lowest."""
+    """Truncating division; by zero all bits are set, and lowest / -1 is lowest."""
     if not is_integer(a.dtype):
         return np.asarray(a / b)
     quotient, _ = _truncating_divmod(a, b)
@@ -92,7 +91,7 @@ def divide(a: Array, b: Array) -> Array:
 
 
 def remainder(a: Array, b: Array) -> Array:
-    """With the sign of the dividend; by zero the dividend."""
+    """The remainder with the sign of the dividend; by zero it is the dividend."""
     if not is_integer(a.dtype):
         return np.fmod(a, b)
     _, rest = _truncating_divmod(a, b)
@@ -114,7 +113,7 @@ def _truncating_divmod(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def power(a: Array, b: Array) -> Array:
-    """Of integers by the lowest six bits of the exponent, wrapping; a negative one gives the truncated reciprocal."""
+    """Integer powers use the lowest six bits of the exponent and wrap; a negative exponent truncates the reciprocal."""
     if a.dtype.kind == "c":
         return _complex_power(a, b)
     if not is_integer(a.dtype):
@@ -125,13 +124,13 @@ def power(a: Array, b: Array) -> Array:
         base, exponent = base * base, exponent >> one
     minus_one, is_odd = np.zeros_like(a) - one, (b & one) == one
     reciprocal = np.where(a == one, one, np.where(a == minus_one, np.where(is_odd, a, one), np.zeros_like(a)))
-    # XLA looks at the sign bit of an unsigned exponent, too.
+    # XLA interprets the sign bit of an unsigned exponent, too.
     negative = b.view(np.dtype(f"i{b.dtype.itemsize}")) < 0 if is_unsigned(b.dtype) else b < 0
     return np.where(negative, reciprocal, total)
 
 
 def shift(left: bool, arithmetic: bool) -> Callable[[Array, Array], Array]:
-    """A shift whose amount is read as unsigned; past the width everything is shifted out."""
+    """A shift by an unsigned amount; an amount of the width or more shifts out every bit."""
 
     def shifted(a: Array, b: Array) -> Array:
         width = width_of(a.dtype)
@@ -144,21 +143,21 @@ def shift(left: bool, arithmetic: bool) -> Callable[[Array, Array], Array]:
         inside = (amount < width) & (b >= 0)
         amount = np.where(inside, amount, np.zeros_like(amount))
         if left:
-            got = np.where(inside, (work.astype(bits) << amount).astype(work.dtype), np.zeros_like(work))
+            result = np.where(inside, (work.astype(bits) << amount).astype(work.dtype), np.zeros_like(work))
         elif arithmetic:
             signed = work.view(np.dtype(f"i{work.dtype.itemsize}")) if is_unsigned(a.dtype) else work
             last = np.full_like(amount, width - 1)
-            got = (signed >> np.where(inside, amount, last).astype(signed.dtype)).astype(work.dtype)
+            result = (signed >> np.where(inside, amount, last).astype(signed.dtype)).astype(work.dtype)
         else:
             mask = bits.type(2**width - 1)
-            got = np.where(inside, ((work.astype(bits) & mask) >> amount).astype(work.dtype), np.zeros_like(work))
-        return np.asarray(got).astype(a.dtype)
+            result = np.where(inside, ((work.astype(bits) & mask) >> amount).astype(work.dtype), np.zeros_like(work))
+        return np.asarray(result).astype(a.dtype)
 
     return shifted
 
 
 def high_product(a: Array, b: Array) -> Array:
-    """The high half of the product in twice the width."""
+    """The upper half of the product in twice the width."""
     width = width_of(a.dtype)
     if width <= 32:
         long = np.uint64 if is_unsigned(a.dtype) else np.int64
@@ -175,7 +174,7 @@ def high_product(a: Array, b: Array) -> Array:
 
 
 def leading_zeros(a: Array) -> Array:
-    """The zero bits above the highest set one."""
+    """The number of zero bits above the highest set bit."""
     width = width_of(a.dtype)
     rest = a.astype(widened(a.dtype)).astype(np.uint64) & np.uint64(2**width - 1)
     used = np.zeros(a.shape, np.uint64)
@@ -188,7 +187,7 @@ def leading_zeros(a: Array) -> Array:
 
 
 def popcount(a: Array) -> Array:
-    """The number of bits set; of s4 in the byte that holds it, sign and all, as XLA counts."""
+    """The number of set bits; for s4 those of the sign-extended byte, as XLA counts them."""
     width = 8 if a.dtype.name == "int4" else width_of(a.dtype)
     bits = a.astype(widened(a.dtype)).astype(np.uint64) & np.uint64(2**width - 1)
     count = np.unpackbits(bits.reshape(-1, 1).view(np.uint8), axis=1).sum(axis=1, dtype=np.int32)
@@ -199,7 +198,7 @@ def popcount(a: Array) -> Array:
 
 
 def erf(x: Array) -> Array:
-    """By 2/sqrt(pi) exp(-x^2) sum of 2^n x^(2n+1) / (2n+1)!!, whose terms have one sign; 1 beyond 6."""
+    """2/sqrt(pi) exp(-x^2) sum of 2^n x^(2n+1) / (2n+1)!!, whose terms have one sign; 1 beyond 6."""
     z = np.clip(x.astype(np.float64), -6.0, 6.0)
     term, total = z.copy(), z.copy()
     for n in range(1, 160):
@@ -209,13 +208,13 @@ def erf(x: Array) -> Array:
 
 
 def round_half_away_from_zero(x: Array) -> Array:
-    """The nearest integer, halves away from zero."""
+    """The nearest integer, ties away from zero."""
     whole = np.trunc(x)
     return np.where(np.abs(x - whole) >= 0.5, whole + np.sign(x), whole).astype(x.dtype)
 
 
 def total_order_key(x: Array) -> Array:
-    """Integers that compare as IEEE's total order does: -NaN < -inf < ... < -0 < 0 < ... < inf < NaN."""
+    """Integers in the IEEE 754 total order of the floats: -NaN < -inf < ... < -0 < 0 < ... < inf < NaN."""
     if not is_float(x.dtype):
         return x
     x = x.astype(widened(x.dtype))
@@ -226,14 +225,14 @@ def total_order_key(x: Array) -> Array:
 
 
 def sign(x: Array) -> Array:
-    """A zero of its own sign for zero, NaN for NaN."""
+    """-1, 0 or 1; zeros keep their sign, NaN stays NaN."""
     if is_float(x.dtype):
         return np.copysign(np.sign(x), x)
     return np.sign(x)
 
 
 def maximum(a: Array, b: Array) -> Array:
-    """NaN where there is one; of two zeros the positive one."""
+    """NaN if either is NaN; 0 is greater than -0."""
     greater = np.maximum(a, b)
     if a.dtype.kind == "f":
         if _is_positive(b) or _is_positive(a):
@@ -244,7 +243,7 @@ def maximum(a: Array, b: Array) -> Array:
 
 
 def minimum(a: Array, b: Array) -> Array:
-    """NaN where there is one; of two zeros the negative one."""
+    """NaN if either is NaN; -0 is less than 0."""
     less = np.minimum(a, b)
     if a.dtype.kind == "f" and not (_is_nonzero(a) or _is_nonzero(b)):
         np.negative(np.subtract(-a, b), out=less, where=(a == 0) & (b == 0))
@@ -252,7 +251,7 @@ def minimum(a: Array, b: Array) -> Array:
 
 
 def _one_value(x: Array) -> Any:
-    """The one value of a scalar or a stretched scalar."""
+    """The value of a scalar or of a broadcast scalar; None for other arrays."""
     return x[(0,) * x.ndim] if x.size and not any(x.strides) else None
 
 
@@ -267,19 +266,19 @@ def _is_positive(x: Array) -> bool:
 
 
 def clamp(low: Array, x: Array, high: Array) -> Array:
-    """The lower bound, then the upper one."""
+    """``min(max(x, low), high)``."""
     return minimum(maximum(x, low), high)
 
 
 def make_complex(real: Array, imaginary: Array) -> Array:
-    """The two parts as they are; ``a + 1j * b`` would multiply infinities with zero."""
-    made = np.empty(np.broadcast_shapes(real.shape, imaginary.shape), np.result_type(real.dtype, np.complex64))
-    made.real, made.imag = real, imaginary
-    return made
+    """The complex array with these parts; ``a + 1j * b`` would multiply infinities by zero."""
+    result = np.empty(np.broadcast_shapes(real.shape, imaginary.shape), np.result_type(real.dtype, np.complex64))
+    result.real, result.imag = real, imaginary
+    return result
 
 
 def convert(x: Array, to: np.dtype[Any]) -> Array:
-    """Floats truncate and saturate to integers, NaN becomes 0; integers wrap; any nonzero is true."""
+    """Conversion: floats truncate and saturate to integers, NaN becomes 0; integers wrap; nonzero values are true."""
     if to == np.bool_:
         if is_packed(x.dtype) and is_float(x.dtype):
             return np.asarray((x.view(np.dtype(f"u{x.dtype.itemsize}")) & _without_sign(x.dtype)) != 0)
@@ -292,7 +291,7 @@ def convert(x: Array, to: np.dtype[Any]) -> Array:
 
 
 def _without_sign(dtype: np.dtype[Any]) -> Any:
-    """The bits of a float that are not its sign."""
+    """The mask of all bits of a float but the sign."""
     if dtype.name.endswith("fnuz") or dtype.name == "float8_e8m0fnu":
         return np.uint8(255)  # no negative zero: the sign bit alone is NaN
     return np.dtype(f"u{dtype.itemsize}").type(
@@ -301,7 +300,7 @@ def _without_sign(dtype: np.dtype[Any]) -> Any:
 
 
 def _saturate(x: Array, to: np.dtype[Any]) -> Array:
-    """The ends count as the source has them: the highest f4 is as good as the highest integer."""
+    """Floats to integers; limits are rounded to the source type, so that values at the rounded limit saturate, too."""
     width = width_of(to)
     low, high = (0, 2**width - 1) if is_unsigned(to) else (-(2 ** (width - 1)), 2 ** (width - 1) - 1)
     work = widened(to)
@@ -319,7 +318,7 @@ def _saturate(x: Array, to: np.dtype[Any]) -> Array:
 
 
 def reduce_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
-    """Round to nearest even in a smaller format, flush what underflows, overflow to infinity."""
+    """Round to nearest even in a smaller format; underflow gives zero, overflow infinity."""
     if is_packed(x.dtype):
         return cast(reduce_precision(x.astype(np.float32), exponent_bits, mantissa_bits), x.dtype)
     size = x.dtype.itemsize
@@ -344,11 +343,11 @@ def reduce_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
 
 
 # ------------------------------------------------------------------------------------------------------------ complex
-# By the formulas of XLA, whose infinities and NaN differ from those of C.
+# The formulas are those of XLA, whose infinities and NaN differ from those of C.
 
 
 def exponential(z: Array) -> Array:
-    """e^a (cos b + i sin b) by halves of a, so that it overflows last; a zero imaginary part stays zero."""
+    """e^a (cos b + i sin b), with e^(a/2) twice to overflow late; a zero imaginary part stays zero."""
     if z.dtype.kind != "c":
         return np.exp(z)
     half = np.exp(z.real / 2)
@@ -357,7 +356,7 @@ def exponential(z: Array) -> Array:
 
 
 def square_root(z: Array) -> Array:
-    """Of a negative real number i times that of its size, whatever the sign of the zero beside it."""
+    """The square root; that of a negative real number has a positive imaginary part, even for an operand with -0."""
     return np.sqrt(z + z.dtype.type(0)) if z.dtype.kind == "c" else np.sqrt(z)
 
 
@@ -393,7 +392,7 @@ def cosine(z: Array) -> Array:
 
 
 def atan2(y: Array, x: Array) -> Array:
-    """The angle; of complex numbers -i log((x + i y) / sqrt(x^2 + y^2))."""
+    """The angle of (x, y); of complex numbers -i log((x + i y) / sqrt(x^2 + y^2))."""
     if y.dtype.kind != "c":
         return np.arctan2(y, x)
     i = y.dtype.type(1j)
@@ -401,7 +400,7 @@ def atan2(y: Array, x: Array) -> Array:
 
 
 def _complex_power(a: Array, b: Array) -> Array:
-    """exp(b log a); a zero base gives 1 for a zero exponent, 0 for a positive real one."""
+    """exp(b log a); a zero base gives 1 for a zero exponent, 0 for a positive real exponent."""
     with np.errstate(all="ignore"):
         size, angle = np.abs(a), np.angle(a)
         turned = b.imag * np.log(size) + b.real * angle
@@ -415,25 +414,25 @@ def _complex_power(a: Array, b: Array) -> Array:
 
 
 def reinterpret_bits(array: Array, source: str, target: str) -> Array:
-    """The bits of a row of elements read as another element type; the first of several has the lowest bits."""
+    """The bits of a row of elements as elements of another type, the lowest bits first."""
     wide, narrow = bit_width(source), bit_width(target)
     array = np.asarray(array, order="C")
     if wide == narrow or (wide % 8 == 0 and narrow % 8 == 0):
         little = array.astype(array.dtype.newbyteorder("<"), copy=False) if not is_packed(array.dtype) else array
         return little.view(numpy_dtype(target))
     if max(wide, narrow) > 64 or "pred" in (source, target):
-        raise UnsupportedError(f"bits of {source} as {target}")
+        raise UnsupportedError(f"reading the bits of {source} as {target} is not supported")
     bits = array.view(f"u{array.dtype.itemsize}").astype(np.uint64) & np.uint64(2**wide - 1)
     if wide > narrow:
-        places = np.arange(wide // narrow, dtype=np.uint64) * np.uint64(narrow)
-        bits = ((bits[:, None] >> places) & np.uint64(2**narrow - 1)).reshape(-1)
+        shifts = np.arange(wide // narrow, dtype=np.uint64) * np.uint64(narrow)
+        bits = ((bits[:, None] >> shifts) & np.uint64(2**narrow - 1)).reshape(-1)
     else:
-        places = np.arange(narrow // wide, dtype=np.uint64) * np.uint64(wide)
-        bits = np.bitwise_or.reduce(bits.reshape(-1, narrow // wide) << places, axis=1)
+        shifts = np.arange(narrow // wide, dtype=np.uint64) * np.uint64(wide)
+        bits = np.bitwise_or.reduce(bits.reshape(-1, narrow // wide) << shifts, axis=1)
     dtype = numpy_dtype(target)
     held = bits.astype(f"u{dtype.itemsize}")
     if is_integer(dtype) and narrow < 8:
-        # ml_dtypes keeps a signed element sign-extended in its byte.
+        # ml_dtypes stores a signed element sign-extended in its byte.
         signed = not is_unsigned(dtype)
         top = np.int64(1 << (narrow - 1))
         return (((held.astype(np.int64) ^ top) - top) if signed else held).astype(dtype)
@@ -441,11 +440,11 @@ def reinterpret_bits(array: Array, source: str, target: str) -> Array:
 
 
 def take_writable(operands: list[Any], k: int) -> Array:
-    """Operand k itself where nobody else has it, else a copy: a loop that fills an array in does not copy it each time.
+    """Operand k itself if it has no other user, else a copy, so that a loop that fills an array does not copy it.
 
-    Whoever has an array, or a view of one, holds a reference to it.
+    Every user of an array, or of a view of it, holds a reference to it.
     """
-    mine = operands[k].flags.owndata and operands[k].flags.writeable
-    if mine and getrefcount(operands[k]) <= 2:
+    is_owned = operands[k].flags.owndata and operands[k].flags.writeable
+    if is_owned and getrefcount(operands[k]) <= 2:
         return operands[k]  # type: ignore[no-any-return]
     return np.array(operands[k])

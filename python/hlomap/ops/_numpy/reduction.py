@@ -1,8 +1,8 @@
-"""Folding whole arrays with a computation on scalars.
+"""Reductions of whole arrays with a computation on scalars.
 
-Read :func:`folded` first.  A computation that is one associative operation is NumPy's reduction of that name; one that
-only chooses between values is applied to neighbours in pairs; any other goes from the first element to the last, as
-XLA does on CPU.  Places can be left out by a mask.  The initial values stand before the first element.
+Read :func:`reduce_axes` first.  A computation that is one associative operation becomes the NumPy reduction of that
+name; one that only selects among its operands is applied pairwise; any other runs from the first element to the last,
+as XLA does on CPU.  The init values come before the first element.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .._evaluation import Array, EvalContext, Value
 from .numeric import cast, widened, width_of
 
 Combine = Callable[[Sequence[Array]], Value]
-"""Of 2n arrays, the n so far and the n to come, the n results."""
+"""From 2n arrays, n accumulated and n new, to n results."""
 
 MONOIDS = {
     "add": np.add,
@@ -29,7 +29,7 @@ MONOIDS = {
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
 }
-# What gives one of its operands, whatever their values: folding with these does not depend on the order.
+# Operations whose result is one of their operands; with these alone, a reduction does not depend on the order.
 SELECTING = {
     *("parameter", "tuple", "get-tuple-element", "constant", "compare", "select", "and", "or", "not", "xor"),
     *("maximum", "minimum"),
@@ -37,7 +37,7 @@ SELECTING = {
 
 
 def monoid(computation: Computation) -> str | None:
-    """The operation that a computation applies to its two parameters, None where it is more than that."""
+    """The operation that a computation applies to its two parameters; None if it does anything else."""
     root = computation.root
     if root.opcode not in MONOIDS or len(computation.parameters) != 2:
         return None
@@ -55,9 +55,9 @@ def reduce_axes(
     *,
     rounded_bytes: int = 1,
 ) -> list[Array]:
-    """Fold those axes of n arrays; ``valid`` marks the places that count.
+    """Reduce n arrays along axes; elements that ``valid`` does not mark are left out.
 
-    Floats of up to ``rounded_bytes`` round after every step, so for them the order matters even in a sum.
+    Floats of up to ``rounded_bytes`` bytes are rounded after every step, so the order matters even in a sum.
     """
     name = monoid(computation) if len(arrays) == 1 else None
     dtype = arrays[0].dtype
@@ -66,12 +66,12 @@ def reduce_axes(
         return [_reduce_with_ufunc(name, arrays[0], initial[0], axes, valid)]
     kept = [axis for axis in range(arrays[0].ndim) if axis not in axes]
 
-    def in_a_row(x: Array) -> Array:
+    def flatten_axes(x: Array) -> Array:
         ordered = np.transpose(x, [*kept, *axes])
         return ordered.reshape(*(x.shape[axis] for axis in kept), -1 if x.size else _product(x.shape, axes))
 
-    flat = [in_a_row(x) for x in arrays]
-    mask = None if valid is None else in_a_row(np.broadcast_to(valid, arrays[0].shape))
+    flat = [flatten_axes(x) for x in arrays]
+    mask = None if valid is None else flatten_axes(np.broadcast_to(valid, arrays[0].shape))
 
     def combine(both: Sequence[Array]) -> Value:
         return context.apply(computation, both)
@@ -86,7 +86,7 @@ def _product(sizes: Sequence[int], axes: Sequence[int]) -> int:
 
 
 def identity(name: str, dtype: np.dtype[Any]) -> Any:
-    """The value that changes nothing."""
+    """The identity element of an operation."""
     if name in ("add", "or", "xor"):
         return dtype.type(0)
     if name == "multiply":
@@ -110,7 +110,7 @@ def identity(name: str, dtype: np.dtype[Any]) -> Any:
 
 
 def _reduce_with_ufunc(name: str, array: Array, initial: Array, axes: tuple[int, ...], valid: Array | None) -> Array:
-    """NumPy's reduction; floats of 16 bits and less add up in f32."""
+    """The NumPy reduction; floats of 16 bits and less accumulate in f32."""
     dtype = array.dtype
     function = MONOIDS[name]
     if dtype == np.bool_ and name in ("add", "multiply"):
@@ -141,7 +141,7 @@ def _reduce_in_order(
     outer = arrays[0].shape[:-1]
     current = [np.broadcast_to(x, outer) for x in initial]
     for k in range(arrays[0].shape[-1]):
-        after = as_list(combine([*current, *(x[..., k] for x in arrays)]), len(current))
+        after = as_list(combine([*current, *(x[..., k] for x in arrays)]))
         if valid is not None:
             after = [np.where(valid[..., k], b, a) for a, b in zip(current, after, strict=True)]
         current = [cast(b, a.dtype) for a, b in zip(current, after, strict=True)]
@@ -151,14 +151,14 @@ def _reduce_in_order(
 def reduce_pairwise(
     arrays: Sequence[Array], initial: Sequence[Array], combine: Combine, valid: Array | None = None
 ) -> list[Array]:
-    """Fold the last axis of n arrays in pairs; ``valid`` marks the places that count."""
+    """Reduce the last axis of n arrays pairwise; elements that ``valid`` does not mark are left out."""
     outer = arrays[0].shape[:-1]
     current = list(arrays)
     mask = valid
     while current[0].shape[-1] > 1:
         even = current[0].shape[-1] // 2 * 2
         first, second = [x[..., 0:even:2] for x in current], [x[..., 1:even:2] for x in current]
-        both = as_list(combine([*first, *second]), len(current))
+        both = as_list(combine([*first, *second]))
         if mask is not None:
             in_first, in_second = mask[..., 0:even:2], mask[..., 1:even:2]
             both = [
@@ -171,17 +171,17 @@ def reduce_pairwise(
     if current[0].shape[-1] == 0:
         return start
     last = [x[..., 0] for x in current]
-    done = as_list(combine([*start, *last]), len(current))
+    done = as_list(combine([*start, *last]))
     if mask is None:
         return done
     return [np.where(mask[..., 0], c, a).astype(a.dtype) for a, c in zip(start, done, strict=True)]
 
 
-def as_list(value: Value, n: int) -> list[Array]:
-    """The n results of a computation, which is a tuple unless n is 1."""
+def as_list(value: Value) -> list[Array]:
+    """The results of a computation, which is a tuple unless it has one result."""
     return list(value) if isinstance(value, tuple) else [value]
 
 
 def pack_results(is_tuple: bool, arrays: Sequence[Array]) -> Value:
-    """A tuple where the instruction has one."""
+    """The value of an instruction with these results: a tuple if its shape is one."""
     return tuple(arrays) if is_tuple else arrays[0]

@@ -16,12 +16,12 @@ def evaluate_start(evaluate: Evaluate) -> Evaluate:
     """The operands, the result, and no state."""
 
     def evaluate_start(instruction: Instruction, operands: list[Value], context: EvalContext) -> Any:
-        given = tuple(operands)
+        forwarded = tuple(operands)
         state = (None,) * (n_outputs(instruction.shape) - 2)
         value = evaluate(as_synchronous(instruction), operands, context)
         if isinstance(value, Generator):
             value = yield from value
-        return (given, value, *state)
+        return (forwarded, value, *state)
 
     return evaluate_start
 

@@ -1,7 +1,8 @@
-"""batch-norm-training, -inference and -grad: normalisation of each feature over all other dimensions.
+"""batch-norm-training, -inference and -grad: normalization of each feature over all other dimensions.
 
-A table says which operands each result is made of, and how: element by element (``SAME``), all elements of the feature
-(``FEATURE``), or, where the operand has one element for each feature, that one (``ONE``).
+A table gives the elements of an operand that a result depends on: the same element (``SAME``), all elements of the same
+feature (``FEATURE``), or the one element of the feature where the operand has one for each (``ONE``).  Sections
+BatchNormTraining, BatchNormInference and BatchNormGrad of XLA's operation semantics.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from .._registry import register
 from .._rule import OpRule
 from .evaluate import evaluate
-from .indexing import NEEDS, input_to_output, output_to_input
+from .indexing import DEPENDENCES, input_to_output, output_to_input
 
-for _name in NEEDS:
+for _name in DEPENDENCES:
     register(OpRule(_name, output_to_input, input_to_output, evaluate))

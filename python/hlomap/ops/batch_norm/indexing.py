@@ -1,4 +1,4 @@
-"""The indexing rule of batch-norm."""
+"""Indexing rules of batch-norm-*."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from .._indexing.maps import full_bounds, identity_map, single_map
 from .._rule import NOTHING, Footprint, OperandIndexing, RuleContext, RuleResult
 from .._shapes import require, require_sizes, shape_at
 
-# The same element; all elements of a feature; the one of a feature; nothing.
+# The same element, all elements of the feature, the one element of the feature, no element.
 SAME, FEATURE, ONE, NONE = "same", "feature", "one", "none"
 
 
-# For each result what it needs of each operand.
-NEEDS: dict[str, tuple[tuple[str, ...], ...]] = {
+# By opcode, for each result and each operand the elements that the result depends on.
+DEPENDENCES: dict[str, tuple[tuple[str, ...], ...]] = {
     "batch-norm-training": ((FEATURE, ONE, ONE), (FEATURE, NONE, NONE), (FEATURE, NONE, NONE)),
     "batch-norm-inference": ((SAME, ONE, ONE, ONE, ONE),),
     "batch-norm-grad": (
@@ -29,18 +29,18 @@ NEEDS: dict[str, tuple[tuple[str, ...], ...]] = {
 def _feature(instruction: Instruction) -> int:
     feature = int(instruction.attributes["feature_index"])
     sizes = instruction.operands[0].shape.dimensions
-    require(0 <= feature < len(sizes), f"feature {feature}")
+    require(0 <= feature < len(sizes), f"feature_index {feature} is out of range")
     for operand in instruction.operands[1:]:
         has_all = operand.shape.rank == len(sizes) and instruction.opcode == "batch-norm-grad"
         require_sizes(operand.shape.dimensions, sizes if has_all else (sizes[feature],), "an operand")
     return feature
 
 
-def _between(source: Sequence[int], target: Sequence[int], feature: int, need: str) -> Footprint:
-    """Arrays of all dimensions, or of the feature alone, by their feature."""
-    if need == NONE:
+def _between(source: Sequence[int], target: Sequence[int], feature: int, elements: str) -> Footprint:
+    """Maps between arrays of all dimensions, or of the feature dimension alone."""
+    if elements == NONE:
         return NOTHING
-    if need == SAME:
+    if elements == SAME:
         return identity_map(source)
     own = Expr.dim(feature if len(source) > 1 else 0)
     if len(target) == 1:
@@ -51,22 +51,22 @@ def _between(source: Sequence[int], target: Sequence[int], feature: int, need: s
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """As the table says."""
+    """The elements in the table."""
     feature = _feature(instruction)
-    needs = NEEDS[instruction.opcode][leaf[0] if leaf else 0]
+    row = DEPENDENCES[instruction.opcode][leaf[0] if leaf else 0]
     source = shape_at(instruction.shape, leaf).dimensions
     return [
-        _between(source, operand.shape.dimensions, feature, need)
-        for operand, need in zip(instruction.operands, needs, strict=True)
+        _between(source, operand.shape.dimensions, feature, elements)
+        for operand, elements in zip(instruction.operands, row, strict=True)
     ]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """As the table says, read the other way."""
+    """The elements in the table, in the other direction."""
     feature = _feature(instruction)
     source = instruction.operands[operand].shape.dimensions
     parts: list[OperandIndexing] = []
-    for i, needs in enumerate(NEEDS[instruction.opcode]):
+    for i, row in enumerate(DEPENDENCES[instruction.opcode]):
         at = (i,) if instruction.shape.is_tuple else ()
-        parts.append(_between(source, shape_at(instruction.shape, at).dimensions, feature, needs[operand]).at(at))
+        parts.append(_between(source, shape_at(instruction.shape, at).dimensions, feature, row[operand]).at(at))
     return parts

@@ -1,8 +1,9 @@
-"""bitcast: elements at the same place in memory belong together, so the two layouts decide.
+"""bitcast: elements at the same position in memory correspond, as the layouts of operand and output place them.
 
-It is transpose-reshape-transpose: order the dimensions as they lie in memory, reshape, order them as the other layout
-has them.  Tiled layouts go through positions in memory.  Where the widths of the elements differ, a wider element lies
-where a row of narrower ones does: one more dimension, the most minor one.
+Without tiles that is transpose, reshape, transpose: dimensions in major-to-minor order, reshaped, and back in the order
+of the other layout.  Tiled layouts go through positions in the buffer.  Between element types of different widths the
+position of a wider element is a row of narrower ones, one more dimension, the most minor one.  See "Shapes and layout"
+of XLA's documentation.
 """
 
 from __future__ import annotations

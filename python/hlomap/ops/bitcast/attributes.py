@@ -1,4 +1,4 @@
-""""""
+"""Layouts and element widths of a bitcast."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from .._shapes import n_elements
 
 
 def major_to_minor(shape: Shape) -> tuple[int, ...]:
+    """The dimensions in the order of the layout, by default that of the shape."""
     layout = shape.layout
     if layout is None or (not layout.minor_to_major and shape.rank):
         return tuple(range(shape.rank))
@@ -19,13 +20,13 @@ def is_tiled(shape: Shape) -> bool:
 
 
 def width_of(shape: Shape) -> int:
-    """The bits that one element takes in memory: whole bytes unless the layout packs."""
+    """The bits that an element takes in memory: whole bytes unless the layout packs elements."""
     packed = shape.layout.element_size_in_bits if shape.layout is not None else 0
     return packed or -(-bit_width(shape.dtype) // 8) * 8
 
 
 def mismatch(a: Shape, b: Shape) -> str | None:
-    """Why the two do not hold the same bits in the order of their dimensions, None where they do."""
+    """The reason why two shapes cannot be a bitcast of each other; None if they can."""
     if not a.is_array or not b.is_array:
         return "bitcast of a value that is no array"
     for shape in (a, b):

@@ -1,4 +1,4 @@
-"""bitcast in NumPy: bytes laid out as the operand's layout says, taken up as the output's says."""
+"""Semantics of bitcast: the bytes of the operand's buffer, read as the buffer of the output."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ from .attributes import is_tiled, major_to_minor, mismatch, width_of
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    """Write the operand out as it lies in memory, read it back as the output lies."""
+    """Lay the operand out in memory, and read the output from there."""
     source, target = instruction.operands[0].shape, instruction.shape
     reason = mismatch(source, target)
     if reason is not None:
         raise UnsupportedError(reason)
-    memory = _laid_out(np.asarray(operands[0]), source)
+    memory = _buffer(np.asarray(operands[0]), source)
     if source.dtype != target.dtype:
         if bit_width(source.dtype) != bit_width(target.dtype):
             if any(width_of(shape) != bit_width(shape.dtype) for shape in (source, target)):
-                raise UnsupportedError(f"bits of {source} as {target}")
+                raise UnsupportedError(f"reading the bits of {source} as {target} is not supported")
             memory = np.pad(memory, (0, -len(memory) % max(1, width_of(target) // width_of(source))))
         memory = reinterpret_bits(memory, source.dtype, target.dtype)
     if not is_tiled(target) and memory.size == n_elements(target.dimensions):
         order = major_to_minor(target)
-        lying = memory.reshape([target.dimensions[i] for i in order])
-        return lying.transpose([order.index(i) for i in range(len(order))])
-    # Numbering the target's elements from 1 and laying them out tells which element each place holds; 0 is padding.
+        ordered = memory.reshape([target.dimensions[i] for i in order])
+        return ordered.transpose([order.index(i) for i in range(len(order))])
+    # The buffer of the target's elements numbered from 1 shows which element each position holds; 0 is padding.
     n = n_elements(target.dimensions)
-    places = _laid_out(np.arange(1, n + 1).reshape(target.dimensions), target)
-    common = min(len(places), len(memory))
-    held = places[:common] > 0
+    positions = _buffer(np.arange(1, n + 1).reshape(target.dimensions), target)
+    common = min(len(positions), len(memory))
+    used = positions[:common] > 0
     out = np.zeros(n, memory.dtype)
-    out[places[:common][held] - 1] = memory[:common][held]
+    out[positions[:common][used] - 1] = memory[:common][used]
     return out.reshape(target.dimensions)
 
 
-def _laid_out(array: Array, shape: Shape) -> Array:
-    """The buffer of an array: each tile cuts the most minor dimensions into counts and tiles, tiles innermost."""
+def _buffer(array: Array, shape: Shape) -> Array:
+    """The buffer of an array: each tiling splits the most minor dimensions into counts and tiles, tiles innermost."""
     array = np.transpose(array, major_to_minor(shape))
     for widths in shape.layout.tiles if shape.layout is not None else ():
         array = array.reshape((1,) * (len(widths) - array.ndim) + array.shape)
         first = array.ndim - len(widths)
-        # A dimension without a width of its own is one with the next more minor one.
+        # A dimension without a tile size is combined with the next more minor one.
         joined, size = [], 1
         for length, width in zip(array.shape[first:], widths, strict=True):
             size *= length

@@ -1,7 +1,7 @@
-"""cholesky: of each symmetric matrix in the last two dimensions the triangle whose product with its transpose it is.
+"""cholesky: the triangle l with l l^H = a (or u^H u = a) for each matrix a in the last two dimensions.
 
-Of the operand one triangle is read; the other one of the output is zero.  A matrix that is not positive definite
-has NaN everywhere, so each element depends on the whole triangle.
+One triangle of a is read; the other triangle of the output is zero.  If a matrix is not positive definite, all elements
+are NaN, so each element depends on the whole triangle.  Section Cholesky of XLA's operation semantics.
 """
 
 from __future__ import annotations

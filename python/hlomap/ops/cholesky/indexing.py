@@ -1,4 +1,4 @@
-"""The indexing rule of cholesky."""
+"""Indexing rules of cholesky."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from .._indexing.maps import dim_exprs, full_bounds, single_map
 from .._rule import ExprLike, Footprint, RuleContext, RuleResult
 from .._shapes import require, require_sizes
 
-_REASON = "cholesky: the whole triangle decides whether there is a result"
+_REASON = "cholesky: every element depends on whether the matrix is positive definite"
 
 
 def _sizes(instruction: Instruction) -> tuple[int, ...]:
     sizes = tuple(instruction.shape.dimensions)
-    require(len(sizes) >= 2 and sizes[-1] == sizes[-2], "square matrices")
+    require(len(sizes) >= 2 and sizes[-1] == sizes[-2], "expected square matrices")
     require_sizes(instruction.operands[0].shape.dimensions, sizes, "the operand")
     return sizes
 
 
-def _over(footprint: Footprint) -> Footprint:
+def _overapproximate(footprint: Footprint) -> Footprint:
     return Footprint(footprint.maps, False, _REASON)
 
 
@@ -31,7 +31,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     triangle = single_map(
         full_bounds(sizes), results, ranges=full_bounds(sizes[-2:]), constraints=[(below, 0, sizes[-1] - 1)]
     )
-    return [_over(triangle)]
+    return [_overapproximate(triangle)]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -43,4 +43,4 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     triangle = single_map(
         full_bounds(sizes), results, ranges=full_bounds(sizes[-2:]), constraints=[(below, 0, sizes[-1] - 1)]
     )
-    return [_over(triangle)]
+    return [_overapproximate(triangle)]

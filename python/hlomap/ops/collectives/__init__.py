@@ -1,6 +1,8 @@
-"""Operations in which the devices of a group exchange arrays.
+"""Collective operations: the devices of a group exchange arrays.
 
-A law says, for element d at position p of a group, which element at which position belongs to it; the group stays.
+A transfer maps element d at position p of a group to its peer, the element and the position it corresponds to in the
+same group.  Sections AllReduce, AllGather, ReduceScatter, AllToAll and CollectivePermute of XLA's operation
+semantics.
 """
 
 from __future__ import annotations
@@ -9,8 +11,16 @@ from .._evaluation import Evaluate
 from .._indexing.collectives import Transfer, TransferOf, collective_rules
 from .._registry import register
 from .._rule import OpRule
-from .evaluate import all_gather, all_reduce, all_to_all, broadcast, permute, reduce_scatter
-from .indexing import at, first, part_to_whole, parts_to_input, parts_to_output, same_everywhere, whole_to_part
+from .evaluate import all_gather, all_reduce, all_to_all, collective_broadcast, collective_permute, reduce_scatter
+from .indexing import (
+    between_positions,
+    first_position,
+    part_to_whole,
+    parts_to_input,
+    parts_to_output,
+    same_everywhere,
+    whole_to_part,
+)
 
 
 def _register(
@@ -41,6 +51,6 @@ _register("all-gather-start", whole_to_part, part_to_whole, all_gather)
 _register("reduce-scatter", part_to_whole, whole_to_part, reduce_scatter)
 _register("all-to-all", parts_to_input, parts_to_output, all_to_all)
 # The groups of a permutation are its pairs of a source and a target.
-_register("collective-permute", at(1, 0), at(0, 1), permute)
-_register("collective-permute-start", at(1, 0), at(0, 1), permute)
-_register("collective-broadcast", first, at(0, None), broadcast)
+_register("collective-permute", between_positions(1, 0), between_positions(0, 1), collective_permute)
+_register("collective-permute-start", between_positions(1, 0), between_positions(0, 1), collective_permute)
+_register("collective-broadcast", first_position, between_positions(0, None), collective_broadcast)

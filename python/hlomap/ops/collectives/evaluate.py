@@ -1,4 +1,4 @@
-"""all-reduce and its kin: the values of all devices of a group meet, and each device takes its part."""
+"""Semantics of collective operations: the devices of a group exchange values, and each computes its own result."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from .._numpy.device_groups import (
 from .._shapes import require
 
 
-def _like(instruction: Instruction, results: Sequence[Array]) -> Value:
+def _as_value(instruction: Instruction, results: Sequence[Array]) -> Value:
     return tuple(results) if instruction.shape.is_tuple else results[0]
 
 
-def _started(operands: Sequence[Value], results: Sequence[Array], shape: Shape) -> Value:
-    """What the start of an asynchronous operation gives: operands, results, and states that say nothing."""
+def _start_value(operands: Sequence[Value], results: Sequence[Array], shape: Shape) -> Value:
+    """The value of an asynchronous start: operands, results, and states without content."""
     several = len(operands) > 1
-    given, made = (tuple(operands), tuple(results)) if several else (operands[0], results[0])
-    return (given, made, *(_nothing(part) for part in shape.tuple_shapes[2:]))
+    first, second = (tuple(operands), tuple(results)) if several else (operands[0], results[0])
+    return (first, second, *(_empty_state(part) for part in shape.tuple_shapes[2:]))
 
 
-def _nothing(shape: Shape) -> Value:
+def _empty_state(shape: Shape) -> Value:
     return np.zeros(shape.dimensions, np.uint32) if shape.is_array else None
 
 
 def all_reduce(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
-    """All arrays of the group combined in the order of the group."""
+    """The arrays of the group, combined in the order of the group."""
     values = yield context.rendezvous(rendezvous_key(instruction), own_group(instruction, context), operands)
-    return _like(instruction, _combined(instruction, values, context))
+    return _as_value(instruction, _combined(instruction, values, context))
 
 
 def _combined(instruction: Instruction, values: Sequence[Sequence[Array]], context: EvalContext) -> list[Array]:
@@ -50,63 +50,69 @@ def _combined(instruction: Instruction, values: Sequence[Sequence[Array]], conte
 
 
 def all_gather(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
-    """The arrays of the group one after the other."""
+    """The arrays of the group, concatenated."""
     values = yield context.rendezvous(rendezvous_key(instruction), own_group(instruction, context), operands)
     results = [
         np.concatenate(arrays, split_dimension(instruction, arrays[0].ndim)) for arrays in zip(*values, strict=True)
     ]
     if instruction.opcode == "all-gather-start":
-        return _started(operands, results, instruction.shape)
-    return _like(instruction, results)
+        return _start_value(operands, results, instruction.shape)
+    return _as_value(instruction, results)
 
 
 def reduce_scatter(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
-    """The combined array cut in as many parts as the group has devices."""
+    """One part of the combined array, which has as many parts as the group has devices."""
     group = own_group(instruction, context)
     values = yield context.rendezvous(rendezvous_key(instruction), group, operands)
     results = []
     for array in _combined(instruction, values, context):
         along = split_dimension(instruction, array.ndim)
-        require(array.shape[along] % len(group) == 0, f"{array.shape[along]} elements for {len(group)} devices")
+        require(
+            array.shape[along] % len(group) == 0,
+            f"{array.shape[along]} elements cannot be split among {len(group)} devices",
+        )
         results.append(np.split(array, len(group), along)[group.index(context.device.number)])
-    return _like(instruction, results)
+    return _as_value(instruction, results)
 
 
 def all_to_all(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
-    """OperandIndexing k of every device goes to device k of the group."""
+    """Part k of every device goes to device k of the group."""
     group = own_group(instruction, context)
     values = yield context.rendezvous(rendezvous_key(instruction), group, operands)
     own = group.index(context.device.number)
     if instruction.shape.is_tuple:
-        require(len(operands) == len(group), f"{len(operands)} parts for {len(group)} devices")
+        require(len(operands) == len(group), f"{len(operands)} operands for {len(group)} devices")
         return tuple(value[own] for value in values)
     along = split_dimension(instruction, operands[0].ndim)
-    require(operands[0].shape[along] % len(group) == 0, f"{operands[0].shape[along]} elements for {len(group)} devices")
+    require(
+        operands[0].shape[along] % len(group) == 0,
+        f"{operands[0].shape[along]} elements cannot be split among {len(group)} devices",
+    )
     return np.concatenate([np.split(value[0], len(group), along)[own] for value in values], along)
 
 
-def permute(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
-    """The arrays of the source; zeros where there is none."""
+def collective_permute(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
+    """The arrays of the source; zeros where a device has no source."""
     pairs = source_target_pairs(instruction)
     require_ids(instruction, [i for pair in pairs for i in pair], context)
     for side in zip(*pairs, strict=True):
-        require(len(set(side)) == len(side), f"a device twice in {pairs}")
+        require(len(set(side)) == len(side), f"a device occurs twice in {pairs}")
     if len(operands) == 4 and not instruction.shape.is_tuple:
-        raise UnsupportedError("a permutation of slices in place")
+        raise UnsupportedError("collective-permute of slices in place is not supported")
     devices = permuted_devices(instruction, context)
     values = yield context.rendezvous(rendezvous_key(instruction), devices, operands)
     own = own_id(instruction, context)
     source = next((a for a, b in pairs if b == own), None)
     results = [np.zeros_like(x) for x in operands] if source is None else list(values[source])
     if instruction.opcode == "collective-permute-start":
-        return _started(operands, results, instruction.shape)
-    return _like(instruction, results)
+        return _start_value(operands, results, instruction.shape)
+    return _as_value(instruction, results)
 
 
-def broadcast(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
-    """The arrays of the first device of the group; zeros outside of all groups."""
+def collective_broadcast(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
+    """The arrays of the first device of the group; zeros on devices in no group."""
     group = group_of(instruction, context)
     if group is None:
-        return _like(instruction, [np.zeros_like(x) for x in operands])
+        return _as_value(instruction, [np.zeros_like(x) for x in operands])
     values = yield context.rendezvous(rendezvous_key(instruction), group, operands)
-    return _like(instruction, values[0])
+    return _as_value(instruction, values[0])

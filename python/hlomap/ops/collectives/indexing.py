@@ -1,4 +1,4 @@
-"""The indexing rule of collectives."""
+"""How elements correspond across the devices of a group, for each collective operation."""
 
 from __future__ import annotations
 
@@ -8,45 +8,51 @@ from .._indexing.maps import dim_exprs
 
 
 @Transfer
-def same_everywhere(ends: ElementOnDevice) -> Peer:
-    """all-reduce: the same element of each device."""
-    return Peer(dim_exprs(ends.rank), ALL_POSITIONS)
+def same_everywhere(element: ElementOnDevice) -> Peer:
+    """all-reduce: the same element on every device."""
+    return Peer(dim_exprs(element.rank), ALL_POSITIONS)
 
 
-@Transfer.cutting("here")
-def whole_to_part(ends: ElementOnDevice) -> Peer:
-    """Element d of the whole is d mod size of part d div size."""
-    return Peer(ends.replaced(ends.cut % ends.size), ends.cut // ends.size)
+@Transfer.splitting("target")
+def whole_to_part(element: ElementOnDevice) -> Peer:
+    """Element d of the whole is element d mod part_size of part d div part_size."""
+    return Peer(
+        element.with_split_index(element.split_index % element.part_size), element.split_index // element.part_size
+    )
 
 
-@Transfer.cutting("there")
-def part_to_whole(ends: ElementOnDevice) -> Peer:
-    """Element d of part p is d + p * size of the whole, which each device has."""
-    return Peer(ends.replaced(ends.cut + ends.position * ends.size), ALL_POSITIONS)
+@Transfer.splitting("source")
+def part_to_whole(element: ElementOnDevice) -> Peer:
+    """Element d of part p is element d + p * part_size of the whole, which every device has."""
+    return Peer(element.with_split_index(element.split_index + element.position * element.part_size), ALL_POSITIONS)
 
 
-@Transfer.cutting("both")
-def crossed(ends: ElementOnDevice) -> Peer:
-    """OperandIndexing q at position p is part p at position q."""
-    return Peer(ends.replaced(ends.cut % ends.size + ends.position * ends.size), ends.cut // ends.size)
+@Transfer.splitting("both")
+def part_to_part(element: ElementOnDevice) -> Peer:
+    """all-to-all: part q at position p is part p at position q."""
+    return Peer(
+        element.with_split_index(element.split_index % element.part_size + element.position * element.part_size),
+        element.split_index // element.part_size,
+    )
 
 
-def at(position: int, other: int | None) -> Transfer:
-    """The same element, of one position alone, at another one, or at each."""
-    to = ALL_POSITIONS if other is None else Expr.constant(other)
-    return Transfer(lambda ends: Peer(dim_exprs(ends.rank), to, (position, position)))
+def between_positions(position: int, other: int | None) -> Transfer:
+    """The same element; from one position alone to another one, or to all positions for None."""
+    peer_position = ALL_POSITIONS if other is None else Expr.constant(other)
+    return Transfer(lambda element: Peer(dim_exprs(element.rank), peer_position, (position, position)))
 
 
 @Transfer
-def first(ends: ElementOnDevice) -> Peer:
-    """collective-broadcast: the same element at the first position."""
-    return Peer(dim_exprs(ends.rank), Expr.constant(0))
+def first_position(element: ElementOnDevice) -> Peer:
+    """collective-broadcast: the same element on the first device of the group."""
+    return Peer(dim_exprs(element.rank), Expr.constant(0))
 
 
 def parts_to_input(instruction: Instruction, result: int, operand: int) -> Transfer | None:
     """all-to-all of a tuple: result j at position k is operand k at position j."""
-    return at(operand, result) if instruction.shape.is_tuple else crossed
+    return between_positions(operand, result) if instruction.shape.is_tuple else part_to_part
 
 
 def parts_to_output(instruction: Instruction, result: int, operand: int) -> Transfer | None:
-    return at(result, operand) if instruction.shape.is_tuple else crossed
+    """all-to-all of a tuple, the other way."""
+    return between_positions(result, operand) if instruction.shape.is_tuple else part_to_part

@@ -1,6 +1,7 @@
-"""conditional: the value of one of several computations, each at an operand of its own; operand 0 says which.
+"""conditional: the value of one of several computations, each with its own operand; operand 0 selects the branch.
 
-A predicate takes branch 0 where it holds and branch 1 where not; an index out of range takes the last branch.
+A predicate selects branch 0 if true and branch 1 if false; an index out of range selects the last branch.  Section
+Conditional of XLA's operation semantics.
 """
 
 from __future__ import annotations

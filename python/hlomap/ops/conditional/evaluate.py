@@ -1,4 +1,4 @@
-"""conditional in NumPy: the branch that the index says."""
+"""Semantics of conditional: call the selected branch."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from .attributes import branch_computations
 
 
 def evaluate(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
-    """Run the branch; where the index is a whole array, run those that it names and choose place by place."""
+    """Call the selected branch; for an array of indices, call every selected branch and combine elementwise."""
     branches = branch_computations(instruction)
     index = np.asarray(operands[0])
-    chosen = np.where(index, 0, 1) if index.dtype == np.bool_ else _in_range(index, len(branches))
-    which = sorted(set(chosen.reshape(-1).tolist()))
-    given = operands[1:]
+    branch_of = np.where(index, 0, 1) if index.dtype == np.bool_ else _in_range(index, len(branches))
+    selected = sorted(set(branch_of.reshape(-1).tolist()))
+    arguments = operands[1:]
     operands.clear()
-    if len(which) == 1:
-        argument = [given[which[0]]]
-        given.clear()
-        return (yield context.call(branches[which[0]], argument))
+    if len(selected) == 1:
+        argument = [arguments[selected[0]]]
+        arguments.clear()
+        return (yield context.call(branches[selected[0]], argument))
     value: Value = None
-    for number in which:
-        new = yield context.call(branches[number], [given[number]])
-        value = new if value is None else _where(chosen == number, new, value)
+    for number in selected:
+        new = yield context.call(branches[number], [arguments[number]])
+        value = new if value is None else _where(branch_of == number, new, value)
     return value
 
 

@@ -1,4 +1,4 @@
-"""The indexing rule of conditional."""
+"""Indexing rules of conditional."""
 
 from __future__ import annotations
 
@@ -11,22 +11,25 @@ from .._rule import NOTHING, Footprint, OperandIndexing, RuleContext, RuleResult
 from .._shapes import array_leaves, n_outputs, shape_at
 from .attributes import branch_computations
 
-_REASON = "one of several branches"
+_REASON = "which branch runs depends on a value"
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """Each branch to its own operand; the index always."""
+    """Through each branch to its operand; every element depends on the selector."""
     sizes = shape_at(instruction.shape, leaf).dimensions
     parts: list[OperandIndexing] = [map_to_scalar(sizes)]
     for branch, operand in zip(branch_computations(instruction), instruction.operands[1:], strict=True):
-        answer = context.output_to_input(instruction, branch, leaf)
-        part = answer.get(0, NOTHING) if isinstance(answer, Mapping) else answer[0]
-        parts.append(_one_of(part, sizes, operand.shape))
+        result = context.output_to_input(instruction, branch, leaf)
+        part = result.get(0, NOTHING) if isinstance(result, Mapping) else result[0]
+        parts.append(_overapproximate(part, sizes, operand.shape))
     return parts
 
 
-def _one_of(part: OperandIndexing, sizes: Sequence[int], target: Shape) -> OperandIndexing:
-    """What may be read; an offset inside a branch is no value of the caller, so any may be."""
+def _overapproximate(part: OperandIndexing, sizes: Sequence[int], target: Shape) -> OperandIndexing:
+    """The elements that a branch may read.
+
+    A runtime variable inside a branch is not a value of the caller, so it may lead to any element.
+    """
     if isinstance(part, Unknown) or part == NOTHING:
         return part
     total = NOTHING
@@ -37,17 +40,19 @@ def _one_of(part: OperandIndexing, sizes: Sequence[int], target: Shape) -> Opera
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """From the parameter of the branch to its value; the index reaches everything."""
+    """Through the branch of the operand; the selector affects every element."""
     branches = branch_computations(instruction)
     parts: list[OperandIndexing] = [NOTHING] * n_outputs(instruction.shape)
     if operand == 0:
-        for there in array_leaves(instruction.shape):
-            which = there[0] if there else 0
-            before = parts[which]
-            assert isinstance(before, Footprint), "only footprints are put here"
-            parts[which] = before + map_to_all((), shape_at(instruction.shape, there).dimensions).at(there)
+        for output in array_leaves(instruction.shape):
+            number = output[0] if output else 0
+            before = parts[number]
+            assert isinstance(before, Footprint), "all parts are footprints"
+            parts[number] = before + map_to_all((), shape_at(instruction.shape, output).dimensions).at(output)
         return parts
-    answer = context.input_to_output(instruction, branches[operand - 1], 0, leaf)
-    for which, part in answer.items() if isinstance(answer, Mapping) else enumerate(answer):
-        parts[which] = _one_of(part, shape_at(instruction.operands[operand].shape, leaf).dimensions, instruction.shape)
+    result = context.input_to_output(instruction, branches[operand - 1], 0, leaf)
+    for number, part in result.items() if isinstance(result, Mapping) else enumerate(result):
+        parts[number] = _overapproximate(
+            part, shape_at(instruction.operands[operand].shape, leaf).dimensions, instruction.shape
+        )
     return parts

@@ -1,4 +1,4 @@
-"""Sizes, windows and groups of a convolution, and where its dimensions are."""
+"""Dimension numbers, window and groups of a convolution."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .._shapes import require, require_sizes
 
 @dataclass(frozen=True)
 class Convolution:
-    """The parts of a convolution by name; ``features`` counts those of the kernel, that is of one group."""
+    """Attributes and sizes of a convolution; ``features`` is the number of input features in one group."""
 
     labels: Any
     dims: list[WindowedDim]
@@ -29,7 +29,7 @@ class Convolution:
 
     @property
     def group_outputs(self) -> int:
-        """Output features of one group, of either kind."""
+        """The output features of one group, of either kind."""
         return self.kernel_sizes[int(self.labels.kernel_output_feature)] // (self.feature_groups * self.batch_groups)
 
     @property
@@ -38,6 +38,7 @@ class Convolution:
 
 
 def convolution_attributes(instruction: Instruction) -> Convolution | Unknown:
+    """The checked attributes; Unknown for a combination that XLA does not have."""
     labels = instruction.attributes["dim_labels"]
     sizes = [tuple(shape.dimensions) for shape in (*(o.shape for o in instruction.operands), instruction.shape)]
     window = instruction.attributes.get("window")
@@ -50,7 +51,7 @@ def convolution_attributes(instruction: Instruction) -> Convolution | Unknown:
     if min(groups) < 1 or max(groups) != groups[0] * groups[1]:
         return Unknown("convolution with both feature groups and batch groups")
     features, outputs_of = sizes[1][labels.kernel_input_feature], sizes[1][labels.kernel_output_feature]
-    require(outputs_of % max(groups) == 0, f"{outputs_of} output features in {max(groups)} groups")
+    require(outputs_of % max(groups) == 0, f"{outputs_of} output features cannot be split into {max(groups)} groups")
     require_sizes(
         [sizes[0][labels.input_feature], sizes[2][labels.output_feature]],
         [features * groups[0], outputs_of],

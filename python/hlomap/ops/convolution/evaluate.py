@@ -1,4 +1,4 @@
-"""convolution in NumPy: windows laid out, a part of them at once, and multiplied as matrices."""
+"""Semantics of convolution: sliding windows of the image times the kernel, as products of matrices."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .._numpy.contraction import sum_of_products
 from .._numpy.window import dilate_and_pad, sliding_windows
 from .attributes import Convolution, convolution_attributes
 
-PART = 2**21
-"""Elements of windows that are laid out at once."""
+MAX_WINDOW_ELEMENTS = 2**21
+"""The number of window elements that are materialized at once."""
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    """Bring both sides to a fixed order, see every window, and sum products."""
+    """Bring both operands into a fixed dimension order, take all windows, and sum the products."""
     c = convolution_attributes(instruction)
-    assert isinstance(c, Convolution), "XLA has no convolution with both kinds of groups"
+    assert isinstance(c, Convolution), "a convolution has feature groups or batch groups, not both"
     n = len(c.dims)
     axes = range(2, 2 + n)
     image = np.transpose(operands[0], (c.labels.input_batch, c.labels.input_feature, *c.labels.input_spatial))
@@ -29,10 +29,10 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
         operands[1], (c.labels.kernel_output_feature, c.labels.kernel_input_feature, *c.labels.kernel_spatial)
     )
     kernel = np.flip(kernel, tuple(axis for axis, dim in zip(axes, c.dims, strict=True) if dim.reversal))
-    seen = sliding_windows(dilate_and_pad(image, axes, c.dims, 0), axes, c.dims)
-    seen = seen.reshape(c.batch_groups, c.batches, c.feature_groups, c.features, *seen.shape[2:])
+    windows = sliding_windows(dilate_and_pad(image, axes, c.dims, 0), axes, c.dims)
+    windows = windows.reshape(c.batch_groups, c.batches, c.feature_groups, c.features, *windows.shape[2:])
     kernel = kernel.reshape(c.batch_groups, c.feature_groups, c.group_outputs, *kernel.shape[1:])
-    parts = [_products(part, kernel, n, numpy_dtype(instruction.shape.dtype)) for part in _in_parts(seen, n)]
+    parts = [_products(part, kernel, n, numpy_dtype(instruction.shape.dtype)) for part in _batch_chunks(windows, n)]
     done = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
     done = done.transpose(1, 0, 2, 3, *range(4, 4 + n))
     done = done.reshape(c.batches, c.output_sizes[c.labels.output_feature], *done.shape[4:])
@@ -40,16 +40,16 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return np.transpose(done, np.argsort(order))
 
 
-def _in_parts(seen: Array, n: int) -> list[Array]:
-    """Some batches at a time: seen window by window, an image is as many times its size as a window has places."""
-    batches = seen.shape[1]
-    step = max(1, PART * batches // max(1, seen.size))
-    return [seen[:, i : i + step] for i in range(0, batches, step)] or [seen]
+def _batch_chunks(windows: Array, n: int) -> list[Array]:
+    """The windows of some batches at a time: they take as much memory as the image times the size of a window."""
+    batches = windows.shape[1]
+    step = max(1, MAX_WINDOW_ELEMENTS * batches // max(1, windows.size))
+    return [windows[:, i : i + step] for i in range(0, batches, step)] or [windows]
 
 
-def _products(seen: Array, kernel: Array, n: int, to: Any) -> Array:
-    # Labels: 0 batch group, 1 batch, 2 feature group, 3 input feature, 4 output feature, then outputs, then places.
-    outputs, places = list(range(5, 5 + n)), list(range(5 + n, 5 + 2 * n))
+def _products(windows: Array, kernel: Array, n: int, to: Any) -> Array:
+    # Axes: 0 batch group, 1 batch, 2 feature group, 3 input feature, 4 output feature, outputs, window elements.
+    outputs, elements = list(range(5, 5 + n)), list(range(5 + n, 5 + 2 * n))
     return sum_of_products(
-        seen, [0, 1, 2, 3, *outputs, *places], kernel, [0, 2, 4, 3, *places], [0, 1, 2, 4, *outputs], to
+        windows, [0, 1, 2, 3, *outputs, *elements], kernel, [0, 2, 4, 3, *elements], [0, 1, 2, 4, *outputs], to
     )

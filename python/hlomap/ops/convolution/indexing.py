@@ -1,4 +1,4 @@
-"""The indexing rule of convolution."""
+"""Indexing rules of convolution."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ def _ordered(dims: Sequence[int], indices: Sequence[ExprLike]) -> list[ExprLike]
     return [by_dim[i] for i in range(len(dims))]
 
 
-def _within(sizes: Sequence[int], spatial: Sequence[int], meetings: Sequence[WindowIndex]) -> list[Bounds]:
+def _dims(sizes: Sequence[int], spatial: Sequence[int], windows: Sequence[WindowIndex]) -> list[Bounds]:
     dims = full_bounds(sizes)
-    for i, meeting in zip(spatial, meetings, strict=True):
-        dims[i] = meeting.bounds
+    for i, window in zip(spatial, windows, strict=True):
+        dims[i] = window.bounds
     return dims
 
 
-def _constraints(meetings: Sequence[WindowIndex]) -> list[tuple[ExprLike, int, int]]:
-    return [constraint for meeting in meetings for constraint in meeting.constraints]
+def _constraints(windows: Sequence[WindowIndex]) -> list[tuple[ExprLike, int, int]]:
+    return [constraint for window in windows for constraint in window.constraints]
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The window over the operand, the kernel under it; a kernel element over padding alone is not read."""
+    """The image elements in the window and their kernel elements; padding reads neither."""
     c = convolution_attributes(instruction)
     if isinstance(c, Unknown):
         return [c] * len(instruction.operands)
@@ -54,7 +54,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     feature, batch, out = (Expr.range(len(ranges)), Expr.dim(c.labels.output_batch), Expr.dim(c.labels.output_feature))
     ranges = [*ranges, (0, c.features - 1)]
     spatial = c.labels.output_spatial
-    meetings = [
+    windows = [
         operand_index(dim, Expr.dim(o), element) for dim, o, element in zip(c.dims, spatial, elements, strict=True)
     ]
     group = out // max(1, c.group_outputs)
@@ -62,15 +62,15 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
         c,
         batch + group * c.batches if c.batch_groups > 1 else batch,
         group * c.features + feature if c.feature_groups > 1 else feature,
-        [meeting.index for meeting in meetings],
+        [window.index for window in windows],
     )
     kernel = _kernel_index(c, feature, out, [0 if element is None else element for element in elements])
-    dims, constraints = _within(c.output_sizes, spatial, meetings), _constraints(meetings)
+    dims, constraints = _dims(c.output_sizes, spatial, windows), _constraints(windows)
     return [single_map(dims, results, ranges=ranges, constraints=constraints) for results in (image, kernel)]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """Of an image element: every place it can have in a window. Of a kernel element: every window."""
+    """From an image element to every window that contains it; from a kernel element to every window."""
     c = convolution_attributes(instruction)
     if isinstance(c, Unknown):
         return [c]
@@ -87,23 +87,21 @@ def _from_image(c: Convolution) -> Footprint:
         out = own // max(1, c.batches) * c.group_outputs + out
     batch = own % max(1, c.batches) if c.batch_groups > 1 else own
     spatial = c.labels.input_spatial
-    meetings = [
+    windows = [
         output_index(dim, Expr.dim(i), element) for dim, i, element in zip(c.dims, spatial, elements, strict=True)
     ]
-    results = _output_index(c, batch, out, [meeting.index for meeting in meetings])
+    results = _output_index(c, batch, out, [window.index for window in windows])
     ranges = [*ranges, (0, c.group_outputs - 1)]
-    return single_map(
-        _within(c.input_sizes, spatial, meetings), results, ranges=ranges, constraints=_constraints(meetings)
-    )
+    return single_map(_dims(c.input_sizes, spatial, windows), results, ranges=ranges, constraints=_constraints(windows))
 
 
 def _from_kernel(c: Convolution) -> Footprint:
     spatial = zip(c.dims, c.labels.kernel_spatial, strict=True)
     outputs = [Expr.range(i) for i in range(len(c.dims))]
-    meetings = [
+    windows = [
         operand_index(dim, output, Expr.dim(k) if dim.size > 1 else None)
         for (dim, k), output in zip(spatial, outputs, strict=True)
     ]
     results = _output_index(c, Expr.range(len(outputs)), Expr.dim(c.labels.kernel_output_feature), outputs)
-    ranges = [*(meeting.bounds for meeting in meetings), (0, c.batches - 1)]
-    return single_map(full_bounds(c.kernel_sizes), results, ranges=ranges, constraints=_constraints(meetings))
+    ranges = [*(window.bounds for window in windows), (0, c.batches - 1)]
+    return single_map(full_bounds(c.kernel_sizes), results, ranges=ranges, constraints=_constraints(windows))

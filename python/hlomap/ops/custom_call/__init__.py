@@ -1,6 +1,7 @@
-"""custom-call: what a user registered for its target; of any other target nothing is known.
+"""custom-call: a function outside XLA; nothing is known of it unless the user registers a rule or a function.
 
-Calls that only say how a value is laid over devices are the value itself.
+Calls that only annotate a value with its sharding or memory space return their operand.  Section CustomCall of XLA's
+operation semantics.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a custom call says of itself."""
+"""The target of a custom call."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from ..._core import Instruction
 from .._shapes import same_arrays
 
 ANNOTATIONS = {"Sharding", "xla.sdy.FuncResultSharding", "annotate_device_placement", "MoveToHost", "MoveToDevice"}
+"""Targets that return their operand."""
 
 
 def target_of(instruction: Instruction) -> str:
+    """The custom call target, or an empty string."""
     return str(instruction.attributes.get("custom_call_target", ""))
 
 
 def is_annotation(instruction: Instruction) -> bool:
+    """Whether the call annotates its operand and returns it."""
     operands = instruction.operands
     return (
         target_of(instruction) in ANNOTATIONS

@@ -1,4 +1,4 @@
-"""custom-call: the function that a user has given for its target."""
+"""Semantics of custom-call: the function that the user passed for its target."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .attributes import is_annotation, target_of
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    """The registered function at the operands."""
+    """The function for the target, applied to the operands."""
     target = target_of(instruction)
     function = context.grid.custom_calls.get(target)
     if function is None:
@@ -24,27 +24,26 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
         if target == "SliceToDynamic":
             return operands[0][tuple(slice(0, int(size)) for size in operands[1:])]
         if target == "PadToStatic":
-            return _padded(instruction, operands[0])
+            return _pad_to_static(instruction, operands[0])
         raise UnsupportedError(f"no function for custom call target {target!r}: pass custom_calls={{{target!r}: …}}")
-    wants_instruction = "instruction" in _parameters(function)
-    named = {"instruction": instruction} if wants_instruction else {}
-    value = call_user_function(function, *operands, **named)
-    return check_value(_tuples(value), instruction.shape, f"the value of custom call target {target!r}")
+    keywords = {"instruction": instruction} if "instruction" in _parameters(function) else {}
+    value = call_user_function(function, *operands, **keywords)
+    return check_value(_as_tuples(value), instruction.shape, f"the value of custom call target {target!r}")
 
 
 def _parameters(function: Callable[..., Value]) -> Container[str]:
     try:
         return inspect.signature(function).parameters
     except (TypeError, ValueError):
-        return ()  # of some compiled functions nothing is known
+        return ()  # some compiled functions have no signature
 
 
-def _padded(instruction: Instruction, array: np.ndarray) -> Value:
-    """The array at its full size, and its sizes."""
+def _pad_to_static(instruction: Instruction, array: np.ndarray) -> Value:
+    """The array padded to its bounds, and its sizes."""
     full = instruction.shape.tuple_shapes[0].dimensions
     padded = np.pad(array, [(0, size - n) for n, size in zip(array.shape, full, strict=True)])
     return (padded, *(np.asarray(n, np.int32) for n in array.shape))
 
 
-def _tuples(value: Value) -> Value:
-    return tuple(_tuples(x) for x in value) if isinstance(value, (tuple, list)) else value
+def _as_tuples(value: Value) -> Value:
+    return tuple(_as_tuples(x) for x in value) if isinstance(value, (tuple, list)) else value

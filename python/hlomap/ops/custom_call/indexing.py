@@ -1,4 +1,4 @@
-"""The indexing rule of custom-call."""
+"""Indexing rules of custom-call."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .attributes import is_annotation, target_of
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """An annotation passes its operand on."""
+    """An annotation forwards its operand; any other target is unknown."""
     if is_annotation(instruction):
         return forward_from_operand(instruction, leaf, 0, leaf)
     return [Unknown(f"no rule for custom-call to {target_of(instruction)!r}")] * len(instruction.operands)
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The same."""
+    """As :func:`output_to_input`."""
     if is_annotation(instruction):
         return forward_to_outputs(instruction, operand, leaf, leaf)
     return [Unknown(f"no rule for custom-call to {target_of(instruction)!r}")] * n_outputs(instruction.shape)

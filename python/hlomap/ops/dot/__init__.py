@@ -1,4 +1,8 @@
-"""dot: output dimensions are the batch dimensions, the free ones of the left side, the free ones of the right."""
+"""dot: output[b, i, j] = sum over k of lhs[b, i, k] * rhs[b, k, j], with any number of dimensions for each letter.
+
+The output dimensions are the batch dimensions, then the free dimensions of the left side, then those of the right.
+Sections Dot and DotGeneral of XLA's operation semantics.
+"""
 
 from __future__ import annotations
 

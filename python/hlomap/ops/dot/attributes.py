@@ -1,4 +1,4 @@
-"""Which dimensions of both sides of a dot go together."""
+"""Dimension numbers of a dot."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .._shapes import require, require_sizes
 
 @dataclass(frozen=True)
 class DotOperand:
-    """One operand: its sizes and which of its dimensions are batch, contracted, and neither."""
+    """One operand: its sizes, its batch dimensions and its contracted dimensions."""
 
     sizes: tuple[int, ...]
     batch: tuple[int, ...]
@@ -18,10 +18,12 @@ class DotOperand:
 
     @property
     def free(self) -> tuple[int, ...]:
+        """The dimensions that are neither batch nor contracted."""
         return tuple(i for i in range(len(self.sizes)) if i not in self.batch and i not in self.contracted)
 
 
 def dot_dimensions(instruction: Instruction) -> tuple[DotOperand, DotOperand]:
+    """Both operands, checked against each other and the output."""
     attributes = instruction.attributes
     sides = [
         DotOperand(
@@ -35,8 +37,8 @@ def dot_dimensions(instruction: Instruction) -> tuple[DotOperand, DotOperand]:
     for a, b in ((left.batch, right.batch), (left.contracted, right.contracted)):
         require_sizes((left.sizes[i] for i in a), (right.sizes[i] for i in b), "paired dimensions")
     sizes = [*(left.sizes[i] for i in left.batch + left.free), *(right.sizes[i] for i in right.free)]
-    require_sizes(instruction.shape.dimensions, sizes, "an output")
+    require_sizes(instruction.shape.dimensions, sizes, "the output")
     for side in sides:
         used = side.batch + side.contracted
-        require(len(set(used)) == len(used), "a dimension both batch and contracted")
+        require(len(set(used)) == len(used), "a dimension is repeated among batch and contracting dimensions")
     return left, right

@@ -1,4 +1,4 @@
-"""dot in NumPy."""
+"""Semantics of dot."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .attributes import dot_dimensions
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    """One einsum: equal labels for batch and for contracted dimensions."""
+    """One einsum in which paired batch and contracted dimensions share an axis."""
     left, right = dot_dimensions(instruction)
     a_axes = list(range(len(left.sizes)))
     b_axes = [len(left.sizes) + i for i in range(len(right.sizes))]

@@ -1,4 +1,4 @@
-"""The indexing rule of dot."""
+"""Indexing rules of dot."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .attributes import dot_dimensions
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """A range for each contracted dimension, the same on both sides."""
+    """A range for each contracted dimension, shared by both operands."""
     if len(instruction.operands) != 2:
         return [Unknown("dot with sparsity metadata")] * len(instruction.operands)
     left, right = dot_dimensions(instruction)
@@ -34,12 +34,12 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """A range for each free dimension of the other side."""
+    """A range for each free dimension of the other operand."""
     if len(instruction.operands) != 2:
         return [Unknown("dot with sparsity metadata")]
     left, right = dot_dimensions(instruction)
     side, other = (left, right) if operand == 0 else (right, left)
     own: list[ExprLike] = [Expr.dim(i) for i in side.free]
-    theirs: list[ExprLike] = [Expr.range(i) for i in range(len(other.free))]
-    results = [*(Expr.dim(i) for i in side.batch), *(own + theirs if operand == 0 else theirs + own)]
+    others: list[ExprLike] = [Expr.range(i) for i in range(len(other.free))]
+    results = [*(Expr.dim(i) for i in side.batch), *(own + others if operand == 0 else others + own)]
     return [single_map(full_bounds(side.sizes), results, ranges=full_bounds(other.sizes[i] for i in other.free))]

@@ -1,6 +1,7 @@
-"""get-dimension-size, set-dimension-size, dynamic-reshape: arrays of which a part is in use, the rest is not there.
+"""get-dimension-size, set-dimension-size, dynamic-reshape: arrays with dynamic sizes below their bounds.
 
-The executor has such an array at the size that is in use, so every operation on it sees that part alone.
+The interpreter keeps such an array at its dynamic size, so every operation on it sees the elements in use.  Sections
+GetDimensionSize, SetDimensionSize and DynamicReshape of XLA's operation semantics.
 """
 
 from __future__ import annotations

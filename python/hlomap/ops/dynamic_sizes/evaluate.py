@@ -1,4 +1,4 @@
-"""Dynamic sizes in NumPy: arrays of the size that is in use."""
+"""Semantics of operations on dynamic sizes: arrays have the size in use."""
 
 from __future__ import annotations
 
@@ -13,30 +13,34 @@ from .._shapes import n_elements, require
 
 def _along(instruction: Instruction) -> int:
     (along,) = instruction.attributes["dimensions"]
-    require(0 <= along < instruction.operands[0].shape.rank, f"dimension {along}")
+    require(0 <= along < instruction.operands[0].shape.rank, f"dimension {along} is out of range")
     return int(along)
 
 
 def get_dimension_size(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
+    """The size in use of one dimension."""
     return np.asarray(operands[0].shape[_along(instruction)], np.int32)
 
 
 def set_dimension_size(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    """The first elements; zeros where more are asked for than there are."""
+    """The first ``size`` elements along the dimension, filled up with zeros if there are fewer."""
     array, along = operands[0], _along(instruction)
     size = int(operands[1])
     bound = instruction.shape.dimensions[along]
-    require(0 <= size <= bound, f"a size of {size} where the bound is {bound}")
+    require(0 <= size <= bound, f"size {size} is not within the bound {bound}")
     if size <= array.shape[along]:
         return array[(slice(None),) * along + (slice(0, size),)]
     return np.pad(array, [(0, size - n if i == along else 0) for i, n in enumerate(array.shape)])
 
 
 def dynamic_reshape(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    """The elements in use in the sizes in use."""
+    """The elements in use, in row-major order, with the given sizes."""
     sizes = [int(size) for size in operands[1:]]
     bounds = instruction.shape.dimensions
-    require(len(sizes) == len(bounds), f"{len(sizes)} sizes for {len(bounds)} dimensions")
-    require(all(0 <= n <= bound for n, bound in zip(sizes, bounds, strict=True)), f"sizes {sizes} in {list(bounds)}")
-    require(n_elements(sizes) == operands[0].size, f"{operands[0].size} elements in sizes {sizes}")
+    require(len(sizes) == len(bounds), f"expected {len(bounds)} sizes, found {len(sizes)}")
+    require(
+        all(0 <= n <= bound for n, bound in zip(sizes, bounds, strict=True)),
+        f"sizes {sizes} are not within the bounds {list(bounds)}",
+    )
+    require(n_elements(sizes) == operands[0].size, f"{operands[0].size} elements cannot have sizes {sizes}")
     return operands[0].reshape(sizes)

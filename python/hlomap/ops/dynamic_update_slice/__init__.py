@@ -1,6 +1,7 @@
-"""dynamic-update-slice: the update inside a window at clamped offsets, the operand outside it.
+"""dynamic-update-slice: output[d] = update[d - offset] inside the window at the clamped offset, operand[d] outside.
 
-Outside is cut into disjoint maps: inside along the first dimensions, then before or after the window along the next.
+The outside is split into disjoint maps: inside the window along the first dimensions, before or behind it along the
+next.  Section DynamicUpdateSlice of XLA's operation semantics.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""dynamic-update-slice in NumPy: a slice is written, in place where nobody else has the array."""
+"""Semantics of dynamic-update-slice: assignment to a slice, in place where the array has no other user."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .._numpy.numeric import take_writable
 
 
 def evaluate(instruction: Instruction, operands: list[Value], context: EvalContext) -> Value:
-    """Clamp, then write over what nobody else has."""
+    """Clamp the offsets, then assign the update to the slice."""
     data = take_writable(operands, 0)
     data[window_slices(operands[2:], data.shape, operands[1].shape)] = operands[1]
     return data

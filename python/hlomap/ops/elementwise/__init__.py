@@ -1,7 +1,7 @@
-"""All operations whose output element d is made of the operands' elements d; a scalar operand belongs to every d.
+"""Elementwise operations: output[d] depends on operand[d] of each operand, and on scalar operands.
 
-One rule for the family; the table gives each name its meaning on arrays.  Which function it is does not matter to
-the maps, and the maps do not matter to the functions.
+One indexing rule serves the family; a table gives the function of each operation.  Sections Element-wise unary
+functions, Element-wise binary arithmetic operations, Clamp, Map, Select and others of XLA's operation semantics.
 """
 
 from __future__ import annotations

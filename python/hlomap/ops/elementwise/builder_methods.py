@@ -1,7 +1,7 @@
-"""How the builder writes elementwise operations: the name of the method, the element types it takes, what it gives.
+"""The builder methods of elementwise operations: name, accepted element types, and the result in words.
 
-The pages take their rows from here.  An operation without a row has a method made from its attributes alone, which
-stretches nothing and looks at no element type.
+The builder makes the method of an operation without a row from its attributes alone; such a method neither broadcasts
+its operands nor checks their element types.
 """
 
 from __future__ import annotations
@@ -81,17 +81,17 @@ _COMPARISONS = {
 
 
 def _comparisons() -> list[ElementwiseMethod]:
-    """Each direction twice; the total order of floats is -nan < -inf < -0 < 0 < inf < nan."""
-    made = []
+    """Two methods for each direction; the total order of floats is -nan < -inf < -0 < 0 < inf < nan."""
+    methods = []
     for direction, (name, kinds, words) in _COMPARISONS.items():
         gives = f"Whether ``lhs`` is {words} ``rhs``, as pred"
-        made.append(ElementwiseMethod(name, 2, kinds, f"{gives}.", (("direction", direction),)))
+        methods.append(ElementwiseMethod(name, 2, kinds, f"{gives}.", (("direction", direction),)))
         order = "-nan < -inf, -0 < 0 and inf < nan"
         total = (("type", "TOTALORDER"),)
-        made.append(
-            ElementwiseMethod(f"{name}_total_order", 2, kinds, f"{gives}; {order}.", made[-1].attributes, total)
+        methods.append(
+            ElementwiseMethod(f"{name}_total_order", 2, kinds, f"{gives}; {order}.", methods[-1].attributes, total)
         )
-    return made
+    return methods
 
 
 METHODS: dict[str, tuple[str | ElementwiseMethod, ...]] = {

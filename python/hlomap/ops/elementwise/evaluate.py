@@ -1,4 +1,4 @@
-"""Elementwise operations in NumPy: a function of whole arrays for each opcode."""
+"""Semantics of elementwise operations: a function of whole arrays for each opcode."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from .._numpy import numeric as numeric
 
 
 def semantics() -> Iterator[tuple[str, Evaluate]]:
-    """Each opcode with what it computes."""
+    """Each opcode with its semantics."""
     for table in (UNARY, BINARY):
         for name, function in table.items():
-            yield name, _named(numeric.wide(function))
+            yield name, _on_operands(numeric.wide(function))
     for table in (UNARY_NARROW, BINARY_NARROW):
         for name, function in table.items():
-            yield name, _named(function)
+            yield name, _on_operands(function)
     yield from OTHERS.items()
 
 
 def _real_or_imaginary(part: str) -> Callable[[Array], Array]:
-    def taken(x: Array) -> Array:
+    def component(x: Array) -> Array:
         if x.dtype.kind == "c":
             return np.asarray(getattr(x, part))
         return x if part == "real" else np.zeros_like(x)
 
-    return taken
+    return component
 
 
 def _logistic(x: Array) -> Array:
     power = numeric.exponential(-x)
     if x.dtype.kind == "c":
-        # A complex infinity below the line makes NaN in NumPy.
+        # Division by a complex infinity gives NaN in NumPy.
         return np.where(np.isinf(power.real) | np.isinf(power.imag), x.dtype.type(0), 1 / (1 + power))
     return np.asarray(1 / (1 + power), x.dtype)
 
@@ -73,7 +73,7 @@ UNARY: dict[str, Callable[[Array], Array]] = {
     "tan": np.tan,
     "tanh": np.tanh,
 }
-# These count bits of the narrow type, so they must not be widened.
+# These count the bits of the narrow type, so their operands must not be widened.
 UNARY_NARROW: dict[str, Callable[[Array], Array]] = {
     "count-leading-zeros": numeric.leading_zeros,
     "popcnt": numeric.popcount,
@@ -142,7 +142,7 @@ def _reduce_precision(instruction: Instruction, operands: Sequence[Value], conte
 
 
 def _stochastic_convert(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    """The fraction rounds away from zero where the random number is below it."""
+    """The value rounds away from zero where the random number is below the fraction."""
     x, random = operands
     whole = np.trunc(x)
     fraction = np.abs(x.astype(np.float64) - whole.astype(np.float64))
@@ -155,7 +155,7 @@ def _map(instruction: Instruction, operands: Sequence[Value], context: EvalConte
     return context.apply(instruction.called_computations[0], operands)
 
 
-def _named(function: Callable[..., Array]) -> Callable[[Instruction, Sequence[Value], EvalContext], Value]:
+def _on_operands(function: Callable[..., Array]) -> Callable[[Instruction, Sequence[Value], EvalContext], Value]:
     return lambda instruction, operands, context: function(*operands)
 
 

@@ -1,4 +1,4 @@
-"""The indexing rule of elementwise."""
+"""Indexing rules of elementwise operations."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from .._shapes import require
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """Each operand at the place of the output, a scalar always; a copy of a tuple leaf by leaf."""
+    """The element with the same index of each operand, or the scalar; a copy of a tuple leaf by leaf."""
     if instruction.shape.is_tuple:
-        require(len(instruction.operands) == 1, "an elementwise operation on tuples")
+        require(len(instruction.operands) == 1, "an elementwise operation on a tuple must have one operand")
         return forward_from_operand(instruction, leaf, 0, leaf)
     sizes = instruction.shape.dimensions
-    return [_read(sizes, operand.shape.dimensions) for operand in instruction.operands]
+    return [_operand_map(sizes, operand.shape.dimensions) for operand in instruction.operands]
 
 
-def _read(sizes: Sequence[int], operand: Sequence[int]) -> OperandIndexing:
+def _operand_map(sizes: Sequence[int], operand: Sequence[int]) -> OperandIndexing:
     if tuple(operand) == tuple(sizes):
         return identity_map(sizes)
     if not operand:
@@ -29,9 +29,9 @@ def _read(sizes: Sequence[int], operand: Sequence[int]) -> OperandIndexing:
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The output at the same place; all of it for a scalar."""
+    """The output element with the same index; every element for a scalar."""
     if instruction.shape.is_tuple:
-        require(len(instruction.operands) == 1, "an elementwise operation on tuples")
+        require(len(instruction.operands) == 1, "an elementwise operation on a tuple must have one operand")
         return forward_to_outputs(instruction, operand, leaf, leaf)
     sizes = instruction.shape.dimensions
     source = instruction.operands[operand].shape.dimensions

@@ -1,7 +1,8 @@
-"""gather: slices of the operand, each at an index vector, clamped so that the slice fits.
+"""gather: output[batch, offset] = operand[start + offset], with starts clamped so that each slice lies in the operand.
 
-Output dimensions in ``offset_dims`` are places in a slice, the others number the vectors.  An operand dimension is
-paired with one of the indices (batching), or begins at a component of the vector, or at 0.
+The output dimensions in ``offset_dims`` are offsets in a slice, the others number the index vectors.  An operand
+dimension is paired with a dimension of the indices (``operand_batching_dims``), starts at a component of the index
+vector (``start_index_map``), or starts at 0.  Section Gather of XLA's operation semantics.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""gather in NumPy: windows of the operand, at clamped starts."""
+"""Semantics of gather: slices of the operand at clamped starts."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from .._numpy.index_vectors import index_vectors
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    """The index of every place along each dimension of the operand, then one look-up."""
+    """The operand index of every output element along each dimension, then one lookup."""
     attributes = instruction.attributes
     data, sizes = np.asarray(operands[0]), instruction.shape.dimensions
-    slices, gone = attributes["slice_sizes"], set(attributes["collapsed_slice_dims"])
+    slices, collapsed = attributes["slice_sizes"], set(attributes["collapsed_slice_dims"])
     paired = tuple(attributes.get("operand_batching_dims", ()))
     offset_dims = sorted(attributes["offset_dims"])
     vector_dim = int(attributes["index_vector_dim"])
     starts = index_vectors(np.asarray(operands[1]), vector_dim)
-    # The places of all vectors, beside the places in a slice: both as wide as the output.
+    # Broadcast against the offsets in a slice: both have the rank of the output.
     starts = np.expand_dims(starts, tuple(offset_dims))
-    place = dict(zip((p for p in range(data.ndim) if p not in gone and p not in paired), offset_dims, strict=True))
-    look_up = []
+    offset_dim = dict(
+        zip((p for p in range(data.ndim) if p not in collapsed and p not in paired), offset_dims, strict=True)
+    )
+    index = []
     for p in range(data.ndim):
         at = np.zeros([1] * len(sizes), np.int64)
-        if p in place:
-            at = at + np.arange(slices[p]).reshape([-1 if i == place[p] else 1 for i in range(len(sizes))])
+        if p in offset_dim:
+            at = at + np.arange(slices[p]).reshape([-1 if i == offset_dim[p] else 1 for i in range(len(sizes))])
         if p in paired:
             own = attributes["start_indices_batching_dims"][paired.index(p)]
             nth = own - (own > vector_dim)
@@ -36,5 +38,5 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
         elif p in attributes["start_index_map"]:
             component = list(attributes["start_index_map"]).index(p)
             at = at + np.clip(starts[..., component], 0, data.shape[p] - slices[p])
-        look_up.append(at)
-    return np.broadcast_to(data[tuple(look_up)] if look_up else data, sizes)
+        index.append(at)
+    return np.broadcast_to(data[tuple(index)] if index else data, sizes)

@@ -1,4 +1,4 @@
-"""The indexing rule of gather."""
+"""Indexing rules of gather."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .attributes import gather_dimensions
 
 
 def constant_operands(instruction: Instruction) -> tuple[int, ...]:
-    """The indices: what is a constant or an iota is folded, with the clamp."""
+    """The indices: constants and iotas are folded, including the clamp."""
     return (1,)
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """Offset + start; the whole index vector."""
+    """operand[start + offset], and the whole index vector."""
     d = gather_dimensions(instruction)
     index: list[ExprLike] = [Expr.dim(o) for _, o in sorted(d.batch_dims.items())]
     in_vector = []
@@ -28,16 +28,17 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """d - start where that is inside the slice, for every vector; an index moves its whole slice."""
+    """The offset d - start in every slice that contains d; an index affects its whole slice."""
     d = gather_dimensions(instruction)
-    return [operand_to_windows(instruction, d) if operand == 0 else _slice_of_a_vector(d)]
+    return [operand_to_windows(instruction, d) if operand == 0 else _slice_of_vector(d)]
 
 
-def _slice_of_a_vector(d: GatherDimensions) -> Footprint:
+def _slice_of_vector(d: GatherDimensions) -> Footprint:
+    """From an element of the indices to all elements of its slice in the output."""
     results: list[ExprLike] = [0] * len(d.output_sizes)
     for i, o in d.batch_dims.items():
         results[o] = Expr.dim(i)
-    places = sorted(d.window_dims.values())
-    for n, o in enumerate(places):
+    offset_dims = sorted(d.window_dims.values())
+    for n, o in enumerate(offset_dims):
         results[o] = Expr.range(n)
-    return single_map(full_bounds(d.indices_sizes), results, ranges=full_bounds(d.output_sizes[o] for o in places))
+    return single_map(full_bounds(d.indices_sizes), results, ranges=full_bounds(d.output_sizes[o] for o in offset_dims))

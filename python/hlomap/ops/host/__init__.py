@@ -1,7 +1,7 @@
-"""infeed, outfeed, send and recv: values that come from and go to queues, and between devices by channel.
+"""infeed, outfeed, send and recv: values from and to queues of the host, and between devices by channel.
 
-A send never waits; a receive waits until something was sent to it.  The second half of each is in the page of
-operations that hand values on.
+A send never waits; a receive waits until a value was sent to it.  ``send-done`` and ``recv-done`` forward the values
+(``passthrough.py``).  Sections Infeed, Outfeed, Send and Recv of XLA's operation semantics.
 """
 
 from __future__ import annotations

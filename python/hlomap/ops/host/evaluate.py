@@ -1,4 +1,4 @@
-"""infeed, outfeed, send and recv: queues of the host, and mail between devices."""
+"""Semantics of infeed, outfeed, send and recv: queues of the host, and channels between devices."""
 
 from __future__ import annotations
 
@@ -18,16 +18,18 @@ _PAIRS = "_xla_send_recv_source_target_pairs"
 
 
 def infeed(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
+    """The next value of the device's queue."""
     shape = instruction.shape.tuple_shapes[0]
     feeds, number = context.grid.infeed, context.device.number
     try:
-        given = next(feeds[number])
+        value = next(feeds[number])
     except (IndexError, StopIteration):
         raise UnsupportedError(f"the infeed of device {number} is empty: give it another {shape}") from None
-    return (check_value(given, shape, "what the infeed takes"), None)
+    return (check_value(value, shape, "the infeed value"), None)
 
 
 def outfeed(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
+    """Append the operand to the list of the host, with the device's number if there are several."""
     if context.grid.outfeed is not None:
         several = context.grid.n_replicas * context.grid.n_partitions > 1
         context.grid.outfeed.append((context.device.number, operands[0]) if several else operands[0])
@@ -39,34 +41,34 @@ def _is_for_host(instruction: Instruction) -> bool:
 
 
 def _pairs(instruction: Instruction) -> list[tuple[int, int]] | None:
-    """Source and target ids, where the text has them."""
+    """The pairs of source and target ids; None where the instruction has none."""
     text = (instruction.attributes.get("frontend_attributes") or {}).get(_PAIRS)
     return None if text is None else [(int(a), int(b)) for a, b in re.findall(r"\{\s*(\d+)\s*,\s*(\d+)\s*\}", text)]
 
 
-def _id(context: EvalContext) -> int:
-    """Transfers are between the partitions of a replica, or between replicas where there is one partition."""
+def _own_id(context: EvalContext) -> int:
+    """Transfers are between the partitions of a replica, or between replicas if there is one partition."""
     return context.device.partition if context.grid.n_partitions > 1 else context.device.replica
 
 
-def _other(instruction: Instruction, context: EvalContext, side: int) -> int | None:
-    """The number of the device that a transfer goes to (side 1) or comes from (side 0), None where there is none."""
-    pairs, own, grid = _pairs(instruction), _id(context), context.grid
+def _peer(instruction: Instruction, context: EvalContext, side: int) -> int | None:
+    """The number of the device that a transfer goes to (side 1) or comes from (side 0); None if there is none."""
+    pairs, own, grid = _pairs(instruction), _own_id(context), context.grid
     if pairs is None:
-        if grid.n_replicas * grid.n_partitions > 1 and not _senders(instruction):
-            raise UnsupportedError(f"a transfer between devices without {_PAIRS}")
-        pairs = _senders(instruction) or [(own, own)]
+        if grid.n_replicas * grid.n_partitions > 1 and not _pairs_of_channel(instruction):
+            raise UnsupportedError(f"a transfer between devices needs {_PAIRS}")
+        pairs = _pairs_of_channel(instruction) or [(own, own)]
     found = next((pair[side] for pair in pairs if pair[1 - side] == own), None)
     if found is None:
         return None
     count = grid.n_partitions if grid.n_partitions > 1 else grid.n_replicas
     if found >= count:
-        raise ShapeError(f"a transfer with device {found} of {count}")
+        raise ShapeError(f"a transfer with device {found}, there are {count}")
     return context.device.number + found - own if grid.n_partitions > 1 else found
 
 
-def _senders(instruction: Instruction) -> list[tuple[int, int]]:
-    """The pairs of the other half of a channel: only one of the two needs to have them."""
+def _pairs_of_channel(instruction: Instruction) -> list[tuple[int, int]]:
+    """The pairs of the channel, which only one of its send and recv needs to have."""
     channel = instruction.attributes.get("channel_id")
     for other in instruction.computation.instructions:
         if other.opcode in ("send", "recv") and other.attributes.get("channel_id") == channel:
@@ -82,32 +84,33 @@ def _channel(instruction: Instruction, context: EvalContext, source: int, target
 
 
 def send(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
+    """Append the operand to the queue of the channel."""
     if _is_for_host(instruction):
         context.grid.sent.setdefault(int(instruction.attributes.get("channel_id") or 0), []).append(operands[0])
     else:
-        target = _other(instruction, context, 1)
+        target = _peer(instruction, context, 1)
         if target is not None:
             _channel(instruction, context, context.device.number, target).append(operands[0])
     return (operands[0], np.zeros((), np.uint32), None)
 
 
 def recv(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Steps:
-    """What was sent first of what is not yet received; zeros where nobody sends to this device."""
+    """The oldest value in the channel; zeros if no device sends to this one."""
     shape = instruction.shape.tuple_shapes[0]
     if _is_for_host(instruction):
         channel = int(instruction.attributes.get("channel_id") or 0)
         try:
-            given = next(context.grid.received[channel])
+            value = next(context.grid.received[channel])
         except (KeyError, StopIteration):
             raise UnsupportedError(f"nothing to receive on channel {channel}: give it another {shape}") from None
-        return (check_value(given, shape, "what is received"), np.zeros((), np.uint32), None)
-    source = _other(instruction, context, 0)
+        return (check_value(value, shape, "the received value"), np.zeros((), np.uint32), None)
+    source = _peer(instruction, context, 0)
     if source is None:
         return (_zeros(shape), np.zeros((), np.uint32), None)
-    mail = _channel(instruction, context, source, context.device.number)
-    if not mail:
-        yield context.wait(lambda: bool(mail))
-    return (check_value(mail.popleft(), shape, "what is received"), np.zeros((), np.uint32), None)
+    queue = _channel(instruction, context, source, context.device.number)
+    if not queue:
+        yield context.wait(lambda: bool(queue))
+    return (check_value(queue.popleft(), shape, "the received value"), np.zeros((), np.uint32), None)
 
 
 def _zeros(shape: Shape) -> Value:

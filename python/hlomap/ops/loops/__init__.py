@@ -1,8 +1,9 @@
-"""while: the body runs on the carried value for as long as the condition holds.
+"""while: the body is applied to the carried value as long as the condition holds.
 
-A leaf that the body hands on unchanged is itself.  Of any other leaf the maps are those of every number of iterations,
-found by composing the body's own maps until nothing new comes; what gets too many maps is the whole array.  How often
-the loop runs depends on what the condition reads, so that belongs to every leaf that changes.
+A leaf that the body forwards unchanged is itself.  For any other leaf the maps are those of every number of iterations,
+found by composing the body's maps with themselves up to a fixed point; where there are too many of them, the whole
+array replaces them.  The number of iterations depends on the elements that the condition reads, so every leaf that
+changes depends on those.  Section While of XLA's operation semantics.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ register(
         evaluate,
         depends_on_called_values=True,
         pointwise=True,
-        # The carried value of some iteration is what the loop gives where it ends there.
+        # A parameter is the carried value of some iteration, and so the output if the loop ends there.
         operand_of_parameter=lambda instruction, called, parameter: None,
     )
 )

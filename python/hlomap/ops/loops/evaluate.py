@@ -1,4 +1,4 @@
-"""while in NumPy: condition, body, condition."""
+"""Semantics of while: condition, body, condition, and so on."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from .attributes import condition_and_body
 
 
 def evaluate(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
-    """Condition, body, condition; where values are whole arrays, places that are done keep theirs."""
+    """Iterate until the condition is false; for arrays of conditions, elements that are done keep their values."""
     condition, body = condition_and_body(instruction)
     carried = operands
     while True:
-        goes_on = yield context.call(condition, list(carried))
-        if not np.any(goes_on):
+        continues = yield context.call(condition, list(carried))
+        if not np.any(continues):
             return carried.pop()
         context.count_iteration(instruction)
-        if np.all(goes_on):
+        if np.all(continues):
             carried.append((yield context.call(body, carried)))
         else:
             before = carried[0]
             after = yield context.call(body, list(carried))
-            carried[0] = _chosen(goes_on, after, before)
+            carried[0] = _select(continues, after, before)
 
 
-def _chosen(where: Any, after: Value, before: Value) -> Value:
+def _select(where: Any, after: Value, before: Value) -> Value:
     if isinstance(after, tuple):
-        return tuple(_chosen(where, a, b) for a, b in zip(after, before, strict=True))
+        return tuple(_select(where, a, b) for a, b in zip(after, before, strict=True))
     return None if after is None else np.where(where, after, before)

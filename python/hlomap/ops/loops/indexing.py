@@ -1,21 +1,22 @@
-"""The indexing rule of loops."""
+"""Indexing rules of while."""
 
 from __future__ import annotations
 
 from ..._core import Computation, Instruction
 from ...types import ShapeIndex, Unknown
-from .._indexing.loop_closure import Body, merge_parts
-from .._indexing.maps import identity_map, map_to_all
+from .._indexing.loop_closure import LoopBody
+from .._indexing.maps import identity_map, map_to_all, merge_parts
 from .._rule import NOTHING, Footprint, OperandIndexing, RuleContext, RuleResult
 from .._shapes import array_leaves, n_outputs, shape_at
-from .attributes import condition_and_body, is_loop_invariant
+from .attributes import condition_and_body
 
-_REASON = "a loop: the maps of every number of iterations"
+_REASON = "a loop: the union over all numbers of iterations"
 
 
-def _condition_reads(
-    instruction: Instruction, condition: Computation, context: RuleContext, steps: Body
+def _condition_leaves(
+    instruction: Instruction, condition: Computation, context: RuleContext, steps: LoopBody
 ) -> set[ShapeIndex] | Unknown:
+    """The leaves of the carried value that the condition reads."""
     part = merge_parts(context.output_to_input(instruction, condition, ()))
     if isinstance(part, Unknown):
         return part
@@ -23,61 +24,73 @@ def _condition_reads(
     return {leaf for leaf, _ in part.maps}
 
 
+def _is_loop_invariant(body: Computation, leaf: tuple[int, ...]) -> bool:
+    """Whether the body forwards a leaf of its parameter unchanged, through tuples alone."""
+    value, index = body.root, leaf
+    while True:
+        if value.opcode == "tuple" and index:
+            value, index = value.operands[index[0]], index[1:]
+        elif value.opcode == "get-tuple-element":
+            value, index = value.operands[0], (int(value.attributes["index"]), *index)
+        else:
+            return value.opcode == "parameter" and index == leaf
+
+
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The body's maps composed with themselves, and all that the condition depends on."""
+    """The maps through any number of iterations, and everything that the condition depends on."""
     condition, body = condition_and_body(instruction)
     sizes = shape_at(instruction.shape, leaf).dimensions
-    if is_loop_invariant(body, leaf):
+    if _is_loop_invariant(body, leaf):
         return [identity_map(sizes).at(leaf)]
 
-    def ask(here: ShapeIndex) -> OperandIndexing:
+    def step(here: ShapeIndex) -> OperandIndexing:
         return merge_parts(context.output_to_input(instruction, body, here))
 
-    steps = Body(instruction, "backward", context, ask)
+    steps = LoopBody(instruction, "backward", context, step)
     found = steps.closure(leaf)
     if isinstance(found, Unknown):
         return [found]
-    deciding = _condition_reads(instruction, condition, context, steps)
+    deciding = _condition_leaves(instruction, condition, context, steps)
     if isinstance(deciding, Unknown):
         return [deciding]
-    for decides in deciding:
-        reached = steps.reached(decides)
+    for start in deciding:
+        reached = steps.reached(start)
         if isinstance(reached, Unknown):
             return [reached]
-        for there in reached:
-            found[there] = [m for _, m in map_to_all(sizes, shape_at(instruction.shape, there).dimensions).maps]
-    maps = tuple((there, m) for there in sorted(found) for m in found[there])
+        for other in reached:
+            found[other] = [m for _, m in map_to_all(sizes, shape_at(instruction.shape, other).dimensions).maps]
+    maps = tuple((other, m) for other in sorted(found) for m in found[other])
     return [Footprint(maps, False, _REASON, steps.crosses_devices)]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The same forward; what the condition depends on reaches every leaf that changes."""
+    """The maps through any number of iterations; what the condition depends on affects every leaf that changes."""
     condition, body = condition_and_body(instruction)
     shape = instruction.shape
     sizes = shape_at(shape, leaf).dimensions
 
-    def ask(here: ShapeIndex) -> OperandIndexing:
+    def step(here: ShapeIndex) -> OperandIndexing:
         return merge_parts(context.input_to_output(instruction, body, 0, here))
 
-    steps = Body(instruction, "forward", context, ask)
+    steps = LoopBody(instruction, "forward", context, step)
     found = steps.closure(leaf)
     if isinstance(found, Unknown):
         return [found] * n_outputs(shape)
-    deciding = _condition_reads(instruction, condition, context, steps)
+    deciding = _condition_leaves(instruction, condition, context, steps)
     if isinstance(deciding, Unknown):
         return [deciding] * n_outputs(shape)
     if deciding & set(found):
-        for there in array_leaves(shape):
-            if not is_loop_invariant(body, there):
-                found[there] = [m for _, m in map_to_all(sizes, shape_at(shape, there).dimensions).maps]
+        for other in array_leaves(shape):
+            if not _is_loop_invariant(body, other):
+                found[other] = [m for _, m in map_to_all(sizes, shape_at(shape, other).dimensions).maps]
     parts: list[OperandIndexing] = [NOTHING] * n_outputs(shape)
-    for there in sorted(found):
-        if found[there] and not (there != leaf and is_loop_invariant(body, there)):
-            which = there[0] if there else 0
-            before = parts[which]
-            assert isinstance(before, Footprint), "only footprints are put here"
-            exact = before.exact and there == leaf and is_loop_invariant(body, there)
+    for other in sorted(found):
+        if found[other] and not (other != leaf and _is_loop_invariant(body, other)):
+            number = other[0] if other else 0
+            before = parts[number]
+            assert isinstance(before, Footprint), "all parts are footprints"
+            exact = before.exact and other == leaf and _is_loop_invariant(body, other)
             reason = before.reason if exact else _REASON
-            maps = before.maps + tuple((there, m) for m in found[there])
-            parts[which] = Footprint(maps, exact, reason, steps.crosses_devices)
+            maps = before.maps + tuple((other, m) for m in found[other])
+            parts[number] = Footprint(maps, exact, reason, steps.crosses_devices)
     return parts

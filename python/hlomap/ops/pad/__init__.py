@@ -1,8 +1,8 @@
-"""pad: operand element d moves to low + (interior + 1) * d where that is inside; all other places hold the value.
+"""pad: output[low + (interior + 1) * d] = operand[d] where that index exists; all other elements are the padding value.
 
-low and high may be negative, and then remove elements, after interior places are put between them.
-The places of the value are the complement, cut into disjoint maps: places whose first dimensions are data and whose
-next one is not.
+``low`` and ``high`` may be negative, and then remove elements after interior padding.  The elements with the padding
+value are split into disjoint maps by the first dimension along which they are not data.  Section Pad of XLA's operation
+semantics.
 """
 
 from __future__ import annotations

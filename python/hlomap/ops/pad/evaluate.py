@@ -1,4 +1,4 @@
-"""pad in NumPy: interior first, then the edges."""
+"""Semantics of pad: interior padding, then the edges."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from .._evaluation import EvalContext, Value
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    """Put places between the elements, then extend or cut both ends."""
+    """Insert interior padding, then extend or cut both ends."""
     data, value = operands
     for axis, (low, high, interior) in enumerate(instruction.attributes["padding"]):
         length = data.shape[axis]
-        spread_sizes = list(data.shape)
-        spread_sizes[axis] = max(0, length + max(0, length - 1) * interior)
-        spread = np.full(spread_sizes, value, data.dtype)
-        spread[(slice(None),) * axis + (slice(None, None, interior + 1),)] = data
+        dilated_sizes = list(data.shape)
+        dilated_sizes[axis] = max(0, length + max(0, length - 1) * interior)
+        dilated = np.full(dilated_sizes, value, data.dtype)
+        dilated[(slice(None),) * axis + (slice(None, None, interior + 1),)] = data
         ends = [(0, 0)] * data.ndim
         ends[axis] = (max(0, low), max(0, high))
-        grown = np.pad(spread, ends, constant_values=value)
-        cut = slice(max(0, -low), grown.shape[axis] - max(0, -high))
-        data = grown[(slice(None),) * axis + (cut,)]
+        padded = np.pad(dilated, ends, constant_values=value)
+        kept = slice(max(0, -low), padded.shape[axis] - max(0, -high))
+        data = padded[(slice(None),) * axis + (kept,)]
     return data

@@ -1,4 +1,4 @@
-"""The indexing rule of pad."""
+"""Indexing rules of pad."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .attributes import PaddedDim, padded_dims
 
 
 def _data(dims: Sequence[PaddedDim]) -> tuple[list[Bounds], list[tuple[ExprLike, int, int]]]:
-    """The output places that hold data."""
+    """Bounds and constraints of the output elements that are data."""
     constraints = [((Expr.dim(i) - dim.low) % dim.step, 0, 0) for i, dim in enumerate(dims) if dim.step > 1]
     return [(dim.first, dim.last) for dim in dims], list(constraints)
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The inverse of a slice; the value exactly outside."""
+    """operand[(d - low) / (interior + 1)] for data, the padding value for all other elements."""
     dims = padded_dims(instruction)
     bounds, constraints = _data(dims)
     results: list[ExprLike] = [(Expr.dim(i) - dim.low) // dim.step for i, dim in enumerate(dims)]
@@ -29,6 +29,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
 
 
 def _complement(dims: Sequence[PaddedDim]) -> list[tuple[list[Bounds], list[tuple[ExprLike, int, int]]]]:
+    """Bounds and constraints of disjoint sets of output elements that together are all that is not data."""
     pieces = []
     sizes = full_bounds(dim.size for dim in dims)
     for i, dim in enumerate(dims):
@@ -45,18 +46,18 @@ def _complement(dims: Sequence[PaddedDim]) -> list[tuple[list[Bounds], list[tupl
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """Data where it lands; the value on every padded place, as ranges over the output."""
+    """output[low + (interior + 1) * d] for data; every other element, as ranges, for the padding value."""
     dims = padded_dims(instruction)
     if operand == 0:
         return [
             single_map([dim.kept for dim in dims], [dim.low + dim.step * Expr.dim(i) for i, dim in enumerate(dims)])
         ]
-    everywhere = [Expr.range(i) for i in range(len(dims))]
-    places = NOTHING
+    indices = [Expr.range(i) for i in range(len(dims))]
+    padding = NOTHING
     for outside, extra in _complement(dims):
-        over_ranges = [(_as_ranges(expr, everywhere), lower, upper) for expr, lower, upper in extra]
-        places = places + single_map([], everywhere, ranges=outside, constraints=over_ranges)
-    return [places]
+        on_ranges = [(_as_ranges(expr, indices), lower, upper) for expr, lower, upper in extra]
+        padding = padding + single_map([], indices, ranges=outside, constraints=on_ranges)
+    return [padding]
 
 
 def _as_ranges(expr: ExprLike, ranges: Sequence[Expr]) -> ExprLike:

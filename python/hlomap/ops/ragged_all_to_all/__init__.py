@@ -1,12 +1,12 @@
-"""ragged-all-to-all: every device sends rows to each device of its group; what nobody writes keeps the output operand.
+"""ragged-all-to-all: every device sends rows to each device of its group; other rows keep those of the output operand.
 
-Numbers p * m to p * m + m - 1 of a sender are its m messages to position p: where its rows begin, how many they are,
-and where they go.
+Elements p * m to p * m + m - 1 of a sender's offsets and sizes are its m messages to position p: the first row of each,
+the number of rows, and the row of the output where they go.  Section RaggedAllToAll of XLA's operation semantics.
 """
 
 from __future__ import annotations
 
-from .._indexing.collectives import known
+from .._indexing.collectives import known_groups
 from .._registry import register
 from .._rule import CollectiveRule, OpRule
 from .evaluate import evaluate
@@ -21,9 +21,9 @@ register(
         has_side_effect=True,
         collective=CollectiveRule(
             groups,
-            lambda instruction, leaf: backward(instruction, known(groups(instruction))),
+            lambda instruction, leaf: backward(instruction, known_groups(groups(instruction))),
             lambda instruction, operand, leaf: {
-                0: part(instruction, operand, known(groups(instruction)), to_output=True)
+                0: part(instruction, operand, known_groups(groups(instruction)), to_output=True)
             },
         ),
     )

@@ -1,4 +1,4 @@
-"""ragged-all-to-all: rows go to where their sender says."""
+"""Semantics of ragged-all-to-all."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .._shapes import require
 
 
 def evaluate(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
-    """Rows go to where their sender says; what nobody sends to keeps the rows of the output operand."""
+    """Copy the rows of every message to this device into a copy of the output operand."""
     group = own_group(instruction, context)
     values = yield context.rendezvous(rendezvous_key(instruction), group, operands)
     own = group.index(context.device.number)
@@ -20,6 +20,6 @@ def evaluate(instruction: Instruction, operands: list[Value], context: EvalConte
         for k in range(own * n, (own + 1) * n):
             start, count, target = (int(x.reshape(-1)[k]) for x in (offsets, sizes, targets))
             inside = min(start, target, count) >= 0 and start + count <= len(rows) and target + count <= len(out)
-            require(inside, f"{count} rows from {start} to {target} of {len(out)}")
+            require(inside, f"{count} rows from row {start} to row {target} of {len(out)} are out of range")
             out[target : target + count] = rows[start : start + count]
     return out

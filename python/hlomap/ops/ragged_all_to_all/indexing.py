@@ -1,35 +1,34 @@
-"""The indexing rule of ragged-all-to-all."""
+"""Indexing rules of ragged-all-to-all."""
 
 from __future__ import annotations
 
 from ..._core import Expr, Instruction, Variable
 from ...maps.device_groups import GroupTable
 from ...types import ShapeIndex, Unknown
-from .._indexing.collectives import groups_of, on_devices, plain
+from .._indexing.collectives import device_map, matching_groups, without_devices
 from .._indexing.device_groups import group_sizes
 from .._indexing.maps import identity_map, map_to_all
 from .._rule import Footprint, OperandIndexing, RuleContext, RuleResult
 from .._shapes import INT64_MAX, require
 
-_KEPT = "ragged-all-to-all: what others write is a value"
+_KEPT = "ragged-all-to-all: the rows that other devices write depend on values"
+_MOVED = "ragged-all-to-all: the target of a row depends on the offsets of one device"
+_SIZES = "ragged-all-to-all: the receive sizes repeat the send sizes"
 
 
-_SIZES = "ragged-all-to-all: sizes that are received are those that are sent"
-
-
-def _between(instruction: Instruction, operand: int, table: GroupTable, *, to_output: bool) -> Footprint:
-    """With group and position: the output and one of the input, its offsets, the counts and the target offsets."""
+def _device_maps(instruction: Instruction, operand: int, table: GroupTable, *, to_output: bool) -> Footprint:
+    """Maps with group and position between the output and the input, its offsets, sizes or output offsets."""
     rows, out = instruction.operands[0].shape.dimensions, instruction.shape.dimensions
     (numbers,) = instruction.operands[2].shape.dimensions
     source, target = (instruction.operands[operand].shape.dimensions, out)[:: 1 if to_output else -1]
     rank, maps = len(source), []
     for groups, n in table.runs():
         require(numbers % n == 0, f"{numbers} offsets for {n} devices")
-        m = numbers // n
+        n_messages = numbers // n
         group, position, other, message = Expr.dim(rank), Expr.dim(rank + 1), Expr.range(0), Expr.range(1)
         sender, receiver = (position, other) if to_output else (other, position)
-        number = receiver * m + message
-        runtime, constraints, ranges = [], [], [(0, n - 1), (0, m - 1)]
+        number = receiver * n_messages + message
+        runtime, constraints, ranges = [], [], [(0, n - 1), (0, n_messages - 1)]
         results = [*(Expr.range(2 + i) for i in range(len(target)))]
         if operand == 0:
             index = [number, group, sender]
@@ -45,49 +44,53 @@ def _between(instruction: Instruction, operand: int, table: GroupTable, *, to_ou
         else:
             results = [number]
         ends = [*results, group, other]
-        made = on_devices(source, groups, (0, n - 1), ends, ranges=ranges, runtime=runtime, constraints=constraints)
-        maps.append(((), made.simplify(keep_point_dims=True, drop_unused=True)))
+        joint = device_map(source, groups, (0, n - 1), ends, ranges=ranges, runtime=runtime, constraints=constraints)
+        maps.append(((), joint.simplify(keep_point_dims=True, drop_unused=True)))
     return Footprint(tuple(maps), crosses_devices=True)
 
 
 def part(instruction: Instruction, k: int, table: GroupTable | None, *, to_output: bool) -> OperandIndexing:
+    """The maps between the output and operand k: with devices if there is a table, else without."""
     sizes = (instruction.operands[k].shape.dimensions, instruction.shape.dimensions)
     source, target = sizes if to_output else sizes[::-1]
     if k in (1, 5):
         stays = identity_map(source) if k == 1 else map_to_all(source, target)
         return Footprint(stays.maps, False, _KEPT if k == 1 else _SIZES)
     if table is not None:
-        return _between(instruction, k, table, to_output=to_output)
-    alone = GroupTable("", [range(n) for n in sorted(group_sizes(instruction))])
-    if not alone.groups or not _is_told(instruction):
+        return _device_maps(instruction, k, table, to_output=to_output)
+    by_size = GroupTable("", [range(n) for n in sorted(group_sizes(instruction))])
+    if not by_size.groups or not _has_maps(instruction):
         return Footprint(map_to_all(source, target).maps, False, _KEPT, crosses_devices=True)
-    part = plain(_between(instruction, k, alone, to_output=to_output), alone)
+    part = without_devices(_device_maps(instruction, k, by_size, to_output=to_output), by_size)
     if k or not part.crosses_devices:
         return part
-    # What is told apart by device there is not here; the sender's numbers are those where the input is.
+    # Maps without devices cannot tell the sender's offsets from those of this device: forward, any row may be reached;
+    # backward, the offsets are read on the device of the input.
     maps = map_to_all(source, target).maps if to_output else part.maps
-    return Footprint(maps, False, "ragged-all-to-all: a row is where one device's numbers say", crosses_devices=True)
+    return Footprint(maps, False, _MOVED, crosses_devices=True)
 
 
 def groups(instruction: Instruction) -> GroupTable | Unknown:
-    return groups_of(instruction, None) if _is_told(instruction) else Unknown(_KEPT)
+    """The table of device groups."""
+    return matching_groups(instruction, None) if _has_maps(instruction) else Unknown(_KEPT)
 
 
-def _is_told(instruction: Instruction) -> bool:
-    """Whether the offsets are in a row, and sums of them fit."""
+def _has_maps(instruction: Instruction) -> bool:
+    """Whether the offsets have rank 1, and sums of them fit in 64 bits."""
     rows, out = instruction.operands[0].shape.dimensions, instruction.shape.dimensions
     return instruction.operands[2].shape.rank == 1 and max(rows[:1] + out[:1]) < INT64_MAX // 8
 
 
 def backward(instruction: Instruction, table: GroupTable | None) -> dict[int, OperandIndexing]:
+    """The maps from the output to all operands."""
     return {k: part(instruction, k, table, to_output=False) for k in range(6)}
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """Rows of the input in the windows that come here; the output operand; all numbers."""
+    """Rows of the input in the messages to this device, the output operand, and all offsets and sizes."""
     return backward(instruction, None)
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The same forward."""
+    """As :func:`output_to_input`, in the other direction."""
     return [part(instruction, operand, None, to_output=True)]

@@ -1,7 +1,8 @@
-"""ragged-dot: a dot in which one dimension of the left side is cut into groups, whose sizes are known when it runs.
+"""ragged-dot: a dot in which one dimension of the left side is split into groups, whose sizes are values.
 
-Groups lie one after the other.  A free dimension: each group of rows has a right side of its own, rows of none give 0.
-A contracted one: each group is summed on its own.  A batch one: the groups do not matter.
+The groups are consecutive.  Along a free dimension, each group of rows has its own right side, and rows in no group
+give 0; along a contracted dimension, each group has its own sum; along a batch dimension, the groups do not matter.  As
+``jax.lax.ragged_dot_general``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which dimensions of both sides, the group sizes and the output of a ragged-dot go together."""
+"""Dimension numbers of a ragged-dot."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from .._shapes import require, require_sizes
 
 @dataclass(frozen=True)
 class RaggedDotDimensions:
-    """A label for each dimension: of the left, the right, the group sizes, the output; equal labels go together."""
+    """A label for each dimension of left side, right side, group sizes and output; paired dimensions share a label.
+
+    ``mode``: whether the ragged dimension is ``free``, ``summed`` (contracted) or ``batch``.
+    """
 
     left: tuple[str, ...]
     right: tuple[str, ...]
@@ -22,6 +25,7 @@ class RaggedDotDimensions:
 
 
 def ragged_dot_dimensions(instruction: Instruction) -> RaggedDotDimensions:
+    """The labels, checked against operands and output."""
     attributes = instruction.attributes
     a, b, g = (tuple(x.shape.dimensions) for x in instruction.operands)
     a_batch, b_batch, a_summed, b_summed, ragged_dims, group_dims = (
@@ -49,10 +53,13 @@ def ragged_dot_dimensions(instruction: Instruction) -> RaggedDotDimensions:
     prefix = [left[i] for i in outer[: list(outer).index(ragged_dim)]]
     groups = [*prefix, "g"] if len(g) > 1 else ["g"]
     sizes = {**dict(zip(right, b, strict=True)), **dict(zip(left, a, strict=True)), "g": g[-1]}
-    require_sizes(g, (sizes[label] for label in groups), "group sizes")
+    require_sizes(g, (sizes[label] for label in groups), "the group sizes")
     batch = [left[i] for i in a_batch]
     own = [label for j, label in enumerate(right) if j not in b_batch and j not in b_summed and label != "g"]
     output = [*(["g"] if mode == "summed" else []), *batch, *(left[i] for i in free), *own]
-    require_sizes(instruction.shape.dimensions, (sizes[label] for label in output), "an output")
-    require(("g" in right) == (mode == "free"), "a group dimension of the right side where rows choose one")
+    require_sizes(instruction.shape.dimensions, (sizes[label] for label in output), "the output")
+    require(
+        ("g" in right) == (mode == "free"),
+        "the right side has a group dimension exactly where the ragged dimension is free",
+    )
     return RaggedDotDimensions(tuple(left), tuple(right), tuple(groups), tuple(output), sizes, left[ragged_dim], mode)

@@ -1,4 +1,4 @@
-"""The indexing rule of ragged-dot."""
+"""Indexing rules of ragged-dot."""
 
 from __future__ import annotations
 
@@ -6,24 +6,21 @@ from collections.abc import Sequence
 
 from ..._core import Expr, Instruction, Variable
 from ...types import ShapeIndex
-from .._indexing.contraction import linked
+from .._indexing.contraction import map_by_labels
 from .._indexing.maps import simplify_maps, single_map
 from .._rule import NOTHING, Footprint, RuleContext, RuleResult
 from .._shapes import INT64_MAX
 from .attributes import RaggedDotDimensions, ragged_dot_dimensions
 
 MAX_GROUPS = 16
+"""Up to this number of groups each group has a map of its own; beyond, the maps do not distinguish groups."""
+
+_REASON = "ragged-dot: the group of a row is known only at run time"
 
 
-"""Groups that have a map each; of more it is not said which rows are in which."""
-
-
-_REASON = "ragged-dot: which rows are in which group is known only when the program runs"
-
-
-def _side(d: RaggedDotDimensions, side: Sequence[str], source: Sequence[str], target: Sequence[str]) -> Footprint:
-    """Between the output and a side: a row goes with the group whose sizes reach it, a map for each group."""
-    dims, results, ranges = linked(source, target, d.sizes)
+def _map_side(d: RaggedDotDimensions, side: Sequence[str], source: Sequence[str], target: Sequence[str]) -> Footprint:
+    """Between the output and one side, a map for each group: the sum of the sizes before it is where it starts."""
+    dims, results, ranges = map_by_labels(source, target, d.sizes)
     whole = single_map(dims, results, ranges=ranges)
     n_groups, n_rows = d.sizes["g"], d.sizes[d.ragged]
     if d.mode == "batch" or not whole.maps:
@@ -35,7 +32,7 @@ def _side(d: RaggedDotDimensions, side: Sequence[str], source: Sequence[str], ta
     index = [at[label] for label in d.groups[:-1]]
     sizes = [Variable(None, 0, n_rows, source=2, index=[*index, k]) for k in range(n_groups)]
     ends = [sum((Expr.runtime(i) for i in range(k)), Expr.constant(0)) for k in range(n_groups + 1)]
-    if "g" not in at:  # rows of no group are not read
+    if "g" not in at:  # rows in no group are not read
         within = [(ends[-1] - row, 1, n_groups * n_rows)]
         return simplify_maps(single_map(dims, results, ranges=ranges, runtime=sizes, constraints=within))
     footprint = NOTHING
@@ -45,32 +42,32 @@ def _side(d: RaggedDotDimensions, side: Sequence[str], source: Sequence[str], ta
     return simplify_maps(footprint)
 
 
-def _group_sizes(d: RaggedDotDimensions, source: Sequence[str], target: Sequence[str]) -> Footprint:
-    """Between the output and the group sizes: a group of the output begins where those before it end."""
+def _map_group_sizes(d: RaggedDotDimensions, source: Sequence[str], target: Sequence[str]) -> Footprint:
+    """Between the output and the group sizes: the start of a group depends on the sizes before it."""
     if d.mode == "batch":
         return NOTHING
     if d.mode == "free":
-        dims, results, ranges = linked(source, target, d.sizes)
+        dims, results, ranges = map_by_labels(source, target, d.sizes)
         return single_map(dims, results, ranges=ranges)
     n_groups = d.sizes["g"]
     renamed = ["other" if label == "g" else label for label in target]
-    dims, results, ranges = linked(source, renamed, {**d.sizes, "other": n_groups})
+    dims, results, ranges = map_by_labels(source, renamed, {**d.sizes, "other": n_groups})
     own, other = Expr.dim(source.index("g")), results[renamed.index("other")]
     distance = own - other if tuple(target) == d.groups else other - own
     return single_map(dims, results, ranges=ranges, constraints=[(distance, 0, n_groups - 1)])
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """As dot, within the groups; the sizes of all groups, or of those up to the own one."""
+    """As dot, within the groups; the sizes of all groups, or of those up to the group of the element."""
     d = ragged_dot_dimensions(instruction)
-    sides = [_side(d, side, d.output, side) for side in (d.left, d.right)]
-    return [*sides, _group_sizes(d, d.output, d.groups)]
+    sides = [_map_side(d, side, d.output, side) for side in (d.left, d.right)]
+    return [*sides, _map_group_sizes(d, d.output, d.groups)]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The same, from the other end."""
+    """As :func:`output_to_input`, in the other direction."""
     d = ragged_dot_dimensions(instruction)
     if operand == 2:
-        return [_group_sizes(d, d.groups, d.output)]
+        return [_map_group_sizes(d, d.groups, d.output)]
     side = (d.left, d.right)[operand]
-    return [_side(d, side, side, d.output)]
+    return [_map_side(d, side, side, d.output)]

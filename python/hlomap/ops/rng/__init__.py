@@ -1,4 +1,7 @@
-"""Random numbers: rng, whose values nobody specifies; rng-bit-generator, whose bits are; the state of a device."""
+"""rng, rng-bit-generator, rng-get-and-update-state: random numbers, and the random state of a device.
+
+Sections RngNormal, RngUniform and RngBitGenerator of XLA's operation semantics.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,8 @@ from .._indexing.maps import reaches_nothing, reads_nothing
 from .._registry import register
 from .._rule import OpRule
 from .evaluate import next_state, random_bits, rng
-from .indexing import reach_all, read_all
+from .indexing import input_to_output, output_to_input
 
-register(OpRule("rng", read_all, reach_all, rng, builder_methods=("rng_normal", "rng_uniform")))
-register(OpRule("rng-bit-generator", read_all, reach_all, random_bits))
+register(OpRule("rng", output_to_input, input_to_output, rng, builder_methods=("rng_normal", "rng_uniform")))
+register(OpRule("rng-bit-generator", output_to_input, input_to_output, random_bits))
 register(OpRule("rng-get-and-update-state", reads_nothing, reaches_nothing, next_state))

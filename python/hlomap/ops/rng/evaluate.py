@@ -1,7 +1,7 @@
-"""Random numbers in NumPy.
+"""Semantics of random number generators.
 
-Three-fry and Philox are counters sent through a few rounds of mixing with a key: the state is the key and
-the counter.  What nobody specifies is drawn.
+ThreeFry and Philox encrypt a counter with a key in several rounds; the state holds the key and the counter.  XLA does
+not specify the values of ``rng``.
 """
 
 from __future__ import annotations
@@ -18,13 +18,11 @@ from .._numpy.numeric import convert, widened
 from .._shapes import shape_at
 
 _MASK = np.uint64(0xFFFFFFFF)
-
-
 _HALF = np.uint64(32)
 
 
 def rng(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    """Numbers of the right type within the right bounds."""
+    """Random numbers of the distribution, from NumPy's generator."""
     dtype, sizes = numpy_dtype(instruction.shape.dtype), instruction.shape.dimensions
     random = context.random()
     work = widened(np.asarray(operands[0]).dtype)
@@ -40,7 +38,7 @@ def rng(instruction: Instruction, operands: Sequence[Value], context: EvalContex
 
 
 def random_bits(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    """The new state and the bits; narrow elements have the low bits of 32."""
+    """The new state and the bits; elements of less than 32 bits have the low bits of a word."""
     state = np.ascontiguousarray(operands[0])
     words = state.view(np.uint64).copy()
     shape = shape_at(instruction.shape, (1,))
@@ -53,7 +51,7 @@ def random_bits(instruction: Instruction, operands: Sequence[Value], context: Ev
 
 
 def _three_fry(words: Array, sizes: tuple[int, ...], wide: bool) -> Array:
-    """Each counter gives two words: those of a wide element, or neighbours along one dimension, an even one if any."""
+    """Two words for each counter: one wide element, or two neighbors along one dimension, preferably of even size."""
     half = list(sizes)
     along = next((i for i, size in enumerate(sizes) if size % 2 == 0), None)
     if along is None and sizes:
@@ -88,7 +86,7 @@ def _three_fry_block(counter: Array, key: Array) -> tuple[Array, Array]:
 
 
 def _philox(words: Array, sizes: tuple[int, ...], wide: bool) -> Array:
-    """Each counter gives four words; a state of two words counts on in the key."""
+    """Four words for each counter; with a state of two words, the key is also the upper half of the counter."""
     n = int(np.prod(sizes, dtype=np.int64))
     count = -(-n * (2 if wide else 1) // 4)
     number = np.arange(count, dtype=np.uint64)
@@ -115,7 +113,7 @@ def _philox_block(x: list[Array], key: Array) -> list[Array]:
 
 
 def next_state(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    """The state before it moves on by ``delta``, low bits first."""
+    """The state before it advances by ``delta``, low bits first."""
     bits = context.random_state(int(instruction.attributes["delta"]))
     words = [bits >> 64 * i & (1 << 64) - 1 for i in range(instruction.shape.n_elements)]
     return np.array(words, np.uint64).reshape(instruction.shape.dimensions)

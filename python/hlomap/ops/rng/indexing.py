@@ -1,4 +1,4 @@
-"""The indexing rule of rng."""
+"""Indexing rules of rng and rng-bit-generator."""
 
 from __future__ import annotations
 
@@ -11,24 +11,27 @@ from .._rule import Footprint, RuleContext, RuleResult
 from .._shapes import require, shape_at
 
 
-def read_all(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """Every operand whole: the bounds of a distribution, or the state."""
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """All elements of every operand: the parameters of the distribution, or the state."""
     if instruction.opcode == "rng-bit-generator":
-        require(instruction.shape.is_tuple, "a new state and bits")
+        require(instruction.shape.is_tuple, "expected a tuple of new state and bits")
     sizes = shape_at(instruction.shape, leaf).dimensions
-    return [_whole(sizes, operand.shape.dimensions, leaf) for operand in instruction.operands]
+    return [_map_whole(sizes, operand.shape.dimensions, leaf) for operand in instruction.operands]
 
 
-def reach_all(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """Every element of every output."""
     source = instruction.operands[operand].shape.dimensions
     if not instruction.shape.is_tuple:
         return [map_to_all(source, instruction.shape.dimensions)]
     outputs = instruction.shape.tuple_shapes
-    return [_whole(source, part.dimensions, (i,)).at((i,)) for i, part in enumerate(outputs)]
+    return [_map_whole(source, part.dimensions, (i,)).at((i,)) for i, part in enumerate(outputs)]
 
 
-def _whole(source: Sequence[int], target: Sequence[int], output: ShapeIndex) -> Footprint:
+def _map_whole(source: Sequence[int], target: Sequence[int], output: ShapeIndex) -> Footprint:
     everything = map_to_all(source, target)
     if output != (0,):
         return everything
-    return Footprint(everything.maps, False, "which parts of the state a new state needs depends on the algorithm")
+    return Footprint(
+        everything.maps, False, "the parts of the state that the new state depends on are specific to the algorithm"
+    )

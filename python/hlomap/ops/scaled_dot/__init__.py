@@ -1,6 +1,6 @@
-"""scaled-dot: a dot of two sides made of blocks with one factor each; operands are the sides, then the factors.
+"""scaled-dot: a dot of two sides whose blocks of elements have a common scale; the scales are operands 2 and 3.
 
-Element i along a dimension has factor ``i floordiv block``; a scalar is one factor for all.
+Element i along a dimension has the scale of block ``i floordiv block``; a scalar is one scale for all elements.
 """
 
 from __future__ import annotations

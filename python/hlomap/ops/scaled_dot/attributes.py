@@ -1,4 +1,4 @@
-"""Which dimensions of a scaled-dot go together."""
+"""Dimension numbers and block sizes of a scaled-dot."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .._shapes import require, require_sizes
 
 @dataclass(frozen=True)
 class ScaledDotDimensions:
-    """A label for each dimension of the operands and the output, and for each operand the length of its blocks."""
+    """A label for each dimension of operands and output, and for each operand its block sizes by label."""
 
     labels: tuple[tuple[str, ...], ...]
     blocks: tuple[dict[str, int], ...]
@@ -19,9 +19,10 @@ class ScaledDotDimensions:
 
 
 def scaled_dot_dimensions(instruction: Instruction) -> ScaledDotDimensions:
+    """The labels, checked against operands and output."""
     attributes = instruction.attributes
     shapes = [tuple(x.shape.dimensions) for x in instruction.operands]
-    require(len(shapes) == 4, "two sides and their factors")
+    require(len(shapes) == 4, "expected two sides and their scales")
     batch, summed = (
         [tuple(attributes.get(f"{side}_{kind}_dims", ())) for side in ("lhs", "rhs")]
         for kind in ("batch", "contracting")
@@ -32,13 +33,16 @@ def scaled_dot_dimensions(instruction: Instruction) -> ScaledDotDimensions:
         right[j] = left[i]
     sizes = {**dict(zip(right, shapes[1], strict=True)), **dict(zip(left, shapes[0], strict=True))}
     output = [left[i] for i in batch[0]]
-    for labels, dims, gone in ((left, batch[0], summed[0]), (right, batch[1], summed[1])):
-        output += [label for i, label in enumerate(labels) if i not in dims and i not in gone]
-    require_sizes(instruction.shape.dimensions, (sizes[label] for label in output), "an output")
+    for labels, dims, contracted in ((left, batch[0], summed[0]), (right, batch[1], summed[1])):
+        output += [label for i, label in enumerate(labels) if i not in dims and i not in contracted]
+    require_sizes(instruction.shape.dimensions, (sizes[label] for label in output), "the output")
     sides = (tuple(left), tuple(right))
-    factors = tuple(labels if shape else () for labels, shape in zip(sides, shapes[2:], strict=True))
+    scales = tuple(labels if shape else () for labels, shape in zip(sides, shapes[2:], strict=True))
     blocks: list[dict[str, int]] = [{}, {}]
-    for scaled, shape in zip(factors, shapes[2:], strict=True):
-        require(all(n > 0 and sizes[label] % n == 0 for label, n in zip(scaled, shape, strict=True)), "whole blocks")
+    for scaled, shape in zip(scales, shapes[2:], strict=True):
+        require(
+            all(n > 0 and sizes[label] % n == 0 for label, n in zip(scaled, shape, strict=True)),
+            "scales do not divide a side into whole blocks",
+        )
         blocks.append({label: sizes[label] // n for label, n in zip(scaled, shape, strict=True)})
-    return ScaledDotDimensions((*sides, *factors), tuple(blocks), tuple(output), sizes)
+    return ScaledDotDimensions((*sides, *scales), tuple(blocks), tuple(output), sizes)

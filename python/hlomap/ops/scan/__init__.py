@@ -1,8 +1,8 @@
 """scan: a computation applied step by step along one dimension; the last operands and results are the carries.
 
-Output i of a step needs the inputs of that step and, through the carries, those of the steps before it (behind it in
-reverse) and the inits.  Where a step moves no element, all of this is at the same place; else it is taken to be
-everything.
+Output i of a step depends on the inputs of that step and, through the carries, on those of earlier steps (of later ones
+in reverse) and on the init values.  Where the computation is elementwise, all of these have the same index; otherwise
+the maps lead to all elements.
 """
 
 from __future__ import annotations

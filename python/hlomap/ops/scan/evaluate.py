@@ -1,4 +1,4 @@
-"""scan in NumPy: the step, once for each place of the scanned dimension."""
+"""Semantics of scan: one call of the computation for each step."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from .._evaluation import EvalContext, Steps, Value
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Steps:
-    """A loop."""
+    """Call the computation for each step, in reverse order if ``is_reverse``, and stack the outputs."""
     n_carries = int(instruction.attributes["num_carries"])
     (along,) = instruction.attributes["dimensions"]
     inputs, carries = list(operands[: len(operands) - n_carries]), list(operands[len(operands) - n_carries :])
     shapes = instruction.shape.tuple_shapes
     n_outputs = len(shapes) - n_carries
     steps = range(inputs[0].shape[along])
-    made: list[list[Value]] = [[] for _ in range(n_outputs)]
+    outputs: list[list[Value]] = [[] for _ in range(n_outputs)]
     for i in reversed(steps) if instruction.attributes.get("is_reverse", False) else steps:
-        here = [np.take(x, i, axis=along) for x in inputs]
-        values = yield context.call(instruction.called_computations[0], [*here, *carries])
-        for kept, value in zip(made, values, strict=False):
+        inputs_of_step = [np.take(x, i, axis=along) for x in inputs]
+        values = yield context.call(instruction.called_computations[0], [*inputs_of_step, *carries])
+        for kept, value in zip(outputs, values, strict=False):
             kept.append(value)
         carries = list(values[n_outputs:])
     if instruction.attributes.get("is_reverse", False):
-        made = [kept[::-1] for kept in made]
+        outputs = [kept[::-1] for kept in outputs]
     stacked = [
         np.stack(kept, axis=along) if kept else np.zeros(shape.dimensions)
-        for kept, shape in zip(made, shapes, strict=False)
+        for kept, shape in zip(outputs, shapes, strict=False)
     ]
     return (*stacked, *carries)

@@ -1,7 +1,8 @@
-"""scatter: updates are combined, one after the other, into the operands in the windows at index vectors.
+"""scatter: output[start + offset] combines operand[start + offset] with every update whose window covers that element.
 
-A window that does not lie in the operand as a whole is left out.  Operands are n arrays, the indices, n updates; each
-of the n results depends on all of them.
+Updates are combined one after the other.  A window that does not lie in the operand as a whole is skipped.  The
+operands are n arrays, the indices, and n updates; each of the n results depends on all of them.  Section Scatter of
+XLA's operation semantics.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which dimensions of operand, indices and updates a scatter lays on one another."""
+"""Dimension numbers of a scatter."""
 
 from __future__ import annotations
 
@@ -8,22 +8,25 @@ from .._shapes import require, require_sizes
 
 
 def scatter_dimensions(instruction: Instruction) -> tuple[int, GatherDimensions]:
-    """The number of operands, and the windows of updates in each."""
+    """The number n of operands, and how the dimensions of operands, indices and updates correspond, checked."""
     attributes, operands = instruction.attributes, instruction.operands
     n = len(operands) // 2
-    require(len(operands) == 2 * n + 1, "n operands, indices and n updates")
+    require(len(operands) == 2 * n + 1, "expected n operands, indices and n updates")
     sizes, indices, updates = (tuple(operands[k].shape.dimensions) for k in (0, n, n + 1))
     paired = dict(
         zip(attributes.get("scatter_indices_batching_dims", ()), attributes.get("input_batching_dims", ()), strict=True)
     )
-    gone = {*attributes["inserted_window_dims"], *paired.values()}
+    removed = {*attributes["inserted_window_dims"], *paired.values()}
     window_dims, map_dims = attributes["update_window_dims"], attributes["scatter_dims_to_operand_dims"]
     vector_dim = int(attributes["index_vector_dim"])
     rest = [u for u in range(len(updates)) if u not in window_dims]
     vector = dict(zip(indices_batch_dims(indices, vector_dim, len(map_dims)), rest, strict=True))
-    window = dict(zip((p for p in range(len(sizes)) if p not in gone), window_dims, strict=True))
+    window = dict(zip((p for p in range(len(sizes)) if p not in removed), window_dims, strict=True))
     extents = tuple(updates[window[p]] if p in window else 1 for p in range(len(sizes)))
-    require(all(extents[p] <= sizes[p] for p in range(len(sizes)) if p not in paired.values()), "windows fit")
+    require(
+        all(extents[p] <= sizes[p] for p in range(len(sizes)) if p not in paired.values()),
+        "update windows are larger than the operand",
+    )
     require_sizes((updates[u] for u in vector.values()), (indices[i] for i in vector), "an update")
     require_sizes((indices[i] for i in paired), (sizes[p] for p in paired.values()), "batching dimensions")
     for k in range(n):

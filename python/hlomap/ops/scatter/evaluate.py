@@ -1,4 +1,4 @@
-"""scatter in NumPy: updates in rounds that meet no place twice."""
+"""Semantics of scatter: updates in rounds, none of which has two updates of the same element."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .._numpy.reduction import as_list, pack_results
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    """Every place is hit a first time, a second time and so on: one call of the computation for each such round."""
+    """Apply the computation to the first updates of all elements, then to the second updates, and so on."""
     n = len(operands) // 2
     attributes, sizes, updates = instruction.attributes, operands[0].shape, operands[n + 1].shape
     window_dims = sorted(attributes["update_window_dims"])
@@ -22,7 +22,7 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     starts = np.expand_dims(index_vectors(np.asarray(operands[n]), vector_dim), tuple(window_dims))
     paired = tuple(attributes.get("input_batching_dims", ()))
     kept = [p for p in range(len(sizes)) if p not in {*attributes["inserted_window_dims"], *paired}]
-    place, fits = np.zeros(updates, np.int64), np.ones(updates, np.bool_)
+    target, fits = np.zeros(updates, np.int64), np.ones(updates, np.bool_)
     for p, size in enumerate(sizes):
         at = np.zeros([1] * len(updates), np.int64)
         extent = 1
@@ -37,16 +37,16 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
             begin = starts[..., list(attributes["scatter_dims_to_operand_dims"]).index(p)]
             fits = fits & (begin >= 0) & (begin <= size - extent)
             at = at + np.clip(begin, 0, size - extent)
-        place = place * size + at
+        target = target * size + at
     vector = np.zeros(updates, np.int64)
     for u in rest:
         vector = vector * updates[u] + _along(updates[u], u, len(updates))
     values = [np.array(x).reshape(-1) for x in operands[:n]]
-    given = [np.asarray(x).reshape(-1) for x in operands[n + 1 :]]
-    for hit in _rounds(place.reshape(-1), vector.reshape(-1), np.flatnonzero(fits)):
-        at = place.reshape(-1)[hit]
-        both = [*(x[at] for x in values), *(x[hit] for x in given)]
-        for value, new in zip(values, as_list(context.apply(instruction.called_computations[0], both), n), strict=True):
+    new_values = [np.asarray(x).reshape(-1) for x in operands[n + 1 :]]
+    for round_ in _rounds(target.reshape(-1), vector.reshape(-1), np.flatnonzero(fits)):
+        at = target.reshape(-1)[round_]
+        both = [*(x[at] for x in values), *(x[round_] for x in new_values)]
+        for value, new in zip(values, as_list(context.apply(instruction.called_computations[0], both)), strict=True):
             value[at] = new
     return pack_results(instruction.shape.is_tuple, [x.reshape(sizes) for x in values])
 
@@ -55,12 +55,12 @@ def _along(size: int, axis: int, rank: int) -> Array:
     return np.arange(size).reshape([-1 if i == axis else 1 for i in range(rank)])
 
 
-def _rounds(place: Array, vector: Array, hits: Array) -> list[Array]:
-    """The hits in rounds that meet no place twice, each place in the order of the vectors."""
-    hits = hits[np.lexsort((vector[hits], place[hits]))]
-    if not hits.size:
+def _rounds(target: Array, vector: Array, updates: Array) -> list[Array]:
+    """Splits updates into rounds with distinct targets; updates of one target are in the order of their vectors."""
+    updates = updates[np.lexsort((vector[updates], target[updates]))]
+    if not updates.size:
         return []
-    new = np.flatnonzero(np.diff(place[hits], prepend=-1))
-    nth = np.arange(hits.size) - np.repeat(new, np.diff(new, append=hits.size))
+    new = np.flatnonzero(np.diff(target[updates], prepend=-1))
+    nth = np.arange(updates.size) - np.repeat(new, np.diff(new, append=updates.size))
     by_round = np.argsort(nth, kind="stable")
-    return np.split(hits[by_round], np.cumsum(np.bincount(nth))[:-1])
+    return np.split(updates[by_round], np.cumsum(np.bincount(nth))[:-1])

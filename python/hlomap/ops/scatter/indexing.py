@@ -1,4 +1,4 @@
-"""The indexing rule of scatter."""
+"""Indexing rules of scatter."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from .attributes import scatter_dimensions
 
 
 def constant_operands(instruction: Instruction) -> tuple[int, ...]:
-    """The indices: what is a constant or an iota is folded."""
+    """The indices: constants and iotas are folded."""
     return (len(instruction.operands) // 2,)
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The operands at the same place, the updates that hit it; any index of its batch might."""
+    """operand[d], the updates whose windows cover d, and all indices of the same batch."""
     n, d = scatter_dimensions(instruction)
     results, ranges = batch_indices(d.indices_sizes, d.paired_dims, range(len(d.indices_sizes)))
-    might = single_map(full_bounds(d.operand_sizes), results, ranges=ranges)
-    return [*[identity_map(d.operand_sizes)] * n, might, *[operand_to_windows(instruction, d)] * n]
+    all_indices = single_map(full_bounds(d.operand_sizes), results, ranges=ranges)
+    return [*[identity_map(d.operand_sizes)] * n, all_indices, *[operand_to_windows(instruction, d)] * n]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """An operand at its place, an update where it hits; an index may reach all of its batch."""
+    """output[d] for an operand, output[start + offset] for an update; an index affects all elements of its batch."""
     n, d = scatter_dimensions(instruction)
     if operand < n:
         return on_all_outputs(instruction, identity_map(d.operand_sizes))

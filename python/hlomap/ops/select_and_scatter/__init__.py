@@ -1,7 +1,7 @@
-"""select-and-scatter: of each window of the operand one element is selected, and the source of the window goes there.
+"""select-and-scatter: each window of the operand selects one element, where the window's source element is scattered.
 
-Places of two elements in one window differ by less than the window; which of them is selected only the values tell.
-Of equal elements the first of the window stays selected, as the select computation says.
+Which element of a window is selected depends on the values, so each element depends on all elements that share a window
+with it.  Section SelectAndScatter of XLA's operation semantics.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""select-and-scatter in NumPy: each window's selected place takes the source."""
+"""Semantics of select-and-scatter."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from .attributes import window_dims
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    """All windows at once, place by place; then the sources that go to one place one after the other."""
+    """Select in all windows at once; then combine the source elements of the same target one after the other."""
     data, source, init = (np.asarray(x) for x in operands)
     select, scatter = (instruction.attributes[name] for name in ("select", "scatter"))
     dims, axes = window_dims(instruction), range(data.ndim)
     count = int(np.prod([dim.size for dim in dims], dtype=np.int64))
 
-    def seen(array: Array, fill: object) -> Array:
+    def in_windows(array: Array, fill: object) -> Array:
         return sliding_windows(dilate_and_pad(array, axes, dims, fill), axes, dims).reshape(source.size, count)
 
-    element, valid = seen(data, 0), seen(np.ones(data.shape, np.bool_), False)
-    number = seen(np.arange(data.size).reshape(data.shape), -1)
+    element, valid = in_windows(data, 0), in_windows(np.ones(data.shape, np.bool_), False)
+    number = in_windows(np.arange(data.size).reshape(data.shape), -1)
     chosen, at, found = (
         element[:, :0].sum(axis=1).astype(data.dtype),
         np.zeros(source.size, np.int64),
         np.zeros(source.size, np.bool_),
     )
     for k in range(count):
-        stays = found & np.asarray(context.apply(select, [chosen, element[:, k]]))
-        takes = valid[:, k] & ~stays
-        chosen, at = np.where(takes, element[:, k], chosen), np.where(takes, number[:, k], at)
+        keeps = found & np.asarray(context.apply(select, [chosen, element[:, k]]))
+        replaces = valid[:, k] & ~keeps
+        chosen, at = np.where(replaces, element[:, k], chosen), np.where(replaces, number[:, k], at)
         found = found | valid[:, k]
-    made = np.full(data.size, init)
-    given = source.reshape(-1)
-    waiting = np.flatnonzero(found)
-    while waiting.size:
-        # The first source of each place that has any.
-        place, first = np.unique(at[waiting], return_index=True)
-        made[place] = context.apply(scatter, [made[place], given[waiting[first]]])
-        waiting = np.delete(waiting, first)
-    return made.reshape(data.shape)
+    output = np.full(data.size, init)
+    updates = source.reshape(-1)
+    remaining = np.flatnonzero(found)
+    while remaining.size:
+        # The first remaining source element of each target.
+        target, first = np.unique(at[remaining], return_index=True)
+        output[target] = context.apply(scatter, [output[target], updates[remaining[first]]])
+        remaining = np.delete(remaining, first)
+    return output.reshape(data.shape)

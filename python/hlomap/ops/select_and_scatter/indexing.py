@@ -1,4 +1,4 @@
-"""The indexing rule of select-and-scatter."""
+"""Indexing rules of select-and-scatter."""
 
 from __future__ import annotations
 
@@ -15,23 +15,25 @@ from .attributes import window_dims
 Constraints = list[tuple[ExprLike, int, int]]
 
 
-def _windows_over(dims: Sequence[WindowedDim]) -> tuple[list[ExprLike], list[Expr | None], list[Bounds], Constraints]:
-    """For an element d the windows that have it: the window's number and d's place in it."""
+def _windows_of_element(
+    dims: Sequence[WindowedDim],
+) -> tuple[list[ExprLike], list[Expr | None], list[Bounds], Constraints]:
+    """The windows that contain an element d: the index of the window, and the index of d in it."""
     elements, ranges = window_variables(dims)
     indices = [
         output_index(dim, Expr.dim(i), element) for i, (dim, element) in enumerate(zip(dims, elements, strict=True))
     ]
     constraints: Constraints = [c for m in indices for c in m.constraints]
-    # A window of one place says which elements have one by the bounds of the element itself.
+    # A window of size 1 restricts the bounds of the element itself.
     constraints += [
         (Expr.dim(i), *m.bounds) for i, m in enumerate(indices) if m.bounds != (0, dims[i].operand_size - 1)
     ]
     return [m.index for m in indices], elements, ranges, constraints
 
 
-def _share_a_window(dims: Sequence[WindowedDim]) -> Footprint:
-    """From an element to those in a window with it: at place t where the element is at place s, that is d + t - s."""
-    _, elements, ranges, constraints = _windows_over(dims)
+def _elements_sharing_window(dims: Sequence[WindowedDim]) -> Footprint:
+    """From an element to all that share a window with it: d + t - s, with s and t their indices in the window."""
+    _, elements, ranges, constraints = _windows_of_element(dims)
     results: list[ExprLike] = []
     for i, (dim, element) in enumerate(zip(dims, elements, strict=True)):
         other: ExprLike = Expr.dim(i)
@@ -44,19 +46,19 @@ def _share_a_window(dims: Sequence[WindowedDim]) -> Footprint:
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The windows that have the place: all their elements, and their sources."""
+    """All elements and sources of the windows that contain the element, and the init value."""
     dims = window_dims(instruction)
     sizes = instruction.shape.dimensions
-    numbers, _, ranges, constraints = _windows_over(dims)
-    sources = single_map(full_bounds(sizes), numbers, ranges=ranges, constraints=constraints)
-    return [_share_a_window(dims), sources, map_to_scalar(sizes)]
+    windows, _, ranges, constraints = _windows_of_element(dims)
+    sources = single_map(full_bounds(sizes), windows, ranges=ranges, constraints=constraints)
+    return [_elements_sharing_window(dims), sources, map_to_scalar(sizes)]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """An element reaches what shares a window with it, a source its window, the init everything."""
+    """The elements that share a window with it; for a source its window; for the init value every element."""
     dims = window_dims(instruction)
     if operand == 0:
-        return [_share_a_window(dims)]
+        return [_elements_sharing_window(dims)]
     if operand == 2:
         return [map_to_all((), instruction.shape.dimensions)]
     elements, ranges = window_variables(dims)

@@ -1,6 +1,7 @@
-"""sort: each row along one dimension in the order of a comparator; operands are n arrays that move together.
+"""sort: rows along one dimension in the order of a comparator; the operands are n arrays that are permuted together.
 
-The comparator sees a pair of elements of each operand.  Equal elements keep their order, whether asked for or not.
+The comparator receives a pair of elements of each operand.  The sort is stable even without ``is_stable``.  Section
+Sort of XLA's operation semantics.
 """
 
 from __future__ import annotations

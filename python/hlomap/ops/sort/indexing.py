@@ -1,4 +1,4 @@
-"""The indexing rule of sort."""
+"""Indexing rules of sort."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .._shapes import require, require_sizes, result_sizes
 def _along(instruction: Instruction) -> int:
     (along,) = instruction.attributes["dimensions"]
     sizes = result_sizes(instruction)
-    require(0 <= along < len(sizes), f"dimension {along}")
+    require(0 <= along < len(sizes), f"dimension {along} is out of range")
     for operand in instruction.operands:
         require_sizes(operand.shape.dimensions, sizes, "an operand")
     return int(along)

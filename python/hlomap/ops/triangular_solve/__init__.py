@@ -1,6 +1,7 @@
 """triangular-solve: x with op(a) x = b, or x op(a) = b, for triangular matrices a in the last two dimensions.
 
-op(a) is a, its transpose or its adjoint.  Unknown i of a column needs, where op(a) is lower on the left, rows up to i.
+op(a) is a, its transpose or its adjoint.  With op(a) lower triangular on the left, unknown i of a column depends on
+rows 0 to i.  Section TriangularSolve of XLA's operation semantics.
 """
 
 from __future__ import annotations

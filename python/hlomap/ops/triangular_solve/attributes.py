@@ -10,7 +10,7 @@ from .._shapes import require, require_sizes
 
 @dataclass(frozen=True)
 class TriangularSolve:
-    """``axis`` is the dimension of b that the unknowns number; ``forward``: each needs those before it."""
+    """``axis`` is the dimension of b along the unknowns; ``forward``: each unknown depends on those before it."""
 
     sizes: tuple[int, ...]
     n: int
@@ -21,14 +21,15 @@ class TriangularSolve:
 
 
 def triangular_solve_attributes(instruction: Instruction) -> TriangularSolve:
+    """The attributes, checked against operands and output."""
     attributes = instruction.attributes
     a, b = (tuple(x.shape.dimensions) for x in instruction.operands)
     left, lower = (bool(attributes.get(name, False)) for name in ("left_side", "lower"))
-    require(len(a) == len(b) >= 2 and a[-1] == a[-2], "square matrices of the same rank")
-    require_sizes(instruction.shape.dimensions, b, "an output")
+    require(len(a) == len(b) >= 2 and a[-1] == a[-2], "expected square matrices a, and b of the same rank")
+    require_sizes(instruction.shape.dimensions, b, "the output")
     axis = len(b) - (2 if left else 1)
-    require_sizes([*a[:-2], a[-1]], [*b[:-2], b[axis]], "a system")
+    require_sizes([*a[:-2], a[-1]], [*b[:-2], b[axis]], "the matrices a")
     transposed = attributes.get("transpose_a", "NO_TRANSPOSE") != "NO_TRANSPOSE"
-    # Lower on the left goes forward; a transpose and the other side turn it round.
+    # A lower triangle on the left is solved forward; a transpose reverses the direction, and so does the right side.
     forward = lower ^ transposed ^ (not left)
     return TriangularSolve(b, b[axis], axis, lower, forward, bool(attributes.get("unit_diagonal", False)))

@@ -1,4 +1,4 @@
-"""triangular-solve in NumPy: substitution, row by row."""
+"""Semantics of triangular-solve: substitution row by row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .._evaluation import EvalContext, Value
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    """Substitution on the left side, to which the right side is transposed."""
+    """Substitution, after transposing a system with a on the right."""
     attributes = instruction.attributes
     a, b = np.asarray(operands[0]), np.asarray(operands[1])
     a = np.tril(a) if attributes.get("lower", False) else np.triu(a)

@@ -1,4 +1,4 @@
-"""The indexing rule of triangular-solve."""
+"""Indexing rules of triangular-solve."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from .attributes import triangular_solve_attributes
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The triangle up to the unknown; of b the same column up to it."""
+    """The part of the triangle up to the unknown, and the same column of b up to it."""
     solve = triangular_solve_attributes(instruction)
     dims, last = full_bounds(solve.sizes), solve.n - 1
     own, other, diagonal = Expr.dim(solve.axis), Expr.range(0), Expr.range(1)
-    # Of the triangle's two indices the one nearer to the unknown is `other`, up to the unknown itself.
+    # Of the two indices of the triangle, `other` is the one nearer to the unknown, at most the unknown itself.
     until = own - other if solve.forward else other - own
     between = other - diagonal if solve.forward else diagonal - other
     row, column = (other, diagonal) if solve.lower == solve.forward else (diagonal, other)
@@ -31,7 +31,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """From an element to the unknowns that come after it."""
+    """From an element to the unknowns that are solved with it or after it."""
     solve = triangular_solve_attributes(instruction)
     last = solve.n - 1
     if operand == 1:
