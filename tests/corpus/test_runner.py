@@ -167,7 +167,7 @@ def test_an_error_keeps_the_old_output(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="signals to a process group work otherwise there")
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_interrupt_leaves_nothing(tmp_path: Path, jobs: int) -> None:
-    """Ctrl-C goes to the whole process group, as from a terminal; the command ends with 130 and no file is there."""
+    """Ctrl-C reaches the whole process group, as from a terminal; the command exits with 130 and leaves no file."""
     tree = tmp_path / "tree"
     tree.mkdir()
     body = "\n".join(f"  n{i} = f32[4,3] negate({'p' if i == 0 else f'n{i - 1}'})" for i in range(200))

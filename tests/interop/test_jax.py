@@ -1,4 +1,4 @@
-"""JAX and StableHLO: modules from the objects and programs of an installed JAX."""
+"""Modules from JAX objects and StableHLO programs of the installed JAX."""
 
 from __future__ import annotations
 

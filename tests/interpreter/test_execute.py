@@ -1,4 +1,4 @@
-"""The executor: what it is given and gives back, loops, devices, queues, errors with place and remedy, and memory."""
+"""The interpreter: arguments and results, loops, devices, queues, errors with location and advice, memory."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_deeply_nested_computations_applied_to_elements() -> None:
     ids=["branches", "loop", "one by one"],
 )
 def test_reduce_with_any_computation(inner: str) -> None:
-    """Each is the maximum, written so that whole arrays need more than one function of NumPy."""
+    """Each computation is a maximum, written so that no single NumPy reduction fits."""
     before = (
         "one {\n  a = f32[] parameter(0)\n  ROOT r = f32[] add(a, a)\n}\n".replace("add(a, a)", "copy(a)")
         + "less {\n  p = (f32[], f32[]) parameter(0)\n  a = f32[] get-tuple-element(p), index=0\n"
@@ -233,7 +233,7 @@ ENTRY e {
 
 
 def test_a_loop_updates_its_array_in_place() -> None:
-    """What is given, and what somebody else still needs, stays as it was; the loop itself copies the array once."""
+    """Arguments and values with other users are unchanged; the loop copies the array once."""
     given = np.zeros((3, 2), np.float32)
     text = FILL.replace("[N,M]", "[3,2]").replace("1,M", "1,2").replace("[M]", "[2]").replace("(N)", "(3)")
     copies: list[int] = []
@@ -272,7 +272,7 @@ def test_on_value_gets_every_value() -> None:
             "a (all-reduce in e): replica 1 is in its groups, there are 1: run it with num_replicas of 2",
         ),
         ("  p = f32[2] parameter(0)\n  ROOT n = f32[2] no-such-op(p)", "no semantics for no-such-op"),
-        # Found by search: texts that do not fit together.
+        # Found by fuzzing: inconsistent instructions.
         (
             "  p = f32[2] parameter(0)\n  c = c64[2] constant({(1,2),(3,4)})\n  ROOT n = f32[2] negate(c)",
             "n (negate in e): its type is f32, its computed value has type complex64",
@@ -288,7 +288,7 @@ def test_errors_have_a_location_and_advice(body: str, message: str) -> None:
 
 
 def test_sort_ends_for_a_comparison_that_is_not_an_order() -> None:
-    """Found by search: numbers in the place of pred, and a comparison that always holds."""
+    """Found by fuzzing: a comparison that returns numbers, and one that always holds."""
     for line in ("s32[] compare(a, b), direction=LT", "pred[] constant(true)"):
         before = f"f {{\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT r = {line}\n}}\n"
         module = entry("  p = f32[7] parameter(0)\n  ROOT r = f32[7] sort(p), dimensions={0}, to_apply=f", before)
@@ -507,7 +507,7 @@ def test_a_ring_of_sends() -> None:
 
 
 def test_devices_with_different_control_flow() -> None:
-    """Loops of different lengths are nothing special; a meeting that one never comes to is an error."""
+    """Loops may have different trip counts; a rendezvous that a device never reaches is an error."""
     module = hm.parse(COUNT)
     assert [float(x) for x in hm.execute(module, [1.0, 2.0], num_replicas=2)] == [32, 64]
     branches = (

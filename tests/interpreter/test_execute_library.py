@@ -1,4 +1,4 @@
-"""The custom calls that are there: what LAPACK's factors promise, for batches, and where they fail; TopK."""
+"""The built-in custom calls: the properties of LAPACK's factors, batches, failures; TopK."""
 
 from __future__ import annotations
 

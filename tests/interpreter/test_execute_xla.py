@@ -1,8 +1,8 @@
-"""The executor against XLA on CPU: random programs of one operation, with every corner of every type.
+"""The interpreter against XLA on CPU: random programs of one operation, with the special values of every type.
 
-docs/execute.md holds a table of opcodes and types, made from all programs of :mod:`support.elements`,
+docs/execute.md has a table of opcodes and types, made from all programs of :mod:`support.elements`,
 :mod:`support.structures` and :mod:`support.tables` by ``HLOMAP_BLESS=1 pytest tests/interpreter/test_execute_xla.py``
-(a quarter of an hour).  The tests run a part of them, the same each time, and hold them to the table.
+(15 minutes).  The tests run a fixed part of them and compare with the table.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ def cell_of(program: Program) -> Cell:
 
 
 def distance(program: Program, found: Any, expected: Sequence[Any]) -> float | str:
-    """The worst disagreement; of sums in units of the largest result, since small ones are what is left of large."""
+    """The largest disagreement; of sums in units of the largest result, since small results may be cancellation."""
     worst: float = 0
     for a, b in zip(found if isinstance(found, list) else [found], expected, strict=True):
         if program.opcode in SUMS and is_float(np.asarray(a).dtype):
-            # What cancels out is a zero of either sign, as the order of the sum has it.
+            # The sign of a sum that cancels to zero depends on the order of the sum.
             a, b = (np.asarray(x) + np.zeros((), x.dtype) for x in (a, b))
         d = disagreement(a, b)
         if isinstance(d, str):
@@ -79,7 +79,7 @@ def _of_largest(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def outcomes(programs: Sequence[Program]) -> list[float | str | None]:
-    """The distance of each program's results from XLA's; None where XLA has none."""
+    """The disagreement of each program's results with XLA's; None where XLA has no result."""
     from support import xla_run
 
     halves = [programs[0::2], programs[1::2]]
@@ -98,7 +98,7 @@ def outcomes(programs: Sequence[Program]) -> list[float | str | None]:
 
 
 def _other_types(program: Program) -> bool:
-    """XLA's interface gives pred for the types of one bit."""
+    """Whether XLA's Python interface returns another type, as it returns pred for one-bit types."""
     return bool(re.search(r"->[su]1$", program.dtype)) or program.dtype in ("s1", "u1")
 
 
@@ -152,7 +152,7 @@ def test_agreement_table_is_up_to_date() -> None:
 
 
 def test_integers_comparisons_and_data_movement_are_equal() -> None:
-    """What the table may not say of an operation that adds no floats up."""
+    """Operations that do not sum floats have no rounding differences in the table."""
     moves = {"copy", "select", "transpose", "reverse", "broadcast", "concatenate", "slice", "pad", "iota", "compare"}
     for (opcode, name), mark in read_table().items():
         if name in elements.INTEGERS or name == "pred" or opcode in moves:
@@ -166,7 +166,7 @@ def test_integers_comparisons_and_data_movement_are_equal() -> None:
     ["reduce (variadic)", "convolution", "dot", "pad", "dynamic-update-slice", "reduce-window"],
 )
 def test_types_that_xla_does_not_run(opcode: str) -> None:
-    """Programs on types of one bit give results of their type."""
+    """Programs on one-bit types give results of their type."""
     make, _ = structures.MAKERS[opcode]
     rng = np.random.default_rng(3)
     for name in ("s1", "u1"):
@@ -196,7 +196,7 @@ def test_collectives_of_four_replicas(opcode: str) -> None:
         for line in COLLECTIVES
     ]
     rng = np.random.default_rng(1)
-    # Whole numbers, so that the order of a sum does not show.
+    # Integers, so that the order of a sum does not matter.
     given = [rng.integers(-50, 50, (4, 2)).astype(np.float32) for _ in range(4)]
     for text, expected in zip(texts, xla_run.results([(text, given) for text in texts], replicas=4), strict=True):
         assert not isinstance(expected, str), f"{expected}\n{text}"

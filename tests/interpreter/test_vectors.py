@@ -1,4 +1,4 @@
-"""The operations of :mod:`support.vectors` against XLA on CPU by value; their maps are sound."""
+"""The operations of :mod:`support.vectors`: values agree with XLA on CPU, and maps are sound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random layouts against the format as NumPy says it: maps both ways, whole buffers, strides, relations."""
+"""Random layouts against a NumPy reference: maps in both directions, buffers, strides, bitcasts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.layout_reference import indices, positions, random_shape
 
 import hlomap as hm
 
-# HLOMAP_LAYOUTS=20000 tries that many; the suite tries few.
+# HLOMAP_LAYOUTS=20000 checks that many; the suite checks few.
 N = int(os.environ.get("HLOMAP_LAYOUTS", "400"))
 
 
@@ -162,7 +162,7 @@ def check(answer: hm.Equivalence, expected: bool, a: hm.Shape, b: hm.Shape, at: 
 
 
 def neighbour(rng: random.Random, a: hm.Shape) -> hm.Shape:
-    """A shape of as many elements: the same, with a one more, cut in two, or flat, in an order that may fit."""
+    """A shape with as many elements: the same, with an extra 1, split in two, or flat, in a random order."""
     dims, layout = list(a.dimensions), a.layout or hm.Layout([])
     order = list(layout.minor_to_major)
     padded = list(layout.padded_dimensions)
@@ -188,7 +188,7 @@ def neighbour(rng: random.Random, a: hm.Shape) -> hm.Shape:
 
 
 def random_layout_like(rng: random.Random, a: hm.Shape, order: list[int]) -> hm.Layout:
-    """Mostly the layout that makes the transpose one of names alone."""
+    """Mostly the layout that makes the transpose a bitcast."""
     layout = a.layout or hm.Layout([])
     back = {d: i for i, d in enumerate(order)}
     new = [back[d] for d in layout.minor_to_major]

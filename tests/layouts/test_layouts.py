@@ -1,4 +1,4 @@
-"""Layouts case by case: numbers of the documents, text and fields, errors, parts, bridges, pictures, the command."""
+"""Layouts by example: documented positions, text and fields, errors, parts, conversions, pictures, the command."""
 
 from __future__ import annotations
 
@@ -279,7 +279,7 @@ def test_layouts_that_exceed_memory_are_errors() -> None:
 
 
 def test_large_and_deep_layouts() -> None:
-    """Rank 30, sizes near 2**63, many tiles: an answer or an error, at once."""
+    """Rank 30, sizes near 2**63 and many tiles give a result or an error quickly."""
     rank = 30
     deep = hm.Shape("f32", [2] * rank, hm.Layout(list(range(rank)), tiles=[(2, 1, 2)] * 12))
     assert deep.buffer_elements == 2**30 and hm.linear_index(deep).evaluate([1] * rank) == [2**30 - 1]
@@ -295,7 +295,7 @@ def test_large_and_deep_layouts() -> None:
 
 
 def test_physical_maps_through_tiles() -> None:
-    """From places to places: what the indices say, with padding on neither side."""
+    """Physical maps relate positions as the logical maps relate indices, without padding on either side."""
     module = hm.parse(
         """HloModule m
 ENTRY e {
@@ -372,7 +372,7 @@ def test_bitcasts_as_transpose_reshape_transpose() -> None:
 
 
 def test_conversions_round_trip() -> None:
-    """What has a form comes back with the same positions."""
+    """Layouts that convert come back with the same positions."""
     rng = random.Random(9)
     seen = {"cute": 0, "strides": 0, "bits": 0, "back": 0}
     for _ in range(400):
@@ -417,7 +417,7 @@ def test_conversions_round_trip() -> None:
 
 
 def _of_cute(layout: CuteLayout, sizes: tuple[int, ...]) -> list[int]:
-    """The value of a CuTe layout at every coordinate: each mode counts its digits, the first fastest."""
+    """The value of a CuTe layout at every coordinate, the first digit of each mode fastest."""
 
     def mode(n: int, shape: bridges.Nested, stride: bridges.Nested) -> int:
         if isinstance(shape, int):

@@ -88,7 +88,7 @@ def test_text_and_pickle_round_trip(m: hm.IndexingMap) -> None:
 @given(maps(n_results=N_DIMS), maps(bounds=st.just((-20, 20))))
 def test_then_is_composition_of_functions(first: hm.IndexingMap, second: hm.IndexingMap) -> None:
     both = first.then(second)
-    # One more range variable, the second map's, comes after the first's.
+    # The ranges of the second map come after those of the first.
     for s1 in range(-4, 13):
         points = np.hstack([BOX, np.full((len(BOX), 1), s1)])
         kept = both.in_domain(points[:, :N_DIMS], points[:, N_DIMS:])

@@ -1,4 +1,4 @@
-"""Sets of maps: union, composition, containment; and thread maps, which must have every element once."""
+"""Map sets: union, composition, containment, difference; and thread maps, which process every element once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def parsed(text: str) -> hm.IndexingMap:
     return hm.IndexingMap.parse(text)
 
 
-# Outer, inner, whether the first contains the second.
+# Outer map, inner map, whether the outer contains the inner.
 CONTAINED = [
     ("(d0) -> (d0), domain: d0 in [0, 4]", "(d0) -> (d0), domain: d0 in [1, 3]", True),
     ("(d0) -> (d0), domain: d0 in [1, 3]", "(d0) -> (d0), domain: d0 in [0, 4]", False),
@@ -35,7 +35,7 @@ CONTAINED = [
         "(d0)[s0, s1] -> (s0, s1), domain: d0 in [0, 2], s0 in [0, 1], s1 in [0, 1]",
         False,
     ),
-    # By points: the range cannot be read off a result.
+    # By enumeration: no result is the range alone.
     ("(d0)[s0] -> (s0 * 2), domain: d0 in [0, 2], s0 in [0, 4]", "(d0) -> (d0 * 4), domain: d0 in [0, 2]", True),
     ("(d0)[s0] -> (s0 * 2), domain: d0 in [0, 2], s0 in [0, 4]", "(d0) -> (d0), domain: d0 in [0, 2]", False),
     (
@@ -43,7 +43,7 @@ CONTAINED = [
         "(d0)[s0] -> (s0), domain: d0 in [0, 9], s0 in [0, 9], d0 - s0 in [2, 3]",
         True,
     ),
-    # Too large for points.
+    # Too large for enumeration.
     (
         "(d0)[s0] -> (s0), domain: d0 in [0, 99999], s0 in [0, 99999]",
         "(d0) -> (d0 floordiv 7), domain: d0 in [0, 99999]",
@@ -163,7 +163,7 @@ def test_invalid_grids(grid: dict[str, int]) -> None:
         hm.thread_map(hm.Shape.parse("f32[4]"), **grid)
 
 
-# What is left of the first without the others.
+# A map, the subtracted maps, the difference.
 DIFFERENCES = [
     ("(d0) -> (d0), domain: d0 in [0, 9]", ["(d0) -> (d0), domain: d0 in [0, 9]"], []),
     (
@@ -171,7 +171,7 @@ DIFFERENCES = [
         ["(d0) -> (d0), domain: d0 in [3, 4]", "(d0) -> (d0 + 1), domain: d0 in [0, 9]"],
         ["(d0) -> (d0), domain: d0 in [0, 2]", "(d0) -> (d0), domain: d0 in [5, 9]"],
     ),
-    # A range is a multiple, or digits, of what it leads to.
+    # The results determine a range as a multiple or as mixed-radix digits.
     (
         "(d0)[s0] -> (s0), domain: d0 in [0, 3], s0 in [0, 11]",
         ["(d0)[s0] -> (s0 * 3), domain: d0 in [0, 3], s0 in [0, 3]"],
@@ -196,7 +196,7 @@ DIFFERENCES = [
             "(d0){rt0} -> (d0), domain: d0 in [3, 9], rt0 in [0, 7], d0 - rt0 in [3, 9], runtime: rt0 = #1()",
         ],
     ),
-    # A range that nothing mentions.
+    # An unused range.
     (
         "(d0) -> (d0), domain: d0 in [0, 9]",
         ["(d0)[s0] -> (d0), domain: d0 in [0, 4], s0 in [0, 4]"],
@@ -261,7 +261,7 @@ def small_maps(draw: st.DrawFn) -> hm.IndexingMap:
 
 
 def enumerate_points(m: hm.IndexingMap, value: int) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """The pairs in a map where its runtime source has a value."""
+    """The pairs of a map for a value of its runtime source."""
     found = set()
     for at in product(*(range(v.lower, v.upper + 1) for v in m.dims)):
         for s in product(*(range(v.lower, v.upper + 1) for v in m.ranges)):

@@ -1,4 +1,4 @@
-"""The face of the compiled core: operators, arrays, errors with their places, threads."""
+"""The Python interface of the compiled core: operators, arrays, errors with their locations, threads."""
 
 from __future__ import annotations
 

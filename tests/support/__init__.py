@@ -1,1 +1,1 @@
-"""Helpers that several tests share; the oracle keeps an enumeration of its own."""
+"""Helpers that several tests share; the oracle's enumeration of maps is in conftest, apart from the package's."""

@@ -1,6 +1,6 @@
-"""Programs of one elementwise operation each, on values that include every corner of their type.
+"""Programs of one elementwise operation each, on values that include all special values of their type.
 
-:func:`programs` is what tests and the table of agreement read.  Corners of a type meet each other in all pairs.
+:func:`programs` feeds the tests and the agreement table.  Binary operations get all pairs of special values.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
 
 @dataclass(frozen=True)
 class Program:
-    """A program, what it is about, and its arguments."""
+    """A program with its opcode, element type and arguments."""
 
     opcode: str
     dtype: str
@@ -69,7 +69,7 @@ class Program:
 
 
 def corners(name: str) -> np.ndarray:
-    """The values of a type where operations do something special."""
+    """The special values of a type: zeros, extremes, infinities, NaN and the like."""
     dtype = numpy_dtype(name)
     if dtype == np.bool_:
         return np.array([False, True])
@@ -116,7 +116,7 @@ def corners(name: str) -> np.ndarray:
 
 
 def values(name: str, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Corners, then random values over the range of the type."""
+    """Special values, then random values over the range of the type."""
     dtype = numpy_dtype(name)
     if dtype == np.bool_:
         random = rng.integers(0, 2, n).astype(dtype)
@@ -133,7 +133,7 @@ def values(name: str, n: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def pairs(name: str, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """All pairs of corners, then random ones."""
+    """All pairs of special values, then random ones."""
     special = corners(name)
     if len(special) > 40:
         special = special[:: len(special) // 40 + 1]
@@ -198,7 +198,7 @@ def _program(opcode: str, name: str, out: str, call: str, *arguments: np.ndarray
 
 
 def disagreement(found: Any, expected: Any) -> float | str:
-    """0 where bits agree (any NaN is NaN), else the largest distance in units of the last place, or what differs."""
+    """0 if bits agree (all NaN are equal), else the largest distance in ulps, or a description of the difference."""
     a, b = np.asarray(found), np.asarray(expected)
     if a.dtype != b.dtype or a.shape != b.shape:
         return f"{a.dtype}{list(a.shape)} for {b.dtype}{list(b.shape)}"
@@ -228,7 +228,7 @@ def disagreement(found: Any, expected: Any) -> float | str:
 
 
 def _of_complex(a: np.ndarray, b: np.ndarray) -> float | str:
-    """The distance in the plane, in units of the last place of the value's absolute value."""
+    """The distance in the complex plane, in ulps of the absolute value."""
     parts = np.float32 if a.dtype == np.complex64 else np.float64
     x, y = a.astype(np.complex128), b.astype(np.complex128)
     odd = ~(np.isfinite(x) & np.isfinite(y))

@@ -1,7 +1,7 @@
-"""Where elements lie, said with NumPy alone: pad, reshape, transpose; and random layouts to try it on.
+"""A NumPy reference for layouts: pad, reshape, transpose; and random layouts.
 
-:func:`laid_out` is the second opinion of the layout tests.  It shares nothing with the library: it reads the fields of
-a layout and moves an array, one tile after the other.
+:func:`laid_out` is the reference of the layout tests.  It is independent of the library: it reads the fields of a
+layout and rearranges an array, one tile after the other.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import hlomap as hm
 
 
 def laid_out(array: np.ndarray, layout: hm.Layout, fill: int = 0) -> np.ndarray:
-    """The buffer of an array as the text of the format says it, ``fill`` in all padding."""
+    """The buffer of an array by the definition of the format, with ``fill`` in all padding."""
     if layout.padded_dimensions:
         array = padded(array, layout.padded_dimensions, fill)
     array = array.transpose(layout.minor_to_major[::-1])
@@ -59,7 +59,7 @@ def positions(shape: hm.Shape) -> tuple[np.ndarray, np.ndarray]:
 
 
 def random_shape(rng: random.Random, *, largest: int = 2000, dtype: str = "s32", sizes: int = 9) -> hm.Shape:
-    """A shape of at most that many places, with tiles of every kind; sizes of 0 and 1 are frequent enough."""
+    """A shape with at most ``largest`` positions and tiles of every kind; sizes of 0 and 1 are frequent."""
     while True:
         rank = rng.choice([0, 1, 1, 2, 2, 2, 3, 3, 4, 5])
         dims = [

@@ -1,7 +1,7 @@
-"""Random programs of one operation on arrays of random shapes: moves, windows, folds, products, windows of products.
+"""Random programs of one operation on random shapes: data movement, reductions, windows, dots, convolutions.
 
-:func:`programs` is what tests and the table of agreement read.  Sizes are small and often 0 or 1, so that empty arrays
-and empty windows come up.
+:func:`programs` feeds the tests and the agreement table.  Sizes are small and often 0 or 1, which gives empty arrays
+and windows.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ RUNNABLE = tuple(name for name in TYPES if name not in ("s1", "u1"))
 
 
 def sizes_of(rng: Rng, rank: int, high: int = 6) -> list[int]:
-    """Sizes that are now and then 1, and seldom 0."""
+    """Random sizes, sometimes 1 and rarely 0."""
     return [int(rng.choice([0, 1, n], p=[0.02, 0.15, 0.83])) for n in rng.integers(1, high + 1, rank)]
 
 
 def filled(name: str, sizes: Sequence[int], rng: Rng) -> np.ndarray:
-    """Random values of moderate size, since sums of large ones tell little."""
+    """Random values of moderate size, since sums of large ones lose precision."""
     dtype = numpy_dtype(name)
     n = prod(sizes)
     if dtype == np.bool_:
@@ -162,14 +162,14 @@ def reduce(name: str, rng: Rng) -> Made:
 
 
 def _neutral(opcode: str, name: str) -> Any:
-    """XLA takes the initial value for one that changes nothing."""
+    """The neutral element, which XLA assumes the initial value to be."""
     from hlomap.ops._numpy.reduction import identity
 
     return np.asarray(identity(opcode, numpy_dtype(name)), numpy_dtype(name))
 
 
 def arg_max(name: str, rng: Rng) -> Made:
-    """Value and place of the largest, as JAX writes it."""
+    """Value and index of the maximum, as JAX emits it."""
     x = filled(name, [max(1, n) for n in sizes_of(rng, 2, 9)], rng)
     before = (
         f"f {{\n  v = {name}[] parameter(0)\n  i = s32[] parameter(1)\n  w = {name}[] parameter(2)\n"
@@ -320,7 +320,7 @@ def _name_of(x: np.ndarray, name: str) -> str:
 
 
 def bound(program: Program) -> float:
-    """How many units of the last place a result may be away: what the operation adds up, and how it is written down."""
+    """The allowed disagreement in ulps, from the number of terms of a sum and the result type."""
     dtype = numpy_dtype(program.dtype) if "->" not in program.dtype else None
     if dtype is None or not (is_float(dtype) or dtype.kind == "c"):
         return 0

@@ -1,6 +1,6 @@
-"""Random programs of one operation that looks elements up, orders them, or is a library's, such as gather and fft.
+"""Random programs of one operation: gather and scatter, sorting, and library routines such as fft.
 
-:func:`programs` is what tests and the table of agreement read.
+:func:`programs` feeds the tests and the agreement table.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _WHOLE_BYTES = tuple(name for name in RUNNABLE if name not in ("s2", "u2", "s4",
 
 
 def sort(name: str, rng: Rng) -> Made:
-    """Keys with ties, and places beside them, so that a stable order shows."""
+    """Keys with ties together with their indices, which shows whether a sort is stable."""
     x = filled(name, [max(1, n) for n in sizes_of(rng, 2, 9)], rng)
     x = rng.choice(x.reshape(-1), x.size).reshape(x.shape)
     along = int(rng.integers(2))

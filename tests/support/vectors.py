@@ -1,7 +1,7 @@
-"""Random programs of the operations with index vectors, orders, transforms, systems, statistics, bits and carries.
+"""Random programs: gather, scatter, sort, fft, solvers, batch norm, random bits and scans.
 
-:data:`KINDS` has a maker for each; a maker gives a text and its arguments.  Sizes are small, attributes general: index
-vectors along any dimension, paired dimensions, indices of every type far out of bounds, ties, NaN of both signs.
+:data:`KINDS` maps each kind to a function that returns a text and its arguments.  Sizes are small and attributes
+general: index vectors along any dimension, batching dimensions, indices far out of bounds, ties, NaN of both signs.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def module(functions: str, parameters: Sequence[str], root: str) -> str:
 
 
 class Vectors:
-    """Which dimensions of an array the components of index vectors stand for, and where the vectors lie."""
+    """The dimensions of an array that index vectors address, and the dimension of the vectors."""
 
     def __init__(self, rng: Rng) -> None:
         rank = int(rng.integers(1, 5))
@@ -132,7 +132,7 @@ def scatter(rng: Rng) -> Made:
 
 
 def special(rng: Rng, x: np.ndarray) -> np.ndarray:
-    """Some elements become NaN of either sign, infinities and zeros of either sign."""
+    """The array with some elements replaced by NaN, infinities and zeros of either sign."""
     which = rng.integers(0, 20, x.shape)
     for k, value in enumerate((np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0)):
         x = np.where(which == k, np.array(value, x.dtype), x)

@@ -1,6 +1,6 @@
-"""XLA's own reader in a child process: bad input can abort it, and then only that input is lost.
+"""XLA's own parser in a child process: bad input can abort it, and then only that input is lost.
 
-:func:`reprint` and :func:`serialized` are what the tests call; run as a program, this file is the child.
+Tests call :func:`reprint` and :func:`serialized`; run as a program, this file is the child.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any
 
 
 def reprint(sources: list[str | bytes]) -> list[str | None]:
-    """What XLA prints of each HLO text (str) or HloModuleProto (bytes); ``None`` where it refuses or aborts."""
+    """XLA's text of each HLO text (str) or HloModuleProto (bytes); ``None`` where XLA rejects it or aborts."""
     return _asked("text", sources)
 
 
 def serialized(sources: list[str | bytes]) -> list[bytes | None]:
-    """The HloModuleProto that XLA writes of each; ``None`` where it refuses or aborts."""
+    """XLA's HloModuleProto of each; ``None`` where XLA rejects it or aborts."""
     return _asked("proto", sources)
 
 
@@ -50,7 +50,7 @@ def _answers(data: bytes) -> list[Any]:
 
 
 def _reader() -> Any:
-    """The compiled module of jaxlib that has the reader: its name has changed."""
+    """The compiled module of jaxlib with the parser; its name depends on the version."""
     try:
         from jaxlib import _hlo
 

@@ -1,6 +1,6 @@
-"""XLA's CPU results of HLO texts, in child processes: a program can abort XLA, and then only that program is lost.
+"""Runs HLO texts on XLA's CPU backend in child processes: a program that aborts XLA loses only its own result.
 
-:func:`results` is what tests and the search for differences call; run as a program, this file is the child.
+Tests call :func:`results`; run as a program, this file is the child.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FLAGS = "--xla_allow_excess_precision=false --xla_force_host_platform_device_cou
 
 
 def results(programs: Sequence[Program], *, replicas: int = 1, timeout: float = 3600) -> list[list[Any] | str]:
-    """The flattened results of each program, or why there are none; of several replicas, one after the other."""
+    """The flattened results of each program, replica by replica, or the reason why there are none."""
     answers: list[list[Any] | str] = []
     while len(answers) < len(programs):
         rest = list(programs[len(answers) :])

@@ -1,4 +1,4 @@
-"""Records of what ``hlomap show`` lists: each instruction with the maps of its operands or outputs.
+"""The records that ``hlomap show`` lists: each instruction with the maps of its operands or outputs.
 
 Read :func:`computation_entries` and :func:`instruction_entries` first.  The records hold plain texts, which
 :mod:`hlomap.cli.report` turns into lines.  The maps come from :mod:`hlomap.analysis.queries`.

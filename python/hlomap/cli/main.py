@@ -329,7 +329,7 @@ def run(
     except HlomapError as error:
         _fail(file, error)
     except OSError as error:
-        _fail(file, error.strerror or str(error))
+        _fail(Path(error.filename or file), error.strerror or str(error))
     for comparison in comparisons:
         click.echo(f"{comparison.name}: {comparison.text}")
     if any(comparison.n_different for comparison in comparisons):

@@ -17,7 +17,7 @@ from ..ops._evaluation import DeviceGrid
 from .arguments import distribute_arguments, parse_rng_state, tuples_to_lists
 from .library import CALLS
 from .machine import Machine
-from .plan import plans_of, single
+from .plan import plan_instruction, plan_module
 
 __all__ = ["evaluate_one", "execute", "values"]
 
@@ -87,7 +87,7 @@ def execute(
         custom_calls={**CALLS, **(custom_calls or {})},
     )
     del arrays, feeds
-    machine = Machine(plans_of(computation.module), grid, max_steps, parse_rng_state(rng_state), on_value)
+    machine = Machine(plan_module(computation.module), grid, max_steps, parse_rng_state(rng_state), on_value)
     results = machine.run(computation, arguments)
     return tuples_to_lists(results[0]) if n_devices == 1 else [tuples_to_lists(result) for result in results]
 
@@ -107,7 +107,7 @@ def values(computation: Computation, arguments: Sequence[Value]) -> dict[Instruc
         if instruction.number in own:
             results[instruction] = value
 
-    Machine(plans_of(computation.module), DeviceGrid(), MAX_STEPS, 0, record).run(computation, [list(arguments)])
+    Machine(plan_module(computation.module), DeviceGrid(), MAX_STEPS, 0, record).run(computation, [list(arguments)])
     return results
 
 
@@ -119,5 +119,5 @@ def evaluate_one(instruction: Instruction, operands: Sequence[Value]) -> Value:
     >>> int(evaluate_one(module.entry.root, [np.int32(2), np.int32(3)]))
     5
     """
-    machine = Machine(plans_of(instruction.module), DeviceGrid(), MAX_STEPS, 0)
-    return machine.run(single(instruction), [list(operands)])[0]
+    machine = Machine(plan_module(instruction.module), DeviceGrid(), MAX_STEPS, 0)
+    return machine.run(plan_instruction(instruction), [list(operands)])[0]

@@ -101,7 +101,7 @@ class Machine:
 
     def _run(self, plan: Plan | Computation, arguments: Sequence[list[Value]]) -> list[Value]:
         if isinstance(plan, Computation):
-            plan = self.plans.of(plan)
+            plan = self.plans.plan_for(plan)
         for processor, own_arguments in zip(self._processors, arguments, strict=True):
             processor.enter(plan, own_arguments)
         ready = deque(self._processors)
@@ -223,7 +223,7 @@ class Processor:
                 if isinstance(request, _Call):
                     if len(stack) > MAX_DEPTH:
                         raise UnsupportedError(f"calls nest more than {MAX_DEPTH // 2} deep")
-                    self.enter(self._plans.of(request.computation), request.arguments)
+                    self.enter(self._plans.plan_for(request.computation), request.arguments)
                 else:
                     assert isinstance(request, Request), "evaluate functions yield requests"
                     self.waits_for = request
@@ -312,7 +312,7 @@ class Processor:
         return _Wait(until)
 
     def apply(self, computation: Computation, arguments: Sequence[Value]) -> Value:
-        plan = self._plans.of(computation)
+        plan = self._plans.plan_for(computation)
         if self._depth >= MAX_APPLIED:
             raise UnsupportedError(f"computations applied to every element nest more than {MAX_APPLIED} deep")
         sizes = np.broadcast_shapes(*(np.shape(argument) for argument in arguments))

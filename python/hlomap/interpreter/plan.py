@@ -18,7 +18,7 @@ from ..ops import lookup
 from ..ops._evaluation import EvalContext, Evaluate
 from ..ops._shapes import n_elements
 
-__all__ = ["MAX_BYTES", "Plan", "Plans", "Step", "dtype_of", "plans_of", "single"]
+__all__ = ["MAX_BYTES", "Plan", "Plans", "Step", "dtype_of", "plan_instruction", "plan_module"]
 
 MAX_BYTES = 2**34
 """The largest array that an instruction may compute; declared shapes may exceed any memory."""
@@ -52,7 +52,7 @@ class Plan:
 
 
 @lru_cache(maxsize=4)
-def plans_of(module: Module) -> Plans:
+def plan_module(module: Module) -> Plans:
     """The plans of a module, cached for the latest few; entries stay valid, since modules are immutable."""
     return Plans()
 
@@ -64,7 +64,7 @@ class Plans:
         self._known: dict[int, Plan] = {}
         self._side_effects: dict[int, bool] = {}
 
-    def of(self, computation: Computation) -> Plan:
+    def plan_for(self, computation: Computation) -> Plan:
         number = computation.number
         plan = self._known.get(number)
         if plan is None:
@@ -87,7 +87,7 @@ class Plans:
                     for called in step.instruction.called_computations:
                         if called.number not in visited:
                             visited.add(called.number)
-                            pending.append(self.of(called))
+                            pending.append(self.plan_for(called))
         return plan.pointwise
 
     def _calls_side_effect(self, instruction: Instruction) -> bool:
@@ -108,7 +108,7 @@ class Plans:
         return any(self._side_effects[computation.number] for computation in instruction.called_computations)
 
 
-def single(instruction: Instruction) -> Plan:
+def plan_instruction(instruction: Instruction) -> Plan:
     """The plan of one instruction whose operands are the arguments."""
     n = len(instruction.operands)
     return Plan([_step(instruction, tuple(range(n)), tuple(range(n)), n)], n + 1, n, n_arguments=n)

@@ -64,7 +64,7 @@ def pack(
     padding = np.asarray(fill).astype(dtype).reshape(-1)
     if padding.size != 1:
         raise ShapeError(f"fill: expected one element, found {padding.size}")
-    pack_into(shape, _words(flat), _words(buffer), _words(padding), _threads(threads, buffer.nbytes))
+    pack_into(shape, _words(flat), _words(buffer), _words(padding), _n_threads(threads, buffer.nbytes))
     bits = shape.element_bits
     if bits == dtype.itemsize * 8:
         return buffer
@@ -102,7 +102,7 @@ def unpack(buffer: Any, shape: Shape | str, *, threads: int | None = None) -> Ar
     elif given.dtype != dtype:
         given = np.frombuffer(given, dtype) if given.size else given.view(dtype)
     array = np.empty(shape.dimensions, dtype)
-    unpack_into(shape, _words(given), _words(array.reshape(-1)), _threads(threads, array.nbytes))
+    unpack_into(shape, _words(given), _words(array.reshape(-1)), _n_threads(threads, array.nbytes))
     return array
 
 
@@ -199,7 +199,7 @@ def _words(flat: Array) -> Array:
     return flat.view(_WORDS[flat.dtype.itemsize])
 
 
-def _threads(asked: int | None, n_bytes: int) -> int:
-    if asked is not None:
-        return max(1, asked)
+def _n_threads(threads: int | None, n_bytes: int) -> int:
+    if threads is not None:
+        return max(1, threads)
     return 1 if n_bytes < _MIN_THREADED else min(16, os.cpu_count() or 1)

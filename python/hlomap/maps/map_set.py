@@ -273,11 +273,11 @@ class MapSet:
     def _contains(self, m: IndexingMap) -> bool | None:
         """Whether the union of the maps contains one map; a single map that contains it is tried first."""
         own = [k for k in self._maps if k.index == m.index]
-        answers = [contains(k, m) for k in own]
-        if True in answers:
+        single = [contains(k, m) for k in own]
+        if True in single:
             return True
         if len(own) == 1:
-            return answers[0]
+            return single[0]
         remaining = subtract(m, own)
         if isinstance(remaining, str):
             return None

@@ -22,7 +22,7 @@ from ..analysis.queries import input_to_output, output_to_input
 from ..dtypes import is_integer, is_unsigned, numpy_dtype
 from ..errors import HlomapError, ShapeError, UndecidedError
 from ..interpreter.machine import Machine
-from ..interpreter.plan import plans_of, single
+from ..interpreter.plan import plan_instruction, plan_module
 from ..maps.device_indexing import DeviceIndexing, enumerate_device_pairs
 from ..maps.enumerate_pairs import EnumerationLimitError, Ints, enumerate_pairs
 from ..maps.map_set import MapSet
@@ -178,7 +178,7 @@ def _entry_values(module: Module, seed: int, functions: Functions) -> dict[int, 
 def _machine(
     module: Module, seed: int, functions: Functions, on_value: Any = None, grid: tuple[int, int] = (1, 1)
 ) -> Machine:
-    return Machine(plans_of(module), DeviceGrid(*grid, custom_calls=functions), _MAX_STEPS, seed, on_value)
+    return Machine(plan_module(module), DeviceGrid(*grid, custom_calls=functions), _MAX_STEPS, seed, on_value)
 
 
 def _random_value(shape: Shape, rng: np.random.Generator) -> Value:
@@ -282,7 +282,7 @@ class _Experiment:
                 inputs[operand.number] = self._operand_value(operand, known)
             self._operands.append(_row_major(inputs[operand.number]))
         self._inputs = inputs
-        self._plan = single(instruction)
+        self._plan = plan_instruction(instruction)
         self.arrivals: dict[ShapeIndex, set[tuple[int, int, int, int]]] = {}
         """For each output, for the operand array perturbed last: operand element, its device, output element, its
         device."""
@@ -314,7 +314,7 @@ class _Experiment:
         if known is not None and operand.number in known:
             return known[operand.number]
         if _is_fixed(operand):
-            return _machine(operand.module, 0, self._functions).run(single(operand), [[]])[0]
+            return _machine(operand.module, 0, self._functions).run(plan_instruction(operand), [[]])[0]
         return _random_value(operand.shape, self._rng)
 
     def _record(self, instruction: Instruction, value: Value, device: int = 0) -> None:
