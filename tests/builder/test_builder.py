@@ -10,55 +10,19 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from conftest import BLESS, CASES
-from support import xla, xla_run
+from support import generate_builder, xla, xla_run
+from support.generate_builder import DOCS, Example, examples, opcodes, run
 
 import hlomap as hm
 from hlomap.dtypes import element_types, numpy_dtype
 from hlomap.ops import registered
 
 FOLDER = CASES / "builder"
-DOCS = Path(__file__).parent.parent.parent / "docs" / "builder.md"
-CLAUSES = ("on ", "gives ", "replicas ", "fed ")
-
-
-@dataclass
-class Example:
-    """An operation of the page, the method for it, and statements; what it is run on and what the page says."""
-
-    operation: str
-    method: str
-    code: list[str] = field(default_factory=list)
-    clauses: dict[str, str] = field(default_factory=dict)
-    number: int = 0
-
-    @property
-    def name(self) -> str:
-        return f"{self.method}_{self.number}"
-
-
-def examples() -> list[Example]:
-    found: list[Example] = []
-    for block in (FOLDER / "examples.txt").read_text(encoding="utf-8").split("\n# ")[1:]:
-        head, *lines = block.rstrip().splitlines()
-        operation, method = head.split(": ")
-        case = Example(operation, method, number=sum(method == other.method for other in found))
-        for line in lines:
-            if line.startswith(CLAUSES):
-                word, value = line.split(" ", 1)
-                case.clauses[word] = value
-            else:
-                case.code.append(line)
-        found.append(case)
-    return found
-
-
 EXAMPLES = examples()
 
 
@@ -83,9 +47,8 @@ def myfunc(x: Any, y: Any) -> Any:
 
 
 def built(case: Example) -> hm.Module:
-    space: dict[str, Any] = {"b": hm.Builder(case.name), "np": np}
-    exec("\n".join(case.code), space)
-    return space["b"].build(space["root"])
+    b = hm.Builder(case.name)
+    return b.build(run(case, b))
 
 
 MODULES = {case.name: built(case) for case in EXAMPLES}
@@ -209,36 +172,9 @@ def test_violations() -> None:
         assert message.startswith(("ShapeError: ", "HloSyntaxError: ", "TypeError: "))
 
 
-def opcodes(case: Example, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The opcodes that the method writes where it is called, constants for its numbers aside."""
-    original = getattr(hm.Builder, case.method)
-    seen: list[str] = []
-
-    def watched(b: Any, *args: Any, **kwargs: Any) -> Any:
-        before = len(b._scopes[-1].values)
-        value = original(b, *args, **kwargs)
-        seen.extend(made.opcode for made in b._scopes[-1].values[before:])
-        return value
-
-    with monkeypatch.context() as patch:
-        patch.setattr(hm.Builder, case.method, watched)
-        built(case)
-    return [opcode for opcode in seen if opcode not in ("constant", "parameter") or opcode == case.method]
-
-
-def test_table(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_table() -> None:
     """The table in the docs: operation of the page, method, opcodes that its examples write."""
-    rows: dict[tuple[str, str], dict[str, None]] = {}
-    for case in EXAMPLES:
-        rows.setdefault((case.operation, case.method), {}).update(dict.fromkeys(opcodes(case, monkeypatch)))
-    lines = [f"| {operation} | `{method}` | {' '.join(found)} |" for (operation, method), found in sorted(rows.items())]
-    table = "\n".join(["| operation of the page | method | opcodes |", "|---|---|---|", *lines])
-    text = DOCS.read_text(encoding="utf-8")
-    start, end = "<!-- table -->\n", "\n<!-- end of table -->"
-    if BLESS:
-        text = text[: text.index(start) + len(start)] + table + text[text.index(end) :]
-        DOCS.write_text(text, encoding="utf-8")
-    assert start + table + end in text
+    assert generate_builder.docs() == DOCS.read_text(encoding="utf-8")
 
 
 def test_every_operation_of_the_page_is_there() -> None:
@@ -246,9 +182,9 @@ def test_every_operation_of_the_page_is_there() -> None:
     assert set(page) <= {case.operation for case in EXAMPLES}
 
 
-def test_every_operation_with_a_page_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_operation_with_a_page_is_written() -> None:
     """By the example of some method."""
-    written = {"constant", "parameter"}.union(*(opcodes(case, monkeypatch) for case in EXAMPLES))
+    written = {"constant", "parameter"}.union(*(opcodes(case, hm.Builder) for case in EXAMPLES))
     assert set(registered()) - written == set()
 
 
