@@ -172,6 +172,34 @@ def test_violations() -> None:
         assert message.startswith(("ShapeError: ", "HloSyntaxError: ", "TypeError: "))
 
 
+def calls(case: Example) -> list[tuple[Any, tuple[Any, ...], dict[str, Any]]]:
+    """The calls of the example's method, each with its builder."""
+    original = getattr(hm.Builder, case.method)
+    seen = []
+
+    def watched(b: Any, *args: Any, **kwargs: Any) -> Any:
+        seen.append((b, args, kwargs))
+        return original(b, *args, **kwargs)
+
+    run(case, type("Watched", (hm.Builder,), {case.method: watched})("m"))
+    return [call for call in seen if len(call[0]._scopes) == 1]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.name)
+def test_an_argument_of_the_wrong_kind(example: Example) -> None:
+    """It raises a TypeError that names the method and the expectation, if no other argument breaks a rule before."""
+    method = getattr(hm.Builder, example.method)
+    for b, args, kwargs in calls(example)[:1]:
+        for wrong in (object(), [object()]):
+            changed = [((*args[:k], wrong, *args[k + 1 :]), kwargs) for k in range(len(args))]
+            changed += [(args, {**kwargs, key: wrong}) for key in kwargs]
+            for given, named in changed:
+                with pytest.raises((TypeError, hm.HlomapError)) as raised:
+                    method(b, *given, **named)
+                if isinstance(raised.value, TypeError):
+                    assert re.match(rf"{example.method}: (\w+=.*: )?expected ", str(raised.value))
+
+
 def test_table() -> None:
     """The table in the docs: operation of the page, method, opcodes that its examples write."""
     assert generate_builder.docs() == DOCS.read_text(encoding="utf-8")

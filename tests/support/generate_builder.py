@@ -144,7 +144,7 @@ def mixins() -> list[type]:
 
 def written() -> dict[str, Callable[..., Any]]:
     """The public methods of the written mixins by name."""
-    found = {}
+    found: dict[str, Callable[..., Any]] = {}
     for mixin in mixins():
         found |= {name: f for name, f in vars(mixin).items() if inspect.isfunction(f) and name[0] != "_"}
     return found

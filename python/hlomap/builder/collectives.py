@@ -51,6 +51,7 @@ class Collectives(Core):
         """
         value = self._array("all_gather", "operand", operand)
         along = dimension_number("all_gather", "all_gather_dim", all_gather_dim, len(value.dimensions))
+        at_least("all_gather", "shard_count", shard_count, 1)
         groups = _group_attribute("all_gather", replica_groups, shard_count, "shard_count")
         attributes = {"dimensions": ints([along])} | groups
         attributes |= _channel_attributes("all_gather", channel_id, use_global_device_ids)
@@ -115,6 +116,7 @@ class Collectives(Core):
         Shape('f32[3]')
         """
         values, is_tuple = self._parts("reduce_scatter", operand)
+        at_least("reduce_scatter", "shard_count", shard_count, 1)
         groups = _group_attribute("reduce_scatter", replica_groups, shard_count, "shard_count")
         attributes: dict[str, Attribute] = dict(groups)
         shapes = []
@@ -153,6 +155,7 @@ class Collectives(Core):
         sizes = value.dimensions
         split = dimension_number("all_to_all", "split_dimension", split_dimension, len(sizes))
         concat = dimension_number("all_to_all", "concat_dimension", concat_dimension, len(sizes))
+        at_least("all_to_all", "split_count", split_count, 1)
         groups = _group_attribute("all_to_all", replica_groups, split_count, "split_count")
         _check_divides("all_to_all", "split_count", split_count, value, split)
         # The result has the shape of the operand, which the text of the instruction does not determine.
@@ -245,8 +248,6 @@ class Collectives(Core):
 
 def _group_attribute(operation: str, groups: Groups, size: int | None = None, argument: str = "") -> dict[str, str]:
     """Disjoint groups of devices; ``argument`` requires that each has ``size`` devices."""
-    if size is not None:
-        at_least(operation, argument, size, 1)
     given = integer_lists(operation, "replica_groups", groups)
     seen: set[int] = set()
     for group in given:

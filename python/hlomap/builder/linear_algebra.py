@@ -79,6 +79,12 @@ class LinearAlgebra(Core):
         _check_square(name, "a", matrix)
         value = self._array_of(name, "b", b, "float complex")
         check_choice(name, "transpose_a", transpose_a, ("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"))
+        attributes = {
+            "left_side": flag(name, "left_side", left_side),
+            "lower": flag(name, "lower", lower),
+            "unit_diagonal": flag(name, "unit_diagonal", unit_diagonal),
+            "transpose_a": transpose_a,
+        }
         if value.dtype != matrix.dtype:
             rule = f"expected element type {matrix.dtype}, that of a, {described(matrix)}"
             raise invalid(name, "b", described(value), rule)
@@ -89,12 +95,6 @@ class LinearAlgebra(Core):
         if value.dimensions[-2 if left_side else -1] != n:
             where = "second to last" if left_side else "last"
             raise invalid(name, "b", described(value), f"expected size {n} in the {where} dimension")
-        attributes = {
-            "left_side": flag(name, "left_side", left_side),
-            "lower": flag(name, "lower", lower),
-            "unit_diagonal": flag(name, "unit_diagonal", unit_diagonal),
-            "transpose_a": transpose_a,
-        }
         return self._emit(name, "triangular-solve", [matrix, value], attributes)
 
 

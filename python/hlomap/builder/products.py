@@ -13,6 +13,7 @@ from .arguments import (
     described,
     dimension_number,
     dimension_numbers,
+    flag,
     invalid,
     items,
     retyped_shape,
@@ -320,13 +321,14 @@ class Products(Core):
             rule = f"{product} must equal the {n} features of lhs"
             raise invalid(operation, "rhs", described(right), rule)
         names = ("rhs", "window_strides", "lhs_dilation", "rhs_dilation")
-        if window_reversal:
-            given = items(operation, "window_reversal", window_reversal, "a sequence of bools")
-            if len(given) != len(space):
-                rule = f"expected {len(space)} bools, one per spatial dimension"
-                raise invalid(operation, "window_reversal", given, rule)
+        reversal = items(operation, "window_reversal", window_reversal, "a sequence of bools")
+        if reversal and len(reversal) != len(space):
+            rule = f"expected {len(space)} bools, one per spatial dimension"
+            raise invalid(operation, "window_reversal", reversal, rule)
+        for is_reversed in reversal:
+            flag(operation, "window_reversal", is_reversed)
         window = window_text(
-            operation, sizes, kernel, window_strides, padding, lhs_dilation, rhs_dilation, names, window_reversal
+            operation, sizes, kernel, window_strides, padding, lhs_dilation, rhs_dilation, names, reversal
         )
         attributes = {"window": window} if window else {}
         attributes["dim_labels"] = labels

@@ -34,7 +34,7 @@ def window_text(
     rank = len(sizes)
     ones = [1] * rank
     fields = [
-        per_dimension(operation, name, ones if given is None else given, rank)
+        per_dimension(operation, name, ones if given is None and name != names[0] else given, rank)
         for name, given in zip(names, (window, strides, base_dilations, window_dilations), strict=True)
     ]
     for name, field in zip(names, fields, strict=True):
