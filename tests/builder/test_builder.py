@@ -1,8 +1,8 @@
-"""The builder against the page on operation semantics: its examples, its rules, and the table that the docs show.
+"""The builder against XLA's "Operation semantics": its examples, its rules, and the table in the docs.
 
-``cases/builder/examples.txt`` has the examples with the page's results, ``modules.hlo`` what they print, ``errors.txt``
-a call that breaks a rule above each message.  With HLOMAP_BLESS=1 what is printed, the messages and the table in
-``docs/builder.md`` are written anew; read the diff.
+``cases/builder/examples.txt`` holds the examples with the results in that document, ``modules.hlo`` the modules that
+they print, ``errors.txt`` calls that break a rule, with their messages.  HLOMAP_BLESS=1 rewrites the modules and the
+messages; read the diff.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ EXAMPLES = examples()
 
 
 def convolution(x: Any, kernel: Any, strides: Any, padding: Any) -> Any:
-    """The loops of the page, for two dimensions in space."""
+    """The loops of the document, for two spatial dimensions."""
     (n, features, *sizes), (outputs, _, *window) = x.shape, kernel.shape
     low = [p[0] for p in padding]
     out = [(s + sum(p) - w) // stride + 1 for s, p, w, stride in zip(sizes, padding, window, strides, strict=True)]
@@ -55,7 +55,7 @@ MODULES = {case.name: built(case) for case in EXAMPLES}
 
 
 def test_printed() -> None:
-    """What the examples print; the reader read it without a complaint, and reads the print again."""
+    """The modules of the examples have no diagnostics, and their text parses back."""
     file = FOLDER / "modules.hlo"
     text = "\n".join(str(module) for module in MODULES.values())
     if BLESS:
@@ -67,12 +67,12 @@ def test_printed() -> None:
 
 
 def test_xla_reads_all() -> None:
-    """XLA's parser takes every module and gives it the same shapes, layouts aside."""
+    """XLA's parser reads every module with the same shapes, apart from layouts."""
     texts = [str(module) for module in MODULES.values()]
     layouts = re.compile(r"\{[0-9,]*\}")
-    short = re.compile(r".+(?=-(start|update|done)$)")  # XLA prints the forms of one instruction in short.
+    short = re.compile(r".+(?=-(start|update|done)$)")  # XLA abbreviates the opcodes of asynchronous instructions.
     for name, answer in zip(MODULES, xla.reprint(list(texts)), strict=True):
-        assert answer is not None, f"XLA does not read {name}:\n{MODULES[name]}"
+        assert answer is not None, f"XLA does not parse {name}:\n{MODULES[name]}"
         theirs, ours = (
             {i.name: (short.sub("async", i.opcode), layouts.sub("", str(i.shape))) for i in module.entry.instructions}
             for module in (hm.parse(answer), MODULES[name])
@@ -81,7 +81,7 @@ def test_xla_reads_all() -> None:
 
 
 def arguments(case: Example) -> list[Any]:
-    """What the example is run on; where it does not say so small numbers."""
+    """The arguments of an example, by default small numbers."""
     parameters = MODULES[case.name].entry.parameters
     dtypes = [numpy_dtype(parameter.shape.dtype) for parameter in parameters]
     if "on" not in case.clauses:
@@ -104,8 +104,7 @@ def test_result(example: Example) -> None:
     compare(executed(example), eval(example.clauses["gives"], {"np": np, "convolution": convolution}))
 
 
-# They draw numbers at random, talk to the host or to other devices, or are nothing that XLA's CPU, or StableHLO on the
-# way there, has.
+# These use random numbers, the host or other devices, or XLA's CPU backend or StableHLO does not support them.
 ALONE = {"replicas", "fed"}
 NOT_RUN = {
     "after_all", "async_done", "async_start", "async_update", "bitcast", "collective_broadcast", "copy_done",
@@ -116,7 +115,7 @@ NOT_RUN = {
 
 
 def test_xla_computes_the_same() -> None:
-    """XLA's CPU runs what was built and gives the results of the executor, and so those of the page."""
+    """XLA's CPU backend computes the results of the interpreter, and thus those of the document."""
     cases = [e for e in EXAMPLES if not ALONE & set(e.clauses) and not NOT_RUN & {e.method, e.name}]
     programs = [(str(MODULES[case.name]), arguments(case)) for case in cases]
     for case, answer in zip(cases, xla_run.results(programs), strict=True):
@@ -159,7 +158,7 @@ def message_of(call: str) -> str:
 
 
 def test_violations() -> None:
-    """Each rule of the page that a call can break: the error names operation, argument, value and rule."""
+    """The error for each rule that a call can break names the operation, the argument, its value and the rule."""
     file = FOLDER / "errors.txt"
     cases = list(violations())
     head = file.read_text(encoding="utf-8").split("\n\n")[0]
@@ -187,7 +186,7 @@ def calls(case: Example) -> list[tuple[Any, tuple[Any, ...], dict[str, Any]]]:
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.name)
 def test_an_argument_of_the_wrong_kind(example: Example) -> None:
-    """It raises a TypeError that names the method and the expectation, if no other argument breaks a rule before."""
+    """A TypeError names the method and the expected kind, unless the check of another argument fails first."""
     method = getattr(hm.Builder, example.method)
     for b, args, kwargs in calls(example)[:1]:
         for wrong in (object(), [object()]):
@@ -201,7 +200,7 @@ def test_an_argument_of_the_wrong_kind(example: Example) -> None:
 
 
 def test_table() -> None:
-    """The table in the docs: operation of the page, method, opcodes that its examples write."""
+    """The table in the docs lists the operation, the method, and the opcodes that its examples write."""
     assert generate_builder.docs() == DOCS.read_text(encoding="utf-8")
 
 
@@ -210,8 +209,8 @@ def test_every_operation_of_the_page_is_there() -> None:
     assert set(page) <= {case.operation for case in EXAMPLES}
 
 
-def test_every_operation_with_a_page_is_written() -> None:
-    """By the example of some method."""
+def test_every_operation_with_a_rule_is_written() -> None:
+    """Some example writes each opcode that has an op rule."""
     written = {"constant", "parameter"}.union(*(opcodes(case, hm.Builder) for case in EXAMPLES))
     assert set(registered()) - written == set()
 
@@ -221,7 +220,7 @@ def test_every_method_has_an_example() -> None:
 
 
 def same_bits(a: Any, b: Any) -> bool:
-    """Bytes, but of integers values: those of less than a byte fill it in more than one way."""
+    """Equal bytes, or equal values for integers, since types narrower than a byte have several representations."""
     is_equal = a.tolist() == b.tolist() if "int" in a.dtype.name else a.tobytes() == b.tobytes()
     return bool(a.dtype == b.dtype and a.shape == b.shape and is_equal)
 
@@ -230,7 +229,7 @@ ELEMENTS = [name for name in element_types() if name not in ("s1", "u1")]
 
 
 def test_constants_of_every_type() -> None:
-    """All bits of narrow types and odd ones of wide ones, nans with payloads among them, come back."""
+    """All values of narrow types and unusual ones of wide types, NaNs with payloads included, survive the text."""
     made = {}
     for name in ELEMENTS:
         dtype = numpy_dtype(name)
@@ -244,7 +243,7 @@ def test_constants_of_every_type() -> None:
             whole = np.random.default_rng(0).integers(0, 256, 12 * dtype.itemsize, np.uint8).view(dtype)
             odd = np.array([np.nan, -np.nan, np.inf, -0.0, 5e-324, 1e-45], np.float64).astype(dtype)
             payload = np.full(dtype.itemsize, 0xFF, np.uint8).view(dtype)
-            # Of a complex number with one part that is nan XLA makes both parts nan.
+            # XLA turns a complex number with one NaN part into one with two.
             array = np.concatenate([whole, odd, payload] if name[0] != "c" else [whole, odd[2:]])
         b = hm.Builder(f"constant_{name}")
         value = b.constant(array)
@@ -258,9 +257,9 @@ def test_constants_of_every_type() -> None:
 
 
 def test_element_types_as_xla() -> None:
-    """An elementwise method takes the kinds of element types that XLA's shape inference takes, but shifts no floats.
+    """Elementwise methods accept the element types that XLA's shape inference accepts, except shifts of floats.
 
-    XLA's parser also orders complex numbers, which its backends do not.
+    XLA's parser also accepts an order of complex numbers; its backends do not.
     """
     kinds = {"pred": "pred", "int": "s32", "uint": "u32", "float": "f32", "complex": "c64"}
     texts, ours = [], []
@@ -298,7 +297,7 @@ del ELEMENTWISE["optimization_barrier"]
 
 
 def opcode_of(method: str) -> tuple[str, str]:
-    """The opcode of an elementwise method, and its attributes."""
+    """The opcode and the attributes of the instruction that an elementwise method writes."""
     for dtype in ("f32", "s32", "pred"):
         b = hm.Builder("m")
         try:
@@ -311,24 +310,24 @@ def opcode_of(method: str) -> tuple[str, str]:
 
 @pytest.mark.parametrize("text", (FOLDER / "operators.txt").read_text(encoding="utf-8").splitlines())
 def test_operators(text: str) -> None:
-    """Operators mean what they mean on NumPy arrays; division of integers cuts off."""
+    """Operators compute the same as on NumPy arrays, except that integer division truncates."""
     x, y = np.array([5, -3, 8, 2], np.int32), np.array([1, 2, 3, 2], np.int32)
     m = np.arange(6, dtype=np.int32).reshape(2, 3)
     b = hm.Builder("m")
-    handles = {"x": b.constant(x, name="x"), "y": b.constant(y, name="y"), "m": b.constant(m, name="m")}
+    values = {"x": b.constant(x, name="x"), "y": b.constant(y, name="y"), "m": b.constant(m, name="m")}
     expected = eval(text, {"x": x, "y": y, "m": m})
     if "/" in text:
         expected = np.trunc(expected).astype(np.int32)
     elif "%" in text:
         expected = np.fmod(*eval(text.replace("%", ","), {"x": x, "y": y}))
-    got = eval(text.replace("m.T", "b.transpose(m)"), {**handles, "b": b})
+    got = eval(text.replace("m.T", "b.transpose(m)"), {**values, "b": b})
     result = np.asarray(hm.execute(b.build(got)))
     assert result.tolist() == expected.tolist()
     assert got.shape.dimensions == expected.shape
 
 
 def test_many_dimensions() -> None:
-    """Rank 30, sizes near 2^63, and none at all."""
+    """Rank 30, sizes near 2^63, and sizes of 0."""
     b = hm.Builder("m")
     sizes = [2, 1, 3] * 10
     x = b.parameter(0, f"f32[{','.join(map(str, sizes))}]", "x")
@@ -344,7 +343,7 @@ def test_many_dimensions() -> None:
 
 
 def test_names_that_are_words_of_the_text() -> None:
-    """XLA reads no value called as an element type or a keyword: a number makes another name of it."""
+    """XLA rejects element types and keywords as names; the builder appends a number."""
     b = hm.Builder("m")
     words = ["pred", "f32", "token", "nan", "ENTRY", "ROOT", "main"]
     values = [b.constant(1, name=word) for word in words]
@@ -354,14 +353,14 @@ def test_names_that_are_words_of_the_text() -> None:
 
 
 def test_offsets_of_a_long_vector() -> None:
-    """A vector of offsets is taken apart only where it has one for each dimension."""
+    """A vector of offsets is sliced only if it has one element per dimension."""
     b = hm.Builder("m")
     with pytest.raises(hm.ShapeError, match="start_indices"):
         b.dynamic_slice(b.iota("f32[3]"), b.parameter(0, "s32[4611686018427387904]"), [1])
 
 
 def test_unfinished_computations_leave_no_trace() -> None:
-    """An error inside a function leaves the builder where it was."""
+    """The builder remains usable after an error inside a function."""
     b = hm.Builder("m")
     x = b.parameter(0, "f32[3]", "x")
     with pytest.raises(ZeroDivisionError):

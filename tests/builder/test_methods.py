@@ -30,8 +30,8 @@ OWN = {name for name, value in vars(Core).items() if name[0] != "_" and inspect.
 METHODS = sorted(name for name in dir(hm.Builder) if name[0] != "_")
 
 
-def test_the_methods_are_those_of_the_pages() -> None:
-    """Every page has one, and what was written for a page that does not name it would be no method."""
+def test_the_methods_are_those_of_the_op_rules() -> None:
+    """Every op rule has a method, and every written method belongs to an op rule."""
     assert set(METHODS) == DECLARED | OWN
     assert {name for name in generate_builder.written() if name[0] != "_"} <= DECLARED
 
@@ -42,7 +42,7 @@ def test_names_of_methods_are_names_of_functions() -> None:
 
 
 def test_the_bases_do_not_know_each_other() -> None:
-    """Every base holds methods of its own and extends the core alone; no method hides that of another base."""
+    """Every base extends the core alone, and no method hides one of another base."""
     seen: set[str] = set()
     for base in hm.Builder.__bases__[:-1]:
         assert base.__bases__ == (Core,)
@@ -55,7 +55,7 @@ def test_the_bases_do_not_know_each_other() -> None:
 
 
 def test_generated_files(capsys: pytest.CaptureFixture[str]) -> None:
-    """The generated module and the table of the docs are those that the tool writes."""
+    """The generated module and the table of the docs are up to date."""
     assert generate_builder.main(["--check"]) == 0, capsys.readouterr().out
 
 
@@ -76,7 +76,7 @@ def test_a_generated_file_that_is_out_of_date(
 
 @pytest.mark.parametrize("name", METHODS)
 def test_method_is_described(name: str) -> None:
-    """By a text, an example that runs, and types."""
+    """Every method has a description, an example that runs, and types."""
     method = getattr(hm.Builder, name)
     text = inspect.getdoc(method)
     assert ">>>" in text
@@ -90,13 +90,13 @@ def test_method_is_described(name: str) -> None:
 
 
 def test_every_form_of_attribute_can_be_given() -> None:
-    """Each form that the reader knows for some operation has a text."""
+    """Every form of attribute that the reader knows can be written."""
     places = [*hm._core.known_opcodes(), "module", "computation"]
     forms = {form for place in places for _, form, _, _ in hm._core.known_attributes(place)}
     assert forms <= set(FORMS)
 
 
-def made_of(opcode: str, call: str) -> tuple[str, hm.Module | None]:
+def written_by(opcode: str, call: str) -> tuple[str, hm.Module | None]:
     b = hm.Builder("m")
 
     def p(shape: str) -> hm.Value:
@@ -111,10 +111,10 @@ def made_of(opcode: str, call: str) -> tuple[str, hm.Module | None]:
 
 
 def test_methods_made_from_attributes() -> None:
-    """Each form of value that attributes have, as it is written and read by XLA."""
+    """Each form of attribute as the builder writes it and XLA reads it."""
     head, *blocks = MADE.read_text(encoding="utf-8").rstrip().split("\n\n")
     cases = [block.splitlines()[:2] for block in blocks]
-    found = [(opcode, call, *made_of(opcode, call)) for opcode, call in cases]
+    found = [(opcode, call, *written_by(opcode, call)) for opcode, call in cases]
     text = "\n\n".join([head, *(f"{opcode}\n{call}\n{line}" for opcode, call, line, _ in found)]) + "\n"
     if BLESS:
         MADE.write_text(text, encoding="utf-8")
@@ -133,8 +133,8 @@ def test_methods_made_from_attributes() -> None:
 
 
 @pytest.fixture
-def page(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Pages and methods are afterwards what they were."""
+def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Restores the op rules and the methods after a test."""
     monkeypatch.setattr(_registry, "_registry", dict(_registry._registry))
     monkeypatch.setattr(builder, "_opcodes", dict(builder._opcodes))
     before = set(vars(hm.Builder))
@@ -143,9 +143,9 @@ def page(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         delattr(hm.Builder, name)
 
 
-@pytest.mark.usefixtures("page")
-def test_a_new_page_has_its_method() -> None:
-    """An op that is registered, and nothing else: the builder writes it, the executor runs it, maps go through it."""
+@pytest.mark.usefixtures("registry")
+def test_a_new_op_rule_has_its_method() -> None:
+    """Registering an op rule suffices: the builder writes it, the interpreter runs it, maps pass through it."""
     assert not hasattr(hm.Builder, "my_double")
     like = lookup("negate")
     _registry.register(
@@ -161,9 +161,9 @@ def test_a_new_page_has_its_method() -> None:
     assert str(hm.output_to_input(module.entry.root)[0][0]) == "(d0) -> (d0), domain: d0 in [0, 2]"
 
 
-@pytest.mark.usefixtures("page")
-def test_a_page_names_its_methods() -> None:
-    """An elementwise page says element types and name; a page may name a method that there is."""
+@pytest.mark.usefixtures("registry")
+def test_an_op_rule_names_its_methods() -> None:
+    """An op rule names written methods, and the name and the element types of elementwise ones."""
     like = lookup("negate")
     triple = _rule.ElementwiseMethod("triple", 1, "float", "Three times as much.")
     rules = like.output_to_input, like.input_to_output, like.evaluate

@@ -270,7 +270,7 @@ def table() -> str:
     for case in examples():
         rows.setdefault((case.operation, case.method), {}).update(dict.fromkeys(opcodes(case, draft())))
     lines = [f"| {operation} | `{method}` | {' '.join(found)} |" for (operation, method), found in sorted(rows.items())]
-    return "\n".join(["| operation of XLA's page | method | opcodes |", "|---|---|---|", *lines])
+    return "\n".join(["| operation of XLA | method | opcodes |", "|---|---|---|", *lines])
 
 
 def docs() -> str:

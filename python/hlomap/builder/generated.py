@@ -20,7 +20,7 @@ class ElementwiseFunctions(Core):
     """Elementwise functions of one and of two operands."""
 
     def abs(self, operand: Operand) -> Value:
-        """``|x|``, of a complex number a real one.
+        """The absolute value; a real number for complex operands.
 
         Takes signed integers, floats and complex numbers; raises :class:`~hlomap.ShapeError` for other element types.
 
@@ -56,7 +56,7 @@ class ElementwiseFunctions(Core):
         return unary(self, "acosh", "acosh", operand, "float complex")
 
     def add(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None = None) -> Value:
-        """The sum; of pred ``or``.
+        """The sum; logical or for pred.
 
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
@@ -72,7 +72,7 @@ class ElementwiseFunctions(Core):
         return binary(self, "add", "add", lhs, rhs, broadcast_dimensions, "pred int uint float complex")
 
     def and_(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None = None) -> Value:
-        """The bits that both have; of pred both.
+        """Bitwise and; logical and for pred.
 
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
@@ -112,7 +112,7 @@ class ElementwiseFunctions(Core):
         return unary(self, "asinh", "asinh", operand, "float complex")
 
     def atan2(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None = None) -> Value:
-        """The angle of the point ``(rhs, lhs)``.
+        """The angle of the point ``(rhs, lhs)`` in radians.
 
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
@@ -152,7 +152,7 @@ class ElementwiseFunctions(Core):
         return unary(self, "cbrt", "cbrt", operand, "float")
 
     def ceil(self, operand: Operand) -> Value:
-        """The least integer that is not below.
+        """The operand rounded up to an integer.
 
         Takes floats; raises :class:`~hlomap.ShapeError` for other element types.
 
@@ -164,7 +164,7 @@ class ElementwiseFunctions(Core):
         return unary(self, "ceil", "ceil", operand, "float")
 
     def clz(self, operand: Operand) -> Value:
-        """The number of zero bits above the highest set one.
+        """The number of leading zero bits.
 
         Takes signed integers and unsigned integers; raises :class:`~hlomap.ShapeError` for other element types.
 
@@ -176,7 +176,7 @@ class ElementwiseFunctions(Core):
         return unary(self, "clz", "count-leading-zeros", operand, "int uint")
 
     def complex(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None = None) -> Value:
-        """Complex numbers from real and imaginary parts in f32 or f64.
+        """Complex numbers from real and imaginary parts of f32 or f64.
 
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
@@ -191,7 +191,7 @@ class ElementwiseFunctions(Core):
         return binary(self, "complex", "complex", lhs, rhs, broadcast_dimensions, "float")
 
     def copy(self, operand: Operand) -> Value:
-        """The value itself, in memory of its own.
+        """A copy of the operand.
 
         Takes pred, signed integers, unsigned integers, floats and complex numbers; raises :class:`~hlomap.ShapeError`
         for other element types.
@@ -228,7 +228,7 @@ class ElementwiseFunctions(Core):
         return unary(self, "cosh", "cosh", operand, "float complex")
 
     def div(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None = None) -> Value:
-        """The quotient; of integers rounded to zero.
+        """The quotient; truncated for integers.
 
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
@@ -269,7 +269,7 @@ class ElementwiseFunctions(Core):
         )
 
     def eq_total_order(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None = None) -> Value:
-        """Whether ``lhs`` is equal to ``rhs``, as pred; -nan < -inf, -0 < 0 and inf < nan.
+        """Whether ``lhs`` is equal to ``rhs``, as pred; total order of floats: -nan < -inf < -0 < 0 < inf < nan.
 
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
@@ -319,7 +319,7 @@ class ElementwiseFunctions(Core):
         return unary(self, "exp", "exponential", operand, "float complex")
 
     def expm1(self, operand: Operand) -> Value:
-        """``e ** x - 1``, precise near zero.
+        """``e ** x - 1``, accurate near zero.
 
         Takes floats and complex numbers; raises :class:`~hlomap.ShapeError` for other element types.
 
@@ -331,7 +331,7 @@ class ElementwiseFunctions(Core):
         return unary(self, "expm1", "exponential-minus-one", operand, "float complex")
 
     def floor(self, operand: Operand) -> Value:
-        """The greatest integer that is not above.
+        """The operand rounded down to an integer.
 
         Takes floats; raises :class:`~hlomap.ShapeError` for other element types.
 
@@ -343,7 +343,7 @@ class ElementwiseFunctions(Core):
         return unary(self, "floor", "floor", operand, "float")
 
     def ge(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None = None) -> Value:
-        """Whether ``lhs`` is greater or equal to ``rhs``, as pred.
+        """Whether ``lhs`` is greater than or equal to ``rhs``, as pred.
 
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
@@ -359,7 +359,7 @@ class ElementwiseFunctions(Core):
         return binary(self, "ge", "compare", lhs, rhs, broadcast_dimensions, "pred int uint float", {"direction": "GE"})
 
     def ge_total_order(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None = None) -> Value:
-        """Whether ``lhs`` is greater or equal to ``rhs``, as pred; -nan < -inf, -0 < 0 and inf < nan.
+        """Whether ``lhs`` is greater than or equal to ``rhs``, as pred; total order of floats: -nan < -inf < -0 < 0 < inf < nan.
 
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
@@ -401,7 +401,7 @@ class ElementwiseFunctions(Core):
         return binary(self, "gt", "compare", lhs, rhs, broadcast_dimensions, "pred int uint float", {"direction": "GT"})
 
     def gt_total_order(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None = None) -> Value:
-        """Whether ``lhs`` is greater than ``rhs``, as pred; -nan < -inf, -0 < 0 and inf < nan.
+        """Whether ``lhs`` is greater than ``rhs``, as pred; total order of floats: -nan < -inf < -0 < 0 < inf < nan.
 
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
@@ -427,7 +427,7 @@ class ElementwiseFunctions(Core):
         )
 
     def imag(self, operand: Operand) -> Value:
-        """The imaginary part; of real numbers zero.
+        """The imaginary part; zero for real numbers.
 
         Takes floats and complex numbers; raises :class:`~hlomap.ShapeError` for other element types.
 
@@ -439,7 +439,7 @@ class ElementwiseFunctions(Core):
         return unary(self, "imag", "imag", operand, "float complex")
 
     def is_finite(self, operand: Operand) -> Value:
-        """Whether a number is neither infinite nor nan, as pred.
+        """Whether a number is neither infinite nor NaN, as pred.
 
         Takes floats; raises :class:`~hlomap.ShapeError` for other element types.
 
@@ -451,7 +451,7 @@ class ElementwiseFunctions(Core):
         return unary(self, "is_finite", "is-finite", operand, "float")
 
     def le(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None = None) -> Value:
-        """Whether ``lhs`` is less or equal to ``rhs``, as pred.
+        """Whether ``lhs`` is less than or equal to ``rhs``, as pred.
 
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
@@ -467,7 +467,7 @@ class ElementwiseFunctions(Core):
         return binary(self, "le", "compare", lhs, rhs, broadcast_dimensions, "pred int uint float", {"direction": "LE"})
 
     def le_total_order(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None = None) -> Value:
-        """Whether ``lhs`` is less or equal to ``rhs``, as pred; -nan < -inf, -0 < 0 and inf < nan.
+        """Whether ``lhs`` is less than or equal to ``rhs``, as pred; total order of floats: -nan < -inf < -0 < 0 < inf < nan.
 
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
@@ -505,7 +505,7 @@ class ElementwiseFunctions(Core):
         return unary(self, "log", "log", operand, "float complex")
 
     def log1p(self, operand: Operand) -> Value:
-        """``ln(1 + x)``, precise near zero.
+        """``ln(1 + x)``, accurate near zero.
 
         Takes floats and complex numbers; raises :class:`~hlomap.ShapeError` for other element types.
 
@@ -545,7 +545,7 @@ class ElementwiseFunctions(Core):
         return binary(self, "lt", "compare", lhs, rhs, broadcast_dimensions, "pred int uint float", {"direction": "LT"})
 
     def lt_total_order(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None = None) -> Value:
-        """Whether ``lhs`` is less than ``rhs``, as pred; -nan < -inf, -0 < 0 and inf < nan.
+        """Whether ``lhs`` is less than ``rhs``, as pred; total order of floats: -nan < -inf < -0 < 0 < inf < nan.
 
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
@@ -571,7 +571,7 @@ class ElementwiseFunctions(Core):
         )
 
     def max(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None = None) -> Value:
-        """The larger of both; nan where one is.
+        """The larger of both; NaN if one is.
 
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
@@ -587,7 +587,7 @@ class ElementwiseFunctions(Core):
         return binary(self, "max", "maximum", lhs, rhs, broadcast_dimensions, "pred int uint float complex")
 
     def min(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None = None) -> Value:
-        """The smaller of both; nan where one is.
+        """The smaller of both; NaN if one is.
 
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
@@ -603,7 +603,7 @@ class ElementwiseFunctions(Core):
         return binary(self, "min", "minimum", lhs, rhs, broadcast_dimensions, "pred int uint float complex")
 
     def mul(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None = None) -> Value:
-        """The product; of pred ``and``.
+        """The product; logical and for pred.
 
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
@@ -619,7 +619,7 @@ class ElementwiseFunctions(Core):
         return binary(self, "mul", "multiply", lhs, rhs, broadcast_dimensions, "pred int uint float complex")
 
     def mulhi(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None = None) -> Value:
-        """The upper half of the product.
+        """The upper half of the bits of the product.
 
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
@@ -660,7 +660,7 @@ class ElementwiseFunctions(Core):
         )
 
     def ne_total_order(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None = None) -> Value:
-        """Whether ``lhs`` is not equal to ``rhs``, as pred; -nan < -inf, -0 < 0 and inf < nan.
+        """Whether ``lhs`` is not equal to ``rhs``, as pred; total order of floats: -nan < -inf < -0 < 0 < inf < nan.
 
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
@@ -699,7 +699,7 @@ class ElementwiseFunctions(Core):
         return unary(self, "neg", "negate", operand, "int uint float complex")
 
     def not_(self, operand: Operand) -> Value:
-        """Every bit turned; of pred the other truth.
+        """Bitwise not; logical not for pred.
 
         Takes pred, signed integers and unsigned integers; raises :class:`~hlomap.ShapeError` for other element types.
 
@@ -711,7 +711,7 @@ class ElementwiseFunctions(Core):
         return unary(self, "not_", "not", operand, "pred int uint")
 
     def or_(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None = None) -> Value:
-        """The bits that one has; of pred either.
+        """Bitwise or; logical or for pred.
 
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
@@ -727,7 +727,7 @@ class ElementwiseFunctions(Core):
         return binary(self, "or_", "or", lhs, rhs, broadcast_dimensions, "pred int uint")
 
     def population_count(self, operand: Operand) -> Value:
-        """The number of bits that are set.
+        """The number of set bits.
 
         Takes signed integers and unsigned integers; raises :class:`~hlomap.ShapeError` for other element types.
 
@@ -755,7 +755,7 @@ class ElementwiseFunctions(Core):
         return binary(self, "pow", "power", lhs, rhs, broadcast_dimensions, "int uint float complex")
 
     def real(self, operand: Operand) -> Value:
-        """The real part; of real numbers the number.
+        """The real part; the operand itself for real numbers.
 
         Takes floats and complex numbers; raises :class:`~hlomap.ShapeError` for other element types.
 
@@ -783,7 +783,7 @@ class ElementwiseFunctions(Core):
         return binary(self, "rem", "remainder", lhs, rhs, broadcast_dimensions, "int uint float complex")
 
     def round(self, operand: Operand) -> Value:
-        """The nearest integer, halves away from zero.
+        """The nearest integer; ties away from zero.
 
         Takes floats; raises :class:`~hlomap.ShapeError` for other element types.
 
@@ -795,7 +795,7 @@ class ElementwiseFunctions(Core):
         return unary(self, "round", "round-nearest-afz", operand, "float")
 
     def round_nearest_even(self, operand: Operand) -> Value:
-        """The nearest integer, halves to the even one.
+        """The nearest integer; ties to even.
 
         Takes floats; raises :class:`~hlomap.ShapeError` for other element types.
 
@@ -819,7 +819,7 @@ class ElementwiseFunctions(Core):
         return unary(self, "rsqrt", "rsqrt", operand, "float complex")
 
     def shift_left(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None = None) -> Value:
-        """``lhs * 2 ** rhs``, bits above the width lost.
+        """``lhs`` shifted left by ``rhs`` bits; excess bits are lost.
 
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
@@ -835,7 +835,7 @@ class ElementwiseFunctions(Core):
         return binary(self, "shift_left", "shift-left", lhs, rhs, broadcast_dimensions, "int uint")
 
     def shift_right_arithmetic(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None = None) -> Value:
-        """``lhs`` shifted by ``rhs`` bits, the sign bit repeated.
+        """``lhs`` shifted right by ``rhs`` bits; the sign bit is repeated.
 
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
@@ -859,7 +859,7 @@ class ElementwiseFunctions(Core):
         )
 
     def shift_right_logical(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None = None) -> Value:
-        """``lhs`` shifted by ``rhs`` bits, zeros in front.
+        """``lhs`` shifted right by ``rhs`` bits; zeros fill up.
 
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
@@ -875,7 +875,7 @@ class ElementwiseFunctions(Core):
         return binary(self, "shift_right_logical", "shift-right-logical", lhs, rhs, broadcast_dimensions, "int uint")
 
     def sign(self, operand: Operand) -> Value:
-        """-1, 0 or 1; a zero keeps its sign and a nan stays.
+        """The sign: -1, 0 or 1; a zero keeps its sign and NaN stays.
 
         Takes signed integers, floats and complex numbers; raises :class:`~hlomap.ShapeError` for other element types.
 
@@ -963,7 +963,7 @@ class ElementwiseFunctions(Core):
         return unary(self, "tanh", "tanh", operand, "float complex")
 
     def xor(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None = None) -> Value:
-        """The bits that only one has; of pred not both.
+        """Bitwise exclusive or; inequality for pred.
 
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.

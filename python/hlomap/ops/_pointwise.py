@@ -1,7 +1,7 @@
-"""How the builder writes elementwise operations: the name of the method, the element types it takes, what it gives.
+"""The builder's methods for elementwise operations: name, element types and description.
 
-The pages take their rows from here.  An operation without a row has a method made from its attributes alone, which
-stretches nothing and looks at no element type.
+Op rules take their rows from here.  The method of an operation without a row follows from its attributes; it broadcasts
+nothing and accepts every element type.
 """
 
 from __future__ import annotations
@@ -12,35 +12,35 @@ ANY = "pred int uint float complex"
 ORDERED = "pred int uint float"
 
 _UNARY = {
-    "abs": ("abs", "int float complex", "``|x|``, of a complex number a real one."),
+    "abs": ("abs", "int float complex", "The absolute value; a real number for complex operands."),
     "acos": ("acos", "float complex", "The arc cosine."),
     "acosh": ("acosh", "float complex", "The inverse hyperbolic cosine."),
     "asin": ("asin", "float complex", "The arc sine."),
     "asinh": ("asinh", "float complex", "The inverse hyperbolic sine."),
     "atanh": ("atanh", "float complex", "The inverse hyperbolic tangent."),
     "cbrt": ("cbrt", "float", "The cube root."),
-    "ceil": ("ceil", "float", "The least integer that is not below."),
-    "count-leading-zeros": ("clz", "int uint", "The number of zero bits above the highest set one."),
-    "copy": ("copy", ANY, "The value itself, in memory of its own."),
+    "ceil": ("ceil", "float", "The operand rounded up to an integer."),
+    "count-leading-zeros": ("clz", "int uint", "The number of leading zero bits."),
+    "copy": ("copy", ANY, "A copy of the operand."),
     "cosine": ("cos", "float complex", "The cosine."),
     "cosh": ("cosh", "float complex", "The hyperbolic cosine."),
     "erf": ("erf", "float", "The error function."),
     "exponential": ("exp", "float complex", "``e ** x``."),
-    "exponential-minus-one": ("expm1", "float complex", "``e ** x - 1``, precise near zero."),
-    "floor": ("floor", "float", "The greatest integer that is not above."),
-    "imag": ("imag", "float complex", "The imaginary part; of real numbers zero."),
-    "is-finite": ("is_finite", "float", "Whether a number is neither infinite nor nan, as pred."),
+    "exponential-minus-one": ("expm1", "float complex", "``e ** x - 1``, accurate near zero."),
+    "floor": ("floor", "float", "The operand rounded down to an integer."),
+    "imag": ("imag", "float complex", "The imaginary part; zero for real numbers."),
+    "is-finite": ("is_finite", "float", "Whether a number is neither infinite nor NaN, as pred."),
     "log": ("log", "float complex", "The natural logarithm."),
-    "log-plus-one": ("log1p", "float complex", "``ln(1 + x)``, precise near zero."),
+    "log-plus-one": ("log1p", "float complex", "``ln(1 + x)``, accurate near zero."),
     "logistic": ("logistic", "float complex", "``1 / (1 + e ** -x)``."),
     "negate": ("neg", "int uint float complex", "``-x``."),
-    "not": ("not_", "pred int uint", "Every bit turned; of pred the other truth."),
-    "popcnt": ("population_count", "int uint", "The number of bits that are set."),
-    "real": ("real", "float complex", "The real part; of real numbers the number."),
-    "round-nearest-afz": ("round", "float", "The nearest integer, halves away from zero."),
-    "round-nearest-even": ("round_nearest_even", "float", "The nearest integer, halves to the even one."),
+    "not": ("not_", "pred int uint", "Bitwise not; logical not for pred."),
+    "popcnt": ("population_count", "int uint", "The number of set bits."),
+    "real": ("real", "float complex", "The real part; the operand itself for real numbers."),
+    "round-nearest-afz": ("round", "float", "The nearest integer; ties away from zero."),
+    "round-nearest-even": ("round_nearest_even", "float", "The nearest integer; ties to even."),
     "rsqrt": ("rsqrt", "float complex", "``1 / sqrt(x)``."),
-    "sign": ("sign", "int float complex", "-1, 0 or 1; a zero keeps its sign and a nan stays."),
+    "sign": ("sign", "int float complex", "The sign: -1, 0 or 1; a zero keeps its sign and NaN stays."),
     "sine": ("sin", "float complex", "The sine."),
     "sinh": ("sinh", "float complex", "The hyperbolic sine."),
     "sqrt": ("sqrt", "float complex", "The square root."),
@@ -48,45 +48,45 @@ _UNARY = {
     "tanh": ("tanh", "float complex", "The hyperbolic tangent."),
 }
 _BINARY = {
-    "add": ("add", ANY, "The sum; of pred ``or``."),
+    "add": ("add", ANY, "The sum; logical or for pred."),
     "subtract": ("sub", "int uint float complex", "The difference."),
-    "multiply": ("mul", ANY, "The product; of pred ``and``."),
-    "divide": ("div", "int uint float complex", "The quotient; of integers rounded to zero."),
+    "multiply": ("mul", ANY, "The product; logical and for pred."),
+    "divide": ("div", "int uint float complex", "The quotient; truncated for integers."),
     "remainder": ("rem", "int uint float complex", "The remainder, with the sign of ``lhs``."),
     "power": ("pow", "int uint float complex", "``lhs`` to the power of ``rhs``."),
-    "maximum": ("max", ANY, "The larger of both; nan where one is."),
-    "minimum": ("min", ANY, "The smaller of both; nan where one is."),
-    "and": ("and_", "pred int uint", "The bits that both have; of pred both."),
-    "or": ("or_", "pred int uint", "The bits that one has; of pred either."),
-    "xor": ("xor", "pred int uint", "The bits that only one has; of pred not both."),
-    "mulhi": ("mulhi", "int uint", "The upper half of the product."),
-    "shift-left": ("shift_left", "int uint", "``lhs * 2 ** rhs``, bits above the width lost."),
+    "maximum": ("max", ANY, "The larger of both; NaN if one is."),
+    "minimum": ("min", ANY, "The smaller of both; NaN if one is."),
+    "and": ("and_", "pred int uint", "Bitwise and; logical and for pred."),
+    "or": ("or_", "pred int uint", "Bitwise or; logical or for pred."),
+    "xor": ("xor", "pred int uint", "Bitwise exclusive or; inequality for pred."),
+    "mulhi": ("mulhi", "int uint", "The upper half of the bits of the product."),
+    "shift-left": ("shift_left", "int uint", "``lhs`` shifted left by ``rhs`` bits; excess bits are lost."),
     "shift-right-arithmetic": (
         "shift_right_arithmetic",
         "int uint",
-        "``lhs`` shifted by ``rhs`` bits, the sign bit repeated.",
+        "``lhs`` shifted right by ``rhs`` bits; the sign bit is repeated.",
     ),
-    "shift-right-logical": ("shift_right_logical", "int uint", "``lhs`` shifted by ``rhs`` bits, zeros in front."),
-    "atan2": ("atan2", "float complex", "The angle of the point ``(rhs, lhs)``."),
-    "complex": ("complex", "float", "Complex numbers from real and imaginary parts in f32 or f64."),
+    "shift-right-logical": ("shift_right_logical", "int uint", "``lhs`` shifted right by ``rhs`` bits; zeros fill up."),
+    "atan2": ("atan2", "float complex", "The angle of the point ``(rhs, lhs)`` in radians."),
+    "complex": ("complex", "float", "Complex numbers from real and imaginary parts of f32 or f64."),
 }
 _COMPARISONS = {
     "EQ": ("eq", ANY, "equal to"),
     "NE": ("ne", ANY, "not equal to"),
-    "GE": ("ge", ORDERED, "greater or equal to"),
+    "GE": ("ge", ORDERED, "greater than or equal to"),
     "GT": ("gt", ORDERED, "greater than"),
-    "LE": ("le", ORDERED, "less or equal to"),
+    "LE": ("le", ORDERED, "less than or equal to"),
     "LT": ("lt", ORDERED, "less than"),
 }
 
 
 def _comparisons() -> list[ElementwiseMethod]:
-    """Each direction twice; the total order of floats is -nan < -inf < -0 < 0 < inf < nan."""
+    """Each direction, in the partial and in the total order of floats: -nan < -inf < -0 < 0 < inf < nan."""
     made = []
     for direction, (name, kinds, words) in _COMPARISONS.items():
         gives = f"Whether ``lhs`` is {words} ``rhs``, as pred"
         made.append(ElementwiseMethod(name, 2, kinds, f"{gives}.", (("direction", direction),)))
-        order = "-nan < -inf, -0 < 0 and inf < nan"
+        order = "total order of floats: -nan < -inf < -0 < 0 < inf < nan"
         total = (("type", "TOTALORDER"),)
         made.append(
             ElementwiseMethod(f"{name}_total_order", 2, kinds, f"{gives}; {order}.", made[-1].attributes, total)
