@@ -1,6 +1,7 @@
-"""What values can be annotated with: as it is printed, and read by XLA with the same content.
+"""Annotations of values: how they print, and that XLA reads them with the same content.
 
-``cases/builder/annotations.txt`` has the statements, ``annotations.hlo`` what they print (HLOMAP_BLESS=1).
+``cases/builder/annotations.txt`` holds statements, ``annotations.hlo`` the modules that they print; HLOMAP_BLESS=1
+rewrites the latter.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ def test_printed() -> None:
 
 
 def content(module: hm.Module) -> list[Any]:
-    """All that is said about the instructions, and in the header where it was said there."""
-    said = []
+    """Shapes, metadata and attributes of all instructions."""
+    rows = []
     for computation in module.computations:
         for one in computation:
             values = {key: value for key, value in one.attributes.items() if not isinstance(value, hm.Computation)}
@@ -50,15 +51,15 @@ def content(module: hm.Module) -> list[Any]:
             frontend = {key: text.strip('"') for key, text in (values.pop("frontend_attributes", None) or {}).items()}
             before = [earlier.name for earlier in values.pop("control-predecessors", ())]
             aliases = list(map(str, values.pop("output_to_operand_aliasing", ())))
-            said.append((one.name, one.shape, one.metadata, config, frontend, before, aliases, values))
-    return said
+            rows.append((one.name, one.shape, one.metadata, config, frontend, before, aliases, values))
+    return rows
 
 
 @pytest.mark.jax
 def test_xla_reads_the_same() -> None:
-    """Layouts that were not said are the default ones in what XLA prints."""
-    answers = xla.reprint([str(module) for module in MODULES.values()])
-    for (title, module), answer in zip(MODULES.items(), answers, strict=True):
+    """XLA prints default layouts where the module has none."""
+    printed = xla.reprint([str(module) for module in MODULES.values()])
+    for (title, module), answer in zip(MODULES.items(), printed, strict=True):
         assert answer is not None, title
         theirs = hm.parse(answer)
         for ours, other in zip(sorted(content(module), key=first), sorted(content(theirs), key=first), strict=True):
@@ -77,7 +78,7 @@ def first(row: Any) -> str:
 
 @pytest.mark.jax
 def test_texts_of_any_characters() -> None:
-    """Quotes, braces, control characters and what is beyond ASCII come to XLA as they are."""
+    """Quotes, braces, control characters and characters beyond ASCII reach XLA unchanged."""
     characters = [
         "a",
         '"',
@@ -103,8 +104,8 @@ def test_texts_of_any_characters() -> None:
     sources: list[str | bytes] = []
     for text in texts:
         b = hm.Builder("m")
-        said = {"metadata": {"op_name": text}, "frontend_attributes": {"k": text}, "backend_config": text}
-        module = b.build(b.parameter(0, "f32[]", "x").annotated(**said))  # type: ignore[arg-type]
+        annotations = {"metadata": {"op_name": text}, "frontend_attributes": {"k": text}, "backend_config": text}
+        module = b.build(b.parameter(0, "f32[]", "x").annotated(**annotations))  # type: ignore[arg-type]
         assert everything(module) == {text}
         sources.append(str(module))
     for text, answer in zip(texts, xla.serialized(sources), strict=True):
@@ -122,7 +123,7 @@ def everything(module: hm.Module) -> set[str]:
 
 
 def test_annotations_go_with_the_value() -> None:
-    """The same handle comes back, and what was said last holds."""
+    """The same Value is returned, and the last annotation wins."""
     b = hm.Builder("m")
     x = b.parameter(0, "f32[4]", "x")
     assert x.annotated(sharding="{replicated}") is x

@@ -1,8 +1,8 @@
-"""The builder against the page on operation semantics: its examples, its rules, and the table that the docs show.
+"""The builder against XLA's "Operation semantics": its examples, its rules, and the table in the docs.
 
-``cases/builder/examples.txt`` has the examples with the page's results, ``modules.hlo`` what they print, ``errors.txt``
-a call that breaks a rule above each message.  With HLOMAP_BLESS=1 what is printed, the messages and the table in
-``docs/builder.md`` are written anew; read the diff.
+``cases/builder/examples.txt`` holds the examples with the results in that document, ``modules.hlo`` the modules that
+they print, ``errors.txt`` calls that break a rule, with their messages.  HLOMAP_BLESS=1 rewrites the modules and the
+messages; read the diff.
 """
 
 from __future__ import annotations
@@ -10,60 +10,24 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from conftest import BLESS, CASES
-from support import xla, xla_run
+from support import generate_builder, xla, xla_run
+from support.generate_builder import DOCS, Example, examples, opcodes, run
 
 import hlomap as hm
 from hlomap.dtypes import element_types, numpy_dtype
 from hlomap.ops import registered
 
 FOLDER = CASES / "builder"
-DOCS = Path(__file__).parent.parent.parent / "docs" / "builder.md"
-CLAUSES = ("on ", "gives ", "replicas ", "fed ")
-
-
-@dataclass
-class Example:
-    """An operation of the page, the method for it, and statements; what it is run on and what the page says."""
-
-    operation: str
-    method: str
-    code: list[str] = field(default_factory=list)
-    clauses: dict[str, str] = field(default_factory=dict)
-    number: int = 0
-
-    @property
-    def name(self) -> str:
-        return f"{self.method}_{self.number}"
-
-
-def examples() -> list[Example]:
-    found: list[Example] = []
-    for block in (FOLDER / "examples.txt").read_text(encoding="utf-8").split("\n# ")[1:]:
-        head, *lines = block.rstrip().splitlines()
-        operation, method = head.split(": ")
-        case = Example(operation, method, number=sum(method == other.method for other in found))
-        for line in lines:
-            if line.startswith(CLAUSES):
-                word, value = line.split(" ", 1)
-                case.clauses[word] = value
-            else:
-                case.code.append(line)
-        found.append(case)
-    return found
-
-
 EXAMPLES = examples()
 
 
 def convolution(x: Any, kernel: Any, strides: Any, padding: Any) -> Any:
-    """The loops of the page, for two dimensions in space."""
+    """The loops of the document, for two spatial dimensions."""
     (n, features, *sizes), (outputs, _, *window) = x.shape, kernel.shape
     low = [p[0] for p in padding]
     out = [(s + sum(p) - w) // stride + 1 for s, p, w, stride in zip(sizes, padding, window, strides, strict=True)]
@@ -83,16 +47,15 @@ def myfunc(x: Any, y: Any) -> Any:
 
 
 def built(case: Example) -> hm.Module:
-    space: dict[str, Any] = {"b": hm.Builder(case.name), "np": np}
-    exec("\n".join(case.code), space)
-    return space["b"].build(space["root"])
+    b = hm.Builder(case.name)
+    return b.build(run(case, b))
 
 
 MODULES = {case.name: built(case) for case in EXAMPLES}
 
 
 def test_printed() -> None:
-    """What the examples print; the reader read it without a complaint, and reads the print again."""
+    """The modules of the examples have no diagnostics, and their text parses back."""
     file = FOLDER / "modules.hlo"
     text = "\n".join(str(module) for module in MODULES.values())
     if BLESS:
@@ -105,12 +68,12 @@ def test_printed() -> None:
 
 @pytest.mark.jax
 def test_xla_reads_all() -> None:
-    """XLA's parser takes every module and gives it the same shapes, layouts aside."""
+    """XLA's parser reads every module with the same shapes, apart from layouts."""
     texts = [str(module) for module in MODULES.values()]
     layouts = re.compile(r"\{[0-9,]*\}")
-    short = re.compile(r".+(?=-(start|update|done)$)")  # XLA prints the forms of one instruction in short.
+    short = re.compile(r".+(?=-(start|update|done)$)")  # XLA abbreviates the opcodes of asynchronous instructions.
     for name, answer in zip(MODULES, xla.reprint(list(texts)), strict=True):
-        assert answer is not None, f"XLA does not read {name}:\n{MODULES[name]}"
+        assert answer is not None, f"XLA does not parse {name}:\n{MODULES[name]}"
         theirs, ours = (
             {i.name: (short.sub("async", i.opcode), layouts.sub("", str(i.shape))) for i in module.entry.instructions}
             for module in (hm.parse(answer), MODULES[name])
@@ -119,7 +82,7 @@ def test_xla_reads_all() -> None:
 
 
 def arguments(case: Example) -> list[Any]:
-    """What the example is run on; where it does not say so small numbers."""
+    """The arguments of an example, by default small numbers."""
     parameters = MODULES[case.name].entry.parameters
     dtypes = [numpy_dtype(parameter.shape.dtype) for parameter in parameters]
     if "on" not in case.clauses:
@@ -142,8 +105,7 @@ def test_result(example: Example) -> None:
     compare(executed(example), eval(example.clauses["gives"], {"np": np, "convolution": convolution}))
 
 
-# They draw numbers at random, talk to the host or to other devices, or are nothing that XLA's CPU, or StableHLO on the
-# way there, has.
+# These use random numbers, the host or other devices, or XLA's CPU backend or StableHLO does not support them.
 ALONE = {"replicas", "fed"}
 NOT_RUN = {
     "after_all", "async_done", "async_start", "async_update", "bitcast", "collective_broadcast", "copy_done",
@@ -155,7 +117,7 @@ NOT_RUN = {
 
 @pytest.mark.jax
 def test_xla_computes_the_same() -> None:
-    """XLA's CPU runs what was built and gives the results of the executor, and so those of the page."""
+    """XLA's CPU backend computes the results of the interpreter, and thus those of the document."""
     cases = [e for e in EXAMPLES if not ALONE & set(e.clauses) and not NOT_RUN & {e.method, e.name}]
     programs = [(str(MODULES[case.name]), arguments(case)) for case in cases]
     for case, answer in zip(cases, xla_run.results(programs), strict=True):
@@ -198,7 +160,7 @@ def message_of(call: str) -> str:
 
 
 def test_violations() -> None:
-    """Each rule of the page that a call can break: the error names operation, argument, value and rule."""
+    """The error for each rule that a call can break names the operation, the argument, its value and the rule."""
     file = FOLDER / "errors.txt"
     cases = list(violations())
     head = file.read_text(encoding="utf-8").split("\n\n")[0]
@@ -211,36 +173,37 @@ def test_violations() -> None:
         assert message.startswith(("ShapeError: ", "HloSyntaxError: ", "TypeError: "))
 
 
-def opcodes(case: Example, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The opcodes that the method writes where it is called, constants for its numbers aside."""
+def calls(case: Example) -> list[tuple[Any, tuple[Any, ...], dict[str, Any]]]:
+    """The calls of the example's method, each with its builder."""
     original = getattr(hm.Builder, case.method)
-    seen: list[str] = []
+    seen = []
 
     def watched(b: Any, *args: Any, **kwargs: Any) -> Any:
-        before = len(b._scopes[-1].values)
-        value = original(b, *args, **kwargs)
-        seen.extend(made.opcode for made in b._scopes[-1].values[before:])
-        return value
+        seen.append((b, args, kwargs))
+        return original(b, *args, **kwargs)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(hm.Builder, case.method, watched)
-        built(case)
-    return [opcode for opcode in seen if opcode not in ("constant", "parameter") or opcode == case.method]
+    run(case, type("Watched", (hm.Builder,), {case.method: watched})("m"))
+    return [call for call in seen if len(call[0]._scopes) == 1]
 
 
-def test_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The table in the docs: operation of the page, method, opcodes that its examples write."""
-    rows: dict[tuple[str, str], dict[str, None]] = {}
-    for case in EXAMPLES:
-        rows.setdefault((case.operation, case.method), {}).update(dict.fromkeys(opcodes(case, monkeypatch)))
-    lines = [f"| {operation} | `{method}` | {' '.join(found)} |" for (operation, method), found in sorted(rows.items())]
-    table = "\n".join(["| operation of the page | method | opcodes |", "|---|---|---|", *lines])
-    text = DOCS.read_text(encoding="utf-8")
-    start, end = "<!-- table -->\n", "\n<!-- end of table -->"
-    if BLESS:
-        text = text[: text.index(start) + len(start)] + table + text[text.index(end) :]
-        DOCS.write_text(text, encoding="utf-8")
-    assert start + table + end in text
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.name)
+def test_an_argument_of_the_wrong_kind(example: Example) -> None:
+    """A TypeError names the method and the expected kind, unless the check of another argument fails first."""
+    method = getattr(hm.Builder, example.method)
+    for b, args, kwargs in calls(example)[:1]:
+        for wrong in (object(), [object()]):
+            changed = [((*args[:k], wrong, *args[k + 1 :]), kwargs) for k in range(len(args))]
+            changed += [(args, {**kwargs, key: wrong}) for key in kwargs]
+            for given, named in changed:
+                with pytest.raises((TypeError, hm.HlomapError)) as raised:
+                    method(b, *given, **named)
+                if isinstance(raised.value, TypeError):
+                    assert re.match(rf"{example.method}: (\w+=.*: )?expected ", str(raised.value))
+
+
+def test_table() -> None:
+    """The table in the docs lists the operation, the method, and the opcodes that its examples write."""
+    assert generate_builder.docs() == DOCS.read_text(encoding="utf-8")
 
 
 def test_every_operation_of_the_page_is_there() -> None:
@@ -248,9 +211,9 @@ def test_every_operation_of_the_page_is_there() -> None:
     assert set(page) <= {case.operation for case in EXAMPLES}
 
 
-def test_every_operation_with_a_page_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the example of some method."""
-    written = {"constant", "parameter"}.union(*(opcodes(case, monkeypatch) for case in EXAMPLES))
+def test_every_operation_with_a_rule_is_written() -> None:
+    """Some example writes each opcode that has an op rule."""
+    written = {"constant", "parameter"}.union(*(opcodes(case, hm.Builder) for case in EXAMPLES))
     assert set(registered()) - written == set()
 
 
@@ -259,7 +222,7 @@ def test_every_method_has_an_example() -> None:
 
 
 def same_bits(a: Any, b: Any) -> bool:
-    """Bytes, but of integers values: those of less than a byte fill it in more than one way."""
+    """Equal bytes, or equal values for integers, since types narrower than a byte have several representations."""
     is_equal = a.tolist() == b.tolist() if "int" in a.dtype.name else a.tobytes() == b.tobytes()
     return bool(a.dtype == b.dtype and a.shape == b.shape and is_equal)
 
@@ -269,7 +232,7 @@ ELEMENTS = [name for name in element_types() if name not in ("s1", "u1")]
 
 @pytest.mark.jax
 def test_constants_of_every_type() -> None:
-    """All bits of narrow types and odd ones of wide ones, nans with payloads among them, come back."""
+    """All values of narrow types and unusual ones of wide types, NaNs with payloads included, survive the text."""
     made = {}
     for name in ELEMENTS:
         dtype = numpy_dtype(name)
@@ -283,7 +246,7 @@ def test_constants_of_every_type() -> None:
             whole = np.random.default_rng(0).integers(0, 256, 12 * dtype.itemsize, np.uint8).view(dtype)
             odd = np.array([np.nan, -np.nan, np.inf, -0.0, 5e-324, 1e-45], np.float64).astype(dtype)
             payload = np.full(dtype.itemsize, 0xFF, np.uint8).view(dtype)
-            # Of a complex number with one part that is nan XLA makes both parts nan.
+            # XLA turns a complex number with one NaN part into one with two.
             array = np.concatenate([whole, odd, payload] if name[0] != "c" else [whole, odd[2:]])
         b = hm.Builder(f"constant_{name}")
         value = b.constant(array)
@@ -298,9 +261,9 @@ def test_constants_of_every_type() -> None:
 
 @pytest.mark.jax
 def test_element_types_as_xla() -> None:
-    """An elementwise method takes the kinds of element types that XLA's shape inference takes, but shifts no floats.
+    """Elementwise methods accept the element types that XLA's shape inference accepts, except shifts of floats.
 
-    XLA's parser also orders complex numbers, which its backends do not.
+    XLA's parser also accepts an order of complex numbers; its backends do not.
     """
     kinds = {"pred": "pred", "int": "s32", "uint": "u32", "float": "f32", "complex": "c64"}
     texts, ours = [], []
@@ -338,7 +301,7 @@ del ELEMENTWISE["optimization_barrier"]
 
 
 def opcode_of(method: str) -> tuple[str, str]:
-    """The opcode of an elementwise method, and its attributes."""
+    """The opcode and the attributes of the instruction that an elementwise method writes."""
     for dtype in ("f32", "s32", "pred"):
         b = hm.Builder("m")
         try:
@@ -351,24 +314,24 @@ def opcode_of(method: str) -> tuple[str, str]:
 
 @pytest.mark.parametrize("text", (FOLDER / "operators.txt").read_text(encoding="utf-8").splitlines())
 def test_operators(text: str) -> None:
-    """Operators mean what they mean on NumPy arrays; division of integers cuts off."""
+    """Operators compute the same as on NumPy arrays, except that integer division truncates."""
     x, y = np.array([5, -3, 8, 2], np.int32), np.array([1, 2, 3, 2], np.int32)
     m = np.arange(6, dtype=np.int32).reshape(2, 3)
     b = hm.Builder("m")
-    handles = {"x": b.constant(x, name="x"), "y": b.constant(y, name="y"), "m": b.constant(m, name="m")}
+    values = {"x": b.constant(x, name="x"), "y": b.constant(y, name="y"), "m": b.constant(m, name="m")}
     expected = eval(text, {"x": x, "y": y, "m": m})
     if "/" in text:
         expected = np.trunc(expected).astype(np.int32)
     elif "%" in text:
         expected = np.fmod(*eval(text.replace("%", ","), {"x": x, "y": y}))
-    got = eval(text.replace("m.T", "b.transpose(m)"), {**handles, "b": b})
+    got = eval(text.replace("m.T", "b.transpose(m)"), {**values, "b": b})
     result = np.asarray(hm.execute(b.build(got)))
     assert result.tolist() == expected.tolist()
     assert got.shape.dimensions == expected.shape
 
 
 def test_many_dimensions() -> None:
-    """Rank 30, sizes near 2^63, and none at all."""
+    """Rank 30, sizes near 2^63, and sizes of 0."""
     b = hm.Builder("m")
     sizes = [2, 1, 3] * 10
     x = b.parameter(0, f"f32[{','.join(map(str, sizes))}]", "x")
@@ -385,7 +348,7 @@ def test_many_dimensions() -> None:
 
 @pytest.mark.jax
 def test_names_that_are_words_of_the_text() -> None:
-    """XLA reads no value called as an element type or a keyword: a number makes another name of it."""
+    """XLA rejects element types and keywords as names; the builder appends a number."""
     b = hm.Builder("m")
     words = ["pred", "f32", "token", "nan", "ENTRY", "ROOT", "main"]
     values = [b.constant(1, name=word) for word in words]
@@ -395,14 +358,14 @@ def test_names_that_are_words_of_the_text() -> None:
 
 
 def test_offsets_of_a_long_vector() -> None:
-    """A vector of offsets is taken apart only where it has one for each dimension."""
+    """A vector of offsets is sliced only if it has one element per dimension."""
     b = hm.Builder("m")
     with pytest.raises(hm.errors.ShapeError, match="start_indices"):
         b.dynamic_slice(b.iota("f32[3]"), b.parameter(0, "s32[4611686018427387904]"), [1])
 
 
 def test_unfinished_computations_leave_no_trace() -> None:
-    """An error inside a function leaves the builder where it was."""
+    """The builder remains usable after an error inside a function."""
     b = hm.Builder("m")
     x = b.parameter(0, "f32[3]", "x")
     with pytest.raises(ZeroDivisionError):

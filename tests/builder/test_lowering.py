@@ -1,8 +1,8 @@
-"""What the builder's conveniences are made of: the instructions that XLA's own builder writes for them.
+"""The builder's methods write the instructions that XLA's own builder writes.
 
-``cases/builder/lowering.txt`` has calls with the instructions that they give, each after its operands, and after ``|``
-a StableHLO program.  jaxlib lowers that with XLA's builder, so it must come out as the same instructions.  With
-HLOMAP_BLESS=1 the instructions are written anew; read the diff.
+``cases/builder/lowering.txt`` holds calls with the instructions that they write, and after ``|`` a StableHLO program.
+jaxlib lowers that with XLA's builder, so it must result in the same instructions.  HLOMAP_BLESS=1 rewrites the
+instructions; read the diff.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from conftest import BLESS, CASES
+from support import generate_builder
 
 import hlomap as hm
-from hlomap.builder import written
 from hlomap.ops import lookup, registered
 
 FILE = CASES / "builder" / "lowering.txt"
-# They say nothing of what an instruction does.
-ASIDE = {"metadata", "sharding", "origin"}
+# Attributes that do not affect the semantics.
+IGNORED = {"metadata", "sharding", "origin"}
 
 
 class Case(NamedTuple):
@@ -47,7 +47,7 @@ HEAD, CASES = read()
 
 
 def listing(root: hm.Instruction, indent: str = "") -> list[str]:
-    """The instructions that a value is made of, each after its operands, with numbers for names."""
+    """The instructions that a value depends on, operands first, numbered instead of named."""
     numbers: dict[hm.Instruction, int] = {}
     lines = []
     pending = [root]
@@ -68,7 +68,11 @@ def listing(root: hm.Instruction, indent: str = "") -> list[str]:
             given = [str(np.asarray(one.literal).tolist())]
         attributes = {name: one.attributes.text(name) or "" for name in sorted(one.attributes)}
         called = {name: text for name, text in attributes.items() if "%" in text}
-        texts = [f", {name}={said(one, name, text)}" for name, text in attributes.items() if is_meant(one, name, text)]
+        texts = [
+            f", {name}={canonical(one, name, text)}"
+            for name, text in attributes.items()
+            if is_semantic(one, name, text)
+        ]
         shape = one.shape.without_layout()
         lines.append(f"{indent}{numbers[one]} {shape} {one.opcode}({', '.join(given)}){''.join(texts)}")
         for name in re.findall(r"%([\w.-]+)", " ".join(called.values())):
@@ -76,14 +80,14 @@ def listing(root: hm.Instruction, indent: str = "") -> list[str]:
     return lines
 
 
-def is_meant(instruction: hm.Instruction, name: str, text: str) -> bool:
-    """Whether an attribute says what the instruction does; computations are listed below it."""
+def is_semantic(instruction: hm.Instruction, name: str, text: str) -> bool:
+    """Whether an attribute affects the semantics; called computations are listed separately."""
     from_stablehlo = name == "frontend_attributes" and "_xla" in text
-    return name not in ASIDE and "%" not in text and text != "false" and not from_stablehlo
+    return name not in IGNORED and "%" not in text and text != "false" and not from_stablehlo
 
 
-def said(instruction: hm.Instruction, name: str, text: str) -> str:
-    """The value of an attribute, which more than one text can be."""
+def canonical(instruction: hm.Instruction, name: str, text: str) -> str:
+    """The canonical text of an attribute."""
     if name == "outfeed_shape":
         return str(instruction.attributes[name].without_layout())
     return re.sub(r"(\[\d+:\d+):1\]", r"\1]", text) if name == "slice" else text
@@ -125,17 +129,16 @@ WITH_ORACLE = [case for case in CASES if case.stablehlo]
 @pytest.mark.jax
 @pytest.mark.parametrize("lowered", WITH_ORACLE, ids=[case.title for case in WITH_ORACLE])
 def test_as_xla(lowered: Case) -> None:
-    """XLA's builder writes the same for StableHLO that says the same."""
+    """XLA's builder writes the same instructions for the same operation in StableHLO."""
     head, *rest = lowered.stablehlo
     module = hm.parse_stablehlo("\n".join([f"func.func public @main{head}", *rest]))
     assert listing(module.entry.root) == lowered.listed
 
 
 def test_every_written_method_has_a_case() -> None:
-    """Those that were made write the one instruction of their page."""
+    """Generated methods write a single instruction."""
     called = {name for case in CASES for name in re.findall(r"b\.(\w+)\(", case.call)}
-    public = {name for name in written() if name[0] != "_"}
-    assert public - called == set()
+    assert set(generate_builder.written()) - called == set()
 
 
 POINTWISE = [

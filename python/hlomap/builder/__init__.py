@@ -1,26 +1,15 @@
-"""What a builder is made of: handles with operators, instructions as they are written, and the methods by kind.
+"""Writes HLO from Python.
 
-Read :class:`Core` in `core`, then :func:`written`.  The files of methods are layers, each on the one before: `core`,
-`broadcasting`, `elementwise`, `data_movement`, `reductions`, `products`, `control_flow`, `collectives`;
-`attribute_methods` makes what nobody wrote.  Which of them :class:`hlomap.Builder` has, the op pages say.  Law: what a
-builder has built, the reader of HLO text has read without a complaint.
+Read :class:`hlomap.Builder` in `builder`.  Its bases hold the methods by kind and do not import each other:
+`elementwise`, `data_movement`, `gather_scatter`, `reductions`, `products`, `linear_algebra`, `normalization`,
+`random_numbers`, `control_flow`, `collectives`, `host_transfers`, and `generated`, which a tool writes from the op
+rules.  All of them extend `core`, which holds the state of the builder and writes instructions.  A module that a
+builder writes reads back without a diagnostic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import FunctionType
-
-from .attribute_methods import Method, by_attributes, method_name, pointwise
-from .collectives import Collectives
-from .core import Callee, Core, Function
+from .computations import Callee, Function
 from .values import Operand, Value
 
-__all__ = ["Callee", "Core", "Function", "Method", "Operand", "Value", "by_attributes", "method_name", "pointwise"]
-__all__ += ["written"]
-
-
-def written() -> Mapping[str, Method]:
-    """The methods of all layers above the writer by name, and the helpers that they share, which start with ``_``."""
-    layers = [layer for layer in reversed(Collectives.__mro__) if issubclass(layer, Core) and layer is not Core]
-    return {name: f for layer in layers for name, f in vars(layer).items() if isinstance(f, FunctionType)}
+__all__ = ["Callee", "Function", "Operand", "Value"]

@@ -1,39 +1,40 @@
-"""Layouts and shardings that are given to values: whether they fit the shape.
+"""Checks that the layouts and shardings of annotations fit the shape.
 
-Read :func:`laid_out` and :func:`check_sharding`.
+Read :func:`with_layout` and :func:`check_sharding`.
 """
 
 from __future__ import annotations
 
 from .._core import Layout, Shape, Sharding
 from ..errors import HlomapError
-from .values import Value, refuse, shown
+from .arguments import described, invalid, shown, wrong_type
+from .values import Value
 
-__all__ = ["check_sharding", "laid_out"]
+__all__ = ["check_sharding", "with_layout"]
 
 
-def laid_out(operation: str, value: Value, layout: Layout | Shape | str) -> Shape:
-    """The shape of a value with another layout, of a tuple with those of a shape that is the same otherwise."""
+def with_layout(operation: str, value: Value, layout: Layout | Shape | str) -> Shape:
+    """The shape of a value with another layout; ``layout`` is a whole shape for a tuple."""
     try:
         if isinstance(layout, str):
             layout = Layout.parse(layout) if layout.startswith("{") else Shape.parse(layout)
         made = value.shape.with_layout(layout) if isinstance(layout, Layout) else layout
     except (HlomapError, ValueError) as error:
-        raise refuse(operation, "layout", shown(layout), f"{value.name} {value.shape}: {error}") from None
+        raise invalid(operation, "layout", shown(layout), f"{described(value)}: {error}") from None
     if not isinstance(made, Shape):
-        raise refuse(operation, "layout", shown(made), "expected a layout or a shape, or the text of one")
+        raise wrong_type(operation, "layout", made, "a Layout, a Shape or the text of one")
     if not made.equals(value.shape, layout="ignored"):
-        raise refuse(operation, "layout", made, f"expected {value.shape.without_layout()} with layouts")
+        raise invalid(operation, "layout", made, f"expected {value.shape.without_layout()} with layouts")
     return made
 
 
 def check_sharding(operation: str, value: Value, sharding: Sharding) -> None:
-    """Whether a sharding can be that of a value; one that is no tuple may stand for all parts of a tuple."""
+    """Checks that a sharding fits a value; one that is not a tuple may apply to all elements of a tuple."""
     if sharding.kind == "tuple":
         leaves = _leaves(value.shape)
         if len(sharding.parts) != len(leaves):
-            rule = f"expected {len(leaves)} parts, one for each array in {value.shape}"
-            raise refuse(operation, "sharding", sharding, rule)
+            rule = f"expected {len(leaves)} parts, one per array of {value.shape}"
+            raise invalid(operation, "sharding", sharding, rule)
         for part, leaf in zip(sharding.parts, leaves, strict=True):
             _check_rank(operation, part, leaf)
     elif value.shape.is_array:
@@ -48,11 +49,11 @@ def _check_rank(operation: str, sharding: Sharding, shape: Shape) -> None:
     elif sharding.kind == "named":
         n = len(sharding.dimension_axes)
     if n is not None and n != (shape.rank if shape.is_array else 0):
-        raise refuse(operation, "sharding", sharding, f"cuts {n} dimensions, {shape} has {shape.rank}")
+        raise invalid(operation, "sharding", sharding, f"partitions {n} dimensions; {shape} has {shape.rank}")
 
 
 def _leaves(shape: Shape) -> list[Shape]:
-    """The arrays and tokens in a tuple; of an empty one the tuple itself."""
+    """The arrays and tokens of a tuple in order; an empty tuple counts as one leaf."""
     found: list[Shape] = []
     pending = [shape]
     while pending:

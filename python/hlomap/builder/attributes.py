@@ -1,7 +1,7 @@
-"""The values of attributes as HLO text has them: what Python gives for each form of value that the reader knows.
+"""Attributes as HLO text: for each form of value that the reader knows, the Python values it is written from.
 
-Read :data:`FORMS` and :func:`attribute_text`.  Law: a value that is not of its form is refused with the operation, the
-attribute and what was expected; which attributes an operation has is asked of the reader alone.
+Read :data:`FORMS` and :func:`attribute_text`.  The reader alone decides which attributes an operation has.  A value of
+another form is an error that names the operation, the attribute and the form.
 """
 
 from __future__ import annotations
@@ -12,16 +12,15 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from .. import _core
 from .._core import ConvolutionDimensionNumbers, EntryLayout, Metadata, ReplicaGroups, ResultAccuracy, Sharding, Window
 from ..errors import HlomapError
+from .arguments import at_least, check_choice, invalid, shown, wrong_type
+from .computations import Callee
 from .constants import as_array, literal_text
-from .values import Ints, Value, refuse, shown
-
-if TYPE_CHECKING:
-    from .core import Callee
+from .values import Ints, Value
 
 __all__ = ["ANNOTATIONS", "FORMS", "Attribute", "Callees", "Frontend", "attribute_text", "attribute_texts", "known"]
 
@@ -37,7 +36,7 @@ class Known(NamedTuple):
 
 
 class Form(NamedTuple):
-    """A form of values: what type checkers see, what messages say, and the text of one."""
+    """A form of attribute values: its annotation, its description in messages, and the text of a value."""
 
     annotation: str
     expected: str
@@ -46,12 +45,12 @@ class Form(NamedTuple):
 
 @lru_cache(maxsize=512)
 def known(place: str) -> Mapping[str, Known]:
-    """By name, the attributes of an operation, or of the header of a ``module``."""
+    """The attributes of an operation, or of the header of a ``module``, by name."""
     return {name: Known(form, is_required, words) for name, form, is_required, words in _core.known_attributes(place)}
 
 
 _WORD = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
-# Every operation can have these.
+# Attributes of every operation.
 ANNOTATIONS = frozenset(known("tuple"))
 
 
@@ -67,42 +66,47 @@ class Callees(str):
 
 
 class Frontend(dict[str, str]):
-    """Attributes of a frontend: by key the text of the value."""
+    """The value of ``frontend_attributes``: texts of values by key."""
 
     def __str__(self) -> str:
         return "{" + ",".join(f"{key}={text}" for key, text in self.items()) + "}"
 
 
 class Names(tuple[Value, ...]):
-    """Instructions by the names that they have when the module is printed."""
+    """Instructions, which print with the names they have at that time."""
 
     def __str__(self) -> str:
         return "{" + ", ".join(f"%{value.name}" for value in self) + "}"
 
 
 def quoted(text: str) -> str:
-    """A string as attributes have it."""
+    """A string literal of HLO text."""
     if not isinstance(text, str):
         raise TypeError(f"expected a string, found {text!r}")
-    text.encode()  # A lone surrogate is no text.
+    text.encode()  # Rejects lone surrogates.
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
 
 
 def ints(numbers: Ints) -> str:
-    """A list of numbers as attributes have it."""
+    """A list of integers in braces."""
     return "{" + ",".join(str(operator.index(n)) for n in numbers) + "}"
 
 
 def word(flag: bool) -> str:
-    """A flag as attributes have it."""
+    """``true`` or ``false``."""
     if not isinstance(flag, bool):
         raise TypeError("expected a bool")
     return "true" if flag else "false"
 
 
+def channel_attribute(operation: str, channel_id: int) -> dict[str, str]:
+    """The attribute of a channel, which pairs a send with a recv or joins the instructions of a collective."""
+    return {"channel_id": str(at_least(operation, "channel_id", channel_id, 1))}
+
+
 def attribute_texts(operation: str, place: str, given: Mapping[str, Any]) -> dict[str, Attribute]:
-    """The attributes of an operation from Python's values; None stands for one that is not there."""
+    """The attributes of an operation as text; None stands for an absent one."""
     rows = known(place)
     for name in given:
         if name not in rows:
@@ -111,22 +115,23 @@ def attribute_texts(operation: str, place: str, given: Mapping[str, Any]) -> dic
             raise TypeError(f"{operation}: {place} has no attribute {name!r}{hint}")
     missing = [name for name, row in rows.items() if row.is_required and given.get(name) is None]
     if missing:
-        raise TypeError(f"{operation}: {place} needs {', '.join(missing)}")
+        raise TypeError(f"{operation}: {place} requires {', '.join(missing)}")
     return {name: attribute_text(operation, name, given[name], rows[name]) for name in given if given[name] is not None}
 
 
 def attribute_text(operation: str, name: str, value: Any, row: Known) -> Attribute:
-    """One value in the form that the reader expects for it."""
+    """The text of one attribute."""
     if row.words:
-        if not isinstance(value, str) or value not in row.words:
-            raise refuse(operation, name, shown(value), f"expected {', '.join(row.words[:-1])} or {row.words[-1]}")
+        check_choice(operation, name, value, row.words)
         return str(value)
     form = FORMS[row.form]
     try:
         return form.text(value)
-    except (AttributeError, HlomapError, RecursionError, TypeError, ValueError) as error:
-        said = f": {error}" if isinstance(error, HlomapError) else ""
-        raise refuse(operation, name, shown(value), f"expected {form.expected}{said}") from None
+    except (AttributeError, TypeError):
+        raise wrong_type(operation, name, value, form.expected) from None
+    except (HlomapError, RecursionError, ValueError) as error:
+        detail = f": {error}" if isinstance(error, HlomapError) else ""
+        raise invalid(operation, name, shown(value), f"expected {form.expected}{detail}") from None
 
 
 def _is(kind: type | tuple[type, ...]) -> Callable[[Any], Any]:
@@ -139,20 +144,20 @@ def _is(kind: type | tuple[type, ...]) -> Callable[[Any], Any]:
 
 
 def _word(value: Any) -> str:
-    """A word: what stands in the text as it is."""
-    if not isinstance(value, str) or not _WORD.fullmatch(value):
-        raise TypeError
-    return value
+    """A word, which the text holds without quotes."""
+    if not _WORD.fullmatch(value):
+        raise ValueError
+    return str(value)
 
 
 def _in_braces(value: Any) -> str:
-    if not isinstance(value, str) or not (value.startswith("{") and value.endswith("}")):
-        raise TypeError
-    return value
+    if not (value.startswith("{") and value.endswith("}")):
+        raise ValueError
+    return str(value)
 
 
 def _parsed(kind: Any) -> Callable[[Any], str]:
-    """An object of a class that parses texts, or such a text."""
+    """The text of an object, or a text that its class parses."""
     return lambda value: str(value if isinstance(value, kind) else kind.parse(value))
 
 
@@ -178,20 +183,12 @@ def _padding(entries: Sequence[Ints]) -> str:
     return "x".join("_".join(str(operator.index(n)) for n in entry) for entry in entries)
 
 
-def _callee(value: Any) -> Callee:
-    from .core import Callee
-
-    if not isinstance(value, Callee):
-        raise TypeError
-    return value
-
-
 def _groups(value: Any) -> str:
     return _parsed(ReplicaGroups)(value) if isinstance(value, (str, ReplicaGroups)) else _braced(ints, ",")(value)
 
 
 def _metadata(value: Metadata | Mapping[str, Any]) -> str:
-    """Of one that was read all but its stack frame, which is a number in a table of its own module."""
+    """The fields of metadata without the stack frame, which indexes a table of the module that it was read from."""
     made = value if isinstance(value, Metadata) else Metadata(**value)
     fields = ("op_type", "op_name", "source_file", "source_line", "source_column")
     found = {field: getattr(made, field) for field in fields if getattr(made, field) is not None}
@@ -247,43 +244,47 @@ def _entry_layout(value: EntryLayout | tuple[Sequence[Any], Any]) -> str:
 FORMS: dict[str, Form] = {
     "Int": Form("int", "an integer", lambda value: str(operator.index(value))),
     "Float": Form("float", "a number", lambda value: repr(float(value))),
-    "Bool": Form("bool", "True or False", word),
+    "Bool": Form("bool", "a bool", word),
     "Word": Form("str", "a word", _word),
-    "Text": Form("str", "a text", quoted),
-    "Ints": Form("Ints", "integers", ints),
-    "IntLists": Form("Sequence[Ints]", "lists of integers", _braced(ints, ",")),
-    "Words": Form("Sequence[str]", "words", _braced(_word, ",")),
-    "Slices": Form("Sequence[Ints]", "(start, limit) or (start, limit, stride) by dimension", _braced(_slice)),
-    "Padding": Form("Sequence[Ints]", "(low, high) or (low, high, interior) by dimension", _padding),
-    "Window": Form("Window | str", "a window or its text", _parsed(Window)),
+    "Text": Form("str", "a string", quoted),
+    "Ints": Form("Ints", "a sequence of integers", ints),
+    "IntLists": Form("Sequence[Ints]", "a sequence of sequences of integers", _braced(ints, ",")),
+    "Words": Form("Sequence[str]", "a sequence of words", _braced(_word, ",")),
+    "Slices": Form("Sequence[Ints]", "(start, limit) or (start, limit, stride) for each dimension", _braced(_slice)),
+    "Padding": Form("Sequence[Ints]", "(low, high) or (low, high, interior) for each dimension", _padding),
+    "Window": Form("Window | str", "a Window or its text", _parsed(Window)),
     "DimLabels": Form(
-        "ConvolutionDimensionNumbers | str", "dimension numbers or their text", _parsed(ConvolutionDimensionNumbers)
+        "ConvolutionDimensionNumbers | str",
+        "ConvolutionDimensionNumbers or their text",
+        _parsed(ConvolutionDimensionNumbers),
     ),
-    "Computation": Form("Callee", "what b.computation gave", _callee),
+    "Computation": Form("Callee", "a Callee, as b.computation returns it", _is(Callee)),
     "Computations": Form(
         "Sequence[Callee]",
-        "what b.computation gave, in a list",
-        lambda values: Callees([_callee(value) for value in values]),
+        "a sequence of Callees, as b.computation returns them",
+        lambda values: Callees(list(map(_is(Callee), values))),
     ),
-    "Instructions": Form("Sequence[Value]", "values in a list", lambda values: Names(map(_is(Value), values))),
-    "Shape": Form("ShapeLike", "a shape", _shape),
-    "Shapes": Form("Sequence[ShapeLike]", "shapes", _braced(_shape)),
-    "Metadata": Form("Metadata | Mapping[str, str | int]", "fields of metadata, or Metadata", _metadata),
-    "DeviceGroups": Form("ReplicaGroups | Sequence[Ints] | str", "lists of devices, or groups or their text", _groups),
+    "Instructions": Form("Sequence[Value]", "a sequence of Values", lambda values: Names(map(_is(Value), values))),
+    "Shape": Form("ShapeLike", "a Shape or its text", _shape),
+    "Shapes": Form("Sequence[ShapeLike]", "a sequence of shapes", _braced(_shape)),
+    "Metadata": Form("Metadata | Mapping[str, str | int]", "Metadata or a dictionary of its fields", _metadata),
+    "DeviceGroups": Form(
+        "ReplicaGroups | Sequence[Ints] | str", "lists of devices, ReplicaGroups or their text", _groups
+    ),
     "Literal": Form("Operand", "a number or an array", _literal),
-    "FrontendAttributes": Form("Mapping[str, str]", "texts, by keys that are words", _frontend),
-    "Config": Form("str | Mapping[str, Any]", "a text, or a dictionary that JSON has", _config),
-    "Bools": Form("Sequence[bool]", "a list of True and False", _braced(word, ",")),
-    "Sharding": Form("Sharding | str", "a sharding or its text", _parsed(Sharding)),
-    "Aliases": Form("Sequence[InputOutputAlias]", "a list of InputOutputAlias", _aliases),
-    "OperandAliases": Form("Sequence[OperandAlias]", "a list of OperandAlias", _operand_aliases),
-    "Donors": Form("Sequence[BufferDonor]", "a list of BufferDonor", _donors),
-    "Accuracy": Form("ResultAccuracy | str", "a mode or ResultAccuracy", _accuracy),
+    "FrontendAttributes": Form("Mapping[str, str]", "a dictionary of strings with words as keys", _frontend),
+    "Config": Form("str | Mapping[str, Any]", "a string, or a dictionary that JSON can represent", _config),
+    "Bools": Form("Sequence[bool]", "a sequence of bools", _braced(word, ",")),
+    "Sharding": Form("Sharding | str", "a Sharding or its text", _parsed(Sharding)),
+    "Aliases": Form("Sequence[InputOutputAlias]", "a sequence of InputOutputAlias", _aliases),
+    "OperandAliases": Form("Sequence[OperandAlias]", "a sequence of OperandAlias", _operand_aliases),
+    "Donors": Form("Sequence[BufferDonor]", "a sequence of BufferDonor", _donors),
+    "Accuracy": Form("ResultAccuracy | str", "a ResultAccuracy or a mode", _accuracy),
     "EntryLayout": Form(
         "EntryLayout | tuple[Sequence[ShapeLike], ShapeLike]",
-        "(shapes of the parameters, shape of the result)",
+        "an EntryLayout or a pair (shapes of the parameters, shape of the result)",
         _entry_layout,
     ),
-    "Braced": Form("str", "a text in braces", _in_braces),
-    "Raw": Form("str", "a text", _is(str)),
+    "Braced": Form("str", "a string in braces", _in_braces),
+    "Raw": Form("str", "a string", _is(str)),
 }

@@ -1,24 +1,53 @@
-"""Modules from Python: a method for each operation that has a page, handles with operators, shapes checked at once.
+"""The builder of modules: a method for each operation, Values with operators, shapes checked as they are written.
 
-Read :class:`Builder`.  The law: it has the methods that the op pages name and no others, so a page that is added, also
-while a program runs, adds its method.  What type checkers see of it is made from the same pages (`builder.pyi`).
+Read :class:`Builder`, whose bases hold the methods by kind.  Every op rule has a method, and every method that writes
+an operation belongs to an op rule; a rule that a program registers adds its method to the class.
 """
 
 from __future__ import annotations
 
 from ..ops import OpRule, each
-from . import Core, by_attributes, method_name, pointwise, written
+from .attribute_methods import attribute_method, elementwise_method, method_name
+from .collectives import Collectives
+from .control_flow import ControlFlow
+from .core import Core
+from .data_movement import DataMovement
+from .elementwise import Elementwise
+from .gather_scatter import GatherScatter
+from .generated import AttributeMethods, ElementwiseFunctions
+from .host_transfers import HostTransfers
+from .linear_algebra import LinearAlgebra
+from .normalization import Normalization
+from .products import Products
+from .random_numbers import RandomNumbers
+from .reductions import Reductions
 
 __all__ = ["Builder"]
 
 
-class Builder(Core):
-    """Writes a module: one method for each operation, which checks its arguments and gives a :class:`Value`.
+class Builder(
+    ElementwiseFunctions,
+    Elementwise,
+    DataMovement,
+    GatherScatter,
+    Reductions,
+    Products,
+    LinearAlgebra,
+    Normalization,
+    RandomNumbers,
+    ControlFlow,
+    Collectives,
+    HostTransfers,
+    AttributeMethods,
+    Core,
+):
+    """Writes a module: one method for each operation, which checks its arguments and returns a :class:`Value`.
 
-    Operands are handles, Python numbers or NumPy arrays; dimension numbers may be negative.  Where a method takes a
-    computation it takes a Python function over handles, the name of a common one such as ``"add"``, or what
-    :meth:`computation` gave.  A broken rule raises :class:`~hlomap.ShapeError` with the operation, the argument, its
-    value and the rule.  The page on the builder lists all methods.
+    An operand is a Value, a Python number or a NumPy array; dimension numbers may be negative.  A computation is a
+    Python function over Values, the name of a common one such as ``"add"``, or a result of :meth:`computation`.
+    Raises :class:`~hlomap.errors.ShapeError` if an argument breaks a rule of the operation and :class:`TypeError` if it has
+    the wrong kind; the message names the operation, the argument, its value and the rule.  ``docs/builder.md`` lists
+    all methods.
 
     >>> import hlomap as hm, numpy as np
     >>> b = hm.Builder("softmax")
@@ -31,29 +60,32 @@ class Builder(Core):
     [1.0, 1.0]
     >>> b.transpose(x, [0, 0])
     Traceback (most recent call last):
-    hlomap.errors.ShapeError: transpose: permutation=[0, 0]: dimension 0 twice
+    hlomap.errors.ShapeError: transpose: permutation=[0, 0]: dimension 0 is repeated
     """
 
 
-_WRITTEN = {**written(), "constant": Core.constant, "parameter": Core.parameter}
+_GENERATED = (ElementwiseFunctions, AttributeMethods)
+_WRITTEN = {name for base in Builder.__bases__ if base not in _GENERATED for name in vars(base)}
+# The opcode that a method which is not written by hand belongs to.
+_opcodes: dict[str, str] = {}
 
 
-def _add_methods(op: OpRule) -> None:
-    for declared in op.builder_methods or (method_name(op.opcode),):
+def _add_methods(rule: OpRule) -> None:
+    """Adds the methods of an op rule that the class lacks."""
+    for declared in rule.builder_methods or (method_name(rule.opcode),):
+        name = declared if isinstance(declared, str) else declared.name
+        if isinstance(declared, str) and name in _WRITTEN:
+            continue  # A written method may serve several op rules.
+        if name in _WRITTEN or _opcodes.setdefault(name, rule.opcode) != rule.opcode:
+            raise RuntimeError(f"two op rules for the method {name!r}")
+        if hasattr(Builder, name):
+            continue
         if isinstance(declared, str):
-            name = declared
-            method = _WRITTEN.get(name) or by_attributes(name, op.opcode)
+            method = attribute_method(name, rule.opcode)
         else:
-            name, attributes, on_floats = declared.name, dict(declared.attributes), dict(declared.on_floats)
             about = declared.n_operands, declared.element_types, declared.gives
-            method = pointwise(name, op.opcode, *about, attributes, on_floats)
-        # A written method may be that of several pages.
-        if vars(Builder).get(name, method) is not method:
-            raise RuntimeError(f"two op pages for the method {name!r}")
+            method = elementwise_method(name, rule.opcode, *about, dict(declared.attributes), dict(declared.on_floats))
         setattr(Builder, name, method)
 
 
-for _name, _helper in _WRITTEN.items():
-    if _name.startswith("_"):
-        setattr(Builder, _name, _helper)
 each(_add_methods)

@@ -1,6 +1,7 @@
-"""Operations of many devices: gathered, reduced, exchanged and permuted values; who am I.
+"""Collective operations between devices, and the numbers of the replica and the partition.
 
-Read :meth:`Collectives.all_gather`.  ``replica_groups`` lists the devices of each group; none is one group of all.
+Read :meth:`Collectives.all_gather`.  ``replica_groups`` lists the devices of each group; an empty list is one group of
+all devices.
 """
 
 from __future__ import annotations
@@ -8,18 +9,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core import Shape
-from .attributes import Attribute, ints
-from .control_flow import ControlFlow
-from .core import Function
-from .values import Operand, Value, refuse
+from .arguments import (
+    array_shape,
+    at_least,
+    check_same_dtype,
+    described,
+    dimension_number,
+    flag,
+    integer_lists,
+    invalid,
+)
+from .attributes import Attribute, channel_attribute, ints
+from .computations import Function
+from .core import Core
+from .values import Operand, Value
 
 __all__ = ["Collectives"]
 
 Groups = Sequence[Sequence[int]]
 
 
-class Collectives(ControlFlow):
-    """The methods of a builder for collective operations."""
+class Collectives(Core):
+    """Methods for collective operations."""
 
     def all_gather(
         self,
@@ -31,7 +42,7 @@ class Collectives(ControlFlow):
         *,
         use_global_device_ids: bool = False,
     ) -> Value:
-        """The operands of all devices of a group, ``shard_count`` of them, one after another along a dimension.
+        """The operands of the ``shard_count`` devices of a group, concatenated along a dimension.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -39,13 +50,14 @@ class Collectives(ControlFlow):
         all-gather = f32[4,3] all-gather(iota), dimensions={0}, replica_groups={{0,2},{1,3}}
         """
         value = self._array("all_gather", "operand", operand)
-        along = self._dim("all_gather", "all_gather_dim", all_gather_dim, len(value.dimensions))
-        groups = self._groups("all_gather", replica_groups, shard_count, "shard_count")
+        along = dimension_number("all_gather", "all_gather_dim", all_gather_dim, len(value.dimensions))
+        at_least("all_gather", "shard_count", shard_count, 1)
+        groups = _group_attribute("all_gather", replica_groups, shard_count, "shard_count")
         attributes = {"dimensions": ints([along])} | groups
-        attributes |= self._channel_of("all_gather", channel_id, use_global_device_ids)
+        attributes |= _channel_attributes("all_gather", channel_id, use_global_device_ids)
         sizes = [n * shard_count if d == along else n for d, n in enumerate(value.dimensions)]
         return self._emit(
-            "all_gather", "all-gather", [value], attributes, self._sized("all_gather", value.dtype, sizes)
+            "all_gather", "all-gather", [value], attributes, array_shape("all_gather", value.dtype, sizes)
         )
 
     def all_reduce(
@@ -57,7 +69,7 @@ class Collectives(ControlFlow):
         *,
         use_global_device_ids: bool = False,
     ) -> Value:
-        """The operands of all devices of a group combined element by element; of a tuple each part.
+        """The operands of all devices of a group, combined element by element; works on each array of a tuple.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -65,8 +77,8 @@ class Collectives(ControlFlow):
         all-reduce = f32[3] all-reduce(iota), replica_groups={}, to_apply=%add_f32
         """
         values, is_tuple = self._parts("all_reduce", operand)
-        attributes: dict[str, Attribute] = dict(self._groups("all_reduce", replica_groups))
-        attributes |= self._channel_of("all_reduce", channel_id, use_global_device_ids)
+        attributes: dict[str, Attribute] = dict(_group_attribute("all_reduce", replica_groups))
+        attributes |= _channel_attributes("all_reduce", channel_id, use_global_device_ids)
         attributes["to_apply"] = self._reducer("all_reduce", "computation", computation, [Shape(values[0].dtype, [])])
         shapes = [value.shape.without_layout() for value in values]
         shape = shapes[0] if len(shapes) == 1 else Shape.tuple(shapes)
@@ -74,7 +86,7 @@ class Collectives(ControlFlow):
         return self._emit("all_reduce", "tuple", [made]) if is_tuple and len(values) == 1 else made
 
     def cross_replica_sum(self, operand: Operand, replica_groups: Groups = ()) -> Value:
-        """The sum of the operands of all devices of a group, of pred ``or``: an :meth:`all_reduce`.
+        """An :meth:`all_reduce` with addition, or logical or for element type pred.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -96,7 +108,7 @@ class Collectives(ControlFlow):
         *,
         use_global_device_ids: bool = False,
     ) -> Value:
-        """An :meth:`all_reduce` of which each device keeps one of ``shard_count`` pieces along a dimension.
+        """An :meth:`all_reduce` whose result is scattered: each device keeps one of ``shard_count`` slices.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -104,15 +116,16 @@ class Collectives(ControlFlow):
         Shape('f32[3]')
         """
         values, is_tuple = self._parts("reduce_scatter", operand)
-        groups = self._groups("reduce_scatter", replica_groups, shard_count, "shard_count")
+        at_least("reduce_scatter", "shard_count", shard_count, 1)
+        groups = _group_attribute("reduce_scatter", replica_groups, shard_count, "shard_count")
         attributes: dict[str, Attribute] = dict(groups)
         shapes = []
         for value in values:
-            along = self._dim("reduce_scatter", "scatter_dimension", scatter_dimension, len(value.dimensions))
-            self._divides("reduce_scatter", "shard_count", shard_count, value, along)
+            along = dimension_number("reduce_scatter", "scatter_dimension", scatter_dimension, len(value.dimensions))
+            _check_divides("reduce_scatter", "shard_count", shard_count, value, along)
             sizes = [n // shard_count if d == along else n for d, n in enumerate(value.dimensions)]
             shapes.append(Shape(value.dtype, sizes))
-        attributes |= self._channel_of("reduce_scatter", channel_id, use_global_device_ids)
+        attributes |= _channel_attributes("reduce_scatter", channel_id, use_global_device_ids)
         scalar = Shape(values[0].dtype, [])
         attributes["dimensions"] = ints([along])
         attributes["to_apply"] = self._reducer("reduce_scatter", "computation", computation, [scalar])
@@ -128,10 +141,10 @@ class Collectives(ControlFlow):
         split_count: int,
         replica_groups: Groups = (),
     ) -> Value:
-        """Operands in ``split_count`` pieces, of which each device gets one from each, joined along a dimension.
+        """Splits the operand into ``split_count`` slices, one for each device, and concatenates the slices received.
 
-        The all-to-all leaves the pieces where they were; a reshape, a transpose and a reshape bring them to another
-        dimension.
+        HLO's all-to-all concatenates along the split dimension; a reshape, a transpose and a reshape move the slices to
+        another one.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -140,29 +153,30 @@ class Collectives(ControlFlow):
         """
         value = self._array("all_to_all", "operand", operand)
         sizes = value.dimensions
-        split = self._dim("all_to_all", "split_dimension", split_dimension, len(sizes))
-        joined = self._dim("all_to_all", "concat_dimension", concat_dimension, len(sizes))
-        groups = self._groups("all_to_all", replica_groups, split_count, "split_count")
-        self._divides("all_to_all", "split_count", split_count, value, split)
-        # The result has the shape of the operand, which the reader could not know.
+        split = dimension_number("all_to_all", "split_dimension", split_dimension, len(sizes))
+        concat = dimension_number("all_to_all", "concat_dimension", concat_dimension, len(sizes))
+        at_least("all_to_all", "split_count", split_count, 1)
+        groups = _group_attribute("all_to_all", replica_groups, split_count, "split_count")
+        _check_divides("all_to_all", "split_count", split_count, value, split)
+        # The result has the shape of the operand, which the text of the instruction does not determine.
         whole = value.shape.without_layout()
         exchanged = self._emit("all_to_all", "all-to-all", [value], groups | {"dimensions": ints([split])}, whole)
-        if split == joined:
+        if split == concat:
             return exchanged
-        pieces = self.reshape(
-            exchanged, [*sizes[:split], split_count, sizes[split] // split_count, *sizes[split + 1 :]]
-        )
-        order = []
+        pieces = [*sizes[:split], split_count, sizes[split] // split_count, *sizes[split + 1 :]]
+        grouped = self._emit("all_to_all", "reshape", [exchanged], shape=Shape(value.dtype, pieces))
+        order: list[int] = []
         for d in range(len(sizes)):
-            order += [split] if d == joined else []
+            order += [split] if d == concat else []
             order.append(d + (d >= split))
-        out = [n // split_count if d == split else n * split_count if d == joined else n for d, n in enumerate(sizes)]
-        return self.reshape(self.transpose(pieces, order), out)
+        out = [n // split_count if d == split else n * split_count if d == concat else n for d, n in enumerate(sizes)]
+        moved = self._emit("all_to_all", "transpose", [grouped], {"dimensions": ints(order)})
+        return self._emit("all_to_all", "reshape", [moved], shape=array_shape("all_to_all", value.dtype, out))
 
     def collective_permute(
         self, operand: Operand, source_target_pairs: Sequence[Sequence[int]], channel_id: int | None = None
     ) -> Value:
-        """The operand of another device, for each pair that of the source on the target; zeros where none comes.
+        """Copies the operand from source to target device for each pair; devices that are not a target receive zeros.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -170,22 +184,26 @@ class Collectives(ControlFlow):
         collective-permute = f32[3] collective-permute(iota), source_target_pairs={{0,1},{1,0}}
         """
         value = self._array("collective_permute", "operand", operand)
-        for k, word in ((0, "source"), (1, "target")):
-            ids = [pair[k] for pair in source_target_pairs if len(pair) == 2]
-            if len(ids) != len(source_target_pairs):
-                raise refuse("collective_permute", "source_target_pairs", source_target_pairs, "expected pairs")
-            if twice := [n for n in ids if ids.count(n) > 1]:
-                rule = f"device {twice[0]} is the {word} of two pairs"
-                raise refuse("collective_permute", "source_target_pairs", list(source_target_pairs), rule)
-            if any(n < 0 for n in ids):
-                raise refuse("collective_permute", "source_target_pairs", source_target_pairs, "ids count from 0")
-        attributes = {"source_target_pairs": "{" + ",".join(map(ints, source_target_pairs)) + "}"}
-        attributes |= self._channel_of("collective_permute", channel_id, False)
+        pairs = integer_lists("collective_permute", "source_target_pairs", source_target_pairs)
+        if any(len(pair) != 2 for pair in pairs):
+            raise invalid("collective_permute", "source_target_pairs", pairs, "expected pairs (source, target)")
+        for role, ids in (("source", [pair[0] for pair in pairs]), ("target", [pair[1] for pair in pairs])):
+            seen: set[int] = set()
+            for device in ids:
+                if device in seen:
+                    rule = f"device {device} is the {role} of two pairs"
+                    raise invalid("collective_permute", "source_target_pairs", pairs, rule)
+                seen.add(device)
+            if any(device < 0 for device in ids):
+                rule = "expected device numbers of at least 0"
+                raise invalid("collective_permute", "source_target_pairs", pairs, rule)
+        attributes = {"source_target_pairs": "{" + ",".join(map(ints, pairs)) + "}"}
+        attributes |= _channel_attributes("collective_permute", channel_id, False)
         shape = value.shape.without_layout()
         return self._emit("collective_permute", "collective-permute", [value], attributes, shape)
 
     def collective_broadcast(self, operand: Operand, replica_groups: Groups, channel_id: int | None = None) -> Value:
-        """On all devices of a group the operand of its first.
+        """The operand of the first device of each group, on all devices of the group.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -193,13 +211,13 @@ class Collectives(ControlFlow):
         collective-broadcast = f32[3] collective-broadcast(iota), replica_groups={{0,1}}
         """
         value = self._array("collective_broadcast", "operand", operand)
-        attributes = self._groups("collective_broadcast", replica_groups)
-        attributes |= self._channel_of("collective_broadcast", channel_id, False)
+        attributes = _group_attribute("collective_broadcast", replica_groups)
+        attributes |= _channel_attributes("collective_broadcast", channel_id, False)
         shape = value.shape.without_layout()
         return self._emit("collective_broadcast", "collective-broadcast", [value], attributes, shape)
 
     def replica_id(self) -> Value:
-        """The number of this replica, u32.
+        """The number of this replica, a u32 scalar.
 
         >>> import hlomap as hm
         >>> print(hm.Builder("m").replica_id())
@@ -208,7 +226,7 @@ class Collectives(ControlFlow):
         return self._emit("replica_id", "replica-id", [])
 
     def partition_id(self) -> Value:
-        """The number of this partition, u32.
+        """The number of this partition, a u32 scalar.
 
         >>> import hlomap as hm
         >>> print(hm.Builder("m").partition_id())
@@ -217,39 +235,41 @@ class Collectives(ControlFlow):
         return self._emit("partition_id", "partition-id", [])
 
     def _parts(self, operation: str, operand: Operand) -> tuple[list[Value], bool]:
-        """An array, or the parts of a tuple of arrays."""
+        """An array as a list, or the arrays of a tuple; and whether it is a tuple."""
         if isinstance(operand, Value) and operand.shape.is_tuple:
             parts = list(operand)
             if not parts or not all(part.shape.is_array for part in parts):
-                rule = "expected an array or a tuple of arrays, at least one"
-                raise refuse(operation, "operand", f"{operand.name} {operand.shape}", rule)
-            self._same_types(operation, "operand", parts)
+                rule = "expected an array or a tuple of at least one array"
+                raise invalid(operation, "operand", described(operand), rule)
+            check_same_dtype(operation, "operand", parts)
             return parts, True
         return [self._array(operation, "operand", operand)], False
 
-    def _groups(self, operation: str, groups: Groups, size: int | None = None, argument: str = "") -> dict[str, str]:
-        """The groups, in which no device is twice, each of this size."""
-        if size is not None and size < 1:
-            raise refuse(operation, argument, size, "expected at least 1")
-        given = [list(group) for group in groups]
-        seen: set[int] = set()
-        for group in given:
-            if size is not None and len(group) != size:
-                raise refuse(operation, "replica_groups", given, f"each must have {argument}={size} devices")
-            for device in group:
-                if device < 0 or device in seen:
-                    rule = f"device {device} twice" if device in seen else "ids count from 0"
-                    raise refuse(operation, "replica_groups", given, rule)
-                seen.add(device)
-        return {"replica_groups": "{" + ",".join(map(ints, given)) + "}"}
 
-    def _channel_of(self, operation: str, channel_id: int | None, use_global_device_ids: bool) -> dict[str, str]:
-        if use_global_device_ids and channel_id is None:
-            raise refuse(operation, "use_global_device_ids", True, "needs a channel_id")
-        attributes = {} if channel_id is None else self._channel(operation, channel_id)
-        return attributes | ({"use_global_device_ids": "true"} if use_global_device_ids else {})
+def _group_attribute(operation: str, groups: Groups, size: int | None = None, argument: str = "") -> dict[str, str]:
+    """Disjoint groups of devices; ``argument`` requires that each has ``size`` devices."""
+    given = integer_lists(operation, "replica_groups", groups)
+    seen: set[int] = set()
+    for group in given:
+        if size is not None and len(group) != size:
+            raise invalid(operation, "replica_groups", given, f"expected groups of {argument}={size} devices")
+        for device in group:
+            if device < 0 or device in seen:
+                rule = f"device {device} is repeated" if device in seen else "expected device numbers of at least 0"
+                raise invalid(operation, "replica_groups", given, rule)
+            seen.add(device)
+    return {"replica_groups": "{" + ",".join(map(ints, given)) + "}"}
 
-    def _divides(self, operation: str, argument: str, count: int, value: Value, dim: int) -> None:
-        if value.dimensions[dim] % count:
-            rule = f"must divide the size {value.dimensions[dim]} of dimension {dim} of {value.shape}"
-            raise refuse(operation, argument, count, rule)
+
+def _channel_attributes(operation: str, channel_id: int | None, use_global_device_ids: bool) -> dict[str, str]:
+    if use_global_device_ids and channel_id is None:
+        raise invalid(operation, "use_global_device_ids", True, "requires a channel_id")
+    value = flag(operation, "use_global_device_ids", use_global_device_ids)
+    attributes = {} if channel_id is None else channel_attribute(operation, channel_id)
+    return attributes | ({"use_global_device_ids": value} if value == "true" else {})
+
+
+def _check_divides(operation: str, argument: str, count: int, value: Value, dim: int) -> None:
+    if value.dimensions[dim] % count:
+        rule = f"must divide the size {value.dimensions[dim]} of dimension {dim} of {value.shape}"
+        raise invalid(operation, argument, count, rule)

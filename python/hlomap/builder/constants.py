@@ -1,62 +1,78 @@
-"""Numbers and arrays as the text of constants, in any element type.
+"""Numbers and arrays as the text of constants, for every element type.
 
-Read :func:`as_array`.  Law: the text reads back as the same bits, nans with their payload.
+Read :func:`as_array`.  The text reads back as the same bits, NaN payloads included.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import dtypes
 from ..errors import UnsupportedError
-from .values import refuse
+from .arguments import invalid, shown, text, wrong_type
 
-__all__ = ["as_array", "element_kind", "literal_text"]
+__all__ = ["as_array", "element_kind", "kinds_text", "literal_text"]
 
-# The bits of the mantissa, of types with nans that differ in them.
+# Bits of the mantissa, for types whose NaNs carry a payload.
 _MANTISSAS = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}
 _MANTISSAS |= {"float8_e5m2": 2, "float8_e4m3": 3, "float8_e3m4": 4}
-# Python numbers without a value beside them that says their type.
+# Element types of Python numbers that have no other operand to take theirs from.
 _PLAIN = {"b": "pred", "i": "s32", "u": "u32", "f": "f32", "c": "c64"}
 
 
 def as_array(
     operation: str, value: Any, dtype: str | None, argument: str = "value"
 ) -> tuple[np.ndarray[Any, np.dtype[Any]], str]:
+    """The numbers as an array, and their element type: ``dtype``, or else the one that they have."""
     try:
         array = np.asarray(value)
+    except ValueError:
+        raise invalid(operation, argument, shown(value), "expected nested lists of equal lengths") from None
+    if array.dtype == object and all(isinstance(item, int) for item in array.flat):
+        raise invalid(operation, argument, shown(value), "an integer that does not fit in 64 bits")
+    try:
         own = dtypes.element_type(array.dtype)
     except (KeyError, ValueError):
-        raise refuse(operation, argument, repr(value), "expected numbers") from None
+        raise wrong_type(operation, argument, value, "numbers") from None
     is_python = not isinstance(value, (np.ndarray, np.generic))
     if dtype is None:
         dtype = _PLAIN[array.dtype.kind] if is_python else own
     if dtype == own:
         return array, dtype
     try:
-        wanted = dtypes.numpy_dtype(dtype)
+        wanted = dtypes.numpy_dtype(text(operation, "dtype", dtype))
     except UnsupportedError:
-        raise refuse(operation, "dtype", repr(dtype), "no element type") from None
-    # A value changes its type where no integer and no imaginary part gets lost; floats are rounded.
+        raise invalid(operation, "dtype", repr(dtype), "not an element type of HLO, such as f32") from None
+    # Conversion may round floats, but it must not lose an integer, a fraction or an imaginary part.
     kind = element_kind(dtype)
-    misfit = refuse(operation, argument, value, f"does not fit in {dtype}")
+    misfit = invalid(operation, argument, value, f"does not fit in {dtype}")
     if array.dtype.kind == "c" and kind != "complex":
         raise misfit
     with np.errstate(all="ignore"):
         cast = array.astype(wanted)
         is_same = kind in ("float", "complex") or bool(np.all(cast.astype(np.float64) == array.astype(np.float64)))
     if kind in ("int", "uint") and array.dtype.kind in "iu":
-        # Neighbours above 2^53 are one float.
+        # Neighbours above 2^53 are equal as floats.
         is_same = is_same and bool(np.all(cast.astype(array.dtype) == array))
     if not is_same:
         raise misfit
     return cast, dtype
 
 
+_KINDS = {"int": "signed integers", "uint": "unsigned integers", "float": "floats", "complex": "complex numbers"}
+
+
+def kinds_text(kinds: Sequence[str]) -> str:
+    """Kinds of element types in words."""
+    words = [_KINDS.get(kind, kind) for kind in kinds]
+    return " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+
+
 def element_kind(dtype: str) -> str:
-    """``pred``, ``int``, ``uint``, ``float`` or ``complex``; ``""`` for what is no array."""
+    """``pred``, ``int``, ``uint``, ``float`` or ``complex``; ``""`` for types of values that are not arrays."""
     if dtype == "pred":
         return "pred"
     if dtype in ("tuple", "token", "opaque", "buffer"):
@@ -65,7 +81,7 @@ def element_kind(dtype: str) -> str:
 
 
 def literal_text(array: np.ndarray[Any, np.dtype[Any]], element: str) -> str:
-    """The text of a constant, which reads back as the same bits."""
+    """The text of a constant."""
     return _nested(array, element_kind(element))
 
 
@@ -90,7 +106,7 @@ def _real(number: Any) -> str:
 
 
 def _nan(number: np.ndarray[Any, np.dtype[Any]], is_negative: bool) -> str:
-    """A nan with its payload, where the type has any besides the quiet bit."""
+    """A NaN with its payload, if it has one besides the quiet bit."""
     sign = "-" if is_negative else ""
     mantissa = _MANTISSAS.get(number.dtype.name)
     if mantissa is None:

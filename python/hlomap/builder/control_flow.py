@@ -1,7 +1,7 @@
-"""Tuples, calls, loops and branches; custom calls; what goes to and comes from the host.
+"""Tuples, calls, fusions, asynchronous computations and copies, loops, branches and custom calls.
 
-Read :meth:`ControlFlow.while_`.  A Python function that stands for a computation gets one handle for each parameter;
-for a tuple that is one handle, which can be unpacked.
+Read :meth:`ControlFlow.while_`.  A Python function that stands for a computation receives one Value per parameter; a
+tuple is one Value, which can be unpacked.
 """
 
 from __future__ import annotations
@@ -9,66 +9,62 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, overload
 
-import numpy as np
-
 from .._core import OperandAlias, Shape
-from .attributes import Attribute, Callees, Frontend, attribute_texts, quoted, word
-from .core import Callee, Function
-from .products import Products
-from .values import Operand, ShapeLike, Value, refuse
+from .arguments import (
+    as_shape,
+    as_value,
+    at_least,
+    check_predicate,
+    described,
+    flag,
+    integer,
+    invalid,
+    items,
+    text,
+)
+from .attributes import Attribute, Callees, Frontend, attribute_texts, quoted
+from .computations import Callee, Function
+from .core import Core
+from .values import Operand, ShapeLike, Value
 
 __all__ = ["ControlFlow"]
 
-_TOKEN = Shape.parse("token[]")
 _U32 = Shape.parse("u32[]")
 
 
-class ControlFlow(Products):
-    """The methods of a builder for control flow and side effects."""
+class ControlFlow(Core):
+    """Methods that call computations, and those that take tuples apart and put them together."""
 
     def get_tuple_element(self, operand: Value, index: int) -> Value:
-        """A part of a tuple; ``t[index]`` does the same.
+        """An element of a tuple; also written ``t[index]``.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
         >>> print(b.get_tuple_element(b.tuple(1.0, 2), 1))
         get-tuple-element = s32[] get-tuple-element(tuple), index=1
         """
-        self._handle("get_tuple_element", "operand", operand)
+        as_value("get_tuple_element", "operand", operand)
         if not operand.shape.is_tuple:
-            raise refuse("get_tuple_element", "operand", f"{operand.name} {operand.shape}", "expected a tuple")
+            raise invalid("get_tuple_element", "operand", described(operand), "expected a tuple")
         n = len(operand.shape.tuple_shapes)
-        if not isinstance(index, (int, np.integer)):
-            raise refuse("get_tuple_element", "index", repr(index), "expected a number that is known now")
-        if not -n <= index < n:
-            raise refuse("get_tuple_element", "index", index, f"{operand.shape} has {n} parts")
-        return self._emit("get_tuple_element", "get-tuple-element", [operand], {"index": str(index % n)})
-
-    def after_all(self, *operands: Value) -> Value:
-        """A token that is there when all these tokens are; of none a token to begin with.
-
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
-        >>> print(b.after_all(b.after_all(), b.after_all()))
-        after-all.2 = token[] after-all(after-all, after-all.1)
-        """
-        for operand in operands:
-            self._token("after_all", operand)
-        return self._emit("after_all", "after-all", operands)
+        k = integer("get_tuple_element", "index", index)
+        if not -n <= k < n:
+            raise invalid("get_tuple_element", "index", k, f"out of range for the {n} elements of {operand.shape}")
+        return self._emit("get_tuple_element", "get-tuple-element", [operand], {"index": str(k % n)})
 
     def optimization_barrier(self, operand: Operand | Sequence[Operand]) -> Value:
-        """The value, or a tuple of several, which no pass moves computations across.
+        """The value, or a tuple of several, as a barrier that no compiler pass moves computations across.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
         >>> print(b.optimization_barrier(b.iota("s32[3]")))
         opt-barrier = s32[3] opt-barrier(iota)
         """
-        value = self._rooted(operand, "optimization_barrier")
+        value = self._packed("optimization_barrier", "operand", operand)
         return self._emit("optimization_barrier", "opt-barrier", [value], shape=value.shape.without_layout())
 
     def call(self, computation: Function, *operands: Operand) -> Value:
-        """The value of a computation at these operands.
+        """The result of a computation applied to these operands.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -87,7 +83,9 @@ class ControlFlow(Products):
         kind: str = "kLoop",
         output_to_operand_aliasing: Sequence[OperandAlias] = (),
     ) -> Value:
-        """A computation that runs as one kernel: ``kLoop``, ``kInput``, ``kOutput`` or ``kCustom``.
+        """A computation that is compiled into one kernel.
+
+        ``kind`` is ``kLoop``, ``kInput``, ``kOutput`` or ``kCustom``.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -103,9 +101,9 @@ class ControlFlow(Products):
     def async_start(
         self, computation: Function, *operands: Operand, async_execution_thread: str | None = None
     ) -> Value:
-        """Starts a computation in the background: a tuple of the operands and of the result to come.
+        """Starts an asynchronous computation: a tuple of the operands and the future result.
 
-        ``async_done`` waits for the result, ``async_update`` stands in between.
+        ``async_done`` waits for the result; ``async_update`` may stand between both.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -120,7 +118,7 @@ class ControlFlow(Products):
         return self._emit("async_start", "async-start", values, attributes)
 
     def copy_start(self, operand: Operand, *, cross_program_prefetch_index: int | None = None) -> Value:
-        """Starts a copy in the background: a tuple of the copy, the operand, and a state; ``copy_done`` waits for it.
+        """Starts an asynchronous copy, for which ``copy_done`` waits: a tuple of the copy, the operand and a state.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -143,9 +141,9 @@ class ControlFlow(Products):
         composite_attributes: str | None = None,
         version: int = 0,
     ) -> Value:
-        """A call that stands for an operation ``name``, which ``decomposition`` computes.
+        """A call of ``decomposition`` that represents the composite operation ``name``.
 
-        ``composite_attributes`` is a dictionary in MLIR's syntax, as the text has it.
+        ``composite_attributes`` is a dictionary in MLIR's syntax.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -153,18 +151,18 @@ class ControlFlow(Products):
         call = f32[] call(cst), to_apply=%composite_call_computation, is_composite=true,
             frontend_attributes={composite.attributes={n = 1 : i32},composite.name="foo.bar",composite.version="1"}
         """
-        values = [self._value("composite_call", "operands", operand) for operand in operands]
-        if not name:
-            raise refuse("composite_call", "name", repr(name), "expected a name")
-        if version < 0:
-            raise refuse("composite_call", "version", version, "expected 0 or more")
+        values = self._values("composite_call", "operands", operands)
+        if not text("composite_call", "name", name):
+            raise invalid("composite_call", "name", repr(name), "expected a name")
+        number = at_least("composite_call", "version", version, 0)
         callee = self._callee("composite_call", "decomposition", decomposition, [value.shape for value in values])
-        about = {"composite.name": quoted(name), "composite.version": f'"{version}"'}
+        about = {"composite.name": quoted(name), "composite.version": f'"{number}"'}
         if composite_attributes is not None:
-            text = str(composite_attributes).strip()
-            if not (text.startswith("{") and text.endswith("}")):
-                raise refuse("composite_call", "composite_attributes", repr(text), "expected a dictionary in braces")
-            about = {"composite.attributes": text, **about}
+            dictionary = text("composite_call", "composite_attributes", composite_attributes).strip()
+            if not (dictionary.startswith("{") and dictionary.endswith("}")):
+                rule = "expected a dictionary in braces"
+                raise invalid("composite_call", "composite_attributes", repr(dictionary), rule)
+            about = {"composite.attributes": dictionary, **about}
         attributes: dict[str, Attribute] = {
             "to_apply": callee,
             "is_composite": "true",
@@ -173,20 +171,22 @@ class ControlFlow(Products):
         return self._emit("composite_call", "call", values, attributes)
 
     def while_(self, condition: Function, body: Function, init: Operand | Sequence[Operand]) -> Value:
-        """``init``, or a tuple of several, replaced by what ``body`` gives as long as ``condition`` gives true.
+        """A loop: applies ``body`` to ``init``, or to a tuple of several, while ``condition`` holds.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
         >>> b.while_(lambda s: s[0] < 9, lambda s: (s[0] + 1, s[1] * 2.0), [0, b.iota("f32[3]")]).shape
         Shape('(s32[], f32[3])')
         """
-        start = self._rooted(init, "while_")
+        start = self._packed("while_", "init", init)
         shape = start.shape.without_layout()
         tests = self._callee("while_", "condition", condition, [shape], _label(condition, "condition"))
-        self._gives_pred("while_", "condition", tests.root)
+        check_predicate("while_", "condition", tests)
         steps = self._callee("while_", "body", body, [shape], _label(body, "body"))
         if steps.root.without_layout() != shape:
-            raise refuse("while_", "body", repr(steps), f"expected one that gives {shape}, as init")
+            raise invalid(
+                "while_", "body", repr(steps), f"expected a computation that returns {shape}, the shape of init"
+            )
         return self._emit("while_", "while", [start], {"condition": tests, "body": steps})
 
     @overload
@@ -204,11 +204,11 @@ class ControlFlow(Products):
         self, chosen: Operand, branch_computations: Sequence[Function], branch_operands: Sequence[Operand], /
     ) -> Value: ...
     def conditional(self, chosen: Operand, /, *branches: Any) -> Value:
-        """One computation of several, each with one operand, all of one result.
+        """Runs one of several computations, each with its own operand; all return the same shape.
 
-        ``conditional(pred, true_operand, true_computation, false_operand, false_computation)`` takes one of two,
-        ``conditional(branch_index, branch_computations, branch_operands)`` the one of an s32 index, the last where the
-        index is out of range.
+        ``conditional(pred, true_operand, true_computation, false_operand, false_computation)`` selects by a scalar
+        pred, ``conditional(branch_index, branch_computations, branch_operands)`` by an s32 scalar; an index out of
+        range selects the last branch.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -222,8 +222,10 @@ class ControlFlow(Products):
         if len(branches) == 2:
             return self._switch(chosen, *branches)
         if len(branches) != 4:
-            rule = "expected an operand and a computation for true and for false, or computations and operands"
-            raise refuse("conditional", "branches", f"{len(branches)} arguments", rule)
+            raise TypeError(
+                "conditional: expected (pred, true_operand, true_computation, false_operand, false_computation) or "
+                f"(branch_index, branch_computations, branch_operands), found {1 + len(branches)} arguments"
+            )
         pred = self._scalar("conditional", "pred", chosen, "pred")
         true_operand, true_computation, false_operand, false_computation = branches
         pairs = (("true", true_operand, true_computation), ("false", false_operand, false_computation))
@@ -235,7 +237,7 @@ class ControlFlow(Products):
             values.append(value)
             callees.append(callee)
             attributes[label] = callee
-        self._same_roots("false_computation", callees)
+        _check_same_results("false_computation", callees)
         return self._emit("conditional", "conditional", values, attributes)
 
     def custom_call(
@@ -247,113 +249,25 @@ class ControlFlow(Products):
         backend_config: str | None = None,
         has_side_effect: bool = False,
     ) -> Value:
-        """A function outside of XLA, found by its name, that gives a value of this shape.
+        """A call of an external function by name, whose result has this shape.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
         >>> print(b.custom_call("myfunc", [b.iota("f32[2]")], "f32[3,3]"))
         custom-call = f32[3,3] custom-call(iota), custom_call_target="myfunc"
         """
-        if not target_name:
-            raise refuse("custom_call", "target_name", repr(target_name), "expected a name")
-        values = [self._value("custom_call", "operands", operand) for operand in operands]
+        if not text("custom_call", "target_name", target_name):
+            raise invalid("custom_call", "target_name", repr(target_name), "expected a name")
+        values = self._values("custom_call", "operands", operands)
         attributes = {"custom_call_target": quoted(target_name)}
         if has_side_effect:
-            attributes["custom_call_has_side_effect"] = word(has_side_effect)
+            attributes["custom_call_has_side_effect"] = flag("custom_call", "has_side_effect", has_side_effect)
         if backend_config is not None:
-            attributes["backend_config"] = quoted(backend_config)
-        return self._emit("custom_call", "custom-call", values, attributes, self._shape("custom_call", shape))
-
-    def infeed(self, shape: ShapeLike, config: str = "") -> Value:
-        """The next value of this shape that the host feeds.
-
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
-        >>> print(b.infeed("f32[3]"))
-        get-tuple-element = f32[3] get-tuple-element(infeed), index=0
-        """
-        return self.infeed_with_token(self.after_all(), shape, config)[0]
-
-    def infeed_with_token(self, token: Value, shape: ShapeLike, config: str = "") -> Value:
-        """As :meth:`infeed`, after what ``token`` stands for: a tuple of the value and the next token.
-
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
-        >>> b.infeed_with_token(b.after_all(), "f32[3]").shape
-        Shape('(f32[3], token[])')
-        """
-        made = self._shape("infeed", shape)
-        if any(part.is_tuple for part in made.tuple_shapes):
-            raise refuse("infeed", "shape", made, "expected an array or a tuple of arrays")
-        attributes = {"infeed_config": quoted(config)} if config else {}
-        pair = Shape.tuple([made, _TOKEN])
-        return self._emit("infeed", "infeed", [self._token("infeed", token)], attributes, pair)
-
-    def outfeed(self, operand: Operand, config: str = "") -> Value:
-        """Gives a value to the host; the result is a token.
-
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
-        >>> print(b.outfeed(b.iota("f32[3]")))
-        outfeed = token[] outfeed(iota, after-all), outfeed_shape=f32[3]
-        """
-        return self.outfeed_with_token(operand, self.after_all(), config)
-
-    def outfeed_with_token(self, operand: Operand, token: Value, config: str = "") -> Value:
-        """As :meth:`outfeed`, after what ``token`` stands for.
-
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
-        >>> b.outfeed_with_token(b.iota("f32[3]"), b.after_all()).shape
-        Shape('token[]')
-        """
-        value = self._value("outfeed", "operand", operand)
-        attributes = {"outfeed_shape": str(value.shape.without_layout())}
-        if config:
-            attributes["outfeed_config"] = quoted(config)
-        return self._emit("outfeed", "outfeed", [value, self._token("outfeed", token)], attributes, _TOKEN)
-
-    def send(self, operand: Operand, channel_id: int, token: Value | None = None) -> Value:
-        """Sends a value to the :meth:`recv` of this channel, as send and send-done; the result is a token.
-
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
-        >>> print(b.send(b.iota("f32[3]"), 1))
-        send-done = token[] send-done(send), channel_id=1
-        """
-        value = self._array("send", "operand", operand)
-        after = self.after_all() if token is None else self._token("send", token)
-        channel = self._channel("send", channel_id)
-        context = Shape.tuple([value.shape.without_layout(), _U32, _TOKEN])
-        sent = self._emit("send", "send", [value, after], channel, context)
-        return self._emit("send", "send-done", [sent], channel, _TOKEN)
-
-    def recv(self, shape: ShapeLike, channel_id: int) -> Value:
-        """The value that the :meth:`send` of this channel sends, by recv and recv-done.
-
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
-        >>> print(b.recv("f32[3]", 1))
-        get-tuple-element = f32[3] get-tuple-element(recv-done), index=0
-        """
-        return self.recv_with_token(self.after_all(), shape, channel_id)[0]
-
-    def recv_with_token(self, token: Value, shape: ShapeLike, channel_id: int) -> Value:
-        """As :meth:`recv`, after what ``token`` stands for: a tuple of the value and the next token.
-
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
-        >>> b.recv_with_token(b.after_all(), "f32[3]", 1).shape
-        Shape('(f32[3], token[])')
-        """
-        made = self._shape("recv", shape)
-        channel = self._channel("recv", channel_id)
-        context = Shape.tuple([made, _U32, _TOKEN])
-        got = self._emit("recv", "recv", [self._token("recv", token)], channel, context)
-        return self._emit("recv", "recv-done", [got], channel, Shape.tuple([made, _TOKEN]))
+            attributes["backend_config"] = quoted(text("custom_call", "backend_config", backend_config))
+        return self._emit("custom_call", "custom-call", values, attributes, as_shape("custom_call", shape))
 
     def tuple(self, *operands: Operand) -> Value:
-        """A tuple of these values.
+        """A tuple of the operands.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -364,37 +278,28 @@ class ControlFlow(Products):
 
     def _switch(self, index: Operand, functions: Any, operands: Any) -> Value:
         chosen = self._scalar("conditional", "branch_index", index, "s32")
-        if not isinstance(functions, Sequence) or isinstance(functions, str) or not functions:
-            raise refuse("conditional", "branch_computations", repr(functions), "expected at least one in a list")
-        if not isinstance(operands, Sequence) or len(operands) != len(functions):
-            rule = f"expected {len(functions)}, one for each branch"
-            raise refuse("conditional", "branch_operands", operands, rule)
-        values = [self._value("conditional", "branch_operands", operand) for operand in operands]
+        branches = items("conditional", "branch_computations", functions, "a sequence of computations")
+        if not branches:
+            raise invalid("conditional", "branch_computations", branches, "expected at least one")
+        values = self._values("conditional", "branch_operands", operands)
+        if len(values) != len(branches):
+            rule = f"expected {len(branches)}, one per branch"
+            raise invalid("conditional", "branch_operands", list(operands), rule)
         callees = [
             self._callee("conditional", "branch_computations", function, [value.shape], _label(function, "branch"))
-            for function, value in zip(functions, values, strict=True)
+            for function, value in zip(branches, values, strict=True)
         ]
-        self._same_roots("branch_computations", callees)
+        _check_same_results("branch_computations", callees)
         return self._emit("conditional", "conditional", [chosen, *values], {"branch_computations": Callees(callees)})
 
-    def _same_roots(self, argument: str, callees: Sequence[Callee]) -> None:
-        for callee in callees:
-            if callee.root.without_layout() != callees[0].root.without_layout():
-                rule = f"expected one that gives {callees[0].root} as the first branch"
-                raise refuse("conditional", argument, repr(callee), rule)
 
-    def _token(self, operation: str, value: Value) -> Value:
-        self._handle(operation, "token", value)
-        if value.shape != _TOKEN:
-            raise refuse(operation, "token", f"{value.name} {value.shape}", "expected a token")
-        return value
-
-    def _channel(self, operation: str, channel_id: int) -> dict[str, str]:
-        if channel_id < 1:
-            raise refuse(operation, "channel_id", channel_id, "expected 1 or more")
-        return {"channel_id": str(channel_id)}
+def _check_same_results(argument: str, callees: Sequence[Callee]) -> None:
+    for callee in callees:
+        if callee.root.without_layout() != callees[0].root.without_layout():
+            rule = f"expected a computation that returns {callees[0].root}, like the first branch"
+            raise invalid("conditional", argument, repr(callee), rule)
 
 
 def _label(function: Function, default: str) -> str | None:
-    """A name for a computation whose function has none."""
+    """The name of a computation whose function is a lambda."""
     return default if getattr(function, "__name__", "<lambda>") == "<lambda>" else None

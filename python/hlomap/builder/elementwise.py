@@ -1,22 +1,70 @@
-"""Element by element: bounds, choices between values, changes of the element type.
+"""Elementwise operations: bounds, selection, conversion of the element type.
 
-Read :meth:`Elementwise.select`.  The functions of one and of two operands are made in `attribute_methods`.
+Read :meth:`Elementwise.select`, then :func:`unary` and :func:`binary`, which write the functions of one and of two
+operands; those methods are in `generated`.
 """
 
 from __future__ import annotations
 
-from .broadcasting import Broadcasting, bit_width
+from collections.abc import Mapping
+
+from .arguments import at_least, bit_width, described, invalid, retyped_shape
+from .attributes import Attribute
+from .broadcasting import broadcast_operands, expand
 from .constants import element_kind
-from .values import Operand, Value, refuse
+from .core import Core
+from .values import Ints, Operand, Value
 
-__all__ = ["Elementwise"]
+__all__ = ["Elementwise", "binary", "unary"]
 
 
-class Elementwise(Broadcasting):
-    """The methods of a builder that compute element by element."""
+def unary(
+    b: Core,
+    operation: str,
+    opcode: str,
+    operand: Operand,
+    kinds: str,
+    attributes: Mapping[str, Attribute] | None = None,
+    on_floats: Mapping[str, Attribute] | None = None,
+) -> Value:
+    """An elementwise operation of one operand; ``on_floats`` holds attributes for floating-point operands only."""
+    value = b._array_of(operation, "operand", operand, kinds)
+    return _emit(b, operation, opcode, [value], attributes, on_floats)
+
+
+def binary(
+    b: Core,
+    operation: str,
+    opcode: str,
+    lhs: Operand,
+    rhs: Operand,
+    broadcast_dimensions: Ints | None,
+    kinds: str,
+    attributes: Mapping[str, Attribute] | None = None,
+    on_floats: Mapping[str, Attribute] | None = None,
+) -> Value:
+    """An elementwise operation of two operands, which are broadcast to one shape."""
+    values = broadcast_operands(b, operation, lhs, rhs, broadcast_dimensions, kinds)
+    return _emit(b, operation, opcode, values, attributes, on_floats)
+
+
+def _emit(
+    b: Core,
+    operation: str,
+    opcode: str,
+    values: list[Value],
+    attributes: Mapping[str, Attribute] | None,
+    on_floats: Mapping[str, Attribute] | None,
+) -> Value:
+    more = on_floats if element_kind(values[0].dtype) == "float" else None
+    return b._emit(operation, opcode, values, {**(attributes or {}), **(more or {})})
+
+
+class Elementwise(Core):
+    """Elementwise methods that need more than the checks of :func:`unary` and :func:`binary`."""
 
     def clamp(self, min: Operand, operand: Operand, max: Operand) -> Value:
-        """``min(max(operand, min), max)``; a bound is of the operand's shape or a scalar.
+        """``min(max(operand, min), max)``.  A bound has the operand's shape or is a scalar.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -27,47 +75,49 @@ class Elementwise(Broadcasting):
         bounds = [self._array("clamp", name, bound, value.dtype) for name, bound in (("min", min), ("max", max))]
         for name, bound in zip(("min", "max"), bounds, strict=True):
             if bound.dtype != value.dtype or bound.dimensions not in ((), value.dimensions):
-                rule = f"expected {value.shape} as the operand, or a scalar"
-                raise refuse("clamp", name, f"{bound.name} {bound.shape}", rule)
-        low, high = (self._stretched("clamp", bound, value.shape) for bound in bounds)
+                rule = f"expected {value.shape} like the operand, or a scalar of its element type"
+                raise invalid("clamp", name, described(bound), rule)
+        low, high = (expand(self, "clamp", bound, value.shape) for bound in bounds)
         return self._emit("clamp", "clamp", [low, value, high])
 
     def select(self, pred: Operand, on_true: Operand, on_false: Operand) -> Value:
-        """Elements of ``on_true`` where ``pred`` holds, else of ``on_false``, both of one shape.
+        """Elements of ``on_true`` where ``pred`` is true, and of ``on_false`` elsewhere.
 
-        A scalar ``pred`` chooses between the whole of both, which may then be tuples; numbers stretch.
+        All three have the same sizes; scalars are broadcast.  A scalar ``pred`` also selects between two tuples of the
+        same shape, element by element of the tuple.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
         >>> print(b.select(b.constant([True, False]), b.constant([1, 2]), 0))
         select = s32[2] select(constant, constant.1, broadcast)
         """
-        chooser = self._array("select", "pred", pred)
-        if chooser.dtype != "pred":
-            raise refuse("select", "pred", f"{chooser.name} {chooser.shape}", "expected pred")
+        mask = self._array("select", "pred", pred)
+        if mask.dtype != "pred":
+            raise invalid("select", "pred", described(mask), "expected element type pred")
         if isinstance(on_true, Value) and on_true.shape.is_tuple:
             other = self._value("select", "on_false", on_false)
-            if chooser.dimensions or other.shape.without_layout() != on_true.shape.without_layout():
-                rule = f"tuples of one shape and a scalar, not {on_true.shape}, {other.shape} and {chooser.shape}"
-                raise refuse("select", "pred", chooser.name, rule)
-            parts = [self.select(chooser, a, c) for a, c in zip(on_true, other, strict=True)]
+            if mask.dimensions or other.shape.without_layout() != on_true.shape.without_layout():
+                rule = f"expected a scalar and two tuples of the same shape, found {on_true.shape} and {other.shape}"
+                raise invalid("select", "pred", described(mask), rule)
+            parts = [self.select(mask, a, c) for a, c in zip(on_true, other, strict=True)]
             return self._emit("select", "tuple", parts)
         like = next((v.dtype for v in (on_true, on_false) if isinstance(v, Value)), None)
         yes = self._array("select", "on_true", on_true, like)
         no = self._array("select", "on_false", on_false, like)
-        full = next((v.shape for v in (yes, no, chooser) if v.dimensions), yes.shape)
+        full = next((v.shape for v in (yes, no, mask) if v.dimensions), yes.shape)
         if yes.dtype != no.dtype:
-            raise refuse("select", "on_false", f"{no.name} {no.shape}", f"expected {yes.dtype} as on_true")
-        for name, value in (("pred", chooser), ("on_true", yes), ("on_false", no)):
+            rule = f"expected element type {yes.dtype}, that of on_true, {described(yes)}"
+            raise invalid("select", "on_false", described(no), rule)
+        for name, value in (("pred", mask), ("on_true", yes), ("on_false", no)):
             if value.dimensions not in ((), full.dimensions):
-                rule = f"expected the sizes {list(full.dimensions)} of the others, or a scalar"
-                raise refuse("select", name, f"{value.name} {value.shape}", rule)
-        return self._emit("select", "select", [self._stretched("select", v, full) for v in (chooser, yes, no)])
+                rule = f"expected the sizes {list(full.dimensions)} of the other operands, or a scalar"
+                raise invalid("select", name, described(value), rule)
+        return self._emit("select", "select", [expand(self, "select", v, full) for v in (mask, yes, no)])
 
     def convert_element_type(self, operand: Operand, new_element_type: str) -> Value:
-        """The numbers in another element type; floats to integers are cut off, integers to floats rounded.
+        """The elements converted to another type; floats are truncated to integers, integers rounded to floats.
 
-        Of complex numbers the real part, where the new ones are not complex.
+        A conversion from a complex to a real type keeps the real part.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -75,13 +125,16 @@ class Elementwise(Broadcasting):
         convert = f32[3] convert(constant)
         """
         value = self._array("convert_element_type", "operand", operand)
-        shape = self._retyped("convert_element_type", value, new_element_type, value.dimensions)
+        shape = retyped_shape("convert_element_type", new_element_type, value.dimensions)
         if element_kind(value.dtype) == "complex" and element_kind(new_element_type) != "complex":
             value = self._emit("convert_element_type", "real", [value])
         return self._emit("convert_element_type", "convert", [value], shape=shape)
 
     def bitcast_convert_type(self, operand: Operand, new_element_type: str) -> Value:
-        """The bits as another element type: narrower ones in a new last dimension, wider ones from the last dimension.
+        """The bits reinterpreted as another element type.
+
+        A narrower type adds a minor dimension that holds the pieces of each element; a wider type removes the last
+        dimension, whose size must be the ratio of the widths.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -90,46 +143,46 @@ class Elementwise(Broadcasting):
         """
         value = self._array("bitcast_convert_type", "operand", operand)
         sizes = value.dimensions
-        self._retyped("bitcast_convert_type", value, new_element_type, ())
+        retyped_shape("bitcast_convert_type", new_element_type, ())
         wide, narrow = bit_width(value.dtype), bit_width(new_element_type)
         if wide > narrow:
             sizes = (*sizes, wide // narrow)
         elif wide < narrow:
             if not sizes or sizes[-1] * wide != narrow:
-                rule = f"the last dimension of {value.shape} must be {narrow // wide}, the ratio of the widths"
-                raise refuse("bitcast_convert_type", "new_element_type", repr(new_element_type), rule)
+                rule = f"the last dimension of {value.shape} must have size {narrow // wide}, the ratio of the widths"
+                raise invalid("bitcast_convert_type", "new_element_type", repr(new_element_type), rule)
             sizes = sizes[:-1]
-        shape = self._retyped("bitcast_convert_type", value, new_element_type, sizes)
+        shape = retyped_shape("bitcast_convert_type", new_element_type, sizes)
         return self._emit("bitcast_convert_type", "bitcast-convert", [value], shape=shape)
 
     def stochastic_convert(self, operand: Operand, random: Operand, new_element_type: str) -> Value:
-        """Floats rounded up or down with chances that the bits of ``random``, unsigned integers as wide, decide.
+        """Floats converted with stochastic rounding.
+
+        ``random`` holds the random bits: unsigned integers with the width and the sizes of the operand.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
         >>> print(b.stochastic_convert(b.parameter(0, "f32[2]", "x"), b.parameter(1, "u32[2]", "r"), "bf16"))
         stochastic-convert = bf16[2] stochastic-convert(x, r)
         """
-        value = self._typed("stochastic_convert", "operand", operand, "float")
-        bits = self._typed("stochastic_convert", "random", random, "uint")
+        value = self._array_of("stochastic_convert", "operand", operand, "float")
+        bits = self._array_of("stochastic_convert", "random", random, "uint")
         if bits.dimensions != value.dimensions or bit_width(bits.dtype) != bit_width(value.dtype):
             rule = f"expected u{bit_width(value.dtype)}{list(value.dimensions)} for {value.shape}"
-            raise refuse("stochastic_convert", "random", f"{bits.name} {bits.shape}", rule)
-        shape = self._retyped("stochastic_convert", value, new_element_type, value.dimensions)
+            raise invalid("stochastic_convert", "random", described(bits), rule)
+        shape = retyped_shape("stochastic_convert", new_element_type, value.dimensions)
         return self._emit("stochastic_convert", "stochastic-convert", [value, bits], shape=shape)
 
     def reduce_precision(self, operand: Operand, exponent_bits: int, mantissa_bits: int) -> Value:
-        """Floats rounded to a format with so many bits, in the type they have.
+        """Floats rounded to a format with these numbers of bits; the element type stays.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
         >>> print(b.reduce_precision(b.constant([0.1]), exponent_bits=5, mantissa_bits=10))
         reduce-precision = f32[1] reduce-precision(constant), exponent_bits=5, mantissa_bits=10
         """
-        value = self._typed("reduce_precision", "operand", operand, "float")
-        if exponent_bits < 1:
-            raise refuse("reduce_precision", "exponent_bits", exponent_bits, "expected at least 1")
-        if mantissa_bits < 0:
-            raise refuse("reduce_precision", "mantissa_bits", mantissa_bits, "expected at least 0")
-        attributes = {"exponent_bits": str(exponent_bits), "mantissa_bits": str(mantissa_bits)}
+        value = self._array_of("reduce_precision", "operand", operand, "float")
+        exponent = at_least("reduce_precision", "exponent_bits", exponent_bits, 1)
+        mantissa = at_least("reduce_precision", "mantissa_bits", mantissa_bits, 0)
+        attributes = {"exponent_bits": str(exponent), "mantissa_bits": str(mantissa)}
         return self._emit("reduce_precision", "reduce-precision", [value], attributes, value.shape.without_layout())

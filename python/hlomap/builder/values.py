@@ -1,12 +1,11 @@
-"""What a builder hands out: a handle to the value of an instruction, with Python's operators.
+"""The value of an instruction that a builder has written, with Python's operators.
 
-Read :class:`Value`.  A handle is valid in the computation it was made in, of the builder that made it; operators ask
-that builder for the instruction.  Shapes carry no layouts here beyond those that a caller wrote.
+Read :class:`Value`.  A Value is valid in the computation and the builder that created it; operators ask that builder
+for an instruction.  Shapes have no layouts beyond those that the caller wrote.
 """
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -14,22 +13,22 @@ import numpy as np
 import numpy.typing as npt
 
 from .._core import Layout, Metadata, ResultAccuracy, Shape, Sharding
-from ..errors import ShapeError
 
 if TYPE_CHECKING:
     from .attributes import Attribute
     from .builder import Builder
-    from .core import Scope
+    from .computations import Scope
 
-__all__ = ["Operand", "Value"]
+__all__ = ["Ints", "Operand", "ShapeLike", "Value"]
 
 
 class Value:
     """The value of an instruction that a :class:`Builder` has written, with its ``shape`` and ``name``.
 
-    Operators give elementwise instructions (``+ - * / % ** & | ^ << >> ~ -`` and ``abs``), comparisons, ``@`` a dot of
-    vectors and matrices or of batches of matrices, ``[]`` static slices of an array or a part of a tuple.  The other
-    side may be a Python number or a NumPy array.  ``>>`` keeps the sign of signed integers.  A tuple can be unpacked.
+    Operators write instructions: ``+ - * / % ** & | ^ << >> ~ -``, ``abs`` and comparisons elementwise ones, ``@`` a
+    dot of vectors, matrices or batches of matrices, ``[]`` a static slice of an array or an element of a tuple.  The
+    other operand may be a Python number or a NumPy array.  ``>>`` is arithmetic for signed integers and logical for
+    unsigned ones.  A tuple can be unpacked.
 
     >>> import hlomap as hm
     >>> b = hm.Builder("m")
@@ -39,7 +38,7 @@ class Value:
     (Shape('f32[2]'), 'm')
     >>> if x == 2 * x: pass
     Traceback (most recent call last):
-    TypeError: a Value has no truth value when the program is built: use select, conditional or while_
+    TypeError: a Value has no truth value while the program is being built: use select, conditional or while_
     """
 
     __slots__ = (
@@ -79,23 +78,23 @@ class Value:
 
     @property
     def dtype(self) -> str:
-        """The element type as HLO names it; ``tuple`` or ``token`` where there is none."""
+        """The element type under its HLO name; ``tuple`` or ``token`` for a value that is not an array."""
         return self.shape.dtype
 
     @property
     def dimensions(self) -> tuple[int, ...]:
-        """The sizes of an array."""
+        """The sizes of an array; ``()`` for a scalar."""
         return self.shape.dimensions
 
     def named(self, name: str) -> Value:
-        """The same value, whose instruction is from now on called ``name``, or ``name.1``, … where that is taken.
+        """Renames the instruction to ``name``, or ``name.1``, … if that is taken, and returns this Value.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
         >>> b.build(b.iota("s32[3]").named("count"))["count"].opcode
         'iota'
         """
-        self.name = self.builder._unique(name, "named")
+        self.name = self.builder._unique("named", name)
         return self
 
     def annotated(
@@ -109,11 +108,11 @@ class Value:
         control_predecessors: Sequence[Value] | None = None,
         result_accuracy: ResultAccuracy | str | None = None,
     ) -> Value:
-        """The same value, whose instruction has these attributes from now on; what is left out stays as it is.
+        """Sets attributes of the instruction and returns this Value; attributes left out keep their values.
 
-        ``layout`` is that of an array, for a tuple its shape with layouts.  ``metadata`` has the fields ``op_name``,
-        ``op_type``, ``source_file``, ``source_line`` and ``source_column``.  Control predecessors are values that were
-        written before.  :meth:`Builder.annotating` does this for all instructions of a ``with`` block.
+        ``layout`` is the layout of an array, or the shape with layouts of a tuple.  ``metadata`` has the fields
+        ``op_name``, ``op_type``, ``source_file``, ``source_line`` and ``source_column``.  Control predecessors are
+        Values written earlier.  :meth:`Builder.annotating` annotates all instructions of a ``with`` block.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -122,7 +121,7 @@ class Value:
         negate = f32[4,6] negate(x), sharding={devices=[2,1]<=[2]}, metadata={op_name="neg" source_line=3}
         """
         if layout is not None:
-            self.shape = self.builder._laid_out(self, layout)
+            self.shape = self.builder._with_layout(self, layout)
         given = {
             "sharding": sharding,
             "metadata": metadata,
@@ -136,7 +135,7 @@ class Value:
 
     @property
     def written(self) -> Mapping[str, Attribute]:
-        """All attributes, as they are printed."""
+        """All attributes, in the order in which they are printed."""
         return {**self.attributes, **self.annotations}
 
     def __str__(self) -> str:
@@ -148,11 +147,13 @@ class Value:
         return f"<Value {self.name}: {self.shape}>"
 
     def __bool__(self) -> bool:
-        raise TypeError("a Value has no truth value when the program is built: use select, conditional or while_")
+        raise TypeError(
+            "a Value has no truth value while the program is being built: use select, conditional or while_"
+        )
 
     def __len__(self) -> int:
         if not self.shape.is_tuple:
-            raise TypeError(f"{self.name}: {self.shape} is no tuple and has no length")
+            raise TypeError(f"{self.name}: {self.shape} is not a tuple and has no length")
         return len(self.shape.tuple_shapes)
 
     def __iter__(self) -> Iterator[Value]:
@@ -267,24 +268,10 @@ class Value:
         return self.builder.ge(self, other)
 
     __hash__ = object.__hash__
-    # NumPy leaves operators between its arrays and handles to the handles.
+    # Makes NumPy defer operators between its arrays and Values to Value.
     __array_ufunc__ = None
 
 
 Operand: TypeAlias = Value | bool | int | float | complex | np.generic | npt.NDArray[Any]
 Ints: TypeAlias = Sequence[int]
 ShapeLike: TypeAlias = Shape | str
-
-
-_brief = reprlib.Repr()
-_brief.maxstring = _brief.maxother = 120
-
-
-def shown(value: object) -> str:
-    """A value in a message, however long or deep it is."""
-    return _brief.repr(value)
-
-
-def refuse(operation: str, argument: str, value: object, rule: str) -> ShapeError:
-    """The error of an argument that breaks a rule."""
-    return ShapeError(f"{operation}: {argument}={value}: {rule}")

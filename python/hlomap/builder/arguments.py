@@ -1,0 +1,230 @@
+"""Checks that the builder's methods share, and the errors that they raise.
+
+Read :func:`invalid` and :func:`wrong_type`.  Every message names the operation, the argument, its value and the rule.
+An argument of the wrong kind (a string for an array) is a :class:`TypeError`; an argument of the right kind that breaks
+a rule of the operation is a :class:`~hlomap.errors.ShapeError`.
+"""
+
+from __future__ import annotations
+
+import operator
+import reprlib
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import Any
+
+from .._core import Shape
+from ..errors import HlomapError, ShapeError
+from .computations import Callee
+from .values import Value
+
+__all__ = [
+    "array_shape",
+    "as_shape",
+    "as_value",
+    "at_least",
+    "bit_width",
+    "check_choice",
+    "check_predicate",
+    "check_same_dtype",
+    "check_same_sizes",
+    "described",
+    "dimension_number",
+    "dimension_numbers",
+    "flag",
+    "integer",
+    "integer_lists",
+    "integers",
+    "invalid",
+    "items",
+    "per_dimension",
+    "retyped_shape",
+    "shown",
+    "text",
+    "wrong_type",
+]
+
+_brief = reprlib.Repr()
+_brief.maxstring = _brief.maxother = 120
+
+
+def invalid(operation: str, argument: str, value: object, rule: str) -> ShapeError:
+    """The error for an argument that breaks a rule of the operation."""
+    return ShapeError(f"{operation}: {argument}={value}: {rule}")
+
+
+def wrong_type(operation: str, argument: str, value: object, expected: str) -> TypeError:
+    """The error for an argument of the wrong kind."""
+    return TypeError(f"{operation}: {argument}={shown(value)}: expected {expected}")
+
+
+def shown(value: object) -> str:
+    """The ``repr`` of a value for a message, shortened where the value is long or deeply nested."""
+    return _brief.repr(value)
+
+
+def described(value: Value) -> str:
+    """Name and shape of a Value for a message."""
+    return f"{value.name} {value.shape}"
+
+
+def as_value(operation: str, argument: str, value: object) -> Value:
+    """The argument, which must be a Value."""
+    if not isinstance(value, Value):
+        raise wrong_type(operation, argument, value, "a Value")
+    return value
+
+
+def as_shape(operation: str, shape: Any) -> Shape:
+    """A shape from a :class:`Shape` or its text."""
+    if isinstance(shape, Shape):
+        return shape
+    if not isinstance(shape, str):
+        raise wrong_type(operation, "shape", shape, 'a Shape or its text, such as "f32[2,3]"')
+    try:
+        return Shape.parse(shape)
+    except (HlomapError, ValueError) as error:
+        raise invalid(operation, "shape", shown(shape), str(error)) from None
+
+
+def text(operation: str, argument: str, value: object) -> str:
+    """The argument, which must be a string."""
+    if not isinstance(value, str):
+        raise wrong_type(operation, argument, value, "a string")
+    return value
+
+
+def flag(operation: str, argument: str, value: object) -> str:
+    """A bool as HLO text."""
+    if not isinstance(value, bool):
+        raise wrong_type(operation, argument, value, "a bool")
+    return "true" if value else "false"
+
+
+def check_choice(operation: str, argument: str, value: object, choices: Sequence[str]) -> None:
+    """Checks that an argument is one of a few words."""
+    if text(operation, argument, value) not in choices:
+        raise invalid(operation, argument, repr(value), f"expected {', '.join(choices[:-1])} or {choices[-1]}")
+
+
+def items(operation: str, argument: str, values: Any, expected: str) -> list[Any]:
+    """The items of a sequence, which is not a string."""
+    if isinstance(values, (str, bytes)):
+        raise wrong_type(operation, argument, values, expected)
+    try:
+        return list(values)
+    except TypeError:
+        raise wrong_type(operation, argument, values, expected) from None
+
+
+def integer(operation: str, argument: str, value: Any) -> int:
+    """A Python or NumPy integer as an ``int``."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise wrong_type(operation, argument, value, "an integer") from None
+
+
+def at_least(operation: str, argument: str, value: Any, least: int) -> int:
+    """An integer that is not below ``least``."""
+    number = integer(operation, argument, value)
+    if number < least:
+        raise invalid(operation, argument, number, f"expected at least {least}")
+    return number
+
+
+def integers(operation: str, argument: str, values: Any) -> list[int]:
+    """A sequence of integers as a list."""
+    try:
+        return [operator.index(value) for value in values]
+    except TypeError:
+        raise wrong_type(operation, argument, values, "a sequence of integers") from None
+
+
+def integer_lists(operation: str, argument: str, values: Any) -> list[list[int]]:
+    """A sequence of sequences of integers as lists."""
+    try:
+        return [[operator.index(value) for value in entry] for entry in values]
+    except TypeError:
+        raise wrong_type(operation, argument, values, "a sequence of sequences of integers") from None
+
+
+def dimension_number(operation: str, argument: str, dimension: Any, rank: int) -> int:
+    """A dimension number of an array of this rank; a negative one counts from the end."""
+    d = integer(operation, argument, dimension)
+    if not -rank <= d < rank:
+        raise invalid(operation, argument, d, f"out of range for rank {rank}")
+    return d % rank
+
+
+def dimension_numbers(operation: str, argument: str, dimensions: Any, rank: int) -> list[int]:
+    """Distinct dimension numbers of an array of this rank; negative ones count from the end."""
+    given = integers(operation, argument, dimensions)
+    found: list[int] = []
+    for d in given:
+        if not -rank <= d < rank:
+            raise invalid(operation, argument, given, f"dimension {d} is out of range for rank {rank}")
+        if d % rank in found:
+            raise invalid(operation, argument, given, f"dimension {d % rank} is repeated")
+        found.append(d % rank)
+    return found
+
+
+def per_dimension(operation: str, argument: str, values: Any, rank: int) -> list[int]:
+    """One integer for each dimension."""
+    given = integers(operation, argument, values)
+    if len(given) != rank:
+        raise invalid(operation, argument, given, f"expected length {rank}, one integer per dimension")
+    return given
+
+
+def array_shape(operation: str, dtype: str, sizes: Sequence[int]) -> Shape:
+    """The shape of an array with these sizes."""
+    try:
+        return Shape(dtype, list(sizes))
+    except OverflowError:
+        raise invalid(operation, "shape", f"{dtype}{list(sizes)}", "a size that does not fit in 63 bits") from None
+    except HlomapError as error:
+        raise invalid(operation, "shape", f"{dtype}{list(sizes)}", str(error)) from None
+
+
+def retyped_shape(operation: str, element_type: Any, sizes: Sequence[int], argument: str = "new_element_type") -> Shape:
+    """The shape of an array with these sizes and the element type that an argument names."""
+    dtype = text(operation, argument, element_type)
+    try:
+        shape = Shape(dtype, list(sizes))
+    except HlomapError as error:
+        raise invalid(operation, argument, repr(dtype), str(error)) from None
+    if bit_width(dtype) == 0:
+        raise invalid(operation, argument, repr(dtype), "expected an element type of arrays")
+    return shape
+
+
+def check_same_dtype(operation: str, argument: str, values: Sequence[Value]) -> None:
+    """Checks that all values have the element type of the first."""
+    for value in values:
+        if value.dtype != values[0].dtype:
+            rule = f"expected element type {values[0].dtype}, that of the first, {described(values[0])}"
+            raise invalid(operation, argument, described(value), rule)
+
+
+def check_same_sizes(operation: str, argument: str, values: Sequence[Value]) -> None:
+    """Checks that all values have the sizes of the first."""
+    for value in values:
+        if value.dimensions != values[0].dimensions:
+            rule = f"expected the sizes of the first, {described(values[0])}"
+            raise invalid(operation, argument, described(value), rule)
+
+
+def check_predicate(operation: str, argument: str, callee: Callee) -> None:
+    """Checks that a computation returns a scalar pred."""
+    if callee.root.without_layout() != Shape("pred", []):
+        raise invalid(operation, argument, repr(callee), "expected a computation that returns pred[]")
+
+
+def bit_width(dtype: str) -> int:
+    """The number of bits of an element; 0 for a name that is not an element type of arrays."""
+    digits = {"pred": "8", "bf16": "16"}.get(dtype) or "".join(
+        takewhile(str.isdigit, dtype[1:]) if dtype[:1] in ("s", "u", "f", "c") else ""
+    )
+    return int(digits or 0)

@@ -1,0 +1,198 @@
+"""Gather and scatter.
+
+Read :meth:`GatherScatter.gather`.  Source: sections "Gather" and "Scatter" of XLA's "Operation semantics".
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+
+from .._core import Shape
+from .arguments import described, dimension_numbers, flag, integer, invalid, per_dimension
+from .attributes import Attribute, ints
+from .computations import Function
+from .core import Core
+from .values import Ints, Operand, Value
+
+__all__ = ["GatherScatter"]
+
+
+class GatherScatter(Core):
+    """Methods that read or update slices at offsets from an array of indices."""
+
+    def gather(
+        self,
+        operand: Operand,
+        start_indices: Operand,
+        *,
+        offset_dims: Ints,
+        collapsed_slice_dims: Ints,
+        slice_sizes: Ints,
+        start_index_map: Ints,
+        index_vector_dim: int | None = None,
+        operand_batching_dims: Ints = (),
+        start_indices_batching_dims: Ints = (),
+        indices_are_sorted: bool = False,
+    ) -> Value:
+        """Slices of the operand with sizes ``slice_sizes``, one for each index vector, stitched together.
+
+        Index vectors lie along dimension ``index_vector_dim`` of ``start_indices``, by default the last; if it is the
+        rank of ``start_indices``, every element is an index vector of one number.  Number k of an index vector is the
+        offset in dimension ``start_index_map[k]``.  The dimensions of a slice, without the collapsed and the batching
+        ones, become dimensions ``offset_dims`` of the result.
+
+        >>> import hlomap as hm
+        >>> b = hm.Builder("m")
+        >>> rows = b.gather(b.iota("s32[16,11]"), b.iota("s32[4,5,1]"), offset_dims=[2], collapsed_slice_dims=[0],
+        ...                 slice_sizes=[1, 11], start_index_map=[0])
+        >>> rows.shape
+        Shape('s32[4,5,11]')
+        """
+        value = self._array("gather", "operand", operand)
+        indices = self._array_of("gather", "start_indices", start_indices, "int uint")
+        rank, n = len(value.dimensions), len(indices.dimensions)
+        along = _index_vector_dim("gather", index_vector_dim, n)
+        sizes = per_dimension("gather", "slice_sizes", slice_sizes, rank)
+        if any(not 0 <= size <= size_of for size, size_of in zip(sizes, value.dimensions, strict=True)):
+            raise invalid("gather", "slice_sizes", sizes, f"expected sizes that fit in {value.shape}")
+        index_map = dimension_numbers("gather", "start_index_map", start_index_map, rank)
+        _check_index_map("gather", "start_index_map", index_map, indices, along)
+        collapsed = dimension_numbers("gather", "collapsed_slice_dims", collapsed_slice_dims, rank)
+        batching = dimension_numbers("gather", "operand_batching_dims", operand_batching_dims, rank)
+        for name, dims in (("collapsed_slice_dims", collapsed), ("operand_batching_dims", batching)):
+            if dims != sorted(dims):
+                raise invalid("gather", name, dims, "expected ascending order")
+            for d in dims:
+                if sizes[d] > 1:
+                    raise invalid(
+                        "gather", "slice_sizes", sizes, f"dimension {d} is one of {name} and must have size 1"
+                    )
+        if both := set(collapsed) & set(batching):
+            raise invalid("gather", "operand_batching_dims", batching, f"dimension {min(both)} is also collapsed")
+        out = n - (along < n) + rank - len(collapsed) - len(batching)
+        offsets = dimension_numbers("gather", "offset_dims", offset_dims, out)
+        if len(offsets) != rank - len(collapsed) - len(batching) or offsets != sorted(offsets):
+            n_kept = rank - len(collapsed) - len(batching)
+            rule = f"expected {n_kept} in ascending order, one per dimension that slices keep"
+            raise invalid("gather", "offset_dims", list(offset_dims), rule)
+        attributes: dict[str, Attribute] = {
+            "offset_dims": ints(offsets),
+            "collapsed_slice_dims": ints(collapsed),
+            "start_index_map": ints(index_map),
+            "index_vector_dim": str(along),
+            "slice_sizes": ints(sizes),
+        }
+        if batching or start_indices_batching_dims:
+            attributes["operand_batching_dims"] = ints(batching)
+            attributes["start_indices_batching_dims"] = ints(
+                dimension_numbers("gather", "start_indices_batching_dims", start_indices_batching_dims, n)
+            )
+        if indices_are_sorted:
+            attributes["indices_are_sorted"] = flag("gather", "indices_are_sorted", indices_are_sorted)
+        return self._emit("gather", "gather", [value, indices], attributes)
+
+    def scatter(
+        self,
+        operands: Operand | Sequence[Operand],
+        scatter_indices: Operand,
+        updates: Operand | Sequence[Operand],
+        update_computation: Function,
+        *,
+        update_window_dims: Ints,
+        inserted_window_dims: Ints,
+        scatter_dims_to_operand_dims: Ints,
+        index_vector_dim: int | None = None,
+        input_batching_dims: Ints = (),
+        scatter_indices_batching_dims: Ints = (),
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+    ) -> Value:
+        """The operands, with slices of ``updates`` combined into them at offsets from ``scatter_indices``.
+
+        ``update_computation`` takes the current elements of all operands, then the new ones.  With several operands it
+        returns a tuple, and so does the scatter.  Dimension numbers mirror those of :meth:`gather`:
+        ``update_window_dims`` are ``offset_dims``, ``inserted_window_dims`` the collapsed dimensions, and
+        ``scatter_dims_to_operand_dims`` is the ``start_index_map``.
+
+        >>> import hlomap as hm
+        >>> b = hm.Builder("m")
+        >>> x, at, new = b.parameter(0, "f32[9]"), b.parameter(1, "s32[2,1]"), b.parameter(2, "f32[2]")
+        >>> b.scatter(x, at, new, "add", update_window_dims=[], inserted_window_dims=[0],
+        ...           scatter_dims_to_operand_dims=[0]).shape
+        Shape('f32[9]')
+        """
+        values = self._arrays("scatter", "operands", operands)
+        news = self._arrays("scatter", "updates", updates)
+        indices = self._array_of("scatter", "scatter_indices", scatter_indices, "int uint")
+        if len(values) != len(news):
+            raise invalid("scatter", "updates", f"{len(news)} arrays", f"expected {len(values)}, one per operand")
+        for value, new in zip(values, news, strict=True):
+            if new.dtype != value.dtype:
+                rule = f"expected element type {value.dtype}, that of {described(value)}"
+                raise invalid("scatter", "updates", described(new), rule)
+        rank, n = len(values[0].dimensions), len(indices.dimensions)
+        window = dimension_numbers("scatter", "update_window_dims", update_window_dims, len(news[0].dimensions))
+        inserted = dimension_numbers("scatter", "inserted_window_dims", inserted_window_dims, rank)
+        batching = dimension_numbers("scatter", "input_batching_dims", input_batching_dims, rank)
+        for name, dims in (("update_window_dims", window), ("inserted_window_dims", inserted)):
+            if dims != sorted(dims):
+                raise invalid("scatter", name, dims, "expected ascending order")
+        if len(window) + len(inserted) + len(batching) != rank:
+            rule = f"expected {rank} together with the {len(inserted) + len(batching)} inserted and batching dimensions"
+            raise invalid("scatter", "update_window_dims", window, rule)
+        along = _index_vector_dim("scatter", index_vector_dim, n)
+        index_map = dimension_numbers("scatter", "scatter_dims_to_operand_dims", scatter_dims_to_operand_dims, rank)
+        _check_index_map("scatter", "scatter_dims_to_operand_dims", index_map, indices, along)
+        at_most = [size for d, size in enumerate(values[0].dimensions) if d not in (*inserted, *batching)]
+        index_sizes = [size for d, size in enumerate(indices.dimensions) if d != along]
+        for value, new in zip(values, news, strict=True):
+            _check_update(value, new, values[0], window, at_most, index_sizes)
+        attributes = {
+            "update_window_dims": ints(window),
+            "inserted_window_dims": ints(inserted),
+            "scatter_dims_to_operand_dims": ints(index_map),
+            "index_vector_dim": str(along),
+        }
+        if batching or scatter_indices_batching_dims:
+            attributes["input_batching_dims"] = ints(batching)
+            attributes["scatter_indices_batching_dims"] = ints(
+                dimension_numbers("scatter", "scatter_indices_batching_dims", scatter_indices_batching_dims, n)
+            )
+        for key, setting in (("indices_are_sorted", indices_are_sorted), ("unique_indices", unique_indices)):
+            if setting:
+                attributes[key] = flag("scatter", key, setting)
+        scalars = [Shape(v.dtype, []) for v in values]
+        callee = self._reducer("scatter", "update_computation", update_computation, scalars)
+        return self._emit("scatter", "scatter", [*values, indices, *news], attributes | {"to_apply": callee})
+
+
+def _index_vector_dim(operation: str, given: int | None, rank: int) -> int:
+    """The dimension of the indices along which index vectors lie; the rank itself if every element is one."""
+    if given is None:
+        return max(rank - 1, 0)
+    d = integer(operation, "index_vector_dim", given)
+    if not -rank <= d <= rank:
+        raise invalid(operation, "index_vector_dim", d, f"expected 0 to {rank}, the rank of the indices")
+    return d + rank if d < 0 else d
+
+
+def _check_index_map(operation: str, argument: str, found: list[int], indices: Value, along: int) -> None:
+    length = indices.dimensions[along] if along < len(indices.dimensions) else 1
+    if len(found) != length:
+        rule = f"expected {length} dimension numbers, the size of dimension {along} of the indices {indices.shape}"
+        raise invalid(operation, argument, found, rule)
+
+
+def _check_update(
+    operand: Value, update: Value, first: Value, window: list[int], at_most: list[int], index_sizes: list[int]
+) -> None:
+    """Checks that the updates of a scatter hold, for each index vector, a window that fits in the operand."""
+    if operand.dimensions != first.dimensions:
+        raise invalid("scatter", "operands", described(operand), f"expected the sizes of the first, {described(first)}")
+    sizes = list(update.dimensions)
+    inside = [sizes[d] for d in window] if len(sizes) > max(window, default=-1) else []
+    rest = [size for d, size in enumerate(sizes) if d not in window]
+    if len(inside) != len(at_most) or rest != index_sizes or any(map(operator.gt, inside, at_most)):
+        rule = f"expected windows of at most {at_most} in dimensions {window} and {index_sizes} in the others"
+        raise invalid("scatter", "updates", described(update), rule)

@@ -1,0 +1,78 @@
+"""Shapes of instructions, inferred by the reader of HLO text.
+
+Read :func:`infer_shape`.  The builder has no shape rules of its own for operations of HLO: it asks the reader, so a
+module that is built reads back without a diagnostic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from .. import _core
+from .._core import Shape
+from ..errors import HloSyntaxError
+from .attributes import Attribute, Callees
+from .computations import Callee
+from .values import Value
+
+__all__ = ["infer_shape"]
+
+
+def infer_shape(
+    opcode: str, operands: Sequence[Value], attributes: Mapping[str, Attribute], shape: Shape | None
+) -> tuple[Shape | None, str]:
+    """The shape of an instruction, or None and the reason.
+
+    The reader parses a module that holds this one instruction.  Called computations appear there with their signatures
+    alone, since a shape depends on nothing else of them.
+    """
+    callees: dict[str, str] = {}
+    given = []
+    for key, attribute in attributes.items():
+        if isinstance(attribute, Callee):
+            callees[attribute.name] = _declaration(attribute)
+        given.append(f", {key}={attribute}")
+    for attribute in attributes.values():
+        if isinstance(attribute, Callees):
+            callees |= {one.name: _declaration(one) for one in attribute.all}
+    lines = [f"  p{k} = {operand.shape} parameter({k})" for k, operand in enumerate(operands)]
+    names = ", ".join(f"p{k}" for k in range(len(operands)))
+    head = "\n".join(["HloModule b", *callees.values(), "ENTRY e {", *lines, "  ROOT r = "])
+    return _parsed(head, "" if shape is None else f"{shape} ", f"{opcode}({names}){''.join(given)}\n}}")
+
+
+def _declaration(callee: Callee) -> str:
+    """A computation with the signature of ``callee`` and an opaque body."""
+    lines = [f"  p{k} = {shape} parameter({k})" for k, shape in enumerate(callee.parameters)]
+    root = f'  ROOT r = {callee.root} custom-call(), custom_call_target="{callee.name}"'
+    return "\n".join([f"{callee.name} {{", *lines, root, "}"])
+
+
+@lru_cache(maxsize=4096)  # The result depends on the text alone.
+def _parsed(head: str, shape: str, tail: str) -> tuple[Shape | None, str]:
+    try:
+        return _core.parse_text(head + shape + tail, None, True)[0].entry.root.shape.without_layout(), ""
+    except HloSyntaxError as error:
+        first = error.errors[0]
+        assert isinstance(first, _core.Diagnostic)
+        if (first.expected or "").startswith("a shape"):
+            return _determined(head, tail)
+        return None, _without_operation(first.message)
+
+
+def _determined(head: str, tail: str) -> tuple[Shape | None, str]:
+    """The shape of an operation whose text always states one, where operands and attributes determine it."""
+    try:
+        root = _core.parse_text(f"{head}token[] {tail}")[0].entry.root
+    except HloSyntaxError as error:
+        return None, str(error.errors[0])
+    if root.inferred_shape is not None:
+        return _parsed(head, f"{root.inferred_shape.without_layout()} ", tail)
+    reason = root.inconsistency or "operands and attributes do not determine the shape: pass shape"
+    return None, _without_operation(reason)
+
+
+def _without_operation(message: str) -> str:
+    """A message without the name of the operation, which the error names already."""
+    return message.split(": ", 1)[1] if message.startswith("inconsistent ") else message
