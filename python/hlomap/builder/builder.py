@@ -45,9 +45,9 @@ class Builder(
 
     An operand is a Value, a Python number or a NumPy array; dimension numbers may be negative.  A computation is a
     Python function over Values, the name of a common one such as ``"add"``, or a result of :meth:`computation`.
-    Raises :class:`~hlomap.errors.ShapeError` if an argument breaks a rule of the operation and :class:`TypeError` if it has
-    the wrong kind; the message names the operation, the argument, its value and the rule.  ``docs/builder.md`` lists
-    all methods.
+    Raises :class:`~hlomap.errors.ShapeError` if an argument breaks a rule of the operation and :class:`TypeError` if
+    it has the wrong kind; the message names the operation, the argument, its value and the rule.  ``docs/builder.md``
+    lists all methods.
 
     >>> import hlomap as hm, numpy as np
     >>> b = hm.Builder("softmax")

@@ -64,8 +64,8 @@ class Core:
 
         Instructions keep the order in which they were written, unused ones included.  Keywords are attributes of the
         module's header, such as ``entry_computation_layout`` (a pair of the parameters' shapes and the result's shape),
-        ``input_output_alias`` or ``num_partitions``.  Raises :class:`~hlomap.errors.ShapeError` if parameter numbers have gaps
-        or a computation is unfinished.  The builder remains usable.
+        ``input_output_alias`` or ``num_partitions``.  Raises :class:`~hlomap.errors.ShapeError` if parameter numbers
+        have gaps or a computation is unfinished.  The builder remains usable.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")

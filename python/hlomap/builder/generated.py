@@ -22,7 +22,8 @@ class ElementwiseFunctions(Core):
     def abs(self, operand: Operand) -> Value:
         """The absolute value; a real number for complex operands.
 
-        Takes signed integers, floats and complex numbers; raises :class:`~hlomap.errors.ShapeError` for other element types.
+        Takes signed integers, floats and complex numbers; raises :class:`~hlomap.errors.ShapeError` for other element
+        types.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -61,8 +62,8 @@ class ElementwiseFunctions(Core):
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
 
-        Takes pred, signed integers, unsigned integers, floats and complex numbers; raises :class:`~hlomap.errors.ShapeError`
-        for other element types and for shapes that do not fit.
+        Takes pred, signed integers, unsigned integers, floats and complex numbers; raises
+        :class:`~hlomap.errors.ShapeError` for other element types and for shapes that do not fit.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -77,8 +78,8 @@ class ElementwiseFunctions(Core):
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
 
-        Takes pred, signed integers and unsigned integers; raises :class:`~hlomap.errors.ShapeError` for other element types
-        and for shapes that do not fit.
+        Takes pred, signed integers and unsigned integers; raises :class:`~hlomap.errors.ShapeError` for other element
+        types and for shapes that do not fit.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -117,8 +118,8 @@ class ElementwiseFunctions(Core):
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
 
-        Takes floats and complex numbers; raises :class:`~hlomap.errors.ShapeError` for other element types and for shapes that
-        do not fit.
+        Takes floats and complex numbers; raises :class:`~hlomap.errors.ShapeError` for other element types and for
+        shapes that do not fit.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -193,8 +194,8 @@ class ElementwiseFunctions(Core):
     def copy(self, operand: Operand) -> Value:
         """A copy of the operand.
 
-        Takes pred, signed integers, unsigned integers, floats and complex numbers; raises :class:`~hlomap.errors.ShapeError`
-        for other element types.
+        Takes pred, signed integers, unsigned integers, floats and complex numbers; raises
+        :class:`~hlomap.errors.ShapeError` for other element types.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -233,8 +234,8 @@ class ElementwiseFunctions(Core):
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
 
-        Takes signed integers, unsigned integers, floats and complex numbers; raises :class:`~hlomap.errors.ShapeError` for
-        other element types and for shapes that do not fit.
+        Takes signed integers, unsigned integers, floats and complex numbers; raises :class:`~hlomap.errors.ShapeError`
+        for other element types and for shapes that do not fit.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -249,8 +250,8 @@ class ElementwiseFunctions(Core):
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
 
-        Takes pred, signed integers, unsigned integers, floats and complex numbers; raises :class:`~hlomap.errors.ShapeError`
-        for other element types and for shapes that do not fit.
+        Takes pred, signed integers, unsigned integers, floats and complex numbers; raises
+        :class:`~hlomap.errors.ShapeError` for other element types and for shapes that do not fit.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -274,8 +275,8 @@ class ElementwiseFunctions(Core):
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
 
-        Takes pred, signed integers, unsigned integers, floats and complex numbers; raises :class:`~hlomap.errors.ShapeError`
-        for other element types and for shapes that do not fit.
+        Takes pred, signed integers, unsigned integers, floats and complex numbers; raises
+        :class:`~hlomap.errors.ShapeError` for other element types and for shapes that do not fit.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -348,8 +349,8 @@ class ElementwiseFunctions(Core):
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
 
-        Takes pred, signed integers, unsigned integers and floats; raises :class:`~hlomap.errors.ShapeError` for other element
-        types and for shapes that do not fit.
+        Takes pred, signed integers, unsigned integers and floats; raises :class:`~hlomap.errors.ShapeError` for other
+        element types and for shapes that do not fit.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -364,8 +365,8 @@ class ElementwiseFunctions(Core):
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
 
-        Takes pred, signed integers, unsigned integers and floats; raises :class:`~hlomap.errors.ShapeError` for other element
-        types and for shapes that do not fit.
+        Takes pred, signed integers, unsigned integers and floats; raises :class:`~hlomap.errors.ShapeError` for other
+        element types and for shapes that do not fit.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -390,8 +391,8 @@ class ElementwiseFunctions(Core):
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
 
-        Takes pred, signed integers, unsigned integers and floats; raises :class:`~hlomap.errors.ShapeError` for other element
-        types and for shapes that do not fit.
+        Takes pred, signed integers, unsigned integers and floats; raises :class:`~hlomap.errors.ShapeError` for other
+        element types and for shapes that do not fit.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -406,8 +407,8 @@ class ElementwiseFunctions(Core):
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
 
-        Takes pred, signed integers, unsigned integers and floats; raises :class:`~hlomap.errors.ShapeError` for other element
-        types and for shapes that do not fit.
+        Takes pred, signed integers, unsigned integers and floats; raises :class:`~hlomap.errors.ShapeError` for other
+        element types and for shapes that do not fit.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -456,8 +457,8 @@ class ElementwiseFunctions(Core):
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
 
-        Takes pred, signed integers, unsigned integers and floats; raises :class:`~hlomap.errors.ShapeError` for other element
-        types and for shapes that do not fit.
+        Takes pred, signed integers, unsigned integers and floats; raises :class:`~hlomap.errors.ShapeError` for other
+        element types and for shapes that do not fit.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -472,8 +473,8 @@ class ElementwiseFunctions(Core):
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
 
-        Takes pred, signed integers, unsigned integers and floats; raises :class:`~hlomap.errors.ShapeError` for other element
-        types and for shapes that do not fit.
+        Takes pred, signed integers, unsigned integers and floats; raises :class:`~hlomap.errors.ShapeError` for other
+        element types and for shapes that do not fit.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -534,8 +535,8 @@ class ElementwiseFunctions(Core):
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
 
-        Takes pred, signed integers, unsigned integers and floats; raises :class:`~hlomap.errors.ShapeError` for other element
-        types and for shapes that do not fit.
+        Takes pred, signed integers, unsigned integers and floats; raises :class:`~hlomap.errors.ShapeError` for other
+        element types and for shapes that do not fit.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -550,8 +551,8 @@ class ElementwiseFunctions(Core):
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
 
-        Takes pred, signed integers, unsigned integers and floats; raises :class:`~hlomap.errors.ShapeError` for other element
-        types and for shapes that do not fit.
+        Takes pred, signed integers, unsigned integers and floats; raises :class:`~hlomap.errors.ShapeError` for other
+        element types and for shapes that do not fit.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -576,8 +577,8 @@ class ElementwiseFunctions(Core):
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
 
-        Takes pred, signed integers, unsigned integers, floats and complex numbers; raises :class:`~hlomap.errors.ShapeError`
-        for other element types and for shapes that do not fit.
+        Takes pred, signed integers, unsigned integers, floats and complex numbers; raises
+        :class:`~hlomap.errors.ShapeError` for other element types and for shapes that do not fit.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -592,8 +593,8 @@ class ElementwiseFunctions(Core):
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
 
-        Takes pred, signed integers, unsigned integers, floats and complex numbers; raises :class:`~hlomap.errors.ShapeError`
-        for other element types and for shapes that do not fit.
+        Takes pred, signed integers, unsigned integers, floats and complex numbers; raises
+        :class:`~hlomap.errors.ShapeError` for other element types and for shapes that do not fit.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -608,8 +609,8 @@ class ElementwiseFunctions(Core):
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
 
-        Takes pred, signed integers, unsigned integers, floats and complex numbers; raises :class:`~hlomap.errors.ShapeError`
-        for other element types and for shapes that do not fit.
+        Takes pred, signed integers, unsigned integers, floats and complex numbers; raises
+        :class:`~hlomap.errors.ShapeError` for other element types and for shapes that do not fit.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -624,8 +625,8 @@ class ElementwiseFunctions(Core):
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
 
-        Takes signed integers and unsigned integers; raises :class:`~hlomap.errors.ShapeError` for other element types and for
-        shapes that do not fit.
+        Takes signed integers and unsigned integers; raises :class:`~hlomap.errors.ShapeError` for other element types
+        and for shapes that do not fit.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -640,8 +641,8 @@ class ElementwiseFunctions(Core):
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
 
-        Takes pred, signed integers, unsigned integers, floats and complex numbers; raises :class:`~hlomap.errors.ShapeError`
-        for other element types and for shapes that do not fit.
+        Takes pred, signed integers, unsigned integers, floats and complex numbers; raises
+        :class:`~hlomap.errors.ShapeError` for other element types and for shapes that do not fit.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -665,8 +666,8 @@ class ElementwiseFunctions(Core):
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
 
-        Takes pred, signed integers, unsigned integers, floats and complex numbers; raises :class:`~hlomap.errors.ShapeError`
-        for other element types and for shapes that do not fit.
+        Takes pred, signed integers, unsigned integers, floats and complex numbers; raises
+        :class:`~hlomap.errors.ShapeError` for other element types and for shapes that do not fit.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -688,8 +689,8 @@ class ElementwiseFunctions(Core):
     def neg(self, operand: Operand) -> Value:
         """``-x``.
 
-        Takes signed integers, unsigned integers, floats and complex numbers; raises :class:`~hlomap.errors.ShapeError` for
-        other element types.
+        Takes signed integers, unsigned integers, floats and complex numbers; raises :class:`~hlomap.errors.ShapeError`
+        for other element types.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -701,7 +702,8 @@ class ElementwiseFunctions(Core):
     def not_(self, operand: Operand) -> Value:
         """Bitwise not; logical not for pred.
 
-        Takes pred, signed integers and unsigned integers; raises :class:`~hlomap.errors.ShapeError` for other element types.
+        Takes pred, signed integers and unsigned integers; raises :class:`~hlomap.errors.ShapeError` for other element
+        types.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -716,8 +718,8 @@ class ElementwiseFunctions(Core):
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
 
-        Takes pred, signed integers and unsigned integers; raises :class:`~hlomap.errors.ShapeError` for other element types
-        and for shapes that do not fit.
+        Takes pred, signed integers and unsigned integers; raises :class:`~hlomap.errors.ShapeError` for other element
+        types and for shapes that do not fit.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -744,8 +746,8 @@ class ElementwiseFunctions(Core):
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
 
-        Takes signed integers, unsigned integers, floats and complex numbers; raises :class:`~hlomap.errors.ShapeError` for
-        other element types and for shapes that do not fit.
+        Takes signed integers, unsigned integers, floats and complex numbers; raises :class:`~hlomap.errors.ShapeError`
+        for other element types and for shapes that do not fit.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -772,8 +774,8 @@ class ElementwiseFunctions(Core):
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
 
-        Takes signed integers, unsigned integers, floats and complex numbers; raises :class:`~hlomap.errors.ShapeError` for
-        other element types and for shapes that do not fit.
+        Takes signed integers, unsigned integers, floats and complex numbers; raises :class:`~hlomap.errors.ShapeError`
+        for other element types and for shapes that do not fit.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -824,8 +826,8 @@ class ElementwiseFunctions(Core):
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
 
-        Takes signed integers and unsigned integers; raises :class:`~hlomap.errors.ShapeError` for other element types and for
-        shapes that do not fit.
+        Takes signed integers and unsigned integers; raises :class:`~hlomap.errors.ShapeError` for other element types
+        and for shapes that do not fit.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -840,8 +842,8 @@ class ElementwiseFunctions(Core):
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
 
-        Takes signed integers and unsigned integers; raises :class:`~hlomap.errors.ShapeError` for other element types and for
-        shapes that do not fit.
+        Takes signed integers and unsigned integers; raises :class:`~hlomap.errors.ShapeError` for other element types
+        and for shapes that do not fit.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -864,8 +866,8 @@ class ElementwiseFunctions(Core):
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
 
-        Takes signed integers and unsigned integers; raises :class:`~hlomap.errors.ShapeError` for other element types and for
-        shapes that do not fit.
+        Takes signed integers and unsigned integers; raises :class:`~hlomap.errors.ShapeError` for other element types
+        and for shapes that do not fit.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -877,7 +879,8 @@ class ElementwiseFunctions(Core):
     def sign(self, operand: Operand) -> Value:
         """The sign: -1, 0 or 1; a zero keeps its sign and NaN stays.
 
-        Takes signed integers, floats and complex numbers; raises :class:`~hlomap.errors.ShapeError` for other element types.
+        Takes signed integers, floats and complex numbers; raises :class:`~hlomap.errors.ShapeError` for other element
+        types.
 
         >>> import hlomap as hm, numpy as np
         >>> b = hm.Builder("m")
@@ -928,8 +931,8 @@ class ElementwiseFunctions(Core):
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
 
-        Takes signed integers, unsigned integers, floats and complex numbers; raises :class:`~hlomap.errors.ShapeError` for
-        other element types and for shapes that do not fit.
+        Takes signed integers, unsigned integers, floats and complex numbers; raises :class:`~hlomap.errors.ShapeError`
+        for other element types and for shapes that do not fit.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
@@ -968,8 +971,8 @@ class ElementwiseFunctions(Core):
         Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for
         each dimension of the operand of lower rank, the dimension of the other that it becomes.
 
-        Takes pred, signed integers and unsigned integers; raises :class:`~hlomap.errors.ShapeError` for other element types
-        and for shapes that do not fit.
+        Takes pred, signed integers and unsigned integers; raises :class:`~hlomap.errors.ShapeError` for other element
+        types and for shapes that do not fit.
 
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
