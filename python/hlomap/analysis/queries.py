@@ -16,12 +16,13 @@ from ..maps.map_set import MapSet, Use, not_followed
 from ..ops import lookup
 from ..ops._rule import OperandIndexing
 from ..ops._shapes import array_leaves, n_outputs, shape_at
-from ..types import ShapeIndex, Unknown
+from ..types import ShapeIndex, Unknown, expect, expect_index, expect_items
 from .device_propagation import devices_backward, devices_forward, devices_within, goes_across
 from .physical import to_physical
 from .propagator import Walker
 
 _UNREAD = MapSet()
+_TAKES = "an hlomap.Instruction or hlomap.Computation"
 _IN_MEMORY = not_followed("devices are those of elements, not of positions in memory")
 
 __all__ = ["indexing", "input_to_output", "output_to_input"]
@@ -50,6 +51,14 @@ def output_to_input(
     >>> print(output_to_input(module.entry.root)[0])
     (d0, d1) -> (d1, d0), domain: d0 in [0, 7], d1 in [0, 3]
     """
+    expect(
+        (Instruction, Computation),
+        instruction,
+        "output_to_input",
+        "an hlomap.Instruction or hlomap.Computation",
+        "find one with module[name]",
+    )
+    expect_index(output, "output_to_input", "output")
     walker = Walker(instruction.module)
     operands, made = _ends(instruction)
     found: list[list[MapSet]] = [[] for _ in operands]
@@ -89,6 +98,14 @@ def input_to_output(
     >>> print(input_to_output(module.entry.root)[0])
     (d0)[s0, s1] -> (s0, d0, s1), domain: d0 in [0, 19], s0 in [0, 9], s1 in [0, 29]
     """
+    expect(
+        (Instruction, Computation),
+        instruction,
+        "input_to_output",
+        "an hlomap.Instruction or hlomap.Computation",
+        "find one with module[name]",
+    )
+    expect_index(operand, "input_to_output", "operand")
     number, *below = (operand,) if isinstance(operand, int) else tuple(operand) or (0,)
     operands, made = _ends(instruction)
     if not 0 <= number < len(operands):
@@ -141,6 +158,15 @@ def indexing(
     (d0, d1) -> (d0, d1), domain: d0 in [0, 6], d1 in [0, 6]
     (d0, d1) -> (d1, d0), domain: d0 in [0, 6], d1 in [0, 6]
     """
+    expect(
+        (Instruction, Computation),
+        root,
+        "indexing",
+        "an hlomap.Instruction or hlomap.Computation",
+        "find one with module[name]",
+    )
+    expect_index(output, "indexing", "output")
+    within = None if within is None else expect_items(Instruction, within, "indexing", "instructions as `within`")
     ends: Sequence[Instruction] = ()
     entered: Instruction | None = None
     if isinstance(root, Computation):

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from .._core import Computation, Instruction, Module
 from ..ops._evaluation import DeviceGrid
+from ..types import expect
 from .arguments import by_device, listed, state_bits
 from .library import CALLS
 from .machine import Machine
@@ -69,6 +70,8 @@ def execute(
     Traceback (most recent call last):
     hlomap.errors.ShapeError: parameter 0, p, is f32[2,3]; an array float64[2, 3] was given: convert it to float32
     """
+    takes = "an hlomap.Module or hlomap.Computation"
+    expect((Module, Computation), program, "execute", takes, "read a file with hlomap.load(path)")
     computation = program.entry if isinstance(program, Module) else program
     n_devices = num_replicas * num_partitions
     arguments = by_device(computation, arrays, num_replicas, num_partitions)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import overload
 
 from .._core import Module
+from ..types import expect
 from .discover import candidates, content_kind
 from .load import load
 
@@ -94,6 +95,7 @@ class DumpDirectory(Sequence[DumpedModule]):
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        expect((str, os.PathLike), path, "DumpDirectory", "the path of a directory")
         self.path = Path(path)
         self.skipped: dict[Path, str] = {}
         found: dict[tuple[str, str], list[Path]] = {}

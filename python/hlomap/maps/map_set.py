@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from .._core import Equivalence, IndexingMap, Instruction, Variable, compose_many
 from ..errors import ShapeError
-from ..types import ShapeIndex
+from ..types import ShapeIndex, wrong_type
 from .contains import contains
 from .device_indexing import (
     NO_COMMON_GROUP,
@@ -57,7 +57,13 @@ class MapSet:
     ) -> None:
         kept: dict[tuple[ShapeIndex, IndexingMap], IndexingMap] = {}
         own_uses: dict[tuple[ShapeIndex, IndexingMap], tuple[Use, ...]] = {}
-        for m in maps:
+        try:
+            members = iter(maps)
+        except TypeError:
+            raise wrong_type("MapSet", "a sequence of hlomap.IndexingMap", maps) from None
+        for m in members:
+            if not isinstance(m, IndexingMap):
+                raise wrong_type("MapSet", "a sequence of hlomap.IndexingMap", m, "as an item")
             key = (tuple(m.index), m)
             kept.setdefault(key, m)
             if uses is None and m.use is not None:

@@ -3,6 +3,7 @@
 use std::ops::Deref;
 
 use hlo::{ComputationId, Module};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator, PyString, PyTuple};
 
@@ -151,8 +152,7 @@ impl PyModule_ {
     /// to :meth:`computation`.
     fn __getitem__(slf: &Bound<'_, Self>, name: &Bound<'_, PyAny>) -> PyResult<Py<PyInstruction>> {
         let (py, m) = (slf.py(), &slf.get().0);
-        let hint = "iterate module.computations, or the instructions of module.entry";
-        let name = text(name, "Module.__getitem__", hint)?;
+        let name = text(name, "Module.__getitem__", "module.computations is indexed by position")?;
         let name = name.to_str()?;
         if let Some(id) = m.find_instruction(bare(name), None) {
             return instruction(py, &slf.into(), id);
@@ -163,6 +163,12 @@ impl PyModule_ {
         }
         let instructions = (0..m.instructions().len() as u32).map(|i| m.instruction_name(i));
         Err(not_found(py, "instruction", name, ::layout::nearest(bare(name), instructions.take(NEAR_NAMES))))
+    }
+
+    /// Raises ``TypeError``: a module has computations as well as instructions.
+    fn __iter__(&self) -> PyResult<Py<PyAny>> {
+        let hint = "iterate module.computations, or the instructions of module.entry";
+        Err(PyTypeError::new_err(format!("an hlomap.Module is not iterable: {hint}")))
     }
 
     /// The computation of this name, with or without ``%``.
