@@ -8,7 +8,7 @@ from typing import NoReturn, SupportsIndex, TypeAlias, TypeVar
 
 from .errors import UndecidedError
 
-__all__ = ["ShapeIndex", "Unknown", "expect", "expect_index", "expect_items", "wrong_type"]
+__all__ = ["ShapeIndex", "Unknown", "expect", "expect_index", "expect_items", "one_line", "wrong_type"]
 
 _T = TypeVar("_T")
 
@@ -28,8 +28,21 @@ class Unknown:
 
     reason: str
 
+    def __repr__(self) -> str:
+        return f"Unknown(reason={one_line(self.reason)!r})"
+
     def __bool__(self) -> NoReturn:
         raise UndecidedError(f"an unknown value has no truth value: {self.reason}; test isinstance(..., Unknown)")
+
+
+def one_line(text: str, limit: int = 160) -> str:
+    """A text for a ``repr``: without line breaks, cut where it is long.
+
+    >>> one_line("a\\nb" * 3, 5)
+    'a ba…'
+    """
+    text = " ".join(text[: 2 * limit].split())
+    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def wrong_type(function: str, takes: str, got: object, hint: str = "") -> TypeError:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import overload
 
 from .._core import Module
-from ..types import expect
+from ..types import expect, one_line
 from .discover import candidates, content_kind
 from .load import load
 
@@ -62,6 +62,10 @@ class DumpedModule:
         if not self._key:
             self._key.append(self.load().entry.fingerprint)
         return self._key[0]
+
+    def __repr__(self) -> str:
+        files = f"{len(self.files)} file{'s' if len(self.files) != 1 else ''}"
+        return f"<DumpedModule {one_line(self.name, 80)}, id {self.id}, {one_line(self.stage, 60)}, {files}>"
 
     @property
     def _order(self) -> tuple[str, str, int, str, int, str]:

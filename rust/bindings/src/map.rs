@@ -16,6 +16,7 @@ use symbolic::{Constraint, Domain, Expr, Options, Points, Program, Range, Variab
 use crate::enter::{unlocked, unlocked_many};
 use crate::error::{expect_many, raise, OrRaise};
 use crate::expr::{hash_of, ExprLike, PyExpr};
+use crate::show;
 use crate::values::{PyConstraint, PyCost, PyCount, PyEquivalence, PyVariable};
 
 /// Where a map belongs in a program. Equality and hash of the map do not see it.
@@ -491,7 +492,7 @@ impl PyMap {
     }
 
     fn __repr__(&self) -> String {
-        format!("IndexingMap('{}')", self.map)
+        format!("IndexingMap('{}')", show::line(&self.map))
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {

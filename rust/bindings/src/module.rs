@@ -13,6 +13,7 @@ use crate::enter::unlocked;
 use crate::error::{raise, wrong_type};
 use crate::instruction::{instruction, instructions, PyInstruction};
 use crate::read::parse_text;
+use crate::show;
 
 /// An HLO module: computations of instructions, as they were read.
 ///
@@ -278,7 +279,7 @@ impl PyModule_ {
 
     fn __repr__(&self) -> String {
         let (c, i) = (self.0.computations().len(), self.0.instructions().len());
-        format!("<Module {} of {c} computations, {i} instructions>", self.0.name())
+        format!("<Module {} of {c} computations, {i} instructions>", show::line(&self.0.name()))
     }
 
     fn __eq__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> bool {
@@ -413,7 +414,7 @@ impl PyComputation {
     }
 
     fn __repr__(&self) -> String {
-        format!("<Computation {} of {} instructions>", self.name(), self.__len__())
+        format!("<Computation {} of {} instructions>", show::line(&self.name()), self.__len__())
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Rebuilt<'py>> {
