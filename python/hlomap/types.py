@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NoReturn, TypeAlias
+from typing import NoReturn, SupportsIndex, TypeAlias, TypeVar
 
 from .errors import UndecidedError
 
-__all__ = ["ShapeIndex", "Unknown", "expect", "wrong_type"]
+__all__ = ["ShapeIndex", "Unknown", "expect", "expect_index", "expect_items", "one_line", "wrong_type"]
+
+_T = TypeVar("_T")
 
 ShapeIndex: TypeAlias = tuple[int, ...]
 """The path from a value to one of the arrays in it: tuple elements from the outside in, ``()`` for an array itself."""
@@ -25,8 +28,21 @@ class Unknown:
 
     reason: str
 
+    def __repr__(self) -> str:
+        return f"Unknown(reason={one_line(self.reason)!r})"
+
     def __bool__(self) -> NoReturn:
         raise UndecidedError(f"an unknown value has no truth value: {self.reason}; test isinstance(..., Unknown)")
+
+
+def one_line(text: str, limit: int = 160) -> str:
+    """A text for a ``repr``: without line breaks, cut where it is long.
+
+    >>> one_line("a\\nb" * 3, 5)
+    'a ba…'
+    """
+    text = " ".join(text[: 2 * limit].split())
+    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def wrong_type(function: str, takes: str, got: object, hint: str = "") -> TypeError:
@@ -41,7 +57,27 @@ def wrong_type(function: str, takes: str, got: object, hint: str = "") -> TypeEr
     return TypeError(f"{function}() takes {takes}, got {name}" + (f"; {hint}" if hint else ""))
 
 
+def expect_index(got: object, function: str, argument: str) -> None:
+    """Raises :func:`wrong_type` unless a value is the number of an output or operand, or a shape index."""
+    items = got if isinstance(got, (tuple, list)) else (got,)
+    if not all(isinstance(item, SupportsIndex) for item in items):
+        raise wrong_type(function, f"a number or a shape index (a tuple of int) as `{argument}`", got)
+
+
 def expect(kinds: type | tuple[type, ...], got: object, function: str, takes: str, hint: str = "") -> None:
     """Raises :func:`wrong_type` unless a value is of one of the kinds."""
     if not isinstance(got, kinds):
         raise wrong_type(function, takes, got, hint)
+
+
+def expect_items(kind: type[_T], got: Iterable[_T], function: str, takes: str) -> list[_T]:
+    """The items of an iterable; raises :func:`wrong_type` unless it is one and all are of a kind."""
+    try:
+        items = list(got)
+    except TypeError:
+        raise wrong_type(function, takes, got) from None
+    if isinstance(got, str):
+        raise wrong_type(function, takes, got)
+    for item in items:
+        expect(kind, item, function, takes, "as an item")
+    return items

@@ -87,7 +87,10 @@ def test_a_name_that_a_computation_and_an_instruction_share() -> None:
 
 def test_a_module_is_not_iterable() -> None:
     module = hm.parse(TEXT)
-    with pytest.raises(TypeError, match=r"takes a name \(str\), got int; iterate module.computations"):
-        list(module)  # type: ignore[call-overload]
+    for ask in (list, iter):
+        with pytest.raises(TypeError, match=r"an hlomap.Module is not iterable: iterate module.computations"):
+            ask(module)  # type: ignore[operator]
+    with pytest.raises(TypeError, match=r"takes a name \(str\), got int; module.computations is indexed by position"):
+        module[0]  # type: ignore[index]
     with pytest.raises(TypeError, match=r"got int; computation.instructions is indexed by position"):
         module.entry[0]  # type: ignore[index]

@@ -6,11 +6,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, SupportsIndex
 
 from .._core import Equivalence, Expr, IndexingMap, Instruction, Shape, bitcast_factors
 from ..errors import ShapeError
-from ..types import Unknown
+from ..types import Unknown, expect
 from .queries import output_to_input
 
 __all__ = ["BitcastFactors", "decompose_bitcast", "is_bitcast"]
@@ -52,6 +52,7 @@ def decompose_bitcast(operand: Shape, output: Shape) -> BitcastFactors | Unknown
     Unknown(reason='tiles or padding in f32[8]{0:T(4)}')
     """
     for shape in (operand, output):
+        expect(Shape, shape, "decompose_bitcast", "an hlomap.Shape", "read text with hlomap.Shape.parse(text)")
         if not shape.is_array:
             raise ShapeError(f"bitcast of {shape}: expected an array")
         layout = shape.layout
@@ -82,6 +83,8 @@ def is_bitcast(instruction: Instruction, operand: int = 0) -> Equivalence:
     >>> is_bitcast(e["r"]).equal, is_bitcast(e["c"]).equal
     (True, False)
     """
+    expect(Instruction, instruction, "is_bitcast", "an hlomap.Instruction", "find one with module[name]")
+    expect(SupportsIndex, operand, "is_bitcast", "an operand number (int) as `operand`")
     if not 0 <= operand < len(instruction.operands):
         raise ShapeError(f"{instruction.name} has {len(instruction.operands)} operands, no operand {operand}")
     source, target = instruction.operands[operand].shape, instruction.shape

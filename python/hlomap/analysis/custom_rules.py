@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from .._core import Expr, IndexingMap, Instruction, Shape, Variable
+from ..errors import NotFoundError
 from ..maps.map_set import MapSet
 from ..ops._registry import custom_rules
 from ..ops._rule import NOTHING, CustomRule, Footprint, OperandIndexing, RuleContext, RuleResult
 from ..ops._shapes import array_leaves, n_outputs, shape_at
-from ..types import ShapeIndex, Unknown
+from ..types import ShapeIndex, Unknown, expect, expect_items
 from .rule_cache import clear
 
 __all__ = ["register_rule", "turned_round", "unregister_rule"]
@@ -64,6 +65,12 @@ def register_rule(
     "no rule for custom-call to 'shift_left'"
     """
 
+    expect(str, name, "register_rule", "an opcode or custom-call target (str) as `name`")
+    expect(Callable, output_to_input, "register_rule", "a function as `output_to_input`")  # type: ignore[arg-type]
+    if input_to_output is not None:
+        expect(Callable, input_to_output, "register_rule", "a function as `input_to_output`")  # type: ignore[arg-type]
+    constant_operands = expect_items(int, constant_operands, "register_rule", "operand numbers as `constant_operands`")
+
     def backward(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
         return [_part(said) for said in output_to_input(instruction, leaf)]
 
@@ -82,8 +89,15 @@ def register_rule(
 
 
 def unregister_rule(name: str) -> None:
-    """Forget a rule; raises :class:`KeyError` where there is none of that name."""
-    del custom_rules[name]
+    """Removes a rule; raises :class:`~hlomap.errors.NotFoundError`, a ``KeyError``, where no rule has that name.
+
+    >>> unregister_rule("never_registered")
+    Traceback (most recent call last):
+    hlomap.errors.NotFoundError: unregister_rule: no rule is registered for 'never_registered'
+    """
+    expect(str, name, "unregister_rule", "an opcode or custom-call target (str)")
+    if custom_rules.pop(name, None) is None:
+        raise NotFoundError(f"unregister_rule: no rule is registered for {name!r}")
     clear()
 
 

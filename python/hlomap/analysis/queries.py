@@ -16,7 +16,7 @@ from ..maps.device_indexing import DeviceIndexing
 from ..maps.map_set import MapSet, not_followed
 from ..ops import lookup
 from ..ops._shapes import array_leaves, n_outputs, shape_at
-from ..types import ShapeIndex, Unknown
+from ..types import ShapeIndex, Unknown, expect, expect_index, expect_items
 from .assemble import assemble, assemble_devices, crosses_devices
 from .device_rules import device_rules
 from .physical import to_physical
@@ -48,6 +48,14 @@ def output_to_input(
     >>> print(output_to_input(module.entry.root)[0])
     (d0, d1) -> (d1, d0), domain: d0 in [0, 7], d1 in [0, 3]
     """
+    expect(
+        (Instruction, Computation),
+        instruction,
+        "output_to_input",
+        "an hlomap.Instruction or hlomap.Computation",
+        "find one with module[name]",
+    )
+    expect_index(output, "output_to_input", "output")
     operands, shape = _operands_and_shape(instruction)
     indices = shape_indices(shape, output, "output")
     memory = (shape, lambda k: operands[k].shape) if physical else None
@@ -77,6 +85,14 @@ def input_to_output(
     >>> print(input_to_output(module.entry.root)[0])
     (d0)[s0, s1] -> (s0, d0, s1), domain: d0 in [0, 19], s0 in [0, 9], s1 in [0, 29]
     """
+    expect(
+        (Instruction, Computation),
+        instruction,
+        "input_to_output",
+        "an hlomap.Instruction or hlomap.Computation",
+        "find one with module[name]",
+    )
+    expect_index(operand, "input_to_output", "operand")
     number, *below = (operand,) if isinstance(operand, int) else tuple(operand) or (0,)
     operands, shape = _operands_and_shape(instruction)
     if not 0 <= number < len(operands):
@@ -107,6 +123,15 @@ def indexing(
     (d0, d1) -> (d0, d1), domain: d0 in [0, 6], d1 in [0, 6]
     (d0, d1) -> (d1, d0), domain: d0 in [0, 6], d1 in [0, 6]
     """
+    expect(
+        (Instruction, Computation),
+        root,
+        "indexing",
+        "an hlomap.Instruction or hlomap.Computation",
+        "find one with module[name]",
+    )
+    expect_index(output, "indexing", "output")
+    within = None if within is None else expect_items(Instruction, within, "indexing", "instructions as `within`")
     ends: Sequence[Instruction] = ()
     entered: Instruction | None = None
     if isinstance(root, Computation):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .._core import Module, Shape
-from ..types import ShapeIndex
+from ..types import ShapeIndex, expect
 from .rule_provider import RuleProvider
 from .table import Table
 
@@ -39,6 +39,7 @@ def analyze(module: Module) -> Table:
     >>> table["maps"][0]
     ('(d0, d1) -> (d1, d0), domain: d0 in [0, 7], d1 in [0, 3]',)
     """
+    expect(Module, module, "analyze", "an hlomap.Module", "read a file with hlomap.load(path)")
     rules = RuleProvider(module)
     return Table(rules.propagation.rows(rules))
 

@@ -13,7 +13,7 @@ from .._core import Computation, Expr, IndexingMap, Instruction
 from ..maps.map_set import MapSet
 from ..ops import lookup
 from ..ops._shapes import array_leaves, shape_at
-from ..types import ShapeIndex
+from ..types import ShapeIndex, expect, expect_index
 from .queries import reached, shape_indices
 from .rule_provider import RuleProvider
 from .toposort import reverse_postorder
@@ -45,6 +45,8 @@ def backward_slice(instruction: Instruction, output: int | ShapeIndex = 0) -> di
     ...     print(parameter.name, maps)
     p (d0, d1) -> (-d1 + 5, d0 + 1), domain: d0 in [0, 1], d1 in [0, 5]
     """
+    expect(Instruction, instruction, "backward_slice", "an hlomap.Instruction", "find one with module[name]")
+    expect_index(output, "backward_slice", "output")
     rules = RuleProvider(instruction.module)
     entry = instruction.module.entry
     found: dict[Instruction, MapSet] = {}

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from .._core import Module
 from ..errors import UnsupportedError
 from ..io.load import parse
+from ..types import wrong_type
 
 __all__ = ["from_jax"]
 
@@ -44,7 +45,7 @@ def from_jax(
             stages = jax.jit(stages)
         stages = stages.lower(*args, **kwargs)
     else:
-        raise TypeError(f"expected a function, a Lowered or a Compiled, found {type(function).__name__}")
+        raise wrong_type("from_jax", "a function, a Lowered or a Compiled", function)
     if hasattr(stages, "runtime_executable"):
         if stage == "unoptimized":
             raise UnsupportedError("a Compiled has no unoptimized module; pass the function or its Lowered")

@@ -8,6 +8,7 @@ from typing import Any
 from .._core import Module
 from ..errors import HloSyntaxError, UnsupportedError
 from ..io.load import parse
+from ..types import expect
 
 __all__ = ["parse_stablehlo"]
 
@@ -26,8 +27,7 @@ def parse_stablehlo(source: str | bytes, *, name: str | None = None) -> Module:
     >>> module.entry.root.opcode, module.entry.root.attributes["dimensions"]
     ('transpose', (1, 0))
     """
-    if not isinstance(source, str | bytes):
-        raise TypeError(f"expected str or bytes, found {type(source).__name__}")
+    expect((str, bytes), source, "parse_stablehlo", "a StableHLO program (str or bytes)")
     convert = _mlir().mlir_module_to_xla_computation
     try:
         computation = convert(source, False, False)

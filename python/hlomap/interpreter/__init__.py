@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from .._core import Computation, Instruction, Module
 from ..ops._evaluation import DeviceGrid
+from ..types import expect
 from .arguments import distribute_arguments, parse_rng_state, tuples_to_lists
 from .library import CALLS
 from .machine import Machine
@@ -73,6 +74,8 @@ def execute(
     Traceback (most recent call last):
     hlomap.errors.ShapeError: parameter 0, p, is f32[2,3]; an array float64[2, 3] was given: convert it to float32
     """
+    takes = "an hlomap.Module or hlomap.Computation"
+    expect((Module, Computation), program, "execute", takes, "read a file with hlomap.load(path)")
     computation = program.entry if isinstance(program, Module) else program
     n_devices = num_replicas * num_partitions
     arguments = distribute_arguments(computation, arrays, num_replicas, num_partitions)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import overload
 
 from .._core import Module
+from ..types import expect, one_line
 from .discover import detect_kind, list_files
 from .load import load
 
@@ -62,6 +63,10 @@ class DumpedModule:
             self._key.append(self.load().entry.fingerprint)
         return self._key[0]
 
+    def __repr__(self) -> str:
+        files = f"{len(self.files)} file{'s' if len(self.files) != 1 else ''}"
+        return f"<DumpedModule {one_line(self.name, 80)}, id {self.id}, {one_line(self.stage, 60)}, {files}>"
+
     @property
     def _order(self) -> tuple[str, str, int, str, int, str]:
         stage_order = -1 if self.stage == "before_optimizations" else 1 << 30 if self.step is None else self.step
@@ -101,6 +106,7 @@ class DumpDirectory(Sequence[DumpedModule]):
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        expect((str, os.PathLike), path, "DumpDirectory", "the path of a directory")
         self.path: Path = Path(path)
         self.skipped: dict[Path, str] = {}
         found: dict[tuple[str, str], list[Path]] = {}

@@ -12,6 +12,7 @@ from pathlib import Path
 from .. import _core
 from .._core import Module
 from ..errors import HloSyntaxError
+from ..types import expect
 
 __all__ = ["load", "parse", "parse_all"]
 
@@ -30,7 +31,7 @@ def parse(source: _Source, *, name: str | None = None, strict: bool = False) -> 
     >>> module.name, module.entry.root.opcode, module["r"].operands[0].name
     ('m', 'negate', 'p')
     """
-    modules = parse_all(source, name=name, strict=strict)
+    modules = _parse_all(source, name, strict, "parse")
     if len(modules) > 1:
         where = name or "<text>"
         raise HloSyntaxError(
@@ -48,6 +49,13 @@ def parse_all(source: _Source, *, name: str | None = None, strict: bool = False)
     >>> [m.name for m in parse_all("HloModule a\\nENTRY e { ROOT p = f32[] parameter(0) }\\n" * 2)]
     ['a', 'a']
     """
+    return _parse_all(source, name, strict, "parse_all")
+
+
+def _parse_all(source: _Source, name: str | None, strict: bool, function: str) -> list[Module]:
+    takes = "HLO text (str) or bytes"
+    expect((str, bytes, bytearray, memoryview), source, function, takes, "read a file with hlomap.load(path)")
+    expect((str, type(None)), name, function, "a str or None as `name`")
     if isinstance(source, (bytearray, memoryview)):
         source = bytes(source)
     return _core.parse_text(source, name, strict)
@@ -62,4 +70,5 @@ def load(path: str | os.PathLike[str], *, strict: bool = False) -> Module:
     >>> load(file.name).entry.name
     'e'
     """
+    expect((str, os.PathLike), path, "load", "a path", "read text or bytes with hlomap.parse(source)")
     return parse(Path(path).read_bytes(), name=os.fspath(path), strict=strict)

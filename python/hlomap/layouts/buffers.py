@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from functools import cache
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from .._core import Layout, Shape, linear_index, logical_index, pack_into, spread_bits, squeeze_bits, unpack_into
 from ..dtypes import is_integer, is_unsigned, numpy_dtype
 from ..errors import DomainError, ShapeError, UnsupportedError
+from ..types import expect, wrong_type
 
 __all__ = ["pack", "ravel_index", "unpack", "unravel_index"]
 
@@ -52,6 +53,7 @@ def pack(
     >>> [hex(byte) for byte in pack(np.array([1, 2, -1], ml_dtypes.int4), "{0:E(4)}")]
     ['0x21', '0xf']
     """
+    expect((SupportsIndex, type(None)), threads, "pack", "an int or None as `threads`")
     values = np.asarray(array)
     shape = _shape_of(values, layout)
     dtype = values.dtype
@@ -85,9 +87,14 @@ def unpack(buffer: Any, shape: Shape | str, *, threads: int | None = None) -> Ar
     """
     if isinstance(shape, str):
         shape = Shape.parse(shape)
+    expect(Shape, shape, "unpack", "an hlomap.Shape or its text as `shape`")
+    expect((SupportsIndex, type(None)), threads, "unpack", "an int or None as `threads`")
     n, bits = shape.buffer_elements, shape.element_bits
     dtype = numpy_dtype(shape.dtype)
-    given = np.asarray(buffer) if isinstance(buffer, np.ndarray) else np.frombuffer(buffer, np.uint8)
+    try:
+        given = np.asarray(buffer) if isinstance(buffer, np.ndarray) else np.frombuffer(buffer, np.uint8)
+    except TypeError:
+        raise wrong_type("unpack", "an array or an object with bytes as `buffer`", buffer) from None
     if given.dtype != dtype and given.dtype != np.uint8:
         raise ShapeError(f"expected a buffer of {dtype} or uint8 for {shape}, found {given.dtype}")
     given = np.ascontiguousarray(given).reshape(-1)
@@ -115,8 +122,9 @@ def ravel_index(shape: Shape, index: npt.ArrayLike) -> Any:
     >>> ravel_index(shape, (2, 3)), ravel_index(shape, [[0, 0], [2, 3]])
     (17, array([ 0, 17]))
     """
+    expect(Shape, shape, "ravel_index", "an hlomap.Shape", "read text with hlomap.Shape.parse(text)")
     sizes = np.array(shape.dimensions, np.int64)
-    points, is_one = _points(index, shape.rank, "index")
+    points, is_one = _points(index, shape.rank, "ravel_index: index")
     outside = (points < 0) | (points >= sizes)
     if outside.any():
         row, d = np.argwhere(outside)[0]
@@ -136,11 +144,12 @@ def unravel_index(shape: Shape, position: npt.ArrayLike) -> Any:
     ((2, 3), array([[0, 0],
            [2, 3]]))
     """
+    expect(Shape, shape, "unravel_index", "an hlomap.Shape", "read text with hlomap.Shape.parse(text)")
     values = np.asarray(position)
     is_one = values.ndim == 0
     if values.ndim > 1:
-        raise ShapeError(f"position: expected a number or a list of numbers, found shape {values.shape}")
-    points, _ = _points(values.reshape(-1, 1), 1, "position")
+        raise ShapeError(f"unravel_index: position: expected a number or a list of numbers, found shape {values.shape}")
+    points, _ = _points(values.reshape(-1, 1), 1, "unravel_index: position")
     n = shape.buffer_elements
     m = logical_index(shape)
     outside = (points[:, 0] < 0) | (points[:, 0] >= n)
@@ -165,6 +174,8 @@ def _points(values: npt.ArrayLike, width: int, what: str) -> tuple[Array, bool]:
 
 
 def _shape_of(array: Array, layout: Layout | Shape | str | None) -> Shape:
+    takes = "an hlomap.Layout, an hlomap.Shape or the text of one as `layout`"
+    expect((Layout, Shape, str, type(None)), layout, "pack", takes)
     if isinstance(layout, str):
         layout = Layout.parse(layout) if layout.lstrip().startswith("{") else Shape.parse(layout)
     if isinstance(layout, Shape):
@@ -175,7 +186,7 @@ def _shape_of(array: Array, layout: Layout | Shape | str | None) -> Shape:
         return layout
     element = _element_types().get(array.dtype)
     if element is None:
-        raise UnsupportedError(f"HLO has no element type for arrays of {array.dtype}")
+        raise UnsupportedError(f"pack: HLO has no element type for arrays of {array.dtype}")
     return Shape(element, array.shape, layout)
 
 

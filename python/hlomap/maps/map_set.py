@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from .._core import Equivalence, IndexingMap, Instruction, Variable, compose_many
 from ..errors import ShapeError
-from ..types import ShapeIndex
+from ..types import ShapeIndex, one_line, wrong_type
 from .contains import contains
 from .device_indexing import (
     NO_COMMON_GROUP,
@@ -38,8 +38,7 @@ class MapSet:
 
     >>> import hlomap as hm
     >>> MapSet([hm.IndexingMap.parse("(d0) -> (d0 + 1), domain: d0 in [0, 3]")])
-    MapSet(1 map, exact)
-      (d0) -> (d0 + 1), domain: d0 in [0, 3]
+    MapSet(1 map, exact: (d0) -> (d0 + 1), domain: d0 in [0, 3])
     >>> MapSet.unknown("no rule for custom-call").is_unknown
     True
     """
@@ -57,7 +56,13 @@ class MapSet:
     ) -> None:
         kept: dict[tuple[ShapeIndex, IndexingMap], IndexingMap] = {}
         own_uses: dict[tuple[ShapeIndex, IndexingMap], tuple[Use, ...]] = {}
-        for m in maps:
+        try:
+            members = iter(maps)
+        except TypeError:
+            raise wrong_type("MapSet", "a sequence of hlomap.IndexingMap", maps) from None
+        for m in members:
+            if not isinstance(m, IndexingMap):
+                raise wrong_type("MapSet", "a sequence of hlomap.IndexingMap", m, "as an item")
             key = (tuple(m.index), m)
             kept.setdefault(key, m)
             if uses is None and m.use is not None:
@@ -147,8 +152,7 @@ class MapSet:
         >>> own = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 4]")
         >>> row = hm.IndexingMap.parse("(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4]")
         >>> MapSet([own, row]).simplify()
-        MapSet(1 map, exact)
-          (d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4]
+        MapSet(1 map, exact: (d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4])
         """
         simplified = self._with(m.simplify(drop_unused=True) for m in self._maps)
         kept: list[IndexingMap] = []
@@ -346,11 +350,11 @@ class MapSet:
 
     def __repr__(self) -> str:
         if self._unknown:
-            return f"MapSet.unknown({self._reason!r})"
+            return f"MapSet.unknown({one_line(self._reason or '')!r})"
         n = len(self._maps)
-        exactness = "exact" if self._exact else "over-approximate"
-        head = f"MapSet({n or 'no'} map{'s' if n > 1 else ''}, {exactness})"
-        return "\n  ".join([head, *str(self).splitlines()])
+        truth = "exact" if self._exact else "over-approximate"
+        maps = one_line("; ".join(str(m) for m in self._maps[:4]))
+        return f"MapSet({n or 'no'} map{'s' if n > 1 else ''}, {truth}{': ' if n else ''}{maps})"
 
 
 _ELSEWHERE = 3 << 61

@@ -12,6 +12,7 @@ from math import prod
 
 from .._core import Expr, IndexingMap, Shape, logical_index
 from ..errors import ShapeError
+from ..types import expect, expect_items
 
 __all__ = ["THREAD_DIMS", "thread_map"]
 
@@ -36,14 +37,16 @@ def thread_map(
       ((th_x + bl_x * 2) mod 15) * 2 + s0), domain: th_x in [0, 31], th_y in [0, 0], th_z in [0, 0], bl_x in [0, 4],
       bl_y in [0, 0], bl_z in [0, 0], s0 in [0, 1], th_x * 2 + bl_x * 64 + s0 in [0, 299]
     """
+    expect(Shape, shape, "thread_map", "an hlomap.Shape", "read text with hlomap.Shape.parse(text)")
+    expect(int, per_thread, "thread_map", "an int as `per_thread`")
     if not shape.is_array or per_thread < 1:
         raise ShapeError(f"expected an array and at least 1 element per thread, found {shape} and {per_thread}")
     positions = logical_index(shape)
     n_positions = positions.dims[0].upper + 1
-    block = _three_sizes(threads)
+    block = _three_sizes(threads, "threads")
     if blocks is None:
         blocks = max(1, -(-n_positions // (prod(block) * per_thread)))
-    sizes = [*block, *_three_sizes(blocks)]
+    sizes = [*block, *_three_sizes(blocks, "blocks")]
     n_threads = prod(sizes)
     n_chunks = max(1, -(-n_positions // (n_threads * per_thread)))
     thread: Expr | int = 0
@@ -61,8 +64,9 @@ def thread_map(
     return grid.then(positions).simplify(keep_point_dims=True, drop_unused=True)
 
 
-def _three_sizes(given: int | Sequence[int]) -> list[int]:
-    sizes = [given] if isinstance(given, int) else list(given)
+def _three_sizes(given: int | Sequence[int], argument: str) -> list[int]:
+    takes = f"an int, or up to three along x, y and z, as `{argument}`"
+    sizes = [given] if isinstance(given, int) else expect_items(int, given, "thread_map", takes)
     if len(sizes) > 3 or min(sizes, default=0) < 1:
         raise ShapeError(f"expected at most 3 grid sizes, each at least 1, found {sizes}")
     return sizes + [1] * (3 - len(sizes))

@@ -29,7 +29,7 @@ from ..maps.map_set import MapSet
 from ..ops import lookup
 from ..ops._evaluation import DeviceGrid
 from ..ops._shapes import array_leaves, shape_at
-from ..types import ShapeIndex
+from ..types import ShapeIndex, expect
 
 __all__ = ["CheckResult", "CheckStatus", "verify"]
 
@@ -139,6 +139,8 @@ def verify(
     t: output [] and operand 0 [], output_to_input: exact
     t: output [] and operand 0 [], input_to_output: exact
     """
+    takes = "an hlomap.Instruction or hlomap.Module"
+    expect((Instruction, Module), target, "verify", takes, "read a file with hlomap.load(path)")
     if isinstance(target, Instruction):
         return list(_check(target, None, max_changes, seed, custom_calls or {}))
     results: list[CheckResult] = []

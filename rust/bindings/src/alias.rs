@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::layout::PyShape;
+use crate::show;
 
 type Index = Vec<i64>;
 
@@ -315,7 +316,7 @@ impl PyEntryLayout {
     }
 
     fn __repr__(&self) -> String {
-        format!("<EntryLayout {}>", self.0)
+        format!("<EntryLayout {}>", show::line(&self.0))
     }
 }
 

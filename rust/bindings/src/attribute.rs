@@ -12,6 +12,7 @@ use crate::instruction::instructions;
 use crate::layout::PyShape;
 use crate::module::{computation, computations, Handle};
 use crate::sharding::{PyReplicaGroups, PySharding};
+use crate::show;
 
 /// Whose attributes.
 #[derive(Clone, Copy, PartialEq)]
@@ -201,7 +202,8 @@ impl Attributes {
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(format!("Attributes({})", py.get_type::<PyDict>().call1((self.items(py)?,))?.repr()?))
+        let all = py.get_type::<PyDict>().call1((self.items(py)?,))?.repr()?;
+        Ok(format!("Attributes({})", show::line(&all)))
     }
 }
 
@@ -247,8 +249,7 @@ impl PyWindow {
     }
 
     fn __repr__(&self) -> String {
-        let dims: Vec<_> = self.0.dims.iter().map(|&d| PyWindowDim::from(d).__repr__()).collect();
-        format!("Window({})", dims.join(", "))
+        format!("Window('{}')", show::line(&self.0))
     }
 }
 

@@ -7,7 +7,10 @@ pub fn unlocked<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
     py.detach(work)
 }
 
-/// Runs `each` over all items on `threads` threads, in order; `threads` is at least 1.
+/// More threads than this are not started, whatever number is asked for.
+const MAX_THREADS: usize = 256;
+
+/// Runs `each` over all items on `threads` threads, in order.
 pub fn unlocked_many<A: Sync, B: Send>(
     py: Python<'_>,
     items: &[A],
@@ -15,6 +18,7 @@ pub fn unlocked_many<A: Sync, B: Send>(
     each: impl Fn(&A) -> B + Send + Sync,
 ) -> Vec<B> {
     unlocked(py, || {
+        let threads = threads.min(MAX_THREADS);
         if threads <= 1 || items.len() < 2 {
             return items.iter().map(each).collect();
         }

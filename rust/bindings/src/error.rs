@@ -2,6 +2,8 @@
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+use pyo3::PyTypeCheck;
 use symbolic::Error;
 
 /// The exception of that class of `hlomap.errors` with a message.
@@ -20,6 +22,35 @@ pub fn wrong_type(function: &str, takes: &str, got: &Bound<'_, PyAny>, hint: &st
         Ok(PyErr::from_value(helper.call1((function, takes, got, hint))?))
     };
     build().unwrap_or_else(|e| e)
+}
+
+/// An argument as an object of a compiled class, or the exception that names the function and the class it takes.
+pub fn expect<'a, 'py, T: PyTypeCheck>(
+    got: &'a Bound<'py, PyAny>,
+    function: &str,
+    takes: &str,
+    hint: &str,
+) -> PyResult<&'a Bound<'py, T>> {
+    got.cast::<T>().map_err(|_| wrong_type(function, takes, got, hint))
+}
+
+/// The items of an argument that is a sequence of something; the exception names the first that is not.
+pub fn expect_many<'py, T>(
+    got: &Bound<'py, PyAny>,
+    function: &str,
+    takes: &str,
+    item: impl Fn(&Bound<'py, PyAny>) -> Option<T>,
+) -> PyResult<Vec<T>> {
+    let is_text = got.is_instance_of::<PyString>() || got.is_instance_of::<PyBytes>();
+    let items = match got.try_iter() {
+        Ok(items) if !is_text => items,
+        _ => return Err(wrong_type(function, takes, got, "")),
+    };
+    let found = items.map(|found| {
+        let found = found?;
+        item(&found).ok_or_else(|| wrong_type(function, takes, &found, "as an item"))
+    });
+    found.collect()
 }
 
 /// An error of the algebra as an exception.

@@ -8,6 +8,7 @@ use symbolic::text;
 use symbolic::Expr;
 
 use crate::error::{raise, OrRaise};
+use crate::show;
 
 /// An integer expression over dimension, range and runtime variables, in normal form.
 ///
@@ -228,7 +229,7 @@ impl PyExpr {
     }
 
     fn __repr__(&self) -> String {
-        format!("Expr('{}')", self.0)
+        format!("Expr('{}')", show::line(&self.0))
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {

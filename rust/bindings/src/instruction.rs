@@ -10,6 +10,7 @@ use crate::enter::unlocked;
 use crate::error::raise;
 use crate::layout::PyShape;
 use crate::module::{computation, computations, Handle, PyComputation, PyModule_, Rebuilt};
+use crate::show;
 
 /// One instruction of a module.
 #[pyclass(name = "Instruction", module = "hlomap._core", frozen)]
@@ -208,7 +209,9 @@ impl PyInstruction {
     }
 
     fn __repr__(&self) -> String {
-        format!("<Instruction {} = {} {}>", self.name(), self.module.shape(self.id), self.opcode())
+        let shape = show::line(self.module.shape(self.id));
+        let (name, opcode) = (show::name(&self.name()), show::name(&self.opcode()));
+        format!("<Instruction {name} = {shape} {opcode}>")
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Rebuilt<'py>> {
@@ -280,9 +283,9 @@ impl PyMetadata {
     }
 
     fn __repr__(&self) -> String {
-        let file = self.source_file.as_deref().unwrap_or("");
+        let file = show::name(&self.source_file.as_deref().unwrap_or(""));
         let line = self.source_line.map_or(String::new(), |n| format!(":{n}"));
-        format!("Metadata({:?}, {file}{line})", self.op_name.as_deref().unwrap_or(""))
+        format!("Metadata({:?}, {file}{line})", show::line(&self.op_name.as_deref().unwrap_or("")))
     }
 }
 

@@ -10,6 +10,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 use crate::error::raise;
 use crate::position::linear;
+use crate::show;
 
 /// How the elements of an array lie in memory: ``{1,0:T(8,128)}``.
 ///
@@ -254,8 +255,11 @@ impl PyLayout {
 
     fn __repr__(&self) -> String {
         match self.0.padded_dimensions[..] {
-            [] => format!("Layout('{}')", self.0),
-            ref padded => format!("Layout('{}', padded_dimensions={padded:?})", self.0),
+            [] => format!("Layout('{}')", show::line(&self.0)),
+            ref padded => {
+                let padded = show::name(&format_args!("{padded:?}"));
+                format!("Layout('{}', padded_dimensions={padded})", show::line(&self.0))
+            }
         }
     }
 
@@ -551,7 +555,7 @@ impl PyShape {
     }
 
     fn __repr__(&self) -> String {
-        format!("Shape('{}')", self.0)
+        format!("Shape('{}')", show::line(&self.0))
     }
 
     /// ``padded`` has the padded dimensions of every array, in order: text does not.

@@ -5,6 +5,7 @@
 
 mod enter;
 mod error;
+mod show;
 
 mod expr;
 mod map;

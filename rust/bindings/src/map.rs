@@ -14,8 +14,9 @@ use symbolic::text::{self, Style};
 use symbolic::{Constraint, Domain, Expr, Options, Points, Program, Range, Variable};
 
 use crate::enter::{unlocked, unlocked_many};
-use crate::error::{raise, OrRaise};
+use crate::error::{expect_many, raise, OrRaise};
 use crate::expr::{hash_of, ExprLike, PyExpr};
+use crate::show;
 use crate::values::{PyConstraint, PyCost, PyCount, PyEquivalence, PyVariable};
 
 /// Where a map belongs in a program. Equality and hash of the map do not see it.
@@ -498,7 +499,7 @@ impl PyMap {
     }
 
     fn __repr__(&self) -> String {
-        format!("IndexingMap('{}')", self.map)
+        format!("IndexingMap('{}')", show::line(&self.map))
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -514,37 +515,60 @@ impl PyMap {
     }
 }
 
+/// The maps of an argument.
+fn maps_of(maps: &Bound<'_, PyAny>, function: &str) -> PyResult<Vec<Map>> {
+    let map = |m: &Bound<'_, PyAny>| m.cast::<PyMap>().ok().map(|m| m.get().map.clone());
+    expect_many(maps, function, "a sequence of hlomap.IndexingMap", map)
+}
+
 /// :meth:`IndexingMap.simplify` of many maps in one call, without the interpreter lock, on ``threads`` threads.
+///
+/// The keywords are those of the method.  Equal maps are not recognised: each is simplified.
+///
+/// >>> import hlomap as hm
+/// >>> maps = [hm.IndexingMap.parse(f"(d0) -> (d0 mod {n}), domain: d0 in [0, 4]") for n in (3, 5)]
+/// >>> [str(m.results[0]) for m in hm.simplify_many(maps, threads=2)]
+/// ['d0 mod 3', 'd0']
 #[pyfunction]
 #[pyo3(signature = (maps, *, keep_point_dims=false, drop_unused=false, rescale=false, threads=1))]
 fn simplify_many(
     py: Python<'_>,
-    maps: Vec<PyRef<'_, PyMap>>,
+    maps: &Bound<'_, PyAny>,
     keep_point_dims: bool,
     drop_unused: bool,
     rescale: bool,
     threads: usize,
-) -> Vec<PyMap> {
+) -> PyResult<Vec<PyMap>> {
     let options = Options { keep_point_dims, drop_unused, rescale };
-    let maps: Vec<Map> = maps.iter().map(|m| m.map.clone()).collect();
+    let maps = maps_of(maps, "simplify_many")?;
     let simplified = unlocked_many(py, &maps, threads, |m| symbolic::simplify(m, options));
-    simplified.into_iter().map(PyMap::from).collect()
+    Ok(simplified.into_iter().map(PyMap::from).collect())
 }
 
 /// :meth:`IndexingMap.then` of many pairs in one call, without the interpreter lock, on ``threads`` threads.
 ///
-/// With ``simplify=True`` each composition is simplified, with ``drop_unused`` as there.
+/// With ``simplify=True`` each composition is simplified, with ``drop_unused`` as in :meth:`IndexingMap.simplify`.
+/// Raises :class:`~hlomap.errors.MapError` where the numbers of results and dimensions of a pair differ.
+///
+/// >>> import hlomap as hm
+/// >>> half = hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 7]")
+/// >>> print(hm.compose_many([(half, half)], simplify=True)[0])
+/// (d0) -> (d0 floordiv 4), domain: d0 in [0, 7]
 #[pyfunction]
 #[pyo3(signature = (pairs, *, simplify=false, drop_unused=false, threads=1))]
 fn compose_many(
     py: Python<'_>,
-    pairs: Vec<(PyRef<'_, PyMap>, PyRef<'_, PyMap>)>,
+    pairs: &Bound<'_, PyAny>,
     simplify: bool,
     drop_unused: bool,
     threads: usize,
 ) -> PyResult<Vec<PyMap>> {
     let options = Options { drop_unused, ..Options::default() };
-    let pairs: Vec<(Map, Map)> = pairs.iter().map(|(a, b)| (a.map.clone(), b.map.clone())).collect();
+    let pair = |pair: &Bound<'_, PyAny>| {
+        let (a, b) = pair.extract::<(PyRef<'_, PyMap>, PyRef<'_, PyMap>)>().ok()?;
+        Some((a.map.clone(), b.map.clone()))
+    };
+    let pairs = expect_many(pairs, "compose_many", "a sequence of pairs of hlomap.IndexingMap", pair)?;
     let composed = unlocked_many(py, &pairs, threads, |(a, b)| {
         if simplify {
             symbolic::compose(a, b, options)
@@ -555,8 +579,43 @@ fn compose_many(
     composed.into_iter().map(|m: symbolic::Result<Map>| Ok(m.or_raise(py)?.into())).collect()
 }
 
+/// :meth:`IndexingMap.count` of many maps in one call, without the interpreter lock, on ``threads`` threads.
+///
+/// >>> import hlomap as hm
+/// >>> m = hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 7]")
+/// >>> [c.upper for distinct in (False, True) for c in hm.count_many([m], distinct=distinct)]
+/// [8, 4]
+#[pyfunction]
+#[pyo3(signature = (maps, *, distinct=false, threads=1))]
+fn count_many(py: Python<'_>, maps: &Bound<'_, PyAny>, distinct: bool, threads: usize) -> PyResult<Vec<PyCount>> {
+    let maps = maps_of(maps, "count_many")?;
+    let count = if distinct { symbolic::distinct } else { symbolic::touched };
+    let counts = unlocked_many(py, &maps, threads, count);
+    Ok(counts.into_iter().map(|c| PyCount { lower: c.lower, upper: c.upper }).collect())
+}
+
+/// :meth:`IndexingMap.bounds` of every result of many maps in one call, without the interpreter lock, on ``threads``
+/// threads: for each map a tuple of ``(lower, upper)`` by result, both inclusive.
+///
+/// >>> import hlomap as hm
+/// >>> m = hm.IndexingMap.parse("(d0, d1) -> (d1 - d0, d0 mod 2), domain: d0 in [0, 7], d1 in [0, 9]")
+/// >>> hm.bounds_many([m, m])
+/// [((-7, 9), (0, 1)), ((-7, 9), (0, 1))]
+#[pyfunction]
+#[pyo3(signature = (maps, *, threads=1))]
+fn bounds_many<'py>(py: Python<'py>, maps: &Bound<'py, PyAny>, threads: usize) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+    let maps = maps_of(maps, "bounds_many")?;
+    let bounds = unlocked_many(py, &maps, threads, |m| {
+        let of = |e: &Expr| m.bounds(e).map(|range| (range.lo, range.hi));
+        m.results().iter().map(of).collect::<symbolic::Result<Vec<_>>>()
+    });
+    bounds.into_iter().map(|found| PyTuple::new(py, found.or_raise(py)?)).collect()
+}
+
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<PyMap>()?;
     m.add_function(wrap_pyfunction!(simplify_many, m)?)?;
-    m.add_function(wrap_pyfunction!(compose_many, m)?)
+    m.add_function(wrap_pyfunction!(compose_many, m)?)?;
+    m.add_function(wrap_pyfunction!(count_many, m)?)?;
+    m.add_function(wrap_pyfunction!(bounds_many, m)?)
 }

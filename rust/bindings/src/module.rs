@@ -3,6 +3,7 @@
 use std::ops::Deref;
 
 use hlo::{ComputationId, Module};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator, PyString, PyTuple};
 
@@ -12,6 +13,7 @@ use crate::enter::unlocked;
 use crate::error::{raise, wrong_type};
 use crate::instruction::{instruction, instructions, PyInstruction};
 use crate::read::parse_text;
+use crate::show;
 
 /// An HLO module: computations of instructions, as they were read.
 ///
@@ -151,8 +153,7 @@ impl PyModule_ {
     /// to :meth:`computation`.
     fn __getitem__(slf: &Bound<'_, Self>, name: &Bound<'_, PyAny>) -> PyResult<Py<PyInstruction>> {
         let (py, m) = (slf.py(), &slf.get().0);
-        let hint = "iterate module.computations, or the instructions of module.entry";
-        let name = text(name, "Module.__getitem__", hint)?;
+        let name = text(name, "Module.__getitem__", "module.computations is indexed by position")?;
         let name = name.to_str()?;
         if let Some(id) = m.find_instruction(bare(name), None) {
             return instruction(py, &slf.into(), id);
@@ -163,6 +164,12 @@ impl PyModule_ {
         }
         let instructions = (0..m.instructions().len() as u32).map(|i| m.instruction_name(i));
         Err(not_found(py, "instruction", name, ::layout::nearest(bare(name), instructions.take(NEAR_NAMES))))
+    }
+
+    /// Raises ``TypeError``: a module has computations as well as instructions.
+    fn __iter__(&self) -> PyResult<Py<PyAny>> {
+        let hint = "iterate module.computations, or the instructions of module.entry";
+        Err(PyTypeError::new_err(format!("an hlomap.Module is not iterable: {hint}")))
     }
 
     /// The computation of this name, with or without ``%``.
@@ -272,7 +279,7 @@ impl PyModule_ {
 
     fn __repr__(&self) -> String {
         let (c, i) = (self.0.computations().len(), self.0.instructions().len());
-        format!("<Module {} of {c} computations, {i} instructions>", self.0.name())
+        format!("<Module {} of {c} computations, {i} instructions>", show::line(&self.0.name()))
     }
 
     fn __eq__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> bool {
@@ -407,7 +414,7 @@ impl PyComputation {
     }
 
     fn __repr__(&self) -> String {
-        format!("<Computation {} of {} instructions>", self.name(), self.__len__())
+        format!("<Computation {} of {} instructions>", show::line(&self.name()), self.__len__())
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Rebuilt<'py>> {

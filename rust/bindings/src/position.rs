@@ -8,7 +8,7 @@ use pyo3::types::PyTuple;
 use symbolic::Equivalence;
 
 use crate::enter::unlocked;
-use crate::error::{of_symbolic, raise};
+use crate::error::{expect, expect_many, of_symbolic, raise};
 use crate::layout::{shape_error, PyShape};
 use crate::map::PyMap;
 use crate::values::PyEquivalence;
@@ -27,6 +27,10 @@ pub fn linear<T>(
         | LinearError::PartOutOfRange { .. }
         | LinearError::TooManyParts(_) => shape_error(py, e),
     })
+}
+
+fn shape_argument<'a, 'py>(got: &'a Bound<'py, PyAny>, function: &str) -> PyResult<&'a Bound<'py, PyShape>> {
+    expect(got, function, "an hlomap.Shape", "read text with hlomap.Shape.parse(text)")
 }
 
 fn unit_of(name: &str) -> PyResult<Unit> {
@@ -58,11 +62,12 @@ fn unit_of(name: &str) -> PyResult<Unit> {
 #[pyo3(signature = (shape, /, *, index=None, part=None, unit=None))]
 fn linear_index(
     py: Python<'_>,
-    shape: &Bound<'_, PyShape>,
+    shape: &Bound<'_, PyAny>,
     index: Option<Vec<i64>>,
     part: Option<usize>,
     unit: Option<&str>,
 ) -> PyResult<PyMap> {
+    let shape = shape_argument(shape, "linear_index")?;
     let unit = unit.map_or(Ok(Unit::Element), unit_of)?;
     let of = |shape: &PyShape| match part {
         None => linear(py, shape, |a| ::layout::address(a, unit)),
@@ -86,10 +91,11 @@ fn linear_index(
 #[pyo3(signature = (shape, /, *, index=None, part=None))]
 fn logical_index(
     py: Python<'_>,
-    shape: &Bound<'_, PyShape>,
+    shape: &Bound<'_, PyAny>,
     index: Option<Vec<i64>>,
     part: Option<usize>,
 ) -> PyResult<PyMap> {
+    let shape = shape_argument(shape, "logical_index")?;
     let of = |shape: &PyShape| match part {
         None => linear(py, shape, ::layout::logical_index),
         Some(part) => linear(py, shape, |a| SplitPart::of(a, part)?.logical_index()),
@@ -133,12 +139,14 @@ fn strides<'py>(py: Python<'py>, shape: &Bound<'py, PyShape>) -> PyResult<Bound<
 
 fn related(
     py: Python<'_>,
-    operand: &PyShape,
-    output: &PyShape,
+    function: &str,
+    operand: &Bound<'_, PyAny>,
+    output: &Bound<'_, PyAny>,
     ask: impl FnOnce(&ArrayShape, &ArrayShape) -> Result<Equivalence, LinearError> + Send,
 ) -> PyResult<PyEquivalence> {
-    let output = output.array(py, "positions")?;
-    linear(py, operand, |operand| unlocked(py, || ask(operand, output))).map(PyEquivalence::from)
+    let (operand, output) = (shape_argument(operand, function)?, shape_argument(output, function)?);
+    let output = output.get().array(py, "positions")?;
+    linear(py, operand.get(), |operand| unlocked(py, || ask(operand, output))).map(PyEquivalence::from)
 }
 
 /// Whether a reshape moves no bytes: every element of the output lies where the operand's element with the same
@@ -153,10 +161,10 @@ fn related(
 #[pyo3(signature = (operand, output, /))]
 fn reshape_is_bitcast(
     py: Python<'_>,
-    operand: &Bound<'_, PyShape>,
-    output: &Bound<'_, PyShape>,
+    operand: &Bound<'_, PyAny>,
+    output: &Bound<'_, PyAny>,
 ) -> PyResult<PyEquivalence> {
-    related(py, operand.get(), output.get(), ::layout::reshape_is_bitcast)
+    related(py, "reshape_is_bitcast", operand, output, ::layout::reshape_is_bitcast)
 }
 
 /// Whether a transpose moves no bytes; dimension i of the output is the operand's dimension ``dimensions[i]``, a
@@ -170,11 +178,13 @@ fn reshape_is_bitcast(
 #[pyo3(signature = (operand, output, dimensions, /))]
 fn transpose_is_bitcast(
     py: Python<'_>,
-    operand: &Bound<'_, PyShape>,
-    output: &Bound<'_, PyShape>,
-    dimensions: Vec<i64>,
+    operand: &Bound<'_, PyAny>,
+    output: &Bound<'_, PyAny>,
+    dimensions: &Bound<'_, PyAny>,
 ) -> PyResult<PyEquivalence> {
-    related(py, operand.get(), output.get(), |a, b| ::layout::transpose_is_bitcast(a, b, &dimensions))
+    let name = "transpose_is_bitcast";
+    let dimensions = expect_many(dimensions, name, "dimension numbers (int) as `dimensions`", |d| d.extract().ok())?;
+    related(py, name, operand, output, |a, b| ::layout::transpose_is_bitcast(a, b, &dimensions))
 }
 
 /// Whether a bitcast between the two is one: every element of the output lies where the operand has an element, in
@@ -186,12 +196,8 @@ fn transpose_is_bitcast(
 /// Equivalence(equal=False, witness=[0])
 #[pyfunction]
 #[pyo3(signature = (operand, output, /))]
-fn is_valid_bitcast(
-    py: Python<'_>,
-    operand: &Bound<'_, PyShape>,
-    output: &Bound<'_, PyShape>,
-) -> PyResult<PyEquivalence> {
-    related(py, operand.get(), output.get(), ::layout::is_valid_bitcast)
+fn is_valid_bitcast(py: Python<'_>, operand: &Bound<'_, PyAny>, output: &Bound<'_, PyAny>) -> PyResult<PyEquivalence> {
+    related(py, "is_valid_bitcast", operand, output, ::layout::is_valid_bitcast)
 }
 
 /// Runs a statement with `$t` the element type of the arrays.

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyTuple};
 
 use crate::error::raise;
+use crate::show;
 
 /// More devices than this are not listed.
 const MAX_DEVICES: usize = 1 << 24;
@@ -228,7 +229,7 @@ impl PySharding {
     }
 
     fn __repr__(&self) -> String {
-        format!("Sharding('{}')", self.0)
+        format!("Sharding('{}')", show::line(&self.0))
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
@@ -272,7 +273,7 @@ impl PyMesh {
     }
 
     fn __repr__(&self) -> String {
-        format!("<Mesh {}>", self.0)
+        format!("<Mesh {}>", show::line(&self.0))
     }
 }
 
@@ -384,7 +385,7 @@ impl PyReplicaGroups {
     }
 
     fn __repr__(&self) -> String {
-        format!("ReplicaGroups('{}')", self.groups)
+        format!("ReplicaGroups('{}')", show::line(&self.groups))
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {

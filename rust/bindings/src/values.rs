@@ -10,6 +10,7 @@ use symbolic::{Constraint, Equivalence, Range, Source, Variable};
 
 use crate::error::raise;
 use crate::expr::{hash_of, ExprLike, PyExpr};
+use crate::show;
 
 /// A variable of a map: its name and its inclusive range; for a runtime variable also where its value comes from.
 ///
@@ -85,7 +86,7 @@ impl PyVariable {
 
     fn __repr__(&self) -> String {
         let Range { lo, hi } = self.variable.range;
-        format!("Variable({} in [{lo}, {hi}])", self.name())
+        format!("Variable({} in [{lo}, {hi}])", show::line(&self.name()))
     }
 }
 
@@ -127,7 +128,7 @@ impl PyConstraint {
     }
 
     fn __repr__(&self) -> String {
-        format!("Constraint({} in [{}, {}])", self.0.expr, self.0.range.lo, self.0.range.hi)
+        format!("Constraint({} in [{}, {}])", show::line(&self.0.expr), self.0.range.lo, self.0.range.hi)
     }
 }
 
@@ -212,6 +213,9 @@ impl From<Equivalence> for PyEquivalence {
     }
 }
 
+/// Coordinates of a witness that are shown.
+const WITNESS: usize = 6;
+
 impl PyEquivalence {
     /// The answer, without a witness; undecided for ``reason``.
     pub fn decided(answer: Option<bool>, reason: &'static str) -> PyEquivalence {
@@ -272,9 +276,12 @@ impl PyEquivalence {
             Some(false) => "False",
             None => "None",
         };
-        let witness = self.witness.as_ref().map_or(String::new(), |point| format!(", witness={point:?}"));
+        let witness = self.witness.as_ref().map_or(String::new(), |point| {
+            let shown = point.iter().take(WITNESS).map(i64::to_string).collect::<Vec<_>>().join(", ");
+            format!(", witness=[{shown}{}]", if point.len() > WITNESS { ", …" } else { "" })
+        });
         let reason = match &self.reason {
-            Some(reason) => format!(", reason={}", PyString::new(py, reason).repr()?),
+            Some(reason) => format!(", reason={}", PyString::new(py, &show::line(reason)).repr()?),
             None => String::new(),
         };
         Ok(format!("Equivalence(equal={equal}{witness}{reason})"))

@@ -1,0 +1,47 @@
+//! Text for `__repr__`: one line of bounded length, whatever a value holds.
+
+use std::fmt::{Display, Write};
+
+/// Characters of a part that varies in length; with what stands around it a line has at most about 200.
+const PART: usize = 140;
+
+/// Characters of a name, of which a line may hold several.
+const NAME: usize = 40;
+
+/// Takes the characters up to a limit and then refuses the rest, so that no long text is made for a short one.
+struct Head {
+    text: String,
+    left: usize,
+}
+
+impl Write for Head {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        for c in text.chars() {
+            if self.left == 0 {
+                return Err(std::fmt::Error);
+            }
+            self.left -= 1;
+            self.text.push(if c.is_control() { ' ' } else { c });
+        }
+        Ok(())
+    }
+}
+
+fn head(value: &impl Display, limit: usize) -> String {
+    let mut head = Head { text: String::new(), left: limit };
+    let is_whole = write!(head, "{value}").is_ok();
+    if !is_whole {
+        head.text.push('…');
+    }
+    head.text
+}
+
+/// A value in one line, cut where it is long.
+pub fn line(value: &impl Display) -> String {
+    head(value, PART)
+}
+
+/// A name in one line, cut where it is long.
+pub fn name(value: &impl Display) -> String {
+    head(value, NAME)
+}

@@ -1,0 +1,108 @@
+"""Every public value shows itself in one short line, whatever it holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hlomap as hm
+from hlomap import hlo
+
+RAGGED = sum((hm.Expr.dim(i) * (i + 3) // 7 for i in range(12)), hm.Expr.constant(0))
+LONG = hm.IndexingMap([1000] * 12, [RAGGED] * 6)
+MAP = hm.IndexingMap.identity([3])
+MODULE = hm.parse(
+    "HloModule m, colour=red, input_output_alias={ {}: (0, {}, may-alias) },"
+    " entry_computation_layout={(f32[4]{0})->f32[4]{0}}\n"
+    'ENTRY e { p = f32[4]{0} parameter(0), metadata={op_name="a" source_file="f.py" source_line=3}\n'
+    "ROOT n = f32[4]{0} negate(p), sharding={devices=[2]<=[2]} }"
+)
+WIDE = hm.parse(
+    f"HloModule {'m' * 300}\n{'c' * 400} {{ ROOT {'q' * 300} = f32[] parameter(0) }}\n"
+    f"ENTRY {'e' * 300} {{ ROOT {'p' * 300} = ({', '.join(['f32[4,6]{1,0}'] * 100)}) parameter(0) }}"
+)
+BUILDER = hm.Builder("b")
+
+
+def dumped(folder: Path) -> hm.DumpDirectory:
+    (folder / "module_0001.jit_f.before_optimizations.txt").write_text(str(MODULE))
+    return hm.DumpDirectory(folder)
+
+
+VALUES: dict[str, Any] = {
+    "<Computation e of 2 instructions>": MODULE.entry,
+    "<Computation cccc": WIDE.computations[0],
+    "<Diagnostic 1:14: unknown attribute `colour`>": MODULE.diagnostics[0],
+    "<EntryLayout {(f32[4]{0})->f32[4]{0}}>": MODULE.attributes["entry_computation_layout"],
+    "<Instruction n = f32[4]{0} negate>": MODULE["n"],
+    "<Instruction pppp": WIDE.entry.root,
+    "<Mesh mesh['x'=2]>": hlo.Sharding.parse("{mesh['x'=2], [{'x'}]}").mesh,
+    "<Module m of 1 computations, 2 instructions>": MODULE,
+    "<Module mmmm": WIDE,
+    "<Value x: f32[2]>": BUILDER.parameter(0, "f32[2]", "x"),
+    "<hlomap.Table: 1 rows, 21 columns>": hm.analyze(MODULE),
+    "Attributes({": MODULE.attributes,
+    "BufferDonor(parameter_number=0, parameter_index=(1,))": hlo.BufferDonor(0, (1,)),
+    "Constraint(d0 in [0, 3])": hm.Constraint(hm.Expr.dim(0), 0, 3),
+    "Constraint((d0 * 3) floordiv 7": hm.Constraint(RAGGED, 0, 3),
+    "ConvolutionDimensionNumbers('bf01_oi01->bf01')": hlo.ConvolutionDimensionNumbers.parse("bf01_oi01->bf01"),
+    "Cost(divmod=72, nodes=426)": LONG.cost(),
+    "Count(lower=3, upper=3)": MAP.count(),
+    "Count(lower=1000": LONG.count(),
+    "Equivalence(equal=True)": hm.Equivalence(True),
+    "Equivalence(equal=False, witness=[0, 1, 2, 3, 4, 5, …])": hm.Equivalence(False, witness=range(300)),
+    "Equivalence(equal=None, reason='rrrr": hm.Equivalence(None, reason="r" * 300),
+    "Expr('d0')": hm.Expr.dim(0),
+    "Expr('(d0 * 3) floordiv 7": RAGGED,
+    "IndexingMap('(d0) -> (d0), domain: d0 in [0, 2]')": MAP,
+    "IndexingMap('(d0, d1, d2, d3": LONG,
+    "InputOutputAlias(output_index=(), parameter_number=0, parameter_index=(), kind='may-alias')": MODULE.attributes[
+        "input_output_alias"
+    ][0],
+    "Layout('{1,0:T(2,2)}')": hm.Layout.parse("{1,0:T(2,2)}"),
+    "Layout('{0,1,2": hm.Layout(list(range(200)), padded_dimensions=list(range(200))),
+    "MapSet(no map, exact)": hm.MapSet(),
+    "MapSet(1 map, exact: (d0) -> (d0), domain: d0 in [0, 2])": hm.MapSet([MAP]),
+    "MapSet(2 maps, exact: (d0, d1, d2": hm.MapSet([LONG, MAP]),
+    "MapSet.unknown('no rule for sort')": hm.MapSet.unknown("no rule for sort"),
+    "MapSet.unknown('xxxx": hm.MapSet.unknown("x" * 300),
+    'Metadata("a", f.py:3)': MODULE["p"].metadata,
+    "OperandAlias(output_index=(), operand=0, operand_index=())": hlo.OperandAlias((), 0, ()),
+    "ReplicaGroups('{{0,1},{2,3}}')": hlo.ReplicaGroups.parse("{{0,1},{2,3}}"),
+    "ReplicaGroups('{{0,1,2": hlo.ReplicaGroups.parse("{{" + ",".join(map(str, range(400))) + "}}"),
+    "ResultAccuracy(mode='default')": hlo.ResultAccuracy("default"),
+    "Shape('f32[4,6]{1,0:T(2,2)}')": hm.Shape.parse("f32[4,6]{1,0:T(2,2)}"),
+    "Shape('(f32[4,6], f32": hm.Shape.tuple([hm.Shape("f32", [4, 6])] * 100),
+    "Sharding('{devices=[2,1]<=[2]}')": hlo.Sharding.parse("{devices=[2,1]<=[2]}"),
+    "Unknown(reason='no rule for sort')": hm.Unknown("no rule for sort"),
+    "Unknown(reason='rrrr": hm.Unknown("r" * 300),
+    "Variable(d0 in [0, 2])": MAP.dims[0],
+    "Variable(nnnn": hm.Variable("n" * 300, 0, 3, source=3, index=[RAGGED]),
+    "Window('{size=3x3 stride=2x2}')": hlo.Window.parse("{size=3x3 stride=2x2}"),
+    "Window('{size=3x3x3": hlo.Window.parse("{size=" + "x".join(["3"] * 100) + "}"),
+    "WindowDim(size=3, stride=1, pad_low=0,": hlo.WindowDim(3),
+}
+
+
+@pytest.mark.parametrize("shown", VALUES)
+def test_repr_is_a_short_line(shown: str) -> None:
+    text = repr(VALUES[shown])
+    assert text.startswith(shown) and "\n" not in text and len(text) <= 220
+    assert text == shown or text.endswith((")", ">"))
+
+
+def test_repr_of_dumps(tmp_path: Path) -> None:
+    dump = dumped(tmp_path)
+    assert repr(dump) == f"<DumpDirectory {tmp_path} of 1 modules>"
+    assert repr(dump[0]) == "<DumpedModule jit_f, id 1, before_optimizations, 1 file>"
+    assert repr(BUILDER).startswith("<Builder b: ") and len(repr(BUILDER)) < 100
+
+
+def test_every_public_class_is_listed() -> None:
+    """Enumerations, exceptions and the classes that the other tests show aside."""
+    classes = {name for module in (hm, hlo) for name in module.__all__ if isinstance(getattr(module, name), type)}
+    seen = {type(value).__name__ for value in VALUES.values()}
+    others = {"Builder", "CheckResult", "DeviceIndexing", "DumpDirectory", "DumpedModule", "HlomapError"}
+    assert classes - seen == others
