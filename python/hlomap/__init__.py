@@ -73,7 +73,7 @@ from .maps.map_set import MapSet
 
 if TYPE_CHECKING:
     from .analysis.custom_rules import register_rule, unregister_rule
-    from .analysis.slices import backward_slice
+    from .analysis.slices import backward_slice, forward_slice
     from .builder import Value
     from .builder.builder import Builder
     from .interop.jax import from_jax
@@ -91,6 +91,7 @@ _LATER = {
     "parse_stablehlo": "interop.stablehlo",
     "register_rule": "analysis.custom_rules",
     "backward_slice": "analysis.slices",
+    "forward_slice": "analysis.slices",
     "thread_map": "maps.thread_map",
     "unregister_rule": "analysis.custom_rules",
     "Value": "builder",
@@ -148,6 +149,7 @@ __all__ = [
     "compose_many",
     "decompose_bitcast",
     "execute",
+    "forward_slice",
     "from_jax",
     "indexing",
     "input_to_output",
