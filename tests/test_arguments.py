@@ -24,6 +24,7 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "MapSet": [([MAP], "")],
     "analyze": [(MODULE, "Module")],
     "backward_slice": [(MODULE["n"], ""), (0, "int")],
+    "forward_slice": [(MODULE.entry.parameters[0], ""), ((), "int")],
     "bounds_many": [([MAP], "")],
     "compose_many": [([(MAP, MAP)], "")],
     "count_many": [([MAP], "")],

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from .analysis.custom_rules import register_rule, unregister_rule
     from .analysis.queries import indexing, input_to_output, output_to_input
     from .analysis.rows import analyze
-    from .analysis.slices import backward_slice
+    from .analysis.slices import backward_slice, forward_slice
     from .analysis.table import Table
     from .builder import Value
     from .builder.builder import Builder
@@ -94,6 +94,7 @@ __all__ = [
     "decompose_bitcast",
     "errors",
     "execute",
+    "forward_slice",
     "from_jax",
     "hlo",
     "indexing",
@@ -126,7 +127,7 @@ _MODULES = {
     "analysis.custom_rules": "register_rule unregister_rule",
     "analysis.queries": "indexing input_to_output output_to_input",
     "analysis.rows": "analyze",
-    "analysis.slices": "backward_slice",
+    "analysis.slices": "backward_slice forward_slice",
     "analysis.table": "Table",
     "builder": "Value",
     "builder.builder": "Builder",
@@ -146,14 +147,16 @@ _MODULES = {
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name in ("errors", "hlo"):
-        return importlib.import_module(f".{name}", __name__)
-    module = importlib.import_module(f".{_MODULE_OF.get(name, '_core')}", __name__)
-    value = globals()[name] = getattr(module, name)
-    return value
+if not TYPE_CHECKING:  # so that type checkers reject misspelled names
+
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if name in ("errors", "hlo"):
+            return importlib.import_module(f".{name}", __name__)
+        module = importlib.import_module(f".{_MODULE_OF.get(name, '_core')}", __name__)
+        value = globals()[name] = getattr(module, name)
+        return value
 
 
 def __dir__() -> list[str]:

@@ -332,3 +332,76 @@ def test_steps_that_go_to_other_devices_say_so() -> None:
     root = hm.parse(SCANNED).entry.root
     for found in (*hm.output_to_input(root, 0), *hm.input_to_output(root, 0), *hm.input_to_output(root, 1)):
         assert found and not found.exact and found.devices is not None and found.devices.maps.is_unknown
+
+
+def test_values_inside_an_entered_call_have_devices() -> None:
+    module = hm.parse("""HloModule m
+inner {
+  x = f32[2] parameter(0)
+  c = f32[2] collective-permute(x), source_target_pairs={{0,1},{1,0}}
+  ROOT n = f32[2] negate(c)
+}
+ENTRY e {
+  p = f32[2] parameter(0)
+  k = f32[2] call(p), to_apply=inner
+  ROOT r = f32[2] reverse(k), dimensions={0}
+}""")
+    found = {value.name: maps for value, maps in hm.indexing(module.entry).items()}
+    assert found["c"].devices is None and list(found) == ["r", "k", "n", "c", "x", "p"]
+    for name in ("x", "p"):
+        devices = found[name].devices
+        assert devices is not None and list(devices.groups) == [(0, 1), (1, 0)] and devices.maps.exact
+        assert str(devices.maps).startswith("(d0, group, position) -> (-d0 + 1, group, 0), domain: ")
+
+
+def test_too_many_maps_become_all_elements_on_the_devices_of_the_group() -> None:
+    n = 130
+    lines = [f"  s{i} = f32[1] slice(a), slice={{[{i * i}:{i * i + 1}]}}" for i in range(n)]
+    operands = ", ".join(f"s{i}" for i in range(n))
+    computation = entry(f"""
+  p = f32[20000] parameter(0)
+  a = f32[20000] collective-permute(p), source_target_pairs={{{{0,1}},{{1,0}}}}
+{chr(10).join(lines)}
+  ROOT c = f32[{n}] concatenate({operands}), dimensions={{0}}""")
+    found = hm.indexing(computation)[computation["p"]]
+    assert not found.exact and found.devices is not None
+    maps = found.devices.maps
+    assert not maps.exact and maps.reason == "the maps of a exceed the budget"
+    for group, position, d in ((0, 1, 0), (1, 1, 129)):
+        at = [(d, group, position)]
+        assert any(m.in_domain(at[0], [d * d]) for m in maps if len(m.ranges) == 1)
+
+
+def test_tables_of_very_many_kinds_of_groups_are_not_followed() -> None:
+    groups, device = [], 0
+    for i in range(300):
+        groups.append("{" + ",".join(str(device + k) for k in range(1 + i % 2)) + "}")
+        device += 1 + i % 2
+    table = "{" + ",".join(groups) + "}"
+    computation = entry(f"""
+  p = f32[2] parameter(0)
+  a = f32[2] all-reduce(p), replica_groups={table}, to_apply=add
+  ROOT b = f32[2] all-reduce(a), replica_groups={table}, to_apply=add""")
+    found = hm.indexing(computation)[computation["p"]].devices
+    assert found is not None and found.maps.is_unknown and found.maps.reason == "too many maps"
+    alone = hm.output_to_input(computation["a"])[0].devices
+    assert alone is not None and len(alone.maps) == 300
+
+
+def test_a_table_counts_although_part_of_its_value_is_unknown() -> None:
+    """The second table belongs to a tuple of which one element is unknown and the other is known."""
+    computation = entry("""
+  p = f32[2] parameter(0)
+  q = f32[2] parameter(1)
+  s = (f32[2], f32[2]) all-to-all(p, q), replica_groups={{0,3},{2,1}}
+  t = (f32[2], f32[2]) optimization-barrier(s)
+  x = f32[2] get-tuple-element(t), index=0
+  y = f32[2] get-tuple-element(t), index=1
+  u = f32[2] custom-call(y), custom_call_target="mystery"
+  v = f32[2] add(x, u)
+  ROOT r = f32[2] all-reduce(v), replica_groups={{0,1},{2,3}}, to_apply=add""")
+    found = hm.indexing(computation)
+    assert found[computation["t"]].is_unknown
+    for name in ("p", "q"):
+        maps = found[computation[name]]
+        assert maps.is_unknown or (maps.devices is not None and maps.devices.maps.is_unknown)

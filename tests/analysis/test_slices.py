@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
+
+import pytest
+
 import hlomap as hm
+from hlomap.errors import ShapeError
 
 MODULE = """HloModule m
 body {
@@ -150,3 +155,138 @@ def test_deep_calls_do_not_recurse_nor_blow_up() -> None:
     module = hm.parse(text)
     ((parameter, maps),) = hm.backward_slice(module["n"]).items()
     assert parameter.name == "p" and results(maps) == {"d0", "-d0 + 1"}
+
+
+Pair = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+
+
+def pairs(maps: hm.MapSet) -> set[Pair]:
+    """Shape index of the target, source element and target element, by enumeration."""
+    found: set[Pair] = set()
+    for m in maps:
+        bounds = [range(v.lower, v.upper + 1) for v in (*m.dims, *m.ranges)]
+        for point in product(*bounds):
+            dims, ranges = point[: len(m.dims)], point[len(m.dims) :]
+            if m.in_domain(dims, ranges):
+                found.add((m.index, dims, tuple(int(x) for x in m.evaluate(dims, ranges))))
+    return found
+
+
+def inverted(value: hm.Instruction, parameter: hm.Instruction, index: tuple[int, ...]) -> set[Pair]:
+    """From elements of an array of the parameter to elements of a value, by slices backward from the value."""
+    arrays = [(i,) for i in range(len(value.shape.tuple_shapes))] if value.shape.is_tuple else [()]
+    found: set[Pair] = set()
+    for array in arrays:
+        maps = hm.backward_slice(value, array).get(parameter, hm.MapSet())
+        found |= {(array, target, source) for at, source, target in pairs(maps) if at == index}
+    return found
+
+
+FORWARD = {
+    "moves": """
+  p = f32[4,3] parameter(0)
+  q = f32[3] parameter(1)
+  t = f32[3,4] transpose(p), dimensions={1,0}
+  b = f32[3,4] broadcast(q), dimensions={0}
+  s = f32[3,2] slice(t), slice={[0:3], [1:3]}
+  a = f32[3,4] add(t, b)
+  c = f32[3,6] concatenate(s, a), dimensions={1}
+  ROOT r = f32[18] reshape(c)""",
+    "pads": """
+  p = f32[5] parameter(0)
+  z = f32[] parameter(1)
+  d = f32[11] pad(p, z), padding=1_1_1
+  v = f32[11] reverse(d), dimensions={0}
+  ROOT w = f32[11] add(d, v)""",
+    "sums": """
+  p = f32[2,3] parameter(0)
+  q = f32[3,2] parameter(1)
+  m = f32[2,2] dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  z = f32[] constant(0)
+  ROOT r = f32[2] reduce(m, z), dimensions={1}, to_apply=add""",
+    "tuples": """
+  p = (f32[4], f32[2,2]) parameter(0)
+  x = f32[4] get-tuple-element(p), index=0
+  y = f32[2,2] get-tuple-element(p), index=1
+  f = f32[4] reshape(y)
+  v = f32[4] fusion(x), kind=kLoop, calls=turned
+  n = f32[4] negate(v)
+  ROOT t = (f32[4], f32[4], f32[2,2]) tuple(n, f, y)""",
+}
+
+
+@pytest.mark.parametrize("name", FORWARD)
+def test_forward_is_the_inverse_of_backward(name: str) -> None:
+    computations = """
+add {
+  u = f32[] parameter(0)
+  v = f32[] parameter(1)
+  ROOT w = f32[] add(u, v)
+}
+turned {
+  i = f32[4] parameter(0)
+  ROOT o = f32[4] reverse(i), dimensions={0}
+}"""
+    entry = hm.parse(f"HloModule m\n{computations}\nENTRY e {{{FORWARD[name]}\n}}").entry
+    for parameter in entry.parameters:
+        arrays = [(i,) for i in range(len(parameter.shape.tuple_shapes))] if parameter.shape.is_tuple else [()]
+        reached = {}
+        for index in arrays:
+            found = hm.forward_slice(parameter, index)
+            reached |= found
+            for value in entry.instructions:
+                maps = found.get(value, hm.MapSet())
+                assert maps.exact and pairs(maps) == inverted(value, parameter, index), (parameter.name, value.name)
+        assert set(hm.forward_slice(parameter)) == set(reached) and entry.root in reached
+
+
+def test_forward_through_loops_and_branches_leaves_nothing_out() -> None:
+    entry = hm.parse(MODULE).entry
+    for parameter in entry.parameters:
+        found = hm.forward_slice(parameter)
+        assert next(iter(found)) == parameter
+        for value in entry.instructions:
+            assert inverted(value, parameter, ()) <= pairs(found.get(value, hm.MapSet())), (parameter.name, value.name)
+    _, q, k, unread = entry.parameters
+    assert list(hm.forward_slice(unread)) == [unread]
+    kept = hm.forward_slice(q)[entry["kept"]]
+    assert results(kept) == {"d0 - 4"} and kept.exact
+    assert not hm.forward_slice(k)[entry["branch"]].is_unknown and entry["total"] not in hm.forward_slice(k)
+
+
+def test_forward_unknown_stays_unknown() -> None:
+    module = hm.parse("""ENTRY e {
+  p = f32[2] parameter(0)
+  q = f32[2] parameter(1)
+  u = f32[2] custom-call(p), custom_call_target="mystery"
+  n = f32[2] negate(q)
+  ROOT a = f32[2] add(u, n)
+}""")
+    p, q = module.entry.parameters
+    found = hm.forward_slice(p)
+    assert [value.name for value in found] == ["p", "u", "a"]
+    assert [maps.is_unknown for maps in found.values()] == [False, True, True]
+    assert results(hm.forward_slice(q)[module.entry.root]) == {"d0"}
+    unnamed = hm.parse("ENTRY e {\n  p = f32[2] parameter(0)\n  ROOT n = f32[2] negate()\n}").entry
+    found = hm.forward_slice(unnamed.parameters[0])
+    assert [maps.is_unknown for maps in found.values()] == [False, True]
+
+
+def test_forward_takes_parameters_of_the_entry() -> None:
+    module = hm.parse(MODULE)
+    for wrong in (module.entry.root, module.entry["loop"].called_computations[0].parameters[0]):
+        with pytest.raises(ShapeError, match="is not a parameter of the entry computation e"):
+            hm.forward_slice(wrong)
+    with pytest.raises(ShapeError, match="no parameter 3"):
+        hm.forward_slice(module.entry.parameters[0], 3)
+
+
+def test_forward_across_devices_says_so() -> None:
+    entry = hm.parse("""ENTRY e {
+  p = f32[2] parameter(0)
+  c = f32[2] collective-permute(p), source_target_pairs={{0,1},{1,0}}
+  ROOT n = f32[2] negate(c)
+}""").entry
+    found = hm.forward_slice(entry.parameters[0])
+    assert results(found[entry.root]) == {"d0"} and found[entry.root].devices is not None
+    assert found[entry.parameters[0]].devices is None

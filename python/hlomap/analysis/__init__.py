@@ -1,7 +1,8 @@
-"""Analyses: from maps and shapes to numbers.
+"""Questions about programs, and analyses of the maps that answer them.
 
-Each analysis is one module with one record; it sees maps and shapes, never an opcode or an attribute: what an opcode
-test could add here is a fact that the map lacks.
+A question goes one path: ``queries`` calls the compiled propagation once; that asks ``rule_provider`` for rules by
+signature and composes them; ``assemble`` turns the records that come back into sets of maps.  An analysis of maps sees
+maps and shapes, never an opcode or an attribute.
 """
 
 from .reads import Reads, reads

@@ -15,7 +15,7 @@ from ..maps.map_set import MapSet, not_followed
 if TYPE_CHECKING:
     from .._core import _Record
 
-__all__ = ["assemble", "assemble_devices", "crosses_devices"]
+__all__ = ["assemble", "assemble_devices", "crosses_devices", "unfollowed_devices", "unknown_devices"]
 
 
 def assemble(record: _Record, devices: Callable[[int], DeviceIndexing]) -> MapSet:
@@ -46,3 +46,12 @@ def assemble_devices(records: Sequence[_Record], table: GroupTable) -> Callable[
 def crosses_devices(records: Sequence[_Record]) -> bool:
     """Whether any elements may be on other devices."""
     return any(crosses for _, _, _, _, crosses, _, _ in records)
+
+
+def unknown_devices(reason: str) -> Callable[[int], DeviceIndexing]:
+    """The device indexing of every record where nothing is known, for this reason."""
+    devices = not_followed(reason)
+    return lambda number: devices
+
+
+unfollowed_devices = unknown_devices("the ways to other devices were not followed")

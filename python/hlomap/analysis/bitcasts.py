@@ -1,7 +1,7 @@
-"""What an operation does to memory: nothing, or a transpose, a reshape and a transpose.
+"""Whether an operation leaves its operand in place, and the factors of a bitcast.
 
-:func:`is_bitcast` asks it of an instruction, through the positions that its maps relate; of two shapes the compiled
-``reshape_is_bitcast``, ``transpose_is_bitcast`` and ``is_valid_bitcast`` answer.  No operation is named here.
+:func:`is_bitcast` decides it for an instruction, by the positions in memory that its maps relate.  For two shapes see
+the compiled ``reshape_is_bitcast``, ``transpose_is_bitcast`` and ``is_valid_bitcast``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["BitcastFactors", "decompose_bitcast", "is_bitcast"]
 
 
 class BitcastFactors(NamedTuple):
-    """A bitcast as transpose, reshape, transpose, each between arrays as they lie in memory.
+    """A bitcast as transpose, reshape, transpose, each between arrays in memory order.
 
     Dimension k of the transposed operand is the operand's ``operand_permutation[k]`` and has the size
     ``operand_sizes[k]``; it is reshaped to ``output_sizes``; dimension k of that is the output's
@@ -31,20 +31,20 @@ class BitcastFactors(NamedTuple):
 
     @property
     def is_reshape(self) -> bool:
-        """Whether the transposes do nothing."""
+        """Whether both transposes are identities."""
         return all(list(p) == sorted(p) for p in (self.operand_permutation, self.output_permutation))
 
     @property
     def is_transpose(self) -> bool:
-        """Whether the reshape does nothing."""
+        """Whether the reshape is an identity."""
         return self.operand_sizes == self.output_sizes
 
 
 def decompose_bitcast(operand: Shape, output: Shape) -> BitcastFactors | Unknown:
-    """The transpose, reshape and transpose that a bitcast between two layouts is.
+    """The transpose, reshape and transpose that a bitcast between two shapes consists of.
 
-    Unknown where there are none: with tiles or padding elements belong together by their positions alone
-    (:func:`hlomap.linear_index`), and elements of different widths are no reshape.
+    Unknown where there are none: with tiles or padding only the positions of elements relate them
+    (:func:`hlomap.linear_index`), and between elements of different widths there is no reshape.
 
     >>> decompose_bitcast(Shape.parse("f32[2,3]{0,1}"), Shape.parse("f32[3,2]")).is_transpose
     True

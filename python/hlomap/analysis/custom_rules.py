@@ -1,7 +1,7 @@
-"""Rules of a user's own: what belongs together in a custom call, or in an operation seen another way.
+"""Indexing rules that users register, for custom calls or in place of the rule of an operation.
 
-:func:`register_rule` is the way in.  The law: a rule answers for one signature, so it may look at shapes, attributes,
-called computations, and at the content of the operands that it names, at nothing else.
+:func:`register_rule` is the entry point.  Law: the result of a rule is kept by signature, so it may depend on shapes,
+attributes, called computations, and on the content of the constant operands that it names, but on nothing else.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from ..ops._shapes import array_leaves, n_outputs, shape_at
 from ..types import ShapeIndex, Unknown, expect, expect_items
 from .rule_cache import clear
 
-__all__ = ["register_rule", "turned_round", "unregister_rule"]
+__all__ = ["inverted_map", "register_rule", "unregister_rule"]
 
-One: TypeAlias = IndexingMap | MapSet | Iterable[IndexingMap]
-Said: TypeAlias = One | Mapping[ShapeIndex, One]
-"""What belongs to one operand or output: a map, a set, or any number of maps; none means that nothing is read.  For a
-tuple a mapping from its leaves to these."""
+Maps: TypeAlias = IndexingMap | MapSet | Iterable[IndexingMap]
+PartResult: TypeAlias = Maps | Mapping[ShapeIndex, Maps]
+"""The result for one operand or output: a map, a set, or any number of maps; without maps nothing is read.  For a tuple
+a mapping from shape indices to these."""
 
-OutputToInput: TypeAlias = Callable[[Instruction, ShapeIndex], Sequence[Said]]
-InputToOutput: TypeAlias = Callable[[Instruction, int, ShapeIndex], Sequence[Said]]
+OutputToInput: TypeAlias = Callable[[Instruction, ShapeIndex], Sequence[PartResult]]
+InputToOutput: TypeAlias = Callable[[Instruction, int, ShapeIndex], Sequence[PartResult]]
 
 
 def register_rule(
@@ -36,16 +36,16 @@ def register_rule(
     *,
     constant_operands: Sequence[int] = (),
 ) -> None:
-    """Give a custom call target its maps, or an opcode other ones.
+    """Register the indexing rule of a custom call target, or replace that of an opcode.
 
-    ``output_to_input(instruction, leaf)`` has one item for each operand: a map from the elements of the output leaf
-    (``()`` for an array) to the operand's elements, or several; a :class:`MapSet` where the answer is over or unknown.
-    ``input_to_output(instruction, operand, leaf)`` has one for each output; left out, it is the first turned round.
-    ``constant_operands`` names the operands whose constant content the rule uses.  A runtime variable names operand k
-    as source k.
+    ``output_to_input(instruction, index)`` returns one item for each operand: a map from the elements of the array
+    ``index`` of the output (``()`` where that is an array) to the operand's elements, or several maps, or a
+    :class:`MapSet` where the result is over-approximate or unknown.  ``input_to_output(instruction, operand, index)``
+    returns one item for each output; by default it is the inverse of ``output_to_input``.  ``constant_operands`` are
+    the operands whose constant content the rule uses.  The source k of a runtime variable is the value of operand k.
 
-    The rule replaces an earlier one of that name.  What an operation computes does not change; :func:`hlomap.verify`
-    checks a rule against it.  Worker processes that are already running do not know of it.
+    The rule replaces an earlier one of the same name.  The semantics of the operation stay the same, and
+    :func:`hlomap.verify` checks the rule against them.  Worker processes that are already running keep the old rule.
 
     >>> import hlomap as hm
     >>> def shifted(call: hm.Instruction, index: tuple[int, ...]) -> list[hm.IndexingMap]:
@@ -71,17 +71,17 @@ def register_rule(
         expect(Callable, input_to_output, "register_rule", "a function as `input_to_output`")  # type: ignore[arg-type]
     constant_operands = expect_items(int, constant_operands, "register_rule", "operand numbers as `constant_operands`")
 
-    def backward(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-        return [_part(said) for said in output_to_input(instruction, leaf)]
+    def backward(instruction: Instruction, index: ShapeIndex, context: RuleContext) -> RuleResult:
+        return [_part(result) for result in output_to_input(instruction, index)]
 
-    def forward(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    def forward(instruction: Instruction, operand: int, index: ShapeIndex, context: RuleContext) -> RuleResult:
         if input_to_output is not None:
-            return [_part(said) for said in input_to_output(instruction, operand, leaf)]
+            return [_part(result) for result in input_to_output(instruction, operand, index)]
         parts: list[OperandIndexing] = [NOTHING] * n_outputs(instruction.shape)
         for output in array_leaves(instruction.shape):
             part = _part(output_to_input(instruction, output)[operand])
             i = output[0] if output else 0
-            parts[i] = _with(parts[i], _round(part, leaf, instruction.operands[operand].shape, output))
+            parts[i] = _joined(parts[i], _inverted(part, index, instruction.operands[operand].shape, output))
         return parts
 
     custom_rules[name] = CustomRule(backward, forward, tuple(constant_operands))
@@ -101,11 +101,11 @@ def unregister_rule(name: str) -> None:
     clear()
 
 
-def turned_round(m: IndexingMap, sizes: Sequence[int]) -> IndexingMap:
-    """From what a map leads to, an array of these sizes, back to its dimensions, which become ranges.
+def inverted_map(m: IndexingMap, sizes: Sequence[int]) -> IndexingMap:
+    """The inverse of a map to an array of these sizes, as a relation: the dimensions of the map become ranges.
 
     >>> import hlomap as hm
-    >>> print(turned_round(hm.IndexingMap.parse("(d0, d1) -> (d1), domain: d0 in [0, 2], d1 in [0, 4]"), [5]))
+    >>> print(inverted_map(hm.IndexingMap.parse("(d0, d1) -> (d1), domain: d0 in [0, 2], d1 in [0, 4]"), [5]))
     (d0)[s0, s1] -> (s0, s1), domain: d0 in [0, 4], s0 in [0, 2], s1 in [0, 4], -d0 + s1 in [0, 0]
     """
     dims = [Expr.range(i) for i in range(len(m.dims))]
@@ -128,36 +128,36 @@ def turned_round(m: IndexingMap, sizes: Sequence[int]) -> IndexingMap:
     )
 
 
-def _part(said: Said) -> OperandIndexing:
-    if isinstance(said, Mapping):
+def _part(result: PartResult) -> OperandIndexing:
+    if isinstance(result, Mapping):
         whole: OperandIndexing = NOTHING
-        for leaf, one in said.items():
-            part = _part(one)
-            whole = _with(whole, part if isinstance(part, Unknown) else part.at(tuple(leaf)))
+        for index, maps_of in result.items():
+            part = _part(maps_of)
+            whole = _joined(whole, part if isinstance(part, Unknown) else part.at(tuple(index)))
         return whole
-    if isinstance(said, IndexingMap):
-        said = [said]
-    if isinstance(said, MapSet) and said.is_unknown:
-        return Unknown(said.reason or "a rule that says nothing")
-    maps = tuple((tuple(m.index), m) for m in said)
+    if isinstance(result, IndexingMap):
+        result = [result]
+    if isinstance(result, MapSet) and result.is_unknown:
+        return Unknown(result.reason or "the rule gives no reason")
+    maps = tuple((tuple(m.index), m) for m in result)
     for _, m in maps:
         if m.is_undefined:
-            return Unknown("a map that is undefined")
-    if isinstance(said, MapSet):
-        return Footprint(maps, said.exact, said.reason)
+            return Unknown("the rule returned an undefined map")
+    if isinstance(result, MapSet):
+        return Footprint(maps, result.exact, result.reason)
     return Footprint(maps)
 
 
-def _round(part: OperandIndexing, leaf: ShapeIndex, given: Shape, output: ShapeIndex) -> OperandIndexing:
+def _inverted(part: OperandIndexing, index: ShapeIndex, given: Shape, output: ShapeIndex) -> OperandIndexing:
     if isinstance(part, Unknown):
         return part
-    sizes = shape_at(given, leaf).dimensions
+    sizes = shape_at(given, index).dimensions
     if 0 in sizes:
         return NOTHING
-    return part.of((output, turned_round(m, sizes)) for below, m in part.maps if below == leaf)
+    return part.of((output, inverted_map(m, sizes)) for below, m in part.maps if below == index)
 
 
-def _with(a: OperandIndexing, b: OperandIndexing) -> OperandIndexing:
+def _joined(a: OperandIndexing, b: OperandIndexing) -> OperandIndexing:
     if isinstance(a, Unknown):
         return a
     return b if isinstance(b, Unknown) else a + b

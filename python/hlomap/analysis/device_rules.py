@@ -25,15 +25,15 @@ __all__ = ["DeviceRules", "device_rules"]
 _MAX_COMPUTATIONS = 4096
 
 
-def device_rules(rules: RuleProvider, asked: Iterable[Instruction | Computation]) -> DeviceRules | Unknown:
-    """The rules between devices for the table of all collective operations in ``asked`` and in their callees.
+def device_rules(rules: RuleProvider, subjects: Iterable[Instruction | Computation]) -> DeviceRules | Unknown:
+    """The rules between devices for the table of all collective operations in ``subjects`` and in their callees.
 
     Where the tables differ, or a device has several positions in a table that is crossed more than once, all devices
     become one group.  Unknown where that is not possible.
     """
     tables: list[GroupTable] = []
     seen: set[int] = set()
-    waiting = list(asked)
+    waiting = list(subjects)
     while waiting and len(seen) < _MAX_COMPUTATIONS:
         subject = waiting.pop()
         for instruction in [subject] if isinstance(subject, Instruction) else subject.instructions:

@@ -13,16 +13,18 @@ from collections.abc import Callable, Iterable, Sequence
 from .._core import Computation, Instruction, Shape
 from ..errors import HlomapError, ShapeError
 from ..maps.device_indexing import DeviceIndexing
-from ..maps.map_set import MapSet, not_followed
+from ..maps.map_set import MapSet
 from ..ops import lookup
 from ..ops._shapes import array_leaves, n_outputs, shape_at
 from ..types import ShapeIndex, Unknown, expect, expect_index, expect_items
-from .assemble import assemble, assemble_devices, crosses_devices
+from .assemble import assemble, assemble_devices, crosses_devices, unfollowed_devices, unknown_devices
 from .device_rules import device_rules
 from .physical import to_physical
 from .rule_provider import RuleProvider
 
 __all__ = ["indexing", "input_to_output", "output_to_input", "reached", "shape_indices"]
+
+_physical_devices = unknown_devices("devices are those of elements, not of positions in memory")
 
 
 def output_to_input(
@@ -166,12 +168,12 @@ def reached(
     region = [instruction.number for instruction in inside]
     root, last = None if entered is None else entered.number, [instruction.number for instruction in ends]
     records = rules.propagation.backward(rules, start.number, indices, region, root, last)
-    devices: Callable[[int], DeviceIndexing] = _on_other_devices
+    devices: Callable[[int], DeviceIndexing] = unfollowed_devices
     if with_devices and crosses_devices(records):
         reads = {number for number, unknown, _, _, _, maps, _ in records if maps or unknown is not None}
         between = device_rules(rules, [module.instruction(number) for number in region if number in reads])
         if isinstance(between, Unknown):
-            devices = _unknown_devices(between.reason)
+            devices = unknown_devices(between.reason)
         else:
             found = between.propagation.backward(between, start.number, indices, region, root, last)
             devices = assemble_devices(found, between.table)
@@ -212,7 +214,7 @@ def _query(
     sets: list[list[MapSet]] = [[] for _ in range(n)]
     for index, records in zip(indices, found, strict=True):
         if memory is not None or not crosses_devices(records):
-            devices = _in_memory
+            devices = _physical_devices
         else:
             devices = _query_devices(rules, instruction, direction, index)
         for record in records:
@@ -228,21 +230,12 @@ def _query_devices(
 ) -> Callable[[int], DeviceIndexing]:
     between = device_rules(rules, [instruction])
     if isinstance(between, Unknown):
-        return _unknown_devices(between.reason)
+        return unknown_devices(between.reason)
     try:
         (records,) = between.propagation.query(between, instruction, direction, [index])
     except (HlomapError, OverflowError) as error:
-        return _unknown_devices(str(error))
+        return unknown_devices(str(error))
     return assemble_devices(records, between.table)
-
-
-def _unknown_devices(reason: str) -> Callable[[int], DeviceIndexing]:
-    devices = not_followed(reason)
-    return lambda number: devices
-
-
-_on_other_devices = _unknown_devices("the ways to other devices were not followed")
-_in_memory = _unknown_devices("devices are those of elements, not of positions in memory")
 
 
 def _union(sets: Sequence[MapSet]) -> MapSet:

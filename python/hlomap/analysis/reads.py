@@ -1,8 +1,9 @@
-"""How many elements of an operand a union of maps reads, and how many bytes they are.
+"""The number of elements, and of bytes, that a union of maps reads of an operand.
 
-:func:`reads` gives the record :class:`Reads`.  ``lower <= true number <= upper`` always holds: the parts of a union may
-overlap, so without a proof that they do not the sum of their counts is an upper bound and the greatest of them a lower
-one; a union that may hold too much has the lower bound 0; an unknown one lies between nothing and the whole operand.
+:func:`reads` gives the record :class:`Reads`.  Law: ``lower <= true number <= upper``.  The maps of a union may
+overlap: without a proof that they are disjoint, the sum of their counts is an upper bound and the largest of them a
+lower one.  The lower bound is 0 where the union is not exact; where it is unknown, the number lies between 0 and
+the size of the operand.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ __all__ = ["Reads", "reads", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """What is read of one operand to make the whole of one output.
+    """The elements of one operand that the whole of one output reads.
 
-    ``touched_*`` counts reads, ``distinct_*`` elements; an upper of ``None`` means that no bound is known.
-    ``bytes`` is ``distinct_upper`` elements as they lie in memory, ``divmod`` the floordiv and mod nodes of all maps.
+    ``touched_*`` count reads, ``distinct_*`` count elements; an upper bound of ``None`` is unknown.  ``bytes`` is
+    ``distinct_upper`` times the bytes that an element takes in memory, and ``divmod`` the number of floordiv and mod
+    nodes in all maps.
     """
 
     maps: tuple[str, ...]
@@ -35,7 +37,7 @@ class Reads:
 
 
 def reads(maps: Sequence[IndexingMap], exact: bool, shape: Shape) -> Reads:
-    """The record of a union of maps into an array of this shape; ``exact`` says whether the union is.
+    """The record of a union of maps into an array of this shape; ``exact`` tells whether the union is.
 
     >>> import hlomap as hm
     >>> column = hm.IndexingMap.parse("(d0)[s0] -> (s0), domain: d0 in [0, 1], s0 in [0, 2]")
@@ -58,7 +60,7 @@ def reads(maps: Sequence[IndexingMap], exact: bool, shape: Shape) -> Reads:
 
 
 def unknown(reason: str, parts: Sequence[Shape]) -> Reads:
-    """The record where nothing is known: anything between no element and the whole operand, all its leaves, is read.
+    """The record of an unknown indexing: between no element and all elements of all arrays are read.
 
     >>> import hlomap as hm
     >>> record = unknown("no rule", [hm.Shape.parse("f32[3]"), hm.Shape.parse("bf16[2,5]")])

@@ -1,7 +1,6 @@
-"""From a module to its table: what every instruction reads.
+"""The table of a module: the elements that every instruction reads.
 
-:func:`analyze` is all there is.  The rows are made in one call of the compiled walks, which ask pages for what they do
-not know.
+:func:`analyze` is the entry point.  One call of the compiled propagation computes all rows.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ __all__ = ["analyze", "leaves"]
 
 
 def analyze(module: Module) -> Table:
-    """What is read of each operand: a row per instruction outside fused computations, output and operand.
+    """The elements of each operand that are read: a row per instruction outside fused computations, output and operand.
 
-    A fusion is one instruction here, with the composed maps of its whole computation.  An output that is a tuple has
-    its rows leaf by leaf; of an operand that is a tuple each leaf that is read has a row.  An operand of which nothing
-    is read has one row, without maps; but tuple and get-tuple-element, which only move values, have rows for what is
-    read alone.  :data:`hlomap.analysis.table.COLUMNS` lists the columns.
+    A fusion is one instruction, with the composed maps of its computation.  A tuple has rows for each array in it: as
+    an output for every array, as an operand for those that are read.  An operand of which nothing is read has one row
+    without maps, except that tuple and get-tuple-element have rows only for the elements that are read.
+    :data:`hlomap.analysis.table.COLUMNS` lists the columns.
 
-    What cannot be answered is a row, too: ``unknown`` names the reason, ``error`` what went wrong for this instruction.
+    A question without an answer is a row, too: ``unknown`` is the reason, ``error`` the message of an error.
 
     >>> import hlomap as hm
     >>> module = hm.parse('''
@@ -45,7 +44,7 @@ def analyze(module: Module) -> Table:
 
 
 def leaves(shape: Shape) -> Iterator[tuple[ShapeIndex, Shape]]:
-    """The shape index and shape of everything in a value that is no tuple, in order."""
+    """The shape index and shape of every array, token or opaque value in a value, in order."""
     waiting: list[tuple[ShapeIndex, Shape]] = [((), shape)]
     while waiting:
         index, inner = waiting.pop()

@@ -1,8 +1,8 @@
-"""Which elements of the entry's parameters an element anywhere in a module needs.
+"""The elements of the entry's parameters that an element anywhere in a module needs, and the other way round.
 
-:func:`backward_slice` is the way in.  The law: inside a computation data is followed to its parameters; a parameter is
-what the caller hands over, as the caller's page says, or, where that is not simply one value, everything that the
-caller reads.  Each computation is left once, when everything that it calls has been: work does not grow with ways.
+Read :func:`backward_slice` and :func:`forward_slice`.  Law: a parameter of a computation is the value that its callers
+pass, as the caller's rule tells; where that is not one value, it is everything that the caller reads.  Each computation
+is left once, after all its callees, so work does not grow with the number of paths.
 """
 
 from __future__ import annotations
@@ -10,23 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .._core import Computation, Expr, IndexingMap, Instruction
+from ..errors import ShapeError
 from ..maps.map_set import MapSet
 from ..ops import lookup
 from ..ops._shapes import array_leaves, shape_at
 from ..types import ShapeIndex, expect, expect_index
+from .assemble import assemble, unfollowed_devices
 from .queries import reached, shape_indices
 from .rule_provider import RuleProvider
 from .toposort import reverse_postorder
 
-__all__ = ["backward_slice"]
+__all__ = ["backward_slice", "forward_slice"]
 
 
 def backward_slice(instruction: Instruction, output: int | ShapeIndex = 0) -> dict[Instruction, MapSet]:
-    """For each parameter of the module's entry that is needed, its elements that an element of the output needs.
+    """The elements of each parameter of the module's entry that an element of the output needs.
 
-    The instruction may stand in any computation: a fused one, the body of a loop, a branch.  What it is in any of the
-    calls and iterations counts, so there the sets are over-approximations.  Parameters that are not needed
-    are left out.
+    The instruction may be in any computation: a fused one, the body of a loop, a branch.  The result covers all calls
+    and all iterations, so it is an over-approximation there.  Parameters that are not needed are left out.
+
+    Raises :class:`~hlomap.errors.ShapeError` where the output does not exist.
 
     >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m
@@ -51,12 +54,12 @@ def backward_slice(instruction: Instruction, output: int | ShapeIndex = 0) -> di
     entry = instruction.module.entry
     found: dict[Instruction, MapSet] = {}
     waiting: dict[int, dict[tuple[Instruction, ShapeIndex], MapSet]] = {}
-    for leaf in shape_indices(instruction.shape, output, "output"):
-        _wait(waiting, instruction, leaf, _own(instruction, leaf))
+    for index in shape_indices(instruction.shape, output, "output"):
+        _wait(waiting, instruction, index, _own(instruction, index))
     # Each computation after those that it calls.
     for computation in reverse_postorder(instruction.computation, _callers):
-        for (start, leaf), so_far in waiting.pop(computation.number, {}).items():
-            values = reached(rules, start, [leaf], computation.instructions, ends=computation.parameters)
+        for (start, index), so_far in waiting.pop(computation.number, {}).items():
+            values = reached(rules, start, [index], computation.instructions, ends=computation.parameters)
             for number, parameter in enumerate(computation.parameters):
                 maps = so_far.then(values[parameter])
                 if not maps:
@@ -68,49 +71,90 @@ def backward_slice(instruction: Instruction, output: int | ShapeIndex = 0) -> di
     return {parameter: found[parameter].simplify() for parameter in entry.parameters if parameter in found}
 
 
+def forward_slice(parameter: Instruction, index: int | ShapeIndex = ()) -> dict[Instruction, MapSet]:
+    """The elements of each value of the module's entry that depend on an element of a parameter.
+
+    ``index`` is a shape index into the parameter; one of a tuple stands for all arrays in it.  The dictionary begins
+    with the parameter itself and lists operands before users.  Values that do not depend on the parameter are left out.
+    It is exact where all rules on the way are; otherwise it contains more.
+
+    Raises :class:`~hlomap.errors.ShapeError` for an instruction that is not a parameter of the entry, and where the
+    parameter has no array at the index.
+
+    >>> import hlomap as hm
+    >>> module = hm.parse('''HloModule m
+    ... ENTRY e {
+    ...   p = f32[6,4] parameter(0)
+    ...   q = f32[4] parameter(1)
+    ...   n = f32[4] negate(q)
+    ...   r = f32[6,4] reverse(p), dimensions={0}
+    ...   b = f32[4,6] broadcast(n), dimensions={0}
+    ...   t = f32[4,6] transpose(r), dimensions={1,0}
+    ...   ROOT x = f32[4,6] multiply(t, b)
+    ... }''')
+    >>> for value, maps in forward_slice(module.entry.parameters[0]).items():
+    ...     print(value.name, maps)
+    p (d0, d1) -> (d0, d1), domain: d0 in [0, 5], d1 in [0, 3]
+    r (d0, d1) -> (-d0 + 5, d1), domain: d0 in [0, 5], d1 in [0, 3]
+    t (d0, d1) -> (d1, -d0 + 5), domain: d0 in [0, 5], d1 in [0, 3]
+    x (d0, d1) -> (d1, -d0 + 5), domain: d0 in [0, 5], d1 in [0, 3]
+    """
+    takes = "a parameter of the entry as `parameter`"
+    expect(Instruction, parameter, "forward_slice", takes, "see module.entry.parameters")
+    expect_index(index, "forward_slice", "index")
+    module = parameter.module
+    if parameter not in module.entry.parameters:
+        raise ShapeError(f"{parameter.name} is not a parameter of the entry computation {module.entry.name}")
+    rules = RuleProvider(module)
+    indices = shape_indices(parameter.shape, index, "parameter")
+    records = rules.propagation.forward(rules, parameter.number, indices)
+    values = ((module.instruction(record[0]), assemble(record, unfollowed_devices)) for record in records)
+    return {value: maps.simplify() for value, maps in values if maps or value == parameter}
+
+
 _Waiting = dict[int, dict[tuple[Instruction, ShapeIndex], MapSet]]
 
 
-def _wait(waiting: _Waiting, start: Instruction, leaf: ShapeIndex, maps: MapSet) -> None:
+def _wait(waiting: _Waiting, start: Instruction, index: ShapeIndex, maps: MapSet) -> None:
     here = waiting.setdefault(start.computation.number, {})
-    here[start, leaf] = here[start, leaf] | maps if (start, leaf) in here else maps
+    here[start, index] = here[start, index] | maps if (start, index) in here else maps
 
 
-def _own(start: Instruction, leaf: ShapeIndex) -> MapSet:
-    sizes = shape_at(start.shape, leaf).dimensions
+def _own(start: Instruction, index: ShapeIndex) -> MapSet:
+    sizes = shape_at(start.shape, index).dimensions
     return MapSet([IndexingMap.identity(list(sizes))] if 0 not in sizes else ())
 
 
 def _leave(waiting: _Waiting, computation: Computation, number: int, maps: MapSet) -> None:
-    """From a parameter to what every caller hands over."""
+    """From a parameter to the values that its callers pass."""
     callers = computation.callers
     for caller in callers:
         operand_of_parameter = lookup(caller.opcode).operand_of_parameter
         if operand_of_parameter is None:
             for operand in caller.operands:
-                for leaf in array_leaves(operand.shape):
-                    _wait(waiting, operand, leaf, _whole(maps, shape_at(operand.shape, leaf).dimensions))
+                for index in array_leaves(operand.shape):
+                    _wait(waiting, operand, index, _whole(maps, shape_at(operand.shape, index).dimensions))
             continue
-        places = [place for place, called in enumerate(caller.called_computations) if called == computation]
-        exact = maps.exact and len(callers) == len(places) == 1
+        positions = [i for i, called in enumerate(caller.called_computations) if called == computation]
+        exact = maps.exact and len(callers) == len(positions) == 1
         reason = maps.reason if exact or not maps.exact else "one of several calls"
-        for place in places:
-            operand_number = operand_of_parameter(caller, place, number)
+        for position in positions:
+            operand_number = operand_of_parameter(caller, position, number)
             value = caller if operand_number is None else caller.operands[operand_number]
-            for leaf, own in _by_leaf(maps, value):
-                _wait(waiting, value, leaf, own if own.is_unknown else MapSet(own, exact=exact, reason=reason))
+            for index, own in _by_index(maps, value):
+                _wait(waiting, value, index, own if own.is_unknown else MapSet(own, exact=exact, reason=reason))
 
 
-def _by_leaf(maps: MapSet, value: Instruction) -> Iterator[tuple[ShapeIndex, MapSet]]:
-    for leaf in array_leaves(value.shape):
+def _by_index(maps: MapSet, value: Instruction) -> Iterator[tuple[ShapeIndex, MapSet]]:
+    for index in array_leaves(value.shape):
         if maps.is_unknown:
-            yield leaf, maps
-        elif own := [m for m in maps if tuple(m.index) == leaf]:
-            yield leaf, MapSet(own, exact=maps.exact, reason=maps.reason)
+            yield index, maps
+        elif own := [m for m in maps if tuple(m.index) == index]:
+            yield index, MapSet(own, exact=maps.exact, reason=maps.reason)
 
 
 def _whole(maps: MapSet, sizes: tuple[int, ...]) -> MapSet:
-    """Every element of an array, where these maps have any."""
+    """All elements of an array, for every point of these maps."""
     if maps.is_unknown:
         return maps
     results = [Expr.range(i) for i in range(len(sizes))]

@@ -1,8 +1,7 @@
-"""The table that an analysis gives: named columns of plain values, in a fixed order.
+"""The result of an analysis: named columns of plain values, in a fixed order.
 
 Read :class:`Table` first.  All columns have the same length and the kinds of :data:`COLUMNS`; a null is ``None``.
-A column is put together when it is asked for.  No computation here, and no import of pyarrow, pandas or polars until
-one of the ``to_`` methods is called.
+A column is built on first access, and pyarrow, pandas and polars are imported by the ``to_`` methods alone.
 """
 
 from __future__ import annotations
@@ -46,14 +45,14 @@ COLUMNS: Final[dict[str, Kind]] = {
 """The columns of :func:`hlomap.analyze` in order, each with its kind.
 
 ``output`` and ``operand`` are the numbers that :func:`hlomap.output_to_input` takes; ``output_index`` and
-``operand_index`` are the whole shape index of the leaf, empty where the value is no tuple.  ``touched`` counts reads
-and ``distinct`` elements, both summed over the whole output, between ``_lower`` and ``_upper``; a null upper means
-that no bound is known.  ``bytes`` is ``distinct_upper`` times the size of an element in memory.
+``operand_index`` are the shape indices of the arrays, empty where the value is not a tuple.  ``touched`` counts reads
+and ``distinct`` counts elements, both for the whole output, between ``_lower`` and ``_upper``; a null upper bound is
+unknown.  ``bytes`` is ``distinct_upper`` times the size of an element in memory.
 """
 
 
 class Table:
-    """Rows of an analysis, held by column.
+    """The rows of an analysis, stored by column.
 
     >>> import hlomap as hm
     >>> table = hm.analyze(hm.parse("HloModule m  ENTRY e { p = f32[2,3] parameter(0)  ROOT n = f32[2,3] negate(p) }"))
@@ -83,7 +82,7 @@ class Table:
         return len(self["module"]) if self._rows is None else len(self._rows)
 
     def __getitem__(self, column: str) -> Sequence[Any]:
-        """The values of one column; ``KeyError`` for a name that is none."""
+        """The values of one column.  Raises :class:`KeyError` for an unknown name."""
         found = self._columns.get(column)
         if found is None:
             if self._rows is None:
@@ -92,7 +91,7 @@ class Table:
         return found
 
     def buffers(self, column: str) -> list[bytes | None] | None:
-        """A column as Arrow holds it, see :meth:`Rows.buffers`; None in a table that was unpickled."""
+        """The Arrow buffers of a column, see :meth:`Rows.buffers`; None in a table that was unpickled."""
         return None if self._rows is None else self._rows.buffers(column)
 
     def __getstate__(self) -> dict[str, Sequence[Any]]:

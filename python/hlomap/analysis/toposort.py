@@ -1,6 +1,6 @@
-"""The order in which values are visited: each after everything that leads to it.
+"""Topological order.
 
-:func:`reverse_postorder` is all there is.  Nothing here recurses with the length of a program.
+:func:`reverse_postorder` is the only function.  It does not recurse, so the length of a program does not matter.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _Numbered = TypeVar("_Numbered", Instruction, Computation)
 
 
 def reverse_postorder(start: _Numbered, following: Callable[[_Numbered], Iterable[_Numbered]]) -> list[_Numbered]:
-    """What can be reached, in reverse post order: everything before what follows it."""
+    """All nodes that can be reached from ``start``, in reverse postorder: each before those that follow it."""
     done: list[_Numbered] = []
     seen = {start.number}
     pending = [(start, iter(following(start)))]

@@ -178,7 +178,7 @@ impl PyRows {
 
     /// The Arrow buffers of a column; those of a list precede those of its items.
     ///
-    /// Raises :class:`~hlomap.UnsupportedError` where the texts exceed the 32-bit offsets of a column.
+    /// Raises :class:`~hlomap.errors.UnsupportedError` where the texts exceed the 32-bit offsets of a column.
     #[pyo3(signature = (name, /))]
     fn buffers<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Vec<Option<Bound<'py, PyBytes>>>> {
         let column = column_of(name)?;

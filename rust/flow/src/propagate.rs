@@ -55,13 +55,15 @@ pub struct Propagation<'p> {
     /// By position in the schedule; only a few values may be reached from one array.
     states: FxHashMap<u32, Box<State>>,
     waiting: BinaryHeap<Reverse<u32>>,
+    start: Option<u32>,
     /// Why every value may be read: the text does not name the operands of some instruction.
     pub unnamed_operands: Option<Text>,
 }
 
 impl<'p> Propagation<'p> {
     fn new(setting: Setting<'p>) -> Propagation<'p> {
-        Propagation { setting, states: FxHashMap::default(), waiting: BinaryHeap::new(), unnamed_operands: None }
+        let (states, waiting) = (FxHashMap::default(), BinaryHeap::new());
+        Propagation { setting, states, waiting, start: None, unnamed_operands: None }
     }
 
     /// From arrays of the first value of a schedule to the values that it is made of.
@@ -75,6 +77,7 @@ impl<'p> Propagation<'p> {
             let begin = State::identity(setting.m.shape(start), indices, setting.devices);
             propagation.states.insert(0, Box::new(begin));
             propagation.waiting.push(Reverse(0));
+            propagation.start = Some(0);
         }
         while let Some(Reverse(position)) = propagation.waiting.pop() {
             propagation.visit(position, rule)?;
@@ -91,13 +94,14 @@ impl<'p> Propagation<'p> {
     ) -> Result<Propagation<'p>, E> {
         let Setting { m, schedule, .. } = setting;
         let mut propagation = Propagation::new(setting);
-        if let Some(id) = m.instructions_of(m.computation_of(start)).find(|&id| m.has_unnamed_operands(id)) {
-            propagation.unnamed_operands = Some(unnamed_operands(m, id));
-            return Ok(propagation);
-        }
         if let Some(position) = schedule.position(start) {
             let begin = State::identity(m.shape(start), indices, setting.devices);
             propagation.states.insert(position, Box::new(begin));
+            propagation.start = Some(position);
+        }
+        if let Some(id) = m.instructions_of(m.computation_of(start)).find(|&id| m.has_unnamed_operands(id)) {
+            propagation.unnamed_operands = Some(unnamed_operands(m, id));
+            return Ok(propagation);
         }
         for position in (0..schedule.order.len() as u32).rev() {
             propagation.visit_forward(position, rule)?;
@@ -113,7 +117,7 @@ impl<'p> Propagation<'p> {
     /// Why any element of a value may be read, if so.
     pub fn unknown(&self, id: InstructionId) -> Option<&Text> {
         let position = self.setting.schedule.position(id)?;
-        let unnamed = self.unnamed_operands.as_ref().filter(|_| position != 0);
+        let unnamed = self.unnamed_operands.as_ref().filter(|_| Some(position) != self.start);
         unnamed.or_else(|| Some(&self.state(id)?.unknown.first()?.1))
     }
 
