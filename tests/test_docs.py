@@ -60,6 +60,20 @@ def test_page_examples(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert runner.failures == 0
 
 
+@pytest.mark.parametrize("page", [ROOT / "README.md"], ids=["README.md"])
+def test_printed_output(page: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A ``text`` block behind a ``python`` block is what that block prints."""
+    monkeypatch.chdir(ROOT)
+    space: dict[str, object] = {"__name__": "page"}
+    blocks = re.findall(
+        r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", page.read_text(encoding="utf-8"), re.M | re.S
+    )
+    assert any(shown for _, shown in blocks)
+    for block, shown in blocks:
+        exec(compile(block, page.name, "exec"), space)
+        assert capsys.readouterr().out == shown
+
+
 def anchors(page: Path) -> set[str]:
     """The fragments that links to the headings of a page use."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.M)
