@@ -56,8 +56,8 @@ class Answers:
         self._young, self._old = {}, {}
 
 
-answers = Answers(_CACHED_ANSWERS)
-contents = Answers(_CACHED_CONTENTS)
+answers: Answers = Answers(_CACHED_ANSWERS)
+contents: Answers = Answers(_CACHED_CONTENTS)
 """The same through whole computations, by their content; a runtime source is a position in the computation."""
 
 

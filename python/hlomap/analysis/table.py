@@ -8,7 +8,7 @@ one of the ``to_`` methods is called.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 if TYPE_CHECKING:
     import pandas
@@ -137,7 +137,7 @@ class Table:
             return NotImplemented
         return len(self) == len(other) and all(self[name] == other[name] for name in self.columns)
 
-    __hash__ = None  # type: ignore[assignment]  # holds lists
+    __hash__: ClassVar[None]  # type: ignore[assignment]  # holds lists: __eq__ alone sets it
 
     def __repr__(self) -> str:
         return f"<hlomap.Table: {len(self)} rows, {len(COLUMNS)} columns>"

@@ -100,7 +100,7 @@ class DumpDirectory(Sequence[DumpedModule]):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         expect((str, os.PathLike), path, "DumpDirectory", "the path of a directory")
-        self.path = Path(path)
+        self.path: Path = Path(path)
         self.skipped: dict[Path, str] = {}
         found: dict[tuple[str, str], list[Path]] = {}
         for candidate in candidates([path]):
