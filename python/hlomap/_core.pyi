@@ -348,7 +348,7 @@ class IndexingMap:
         """
     @staticmethod
     def parse(text: str, /) -> IndexingMap:
-        """Reads the text of a map, as ``str`` prints it; XLA's own text is also accepted.
+        """Reads the text of a map, as ``str`` or ``format(m, "xla")`` prints it.
 
         Raises :class:`~hlomap.errors.MapSyntaxError`, with line and column, for text that is not a map, and
         :class:`~hlomap.errors.MapError` for a map that cannot exist.
@@ -1087,7 +1087,7 @@ class Module:
     def instruction(self, number: int, /) -> Instruction:
         """The instruction with this number, from 0 to ``n_instructions - 1``.
 
-        Raises :class:`~hlomap.errors.NotFoundError` for any other number.
+        Raises :class:`~hlomap.errors.NotFoundError` for a larger number.
         """
     def to_proto(self) -> bytes:
         r"""The module as a serialized ``HloModuleProto``, which XLA reads.

@@ -266,7 +266,7 @@ impl PyMap {
         Ok(Map::undefined(&domain_of(dims, Vec::new(), Vec::new(), Vec::new())?).into())
     }
 
-    /// Reads the text of a map, as ``str`` prints it; XLA's own text is also accepted.
+    /// Reads the text of a map, as ``str`` or ``format(m, "xla")`` prints it.
     ///
     /// Raises :class:`~hlomap.errors.MapSyntaxError`, with line and column, for text that is not a map, and
     /// :class:`~hlomap.errors.MapError` for a map that cannot exist.

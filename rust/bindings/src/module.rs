@@ -149,7 +149,7 @@ impl PyModule_ {
 
     /// The instruction with this number, from 0 to ``n_instructions - 1``.
     ///
-    /// Raises :class:`~hlomap.errors.NotFoundError` for any other number.
+    /// Raises :class:`~hlomap.errors.NotFoundError` for a larger number.
     #[pyo3(signature = (number, /))]
     fn instruction(slf: &Bound<'_, Self>, number: u32) -> PyResult<Py<PyInstruction>> {
         if number as usize >= slf.get().0.instructions().len() {
