@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import doctest
+import importlib
 import importlib.util
+import inspect
 import pkgutil
 import re
 import shlex
@@ -12,8 +14,10 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from support.stub_docs import documented
 
 import hlomap
+from hlomap import _core
 from hlomap.cli.main import main
 
 ROOT = Path(__file__).parent.parent
@@ -42,6 +46,19 @@ def test_docstrings(name: str) -> None:
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     result = doctest.testmod(module, optionflags=flags, raise_on_error=False)
     assert result.failed == 0
+
+
+def test_docstrings_of_compiled_properties() -> None:
+    """Those that :mod:`doctest` does not find."""
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    stub = (Path(hlomap.__file__).parent / "_core.pyi").read_text(encoding="utf-8")
+    n = 0
+    for name, _, found in documented(stub, _core):
+        if inspect.isgetsetdescriptor(found):
+            test = doctest.DocTestParser().get_doctest(inspect.getdoc(found) or "", {}, name, None, 0)
+            n += len(test.examples)
+            runner.run(test)
+    assert runner.failures == 0 and n > 20
 
 
 @pytest.mark.parametrize("page", [marked(page, page.relative_to(ROOT).as_posix(), page) for page in PAGES])

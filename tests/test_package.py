@@ -12,6 +12,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from conftest import BLESS
+from support.stub_docs import documented, with_docstrings
 
 import hlomap as hm
 from hlomap import _core
@@ -98,3 +100,14 @@ def test_stub_names_everything_compiled() -> None:
     assert compiled
     missing = [name for name in compiled if f"class {name}" not in stub and f"def {name}(" not in stub]
     assert missing == []
+
+
+def test_stub_has_the_docstrings_of_the_compiled_module() -> None:
+    """They are written in Rust; HLOMAP_BLESS=1 copies them."""
+    path = Path(hm.__file__).parent / "_core.pyi"
+    stub = path.read_text(encoding="utf-8")
+    copied = with_docstrings(stub, _core)
+    if BLESS:
+        path.write_text(copied, encoding="utf-8")
+    assert copied == path.read_text(encoding="utf-8")
+    assert [name for name, _, found in documented(stub, _core) if not inspect.getdoc(found)] == []

@@ -24,38 +24,122 @@ _ConstraintLike: TypeAlias = "tuple[_ExprLike, int, int] | Constraint"
 
 @final
 class Expr:
-    """An integer expression over dimension, range and runtime variables, in normal form.
+    """An integer expression over the dim, range and runtime variables of a map, in normal form.
 
-    Built from :meth:`dim`, :meth:`range`, :meth:`runtime`, :meth:`constant` and the Python operators
-    ``+ - * // %`` (floor division, non-negative remainder).  Equality is structural after normalisation.
+    Expressions come from :meth:`dim`, :meth:`range`, :meth:`runtime`, :meth:`constant` and :meth:`parse`, and
+    from the Python operators ``+ - * // %`` with other expressions and ints.  ``//`` and ``%`` are floor
+    division
+    and its non-negative remainder; the divisor must be a positive constant, or an expression that the domain
+    of a
+    map keeps positive.  Equality and hash are those of the normal form.  An expression pickles through its
+    text.
+
+    Raises :class:`~hlomap.errors.MapError` for a constant divisor below 1 and
+    :class:`~hlomap.errors.IntegerOverflowError` for a constant that does not fit in 64 bits.
+
+    >>> import hlomap as hm
+    >>> d0, d1 = hm.Expr.dim(0), hm.Expr.dim(1)
+    >>> (d1 + d0 * 8) // 4
+    Expr('(d0 * 8 + d1) floordiv 4')
+    >>> d0 + d1 - d0 == d1
+    True
     """
 
     @staticmethod
-    def dim(index: int, /) -> Expr: ...
+    def dim(index: int, /) -> Expr:
+        """The dim variable ``d{index}``.
+
+        >>> import hlomap as hm
+        >>> print(hm.Expr.dim(2) * 3)
+        d2 * 3
+        """
     @staticmethod
-    def range(index: int, /) -> Expr: ...
+    def range(index: int, /) -> Expr:
+        """The range variable ``s{index}``.
+
+        >>> import hlomap as hm
+        >>> print(hm.Expr.range(0) + 1)
+        s0 + 1
+        """
     @staticmethod
-    def runtime(index: int, /) -> Expr: ...
+    def runtime(index: int, /) -> Expr:
+        """The runtime variable ``rt{index}``.
+
+        >>> import hlomap as hm
+        >>> print(hm.Expr.runtime(0) + hm.Expr.dim(0))
+        d0 + rt0
+        """
     @staticmethod
-    def constant(value: int, /) -> Expr: ...
+    def constant(value: int, /) -> Expr:
+        """The constant ``value``, a 64-bit integer."""
     @staticmethod
-    def parse(text: str, /) -> Expr: ...
+    def parse(text: str, /) -> Expr:
+        """Reads an expression over the variables ``d0``, ``d1``, …, ``s0``, … and ``rt0``, ….
+
+        Raises :class:`~hlomap.errors.MapSyntaxError`, with line and column, for text that is not an
+        expression.
+
+        >>> import hlomap as hm
+        >>> hm.Expr.parse("(d0 * 8 + s0) mod 4") == hm.Expr.range(0) % 4
+        True
+        """
     @staticmethod
-    def minimum(a: _ExprLike, b: _ExprLike, /) -> Expr: ...
+    def minimum(a: _ExprLike, b: _ExprLike, /) -> Expr:
+        """The smaller of two expressions.
+
+        >>> import hlomap as hm
+        >>> print(hm.Expr.minimum(hm.Expr.dim(0), 7))
+        min(d0, 7)
+        """
     @staticmethod
-    def maximum(a: _ExprLike, b: _ExprLike, /) -> Expr: ...
-    def ceildiv(self, divisor: _ExprLike, /) -> Expr: ...
+    def maximum(a: _ExprLike, b: _ExprLike, /) -> Expr:
+        """The larger of two expressions.
+
+        >>> import hlomap as hm
+        >>> print(hm.Expr.maximum(hm.Expr.dim(0) - 1, 0))
+        max(d0 - 1, 0)
+        """
+    def ceildiv(self, divisor: _ExprLike, /) -> Expr:
+        """The quotient rounded up: ``(self + divisor - 1) // divisor``.
+
+        >>> import hlomap as hm
+        >>> print(hm.Expr.dim(0).ceildiv(4))
+        (d0 + 3) floordiv 4
+        """
     @property
     def kind(
         self,
-    ) -> Literal["constant", "dim", "range", "runtime", "sum", "product", "floordiv", "mod", "min", "max"]: ...
+    ) -> Literal["constant", "dim", "range", "runtime", "sum", "product", "floordiv", "mod", "min", "max"]:
+        """The operator or the kind of variable at the root.
+
+        >>> import hlomap as hm
+        >>> (hm.Expr.dim(0) % 4).kind, hm.Expr.dim(0).kind, hm.Expr.constant(4).kind
+        ('mod', 'dim', 'constant')
+        """
     @property
-    def value(self) -> int | None: ...
+    def value(self) -> int | None:
+        """The value of a constant, the number of a variable; ``None`` for every other expression."""
     @property
-    def operands(self) -> tuple[Expr, ...]: ...
+    def operands(self) -> tuple[Expr, ...]:
+        """The operands of the root, ``()`` for constants and variables.
+
+        A sum has its terms, each with its factor; every other operator has its two sides.
+
+        >>> import hlomap as hm
+        >>> (hm.Expr.dim(0) // 4).operands
+        (Expr('d0'), Expr('4'))
+        """
     def substitute(
         self, dims: Sequence[_ExprLike] = ..., ranges: Sequence[_ExprLike] = ..., runtime: Sequence[_ExprLike] = ...
-    ) -> Expr: ...
+    ) -> Expr:
+        """The expression with variables replaced by number; a variable past the end of its list stays.
+
+        Raises :class:`~hlomap.errors.MapError` where a divisor becomes a constant below 1.
+
+        >>> import hlomap as hm
+        >>> print(hm.Expr.parse("d0 * 8 + s0").substitute(dims=[hm.Expr.range(0)], ranges=[3]))
+        s0 * 8 + 3
+        """
     def __add__(self, other: _ExprLike, /) -> Expr: ...
     def __radd__(self, other: int, /) -> Expr: ...
     def __sub__(self, other: _ExprLike, /) -> Expr: ...
@@ -72,78 +156,177 @@ class Expr:
 
 @final
 class Variable:
-    """A variable of a map: its name and its inclusive range; for a runtime variable also where its value comes from."""
+    """A variable of a map: its name and its inclusive range.
+
+    ``Variable(name, lower, upper)`` makes one; without a name it has the default one, ``d0``, ``s0`` or
+    ``rt0``.
+    The value of a runtime variable is an element of an array that is known only when the program runs:
+    ``source``
+    is an opaque number for that array, ``index`` the index of the element as expressions, and ``supplier``
+    the
+    instruction behind the number, for maps that belong to a program.
+
+    >>> import hlomap as hm
+    >>> m = hm.IndexingMap([hm.Variable("row", 0, 3), 5], [hm.Expr.dim(1) + 1, hm.Expr.dim(0)])
+    >>> print(m)
+    (row, d1) -> (d1 + 1, row), domain: row in [0, 3], d1 in [0, 4]
+    >>> m.dims[0].name, m.dims[1].upper
+    ('row', 4)
+    """
 
     def __new__(
         cls, name: str | None, lower: int, upper: int, *, source: int | None = None, index: Sequence[_ExprLike] = ...
     ) -> Variable: ...
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name of its own, else ``d0``, ``s0`` or ``rt0`` by kind and number."""
     @property
-    def lower(self) -> int: ...
+    def lower(self) -> int:
+        """The smallest value, inclusive."""
     @property
-    def upper(self) -> int: ...
+    def upper(self) -> int:
+        """The largest value, inclusive."""
     @property
-    def source(self) -> int | None: ...
+    def source(self) -> int | None:
+        """The number of the array that holds the value of a runtime variable; ``None`` where it is not known."""
     @property
-    def index(self) -> tuple[Expr, ...]: ...
+    def index(self) -> tuple[Expr, ...]:
+        """The index of the element of the source, as expressions over the other variables; ``()`` for a scalar."""
     @property
-    def supplier(self) -> Instruction | None: ...
+    def supplier(self) -> Instruction | None:
+        """The instruction whose value is the source; ``None`` for maps that do not belong to a program."""
 
 @final
 class Constraint:
-    """``expr in [lower, upper]``, both ends included."""
+    """The condition ``expr in [lower, upper]`` of a map's domain, both ends included.
+
+    Wherever a constraint is expected, the triple ``(expr, lower, upper)`` will do.
+
+    >>> import hlomap as hm
+    >>> even = hm.Constraint(hm.Expr.dim(0) % 2, 0, 0)
+    >>> print(hm.IndexingMap([8], [hm.Expr.dim(0)], constraints=[even]))
+    (d0) -> (d0), domain: d0 in [0, 7], d0 mod 2 in [0, 0]
+    """
 
     def __new__(cls, expr: _ExprLike, lower: int, upper: int) -> Constraint: ...
     @property
-    def expr(self) -> Expr: ...
+    def expr(self) -> Expr:
+        """The expression that is constrained."""
     @property
-    def lower(self) -> int: ...
+    def lower(self) -> int:
+        """The smallest allowed value, inclusive."""
     @property
-    def upper(self) -> int: ...
+    def upper(self) -> int:
+        """The largest allowed value, inclusive."""
 
 @final
 class Count:
-    """A number of elements known to lie in ``[lower, upper]``; exact where the two are equal."""
+    """A number of elements, between ``lower`` and ``upper``; known where the two are equal.
+
+    >>> import hlomap as hm
+    >>> count = hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 6]").count(distinct=True)
+    >>> count.lower, count.upper, count.exact
+    (4, 4, True)
+    """
 
     @property
-    def lower(self) -> int: ...
+    def lower(self) -> int:
+        """The number is at least this."""
     @property
-    def upper(self) -> int: ...
+    def upper(self) -> int:
+        """The number is at most this."""
     @property
-    def exact(self) -> bool: ...
+    def exact(self) -> bool:
+        """Whether ``lower`` and ``upper`` are equal."""
 
 @final
 class Cost:
-    """``divmod``: floordiv and mod nodes; ``nodes``: all nodes; both counted as trees over all results."""
+    """The size of a map's results, counted as trees: an expression that occurs twice counts twice.
+
+    >>> import hlomap as hm
+    >>> cost = hm.IndexingMap.parse("(d0) -> (d0 floordiv 8, d0 mod 8), domain: d0 in [0, 31]").cost()
+    >>> cost.divmod, cost.nodes
+    (2, 6)
+    """
 
     @property
-    def divmod(self) -> int: ...
+    def divmod(self) -> int:
+        """The number of floor divisions and remainders."""
     @property
-    def nodes(self) -> int: ...
+    def nodes(self) -> int:
+        """The number of all nodes: operators, variables and constants."""
 
 @final
 class Equivalence:
+    """The answer to a question that may stay undecided, such as whether two maps are the same function.
+
+    ``equal`` is ``True``, ``False`` or ``None`` (undecided).  Where it is ``False``, ``witness`` may be a
+    point
+    that shows the difference; ``reason`` tells why the answer is undecided, or why it is ``False`` without a
+    witness. ``bool()`` of an undecided answer raises :class:`~hlomap.errors.UndecidedError`, so that no
+    condition
+    mistakes it for an answer: test ``.equal is True`` or ``.equal is not False`` instead.
+
+    The constructor raises ``ValueError`` for an undecided answer without a reason.
+
+    >>> import hlomap as hm
+    >>> a = hm.IndexingMap.parse("(d0) -> (d0 * 2), domain: d0 in [0, 9]")
+    >>> b = hm.IndexingMap.parse("(d0) -> (d0 + d0), domain: d0 in [0, 9]")
+    >>> bool(a.equivalent(b)), a.equivalent(hm.IndexingMap.identity([10])).witness
+    (True, (1,))
+    >>> undecided = a.equivalent(hm.IndexingMap.undefined([10]))
+    >>> undecided.equal, undecided.reason
+    (None, 'an undefined map says nothing')
+    >>> bool(undecided)
+    Traceback (most recent call last):
+    hlomap.errors.UndecidedError: undecided: an undefined map says nothing; test `.equal`, which is None
+    """
+
     def __new__(
         cls, equal: bool | None, *, witness: Sequence[int] | None = None, reason: str | None = None
     ) -> Equivalence: ...
     def __getnewargs_ex__(self) -> tuple[tuple[bool | None], dict[str, Any]]: ...
     @property
-    def equal(self) -> bool | None: ...
+    def equal(self) -> bool | None:
+        """``True``, ``False``, or ``None`` where it is undecided."""
     @property
-    def witness(self) -> tuple[int, ...] | None: ...
+    def witness(self) -> tuple[int, ...] | None:
+        """A point that shows the difference, or ``None``; the function that gave the answer documents the
+        point's
+        space.
+        """
     @property
-    def reason(self) -> str | None: ...
+    def reason(self) -> str | None:
+        """Why it is undecided, or why it is ``False`` without a witness; else ``None``."""
     def __bool__(self) -> bool: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
 class IndexingMap:
-    """Which elements of one array belong to one element of another.
+    """A symbolic map from the elements of one array to the elements of another that belong to them.
 
-    ``dims``, ``ranges`` and ``runtime`` list the variables: an int ``n`` stands for ``[0, n - 1]``, a pair for
-    inclusive bounds, a triple for a name and bounds; a pair may be a list, as in JSON.
+    ``(d0, …)[s0, …]{rt0, …} -> (results), domain: …``: ``dims`` are the index of an element of the first
+    array,
+    ``ranges`` take all their values, so that one element may have many, and ``runtime`` variables have values
+    that are known only when the program runs.  Each result is the index in one dimension of the second array.
+    The domain has the inclusive range of every variable, and constraints on expressions.
+
+    Where variables are given, an int ``n`` stands for ``[0, n - 1]``, a pair for inclusive bounds, a triple
+    for a
+    name and bounds, and a :class:`Variable` for itself; a pair may be a list, as in JSON.  Equality and hash
+    ignore variable names and the order of constraints.  A map pickles through its text.
+
+    Raises :class:`~hlomap.errors.MapError` for a variable that does not exist, a divisor that may be below 1,
+    or
+    bounds that do not fit.  The idea and the text form are those of XLA's indexing analysis
+    (https://openxla.org/xla/indexing).
+
+    >>> import hlomap as hm
+    >>> m = hm.IndexingMap.parse("(d0) -> (d0 floordiv 8, d0 mod 8), domain: d0 in [0, 31]")
+    >>> back = hm.IndexingMap([4, 8], [hm.Expr.dim(0) * 8 + hm.Expr.dim(1)])
+    >>> print(m.then(back).simplify())
+    (d0) -> (d0), domain: d0 in [0, 31]
     """
 
     def __new__(
@@ -156,37 +339,95 @@ class IndexingMap:
         constraints: Sequence[_ConstraintLike] = ...,
     ) -> IndexingMap: ...
     @staticmethod
-    def identity(dims: Sequence[_VariableLike], /) -> IndexingMap: ...
+    def identity(dims: Sequence[_VariableLike], /) -> IndexingMap:
+        """The map ``(d0, d1, …) -> (d0, d1, …)`` over these dims.
+
+        >>> import hlomap as hm
+        >>> print(hm.IndexingMap.identity([4, 6]))
+        (d0, d1) -> (d0, d1), domain: d0 in [0, 3], d1 in [0, 5]
+        """
     @staticmethod
-    def parse(text: str, /) -> IndexingMap: ...
+    def parse(text: str, /) -> IndexingMap:
+        """Reads the text of a map, as ``str`` or ``format(m, "xla")`` prints it.
+
+        Raises :class:`~hlomap.errors.MapSyntaxError`, with line and column, for text that is not a map, and
+        :class:`~hlomap.errors.MapError` for a map that cannot exist.
+
+        >>> import hlomap as hm
+        >>> hm.IndexingMap.parse("(d0)[s0] -> (s0, d0), domain: d0 in [0, 3], s0 in [0, 5]").ranges[0].upper
+        5
+        """
     @staticmethod
-    def undefined(dims: Sequence[_VariableLike], /) -> IndexingMap: ...
+    def undefined(dims: Sequence[_VariableLike], /) -> IndexingMap:
+        """The map over these dims about which nothing is known."""
     @property
-    def dims(self) -> tuple[Variable, ...]: ...
+    def dims(self) -> tuple[Variable, ...]:
+        """The dim variables, one for each dimension of the first array."""
     @property
-    def ranges(self) -> tuple[Variable, ...]: ...
+    def ranges(self) -> tuple[Variable, ...]:
+        """The range variables."""
     @property
-    def runtime(self) -> tuple[Variable, ...]: ...
+    def runtime(self) -> tuple[Variable, ...]:
+        """The runtime variables."""
     @property
-    def results(self) -> tuple[Expr, ...]: ...
+    def results(self) -> tuple[Expr, ...]:
+        """One expression for each dimension of the second array."""
     @property
-    def constraints(self) -> tuple[Constraint, ...]: ...
+    def constraints(self) -> tuple[Constraint, ...]:
+        """The constraints of the domain besides the ranges of the variables."""
     @property
-    def is_known_empty(self) -> bool: ...
+    def is_known_empty(self) -> bool:
+        """Whether the domain is known to be empty.  ``False`` does not prove a point: see :meth:`is_empty`."""
     @property
-    def is_undefined(self) -> bool: ...
+    def is_undefined(self) -> bool:
+        """Whether nothing is known about the map."""
     @property
-    def index(self) -> tuple[int, ...]: ...
+    def index(self) -> tuple[int, ...]:
+        """The shape index of the tuple element that the map belongs to; ``()`` for an array."""
     @property
-    def use(self) -> tuple[Instruction, int] | None: ...
+    def use(self) -> tuple[Instruction, int] | None:
+        """The use that the map belongs to, as (user, operand number); ``None`` for a map that does not belong to
+        one.
+        """
     def _placed(
         self, index: tuple[int, ...], use: tuple[Instruction, int] | None, suppliers: dict[int, Instruction]
-    ) -> IndexingMap: ...
+    ) -> IndexingMap:
+        """The same map with a place in a program."""
     def simplify(
         self, *, keep_point_dims: bool = False, drop_unused: bool = False, rescale: bool = False
-    ) -> IndexingMap: ...
-    def then(self, second: IndexingMap, /) -> IndexingMap: ...
-    def remap_sources(self, sources: Mapping[int, int], /) -> IndexingMap: ...
+    ) -> IndexingMap:
+        """An equivalent map in normal form: it has the same image at every point of the domain.
+
+        Variables with a single value become constants; ``keep_point_dims`` keeps such dims.  ``drop_unused``
+        removes range and runtime variables that nothing uses and renumbers the others.  ``rescale`` lets a
+        range
+        variable whose residue a constraint fixes count in steps of the modulus: the map touches the same
+        elements
+        for other values of that variable.
+
+        >>> import hlomap as hm
+        >>> print(hm.IndexingMap.parse("(d0) -> ((d0 * 8 + 5) floordiv 8), domain: d0 in [0, 3]").simplify())
+        (d0) -> (d0), domain: d0 in [0, 3]
+        >>> m = hm.IndexingMap.parse("()[s0] -> (s0 + 1), domain: s0 in [0, 9], s0 mod 4 in [3, 3]")
+        >>> print(m.simplify(rescale=True))
+        ()[s0] -> (s0 * 4 + 4), domain: s0 in [0, 1]
+        """
+    def then(self, second: IndexingMap, /) -> IndexingMap:
+        """The composition: first this map, then ``second``; not simplified.
+
+        Ranges and runtime variables of this map come before those of the second; runtime variables keep their
+        sources. Raises :class:`~hlomap.errors.MapError` where the number of results differs from the second
+        map's
+        number of dims.
+
+        >>> import hlomap as hm
+        >>> shift = hm.IndexingMap.parse("(d0) -> (d0 + 1), domain: d0 in [0, 3]")
+        >>> pair = hm.IndexingMap.parse("(d0)[s0] -> (d0, s0), domain: d0 in [0, 9], s0 in [0, 1]")
+        >>> print(shift.then(pair).simplify())
+        (d0)[s0] -> (d0 + 1, s0), domain: d0 in [0, 3], s0 in [0, 1]
+        """
+    def remap_sources(self, sources: Mapping[int, int], /) -> IndexingMap:
+        """The map with the sources of runtime variables renumbered; numbers that are not in ``sources`` stay."""
     def evaluate(
         self,
         dims: npt.ArrayLike,
@@ -195,16 +436,94 @@ class IndexingMap:
         *,
         check: bool = False,
         threads: int = 1,
-    ) -> npt.NDArray[np.int64]: ...
+    ) -> npt.NDArray[np.int64]:
+        """The results at ``n`` points: an int64 array ``[n, results]``; for one point an array ``[results]``.
+
+        ``dims``, ``ranges`` and ``runtime`` are integer arrays ``[n, k]`` with a column for each variable of
+        the
+        kind, or one point ``[k]``.  ``threads`` is the number of threads that share many points.
+
+        Results at points outside the domain are unspecified; ``check=True`` raises
+        :class:`~hlomap.errors.DomainError` for such a point.  A result that does not fit in 64 bits raises
+        :class:`~hlomap.errors.IntegerOverflowError`, arrays of another width
+        :class:`~hlomap.errors.MapError`, and
+        arrays of another type ``TypeError``.
+
+        >>> import hlomap as hm
+        >>> m = hm.IndexingMap.parse("(d0)[s0] -> (s0, d0 mod 3), domain: d0 in [0, 9], s0 in [0, 5]")
+        >>> m.evaluate([[4], [5]], [[0], [2]])
+        array([[0, 1],
+               [2, 2]])
+        >>> m.evaluate([4], [0])
+        array([0, 1])
+        """
     def in_domain(
         self, dims: npt.ArrayLike, ranges: npt.ArrayLike | None = None, runtime: npt.ArrayLike | None = None
-    ) -> npt.NDArray[np.bool_]: ...
-    def bounds(self, result: int | Expr, /) -> tuple[int, int]: ...
-    def count(self, distinct: bool = False) -> Count: ...
-    def inverse(self) -> IndexingMap | None: ...
-    def equivalent(self, other: IndexingMap, /) -> Equivalence: ...
-    def is_empty(self) -> Equivalence: ...
-    def cost(self) -> Cost: ...
+    ) -> npt.NDArray[np.bool_]:
+        """Which of ``n`` points lie in the domain: a bool array ``[n]``; for one point a bool.
+
+        The arguments are those of :meth:`evaluate`.  Raises :class:`~hlomap.errors.MapError` for arrays of
+        another
+        width and for an undefined map.
+
+        >>> import hlomap as hm
+        >>> m = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 9], d0 mod 2 in [0, 0]")
+        >>> m.in_domain([[4], [5], [12]])
+        array([ True, False, False])
+        """
+    def bounds(self, result: int | Expr, /) -> tuple[int, int]:
+        """Inclusive bounds ``(lower, upper)`` of a result, by number, or of an expression over the variables of
+        the
+        map.
+
+        Every value in the domain lies within; the bounds are not always the tightest.  Raises
+        :class:`~hlomap.errors.NotFoundError` for a result that does not exist and
+        :class:`~hlomap.errors.IntegerOverflowError` for a bound that does not fit in 64 bits.
+
+        >>> import hlomap as hm
+        >>> m = hm.IndexingMap.parse("(d0) -> (d0 mod 4, d0 + 1), domain: d0 in [0, 9]")
+        >>> m.bounds(0), m.bounds(-1), m.bounds(hm.Expr.dim(0) * 2)
+        ((0, 3), (1, 10), (0, 18))
+        """
+    def count(self, distinct: bool = False) -> Count:
+        """The number of points of the domain, or with ``distinct=True`` the number of distinct elements in the
+        image.
+
+        >>> import hlomap as hm
+        >>> m = hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 7]")
+        >>> m.count().upper, m.count(distinct=True).upper
+        (8, 4)
+        """
+    def inverse(self) -> IndexingMap | None:
+        """The map from the results back to the dims, where this map is seen to be injective on its domain; else
+        ``None``.
+
+        The constraints of the inverse hold at the points that have a preimage.
+
+        >>> import hlomap as hm
+        >>> print(hm.IndexingMap.parse("(d0) -> (d0 * 2 + 1), domain: d0 in [0, 4]").inverse())
+        (d0) -> ((d0 - 1) floordiv 2), domain: d0 in [1, 9], d0 mod 2 in [1, 1]
+        """
+    def equivalent(self, other: IndexingMap, /) -> Equivalence:
+        """Whether ``other`` is the same function: at each point it has the same image, the set over all ranges.
+
+        A witness is a point whose images differ: values of the dims, then of the runtime variables.
+
+        >>> import hlomap as hm
+        >>> a = hm.IndexingMap.parse("(d0) -> ((d0 * 6) mod 4), domain: d0 in [0, 9]")
+        >>> a.equivalent(hm.IndexingMap.parse("(d0) -> (d0 mod 2 * 2), domain: d0 in [0, 9]")).equal
+        True
+        """
+    def is_empty(self) -> Equivalence:
+        """Whether the domain has no point; ``.equal`` of the answer is ``None`` where that is undecided.
+
+        >>> import hlomap as hm
+        >>> m = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 9], d0 mod 4 in [3, 3]")
+        >>> m.is_empty().equal
+        False
+        """
+    def cost(self) -> Cost:
+        """The number of nodes of the results, a :class:`Cost`."""
     def __format__(self, spec: str, /) -> str: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -216,25 +535,82 @@ def simplify_many(
     drop_unused: bool = False,
     rescale: bool = False,
     threads: int = 1,
-) -> list[IndexingMap]: ...
+) -> list[IndexingMap]:
+    """:meth:`IndexingMap.simplify` of many maps, in order.
+
+    One call without the interpreter lock, on ``threads`` threads; the other keywords are those of the method.
+    Raises ``TypeError`` for anything but a sequence of maps.
+
+    >>> import hlomap as hm
+    >>> maps = [hm.IndexingMap.parse(f"(d0) -> (d0 mod {n}), domain: d0 in [0, 4]") for n in (3, 5)]
+    >>> [str(m.results[0]) for m in hm.simplify_many(maps, threads=2)]
+    ['d0 mod 3', 'd0']
+    """
+
 def compose_many(
     pairs: Sequence[tuple[IndexingMap, IndexingMap]],
     *,
     simplify: bool = False,
     drop_unused: bool = False,
     threads: int = 1,
-) -> list[IndexingMap]: ...
-def count_many(maps: Sequence[IndexingMap], *, distinct: bool = False, threads: int = 1) -> list[Count]: ...
-def bounds_many(maps: Sequence[IndexingMap], *, threads: int = 1) -> list[tuple[tuple[int, int], ...]]: ...
+) -> list[IndexingMap]:
+    """:meth:`IndexingMap.then` of many pairs ``(first, second)``, in order.
+
+    One call without the interpreter lock, on ``threads`` threads.  ``simplify=True`` simplifies each
+    composition,
+    with ``drop_unused`` as in :meth:`IndexingMap.simplify`.  Raises :class:`~hlomap.errors.MapError` where
+    the
+    numbers of results and dims of a pair differ, and ``TypeError`` for anything but a sequence of pairs.
+
+    >>> import hlomap as hm
+    >>> half = hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 7]")
+    >>> print(hm.compose_many([(half, half)], simplify=True)[0])
+    (d0) -> (d0 floordiv 4), domain: d0 in [0, 7]
+    """
+
+def count_many(maps: Sequence[IndexingMap], *, distinct: bool = False, threads: int = 1) -> list[Count]:
+    """:meth:`IndexingMap.count` of many maps, in order.
+
+    One call without the interpreter lock, on ``threads`` threads.  Raises ``TypeError`` for anything but a
+    sequence of maps.
+
+    >>> import hlomap as hm
+    >>> m = hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 7]")
+    >>> [hm.count_many([m], distinct=distinct)[0].upper for distinct in (False, True)]
+    [8, 4]
+    """
+
+def bounds_many(maps: Sequence[IndexingMap], *, threads: int = 1) -> list[tuple[tuple[int, int], ...]]:
+    """:meth:`IndexingMap.bounds` of every result of many maps: for each map a tuple of ``(lower, upper)`` by
+    result.
+
+    One call without the interpreter lock, on ``threads`` threads.  Errors as in the method; ``TypeError`` for
+    anything but a sequence of maps.
+
+    >>> import hlomap as hm
+    >>> m = hm.IndexingMap.parse("(d0, d1) -> (d1 - d0, d0 mod 2), domain: d0 in [0, 7], d1 in [0, 9]")
+    >>> hm.bounds_many([m])
+    [((-7, 9), (0, 1))]
+    """
 
 # ---------------------------------------------------------------------------------------------------- shapes and HLO
 
 @final
 class Layout:
-    """How the elements of an array lie in memory: ``{1,0:T(8,128)}``; see ``minor_to_major`` and ``tiles``.
+    """The order of an array's elements in memory: ``{1,0:T(8,128)}``.
 
-    A negative dimension number counts from the end.  The constructor raises ShapeError for values that no array can
-    have; the text of such a layout is read, and ``problem`` says what is wrong.
+    Dimensions are numbered as in the shape and listed minor to major: the first changes fastest in memory.  A
+    negative dimension number counts from the end.  Equality is structural; a layout pickles through its text.
+    The constructor raises :class:`~hlomap.errors.ShapeError` for values that no array can have; :meth:`parse`
+    accepts them, and :attr:`problem` describes the first of them.  The text form is XLA's
+    (https://openxla.org/xla/tiled_layout).
+
+    >>> import hlomap as hm
+    >>> layout = hm.Layout.parse("{1,0:T(8,128)(2,1)S(5)}")
+    >>> layout.minor_to_major, layout.tiles, layout.memory_space
+    ((1, 0), ((8, 128), (2, 1)), 5)
+    >>> print(hm.Layout([1, 0], tiles=[(8, 128)]))
+    {1,0:T(8,128)}
     """
 
     def __new__(
@@ -254,50 +630,80 @@ class Layout:
         dynamic_shape_metadata_prefix_bytes: int = 0,
     ) -> Layout: ...
     @staticmethod
-    def parse(text: str, /) -> Layout: ...
+    def parse(text: str, /) -> Layout:
+        """Reads a layout with its braces.  Raises :class:`~hlomap.errors.ShapeError` for text that is not a
+        layout.
+
+        >>> import hlomap as hm
+        >>> hm.Layout.parse("{0,1}").minor_to_major
+        (0, 1)
+        """
     def replace(self, **changes: Any) -> Layout:
-        """The layout with other values in some fields, named as in the constructor."""
+        """The layout with some fields replaced, named as in the constructor; errors as there.
+
+        >>> import hlomap as hm
+        >>> print(hm.Layout([1, 0]).replace(tiles=[(8, 128)], memory_space=5))
+        {1,0:T(8,128)S(5)}
+        """
     @property
     def minor_to_major(self) -> tuple[int, ...]:
-        """Dimension numbers, first = the one that changes fastest in memory."""
+        """Dimension numbers; the first is the dimension that changes fastest in memory."""
     @property
     def tiles(self) -> tuple[tuple[int | None, ...], ...]:
-        """Tiles, applied left to right; ``None`` stands for ``*``: combined with the next more minor dimension."""
+        """``T(…)``: the tiles, each applied to the result of the one before.
+
+        Sizes are in elements and belong to the most minor dimensions.  ``None`` stands for ``*``: the
+        dimension is
+        combined with the next more minor one.
+        """
     @property
     def element_size_in_bits(self) -> int:
-        """``E(n)``: bits that one element takes; 0 = whole bytes."""
+        """``E(n)``: the number of bits of an element in memory; 0 stands for whole bytes."""
     @property
     def memory_space(self) -> int:
-        """``S(n)``; 0 is the default memory."""
+        """``S(n)``: the memory space; 0 is the default memory."""
     @property
     def tail_padding_alignment(self) -> int:
-        """``L(n)``: the buffer's size rounds up to a multiple of this number of elements."""
+        """``L(n)``: the size of the buffer is rounded up to a multiple of this number of elements."""
     @property
     def split_configs(self) -> tuple[tuple[int, tuple[int, ...]], ...]:
-        """``SC(d:i,j)``: a physical dimension, 0 = most major, and the indices at which a new part starts."""
+        """``SC(d:i,j)``: pairs of a physical dimension (0 is the most major) and the indices at which a new part
+        starts.
+        """
     @property
     def padded_dimensions(self) -> tuple[int, ...]:
-        """The size that each dimension is padded to before it is laid out, or ``()``.  It has no text form."""
+        """The size that each dimension is padded to before the array is laid out, or ``()``.  It has no text
+        form.
+        """
     @property
     def dim_level_types(self) -> str | None:
-        """``D(…)`` as it is written."""
+        """``D(…)`` as text, or ``None``."""
     @property
     def index_type(self) -> str | None:
-        """``#(u32)``"""
+        """The type in ``#(u32)``, or ``None``."""
     @property
     def pointer_type(self) -> str | None:
-        """``*(u32)``"""
+        """The type in ``*(u32)``, or ``None``."""
     @property
     def physical_shape(self) -> Shape | None:
-        """``P(shape)``"""
+        """The shape in ``P(shape)``, or ``None``."""
     @property
     def dynamic_shape_metadata_prefix_bytes(self) -> int:
-        """``M(n)``: bytes of metadata that a dynamic shape puts before the data."""
+        """``M(n)``: the number of bytes of metadata that a dynamic shape puts before the data."""
     @property
     def problem(self) -> str | None:
-        """What makes this layout invalid for its own rank: the field and its value."""
+        """Why the layout is invalid for its own rank: the field and its value; ``None`` for a valid one.
+
+        >>> import hlomap as hm
+        >>> hm.Layout.parse("{1,0:T(0,2)}").problem
+        'tiles: expected positive sizes, found 0 in (0,2)'
+        """
     def draw(self, dimensions: Sequence[int] | None = None) -> Picture:
-        """A picture of an array with this layout; without sizes, of one that shows a few tiles."""
+        """A picture of an array with this layout and these ``dimensions``; without them, of an array of a few
+        tiles.
+
+        See :meth:`Shape.draw`, also for the errors.
+        """
     def _repr_svg_(self) -> str | None: ...
     @staticmethod
     def _restored(text: str, padded: Sequence[int], /) -> Layout: ...
@@ -306,89 +712,226 @@ class Layout:
 
 @final
 class Shape:
-    """An element type with dimensions, or a tuple of shapes, or token / opaque / a buffer."""
+    """The shape of a value: an array of an element type, a tuple of shapes, a token, an opaque value or a
+    buffer.
+
+    ``Shape(dtype, dimensions, layout)`` is an array.  Sizes may be 0; a dynamic dimension counts with its
+    bound.
+    Equality is structural and includes the layout; a shape pickles through its text.
+
+    Raises :class:`~hlomap.errors.ShapeError` for an unknown element type, a negative size, a layout of
+    another
+    rank, and more than 2**63 - 1 elements.
+
+    >>> import hlomap as hm
+    >>> shape = hm.Shape("bf16", [3, 5], hm.Layout.parse("{0,1}"))
+    >>> print(shape, shape.rank, shape.n_elements)
+    bf16[3,5]{0,1} 2 15
+    """
 
     def __new__(cls, dtype: str, dimensions: Sequence[int], layout: Layout | None = None) -> Shape: ...
     @staticmethod
-    def parse(text: str, /) -> Shape: ...
+    def parse(text: str, /) -> Shape:
+        """Reads a shape as HLO text has it.  Raises :class:`~hlomap.errors.ShapeError` for text that is not a
+        shape.
+
+        >>> import hlomap as hm
+        >>> hm.Shape.parse("(f32[2,3]{1,0}, s32[])").tuple_shapes[0].dimensions
+        (2, 3)
+        """
     @staticmethod
-    def tuple(shapes: Sequence[Shape], /) -> Shape: ...
+    def tuple(shapes: Sequence[Shape], /) -> Shape:
+        """The tuple of these shapes.
+
+        >>> import hlomap as hm
+        >>> print(hm.Shape.tuple([hm.Shape("f32", [2]), hm.Shape("s32", [])]))
+        (f32[2], s32[])
+        """
     @property
     def dtype(self) -> str:
-        """The element type of an array, as HLO text names it; else tuple, token, opaque or buffer."""
+        """The element type of an array as HLO text names it; else ``"tuple"``, ``"token"``, ``"opaque"`` or
+        ``"buffer"``.
+        """
     @property
     def dimensions(self) -> builtins.tuple[int, ...]:
-        """Sizes by dimension number, the bound of a dynamic one, -1 for one without bound."""
+        """Sizes by dimension number; ``()`` for everything but arrays.
+
+        A dynamic dimension has its bound, or -1 without one.
+        """
     @property
     def dynamic(self) -> builtins.tuple[bool, ...]:
-        """By dimension: whether its size is known only when the program runs."""
+        """For each dimension whether its size is known only when the program runs."""
     @property
-    def rank(self) -> int: ...
+    def rank(self) -> int:
+        """The number of dimensions."""
     def size(self, dimension: int, /) -> int:
-        """The size of a dimension; a negative number counts from the end.  -1 where it has no bound."""
+        """The size of a dimension; a negative number counts from the end.  -1 for a dimension without bound.
+
+        Raises :class:`~hlomap.errors.ShapeError` for a dimension that does not exist.
+
+        >>> import hlomap as hm
+        >>> hm.Shape.parse("f32[3,5]").size(-1)
+        5
+        """
     @property
     def layout(self) -> Layout | None:
-        """The layout that is written, or None: then it is row-major."""
+        """The layout as written; ``None`` where none is, which means row-major."""
     def with_layout(self, layout: Layout | None, /) -> Shape:
-        """The array with another layout, or with none."""
+        """The same array with another layout, or without one.
+
+        Raises :class:`~hlomap.errors.ShapeError` for a layout that does not fit, and for everything but an
+        array.
+
+        >>> import hlomap as hm
+        >>> print(hm.Shape("f32", [2, 3]).with_layout(hm.Layout([0, 1])))
+        f32[2,3]{0,1}
+        """
     def without_layout(self) -> Shape:
-        """The shape without layouts, all the way down."""
+        """The shape without layouts, also in the elements of tuples."""
     def equals(self, other: Shape, /, *, layout: Literal["written", "meant", "ignored"] = "written") -> bool:
-        """Whether two shapes are the same: with layouts as written, row-major where none is, or without layouts."""
+        """Whether two shapes are the same.
+
+        ``layout="written"`` compares layouts as ``==`` does, ``"meant"`` takes row-major where none is
+        written, and
+        ``"ignored"`` leaves out layouts, and with them whether a dimension is dynamic.
+
+        >>> import hlomap as hm
+        >>> a, b = hm.Shape.parse("f32[2,3]"), hm.Shape.parse("f32[2,3]{1,0}")
+        >>> a == b, a.equals(b, layout="meant"), a.equals(hm.Shape.parse("f32[2,3]{0,1}"), layout="ignored")
+        (False, True, True)
+        """
     @property
     def tuple_shapes(self) -> builtins.tuple[Shape, ...]:
-        """The parts of a tuple; ``()`` for everything else."""
+        """The shapes of the elements of a tuple; ``()`` for everything else."""
     def at(self, index: Sequence[int], /) -> Shape:
-        """The shape that a shape index leads to, the shape itself for ``()``."""
+        """The shape at a shape index; the shape itself for ``()``.
+
+        Raises :class:`~hlomap.errors.ShapeError` where the index leads nowhere.  The cost is that of the
+        depth,
+        however wide the tuples are.
+
+        >>> import hlomap as hm
+        >>> print(hm.Shape.parse("(f32[2,3], (s32[], bf16[5]))").at((1, 1)))
+        bf16[5]
+        """
     @property
-    def is_tuple(self) -> bool: ...
+    def is_tuple(self) -> bool:
+        """Whether this is a tuple."""
     @property
-    def is_array(self) -> bool: ...
+    def is_array(self) -> bool:
+        """Whether this is an array; a scalar is one."""
     @property
     def n_elements(self) -> int:
-        """The number of elements of an array, dynamic dimensions at their bounds."""
+        """The number of elements of an array, dynamic dimensions at their bounds.
+
+        Raises :class:`~hlomap.errors.ShapeError` for everything but an array, and for a dimension without
+        bound.
+        """
     @property
     def element_bits(self) -> int:
-        """The number of bits that one element takes in memory: whole bytes, or what ``E(n)`` says."""
+        """The number of bits of an element in memory: whole bytes, or ``n`` of ``E(n)``.
+
+        >>> import hlomap as hm
+        >>> [hm.Shape.parse(text).element_bits for text in ("s4[8]", "s4[8]{0:E(4)}", "c64[8]")]
+        [8, 4, 64]
+        """
     @property
     def value_bits(self) -> int:
-        """The number of bits that carry the value of an element: 1 for pred, 4 for s4."""
+        """The number of bits that carry the value of an element: 1 for ``pred``, 4 for ``s4``."""
     @property
     def buffer_elements(self) -> int:
-        """The number of places in the buffer, padding included."""
+        """The size of the buffer in elements, padding included.
+
+        Raises :class:`~hlomap.errors.ShapeError` for everything but an array with a valid layout and bounded
+        dimensions, and :class:`~hlomap.errors.IntegerOverflowError` for more than 2**63 - 1.
+
+        >>> import hlomap as hm
+        >>> shape = hm.Shape.parse("f32[3,5]{1,0:T(2,2)}")
+        >>> shape.n_elements, shape.buffer_elements, shape.buffer_bytes, shape.padding_percent
+        (15, 24, 96, 60.0)
+        """
     @property
     def buffer_bytes(self) -> int:
-        """The number of bytes of the buffer, without the metadata that ``M(n)`` puts before it."""
+        """The size of the buffer in bytes, padding included, the metadata of ``M(n)`` not.  Errors as
+        :attr:`buffer_elements`.
+        """
     @property
     def padding_percent(self) -> float:
-        """How much larger than its elements the buffer is, in per cent; infinite where only padding is."""
+        """The size of the padding, in per cent of the elements; infinite for a buffer of padding alone."""
     @property
     def physical(self) -> Shape:
-        """The array as it lies in memory before tiling: dimensions major to minor, the tiles kept."""
+        """The array as it lies in memory before tiling: dimensions major to minor, the tiles kept.
+
+        >>> import hlomap as hm
+        >>> print(hm.Shape.parse("f32[3,5,7]{0,2,1:T(8,128)}").physical)
+        f32[5,7,3]{2,1,0:T(8,128)}
+        """
     @property
     def tiled(self) -> Shape:
-        """The buffer as a row-major array: counts of tiles and places in tiles, padding of the tiles included."""
+        """The buffer as a row-major array: the number of tiles along each dimension, then the sizes of a tile.
+
+        >>> import hlomap as hm
+        >>> print(hm.Shape.parse("bf16[16,300]{1,0:T(8,128)(2,1)}").tiled)
+        bf16[2,3,4,128,2,1]
+        """
     def logical(self, minor_to_major: Sequence[int], /) -> Shape:
-        """The array whose ``physical`` this is, with dimensions in this order, minor to major."""
+        """The array whose :attr:`physical` this is, with its dimensions in this order, minor to major.
+
+        >>> import hlomap as hm
+        >>> print(hm.Shape.parse("f32[5,7,3]{2,1,0:T(8,128)}").logical([0, 2, 1]))
+        f32[3,5,7]{0,2,1:T(8,128)}
+        """
     @property
     def parts(self) -> builtins.tuple[builtins.tuple[builtins.tuple[int, ...], Shape], ...]:
-        """The parts that split configs make, row-major: for each its first index and its shape."""
+        """The parts that the split configs of the layout make: for each its first index and its shape.
+
+        They are in row-major order, where the config that is written first is the most major.  An array
+        without
+        split configs is its only part.
+
+        >>> import hlomap as hm
+        >>> for start, part in hm.Shape.parse("f32[5,6]{1,0:SC(0:2)}").parts:
+        ...     print(start, part)
+        (0, 0) f32[2,6]{1,0}
+        (2, 0) f32[3,6]{1,0}
+        """
     def draw(self) -> Picture:
-        """A picture of where the elements lie; ``str()`` of it is a form for the terminal, ``.svg`` the image."""
+        """A picture of where the elements lie: the array with its tiles, and memory in order with padding
+        marked.
+
+        ``str()`` of it is a form for the terminal, ``.svg`` the image; large arrays are shown in part.
+        Raises
+        :class:`~hlomap.errors.ShapeError` for everything but an array with a valid layout and bounded
+        dimensions.
+
+        >>> import hlomap as hm
+        >>> hm.Shape.parse("f32[2,3]{1,0:T(1,2)}").draw().svg[:4]
+        '<svg'
+        """
     def _repr_svg_(self) -> str | None: ...
     @staticmethod
-    def _restored(text: str, padded: Sequence[Sequence[int]], /) -> Shape: ...
+    def _restored(text: str, padded: Sequence[Sequence[int]], /) -> Shape:
+        """``padded`` has the padded dimensions of every array, in order: text does not."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 def bitcast_factors(
     operand: Shape, output: Shape, /
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]] | None:
-    """A bitcast as transpose, reshape, transpose.
+    """A bitcast between two untiled layouts as transpose, reshape, transpose.
 
-    Gives operand_perm, operand_physical_dims, output_physical_dims, output_perm.  Logical dimension
-    ``operand_perm[k]`` is the operand's k-th most major one and has size ``operand_physical_dims[k]``; likewise for
-    the output.  None where there are tiles or the widths differ.
+    Returns ``(operand_perm, operand_physical_dims, output_physical_dims, output_perm)``: logical dimension
+    ``operand_perm[k]`` of the operand is its k-th most major one and has the size
+    ``operand_physical_dims[k]``;
+    likewise for the output.  The two physical indices have the same row-major position.  ``None`` for layouts
+    with tiles or padding, for invalid ones, where widths or numbers of elements differ, and for everything
+    but
+    arrays.
+
+    >>> import hlomap as hm
+    >>> bitcast_factors = hm._core.bitcast_factors
+    >>> bitcast_factors(hm.Shape.parse("f32[2,3]{0,1}"), hm.Shape.parse("f32[6]{0}"))
+    ((1, 0), (3, 2), (6,), (0,))
     """
 
 def linear_index(
@@ -399,72 +942,176 @@ def linear_index(
     part: int | None = None,
     unit: Literal["element", "byte", "bit"] | None = None,
 ) -> IndexingMap:
-    """The map from the logical index of an element to its position in the buffer, counted in elements.
+    """The map from the index of an element to its position in the buffer, with the layout's order, tiles and
+    padding.
 
-    ``unit``: counted in bytes or bits.  ``index``: the array at this shape index of a tuple.  ``part``: in the buffer
-    of one part, where split configs cut the array.
+    ``unit`` is the unit of positions: ``"element"`` (the default); ``"byte"``, the byte of the element's
+    first
+    bit; or ``"bit"``, where bit 0 is the lowest of byte 0.  For a tuple, ``index`` is the shape index of an
+    array
+    in it. ``part`` is the number of a part where split configs cut the array (:attr:`Shape.parts`): positions
+    are
+    then those in the buffer of the part.
+
+    Raises :class:`~hlomap.errors.ShapeError` for everything but an array with a valid layout and bounded
+    dimensions, :class:`~hlomap.errors.IntegerOverflowError` for a buffer of more than 2**63 - 1 elements,
+    :class:`~hlomap.errors.UnsupportedError` for a sparse layout, and ``TypeError`` for anything but a
+    :class:`Shape`.
+
+    >>> import hlomap as hm
+    >>> m = hm.linear_index(hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"))
+    >>> m.evaluate([2, 3])
+    array([17])
+    >>> print(hm.linear_index(hm.Shape.parse("s4[3,5]{1,0:E(4)}"), unit="bit"))
+    (d0, d1) -> (d0 * 20 + d1 * 4), domain: d0 in [0, 2], d1 in [0, 4]
     """
 
 def logical_index(shape: Shape, /, *, index: Sequence[int] | None = None, part: int | None = None) -> IndexingMap:
-    """The map from a position in the buffer to the logical index there; padding lies outside its domain."""
+    """The map from a position in the buffer, counted in elements, to the index of the element there.
+
+    Positions of padding lie outside its domain.  Arguments and errors as in :func:`linear_index`.
+
+    >>> import hlomap as hm
+    >>> m = hm.logical_index(hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"))
+    >>> m.evaluate([17]), m.in_domain([[17], [18], [19]])
+    (array([2, 3]), array([ True, False, False]))
+    """
 
 def buffer_elements(shape: Shape, /) -> int:
-    """The number of places in the buffer of an array, padding included."""
+    """The size of the buffer of an array in elements, padding included: :attr:`Shape.buffer_elements`."""
 
 def strides(shape: Shape, /) -> list[list[tuple[int, int, int]]] | str:
-    """For each dimension its digits, minor first: size, weight in the index, stride in the buffer; or why not."""
+    """For each dimension its mixed-radix digits, minor first: (size, weight in the index, stride in the buffer).
+
+    A text with the reason for layouts that have no such form.
+
+    >>> import hlomap as hm
+    >>> hm._core.strides(hm.Shape.parse("f32[4,6]{1,0:T(2,2)}"))
+    [[(2, 1, 2), (2, 2, 12)], [(2, 1, 1), (3, 2, 4)]]
+    >>> hm._core.strides(hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"))
+    'a tile of size 2 splits dimension 0 of size 3 unevenly'
+    """
 
 def reshape_is_bitcast(operand: Shape, output: Shape, /) -> Equivalence:
-    """Whether a reshape moves no bytes; the witness is an index of the output that would have to move."""
+    """Whether a reshape moves no bytes, tiles and padding taken into account.
+
+    It moves none where every element of the output has the position of the operand's element with the same
+    row-major number, in buffers of one size.  The witness is the index of an output element that has another
+    position.  Raises :class:`~hlomap.errors.ShapeError` for everything but arrays with valid layouts and
+    bounded
+    dimensions, and ``TypeError`` for anything but :class:`Shape`.
+
+    >>> import hlomap as hm
+    >>> a, b = hm.Shape.parse("f32[16,256]{1,0:T(8,128)}"), hm.Shape.parse("f32[2,8,256]{2,1,0:T(8,128)}")
+    >>> hm.reshape_is_bitcast(a, b)
+    Equivalence(equal=True)
+    """
 
 def transpose_is_bitcast(operand: Shape, output: Shape, dimensions: Sequence[int], /) -> Equivalence:
-    """Whether a transpose moves no bytes; dimension i of the output is the operand's ``dimensions[i]``."""
+    """Whether a transpose moves no bytes: dimension i of the output is the operand's dimension
+    ``dimensions[i]``.
+
+    A negative number counts from the end.  Witness and errors as in :func:`reshape_is_bitcast`;
+    :class:`~hlomap.errors.ShapeError` also where ``dimensions`` do not transpose one shape to the other.
+
+    >>> import hlomap as hm
+    >>> a, b = hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"), hm.Shape.parse("f32[5,3]{0,1:T(2,2)}")
+    >>> hm.transpose_is_bitcast(a, b, [1, 0])
+    Equivalence(equal=True)
+    """
 
 def is_valid_bitcast(operand: Shape, output: Shape, /) -> Equivalence:
-    """Whether every element of the output lies where the operand has an element, in buffers of one size."""
+    """Whether one buffer serves both shapes: the operand has an element at the position of every output element.
+
+    The buffers must have one size.  Witness and errors as in :func:`reshape_is_bitcast`.
+
+    >>> import hlomap as hm
+    >>> a, b = hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"), hm.Shape.parse("f32[15]")
+    >>> hm.is_valid_bitcast(a, b)
+    Equivalence(equal=False, witness=[0])
+    """
 
 _Array: TypeAlias = npt.NDArray[Any]
 
 def pack_into(shape: Shape, array: _Array, buffer: _Array, fill: _Array, threads: int, /) -> None:
-    """Lays out flat arrays of unsigned integers or complex numbers; ``fill`` has one element for the padding."""
+    """Lays out a flat array of unsigned integers or complex numbers; ``fill`` has one element for the padding."""
 
 def unpack_into(shape: Shape, buffer: _Array, array: _Array, threads: int, /) -> None:
     """Reads a flat buffer back into a flat array in row-major order."""
 
 def squeeze_bits(wide: _Array, n_bytes: int, width: int, narrow: _Array, /) -> None:
-    """The low ``width`` bits of each element of ``n_bytes`` bytes, one after the other."""
+    """Packs the low ``width`` bits of each element of ``n_bytes`` bytes, one after the other."""
 
 def spread_bits(narrow: _Array, width: int, value: int, is_signed: bool, n_bytes: int, wide: _Array, /) -> None:
-    """Elements of ``width`` bits, of which ``value`` count, to elements of ``n_bytes`` bytes."""
+    """Unpacks elements of ``width`` bits, of which ``value`` count, to elements of ``n_bytes`` bytes."""
 
 @final
 class Module:
-    """An HLO module: computations of instructions, as they were read."""
+    r"""An HLO module: computations of instructions.
+
+    Modules come from :func:`~hlomap.parse`, :func:`~hlomap.load`, :func:`~hlomap.from_jax` and
+    :meth:`~hlomap.Builder.build`.  ``module[name]`` is an instruction, :meth:`computation` finds a
+    computation;
+    ``str`` is text that XLA parses.  A module is equal to itself alone, see :meth:`same_as`; its computations
+    and
+    instructions are equal where they are the same part of the same module.  A module pickles through its
+    text.
+
+    >>> import hlomap as hm
+    >>> module = hm.parse("HloModule m\nENTRY e { p = f32[2] parameter(0) ROOT n = f32[2] negate(p) }")
+    >>> module.entry.root.opcode, module["n"].operands[0].name
+    ('negate', 'p')
+    """
 
     @property
     def name(self) -> str:
-        """The module's name; empty where the text has none."""
+        """The name of the module; empty for text without one."""
     @property
     def entry(self) -> Computation:
-        """The computation that runs: the one marked ENTRY, else the last one."""
+        """The computation that runs: the one marked ``ENTRY``, else the last one."""
     @property
     def computations(self) -> tuple[Computation, ...]:
-        """All computations in text order."""
+        """All computations in text order; one that is written inside an instruction comes before that
+        instruction's
+        own.
+        """
     @property
     def attributes(self) -> Attributes:
         """The attributes of the header, by name."""
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """What did not fit but could be kept, in the order of the text."""
+        """The problems of the text that parsing could skip, in text order."""
     @property
     def n_instructions(self) -> int:
         """The number of instructions of all computations."""
     def instruction(self, number: int, /) -> Instruction:
-        """The instruction with this number."""
+        """The instruction with this number, from 0 to ``n_instructions - 1``.
+
+        Raises :class:`~hlomap.errors.NotFoundError` for a larger number.
+        """
     def to_proto(self) -> bytes:
-        """The module as a serialized ``HloModuleProto``, which XLA reads."""
+        r"""The module as a serialized ``HloModuleProto``, which XLA reads.
+
+        Repeated names get a number, since XLA wants them unique.  Raises
+        :class:`~hlomap.errors.UnsupportedError`
+        for text without the names of operands, which a proto needs.
+
+        >>> import hlomap as hm
+        >>> module = hm.parse("HloModule m\nENTRY e { p = f32[2] parameter(0) ROOT n = f32[2] negate(p) }")
+        >>> hm.parse(module.to_proto()).entry.root.opcode
+        'negate'
+        """
     def same_as(self, other: Module, /, *, names: bool = True) -> bool:
-        """Whether another module holds the same, whatever the spelling; ``names=False``: whatever the names."""
+        """Whether another module has the same computations of the same instructions in the same order.
+
+        Shapes with layouts, operands, attributes, values and metadata count, their spelling does not; with
+        ``names=False`` names do not count either.
+
+        >>> import hlomap as hm
+        >>> a, b = (hm.parse(f"ENTRY e {{ ROOT {name} = f32[2] parameter(0) }}") for name in "pq")
+        >>> a.same_as(b), a.same_as(b, names=False)
+        (False, True)
+        """
     def to_string(
         self,
         *,
@@ -477,29 +1124,62 @@ class Module:
         signatures: bool = True,
         canonical_names: bool = False,
     ) -> str:
-        """The text of the module, which XLA reads; with no arguments that of ``str``.
+        r"""The text of the module, which XLA parses; without arguments that of ``str``.
 
-        ``operand_shapes``: the shape before each operand.  ``metadata``: where instructions came from, with the tables
-        of stack frames.  ``layouts``: the layouts of shapes.  ``backend_config``, ``control_predecessors``: these
-        attributes.  ``large_constants=False``: ``{...}`` in the place of more than ten elements.  ``signatures``:
-        parameters and result before the brace of a computation.  ``canonical_names``: instructions are ``tmp_0``,
-        ``tmp_1``, …, computations ``computation_0``, ….
+        ``operand_shapes`` prints the shape before each operand, ``metadata`` where instructions come from,
+        with the
+        tables of stack frames, ``layouts`` the layouts of shapes, and ``backend_config`` and
+        ``control_predecessors`` these attributes.  ``large_constants=False`` prints ``{...}`` for more than
+        ten
+        elements, ``signatures`` the parameters and result of a computation before its brace.
+        ``canonical_names``
+        renames instructions to ``tmp_0``, ``tmp_1``, … and computations to ``computation_0``, ….
+
+        >>> import hlomap as hm
+        >>> module = hm.parse("HloModule m\nENTRY e { p = f32[2]{0} parameter(0) ROOT n = f32[2]{0} negate(p) }")
+        >>> print(module.to_string(layouts=False, operand_shapes=True, canonical_names=True, signatures=False))
+        HloModule m
+        <BLANKLINE>
+        ENTRY %computation_0 {
+          %tmp_0 = f32[2] parameter(0)
+          ROOT %tmp_1 = f32[2] negate(f32[2] %tmp_0)
+        }
+        <BLANKLINE>
         """
     def __getitem__(self, name: str, /) -> Instruction: ...
     def __iter__(self) -> NoReturn: ...
-    def computation(self, name: str, /) -> Computation: ...
+    def computation(self, name: str, /) -> Computation:
+        """The computation of this name, with or without ``%``.
+
+        Raises :class:`~hlomap.errors.NotFoundError`, with a similar name if there is one; for the name of an
+        instruction the message refers to ``module[name]``.
+
+        >>> import hlomap as hm
+        >>> module = hm.parse("f { p = f32[] parameter(0) } ENTRY e { q = f32[] parameter(0) }")
+        >>> module.computation("f").root.name
+        'p'
+        """
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
 class Computation:
-    """A computation of a module: instructions with a root."""
+    """A computation of a module: instructions with a root.
+
+    ``computation[name]`` is an instruction, iteration is over the instructions in text order.
+
+    >>> import hlomap as hm
+    >>> computation = hm.parse("ENTRY e { p = f32[2] parameter(0) ROOT n = f32[2] negate(p) }").entry
+    >>> [instruction.name for instruction in computation], len(computation), computation["p"].users[0].name
+    (['p', 'n'], 2, 'n')
+    """
 
     @property
     def name(self) -> str:
-        """The name without ``%``; empty where it is written inside an instruction."""
+        """The name without ``%``; empty for a computation that is written inside an instruction."""
     @property
-    def root(self) -> Instruction: ...
+    def root(self) -> Instruction:
+        """The instruction whose value is that of the computation."""
     @property
     def parameters(self) -> tuple[Instruction, ...]:
         """The parameters in the order of their numbers."""
@@ -507,21 +1187,23 @@ class Computation:
     def instructions(self) -> tuple[Instruction, ...]:
         """The instructions in text order."""
     @property
-    def module(self) -> Module: ...
+    def module(self) -> Module:
+        """The module that the computation belongs to."""
     @property
-    def attributes(self) -> Attributes: ...
+    def attributes(self) -> Attributes:
+        """The attributes after its closing brace, by name."""
     @property
     def callers(self) -> tuple[Instruction, ...]:
-        """The instructions that call it."""
+        """The instructions that call the computation, in text order."""
     @property
     def is_fusion(self) -> bool:
-        """Whether a fusion calls it."""
+        """Whether a fusion calls the computation."""
     @property
     def number(self) -> int:
-        """Its place in the module's computations."""
+        """Its index in the module's ``computations``."""
     @property
     def fingerprint(self) -> bytes:
-        """16 bytes, equal for computations that do the same, whatever the names in them."""
+        """16 bytes that are equal for computations that do the same, whatever their names."""
     def to_string(
         self,
         *,
@@ -534,7 +1216,10 @@ class Computation:
         signatures: bool = True,
         canonical_names: bool = False,
     ) -> str:
-        """The text of this computation alone; the arguments are those of :meth:`Module.to_string`."""
+        """The text of this computation alone; the arguments are those of :meth:`Module.to_string`.
+
+        XLA parses it with ``ENTRY`` before it, if it calls no other computation.
+        """
     def __getitem__(self, name: str, /) -> Instruction: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Instruction]: ...
@@ -543,58 +1228,94 @@ class Computation:
 
 @final
 class Instruction:
-    """One instruction of a module."""
+    """One instruction of a module.
+
+    >>> import hlomap as hm
+    >>> module = hm.parse("ENTRY e { p = f32[4,6] parameter(0) ROOT t = f32[6,4] transpose(p), dimensions={1,0} }")
+    >>> t = module["t"]
+    >>> t.opcode, str(t.shape), t.operands[0].name, t.attributes["dimensions"]
+    ('transpose', 'f32[6,4]', 'p', (1, 0))
+    """
 
     @property
     def name(self) -> str:
         """The name without ``%``."""
     @property
     def opcode(self) -> str:
-        """The operation, as HLO text names it."""
+        """The operation as HLO text names it: ``"dynamic-slice"``."""
     @property
-    def shape(self) -> Shape: ...
+    def shape(self) -> Shape:
+        """The shape of its value."""
     @property
-    def operands(self) -> tuple[Instruction, ...]: ...
+    def operands(self) -> tuple[Instruction, ...]:
+        """The operands, in order; ``()`` for text without their names, see :attr:`has_unnamed_operands`."""
     @property
     def has_unnamed_operands(self) -> bool:
-        """Whether the text leaves the names of the operands out, so that they are not known."""
+        """Whether the text leaves out the names of the operands, so that they are not known."""
     @property
     def inconsistency(self) -> str | None:
-        """Why its shape, operands and attributes do not fit together, None where they do."""
+        """Why its shape, operands and attributes do not fit together; ``None`` where they do.
+
+        The module then has a diagnostic too, and the elements that the instruction reads are unknown.
+        """
     @property
     def inferred_shape(self) -> Shape | None:
-        """The shape that its operands and attributes decide, None where they leave it open or do not fit together."""
+        """The shape that operands and attributes determine; ``None`` where they leave it open or do not fit
+        together.
+        """
     @property
     def users(self) -> tuple[Instruction, ...]:
         """The instructions that have this one as an operand, in text order."""
     @property
     def called_computations(self) -> tuple[Computation, ...]:
-        """The computations it calls, in the order of the text."""
+        """The computations that it calls, in text order."""
     @property
-    def attributes(self) -> Attributes: ...
+    def attributes(self) -> Attributes:
+        """Its attributes by name, decoded on access."""
     @property
     def literal(self) -> Any:
-        """The value of a constant as a read-only array (a tuple of such for a tuple), None for other instructions."""
+        """The value of a constant: a read-only array, or a tuple of such; ``None`` for every other instruction.
+
+        Raises :class:`~hlomap.errors.UnsupportedError` for text that leaves the value out (``{...}``).
+
+        >>> import hlomap as hm
+        >>> hm.parse("ENTRY e { ROOT c = s32[3] constant({1, 2, 3}) }").entry.root.literal
+        array([1, 2, 3], dtype=int32)
+        """
     @property
-    def metadata(self) -> Metadata: ...
+    def metadata(self) -> Metadata:
+        """Where the instruction comes from, resolved through the tables of stack frames.
+
+        >>> import hlomap as hm
+        >>> text = 'ENTRY e { ROOT p = f32[] parameter(0), metadata={op_name="x" source_file="f.py" source_line=3} }'
+        >>> metadata = hm.parse(text).entry.root.metadata
+        >>> metadata.op_name, metadata.source_file, metadata.source_line
+        ('x', 'f.py', 3)
+        """
     @property
-    def computation(self) -> Computation: ...
+    def computation(self) -> Computation:
+        """The computation that the instruction belongs to."""
     @property
-    def module(self) -> Module: ...
+    def module(self) -> Module:
+        """The module that the instruction belongs to."""
     @property
     def number(self) -> int:
-        """Its number, unique in the module and dense from 0."""
+        """Its number in the module: unique, dense and from 0."""
     @property
     def position(self) -> int:
-        """Its place in its computation."""
+        """Its index in the computation's ``instructions``."""
     @property
-    def is_root(self) -> bool: ...
+    def is_root(self) -> bool:
+        """Whether it is the root of its computation."""
     @property
-    def parameter_number(self) -> int | None: ...
+    def parameter_number(self) -> int | None:
+        """The number of a parameter; ``None`` for every other instruction."""
     def signature(self, constant_operands: Sequence[int] = ..., /) -> bytes:
-        """16 bytes, equal for instructions whose rules must answer equally.
+        """16 bytes that are equal for instructions whose indexing rules must give equal results.
 
-        Constants and iotas among the operands with the numbers ``constant_operands`` count with their content.
+        The operation, shapes with layouts, semantic attributes and the content of called computations count;
+        for
+        the operands with the numbers ``constant_operands`` also the content of constants and iotas.
         """
     def to_string(
         self,
@@ -608,21 +1329,53 @@ class Instruction:
         signatures: bool = True,
         canonical_names: bool = False,
     ) -> str:
-        """The text of this instruction in a line, without ``ROOT``; arguments as in :meth:`Module.to_string`."""
+        """The text of this instruction in one line, without ``ROOT``; the arguments are those of
+        :meth:`Module.to_string`.
+
+        XLA parses it with ``operand_shapes=True``.
+        """
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
 class Attributes(Mapping[str, Any]):
-    """The attributes of a module, a computation or an instruction, by the names in the text."""
+    """The attributes of a module, a computation or an instruction: a mapping from their names in the text to
+    values.
+
+    Braced lists of ints are tuples of ints, lists of lists tuples of tuples; words are ``str``; computations
+    are
+    :class:`~hlomap.Computation`.  ``slice`` is a tuple of ``(start, limit, stride)``, ``padding`` a tuple of
+    ``(low, high, interior)``, ``window`` a :class:`Window`, ``dim_labels`` a
+    :class:`ConvolutionDimensionNumbers`, ``sharding`` a :class:`Sharding`, ``replica_groups``
+    :class:`ReplicaGroups`, ``frontend_attributes`` a dict, ``result_accuracy`` a :class:`ResultAccuracy`;
+    ``input_output_alias``, ``buffer_donor`` and ``output_to_operand_aliasing`` are tuples of
+    :class:`InputOutputAlias`, :class:`BufferDonor` and :class:`OperandAlias`.  An unknown attribute, or one
+    whose
+    value cannot be decoded, is its text.  A missing name raises :class:`~hlomap.errors.NotFoundError`, a
+    ``KeyError``.
+
+    >>> import hlomap as hm
+    >>> text = "s = f32[2] slice(f32[5] p), slice={[1:5:2]}"
+    >>> dict(hm.parse(text)["s"].attributes)
+    {'slice': ((1, 5, 2),)}
+    """
 
     def __getitem__(self, name: str, /) -> Any: ...
-    def get(self, name: str, default: Any = None, /) -> Any: ...
+    def get(self, name: str, default: Any = None, /) -> Any:
+        """The value of an attribute, or ``default`` for a missing one."""
     def text(self, name: str, /) -> str | None:
-        """The value as it is written."""
-    def keys(self) -> list[str]: ...  # type: ignore[override]
-    def values(self) -> list[Any]: ...  # type: ignore[override]
-    def items(self) -> list[tuple[str, Any]]: ...  # type: ignore[override]
+        """The value as written; ``None`` for a missing attribute.
+
+        >>> import hlomap as hm
+        >>> hm.parse("s = f32[2] slice(f32[5] p), slice={[1:5:2]}")["s"].attributes.text("slice")
+        '{[1:5:2]}'
+        """
+    def keys(self) -> list[str]:  # type: ignore[override]
+        """The names, in text order."""
+    def values(self) -> list[Any]:  # type: ignore[override]
+        """The values, in text order."""
+    def items(self) -> list[tuple[str, Any]]:  # type: ignore[override]
+        """Pairs of name and value, in text order."""
     def __len__(self) -> int: ...
     def __contains__(self, name: object, /) -> bool: ...
     def __iter__(self) -> Iterator[str]: ...
@@ -630,20 +1383,41 @@ class Attributes(Mapping[str, Any]):
 
 @final
 class Window:
-    """A window of a convolution, a reduce-window or a select-and-scatter; pickles through its text."""
+    """The window of a convolution, a reduce-window or a select-and-scatter: one :class:`WindowDim` for each
+    dimension.
+
+    A window pickles through its text.
+
+    >>> import hlomap as hm
+    >>> window = hm.hlo.Window.parse("{size=3x1 stride=2x1 pad=1_1x0_0}")
+    >>> len(window), window.dims[0].stride, window.dims[0].pad_high
+    (2, 2, 1)
+    """
 
     @staticmethod
     def parse(text: str) -> Window:
-        """The window that a text says, braces included; :class:`~hlomap.errors.HloSyntaxError` where it says none."""
+        """Reads a window with its braces.  Raises :class:`~hlomap.errors.HloSyntaxError` for text that is not a
+        window.
+
+        >>> import hlomap as hm
+        >>> hm.hlo.Window.parse("{size=3x1 pad=1_1x0_0}").dims[0].pad_low
+        1
+        """
     @property
-    def dims(self) -> tuple[WindowDim, ...]: ...
+    def dims(self) -> tuple[WindowDim, ...]:
+        """The dimensions, in order."""
     def __len__(self) -> int: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
 class WindowDim:
-    """One dimension of a window; what the text leaves out has its default."""
+    """One dimension of a window.
+
+    >>> import hlomap as hm
+    >>> hm.hlo.WindowDim(3, stride=2) == hm.hlo.Window.parse("{size=3 stride=2}").dims[0]
+    True
+    """
 
     def __new__(
         cls,
@@ -658,142 +1432,219 @@ class WindowDim:
     ) -> WindowDim: ...
     def __getnewargs_ex__(self) -> tuple[tuple[int], dict[str, Any]]: ...
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """The number of elements in the window."""
     @property
-    def stride(self) -> int: ...
+    def stride(self) -> int:
+        """The distance between the windows of neighbouring output elements, in elements of the padded operand."""
     @property
-    def pad_low(self) -> int: ...
+    def pad_low(self) -> int:
+        """The number of elements of padding before the first element; a negative number removes elements."""
     @property
-    def pad_high(self) -> int: ...
+    def pad_high(self) -> int:
+        """The number of elements of padding after the last element; a negative number removes elements."""
     @property
-    def base_dilation(self) -> int: ...
+    def base_dilation(self) -> int:
+        """The distance between neighbouring elements of the operand; 1 leaves no holes."""
     @property
-    def window_dilation(self) -> int: ...
+    def window_dilation(self) -> int:
+        """The distance between neighbouring elements of the window; 1 leaves no holes."""
     @property
-    def reversal(self) -> bool: ...
+    def reversal(self) -> bool:
+        """Whether the window is reversed."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
 class ConvolutionDimensionNumbers:
-    """Which dimension of the arrays of a convolution is which: ``bf01_oi01->bf01``; pickles through its text."""
+    """The roles of the dimensions of a convolution's operand, kernel and output: ``bf01_oi01->bf01``.
+
+    They pickle through their text.
+
+    >>> import hlomap as hm
+    >>> numbers = hm.hlo.ConvolutionDimensionNumbers.parse("b01f_01io->b01f")
+    >>> numbers.input_feature, numbers.kernel_spatial, numbers.output_batch
+    (3, (0, 1), 0)
+    """
 
     @staticmethod
     def parse(text: str) -> ConvolutionDimensionNumbers:
-        """The dimension numbers that a text says; :class:`~hlomap.errors.HloSyntaxError` where it says none."""
+        """Reads dimension numbers.  Raises :class:`~hlomap.errors.HloSyntaxError` for text that has none.
+
+        >>> import hlomap as hm
+        >>> hm.hlo.ConvolutionDimensionNumbers.parse("b0f_0io->b0f").input_feature
+        2
+        """
     @property
-    def input_batch(self) -> int: ...
+    def input_batch(self) -> int:
+        """The operand's batch dimension."""
     @property
-    def input_feature(self) -> int: ...
+    def input_feature(self) -> int:
+        """The operand's feature dimension."""
     @property
-    def input_spatial(self) -> tuple[int, ...]: ...
+    def input_spatial(self) -> tuple[int, ...]:
+        """The operand's spatial dimensions."""
     @property
-    def kernel_input_feature(self) -> int: ...
+    def kernel_input_feature(self) -> int:
+        """The kernel's input feature dimension."""
     @property
-    def kernel_output_feature(self) -> int: ...
+    def kernel_output_feature(self) -> int:
+        """The kernel's output feature dimension."""
     @property
-    def kernel_spatial(self) -> tuple[int, ...]: ...
+    def kernel_spatial(self) -> tuple[int, ...]:
+        """The kernel's spatial dimensions."""
     @property
-    def output_batch(self) -> int: ...
+    def output_batch(self) -> int:
+        """The output's batch dimension."""
     @property
-    def output_feature(self) -> int: ...
+    def output_feature(self) -> int:
+        """The output's feature dimension."""
     @property
-    def output_spatial(self) -> tuple[int, ...]: ...
+    def output_spatial(self) -> tuple[int, ...]:
+        """The output's spatial dimensions."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
 class Sharding:
-    """How a value is laid over devices.
+    """The distribution of a value over devices: ``{replicated}``, ``{devices=[2,2]<=[4]}``, ``{mesh['x'=2],
+    [{'x'}]}``, tuples.
 
-    ``{replicated}``, ``{devices=[2,2]<=[4]}``, ``{mesh['x'=2], [{'x'}]}``, tuples of such.  Equal where all parts
-    are; pickles through its text.
+    Equality and hash are structural; a sharding pickles through its text.
+
+    >>> import hlomap as hm
+    >>> sharding = hm.hlo.Sharding.parse("{devices=[2,1,4]<=[4,2]T(1,0) last_tile_dim_replicate}")
+    >>> sharding.kind, sharding.tile_dimensions, sharding.devices
+    ('tiled', (2, 1, 4), (0, 2, 4, 6, 1, 3, 5, 7))
+    >>> hm.hlo.Sharding.parse("{{replicated}, {maximal device=3}}").parts[1].device
+    3
     """
 
     @staticmethod
     def parse(text: str) -> Sharding:
-        """The sharding that a text says, braces included; :class:`~hlomap.errors.HloSyntaxError` where it says none."""
+        """Reads a sharding with its braces.  Raises :class:`~hlomap.errors.HloSyntaxError` for text that is not
+        a
+        sharding.
+
+        >>> import hlomap as hm
+        >>> hm.hlo.Sharding.parse("{replicated}").kind
+        'replicated'
+        """
     @property
     def kind(self) -> str:
-        """replicated, maximal, manual, unknown, unreduced, tiled, named (by the axes of a mesh) or tuple."""
+        """``"replicated"``, ``"maximal"`` (on one device), ``"manual"``, ``"unknown"``, ``"unreduced"``,
+        ``"tiled"``,
+        ``"named"`` (by the axes of a mesh) or ``"tuple"``.
+        """
     @property
     def parts(self) -> tuple[Sharding, ...]:
-        """Of a tuple, the sharding of each leaf; else ``()``."""
+        """The shardings of a tuple's leaves; ``()`` for everything else."""
     @property
     def device(self) -> int | None:
-        """The device of a maximal sharding."""
+        """The device of a ``"maximal"`` sharding; else ``None``."""
     @property
     def tile_dimensions(self) -> tuple[int, ...] | None:
-        """The number of tiles along each dimension, followed by the dimensions that only devices have."""
+        """The number of tiles along each dimension of a ``"tiled"`` sharding, then those that only devices have;
+        else
+        ``None``.
+        """
     @property
     def devices(self) -> tuple[int, ...] | None:
-        """The device of each tile in row-major order of ``tile_dimensions``, an iota written out."""
+        """The device of each tile of a ``"tiled"`` sharding, in row-major order of ``tile_dimensions``; else
+        ``None``.
+
+        Raises :class:`~hlomap.errors.UnsupportedError` for more than 2**24 devices.
+        """
     @property
     def iota(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-        """``(reshape, transpose)`` where the devices of the tiles are an iota."""
+        """``(reshape, transpose)`` where the devices of a ``"tiled"`` sharding are an iota; else ``None``."""
     @property
     def replicates_last_dimension(self) -> bool:
-        """Whether devices along the last of ``tile_dimensions`` have the same tile."""
+        """Whether the devices along the last of ``tile_dimensions`` have the same tile."""
     @property
     def last_dimensions(self) -> tuple[str, ...]:
-        """What the last of ``tile_dimensions`` are, which only devices have."""
+        """The roles of the last ``tile_dimensions``, which only devices have: ``"replicated"``, ``"manual"``, …."""
     @property
     def group(self) -> tuple[str, int] | None:
-        """``("as", n)`` or ``("like", n)``: sharded as, or like, all others of group n."""
+        """``("as", n)`` or ``("like", n)``: sharded as, or like, all others of group ``n``; else ``None``."""
     @property
     def metadata(self) -> tuple[str, ...]:
-        """Where it came from, each as text in braces."""
+        """The origins of the sharding, each as text in braces."""
     @property
     def mesh(self) -> Mesh | None:
-        """The mesh of a named sharding."""
+        """The mesh of a ``"named"`` sharding; else ``None``."""
     @property
     def dimension_axes(self) -> tuple[tuple[str, ...], ...]:
-        """Of a named sharding, by dimension the axes that cut it, ``"?"`` last where more may be added."""
+        """The axes that cut each dimension in a ``"named"`` sharding, ``"?"`` last where more may be added; else
+        ``()``.
+        """
     @property
-    def replicated_axes(self) -> tuple[str, ...]: ...
+    def replicated_axes(self) -> tuple[str, ...]:
+        """The axes of a ``"named"`` sharding along which all devices have the same data."""
     @property
-    def unreduced_axes(self) -> tuple[str, ...]: ...
+    def unreduced_axes(self) -> tuple[str, ...]:
+        """The axes of a ``"named"`` sharding along which each device has a summand."""
     @property
-    def manual_axes(self) -> tuple[str, ...]: ...
+    def manual_axes(self) -> tuple[str, ...]:
+        """The axes of a ``"named"`` sharding that the program partitions itself."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
 class Mesh:
-    """Devices in an array whose dimensions have names."""
+    """An array of devices whose dimensions have names: ``mesh['x'=2,'y'=4]``.
+
+    >>> import hlomap as hm
+    >>> mesh = hm.hlo.Sharding.parse("{mesh['x'=2,'y'=2], device_ids=(3,2,1,0), [{'x'}]}").mesh
+    >>> mesh.axes, mesh.devices
+    ({'x': 2, 'y': 2}, (3, 2, 1, 0))
+    """
 
     @property
     def axes(self) -> dict[str, int]:
-        """Name and size of each axis, the most major first."""
+        """The size of each axis by name, the most major first."""
     @property
     def devices(self) -> tuple[int, ...]:
-        """The devices in row-major order."""
+        """The devices in row-major order.  Raises :class:`~hlomap.errors.UnsupportedError` for more than 2**24."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
 class ReplicaGroups:
-    """Groups of devices that work together, each a tuple of ints; listed when that is asked for.
+    """Groups of devices that work together: a sequence of tuples of int.
 
-    Equal to other groups, and to a tuple of tuples, that list the same; pickles through its text.
-    :class:`~hlomap.errors.UnsupportedError` where more than 2^24 devices, or sizes that differ, are to be listed.
+    An iota or a mesh is listed on access, which raises :class:`~hlomap.errors.UnsupportedError` for more than
+    2**24 devices.  Groups are equal to others, and to a tuple of tuples, that list the same; they hash, and
+    pickle through their text.
+
+    >>> import hlomap as hm
+    >>> groups = hm.hlo.ReplicaGroups.parse("[2,4]<=[4,2]T(1,0)")
+    >>> len(groups), groups.group_size, groups[1], groups.iota
+    (2, 4, (1, 3, 5, 7), ((4, 2), (1, 0)))
+    >>> hm.hlo.ReplicaGroups.parse("mesh['x'=2,'y'=2] {'x'}") == ((0, 2), (1, 3))
+    True
     """
 
     @staticmethod
     def parse(text: str) -> ReplicaGroups:
-        """The groups that a text says; :class:`~hlomap.errors.HloSyntaxError` where it says none."""
+        """Reads groups in any of the three forms.  Raises :class:`~hlomap.errors.HloSyntaxError` for other text.
+
+        >>> import hlomap as hm
+        >>> list(hm.hlo.ReplicaGroups.parse("{{0,1},{2,3}}"))
+        [(0, 1), (2, 3)]
+        """
     @property
     def group_size(self) -> int | None:
-        """How many devices are in each group; None where groups differ, or there are none."""
+        """The number of devices in each group; ``None`` where groups differ, or there are none."""
     @property
     def iota(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-        """``(reshape, transpose)`` of ``[…]<=[…]T(…)``."""
+        """``(reshape, transpose)`` of ``[…]<=[…]T(…)``; ``None`` for the other forms."""
     @property
     def mesh(self) -> Mesh | None:
-        """The mesh of ``mesh[…] {…}``."""
+        """The mesh of ``mesh[…] {…}``; ``None`` for the other forms."""
     @property
     def axes(self) -> tuple[str, ...]:
-        """The axes of the mesh that run within a group, the slowest first."""
+        """The axes of the mesh that run within a group, the slowest first; ``()`` for the other forms."""
     def __len__(self) -> int: ...
     @overload
     def __getitem__(self, at: int, /) -> tuple[int, ...]: ...
@@ -806,7 +1657,13 @@ class ReplicaGroups:
 
 @final
 class InputOutputAlias:
-    """A part of the output of a module that lies where a part of a parameter is."""
+    r"""A part of a module's output that shares the buffer of a part of a parameter.
+
+    >>> import hlomap as hm
+    >>> text = "HloModule m, input_output_alias={ {}: (0, {}, must-alias) }\nENTRY e { ROOT p = f32[2] parameter(0) }"
+    >>> hm.parse(text).attributes["input_output_alias"]
+    (InputOutputAlias(output_index=(), parameter_number=0, parameter_index=(), kind='must-alias'),)
+    """
 
     def __new__(
         cls,
@@ -816,11 +1673,14 @@ class InputOutputAlias:
         kind: str = "may-alias",
     ) -> InputOutputAlias: ...
     @property
-    def output_index(self) -> tuple[int, ...]: ...
+    def output_index(self) -> tuple[int, ...]:
+        """The shape index of the part of the output; ``()`` is all of it."""
     @property
-    def parameter_number(self) -> int: ...
+    def parameter_number(self) -> int:
+        """The number of the parameter."""
     @property
-    def parameter_index(self) -> tuple[int, ...]: ...
+    def parameter_index(self) -> tuple[int, ...]:
+        """The shape index of the part of the parameter; ``()`` is all of it."""
     @property
     def kind(self) -> str:
         """``"may-alias"`` or ``"must-alias"``."""
@@ -829,60 +1689,102 @@ class InputOutputAlias:
 
 @final
 class BufferDonor:
-    """A part of a parameter that an output may lie on."""
+    r"""A part of a parameter whose buffer an output may use.
+
+    >>> import hlomap as hm
+    >>> text = "HloModule m, buffer_donor={ (0, {1}) }\nENTRY e { ROOT p = (s32[], f32[2]) parameter(0) }"
+    >>> hm.parse(text).attributes["buffer_donor"]
+    (BufferDonor(parameter_number=0, parameter_index=(1,)),)
+    """
 
     def __new__(cls, parameter_number: int, parameter_index: Sequence[int]) -> BufferDonor: ...
     @property
-    def parameter_number(self) -> int: ...
+    def parameter_number(self) -> int:
+        """The number of the parameter."""
     @property
-    def parameter_index(self) -> tuple[int, ...]: ...
+    def parameter_index(self) -> tuple[int, ...]:
+        """The shape index of the part of the parameter; ``()`` is all of it."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
 class OperandAlias:
-    """A part of an instruction's output that lies where a part of an operand is."""
+    r"""A part of an instruction's output that shares the buffer of a part of an operand.
+
+    >>> import hlomap as hm
+    >>> text = "c = f32[2] custom-call(f32[2] p), custom_call_target=\"t\", output_to_operand_aliasing={{}: (0, {})}"
+    >>> hm.parse(text)["c"].attributes["output_to_operand_aliasing"]
+    (OperandAlias(output_index=(), operand=0, operand_index=()),)
+    """
 
     def __new__(cls, output_index: Sequence[int], operand: int, operand_index: Sequence[int]) -> OperandAlias: ...
     @property
-    def output_index(self) -> tuple[int, ...]: ...
+    def output_index(self) -> tuple[int, ...]:
+        """The shape index of the part of the output; ``()`` is all of it."""
     @property
-    def operand(self) -> int: ...
+    def operand(self) -> int:
+        """The number of the operand."""
     @property
-    def operand_index(self) -> tuple[int, ...]: ...
+    def operand_index(self) -> tuple[int, ...]:
+        """The shape index of the part of the operand; ``()`` is all of it."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
 class ResultAccuracy:
-    """How exact a result is to be: a mode (default, highest), or tolerances."""
+    """The accuracy that a result must have: a mode, or tolerances.
+
+    >>> import hlomap as hm
+    >>> text = "e = f32[2] exponential(f32[2] p), result_accuracy={tolerance={rtol=0.5,ulps=2}}"
+    >>> hm.parse(text)["e"].attributes["result_accuracy"]
+    ResultAccuracy(mode='tolerance', atol=0.0, rtol=0.5, ulps=2)
+    """
 
     def __new__(cls, mode: str, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0) -> ResultAccuracy: ...
     @property
-    def mode(self) -> str: ...
+    def mode(self) -> str:
+        """``"default"``, ``"highest"`` or ``"tolerance"``."""
     @property
-    def atol(self) -> float: ...
+    def atol(self) -> float:
+        """The absolute tolerance."""
     @property
-    def rtol(self) -> float: ...
+    def rtol(self) -> float:
+        """The relative tolerance."""
     @property
-    def ulps(self) -> int: ...
+    def ulps(self) -> int:
+        """The tolerance in units in the last place."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
 class EntryLayout:
-    """The shapes of the parameters and of the value of a module, with the layouts that a caller sees."""
+    r"""The shapes of a module's parameters and result, with the layouts that its caller sees.
+
+    >>> import hlomap as hm
+    >>> head = "HloModule m, entry_computation_layout={(f32[2]{0})->f32[2]{0}}"
+    >>> module = hm.parse(head + "\nENTRY e { ROOT p = f32[2] parameter(0) }")
+    >>> layout = module.attributes["entry_computation_layout"]
+    >>> str(layout), str(layout.result)
+    ('{(f32[2]{0})->f32[2]{0}}', 'f32[2]{0}')
+    """
 
     @property
-    def parameters(self) -> tuple[Shape, ...]: ...
+    def parameters(self) -> tuple[Shape, ...]:
+        """The shapes of the parameters, by number."""
     @property
-    def result(self) -> Shape: ...
+    def result(self) -> Shape:
+        """The shape of the result."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
 class Metadata:
-    """Where an instruction came from; a field that the text does not have is None."""
+    """Where an instruction comes from; a field that the text does not have is ``None``.
+
+    >>> import hlomap as hm
+    >>> hm.hlo.Metadata(op_name="jit(f)/dot", source_file="f.py", source_line=3)
+    Metadata("jit(f)/dot", f.py:3)
+    """
 
     def __new__(
         cls,
@@ -898,57 +1800,83 @@ class Metadata:
         self,
     ) -> tuple[str | None, str | None, str | None, int | None, int | None, str | None, int | None]: ...
     @property
-    def op_name(self) -> str | None: ...
+    def op_name(self) -> str | None:
+        """The name of the operation in the program that was compiled."""
     @property
-    def op_type(self) -> str | None: ...
+    def op_type(self) -> str | None:
+        """The type of that operation."""
     @property
-    def source_file(self) -> str | None: ...
+    def source_file(self) -> str | None:
+        """The source file, given inline or by the tables of stack frames."""
     @property
-    def source_line(self) -> int | None: ...
+    def source_line(self) -> int | None:
+        """The line in the source file, from 1."""
     @property
-    def source_column(self) -> int | None: ...
+    def source_column(self) -> int | None:
+        """The column in that line, from 1."""
     @property
-    def function(self) -> str | None: ...
+    def function(self) -> str | None:
+        """The function in which the operation occurs."""
     @property
-    def stack_frame_id(self) -> int | None: ...
+    def stack_frame_id(self) -> int | None:
+        """The id of the innermost stack frame."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
 class Diagnostic:
-    """Something in a text that is wrong or does not fit, and where; lines and columns count from 1."""
+    """A problem in a text, with its position.
+
+    >>> import hlomap as hm
+    >>> module = hm.parse("ENTRY e { ROOT p = f32[2] parameter(0), shardin={replicated} }")
+    >>> [(d.message, d.line, d.column) for d in module.diagnostics]
+    [('unknown attribute `shardin`, did you mean `sharding`?', 1, 41)]
+    """
 
     @property
-    def message(self) -> str: ...
+    def message(self) -> str:
+        """The description of the problem, in one line."""
     @property
-    def filename(self) -> str | None: ...
+    def filename(self) -> str | None:
+        """The name of the file or text, or ``None``."""
     @property
-    def line(self) -> int: ...
+    def line(self) -> int:
+        """The line, from 1."""
     @property
-    def column(self) -> int: ...
+    def column(self) -> int:
+        """The column in characters, from 1."""
     @property
-    def found(self) -> str | None: ...
+    def found(self) -> str | None:
+        """The text that was found, or ``None``."""
     @property
-    def expected(self) -> str | None: ...
+    def expected(self) -> str | None:
+        """The text that was expected, or ``None``."""
     @property
     def snippet(self) -> str:
-        """The line of the text with a caret below the place."""
+        """The line of the text, with a caret below the position."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 def parse_text(source: str | bytes, name: str | None = None, strict: bool = False) -> list[Module]:
-    """All modules of a text, without the interpreter lock."""
+    """All modules of a text, parsed without the interpreter lock.
+
+    ``source`` is HLO text as ``str`` or bytes, ``name`` its name in messages.  ``strict`` makes every
+    diagnostic
+    an error.  Raises :class:`~hlomap.errors.HloSyntaxError` with all problems of the text.
+    """
 
 def unpack_head(head: bytes, n: int, /) -> tuple[str | None, bytes]:
-    """How the beginning of a file is compressed, and the first ``n`` bytes that it holds."""
+    """The compression of the beginning of a file, or ``None``, and the first ``n`` bytes of its content."""
 
 def is_module_head(head: bytes, /) -> bool:
-    """Whether the beginning of a file is the beginning of a proto that holds a module."""
+    """Whether the beginning of a file is the beginning of a proto with a module."""
 
 def known_attributes(place: str, /) -> list[tuple[str, str, bool, list[str]]]:
-    """The attributes that an operation, or the header of a ``module``, can have, sorted by name.
+    """The attributes of an operation, or of the header of a ``module``, sorted by name.
 
-    Each with the form of its value, whether it must be there, and the words that the value can be where they are few.
+    For each its name, the form of its value, whether it is required, and the words that the value can be,
+    where
+    few.
     """
 
 def known_opcodes() -> list[str]:
@@ -1064,9 +1992,15 @@ def _reads(
 def _extent(parts: Sequence[Shape], /) -> tuple[int | None, int | None]:
     """Upper bounds of the number of elements in values, and of their bytes; None where there is no bound."""
 
-def _parse_module(source: str | bytes) -> Module: ...
-def _computation(module: Module, number: int, /) -> Computation: ...
-def _instruction(module: Module, number: int, /) -> Instruction: ...
+def _parse_module(source: str | bytes) -> Module:
+    """The first module of a text: what a pickled module is built from."""
+
+def _computation(module: Module, number: int, /) -> Computation:
+    """The computation with this number: what a pickled one is built from."""
+
+def _instruction(module: Module, number: int, /) -> Instruction:
+    """The instruction with this number: what a pickled one is built from."""
+
 def _diagnostic(
     message: str,
     filename: str | None,
@@ -1076,4 +2010,5 @@ def _diagnostic(
     expected: str | None,
     snippet: str,
     /,
-) -> Diagnostic: ...
+) -> Diagnostic:
+    """A diagnostic from its fields: what a pickled one is built from."""

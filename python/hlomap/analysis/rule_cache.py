@@ -58,10 +58,10 @@ class RuleCache:
         self._young, self._old = {}, {}
 
 
-signature_cache = RuleCache(_N_SIGNATURES)
+signature_cache: RuleCache = RuleCache(_N_SIGNATURES)
 """Results of rules by instruction signature; runtime source k is the value of operand k."""
 
-fingerprint_cache = RuleCache(_N_FINGERPRINTS)
+fingerprint_cache: RuleCache = RuleCache(_N_FINGERPRINTS)
 """The indexing of computations by fingerprint; a runtime source is a position in the computation."""
 
 

@@ -103,7 +103,7 @@ class Writer:
         self._schema = schema(FILE_COLUMNS)
         self._pending: list[pa.Table] = []
         self._n_pending = 0
-        self.n_rows = 0
+        self.n_rows: int = 0
 
     def __enter__(self) -> Writer:
         self._temporary = self._path.with_name(f".{self._path.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")

@@ -16,7 +16,7 @@ fn shown(index: &[i64]) -> String {
     }
 }
 
-/// A part of the output of a module that lies where a part of a parameter is.
+/// A part of a module's output that shares the buffer of a part of a parameter.
 ///
 /// >>> import hlomap as hm
 /// >>> text = "HloModule m, input_output_alias={ {}: (0, {}, must-alias) }\nENTRY e { ROOT p = f32[2] parameter(0) }"
@@ -92,7 +92,7 @@ impl PyInputOutputAlias {
     }
 }
 
-/// A part of a parameter that an output may lie on.
+/// A part of a parameter whose buffer an output may use.
 ///
 /// >>> import hlomap as hm
 /// >>> text = "HloModule m, buffer_donor={ (0, {1}) }\nENTRY e { ROOT p = (s32[], f32[2]) parameter(0) }"
@@ -136,7 +136,7 @@ impl PyBufferDonor {
     }
 }
 
-/// A part of an instruction's output that lies where a part of an operand is.
+/// A part of an instruction's output that shares the buffer of a part of an operand.
 ///
 /// >>> import hlomap as hm
 /// >>> text = "c = f32[2] custom-call(f32[2] p), custom_call_target=\"t\", output_to_operand_aliasing={{}: (0, {})}"
@@ -188,7 +188,7 @@ impl PyOperandAlias {
     }
 }
 
-/// How exact a result is to be: a mode, or tolerances.
+/// The accuracy that a result must have: a mode, or tolerances.
 ///
 /// >>> import hlomap as hm
 /// >>> text = "e = f32[2] exponential(f32[2] p), result_accuracy={tolerance={rtol=0.5,ulps=2}}"
@@ -279,11 +279,12 @@ impl PyResultAccuracy {
     }
 }
 
-/// The shapes of the parameters and of the value of a module, with the layouts that a caller sees.
+/// The shapes of a module's parameters and result, with the layouts that its caller sees.
 ///
 /// >>> import hlomap as hm
-/// >>> text = "HloModule m, entry_computation_layout={(f32[2]{0})->f32[2]{0}}\nENTRY e { ROOT p = f32[2] parameter(0) }"
-/// >>> layout = hm.parse(text).attributes["entry_computation_layout"]
+/// >>> head = "HloModule m, entry_computation_layout={(f32[2]{0})->f32[2]{0}}"
+/// >>> module = hm.parse(head + "\nENTRY e { ROOT p = f32[2] parameter(0) }")
+/// >>> layout = module.attributes["entry_computation_layout"]
 /// >>> str(layout), str(layout.result)
 /// ('{(f32[2]{0})->f32[2]{0}}', 'f32[2]{0}')
 #[pyclass(name = "EntryLayout", module = "hlomap._core", frozen, eq, hash)]
@@ -305,7 +306,7 @@ impl PyEntryLayout {
         PyTuple::new(py, all.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// The shape of the value.
+    /// The shape of the result.
     #[getter]
     fn result(&self) -> PyShape {
         PyShape(self.0.result.clone())

@@ -22,15 +22,17 @@ pub enum Owner {
     Instruction(InstructionId),
 }
 
-/// The attributes of a module, a computation or an instruction: a mapping from the names in the text to their values.
+/// The attributes of a module, a computation or an instruction: a mapping from their names in the text to values.
 ///
-/// Braced lists of ints are tuples of ints, lists of lists tuples of tuples; words are str; computations are
+/// Braced lists of ints are tuples of ints, lists of lists tuples of tuples; words are ``str``; computations are
 /// :class:`~hlomap.Computation`.  ``slice`` is a tuple of ``(start, limit, stride)``, ``padding`` a tuple of
-/// ``(low, high, interior)``, ``window`` a :class:`Window`, ``dim_labels`` a :class:`ConvolutionDimensionNumbers`,
-/// ``sharding`` a :class:`Sharding`, ``replica_groups`` :class:`ReplicaGroups`, ``frontend_attributes`` a dict,
-/// ``result_accuracy`` a :class:`ResultAccuracy`; ``input_output_alias``, ``buffer_donor`` and
-/// ``output_to_operand_aliasing`` are tuples of :class:`InputOutputAlias`, :class:`BufferDonor` and
-/// :class:`OperandAlias`.  An attribute that is not known, or whose value cannot be read, is its text.
+/// ``(low, high, interior)``, ``window`` a :class:`Window`, ``dim_labels`` a
+/// :class:`ConvolutionDimensionNumbers`, ``sharding`` a :class:`Sharding`, ``replica_groups``
+/// :class:`ReplicaGroups`, ``frontend_attributes`` a dict, ``result_accuracy`` a :class:`ResultAccuracy`;
+/// ``input_output_alias``, ``buffer_donor`` and ``output_to_operand_aliasing`` are tuples of
+/// :class:`InputOutputAlias`, :class:`BufferDonor` and :class:`OperandAlias`.  An unknown attribute, or one whose
+/// value cannot be decoded, is its text.  A missing name raises :class:`~hlomap.errors.NotFoundError`, a
+/// ``KeyError``.
 ///
 /// >>> import hlomap as hm
 /// >>> text = "s = f32[2] slice(f32[5] p), slice={[1:5:2]}"
@@ -138,7 +140,7 @@ impl Attributes {
         }
     }
 
-    /// The value, or ``default`` where there is none of this name.
+    /// The value of an attribute, or ``default`` for a missing one.
     #[pyo3(signature = (name, default=None, /))]
     fn get<'py>(
         &self,
@@ -152,7 +154,11 @@ impl Attributes {
         }
     }
 
-    /// The value as it is written; ``None`` where there is none of this name.
+    /// The value as written; ``None`` for a missing attribute.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> hm.parse("s = f32[2] slice(f32[5] p), slice={[1:5:2]}")["s"].attributes.text("slice")
+    /// '{[1:5:2]}'
     #[pyo3(signature = (name, /))]
     fn text(&self, name: &str) -> Option<&str> {
         self.find(name).map(|a| self.module.attribute_text(a))
@@ -169,7 +175,7 @@ impl Attributes {
         PyList::new(py, values.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// Names with values, in text order.
+    /// Pairs of name and value, in text order.
     fn items<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let items = self.all().iter().map(|a| Ok((self.module.attribute_name(a), self.value(py, a)?)));
         PyList::new(py, items.collect::<PyResult<Vec<_>>>()?)
@@ -212,14 +218,23 @@ fn not_a(py: Python<'_>, what: &str, text: &str) -> PyErr {
     raise(py, "HloSyntaxError", format!("expected {what}, found {shown}"))
 }
 
-/// A window of a convolution, a reduce-window or a select-and-scatter, with one entry per dimension.
+/// The window of a convolution, a reduce-window or a select-and-scatter: one :class:`WindowDim` for each
+/// dimension.
+///
+/// A window pickles through its text.
+///
+/// >>> import hlomap as hm
+/// >>> window = hm.hlo.Window.parse("{size=3x1 stride=2x1 pad=1_1x0_0}")
+/// >>> len(window), window.dims[0].stride, window.dims[0].pad_high
+/// (2, 2, 1)
 #[pyclass(name = "Window", module = "hlomap._core", frozen, eq, hash)]
 #[derive(PartialEq, Eq, Hash)]
 pub struct PyWindow(Window);
 
 #[pymethods]
 impl PyWindow {
-    /// The window that a text says, braces included; :class:`~hlomap.errors.HloSyntaxError` where it says none.
+    /// Reads a window with its braces.  Raises :class:`~hlomap.errors.HloSyntaxError` for text that is not a
+    /// window.
     ///
     /// >>> import hlomap as hm
     /// >>> hm.hlo.Window.parse("{size=3x1 pad=1_1x0_0}").dims[0].pad_low
@@ -229,7 +244,7 @@ impl PyWindow {
         hlo::parse_window(text).map(PyWindow).ok_or_else(|| not_a(py, "a window", text))
     }
 
-    /// The dimensions.
+    /// The dimensions, in order.
     #[getter]
     fn dims<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let dims = self.0.dims.iter().map(|&d| Bound::new(py, PyWindowDim::from(d)));
@@ -253,23 +268,27 @@ impl PyWindow {
     }
 }
 
-/// One dimension of a window; what the text leaves out has its default.
+/// One dimension of a window.
+///
+/// >>> import hlomap as hm
+/// >>> hm.hlo.WindowDim(3, stride=2) == hm.hlo.Window.parse("{size=3 stride=2}").dims[0]
+/// True
 #[pyclass(name = "WindowDim", module = "hlomap._core", frozen, eq, hash, get_all)]
 #[derive(PartialEq, Eq, Hash)]
 pub struct PyWindowDim {
-    /// Number of places.
+    /// The number of elements in the window.
     size: i64,
-    /// How far the window moves from one output element to the next.
+    /// The distance between the windows of neighbouring output elements, in elements of the padded operand.
     stride: i64,
-    /// Padding before the first element; may be negative.
+    /// The number of elements of padding before the first element; a negative number removes elements.
     pad_low: i64,
-    /// Padding behind the last element; may be negative.
+    /// The number of elements of padding after the last element; a negative number removes elements.
     pad_high: i64,
-    /// Dilation of the operand: one more than the holes between its elements.
+    /// The distance between neighbouring elements of the operand; 1 leaves no holes.
     base_dilation: i64,
-    /// Dilation of the window: one more than the holes between its places.
+    /// The distance between neighbouring elements of the window; 1 leaves no holes.
     window_dilation: i64,
-    /// Whether the window is read back to front.
+    /// Whether the window is reversed.
     reversal: bool,
 }
 
@@ -332,14 +351,21 @@ impl PyWindowDim {
     }
 }
 
-/// Which dimension of the arrays of a convolution is which: ``bf01_oi01->bf01``.
+/// The roles of the dimensions of a convolution's operand, kernel and output: ``bf01_oi01->bf01``.
+///
+/// They pickle through their text.
+///
+/// >>> import hlomap as hm
+/// >>> numbers = hm.hlo.ConvolutionDimensionNumbers.parse("b01f_01io->b01f")
+/// >>> numbers.input_feature, numbers.kernel_spatial, numbers.output_batch
+/// (3, (0, 1), 0)
 #[pyclass(name = "ConvolutionDimensionNumbers", module = "hlomap._core", frozen, eq, hash)]
 #[derive(PartialEq, Eq, Hash)]
 pub struct PyDimLabels(DimLabels);
 
 #[pymethods]
 impl PyDimLabels {
-    /// The dimension numbers that a text says; :class:`~hlomap.errors.HloSyntaxError` where it says none.
+    /// Reads dimension numbers.  Raises :class:`~hlomap.errors.HloSyntaxError` for text that has none.
     ///
     /// >>> import hlomap as hm
     /// >>> hm.hlo.ConvolutionDimensionNumbers.parse("b0f_0io->b0f").input_feature

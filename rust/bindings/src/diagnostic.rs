@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyTuple};
 use crate::error::raise;
 use crate::show;
 
-/// Something in a text that is wrong or does not fit, and where.
+/// A problem in a text, with its position.
 ///
 /// >>> import hlomap as hm
 /// >>> module = hm.parse("ENTRY e { ROOT p = f32[2] parameter(0), shardin={replicated} }")
@@ -60,13 +60,13 @@ impl PyDiagnostic {
 
 #[pymethods]
 impl PyDiagnostic {
-    /// What it is, in one line.
+    /// The description of the problem, in one line.
     #[getter]
     fn message(&self) -> &str {
         &self.fields().message
     }
 
-    /// Where the text came from, if that has a name.
+    /// The name of the file or text, or ``None``.
     #[getter]
     fn filename(&self) -> Option<&str> {
         self.fields().filename.as_deref()
@@ -84,19 +84,19 @@ impl PyDiagnostic {
         self.fields().column
     }
 
-    /// What was found, where that can be said.
+    /// The text that was found, or ``None``.
     #[getter]
     fn found(&self) -> Option<&str> {
         self.fields().found.as_deref()
     }
 
-    /// What was expected, where that can be said.
+    /// The text that was expected, or ``None``.
     #[getter]
     fn expected(&self) -> Option<&str> {
         self.fields().expected.as_deref()
     }
 
-    /// The line of the text with a caret below the place.
+    /// The line of the text, with a caret below the position.
     #[getter]
     fn snippet(&self) -> &str {
         &self.fields().snippet

@@ -10,15 +10,22 @@ use symbolic::Expr;
 use crate::error::{raise, OrRaise};
 use crate::show;
 
-/// An integer expression over dimension, range and runtime variables, in normal form.
+/// An integer expression over the dim, range and runtime variables of a map, in normal form.
 ///
-/// Built from :meth:`dim`, :meth:`range`, :meth:`runtime` and :meth:`constant` with the operators ``+ - * // %``
-/// (floor division, non-negative remainder).  Equality is structural after normalisation.
+/// Expressions come from :meth:`dim`, :meth:`range`, :meth:`runtime`, :meth:`constant` and :meth:`parse`, and
+/// from the Python operators ``+ - * // %`` with other expressions and ints.  ``//`` and ``%`` are floor division
+/// and its non-negative remainder; the divisor must be a positive constant, or an expression that the domain of a
+/// map keeps positive.  Equality and hash are those of the normal form.  An expression pickles through its text.
+///
+/// Raises :class:`~hlomap.errors.MapError` for a constant divisor below 1 and
+/// :class:`~hlomap.errors.IntegerOverflowError` for a constant that does not fit in 64 bits.
 ///
 /// >>> import hlomap as hm
 /// >>> d0, d1 = hm.Expr.dim(0), hm.Expr.dim(1)
 /// >>> (d1 + d0 * 8) // 4
 /// Expr('(d0 * 8 + d1) floordiv 4')
+/// >>> d0 + d1 - d0 == d1
+/// True
 #[pyclass(name = "Expr", module = "hlomap._core", frozen)]
 #[derive(Clone)]
 pub struct PyExpr(pub Expr);
@@ -64,7 +71,11 @@ fn operator(
 
 #[pymethods]
 impl PyExpr {
-    /// The dimension variable ``d{index}``.
+    /// The dim variable ``d{index}``.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> print(hm.Expr.dim(2) * 3)
+    /// d2 * 3
     #[staticmethod]
     #[pyo3(signature = (index, /))]
     fn dim(index: u32) -> PyExpr {
@@ -72,6 +83,10 @@ impl PyExpr {
     }
 
     /// The range variable ``s{index}``.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> print(hm.Expr.range(0) + 1)
+    /// s0 + 1
     #[staticmethod]
     #[pyo3(signature = (index, /))]
     fn range(index: u32) -> PyExpr {
@@ -79,20 +94,30 @@ impl PyExpr {
     }
 
     /// The runtime variable ``rt{index}``.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> print(hm.Expr.runtime(0) + hm.Expr.dim(0))
+    /// d0 + rt0
     #[staticmethod]
     #[pyo3(signature = (index, /))]
     fn runtime(index: u32) -> PyExpr {
         PyExpr(Expr::runtime(index))
     }
 
-    /// A constant.
+    /// The constant ``value``, a 64-bit integer.
     #[staticmethod]
     #[pyo3(signature = (value, /))]
     fn constant(value: ExprLike) -> PyExpr {
         PyExpr(value.0)
     }
 
-    /// Reads an expression over ``d0…``, ``s0…`` and ``rt0…``.  Raises :class:`hlomap.errors.MapSyntaxError`.
+    /// Reads an expression over the variables ``d0``, ``d1``, …, ``s0``, … and ``rt0``, ….
+    ///
+    /// Raises :class:`~hlomap.errors.MapSyntaxError`, with line and column, for text that is not an expression.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> hm.Expr.parse("(d0 * 8 + s0) mod 4") == hm.Expr.range(0) % 4
+    /// True
     #[staticmethod]
     #[pyo3(signature = (text, /))]
     fn parse(py: Python<'_>, text: &str) -> PyResult<PyExpr> {
@@ -100,6 +125,10 @@ impl PyExpr {
     }
 
     /// The smaller of two expressions.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> print(hm.Expr.minimum(hm.Expr.dim(0), 7))
+    /// min(d0, 7)
     #[staticmethod]
     #[pyo3(signature = (a, b, /))]
     fn minimum(py: Python<'_>, a: ExprLike, b: ExprLike) -> PyResult<PyExpr> {
@@ -107,6 +136,10 @@ impl PyExpr {
     }
 
     /// The larger of two expressions.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> print(hm.Expr.maximum(hm.Expr.dim(0) - 1, 0))
+    /// max(d0 - 1, 0)
     #[staticmethod]
     #[pyo3(signature = (a, b, /))]
     fn maximum(py: Python<'_>, a: ExprLike, b: ExprLike) -> PyResult<PyExpr> {
@@ -114,12 +147,20 @@ impl PyExpr {
     }
 
     /// The quotient rounded up: ``(self + divisor - 1) // divisor``.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> print(hm.Expr.dim(0).ceildiv(4))
+    /// (d0 + 3) floordiv 4
     #[pyo3(signature = (divisor, /))]
     fn ceildiv(&self, py: Python<'_>, divisor: ExprLike) -> PyResult<PyExpr> {
         Ok(PyExpr(self.0.ceil_div(&divisor.0).or_raise(py)?))
     }
 
-    /// What stands at the root.
+    /// The operator or the kind of variable at the root.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> (hm.Expr.dim(0) % 4).kind, hm.Expr.dim(0).kind, hm.Expr.constant(4).kind
+    /// ('mod', 'dim', 'constant')
     #[getter]
     fn kind(&self) -> &'static str {
         match (&self.0, self.0.op()) {
@@ -136,7 +177,7 @@ impl PyExpr {
         }
     }
 
-    /// The value of a constant, the number of a variable, else ``None``.
+    /// The value of a constant, the number of a variable; ``None`` for every other expression.
     #[getter]
     fn value(&self) -> Option<i64> {
         match &self.0 {
@@ -146,13 +187,25 @@ impl PyExpr {
         }
     }
 
-    /// The operands of the root: terms of a sum without their factors, both sides of anything else.
+    /// The operands of the root, ``()`` for constants and variables.
+    ///
+    /// A sum has its terms, each with its factor; every other operator has its two sides.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> (hm.Expr.dim(0) // 4).operands
+    /// (Expr('d0'), Expr('4'))
     #[getter]
     fn operands<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.0.operands().map(|e| PyExpr(e.clone())).collect::<Vec<_>>())
     }
 
-    /// The expression with variables replaced, by number; variables past the end of a list stay.
+    /// The expression with variables replaced by number; a variable past the end of its list stays.
+    ///
+    /// Raises :class:`~hlomap.errors.MapError` where a divisor becomes a constant below 1.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> print(hm.Expr.parse("d0 * 8 + s0").substitute(dims=[hm.Expr.range(0)], ranges=[3]))
+    /// s0 * 8 + 3
     #[pyo3(signature = (dims=Vec::new(), ranges=Vec::new(), runtime=Vec::new()))]
     fn substitute(
         &self,

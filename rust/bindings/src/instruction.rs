@@ -13,6 +13,12 @@ use crate::module::{computation, computations, Handle, PyComputation, PyModule_,
 use crate::show;
 
 /// One instruction of a module.
+///
+/// >>> import hlomap as hm
+/// >>> module = hm.parse("ENTRY e { p = f32[4,6] parameter(0) ROOT t = f32[6,4] transpose(p), dimensions={1,0} }")
+/// >>> t = module["t"]
+/// >>> t.opcode, str(t.shape), t.operands[0].name, t.attributes["dimensions"]
+/// ('transpose', 'f32[6,4]', 'p', (1, 0))
 #[pyclass(name = "Instruction", module = "hlomap._core", frozen)]
 pub struct PyInstruction {
     pub module: Handle,
@@ -33,13 +39,13 @@ pub fn instructions<'py>(
 
 #[pymethods]
 impl PyInstruction {
-    /// The instruction's name without ``%``.
+    /// The name without ``%``.
     #[getter]
     fn name(&self) -> &str {
         self.module.instruction_name(self.id)
     }
 
-    /// The operation, as HLO text names it: ``"dynamic-slice"``.
+    /// The operation as HLO text names it: ``"dynamic-slice"``.
     #[getter]
     fn opcode(&self) -> &str {
         self.module.opcode_name(self.id)
@@ -51,26 +57,27 @@ impl PyInstruction {
         PyShape(self.module.shape(self.id).clone())
     }
 
-    /// The operands.  ``()`` where the text leaves their names out, see :attr:`has_unnamed_operands`.
+    /// The operands, in order; ``()`` for text without their names, see :attr:`has_unnamed_operands`.
     #[getter]
     fn operands<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         instructions(py, &self.module, self.module.operands(self.id))
     }
 
-    /// Whether the text was printed without the names of operands, so that they are not known.
+    /// Whether the text leaves out the names of the operands, so that they are not known.
     #[getter]
     fn has_unnamed_operands(&self) -> bool {
         self.module.has_unnamed_operands(self.id)
     }
 
-    /// Why its shape, operands and attributes do not fit together; ``None`` where they do.  The module then has a
-    /// diagnostic, too, and what the instruction reads cannot be said.
+    /// Why its shape, operands and attributes do not fit together; ``None`` where they do.
+    ///
+    /// The module then has a diagnostic too, and the elements that the instruction reads are unknown.
     #[getter]
     fn inconsistency(&self) -> Option<String> {
         self.module.inconsistency(self.id)
     }
 
-    /// The shape that its operands and attributes decide; ``None`` where they leave it open or do not fit together.
+    /// The shape that operands and attributes determine; ``None`` where they leave it open or do not fit together.
     #[getter]
     fn inferred_shape(&self) -> Option<PyShape> {
         self.module.inferred_shape(self.id).map(PyShape)
@@ -82,20 +89,25 @@ impl PyInstruction {
         instructions(py, &self.module, self.module.users(self.id).iter().copied())
     }
 
-    /// The computations it calls, in the order of the text.
+    /// The computations that it calls, in text order.
     #[getter]
     fn called_computations<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         computations(py, &self.module, self.module.called_computations(self.id))
     }
 
-    /// Its attributes by name, decoded when asked for.
+    /// Its attributes by name, decoded on access.
     #[getter]
     fn attributes(&self, py: Python<'_>) -> Attributes {
         Attributes::new(self.module.clone_ref(py), Owner::Instruction(self.id))
     }
 
-    /// The value of a constant as a read-only array (a tuple of arrays for a tuple); ``None`` for every other
-    /// instruction.  :class:`~hlomap.errors.UnsupportedError` where the text leaves the value out.
+    /// The value of a constant: a read-only array, or a tuple of such; ``None`` for every other instruction.
+    ///
+    /// Raises :class:`~hlomap.errors.UnsupportedError` for text that leaves the value out (``{...}``).
+    ///
+    /// >>> import hlomap as hm
+    /// >>> hm.parse("ENTRY e { ROOT c = s32[3] constant({1, 2, 3}) }").entry.root.literal
+    /// array([1, 2, 3], dtype=int32)
     #[getter]
     fn literal<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         match unlocked(py, || self.module.literal(self.id)) {
@@ -111,7 +123,13 @@ impl PyInstruction {
         }
     }
 
-    /// Where it came from, resolved through the tables of stack frames.
+    /// Where the instruction comes from, resolved through the tables of stack frames.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> text = 'ENTRY e { ROOT p = f32[] parameter(0), metadata={op_name="x" source_file="f.py" source_line=3} }'
+    /// >>> metadata = hm.parse(text).entry.root.metadata
+    /// >>> metadata.op_name, metadata.source_file, metadata.source_line
+    /// ('x', 'f.py', 3)
     #[getter]
     fn metadata(&self) -> PyMetadata {
         let m = self.module.metadata(self.id);
@@ -127,25 +145,25 @@ impl PyInstruction {
         }
     }
 
-    /// The computation it belongs to.
+    /// The computation that the instruction belongs to.
     #[getter]
     fn computation(&self, py: Python<'_>) -> PyResult<Py<PyComputation>> {
         computation(py, &self.module, self.module.computation_of(self.id))
     }
 
-    /// The module it belongs to.
+    /// The module that the instruction belongs to.
     #[getter]
     fn module(&self, py: Python<'_>) -> Py<PyModule_> {
         self.module.0.clone_ref(py)
     }
 
-    /// Its number, unique in the module and dense from 0.
+    /// Its number in the module: unique, dense and from 0.
     #[getter]
     fn number(&self) -> u32 {
         self.id
     }
 
-    /// Its place in its computation.
+    /// Its index in the computation's ``instructions``.
     #[getter]
     fn position(&self) -> u32 {
         self.id - self.module.instructions_of(self.module.computation_of(self.id)).start
@@ -163,17 +181,20 @@ impl PyInstruction {
         self.module.parameter_number(self.id)
     }
 
-    /// 16 bytes that are equal for instructions whose rules must answer equally: same operation, shapes with layouts,
-    /// semantic attributes and content of called computations.  Constants and iotas among the operands with the
-    /// numbers ``constant_operands`` count with their content, too.
+    /// 16 bytes that are equal for instructions whose indexing rules must give equal results.
+    ///
+    /// The operation, shapes with layouts, semantic attributes and the content of called computations count; for
+    /// the operands with the numbers ``constant_operands`` also the content of constants and iotas.
     #[pyo3(signature = (constant_operands=Vec::new(), /))]
     fn signature<'py>(&self, py: Python<'py>, constant_operands: Vec<usize>) -> Bound<'py, PyBytes> {
         let signature = unlocked(py, || self.module.signature(self.id, &constant_operands));
         PyBytes::new(py, &signature)
     }
 
-    /// The text of this instruction in a line, without ``ROOT``; the arguments are those of
-    /// :meth:`Module.to_string`.  XLA reads it where operands have shapes.
+    /// The text of this instruction in one line, without ``ROOT``; the arguments are those of
+    /// :meth:`Module.to_string`.
+    ///
+    /// XLA parses it with ``operand_shapes=True``.
     #[pyo3(signature = (
         *, operand_shapes=false, metadata=true, layouts=true, backend_config=true, control_predecessors=true,
         large_constants=true, signatures=true, canonical_names=false
@@ -228,21 +249,25 @@ impl PyInstruction {
     }
 }
 
-/// Where an instruction came from; a field that the text does not have is ``None``.
+/// Where an instruction comes from; a field that the text does not have is ``None``.
+///
+/// >>> import hlomap as hm
+/// >>> hm.hlo.Metadata(op_name="jit(f)/dot", source_file="f.py", source_line=3)
+/// Metadata("jit(f)/dot", f.py:3)
 #[pyclass(name = "Metadata", module = "hlomap._core", frozen, get_all, eq, hash)]
 #[derive(PartialEq, Eq, Hash)]
 pub struct PyMetadata {
-    /// The operation of the program that was compiled.
+    /// The name of the operation in the program that was compiled.
     op_name: Option<String>,
     /// The type of that operation.
     op_type: Option<String>,
-    /// The file it stands in, inline or through the stack-frame tables.
+    /// The source file, given inline or by the tables of stack frames.
     source_file: Option<String>,
-    /// The line in that file, from 1.
+    /// The line in the source file, from 1.
     source_line: Option<i64>,
     /// The column in that line, from 1.
     source_column: Option<i64>,
-    /// The function around it.
+    /// The function in which the operation occurs.
     function: Option<String>,
     /// The id of the innermost stack frame.
     stack_frame_id: Option<i64>,

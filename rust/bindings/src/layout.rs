@@ -12,28 +12,31 @@ use crate::error::raise;
 use crate::position::linear;
 use crate::show;
 
-/// How the elements of an array lie in memory: ``{1,0:T(8,128)}``.
+/// The order of an array's elements in memory: ``{1,0:T(8,128)}``.
 ///
-/// Equality is structural.  Dimensions are numbered as in the shape, a negative number counts from the end; the order
-/// is minor to major: the first number is the dimension that changes fastest in memory.  The constructor takes every
-/// field by its name and raises :class:`~hlomap.errors.ShapeError` for values that no array can have; the text of such a
-/// layout is read, and ``problem`` says what is wrong.
+/// Dimensions are numbered as in the shape and listed minor to major: the first changes fastest in memory.  A
+/// negative dimension number counts from the end.  Equality is structural; a layout pickles through its text.
+/// The constructor raises :class:`~hlomap.errors.ShapeError` for values that no array can have; :meth:`parse`
+/// accepts them, and :attr:`problem` describes the first of them.  The text form is XLA's
+/// (https://openxla.org/xla/tiled_layout).
 ///
 /// >>> import hlomap as hm
 /// >>> layout = hm.Layout.parse("{1,0:T(8,128)(2,1)S(5)}")
 /// >>> layout.minor_to_major, layout.tiles, layout.memory_space
 /// ((1, 0), ((8, 128), (2, 1)), 5)
+/// >>> print(hm.Layout([1, 0], tiles=[(8, 128)]))
+/// {1,0:T(8,128)}
 #[pyclass(name = "Layout", module = "hlomap._core", frozen, eq, hash, from_py_object)]
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct PyLayout(pub Layout);
 
-/// An element type with dimensions, or a tuple of shapes, or token / opaque / a buffer.
+/// The shape of a value: an array of an element type, a tuple of shapes, a token, an opaque value or a buffer.
 ///
-/// ``dimensions`` may be 0 each; a dynamic one counts with its bound.  Equality is structural and takes the layout
-/// into account.
+/// ``Shape(dtype, dimensions, layout)`` is an array.  Sizes may be 0; a dynamic dimension counts with its bound.
+/// Equality is structural and includes the layout; a shape pickles through its text.
 ///
-/// Raises :class:`~hlomap.errors.ShapeError` for an element type that does not exist, a negative size, and more than
-/// 2**63 - 1 elements.
+/// Raises :class:`~hlomap.errors.ShapeError` for an unknown element type, a negative size, a layout of another
+/// rank, and more than 2**63 - 1 elements.
 ///
 /// >>> import hlomap as hm
 /// >>> shape = hm.Shape("bf16", [3, 5], hm.Layout.parse("{0,1}"))
@@ -129,7 +132,7 @@ impl PyLayout {
         }
     }
 
-    /// The layout with other values in some fields, named as in the constructor.
+    /// The layout with some fields replaced, named as in the constructor; errors as there.
     ///
     /// >>> import hlomap as hm
     /// >>> print(hm.Layout([1, 0]).replace(tiles=[(8, 128)], memory_space=5))
@@ -146,100 +149,108 @@ impl PyLayout {
         slf.get_type().call((), Some(&fields))
     }
 
-    /// The layout that a text says, with its braces; :class:`~hlomap.errors.ShapeError` when it says none.
+    /// Reads a layout with its braces.  Raises :class:`~hlomap.errors.ShapeError` for text that is not a layout.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> hm.Layout.parse("{0,1}").minor_to_major
+    /// (0, 1)
     #[staticmethod]
     #[pyo3(signature = (text, /))]
     fn parse(py: Python<'_>, text: &str) -> PyResult<PyLayout> {
         parse_layout(text).map(PyLayout).map_err(|e| text_error(py, text, &e))
     }
 
-    /// Dimension numbers, first = the one that changes fastest in memory.
+    /// Dimension numbers; the first is the dimension that changes fastest in memory.
     #[getter]
     fn minor_to_major<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, &self.0.minor_to_major)
     }
 
-    /// Tiles, applied left to right; sizes belong to the most minor dimensions, ``None`` stands for ``*``: this
-    /// dimension is combined with the next more minor one.
+    /// ``T(…)``: the tiles, each applied to the result of the one before.
+    ///
+    /// Sizes are in elements and belong to the most minor dimensions.  ``None`` stands for ``*``: the dimension is
+    /// combined with the next more minor one.
     #[getter]
     fn tiles<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let tile = |t: &Tile| PyTuple::new(py, t.0.iter().map(|&n| (n != COMBINED).then_some(n)));
         PyTuple::new(py, self.0.tiles.iter().map(tile).collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// ``E(n)``: bits that one element takes; 0 = whole bytes.
+    /// ``E(n)``: the number of bits of an element in memory; 0 stands for whole bytes.
     #[getter]
     fn element_size_in_bits(&self) -> i64 {
         self.0.element_size_in_bits
     }
 
-    /// ``S(n)``; 0 is the default memory.
+    /// ``S(n)``: the memory space; 0 is the default memory.
     #[getter]
     fn memory_space(&self) -> i64 {
         self.0.memory_space
     }
 
-    /// ``L(n)``: the buffer's size rounds up to a multiple of this number of elements.
+    /// ``L(n)``: the size of the buffer is rounded up to a multiple of this number of elements.
     #[getter]
     fn tail_padding_alignment(&self) -> i64 {
         self.0.tail_padding_alignment
     }
 
-    /// ``SC(d:i,j)``: pairs of a physical dimension, 0 = most major, and the indices at which a new part starts.
+    /// ``SC(d:i,j)``: pairs of a physical dimension (0 is the most major) and the indices at which a new part
+    /// starts.
     #[getter]
     fn split_configs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let pair = |c: &SplitConfig| Ok((c.dimension, PyTuple::new(py, &c.indices)?));
         PyTuple::new(py, self.0.split_configs.iter().map(pair).collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// The size that each dimension is padded to before it is laid out, or ``()``.  It has no text form.
+    /// The size that each dimension is padded to before the array is laid out, or ``()``.  It has no text form.
     #[getter]
     fn padded_dimensions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, &self.0.padded_dimensions)
     }
 
-    /// ``D(…)`` as it is written, or ``None``.
+    /// ``D(…)`` as text, or ``None``.
     #[getter]
     fn dim_level_types(&self) -> Option<&str> {
         self.0.dim_level_types.as_deref()
     }
 
-    /// ``#(u32)``, or ``None``.
+    /// The type in ``#(u32)``, or ``None``.
     #[getter]
     fn index_type(&self) -> Option<&'static str> {
         self.0.index_type.map(ElementType::name)
     }
 
-    /// ``*(u32)``, or ``None``.
+    /// The type in ``*(u32)``, or ``None``.
     #[getter]
     fn pointer_type(&self) -> Option<&'static str> {
         self.0.pointer_type.map(ElementType::name)
     }
 
-    /// ``P(shape)``, or ``None``.
+    /// The shape in ``P(shape)``, or ``None``.
     #[getter]
     fn physical_shape(&self) -> Option<PyShape> {
         self.0.physical_shape.as_deref().cloned().map(PyShape)
     }
 
-    /// ``M(n)``: bytes of metadata that a dynamic shape puts before the data.
+    /// ``M(n)``: the number of bytes of metadata that a dynamic shape puts before the data.
     #[getter]
     fn dynamic_shape_metadata_prefix_bytes(&self) -> i64 {
         self.0.dynamic_shape_metadata_prefix_bytes
     }
 
-    /// What makes this layout invalid for its own rank, or ``None``: the field and its value.
+    /// Why the layout is invalid for its own rank: the field and its value; ``None`` for a valid one.
     ///
     /// >>> import hlomap as hm
     /// >>> hm.Layout.parse("{1,0:T(0,2)}").problem
-    /// 'tiles: size 0 in (0,2)'
+    /// 'tiles: expected positive sizes, found 0 in (0,2)'
     #[getter]
     fn problem(&self) -> Option<String> {
         self.0.problem(self.0.minor_to_major.len())
     }
 
-    /// A picture of an array with this layout; see :meth:`Shape.draw`.  Without ``dimensions``, one that shows a few
-    /// tiles.
+    /// A picture of an array with this layout and these ``dimensions``; without them, of an array of a few tiles.
+    ///
+    /// See :meth:`Shape.draw`, also for the errors.
     #[pyo3(signature = (dimensions=None))]
     fn draw<'py>(slf: &Bound<'py, PyLayout>, dimensions: Option<Vec<i64>>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("hlomap.drawing")?.call_method1("draw_layout", (slf, dimensions))
@@ -296,7 +307,7 @@ impl PyShape {
             .map_err(|e| shape_error(py, e))
     }
 
-    /// The shape that a text says; :class:`~hlomap.errors.ShapeError` when it says none.
+    /// Reads a shape as HLO text has it.  Raises :class:`~hlomap.errors.ShapeError` for text that is not a shape.
     ///
     /// >>> import hlomap as hm
     /// >>> hm.Shape.parse("(f32[2,3]{1,0}, s32[])").tuple_shapes[0].dimensions
@@ -308,6 +319,10 @@ impl PyShape {
     }
 
     /// The tuple of these shapes.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> print(hm.Shape.tuple([hm.Shape("f32", [2]), hm.Shape("s32", [])]))
+    /// (f32[2], s32[])
     #[staticmethod]
     #[pyo3(name = "tuple", signature = (shapes, /))]
     fn of_tuple(py: Python<'_>, shapes: Vec<PyShape>) -> PyResult<PyShape> {
@@ -319,7 +334,8 @@ impl PyShape {
         Ok(PyShape(shape))
     }
 
-    /// The element type of an array, as HLO text names it; else ``"tuple"``, ``"token"``, ``"opaque"`` or ``"buffer"``.
+    /// The element type of an array as HLO text names it; else ``"tuple"``, ``"token"``, ``"opaque"`` or
+    /// ``"buffer"``.
     #[getter]
     fn dtype(&self) -> &'static str {
         match &self.0 {
@@ -331,15 +347,16 @@ impl PyShape {
         }
     }
 
-    /// Sizes by dimension number, the bound of a dynamic one, -1 for one without bound; ``()`` for everything but an
-    /// array.
+    /// Sizes by dimension number; ``()`` for everything but arrays.
+    ///
+    /// A dynamic dimension has its bound, or -1 without one.
     #[getter]
     fn dimensions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let dims = self.0.as_array().map_or(&[][..], ArrayShape::dims);
         PyTuple::new(py, dims.iter().map(|&n| if n == UNBOUNDED { -1 } else { n }))
     }
 
-    /// By dimension: whether its size is known only when the program runs.
+    /// For each dimension whether its size is known only when the program runs.
     #[getter]
     fn dynamic<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let array = self.0.as_array();
@@ -352,21 +369,23 @@ impl PyShape {
         self.0.as_array().map_or(0, ArrayShape::rank)
     }
 
-    /// The layout that is written, or ``None``: then it is row-major.
+    /// The layout as written; ``None`` where none is, which means row-major.
     #[getter]
     fn layout(&self) -> Option<PyLayout> {
         self.0.as_array()?.layout().cloned().map(PyLayout)
     }
 
-    /// The parts of a tuple; ``()`` for everything else.
+    /// The shapes of the elements of a tuple; ``()`` for everything else.
     #[getter]
     fn tuple_shapes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let parts = self.0.as_tuple().unwrap_or(&[]).iter().map(|s| Py::new(py, PyShape(s.clone())));
         PyTuple::new(py, parts.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// The shape that a shape index leads to, the shape itself for ``()``; :class:`~hlomap.errors.ShapeError` where there is
-    /// none.  Costs the depth, however wide the tuples are.
+    /// The shape at a shape index; the shape itself for ``()``.
+    ///
+    /// Raises :class:`~hlomap.errors.ShapeError` where the index leads nowhere.  The cost is that of the depth,
+    /// however wide the tuples are.
     ///
     /// >>> import hlomap as hm
     /// >>> print(hm.Shape.parse("(f32[2,3], (s32[], bf16[5]))").at((1, 1)))
@@ -394,8 +413,9 @@ impl PyShape {
         self.0.as_array().is_some()
     }
 
-    /// The number of elements of an array, dynamic dimensions at their bounds; :class:`~hlomap.errors.ShapeError` for
-    /// everything else and for a dimension without bound.
+    /// The number of elements of an array, dynamic dimensions at their bounds.
+    ///
+    /// Raises :class:`~hlomap.errors.ShapeError` for everything but an array, and for a dimension without bound.
     #[getter]
     fn n_elements(&self, py: Python<'_>) -> PyResult<i64> {
         let unbounded =
@@ -403,7 +423,9 @@ impl PyShape {
         self.array(py, "number of elements")?.n_elements().ok_or_else(unbounded)
     }
 
-    /// The size of a dimension; a negative number counts from the end.  -1 where it has no bound.
+    /// The size of a dimension; a negative number counts from the end.  -1 for a dimension without bound.
+    ///
+    /// Raises :class:`~hlomap.errors.ShapeError` for a dimension that does not exist.
     ///
     /// >>> import hlomap as hm
     /// >>> hm.Shape.parse("f32[3,5]").size(-1)
@@ -418,21 +440,28 @@ impl PyShape {
         Ok(if n == UNBOUNDED { -1 } else { n })
     }
 
-    /// The array with another layout, or with none.
+    /// The same array with another layout, or without one.
+    ///
+    /// Raises :class:`~hlomap.errors.ShapeError` for a layout that does not fit, and for everything but an array.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> print(hm.Shape("f32", [2, 3]).with_layout(hm.Layout([0, 1])))
+    /// f32[2,3]{0,1}
     #[pyo3(signature = (layout, /))]
     fn with_layout(&self, py: Python<'_>, layout: Option<PyLayout>) -> PyResult<PyShape> {
         let array = self.array(py, "layout")?.with_layout(layout.map(|l| l.0));
         array.map(|a| PyShape(Shape::Array(a))).map_err(|e| shape_error(py, e))
     }
 
-    /// The shape without layouts, all the way down.
+    /// The shape without layouts, also in the elements of tuples.
     fn without_layout(&self) -> PyShape {
         PyShape(::layout::without_layout(&self.0))
     }
 
-    /// Whether two shapes are the same; ``layout`` says what becomes of layouts: ``"written"`` compares them as
-    /// ``==`` does, ``"meant"`` takes row-major where none is written, ``"ignored"`` leaves them out, and with them
-    /// whether a dimension is dynamic.
+    /// Whether two shapes are the same.
+    ///
+    /// ``layout="written"`` compares layouts as ``==`` does, ``"meant"`` takes row-major where none is written, and
+    /// ``"ignored"`` leaves out layouts, and with them whether a dimension is dynamic.
     ///
     /// >>> import hlomap as hm
     /// >>> a, b = hm.Shape.parse("f32[2,3]"), hm.Shape.parse("f32[2,3]{1,0}")
@@ -448,7 +477,7 @@ impl PyShape {
         }
     }
 
-    /// The number of bits that one element takes in memory: whole bytes, or what ``E(n)`` says.
+    /// The number of bits of an element in memory: whole bytes, or ``n`` of ``E(n)``.
     ///
     /// >>> import hlomap as hm
     /// >>> [hm.Shape.parse(text).element_bits for text in ("s4[8]", "s4[8]{0:E(4)}", "c64[8]")]
@@ -464,10 +493,10 @@ impl PyShape {
         Ok(self.array(py, "element size")?.element().value_bits())
     }
 
-    /// The number of places in the buffer, padding included.
+    /// The size of the buffer in elements, padding included.
     ///
-    /// Raises :class:`~hlomap.errors.ShapeError` for everything but an array with a valid layout and bounded dimensions, and
-    /// :class:`~hlomap.errors.IntegerOverflowError` where there are more than 2**63 - 1.
+    /// Raises :class:`~hlomap.errors.ShapeError` for everything but an array with a valid layout and bounded
+    /// dimensions, and :class:`~hlomap.errors.IntegerOverflowError` for more than 2**63 - 1.
     ///
     /// >>> import hlomap as hm
     /// >>> shape = hm.Shape.parse("f32[3,5]{1,0:T(2,2)}")
@@ -478,14 +507,14 @@ impl PyShape {
         linear(py, self, ::layout::buffer_elements)
     }
 
-    /// The number of bytes of the buffer, without the metadata that ``M(n)`` puts before it.  Errors as
+    /// The size of the buffer in bytes, padding included, the metadata of ``M(n)`` not.  Errors as
     /// :attr:`buffer_elements`.
     #[getter]
     fn buffer_bytes(&self, py: Python<'_>) -> PyResult<i64> {
         linear(py, self, ::layout::buffer_bytes)
     }
 
-    /// How much larger than its elements the buffer is, in per cent; infinite where only padding is.
+    /// The size of the padding, in per cent of the elements; infinite for a buffer of padding alone.
     #[getter]
     fn padding_percent(&self, py: Python<'_>) -> PyResult<f64> {
         linear(py, self, ::layout::padding_percent)
@@ -501,7 +530,7 @@ impl PyShape {
         linear(py, self, ::layout::physical).map(|a| PyShape(Shape::Array(a)))
     }
 
-    /// The buffer as a row-major array: counts of tiles and places in tiles, padding of the tiles included.
+    /// The buffer as a row-major array: the number of tiles along each dimension, then the sizes of a tile.
     ///
     /// >>> import hlomap as hm
     /// >>> print(hm.Shape.parse("bf16[16,300]{1,0:T(8,128)(2,1)}").tiled)
@@ -511,7 +540,7 @@ impl PyShape {
         linear(py, self, ::layout::tiled).map(|a| PyShape(Shape::Array(a)))
     }
 
-    /// The array whose :attr:`physical` this is, with dimensions in this order, minor to major.
+    /// The array whose :attr:`physical` this is, with its dimensions in this order, minor to major.
     ///
     /// >>> import hlomap as hm
     /// >>> print(hm.Shape.parse("f32[5,7,3]{2,1,0:T(8,128)}").logical([0, 2, 1]))
@@ -521,8 +550,10 @@ impl PyShape {
         linear(py, self, |a| ::layout::logical(a, &minor_to_major)).map(|a| PyShape(Shape::Array(a)))
     }
 
-    /// The parts that the split configs of the layout make: for each its first index and its shape.  They count
-    /// row-major, the config that is written first being the most major; without any the array is its only part.
+    /// The parts that the split configs of the layout make: for each its first index and its shape.
+    ///
+    /// They are in row-major order, where the config that is written first is the most major.  An array without
+    /// split configs is its only part.
     ///
     /// >>> import hlomap as hm
     /// >>> for start, part in hm.Shape.parse("f32[5,6]{1,0:SC(0:2)}").parts:
@@ -538,10 +569,13 @@ impl PyShape {
     }
 
     /// A picture of where the elements lie: the array with its tiles, and memory in order with padding marked.
-    /// ``str()`` of it is a form for the terminal, ``.svg`` the image; large arrays are shown in part.
+    ///
+    /// ``str()`` of it is a form for the terminal, ``.svg`` the image; large arrays are shown in part.  Raises
+    /// :class:`~hlomap.errors.ShapeError` for everything but an array with a valid layout and bounded dimensions.
     ///
     /// >>> import hlomap as hm
-    /// >>> print(hm.Shape.parse("f32[2,3]{1,0:T(1,2)}").draw())  # doctest: +SKIP
+    /// >>> hm.Shape.parse("f32[2,3]{1,0:T(1,2)}").draw().svg[:4]
+    /// '<svg'
     fn draw<'py>(slf: &Bound<'py, PyShape>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("hlomap.drawing")?.call_method1("draw_shape", (slf,))
     }
@@ -558,7 +592,7 @@ impl PyShape {
         format!("Shape('{}')", show::line(&self.0))
     }
 
-    /// ``padded`` has the padded dimensions of every array, in order: text does not.
+    /// A pickled shape: text has no form for ``padded``, the padded dimensions of every array in order.
     #[staticmethod]
     #[pyo3(signature = (text, padded, /))]
     fn _restored(py: Python<'_>, text: &str, padded: Vec<Vec<i64>>) -> PyResult<PyShape> {

@@ -26,16 +26,24 @@ struct Place {
     suppliers: Py<PyDict>,
 }
 
-/// Which elements of one array belong to one element of another.
+/// A symbolic map from the elements of one array to the elements of another that belong to them.
 ///
-/// ``dims``, ``ranges`` and ``runtime`` list the variables: an int ``n`` stands for ``[0, n - 1]``, a pair for
-/// inclusive bounds, a triple for a name and bounds, a :class:`Variable` for itself; a pair may be a list, as in JSON.
+/// ``(d0, …)[s0, …]{rt0, …} -> (results), domain: …``: ``dims`` are the index of an element of the first array,
+/// ``ranges`` take all their values, so that one element may have many, and ``runtime`` variables have values
+/// that are known only when the program runs.  Each result is the index in one dimension of the second array.
+/// The domain has the inclusive range of every variable, and constraints on expressions.
 ///
-/// Equality and hash ignore variable names and the order of constraints.
+/// Where variables are given, an int ``n`` stands for ``[0, n - 1]``, a pair for inclusive bounds, a triple for a
+/// name and bounds, and a :class:`Variable` for itself; a pair may be a list, as in JSON.  Equality and hash
+/// ignore variable names and the order of constraints.  A map pickles through its text.
+///
+/// Raises :class:`~hlomap.errors.MapError` for a variable that does not exist, a divisor that may be below 1, or
+/// bounds that do not fit.  The idea and the text form are those of XLA's indexing analysis
+/// (https://openxla.org/xla/indexing).
 ///
 /// >>> import hlomap as hm
 /// >>> m = hm.IndexingMap.parse("(d0) -> (d0 floordiv 8, d0 mod 8), domain: d0 in [0, 31]")
-/// >>> back = hm.IndexingMap.parse("(d0, d1) -> (d0 * 8 + d1), domain: d0 in [0, 3], d1 in [0, 7]")
+/// >>> back = hm.IndexingMap([4, 8], [hm.Expr.dim(0) * 8 + hm.Expr.dim(1)])
 /// >>> print(m.then(back).simplify())
 /// (d0) -> (d0), domain: d0 in [0, 31]
 #[pyclass(name = "IndexingMap", module = "hlomap._core", frozen)]
@@ -246,7 +254,11 @@ impl PyMap {
         Ok(Map::new(domain, results.into_iter().map(|e| e.0)).or_raise(py)?.into())
     }
 
-    /// The map ``(d0, d1, …) -> (d0, d1, …)``.
+    /// The map ``(d0, d1, …) -> (d0, d1, …)`` over these dims.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> print(hm.IndexingMap.identity([4, 6]))
+    /// (d0, d1) -> (d0, d1), domain: d0 in [0, 3], d1 in [0, 5]
     #[staticmethod]
     #[pyo3(signature = (dims, /))]
     fn identity(py: Python<'_>, dims: Vec<VariableLike>) -> PyResult<PyMap> {
@@ -254,21 +266,28 @@ impl PyMap {
         Ok(Map::identity(domain).or_raise(py)?.into())
     }
 
-    /// The map that says nothing.
+    /// The map over these dims about which nothing is known.
     #[staticmethod]
     #[pyo3(signature = (dims, /))]
     fn undefined(dims: Vec<VariableLike>) -> PyResult<PyMap> {
         Ok(Map::undefined(&domain_of(dims, Vec::new(), Vec::new(), Vec::new())?).into())
     }
 
-    /// Reads the text form of a map.  Raises :class:`hlomap.errors.MapSyntaxError` with line and column.
+    /// Reads the text of a map, as ``str`` or ``format(m, "xla")`` prints it.
+    ///
+    /// Raises :class:`~hlomap.errors.MapSyntaxError`, with line and column, for text that is not a map, and
+    /// :class:`~hlomap.errors.MapError` for a map that cannot exist.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> hm.IndexingMap.parse("(d0)[s0] -> (s0, d0), domain: d0 in [0, 3], s0 in [0, 5]").ranges[0].upper
+    /// 5
     #[staticmethod]
     #[pyo3(signature = (text, /))]
     fn parse(py: Python<'_>, text: &str) -> PyResult<PyMap> {
         Ok(text::parse_map(text).or_raise(py)?.into())
     }
 
-    /// The dimension variables.
+    /// The dim variables, one for each dimension of the first array.
     #[getter]
     fn dims<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         self.variables(py, self.map.domain().dims(), "d")
@@ -286,56 +305,59 @@ impl PyMap {
         self.variables(py, self.map.domain().runtime(), "rt")
     }
 
-    /// One expression for each dimension of the target.
+    /// One expression for each dimension of the second array.
     #[getter]
     fn results<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.map.results().iter().map(|e| PyExpr(e.clone())).collect::<Vec<_>>())
     }
 
-    /// The constraints that are not ranges of single variables.
+    /// The constraints of the domain besides the ranges of the variables.
     #[getter]
     fn constraints<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let constraints: Vec<_> = self.map.domain().constraints.iter().map(|c| PyConstraint(c.clone())).collect();
         PyTuple::new(py, constraints)
     }
 
-    /// Whether the domain is known to have no point.
+    /// Whether the domain is known to be empty.  ``False`` does not prove a point: see :meth:`is_empty`.
     #[getter]
     fn is_known_empty(&self) -> bool {
         self.map.state() == State::Empty
     }
 
-    /// Whether the map says nothing.
+    /// Whether nothing is known about the map.
     #[getter]
     fn is_undefined(&self) -> bool {
         self.map.state() == State::Undefined
     }
 
-    /// The tuple leaf that the map belongs to, as a shape index; ``()`` for an array.
+    /// The shape index of the tuple element that the map belongs to; ``()`` for an array.
     #[getter]
     fn index(&self, py: Python<'_>) -> Py<PyTuple> {
         self.place.as_ref().map_or_else(|| PyTuple::empty(py).unbind(), |p| p.index.clone_ref(py))
     }
 
-    /// The use that the map belongs to, as (user instruction, operand number), or ``None``.
+    /// The use that the map belongs to, as (user, operand number); ``None`` for a map that does not belong to one.
     #[getter(r#use)]
     fn usage(&self, py: Python<'_>) -> Py<PyAny> {
         self.place.as_ref().map_or_else(|| py.None(), |p| p.usage.clone_ref(py))
     }
 
-    /// The same map with a place in a program.
+    /// The same map with its place in a program: shape index, use, and the instructions behind runtime sources.
     fn _placed(&self, index: Py<PyTuple>, r#use: Py<PyAny>, suppliers: Py<PyDict>) -> PyMap {
         PyMap::placed(self.map.clone(), index, r#use, suppliers)
     }
 
-    /// An equal map in its smallest form: the same image at every point of the domain.
+    /// An equivalent map in normal form: it has the same image at every point of the domain.
     ///
-    /// Variables with one value become constants; with ``keep_point_dims`` dimensions stay.  With ``drop_unused``
-    /// range and runtime variables that nothing uses are removed and the others renumbered.  With ``rescale`` a range
-    /// variable whose residue a constraint fixes counts in steps of the modulus: the map touches the same elements by
-    /// other numbers of that variable.
+    /// Variables with a single value become constants; ``keep_point_dims`` keeps such dims.  ``drop_unused``
+    /// removes range and runtime variables that nothing uses and renumbers the others.  ``rescale`` lets a range
+    /// variable whose residue a constraint fixes count in steps of the modulus: the map touches the same elements
+    /// for other values of that variable.
     ///
-    /// >>> m = IndexingMap.parse("()[s0] -> (s0 + 1), domain: s0 in [0, 9], s0 mod 4 in [3, 3]")
+    /// >>> import hlomap as hm
+    /// >>> print(hm.IndexingMap.parse("(d0) -> ((d0 * 8 + 5) floordiv 8), domain: d0 in [0, 3]").simplify())
+    /// (d0) -> (d0), domain: d0 in [0, 3]
+    /// >>> m = hm.IndexingMap.parse("()[s0] -> (s0 + 1), domain: s0 in [0, 9], s0 mod 4 in [3, 3]")
     /// >>> print(m.simplify(rescale=True))
     /// ()[s0] -> (s0 * 4 + 4), domain: s0 in [0, 1]
     #[pyo3(signature = (*, keep_point_dims=false, drop_unused=false, rescale=false))]
@@ -348,26 +370,45 @@ impl PyMap {
         self.with(if is_small { simplified() } else { unlocked(py, simplified) })
     }
 
-    /// The map of doing this one, then ``second``; not simplified.
+    /// The composition: first this map, then ``second``; not simplified.
     ///
-    /// Variables are numbered ``[this map's, second's]``; runtime variables keep their sources.  Raises
-    /// :class:`hlomap.errors.MapError` where the number of results and dimensions differ.
+    /// Ranges and runtime variables of this map come before those of the second; runtime variables keep their
+    /// sources. Raises :class:`~hlomap.errors.MapError` where the number of results differs from the second map's
+    /// number of dims.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> shift = hm.IndexingMap.parse("(d0) -> (d0 + 1), domain: d0 in [0, 3]")
+    /// >>> pair = hm.IndexingMap.parse("(d0)[s0] -> (d0, s0), domain: d0 in [0, 9], s0 in [0, 1]")
+    /// >>> print(shift.then(pair).simplify())
+    /// (d0)[s0] -> (d0 + 1, s0), domain: d0 in [0, 3], s0 in [0, 1]
     #[pyo3(signature = (second, /))]
     fn then(&self, py: Python<'_>, second: &PyMap) -> PyResult<PyMap> {
         Ok(symbolic::then(&self.map, &second.map).or_raise(py)?.into())
     }
 
-    /// The map with runtime sources renumbered; numbers that are not in ``sources`` stay.
+    /// The map with the sources of runtime variables renumbered; numbers that are not in ``sources`` stay.
     #[pyo3(signature = (sources, /))]
     fn remap_sources(&self, sources: HashMap<i64, i64>) -> PyMap {
         self.with(self.map.remap_sources(&|id| sources.get(&id).copied()))
     }
 
-    /// The results at ``n`` points: an int64 array ``[n, results]`` for integer arrays ``[n, k]``; for one point, one row.
+    /// The results at ``n`` points: an int64 array ``[n, results]``; for one point an array ``[results]``.
     ///
-    /// Points outside the domain give unspecified values; with ``check=True`` they raise
-    /// :class:`hlomap.errors.DomainError`, and overflow raises :class:`hlomap.errors.IntegerOverflowError`.  Many points
-    /// are shared out to ``threads`` threads.
+    /// ``dims``, ``ranges`` and ``runtime`` are integer arrays ``[n, k]`` with a column for each variable of the
+    /// kind, or one point ``[k]``.  ``threads`` is the number of threads that share many points.
+    ///
+    /// Results at points outside the domain are unspecified; ``check=True`` raises
+    /// :class:`~hlomap.errors.DomainError` for such a point.  A result that does not fit in 64 bits raises
+    /// :class:`~hlomap.errors.IntegerOverflowError`, arrays of another width :class:`~hlomap.errors.MapError`, and
+    /// arrays of another type ``TypeError``.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> m = hm.IndexingMap.parse("(d0)[s0] -> (s0, d0 mod 3), domain: d0 in [0, 9], s0 in [0, 5]")
+    /// >>> m.evaluate([[4], [5]], [[0], [2]])
+    /// array([[0, 1],
+    ///        [2, 2]])
+    /// >>> m.evaluate([4], [0])
+    /// array([0, 1])
     #[pyo3(signature = (dims, ranges=None, runtime=None, *, check=false, threads=1))]
     fn evaluate<'py>(
         &self,
@@ -399,7 +440,15 @@ impl PyMap {
         Ok(out.into_any())
     }
 
-    /// Which of ``n`` points lie in the domain: a bool array ``[n]``; for one point, one bool.
+    /// Which of ``n`` points lie in the domain: a bool array ``[n]``; for one point a bool.
+    ///
+    /// The arguments are those of :meth:`evaluate`.  Raises :class:`~hlomap.errors.MapError` for arrays of another
+    /// width and for an undefined map.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> m = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 9], d0 mod 2 in [0, 0]")
+    /// >>> m.in_domain([[4], [5], [12]])
+    /// array([ True, False, False])
     #[pyo3(signature = (dims, ranges=None, runtime=None))]
     fn in_domain<'py>(
         &self,
@@ -425,7 +474,17 @@ impl PyMap {
         Ok(array.into_any())
     }
 
-    /// The range of a result, by number, or of any expression over the variables of the map: it holds every value.
+    /// Inclusive bounds ``(lower, upper)`` of a result, by number, or of an expression over the variables of the
+    /// map.
+    ///
+    /// Every value in the domain lies within; the bounds are not always the tightest.  Raises
+    /// :class:`~hlomap.errors.NotFoundError` for a result that does not exist and
+    /// :class:`~hlomap.errors.IntegerOverflowError` for a bound that does not fit in 64 bits.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> m = hm.IndexingMap.parse("(d0) -> (d0 mod 4, d0 + 1), domain: d0 in [0, 9]")
+    /// >>> m.bounds(0), m.bounds(-1), m.bounds(hm.Expr.dim(0) * 2)
+    /// ((0, 3), (1, 10), (0, 18))
     #[pyo3(signature = (result, /))]
     fn bounds(&self, py: Python<'_>, result: &Bound<'_, PyAny>) -> PyResult<(i64, i64)> {
         let expr = match result.cast::<PyExpr>() {
@@ -444,7 +503,12 @@ impl PyMap {
         Ok((lo, hi))
     }
 
-    /// How many elements the map touches, or how many distinct ones: a :class:`Count`.
+    /// The number of points of the domain, or with ``distinct=True`` the number of distinct elements in the image.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> m = hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 7]")
+    /// >>> m.count().upper, m.count(distinct=True).upper
+    /// (8, 4)
     #[pyo3(signature = (distinct=false))]
     fn count(&self, py: Python<'_>, distinct: bool) -> PyCount {
         let count =
@@ -452,30 +516,42 @@ impl PyMap {
         PyCount { lower: count.lower, upper: count.upper }
     }
 
-    /// The map back, where this one is seen to be injective on its domain; else ``None``.
+    /// The map from the results back to the dims, where this map is seen to be injective on its domain; else
+    /// ``None``.
     ///
-    /// Its dimensions are the results of this map; its constraints say which points have a preimage.
+    /// The constraints of the inverse hold at the points that have a preimage.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> print(hm.IndexingMap.parse("(d0) -> (d0 * 2 + 1), domain: d0 in [0, 4]").inverse())
+    /// (d0) -> ((d0 - 1) floordiv 2), domain: d0 in [1, 9], d0 mod 2 in [1, 1]
     fn inverse(&self, py: Python<'_>) -> Option<PyMap> {
         unlocked(py, || symbolic::inverse::inverse(&self.map)).map(PyMap::from)
     }
 
-    /// Whether ``other`` is the same function: each point has the same image, the set over all values of the range
-    /// variables.  See :class:`Equivalence`.
+    /// Whether ``other`` is the same function: at each point it has the same image, the set over all ranges.
+    ///
+    /// A witness is a point whose images differ: values of the dims, then of the runtime variables.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> a = hm.IndexingMap.parse("(d0) -> ((d0 * 6) mod 4), domain: d0 in [0, 9]")
+    /// >>> a.equivalent(hm.IndexingMap.parse("(d0) -> (d0 mod 2 * 2), domain: d0 in [0, 9]")).equal
+    /// True
     #[pyo3(signature = (other, /))]
     fn equivalent(&self, py: Python<'_>, other: &PyMap) -> PyEquivalence {
         unlocked(py, || symbolic::equivalent(&self.map, &other.map)).into()
     }
 
-    /// Whether the domain has no point, an :class:`Equivalence` (of the domain and the empty set).
+    /// Whether the domain has no point; ``.equal`` of the answer is ``None`` where that is undecided.
     ///
-    /// >>> m = IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 9], d0 mod 4 in [3, 3]")
+    /// >>> import hlomap as hm
+    /// >>> m = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 9], d0 mod 4 in [3, 3]")
     /// >>> m.is_empty().equal
     /// False
     fn is_empty(&self, py: Python<'_>) -> PyEquivalence {
         PyEquivalence::decided(unlocked(py, || symbolic::is_empty(&self.map)), "whether the domain has a point")
     }
 
-    /// The size of the results: a :class:`Cost`.
+    /// The number of nodes of the results, a :class:`Cost`.
     fn cost(&self) -> PyCost {
         let cost = self.map.cost();
         PyCost { divmod: cost.divmods, nodes: cost.nodes }
@@ -521,9 +597,10 @@ fn maps_of(maps: &Bound<'_, PyAny>, function: &str) -> PyResult<Vec<Map>> {
     expect_many(maps, function, "a sequence of hlomap.IndexingMap", map)
 }
 
-/// :meth:`IndexingMap.simplify` of many maps in one call, without the interpreter lock, on ``threads`` threads.
+/// :meth:`IndexingMap.simplify` of many maps, in order.
 ///
-/// The keywords are those of the method.  Equal maps are not recognised: each is simplified.
+/// One call without the interpreter lock, on ``threads`` threads; the other keywords are those of the method.
+/// Raises ``TypeError`` for anything but a sequence of maps.
 ///
 /// >>> import hlomap as hm
 /// >>> maps = [hm.IndexingMap.parse(f"(d0) -> (d0 mod {n}), domain: d0 in [0, 4]") for n in (3, 5)]
@@ -545,10 +622,11 @@ fn simplify_many(
     Ok(simplified.into_iter().map(PyMap::from).collect())
 }
 
-/// :meth:`IndexingMap.then` of many pairs in one call, without the interpreter lock, on ``threads`` threads.
+/// :meth:`IndexingMap.then` of many pairs ``(first, second)``, in order.
 ///
-/// With ``simplify=True`` each composition is simplified, with ``drop_unused`` as in :meth:`IndexingMap.simplify`.
-/// Raises :class:`~hlomap.errors.MapError` where the numbers of results and dimensions of a pair differ.
+/// One call without the interpreter lock, on ``threads`` threads.  ``simplify=True`` simplifies each composition,
+/// with ``drop_unused`` as in :meth:`IndexingMap.simplify`.  Raises :class:`~hlomap.errors.MapError` where the
+/// numbers of results and dims of a pair differ, and ``TypeError`` for anything but a sequence of pairs.
 ///
 /// >>> import hlomap as hm
 /// >>> half = hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 7]")
@@ -579,11 +657,14 @@ fn compose_many(
     composed.into_iter().map(|m: symbolic::Result<Map>| Ok(m.or_raise(py)?.into())).collect()
 }
 
-/// :meth:`IndexingMap.count` of many maps in one call, without the interpreter lock, on ``threads`` threads.
+/// :meth:`IndexingMap.count` of many maps, in order.
+///
+/// One call without the interpreter lock, on ``threads`` threads.  Raises ``TypeError`` for anything but a
+/// sequence of maps.
 ///
 /// >>> import hlomap as hm
 /// >>> m = hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 7]")
-/// >>> [c.upper for distinct in (False, True) for c in hm.count_many([m], distinct=distinct)]
+/// >>> [hm.count_many([m], distinct=distinct)[0].upper for distinct in (False, True)]
 /// [8, 4]
 #[pyfunction]
 #[pyo3(signature = (maps, *, distinct=false, threads=1))]
@@ -594,13 +675,15 @@ fn count_many(py: Python<'_>, maps: &Bound<'_, PyAny>, distinct: bool, threads: 
     Ok(counts.into_iter().map(|c| PyCount { lower: c.lower, upper: c.upper }).collect())
 }
 
-/// :meth:`IndexingMap.bounds` of every result of many maps in one call, without the interpreter lock, on ``threads``
-/// threads: for each map a tuple of ``(lower, upper)`` by result, both inclusive.
+/// :meth:`IndexingMap.bounds` of every result of many maps: for each map a tuple of ``(lower, upper)`` by result.
+///
+/// One call without the interpreter lock, on ``threads`` threads.  Errors as in the method; ``TypeError`` for
+/// anything but a sequence of maps.
 ///
 /// >>> import hlomap as hm
 /// >>> m = hm.IndexingMap.parse("(d0, d1) -> (d1 - d0, d0 mod 2), domain: d0 in [0, 7], d1 in [0, 9]")
-/// >>> hm.bounds_many([m, m])
-/// [((-7, 9), (0, 1)), ((-7, 9), (0, 1))]
+/// >>> hm.bounds_many([m])
+/// [((-7, 9), (0, 1))]
 #[pyfunction]
 #[pyo3(signature = (maps, *, threads=1))]
 fn bounds_many<'py>(py: Python<'py>, maps: &Bound<'py, PyAny>, threads: usize) -> PyResult<Vec<Bound<'py, PyTuple>>> {

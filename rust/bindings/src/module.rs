@@ -15,10 +15,12 @@ use crate::instruction::{instruction, instructions, PyInstruction};
 use crate::read::parse_text;
 use crate::show;
 
-/// An HLO module: computations of instructions, as they were read.
+/// An HLO module: computations of instructions.
 ///
-/// Modules come from :func:`~hlomap.parse` and :func:`~hlomap.load`.  All views of one module are equal exactly when
-/// they show the same thing of it.  Pickles through its text.
+/// Modules come from :func:`~hlomap.parse`, :func:`~hlomap.load`, :func:`~hlomap.from_jax` and
+/// :meth:`~hlomap.Builder.build`.  ``module[name]`` is an instruction, :meth:`computation` finds a computation;
+/// ``str`` is text that XLA parses.  A module is equal to itself alone, see :meth:`same_as`; its computations and
+/// instructions are equal where they are the same part of the same module.  A module pickles through its text.
 ///
 /// >>> import hlomap as hm
 /// >>> module = hm.parse("HloModule m\nENTRY e { p = f32[2] parameter(0) ROOT n = f32[2] negate(p) }")
@@ -59,6 +61,13 @@ impl Deref for Handle {
 }
 
 /// A computation of a module: instructions with a root.
+///
+/// ``computation[name]`` is an instruction, iteration is over the instructions in text order.
+///
+/// >>> import hlomap as hm
+/// >>> computation = hm.parse("ENTRY e { p = f32[2] parameter(0) ROOT n = f32[2] negate(p) }").entry
+/// >>> [instruction.name for instruction in computation], len(computation), computation["p"].users[0].name
+/// (['p', 'n'], 2, 'n')
 #[pyclass(name = "Computation", module = "hlomap._core", frozen)]
 pub struct PyComputation {
     pub module: Handle,
@@ -100,7 +109,7 @@ const NEAR_NAMES: usize = 5000;
 
 #[pymethods]
 impl PyModule_ {
-    /// The module's name; empty where the text has none.
+    /// The name of the module; empty for text without one.
     #[getter]
     fn name(&self) -> &str {
         self.0.name()
@@ -112,8 +121,8 @@ impl PyModule_ {
         computation(slf.py(), &slf.into(), slf.get().0.entry())
     }
 
-    /// All computations in text order; one that is written inside an instruction stands before the computation of
-    /// that instruction.
+    /// All computations in text order; one that is written inside an instruction comes before that instruction's
+    /// own.
     #[getter]
     fn computations<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
         computations(slf.py(), &slf.into(), 0..slf.get().0.computations().len() as u32)
@@ -125,20 +134,22 @@ impl PyModule_ {
         Attributes::new(slf.into(), Owner::Module)
     }
 
-    /// What did not fit but could be kept, each with its place, in the order of the text.
+    /// The problems of the text that parsing could skip, in text order.
     #[getter]
     fn diagnostics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let all = self.0.diagnostics().iter().map(|d| Py::new(py, PyDiagnostic::new(self.0.source(), d)));
         PyTuple::new(py, all.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// The number of instructions of all computations; their numbers are the ints below it.
+    /// The number of instructions of all computations.
     #[getter]
     fn n_instructions(&self) -> usize {
         self.0.instructions().len()
     }
 
-    /// The instruction with this number.
+    /// The instruction with this number, from 0 to ``n_instructions - 1``.
+    ///
+    /// Raises :class:`~hlomap.errors.NotFoundError` for a larger number.
     #[pyo3(signature = (number, /))]
     fn instruction(slf: &Bound<'_, Self>, number: u32) -> PyResult<Py<PyInstruction>> {
         if number as usize >= slf.get().0.instructions().len() {
@@ -174,10 +185,11 @@ impl PyModule_ {
 
     /// The computation of this name, with or without ``%``.
     ///
-    /// Raises :class:`~hlomap.errors.NotFoundError`, which names a near one.
+    /// Raises :class:`~hlomap.errors.NotFoundError`, with a similar name if there is one; for the name of an
+    /// instruction the message refers to ``module[name]``.
     ///
     /// >>> import hlomap as hm
-    /// >>> module = hm.parse("f { p = f32[] parameter(0) } ENTRY e { q = f32[] parameter(0) c = f32[] call(q), to_apply=f }")
+    /// >>> module = hm.parse("f { p = f32[] parameter(0) } ENTRY e { q = f32[] parameter(0) }")
     /// >>> module.computation("f").root.name
     /// 'p'
     #[pyo3(name = "computation", signature = (name, /))]
@@ -198,8 +210,8 @@ impl PyModule_ {
 
     /// The module as a serialized ``HloModuleProto``, which XLA reads.
     ///
-    /// Names that repeat get a number, as XLA wants them unique.  :class:`~hlomap.errors.UnsupportedError` where the text
-    /// leaves the names of operands out, which no proto can say.
+    /// Repeated names get a number, since XLA wants them unique.  Raises :class:`~hlomap.errors.UnsupportedError`
+    /// for text without the names of operands, which a proto needs.
     ///
     /// >>> import hlomap as hm
     /// >>> module = hm.parse("HloModule m\nENTRY e { p = f32[2] parameter(0) ROOT n = f32[2] negate(p) }")
@@ -215,9 +227,15 @@ impl PyModule_ {
         }
     }
 
-    /// Whether another module holds the same computations of the same instructions in the same order: shapes with
-    /// layouts, operands, attributes, values and metadata count, their spelling does not.  ``names=False``: names do
-    /// not count, either.
+    /// Whether another module has the same computations of the same instructions in the same order.
+    ///
+    /// Shapes with layouts, operands, attributes, values and metadata count, their spelling does not; with
+    /// ``names=False`` names do not count either.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> a, b = (hm.parse(f"ENTRY e {{ ROOT {name} = f32[2] parameter(0) }}") for name in "pq")
+    /// >>> a.same_as(b), a.same_as(b, names=False)
+    /// (False, True)
     #[pyo3(signature = (other, /, *, names=true))]
     fn same_as(&self, py: Python<'_>, other: &Bound<'_, PyModule_>, names: bool) -> bool {
         let names = if names { hlo::Names::Count } else { hlo::Names::Ignored };
@@ -225,13 +243,13 @@ impl PyModule_ {
         unlocked(py, || self.0.same_as(other, names))
     }
 
-    /// The text of the module, which XLA reads; with no arguments that of ``str``.
+    /// The text of the module, which XLA parses; without arguments that of ``str``.
     ///
-    /// ``operand_shapes``: the shape before each operand.  ``metadata``: where instructions came from, with the
-    /// tables of stack frames.  ``layouts``: the layouts of shapes.  ``backend_config``, ``control_predecessors``:
-    /// these attributes.  ``large_constants=False``: ``{...}`` in the place of more than ten elements.
-    /// ``signatures``: parameters and result before the brace of a computation.  ``canonical_names``: instructions
-    /// are ``tmp_0``, ``tmp_1``, …, computations ``computation_0``, ….
+    /// ``operand_shapes`` prints the shape before each operand, ``metadata`` where instructions come from, with the
+    /// tables of stack frames, ``layouts`` the layouts of shapes, and ``backend_config`` and
+    /// ``control_predecessors`` these attributes.  ``large_constants=False`` prints ``{...}`` for more than ten
+    /// elements, ``signatures`` the parameters and result of a computation before its brace.  ``canonical_names``
+    /// renames instructions to ``tmp_0``, ``tmp_1``, … and computations to ``computation_0``, ….
     ///
     /// >>> import hlomap as hm
     /// >>> module = hm.parse("HloModule m\nENTRY e { p = f32[2]{0} parameter(0) ROOT n = f32[2]{0} negate(p) }")
@@ -298,13 +316,13 @@ impl PyModule_ {
 
 #[pymethods]
 impl PyComputation {
-    /// The computation's name without ``%``; empty where it is written inside an instruction.
+    /// The name without ``%``; empty for a computation that is written inside an instruction.
     #[getter]
     fn name(&self) -> &str {
         self.module.computation_name(self.id)
     }
 
-    /// The instruction whose value is the computation's.
+    /// The instruction whose value is that of the computation.
     #[getter]
     fn root(&self, py: Python<'_>) -> PyResult<Py<PyInstruction>> {
         instruction(py, &self.module, self.module.root(self.id))
@@ -322,37 +340,37 @@ impl PyComputation {
         instructions(py, &self.module, self.module.instructions_of(self.id))
     }
 
-    /// The module it belongs to.
+    /// The module that the computation belongs to.
     #[getter]
     fn module(&self, py: Python<'_>) -> Py<PyModule_> {
         self.module.0.clone_ref(py)
     }
 
-    /// The attributes behind its closing brace, by name.
+    /// The attributes after its closing brace, by name.
     #[getter]
     fn attributes(&self, py: Python<'_>) -> Attributes {
         Attributes::new(self.module.clone_ref(py), Owner::Computation(self.id))
     }
 
-    /// The instructions that call it.
+    /// The instructions that call the computation, in text order.
     #[getter]
     fn callers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         instructions(py, &self.module, self.module.callers(self.id).iter().copied())
     }
 
-    /// Whether a fusion calls it.
+    /// Whether a fusion calls the computation.
     #[getter]
     fn is_fusion(&self) -> bool {
         self.module.is_fusion(self.id)
     }
 
-    /// Its place in the module's ``computations``.
+    /// Its index in the module's ``computations``.
     #[getter]
     fn number(&self) -> u32 {
         self.id
     }
 
-    /// 16 bytes that are equal for computations that do the same, whatever the names in them.
+    /// 16 bytes that are equal for computations that do the same, whatever their names.
     #[getter]
     fn fingerprint<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.module.fingerprint(self.id))
@@ -377,8 +395,9 @@ impl PyComputation {
         self.instructions(py)?.try_iter()
     }
 
-    /// The text of this computation alone; the arguments are those of :meth:`Module.to_string`.  XLA reads it with
-    /// ``ENTRY`` before it, where it calls no other.
+    /// The text of this computation alone; the arguments are those of :meth:`Module.to_string`.
+    ///
+    /// XLA parses it with ``ENTRY`` before it, if it calls no other computation.
     #[pyo3(signature = (
         *, operand_shapes=false, metadata=true, layouts=true, backend_config=true, control_predecessors=true,
         large_constants=true, signatures=true, canonical_names=false

@@ -42,15 +42,18 @@ fn unit_of(name: &str) -> PyResult<Unit> {
     }
 }
 
-/// The map from the logical index of an element to its position in the buffer, as the layout says: order, tiles of
-/// every level, padding.
+/// The map from the index of an element to its position in the buffer, with the layout's order, tiles and
+/// padding.
 ///
-/// ``unit`` is what positions count: ``"element"``; ``"byte"``, that of the element's first bit; ``"bit"``, bit 0 being
-/// the lowest of byte 0.  ``index`` is a shape index where the shape is a tuple.  ``part`` is the number of a part where
-/// split configs cut the array, see :attr:`Shape.parts`: positions are then those in the part's own buffer.
+/// ``unit`` is the unit of positions: ``"element"`` (the default); ``"byte"``, the byte of the element's first
+/// bit; or ``"bit"``, where bit 0 is the lowest of byte 0.  For a tuple, ``index`` is the shape index of an array
+/// in it. ``part`` is the number of a part where split configs cut the array (:attr:`Shape.parts`): positions are
+/// then those in the buffer of the part.
 ///
-/// Raises :class:`~hlomap.errors.ShapeError` for everything but an array with a valid layout and bounded dimensions, and
-/// :class:`~hlomap.errors.IntegerOverflowError` where the buffer has more than 2**63 - 1 places.
+/// Raises :class:`~hlomap.errors.ShapeError` for everything but an array with a valid layout and bounded
+/// dimensions, :class:`~hlomap.errors.IntegerOverflowError` for a buffer of more than 2**63 - 1 elements,
+/// :class:`~hlomap.errors.UnsupportedError` for a sparse layout, and ``TypeError`` for anything but a
+/// :class:`Shape`.
 ///
 /// >>> import hlomap as hm
 /// >>> m = hm.linear_index(hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"))
@@ -80,8 +83,9 @@ fn linear_index(
     .map(PyMap::from)
 }
 
-/// The map from a position in the buffer, counted in elements, to the logical index of the element there; positions of
-/// padding lie outside its domain.  Arguments and errors as :func:`linear_index`.
+/// The map from a position in the buffer, counted in elements, to the index of the element there.
+///
+/// Positions of padding lie outside its domain.  Arguments and errors as in :func:`linear_index`.
 ///
 /// >>> import hlomap as hm
 /// >>> m = hm.logical_index(hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"))
@@ -107,7 +111,7 @@ fn logical_index(
     .map(PyMap::from)
 }
 
-/// The number of places in the buffer of an array, padding included: :attr:`Shape.buffer_elements`.
+/// The size of the buffer of an array in elements, padding included: :attr:`Shape.buffer_elements`.
 #[pyfunction]
 #[pyo3(signature = (shape, /))]
 fn buffer_elements(py: Python<'_>, shape: &Bound<'_, PyShape>) -> PyResult<i64> {
@@ -116,8 +120,9 @@ fn buffer_elements(py: Python<'_>, shape: &Bound<'_, PyShape>) -> PyResult<i64> 
 
 type Digits = Vec<Vec<(i64, i64, i64)>>;
 
-/// For each dimension its digits, minor first, as (size, weight in the index, stride in the buffer); or a text that
-/// says why the layout has no such form.
+/// For each dimension its mixed-radix digits, minor first: (size, weight in the index, stride in the buffer).
+///
+/// A text with the reason for layouts that have no such form.
 ///
 /// >>> import hlomap as hm
 /// >>> hm._core.strides(hm.Shape.parse("f32[4,6]{1,0:T(2,2)}"))
@@ -149,9 +154,12 @@ fn related(
     linear(py, operand.get(), |operand| unlocked(py, || ask(operand, output))).map(PyEquivalence::from)
 }
 
-/// Whether a reshape moves no bytes: every element of the output lies where the operand's element with the same
-/// row-major number lies, in buffers of one size.  Tiles and padding are taken into account.  The witness is an index
-/// of the output that would have to move.
+/// Whether a reshape moves no bytes, tiles and padding taken into account.
+///
+/// It moves none where every element of the output has the position of the operand's element with the same
+/// row-major number, in buffers of one size.  The witness is the index of an output element that has another
+/// position.  Raises :class:`~hlomap.errors.ShapeError` for everything but arrays with valid layouts and bounded
+/// dimensions, and ``TypeError`` for anything but :class:`Shape`.
 ///
 /// >>> import hlomap as hm
 /// >>> a, b = hm.Shape.parse("f32[16,256]{1,0:T(8,128)}"), hm.Shape.parse("f32[2,8,256]{2,1,0:T(8,128)}")
@@ -167,8 +175,10 @@ fn reshape_is_bitcast(
     related(py, "reshape_is_bitcast", operand, output, ::layout::reshape_is_bitcast)
 }
 
-/// Whether a transpose moves no bytes; dimension i of the output is the operand's dimension ``dimensions[i]``, a
-/// negative number counting from the end.
+/// Whether a transpose moves no bytes: dimension i of the output is the operand's dimension ``dimensions[i]``.
+///
+/// A negative number counts from the end.  Witness and errors as in :func:`reshape_is_bitcast`;
+/// :class:`~hlomap.errors.ShapeError` also where ``dimensions`` do not transpose one shape to the other.
 ///
 /// >>> import hlomap as hm
 /// >>> a, b = hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"), hm.Shape.parse("f32[5,3]{0,1:T(2,2)}")
@@ -187,8 +197,9 @@ fn transpose_is_bitcast(
     related(py, name, operand, output, |a, b| ::layout::transpose_is_bitcast(a, b, &dimensions))
 }
 
-/// Whether a bitcast between the two is one: every element of the output lies where the operand has an element, in
-/// buffers of one size.
+/// Whether one buffer serves both shapes: the operand has an element at the position of every output element.
+///
+/// The buffers must have one size.  Witness and errors as in :func:`reshape_is_bitcast`.
 ///
 /// >>> import hlomap as hm
 /// >>> a, b = hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"), hm.Shape.parse("f32[15]")
@@ -237,7 +248,7 @@ fn must_have(py: Python<'_>, what: &str, expected: usize, found: usize) -> PyRes
     Err(shape_error(py, format!("{what} of {found} elements: expected {expected}")))
 }
 
-/// Lays out flat arrays of unsigned integers or complex numbers; ``fill`` has one element for the padding.
+/// Lays out a flat array of unsigned integers or complex numbers; ``fill`` has one element for the padding.
 #[pyfunction]
 #[pyo3(signature = (shape, array, buffer, fill, threads, /))]
 fn pack_into(
@@ -285,7 +296,7 @@ fn unpack_into(
     Ok(())
 }
 
-/// The low ``width`` bits of each element of ``n_bytes`` bytes, one after the other.
+/// Packs the low ``width`` bits of each element of ``n_bytes`` bytes, one after the other.
 #[pyfunction]
 #[pyo3(signature = (wide, n_bytes, width, narrow, /))]
 fn squeeze_bits(
@@ -302,7 +313,7 @@ fn squeeze_bits(
     Ok(())
 }
 
-/// Elements of ``width`` bits, of which ``value`` count, to elements of ``n_bytes`` bytes.
+/// Unpacks elements of ``width`` bits, of which ``value`` count, to elements of ``n_bytes`` bytes.
 #[pyfunction]
 #[pyo3(signature = (narrow, width, value, is_signed, n_bytes, wide, /))]
 fn spread_bits(
@@ -321,13 +332,13 @@ fn spread_bits(
     Ok(())
 }
 
-/// A bitcast between two untiled layouts as transpose, reshape, transpose:
-/// ``(operand_perm, operand_physical_dims, output_physical_dims, output_perm)``.
+/// A bitcast between two untiled layouts as transpose, reshape, transpose.
 ///
-/// Logical dimension ``operand_perm[k]`` of the operand is its k-th most major one and has the size
-/// ``operand_physical_dims[k]``; likewise for the output.  The two physical index tuples have the same row-major
-/// position.  ``None`` where a layout has tiles or padding or is invalid, where the widths or the numbers of elements
-/// differ, and for everything but arrays.
+/// Returns ``(operand_perm, operand_physical_dims, output_physical_dims, output_perm)``: logical dimension
+/// ``operand_perm[k]`` of the operand is its k-th most major one and has the size ``operand_physical_dims[k]``;
+/// likewise for the output.  The two physical indices have the same row-major position.  ``None`` for layouts
+/// with tiles or padding, for invalid ones, where widths or numbers of elements differ, and for everything but
+/// arrays.
 ///
 /// >>> import hlomap as hm
 /// >>> bitcast_factors = hm._core.bitcast_factors

@@ -8,10 +8,10 @@ use crate::diagnostic::syntax_error;
 use crate::enter::unlocked;
 use crate::module::PyModule_;
 
-/// All modules of a text, without the interpreter lock.
+/// All modules of a text, parsed without the interpreter lock.
 ///
-/// ``source``: HLO text as str or bytes.  ``name``: where it came from, for messages.  ``strict``: what does not fit
-/// is an error, not a diagnostic.  Raises :class:`~hlomap.errors.HloSyntaxError` with everything that is wrong.
+/// ``source`` is HLO text as ``str`` or bytes, ``name`` its name in messages.  ``strict`` makes every diagnostic
+/// an error.  Raises :class:`~hlomap.errors.HloSyntaxError` with all problems of the text.
 #[pyfunction]
 #[pyo3(signature = (source, name=None, strict=false))]
 pub fn parse_text(
@@ -43,7 +43,7 @@ pub fn parse_text(
     }
 }
 
-/// How the beginning of a file is compressed (``None``: it is not), and the first ``n`` bytes that it holds.
+/// The compression of the beginning of a file, or ``None``, and the first ``n`` bytes of its content.
 #[pyfunction]
 #[pyo3(signature = (head, n, /))]
 fn unpack_head<'py>(py: Python<'py>, head: &[u8], n: usize) -> (Option<&'static str>, Bound<'py, PyBytes>) {
@@ -53,15 +53,17 @@ fn unpack_head<'py>(py: Python<'py>, head: &[u8], n: usize) -> (Option<&'static 
     }
 }
 
-/// Whether the beginning of a file is the beginning of a proto that holds a module.
+/// Whether the beginning of a file is the beginning of a proto with a module.
 #[pyfunction]
 #[pyo3(signature = (head, /))]
 fn is_module_head(head: &[u8]) -> bool {
     hlo::is_module_head(head)
 }
 
-/// The attributes that an operation, or the header of a ``module``, can have: name, form of the value, whether it must
-/// be there, and the words that the value can be where they are few.
+/// The attributes of an operation, or of the header of a ``module``, sorted by name.
+///
+/// For each its name, the form of its value, whether it is required, and the words that the value can be, where
+/// few.
 #[pyfunction]
 #[pyo3(signature = (place, /))]
 fn known_attributes(place: &str) -> Vec<(&'static str, String, bool, &'static [&'static str])> {

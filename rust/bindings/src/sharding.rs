@@ -26,9 +26,10 @@ fn iota<'py>(py: Python<'py>, iota: &Iota) -> PyResult<Bound<'py, PyTuple>> {
     PyTuple::new(py, [ints(py, &iota.reshape)?, ints(py, &iota.permutation())?])
 }
 
-/// How a value is laid over devices: ``{replicated}``, ``{devices=[2,2]<=[4]}``, ``{mesh['x'=2], [{'x'}]}``, tuples.
+/// The distribution of a value over devices: ``{replicated}``, ``{devices=[2,2]<=[4]}``, ``{mesh['x'=2],
+/// [{'x'}]}``, tuples.
 ///
-/// Equal where all parts are; hashable; pickles through its text.
+/// Equality and hash are structural; a sharding pickles through its text.
 ///
 /// >>> import hlomap as hm
 /// >>> sharding = hm.hlo.Sharding.parse("{devices=[2,1,4]<=[4,2]T(1,0) last_tile_dim_replicate}")
@@ -80,7 +81,12 @@ fn axis_name(mesh: &Mesh, a: &MeshAxis) -> String {
 
 #[pymethods]
 impl PySharding {
-    /// The sharding that a text says, braces included; :class:`~hlomap.errors.HloSyntaxError` where it says none.
+    /// Reads a sharding with its braces.  Raises :class:`~hlomap.errors.HloSyntaxError` for text that is not a
+    /// sharding.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> hm.hlo.Sharding.parse("{replicated}").kind
+    /// 'replicated'
     #[staticmethod]
     fn parse(py: Python<'_>, text: &str) -> PyResult<PySharding> {
         hlo::parse_sharding(text).map(PySharding).ok_or_else(|| {
@@ -100,7 +106,7 @@ impl PySharding {
         }
     }
 
-    /// Of a tuple, the sharding of each leaf; else ``()``.
+    /// The shardings of a tuple's leaves; ``()`` for everything else.
     #[getter]
     fn parts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let parts = match &self.0 {
@@ -123,15 +129,16 @@ impl PySharding {
         }
     }
 
-    /// Of a ``"tiled"`` sharding, the number of tiles along each dimension, followed by the dimensions that only
-    /// devices have; else ``None``.
+    /// The number of tiles along each dimension of a ``"tiled"`` sharding, then those that only devices have; else
+    /// ``None``.
     #[getter]
     fn tile_dimensions<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         self.tiles().map(|t| ints(py, &t.dims)).transpose()
     }
 
-    /// Of a ``"tiled"`` sharding, the device of each tile in row-major order of ``tile_dimensions``, an iota written
-    /// out; else ``None``.  :class:`~hlomap.errors.UnsupportedError` for more than 2^24.
+    /// The device of each tile of a ``"tiled"`` sharding, in row-major order of ``tile_dimensions``; else ``None``.
+    ///
+    /// Raises :class:`~hlomap.errors.UnsupportedError` for more than 2**24 devices.
     #[getter]
     fn devices<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let Some(tiles) = self.tiles() else { return Ok(None) };
@@ -150,13 +157,13 @@ impl PySharding {
         }
     }
 
-    /// Whether devices along the last of ``tile_dimensions`` have the same tile.
+    /// Whether the devices along the last of ``tile_dimensions`` have the same tile.
     #[getter]
     fn replicates_last_dimension(&self) -> bool {
         self.tiles().is_some_and(|t| t.replicate_last)
     }
 
-    /// What the last of ``tile_dimensions`` are, which only devices have: ``"replicated"``, ``"manual"``, …
+    /// The roles of the last ``tile_dimensions``, which only devices have: ``"replicated"``, ``"manual"``, ….
     #[getter]
     fn last_dimensions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.tiles().map_or(&[][..], |t| &t.last_dims).iter().map(|d| d.name()))
@@ -169,7 +176,7 @@ impl PySharding {
         Some((if is_alike { "like" } else { "as" }, id))
     }
 
-    /// Where it came from, each as text in braces.
+    /// The origins of the sharding, each as text in braces.
     #[getter]
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let all = match &self.0 {
@@ -186,7 +193,8 @@ impl PySharding {
         self.over().cloned().map(PyMesh)
     }
 
-    /// Of a ``"named"`` sharding, by dimension the axes that cut it, ``"?"`` last where more may be added; else ``()``.
+    /// The axes that cut each dimension in a ``"named"`` sharding, ``"?"`` last where more may be added; else
+    /// ``()``.
     #[getter]
     fn dimension_axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let Sharding::Named(named) = &self.0 else { return Ok(PyTuple::empty(py)) };
@@ -197,7 +205,7 @@ impl PySharding {
         PyTuple::new(py, dims.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// Axes of a ``"named"`` sharding along which devices have the same.
+    /// The axes of a ``"named"`` sharding along which all devices have the same data.
     #[getter]
     fn replicated_axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         match &self.0 {
@@ -206,7 +214,7 @@ impl PySharding {
         }
     }
 
-    /// Axes of a ``"named"`` sharding along which each device has a summand.
+    /// The axes of a ``"named"`` sharding along which each device has a summand.
     #[getter]
     fn unreduced_axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         match &self.0 {
@@ -215,7 +223,7 @@ impl PySharding {
         }
     }
 
-    /// Axes of a ``"named"`` sharding that the program uses by itself.
+    /// The axes of a ``"named"`` sharding that the program partitions itself.
     #[getter]
     fn manual_axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         match &self.0 {
@@ -237,7 +245,7 @@ impl PySharding {
     }
 }
 
-/// Devices in an array whose dimensions have names: ``mesh['x'=2,'y'=4]``.
+/// An array of devices whose dimensions have names: ``mesh['x'=2,'y'=4]``.
 ///
 /// >>> import hlomap as hm
 /// >>> mesh = hm.hlo.Sharding.parse("{mesh['x'=2,'y'=2], device_ids=(3,2,1,0), [{'x'}]}").mesh
@@ -249,7 +257,7 @@ pub struct PyMesh(Mesh);
 
 #[pymethods]
 impl PyMesh {
-    /// Name and size of each axis, the most major first.
+    /// The size of each axis by name, the most major first.
     #[getter]
     fn axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
@@ -257,7 +265,7 @@ impl PyMesh {
         Ok(dict)
     }
 
-    /// The devices in row-major order.  :class:`~hlomap.errors.UnsupportedError` for more than 2^24.
+    /// The devices in row-major order.  Raises :class:`~hlomap.errors.UnsupportedError` for more than 2**24.
     #[getter]
     fn devices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let all: Vec<MeshAxis> = (0..self.0.axes.len()).map(|axis| MeshAxis { axis, part: None }).collect();
@@ -277,9 +285,11 @@ impl PyMesh {
     }
 }
 
-/// Groups of devices that work together, each a tuple of ints; an iota or a mesh is listed when that is asked for.
+/// Groups of devices that work together: a sequence of tuples of int.
 ///
-/// Equal to other groups, and to a tuple of tuples, that list the same; hashable; pickles through its text.
+/// An iota or a mesh is listed on access, which raises :class:`~hlomap.errors.UnsupportedError` for more than
+/// 2**24 devices.  Groups are equal to others, and to a tuple of tuples, that list the same; they hash, and
+/// pickle through their text.
 ///
 /// >>> import hlomap as hm
 /// >>> groups = hm.hlo.ReplicaGroups.parse("[2,4]<=[4,2]T(1,0)")
@@ -307,7 +317,11 @@ impl PyReplicaGroups {
 
 #[pymethods]
 impl PyReplicaGroups {
-    /// The groups that a text says, in any of the three forms; :class:`~hlomap.errors.HloSyntaxError` where it says none.
+    /// Reads groups in any of the three forms.  Raises :class:`~hlomap.errors.HloSyntaxError` for other text.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> list(hm.hlo.ReplicaGroups.parse("{{0,1},{2,3}}"))
+    /// [(0, 1), (2, 3)]
     #[staticmethod]
     fn parse(py: Python<'_>, text: &str) -> PyResult<PyReplicaGroups> {
         hlo::parse_device_groups(text).map(PyReplicaGroups::new).ok_or_else(|| {
@@ -316,7 +330,7 @@ impl PyReplicaGroups {
         })
     }
 
-    /// How many devices are in each group; ``None`` where groups differ, or there are none.
+    /// The number of devices in each group; ``None`` where groups differ, or there are none.
     #[getter]
     fn group_size(&self) -> Option<i64> {
         self.groups.group_size()

@@ -12,10 +12,19 @@ use crate::error::raise;
 use crate::expr::{hash_of, ExprLike, PyExpr};
 use crate::show;
 
-/// A variable of a map: its name and its inclusive range; for a runtime variable also where its value comes from.
+/// A variable of a map: its name and its inclusive range.
 ///
-/// ``source`` is an opaque number for the value that supplies it, ``index`` the element of that value as expressions.
-/// ``supplier`` is the instruction behind the number, for maps that belong to a program.
+/// ``Variable(name, lower, upper)`` makes one; without a name it has the default one, ``d0``, ``s0`` or ``rt0``.
+/// The value of a runtime variable is an element of an array that is known only when the program runs: ``source``
+/// is an opaque number for that array, ``index`` the index of the element as expressions, and ``supplier`` the
+/// instruction behind the number, for maps that belong to a program.
+///
+/// >>> import hlomap as hm
+/// >>> m = hm.IndexingMap([hm.Variable("row", 0, 3), 5], [hm.Expr.dim(1) + 1, hm.Expr.dim(0)])
+/// >>> print(m)
+/// (row, d1) -> (d1 + 1, row), domain: row in [0, 3], d1 in [0, 4]
+/// >>> m.dims[0].name, m.dims[1].upper
+/// ('row', 4)
 #[pyclass(name = "Variable", module = "hlomap._core", frozen)]
 pub struct PyVariable {
     pub variable: Variable,
@@ -33,31 +42,31 @@ impl PyVariable {
         PyVariable { variable, default_name: String::new(), supplier: None }
     }
 
-    /// Its name, ``d0``, ``s0`` or ``rt0`` where it has none of its own.
+    /// The name of its own, else ``d0``, ``s0`` or ``rt0`` by kind and number.
     #[getter]
     fn name(&self) -> &str {
         self.variable.name.as_deref().unwrap_or(&self.default_name)
     }
 
-    /// The smallest value.
+    /// The smallest value, inclusive.
     #[getter]
     fn lower(&self) -> i64 {
         self.variable.range.lo
     }
 
-    /// The largest value.
+    /// The largest value, inclusive.
     #[getter]
     fn upper(&self) -> i64 {
         self.variable.range.hi
     }
 
-    /// The number of the value that supplies a runtime variable, if known.
+    /// The number of the array that holds the value of a runtime variable; ``None`` where it is not known.
     #[getter]
     fn source(&self) -> Option<i64> {
         self.variable.source.as_ref().map(|s| s.id)
     }
 
-    /// The element of the source, as expressions of the other variables.
+    /// The index of the element of the source, as expressions over the other variables; ``()`` for a scalar.
     #[getter]
     fn index<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let index: Vec<PyExpr> =
@@ -65,7 +74,7 @@ impl PyVariable {
         PyTuple::new(py, index)
     }
 
-    /// The instruction that supplies a runtime variable, for maps that belong to a program.
+    /// The instruction whose value is the source; ``None`` for maps that do not belong to a program.
     #[getter]
     fn supplier(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.supplier.as_ref().map(|s| s.clone_ref(py))
@@ -90,7 +99,14 @@ impl PyVariable {
     }
 }
 
-/// ``expr in [lower, upper]``, both ends included.
+/// The condition ``expr in [lower, upper]`` of a map's domain, both ends included.
+///
+/// Wherever a constraint is expected, the triple ``(expr, lower, upper)`` will do.
+///
+/// >>> import hlomap as hm
+/// >>> even = hm.Constraint(hm.Expr.dim(0) % 2, 0, 0)
+/// >>> print(hm.IndexingMap([8], [hm.Expr.dim(0)], constraints=[even]))
+/// (d0) -> (d0), domain: d0 in [0, 7], d0 mod 2 in [0, 0]
 #[pyclass(name = "Constraint", module = "hlomap._core", frozen)]
 pub struct PyConstraint(pub Constraint);
 
@@ -101,19 +117,19 @@ impl PyConstraint {
         PyConstraint(Constraint { expr: expr.0, range: Range::new(lower, upper) })
     }
 
-    /// What is constrained.
+    /// The expression that is constrained.
     #[getter]
     fn expr(&self) -> PyExpr {
         PyExpr(self.0.expr.clone())
     }
 
-    /// The smallest allowed value.
+    /// The smallest allowed value, inclusive.
     #[getter]
     fn lower(&self) -> i64 {
         self.0.range.lo
     }
 
-    /// The largest allowed value.
+    /// The largest allowed value, inclusive.
     #[getter]
     fn upper(&self) -> i64 {
         self.0.range.hi
@@ -132,21 +148,26 @@ impl PyConstraint {
     }
 }
 
-/// A number of elements known to lie in ``[lower, upper]``; exact where the two are equal.
+/// A number of elements, between ``lower`` and ``upper``; known where the two are equal.
+///
+/// >>> import hlomap as hm
+/// >>> count = hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 6]").count(distinct=True)
+/// >>> count.lower, count.upper, count.exact
+/// (4, 4, True)
 #[pyclass(name = "Count", module = "hlomap._core", frozen, eq, hash)]
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct PyCount {
-    /// At least so many.
+    /// The number is at least this.
     #[pyo3(get)]
     pub lower: u128,
-    /// At most so many.
+    /// The number is at most this.
     #[pyo3(get)]
     pub upper: u128,
 }
 
 #[pymethods]
 impl PyCount {
-    /// Whether the number is known.
+    /// Whether ``lower`` and ``upper`` are equal.
     #[getter]
     fn exact(&self) -> bool {
         self.lower == self.upper
@@ -157,14 +178,19 @@ impl PyCount {
     }
 }
 
-/// ``divmod``: floordiv and mod nodes; ``nodes``: all nodes; both counted as trees over all results.
+/// The size of a map's results, counted as trees: an expression that occurs twice counts twice.
+///
+/// >>> import hlomap as hm
+/// >>> cost = hm.IndexingMap.parse("(d0) -> (d0 floordiv 8, d0 mod 8), domain: d0 in [0, 31]").cost()
+/// >>> cost.divmod, cost.nodes
+/// (2, 6)
 #[pyclass(name = "Cost", module = "hlomap._core", frozen, eq, hash)]
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct PyCost {
-    /// Floor divisions and remainders.
+    /// The number of floor divisions and remainders.
     #[pyo3(get)]
     pub divmod: u64,
-    /// All nodes.
+    /// The number of all nodes: operators, variables and constants.
     #[pyo3(get)]
     pub nodes: u64,
 }
@@ -176,13 +202,14 @@ impl PyCost {
     }
 }
 
-/// The answer to a question that may stay undecided: are two maps the same function, is a reshape a bitcast, is a
-/// domain empty, …
+/// The answer to a question that may stay undecided, such as whether two maps are the same function.
 ///
-/// ``equal`` is ``True``, ``False`` or ``None`` (undecided).  ``witness`` is a point that shows the difference where
-/// ``equal`` is ``False`` and one is known; ``reason`` tells why the answer is undecided, or why it is ``False``
-/// without a witness.  ``bool()`` of an undecided answer raises :class:`~hlomap.errors.UndecidedError`, so that no
-/// condition takes it for a yes or a no: test ``.equal is True`` or ``.equal is not False``.
+/// ``equal`` is ``True``, ``False`` or ``None`` (undecided).  Where it is ``False``, ``witness`` may be a point
+/// that shows the difference; ``reason`` tells why the answer is undecided, or why it is ``False`` without a
+/// witness. ``bool()`` of an undecided answer raises :class:`~hlomap.errors.UndecidedError`, so that no condition
+/// mistakes it for an answer: test ``.equal is True`` or ``.equal is not False`` instead.
+///
+/// The constructor raises ``ValueError`` for an undecided answer without a reason.
 ///
 /// >>> import hlomap as hm
 /// >>> a = hm.IndexingMap.parse("(d0) -> (d0 * 2), domain: d0 in [0, 9]")
@@ -244,7 +271,8 @@ impl PyEquivalence {
         self.equal
     }
 
-    /// A point that shows the difference, or ``None``: the question names the space it lies in.
+    /// A point that shows the difference, or ``None``; the function that gave the answer documents the point's
+    /// space.
     #[getter]
     fn witness<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         self.witness.as_ref().map(|point| PyTuple::new(py, point)).transpose()
