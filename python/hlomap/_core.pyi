@@ -26,13 +26,10 @@ _ConstraintLike: TypeAlias = "tuple[_ExprLike, int, int] | Constraint"
 class Expr:
     """An integer expression over the dim, range and runtime variables of a map, in normal form.
 
-    Expressions come from :meth:`dim`, :meth:`range`, :meth:`runtime`, :meth:`constant` and :meth:`parse`, and
-    from the Python operators ``+ - * // %`` with other expressions and ints.  ``//`` and ``%`` are floor
-    division
-    and its non-negative remainder; the divisor must be a positive constant, or an expression that the domain
-    of a
-    map keeps positive.  Equality and hash are those of the normal form.  An expression pickles through its
-    text.
+    Expressions come from :meth:`dim`, :meth:`range`, :meth:`runtime`, :meth:`constant` and :meth:`parse`, and from
+    the Python operators ``+ - * // %`` with other expressions and ints.  ``//`` and ``%`` are floor division and
+    its non-negative remainder; the divisor must be a positive constant, or an expression that the domain of a map
+    keeps positive.  Equality and hash are those of the normal form.  An expression pickles through its text.
 
     Raises :class:`~hlomap.errors.MapError` for a constant divisor below 1 and
     :class:`~hlomap.errors.IntegerOverflowError` for a constant that does not fit in 64 bits.
@@ -76,8 +73,7 @@ class Expr:
     def parse(text: str, /) -> Expr:
         """Reads an expression over the variables ``d0``, ``d1``, …, ``s0``, … and ``rt0``, ….
 
-        Raises :class:`~hlomap.errors.MapSyntaxError`, with line and column, for text that is not an
-        expression.
+        Raises :class:`~hlomap.errors.MapSyntaxError`, with line and column, for text that is not an expression.
 
         >>> import hlomap as hm
         >>> hm.Expr.parse("(d0 * 8 + s0) mod 4") == hm.Expr.range(0) % 4
@@ -158,12 +154,9 @@ class Expr:
 class Variable:
     """A variable of a map: its name and its inclusive range.
 
-    ``Variable(name, lower, upper)`` makes one; without a name it has the default one, ``d0``, ``s0`` or
-    ``rt0``.
-    The value of a runtime variable is an element of an array that is known only when the program runs:
-    ``source``
-    is an opaque number for that array, ``index`` the index of the element as expressions, and ``supplier``
-    the
+    ``Variable(name, lower, upper)`` makes one; without a name it has the default one, ``d0``, ``s0`` or ``rt0``.
+    The value of a runtime variable is an element of an array that is known only when the program runs: ``source``
+    is an opaque number for that array, ``index`` the index of the element as expressions, and ``supplier`` the
     instruction behind the number, for maps that belong to a program.
 
     >>> import hlomap as hm
@@ -260,11 +253,9 @@ class Cost:
 class Equivalence:
     """The answer to a question that may stay undecided, such as whether two maps are the same function.
 
-    ``equal`` is ``True``, ``False`` or ``None`` (undecided).  Where it is ``False``, ``witness`` may be a
-    point
+    ``equal`` is ``True``, ``False`` or ``None`` (undecided).  Where it is ``False``, ``witness`` may be a point
     that shows the difference; ``reason`` tells why the answer is undecided, or why it is ``False`` without a
-    witness. ``bool()`` of an undecided answer raises :class:`~hlomap.errors.UndecidedError`, so that no
-    condition
+    witness. ``bool()`` of an undecided answer raises :class:`~hlomap.errors.UndecidedError`, so that no condition
     mistakes it for an answer: test ``.equal is True`` or ``.equal is not False`` instead.
 
     The constructor raises ``ValueError`` for an undecided answer without a reason.
@@ -291,8 +282,7 @@ class Equivalence:
         """``True``, ``False``, or ``None`` where it is undecided."""
     @property
     def witness(self) -> tuple[int, ...] | None:
-        """A point that shows the difference, or ``None``; the function that gave the answer documents the
-        point's
+        """A point that shows the difference, or ``None``; the function that gave the answer documents the point's
         space.
         """
     @property
@@ -306,19 +296,16 @@ class Equivalence:
 class IndexingMap:
     """A symbolic map from the elements of one array to the elements of another that belong to them.
 
-    ``(d0, …)[s0, …]{rt0, …} -> (results), domain: …``: ``dims`` are the index of an element of the first
-    array,
-    ``ranges`` take all their values, so that one element may have many, and ``runtime`` variables have values
-    that are known only when the program runs.  Each result is the index in one dimension of the second array.
-    The domain has the inclusive range of every variable, and constraints on expressions.
+    ``(d0, …)[s0, …]{rt0, …} -> (results), domain: …``: ``dims`` are the index of an element of the first array,
+    ``ranges`` take all their values, so that one element may have many, and ``runtime`` variables have values that
+    are known only when the program runs.  Each result is the index in one dimension of the second array. The domain
+    has the inclusive range of every variable, and constraints on expressions.
 
-    Where variables are given, an int ``n`` stands for ``[0, n - 1]``, a pair for inclusive bounds, a triple
-    for a
-    name and bounds, and a :class:`Variable` for itself; a pair may be a list, as in JSON.  Equality and hash
-    ignore variable names and the order of constraints.  A map pickles through its text.
+    Where variables are given, an int ``n`` stands for ``[0, n - 1]``, a pair for inclusive bounds, a triple for a
+    name and bounds, and a :class:`Variable` for itself; a pair may be a list, as in JSON.  Equality and hash ignore
+    variable names and the order of constraints.  A map pickles through its text.
 
-    Raises :class:`~hlomap.errors.MapError` for a variable that does not exist, a divisor that may be below 1,
-    or
+    Raises :class:`~hlomap.errors.MapError` for a variable that does not exist, a divisor that may be below 1, or
     bounds that do not fit.  The idea and the text form are those of XLA's indexing analysis
     (https://openxla.org/xla/indexing).
 
@@ -386,9 +373,7 @@ class IndexingMap:
         """The shape index of the tuple element that the map belongs to; ``()`` for an array."""
     @property
     def use(self) -> tuple[Instruction, int] | None:
-        """The use that the map belongs to, as (user, operand number); ``None`` for a map that does not belong to
-        one.
-        """
+        """The use that the map belongs to, as (user, operand number); ``None`` for a map that does not belong to one."""
     def _placed(
         self, index: tuple[int, ...], use: tuple[Instruction, int] | None, suppliers: dict[int, Instruction]
     ) -> IndexingMap:
@@ -399,10 +384,8 @@ class IndexingMap:
         """An equivalent map in normal form: it has the same image at every point of the domain.
 
         Variables with a single value become constants; ``keep_point_dims`` keeps such dims.  ``drop_unused``
-        removes range and runtime variables that nothing uses and renumbers the others.  ``rescale`` lets a
-        range
-        variable whose residue a constraint fixes count in steps of the modulus: the map touches the same
-        elements
+        removes range and runtime variables that nothing uses and renumbers the others.  ``rescale`` lets a range
+        variable whose residue a constraint fixes count in steps of the modulus: the map touches the same elements
         for other values of that variable.
 
         >>> import hlomap as hm
@@ -416,8 +399,7 @@ class IndexingMap:
         """The composition: first this map, then ``second``; not simplified.
 
         Ranges and runtime variables of this map come before those of the second; runtime variables keep their
-        sources. Raises :class:`~hlomap.errors.MapError` where the number of results differs from the second
-        map's
+        sources. Raises :class:`~hlomap.errors.MapError` where the number of results differs from the second map's
         number of dims.
 
         >>> import hlomap as hm
@@ -439,14 +421,12 @@ class IndexingMap:
     ) -> npt.NDArray[np.int64]:
         """The results at ``n`` points: an int64 array ``[n, results]``; for one point an array ``[results]``.
 
-        ``dims``, ``ranges`` and ``runtime`` are integer arrays ``[n, k]`` with a column for each variable of
-        the
+        ``dims``, ``ranges`` and ``runtime`` are integer arrays ``[n, k]`` with a column for each variable of the
         kind, or one point ``[k]``.  ``threads`` is the number of threads that share many points.
 
         Results at points outside the domain are unspecified; ``check=True`` raises
         :class:`~hlomap.errors.DomainError` for such a point.  A result that does not fit in 64 bits raises
-        :class:`~hlomap.errors.IntegerOverflowError`, arrays of another width
-        :class:`~hlomap.errors.MapError`, and
+        :class:`~hlomap.errors.IntegerOverflowError`, arrays of another width :class:`~hlomap.errors.MapError`, and
         arrays of another type ``TypeError``.
 
         >>> import hlomap as hm
@@ -462,8 +442,7 @@ class IndexingMap:
     ) -> npt.NDArray[np.bool_]:
         """Which of ``n`` points lie in the domain: a bool array ``[n]``; for one point a bool.
 
-        The arguments are those of :meth:`evaluate`.  Raises :class:`~hlomap.errors.MapError` for arrays of
-        another
+        The arguments are those of :meth:`evaluate`.  Raises :class:`~hlomap.errors.MapError` for arrays of another
         width and for an undefined map.
 
         >>> import hlomap as hm
@@ -472,8 +451,7 @@ class IndexingMap:
         array([ True, False, False])
         """
     def bounds(self, result: int | Expr, /) -> tuple[int, int]:
-        """Inclusive bounds ``(lower, upper)`` of a result, by number, or of an expression over the variables of
-        the
+        """Inclusive bounds ``(lower, upper)`` of a result, by number, or of an expression over the variables of the
         map.
 
         Every value in the domain lies within; the bounds are not always the tightest.  Raises
@@ -486,8 +464,7 @@ class IndexingMap:
         ((0, 3), (1, 10), (0, 18))
         """
     def count(self, distinct: bool = False) -> Count:
-        """The number of points of the domain, or with ``distinct=True`` the number of distinct elements in the
-        image.
+        """The number of points of the domain, or with ``distinct=True`` the number of distinct elements in the image.
 
         >>> import hlomap as hm
         >>> m = hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 7]")
@@ -556,10 +533,8 @@ def compose_many(
 ) -> list[IndexingMap]:
     """:meth:`IndexingMap.then` of many pairs ``(first, second)``, in order.
 
-    One call without the interpreter lock, on ``threads`` threads.  ``simplify=True`` simplifies each
-    composition,
-    with ``drop_unused`` as in :meth:`IndexingMap.simplify`.  Raises :class:`~hlomap.errors.MapError` where
-    the
+    One call without the interpreter lock, on ``threads`` threads.  ``simplify=True`` simplifies each composition,
+    with ``drop_unused`` as in :meth:`IndexingMap.simplify`.  Raises :class:`~hlomap.errors.MapError` where the
     numbers of results and dims of a pair differ, and ``TypeError`` for anything but a sequence of pairs.
 
     >>> import hlomap as hm
@@ -571,8 +546,8 @@ def compose_many(
 def count_many(maps: Sequence[IndexingMap], *, distinct: bool = False, threads: int = 1) -> list[Count]:
     """:meth:`IndexingMap.count` of many maps, in order.
 
-    One call without the interpreter lock, on ``threads`` threads.  Raises ``TypeError`` for anything but a
-    sequence of maps.
+    One call without the interpreter lock, on ``threads`` threads.  Raises ``TypeError`` for anything but a sequence
+    of maps.
 
     >>> import hlomap as hm
     >>> m = hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 7]")
@@ -581,8 +556,7 @@ def count_many(maps: Sequence[IndexingMap], *, distinct: bool = False, threads: 
     """
 
 def bounds_many(maps: Sequence[IndexingMap], *, threads: int = 1) -> list[tuple[tuple[int, int], ...]]:
-    """:meth:`IndexingMap.bounds` of every result of many maps: for each map a tuple of ``(lower, upper)`` by
-    result.
+    """:meth:`IndexingMap.bounds` of every result of many maps: for each map a tuple of ``(lower, upper)`` by result.
 
     One call without the interpreter lock, on ``threads`` threads.  Errors as in the method; ``TypeError`` for
     anything but a sequence of maps.
@@ -600,9 +574,9 @@ class Layout:
     """The order of an array's elements in memory: ``{1,0:T(8,128)}``.
 
     Dimensions are numbered as in the shape and listed minor to major: the first changes fastest in memory.  A
-    negative dimension number counts from the end.  Equality is structural; a layout pickles through its text.
-    The constructor raises :class:`~hlomap.errors.ShapeError` for values that no array can have; :meth:`parse`
-    accepts them, and :attr:`problem` describes the first of them.  The text form is XLA's
+    negative dimension number counts from the end.  Equality is structural; a layout pickles through its text. The
+    constructor raises :class:`~hlomap.errors.ShapeError` for values that no array can have; :meth:`parse` accepts
+    them, and :attr:`problem` describes the first of them.  The text form is XLA's
     (https://openxla.org/xla/tiled_layout).
 
     >>> import hlomap as hm
@@ -631,8 +605,7 @@ class Layout:
     ) -> Layout: ...
     @staticmethod
     def parse(text: str, /) -> Layout:
-        """Reads a layout with its braces.  Raises :class:`~hlomap.errors.ShapeError` for text that is not a
-        layout.
+        """Reads a layout with its braces.  Raises :class:`~hlomap.errors.ShapeError` for text that is not a layout.
 
         >>> import hlomap as hm
         >>> hm.Layout.parse("{0,1}").minor_to_major
@@ -652,8 +625,7 @@ class Layout:
     def tiles(self) -> tuple[tuple[int | None, ...], ...]:
         """``T(…)``: the tiles, each applied to the result of the one before.
 
-        Sizes are in elements and belong to the most minor dimensions.  ``None`` stands for ``*``: the
-        dimension is
+        Sizes are in elements and belong to the most minor dimensions.  ``None`` stands for ``*``: the dimension is
         combined with the next more minor one.
         """
     @property
@@ -672,9 +644,7 @@ class Layout:
         """
     @property
     def padded_dimensions(self) -> tuple[int, ...]:
-        """The size that each dimension is padded to before the array is laid out, or ``()``.  It has no text
-        form.
-        """
+        """The size that each dimension is padded to before the array is laid out, or ``()``.  It has no text form."""
     @property
     def dim_level_types(self) -> str | None:
         """``D(…)`` as text, or ``None``."""
@@ -699,8 +669,7 @@ class Layout:
         'tiles: expected positive sizes, found 0 in (0,2)'
         """
     def draw(self, dimensions: Sequence[int] | None = None) -> Picture:
-        """A picture of an array with this layout and these ``dimensions``; without them, of an array of a few
-        tiles.
+        """A picture of an array with this layout and these ``dimensions``; without them, of an array of a few tiles.
 
         See :meth:`Shape.draw`, also for the errors.
         """
@@ -712,15 +681,12 @@ class Layout:
 
 @final
 class Shape:
-    """The shape of a value: an array of an element type, a tuple of shapes, a token, an opaque value or a
-    buffer.
+    """The shape of a value: an array of an element type, a tuple of shapes, a token, an opaque value or a buffer.
 
-    ``Shape(dtype, dimensions, layout)`` is an array.  Sizes may be 0; a dynamic dimension counts with its
-    bound.
+    ``Shape(dtype, dimensions, layout)`` is an array.  Sizes may be 0; a dynamic dimension counts with its bound.
     Equality is structural and includes the layout; a shape pickles through its text.
 
-    Raises :class:`~hlomap.errors.ShapeError` for an unknown element type, a negative size, a layout of
-    another
+    Raises :class:`~hlomap.errors.ShapeError` for an unknown element type, a negative size, a layout of another
     rank, and more than 2**63 - 1 elements.
 
     >>> import hlomap as hm
@@ -732,8 +698,7 @@ class Shape:
     def __new__(cls, dtype: str, dimensions: Sequence[int], layout: Layout | None = None) -> Shape: ...
     @staticmethod
     def parse(text: str, /) -> Shape:
-        """Reads a shape as HLO text has it.  Raises :class:`~hlomap.errors.ShapeError` for text that is not a
-        shape.
+        """Reads a shape as HLO text has it.  Raises :class:`~hlomap.errors.ShapeError` for text that is not a shape.
 
         >>> import hlomap as hm
         >>> hm.Shape.parse("(f32[2,3]{1,0}, s32[])").tuple_shapes[0].dimensions
@@ -779,8 +744,7 @@ class Shape:
     def with_layout(self, layout: Layout | None, /) -> Shape:
         """The same array with another layout, or without one.
 
-        Raises :class:`~hlomap.errors.ShapeError` for a layout that does not fit, and for everything but an
-        array.
+        Raises :class:`~hlomap.errors.ShapeError` for a layout that does not fit, and for everything but an array.
 
         >>> import hlomap as hm
         >>> print(hm.Shape("f32", [2, 3]).with_layout(hm.Layout([0, 1])))
@@ -791,8 +755,7 @@ class Shape:
     def equals(self, other: Shape, /, *, layout: Literal["written", "meant", "ignored"] = "written") -> bool:
         """Whether two shapes are the same.
 
-        ``layout="written"`` compares layouts as ``==`` does, ``"meant"`` takes row-major where none is
-        written, and
+        ``layout="written"`` compares layouts as ``==`` does, ``"meant"`` takes row-major where none is written, and
         ``"ignored"`` leaves out layouts, and with them whether a dimension is dynamic.
 
         >>> import hlomap as hm
@@ -806,8 +769,7 @@ class Shape:
     def at(self, index: Sequence[int], /) -> Shape:
         """The shape at a shape index; the shape itself for ``()``.
 
-        Raises :class:`~hlomap.errors.ShapeError` where the index leads nowhere.  The cost is that of the
-        depth,
+        Raises :class:`~hlomap.errors.ShapeError` where the index leads nowhere.  The cost is that of the depth,
         however wide the tuples are.
 
         >>> import hlomap as hm
@@ -824,8 +786,7 @@ class Shape:
     def n_elements(self) -> int:
         """The number of elements of an array, dynamic dimensions at their bounds.
 
-        Raises :class:`~hlomap.errors.ShapeError` for everything but an array, and for a dimension without
-        bound.
+        Raises :class:`~hlomap.errors.ShapeError` for everything but an array, and for a dimension without bound.
         """
     @property
     def element_bits(self) -> int:
@@ -885,8 +846,7 @@ class Shape:
     def parts(self) -> builtins.tuple[builtins.tuple[builtins.tuple[int, ...], Shape], ...]:
         """The parts that the split configs of the layout make: for each its first index and its shape.
 
-        They are in row-major order, where the config that is written first is the most major.  An array
-        without
+        They are in row-major order, where the config that is written first is the most major.  An array without
         split configs is its only part.
 
         >>> import hlomap as hm
@@ -896,13 +856,10 @@ class Shape:
         (2, 0) f32[3,6]{1,0}
         """
     def draw(self) -> Picture:
-        """A picture of where the elements lie: the array with its tiles, and memory in order with padding
-        marked.
+        """A picture of where the elements lie: the array with its tiles, and memory in order with padding marked.
 
-        ``str()`` of it is a form for the terminal, ``.svg`` the image; large arrays are shown in part.
-        Raises
-        :class:`~hlomap.errors.ShapeError` for everything but an array with a valid layout and bounded
-        dimensions.
+        ``str()`` of it is a form for the terminal, ``.svg`` the image; large arrays are shown in part.  Raises
+        :class:`~hlomap.errors.ShapeError` for everything but an array with a valid layout and bounded dimensions.
 
         >>> import hlomap as hm
         >>> hm.Shape.parse("f32[2,3]{1,0:T(1,2)}").draw().svg[:4]
@@ -921,12 +878,9 @@ def bitcast_factors(
     """A bitcast between two untiled layouts as transpose, reshape, transpose.
 
     Returns ``(operand_perm, operand_physical_dims, output_physical_dims, output_perm)``: logical dimension
-    ``operand_perm[k]`` of the operand is its k-th most major one and has the size
-    ``operand_physical_dims[k]``;
-    likewise for the output.  The two physical indices have the same row-major position.  ``None`` for layouts
-    with tiles or padding, for invalid ones, where widths or numbers of elements differ, and for everything
-    but
-    arrays.
+    ``operand_perm[k]`` of the operand is its k-th most major one and has the size ``operand_physical_dims[k]``;
+    likewise for the output.  The two physical indices have the same row-major position.  ``None`` for layouts with
+    tiles or padding, for invalid ones, where widths or numbers of elements differ, and for everything but arrays.
 
     >>> import hlomap as hm
     >>> bitcast_factors = hm._core.bitcast_factors
@@ -942,16 +896,12 @@ def linear_index(
     part: int | None = None,
     unit: Literal["element", "byte", "bit"] | None = None,
 ) -> IndexingMap:
-    """The map from the index of an element to its position in the buffer, with the layout's order, tiles and
-    padding.
+    """The map from the index of an element to its position in the buffer, with the layout's order, tiles and padding.
 
-    ``unit`` is the unit of positions: ``"element"`` (the default); ``"byte"``, the byte of the element's
-    first
-    bit; or ``"bit"``, where bit 0 is the lowest of byte 0.  For a tuple, ``index`` is the shape index of an
-    array
-    in it. ``part`` is the number of a part where split configs cut the array (:attr:`Shape.parts`): positions
-    are
-    then those in the buffer of the part.
+    ``unit`` is the unit of positions: ``"element"`` (the default); ``"byte"``, the byte of the element's first bit;
+    or ``"bit"``, where bit 0 is the lowest of byte 0.  For a tuple, ``index`` is the shape index of an array in it.
+    ``part`` is the number of a part where split configs cut the array (:attr:`Shape.parts`): positions are then
+    those in the buffer of the part.
 
     Raises :class:`~hlomap.errors.ShapeError` for everything but an array with a valid layout and bounded
     dimensions, :class:`~hlomap.errors.IntegerOverflowError` for a buffer of more than 2**63 - 1 elements,
@@ -997,8 +947,7 @@ def reshape_is_bitcast(operand: Shape, output: Shape, /) -> Equivalence:
 
     It moves none where every element of the output has the position of the operand's element with the same
     row-major number, in buffers of one size.  The witness is the index of an output element that has another
-    position.  Raises :class:`~hlomap.errors.ShapeError` for everything but arrays with valid layouts and
-    bounded
+    position.  Raises :class:`~hlomap.errors.ShapeError` for everything but arrays with valid layouts and bounded
     dimensions, and ``TypeError`` for anything but :class:`Shape`.
 
     >>> import hlomap as hm
@@ -1008,8 +957,7 @@ def reshape_is_bitcast(operand: Shape, output: Shape, /) -> Equivalence:
     """
 
 def transpose_is_bitcast(operand: Shape, output: Shape, dimensions: Sequence[int], /) -> Equivalence:
-    """Whether a transpose moves no bytes: dimension i of the output is the operand's dimension
-    ``dimensions[i]``.
+    """Whether a transpose moves no bytes: dimension i of the output is the operand's dimension ``dimensions[i]``.
 
     A negative number counts from the end.  Witness and errors as in :func:`reshape_is_bitcast`;
     :class:`~hlomap.errors.ShapeError` also where ``dimensions`` do not transpose one shape to the other.
@@ -1050,12 +998,9 @@ class Module:
     r"""An HLO module: computations of instructions.
 
     Modules come from :func:`~hlomap.parse`, :func:`~hlomap.load`, :func:`~hlomap.from_jax` and
-    :meth:`~hlomap.Builder.build`.  ``module[name]`` is an instruction, :meth:`computation` finds a
-    computation;
-    ``str`` is text that XLA parses.  A module is equal to itself alone, see :meth:`same_as`; its computations
-    and
-    instructions are equal where they are the same part of the same module.  A module pickles through its
-    text.
+    :meth:`~hlomap.Builder.build`.  ``module[name]`` is an instruction, :meth:`computation` finds a computation;
+    ``str`` is text that XLA parses.  A module is equal to itself alone, see :meth:`same_as`; its computations and
+    instructions are equal where they are the same part of the same module.  A module pickles through its text.
 
     >>> import hlomap as hm
     >>> module = hm.parse("HloModule m\nENTRY e { p = f32[2] parameter(0) ROOT n = f32[2] negate(p) }")
@@ -1071,8 +1016,7 @@ class Module:
         """The computation that runs: the one marked ``ENTRY``, else the last one."""
     @property
     def computations(self) -> tuple[Computation, ...]:
-        """All computations in text order; one that is written inside an instruction comes before that
-        instruction's
+        """All computations in text order; one that is written inside an instruction comes before that instruction's
         own.
         """
     @property
@@ -1092,8 +1036,7 @@ class Module:
     def to_proto(self) -> bytes:
         r"""The module as a serialized ``HloModuleProto``, which XLA reads.
 
-        Repeated names get a number, since XLA wants them unique.  Raises
-        :class:`~hlomap.errors.UnsupportedError`
+        Repeated names get a number, since XLA wants them unique.  Raises :class:`~hlomap.errors.UnsupportedError`
         for text without the names of operands, which a proto needs.
 
         >>> import hlomap as hm
@@ -1126,13 +1069,10 @@ class Module:
     ) -> str:
         r"""The text of the module, which XLA parses; without arguments that of ``str``.
 
-        ``operand_shapes`` prints the shape before each operand, ``metadata`` where instructions come from,
-        with the
+        ``operand_shapes`` prints the shape before each operand, ``metadata`` where instructions come from, with the
         tables of stack frames, ``layouts`` the layouts of shapes, and ``backend_config`` and
-        ``control_predecessors`` these attributes.  ``large_constants=False`` prints ``{...}`` for more than
-        ten
-        elements, ``signatures`` the parameters and result of a computation before its brace.
-        ``canonical_names``
+        ``control_predecessors`` these attributes.  ``large_constants=False`` prints ``{...}`` for more than ten
+        elements, ``signatures`` the parameters and result of a computation before its brace.  ``canonical_names``
         renames instructions to ``tmp_0``, ``tmp_1``, … and computations to ``computation_0``, ….
 
         >>> import hlomap as hm
@@ -1260,9 +1200,7 @@ class Instruction:
         """
     @property
     def inferred_shape(self) -> Shape | None:
-        """The shape that operands and attributes determine; ``None`` where they leave it open or do not fit
-        together.
-        """
+        """The shape that operands and attributes determine; ``None`` where they leave it open or do not fit together."""
     @property
     def users(self) -> tuple[Instruction, ...]:
         """The instructions that have this one as an operand, in text order."""
@@ -1313,8 +1251,7 @@ class Instruction:
     def signature(self, constant_operands: Sequence[int] = ..., /) -> bytes:
         """16 bytes that are equal for instructions whose indexing rules must give equal results.
 
-        The operation, shapes with layouts, semantic attributes and the content of called computations count;
-        for
+        The operation, shapes with layouts, semantic attributes and the content of called computations count; for
         the operands with the numbers ``constant_operands`` also the content of constants and iotas.
         """
     def to_string(
@@ -1339,20 +1276,16 @@ class Instruction:
 
 @final
 class Attributes(Mapping[str, Any]):
-    """The attributes of a module, a computation or an instruction: a mapping from their names in the text to
-    values.
+    """The attributes of a module, a computation or an instruction: a mapping from their names in the text to values.
 
-    Braced lists of ints are tuples of ints, lists of lists tuples of tuples; words are ``str``; computations
-    are
+    Braced lists of ints are tuples of ints, lists of lists tuples of tuples; words are ``str``; computations are
     :class:`~hlomap.Computation`.  ``slice`` is a tuple of ``(start, limit, stride)``, ``padding`` a tuple of
-    ``(low, high, interior)``, ``window`` a :class:`Window`, ``dim_labels`` a
-    :class:`ConvolutionDimensionNumbers`, ``sharding`` a :class:`Sharding`, ``replica_groups``
-    :class:`ReplicaGroups`, ``frontend_attributes`` a dict, ``result_accuracy`` a :class:`ResultAccuracy`;
-    ``input_output_alias``, ``buffer_donor`` and ``output_to_operand_aliasing`` are tuples of
-    :class:`InputOutputAlias`, :class:`BufferDonor` and :class:`OperandAlias`.  An unknown attribute, or one
-    whose
-    value cannot be decoded, is its text.  A missing name raises :class:`~hlomap.errors.NotFoundError`, a
-    ``KeyError``.
+    ``(low, high, interior)``, ``window`` a :class:`Window`, ``dim_labels`` a :class:`ConvolutionDimensionNumbers`,
+    ``sharding`` a :class:`Sharding`, ``replica_groups`` :class:`ReplicaGroups`, ``frontend_attributes`` a dict,
+    ``result_accuracy`` a :class:`ResultAccuracy`; ``input_output_alias``, ``buffer_donor`` and
+    ``output_to_operand_aliasing`` are tuples of :class:`InputOutputAlias`, :class:`BufferDonor` and
+    :class:`OperandAlias`.  An unknown attribute, or one whose value cannot be decoded, is its text.  A missing name
+    raises :class:`~hlomap.errors.NotFoundError`, a ``KeyError``.
 
     >>> import hlomap as hm
     >>> text = "s = f32[2] slice(f32[5] p), slice={[1:5:2]}"
@@ -1383,8 +1316,7 @@ class Attributes(Mapping[str, Any]):
 
 @final
 class Window:
-    """The window of a convolution, a reduce-window or a select-and-scatter: one :class:`WindowDim` for each
-    dimension.
+    """The window of a convolution, a reduce-window or a select-and-scatter: one :class:`WindowDim` for each dimension.
 
     A window pickles through its text.
 
@@ -1522,8 +1454,7 @@ class Sharding:
 
     @staticmethod
     def parse(text: str) -> Sharding:
-        """Reads a sharding with its braces.  Raises :class:`~hlomap.errors.HloSyntaxError` for text that is not
-        a
+        """Reads a sharding with its braces.  Raises :class:`~hlomap.errors.HloSyntaxError` for text that is not a
         sharding.
 
         >>> import hlomap as hm
@@ -1532,8 +1463,7 @@ class Sharding:
         """
     @property
     def kind(self) -> str:
-        """``"replicated"``, ``"maximal"`` (on one device), ``"manual"``, ``"unknown"``, ``"unreduced"``,
-        ``"tiled"``,
+        """``"replicated"``, ``"maximal"`` (on one device), ``"manual"``, ``"unknown"``, ``"unreduced"``, ``"tiled"``,
         ``"named"`` (by the axes of a mesh) or ``"tuple"``.
         """
     @property
@@ -1544,14 +1474,12 @@ class Sharding:
         """The device of a ``"maximal"`` sharding; else ``None``."""
     @property
     def tile_dimensions(self) -> tuple[int, ...] | None:
-        """The number of tiles along each dimension of a ``"tiled"`` sharding, then those that only devices have;
-        else
+        """The number of tiles along each dimension of a ``"tiled"`` sharding, then those that only devices have; else
         ``None``.
         """
     @property
     def devices(self) -> tuple[int, ...] | None:
-        """The device of each tile of a ``"tiled"`` sharding, in row-major order of ``tile_dimensions``; else
-        ``None``.
+        """The device of each tile of a ``"tiled"`` sharding, in row-major order of ``tile_dimensions``; else ``None``.
 
         Raises :class:`~hlomap.errors.UnsupportedError` for more than 2**24 devices.
         """
@@ -1613,9 +1541,9 @@ class Mesh:
 class ReplicaGroups:
     """Groups of devices that work together: a sequence of tuples of int.
 
-    An iota or a mesh is listed on access, which raises :class:`~hlomap.errors.UnsupportedError` for more than
-    2**24 devices.  Groups are equal to others, and to a tuple of tuples, that list the same; they hash, and
-    pickle through their text.
+    An iota or a mesh is listed on access, which raises :class:`~hlomap.errors.UnsupportedError` for more than 2**24
+    devices.  Groups are equal to others, and to a tuple of tuples, that list the same; they hash, and pickle
+    through their text.
 
     >>> import hlomap as hm
     >>> groups = hm.hlo.ReplicaGroups.parse("[2,4]<=[4,2]T(1,0)")
@@ -1860,9 +1788,8 @@ class Diagnostic:
 def parse_text(source: str | bytes, name: str | None = None, strict: bool = False) -> list[Module]:
     """All modules of a text, parsed without the interpreter lock.
 
-    ``source`` is HLO text as ``str`` or bytes, ``name`` its name in messages.  ``strict`` makes every
-    diagnostic
-    an error.  Raises :class:`~hlomap.errors.HloSyntaxError` with all problems of the text.
+    ``source`` is HLO text as ``str`` or bytes, ``name`` its name in messages.  ``strict`` makes every diagnostic an
+    error.  Raises :class:`~hlomap.errors.HloSyntaxError` with all problems of the text.
     """
 
 def unpack_head(head: bytes, n: int, /) -> tuple[str | None, bytes]:
@@ -1874,8 +1801,7 @@ def is_module_head(head: bytes, /) -> bool:
 def known_attributes(place: str, /) -> list[tuple[str, str, bool, list[str]]]:
     """The attributes of an operation, or of the header of a ``module``, sorted by name.
 
-    For each its name, the form of its value, whether it is required, and the words that the value can be,
-    where
+    For each its name, the form of its value, whether it is required, and the words that the value can be, where
     few.
     """
 
@@ -1887,10 +1813,10 @@ class InstructionIndexing:
     """The indexing of one instruction, as its rule gives it: a part for each operand, or for each output.
 
     A ``direction`` of -1 goes from the array ``index`` of the output to the operands, k from the array ``index`` of
-    operand k to the outputs.  ``result`` has the parts in order, or is a mapping from their numbers.  Parts of which
-    nothing is read, and those of values without elements, are left out.  Maps ``on_devices`` have two more dimensions
-    and results, the group and the position.  Raises :class:`~hlomap.errors.ShapeError` for a map that does not fit the
-    shapes.
+    operand k to the outputs.  ``result`` has the parts in order, or is a mapping from their numbers.  Parts of
+    which nothing is read, and those of values without elements, are left out.  Maps ``on_devices`` have two more
+    dimensions and results, the group and the position.  Raises :class:`~hlomap.errors.ShapeError` for a map that
+    does not fit the shapes.
     """
 
     def __new__(
@@ -1911,14 +1837,15 @@ class InstructionIndexing:
         """The parts by number, as rules give them; nothing is read of those that are missing."""
     @property
     def has_runtime(self) -> bool:
-        """Whether any map has a runtime variable."""
+        """Whether a map has a runtime variable."""
     def __len__(self) -> int: ...
 
 @final
 class Propagation:
     """Composes the indexing rules of ``rules`` through one module; results are cached as long as the object lives.
 
-    A ``direction`` of -1 goes from the output to operands or parameters, k from operand or parameter k to the outputs.
+    A ``direction`` of -1 goes from the output to operands or parameters, k from operand or parameter k to the
+    outputs.
     """
 
     def __new__(cls, module: Module, /) -> Propagation: ...
@@ -1932,7 +1859,8 @@ class Propagation:
         self, rules: RuleProvider, subject: Instruction | Computation, direction: int, indices: Sequence[_ShapeIndex], /
     ) -> list[list[_Record]]:
         """The indexing of an instruction or computation for each array ``indices`` of its output, or of an operand or
-        parameter: a record for each operand, parameter or output of which anything is read."""
+        parameter: a record for each operand, parameter or output of which anything is read.
+        """
     def backward(
         self,
         rules: RuleProvider,
@@ -1945,17 +1873,19 @@ class Propagation:
     ) -> list[_Record]:
         """The maps from arrays of ``start`` to every value that it is made of, users first: a record for each value.
 
-        The propagation goes through the instructions with the numbers ``inside``, and a call ``root`` is entered in any
-        case.  There is a record for each of ``ends``, whether it is reached or not.
+        The propagation goes through the instructions with the numbers ``inside``, and a call ``root`` is entered in
+        any case.  There is a record for each of ``ends``, whether it is reached or not.
         """
     def forward(self, rules: RuleProvider, start: int, indices: Sequence[_ShapeIndex], /) -> list[_Record]:
         """The maps from arrays of ``start`` to every value in its computation that is made of it, operands first: a
-        record for each value."""
+        record for each value.
+        """
     def call(
         self, rules: RuleProvider, caller: int, computation: int, index: _ShapeIndex, direction: int, /
     ) -> InstructionIndexing:
         """The indexing of a computation as the instruction with the number ``caller`` sees it: parameters are
-        operands."""
+        operands.
+        """
     def rows(self, rules: RuleProvider, /) -> Rows:
         """The rows of the table of the module."""
 
@@ -1969,7 +1899,8 @@ class Rows:
     def buffers(self, name: str, /) -> list[bytes | None]:
         """The Arrow buffers of a column; those of a list precede those of its items.
 
-        Raises :class:`~hlomap.errors.UnsupportedError` where the texts exceed the 32-bit offsets of a column."""
+        Raises :class:`~hlomap.errors.UnsupportedError` where the texts exceed the 32-bit offsets of a column.
+        """
 
 _ShapeIndex: TypeAlias = tuple[int, ...]
 _Use: TypeAlias = tuple[Instruction, int]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import textwrap
 from collections.abc import Iterator
 from types import ModuleType
 
@@ -62,14 +61,22 @@ def _is_overload(node: _Definition) -> bool:
 
 
 def _quoted(text: str, indent: str) -> list[str]:
-    """A docstring; a line of prose that is too long with its indentation goes on in the next."""
+    """A docstring with its paragraphs wrapped for the indentation; examples and lists keep their lines."""
     quotes = 'r"""' if "\\" in text else '"""'
-    first, *rest = [part for line in text.split("\n") for part in _parts(line, 110 - len(indent))]
+    paragraphs = [_wrapped(paragraph, 116 - len(indent)) for paragraph in text.split("\n\n")]
+    first, *rest = "\n\n".join(paragraphs).split("\n")
     if not rest:
         return [f'{indent}{quotes}{first}"""']
     return [indent + quotes + first, *((indent + line).rstrip() for line in rest), indent + '"""']
 
 
-def _parts(line: str, width: int) -> list[str]:
-    is_code = line.startswith((">>>", "...", " "))
-    return [line] if is_code or len(line) <= width else textwrap.wrap(line, width)
+def _wrapped(paragraph: str, width: int) -> str:
+    if any(line.startswith((">>>", " ", "- ", "|")) for line in paragraph.split("\n")):
+        return paragraph
+    words = paragraph.replace("\n", " ").replace("  ", "\x00 ").split(" ")  # two spaces end a sentence
+    lines = [""]
+    for word in words:
+        if lines[-1] and len(lines[-1]) + 1 + len(word) > width:
+            lines.append("")
+        lines[-1] += (" " if lines[-1] else "") + word
+    return "\n".join(line.rstrip("\x00").replace("\x00", " ") for line in lines)
