@@ -17,7 +17,7 @@ pub fn raise(py: Python<'_>, class: &str, message: String) -> PyErr {
 pub fn of_symbolic(py: Python<'_>, error: Error) -> PyErr {
     let message = error.to_string();
     match error {
-        Error::Overflow(_) => raise(py, "IntegerOverflowError", message),
+        Error::Overflow(_) | Error::PointOverflow { .. } => raise(py, "IntegerOverflowError", message),
         Error::OutsideDomain(_) => raise(py, "DomainError", message),
         Error::Divisor(_)
         | Error::UnknownVariable(_)

@@ -54,7 +54,7 @@ pub(crate) fn parts(first: &Map, second: &Map, domain: &mut Domain) -> Result<Sm
     }
     for ((e, values), dim) in first.results().iter().zip(first.image().iter()).zip(b.dims()) {
         // What is known of the values already is no constraint.
-        if !dim.range.covers(*values) {
+        if !values.is_some_and(|values| dim.range.covers(values)) {
             domain.constraints.push(Constraint { expr: e.clone(), range: dim.range });
         }
     }

@@ -223,7 +223,7 @@ impl Group {
         let results: Vec<Expr> = results.iter().map(|e| e.substitute(&rename)).collect::<Result<_, _>>().ok()?;
         let program = Program::of(&own, &results).ok()?;
         let points = Points { n, dims: &rows, ranges: &[], runtime: &[] };
-        let inside = program.in_domain(&points);
+        let inside = program.in_domain(&points).ok()?;
         let n_inside = inside.iter().filter(|i| **i).count() as u128;
         if results.is_empty() {
             return Some((n_inside, n_inside.min(1)));
@@ -265,7 +265,7 @@ impl Group {
             return Count::exact(images);
         }
         let points = self.points(work, domain).upper;
-        let bounding = self.results.iter().fold(1u128, |n, e| n.saturating_mul(work.bounds(e).size()));
+        let bounding = self.results.iter().fold(1u128, |n, e| n.saturating_mul(work.bounds(e).map_or(u128::MAX, Range::size)));
         Count { lower: u128::from(self.constraints.is_empty()), upper: points.min(bounding) }
     }
 
@@ -316,9 +316,9 @@ impl Chain {
             return None;
         }
         let shift = i128::from(constrained.constant);
-        let last = self.lo + step * (self.n as i128 - 1);
-        let lo = (i128::from(c.range.lo) - shift).max(self.lo) - self.lo;
-        let hi = (i128::from(c.range.hi) - shift).min(last) - self.lo;
+        let span = step.checked_mul(i128::try_from(self.n).ok()? - 1)?;
+        let lo = (i128::from(c.range.lo) - shift).checked_sub(self.lo)?.max(0);
+        let hi = (i128::from(c.range.hi) - shift).checked_sub(self.lo)?.min(span);
         let (first, last) = (lo.div_euclid(step) + i128::from(lo.rem_euclid(step) != 0), hi.div_euclid(step));
         Some((last - first + 1).max(0) as u128)
     }
@@ -338,7 +338,7 @@ fn chain(work: &Work, domain: &Domain, form: &Linear) -> Option<Chain> {
         if domain.var(flat).kind == Kind::Runtime {
             continue;
         }
-        lo += (k * i128::from(range.lo)).min(k * i128::from(range.hi));
+        lo = lo.checked_add((k * i128::from(range.lo)).min(k * i128::from(range.hi)))?;
         parts.push((k.abs(), range.size()));
     }
     if form.terms.iter().any(|t| work.atoms[t.atom as usize].range.is_empty()) {

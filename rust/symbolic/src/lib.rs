@@ -37,6 +37,7 @@ pub mod count;
 pub mod domain;
 pub mod equal;
 pub mod evaluate;
+mod exact;
 pub mod inverse;
 mod lane;
 pub mod map;
