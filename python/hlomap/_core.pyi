@@ -27,7 +27,8 @@ class Expr:
     """An integer expression over dimension, range and runtime variables, in normal form.
 
     Built from :meth:`dim`, :meth:`range`, :meth:`runtime`, :meth:`constant` and the Python operators
-    ``+ - * // %`` (floor division, non-negative remainder).  Equality is structural after normalisation.
+    ``+ - * // %`` (floor division, and its remainder, as of Python's integers).  A divisor is at least 1, or a negative
+    constant: ``x // -n`` is ``(-x) // n`` and ``x % -n`` is ``-((-x) % n)``.  Equality is structural after normalisation.
     """
 
     @staticmethod
@@ -156,7 +157,14 @@ class IndexingMap:
     @staticmethod
     def identity(dims: Sequence[_VariableLike], /) -> IndexingMap: ...
     @staticmethod
-    def parse(text: str, /) -> IndexingMap: ...
+    def parse(
+        text: str,
+        /,
+        *,
+        dims: Sequence[_VariableLike] | None = None,
+        ranges: Sequence[_VariableLike] | None = None,
+        runtime: Sequence[_VariableLike] | None = None,
+    ) -> IndexingMap: ...
     @staticmethod
     def undefined(dims: Sequence[_VariableLike], /) -> IndexingMap: ...
     @property

@@ -12,7 +12,8 @@ use crate::error::{raise, OrRaise};
 /// An integer expression over dimension, range and runtime variables, in normal form.
 ///
 /// Built from :meth:`dim`, :meth:`range`, :meth:`runtime` and :meth:`constant` with the operators ``+ - * // %``
-/// (floor division, non-negative remainder).  Equality is structural after normalisation.
+/// (floor division, and its remainder, as of Python's integers).  A divisor is at least 1, or a negative constant:
+/// ``x // -n`` is ``(-x) // n`` and ``x % -n`` is ``-((-x) % n)``.  Equality is structural after normalisation.
 ///
 /// >>> import hlomap as hm
 /// >>> d0, d1 = hm.Expr.dim(0), hm.Expr.dim(1)

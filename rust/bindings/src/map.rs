@@ -254,10 +254,28 @@ impl PyMap {
     }
 
     /// Reads the text form of a map.  Raises :class:`hlomap.errors.MapSyntaxError` with line and column.
+    ///
+    /// A text without ranges, such as MLIR's ``affine_map<...>``, takes them from ``dims``, ``ranges`` (MLIR's symbols)
+    /// and ``runtime``, given as to the constructor; names are those of the text.
+    ///
+    /// >>> print(IndexingMap.parse("affine_map<(d0)[s0] -> (d0 floordiv 8 + s0)>", dims=[64], ranges=[(0, 3)]))
+    /// (d0)[s0] -> (d0 floordiv 8 + s0), domain: d0 in [0, 63], s0 in [0, 3]
     #[staticmethod]
-    #[pyo3(signature = (text, /))]
-    fn parse(py: Python<'_>, text: &str) -> PyResult<PyMap> {
-        Ok(text::parse_map(text).or_raise(py)?.into())
+    #[pyo3(signature = (text, /, *, dims=None, ranges=None, runtime=None))]
+    fn parse(
+        py: Python<'_>,
+        text: &str,
+        dims: Option<Vec<VariableLike>>,
+        ranges: Option<Vec<VariableLike>>,
+        runtime: Option<Vec<VariableLike>>,
+    ) -> PyResult<PyMap> {
+        if dims.iter().chain(&ranges).flatten().any(|v| v.variable.source.is_some()) {
+            return Err(PyValueError::new_err("only a runtime variable has a source"));
+        }
+        let variables = |given: Option<Vec<VariableLike>>| -> Option<Vec<Variable>> {
+            given.map(|list| list.into_iter().map(|v| v.variable).collect())
+        };
+        Ok(text::parse_map_over(text, [dims, ranges, runtime].map(variables)).or_raise(py)?.into())
     }
 
     /// The dimension variables.
@@ -357,9 +375,9 @@ impl PyMap {
 
     /// The results at ``n`` points: an int64 array ``[n, results]`` for integer arrays ``[n, k]``; for one point, one row.
     ///
-    /// Points outside the domain give unspecified values; with ``check=True`` they raise
-    /// :class:`hlomap.errors.DomainError`, and overflow raises :class:`hlomap.errors.IntegerOverflowError`.  Many points
-    /// are shared out to ``threads`` threads.
+    /// A value is the mathematical one: a result that does not fit into 64 bits, at a point of the domain, raises
+    /// :class:`hlomap.errors.IntegerOverflowError`.  Points outside the domain give unspecified values; with
+    /// ``check=True`` they raise :class:`hlomap.errors.DomainError`.  Many points are shared out to ``threads`` threads.
     #[pyo3(signature = (dims, ranges=None, runtime=None, *, check=false, threads=1))]
     fn evaluate<'py>(
         &self,
@@ -392,6 +410,8 @@ impl PyMap {
     }
 
     /// Which of ``n`` points lie in the domain: a bool array ``[n]``; for one point, one bool.
+    ///
+    /// Raises :class:`hlomap.errors.IntegerOverflowError` where a constraint cannot be worked out in 128 bits.
     #[pyo3(signature = (dims, ranges=None, runtime=None))]
     fn in_domain<'py>(
         &self,
@@ -405,7 +425,7 @@ impl PyMap {
             State::Defined => {
                 let program = Program::new(&self.map).or_raise(py)?;
                 let points = tables.points()?;
-                unlocked(py, || program.in_domain(&points))
+                unlocked(py, || program.in_domain(&points)).or_raise(py)?
             }
             State::Empty => vec![false; tables.n],
             State::Undefined => return Err(raise(py, "MapError", "the map is undefined".to_owned())),
@@ -418,6 +438,8 @@ impl PyMap {
     }
 
     /// The range of a result, by number, or of any expression over the variables of the map: it holds every value.
+    ///
+    /// Raises :class:`hlomap.errors.IntegerOverflowError` where a value may not fit into 64 bits.
     #[pyo3(signature = (result, /))]
     fn bounds(&self, py: Python<'_>, result: &Bound<'_, PyAny>) -> PyResult<(i64, i64)> {
         let expr = match result.cast::<PyExpr>() {

@@ -265,7 +265,8 @@ impl Group {
             return Count::exact(images);
         }
         let points = self.points(work, domain).upper;
-        let bounding = self.results.iter().fold(1u128, |n, e| n.saturating_mul(work.bounds(e).map_or(u128::MAX, Range::size)));
+        let bounding =
+            self.results.iter().fold(1u128, |n, e| n.saturating_mul(work.bounds(e).map_or(u128::MAX, Range::size)));
         Count { lower: u128::from(self.constraints.is_empty()), upper: points.min(bounding) }
     }
 

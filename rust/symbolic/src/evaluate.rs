@@ -75,13 +75,6 @@ enum Width {
     Open,
 }
 
-/// The steps that some values need.
-pub(crate) struct Plan {
-    /// The steps after the variables, in order.
-    pub steps: Vec<Register>,
-    width: Width,
-}
-
 /// A map compiled for evaluation.
 pub struct Program {
     pub(crate) steps: Vec<Step>,
@@ -89,8 +82,12 @@ pub struct Program {
     pub(crate) checks: Vec<(Register, Range)>,
     pub(crate) var_ranges: Vec<Range>,
     counts: [usize; 3],
-    pub(crate) of_results: Plan,
-    pub(crate) of_checks: Plan,
+    /// The steps of the results: those after the variables, up to here.
+    n_result_steps: usize,
+    /// The steps of the constraints, in order.
+    pub(crate) check_steps: Vec<Register>,
+    result_width: Width,
+    check_width: Width,
     /// Names for errors, where there can be any.
     pub(crate) names: Option<Box<Names>>,
 }
@@ -118,11 +115,13 @@ impl Program {
             compiler.push(Step::Var, v.range.into(), Width::Narrow);
         }
         let results: Vec<Register> = exprs.iter().map(|e| compiler.expr(e)).collect::<Result<_>>()?;
+        let n_result_steps = compiler.steps.len();
+        let result_width = compiler.width(0..n_result_steps);
         let checks: Vec<(Register, Range)> =
             domain.constraints.iter().map(|c| Ok((compiler.expr(&c.expr)?, c.range))).collect::<Result<_>>()?;
-        let of_results = compiler.plan(results.iter().copied());
-        let of_checks = compiler.plan(checks.iter().map(|(register, _)| *register));
-        let is_open = of_results.width == Width::Open || of_checks.width == Width::Open;
+        let check_steps = compiler.needed_by(&checks);
+        let check_width = compiler.width(check_steps.iter().map(|i| *i as usize));
+        let is_open = result_width == Width::Open || check_width == Width::Open;
         Ok(Program {
             names: is_open.then(|| Box::new(Names { domain: domain.clone(), results: exprs.to_vec() })),
             steps: compiler.steps,
@@ -130,9 +129,16 @@ impl Program {
             checks,
             var_ranges: domain.vars.iter().map(|v| v.range).collect(),
             counts: [domain.n_dims, domain.n_ranges, domain.n_runtime()],
-            of_results,
-            of_checks,
+            n_result_steps,
+            check_steps,
+            result_width,
+            check_width,
         })
+    }
+
+    /// The steps of the results, in order.
+    pub(crate) fn result_steps(&self) -> std::ops::Range<usize> {
+        self.var_ranges.len()..self.n_result_steps
     }
 
     /// How many values are computed for each point, shared nodes once.
@@ -217,11 +223,11 @@ impl Program {
             }
         }
         let width = self.results.len();
-        match self.of_results.width {
-            Width::Narrow => self.blocks::<i32>(points, &self.of_results, |start, n, registers, block| {
+        match self.result_width {
+            Width::Narrow => self.blocks::<i32>(points, self.result_steps(), |start, n, registers, block| {
                 self.store(registers, block, n, &mut out[start * width..]);
             }),
-            Width::Whole => self.blocks::<i64>(points, &self.of_results, |start, n, registers, block| {
+            Width::Whole => self.blocks::<i64>(points, self.result_steps(), |start, n, registers, block| {
                 self.store(registers, block, n, &mut out[start * width..]);
             }),
             Width::Open => return exact::run(self, points, out),
@@ -262,11 +268,12 @@ impl Program {
     /// [`Error::PointOverflow`] where a constraint cannot be decided in 128 bits.
     pub fn in_domain(&self, points: &Points<'_>) -> Result<Vec<bool>> {
         let mut out = vec![true; points.n];
-        if self.of_checks.width == Width::Open {
+        if self.check_width == Width::Open {
             exact::in_domain(self, points, &mut out)?;
         } else {
             // A variable outside its range decides, whatever the constraints come to there.
-            self.blocks::<i64>(points, &self.of_checks, |start, n, registers, block| {
+            let steps = self.check_steps.iter().map(|i| *i as usize);
+            self.blocks::<i64>(points, steps, |start, n, registers, block| {
                 self.inside(registers, block, &mut out[start..start + n]);
             });
         }
@@ -288,16 +295,21 @@ impl Program {
         (BLOCK_VALUES / self.steps.len().max(1)).clamp(16, 1024).min(n.max(1))
     }
 
-    /// Runs the steps of a plan block by block and hands the registers of each block to `each`.
+    /// Runs some steps block by block and hands the registers of each block to `each`.
     #[inline(always)]
-    fn blocks<L: Lane>(&self, points: &Points<'_>, plan: &Plan, mut each: impl FnMut(usize, usize, &[L], usize)) {
+    fn blocks<L: Lane>(
+        &self,
+        points: &Points<'_>,
+        steps: impl Iterator<Item = usize> + Clone,
+        mut each: impl FnMut(usize, usize, &[L], usize),
+    ) {
         let block = self.block(points.n);
         let mut registers = vec![L::default(); self.steps.len() * block];
         let mut start = 0;
         while start < points.n {
             let n = block.min(points.n - start);
             self.load(points, start, n, &mut registers, block);
-            for i in plan.steps.iter().map(|i| *i as usize) {
+            for i in steps.clone() {
                 let (known, rest) = registers.split_at_mut(i * block);
                 self.steps[i].run(known, &mut rest[..n], block);
             }
@@ -426,19 +438,25 @@ impl Compiler<'_> {
         (self.steps.len() - 1) as Register
     }
 
-    /// The steps that some registers need.
-    fn plan(&self, wanted: impl Iterator<Item = Register>) -> Plan {
+    /// What holds the values of some steps.
+    fn width(&self, steps: impl Iterator<Item = usize>) -> Width {
+        steps.map(|i| self.values[i].1).max().unwrap_or(Width::Narrow)
+    }
+
+    /// The steps after the variables that the constraints need, some of which are those of results.
+    fn needed_by(&self, checks: &[(Register, Range)]) -> Vec<Register> {
+        if checks.is_empty() {
+            return Vec::new();
+        }
         let mut needed = vec![false; self.steps.len()];
-        wanted.for_each(|register| needed[register as usize] = true);
+        checks.iter().for_each(|(register, _)| needed[*register as usize] = true);
         for i in (0..self.steps.len()).rev() {
             if needed[i] {
                 self.steps[i].for_each_operand(|register| needed[register as usize] = true);
             }
         }
-        let needed: Vec<usize> = (0..self.steps.len()).filter(|i| needed[*i]).collect();
-        let width = needed.iter().map(|i| self.values[*i].1).max().unwrap_or(Width::Narrow);
-        let n_vars = self.domain.vars.len();
-        Plan { steps: needed.into_iter().filter(|i| *i >= n_vars).map(|i| i as Register).collect(), width }
+        let after_variables = self.domain.vars.len()..self.steps.len();
+        after_variables.filter(|i| needed[*i]).map(|i| i as Register).collect()
     }
 
     fn expr(&mut self, e: &Expr) -> Result<Register> {
@@ -510,14 +528,14 @@ mod tests {
                     min(d0, d1) * d1, (d0 * 3 + 100000000) floordiv 999999937, (d1 - 9) floordiv 1073741789), domain: d0 in [-40, 99], d1 in [-9, 60]";
         let map = parse_map(text).unwrap();
         let program = Program::new(&map).unwrap();
-        assert_eq!(program.of_results.width, Width::Narrow);
+        assert_eq!(program.result_width, Width::Narrow);
         let rows: Vec<i64> = (-40..=99).flat_map(|x| (-9..=60).flat_map(move |y| [x, y])).collect();
         let points = Points { n: rows.len() / 2, dims: &rows, ranges: &[], runtime: &[] };
         let narrow = program.run::<false>(&points).unwrap();
         for width in [Width::Whole, Width::Open] {
             let mut wide = Program::new(&map).unwrap();
-            wide.of_results.width = width;
-            wide.of_checks.width = width;
+            wide.result_width = width;
+            wide.check_width = width;
             assert_eq!(wide.run::<true>(&points).unwrap(), narrow);
         }
         assert_eq!(program.run::<false>(&points), program.run::<true>(&points));

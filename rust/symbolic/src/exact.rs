@@ -6,7 +6,7 @@
 
 use crate::domain::Domain;
 use crate::error::{Error, Result};
-use crate::evaluate::{Plan, Points, Program, Register, Step};
+use crate::evaluate::{Points, Program, Register, Step};
 use crate::expr::Expr;
 use crate::int::floor_div_any;
 use crate::range::Range;
@@ -23,7 +23,7 @@ pub(crate) struct Names {
 /// The results as rows.
 pub(crate) fn run(program: &Program, points: &Points<'_>, out: &mut [i64]) -> Result<()> {
     let width = program.results.len();
-    blocks(program, points, &program.of_results, |start, n, registers, block| {
+    blocks(program, points, program.result_steps(), |start, n, registers, block| {
         let out = &mut out[start * width..][..n * width];
         let mut overflow = vec![None; n];
         for (j, register) in program.results.iter().enumerate() {
@@ -50,7 +50,8 @@ pub(crate) fn run(program: &Program, points: &Points<'_>, out: &mut [i64]) -> Re
 
 /// Which points lie in the domain; `out` holds `true` for each before.
 pub(crate) fn in_domain(program: &Program, points: &Points<'_>, out: &mut [bool]) -> Result<()> {
-    blocks(program, points, &program.of_checks, |start, n, registers, block| {
+    let steps = program.check_steps.iter().map(|i| *i as usize);
+    blocks(program, points, steps, |start, n, registers, block| {
         let out = &mut out[start..start + n];
         let mut lost = vec![None; n];
         let of_vars = program.var_ranges.iter().enumerate().map(|(i, range)| (i as Register, *range, None));
@@ -106,11 +107,11 @@ fn shorten(text: String) -> String {
     }
 }
 
-/// Runs the steps of a plan block by block and hands the registers of each block to `each`.
+/// Runs some steps block by block and hands the registers of each block to `each`.
 fn blocks(
     program: &Program,
     points: &Points<'_>,
-    plan: &Plan,
+    steps: impl Iterator<Item = usize> + Clone,
     mut each: impl FnMut(usize, usize, &[i128], usize) -> Result<()>,
 ) -> Result<()> {
     let block = program.block(points.n);
@@ -119,7 +120,7 @@ fn blocks(
     while start < points.n {
         let n = block.min(points.n - start);
         program.load_as(points, start, n, &mut registers, block, i128::from);
-        for i in plan.steps.iter().map(|i| *i as usize) {
+        for i in steps.clone() {
             let (known, rest) = registers.split_at_mut(i * block);
             run_step(&program.steps[i], known, &mut rest[..n], block);
         }
@@ -230,7 +231,8 @@ mod tests {
         let bits = "(d0, d1) -> (d1, d0 * 64 + d1 * 32), domain: d0 in [0, 288230376151711743], d1 in [0, 1]";
         let last = 288_230_376_151_711_743;
         let found = at(bits, &[0, 1, last, 1]).unwrap_err();
-        let wanted = "result 1, d0 * 64 + d1 * 32, does not fit into 64 bits at point 1: d0 = 288230376151711743, d1 = 1";
+        let wanted =
+            "result 1, d0 * 64 + d1 * 32, does not fit into 64 bits at point 1: d0 = 288230376151711743, d1 = 1";
         assert_eq!(found, wanted);
         assert_eq!(at(bits, &[1 << 57, 0]).unwrap_err().split(" at ").next(), wanted.split(" at ").next());
         assert_eq!(at(bits, &[(1 << 57) - 1, 1]), Ok(vec![1, i64::MAX - 31]));
@@ -253,7 +255,8 @@ mod tests {
         let found = at(cube, &[i64::MAX]).unwrap_err();
         assert!(found.contains("(d0 * d0 * d0) mod 7") || found.contains("mod 7"), "{found}");
         assert!(found.ends_with("does not fit into 128 bits at point 0: d0 = 9223372036854775807"), "{found}");
-        let constraint = "(d0, d1) -> (d0), domain: d0 in [0, 9223372036854775807], d1 in [0, 9], (d0 * d0 * d0) mod 7 in [1, 1]";
+        let constraint =
+            "(d0, d1) -> (d0), domain: d0 in [0, 9223372036854775807], d1 in [0, 9], (d0 * d0 * d0) mod 7 in [1, 1]";
         assert_eq!(inside(constraint, &[100, 0, 101, 0]), Ok(vec![true, false]));
         assert!(inside(constraint, &[i64::MAX, 0]).unwrap_err().starts_with("the constraint on "));
         // The other variable decides.

@@ -200,8 +200,7 @@ mod tests {
     use super::*;
     use crate::int::{floor_div, floor_mod};
 
-    const OPEN: [Interval; 3] =
-        [Interval { lo: i128::MIN, hi: 3 }, Interval { lo: -3, hi: i128::MAX }, Interval::ALL];
+    const OPEN: [Interval; 3] = [Interval { lo: i128::MIN, hi: 3 }, Interval { lo: -3, hi: i128::MAX }, Interval::ALL];
 
     fn contains(x: Interval, value: i128) -> bool {
         x.lo <= value && value <= x.hi
