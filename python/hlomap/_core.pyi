@@ -28,7 +28,8 @@ class Expr:
 
     Built from :meth:`dim`, :meth:`range`, :meth:`runtime`, :meth:`constant` and the Python operators
     ``+ - * // %`` (floor division, and its remainder, as of Python's integers).  A divisor is at least 1, or a negative
-    constant: ``x // -n`` is ``(-x) // n`` and ``x % -n`` is ``-((-x) % n)``.  Equality is structural after normalisation.
+    constant: ``x // -n`` is ``(-x) // n`` and ``x % -n`` is ``-((-x) % n)``.  Equality is structural after
+    normalisation.
     """
 
     @staticmethod
@@ -105,7 +106,10 @@ class Constraint:
 
 @final
 class Count:
-    """A number of elements known to lie in ``[lower, upper]``; exact where the two are equal."""
+    """A number of elements known to lie in ``[lower, upper]``; exact where the two are equal.
+
+    An ``upper`` of ``2**128 - 1`` is none: no smaller bound is known, and the number is not exact.
+    """
 
     @property
     def lower(self) -> int: ...

@@ -135,7 +135,7 @@ pub struct PyCount {
     /// At least so many.
     #[pyo3(get)]
     pub lower: u128,
-    /// At most so many.
+    /// At most so many; ``2**128 - 1`` where no bound below that is known.
     #[pyo3(get)]
     pub upper: u128,
 }
@@ -145,7 +145,7 @@ impl PyCount {
     /// Whether the number is known.
     #[getter]
     fn exact(&self) -> bool {
-        self.lower == self.upper
+        symbolic::Count { lower: self.lower, upper: self.upper }.is_exact()
     }
 
     fn __repr__(&self) -> String {

@@ -21,12 +21,12 @@ use crate::work::{Tally, Work};
 /// The most points that are enumerated to count one group.
 pub const ENUMERATION_LIMIT: u128 = 1 << 16;
 
-/// A number known to lie in `[lower, upper]`.
+/// A number known to lie in `[lower, upper]`. An upper end of 2^128 - 1 is none: there may be any number above the lower end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count {
     /// At least so many.
     pub lower: u128,
-    /// At most so many.
+    /// At most so many; [`u128::MAX`] where no bound is known that is smaller.
     pub upper: u128,
 }
 
@@ -38,7 +38,7 @@ impl Count {
 
     /// Whether the number is known.
     pub const fn is_exact(self) -> bool {
-        self.lower == self.upper
+        self.lower == self.upper && self.upper != u128::MAX
     }
 
     fn times(self, other: Count) -> Count {
@@ -469,6 +469,30 @@ mod tests {
     fn the_residue_of_something_else_than_the_variable_is_enumerated() {
         let nested = "(d0) -> (d0), domain: d0 in [1, 9], ((d0 mod 2) mod max(d0, 1)) mod 5 in [0, 0]";
         assert_eq!(counts(nested).0, Count::exact(5));
+    }
+
+    #[test]
+    fn numbers_past_128_bits_are_not_exact() {
+        let cube = "domain: d0 in [0, 9223372036854775807], d1 in [0, 9223372036854775807], d2 in [0, 3]";
+        let (touched, _) = counts(&format!("(d0, d1, d2) -> (d0), {cube}"));
+        assert_eq!(touched, Count { lower: u128::MAX, upper: u128::MAX });
+        assert!(!touched.is_exact());
+        let (touched, distinct) = counts(&format!("(d0, d1, d2) -> (d0 * 2, d1), {}", cube.replace("3]", "2]")));
+        assert_eq!((touched, distinct), (Count::exact(3 << 126), Count::exact(1 << 126)));
+        // Four strides whose sums leave 128 bits.
+        let all = (0..4).map(|i| format!("d{i} in [-9223372036854775808, 9223372036854775807]"));
+        let sum = (0..4).map(|i| format!("d{i} * -9223372036854775808"));
+        let (all, sum) = (all.collect::<Vec<_>>().join(", "), sum.collect::<Vec<_>>().join(" + "));
+        let (_, distinct) = counts(&format!("(d0, d1, d2, d3) -> ({sum}), domain: {all}"));
+        assert!(distinct.lower <= 1 << 66 && 1 << 66 <= distinct.upper, "{distinct:?}");
+    }
+
+    #[test]
+    fn a_value_past_64_bits_is_counted_like_any_other() {
+        let squares = "(d0) -> ((d0 * d0) floordiv 4611686018427387904), domain: d0 in [4294967296, 17179869184]";
+        assert_eq!(counts(squares), (Count::exact(12_884_901_889), Count { lower: 1, upper: 61 }));
+        let few = "(d0) -> (d0), domain: d0 in [3037000498, 3037000503], d0 * d0 in [0, 9223372036854775807]";
+        assert_eq!(counts(few), (Count::exact(2), Count::exact(2)));
     }
 
     #[test]
