@@ -26,13 +26,15 @@ _ConstraintLike: TypeAlias = "tuple[_ExprLike, int, int] | Constraint"
 class Expr:
     """An integer expression over the dim, range and runtime variables of a map, in normal form.
 
-    Expressions come from :meth:`dim`, :meth:`range`, :meth:`runtime`, :meth:`constant` and :meth:`parse`, and from
-    the Python operators ``+ - * // %`` with other expressions and ints.  ``//`` and ``%`` are floor division and
-    its non-negative remainder; the divisor must be a positive constant, or an expression that the domain of a map
-    keeps positive.  Equality and hash are those of the normal form.  An expression pickles through its text.
+    Expressions come from :meth:`dim`, :meth:`range`, :meth:`runtime`, :meth:`constant` and :meth:`parse`, and
+    from the Python operators ``+ - * // %`` with other expressions and ints.  ``//`` and ``%`` are floor division
+    and its remainder, as for Python's ints; the divisor is a constant other than 0, or an expression that the
+    domain of a map keeps positive.  A negative constant is normalised: ``x // -n`` is ``(-x) // n``, and ``x %
+    -n`` is ``-((-x) % n)``.  Equality and hash are those of the normal form.  An expression pickles through its
+    text.
 
-    Raises :class:`~hlomap.errors.MapError` for a constant divisor below 1 and
-    :class:`~hlomap.errors.IntegerOverflowError` for a constant that does not fit in 64 bits.
+    Raises :class:`~hlomap.errors.MapError` for a divisor of 0 and :class:`~hlomap.errors.IntegerOverflowError`
+    for a constant that does not fit in 64 bits.
 
     >>> import hlomap as hm
     >>> d0, d1 = hm.Expr.dim(0), hm.Expr.dim(1)
@@ -227,7 +229,7 @@ class Count:
         """The number is at least this."""
     @property
     def upper(self) -> int:
-        """The number is at most this."""
+        """The number is at most this; ``2**128 - 1`` where no smaller bound is known."""
     @property
     def exact(self) -> bool:
         """Whether ``lower`` and ``upper`` are equal."""
@@ -297,13 +299,13 @@ class IndexingMap:
     """A symbolic map from the elements of one array to the elements of another that belong to them.
 
     ``(d0, …)[s0, …]{rt0, …} -> (results), domain: …``: ``dims`` are the index of an element of the first array,
-    ``ranges`` take all their values, so that one element may have many, and ``runtime`` variables have values that
-    are known only when the program runs.  Each result is the index in one dimension of the second array. The domain
-    has the inclusive range of every variable, and constraints on expressions.
+    ``ranges`` take all their values, so that one element may have many, and ``runtime`` variables have values
+    that are known only when the program runs.  Each result is the index in one dimension of the second array. The
+    domain has the inclusive range of every variable, and constraints on expressions.
 
     Where variables are given, an int ``n`` stands for ``[0, n - 1]``, a pair for inclusive bounds, a triple for a
-    name and bounds, and a :class:`Variable` for itself; a pair may be a list, as in JSON.  Equality and hash ignore
-    variable names and the order of constraints.  A map pickles through its text.
+    name and bounds, and a :class:`Variable` for itself; a pair may be a list, as in JSON.  Equality and hash
+    ignore variable names and the order of constraints.  A map pickles through its text.
 
     Raises :class:`~hlomap.errors.MapError` for a variable that does not exist, a divisor that may be below 1, or
     bounds that do not fit.  The idea and the text form are those of XLA's indexing analysis
@@ -334,15 +336,27 @@ class IndexingMap:
         (d0, d1) -> (d0, d1), domain: d0 in [0, 3], d1 in [0, 5]
         """
     @staticmethod
-    def parse(text: str, /) -> IndexingMap:
+    def parse(
+        text: str,
+        /,
+        *,
+        dims: Sequence[_VariableLike] | None = None,
+        ranges: Sequence[_VariableLike] | None = None,
+        runtime: Sequence[_VariableLike] | None = None,
+    ) -> IndexingMap:
         """Reads the text of a map, as ``str`` or ``format(m, "xla")`` prints it.
 
         Raises :class:`~hlomap.errors.MapSyntaxError`, with line and column, for text that is not a map, and
         :class:`~hlomap.errors.MapError` for a map that cannot exist.
 
+        A text without ranges, such as MLIR's ``affine_map<...>``, takes them from ``dims``, ``ranges`` (MLIR's
+        symbols) and ``runtime``, given as to the constructor; names are those of the text.
+
         >>> import hlomap as hm
         >>> hm.IndexingMap.parse("(d0)[s0] -> (s0, d0), domain: d0 in [0, 3], s0 in [0, 5]").ranges[0].upper
         5
+        >>> print(hm.IndexingMap.parse("affine_map<(d0)[s0] -> (d0 floordiv 8 + s0)>", dims=[64], ranges=[(0, 3)]))
+        (d0)[s0] -> (d0 floordiv 8 + s0), domain: d0 in [0, 63], s0 in [0, 3]
         """
     @staticmethod
     def undefined(dims: Sequence[_VariableLike], /) -> IndexingMap:
@@ -373,7 +387,9 @@ class IndexingMap:
         """The shape index of the tuple element that the map belongs to; ``()`` for an array."""
     @property
     def use(self) -> tuple[Instruction, int] | None:
-        """The use that the map belongs to, as (user, operand number); ``None`` for a map that does not belong to one."""
+        """The use that the map belongs to, as (user, operand number); ``None`` for a map that does not belong to
+        one.
+        """
     def _placed(
         self, index: tuple[int, ...], use: tuple[Instruction, int] | None, suppliers: dict[int, Instruction]
     ) -> IndexingMap:
@@ -425,9 +441,9 @@ class IndexingMap:
         kind, or one point ``[k]``.  ``threads`` is the number of threads that share many points.
 
         Results at points outside the domain are unspecified; ``check=True`` raises
-        :class:`~hlomap.errors.DomainError` for such a point.  A result that does not fit in 64 bits raises
-        :class:`~hlomap.errors.IntegerOverflowError`, arrays of another width :class:`~hlomap.errors.MapError`, and
-        arrays of another type ``TypeError``.
+        :class:`~hlomap.errors.DomainError` for such a point.  Values are the mathematical ones: a result in the
+        domain that does not fit in 64 bits raises :class:`~hlomap.errors.IntegerOverflowError`, arrays of another
+        width :class:`~hlomap.errors.MapError`, and arrays of another type ``TypeError``.
 
         >>> import hlomap as hm
         >>> m = hm.IndexingMap.parse("(d0)[s0] -> (s0, d0 mod 3), domain: d0 in [0, 9], s0 in [0, 5]")
@@ -442,8 +458,9 @@ class IndexingMap:
     ) -> npt.NDArray[np.bool_]:
         """Which of ``n`` points lie in the domain: a bool array ``[n]``; for one point a bool.
 
-        The arguments are those of :meth:`evaluate`.  Raises :class:`~hlomap.errors.MapError` for arrays of another
-        width and for an undefined map.
+        The arguments are those of :meth:`evaluate`.  Raises :class:`~hlomap.errors.MapError` for arrays of
+        another width and for an undefined map, and :class:`~hlomap.errors.IntegerOverflowError` where a
+        constraint does not fit in 128 bits.
 
         >>> import hlomap as hm
         >>> m = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 9], d0 mod 2 in [0, 0]")
@@ -464,7 +481,8 @@ class IndexingMap:
         ((0, 3), (1, 10), (0, 18))
         """
     def count(self, distinct: bool = False) -> Count:
-        """The number of points of the domain, or with ``distinct=True`` the number of distinct elements in the image.
+        """The number of points of the domain, or with ``distinct=True`` the number of distinct elements in the
+        image.
 
         >>> import hlomap as hm
         >>> m = hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 7]")
@@ -546,8 +564,8 @@ def compose_many(
 def count_many(maps: Sequence[IndexingMap], *, distinct: bool = False, threads: int = 1) -> list[Count]:
     """:meth:`IndexingMap.count` of many maps, in order.
 
-    One call without the interpreter lock, on ``threads`` threads.  Raises ``TypeError`` for anything but a sequence
-    of maps.
+    One call without the interpreter lock, on ``threads`` threads.  Raises ``TypeError`` for anything but a
+    sequence of maps.
 
     >>> import hlomap as hm
     >>> m = hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 7]")
@@ -625,8 +643,8 @@ class Layout:
     def tiles(self) -> tuple[tuple[int | None, ...], ...]:
         """``T(…)``: the tiles, each applied to the result of the one before.
 
-        Sizes are in elements and belong to the most minor dimensions.  ``None`` stands for ``*``: the dimension is
-        combined with the next more minor one.
+        Sizes are in elements and belong to the most minor dimensions.  ``None`` stands for ``*``: the dimension
+        is combined with the next more minor one.
         """
     @property
     def element_size_in_bits(self) -> int:
@@ -755,8 +773,8 @@ class Shape:
     def equals(self, other: Shape, /, *, layout: Literal["written", "meant", "ignored"] = "written") -> bool:
         """Whether two shapes are the same.
 
-        ``layout="written"`` compares layouts as ``==`` does, ``"meant"`` takes row-major where none is written, and
-        ``"ignored"`` leaves out layouts, and with them whether a dimension is dynamic.
+        ``layout="written"`` compares layouts as ``==`` does, ``"meant"`` takes row-major where none is written,
+        and ``"ignored"`` leaves out layouts, and with them whether a dimension is dynamic.
 
         >>> import hlomap as hm
         >>> a, b = hm.Shape.parse("f32[2,3]"), hm.Shape.parse("f32[2,3]{1,0}")
@@ -879,8 +897,9 @@ def bitcast_factors(
 
     Returns ``(operand_perm, operand_physical_dims, output_physical_dims, output_perm)``: logical dimension
     ``operand_perm[k]`` of the operand is its k-th most major one and has the size ``operand_physical_dims[k]``;
-    likewise for the output.  The two physical indices have the same row-major position.  ``None`` for layouts with
-    tiles or padding, for invalid ones, where widths or numbers of elements differ, and for everything but arrays.
+    likewise for the output.  The two physical indices have the same row-major position.  ``None`` for layouts
+    with tiles or padding, for invalid ones, where widths or numbers of elements differ, and for everything but
+    arrays.
 
     >>> import hlomap as hm
     >>> bitcast_factors = hm._core.bitcast_factors
@@ -896,12 +915,13 @@ def linear_index(
     part: int | None = None,
     unit: Literal["element", "byte", "bit"] | None = None,
 ) -> IndexingMap:
-    """The map from the index of an element to its position in the buffer, with the layout's order, tiles and padding.
+    """The map from the index of an element to its position in the buffer, with the layout's order, tiles and
+    padding.
 
-    ``unit`` is the unit of positions: ``"element"`` (the default); ``"byte"``, the byte of the element's first bit;
-    or ``"bit"``, where bit 0 is the lowest of byte 0.  For a tuple, ``index`` is the shape index of an array in it.
-    ``part`` is the number of a part where split configs cut the array (:attr:`Shape.parts`): positions are then
-    those in the buffer of the part.
+    ``unit`` is the unit of positions: ``"element"`` (the default); ``"byte"``, the byte of the element's first
+    bit; or ``"bit"``, where bit 0 is the lowest of byte 0.  For a tuple, ``index`` is the shape index of an array
+    in it. ``part`` is the number of a part where split configs cut the array (:attr:`Shape.parts`): positions are
+    then those in the buffer of the part.
 
     Raises :class:`~hlomap.errors.ShapeError` for everything but an array with a valid layout and bounded
     dimensions, :class:`~hlomap.errors.IntegerOverflowError` for a buffer of more than 2**63 - 1 elements,
@@ -1069,8 +1089,8 @@ class Module:
     ) -> str:
         r"""The text of the module, which XLA parses; without arguments that of ``str``.
 
-        ``operand_shapes`` prints the shape before each operand, ``metadata`` where instructions come from, with the
-        tables of stack frames, ``layouts`` the layouts of shapes, and ``backend_config`` and
+        ``operand_shapes`` prints the shape before each operand, ``metadata`` where instructions come from, with
+        the tables of stack frames, ``layouts`` the layouts of shapes, and ``backend_config`` and
         ``control_predecessors`` these attributes.  ``large_constants=False`` prints ``{...}`` for more than ten
         elements, ``signatures`` the parameters and result of a computation before its brace.  ``canonical_names``
         renames instructions to ``tmp_0``, ``tmp_1``, … and computations to ``computation_0``, ….
@@ -1200,7 +1220,9 @@ class Instruction:
         """
     @property
     def inferred_shape(self) -> Shape | None:
-        """The shape that operands and attributes determine; ``None`` where they leave it open or do not fit together."""
+        """The shape that operands and attributes determine; ``None`` where they leave it open or do not fit
+        together.
+        """
     @property
     def users(self) -> tuple[Instruction, ...]:
         """The instructions that have this one as an operand, in text order."""
@@ -1280,12 +1302,13 @@ class Attributes(Mapping[str, Any]):
 
     Braced lists of ints are tuples of ints, lists of lists tuples of tuples; words are ``str``; computations are
     :class:`~hlomap.Computation`.  ``slice`` is a tuple of ``(start, limit, stride)``, ``padding`` a tuple of
-    ``(low, high, interior)``, ``window`` a :class:`Window`, ``dim_labels`` a :class:`ConvolutionDimensionNumbers`,
-    ``sharding`` a :class:`Sharding`, ``replica_groups`` :class:`ReplicaGroups`, ``frontend_attributes`` a dict,
-    ``result_accuracy`` a :class:`ResultAccuracy`; ``input_output_alias``, ``buffer_donor`` and
-    ``output_to_operand_aliasing`` are tuples of :class:`InputOutputAlias`, :class:`BufferDonor` and
-    :class:`OperandAlias`.  An unknown attribute, or one whose value cannot be decoded, is its text.  A missing name
-    raises :class:`~hlomap.errors.NotFoundError`, a ``KeyError``.
+    ``(low, high, interior)``, ``window`` a :class:`Window`, ``dim_labels`` a
+    :class:`ConvolutionDimensionNumbers`, ``sharding`` a :class:`Sharding`, ``replica_groups``
+    :class:`ReplicaGroups`, ``frontend_attributes`` a dict, ``result_accuracy`` a :class:`ResultAccuracy`;
+    ``input_output_alias``, ``buffer_donor`` and ``output_to_operand_aliasing`` are tuples of
+    :class:`InputOutputAlias`, :class:`BufferDonor` and :class:`OperandAlias`.  An unknown attribute, or one whose
+    value cannot be decoded, is its text.  A missing name raises :class:`~hlomap.errors.NotFoundError`, a
+    ``KeyError``.
 
     >>> import hlomap as hm
     >>> text = "s = f32[2] slice(f32[5] p), slice={[1:5:2]}"
@@ -1316,7 +1339,8 @@ class Attributes(Mapping[str, Any]):
 
 @final
 class Window:
-    """The window of a convolution, a reduce-window or a select-and-scatter: one :class:`WindowDim` for each dimension.
+    """The window of a convolution, a reduce-window or a select-and-scatter: one :class:`WindowDim` for each
+    dimension.
 
     A window pickles through its text.
 
@@ -1463,8 +1487,8 @@ class Sharding:
         """
     @property
     def kind(self) -> str:
-        """``"replicated"``, ``"maximal"`` (on one device), ``"manual"``, ``"unknown"``, ``"unreduced"``, ``"tiled"``,
-        ``"named"`` (by the axes of a mesh) or ``"tuple"``.
+        """``"replicated"``, ``"maximal"`` (on one device), ``"manual"``, ``"unknown"``, ``"unreduced"``,
+        ``"tiled"``, ``"named"`` (by the axes of a mesh) or ``"tuple"``.
         """
     @property
     def parts(self) -> tuple[Sharding, ...]:
@@ -1474,12 +1498,13 @@ class Sharding:
         """The device of a ``"maximal"`` sharding; else ``None``."""
     @property
     def tile_dimensions(self) -> tuple[int, ...] | None:
-        """The number of tiles along each dimension of a ``"tiled"`` sharding, then those that only devices have; else
-        ``None``.
+        """The number of tiles along each dimension of a ``"tiled"`` sharding, then those that only devices have;
+        else ``None``.
         """
     @property
     def devices(self) -> tuple[int, ...] | None:
-        """The device of each tile of a ``"tiled"`` sharding, in row-major order of ``tile_dimensions``; else ``None``.
+        """The device of each tile of a ``"tiled"`` sharding, in row-major order of ``tile_dimensions``; else
+        ``None``.
 
         Raises :class:`~hlomap.errors.UnsupportedError` for more than 2**24 devices.
         """
@@ -1541,9 +1566,9 @@ class Mesh:
 class ReplicaGroups:
     """Groups of devices that work together: a sequence of tuples of int.
 
-    An iota or a mesh is listed on access, which raises :class:`~hlomap.errors.UnsupportedError` for more than 2**24
-    devices.  Groups are equal to others, and to a tuple of tuples, that list the same; they hash, and pickle
-    through their text.
+    An iota or a mesh is listed on access, which raises :class:`~hlomap.errors.UnsupportedError` for more than
+    2**24 devices.  Groups are equal to others, and to a tuple of tuples, that list the same; they hash, and
+    pickle through their text.
 
     >>> import hlomap as hm
     >>> groups = hm.hlo.ReplicaGroups.parse("[2,4]<=[4,2]T(1,0)")
@@ -1788,8 +1813,8 @@ class Diagnostic:
 def parse_text(source: str | bytes, name: str | None = None, strict: bool = False) -> list[Module]:
     """All modules of a text, parsed without the interpreter lock.
 
-    ``source`` is HLO text as ``str`` or bytes, ``name`` its name in messages.  ``strict`` makes every diagnostic an
-    error.  Raises :class:`~hlomap.errors.HloSyntaxError` with all problems of the text.
+    ``source`` is HLO text as ``str`` or bytes, ``name`` its name in messages.  ``strict`` makes every diagnostic
+    an error.  Raises :class:`~hlomap.errors.HloSyntaxError` with all problems of the text.
     """
 
 def unpack_head(head: bytes, n: int, /) -> tuple[str | None, bytes]:
@@ -1812,8 +1837,8 @@ def known_opcodes() -> list[str]:
 class InstructionIndexing:
     """The indexing of one instruction, as its rule gives it: a part for each operand, or for each output.
 
-    A ``direction`` of -1 goes from the array ``index`` of the output to the operands, k from the array ``index`` of
-    operand k to the outputs.  ``result`` has the parts in order, or is a mapping from their numbers.  Parts of
+    A ``direction`` of -1 goes from the array ``index`` of the output to the operands, k from the array ``index``
+    of operand k to the outputs.  ``result`` has the parts in order, or is a mapping from their numbers.  Parts of
     which nothing is read, and those of values without elements, are left out.  Maps ``on_devices`` have two more
     dimensions and results, the group and the position.  Raises :class:`~hlomap.errors.ShapeError` for a map that
     does not fit the shapes.
@@ -1852,14 +1877,14 @@ class Propagation:
     def on_devices(self, runs: Sequence[tuple[tuple[int, int], int]], each_once: bool, /) -> Propagation:
         """A propagation whose rules give maps with a group and a position, for a table of device groups.
 
-        ``runs`` are the first and the last of neighbouring groups of one size, with that size; ``each_once`` tells
-        whether every device has one group and position.
+        ``runs`` are the first and the last of neighbouring groups of one size, with that size; ``each_once``
+        tells whether every device has one group and position.
         """
     def query(
         self, rules: RuleProvider, subject: Instruction | Computation, direction: int, indices: Sequence[_ShapeIndex], /
     ) -> list[list[_Record]]:
-        """The indexing of an instruction or computation for each array ``indices`` of its output, or of an operand or
-        parameter: a record for each operand, parameter or output of which anything is read.
+        """The indexing of an instruction or computation for each array ``indices`` of its output, or of an operand
+        or parameter: a record for each operand, parameter or output of which anything is read.
         """
     def backward(
         self,
@@ -1873,8 +1898,8 @@ class Propagation:
     ) -> list[_Record]:
         """The maps from arrays of ``start`` to every value that it is made of, users first: a record for each value.
 
-        The propagation goes through the instructions with the numbers ``inside``, and a call ``root`` is entered in
-        any case.  There is a record for each of ``ends``, whether it is reached or not.
+        The propagation goes through the instructions with the numbers ``inside``, and a call ``root`` is entered
+        in any case.  There is a record for each of ``ends``, whether it is reached or not.
         """
     def forward(self, rules: RuleProvider, start: int, indices: Sequence[_ShapeIndex], /) -> list[_Record]:
         """The maps from arrays of ``start`` to every value in its computation that is made of it, operands first: a

@@ -31,11 +31,27 @@ def test_operators_accept_only_integers() -> None:
     with pytest.raises(errors.MapError, match="at least 1"):
         D0 // 0
     with pytest.raises(errors.MapError, match="at least 1"):
-        D0 % -3
+        D0 % 0
+    with pytest.raises(errors.IntegerOverflowError):
+        D0 // -(1 << 63)
     with pytest.raises(errors.IntegerOverflowError):
         D0 * (1 << 63)
     with pytest.raises(errors.IntegerOverflowError):
         D0 * (1 << 62) * 4
+
+
+def test_negative_constant_divisors_are_those_of_python() -> None:
+    assert D0 // -3 == (-D0) // 3 == hm.Expr.parse("d0 floordiv -3")
+    assert D0 % -3 == -((-D0) % 3) == hm.Expr.parse("d0 mod -3")
+    assert D0.ceildiv(-3) == (-D0).ceildiv(3) == hm.Expr.parse("d0 ceildiv -3")
+    m = hm.IndexingMap([(-20, 20)], [D0 // -3, D0 % -3, D0.ceildiv(-3), 20 // (D0 + 21)])
+    rows = [[x // -3, x % -3, -(-x // -3), 20 // (x + 21)] for x in range(-20, 21)]
+    points = np.arange(-20, 21)[:, None]
+    assert m.evaluate(points).tolist() == m.simplify().evaluate(points).tolist() == rows
+    text = "(d0) -> (d0 floordiv -3, d0 mod -3, d0 ceildiv -3, 20 floordiv (d0 + 21)), domain: d0 in [-20, 20]"
+    assert hm.IndexingMap.parse(text) == m
+    with pytest.raises(errors.MapError, match="at least 1"):
+        hm.IndexingMap([(-3, -3)], [5 // D0])
 
 
 def test_deep_expressions_raise() -> None:
@@ -87,6 +103,72 @@ def test_evaluate_checks_on_request() -> None:
         m.evaluate([[0, 1]])
     with pytest.raises(TypeError, match="integers"):
         m.evaluate([[0.5]])
+
+
+def test_no_value_wraps() -> None:
+    bits = hm.linear_index(hm.Shape.parse(f"f32[{1 << 58},2]"), unit="bit")
+    last = (1 << 58) - 1
+    for check in (False, True):
+        with pytest.raises(errors.IntegerOverflowError, match=rf"result 0, .* 64 bits at point 1: d0 = {last}, d1 = 1"):
+            bits.evaluate([[0, 1], [last, 1]], check=check)
+    assert bits.evaluate([[1 << 56, 1]]).tolist() == [[(1 << 62) + 32]]
+    with pytest.raises(errors.IntegerOverflowError):
+        bits.bounds(0)
+    for table in ([1 << 63, 1 << 63], np.array([[0, 0], [1 << 63, 0]], np.uint64)):
+        for ask in (bits.evaluate, bits.in_domain):
+            with pytest.raises(errors.IntegerOverflowError, match="dimension variables"):
+                ask(table)
+    assert bits.evaluate(np.array([[1, 1]], np.uint64)).tolist() == [[96]]
+    huge = hm.IndexingMap([(1 << 63) - 1] * 3, [D0]).count()
+    assert huge.lower == huge.upper == (1 << 128) - 1
+    assert not huge.exact
+
+
+def test_a_value_that_leaves_64_bits_on_the_way_is_right() -> None:
+    squares = hm.IndexingMap.parse(
+        f"(d0) -> ((d0 * d0) floordiv {1 << 62}), domain: d0 in [{1 << 32}, {1 << 34}], d0 * d0 - {(1 << 63) - 1} in "
+        f"[0, {(1 << 63) - 1}]"
+    )
+    first, last = 4294967296, 17179869184
+    points = np.array([[first], [first + 1], [last]])
+    assert squares.evaluate(points).tolist() == [[4], [4], [64]]
+    assert squares.in_domain(points).tolist() == [False, False, False]
+    assert squares.bounds(0) == (4, 64)
+    inside = hm.IndexingMap.parse(
+        f"(d0) -> ((d0 * d0) floordiv {1 << 60}), domain: d0 in [0, {1 << 34}], (d0 * d0) floordiv {1 << 60} in [8, 15]"
+    )
+    at = np.array([[3037000499], [3037000500], [first - 1], [first]])
+    assert inside.in_domain(at).tolist() == [False, True, True, False]
+    assert inside.simplify().in_domain(at).tolist() == [False, True, True, False]
+    assert inside.is_empty() is not True
+    assert inside.count(distinct=True).upper >= 8
+    first_map = hm.IndexingMap.parse(f"(d0) -> (d0 * d0), domain: d0 in [0, {1 << 34}]")
+    second = hm.IndexingMap.parse(f"(d0) -> (d0), domain: d0 in [0, {(1 << 63) - 1}]")
+    for both in (first_map.then(second), first_map.then(second).simplify()):
+        assert both.in_domain([[3037000499], [3037000500]]).tolist() == [True, False]
+    with pytest.raises(errors.IntegerOverflowError, match=r"constraint on .* 128 bits"):
+        cube = f"(d0) -> (d0), domain: d0 in [0, {(1 << 63) - 1}], (d0 * d0 * d0) mod 7 in [1, 1]"
+        hm.IndexingMap.parse(cube).in_domain([(1 << 63) - 1])
+
+
+def test_maps_without_ranges_take_them_from_the_call() -> None:
+    text = "(d0, d1)[s0] -> (d0 floordiv 8 + s0, d1 mod 4)"
+    m = hm.IndexingMap([64, (2, 9)], [D0 // 8 + hm.Expr.range(0), D1 % 4], ranges=[3])
+    assert hm.IndexingMap.parse(f"affine_map<{text}>", dims=[64, (2, 9)], ranges=[3]) == m
+    assert hm.IndexingMap.parse(text, dims=m.dims, ranges=m.ranges) == m
+    assert hm.IndexingMap.parse(f"{text}, domain: s0 in [0, 2]", dims=[64, (2, 9)]) == m
+    assert hm.IndexingMap.parse(f"{text}, domain: d0 + s0 in [0, 9]", dims=[64, (2, 9)], ranges=[3]).constraints
+    named = hm.IndexingMap.parse("(x){i} -> (x + i)", dims=[("y", 0, 7)], runtime=[(0, 3)])
+    assert str(named) == "(x){i} -> (x + i), domain: x in [0, 7], i in [0, 3]"
+    assert hm.IndexingMap.parse("affine_map<() -> ()>").results == ()
+    with pytest.raises(errors.MapSyntaxError, match="expected a range for s0"):
+        hm.IndexingMap.parse(f"affine_map<{text}>", dims=[64, 8])
+    with pytest.raises(errors.MapSyntaxError, match="one range for each variable"):
+        hm.IndexingMap.parse(f"{text}, domain: d0 in [0, 9], s0 in [0, 2]", dims=[64, 8])
+    with pytest.raises(errors.MapError, match="expected 2 dimensions, one for each of the text, found 1"):
+        hm.IndexingMap.parse(f"affine_map<{text}>", dims=[64], ranges=[3])
+    with pytest.raises(errors.MapSyntaxError, match="expected '>'"):
+        hm.IndexingMap.parse("affine_map<(d0) -> (d0)", dims=[4])
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def _is_overload(node: _Definition) -> bool:
 def _quoted(text: str, indent: str) -> list[str]:
     """A docstring with its paragraphs wrapped for the indentation; examples and lists keep their lines."""
     quotes = 'r"""' if "\\" in text else '"""'
-    paragraphs = [_wrapped(paragraph, 116 - len(indent)) for paragraph in text.split("\n\n")]
+    paragraphs = [_wrapped(paragraph, 114 - len(indent)) for paragraph in text.split("\n\n")]
     first, *rest = "\n\n".join(paragraphs).split("\n")
     if not rest:
         return [f'{indent}{quotes}{first}"""']

@@ -14,10 +14,11 @@ use crate::show;
 ///
 /// Expressions come from :meth:`dim`, :meth:`range`, :meth:`runtime`, :meth:`constant` and :meth:`parse`, and
 /// from the Python operators ``+ - * // %`` with other expressions and ints.  ``//`` and ``%`` are floor division
-/// and its non-negative remainder; the divisor must be a positive constant, or an expression that the domain of a
-/// map keeps positive.  Equality and hash are those of the normal form.  An expression pickles through its text.
+/// and its remainder, as for Python's ints; the divisor is a constant other than 0, or an expression that the domain
+/// of a map keeps positive.  A negative constant is normalised: ``x // -n`` is ``(-x) // n``, and ``x % -n`` is
+/// ``-((-x) % n)``.  Equality and hash are those of the normal form.  An expression pickles through its text.
 ///
-/// Raises :class:`~hlomap.errors.MapError` for a constant divisor below 1 and
+/// Raises :class:`~hlomap.errors.MapError` for a divisor of 0 and
 /// :class:`~hlomap.errors.IntegerOverflowError` for a constant that does not fit in 64 bits.
 ///
 /// >>> import hlomap as hm

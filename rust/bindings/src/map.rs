@@ -168,7 +168,12 @@ impl<'py> Table<'py> {
         let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
         let size: usize = array.getattr("size")?.extract()?;
         if kind != "i" && kind != "u" && size > 0 {
-            return Err(PyTypeError::new_err(format!("the values of {what} variables must be integers")));
+            return Err(PyTypeError::new_err(format!("the values of {what} variables must be integers of 64 bits")));
+        }
+        let is_wide = kind == "u" && size > 0 && array.getattr("itemsize")?.extract::<usize>()? == 8;
+        if is_wide && array.call_method0("max")?.extract::<u64>()? > i64::MAX as u64 {
+            let message = format!("a value of the {what} variables does not fit into 64 bits with a sign");
+            return Err(raise(py, "IntegerOverflowError", message));
         }
         let ndim: usize = array.getattr("ndim")?.extract()?;
         let array = np.call_method1("atleast_2d", (array,))?;
@@ -278,13 +283,30 @@ impl PyMap {
     /// Raises :class:`~hlomap.errors.MapSyntaxError`, with line and column, for text that is not a map, and
     /// :class:`~hlomap.errors.MapError` for a map that cannot exist.
     ///
+    /// A text without ranges, such as MLIR's ``affine_map<...>``, takes them from ``dims``, ``ranges`` (MLIR's symbols)
+    /// and ``runtime``, given as to the constructor; names are those of the text.
+    ///
     /// >>> import hlomap as hm
     /// >>> hm.IndexingMap.parse("(d0)[s0] -> (s0, d0), domain: d0 in [0, 3], s0 in [0, 5]").ranges[0].upper
     /// 5
+    /// >>> print(hm.IndexingMap.parse("affine_map<(d0)[s0] -> (d0 floordiv 8 + s0)>", dims=[64], ranges=[(0, 3)]))
+    /// (d0)[s0] -> (d0 floordiv 8 + s0), domain: d0 in [0, 63], s0 in [0, 3]
     #[staticmethod]
-    #[pyo3(signature = (text, /))]
-    fn parse(py: Python<'_>, text: &str) -> PyResult<PyMap> {
-        Ok(text::parse_map(text).or_raise(py)?.into())
+    #[pyo3(signature = (text, /, *, dims=None, ranges=None, runtime=None))]
+    fn parse(
+        py: Python<'_>,
+        text: &str,
+        dims: Option<Vec<VariableLike>>,
+        ranges: Option<Vec<VariableLike>>,
+        runtime: Option<Vec<VariableLike>>,
+    ) -> PyResult<PyMap> {
+        if dims.iter().chain(&ranges).flatten().any(|v| v.variable.source.is_some()) {
+            return Err(PyValueError::new_err("only a runtime variable has a source"));
+        }
+        let variables = |given: Option<Vec<VariableLike>>| -> Option<Vec<Variable>> {
+            given.map(|list| list.into_iter().map(|v| v.variable).collect())
+        };
+        Ok(text::parse_map_over(text, [dims, ranges, runtime].map(variables)).or_raise(py)?.into())
     }
 
     /// The dim variables, one for each dimension of the first array.
@@ -398,7 +420,7 @@ impl PyMap {
     /// kind, or one point ``[k]``.  ``threads`` is the number of threads that share many points.
     ///
     /// Results at points outside the domain are unspecified; ``check=True`` raises
-    /// :class:`~hlomap.errors.DomainError` for such a point.  A result that does not fit in 64 bits raises
+    /// :class:`~hlomap.errors.DomainError` for such a point.  Values are the mathematical ones: a result in the domain that does not fit in 64 bits raises
     /// :class:`~hlomap.errors.IntegerOverflowError`, arrays of another width :class:`~hlomap.errors.MapError`, and
     /// arrays of another type ``TypeError``.
     ///
@@ -443,7 +465,8 @@ impl PyMap {
     /// Which of ``n`` points lie in the domain: a bool array ``[n]``; for one point a bool.
     ///
     /// The arguments are those of :meth:`evaluate`.  Raises :class:`~hlomap.errors.MapError` for arrays of another
-    /// width and for an undefined map.
+    /// width and for an undefined map, and :class:`~hlomap.errors.IntegerOverflowError` where a constraint does not fit
+    /// in 128 bits.
     ///
     /// >>> import hlomap as hm
     /// >>> m = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 9], d0 mod 2 in [0, 0]")
@@ -462,7 +485,7 @@ impl PyMap {
             State::Defined => {
                 let program = Program::new(&self.map).or_raise(py)?;
                 let points = tables.points()?;
-                unlocked(py, || program.in_domain(&points))
+                unlocked(py, || program.in_domain(&points)).or_raise(py)?
             }
             State::Empty => vec![false; tables.n],
             State::Undefined => return Err(raise(py, "MapError", "the map is undefined".to_owned())),

@@ -160,7 +160,7 @@ pub struct PyCount {
     /// The number is at least this.
     #[pyo3(get)]
     pub lower: u128,
-    /// The number is at most this.
+    /// The number is at most this; ``2**128 - 1`` where no smaller bound is known.
     #[pyo3(get)]
     pub upper: u128,
 }
@@ -170,7 +170,7 @@ impl PyCount {
     /// Whether ``lower`` and ``upper`` are equal.
     #[getter]
     fn exact(&self) -> bool {
-        self.lower == self.upper
+        symbolic::Count { lower: self.lower, upper: self.upper }.is_exact()
     }
 
     fn __repr__(&self) -> String {

@@ -308,7 +308,7 @@ mod tests {
     fn run(map: &Map, dims: &[i64], n: usize) -> (Vec<i64>, Vec<bool>) {
         let points = Points { n, dims, ranges: &[], runtime: &[] };
         let program = Program::new(map).unwrap();
-        (program.run::<false>(&points).unwrap(), program.in_domain(&points))
+        (program.run::<false>(&points).unwrap(), program.in_domain(&points).unwrap())
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! Three sources, intersected: the ranges of the summands; `n * (x floordiv n) = x - r` with `0 <= r < n`, which lets a
 //! quotient cancel against its numerator (so `x - 4 * (x floordiv 4)` is in `[0, 3]`) where summands share atoms; and the
-//! constraints of the domain. Factors have 64 bits and sums 128: what does not fit there is not used.
+//! constraints of the domain. Factors have 64 bits and sums 128: what does not fit there is not used, and an end of 128
+//! bits is a fact like any other. Law: a range of 64 bits is that of ends which have 64 bits, see [`Range::exact`].
 
 use smallvec::SmallVec;
 
@@ -16,7 +17,7 @@ use crate::work::Work;
 type Terms = SmallVec<[LinearTerm; 8]>;
 
 /// The smallest and the largest value.
-type Ends = (i128, i128);
+pub(crate) type Ends = (i128, i128);
 
 const EVERYTHING: Ends = (i128::MIN, i128::MAX);
 
@@ -34,10 +35,11 @@ fn shifted(constant: i64, ends: Option<Ends>) -> Ends {
 const MAX_SPLITS: u32 = 8;
 
 impl Work {
-    /// The range of a form that stands for a value: it holds every value that the form takes over the domain.
-    pub fn range_of(&mut self, form: &Linear) -> Range {
+    /// The range of a form: it holds every value that the form takes over the domain. `None` where its ends do not have
+    /// 64 bits: then the value may leave them, and what needs its range does not apply.
+    pub fn range_of(&mut self, form: &Linear) -> Option<Range> {
         let (lo, hi) = self.ends_of(form);
-        Range::from_wide(lo, hi)
+        Range::exact(lo, hi)
     }
 
     /// The ends of a form whose parts are known. They may need more than 64 bits.
@@ -49,10 +51,10 @@ impl Work {
         }
     }
 
-    /// The range of a form that may be only part of a value.
+    /// The range of a form whose parts are known.
     ///
     /// # Errors
-    /// [`Stop::Overflow`] where an end does not fit into 64 bits. A value that does not fit is none; a part of one is.
+    /// [`Stop::Overflow`] where an end does not fit into 64 bits.
     pub(crate) fn range_of_part(&mut self, form: &Linear, summands: &[Summand]) -> Result<Range, Stop> {
         if self.facts.is_empty() && !self.has_div(form) {
             if let Some(range) = self.quick_range(form.constant, &form.terms) {
@@ -75,7 +77,8 @@ impl Work {
         Some(Range::new(lo, hi))
     }
 
-    fn ends_of(&mut self, form: &Linear) -> Ends {
+    /// The ends of a form. They may need more than 64 bits.
+    pub(crate) fn ends_of(&mut self, form: &Linear) -> Ends {
         if self.has_div(form) {
             let summands = summands(self, form);
             return self.ends_of_sum(form, &summands);

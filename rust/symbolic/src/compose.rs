@@ -34,7 +34,7 @@ pub fn then(first: &Map, second: &Map) -> Result<Map> {
 pub(crate) fn parts(first: &Map, second: &Map, domain: &mut Domain) -> Result<SmallVec<[Expr; 4]>> {
     let (a, b) = (first.domain(), second.domain());
     if first.results().len() != b.n_dims {
-        let what = "results of the first map, one for each dimension of the second,";
+        let what = "results of the first map, one for each dimension of the second";
         return Err(Error::Arity { what, expected: b.n_dims, found: first.results().len() });
     }
     let (n_ranges, n_runtime) = (a.n_ranges as u32, a.n_runtime() as u32);
@@ -54,7 +54,7 @@ pub(crate) fn parts(first: &Map, second: &Map, domain: &mut Domain) -> Result<Sm
     }
     for ((e, values), dim) in first.results().iter().zip(first.image().iter()).zip(b.dims()) {
         // What is known of the values already is no constraint.
-        if !dim.range.covers(*values) {
+        if !values.is_some_and(|values| dim.range.covers(values)) {
             domain.constraints.push(Constraint { expr: e.clone(), range: dim.range });
         }
     }

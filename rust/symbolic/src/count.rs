@@ -21,12 +21,12 @@ use crate::work::{Tally, Work};
 /// The most points that are enumerated to count one group.
 pub const ENUMERATION_LIMIT: u128 = 1 << 16;
 
-/// A number known to lie in `[lower, upper]`.
+/// A number known to lie in `[lower, upper]`. An upper end of 2^128 - 1 is none: there may be any number above the lower end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count {
     /// At least so many.
     pub lower: u128,
-    /// At most so many.
+    /// At most so many; [`u128::MAX`] where no bound is known that is smaller.
     pub upper: u128,
 }
 
@@ -38,7 +38,7 @@ impl Count {
 
     /// Whether the number is known.
     pub const fn is_exact(self) -> bool {
-        self.lower == self.upper
+        self.lower == self.upper && self.upper != u128::MAX
     }
 
     fn times(self, other: Count) -> Count {
@@ -223,7 +223,7 @@ impl Group {
         let results: Vec<Expr> = results.iter().map(|e| e.substitute(&rename)).collect::<Result<_, _>>().ok()?;
         let program = Program::of(&own, &results).ok()?;
         let points = Points { n, dims: &rows, ranges: &[], runtime: &[] };
-        let inside = program.in_domain(&points);
+        let inside = program.in_domain(&points).ok()?;
         let n_inside = inside.iter().filter(|i| **i).count() as u128;
         if results.is_empty() {
             return Some((n_inside, n_inside.min(1)));
@@ -265,7 +265,8 @@ impl Group {
             return Count::exact(images);
         }
         let points = self.points(work, domain).upper;
-        let bounding = self.results.iter().fold(1u128, |n, e| n.saturating_mul(work.bounds(e).size()));
+        let bounding =
+            self.results.iter().fold(1u128, |n, e| n.saturating_mul(work.bounds(e).map_or(u128::MAX, Range::size)));
         Count { lower: u128::from(self.constraints.is_empty()), upper: points.min(bounding) }
     }
 
@@ -316,9 +317,9 @@ impl Chain {
             return None;
         }
         let shift = i128::from(constrained.constant);
-        let last = self.lo + step * (self.n as i128 - 1);
-        let lo = (i128::from(c.range.lo) - shift).max(self.lo) - self.lo;
-        let hi = (i128::from(c.range.hi) - shift).min(last) - self.lo;
+        let span = step.checked_mul(i128::try_from(self.n).ok()? - 1)?;
+        let lo = (i128::from(c.range.lo) - shift).checked_sub(self.lo)?.max(0);
+        let hi = (i128::from(c.range.hi) - shift).checked_sub(self.lo)?.min(span);
         let (first, last) = (lo.div_euclid(step) + i128::from(lo.rem_euclid(step) != 0), hi.div_euclid(step));
         Some((last - first + 1).max(0) as u128)
     }
@@ -338,7 +339,7 @@ fn chain(work: &Work, domain: &Domain, form: &Linear) -> Option<Chain> {
         if domain.var(flat).kind == Kind::Runtime {
             continue;
         }
-        lo += (k * i128::from(range.lo)).min(k * i128::from(range.hi));
+        lo = lo.checked_add((k * i128::from(range.lo)).min(k * i128::from(range.hi)))?;
         parts.push((k.abs(), range.size()));
     }
     if form.terms.iter().any(|t| work.atoms[t.atom as usize].range.is_empty()) {
@@ -468,6 +469,30 @@ mod tests {
     fn the_residue_of_something_else_than_the_variable_is_enumerated() {
         let nested = "(d0) -> (d0), domain: d0 in [1, 9], ((d0 mod 2) mod max(d0, 1)) mod 5 in [0, 0]";
         assert_eq!(counts(nested).0, Count::exact(5));
+    }
+
+    #[test]
+    fn numbers_past_128_bits_are_not_exact() {
+        let cube = "domain: d0 in [0, 9223372036854775807], d1 in [0, 9223372036854775807], d2 in [0, 3]";
+        let (touched, _) = counts(&format!("(d0, d1, d2) -> (d0), {cube}"));
+        assert_eq!(touched, Count { lower: u128::MAX, upper: u128::MAX });
+        assert!(!touched.is_exact());
+        let (touched, distinct) = counts(&format!("(d0, d1, d2) -> (d0 * 2, d1), {}", cube.replace("3]", "2]")));
+        assert_eq!((touched, distinct), (Count::exact(3 << 126), Count::exact(1 << 126)));
+        // Four strides whose sums leave 128 bits.
+        let all = (0..4).map(|i| format!("d{i} in [-9223372036854775808, 9223372036854775807]"));
+        let sum = (0..4).map(|i| format!("d{i} * -9223372036854775808"));
+        let (all, sum) = (all.collect::<Vec<_>>().join(", "), sum.collect::<Vec<_>>().join(" + "));
+        let (_, distinct) = counts(&format!("(d0, d1, d2, d3) -> ({sum}), domain: {all}"));
+        assert!(distinct.lower <= 1 << 66 && 1 << 66 <= distinct.upper, "{distinct:?}");
+    }
+
+    #[test]
+    fn a_value_past_64_bits_is_counted_like_any_other() {
+        let squares = "(d0) -> ((d0 * d0) floordiv 4611686018427387904), domain: d0 in [4294967296, 17179869184]";
+        assert_eq!(counts(squares), (Count::exact(12_884_901_889), Count { lower: 1, upper: 61 }));
+        let few = "(d0) -> (d0), domain: d0 in [3037000498, 3037000503], d0 * d0 in [0, 9223372036854775807]";
+        assert_eq!(counts(few), (Count::exact(2), Count::exact(2)));
     }
 
     #[test]

@@ -10,6 +10,7 @@
 use smallvec::SmallVec;
 
 use crate::domain::{Domain, Variable};
+use crate::error::{Error, Result};
 use crate::evaluate::Program;
 use crate::expr::{Expr, Kind, Var};
 use crate::map::{Map, State};
@@ -70,7 +71,7 @@ fn first_point(m: &Map) -> Option<Vec<i64>> {
     let inputs = inputs(m.domain());
     let all: Vec<usize> = (0..m.domain().vars.len()).collect();
     let tables = sample(m.domain(), &all, SAMPLE);
-    let inside = in_domain(m, &tables);
+    let inside = in_domain(m, &tables).ok()?;
     let at = inside.iter().position(|x| *x)?;
     Some(inputs.iter().map(|flat| tables[*flat][at]).collect())
 }
@@ -116,9 +117,9 @@ const SAMPLE: usize = 512;
 /// The largest expression that a glance takes in.
 const GLANCE_NODES: u32 = 512;
 
-fn in_domain(m: &Map, columns: &[Vec<i64>]) -> Vec<bool> {
-    let n = columns.first().map_or(1, Vec::len);
-    Program::new(m).map_or(vec![false; n], |p| with_points(m.domain(), columns, |points| p.in_domain(points)))
+fn in_domain(m: &Map, columns: &[Vec<i64>]) -> Result<Vec<bool>> {
+    let program = Program::new(m)?;
+    with_points(m.domain(), columns, |points| program.in_domain(points))
 }
 
 /// Two simplified maps over the same dimensions and runtime variables.
@@ -319,7 +320,7 @@ fn images(m: &Map, points: &[Vec<i64>], n: usize) -> Option<Vec<Vec<SmallVec<[i6
     let program = Program::new(m).ok()?;
     let width = m.results().len();
     let (inside, values) = with_points(domain, &columns, |points| {
-        program.run::<false>(points).map(|values| (program.in_domain(points), values))
+        Ok::<_, Error>((program.in_domain(points)?, program.run::<false>(points)?))
     })
     .ok()?;
     let of_point = |at: usize| {

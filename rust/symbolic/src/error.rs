@@ -31,6 +31,17 @@ pub enum Error {
     Undefined,
     /// A point outside the domain: its row.
     OutsideDomain(usize),
+    /// A value at one point of the domain that does not fit into 64 bits, or into 128 bits on the way.
+    PointOverflow {
+        /// The row of the point.
+        row: usize,
+        /// The value: which result or constraint, and its expression.
+        value: String,
+        /// The point, as values of the variables.
+        point: String,
+        /// The bits that do not hold it.
+        bits: u32,
+    },
     /// Text that is not a map or an expression.
     Text(Box<TextError>),
 }
@@ -82,6 +93,9 @@ impl Error {
     pub(crate) fn shifted(self, rows: usize) -> Error {
         match self {
             Error::OutsideDomain(row) => Error::OutsideDomain(row + rows),
+            Error::PointOverflow { row, value, point, bits } => {
+                Error::PointOverflow { row: row + rows, value, point, bits }
+            }
             other => other,
         }
     }
@@ -107,6 +121,9 @@ impl fmt::Display for Error {
             Error::Undefined => write!(f, "the map is undefined"),
             Error::OutsideDomain(row) => {
                 write!(f, "point {row} lies outside the domain of the map")
+            }
+            Error::PointOverflow { row, value, point, bits } => {
+                write!(f, "{value} does not fit into {bits} bits at point {row}: {point}")
             }
             Error::Text(e) => write!(f, "{e}"),
         }

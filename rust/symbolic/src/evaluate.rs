@@ -1,17 +1,24 @@
 //! Values of a map at many points at once: one pass over each node for a block of points, never one for each point.
 //!
-//! Read [`Program`]. Shared nodes are computed once. Unchecked evaluation wraps and never fails: points outside the
-//! domain give unspecified values. Where every value over the domain fits into 31 bits, it runs in 32-bit lanes and
-//! divides by multiplying (`lane.rs`). Checked evaluation reports the first point outside the domain and every
-//! overflow.
+//! Read [`Program`]. Shared nodes are computed once. Law: a value is the mathematical one, or an error
+//! ([`Error::PointOverflow`]) where it does not fit into 64 bits; it never wraps. Which of three ways it is computed is
+//! decided once, from the ranges of the variables:
+//! * every value and partial sum fits into 31 bits: 32-bit lanes, which divide by multiplying (`lane.rs`);
+//! * every value fits into 64 bits: 64-bit lanes, without a check; a partial sum may wrap, and wraps back;
+//! * else 128 bits with checks (`exact.rs`).
+//!
+//! At points outside the domain results are unspecified.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use crate::domain::Domain;
 use crate::error::{Error, Result};
+use crate::exact::{self, Names};
 use crate::expr::{Expr, Node, Op};
+use crate::interval::{step, Interval};
 use crate::lane::{Divisor, Lane};
 use crate::map::{Map, State};
 use crate::range::Range;
@@ -31,7 +38,7 @@ pub struct Points<'a> {
 
 impl<'a> Points<'a> {
     /// Some rows of the tables, whose widths are `counts`.
-    fn part(&self, start: usize, n: usize, counts: [usize; 3]) -> Points<'a> {
+    pub(crate) fn part(&self, start: usize, n: usize, counts: [usize; 3]) -> Points<'a> {
         let rows = |table: &'a [i64], width: usize| &table[start * width..][..n * width];
         Points {
             n,
@@ -42,9 +49,9 @@ impl<'a> Points<'a> {
     }
 }
 
-type Register = u32;
+pub(crate) type Register = u32;
 
-enum Step {
+pub(crate) enum Step {
     Const(i64),
     Var,
     Sum(i64, Vec<(i64, Register)>),
@@ -57,15 +64,32 @@ enum Step {
     Max(Register, Register),
 }
 
+/// The numbers that hold every value of some steps, wherever all variables lie in their ranges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Width {
+    /// 31 bits, partial sums included.
+    Narrow,
+    /// 64 bits.
+    Whole,
+    /// None that is known.
+    Open,
+}
+
 /// A map compiled for evaluation.
 pub struct Program {
-    steps: Vec<Step>,
-    results: Vec<Register>,
-    checks: Vec<(Register, Range)>,
-    var_ranges: Vec<Range>,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) results: Vec<Register>,
+    pub(crate) checks: Vec<(Register, Range)>,
+    pub(crate) var_ranges: Vec<Range>,
     counts: [usize; 3],
-    /// Whether no value, and no partial sum, leaves 31 bits anywhere in the domain.
-    is_narrow: bool,
+    /// The steps of the results: those after the variables, up to here.
+    n_result_steps: usize,
+    /// The steps of the constraints, in order.
+    pub(crate) check_steps: Vec<Register>,
+    result_width: Width,
+    check_width: Width,
+    /// Names for errors, where there can be any.
+    pub(crate) names: Option<Box<Names>>,
 }
 
 /// About how many values one block may hold in all registers together.
@@ -85,23 +109,36 @@ impl Program {
 
     /// Compiles expressions over a domain.
     pub fn of(domain: &Domain, exprs: &[Expr]) -> Result<Program> {
-        let mut compiler = Compiler { domain, steps: Vec::new(), ranges: Vec::new(), done: FxHashMap::default() };
+        let mut compiler = Compiler { domain, steps: Vec::new(), values: Vec::new(), done: FxHashMap::default() };
         // Variables take the first registers, so that a block loads them once.
         for v in &domain.vars {
-            compiler.push(Step::Var, v.range);
+            compiler.push(Step::Var, v.range.into(), Width::Narrow);
         }
-        let results = exprs.iter().map(|e| compiler.expr(e)).collect::<Result<_>>()?;
-        let checks =
+        let results: Vec<Register> = exprs.iter().map(|e| compiler.expr(e)).collect::<Result<_>>()?;
+        let n_result_steps = compiler.steps.len();
+        let result_width = compiler.width(0..n_result_steps);
+        let checks: Vec<(Register, Range)> =
             domain.constraints.iter().map(|c| Ok((compiler.expr(&c.expr)?, c.range))).collect::<Result<_>>()?;
-        let is_narrow = compiler.ranges.iter().all(|r| NARROW.covers(*r));
+        let check_steps = compiler.needed_by(&checks);
+        let check_width = compiler.width(check_steps.iter().map(|i| *i as usize));
+        let is_open = result_width == Width::Open || check_width == Width::Open;
         Ok(Program {
-            is_narrow,
+            names: is_open.then(|| Box::new(Names { domain: domain.clone(), results: exprs.to_vec() })),
             steps: compiler.steps,
             results,
             checks,
             var_ranges: domain.vars.iter().map(|v| v.range).collect(),
             counts: [domain.n_dims, domain.n_ranges, domain.n_runtime()],
+            n_result_steps,
+            check_steps,
+            result_width,
+            check_width,
         })
+    }
+
+    /// The steps of the results, in order.
+    pub(crate) fn result_steps(&self) -> std::ops::Range<usize> {
+        self.var_ranges.len()..self.n_result_steps
     }
 
     /// How many values are computed for each point, shared nodes once.
@@ -117,7 +154,8 @@ impl Program {
     /// The results, one row a point.
     ///
     /// # Errors
-    /// With `CHECK`: [`Error::OutsideDomain`] and [`Error::Overflow`]. Without: none.
+    /// [`Error::PointOverflow`] where a result at a point of the domain does not fit into 64 bits. With `CHECK` also
+    /// [`Error::OutsideDomain`].
     pub fn run<const CHECK: bool>(&self, points: &Points<'_>) -> Result<Vec<i64>> {
         self.run_on::<CHECK>(points, 1)
     }
@@ -179,24 +217,22 @@ impl Program {
     // What a block goes through is inlined into the functions above, so that it is compiled for their processors.
     #[inline(always)]
     fn run_into_any<const CHECK: bool>(&self, points: &Points<'_>, out: &mut [i64]) -> Result<()> {
-        if self.is_narrow && !CHECK {
-            return self.blocks::<i32>(points, |start, n, registers, block| {
-                self.store(registers, block, n, &mut out[start * self.results.len()..]);
-                Ok(())
-            });
-        }
-        self.blocks::<i64>(points, |start, n, registers, block| {
-            if CHECK {
-                let mut inside = vec![true; n];
-                self.inside(registers, block, &mut inside);
-                if let Some(i) = inside.iter().position(|ok| !ok) {
-                    return Err(Error::OutsideDomain(start + i));
-                }
-                self.check_overflow(registers, block, n)?;
+        if CHECK {
+            if let Some(row) = self.in_domain(points)?.iter().position(|inside| !inside) {
+                return Err(Error::OutsideDomain(row));
             }
-            self.store(registers, block, n, &mut out[start * self.results.len()..]);
-            Ok(())
-        })
+        }
+        let width = self.results.len();
+        match self.result_width {
+            Width::Narrow => self.blocks::<i32>(points, self.result_steps(), |start, n, registers, block| {
+                self.store(registers, block, n, &mut out[start * width..]);
+            }),
+            Width::Whole => self.blocks::<i64>(points, self.result_steps(), |start, n, registers, block| {
+                self.store(registers, block, n, &mut out[start * width..]);
+            }),
+            Width::Open => return exact::run(self, points, out),
+        }
+        Ok(())
     }
 
     /// Writes the results of a block as rows.
@@ -227,14 +263,21 @@ impl Program {
     }
 
     /// Which points lie in the domain.
-    pub fn in_domain(&self, points: &Points<'_>) -> Vec<bool> {
+    ///
+    /// # Errors
+    /// [`Error::PointOverflow`] where a constraint cannot be decided in 128 bits.
+    pub fn in_domain(&self, points: &Points<'_>) -> Result<Vec<bool>> {
         let mut out = vec![true; points.n];
-        // The closure never fails.
-        let _ = self.blocks::<i64>(points, |start, n, registers, block| {
-            self.inside(registers, block, &mut out[start..start + n]);
-            Ok(())
-        });
-        out
+        if self.check_width == Width::Open {
+            exact::in_domain(self, points, &mut out)?;
+        } else {
+            // A variable outside its range decides, whatever the constraints come to there.
+            let steps = self.check_steps.iter().map(|i| *i as usize);
+            self.blocks::<i64>(points, steps, |start, n, registers, block| {
+                self.inside(registers, block, &mut out[start..start + n]);
+            });
+        }
+        Ok(out)
     }
 
     fn inside(&self, registers: &[i64], block: usize, out: &mut [bool]) {
@@ -247,59 +290,64 @@ impl Program {
         }
     }
 
-    /// Runs all steps block by block and hands the registers of each block to `each`.
+    /// How many points are worked on at once.
+    pub(crate) fn block(&self, n: usize) -> usize {
+        (BLOCK_VALUES / self.steps.len().max(1)).clamp(16, 1024).min(n.max(1))
+    }
+
+    /// Runs some steps block by block and hands the registers of each block to `each`.
     #[inline(always)]
     fn blocks<L: Lane>(
         &self,
         points: &Points<'_>,
-        mut each: impl FnMut(usize, usize, &[L], usize) -> Result<()>,
-    ) -> Result<()> {
-        let block = (BLOCK_VALUES / self.steps.len().max(1)).clamp(16, 1024).min(points.n.max(1));
+        steps: impl Iterator<Item = usize> + Clone,
+        mut each: impl FnMut(usize, usize, &[L], usize),
+    ) {
+        let block = self.block(points.n);
         let mut registers = vec![L::default(); self.steps.len() * block];
         let mut start = 0;
         while start < points.n {
             let n = block.min(points.n - start);
             self.load(points, start, n, &mut registers, block);
-            for (i, step) in self.steps.iter().enumerate().skip(self.var_ranges.len()) {
+            for i in steps.clone() {
                 let (known, rest) = registers.split_at_mut(i * block);
-                step.run(known, &mut rest[..n], block);
+                self.steps[i].run(known, &mut rest[..n], block);
             }
-            each(start, n, &registers, block)?;
+            each(start, n, &registers, block);
             start += n;
         }
-        Ok(())
     }
 
     #[inline(always)]
     fn load<L: Lane>(&self, points: &Points<'_>, start: usize, n: usize, registers: &mut [L], block: usize) {
+        self.load_as(points, start, n, registers, block, L::narrow);
+    }
+
+    /// Puts the values of the variables into the first registers.
+    #[inline(always)]
+    pub(crate) fn load_as<T>(
+        &self,
+        points: &Points<'_>,
+        start: usize,
+        n: usize,
+        registers: &mut [T],
+        block: usize,
+        convert: impl Fn(i64) -> T,
+    ) {
         let mut first = 0;
         for (table, width) in [points.dims, points.ranges, points.runtime].into_iter().zip(self.counts) {
             for j in 0..width {
                 let column = &mut registers[(first + j) * block..][..n];
                 let rows = table[start * width + j..].iter().step_by(width);
-                column.iter_mut().zip(rows).for_each(|(value, x)| *value = L::narrow(*x));
+                column.iter_mut().zip(rows).for_each(|(value, x)| *value = convert(*x));
             }
             first += width;
         }
     }
 
-    /// Whether any step of a block would not fit into 64 bits; the registers hold exact values up to that step.
-    fn check_overflow(&self, registers: &[i64], block: usize, n: usize) -> Result<()> {
-        let at = |r: Register, i: usize| i128::from(registers[r as usize * block + i]);
-        for (index, step) in self.steps.iter().enumerate() {
-            let exact = |i: usize| match step {
-                Step::Sum(c, terms) => terms
-                    .iter()
-                    .try_fold(i128::from(*c), |sum, (k, r)| sum.checked_add(i128::from(*k) * at(*r, i)))
-                    .unwrap_or(i128::MAX),
-                Step::Product(a, b) => at(*a, i) * at(*b, i),
-                _ => i128::from(registers[index * block + i]),
-            };
-            if matches!(step, Step::Sum(..) | Step::Product(..)) && (0..n).any(|i| i64::try_from(exact(i)).is_err()) {
-                return Err(Error::Overflow("a value of the map"));
-            }
-        }
-        Ok(())
+    /// The points of some rows, with the tables that this program has.
+    pub(crate) fn rows<'a>(&self, points: &Points<'a>, start: usize, n: usize) -> Points<'a> {
+        points.part(start, n, self.counts)
     }
 }
 
@@ -310,6 +358,18 @@ fn rows<const W: usize>(out: &mut [i64], rows: impl Iterator<Item = [i64; W]>) {
 }
 
 impl Step {
+    fn for_each_operand(&self, mut visit: impl FnMut(Register)) {
+        match self {
+            Step::Const(_) | Step::Var => {}
+            Step::Sum(_, terms) => terms.iter().for_each(|(_, register)| visit(*register)),
+            Step::DivConst(a, _) | Step::ModConst(a, _) => visit(*a),
+            Step::Product(a, b) | Step::Div(a, b) | Step::Mod(a, b) | Step::Min(a, b) | Step::Max(a, b) => {
+                visit(*a);
+                visit(*b);
+            }
+        }
+    }
+
     #[inline(always)]
     fn run<L: Lane>(&self, known: &[L], out: &mut [L], block: usize) {
         let n = out.len();
@@ -361,25 +421,47 @@ const NARROW: Range = Range::new(-(1 << 30), 1 << 30);
 struct Compiler<'a> {
     domain: &'a Domain,
     steps: Vec<Step>,
-    /// The values of each step over the domain, with its partial sums.
-    ranges: Vec<Range>,
+    /// The values of each step over the ranges of the variables, and what holds them.
+    values: Vec<(Interval, Width)>,
     done: FxHashMap<*const Node, Register>,
 }
 
 impl Compiler<'_> {
-    fn push(&mut self, step: Step, range: Range) -> Register {
+    fn push(&mut self, step: Step, values: Interval, parts: Width) -> Register {
+        let width = match values.range() {
+            Some(range) if NARROW.covers(range) => Width::Narrow,
+            Some(_) => Width::Whole,
+            None => Width::Open,
+        };
         self.steps.push(step);
-        self.ranges.push(range);
+        self.values.push((values, width.max(parts)));
         (self.steps.len() - 1) as Register
     }
 
-    fn range(&self, r: Register) -> Range {
-        self.ranges[r as usize]
+    /// What holds the values of some steps.
+    fn width(&self, steps: impl Iterator<Item = usize>) -> Width {
+        steps.map(|i| self.values[i].1).max().unwrap_or(Width::Narrow)
+    }
+
+    /// The steps after the variables that the constraints need, some of which are those of results.
+    fn needed_by(&self, checks: &[(Register, Range)]) -> Vec<Register> {
+        if checks.is_empty() {
+            return Vec::new();
+        }
+        let mut needed = vec![false; self.steps.len()];
+        checks.iter().for_each(|(register, _)| needed[*register as usize] = true);
+        for i in (0..self.steps.len()).rev() {
+            if needed[i] {
+                self.steps[i].for_each_operand(|register| needed[register as usize] = true);
+            }
+        }
+        let after_variables = self.domain.vars.len()..self.steps.len();
+        after_variables.filter(|i| needed[*i]).map(|i| i as Register).collect()
     }
 
     fn expr(&mut self, e: &Expr) -> Result<Register> {
         let node = match e {
-            Expr::Const(c) => return Ok(self.push(Step::Const(*c), Range::point(*c))),
+            Expr::Const(c) => return Ok(self.push(Step::Const(*c), Range::point(*c).into(), Width::Narrow)),
             Expr::Var(v) => {
                 let flat = self.domain.flat(*v);
                 return flat
@@ -391,57 +473,45 @@ impl Compiler<'_> {
         if let Some(register) = self.done.get(&Arc::as_ptr(node)) {
             return Ok(*register);
         }
-        let (step, range) = match e.op() {
-            Some(Op::Sum(sum)) => {
-                let mut terms = Vec::with_capacity(sum.terms.len());
-                let mut total = Range::point(sum.constant);
-                for t in &sum.terms {
-                    let register = self.expr(&t.atom)?;
-                    terms.push((t.coefficient, register));
-                    let term = self.range(register).scale(t.coefficient);
-                    // The hull with 0 of each term: a partial sum may lie anywhere between.
-                    total = total.plus(Range::new(term.lo.min(0), term.hi.max(0)));
-                }
-                (Step::Sum(sum.constant, terms), total)
+        let Some(op) = e.op() else { return Err(Error::TooLarge("the expression")) };
+        let mut operands: SmallVec<[Register; 4]> = SmallVec::new();
+        for operand in e.operands() {
+            match (op, operand) {
+                // A constant divisor is part of the step.
+                (Op::FloorDiv(_, n) | Op::Mod(_, n), Expr::Const(_)) if std::ptr::eq(n, operand) => {}
+                _ => operands.push(self.expr(operand)?),
             }
-            Some(Op::FloorDiv(a, Expr::Const(n))) => {
-                let a = self.expr(a)?;
-                let x = self.range(a);
-                let divisor = Divisor::new(*n, x);
-                // A divisor that 32-bit lanes cannot hold keeps the program wide.
-                let range = if divisor.is_narrow() { x.floor_div(Range::point(*n)) } else { Range::ALL };
-                (Step::DivConst(a, divisor), range)
-            }
-            Some(Op::Mod(a, Expr::Const(n))) => {
-                let a = self.expr(a)?;
-                let x = self.range(a);
-                let divisor = Divisor::new(*n, x);
-                let range = if divisor.is_narrow() { Range::new(0, n - 1) } else { Range::ALL };
-                (Step::ModConst(a, divisor), range)
-            }
-            Some(Op::Product(a, b)) => {
-                let (a, b) = (self.expr(a)?, self.expr(b)?);
-                (Step::Product(a, b), self.range(a).times(self.range(b)))
-            }
-            Some(Op::FloorDiv(a, b)) => {
-                let (a, b) = (self.expr(a)?, self.expr(b)?);
-                (Step::Div(a, b), self.range(a).floor_div(self.range(b)))
-            }
-            Some(Op::Mod(a, b)) => {
-                let (a, b) = (self.expr(a)?, self.expr(b)?);
-                (Step::Mod(a, b), self.range(a).floor_mod(self.range(b)))
-            }
-            Some(Op::Min(a, b)) => {
-                let (a, b) = (self.expr(a)?, self.expr(b)?);
-                (Step::Min(a, b), self.range(a).min(self.range(b)))
-            }
-            Some(Op::Max(a, b)) => {
-                let (a, b) = (self.expr(a)?, self.expr(b)?);
-                (Step::Max(a, b), self.range(a).max(self.range(b)))
-            }
-            None => return Err(Error::TooLarge("the expression")),
+        }
+        let mut of_operand = operands.iter().map(|register| self.values[*register as usize].0);
+        let (values, with_parts) = step(op, |operand| match (of_operand.next(), operand) {
+            (Some(values), _) => values,
+            (None, Expr::Const(n)) => Range::point(*n).into(),
+            (None, _) => Interval::ALL,
+        });
+        let mut parts = match with_parts.range() {
+            Some(range) if NARROW.covers(range) => Width::Narrow,
+            _ => Width::Whole,
         };
-        let register = self.push(step, range);
+        let divisor = |n: i64| Divisor::new(n, self.values[operands[0] as usize].0.range().unwrap_or(Range::ALL));
+        let step = match (op, &operands[..]) {
+            (Op::Sum(sum), _) => {
+                let terms = sum.terms.iter().zip(&operands).map(|(t, register)| (t.coefficient, *register));
+                Step::Sum(sum.constant, terms.collect())
+            }
+            (Op::FloorDiv(_, Expr::Const(n)), [a]) => Step::DivConst(*a, divisor(*n)),
+            (Op::Mod(_, Expr::Const(n)), [a]) => Step::ModConst(*a, divisor(*n)),
+            (Op::Product(..), [a, b]) => Step::Product(*a, *b),
+            (Op::FloorDiv(..), [a, b]) => Step::Div(*a, *b),
+            (Op::Mod(..), [a, b]) => Step::Mod(*a, *b),
+            (Op::Min(..), [a, b]) => Step::Min(*a, *b),
+            (Op::Max(..), [a, b]) => Step::Max(*a, *b),
+            _ => return Err(Error::TooLarge("the expression")),
+        };
+        // A divisor that 32-bit lanes cannot hold keeps the program wide.
+        if matches!(&step, Step::DivConst(_, d) | Step::ModConst(_, d) if !d.is_narrow()) {
+            parts = Width::Whole;
+        }
+        let register = self.push(step, values, parts);
         self.done.insert(Arc::as_ptr(node), register);
         Ok(register)
     }
@@ -458,11 +528,16 @@ mod tests {
                     min(d0, d1) * d1, (d0 * 3 + 100000000) floordiv 999999937, (d1 - 9) floordiv 1073741789), domain: d0 in [-40, 99], d1 in [-9, 60]";
         let map = parse_map(text).unwrap();
         let program = Program::new(&map).unwrap();
-        assert!(program.is_narrow);
+        assert_eq!(program.result_width, Width::Narrow);
         let rows: Vec<i64> = (-40..=99).flat_map(|x| (-9..=60).flat_map(move |y| [x, y])).collect();
         let points = Points { n: rows.len() / 2, dims: &rows, ranges: &[], runtime: &[] };
-        let wide = Program { is_narrow: false, ..Program::new(&map).unwrap() };
-        assert_eq!(program.run::<false>(&points), wide.run::<false>(&points));
+        let narrow = program.run::<false>(&points).unwrap();
+        for width in [Width::Whole, Width::Open] {
+            let mut wide = Program::new(&map).unwrap();
+            wide.result_width = width;
+            wide.check_width = width;
+            assert_eq!(wide.run::<true>(&points).unwrap(), narrow);
+        }
         assert_eq!(program.run::<false>(&points), program.run::<true>(&points));
         let huge = parse_map("(d0, d1) -> (d1 floordiv 2000000011), domain: d0 in [-40, 99], d1 in [-9, 60]").unwrap();
         let huge = Program::new(&huge).unwrap();

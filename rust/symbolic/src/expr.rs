@@ -175,28 +175,50 @@ impl Expr {
         }
     }
 
-    /// `self floordiv divisor`. A constant divisor is at least 1.
+    /// `self floordiv divisor`. By a negative constant, `x floordiv -n = (-x) floordiv n`.
+    ///
+    /// # Errors
+    /// [`Error::Divisor`] for 0, [`Error::Overflow`] for -2^63, whose negative is no constant.
     pub fn floor_div(&self, divisor: &Expr) -> Result<Expr> {
         match (self, divisor) {
-            (_, Expr::Const(d)) if *d < 1 => Err(Error::Divisor(d.to_string())),
+            (_, Expr::Const(0)) => Err(Error::Divisor("0".to_owned())),
+            (Expr::Const(c), Expr::Const(d)) => {
+                let quotient = i64::try_from(floor_quotient(*c, *d));
+                quotient.map(Expr::Const).map_err(|_| Error::Overflow("a quotient"))
+            }
+            (x, Expr::Const(d)) if *d < 0 => x.scale(-1)?.floor_div(&Expr::Const(negated(*d)?)),
             (x, Expr::Const(1)) => Ok(x.clone()),
-            (Expr::Const(c), Expr::Const(d)) => Ok(Expr::Const(int::floor_div(*c, *d))),
             (x, d) => Expr::node(Op::FloorDiv(x.clone(), d.clone())),
         }
     }
 
-    /// `self mod divisor`. A constant divisor is at least 1.
+    /// `self mod divisor = self - divisor * (self floordiv divisor)`, which has the sign of the divisor: by a negative
+    /// constant, `x mod -n = -((-x) mod n)`.
+    ///
+    /// # Errors
+    /// As [`Expr::floor_div`].
     pub fn floor_mod(&self, divisor: &Expr) -> Result<Expr> {
         match (self, divisor) {
-            (_, Expr::Const(d)) if *d < 1 => Err(Error::Divisor(d.to_string())),
+            (_, Expr::Const(0)) => Err(Error::Divisor("0".to_owned())),
+            (Expr::Const(c), Expr::Const(d)) => {
+                let remainder = i128::from(*c) - i128::from(*d) * floor_quotient(*c, *d);
+                Ok(Expr::Const(i64::try_from(remainder).map_err(|_| Error::Overflow("a remainder"))?))
+            }
+            (x, Expr::Const(d)) if *d < 0 => x.scale(-1)?.floor_mod(&Expr::Const(negated(*d)?))?.scale(-1),
             (_, Expr::Const(1)) => Ok(Expr::Const(0)),
-            (Expr::Const(c), Expr::Const(d)) => Ok(Expr::Const(int::floor_mod(*c, *d))),
             (x, d) => Expr::node(Op::Mod(x.clone(), d.clone())),
         }
     }
 
-    /// `self ceildiv divisor = (self + divisor - 1) floordiv divisor`.
+    /// `self ceildiv divisor = (self + divisor - 1) floordiv divisor`. By a negative constant,
+    /// `x ceildiv -n = (-x) ceildiv n`.
+    ///
+    /// # Errors
+    /// As [`Expr::floor_div`].
     pub fn ceil_div(&self, divisor: &Expr) -> Result<Expr> {
+        if let Some(d) = divisor.as_const().filter(|d| *d < 0) {
+            return self.scale(-1)?.ceil_div(&Expr::Const(negated(d)?));
+        }
         self.add(divisor)?.add(&Expr::Const(-1))?.floor_div(divisor)
     }
 
@@ -327,6 +349,17 @@ impl Expr {
         let divmods = divmods.saturating_add(own_divmods);
         Ok(Expr::Node(Arc::new(Node { op, hash: hasher.finish(), nodes, divmods, depth, first })))
     }
+}
+
+/// The largest integer that is not above `a / b`, for any `b` but 0.
+fn floor_quotient(a: i64, b: i64) -> i128 {
+    let (a, b) = (i128::from(a), i128::from(b));
+    int::floor_div_any(if b < 0 { -a } else { a }, b.abs())
+}
+
+/// The positive divisor that a negative one becomes.
+fn negated(divisor: i64) -> Result<i64> {
+    divisor.checked_neg().ok_or(Error::Overflow("the negative of the divisor -9223372036854775808"))
 }
 
 impl Op {
@@ -613,5 +646,56 @@ impl From<i64> for Expr {
 impl std::fmt::Debug for Expr {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         std::fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::parse_expr;
+
+    /// A sum of multiples of three variables, divided, as it prints.
+    fn said(text: &str) -> String {
+        parse_expr(text).map_or_else(|e| format!("{e:?}"), |e| e.to_string())
+    }
+
+    #[test]
+    fn a_negative_constant_divisor_becomes_positive() {
+        let cases = [
+            ("d0 floordiv -3", "(-d0) floordiv 3"),
+            ("(d0 * -2 + 5) floordiv -3", "(d0 * 2 - 5) floordiv 3"),
+            ("d0 mod -3", "-((-d0) mod 3)"),
+            ("d0 ceildiv -3", "(-d0 + 2) floordiv 3"),
+            ("d0 floordiv -1", "-d0"),
+            ("d0 mod -1", "0"),
+        ];
+        for (given, wanted) in cases {
+            assert_eq!(said(given), wanted, "{given}");
+        }
+        for a in -20..=20 {
+            for b in (-7i64..=7).filter(|b| *b != 0) {
+                let real = (a as f64 / b as f64, Expr::Const(a), Expr::Const(b));
+                let (quotient, a, b) = (real.0.floor() as i64, real.1, real.2);
+                assert_eq!(a.floor_div(&b), Ok(Expr::Const(quotient)));
+                assert_eq!(a.ceil_div(&b), Ok(Expr::Const(real.0.ceil() as i64)));
+                let product = b.scale(quotient).unwrap();
+                assert_eq!(a.floor_mod(&b), a.sub(&product));
+            }
+        }
+    }
+
+    #[test]
+    fn divisors_without_a_negative_are_errors() {
+        let min = Expr::Const(i64::MIN);
+        assert!(matches!(Expr::dim(0).floor_div(&Expr::Const(0)), Err(Error::Divisor(_))));
+        assert!(matches!(Expr::dim(0).floor_mod(&Expr::Const(0)), Err(Error::Divisor(_))));
+        assert!(matches!(Expr::dim(0).ceil_div(&Expr::Const(0)), Err(Error::Divisor(_))));
+        assert!(matches!(Expr::dim(0).floor_div(&min), Err(Error::Overflow(_))));
+        assert!(matches!(Expr::dim(0).floor_mod(&min), Err(Error::Overflow(_))));
+        assert!(matches!(min.floor_div(&Expr::Const(-1)), Err(Error::Overflow(_))));
+        assert_eq!(min.floor_div(&Expr::Const(-3)), Ok(Expr::Const(3_074_457_345_618_258_602)));
+        assert_eq!(min.floor_mod(&Expr::Const(-3)), Ok(Expr::Const(-2)));
+        assert_eq!(Expr::Const(5).floor_div(&min), Ok(Expr::Const(-1)));
+        assert_eq!(Expr::Const(5).floor_mod(&min), Ok(Expr::Const(i64::MIN + 5)));
     }
 }

@@ -48,6 +48,14 @@ pub fn floor_div_wide(a: i128, b: u64) -> i128 {
     }
 }
 
+/// [`floor_div`] of numbers of any size, for `b >= 1`.
+pub fn floor_div_any(a: i128, b: i128) -> i128 {
+    match u64::try_from(b) {
+        Ok(b) => floor_div_wide(a, b),
+        Err(_) => a.div_euclid(b),
+    }
+}
+
 /// [`ceil_div`] of a number of any size.
 pub fn ceil_div_wide(a: i128, b: u64) -> i128 {
     match (i64::try_from(a), i64::try_from(b)) {

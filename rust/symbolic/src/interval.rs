@@ -1,21 +1,143 @@
 //! The interval of an expression by the ranges of its variables alone, node by node.
 //!
 //! Where a linear form sees that terms cancel, this does not; and where a form does not fit into 64 bits, this still
-//! has an answer. Law: a value outside 64 bits is an error wherever it is evaluated, so an end that does not fit moves.
+//! has an answer. Law: an [`Interval`] holds the mathematical value at every point. It is worked out in 128 bits, and an
+//! end that does not fit there is open; it is never moved to a number that the value may pass.
 
 use rustc_hash::FxHashMap;
 
 use crate::expr::{Expr, Op, Var};
+use crate::int::floor_div_any;
 use crate::range::Range;
 
-/// The range of an expression; everything for one of more than `limit` nodes.
-pub fn interval(of_var: &dyn Fn(Var) -> Range, e: &Expr, limit: u32) -> Range {
+/// The integers between two ends, either of which may be open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interval {
+    /// The smallest integer; [`i128::MIN`] where it is open.
+    pub lo: i128,
+    /// The largest integer; [`i128::MAX`] where it is open.
+    pub hi: i128,
+}
+
+/// Ends up to here are known; one sum or difference of them still has 128 bits.
+const LIMIT: i128 = 1 << 125;
+
+impl From<Range> for Interval {
+    fn from(range: Range) -> Interval {
+        Interval { lo: range.lo.into(), hi: range.hi.into() }
+    }
+}
+
+impl Interval {
+    /// Every integer.
+    pub const ALL: Interval = Interval { lo: i128::MIN, hi: i128::MAX };
+
+    /// Between two ends, of which those past the limit are open. An end that lies beyond the limit on the other side
+    /// comes back to it, which only widens the interval.
+    pub fn between(lo: i128, hi: i128) -> Interval {
+        Interval {
+            lo: if lo < -LIMIT { i128::MIN } else { lo.min(LIMIT) },
+            hi: if hi > LIMIT { i128::MAX } else { hi.max(-LIMIT) },
+        }
+    }
+
+    /// The interval as a range, where both ends have 64 bits.
+    pub fn range(self) -> Option<Range> {
+        Range::exact(self.lo, self.hi)
+    }
+
+    /// The integers in both.
+    pub fn intersect(self, other: Interval) -> Interval {
+        Interval { lo: self.lo.max(other.lo), hi: self.hi.min(other.hi) }
+    }
+
+    /// The interval of `x + y`.
+    pub fn plus(self, other: Interval) -> Interval {
+        Interval::between(self.lo.saturating_add(other.lo), self.hi.saturating_add(other.hi))
+    }
+
+    /// The interval of `k * x`.
+    pub fn scale(self, k: i64) -> Interval {
+        let (a, b) = (product(self.lo, k.into()), product(self.hi, k.into()));
+        Interval::between(a.min(b), a.max(b))
+    }
+
+    /// The interval of `x * y`.
+    pub fn times(self, other: Interval) -> Interval {
+        let (a, b) = (product(self.lo, other.lo), product(self.lo, other.hi));
+        let (c, d) = (product(self.hi, other.lo), product(self.hi, other.hi));
+        Interval::between(a.min(b).min(c).min(d), a.max(b).max(c).max(d))
+    }
+
+    /// The interval of `x floordiv y`, where only `y >= 1` counts.
+    pub fn floor_div(self, divisor: Interval) -> Interval {
+        let (d_lo, d_hi) = (divisor.lo.max(1), divisor.hi.max(1));
+        let lo = floor_div_any(self.lo, d_lo).min(floor_div_any(self.lo, d_hi));
+        let hi = floor_div_any(self.hi, d_lo).max(floor_div_any(self.hi, d_hi));
+        Interval {
+            lo: if self.lo == i128::MIN { i128::MIN } else { lo },
+            hi: if self.hi == i128::MAX { i128::MAX } else { hi },
+        }
+    }
+
+    /// The interval of `x mod y`, where only `y >= 1` counts.
+    pub fn floor_mod(self, divisor: Interval) -> Interval {
+        let (d_lo, d_hi) = (divisor.lo.max(1), divisor.hi.max(1));
+        if self.lo >= 0 && self.hi < d_lo {
+            return self;
+        }
+        if d_lo == d_hi && self.is_closed() {
+            let (q, last) = (floor_div_any(self.lo, d_lo), floor_div_any(self.hi, d_lo));
+            if q == last {
+                return Interval { lo: self.lo - q * d_lo, hi: self.hi - q * d_lo };
+            }
+        }
+        Interval::between(0, if self.lo >= 0 { self.hi.min(d_hi - 1) } else { d_hi - 1 })
+    }
+
+    /// The interval of the smaller of `x` and `y`.
+    pub fn min(self, other: Interval) -> Interval {
+        Interval { lo: self.lo.min(other.lo), hi: self.hi.min(other.hi) }
+    }
+
+    /// The interval of the larger of `x` and `y`.
+    pub fn max(self, other: Interval) -> Interval {
+        Interval { lo: self.lo.max(other.lo), hi: self.hi.max(other.hi) }
+    }
+
+    const fn is_closed(self) -> bool {
+        self.lo != i128::MIN && self.hi != i128::MAX
+    }
+}
+
+impl std::fmt::Display for Interval {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.lo, self.hi) {
+            (i128::MIN, i128::MAX) => write!(f, "(-inf, inf)"),
+            (i128::MIN, hi) => write!(f, "(-inf, {hi}]"),
+            (lo, i128::MAX) => write!(f, "[{lo}, inf)"),
+            (lo, hi) => write!(f, "[{lo}, {hi}]"),
+        }
+    }
+}
+
+/// The product, cut off at the ends of 128 bits.
+fn product(a: i128, b: i128) -> i128 {
+    // A product of 64-bit numbers is one instruction, of 128-bit ones with a check a call.
+    match (i64::try_from(a), i64::try_from(b)) {
+        (Ok(a), Ok(b)) => i128::from(a) * i128::from(b),
+        _ => a.saturating_mul(b),
+    }
+}
+
+/// The interval of an expression; everything for one of more than `limit` nodes.
+pub fn interval(of_var: &dyn Fn(Var) -> Range, e: &Expr, limit: u32) -> Interval {
     let of = |e: &Expr| interval(of_var, e, limit);
     match e {
-        Expr::Const(c) => Range::point(*c),
-        Expr::Var(v) => of_var(*v),
-        Expr::Node(_) if e.nodes() > limit => Range::ALL,
-        Expr::Node(_) => e.op().map_or(Range::ALL, |op| step(op, of).0),
+        Expr::Const(c) => Range::point(*c).into(),
+        Expr::Var(v) => of_var(*v).into(),
+        Expr::Node(_) if e.nodes() > limit => Interval::ALL,
+        Expr::Node(_) => e.op().map_or(Interval::ALL, |op| step(op, of).0),
     }
 }
 
@@ -39,38 +161,99 @@ fn checked(of_var: &dyn Fn(Var) -> Range, e: &Expr, known: &mut Known) -> Option
     let of = |e: &Expr| {
         let range = checked(of_var, e, known);
         all_fit &= range.is_some();
-        range.unwrap_or(Range::ALL)
+        range.map_or(Interval::ALL, Interval::from)
     };
-    let found = e.op().map(|op| step(op, of)).and_then(|(range, own)| (own && all_fit).then_some(range));
+    let found = e.op().map(|op| step(op, of)).and_then(|(whole, with_parts)| with_parts.range().and(whole.range()));
+    let found = found.filter(|_| all_fit);
     known.insert(node, found);
     found
 }
 
-/// The range of one operation, and whether it fits with its partial sums.
-fn step(op: &Op, mut of: impl FnMut(&Expr) -> Range) -> (Range, bool) {
-    let in_64_bits = |x: i128| i64::try_from(x).is_ok();
-    match op {
+/// The interval of one operation, and that of all its partial sums.
+pub fn step(op: &Op, mut of: impl FnMut(&Expr) -> Interval) -> (Interval, Interval) {
+    let whole = match op {
         Op::Sum(sum) => {
-            // A sum is bounded as a whole in 128 bits: its parts need not fit where it does.
-            let c = i128::from(sum.constant);
-            let (mut lo, mut hi, mut lowest, mut highest) = (c, c, c.min(0), c.max(0));
+            let constant = Interval::from(Range::point(sum.constant));
+            let (mut whole, mut parts) = (constant, hull_with_0(constant));
             for t in &sum.terms {
-                let Range { lo: x, hi: y } = of(&t.atom);
-                let k = i128::from(t.coefficient);
-                let (x, y) = ((k * i128::from(x)).min(k * i128::from(y)), (k * i128::from(x)).max(k * i128::from(y)));
-                (lo, hi) = (lo.saturating_add(x), hi.saturating_add(y));
-                (lowest, highest) = (lowest.saturating_add(x.min(0)), highest.saturating_add(y.max(0)));
+                let term = of(&t.atom).scale(t.coefficient);
+                (whole, parts) = (whole.plus(term), parts.plus(hull_with_0(term)));
             }
-            (Range::from_wide(lo, hi), in_64_bits(lowest) && in_64_bits(highest))
+            return (whole, parts);
         }
-        Op::Product(a, b) => {
-            let (a, b) = (of(a), of(b));
-            let corners = [(a.lo, b.lo), (a.lo, b.hi), (a.hi, b.lo), (a.hi, b.hi)];
-            (a.times(b), corners.iter().all(|(x, y)| in_64_bits(i128::from(*x) * i128::from(*y))))
+        Op::Product(a, b) => of(a).times(of(b)),
+        Op::FloorDiv(a, b) => of(a).floor_div(of(b)),
+        Op::Mod(a, b) => of(a).floor_mod(of(b)),
+        Op::Min(a, b) => of(a).min(of(b)),
+        Op::Max(a, b) => of(a).max(of(b)),
+    };
+    (whole, whole)
+}
+
+/// A partial sum may lie anywhere between 0 and the sum.
+fn hull_with_0(x: Interval) -> Interval {
+    Interval { lo: x.lo.min(0), hi: x.hi.max(0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::int::{floor_div, floor_mod};
+
+    const OPEN: [Interval; 3] = [Interval { lo: i128::MIN, hi: 3 }, Interval { lo: -3, hi: i128::MAX }, Interval::ALL];
+
+    fn contains(x: Interval, value: i128) -> bool {
+        x.lo <= value && value <= x.hi
+    }
+
+    #[test]
+    fn every_operation_covers_every_pair() {
+        let ends: Vec<i64> = vec![-7, -3, -1, 0, 1, 2, 5, 8];
+        let mut all: Vec<(Interval, Vec<i64>)> = OPEN.iter().map(|x| (*x, vec![-3, -1, 0, 2, 3])).collect();
+        all.extend(ends.iter().flat_map(|&lo| {
+            let above = ends.iter().filter(move |hi| **hi >= lo);
+            above.map(move |&hi| (Interval::from(Range::new(lo, hi)), (lo..=hi).collect()))
+        }));
+        for (a, xs) in &all {
+            for (b, ys) in &all {
+                for x in xs {
+                    for y in ys {
+                        assert!(contains(a.plus(*b), (x + y).into()));
+                        assert!(contains(a.times(*b), (x * y).into()), "{a:?} {b:?} {x} {y}");
+                        assert!(contains(a.min(*b), (*x.min(y)).into()) && contains(a.max(*b), (*x.max(y)).into()));
+                        assert!(contains(a.scale(*y), (x * y).into()));
+                        if *y >= 1 {
+                            assert!(contains(a.floor_div(*b), floor_div(*x, *y).into()), "{a:?} {b:?} {x} {y}");
+                            assert!(contains(a.floor_mod(*b), floor_mod(*x, *y).into()), "{a:?} {b:?} {x} {y}");
+                        }
+                    }
+                }
+            }
         }
-        Op::FloorDiv(a, b) => (of(a).floor_div(of(b)), true),
-        Op::Mod(a, b) => (of(a).floor_mod(of(b)), true),
-        Op::Min(a, b) => (of(a).min(of(b)), true),
-        Op::Max(a, b) => (of(a).max(of(b)), true),
+    }
+
+    #[test]
+    fn ends_past_the_limit_are_open_and_stay_so() {
+        let all = Interval::from(Range::ALL);
+        let cube = all.times(all).times(all);
+        assert_eq!(cube, Interval::ALL);
+        let two = Interval::from(Range::point(2));
+        assert_eq!((cube.floor_div(two), cube.scale(-1), cube.plus(two)), (cube, cube, cube));
+        assert_eq!(cube.floor_mod(two), Interval { lo: 0, hi: 1 });
+        assert_eq!(cube.scale(0), Interval { lo: 0, hi: 0 });
+        let positive = Interval::from(Range::new(1 << 62, i64::MAX));
+        let large = positive.times(positive).times(positive);
+        assert_eq!(large, Interval { lo: LIMIT, hi: i128::MAX });
+        assert_eq!(large.scale(-1), Interval { lo: i128::MIN, hi: -LIMIT });
+        assert_eq!(two.floor_div(large), Interval { lo: 0, hi: 0 });
+        assert_eq!(two.scale(-1).floor_div(large), Interval { lo: -1, hi: -1 });
+        assert_eq!(two.scale(-1).floor_mod(large), Interval { lo: 0, hi: i128::MAX });
+    }
+
+    #[test]
+    fn ends_past_64_bits_are_known() {
+        let d = Interval::from(Range::new(1 << 32, 1 << 34));
+        assert_eq!(d.times(d).floor_div(Range::point(1 << 62).into()).range(), Some(Range::new(4, 64)));
+        assert_eq!(d.times(d).range(), None);
     }
 }

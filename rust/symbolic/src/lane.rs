@@ -47,6 +47,11 @@ impl Divisor {
         self.magic != 0
     }
 
+    /// The number.
+    pub fn n(&self) -> i64 {
+        self.n
+    }
+
     /// The divisor `n >= 1` of a numerator with values in `range`.
     pub fn new(n: i64, range: Range) -> Divisor {
         let shift = (n & (n - 1) == 0).then(|| n.trailing_zeros());

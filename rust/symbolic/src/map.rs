@@ -25,7 +25,7 @@ struct Inner {
     results: SmallVec<[Expr; 4]>,
     state: State,
     /// See [`Map::image`].
-    image: OnceLock<Arc<[Range]>>,
+    image: OnceLock<Arc<[Option<Range>]>>,
 }
 
 /// What kind of statement a map makes.
@@ -134,13 +134,16 @@ impl Map {
     }
 
     /// The range of an expression over the domain: it holds every value, and is tight where that is cheap.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`] where a value may leave 64 bits.
     pub fn bounds(&self, e: &Expr) -> Result<Range> {
         match self.state() {
             State::Undefined => Err(Error::Undefined),
             State::Empty => Ok(Range::EMPTY),
             State::Defined => {
                 self.domain().check_vars(e)?;
-                Ok(Work::new(self.domain()).bounds(e))
+                Work::new(self.domain()).bounds(e).ok_or(Error::Overflow("a bound of the expression"))
             }
         }
     }
@@ -169,18 +172,19 @@ impl Map {
         Map::of(self.0.domain.clone(), results, self.0.state)
     }
 
-    /// Ranges that hold every value of the results, one for each: by intervals and by the constraints on whole results,
+    /// Ranges that hold every value of the results, one for each, or none where a value may leave 64 bits: by intervals and by the constraints on whole results,
     /// worked out when first asked for, or those of the map that this one has its values from.
     ///
     /// A composition has its values from its second map, and a simplified map from the one that it was. So a chain of
     /// operations keeps the bounds of the last one's operand, however large its expressions become.
-    pub(crate) fn image(&self) -> &Arc<[Range]> {
+    pub(crate) fn image(&self) -> &Arc<[Option<Range>]> {
         self.0.image.get_or_init(|| {
             let domain = self.domain();
             let of_var = |v: Var| domain.flat(v).map_or(Range::ALL, |i| domain.vars[i].range);
             let of_result = |e: &Expr| {
                 let constraints = domain.constraints.iter().filter(|c| c.expr == *e);
-                constraints.fold(interval(&of_var, e, INTERVAL_NODES), |range, c| range.intersect(c.range))
+                let all = interval(&of_var, e, INTERVAL_NODES);
+                constraints.fold(all, |values, c| values.intersect(c.range.into())).range()
             };
             self.results().iter().map(of_result).collect()
         })
@@ -233,9 +237,9 @@ impl Map {
         }
         let mut work = Work::new(domain);
         for d in divisors {
-            let range = work.bounds(&d);
-            if range.lo < 1 && !range.is_empty() {
-                return Err(Error::Divisor(format!("{d} with values in [{}, {}]", range.lo, range.hi)));
+            let values = work.interval(&d);
+            if values.lo < 1 && values.lo <= values.hi {
+                return Err(Error::Divisor(format!("{d} with values in {values}")));
             }
         }
         Ok(())

@@ -181,8 +181,17 @@ impl<'a> State<'a> {
                     let c = i128::from(sum.constant);
                     let ends = (i128::from(range.lo) - c, i128::from(range.hi) - c);
                     let [t] = &sum.terms[..] else { return self.sum(sum, ends, std::ptr::eq(e, expr)) };
+                    // What is not a variable may have more than 64 bits.
+                    let of_atom = match &t.atom {
+                        Expr::Var(_) => divided(ends, t.coefficient),
+                        _ => {
+                            let (lo, hi) = ends_divided(ends, t.coefficient);
+                            let Some(range) = Range::exact(lo, hi) else { return Said::Part };
+                            range
+                        }
+                    };
                     self.fire(Rule::ConstraintContent);
-                    (e, range) = (&t.atom, divided(ends, t.coefficient));
+                    (e, range) = (&t.atom, of_atom);
                 }
                 (_, Some(Op::Mod(a, Expr::Const(n)))) => return self.residue(a, *n, range),
                 _ => return Said::Part,

@@ -36,7 +36,7 @@ pub fn separate(work: &mut Work, form: &Linear) -> Option<SmallVec<[Part; 4]>> {
         if negative {
             unit = unit.scaled(-1).ok()?;
         }
-        let range = work.range_of(&unit);
+        let range = work.range_of(&unit)?;
         parts.push(Part { unit, stride, negative, lower: range.lo, upper: range.hi });
     }
     parts.sort_by_key(|p| p.stride);

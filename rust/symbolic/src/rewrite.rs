@@ -115,6 +115,9 @@ fn write_back(work: &mut Work, form: &Result<Linear, Stop>, e: &Expr) -> (Expr, 
     work.notes = Notes::default();
     let written = form.as_ref().ok().and_then(|form| write(work, form).ok());
     let given = if is_replaced(work, e) { replaced(work, e) } else { Some(e.clone()) };
+    if let (Err(Stop::Overflow), Some(given)) = (form, &given) {
+        return (by_each_operand(work, given).unwrap_or_else(|| given.clone()), false);
+    }
     let (Some(written), Some(given)) = (&written, &given) else {
         return (written.or(given).unwrap_or_else(|| e.clone()), false);
     };
@@ -126,6 +129,28 @@ fn write_back(work: &mut Work, form: &Result<Linear, Stop>, e: &Expr) -> (Expr, 
     } else {
         (written.clone(), true)
     }
+}
+
+/// An expression that does not fit as a whole, with its operands written anew; nothing where that is no shorter.
+fn by_each_operand(work: &mut Work, e: &Expr) -> Option<Expr> {
+    let op = e.op().filter(|_| e.nodes() <= MAX_NODES)?;
+    let mut of = |e: &Expr| rewrite(work, e);
+    let inside = match op {
+        Op::Sum(sum) => {
+            let mut out = Accumulator::default();
+            out.add(1, &Expr::Const(sum.constant)).ok()?;
+            for t in &sum.terms {
+                out.add(t.coefficient, &of(&t.atom)).ok()?;
+            }
+            out.finish()
+        }
+        Op::Product(a, b) => of(a).mul(&of(b)),
+        Op::FloorDiv(a, b) => of(a).floor_div(&of(b)),
+        Op::Mod(a, b) => of(a).floor_mod(&of(b)),
+        Op::Min(a, b) => of(a).minimum(&of(b)),
+        Op::Max(a, b) => of(a).maximum(&of(b)),
+    };
+    inside.ok().filter(|inside| cost(inside) < cost(e) && !fits_alone(work, e, inside))
 }
 
 /// Whether one expression fits into 64 bits on the way to its value where another may not.

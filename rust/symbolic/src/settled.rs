@@ -247,7 +247,8 @@ impl<'a> Glance<'a> {
             let Expr::Var(v) = &t.atom else { return None };
             let (x, y) = ends(t.coefficient, self.var(*v)?.1);
             // What is left for the term when the others take their extremes must hold all of it.
-            let allowed = (x.max(lo - (total.1 - y)), y.min(hi - (total.0 - x)));
+            let others = (total.0.checked_sub(x)?, total.1.checked_sub(y)?);
+            let allowed = (x.max(lo.checked_sub(others.1)?), y.min(hi.checked_sub(others.0)?));
             let has_two = allowed.1 - allowed.0 >= 2 * i128::from(t.coefficient).abs() - 1;
             if allowed != (x, y) && !(v.kind == Kind::Runtime && has_two) {
                 return None;

@@ -16,7 +16,7 @@ use crate::domain::{Constraint, Domain, Variable};
 use crate::error::Stop;
 use crate::expr::{Expr, Kind, Op, Var};
 use crate::int;
-use crate::interval::interval;
+use crate::interval::{interval, Interval};
 use crate::linear::{AtomId, Linear};
 use crate::range::Range;
 use crate::reading::{Met, Reading};
@@ -241,12 +241,26 @@ impl Work {
         }
     }
 
-    /// The range of an expression over the domain.
-    pub fn bounds(&mut self, e: &Expr) -> Range {
+    /// The interval of an expression over the domain.
+    pub(crate) fn interval(&mut self, e: &Expr) -> Interval {
         let by_nodes = interval(&|v| self.atoms[self.flat(v)].range, e, INTERVAL_NODES);
         match self.linear(e) {
-            Ok(form) => self.range_of(&form).intersect(by_nodes),
+            Ok(form) => {
+                let (lo, hi) = self.ends_of(&form);
+                Interval { lo, hi }.intersect(by_nodes)
+            }
             Err(_) => by_nodes,
+        }
+    }
+
+    /// The range of an expression over the domain; `None` where it is not known to have 64 bits.
+    pub fn bounds(&mut self, e: &Expr) -> Option<Range> {
+        let Interval { lo, hi } = self.interval(e);
+        // The ends of no value are in no order.
+        if lo > hi {
+            Some(Range::EMPTY)
+        } else {
+            Range::exact(lo, hi)
         }
     }
 
@@ -429,30 +443,37 @@ impl Work {
     }
 
     /// The atom of a kind: an earlier one where it is known, a new one otherwise.
-    pub(crate) fn intern(&mut self, kind: AtomKind) -> AtomId {
+    ///
+    /// # Errors
+    /// [`Stop::Overflow`] where the value is not known to have 64 bits: then it is no atom, and no law sees it.
+    pub(crate) fn intern(&mut self, kind: AtomKind) -> Result<AtomId, Stop> {
         if let Some(id) = self.known(&kind) {
-            if self.reading.checks {
-                self.reading.meet(id);
-            }
-            return id;
+            return Ok(self.met(id));
         }
-        let range = self.range_of_kind(&kind);
-        self.add_atom(kind, range)
+        let range = self.range_of_kind(&kind).ok_or(Stop::Overflow)?;
+        Ok(self.add_atom(kind, range))
+    }
+
+    /// An atom that is met again.
+    fn met(&mut self, id: AtomId) -> AtomId {
+        if self.reading.checks {
+            self.reading.meet(id);
+        }
+        id
     }
 
     /// The quotient of a form with a known range: an earlier one where it is known, a new one otherwise.
     pub(crate) fn intern_quotient(&mut self, num: Linear, of_num: Range, n: i64) -> AtomId {
         if self.interned().is_some() {
-            return self.intern(AtomKind::Div(num, n));
+            let kind = AtomKind::Div(num, n);
+            return match self.known(&kind) {
+                Some(id) => self.met(id),
+                None => self.add_atom(kind, of_num.floor_div(n)),
+            };
         }
         match self.known_quotient(&num, n, self.n_vars) {
-            Some(id) => {
-                if self.reading.checks {
-                    self.reading.meet(id);
-                }
-                id
-            }
-            None => self.add_atom(AtomKind::Div(num, n), of_num.floor_div(Range::point(n))),
+            Some(id) => self.met(id),
+            None => self.add_atom(AtomKind::Div(num, n), of_num.floor_div(n)),
         }
     }
 
@@ -526,19 +547,25 @@ impl Work {
         self.alias[flat] = by as u32;
     }
 
-    fn range_of_kind(&mut self, kind: &AtomKind) -> Range {
+    /// The range of a value, where it is known to have 64 bits.
+    fn range_of_kind(&mut self, kind: &AtomKind) -> Option<Range> {
+        let mut interval = |form: &Linear| {
+            let (lo, hi) = self.ends_of(form);
+            Interval::between(lo, hi)
+        };
         match kind {
-            AtomKind::Var(i) => self.atoms[*i as usize].range,
-            AtomKind::Div(num, n) => self.range_of(num).floor_div(Range::point(*n)),
+            AtomKind::Var(i) => Some(self.atoms[*i as usize].range),
+            AtomKind::Div(num, n) => interval(num).floor_div(Range::point(*n).into()).range(),
             AtomKind::Other(op, operands) => {
-                let (a, b) = (self.range_of(&operands.0), self.range_of(&operands.1));
-                match op {
+                let (a, b) = (interval(&operands.0), interval(&operands.1));
+                let of_value = match op {
                     OtherOp::Product => a.times(b),
                     OtherOp::FloorDiv => a.floor_div(b),
                     OtherOp::Mod => a.floor_mod(b),
                     OtherOp::Min => a.min(b),
                     OtherOp::Max => a.max(b),
-                }
+                };
+                of_value.range()
             }
         }
     }

@@ -25,8 +25,8 @@ pub(crate) fn is_zero(work: &mut Work, form: &Linear, limit: u128) -> Option<boo
     if form.terms.is_empty() {
         return Some(form.constant == 0);
     }
-    let range = work.range_of(form);
-    if !range.contains(0) {
+    let (lo, hi) = work.ends_of(form);
+    if lo > 0 || hi < 0 {
         return Some(false);
     }
     let mut total = i128::from(form.constant);

@@ -21,7 +21,7 @@ fn check(map: &Map, steps: &[Step], points: &[Vec<i64>]) -> usize {
     }
     let points_table = Points { n: points.len(), dims: &rows, ranges: &[], runtime: &[] };
     let program = Program::new(map).unwrap();
-    let (inside, values) = (program.in_domain(&points_table), program.run::<false>(&points_table).unwrap());
+    let (inside, values) = (program.in_domain(&points_table).unwrap(), program.run::<false>(&points_table).unwrap());
     for (i, at) in points.iter().enumerate() {
         let found = inside[i].then(|| values[i * program.n_results()..][..program.n_results()].to_vec());
         assert_eq!(found, source(steps, at), "at {at:?} of {map}");

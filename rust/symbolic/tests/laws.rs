@@ -64,7 +64,7 @@ fn meaning(m: &Map, n: usize, rows: &[i64]) -> (Vec<bool>, Vec<i64>) {
     }
     let points = Points { n, dims: rows, ranges: &[], runtime: &[] };
     let program = Program::new(m).unwrap();
-    (program.in_domain(&points), program.run::<false>(&points).unwrap())
+    (program.in_domain(&points).unwrap(), program.run::<false>(&points).unwrap())
 }
 
 fn check_equal(a: &Map, b: &Map) -> Result<(), TestCaseError> {
@@ -242,5 +242,5 @@ fn meaning_at(m: &Map, point: &[i64]) -> (bool, Vec<i64>) {
     }
     let points = Points { n: 1, dims: point, ranges: &[], runtime: &[] };
     let program = Program::new(m).unwrap();
-    (program.in_domain(&points)[0], program.run::<false>(&points).unwrap())
+    (program.in_domain(&points).unwrap()[0], program.run::<false>(&points).unwrap())
 }

@@ -230,7 +230,10 @@ fn few_values(work: &mut Work, d: &mut Division) -> Result<bool, Stop> {
         Summand::Term(LinearTerm { coefficient, atom }) if coefficient > 0 && work.facts.is_empty() => {
             work.atoms[atom as usize].range
         }
-        _ => work.range_of(&unit),
+        _ => match work.range_of(&unit) {
+            Some(range) => range,
+            None => return Ok(false),
+        },
     };
     let Some((first, slope)) = affine(k, d.numerator.constant, d.n, range) else { return Ok(false) };
     d.quotient.add_scaled(slope, &unit)?;
@@ -351,7 +354,10 @@ fn quotient_of_low(work: &mut Work, d: &Division, factors: &mut Factors, g: i64)
     for i in 0..d.n_summands() {
         units.push(match d.summand(i) {
             Summand::Term(t) => work.atoms[t.atom as usize].range,
-            s => work.range_of(&s.scaled_to(1, work)?),
+            s => match work.range_of(&s.scaled_to(1, work)?) {
+                Some(range) => range,
+                None => return Ok(None),
+            },
         });
     }
     Ok(unbalanced(factors, &units, constant, g))
@@ -514,7 +520,7 @@ fn pieces(work: &mut Work, d: &Division, s: Summand, of_q: Range) -> Option<[i64
         Some(y) => (0, work.atoms[y as usize].range),
         None => {
             let y = work.as_div(quotient)?.0.clone();
-            (y.constant, work.range_of(&y))
+            (y.constant, work.range_of(&y)?)
         }
     };
     let mut others = d.numerator.minus(&s.form(work)).ok()?;

@@ -5,11 +5,12 @@ use std::cmp::Ordering;
 use super::Rule;
 use crate::error::Stop;
 use crate::linear::{Linear, LinearTerm};
+use crate::range::Range;
 use crate::work::{AtomKind, OtherOp, Work};
 
 /// The form of an operation that stays closed.
-fn closed(work: &mut Work, op: OtherOp, a: Linear, b: Linear) -> Linear {
-    Linear::atom(work.intern(AtomKind::Other(op, Box::new((a, b)))))
+fn closed(work: &mut Work, op: OtherOp, a: Linear, b: Linear) -> Result<Linear, Stop> {
+    work.intern(AtomKind::Other(op, Box::new((a, b)))).map(Linear::atom)
 }
 
 /// `(g*x) * (h*y) = g*h * (x*y)`; a constant factor scales
@@ -29,7 +30,7 @@ pub fn product(work: &mut Work, mut a: Linear, mut b: Linear) -> Result<Linear, 
         }
     }
     let (a, b) = ordered(a, b);
-    closed(work, OtherOp::Product, a, b).scaled(factor)
+    closed(work, OtherOp::Product, a, b)?.scaled(factor)
 }
 
 /// Divides a form by the greatest common divisor of all its numbers, which multiplies `factor`.
@@ -88,7 +89,7 @@ fn without_multiple(work: &Work, a: &Linear, b: &Linear) -> Option<(Linear, Line
 
 /// `(k*b + r) floordiv b = k + r floordiv b`, where `k` is a number or a form; `a floordiv b = 0` for `0 <= a < b` and `-1` for `-b <= a < 0`
 pub fn floor_div(work: &mut Work, a: Linear, b: Linear) -> Result<Linear, Stop> {
-    if work.range_of(&b).lo >= 1 {
+    if work.ends_of(&b).0 >= 1 {
         if let Some((k, rest)) = multiple(work, &a, &b) {
             work.fire(Rule::OtherMultiple);
             let mut out = floor_div(work, rest, b)?;
@@ -99,16 +100,16 @@ pub fn floor_div(work: &mut Work, a: Linear, b: Linear) -> Result<Linear, Stop> 
             work.fire(Rule::OtherCollapse);
             return Ok(Linear::constant(quotient));
         }
-        if let Some(n) = work.range_of(&b).as_point() {
+        if let Some(n) = work.range_of(&b).and_then(Range::as_point) {
             return work.floor_div(a, n);
         }
     }
-    Ok(closed(work, OtherOp::FloorDiv, a, b))
+    closed(work, OtherOp::FloorDiv, a, b)
 }
 
 /// `(k*b + r) mod b = r mod b`; `a mod b = a` for `0 <= a < b` and `a + b` for `-b <= a < 0`
 pub fn floor_mod(work: &mut Work, mut a: Linear, b: Linear) -> Result<Linear, Stop> {
-    if work.range_of(&b).lo >= 1 {
+    if work.ends_of(&b).0 >= 1 {
         if let Some((_, rest)) = multiple(work, &a, &b) {
             work.fire(Rule::OtherMultiple);
             return floor_mod(work, rest, b);
@@ -118,23 +119,23 @@ pub fn floor_mod(work: &mut Work, mut a: Linear, b: Linear) -> Result<Linear, St
             a.add_scaled(-quotient, &b)?;
             return Ok(a);
         }
-        if let Some(n) = work.range_of(&b).as_point() {
+        if let Some(n) = work.range_of(&b).and_then(Range::as_point) {
             let quotient = work.floor_div(a.clone(), n)?;
             a.add_scaled(-n, &quotient)?;
             return Ok(a);
         }
     }
-    Ok(closed(work, OtherOp::Mod, a, b))
+    closed(work, OtherOp::Mod, a, b)
 }
 
 fn small_quotient(work: &mut Work, a: &Linear, b: &Linear) -> Result<Option<i64>, Stop> {
-    let (range, below) = (work.range_of(a), work.range_of(&a.minus(b)?));
-    if range.lo >= 0 && below.hi < 0 {
+    let (of_a, below) = (work.ends_of(a), work.ends_of(&a.minus(b)?));
+    if of_a.0 >= 0 && below.1 < 0 {
         return Ok(Some(0));
     }
     let mut above = a.clone();
     above.add_scaled(1, b)?;
-    Ok((range.hi < 0 && work.range_of(&above).lo >= 0).then_some(-1))
+    Ok((of_a.1 < 0 && work.ends_of(&above).0 >= 0).then_some(-1))
 }
 
 /// `min(a, b) = a` where `a <= b` over the domain
@@ -148,10 +149,10 @@ pub fn max(work: &mut Work, a: Linear, b: Linear) -> Result<Linear, Stop> {
 }
 
 fn extremum(work: &mut Work, op: OtherOp, a: Linear, b: Linear) -> Result<Linear, Stop> {
-    let difference = work.range_of(&a.minus(&b)?);
-    let order = if difference.hi <= 0 {
+    let (lo, hi) = work.ends_of(&a.minus(&b)?);
+    let order = if hi <= 0 {
         Some(Ordering::Less)
-    } else if difference.lo >= 0 {
+    } else if lo >= 0 {
         Some(Ordering::Greater)
     } else {
         None
@@ -161,5 +162,5 @@ fn extremum(work: &mut Work, op: OtherOp, a: Linear, b: Linear) -> Result<Linear
         return Ok(if (order == Ordering::Less) == (op == OtherOp::Min) { a } else { b });
     }
     let (a, b) = ordered(a, b);
-    Ok(closed(work, op, a, b))
+    closed(work, op, a, b)
 }

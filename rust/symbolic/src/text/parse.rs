@@ -33,7 +33,16 @@ pub fn parse_expr(text: &str) -> Result<Expr> {
 /// # Errors
 /// [`Error::Text`] with the place.
 pub fn parse_map(text: &str) -> Result<Map> {
-    Parser::new(text).map()
+    Parser::new(text).map([None, None, None])
+}
+
+/// Reads a map whose text leaves out the ranges of some kinds of variables, as MLIR writes affine maps: these are the
+/// dimensions, the ranges (MLIR's symbols) and the runtime variables, where they are given. Names are those of the text.
+///
+/// # Errors
+/// [`Error::Text`] with the place, [`Error::Arity`] where the text has another number of variables.
+pub fn parse_map_over(text: &str, variables: [Option<Vec<Variable>>; 3]) -> Result<Map> {
+    Parser::new(text).map(variables)
 }
 
 /// Whether a text can be the name of a variable.
@@ -299,7 +308,12 @@ impl<'a> Parser<'a> {
 
     // -------------------------------------------------------------------------------------------------- maps
 
-    fn map(mut self) -> Result<Map> {
+    fn map(mut self, variables: [Option<Vec<Variable>>; 3]) -> Result<Map> {
+        let is_wrapped = self.token == Token::Name("affine_map");
+        if is_wrapped {
+            self.advance();
+            self.expect('<')?;
+        }
         if let Some(state) = self.state()? {
             self.end()?;
             return Ok(state(&Domain::default()));
@@ -332,7 +346,28 @@ impl<'a> Parser<'a> {
         }
         self.expect('(')?;
         let results = self.list(')')?;
+        if is_wrapped {
+            self.expect('>')?;
+        }
         let mut given = vec![false; domain.vars.len()];
+        let mut start = 0;
+        for (kind, n, what) in [
+            (0, domain.n_dims, "dimensions, one for each of the text"),
+            (1, domain.n_ranges, "range variables, one for each of the text"),
+            (2, domain.n_runtime(), "runtime variables, one for each of the text"),
+        ] {
+            if let Some(variables) = &variables[kind] {
+                if variables.len() != n {
+                    return Err(Error::Arity { what, expected: n, found: variables.len() });
+                }
+                for (i, v) in variables.iter().enumerate() {
+                    given[start + i] = true;
+                    let of_text = &mut domain.vars[start + i];
+                    (of_text.range, of_text.source) = (v.range, v.source.clone());
+                }
+            }
+            start += n;
+        }
         loop {
             self.take(',');
             match self.token {
