@@ -24,7 +24,7 @@ import numpy as np
 import hlomap as hm
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from layout_reference import random_shape
+from support.layout_reference import random_shape
 
 try:
     import islpy as isl
