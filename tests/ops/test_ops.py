@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
+import inspect
 from pathlib import Path
+from pkgutil import iter_modules
 
+import pytest
 from conftest import BLESS, Case, all_cases, leaves, read_cases
 
 import hlomap as hm
+from hlomap import ops
 from hlomap.ops import registered
 
 
@@ -57,7 +63,22 @@ def test_expected_maps_parse_and_print_back(case: Case) -> None:
 
 def test_every_op_has_a_case() -> None:
     covered = {case.module.entry.root.opcode for case in all_cases()}
-    assert set(registered()) - covered == set()
+    assert not (missing := set(registered()) - covered), f"add a file to tests/cases/ops for {sorted(missing)}"
+
+
+@pytest.mark.parametrize("module", [m.name for m in iter_modules(ops.__path__) if not m.name.startswith("_")])
+def test_every_module_registers_a_rule(module: str) -> None:
+    """A module that forgets to would be ignored."""
+    tree = ast.parse(inspect.getsource(importlib.import_module(f"{ops.__name__}.{module}")))
+    called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    assert called & {"register", "register_derived"}, "end the module with register(OpRule(...))"
+
+
+def test_no_case_expects_a_missing_rule() -> None:
+    """Blessing a case of an operation that is not registered would hide that."""
+    missing = [f"no rule for {opcode}" for opcode in registered() if opcode != "custom-call"]
+    wrong = [case.id for case in all_cases() for line in case.expected if line.endswith(tuple(missing))]
+    assert not wrong
 
 
 def test_case_names_are_distinct() -> None:

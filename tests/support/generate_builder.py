@@ -178,7 +178,10 @@ def draft() -> type:
 
 def doctest(name: str) -> list[str]:
     """The first example of a method that fits into a docstring."""
-    case = next(case for case in examples() if case.method == name and not any(line[0] == " " for line in case.code))
+    cases = [case for case in examples() if case.method == name and not any(line[0] == " " for line in case.code)]
+    if not cases:
+        raise SystemExit(f"no example of {name} in tests/cases/builder/examples.txt: add one")
+    case = cases[0]
     imports = "import hlomap as hm" + (", numpy as np" if any("np." in line for line in case.code) else "")
     shown = f"print({case.code[-1].removeprefix('root = ')})"
     lines = [imports, 'b = hm.Builder("m")', *case.code[:-1], shown]

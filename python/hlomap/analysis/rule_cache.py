@@ -98,5 +98,5 @@ def checked_rule(
             TypeError,
             ValueError,
         ) as error:
-            reason = f"attributes and shapes do not fit ({type(error).__name__}: {error})"
+            reason = f"the rule failed on these attributes and shapes ({type(error).__name__}: {error})"
     return InstructionIndexing.unknown(instruction, index, direction, f"{instruction.opcode}: {reason}")
