@@ -1,4 +1,4 @@
-"""Whether an operation leaves its operand in place, and the factors of a bitcast.
+"""Decides whether an operation leaves its operand in place, and decomposes bitcasts.
 
 :func:`is_bitcast` decides it for an instruction, by the positions in memory that its maps relate.  For two shapes see
 the compiled ``reshape_is_bitcast``, ``transpose_is_bitcast`` and ``is_valid_bitcast``.
