@@ -1,4 +1,4 @@
-"""The interpreter as the semantics of an operation see it: values, requests, the grid of simulated devices."""
+"""The interface of the interpreter to the semantics of operations: values, requests, the grid of simulated devices."""
 
 from __future__ import annotations
 

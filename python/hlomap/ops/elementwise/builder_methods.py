@@ -1,6 +1,6 @@
 """The builder methods of elementwise operations: name, accepted element types, and the result in words.
 
-The builder makes the method of an operation without a row from its attributes alone; such a method neither broadcasts
+The builder derives the method of an operation without a row from its attributes alone; such a method neither broadcasts
 its operands nor checks their element types.
 """
 
