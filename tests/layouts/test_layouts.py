@@ -375,7 +375,7 @@ def test_bitcasts_as_transpose_reshape_transpose() -> None:
 
 
 def test_conversions_round_trip() -> None:
-    """Layouts that convert come back with the same positions."""
+    """Layouts that can be converted have the same positions after a round trip."""
     rng = random.Random(9)
     seen = {"cute": 0, "strides": 0, "bits": 0, "back": 0}
     for _ in range(400):

@@ -1,4 +1,4 @@
-"""Writes what follows from the op rules: ``python/hlomap/builder/generated.py``, and the table in ``docs/builder.md``.
+"""Generates files from the op rules: ``python/hlomap/builder/generated.py``, and the table in ``docs/builder.md``.
 
     python tests/support/generate_builder.py            writes both
     python tests/support/generate_builder.py --check    exits with 1 and names the files that are out of date
@@ -56,7 +56,7 @@ SOURCES = {
     ".elementwise": ("binary", "unary"),
     ".values": ("Ints", "Operand", "ShapeLike", "Value"),
 }
-"""Where the names in the generated module come from."""
+"""The modules of the names that the generated module uses."""
 
 KINDS = {
     "pred": "pred",
@@ -274,7 +274,7 @@ def table() -> str:
 
 
 def docs() -> str:
-    """The page about the builder with its table replaced."""
+    """``docs/builder.md`` with its table replaced."""
     text = DOCS.read_text(encoding="utf-8")
     start, end = "<!-- table -->\n", "\n<!-- end of table -->"
     return text[: text.index(start) + len(start)] + table() + text[text.index(end) :]

@@ -11,7 +11,7 @@ from support.layout_reference import indices, positions, random_shape
 
 import hlomap as hm
 
-# HLOMAP_LAYOUTS=20000 checks that many; the suite checks few.
+# The number of layouts; HLOMAP_LAYOUTS=20000 checks more.
 N = int(os.environ.get("HLOMAP_LAYOUTS", "400"))
 
 
