@@ -44,53 +44,49 @@ def test_docstrings(name: str) -> None:
     assert result.failed == 0
 
 
-@pytest.mark.parametrize(
-    "document", [marked(document, document.relative_to(ROOT).as_posix(), document) for document in DOCUMENTS]
-)
-def test_document_examples(document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("doc", [marked(doc, doc.relative_to(ROOT).as_posix(), doc) for doc in DOCUMENTS])
+def test_document_examples(doc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks marked ``python`` run in order in one namespace, from the root; ``>>>`` blocks print what is shown."""
     monkeypatch.chdir(ROOT)
-    space: dict[str, object] = {"__name__": "document"}
+    space: dict[str, object] = {"__name__": "doc"}
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
-    for number, block in enumerate(
-        re.findall(r"^```python\n(.*?)^```", document.read_text(encoding="utf-8"), re.M | re.S)
-    ):
+    for number, block in enumerate(re.findall(r"^```python\n(.*?)^```", doc.read_text(encoding="utf-8"), re.M | re.S)):
         if ">>>" in block:
-            test = doctest.DocTestParser().get_doctest(block, space, f"{document.name}[{number}]", str(document), 0)
+            test = doctest.DocTestParser().get_doctest(block, space, f"{doc.name}[{number}]", str(doc), 0)
             runner.run(test, clear_globs=False)
             space.update(test.globs)
         else:
-            exec(compile(block, f"{document.name}[{number}]", "exec"), space)
+            exec(compile(block, f"{doc.name}[{number}]", "exec"), space)
     assert runner.failures == 0
 
 
-@pytest.mark.parametrize("document", [ROOT / "README.md"], ids=["README.md"])
-def test_printed_output(document: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("doc", [ROOT / "README.md"], ids=["README.md"])
+def test_printed_output(doc: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """A ``text`` block after a ``python`` block holds the output of that block."""
     monkeypatch.chdir(ROOT)
-    space: dict[str, object] = {"__name__": "document"}
+    space: dict[str, object] = {"__name__": "doc"}
     blocks = re.findall(
-        r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", document.read_text(encoding="utf-8"), re.M | re.S
+        r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", doc.read_text(encoding="utf-8"), re.M | re.S
     )
     assert any(shown for _, shown in blocks)
     for block, shown in blocks:
-        exec(compile(block, document.name, "exec"), space)
+        exec(compile(block, doc.name, "exec"), space)
         assert capsys.readouterr().out == shown
 
 
-def anchors(document: Path) -> set[str]:
+def anchors(doc: Path) -> set[str]:
     """The fragments of links to the headings of a document."""
-    headings = re.findall(r"^#+ (.*)$", document.read_text(encoding="utf-8"), re.M)
+    headings = re.findall(r"^#+ (.*)$", doc.read_text(encoding="utf-8"), re.M)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=[document.relative_to(ROOT).as_posix() for document in DOCUMENTS])
-def test_links(document: Path) -> None:
+@pytest.mark.parametrize("doc", DOCUMENTS, ids=[doc.relative_to(ROOT).as_posix() for doc in DOCUMENTS])
+def test_links(doc: Path) -> None:
     """Links to files and headings of the repository have a target."""
-    for link in re.findall(r"\]\(([^)\s]+)\)", document.read_text(encoding="utf-8")):
+    for link in re.findall(r"\]\(([^)\s]+)\)", doc.read_text(encoding="utf-8")):
         if not link.startswith("http"):
             name, _, anchor = link.partition("#")
-            target = document.parent / name if name else document
+            target = doc.parent / name if name else doc
             assert target.exists(), link
             assert not anchor or anchor in anchors(target), link
 
