@@ -87,7 +87,7 @@ class DomainError(HlomapError, ValueError):
 
 
 class UndecidedError(HlomapError, ValueError):
-    """The truth value of an answer that is undecided: of an :class:`~hlomap.Equivalence`, an
+    """The truth value of an undecided result: of an :class:`~hlomap.Equivalence`, an
     :class:`~hlomap.Unknown` or a :class:`~hlomap.CheckResult`; the message has the reason.
 
     >>> import hlomap as hm

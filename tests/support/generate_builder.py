@@ -171,7 +171,7 @@ def draft() -> type:
         if isinstance(row, str):
             methods[name] = attribute_method(name, opcode)
         else:
-            about = row.n_operands, row.element_types, row.gives, dict(row.attributes), dict(row.on_floats)
+            about = row.n_operands, row.element_types, row.summary, dict(row.attributes), dict(row.on_floats)
             methods[name] = elementwise_method(name, opcode, *about)
     return type("Builder", (*mixins(), Core), methods)
 
@@ -215,7 +215,7 @@ def elementwise(name: str, opcode: str, row: ElementwiseMethod) -> list[str]:
         arguments = ["self", *texts, "lhs", "rhs", "broadcast_dimensions", f'"{row.element_types}"', *attributes]
         paragraphs = [BROADCAST, f"{types} and for shapes that do not fit."]
     body = call(f"return {'unary' if row.n_operands == 1 else 'binary'}", arguments, "", "        ")
-    return [*call(f"def {name}", parameters, " -> Value:", "    "), *docstring(row.gives, paragraphs, name), *body]
+    return [*call(f"def {name}", parameters, " -> Value:", "    "), *docstring(row.summary, paragraphs, name), *body]
 
 
 def from_attributes(name: str, opcode: str) -> list[str]:

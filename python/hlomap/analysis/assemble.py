@@ -1,6 +1,6 @@
 """Converts the records of a propagation to sets of maps.
 
-:func:`assemble` is the entry point.  A record is complete: its maps know their shape index, use and suppliers.
+:func:`assemble` is the entry point.  A record is complete: its maps have their shape index, use and suppliers.
 """
 
 from __future__ import annotations

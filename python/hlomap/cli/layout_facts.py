@@ -1,6 +1,6 @@
 """The facts that ``hlomap layout`` prints about an array: sizes, maps in both directions, the first positions.
 
-:func:`describe` gives texts, which :mod:`hlomap.cli.report` turns into lines.
+:func:`describe` returns texts, which :mod:`hlomap.cli.report` turns into lines.
 """
 
 from __future__ import annotations

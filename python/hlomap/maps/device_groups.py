@@ -3,7 +3,7 @@
 Read :class:`GroupTable` first.  Invariant: the last two dimensions and the last two results of a map between devices
 are a group and a position in that group; the last two entries of a runtime variable's index name the device that holds
 the value.  Each map stays within a group, so maps of one table compose like any others; maps of different tables are
-first rewritten for one group of all devices (:func:`rewrite_for_one_group`).  Sets of such maps are not here, see
+first rewritten for one group of all devices (:func:`rewrite_for_one_group`).  Sets of such maps are in
 :class:`hlomap.maps.map_set.DeviceIndexing`.
 """
 
@@ -56,7 +56,7 @@ class GroupTable:
 
 
 def have_same_groups(a: GroupTable, b: GroupTable) -> bool:
-    """Whether two tables have equal groups in one order; False where that is not known for very large ones."""
+    """Whether two tables have equal groups in equal order; False where that is undecided, for very large tables."""
     if a.ids != b.ids or a.n_devices != b.n_devices or len(a.groups) != len(b.groups):
         return False
     # Tables of many devices are compared only in one notation: expanding an iota would be too slow.
@@ -75,7 +75,7 @@ def lists_each_device_once(table: GroupTable) -> bool:
 
 
 def lift_to_devices(m: IndexingMap, table: GroupTable) -> list[IndexingMap]:
-    """The map applied on each device by itself: one map for each run of groups of one size."""
+    """The map with equal group and position on both sides: one map for each run of groups of one size."""
     rank = len(m.dims)
     here = [Expr.dim(rank), Expr.dim(rank + 1)]
     runtime = [
@@ -102,7 +102,7 @@ NO_COMMON_GROUP = "groups of several kinds, or a device in several groups"
 
 
 def merge_group_tables(tables: Sequence[GroupTable]) -> GroupTable | None:
-    """One group of all devices up to the largest number; None for tables of different kinds, or too many devices."""
+    """A table of one group, with all devices up to the largest number; None for different kinds or too many devices."""
     if len({table.ids for table in tables}) != 1 or any(table.n_devices > MAX_LISTED_DEVICES for table in tables):
         return None
     n = 1 + max((i for table in tables for group in table.groups for i in group), default=0)
@@ -110,10 +110,10 @@ def merge_group_tables(tables: Sequence[GroupTable]) -> GroupTable | None:
 
 
 def rewrite_for_one_group(m: IndexingMap, table: GroupTable, n: int) -> list[IndexingMap] | None:
-    """The same map for the table whose only group is all ``n`` devices, so that the position is the device.
+    """The same map for the table whose only group has all ``n`` devices, so that the position is the device.
 
-    Possible where each group is a line along one axis of a row-major array of all devices, or where the map goes from
-    one position to one other; the latter gives one map for each run of devices with equal distance.  None elsewhere.
+    Possible where each group is a line along one axis of a row-major array of all devices, or where the map leads from
+    one position to one other; then there is one map for each run of devices with equal distance.  None otherwise.
     """
     stride = _group_stride(table, n)
     if stride is not None:

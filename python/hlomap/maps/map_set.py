@@ -253,7 +253,7 @@ class MapSet:
     def covers(self, other: MapSet | IndexingMap) -> Equivalence:
         """Whether these maps together contain each one of the other, for every point of the dims.
 
-        ``.equal`` of the answer is ``True`` where they do, ``False`` where a map has an element that these do not
+        ``.equal`` of the result is ``True`` where they do, ``False`` where a map has an element that these do not
         have, and ``None`` where neither is proved.  A set that is unknown may hold any element: it covers every set,
         and no other set is known to cover it.
 
@@ -473,7 +473,7 @@ def _rewrite_for_table(m: IndexingMap, devices: DeviceIndexing | None, table: Gr
 def _rename_sources(
     first: Sequence[IndexingMap], suppliers: Mapping[int, Instruction], second: Sequence[IndexingMap]
 ) -> tuple[tuple[IndexingMap, ...], dict[int, Instruction]]:
-    """The maps that come before a change of device, with new runtime sources.
+    """The maps before a collective, with new runtime sources.
 
     A source on one device has another value than the same source on the next device.
     """

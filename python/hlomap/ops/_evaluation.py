@@ -27,7 +27,7 @@ class Request:
 
 
 class EvalContext(Protocol):
-    """The interpreter, as the semantics of an operation see it on one device.
+    """The interface of the interpreter to the semantics of an operation, on one device.
 
     Semantics that call a computation or wait for other devices are a generator: it yields a request and receives the
     requested value, so that neither nesting nor waiting uses Python's stack: ``state = yield context.call(body,

@@ -110,14 +110,14 @@ class ElementwiseMethod:
     """A method of :class:`hlomap.Builder` that writes an elementwise operation.
 
     ``element_types``: the kinds of element types that it accepts, separated by spaces.
-    ``gives``: the result in words, for the method's docstring.
+    ``summary``: the result in words, the first sentence of the method's docstring.
     ``attributes``: attributes that it writes always; ``on_floats``: those that it writes only for float operands.
     """
 
     name: str
     n_operands: int
     element_types: str
-    gives: str
+    summary: str
     attributes: tuple[tuple[str, str], ...] = ()
     on_floats: tuple[tuple[str, str], ...] = ()
 
@@ -156,8 +156,8 @@ class OpRule:
     """The rules depend on the dimensions of operands and output alone, and operations with the same name here have the
     same rules, so that they share results."""
     structural: bool = False
-    """The operation makes tuples or takes elements of them, and computes no value; its rules are cheaper than the
-    signature under which their results would be cached."""
+    """The operation only creates tuples or extracts elements of them; its rules are cheaper than the signature under
+    which their results would be cached."""
     operand_of_parameter: Callable[[Instruction, int, int], int | None] | None = None
     """``operand_of_parameter(instruction, called, parameter)``: the operand whose value the parameter of that number of
     the called computation has; None for the output itself at some iteration.  Without this function a parameter may
