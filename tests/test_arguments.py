@@ -1,4 +1,4 @@
-"""Arguments of the wrong kind: every public function names itself, the kinds it takes and the kind it got."""
+"""Arguments of the wrong kind: every public function names itself, the expected kinds and the actual kind."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAP = hm.IndexingMap.identity([4, 6])
 BYTES = np.zeros((4, 6), np.float32)
 WRONG: list[Any] = [7, "text", None, object(), [object()], 1.5, MODULE]
 
-# For each function arguments that fit, and for each of them the wrong values that it also takes.
+# For each function valid arguments, and for each of them the values in WRONG that it accepts, too.
 CALLS: dict[str, list[tuple[Any, str]]] = {
     "DumpDirectory": [(Path(), "str")],
     "MapSet": [([MAP], "")],

@@ -21,7 +21,7 @@ from hlomap import _core
 from hlomap.cli.main import main
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 MODULES = sorted(
     module.name for module in pkgutil.walk_packages(hlomap.__path__, "hlomap.") if not module.name.endswith("__main__")
 )
@@ -61,49 +61,49 @@ def test_docstrings_of_compiled_properties() -> None:
     assert runner.failures == 0 and n > 20
 
 
-@pytest.mark.parametrize("page", [marked(page, page.relative_to(ROOT).as_posix(), page) for page in PAGES])
-def test_page_examples(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("doc", [marked(doc, doc.relative_to(ROOT).as_posix(), doc) for doc in DOCUMENTS])
+def test_document_examples(doc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks marked ``python`` run in order in one namespace, from the root; ``>>>`` blocks print what is shown."""
     monkeypatch.chdir(ROOT)
-    space: dict[str, object] = {"__name__": "page"}
+    space: dict[str, object] = {"__name__": "doc"}
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
-    for number, block in enumerate(re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)):
+    for number, block in enumerate(re.findall(r"^```python\n(.*?)^```", doc.read_text(encoding="utf-8"), re.M | re.S)):
         if ">>>" in block:
-            test = doctest.DocTestParser().get_doctest(block, space, f"{page.name}[{number}]", str(page), 0)
+            test = doctest.DocTestParser().get_doctest(block, space, f"{doc.name}[{number}]", str(doc), 0)
             runner.run(test, clear_globs=False)
             space.update(test.globs)
         else:
-            exec(compile(block, f"{page.name}[{number}]", "exec"), space)
+            exec(compile(block, f"{doc.name}[{number}]", "exec"), space)
     assert runner.failures == 0
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md"], ids=["README.md"])
-def test_printed_output(page: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """A ``text`` block behind a ``python`` block is what that block prints."""
+@pytest.mark.parametrize("doc", [ROOT / "README.md"], ids=["README.md"])
+def test_printed_output(doc: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A ``text`` block after a ``python`` block holds the output of that block."""
     monkeypatch.chdir(ROOT)
-    space: dict[str, object] = {"__name__": "page"}
+    space: dict[str, object] = {"__name__": "doc"}
     blocks = re.findall(
-        r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", page.read_text(encoding="utf-8"), re.M | re.S
+        r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", doc.read_text(encoding="utf-8"), re.M | re.S
     )
     assert any(shown for _, shown in blocks)
     for block, shown in blocks:
-        exec(compile(block, page.name, "exec"), space)
+        exec(compile(block, doc.name, "exec"), space)
         assert capsys.readouterr().out == shown
 
 
-def anchors(page: Path) -> set[str]:
-    """The fragments that links to the headings of a page use."""
-    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.M)
+def anchors(doc: Path) -> set[str]:
+    """The fragments of links to the headings of a document."""
+    headings = re.findall(r"^#+ (.*)$", doc.read_text(encoding="utf-8"), re.M)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[page.relative_to(ROOT).as_posix() for page in PAGES])
-def test_links(page: Path) -> None:
-    """Links to files and headings of the repository lead somewhere."""
-    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+@pytest.mark.parametrize("doc", DOCUMENTS, ids=[doc.relative_to(ROOT).as_posix() for doc in DOCUMENTS])
+def test_links(doc: Path) -> None:
+    """Links to files and headings of the repository have a target."""
+    for link in re.findall(r"\]\(([^)\s]+)\)", doc.read_text(encoding="utf-8")):
         if not link.startswith("http"):
             name, _, anchor = link.partition("#")
-            target = page.parent / name if name else page
+            target = doc.parent / name if name else doc
             assert target.exists(), link
             assert not anchor or anchor in anchors(target), link
 
@@ -120,7 +120,7 @@ CONSOLE = re.findall(
 
 @pytest.mark.parametrize(("command", "shown"), CONSOLE, ids=[command for command, _ in CONSOLE])
 def test_readme_console(command: str, shown: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """What the README shows is what the command prints, times and the name of the output aside."""
+    """The README shows the output of the command, apart from times and the name of the output."""
     monkeypatch.chdir(ROOT)
     arguments = [
         str(tmp_path / argument) if argument == "out.parquet" else argument for argument in shlex.split(command)

@@ -50,8 +50,8 @@ OPS = [path for path in FILES if path.relative_to(PACKAGE).parts[0] == "ops"]
 
 
 @pytest.mark.parametrize("path", OPS, ids=lambda path: path.relative_to(PACKAGE).as_posix())
-def test_an_op_rule_knows_no_other(path: Path) -> None:
-    """What op rules share begins with an underscore."""
+def test_op_rules_do_not_import_each_other(path: Path) -> None:
+    """Modules that op rules share have names that begin with an underscore."""
     own = path.relative_to(PACKAGE).parts[1].removesuffix(".py")
     package = ["hlomap", *path.relative_to(PACKAGE).parts[:-1]]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

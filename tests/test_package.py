@@ -1,4 +1,4 @@
-"""The installed package: what importing it costs, its names, and that they are documented."""
+"""The installed package: the cost of importing it, its public names, and their documentation."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ PUBLIC = [name for name in hm.__all__ if name != "__version__"]
 RECORDS = [(module, name) for module in (hm.errors, hm.hlo) for name in module.__all__]
 
 
-def test_import_is_lean() -> None:
-    """What only the command line or a table needs is not imported with the package."""
+def test_import_loads_no_heavy_package() -> None:
+    """Packages that only the command line or tables need are not imported with hlomap."""
     heavy = ["pyarrow", "rich", "click", "jax", "pandas", "polars", "multiprocessing"]
     code = (
         "import numpy, sys; before = set(sys.modules); import hlomap; "
@@ -44,8 +44,8 @@ def test_public_name_is_documented(name: str) -> None:
     assert inspect.getdoc(getattr(hm, name)), f"{name} has no docstring"
 
 
-def test_dir_is_the_list_of_public_names() -> None:
-    """Also in a fresh interpreter, where nothing was loaded yet, and after everything was."""
+def test_dir_lists_exactly_the_public_names() -> None:
+    """In a fresh interpreter, where no lazy name is loaded, and after all of them are."""
     assert len(hm.__all__) <= 60 and len(set(hm.__all__)) == len(hm.__all__)
     code = (
         "import hlomap as hm; assert dir(hm) == sorted(hm.__all__); import hlomap.cli.main; "
@@ -55,8 +55,8 @@ def test_dir_is_the_list_of_public_names() -> None:
     assert int(run.stdout) == len(hm.__all__)
 
 
-def test_names_for_type_checkers_are_those_at_run_time() -> None:
-    """The imports that only type checkers see lead to what the table leads to."""
+def test_type_checkers_see_the_same_names_as_at_run_time() -> None:
+    """The imports under TYPE_CHECKING give the same objects as the table of lazy names."""
     tree = ast.parse(Path(hm.__file__).read_text(encoding="utf-8"))
     block = next(node for node in tree.body if isinstance(node, ast.If))
     seen = {}
@@ -70,13 +70,13 @@ def test_names_for_type_checkers_are_those_at_run_time() -> None:
 
 
 @pytest.mark.parametrize(("module", "name"), RECORDS)
-def test_record_is_documented_and_not_a_top_level_name(module: ModuleType, name: str) -> None:
+def test_records_are_documented_and_only_in_hlo(module: ModuleType, name: str) -> None:
     assert inspect.getdoc(getattr(module, name)), f"{name} has no docstring"
     assert name == "HlomapError" or not hasattr(hm, name)
 
 
 @pytest.mark.parametrize("error", hm.errors.__all__)
-def test_error_is_a_builtin_too(error: str) -> None:
+def test_errors_derive_from_builtins(error: str) -> None:
     raised = getattr(hm.errors, error)
     assert issubclass(raised, hm.HlomapError)
     builtin = (ValueError, KeyError, TypeError, NotImplementedError, OverflowError)
@@ -94,7 +94,7 @@ def test_is_typed() -> None:
     assert (package / "_core.pyi").is_file()
 
 
-def test_stub_names_everything_compiled() -> None:
+def test_stub_covers_the_compiled_module() -> None:
     stub = (Path(hm.__file__).parent / "_core.pyi").read_text(encoding="utf-8")
     compiled = [name for name in dir(_core) if not name.startswith("_")]
     assert compiled

@@ -1,4 +1,4 @@
-"""Every public value shows itself in one short line, whatever it holds."""
+"""The repr of every public value is one short line, whatever its content."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_repr_of_dumps(tmp_path: Path) -> None:
 
 
 def test_every_public_class_is_listed() -> None:
-    """Enumerations, exceptions and the classes that the other tests show aside."""
+    """All except enumerations, exceptions, and classes that other tests cover."""
     classes = {name for module in (hm, hlo) for name in module.__all__ if isinstance(getattr(module, name), type)}
     seen = {type(value).__name__ for value in VALUES.values()}
     others = {"Builder", "CheckResult", "DeviceIndexing", "DumpDirectory", "DumpedModule", "HlomapError"}

@@ -56,8 +56,7 @@ if TYPE_CHECKING:
     from .io.dump_directory import DumpDirectory, DumpedModule
     from .io.load import load, parse, parse_all
     from .layouts.buffers import pack, ravel_index, unpack, unravel_index
-    from .maps.device_indexing import DeviceIndexing
-    from .maps.map_set import MapSet
+    from .maps.map_set import DeviceIndexing, MapSet
     from .maps.thread_map import thread_map
     from .types import Unknown
     from .verification.verify import CheckResult, verify
@@ -121,7 +120,7 @@ __all__ = [
     "verify",
 ]
 
-# Where each name lives: its module is imported when the name is first asked for (PEP 562).
+# The module of each public name, which is imported on the first access to the name (PEP 562).
 _MODULES = {
     "analysis.bitcasts": "decompose_bitcast is_bitcast",
     "analysis.custom_rules": "register_rule unregister_rule",
@@ -138,8 +137,7 @@ _MODULES = {
     "io.dump_directory": "DumpDirectory DumpedModule",
     "io.load": "load parse parse_all",
     "layouts.buffers": "pack ravel_index unpack unravel_index",
-    "maps.device_indexing": "DeviceIndexing",
-    "maps.map_set": "MapSet",
+    "maps.map_set": "DeviceIndexing MapSet",
     "maps.thread_map": "thread_map",
     "types": "Unknown",
     "verification.verify": "CheckResult verify",

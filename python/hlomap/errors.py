@@ -1,7 +1,7 @@
 """Every exception that hlomap raises on bad input.
 
-One base, :class:`HlomapError`, and few leaves; each leaf is also the builtin that people expect to catch.
-Not knowing is no exception: an op rule that can say nothing gives a map set with ``is_unknown``.
+All derive from :class:`HlomapError`, and most also from the builtin exception that callers expect to catch.  A missing
+indexing rule does not raise: it gives a map set with ``is_unknown`` and a ``reason``.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class HlomapError(Exception):
 
 
 class HloSyntaxError(HlomapError, ValueError):
-    """HLO text that does not parse; ``errors`` holds every problem found, the other fields tell of the first.
+    """HLO text that does not parse; ``errors`` holds every problem found, the other fields describe the first.
 
-    ``line`` and ``column`` count from 1.  ``snippet`` is the line of the text with a caret below the place.
+    ``line`` and ``column`` count from 1.  ``snippet`` is the line of the text with a caret below the column.
     """
 
     def __init__(
@@ -71,11 +71,11 @@ class MapSyntaxError(HlomapError, ValueError):
 
 
 class MapError(HlomapError, ValueError):
-    """A map that cannot be: wrong number of variables, a divisor that may be zero, bounds that do not fit."""
+    """An invalid map: wrong number of variables, a divisor that may be zero, bounds that do not fit."""
 
 
 class ShapeError(HlomapError, ValueError):
-    """A shape or layout that cannot be, or shapes that do not fit the operation."""
+    """An invalid shape or layout, or shapes that do not fit the operation."""
 
 
 class IntegerOverflowError(HlomapError, OverflowError):
@@ -83,11 +83,11 @@ class IntegerOverflowError(HlomapError, OverflowError):
 
 
 class DomainError(HlomapError, ValueError):
-    """A point outside the domain of a map, where ``check=True`` asked for the check."""
+    """A point outside the domain of a map, in a call with ``check=True``."""
 
 
 class UndecidedError(HlomapError, ValueError):
-    """The truth value of an answer that is undecided: of an :class:`~hlomap.Equivalence`, an
+    """The truth value of an undecided result: of an :class:`~hlomap.Equivalence`, an
     :class:`~hlomap.Unknown` or a :class:`~hlomap.CheckResult`; the message has the reason.
 
     >>> import hlomap as hm
@@ -98,11 +98,11 @@ class UndecidedError(HlomapError, ValueError):
 
 
 class UnsupportedError(HlomapError, NotImplementedError):
-    """A request that is understood, but that hlomap cannot serve (yet); the message names what is missing."""
+    """A valid request that hlomap does not support (yet); the message names the missing part."""
 
 
 class NotFoundError(HlomapError, KeyError):
-    """A name or number that is not there; the message lists near names."""
+    """A name or number that does not exist; the message suggests similar names."""
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""

@@ -18,7 +18,7 @@ ShapeIndex: TypeAlias = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """An answer that is not known, with the reason; it has no truth value.
+    """A result that is not known, with the reason; it has no truth value.
 
     >>> import hlomap as hm
     >>> factors = hm.decompose_bitcast(hm.Shape.parse("f32[8]{0:T(4)}"), hm.Shape.parse("f32[8]"))

@@ -1,4 +1,4 @@
-"""Device maps of collectives, alone and composed: which element on which device, against the executor and by hand."""
+"""Device maps of collectives, alone and composed, against the interpreter and by hand."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COLLECTIVES = {
 
 TABLES = ("{{0,1}}", "{{0,1},{2,3}}", "{{3,0},{1,2}}")
 PAIRS = ("{{0,1},{1,0}}", "{{0,1}}", "{{1,0},{0,2},{2,1}}", "{{0,0},{1,2}}")
-# What the ids in groups name: replicas, partitions, device numbers; and of operations that do not reduce.
+# The kinds of ids in groups: replicas, partitions, device numbers; and those of operations that do not reduce.
 NAMED = (("", ""), (", channel_id=1, use_global_device_ids=true", ", channel_id=1"))
 
 
@@ -86,7 +86,7 @@ def programs(draw: st.DrawFn) -> str:
 def test_composed_device_maps_are_sound(text: str) -> None:
     root = hm.parse(text).entry.root
     for verdict in hm.verify(root, max_changes=12):
-        # A device that is in none of the groups cannot run.
+        # A device in no group cannot run the program.
         assert verdict.status in ("exact", "overapproximate", "unchecked"), f"{verdict}\n{text}"
 
 
@@ -101,7 +101,7 @@ GATHER_AFTER_SCATTER = """
 """
 
 
-def test_two_exchanges_are_over_without_devices_and_exact_with_them() -> None:
+def test_two_collectives_are_overapproximate_without_devices_and_exact_with_them() -> None:
     computation = entry(GATHER_AFTER_SCATTER)
     found = hm.indexing(computation)[computation["p"]]
     assert not found.exact and str(found) == ("(d0)[s0] -> (d0 mod 2 + s0 * 2), domain: d0 in [0, 3], s0 in [0, 1]")
@@ -143,7 +143,7 @@ def test_groups_along_several_axes_are_composed_as_one_group_of_all_devices() ->
 
 
 def points(m: hm.IndexingMap) -> set[tuple[int, int, int, int]]:
-    """Element and device, and what belongs to them; of one group."""
+    """The pairs ((element, device), (element, device)) of maps with one group."""
     found = set()
     for (d, _, device), s in product(product(*map(within, m.dims)), product(*map(within, m.ranges))):
         if m.in_domain((d, 0, device), s):
@@ -156,7 +156,7 @@ def within(v: hm.Variable) -> range:
     return range(v.lower, v.upper + 1)
 
 
-def test_groups_in_no_order_are_not_composed() -> None:
+def test_unordered_groups_are_not_composed() -> None:
     computation = entry(ALONG_AN_AXIS.replace("{{0,2},{1,3}}", "{{0,3},{2,1}}"))
     reason = "groups of several kinds, or a device in several groups"
     found = hm.indexing(computation)[computation["p"]]
@@ -176,8 +176,8 @@ OFFSETS = """
 
 
 @pytest.mark.parametrize("composed", ["walk", "sets"])
-def test_an_offset_on_another_device_is_another_value(composed: str) -> None:
-    """What one device takes from offset o lands at the offset o of the other."""
+def test_offsets_on_different_devices_are_different_values(composed: str) -> None:
+    """A slice at the sender's offset is written at the receiver's offset, which may differ."""
     computation = entry(OFFSETS)
     if composed == "walk":
         found = hm.indexing(computation)[computation["p"]]
@@ -239,8 +239,8 @@ def test_many_devices_are_not_listed(groups: str, n: int) -> None:
     assert str(found[0]).startswith("(d0, d1) -> (d0, d1 mod 3), ") and found.devices is not None
 
 
-def test_wrong_devices_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The elements are right, the devices are not: a permutation that looks at its target."""
+def test_wrong_devices_are_unsound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Correct elements on wrong devices: a permutation in the direction of its targets."""
     permute = entry(
         "  p = f32[2] parameter(0)\n  ROOT c = f32[2] collective-permute(p), source_target_pairs={{0,1},{1,2}}"
     )
@@ -328,7 +328,7 @@ ENTRY e {
 """
 
 
-def test_steps_that_go_to_other_devices_say_so() -> None:
+def test_scan_steps_that_cross_devices_are_marked() -> None:
     root = hm.parse(SCANNED).entry.root
     for found in (*hm.output_to_input(root, 0), *hm.input_to_output(root, 0), *hm.input_to_output(root, 1)):
         assert found and not found.exact and found.devices is not None and found.devices.maps.is_unknown
@@ -372,7 +372,7 @@ def test_too_many_maps_become_all_elements_on_the_devices_of_the_group() -> None
         assert any(m.in_domain(at[0], [d * d]) for m in maps if len(m.ranges) == 1)
 
 
-def test_tables_of_very_many_kinds_of_groups_are_not_followed() -> None:
+def test_tables_with_very_many_group_sizes_have_unknown_devices() -> None:
     groups, device = [], 0
     for i in range(300):
         groups.append("{" + ",".join(str(device + k) for k in range(1 + i % 2)) + "}")
@@ -388,7 +388,7 @@ def test_tables_of_very_many_kinds_of_groups_are_not_followed() -> None:
     assert alone is not None and len(alone.maps) == 300
 
 
-def test_a_table_counts_although_part_of_its_value_is_unknown() -> None:
+def test_tables_of_partly_unknown_values_count() -> None:
     """The second table belongs to a tuple of which one element is unknown and the other is known."""
     computation = entry("""
   p = f32[2] parameter(0)

@@ -1,9 +1,10 @@
-"""The worked values of the model, from HLO text through the public API, compared as text."""
+"""Maps of small programs through the public API, compared with known results as text."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.text import softmax
 
 import hlomap as hm
 
@@ -280,35 +281,10 @@ def test_two_transpose_chains_with_one_map() -> None:
     assert found[inside][0].use == (users["b"], 0)
 
 
-SOFTMAX = """
-max {
-  a = f32[] parameter(0)
-  b = f32[] parameter(1)
-  ROOT m = f32[] maximum(a, b)
-}
-add {
-  a = f32[] parameter(0)
-  b = f32[] parameter(1)
-  ROOT s = f32[] add(a, b)
-}
-softmax {
-  p = f32[2,65,125] parameter(0)
-  low = f32[] constant(-inf)
-  m = f32[2,65] reduce(p, low), dimensions={2}, to_apply=max
-  wide = f32[2,65,125] broadcast(m), dimensions={0,1}
-  shifted = f32[2,65,125] subtract(p, wide)
-  e = f32[2,65,125] exponential(shifted)
-  zero = f32[] constant(0)
-  total = f32[2,65] reduce(e, zero), dimensions={2}, to_apply=add
-  totals = f32[2,65,125] broadcast(total), dimensions={0,1}
-  ROOT r = f32[2,65,125] divide(e, totals)
-}
-"""
-
-
 def test_softmax() -> None:
     root = root_of(
-        "p = f32[2,65,125] parameter(0)\nROOT r = f32[2,65,125] fusion(p), kind=kLoop, calls=softmax", SOFTMAX
+        "p = f32[2,65,125] parameter(0)\nROOT r = f32[2,65,125] fusion(p), kind=kLoop, calls=softmax",
+        softmax("softmax", "2,65,125"),
     )
     domain = "domain: d0 in [0, 1], d1 in [0, 64], d2 in [0, 124]"
     assert sorted(texts(hm.output_to_input(root)[0])) == [

@@ -1,4 +1,4 @@
-"""Maps along the ways through a program: fusions, nests, many users, runtime variables, budgets, the unknown."""
+"""Maps through programs: fusions, nested calls, many users, runtime variables, limits, unknown values."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_fusion_ends_at_parameters_and_operands() -> None:
                 assert order.index(instruction) < order.index(operand)
 
 
-def test_nested_fusion_as_a_whole() -> None:
+def test_nested_fusion_is_composed() -> None:
     root = parsed(CHAIN).entry.root
     there = hm.output_to_input(root)
     assert [results(found) for found in there] == [["(d0, d1) -> (d0 + d1 * 3)"], ["(d0, d1) -> (d0, d1)"]]
@@ -129,7 +129,7 @@ ENTRY e {
     assert results(hm.output_to_input(root, 0)[0]) == ["(d0, d1) -> (d0 * 3 + d1)"]
     assert results(hm.output_to_input(root, (1, 0))[0]) == ["(d0) -> (-d0 + 5)"]
     assert results(hm.output_to_input(root, (1, 1))[0]) == ["(d0) -> (d0)"]
-    # An index that leads to a tuple stands for all its leaves.
+    # The shape index of a tuple selects all its leaves.
     assert results(hm.output_to_input(root, 1)[0]) == ["(d0) -> (-d0 + 5)", "(d0) -> (d0)"]
     first, second = hm.input_to_output(root)
     assert [m.index for m in first] == [(0,)]
@@ -169,7 +169,7 @@ def diamond(n: int, step: str) -> str:
     return "ENTRY e {\n" + "\n".join(lines) + "\n}"
 
 
-def test_exponentially_many_ways_with_few_maps() -> None:
+def test_exponentially_many_paths_with_few_maps() -> None:
     module = parsed(diamond(40, "transpose({}), dimensions={{1,0}}"))
     found = hm.indexing(module.entry)[module.entry["x0"]]
     assert sorted(results(found)) == ["(d0, d1) -> (d0, d1)", "(d0, d1) -> (d1, d0)"]
@@ -195,7 +195,7 @@ ENTRY e {
 
 
 def shifting(n: int, size: int) -> str:
-    """Each step reads its value and the same a bit further on: the number of distinct maps doubles."""
+    """Each step adds the value to a shifted copy of itself, so the number of distinct maps doubles."""
     lines = [f"  x0 = f32[{size}] parameter(0)"]
     length = size
     for i in range(n):
@@ -207,7 +207,7 @@ def shifting(n: int, size: int) -> str:
     return "ENTRY e {\n" + "\n".join(lines) + "\n}"
 
 
-def test_a_blow_up_becomes_one_map_that_says_so() -> None:
+def test_too_many_maps_become_one_overapproximate_map() -> None:
     module = parsed(shifting(10, 3000))
     found = hm.indexing(module.entry)
     whole = found[module.entry["x0"]]
@@ -358,7 +358,7 @@ ENTRY e {
 # ------------------------------------------------------------------------------------------------ unknown and errors
 
 
-def test_unknown_travels_with_its_reason() -> None:
+def test_unknown_propagates_with_its_reason() -> None:
     module = parsed(
         """
 ENTRY e {
@@ -378,7 +378,7 @@ ENTRY e {
     assert hm.input_to_output(e["c"])[0].is_unknown
 
 
-def test_unknown_leaves_do_not_spoil_the_others() -> None:
+def test_unknown_leaves_do_not_affect_the_others() -> None:
     module = parsed(
         """
 ENTRY e {
@@ -395,7 +395,7 @@ ENTRY e {
     assert results(found[e["q"]]) == ["(d0) -> (d0)"]
 
 
-def test_places_beyond_64_bits_are_unknown() -> None:
+def test_positions_beyond_64_bits_are_unknown() -> None:
     module = parsed(
         f"""
 add {{

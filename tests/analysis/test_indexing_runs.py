@@ -1,11 +1,12 @@
-"""Maps through whole fusions and calls against what running them reads."""
+"""Maps through whole fusions and calls, compared with the dependences that runs show."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from conftest import leaves, random_value, related
-from support.perturbation import check_sound, check_tight, observe_changes
+from support.perturbation import Checked, observe_changes
+from support.text import softmax
 
 import hlomap as hm
 from hlomap.interpreter import values as run_values
@@ -16,29 +17,8 @@ def parsed(text: str) -> hm.Module:
 
 
 FUSIONS = {
-    "softmax": """
-max {
-  a = f32[] parameter(0)
-  b = f32[] parameter(1)
-  ROOT m = f32[] maximum(a, b)
-}
-add {
-  a = f32[] parameter(0)
-  b = f32[] parameter(1)
-  ROOT s = f32[] add(a, b)
-}
-f {
-  p = f32[2,3,5] parameter(0)
-  low = f32[] constant(-inf)
-  m = f32[2,3] reduce(p, low), dimensions={2}, to_apply=max
-  wide = f32[2,3,5] broadcast(m), dimensions={0,1}
-  shifted = f32[2,3,5] subtract(p, wide)
-  e = f32[2,3,5] exponential(shifted)
-  zero = f32[] constant(0)
-  total = f32[2,3] reduce(e, zero), dimensions={2}, to_apply=add
-  totals = f32[2,3,5] broadcast(total), dimensions={0,1}
-  ROOT r = f32[2,3,5] divide(e, totals)
-}
+    "softmax": softmax("f", "2,3,5")
+    + """
 ENTRY e {
   p = f32[2,3,5] parameter(0)
   ROOT r = f32[2,3,5] fusion(p), kind=kLoop, calls=f
@@ -101,7 +81,7 @@ ENTRY e {
   ROOT r = f32[9] fusion(a, u, i, j), kind=kLoop, calls=f
 }
 """,
-    # An offset of which only a constraint is left was dropped, and the set still said exact.
+    # Regression: an offset that only a constraint used was dropped, and the set was still exact.
     "found_dropped_offset": """
 f {
   p0 = f32[1,1,3] parameter(0)
@@ -119,7 +99,7 @@ ENTRY e {
   ROOT r = f32[1,4] fusion(p0, p1, p2), kind=kLoop, calls=f
 }
 """,
-    # An offset's range was narrowed by a constraint, and then was another offset.
+    # Regression: a constraint narrowed the range of an offset, which then differed from the same offset elsewhere.
     "found_narrowed_offset": """
 f {
   p0 = f32[1,2] parameter(0)
@@ -143,8 +123,8 @@ ENTRY e {
 
 @pytest.mark.parametrize("name", FUSIONS)
 @pytest.mark.parametrize("seed", range(3))
-def test_fusions_against_the_executor(name: str, seed: int) -> None:
-    """Observed changes are mentioned; both directions are one relation."""
+def test_fusions_against_the_interpreter(name: str, seed: int) -> None:
+    """The maps contain all observed changes; both directions are one relation."""
     module = parsed(FUSIONS[name])
     root = module.entry.root
     rng = np.random.default_rng(seed)
@@ -161,14 +141,14 @@ def test_fusions_against_the_executor(name: str, seed: int) -> None:
             back = hm.input_to_output(root, k)[out[0] if out else 0]
             assert there.exact and back.exact
             mentioned = related(there, (), shape, operand.shape, numbered)
-            subject = (root, "output_to_input", (out, shape), (k, (), operand.shape), there)
-            check_sound(observed[out], mentioned, *subject)
+            checked = Checked(root, "output_to_input", (out, shape), (k, (), operand.shape), there)
+            checked.check_sound(observed[out], mentioned)
             assert (mentioned == related(back, out, operand.shape, shape, numbered).T).all()
             if (name == "dots" or name.startswith("found")) and operand.shape.dtype != "s32":
-                check_tight(observed[out], mentioned, *subject)
+                checked.check_tight(observed[out], mentioned)
 
 
-def test_operands_without_names_may_be_anything() -> None:
+def test_unnamed_operands_are_unknown() -> None:
     module = parsed(
         """
 ENTRY e {
@@ -197,7 +177,7 @@ ENTRY e {
         "pad(p, s), padding=0_1x0_0",
     ],
 )
-def test_what_does_not_fit_has_no_map(line: str) -> None:
+def test_inconsistent_instructions_have_unknown_maps(line: str) -> None:
     module = parsed(
         f"""
 ENTRY e {{
@@ -245,8 +225,8 @@ ENTRY e {
 """
 
 
-def test_what_is_not_exact_of_one_leaf_says_nothing_of_others() -> None:
-    """The loop leaves its first value alone and turns the second round again and again."""
+def test_exactness_of_one_leaf_does_not_affect_others() -> None:
+    """The loop forwards its first value and reverses the second in every iteration."""
     module = hm.parse(ONE_OF_TWO)
     inner = module.computation("inner")
     found = {value.name: maps for value, maps in hm.indexing(inner, ()).items()}

@@ -1,4 +1,4 @@
-"""Random fusions against the executor: what the composed maps say is read, and what is seen to matter.
+"""Random fusions: composed maps against the dependences that runs show.
 
 Programs are small and of operations that hide no change (moves and sums of doubles), so the two must be equal;
 offsets alone may be mentioned without mattering.  What failed once is kept as a text in test_indexing.
@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 import pytest
 from conftest import related
-from support.perturbation import check_sound, check_tight, observe_changes
+from support.perturbation import Checked, observe_changes
 from support.text import commas
 
 import hlomap as hm
@@ -208,7 +208,7 @@ class Program:
             self.emit(made, f"dot({name}, {other}), {attributes}")
 
     def vectors(self, sizes: Sizes) -> tuple[str, int, list[int], list[int], str]:
-        """Index vectors of some dimensions: their operand, how many there are, those dimensions, the ones that go."""
+        """Random index vectors: their operand, their number, the indexed dimensions, and the collapsed ones."""
         gone = self.some(sizes)
         starts = self.random.sample(range(len(sizes)), self.random.randrange(1, len(sizes) + 1))
         n = self.random.randrange(1, 4)
@@ -267,8 +267,8 @@ def test_maps_of_random_fusions(seed: int) -> None:
         is_offset = operand.shape.dtype == "s32"
         others = [np.asarray(arguments[k]).reshape(-1) + (np.int32(1) if is_offset else 0.37)]
         observed = observe_changes(lambda given: execute(module, *given), root.shape, arguments, k, (), others)[()]
-        subject = (root, "output_to_input", ((), root.shape), (k, (), operand.shape), there)
-        check_sound(observed, mentioned, *subject)
+        checked = Checked(root, "output_to_input", ((), root.shape), (k, (), operand.shape), there)
+        checked.check_sound(observed, mentioned)
         if not is_offset:
             assert there.exact
-            check_tight(observed, mentioned, *subject)
+            checked.check_tight(observed, mentioned)

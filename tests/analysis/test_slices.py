@@ -75,13 +75,13 @@ def results(maps: hm.MapSet) -> set[str]:
     return {", ".join(map(str, m.results)) for m in maps}
 
 
-def test_through_a_loop_what_is_carried_unchanged_is_itself() -> None:
+def test_loop_invariant_values_have_the_identity_map() -> None:
     found = sliced("out", 3)
     assert list(found) == ["q"]
     assert results(found["q"]) == {"d0 + 4"} and found["q"].exact
 
 
-def test_through_loop_branch_and_call() -> None:
+def test_slices_through_loop_branch_and_call() -> None:
     found = sliced("out", 0)
     assert list(found) == ["p", "q", "k"]
     assert results(found["q"]) == {"-d0 + 11"} and results(found["p"]) == {"d0"}
@@ -90,39 +90,39 @@ def test_through_loop_branch_and_call() -> None:
     assert results(changed["p"]) == {"d0", "-d0 + 7"} and results(changed["q"]) == {"d0 + 4", "-d0 + 11"}
 
 
-def test_both_ways_through_a_whole_computation() -> None:
+def test_both_directions_through_a_computation() -> None:
     module = hm.parse(MODULE)
     there = hm.output_to_input(module.entry, 3)
     assert [results(maps) for maps in there] == [set(), {"d0 + 4"}, set(), set()]
     back = hm.input_to_output(module.entry, 1)
     assert results(back[3]) == {"d0 - 4"} and back[3][0].index == (3,)
     assert not back[2] and results(hm.input_to_output(module.entry, 0)[2]) == {""}
-    walked = hm.indexing(module.entry, 0)
+    found = hm.indexing(module.entry, 0)
     for parameter, maps in zip(module.entry.parameters, hm.output_to_input(module.entry, 0), strict=True):
-        assert maps == walked.get(parameter, hm.MapSet())
+        assert maps == found.get(parameter, hm.MapSet())
 
 
-def test_from_inside_a_loop() -> None:
+def test_slices_from_inside_a_loop() -> None:
     found = sliced("r", 0, "body")
     assert results(found["p"]) == {"d0", "-d0 + 7"} and not found["p"].exact
     assert results(sliced("b", 0, "body")["q"]) == {"d0 + 4"}
     assert sliced("j", 0, "body") == {}
 
 
-def test_from_inside_branches_and_computations_called_twice() -> None:
+def test_slices_from_inside_branches_and_computations_called_twice() -> None:
     assert set(sliced("ry", 0, "right")) == {"p"}
     assert results(sliced("lx", 0, "left")["q"]) == {"-d0 + 11"}
     both = sliced("zz", 0, "square")
     assert set(both) == {"p", "q", "k"} and not both["p"].exact
 
 
-def test_from_inside_what_is_applied_to_elements_anything_may_be_meant() -> None:
+def test_slices_from_inside_applied_computations_are_overapproximate() -> None:
     found = sliced("w", 0, "add")
     assert list(found) == ["p"] and not found["p"].exact
     assert [str(m) for m in found["p"]] == ["()[s0] -> (s0), domain: s0 in [0, 7]"]
 
 
-def test_unknown_stays_unknown_on_its_way_up() -> None:
+def test_unknown_propagates_to_the_parameters() -> None:
     module = hm.parse("""HloModule m
 f {
   a = f32[2] parameter(0)
@@ -141,7 +141,7 @@ ENTRY e {
     assert [p.name for p in hm.backward_slice(module["n"])] == ["q"]
 
 
-def test_deep_calls_do_not_recurse_nor_blow_up() -> None:
+def test_deep_calls_take_linear_work_without_recursion() -> None:
     depth = 400
     calls = "".join(
         f"c{i} {{\n p{i} = f32[2] parameter(0)\n a{i} = f32[2] call(p{i}), to_apply=c{i + 1}\n"
@@ -240,7 +240,7 @@ turned {
         assert set(hm.forward_slice(parameter)) == set(reached) and entry.root in reached
 
 
-def test_forward_through_loops_and_branches_leaves_nothing_out() -> None:
+def test_forward_slices_through_loops_and_branches_are_sound() -> None:
     entry = hm.parse(MODULE).entry
     for parameter in entry.parameters:
         found = hm.forward_slice(parameter)
@@ -254,7 +254,7 @@ def test_forward_through_loops_and_branches_leaves_nothing_out() -> None:
     assert not hm.forward_slice(k)[entry["branch"]].is_unknown and entry["total"] not in hm.forward_slice(k)
 
 
-def test_forward_unknown_stays_unknown() -> None:
+def test_unknown_propagates_forward() -> None:
     module = hm.parse("""ENTRY e {
   p = f32[2] parameter(0)
   q = f32[2] parameter(1)
@@ -272,7 +272,7 @@ def test_forward_unknown_stays_unknown() -> None:
     assert [maps.is_unknown for maps in found.values()] == [False, True]
 
 
-def test_forward_takes_parameters_of_the_entry() -> None:
+def test_forward_slices_start_at_entry_parameters() -> None:
     module = hm.parse(MODULE)
     for wrong in (module.entry.root, module.entry["loop"].called_computations[0].parameters[0]):
         with pytest.raises(ShapeError, match="is not a parameter of the entry computation e"):
@@ -281,7 +281,7 @@ def test_forward_takes_parameters_of_the_entry() -> None:
         hm.forward_slice(module.entry.parameters[0], 3)
 
 
-def test_forward_across_devices_says_so() -> None:
+def test_forward_slices_that_cross_devices_are_marked() -> None:
     entry = hm.parse("""ENTRY e {
   p = f32[2] parameter(0)
   c = f32[2] collective-permute(p), source_target_pairs={{0,1},{1,0}}

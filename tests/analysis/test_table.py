@@ -1,4 +1,4 @@
-"""Analyses on small maps, checked by hand; and the rows of whole modules."""
+"""Counts of small maps, checked by hand, and the rows of whole modules."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_one_map() -> None:
     assert record("f32[5,3]", transpose) == counts((15, 15), (15, 15), 60)
 
 
-def test_reads_of_one_element_again_and_again() -> None:
+def test_repeated_reads_of_one_element() -> None:
     broadcast = "(d0, d1) -> (d1), domain: d0 in [0, 2], d1 in [0, 4]"
     assert record("bf16[5]", broadcast) == counts((15, 15), (5, 5), 10)
 
@@ -47,20 +47,20 @@ def test_no_map() -> None:
     assert record("f32[7]") == counts((0, 0), (0, 0), 0)
 
 
-def test_parts_that_are_apart_add_up() -> None:
+def test_disjoint_maps_add_up() -> None:
     low = "(d0) -> (d0), domain: d0 in [0, 2]"
     high = "(d0) -> (d0), domain: d0 in [3, 6]"
     assert record("s8[7]", low, high) == counts((7, 7), (7, 7), 7)
 
 
-def test_parts_that_may_overlap_are_bounded() -> None:
-    """p0 + transpose(p0): 9 reads each, 6 of them of different elements; the sum of distinct is cut to the operand."""
+def test_overlapping_maps_have_bounds() -> None:
+    """p0 + transpose(p0): the sum of the distinct counts is limited to the size of the operand."""
     straight = "(d0, d1) -> (d0, d1), domain: d0 in [0, 2], d1 in [0, 2]"
     across = "(d0, d1) -> (d1, d0), domain: d0 in [0, 2], d1 in [0, 2]"
     assert record("f32[3,3]", straight, across) == counts((9, 18), (9, 9), 36)
 
 
-def test_a_union_that_may_hold_too_much_has_no_lower_bound() -> None:
+def test_overapproximate_unions_have_lower_bound_0() -> None:
     straight = "(d0) -> (d0), domain: d0 in [0, 6]"
     assert record("f32[7]", straight, exact=False) == counts((0, 7), (0, 7), 28)
 
@@ -81,7 +81,7 @@ def test_bytes_are_bytes_in_memory(shape: str, n_bytes: int) -> None:
     assert record(shape, "(d0) -> (d0), domain: d0 in [0, 15]")["bytes"] == n_bytes
 
 
-def test_numbers_past_64_bits_are_no_bound() -> None:
+def test_counts_beyond_64_bits_are_none() -> None:
     found = unknown("no rule", [hm.Shape.parse("f64[4611686018427387904]")])
     assert (found.distinct_upper, found.bytes) == (1 << 62, None)
 
@@ -95,7 +95,7 @@ def cells(text: str, *names: str) -> list[tuple[Any, ...]]:
 
 
 def test_rows_of_sources() -> None:
-    """What has no operand has no rows; the table of a module without any has all columns."""
+    """Instructions without operands have no rows; an empty table has all columns."""
     table = hm.analyze(hm.parse("HloModule m\nENTRY e {\n  ROOT p = f32[3] parameter(0)\n}"))
     assert len(table) == 0 and table.columns == tuple(COLUMNS)
     assert table.to_arrow().num_rows == 0
@@ -119,7 +119,7 @@ def test_rows_of_tuples() -> None:
     ]
 
 
-def test_rows_of_an_unknown() -> None:
+def test_rows_of_unknown_maps() -> None:
     text = """
     HloModule m
     ENTRY e {
@@ -133,7 +133,7 @@ def test_rows_of_an_unknown() -> None:
     assert (exact, lower, upper, n_bytes, error) == (False, 0, 3, 12, None)
 
 
-def test_rows_of_operands_without_names() -> None:
+def test_rows_of_unnamed_operands() -> None:
     text = "HloModule m\nENTRY e {\n  a = f32[3] parameter(0)\n  ROOT n = f32[3] add(, )\n}"
     assert cells(text, "instruction", "operand", "unknown") == [("n", None, "the text names no operands")]
 
@@ -178,7 +178,7 @@ def _wide(n: int) -> str:
 
 
 def test_wide_tuples_stay_linear() -> None:
-    """Twice the width is twice the calls, not four times; calls are counted, so that no clock decides."""
+    """The number of calls doubles with the width; calls are counted, so the result does not depend on time."""
 
     def calls(module: hm.Module) -> int:
         n = 0
@@ -219,14 +219,14 @@ def test_an_output_has_a_row_for_an_operand_that_it_does_not_read() -> None:
     assert found == [(0, 0, 1, True), (0, 1, 0, True), (1, 0, 0, True), (1, 1, 1, True)]
 
 
-def test_a_page_is_asked_once_for_a_signature(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Within a module and from one module to the next; of elementwise operations once for the same sizes."""
-    asked: list[str] = []
+def test_rules_run_once_per_signature(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within a module and across modules; for elementwise operations once for equal sizes."""
+    computed: list[str] = []
     rule = RuleProvider.rule
 
     def counted(self: RuleProvider, instruction: hm.Instruction, key: bytes, *rest: Any) -> Any:
         if signature_cache.find((key, rest[0], rest[1])) is None:
-            asked.append(instruction.opcode)
+            computed.append(instruction.opcode)
         return rule(self, instruction, key, *rest)
 
     def module(n: int) -> hm.Module:
@@ -239,14 +239,14 @@ def test_a_page_is_asked_once_for_a_signature(monkeypatch: pytest.MonkeyPatch) -
     signature_cache.clear()
     monkeypatch.setattr(RuleProvider, "rule", counted)
     assert len(hm.analyze(module(50))) == 102
-    assert sorted(asked) == ["add", "negate", "transpose"]
+    assert sorted(computed) == ["add", "negate", "transpose"]
     hm.analyze(module(80))
-    assert len(asked) == 3
+    assert len(computed) == 3
 
 
 @pytest.mark.parametrize("is_diamond", [False, True])
-def test_what_is_asked_and_composed_in_a_fusion_does_not_grow_with_ways(is_diamond: bool) -> None:
-    """Of 400 diamonds there are 2^400 ways and one map."""
+def test_work_in_a_fusion_does_not_grow_with_the_number_of_paths(is_diamond: bool) -> None:
+    """400 diamonds in a row have 2^400 paths and one map."""
     operands = "p{0}, p{0}" if is_diamond else "p{0}"
     opcode = "add" if is_diamond else "reverse"
     attribute = "" if is_diamond else ", dimensions={0}"
@@ -284,7 +284,7 @@ def test_rows_of_one_signature_have_their_own_names() -> None:
     assert shown == {"s": f"rt0 = #{i}()", "u": f"rt0 = #{i}(), rt1 = #{j}()", "v": f"rt0 = #{j}(), rt1 = #{i}()"}
 
 
-def test_a_dimension_without_bound_has_no_counts() -> None:
+def test_unbounded_dimensions_have_no_counts() -> None:
     text = "HloModule m\nENTRY e {\n  a = f32[?,3] parameter(0)\n  ROOT n = f32[?,3] negate(a)\n}"
     names = ("n_maps", "distinct_upper", "bytes", "error")
     assert cells(text, *names) == [(0, 0, 0, None)]

@@ -67,7 +67,7 @@ def test_xla_reads_the_same() -> None:
             assert ours[2:] == other[2:], title
         header = {key: value for key, value in module.attributes.items() if key in theirs.attributes}
         assert {key: theirs.attributes[key] for key in header} == header, title
-        # XLA keeps the number of replicas aside from the text.
+        # XLA does not store the number of replicas in the text.
         assert set(module.attributes) - set(header) <= {"replica_count"}, title
 
 
@@ -77,7 +77,7 @@ def first(row: Any) -> str:
 
 
 @pytest.mark.jax
-def test_texts_of_any_characters() -> None:
+def test_strings_with_any_characters() -> None:
     """Quotes, braces, control characters and characters beyond ASCII reach XLA unchanged."""
     characters = [
         "a",
@@ -122,7 +122,7 @@ def everything(module: hm.Module) -> set[str]:
     }
 
 
-def test_annotations_go_with_the_value() -> None:
+def test_annotations_belong_to_the_value() -> None:
     """The same Value is returned, and the last annotation wins."""
     b = hm.Builder("m")
     x = b.parameter(0, "f32[4]", "x")
@@ -133,7 +133,7 @@ def test_annotations_go_with_the_value() -> None:
     assert b.build(x)["x"].metadata.op_name == "x"
 
 
-def test_a_block_that_fails_ends() -> None:
+def test_annotating_ends_after_an_exception() -> None:
     b = hm.Builder("m")
     x = b.parameter(0, "f32[4]", "x")
     try:

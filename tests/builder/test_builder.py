@@ -206,9 +206,9 @@ def test_table() -> None:
     assert generate_builder.docs() == DOCS.read_text(encoding="utf-8")
 
 
-def test_every_operation_of_the_page_is_there() -> None:
-    page = (FOLDER / "operations.txt").read_text(encoding="utf-8").split()
-    assert set(page) <= {case.operation for case in EXAMPLES}
+def test_every_operation_of_the_document_has_an_example() -> None:
+    listed = (FOLDER / "operations.txt").read_text(encoding="utf-8").split()
+    assert set(listed) <= {case.operation for case in EXAMPLES}
 
 
 def test_every_operation_with_a_rule_is_written() -> None:
@@ -347,7 +347,7 @@ def test_many_dimensions() -> None:
 
 
 @pytest.mark.jax
-def test_names_that_are_words_of_the_text() -> None:
+def test_reserved_words_as_names() -> None:
     """XLA rejects element types and keywords as names; the builder appends a number."""
     b = hm.Builder("m")
     words = ["pred", "f32", "token", "nan", "ENTRY", "ROOT", "main"]

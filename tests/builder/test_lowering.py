@@ -93,7 +93,7 @@ def canonical(instruction: hm.Instruction, name: str, text: str) -> str:
     return re.sub(r"(\[\d+:\d+):1\]", r"\1]", text) if name == "slice" else text
 
 
-def made(case: Case) -> list[str]:
+def run_statements(case: Case) -> list[str]:
     b = hm.Builder("m")
 
     def p(shape: str) -> hm.Value:
@@ -109,7 +109,9 @@ def made(case: Case) -> list[str]:
 def bless() -> None:
     blocks = [HEAD]
     for case in CASES:
-        blocks.append("\n".join([f"# {case.title}", case.call, *made(case), *(f"| {line}" for line in case.stablehlo)]))
+        blocks.append(
+            "\n".join([f"# {case.title}", case.call, *run_statements(case), *(f"| {line}" for line in case.stablehlo)])
+        )
     FILE.write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
 
 
@@ -120,7 +122,7 @@ if BLESS:
 
 @pytest.mark.parametrize("lowered", CASES, ids=[case.title for case in CASES])
 def test_instructions(lowered: Case) -> None:
-    assert made(lowered) == lowered.listed
+    assert run_statements(lowered) == lowered.listed
 
 
 WITH_ORACLE = [case for case in CASES if case.stablehlo]
@@ -156,6 +158,6 @@ def test_elementwise_methods_write_one_instruction(opcode: str, row: Any) -> Non
     assert len(b.build(value).entry) == row.n_operands + 1
 
 
-def test_the_cases_are_of_methods_that_are_there() -> None:
+def test_cases_name_existing_methods() -> None:
     for case in CASES:
         assert inspect.isfunction(getattr(hm.Builder, case.title.split(":")[0])), case.title

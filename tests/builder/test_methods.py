@@ -1,6 +1,6 @@
-"""The builder has the methods that the op rules name, from bases that do not know each other.
+"""The builder has the methods that the op rules name, from independent bases.
 
-``support/generate_builder.py`` writes the generated ones.  ``cases/builder/made.txt`` holds calls of methods that
+``support/generate_builder.py`` writes the generated ones.  ``cases/builder/derived.txt`` holds calls of methods that
 follow from attributes; HLOMAP_BLESS=1 rewrites the instructions that they write.
 """
 
@@ -23,7 +23,7 @@ from hlomap.builder.attributes import FORMS
 from hlomap.builder.core import Core
 from hlomap.ops import _registry, _rule, lookup, registered
 
-MADE = CASES / "builder" / "made.txt"
+DERIVED = CASES / "builder" / "derived.txt"
 
 DECLARED = {name for opcode in registered() for name, _ in generate_builder.declared(opcode)}
 OWN = {name for name, value in vars(Core).items() if name[0] != "_" and inspect.isfunction(value)}
@@ -41,7 +41,7 @@ def test_names_of_methods_are_names_of_functions() -> None:
         assert getattr(hm.Builder, name).__name__ == name
 
 
-def test_the_bases_do_not_know_each_other() -> None:
+def test_bases_are_independent() -> None:
     """Every base extends the core alone, and no method hides one of another base."""
     seen: set[str] = set()
     for base in hm.Builder.__bases__[:-1]:
@@ -111,15 +111,15 @@ def written_by(opcode: str, call: str) -> tuple[str, hm.Module | None]:
 
 
 @pytest.mark.jax
-def test_methods_made_from_attributes() -> None:
+def test_methods_derived_from_attributes() -> None:
     """Each form of attribute as the builder writes it and XLA reads it."""
-    head, *blocks = MADE.read_text(encoding="utf-8").rstrip().split("\n\n")
+    head, *blocks = DERIVED.read_text(encoding="utf-8").rstrip().split("\n\n")
     cases = [block.splitlines()[:2] for block in blocks]
     found = [(opcode, call, *written_by(opcode, call)) for opcode, call in cases]
     text = "\n\n".join([head, *(f"{opcode}\n{call}\n{line}" for opcode, call, line, _ in found)]) + "\n"
     if BLESS:
-        MADE.write_text(text, encoding="utf-8")
-    assert MADE.read_text(encoding="utf-8") == text
+        DERIVED.write_text(text, encoding="utf-8")
+    assert DERIVED.read_text(encoding="utf-8") == text
     modules = [module for *_, module in found if module is not None]
     for module, answer in zip(modules, xla.reprint([str(module) for module in modules]), strict=True):
         assert answer is not None, str(module)

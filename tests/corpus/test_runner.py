@@ -180,7 +180,7 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path, jobs: int) -> None:
     command = [sys.executable, "-m", "hlomap", "analyze", str(tree), "-o", str(output), "--jobs", str(jobs)]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
     deadline = time.monotonic() + 60
-    while not any(output.parent.iterdir()):  # the temporary file says that the run has begun
+    while not any(output.parent.iterdir()):  # the temporary file exists once the run has begun
         assert child.poll() is None and time.monotonic() < deadline
         time.sleep(0.01)
     time.sleep(0.2)
@@ -201,11 +201,11 @@ def test_a_worker_that_dies_loses_one_result() -> None:
     answers: dict[int, int | None] = {}
     deaths: list[str | None] = []
     with Pool(double_or_die, 2) as pool:
-        asked = 0
+        n_submitted = 0
         while len(answers) < 8:
-            while asked < 8 and pool.has_room:
-                pool.submit(asked, asked)
-                asked += 1
+            while n_submitted < 8 and pool.has_room:
+                pool.submit(n_submitted, n_submitted)
+                n_submitted += 1
             for number, result, death in pool.wait():
                 answers[number] = result
                 deaths += [death] if result is None else []

@@ -1,6 +1,6 @@
-"""Attributes as real types: what XLA accepts is read, says what it says, and goes through text, proto and pickle.
+"""Attributes as typed values: those that XLA accepts are parsed, agree with XLA, and survive text, proto and pickle.
 
-The cases are `cases/attributes.txt`: whether XLA's reader takes a value, which attribute, the value.
+The cases are in `cases/attributes.txt`: whether XLA's parser accepts a value, the attribute, the value.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def value(text: str, name: str) -> object:
     return hm.parse(text)["r"].attributes[name]
 
 
-def test_what_xla_accepts_is_a_value() -> None:
+def test_attributes_that_xla_accepts_have_values() -> None:
     accepted = cases("accepted")
     assert len(accepted) > 80
     for kind, text in accepted:
@@ -56,13 +56,12 @@ def test_what_xla_accepts_is_a_value() -> None:
             assert hash(pickle.loads(pickle.dumps(found))) == hash(found)
 
 
-# XLA brings what devices alone have into an order of its own, counts devices that are not there, and knows that one
-# tile is the whole.
+# XLA normalizes these: it reorders subgroups, counts missing devices, and replaces a single tile by the whole array.
 LAX = ["<=[5]", "[1,1]<=[1]", "replicated manual", "last_tile_dims", "1,0,3,2", "0,1,2}"]
 
 
 @pytest.mark.jax
-def test_xla_prints_what_was_read() -> None:
+def test_xla_prints_the_parsed_attributes() -> None:
     accepted = [(k, v) for k, v in cases("accepted") if not any(lax in v for lax in LAX)]
     as_read = reprint([program(*case) for case in accepted])
     written = reprint([hm.parse(program(*case)).to_proto() for case in accepted])
@@ -80,7 +79,7 @@ def test_xla_prints_what_was_read() -> None:
 
 
 @pytest.mark.jax
-def test_a_proto_of_xla_has_the_same_values() -> None:
+def test_protos_of_xla_have_the_same_values() -> None:
     accepted = cases("accepted")
     protos = serialized([program(*case) for case in accepted])
     prints = reprint([program(*case) for case in accepted])
@@ -93,7 +92,7 @@ def test_a_proto_of_xla_has_the_same_values() -> None:
         assert hm.parse(hm.parse(proto).to_proto()).same_as(ours), text
 
 
-def test_what_xla_refuses_is_said() -> None:
+def test_attributes_that_xla_rejects_have_diagnostics() -> None:
     refused = cases("refused")
     assert len(refused) > 10
     for kind, text in refused:
@@ -101,7 +100,7 @@ def test_what_xla_refuses_is_said() -> None:
             module = hm.parse(program(kind, text))
         except hm.errors.HloSyntaxError:
             continue
-        # Sizes that do not fit together are seen when the devices are listed.
+        # Inconsistent sizes are detected when the devices are listed.
         if module.diagnostics:
             kept = (module if kind == "module" else module["r"]).attributes
             assert isinstance(kept[text.partition("=")[0] if kind == "module" else kind], str), text
@@ -171,7 +170,7 @@ def test_values_of_the_header() -> None:
         "result_accuracy={mode=best}",
     ],
 )
-def test_a_value_that_cannot_be_read_is_its_text_with_a_diagnostic(text: str) -> None:
+def test_invalid_values_are_text_with_a_diagnostic(text: str) -> None:
     module = hm.parse(f'c = f32[2] custom-call(f32[2] p), custom_call_target="t", {text}')
     assert [d.line for d in module.diagnostics] == [1]
     name, _, shown = text.partition("=")

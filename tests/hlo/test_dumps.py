@@ -1,4 +1,4 @@
-"""Dump directories: which files are modules, of which stage; names as XLA has written them."""
+"""Dump directories: which files are modules, and their stages; file names as XLA writes them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_names(tmp_path: Path, file: str, about: tuple[str, str, int | None, str
     assert module.load().entry.name == "e" and len(module.key) == 16
 
 
-def test_content_decides(tmp_path: Path) -> None:
+def test_files_are_detected_by_content(tmp_path: Path) -> None:
     proto = hm.parse(TEXT).to_proto()
     files = {
         "a.pb": proto,

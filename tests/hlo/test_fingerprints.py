@@ -1,4 +1,4 @@
-"""Fused computations of the same content are walked once: what that must not mix up."""
+"""Computations of equal content share cached results, which must not mix up their values."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ ENTRY e {{
 }}"""
 
 
-def test_an_offset_given_twice_is_one_variable_only_there() -> None:
+def test_repeated_operand_is_one_variable_only_in_that_call() -> None:
     e = hm.parse(TEXT).entry
     update = [hm.output_to_input(e[name])[1] for name in "abc"]
     assert [str(m.results[0]) for m in update[0]] == ["d0"]
@@ -59,8 +59,8 @@ def test_an_offset_given_twice_is_one_variable_only_there() -> None:
         assert [v.supplier.name for v in m.runtime if v.supplier] == suppliers
 
 
-def test_a_value_inside_is_that_of_its_own_module() -> None:
-    """The same content at another place of another module, asked for afterwards."""
+def test_runtime_values_belong_to_their_own_module() -> None:
+    """Equal content at another position of another module, queried afterwards."""
     first = hm.parse(INNER.format("f", ""))
     second = hm.parse(INNER.format("g", "x = f32[] constant(0)\n  y = f32[] constant(1)"))
     for module, name in ((first, "fn"), (second, "gn"), (first, "fn")):
@@ -70,10 +70,10 @@ def test_a_value_inside_is_that_of_its_own_module() -> None:
             assert m.runtime[0].source == module[name].number
 
 
-def test_rules_of_a_user_reach_what_was_walked_before() -> None:
+def test_custom_rules_invalidate_cached_results() -> None:
     module = hm.parse(INNER.format("f", ""))
     before = hm.output_to_input(module.entry.root)[0]
-    hm.register_rule("dynamic-slice", lambda s, leaf: [hm.MapSet.unknown("it is a secret"), []])
+    hm.register_rule("dynamic-slice", lambda s, index: [hm.MapSet.unknown("it is a secret"), []])
     try:
         assert hm.output_to_input(module.entry.root)[0].reason == "it is a secret"
     finally:

@@ -1,4 +1,4 @@
-"""Texts of modules in every choice of options, and pickles of views."""
+"""Texts of modules for every choice of options, and pickled views."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ OPTIONS = {
     "signatures": False,
     "canonical_names": True,
 }
-# What leaves nothing out but names.
+# Options that omit nothing but names.
 COMPLETE = {"operand_shapes", "signatures", "canonical_names"}
 
 
@@ -61,7 +61,7 @@ def choices() -> list[dict[str, bool]]:
 
 
 @pytest.mark.parametrize("options", choices(), ids=lambda o: "+".join(o) or "none")
-def test_a_text_reads_back(options: dict[str, bool]) -> None:
+def test_text_round_trips(options: dict[str, bool]) -> None:
     for source in [TEXT, *(file.read_text() for file in FILES)]:
         module = hm.parse(source)
         again = hm.parse(module.to_string(**options))
@@ -69,18 +69,18 @@ def test_a_text_reads_back(options: dict[str, bool]) -> None:
         assert not again.diagnostics
         if set(options) <= COMPLETE:
             assert again.same_as(module, names=names)
-        # What is left out stays out, and nothing else changes.
+        # The reparsed text prints alike.
         assert again.to_string(**options) == module.to_string(**options)
         assert [i.opcode for i in again.entry] == [i.opcode for i in module.entry]
 
 
 @pytest.mark.jax
-def test_xla_reads_every_text() -> None:
+def test_xla_parses_every_text() -> None:
     texts = [hm.parse(source).to_string(**o) for o in choices() for source in [TEXT, FILES[0].read_text()]]
     assert all(reprint(texts))
 
 
-def test_what_each_option_does() -> None:
+def test_effect_of_each_option() -> None:
     module = hm.parse(TEXT)
     full = str(module)
     assert module.to_string() == full and "FileNames" in full and "stack_frame_id" in full
@@ -100,7 +100,7 @@ def test_what_each_option_does() -> None:
 
 
 @pytest.mark.jax
-def test_parts_have_texts_of_their_own() -> None:
+def test_computations_and_instructions_print() -> None:
     module = hm.parse(TEXT)
     assert str(module.computation("sum")) == module.computation("sum").to_string() in str(module)
     assert module.computation("sum").to_string(signatures=False).startswith("%sum {\n")
@@ -109,7 +109,7 @@ def test_parts_have_texts_of_their_own() -> None:
     assert reduce.to_string(layouts=False, operand_shapes=True, backend_config=False) == (
         "%r = f32[2] reduce(f32[2,3] %p, f32[] %z), dimensions={1}, to_apply=%sum"
     )
-    # XLA reads a computation alone where it is marked, an instruction where its operands have shapes.
+    # XLA parses a single computation marked ENTRY, and a single instruction whose operands have shapes.
     alone = [module.computation("sum").to_string(**o) for o in choices()]
     assert all(hm.parse(text).entry.root.opcode == "add" for text in alone)
     rows = [module["c"].to_string(**{**o, "operand_shapes": True}) for o in choices()]
@@ -122,7 +122,7 @@ def test_views_pickle_with_their_module() -> None:
     views = [module["r"], module["r"].computation, module.computation("sum"), module, *module.entry]
     again = pickle.loads(pickle.dumps(views))
     assert again[0].name == "r" and again[0].operands[0].name == "p" and again[2].name == "sum"
-    # They are of one module again, which is in the pickle once.
+    # The views share one module, which is pickled once.
     assert again[0].computation == again[1] and again[3]["r"] == again[0] and again[0].module is again[3]
     assert len(pickle.dumps(views)) < len(pickle.dumps(module)) + 100 * len(views)
     assert again[0] != module["r"] and again[3].same_as(module)

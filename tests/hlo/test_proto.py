@@ -1,4 +1,4 @@
-"""Protos and texts of the same modules, read both ways and held against XLA's own reader.
+"""Protos and texts of the same modules, compared with each other and with XLA's parser.
 
 The corpus is real XLA output: texts before and after optimisation, in many ways of printing, and protos.
 """
@@ -22,7 +22,7 @@ import hlomap as hm
 
 @functools.cache
 def texts(folder: str) -> dict[str, tuple[str, hm.Module]]:
-    """The texts that hold one module, with it."""
+    """The texts with a single module, and that module."""
     all_texts = {name: data.decode() for name, data in read_corpus(folder).items()}
     modules = {name: hm.parse_all(text, name=name) for name, text in all_texts.items()}
     return {name: (all_texts[name], found[0]) for name, found in modules.items() if len(found) == 1}
@@ -45,7 +45,7 @@ def test_text_to_proto_and_back_is_the_identity(folder: str) -> None:
                 module.to_proto()
             continue
         again = hm.parse(module.to_proto())
-        # Names that repeat in the text are made unique, as XLA wants them.
+        # Repeated names become unique, as XLA requires.
         assert module.same_as(again, names=folder != "variants"), name
         checked += 1
     assert checked > 200
@@ -59,12 +59,11 @@ def test_a_reprint_is_the_same_module(folder: str) -> None:
 
 
 @pytest.mark.jax
-def test_protos_of_xla_say_what_xla_prints_of_them() -> None:
+def test_protos_of_xla_agree_with_the_printed_text() -> None:
     protos = read_corpus("pb")
     printed = reprint(list(protos.values()))
     assert len(protos) > 300
-    # XLA prints callees in an order of its own and leaves out what nothing calls; then only the entry is
-    # compared.
+    # XLA orders callees differently and omits computations that are never called; then only the entry is compared.
     others = []
     for (name, data), text in zip(protos.items(), printed, strict=True):
         assert text is not None, name
@@ -76,15 +75,15 @@ def test_protos_of_xla_say_what_xla_prints_of_them() -> None:
 
 
 @pytest.mark.jax
-def test_protos_of_xla_come_back_as_they_were() -> None:
-    """XLA prints what we write of its protos as it prints the protos, since their ids, by which it orders, are kept."""
+def test_protos_of_xla_round_trip() -> None:
+    """XLA prints our proto like the original one: the ids, by which it orders instructions, are kept."""
     protos = list(read_corpus("pb").values())
     assert reprint([hm.parse(data).to_proto() for data in protos]) == reprint(protos)
 
 
 @pytest.mark.jax
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_xla_reads_what_we_print_and_write(folder: str) -> None:
+def test_xla_reads_our_texts_and_protos(folder: str) -> None:
     files = texts(folder)
     as_read = reprint([text for text, _ in files.values()])
     printed = reprint([str(module) for _, module in files.values()])
@@ -94,7 +93,7 @@ def test_xla_reads_what_we_print_and_write(folder: str) -> None:
         module = files[name][1]
         if a is None or not has_names(module):
             continue
-        # XLA puts anything in the place of a value that is left out.
+        # XLA replaces elided values by arbitrary ones.
         if "{...}" in files[name][0]:
             assert b is not None and c is not None, name
             continue
@@ -102,15 +101,15 @@ def test_xla_reads_what_we_print_and_write(folder: str) -> None:
         assert b == a, f"{name}: the reprint"
         if f"{name.split('.')[0]}.hlo" in WRITTEN_OTHERWISE:
             continue
-        # The text has header attributes that HloModuleProto has no field for; in the variants names repeat and shapes
-        # have no layouts, which XLA fills in when it reads text and not when it reads a proto.
+        # HloModuleProto has no field for some header attributes; the variants have repeated names and shapes without
+        # layouts, which XLA fills in when it parses text but not when it reads a proto.
         if folder != "variants":
             assert c is not None, f"{name}: the proto"
             assert without_header(c) == without_header(a), f"{name}: the proto"
     assert accepted > 200
 
 
-# XLA's text reader takes -0 for 0, its proto does not.
+# XLA's text parser reads -0 as 0; its proto keeps the sign.
 WRITTEN_OTHERWISE = {"clamp_variants.hlo", "constants_dtypes.hlo"}
 
 
@@ -138,11 +137,11 @@ ENTRY e {
 
 
 @pytest.mark.jax
-def test_asynchronous_pairs_in_both_forms() -> None:
+def test_asynchronous_operations_in_both_forms() -> None:
     module = hm.parse(ASYNC)
     data = module.to_proto()
     assert hm.parse(data).same_as(module)
-    # With another reader's eyes: every pair calls a computation, and XLA has the pairs in short as they were.
+    # In the proto every pair calls a computation, and XLA prints the short form again.
     text, proto = reprint([ASYNC, data])
     assert text is not None and proto is not None and without_header(proto) == without_header(text)
     assert "%start = ((f32[4,3]{1,0}), f32[2,3]{1,0}) reduce-scatter-start(%p), replica_groups={{0,1}}" in proto
@@ -187,8 +186,8 @@ ENTRY e {{
     "literal",
     ["s32[2]{0} {1, 2}", "( s32[2]{0} {1, 2}, ( f32[] nan, (  ) ), pred[] true )", "(  )", "( c64[] (1, 2) )"],
 )
-def test_literals_that_say_their_shape(literal: str) -> None:
-    """XLA's own print of a custom call's literal; a tuple has a shape for each part."""
+def test_literals_with_a_shape(literal: str) -> None:
+    """Literals of custom calls as XLA prints them; a tuple has a shape for each element."""
     text = f"""HloModule m, entry_computation_layout={{()->f32[3]{{0}}}}
 ENTRY e {{
   ROOT c = f32[3]{{0}} custom-call(), custom_call_target="t", literal={literal}
@@ -206,7 +205,7 @@ def without_header(text: str) -> str:
     return text.partition("\n")[2]
 
 
-def test_what_xla_accepts_is_accepted() -> None:
+def test_texts_that_xla_accepts_are_accepted() -> None:
     for folder in FOLDERS:
         data = read_corpus(folder)
         refused = []
@@ -220,8 +219,8 @@ def test_what_xla_accepts_is_accepted() -> None:
 
 
 @pytest.mark.jax
-def test_every_operation_goes_through_text_and_proto() -> None:
-    """The cases of all operations, as they are written and as they are printed, with XLA and without."""
+def test_every_operation_round_trips_through_text_and_proto() -> None:
+    """The cases of all operations, as written and as printed, with and without XLA."""
     files = sorted((CASES / "ops").glob("*.hlo"))
     sources = [part for file in files for part in re.split(r"(?m)^(?=HloModule )", file.read_text())[1:]]
     assert len(sources) > 250
@@ -233,8 +232,7 @@ def test_every_operation_goes_through_text_and_proto() -> None:
     as_read, again = reprint(list(sources)), reprint(list(printed))
     assert all(as_read) and again == as_read
     written = reprint([module.to_proto() for module in modules])
-    # A send or a recv must be there with its end, which a text may leave out, and a tile must have sizes: XLA does not
-    # read what itself writes.
+    # XLA does not read back some texts that it writes: a send or recv without its done, and tiles without sizes.
     refused = [k for k, text in enumerate(written) if text is None]
     assert {modules[k].name for k in refused} <= {"recv_done", "send_done", "tile_that_combines"}
     theirs = [data for data in serialized([sources[k] for k in refused]) if data is not None]
@@ -242,7 +240,7 @@ def test_every_operation_goes_through_text_and_proto() -> None:
 
 
 def test_ids_of_a_proto_are_kept() -> None:
-    """Ids far apart and out of order, also beside the computations that asynchronous operations in short need."""
+    """Ids that are sparse and unordered, also next to the computations that short asynchronous forms imply."""
     plain = hm.parse("HloModule m\nENTRY e { a = f32[2] parameter(0)  ROOT b = f32[2] negate(a) }").to_proto()
     entry = wrap(1, b"e") + b"".join(
         wrap(2, wrap(1, name) + wrap(2, opcode) + wrap(3, b"\x10\x0b\x1a\x01\x02") + rest)
@@ -271,7 +269,7 @@ def wrap(number: int, data: bytes) -> bytes:
     return bytes([number << 3 | 2, *length, size]) + data
 
 
-def test_the_module_is_found_in_every_message_that_holds_one() -> None:
+def test_modules_are_found_in_every_message_type() -> None:
     protos = read_corpus("pb")
     data = protos.get("dot_general.pb", next(iter(protos.values())))
     module = hm.parse(data)
@@ -287,7 +285,7 @@ def test_the_module_is_found_in_every_message_that_holds_one() -> None:
         assert hm.parse(gzip.compress(wrapped)).same_as(module)
 
 
-def test_bytes_that_are_no_module() -> None:
+def test_bytes_without_a_module() -> None:
     data = next(iter(read_corpus("pb").values()))
     with pytest.raises(hm.errors.HloSyntaxError) as caught:
         hm.parse(data[: len(data) // 2], name="half.pb")
@@ -308,7 +306,7 @@ def test_compressed_sources(tmp_path: Path) -> None:
             hm.parse(packed[:-5], name=name)
 
 
-def test_a_bomb_is_an_error() -> None:
+def test_decompression_bombs_are_errors() -> None:
     blank = b"\n" * (80 << 20)
     for bomb in (gzip.compress(blank), lzma.compress(blank), pa.compress(blank, codec="zstd", asbytes=True)):
         assert len(bomb) < 200_000

@@ -1,7 +1,7 @@
-"""Shapes that operands and attributes give: where the text has none, and against the one that it has.
+"""Shape inference: shapes that the text omits, and checks of those that it states.
 
-The cases are `cases/shapes.txt`: `=> shape` is what XLA's reader gives where the shape is left out (`refused` where
-it wants it), `~> shape` the same of operands that do not fit, `: shape` one that fits where it is written.
+The cases are in `cases/shapes.txt`: `=> shape` is the shape that XLA's parser infers (`refused` if it requires one),
+`~> shape` the same for operands that do not fit, `: shape` a stated shape that fits.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ scanner3 {
 }
 """
 
-# The text alone says these shapes, or more of them than is compared.
+# Operations whose shapes only the text determines, wholly or in part.
 FREE = {"parameter", "constant", "custom-call", "bitcast", "iota", "recv", "rng"}
 
 
@@ -79,7 +79,7 @@ def program(call: str, shape: str = "") -> str:
 
 
 def root_shape(text: str | None) -> str:
-    """The shape that XLA prints of the root, or that it refused."""
+    """The shape of the root in a text that XLA printed, or ``refused``."""
     found = text and re.search(r"ROOT \S+ = (.*?) [a-z0-9-]+\(", text.split("ENTRY")[-1])
     return re.sub(r"/\*.*?\*/", "", found.group(1)) if found else "refused"
 
@@ -89,7 +89,7 @@ def opcode_of(call: str) -> str:
 
 
 @pytest.mark.jax
-def test_left_out_shapes_are_those_of_xla() -> None:
+def test_inferred_shapes_agree_with_xla() -> None:
     all_cases = cases(" => ") + cases(" ~> ")
     assert len(all_cases) > 250
     printed, failures = [], []
@@ -103,9 +103,9 @@ def test_left_out_shapes_are_those_of_xla() -> None:
             continue
         printed.append(str(module))
         if shape == "refused":
-            failures.append(f"{call}: {module['r'].shape}, which XLA wants in the text")
+            failures.append(f"{call}: {module['r'].shape}, which XLA requires in the text")
     assert not failures, "\n".join(failures)
-    # What is printed has the shape that XLA itself infers, and its layout.
+    # The printed shape and layout are those that XLA infers.
     as_read = reprint([program(call) for call, _ in all_cases])
     for (call, shape), theirs, ours in zip(all_cases, as_read, reprint(printed), strict=True):
         assert root_shape(theirs) == shape, call
@@ -113,20 +113,20 @@ def test_left_out_shapes_are_those_of_xla() -> None:
 
 
 @pytest.mark.parametrize("separator", [" => ", " : "])
-def test_a_shape_that_fits_has_no_diagnostic(separator: str) -> None:
+def test_matching_shapes_have_no_diagnostic(separator: str) -> None:
     for call, shape in cases(separator):
         if shape != "refused":
             assert not hm.parse(program(call, shape)).diagnostics, call
 
 
 @pytest.mark.parametrize("separator", [" => ", " : "])
-def test_a_shape_that_does_not_fit_is_a_diagnostic_that_shows_both(separator: str) -> None:
+def test_mismatching_shapes_have_a_diagnostic_with_both_shapes(separator: str) -> None:
     checked, n_both = set(), 0
     for call, shape in cases(separator):
         opcode = opcode_of(call)
         if shape == "refused" or opcode in FREE or "?" in call or call.startswith("broadcast(f32[])"):
             continue
-        # One dimension more in the first array that there is, or a tuple around what has none.
+        # One more dimension in the first array; a token or empty tuple becomes an array.
         other = re.sub(r"\[([^\]]*)\](\{[^}]*\})?", lambda m: f"[7{',' if m[1] else ''}{m[1]}]", shape, count=1)
         if "token" in other or shape == "()":
             other = "f32[7]"
@@ -134,7 +134,7 @@ def test_a_shape_that_does_not_fit_is_a_diagnostic_that_shows_both(separator: st
         assert len(module.diagnostics) == 1, f"{call} : {other}"
         [diagnostic] = module.diagnostics
         assert module["r"].inconsistency, call
-        # The shape of a broadcast is taken for what the operand leaves open.
+        # The stated shape of a broadcast supplies the sizes that the operand does not determine.
         if diagnostic.expected is not None and opcode != "broadcast":
             found, expected = hm.Shape.parse(diagnostic.found or ""), hm.Shape.parse(diagnostic.expected)
             assert (str(found), expected.dimensions) == (str(hm.Shape.parse(other)), hm.Shape.parse(shape).dimensions)

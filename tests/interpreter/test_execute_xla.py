@@ -1,6 +1,6 @@
 """The interpreter against XLA on CPU: random programs of one operation, with the special values of every type.
 
-docs/execute.md has a table of opcodes and types, made from all programs of :mod:`support.elements`,
+docs/execute.md has a table of opcodes and types, computed from all programs of :mod:`support.elements`,
 :mod:`support.structures` and :mod:`support.tables` by ``HLOMAP_BLESS=1 pytest tests/interpreter/test_execute_xla.py``
 (15 minutes).  The tests run a fixed part of them and compare with the table.
 """

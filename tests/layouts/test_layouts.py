@@ -99,7 +99,7 @@ def test_equality_and_other_forms() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "places", "n_bytes", "percent"),
+    ("text", "positions", "n_bytes", "percent"),
     [
         ("f32[]", 1, 4, 0),
         ("f32[0,7]{1,0:T(2,2)}", 0, 0, 0),
@@ -116,9 +116,9 @@ def test_equality_and_other_forms() -> None:
         ("s8[9223372036854775807]", 2**63 - 1, 2**63 - 1, 0),
     ],
 )
-def test_sizes_of_buffers(text: str, places: int, n_bytes: int, percent: float) -> None:
+def test_sizes_of_buffers(text: str, positions: int, n_bytes: int, percent: float) -> None:
     shape = S(text)
-    assert (shape.buffer_elements, shape.buffer_bytes) == (places, n_bytes)
+    assert (shape.buffer_elements, shape.buffer_bytes) == (positions, n_bytes)
     assert shape.padding_percent == pytest.approx(percent)
 
 
@@ -313,17 +313,20 @@ ENTRY e {
         (back,) = hm.input_to_output(instruction, physical=True)
         points = indices(source.dimensions)
         expected = set(zip(positions(source)[0].tolist(), _at(target, logical[0].evaluate(points)), strict=True))
-        places = np.arange(source.buffer_elements).reshape(-1, 1)
+        all_positions = np.arange(source.buffer_elements).reshape(-1, 1)
         (m,) = there
-        held = m.in_domain(places)
-        assert set(zip(places[held, 0].tolist(), m.evaluate(places[held])[:, 0].tolist(), strict=True)) == expected
+        held = m.in_domain(all_positions)
+        assert (
+            set(zip(all_positions[held, 0].tolist(), m.evaluate(all_positions[held])[:, 0].tolist(), strict=True))
+            == expected
+        )
         found = set()
         for m in back:
             ranges = indices(tuple(v.upper - v.lower + 1 for v in m.ranges))
-            for place in range(target.buffer_elements):
-                at = np.full((len(ranges), 1), place)
+            for position in range(target.buffer_elements):
+                at = np.full((len(ranges), 1), position)
                 inside = m.in_domain(at, ranges)
-                found |= {(int(o), place) for o in m.evaluate(at[inside], ranges[inside])[:, 0]}
+                found |= {(int(o), position) for o in m.evaluate(at[inside], ranges[inside])[:, 0]}
         assert found == expected
 
 
@@ -372,7 +375,7 @@ def test_bitcasts_as_transpose_reshape_transpose() -> None:
 
 
 def test_conversions_round_trip() -> None:
-    """Layouts that convert come back with the same positions."""
+    """Layouts that can be converted have the same positions after a round trip."""
     rng = random.Random(9)
     seen = {"cute": 0, "strides": 0, "bits": 0, "back": 0}
     for _ in range(400):
@@ -405,11 +408,11 @@ def test_conversions_round_trip() -> None:
         bits = bridges.to_linear_layout(shape)
         if isinstance(bits, LinearLayout):
             seen["bits"] += 1
-            for place in range(len(at)):
+            for position in range(len(at)):
                 index = np.zeros(shape.rank, np.int64)
                 for b, basis in enumerate(bits.bases):
-                    index ^= np.array(basis, np.int64) * (place >> b & 1)
-                assert hm.unravel_index(shape, place) == tuple(index)
+                    index ^= np.array(basis, np.int64) * (position >> b & 1)
+                assert hm.unravel_index(shape, position) == tuple(index)
             again = bridges.from_linear_layout("s32", bits)
             if isinstance(again, hm.Shape) and bits.bases:
                 assert again.dimensions == shape.dimensions and (positions(again)[0] == at).all()
@@ -499,12 +502,12 @@ def test_pictures_agree_with_the_maps(text: str) -> None:
     )
     for start, *rest in shown:
         for i, cell in enumerate("".join(rest).replace("│", " ").split()):
-            place = int(start) + i
+            position = int(start) + i
             if cell == "·":
-                assert not hm.logical_index(shape).in_domain([[place]])[0]
+                assert not hm.logical_index(shape).in_domain([[position]])[0]
             else:
                 index = tuple(int(x) for x in cell.strip("()").split(",") if x)
-                assert hm.ravel_index(shape, index) == place
+                assert hm.ravel_index(shape, index) == position
 
 
 def test_notebook_pictures() -> None:
@@ -571,6 +574,6 @@ def test_errors_of_the_command(arguments: list[str], code: int, message: str) ->
 
 def test_the_command_without_a_picture() -> None:
     result = CliRunner().invoke(main, ["layout", "(s8[], f32[0,4])", "--index", "1", "--no-picture"])
-    assert result.exit_code == 0 and "places     0" in result.stdout and "array:" not in result.stdout
+    assert result.exit_code == 0 and "positions  0" in result.stdout and "array:" not in result.stdout
     result = CliRunner().invoke(main, ["layout", "s4[9]{0:E(4)SC(0:3)}", "--positions", "2", "--no-picture"])
     assert "bit " in result.stdout and "part 1" in result.stdout and "(0,)  (1,)  … 7 more" in result.stdout

@@ -61,7 +61,7 @@ def test_deep_expressions_raise() -> None:
             e = e // 2 + D0 * n
 
 
-def test_a_shared_graph_of_any_tree_size_is_handled() -> None:
+def test_expressions_with_shared_subtrees_of_any_size() -> None:
     def chain() -> hm.IndexingMap:
         m = hm.IndexingMap([(0, 1000)], [D0 // 3 * 2 + D0 % 5])
         step = hm.IndexingMap([(-(1 << 40), 1 << 40)], [D0 // 3 * 2 + D0 % 5 + D0 * D0 % 7])
@@ -292,7 +292,7 @@ def test_equivalence_is_equal_different_or_undecided() -> None:
 
 
 def test_equivalence_is_a_value() -> None:
-    """It compares, hashes and pickles by its parts, and cannot be undecided or decided without what belongs to it."""
+    """It compares, hashes and pickles by its fields; inconsistent fields are rejected."""
     answers = [
         hm.Equivalence(True),
         hm.Equivalence(False, witness=(1, 2)),

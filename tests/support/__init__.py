@@ -1,1 +1,1 @@
-"""Helpers that several tests share; the oracle's enumeration of maps is in conftest, apart from the package's."""
+"""Helpers that several tests share; the oracle's enumeration of maps is in conftest, independent of the package's."""

@@ -1,4 +1,4 @@
-"""Writes what follows from the op rules: ``python/hlomap/builder/generated.py``, and the table in ``docs/builder.md``.
+"""Generates files from the op rules: ``python/hlomap/builder/generated.py``, and the table in ``docs/builder.md``.
 
     python tests/support/generate_builder.py            writes both
     python tests/support/generate_builder.py --check    exits with 1 and names the files that are out of date
@@ -56,7 +56,7 @@ SOURCES = {
     ".elementwise": ("binary", "unary"),
     ".values": ("Ints", "Operand", "ShapeLike", "Value"),
 }
-"""Where the names in the generated module come from."""
+"""The modules of the names that the generated module uses."""
 
 KINDS = {
     "pred": "pred",
@@ -171,7 +171,7 @@ def draft() -> type:
         if isinstance(row, str):
             methods[name] = attribute_method(name, opcode)
         else:
-            about = row.n_operands, row.element_types, row.gives, dict(row.attributes), dict(row.on_floats)
+            about = row.n_operands, row.element_types, row.summary, dict(row.attributes), dict(row.on_floats)
             methods[name] = elementwise_method(name, opcode, *about)
     return type("Builder", (*mixins(), Core), methods)
 
@@ -218,7 +218,7 @@ def elementwise(name: str, opcode: str, row: ElementwiseMethod) -> list[str]:
         arguments = ["self", *texts, "lhs", "rhs", "broadcast_dimensions", f'"{row.element_types}"', *attributes]
         paragraphs = [BROADCAST, f"{types} and for shapes that do not fit."]
     body = call(f"return {'unary' if row.n_operands == 1 else 'binary'}", arguments, "", "        ")
-    return [*call(f"def {name}", parameters, " -> Value:", "    "), *docstring(row.gives, paragraphs, name), *body]
+    return [*call(f"def {name}", parameters, " -> Value:", "    "), *docstring(row.summary, paragraphs, name), *body]
 
 
 def from_attributes(name: str, opcode: str) -> list[str]:
@@ -277,7 +277,7 @@ def table() -> str:
 
 
 def docs() -> str:
-    """The page about the builder with its table replaced."""
+    """``docs/builder.md`` with its table replaced."""
     text = DOCS.read_text(encoding="utf-8")
     start, end = "<!-- table -->\n", "\n<!-- end of table -->"
     return text[: text.index(start) + len(start)] + table() + text[text.index(end) :]

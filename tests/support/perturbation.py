@@ -6,6 +6,7 @@ Read :func:`observe_changes` first.  Matrices are bool arrays [output element, o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -45,54 +46,40 @@ def observe_changes(
     return observed
 
 
-def check_sound(
-    observed: np.ndarray,
-    mentioned: np.ndarray,
-    root: hm.Instruction,
-    direction: str,
-    output: tuple[Leaf, hm.Shape],
-    operand: tuple[int, Leaf, hm.Shape],
-    maps: hm.MapSet,
-) -> None:
-    """Fails with the smallest observed change that the maps do not mention, on one line."""
-    missed = np.argwhere((observed & ~mentioned).T)
-    if len(missed):
-        pytest.fail(f"unsound: {describe_pair(missed[0], root, direction, output, operand, maps)}", pytrace=False)
+@dataclass(frozen=True)
+class Checked:
+    """The maps under test: from an array of the root's output to an array of an operand, both by shape index."""
+
+    root: hm.Instruction
+    direction: str
+    output: tuple[Leaf, hm.Shape]
+    operand: tuple[int, Leaf, hm.Shape]
+    maps: hm.MapSet
+
+    def check_sound(self, observed: np.ndarray, mentioned: np.ndarray) -> None:
+        """Fails with the smallest observed change that the maps do not mention, on one line."""
+        self._fail_at_first(observed & ~mentioned, "unsound")
+
+    def check_tight(self, observed: np.ndarray, mentioned: np.ndarray) -> None:
+        """Fails with the smallest pair of elements that the maps mention and that was not observed, on one line."""
+        self._fail_at_first(mentioned & ~observed, "not observed")
+
+    def _fail_at_first(self, wrong: np.ndarray, problem: str) -> None:
+        pairs = np.argwhere(wrong.T)
+        if len(pairs):
+            pytest.fail(f"{problem}: {self._describe(pairs[0])}", pytrace=False)
+
+    def _describe(self, pair: np.ndarray) -> str:
+        """Instruction, direction, operand element, output element and maps of (operand element, output element)."""
+        (out, output_shape), (k, leaf, operand_shape) = self.output, self.operand
+        i, o = (
+            [int(x) for x in np.unravel_index(n, s.dimensions)]
+            for n, s in zip(pair, (operand_shape, output_shape), strict=True)
+        )
+        text = " | ".join(str(self.maps).splitlines()) or "no map"
+        name = f"{self.root.name} ({self.root.opcode}) {self.direction}"
+        return f"{name}: operand {k}{_in_braces(leaf)} element {i}, output{_in_braces(out)} element {o}: {text}"
 
 
-def check_tight(
-    observed: np.ndarray,
-    mentioned: np.ndarray,
-    root: hm.Instruction,
-    direction: str,
-    output: tuple[Leaf, hm.Shape],
-    operand: tuple[int, Leaf, hm.Shape],
-    maps: hm.MapSet,
-) -> None:
-    """Fails with the smallest pair of elements that the maps mention and that was not observed, on one line."""
-    extra = np.argwhere((mentioned & ~observed).T)
-    if len(extra):
-        pytest.fail(f"not observed: {describe_pair(extra[0], root, direction, output, operand, maps)}", pytrace=False)
-
-
-def describe_pair(
-    pair: np.ndarray,
-    root: hm.Instruction,
-    direction: str,
-    output: tuple[Leaf, hm.Shape],
-    operand: tuple[int, Leaf, hm.Shape],
-    maps: hm.MapSet,
-) -> str:
-    """Instruction, direction, operand element, output element and maps of a pair (operand element, output element)."""
-    (out, output_shape), (k, leaf, operand_shape) = output, operand
-    i, o = (
-        [int(x) for x in np.unravel_index(n, s.dimensions)]
-        for n, s in zip(pair, (operand_shape, output_shape), strict=True)
-    )
-    text = " | ".join(str(maps).splitlines()) or "no map"
-    name = f"{root.name} ({root.opcode}) {direction}"
-    return f"{name}: operand {k}{_at(leaf)} element {i}, output{_at(out)} element {o}: {text}"
-
-
-def _at(leaf: Leaf) -> str:
+def _in_braces(leaf: Leaf) -> str:
     return f"{{{', '.join(map(str, leaf))}}}" if leaf else ""

@@ -17,10 +17,10 @@ from support.elements import COMPLEX, INTEGERS, SMALL, TYPES, Program, values
 from support.text import commas
 
 Rng = np.random.Generator
-Made = tuple[str, str, list[np.ndarray]]
-"""What stands before the entry, its lines with ``ROOT``, and the arguments."""
+GeneratedProgram = tuple[str, str, list[np.ndarray]]
+"""Text before the entry, the lines of the entry with ``ROOT``, and the arguments."""
 
-# XLA keeps these as pred, which has no place in an interface.
+# XLA stores these as pred, which its interface does not accept.
 RUNNABLE = tuple(name for name in TYPES if name not in ("s1", "u1"))
 
 
@@ -42,31 +42,31 @@ def filled(name: str, sizes: Sequence[int], rng: Rng) -> np.ndarray:
     return rng.normal(size=sizes).astype(dtype)
 
 
-def _moved(lines: str, *arguments: np.ndarray) -> Made:
+def _moved(lines: str, *arguments: np.ndarray) -> GeneratedProgram:
     return "", lines, list(arguments)
 
 
-def transpose(name: str, rng: Rng) -> Made:
+def transpose(name: str, rng: Rng) -> GeneratedProgram:
     x = filled(name, sizes_of(rng, int(rng.integers(0, 5))), rng)
     order = rng.permutation(x.ndim).tolist()
     out = [x.shape[i] for i in order]
     return _moved(f"ROOT r = {name}[{commas(out)}] transpose(a), dimensions={{{commas(order)}}}", x)
 
 
-def reverse(name: str, rng: Rng) -> Made:
+def reverse(name: str, rng: Rng) -> GeneratedProgram:
     x = filled(name, sizes_of(rng, int(rng.integers(1, 5))), rng)
     turned = [i for i in range(x.ndim) if rng.random() < 0.5]
     return _moved(f"ROOT r = {name}[{commas(x.shape)}] reverse(a), dimensions={{{commas(turned)}}}", x)
 
 
-def broadcast(name: str, rng: Rng) -> Made:
+def broadcast(name: str, rng: Rng) -> GeneratedProgram:
     out = sizes_of(rng, int(rng.integers(0, 5)))
     kept = sorted(i for i in range(len(out)) if rng.random() < 0.5)
     x = filled(name, [out[i] for i in kept], rng)
     return _moved(f"ROOT r = {name}[{commas(out)}] broadcast(a), dimensions={{{commas(kept)}}}", x)
 
 
-def concatenate(name: str, rng: Rng) -> Made:
+def concatenate(name: str, rng: Rng) -> GeneratedProgram:
     sizes = sizes_of(rng, int(rng.integers(1, 4)))
     along = int(rng.integers(len(sizes)))
     parts = [filled(name, [*sizes[:along], int(rng.integers(0, 5)), *sizes[along + 1 :]], rng) for _ in range(3)]
@@ -74,7 +74,7 @@ def concatenate(name: str, rng: Rng) -> Made:
     return _moved(f"ROOT r = {name}[{commas(sizes)}] concatenate(a, b, c), dimensions={{{along}}}", *parts)
 
 
-def slice_(name: str, rng: Rng) -> Made:
+def slice_(name: str, rng: Rng) -> GeneratedProgram:
     x = filled(name, sizes_of(rng, int(rng.integers(1, 4)), 9), rng)
     cuts, out = [], []
     for size in x.shape:
@@ -85,7 +85,7 @@ def slice_(name: str, rng: Rng) -> Made:
     return _moved(f"ROOT r = {name}[{commas(out)}] slice(a), slice={{{', '.join(cuts)}}}", x)
 
 
-def pad(name: str, rng: Rng) -> Made:
+def pad(name: str, rng: Rng) -> GeneratedProgram:
     x = filled(name, sizes_of(rng, int(rng.integers(1, 4))), rng)
     edges, out = [], []
     for size in x.shape:
@@ -98,7 +98,7 @@ def pad(name: str, rng: Rng) -> Made:
     return _moved(f"ROOT r = {name}[{commas(out)}] pad(a, b), padding={'x'.join(edges)}", x, filled(name, [], rng))
 
 
-def dynamic_slice(name: str, rng: Rng) -> Made:
+def dynamic_slice(name: str, rng: Rng) -> GeneratedProgram:
     x = filled(name, [max(1, n) for n in sizes_of(rng, int(rng.integers(1, 4)))], rng)
     cut = [int(rng.integers(0, size + 1)) for size in x.shape]
     index = str(rng.choice(["s32", "s64", "u8", "u32", "s8"]))
@@ -112,7 +112,7 @@ def _offset(index: str, rng: Rng) -> np.ndarray:
     return np.asarray(rng.integers(low, 9), numpy_dtype(index))
 
 
-def dynamic_update_slice(name: str, rng: Rng) -> Made:
+def dynamic_update_slice(name: str, rng: Rng) -> GeneratedProgram:
     x = filled(name, [max(1, n) for n in sizes_of(rng, int(rng.integers(1, 4)))], rng)
     new = filled(name, [int(rng.integers(0, size + 1)) for size in x.shape], rng)
     offsets = [_offset("s32", rng) for _ in x.shape]
@@ -120,12 +120,12 @@ def dynamic_update_slice(name: str, rng: Rng) -> Made:
     return _moved(f"ROOT r = {name}[{commas(x.shape)}] dynamic-update-slice({names})", x, new, *offsets)
 
 
-def iota(name: str, rng: Rng) -> Made:
+def iota(name: str, rng: Rng) -> GeneratedProgram:
     sizes = sizes_of(rng, int(rng.integers(1, 4)), 40)
     return _moved(f"ROOT r = {name}[{commas(sizes)}] iota(), iota_dimension={int(rng.integers(len(sizes)))}")
 
 
-def bitcast_convert(name: str, rng: Rng) -> Made:
+def bitcast_convert(name: str, rng: Rng) -> GeneratedProgram:
     from hlomap.dtypes import bit_width
 
     other = str(rng.choice([t for t in RUNNABLE if t not in ("pred", *COMPLEX) and bit_width(t) >= 8]))
@@ -151,7 +151,7 @@ def _function(name: str, opcode: str) -> str:
     return f"f {{\n  x = {name}[] parameter(0)\n  y = {name}[] parameter(1)\n  ROOT z = {name}[] {opcode}(x, y)\n}}\n"
 
 
-def reduce(name: str, rng: Rng) -> Made:
+def reduce(name: str, rng: Rng) -> GeneratedProgram:
     x = filled(name, sizes_of(rng, int(rng.integers(1, 5)), 9), rng)
     axes = sorted(rng.choice(x.ndim, int(rng.integers(0, x.ndim + 1)), replace=False).tolist())
     out = [n for i, n in enumerate(x.shape) if i not in axes]
@@ -168,7 +168,7 @@ def _neutral(opcode: str, name: str) -> Any:
     return np.asarray(identity(opcode, numpy_dtype(name)), numpy_dtype(name))
 
 
-def arg_max(name: str, rng: Rng) -> Made:
+def arg_max(name: str, rng: Rng) -> GeneratedProgram:
     """Value and index of the maximum, as JAX emits it."""
     x = filled(name, [max(1, n) for n in sizes_of(rng, 2, 9)], rng)
     before = (
@@ -184,7 +184,7 @@ def arg_max(name: str, rng: Rng) -> Made:
     return before, lines, [x, _neutral("maximum", name)]
 
 
-def reduce_window(name: str, rng: Rng) -> Made:
+def reduce_window(name: str, rng: Rng) -> GeneratedProgram:
     x = filled(name, [max(1, n) for n in sizes_of(rng, int(rng.integers(1, 4)), 8)], rng)
     window, out = _window(x.shape, rng)
     opcode = _monoid(name, rng)
@@ -212,7 +212,7 @@ def _window(sizes: Sequence[int], rng: Rng) -> tuple[str, list[int]]:
 # ------------------------------------------------------------------------------------------------------------ products
 
 
-def dot(name: str, rng: Rng) -> Made:
+def dot(name: str, rng: Rng) -> GeneratedProgram:
     n_batch, n_sum, n_left, n_right = (int(rng.integers(0, k)) for k in (3, 3, 3, 3))
     batch, summed = sizes_of(rng, n_batch, 4), sizes_of(rng, n_sum, 9)
     left, right = sizes_of(rng, n_left, 5), sizes_of(rng, n_right, 5)
@@ -236,7 +236,7 @@ def dot(name: str, rng: Rng) -> Made:
     return _moved(f"ROOT r = {name}[{out}] dot(a, b){attributes}", filled(name, a, rng), filled(name, b, rng))
 
 
-def convolution(name: str, rng: Rng) -> Made:
+def convolution(name: str, rng: Rng) -> GeneratedProgram:
     rank = int(rng.integers(0, 3))
     groups = int(rng.choice([1, 1, 2, 3]))
     by_batch = rng.random() < 0.3
@@ -275,7 +275,7 @@ def convolution(name: str, rng: Rng) -> Made:
 _NO_COMPLEX = tuple(name for name in RUNNABLE if name not in COMPLEX)
 _ORDERED = tuple(name for name in _NO_COMPLEX if name != "pred")
 _LARGER = tuple(name for name in RUNNABLE if name not in (*SMALL, "pred", "s2", "u2"))
-MAKERS: dict[str, tuple[Callable[[str, Rng], Made], tuple[str, ...]]] = {
+MAKERS: dict[str, tuple[Callable[[str, Rng], GeneratedProgram], tuple[str, ...]]] = {
     "transpose": (transpose, RUNNABLE),
     "reverse": (reverse, RUNNABLE),
     "broadcast": (broadcast, RUNNABLE),
@@ -303,7 +303,7 @@ def programs(seed: int = 0, n: int = 2) -> Iterator[Program]:
                 yield program(opcode, name, make, rng)
 
 
-def program(opcode: str, name: str, make: Callable[[str, Rng], Made], rng: Rng) -> Program:
+def program(opcode: str, name: str, make: Callable[[str, Rng], GeneratedProgram], rng: Rng) -> Program:
     """One random program."""
     before, lines, arguments = make(name, rng)
     text = f"HloModule m\n{before}ENTRY e {{\n"

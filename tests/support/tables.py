@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from support.elements import COMPLEX, FLOATS, SMALL, Program
-from support.structures import RUNNABLE, Made, Rng, filled, program, sizes_of
+from support.structures import RUNNABLE, GeneratedProgram, Rng, filled, program, sizes_of
 from support.text import commas
 
 _NO_COMPLEX = tuple(name for name in RUNNABLE if name not in COMPLEX)
 _WHOLE_BYTES = tuple(name for name in RUNNABLE if name not in ("s2", "u2", "s4", "u4", "f4e2m1fn"))
 
 
-def sort(name: str, rng: Rng) -> Made:
+def sort(name: str, rng: Rng) -> GeneratedProgram:
     """Keys with ties together with their indices, which shows whether a sort is stable."""
     x = filled(name, [max(1, n) for n in sizes_of(rng, 2, 9)], rng)
     x = rng.choice(x.reshape(-1), x.size).reshape(x.shape)
@@ -34,45 +34,47 @@ def sort(name: str, rng: Rng) -> Made:
     return before, lines + "is_stable=true, to_apply=f", [x]
 
 
-def _lookup(rng: Rng) -> tuple[list[int], list[int], list[int], list[int], list[int], list[int]]:
-    """Operand sizes, window sizes, dropped window dimensions, the dimensions that indices name, and outer sizes."""
+def _lookup(rng: Rng) -> tuple[list[int], list[int], list[int], list[int], list[int], int]:
+    """Operand and window sizes, dropped dimensions, indexed dimensions, outer sizes, and the index vector dimension."""
     rank = int(rng.integers(1, 4))
     operand = [int(n) for n in rng.integers(1, 6, rank)]
     named = rng.permutation(rank)[: int(rng.integers(1, rank + 1))].tolist()
     dropped = sorted(i for i in named if rng.random() < 0.6)
     window = [1 if i in dropped else int(rng.integers(1, n + 1)) for i, n in enumerate(operand)]
     outer = sizes_of(rng, int(rng.integers(0, 3)), 4)
-    place = int(rng.integers(0, len(outer) + 1))
-    return operand, window, dropped, named, outer, [place]
+    vector_dim = int(rng.integers(0, len(outer) + 1))
+    return operand, window, dropped, named, outer, vector_dim
 
 
-def _indices(rng: Rng, outer: list[int], n_named: int, place: int) -> tuple[np.ndarray, list[int]]:
-    sizes = [*outer[:place], n_named, *outer[place:]]
+def _indices(rng: Rng, outer: list[int], n_named: int, vector_dim: int) -> tuple[np.ndarray, list[int]]:
+    sizes = [*outer[:vector_dim], n_named, *outer[vector_dim:]]
     return rng.integers(-2, 6, sizes).astype(np.int32), sizes
 
 
-def gather(name: str, rng: Rng) -> Made:
-    operand, window, dropped, named, outer, (place,) = _lookup(rng)
-    index, _ = _indices(rng, outer, len(named), place)
+def _windows(rng: Rng, window: list[int], dropped: list[int], outer: list[int]) -> tuple[list[int], list[int]]:
+    """The dimensions along which windows lie in an array of windows, at random, and the sizes of that array."""
     kept = [n for i, n in enumerate(window) if i not in dropped]
-    offset = sorted(rng.permutation(len(kept) + len(outer))[: len(kept)].tolist())
+    dims = sorted(rng.permutation(len(kept) + len(outer))[: len(kept)].tolist())
     rest, inner = iter(outer), iter(kept)
-    out = [next(inner) if i in offset else next(rest) for i in range(len(kept) + len(outer))]
+    return dims, [next(inner) if i in dims else next(rest) for i in range(len(kept) + len(outer))]
+
+
+def gather(name: str, rng: Rng) -> GeneratedProgram:
+    operand, window, dropped, named, outer, vector_dim = _lookup(rng)
+    index, _ = _indices(rng, outer, len(named), vector_dim)
+    offset, out = _windows(rng, window, dropped, outer)
     lines = (
         f"ROOT r = {name}[{commas(out)}] gather(a, b), offset_dims={{{commas(offset)}}}, "
         f"collapsed_slice_dims={{{commas(dropped)}}}, start_index_map={{{commas(named)}}}, "
-        f"index_vector_dim={place}, slice_sizes={{{commas(window)}}}"
+        f"index_vector_dim={vector_dim}, slice_sizes={{{commas(window)}}}"
     )
     return "", lines, [filled(name, operand, rng), index]
 
 
-def scatter(name: str, rng: Rng) -> Made:
-    operand, window, dropped, named, outer, (place,) = _lookup(rng)
-    index, _ = _indices(rng, outer, len(named), place)
-    kept = [n for i, n in enumerate(window) if i not in dropped]
-    updates = sorted(rng.permutation(len(kept) + len(outer))[: len(kept)].tolist())
-    rest, inner = iter(outer), iter(kept)
-    sizes = [next(inner) if i in updates else next(rest) for i in range(len(kept) + len(outer))]
+def scatter(name: str, rng: Rng) -> GeneratedProgram:
+    operand, window, dropped, named, outer, vector_dim = _lookup(rng)
+    index, _ = _indices(rng, outer, len(named), vector_dim)
+    updates, sizes = _windows(rng, window, dropped, outer)
     opcode = str(rng.choice(["add", "multiply"] if name in COMPLEX else ["add", "maximum", "minimum", "multiply"]))
     if name == "pred":
         opcode = "or"
@@ -80,12 +82,12 @@ def scatter(name: str, rng: Rng) -> Made:
     lines = (
         f"ROOT r = {name}[{commas(operand)}] scatter(a, b, c), update_window_dims={{{commas(updates)}}}, "
         f"inserted_window_dims={{{commas(dropped)}}}, scatter_dims_to_operand_dims={{{commas(named)}}}, "
-        f"index_vector_dim={place}, to_apply=f"
+        f"index_vector_dim={vector_dim}, to_apply=f"
     )
     return before, lines, [filled(name, operand, rng), index, filled(name, sizes, rng)]
 
 
-def select_and_scatter(name: str, rng: Rng) -> Made:
+def select_and_scatter(name: str, rng: Rng) -> GeneratedProgram:
     sizes = [int(n) for n in rng.integers(2, 7, 2)]
     window = [int(rng.integers(1, min(3, n) + 1)) for n in sizes]
     stride = [int(n) for n in rng.integers(1, 3, 2)]
@@ -102,14 +104,14 @@ def select_and_scatter(name: str, rng: Rng) -> Made:
     return before, lines, [filled(name, sizes, rng), filled(name, out, rng)]
 
 
-def top_k(name: str, rng: Rng) -> Made:
+def top_k(name: str, rng: Rng) -> GeneratedProgram:
     x = filled(name, [int(rng.integers(1, 4)), int(rng.integers(1, 9))], rng)
     k = int(rng.integers(1, x.shape[1] + 1))
     lines = f"ROOT r = ({name}[{x.shape[0]},{k}], s32[{x.shape[0]},{k}]) topk(a), k={k}, largest=true"
     return "", lines, [x]
 
 
-def fft(name: str, rng: Rng) -> Made:
+def fft(name: str, rng: Rng) -> GeneratedProgram:
     kind = str(rng.choice(["FFT", "IFFT", "RFFT", "IRFFT"]))
     part = {"c64": "f32", "c128": "f64"}[name]
     lengths = [int(n) for n in rng.integers(1, 7, int(rng.integers(1, 4)))]
@@ -131,14 +133,14 @@ def _definite(name: str, sizes: list[int], rng: Rng) -> np.ndarray:
     return made.astype(x.dtype)
 
 
-def cholesky(name: str, rng: Rng) -> Made:
+def cholesky(name: str, rng: Rng) -> GeneratedProgram:
     n = int(rng.integers(1, 6))
     sizes = [*sizes_of(rng, int(rng.integers(0, 2)), 3), n, n]
     lower = rng.choice(["true", "false"])
     return "", f"ROOT r = {name}[{commas(sizes)}] cholesky(a), lower={lower}", [_definite(name, sizes, rng)]
 
 
-def triangular_solve(name: str, rng: Rng) -> Made:
+def triangular_solve(name: str, rng: Rng) -> GeneratedProgram:
     n, m = int(rng.integers(1, 6)), int(rng.integers(1, 4))
     batch = sizes_of(rng, int(rng.integers(0, 2)), 3)
     left = bool(rng.integers(2))
@@ -149,7 +151,7 @@ def triangular_solve(name: str, rng: Rng) -> Made:
     return "", lines + f"transpose_a={turned}", [a, b]
 
 
-def rng_bit_generator(name: str, rng: Rng) -> Made:
+def rng_bit_generator(name: str, rng: Rng) -> GeneratedProgram:
     algorithm = str(rng.choice(["rng_three_fry", "rng_philox"]))
     n = 2 if algorithm == "rng_three_fry" else int(rng.choice([2, 3]))
     sizes = sizes_of(rng, int(rng.integers(0, 3)), 9)
@@ -157,7 +159,7 @@ def rng_bit_generator(name: str, rng: Rng) -> Made:
     return "", lines, [rng.integers(0, 2**64, n, dtype=np.uint64)]
 
 
-def batch_norm_inference(name: str, rng: Rng) -> Made:
+def batch_norm_inference(name: str, rng: Rng) -> GeneratedProgram:
     sizes = [int(n) for n in rng.integers(1, 5, 3)]
     along = int(rng.integers(3))
     x, rows = filled(name, sizes, rng), [filled(name, [sizes[along]], rng) for _ in range(3)]
@@ -166,7 +168,7 @@ def batch_norm_inference(name: str, rng: Rng) -> Made:
     return "", lines + f"feature_index={along}", [x, *rows, variance]
 
 
-def batch_norm_training(name: str, rng: Rng) -> Made:
+def batch_norm_training(name: str, rng: Rng) -> GeneratedProgram:
     sizes = [int(n) for n in rng.integers(2, 6, 3)]
     along = int(rng.integers(3))
     row = f"{name}[{sizes[along]}]"
@@ -176,7 +178,7 @@ def batch_norm_training(name: str, rng: Rng) -> Made:
 
 
 _REAL = ("f32", "f64")
-MAKERS: dict[str, tuple[Callable[[str, Rng], Made], tuple[str, ...]]] = {
+MAKERS: dict[str, tuple[Callable[[str, Rng], GeneratedProgram], tuple[str, ...]]] = {
     "sort": (sort, _NO_COMPLEX),
     "gather": (gather, RUNNABLE),
     "scatter": (scatter, _WHOLE_BYTES),

@@ -14,7 +14,7 @@ import numpy as np
 from support.text import commas
 
 Rng = np.random.Generator
-Made = tuple[str, list[np.ndarray]]
+GeneratedProgram = tuple[str, list[np.ndarray]]
 
 F32 = np.dtype(np.float32)
 INDEX_TYPES = {"s8": "i1", "s32": "i4", "s64": "i8", "u8": "u1", "u32": "u4", "u64": "u8"}
@@ -69,18 +69,18 @@ class Vectors:
         at = {p: k + (not trailing and k >= self.along) for k, (kind, p) in enumerate(tags) if kind == "paired"}
         self.pairs = [int(at[p]) for p in self.paired]
         self.dtype = str(rng.choice(list(INDEX_TYPES)))
-        self.indices = self._drawn(rng)
-        # The window's places among the vectors', in any order.
+        self.indices = self._draw_indices(rng)
+        # The window dimensions lie between the vector dimensions in any order.
         total = len(self.shape) + len(self.kept)
         self.windows = sorted(int(i) for i in rng.choice(total, len(self.kept), replace=False))
-        self.made = [0] * total
+        self.windows_shape = [0] * total
         for p, o in zip(self.kept, self.windows, strict=True):
-            self.made[o] = self.extents[p]
+            self.windows_shape[o] = self.extents[p]
         rest = (o for o in range(total) if o not in self.windows)
         for n, o in zip(self.shape, rest, strict=True):
-            self.made[o] = n
+            self.windows_shape[o] = n
 
-    def _drawn(self, rng: Rng) -> np.ndarray:
+    def _draw_indices(self, rng: Rng) -> np.ndarray:
         dtype = np.dtype(INDEX_TYPES[self.dtype])
         drawn = rng.integers(0 if dtype.kind == "u" else -3, 6, self.full).astype(dtype)
         if chance(rng, 0.3):
@@ -89,7 +89,7 @@ class Vectors:
         return np.asarray(drawn)
 
 
-def gather(rng: Rng) -> Made:
+def gather(rng: Rng) -> GeneratedProgram:
     v = Vectors(rng)
     paired = f"operand_batching_dims={{{commas(v.paired)}}}, start_indices_batching_dims={{{commas(v.pairs)}}}, "
     attributes = (
@@ -98,13 +98,13 @@ def gather(rng: Rng) -> Made:
         f"slice_sizes={{{commas(v.extents)}}}"
     )
     shapes = [f"f32[{commas(v.sizes)}]", f"{v.dtype}[{commas(v.full)}]"]
-    return module("", shapes, f"f32[{commas(v.made)}] gather(p0, p1), {attributes}"), [
+    return module("", shapes, f"f32[{commas(v.windows_shape)}] gather(p0, p1), {attributes}"), [
         normal(rng, v.sizes),
         v.indices,
     ]
 
 
-def scatter(rng: Rng) -> Made:
+def scatter(rng: Rng) -> GeneratedProgram:
     v = Vectors(rng)
     paired = f"input_batching_dims={{{commas(v.paired)}}}, scatter_indices_batching_dims={{{commas(v.pairs)}}}, "
     attributes = (
@@ -115,10 +115,10 @@ def scatter(rng: Rng) -> Made:
     operand, indices, update = (
         f"f32[{commas(v.sizes)}]",
         f"{v.dtype}[{commas(v.full)}]",
-        f"f32[{commas(v.made)}]",
+        f"f32[{commas(v.windows_shape)}]",
     )
     opcode = str(rng.choice(["add", "", "subtract", "maximum"]))
-    arrays = [normal(rng, v.sizes), v.indices, normal(rng, v.made)]
+    arrays = [normal(rng, v.sizes), v.indices, normal(rng, v.windows_shape)]
     if chance(rng, 0.7):
         root = f"{operand} scatter(p0, p1, p2), {attributes}"
         return module(function("f", "f32", opcode), [operand, indices, update], root), arrays
@@ -127,7 +127,7 @@ def scatter(rng: Rng) -> Made:
         " x = f32[] subtract(c, b)\n y = f32[] add(a, d)\n ROOT r = (f32[], f32[]) tuple(x, y)\n}\n"
     )
     root = f"({operand}, {operand}) scatter(p0, p1, p2, p3, p4), {attributes}"
-    arrays = [arrays[0], normal(rng, v.sizes), v.indices, arrays[2], normal(rng, v.made)]
+    arrays = [arrays[0], normal(rng, v.sizes), v.indices, arrays[2], normal(rng, v.windows_shape)]
     return module(both, [operand, operand, indices, update, update], root), arrays
 
 
@@ -147,7 +147,7 @@ def with_ties(rng: Rng, name: str, sizes: Sequence[int]) -> np.ndarray:
     return special(rng, x * rng.choice([-1, 1], sizes).astype(x.dtype)) if name[0] == "f" else np.asarray(x)
 
 
-def sort(rng: Rng) -> Made:
+def sort(rng: Rng) -> GeneratedProgram:
     sizes = [int(n) for n in rng.integers(0 if chance(rng, 0.1) else 1, 9, int(rng.integers(1, 4)))]
     name, along = str(rng.choice(list(ORDERED))), int(rng.integers(len(sizes)))
     total = ", type=TOTALORDER" if name[0] == "f" else ""
@@ -164,7 +164,7 @@ def sort(rng: Rng) -> Made:
     return module(by_key, [keys, places], root), [with_ties(rng, name, sizes), numbers]
 
 
-def topk(rng: Rng) -> Made:
+def topk(rng: Rng) -> GeneratedProgram:
     sizes = [int(n) for n in rng.integers(1, 9, int(rng.integers(1, 3)))]
     k, name = int(rng.integers(1, sizes[-1] + 1)), str(rng.choice(["f32", "f64", "s32", "u8"]))
     kept = commas([*sizes[:-1], k])
@@ -173,7 +173,7 @@ def topk(rng: Rng) -> Made:
     return module("", [f"{name}[{commas(sizes)}]"], root), [with_ties(rng, name, sizes)]
 
 
-def fft(rng: Rng) -> Made:
+def fft(rng: Rng) -> GeneratedProgram:
     batch = [int(n) for n in rng.integers(1, 4, int(rng.integers(0, 3)))]
     length = [int(n) for n in rng.integers(1, 8, int(rng.integers(1, 4)))]
     half = [*length[:-1], length[-1] // 2 + 1]
@@ -189,7 +189,7 @@ def fft(rng: Rng) -> Made:
 SYSTEMS = {"f32": "f4", "f64": "f8", "c64": "c8"}
 
 
-def cholesky(rng: Rng) -> Made:
+def cholesky(rng: Rng) -> GeneratedProgram:
     batch, n = [int(i) for i in rng.integers(1, 3, int(rng.integers(0, 3)))], int(rng.integers(1, 6))
     name, lower = str(rng.choice(list(SYSTEMS))), chance(rng, 0.5)
     a = normal(rng, [*batch, n, n], "c16" if name == "c64" else "f8")
@@ -202,7 +202,7 @@ def cholesky(rng: Rng) -> Made:
     return module("", [shape], f"{shape} cholesky(p0), lower={str(lower).lower()}"), [a.astype(SYSTEMS[name])]
 
 
-def triangular_solve(rng: Rng) -> Made:
+def triangular_solve(rng: Rng) -> GeneratedProgram:
     batch, n, k = [int(i) for i in rng.integers(1, 3, int(rng.integers(0, 3)))], *map(int, rng.integers(1, 6, 2))
     name = str(rng.choice(list(SYSTEMS)))
     left, lower, unit = (str(rng.choice(["true", "false"])) for _ in range(3))
@@ -214,7 +214,7 @@ def triangular_solve(rng: Rng) -> Made:
     return module("", shapes, f"{shapes[1]} triangular-solve(p0, p1), {flags}"), [a, b]
 
 
-def select_and_scatter(rng: Rng) -> Made:
+def select_and_scatter(rng: Rng) -> GeneratedProgram:
     sizes, made, windows = [], [], []
     while len(sizes) < 1 or (len(sizes) < 3 and chance(rng, 0.6)):
         n, size, stride, low, high = (int(i) for i in (*rng.integers(1, [7, 4, 4]), *rng.integers(0, 3, 2)))
@@ -235,7 +235,7 @@ def select_and_scatter(rng: Rng) -> Made:
     return module(select + function("f", "f32", "add"), shapes, root), [*arrays, np.array(2, F32)]
 
 
-def batch_norm(rng: Rng) -> Made:
+def batch_norm(rng: Rng) -> GeneratedProgram:
     sizes = [int(n) for n in rng.integers(1, 5, int(rng.integers(1, 5)))]
     feature = int(rng.integers(len(sizes)))
     c = [sizes[feature]]
@@ -257,7 +257,7 @@ def batch_norm(rng: Rng) -> Made:
     return module("", [x, f, f, f, x], root), [data, scale, mean, variance, normal(rng, sizes)]
 
 
-def bits(rng: Rng) -> Made:
+def bits(rng: Rng) -> GeneratedProgram:
     algorithm = str(rng.choice(["rng_three_fry", "rng_philox", "rng_default"]))
     words = 2 if algorithm == "rng_three_fry" else int(rng.integers(2, 4))
     name = str(rng.choice(["u8", "u16", "u32", "u64"]))
@@ -269,7 +269,7 @@ def bits(rng: Rng) -> Made:
     return module("", [f"u64[{words}]"], root), [state]
 
 
-def scan(rng: Rng) -> Made:
+def scan(rng: Rng) -> GeneratedProgram:
     n, along, reverse = int(rng.integers(1, 5)), int(rng.integers(2)), str(rng.choice(["true", "false"]))
     sizes = [3, 3]
     sizes[along] = n
@@ -285,7 +285,7 @@ def scan(rng: Rng) -> Made:
     ]
 
 
-KINDS: dict[str, Callable[[Rng], Made]] = {
+KINDS: dict[str, Callable[[Rng], GeneratedProgram]] = {
     maker.__name__: maker
     for maker in (
         gather,

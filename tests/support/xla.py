@@ -14,32 +14,32 @@ from typing import Any
 
 def reprint(sources: list[str | bytes]) -> list[str | None]:
     """XLA's text of each HLO text (str) or HloModuleProto (bytes); ``None`` where XLA rejects it or aborts."""
-    return _asked("text", sources)
+    return _run_child("text", sources)
 
 
 def serialized(sources: list[str | bytes]) -> list[bytes | None]:
     """XLA's HloModuleProto of each; ``None`` where XLA rejects it or aborts."""
-    return _asked("proto", sources)
+    return _run_child("proto", sources)
 
 
-def _asked(form: str, sources: list[str | bytes]) -> list[Any]:
+def _run_child(form: str, sources: list[str | bytes]) -> list[Any]:
     results: list[Any] = []
     while len(results) < len(sources):
         rest = sources[len(results) :]
         command = [sys.executable, __file__, form]
         child = subprocess.run(command, input=pickle.dumps(rest), capture_output=True, timeout=600)
-        answers = _answers(child.stdout)
+        decoded = _decode_results(child.stdout)
         if child.returncode == 0:
-            assert len(answers) == len(rest), child.stderr[-2000:]
-        elif len(answers) < len(rest):
+            assert len(decoded) == len(rest), child.stderr[-2000:]
+        elif len(decoded) < len(rest):
             if b"ImportError" in child.stderr or b"ModuleNotFoundError" in child.stderr:
                 raise AssertionError(child.stderr.decode(errors="replace")[-2000:])
-            answers.append(None)
-        results += answers
+            decoded.append(None)
+        results += decoded
     return results
 
 
-def _answers(data: bytes) -> list[Any]:
+def _decode_results(data: bytes) -> list[Any]:
     found: list[Any] = []
     at = 0
     while at + 8 <= len(data):
@@ -63,7 +63,7 @@ def _reader() -> Any:
 
 def main() -> None:
     sources = pickle.load(sys.stdin.buffer)
-    # XLA writes to standard output as it likes; the answers go where it does not know.
+    # XLA may write to standard output, so the results use a duplicate of the descriptor.
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     xla = _reader()
@@ -76,10 +76,10 @@ def main() -> None:
             else:
                 module = xla.HloModule.from_serialized_hlo_module_proto(source)
             proto = sys.argv[1] == "proto"
-            answer = module.as_serialized_hlo_module_proto() if proto else module.to_string(options)
+            result = module.as_serialized_hlo_module_proto() if proto else module.to_string(options)
         except Exception:
-            answer = None
-        data = pickle.dumps(answer)
+            result = None
+        data = pickle.dumps(result)
         out.write(len(data).to_bytes(8, "little") + data)
         out.flush()
 

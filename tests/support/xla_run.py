@@ -84,7 +84,7 @@ def _run(text: str, arguments: list[Any], replicas: int) -> list[Any]:
 
 def main() -> None:
     programs = pickle.load(sys.stdin.buffer)
-    # XLA writes to standard output as it likes; the answers go where it does not know.
+    # XLA may write to standard output, so the results use a duplicate of the descriptor.
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     import jax

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from conftest import Case, at_leaf, leaves, random_value, related
-from support.perturbation import check_sound, check_tight, observe_changes
+from support.perturbation import Checked, observe_changes
 
 import hlomap as hm
 from hlomap.interpreter import evaluate_one
@@ -63,10 +63,10 @@ def test_maps_and_interpreter_agree(case: Case) -> None:
                 if maps.is_unknown:
                     continue
                 mentioned = related(maps, leaf, shape, inner, by_number)
-                subject = (root, "output_to_input", (out, shape), (k, leaf, inner), maps)
-                check_sound(observed[out], mentioned, *subject)
+                checked = Checked(root, "output_to_input", (out, shape), (k, leaf, inner), maps)
+                checked.check_sound(observed[out], mentioned)
                 if not case.weak and maps.exact:
-                    check_tight(observed[out], mentioned, *subject)
+                    checked.check_tight(observed[out], mentioned)
 
 
 def test_both_directions_are_one_relation(case: Case) -> None:

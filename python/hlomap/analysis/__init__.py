@@ -1,6 +1,6 @@
-"""Questions about programs, and analyses of the maps that answer them.
+"""Queries about programs, and analyses of the resulting maps.
 
-A question goes one path: ``queries`` calls the compiled propagation once; that asks ``rule_provider`` for rules by
+Every query takes one path: ``queries`` calls the compiled propagation once; that asks ``rule_provider`` for rules by
 signature and composes them; ``assemble`` turns the records that come back into sets of maps.  An analysis of maps sees
 maps and shapes, never an opcode or an attribute.
 """

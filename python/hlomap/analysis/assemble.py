@@ -1,6 +1,6 @@
-"""From the records of a propagation to sets of maps.
+"""Converts the records of a propagation to sets of maps.
 
-:func:`assemble` is the entry point.  A record is complete: its maps know their shape index, use and suppliers.
+:func:`assemble` is the entry point.  A record is complete: its maps have their shape index, use and suppliers.
 """
 
 from __future__ import annotations
@@ -9,17 +9,16 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ..maps.device_groups import GroupTable
-from ..maps.device_indexing import DeviceIndexing
-from ..maps.map_set import MapSet, not_followed
+from ..maps.map_set import DeviceIndexing, MapSet, unknown_devices
 
 if TYPE_CHECKING:
     from .._core import _Record
 
-__all__ = ["assemble", "assemble_devices", "crosses_devices", "unfollowed_devices", "unknown_devices"]
+__all__ = ["assemble", "assemble_devices", "crosses_devices", "devices_not_requested", "unknown_for_all_records"]
 
 
 def assemble(record: _Record, devices: Callable[[int], DeviceIndexing]) -> MapSet:
-    """The set of a record; ``devices`` gives, by number, where elements on other devices are."""
+    """The set of a record; ``devices`` returns the device indexing of a record by its number."""
     number, unknown, exact, reason, crosses, maps, uses = record
     if unknown is not None:
         return MapSet.unknown(unknown)
@@ -37,7 +36,7 @@ def assemble_devices(records: Sequence[_Record], table: GroupTable) -> Callable[
     found: dict[int, DeviceIndexing] = {}
     for number, unknown, exact, reason, _, maps, _ in records:
         if unknown is not None:
-            found[number] = not_followed(unknown)
+            found[number] = unknown_devices(unknown)
         else:
             found[number] = DeviceIndexing(table.ids, table.groups, MapSet(maps, exact=exact, reason=reason))
     return lambda number: found.get(number) or DeviceIndexing(table.ids, table.groups, MapSet())
@@ -48,10 +47,10 @@ def crosses_devices(records: Sequence[_Record]) -> bool:
     return any(crosses for _, _, _, _, crosses, _, _ in records)
 
 
-def unknown_devices(reason: str) -> Callable[[int], DeviceIndexing]:
-    """The device indexing of every record where nothing is known, for this reason."""
-    devices = not_followed(reason)
+def unknown_for_all_records(reason: str) -> Callable[[int], DeviceIndexing]:
+    """A function from a record's number to an unknown device indexing, with this reason."""
+    devices = unknown_devices(reason)
     return lambda number: devices
 
 
-unfollowed_devices = unknown_devices("the ways to other devices were not followed")
+devices_not_requested = unknown_for_all_records("the maps between devices were not requested")

@@ -1,4 +1,4 @@
-"""Whether an operation leaves its operand in place, and the factors of a bitcast.
+"""Decides whether an operation leaves its operand in place, and decomposes bitcasts.
 
 :func:`is_bitcast` decides it for an instruction, by the positions in memory that its maps relate.  For two shapes see
 the compiled ``reshape_is_bitcast``, ``transpose_is_bitcast`` and ``is_valid_bitcast``.
@@ -68,7 +68,7 @@ def is_bitcast(instruction: Instruction, operand: int = 0) -> Equivalence:
     """Whether an instruction leaves every byte of an operand where it is, in a buffer of one size.
 
     Asked of the positions in memory, tiles and padding included; true of a bitcast, and of a reshape, transpose or copy
-    between layouts that fit.  ``.equal`` of the answer is ``None`` where the maps are unknown or not exact, and for
+    between layouts that fit.  ``.equal`` of the result is ``None`` where the maps are unknown or not exact, and for
     values that are not arrays.  A witness is a position in the output's buffer, counted in elements.
 
     Raises :class:`~hlomap.errors.ShapeError` where the operand does not exist.

@@ -1,6 +1,6 @@
 """Indexing rules that users register, for custom calls or in place of the rule of an operation.
 
-:func:`register_rule` is the entry point.  Law: the result of a rule is kept by signature, so it may depend on shapes,
+:func:`register_rule` is the entry point.  Invariant: results are cached by signature, so a rule may depend on shapes,
 attributes, called computations, and on the content of the constant operands that it names, but on nothing else.
 """
 
@@ -72,16 +72,18 @@ def register_rule(
     constant_operands = expect_items(int, constant_operands, "register_rule", "operand numbers as `constant_operands`")
 
     def backward(instruction: Instruction, index: ShapeIndex, context: RuleContext) -> RuleResult:
-        return [_part(result) for result in output_to_input(instruction, index)]
+        return [_to_operand_indexing(result) for result in output_to_input(instruction, index)]
 
     def forward(instruction: Instruction, operand: int, index: ShapeIndex, context: RuleContext) -> RuleResult:
         if input_to_output is not None:
-            return [_part(result) for result in input_to_output(instruction, operand, index)]
+            return [_to_operand_indexing(result) for result in input_to_output(instruction, operand, index)]
         parts: list[OperandIndexing] = [NOTHING] * n_outputs(instruction.shape)
         for output in array_leaves(instruction.shape):
-            part = _part(output_to_input(instruction, output)[operand])
+            part = _to_operand_indexing(output_to_input(instruction, output)[operand])
             i = output[0] if output else 0
-            parts[i] = _joined(parts[i], _inverted(part, index, instruction.operands[operand].shape, output))
+            parts[i] = _union(
+                parts[i], _invert_operand_indexing(part, index, instruction.operands[operand].shape, output)
+            )
         return parts
 
     custom_rules[name] = CustomRule(backward, forward, tuple(constant_operands))
@@ -128,12 +130,12 @@ def inverted_map(m: IndexingMap, sizes: Sequence[int]) -> IndexingMap:
     )
 
 
-def _part(result: PartResult) -> OperandIndexing:
+def _to_operand_indexing(result: PartResult) -> OperandIndexing:
     if isinstance(result, Mapping):
         whole: OperandIndexing = NOTHING
         for index, maps_of in result.items():
-            part = _part(maps_of)
-            whole = _joined(whole, part if isinstance(part, Unknown) else part.at(tuple(index)))
+            part = _to_operand_indexing(maps_of)
+            whole = _union(whole, part if isinstance(part, Unknown) else part.at(tuple(index)))
         return whole
     if isinstance(result, IndexingMap):
         result = [result]
@@ -148,16 +150,18 @@ def _part(result: PartResult) -> OperandIndexing:
     return Footprint(maps)
 
 
-def _inverted(part: OperandIndexing, index: ShapeIndex, given: Shape, output: ShapeIndex) -> OperandIndexing:
+def _invert_operand_indexing(
+    part: OperandIndexing, index: ShapeIndex, operand_shape: Shape, output: ShapeIndex
+) -> OperandIndexing:
     if isinstance(part, Unknown):
         return part
-    sizes = shape_at(given, index).dimensions
+    sizes = shape_at(operand_shape, index).dimensions
     if 0 in sizes:
         return NOTHING
     return part.of((output, inverted_map(m, sizes)) for below, m in part.maps if below == index)
 
 
-def _joined(a: OperandIndexing, b: OperandIndexing) -> OperandIndexing:
+def _union(a: OperandIndexing, b: OperandIndexing) -> OperandIndexing:
     if isinstance(a, Unknown):
         return a
     return b if isinstance(b, Unknown) else a + b

@@ -1,9 +1,8 @@
-"""Rules whose maps go from an element on a device to an element on a device.
+"""Rules whose maps lead from an element on a device to an element on a device.
 
 Read :func:`device_rules` first.  The compiled propagation is the same as without devices; only the rules differ: group
 and position are two more dimensions and results of every map, for one table of groups.  Such a propagation runs only
-where the plain one crosses devices.  It needs one table for all crossings, and the plain maps are part of the answer in
-any case, so the two are separate.
+where the plain one crosses devices, and requires one table for all collectives.
 """
 
 from __future__ import annotations
@@ -11,8 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from .._core import Computation, IndexingMap, Instruction, InstructionIndexing
-from ..maps.device_groups import GroupTable
-from ..maps.device_indexing import NO_COMMON_GROUP, all_as_one, each_once, in_one_group, lifted, same_groups
+from ..maps.device_groups import (
+    NO_COMMON_GROUP,
+    GroupTable,
+    have_same_groups,
+    lift_to_devices,
+    lists_each_device_once,
+    merge_group_tables,
+    rewrite_for_one_group,
+)
 from ..ops import op_of
 from ..ops._rule import CollectiveRule, Footprint, OperandIndexing, RuleResult
 from ..ops._shapes import shape_at
@@ -28,7 +34,7 @@ _MAX_COMPUTATIONS = 4096
 def device_rules(rules: RuleProvider, subjects: Iterable[Instruction | Computation]) -> DeviceRules | Unknown:
     """The rules between devices for the table of all collective operations in ``subjects`` and in their callees.
 
-    Where the tables differ, or a device has several positions in a table that is crossed more than once, all devices
+    Where the tables differ, or a device has several positions in a table that several collectives use, all devices
     become one group.  Unknown where that is not possible.
     """
     tables: list[GroupTable] = []
@@ -50,29 +56,29 @@ def device_rules(rules: RuleProvider, subjects: Iterable[Instruction | Computati
     if not tables or waiting:
         return Unknown("no groups of devices were found")
     first = tables[0]
-    if all(same_groups(table, first) for table in tables) and (len(tables) == 1 or each_once(first)):
+    if all(have_same_groups(table, first) for table in tables) and (len(tables) == 1 or lists_each_device_once(first)):
         return DeviceRules(rules, first, is_wide=False)
-    wide = all_as_one(tables)
+    wide = merge_group_tables(tables)
     return Unknown(NO_COMMON_GROUP) if wide is None else DeviceRules(rules, wide, is_wide=True)
 
 
 class DeviceRules(RuleProvider):
     """Provides the rules between devices of one table of groups; ``is_wide`` where it is one group of all devices.
 
-    Results depend on the table, so they are not kept for other questions.
+    Results depend on the table, so they are not cached for other queries.
     """
 
     def __init__(self, plain: RuleProvider, table: GroupTable, *, is_wide: bool) -> None:
         super().__init__(plain.module)
         self.table = table
-        self.propagation = plain.propagation.on_devices(table.runs(), each_once(table))
+        self.propagation = plain.propagation.on_devices(table.runs(), lists_each_device_once(table))
         self._plain = plain
         self._is_wide = is_wide
 
     def rule(
         self, instruction: Instruction, key: bytes, index: ShapeIndex, direction: int, repeats: bool
     ) -> InstructionIndexing:
-        """The rule of a collective operation with its groups; any other rule on every device alike."""
+        """The rule of a collective operation with its groups; any other rule, lifted to every device."""
         plain = self._plain.rule(instruction, key, index, direction, repeats).parts
         value = instruction if direction < 0 else instruction.operands[direction]
         rank = shape_at(self.shape_of(value), index).rank
@@ -90,11 +96,11 @@ class DeviceRules(RuleProvider):
         return InstructionIndexing(instruction, index, direction, parts, on_devices=True)
 
     def recall(self, fingerprint: bytes, index: ShapeIndex, direction: int) -> InstructionIndexing | None:
-        """Nothing is kept."""
+        """None: results are not cached."""
         return None
 
     def keep(self, fingerprint: bytes, index: ShapeIndex, direction: int, indexing: InstructionIndexing) -> None:
-        """Nothing is kept."""
+        """Does nothing: results are not cached."""
 
     def _parts(
         self,
@@ -116,8 +122,8 @@ class DeviceRules(RuleProvider):
             followed = dict(result) if isinstance(result, Mapping) else dict(enumerate(result))
             parts = {k: followed.get(k, Unknown("not followed")) for k in plain}
         else:
-            parts = {k: _stays(instruction, part) for k, part in plain.items()}
-        return {k: self._lifted(part, rank) for k, part in parts.items()}
+            parts = {k: _reject_crossing(instruction, part) for k, part in plain.items()}
+        return {k: self._lift_to_devices(part, rank) for k, part in parts.items()}
 
     def _collective(
         self, rule: CollectiveRule, instruction: Instruction, index: ShapeIndex, direction: int, rank: int
@@ -132,32 +138,32 @@ class DeviceRules(RuleProvider):
             return dict.fromkeys(parts, groups)
         table = GroupTable(groups.ids, groups.groups)
         if self._is_wide:
-            return {k: self._widened(part, rank, table) for k, part in parts.items()}
-        return parts if same_groups(table, self.table) else dict.fromkeys(parts, Unknown(NO_COMMON_GROUP))
+            return {k: self._rewrite_for_one_group(part, rank, table) for k, part in parts.items()}
+        return parts if have_same_groups(table, self.table) else dict.fromkeys(parts, Unknown(NO_COMMON_GROUP))
 
-    def _widened(self, part: OperandIndexing, rank: int, table: GroupTable) -> OperandIndexing:
+    def _rewrite_for_one_group(self, part: OperandIndexing, rank: int, table: GroupTable) -> OperandIndexing:
         if isinstance(part, Unknown):
             return part
         maps: list[tuple[ShapeIndex, IndexingMap]] = []
         for index, m in part.maps:
-            wide = [m] if len(m.dims) == rank else in_one_group(m, table, len(self.table.groups[0]))
+            wide = [m] if len(m.dims) == rank else rewrite_for_one_group(m, table, len(self.table.groups[0]))
             if wide is None:
                 return Unknown(NO_COMMON_GROUP)
             maps += [(index, each) for each in wide]
         return part.of(maps)
 
-    def _lifted(self, part: OperandIndexing, rank: int) -> OperandIndexing:
+    def _lift_to_devices(self, part: OperandIndexing, rank: int) -> OperandIndexing:
         """Adds group and position to the maps that do not have them yet."""
         if isinstance(part, Unknown):
             return part
         maps: list[tuple[ShapeIndex, IndexingMap]] = []
         for index, m in part.maps:
-            on_devices: Sequence[IndexingMap] = lifted(m, self.table) if len(m.dims) == rank else [m]
+            on_devices: Sequence[IndexingMap] = lift_to_devices(m, self.table) if len(m.dims) == rank else [m]
             maps += [(index, each) for each in on_devices]
         return part.of(maps)
 
 
-def _stays(instruction: Instruction, part: OperandIndexing) -> OperandIndexing:
+def _reject_crossing(instruction: Instruction, part: OperandIndexing) -> OperandIndexing:
     if isinstance(part, Footprint) and part.crosses_devices:
-        return Unknown(f"{instruction.opcode} does not say to which devices it goes")
+        return Unknown(f"{instruction.opcode} has no rule with devices")
     return part

@@ -31,8 +31,8 @@ def to_physical(maps: MapSet, source: Shape, target: Shape) -> MapSet:
         if isinstance(moved, Unknown):
             return MapSet.unknown(moved.reason)
         done.append(moved)
-    physical = maps._with(done)
-    return physical._of([m for m in physical if not m.is_known_empty])
+    physical = maps._replace_maps(done)
+    return physical._select([m for m in physical if not m.is_known_empty])
 
 
 def _compose_all(pairs: Sequence[tuple[IndexingMap, IndexingMap]]) -> Sequence[IndexingMap | Unknown]:

@@ -1,9 +1,9 @@
-"""The questions about one instruction, or about everything that it is made of.
+"""Queries for the maps of one instruction, or of all values inside a fusion or computation.
 
-Read :func:`output_to_input` and :func:`indexing` first.  A question is one call of the compiled propagation, which asks
-for rules by signature and composes them; the records that come back become sets of maps.  Where elements cross devices,
-a second propagation, with the rules between devices, tells on which devices they are.  Law: a value that may be read is
-never left out; where a rule is unknown, everything behind it is unknown.
+Read :func:`output_to_input` and :func:`indexing` first.  A query is one call of the compiled propagation, which looks
+up rules by signature and composes them; :mod:`hlomap.analysis.assemble` turns the resulting records into sets of maps.
+Where elements cross devices, a second propagation, with the rules between devices, computes the device indexing.
+Invariant: a value that may be read is never left out; everything that depends on an unknown rule is unknown.
 """
 
 from __future__ import annotations
@@ -12,19 +12,18 @@ from collections.abc import Callable, Iterable, Sequence
 
 from .._core import Computation, Instruction, Shape
 from ..errors import HlomapError, ShapeError
-from ..maps.device_indexing import DeviceIndexing
-from ..maps.map_set import MapSet
+from ..maps.map_set import DeviceIndexing, MapSet
 from ..ops import lookup
 from ..ops._shapes import array_leaves, n_outputs, shape_at
 from ..types import ShapeIndex, Unknown, expect, expect_index, expect_items
-from .assemble import assemble, assemble_devices, crosses_devices, unfollowed_devices, unknown_devices
+from .assemble import assemble, assemble_devices, crosses_devices, devices_not_requested, unknown_for_all_records
 from .device_rules import device_rules
 from .physical import to_physical
 from .rule_provider import RuleProvider
 
 __all__ = ["indexing", "input_to_output", "output_to_input", "reached", "shape_indices"]
 
-_physical_devices = unknown_devices("devices are those of elements, not of positions in memory")
+_physical_devices = unknown_for_all_records("devices are those of elements, not of positions in memory")
 
 
 def output_to_input(
@@ -99,9 +98,9 @@ def input_to_output(
     operands, shape = _operands_and_shape(instruction)
     if not 0 <= number < len(operands):
         raise ShapeError(f"{instruction.name} has {len(operands)} operands, no operand {number}")
-    given = operands[number].shape
-    indices = shape_indices(given, tuple(below), "operand")
-    memory = (given, lambda i: shape) if physical else None
+    operand_shape = operands[number].shape
+    indices = shape_indices(operand_shape, tuple(below), "operand")
+    memory = (operand_shape, lambda i: shape) if physical else None
     return _query(instruction, number, indices, n_outputs(shape), memory)
 
 
@@ -159,21 +158,21 @@ def reached(
     *,
     with_devices: bool = False,
 ) -> dict[Instruction, MapSet]:
-    """The maps from arrays of ``start`` to every value that it is made of, users before operands.
+    """The maps from arrays of ``start`` to every value that it depends on, users before operands.
 
-    The propagation goes through the instructions ``inside``.  A fusion or call among them is entered where it is the
-    only caller of its computation, or ``entered``.  Each of ``ends`` is in the result, whether it is reached or not.
+    The propagation visits the instructions ``inside``.  It enters a fusion or call among them that is the only caller
+    of its computation, or that is ``entered``.  Each of ``ends`` is in the result, whether it is reached or not.
     """
     module = start.module
     region = [instruction.number for instruction in inside]
     root, last = None if entered is None else entered.number, [instruction.number for instruction in ends]
     records = rules.propagation.backward(rules, start.number, indices, region, root, last)
-    devices: Callable[[int], DeviceIndexing] = unfollowed_devices
+    devices: Callable[[int], DeviceIndexing] = devices_not_requested
     if with_devices and crosses_devices(records):
         reads = {number for number, unknown, _, _, _, maps, _ in records if maps or unknown is not None}
         between = device_rules(rules, [module.instruction(number) for number in region if number in reads])
         if isinstance(between, Unknown):
-            devices = unknown_devices(between.reason)
+            devices = unknown_for_all_records(between.reason)
         else:
             found = between.propagation.backward(between, start.number, indices, region, root, last)
             devices = assemble_devices(found, between.table)
@@ -230,11 +229,11 @@ def _query_devices(
 ) -> Callable[[int], DeviceIndexing]:
     between = device_rules(rules, [instruction])
     if isinstance(between, Unknown):
-        return unknown_devices(between.reason)
+        return unknown_for_all_records(between.reason)
     try:
         (records,) = between.propagation.query(between, instruction, direction, [index])
     except (HlomapError, OverflowError) as error:
-        return unknown_devices(str(error))
+        return unknown_for_all_records(str(error))
     return assemble_devices(records, between.table)
 
 

@@ -1,6 +1,6 @@
 """The number of elements, and of bytes, that a union of maps reads of an operand.
 
-:func:`reads` gives the record :class:`Reads`.  Law: ``lower <= true number <= upper``.  The maps of a union may
+:func:`reads` returns the record :class:`Reads`.  Invariant: ``lower <= true number <= upper``.  The maps of a union may
 overlap: without a proof that they are disjoint, the sum of their counts is an upper bound and the largest of them a
 lower one.  The lower bound is 0 where the union is not exact; where it is unknown, the number lies between 0 and
 the size of the operand.
@@ -37,7 +37,7 @@ class Reads:
 
 
 def reads(maps: Sequence[IndexingMap], exact: bool, shape: Shape) -> Reads:
-    """The record of a union of maps into an array of this shape; ``exact`` tells whether the union is.
+    """The record of a union of maps into an array of this shape; ``exact`` is whether the union is exact.
 
     >>> import hlomap as hm
     >>> column = hm.IndexingMap.parse("(d0)[s0] -> (s0), domain: d0 in [0, 1], s0 in [0, 2]")

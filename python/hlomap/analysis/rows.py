@@ -12,7 +12,7 @@ from ..types import ShapeIndex, expect
 from .rule_provider import RuleProvider
 from .table import Table
 
-__all__ = ["analyze", "leaves"]
+__all__ = ["analyze", "leaf_shapes"]
 
 
 def analyze(module: Module) -> Table:
@@ -23,7 +23,7 @@ def analyze(module: Module) -> Table:
     without maps, except that tuple and get-tuple-element have rows only for the elements that are read.
     :data:`hlomap.analysis.table.COLUMNS` lists the columns.
 
-    A question without an answer is a row, too: ``unknown`` is the reason, ``error`` the message of an error.
+    A query that fails is a row, too: ``unknown`` is the reason, ``error`` the message of an error.
 
     >>> import hlomap as hm
     >>> module = hm.parse('''
@@ -43,7 +43,7 @@ def analyze(module: Module) -> Table:
     return Table(rules.propagation.rows(rules))
 
 
-def leaves(shape: Shape) -> Iterator[tuple[ShapeIndex, Shape]]:
+def leaf_shapes(shape: Shape) -> Iterator[tuple[ShapeIndex, Shape]]:
     """The shape index and shape of every array, token or opaque value in a value, in order."""
     waiting: list[tuple[ShapeIndex, Shape]] = [((), shape)]
     while waiting:

@@ -1,7 +1,7 @@
-"""The results of rules, kept by signature; a rule that fails has an unknown result.
+"""Caches the results of rules by signature; a rule that fails has an unknown result.
 
-Read :func:`checked_rule` first.  Law: a map has one dimension for each dimension of the array that the question is
-about, and one result for each dimension of the array that it leads to; anything else is unknown.
+Read :func:`checked_rule` first.  Invariant: a map has one dimension for each dimension of the array that it starts
+from, and one result for each dimension of the array that it leads to; any other result is unknown.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class RuleCache:
         self._old: dict[Key, InstructionIndexing] = {}
 
     def find(self, key: Key) -> InstructionIndexing | None:
-        """The result kept under a key."""
+        """The cached result of a key, or None."""
         found = self._young.get(key)
         if found is None:
             found = self._old.get(key)
@@ -46,7 +46,7 @@ class RuleCache:
         return found
 
     def keep(self, key: Key, indexing: InstructionIndexing) -> None:
-        """Keep a result, unless it has very many parts."""
+        """Cache a result, unless it has very many parts."""
         if len(indexing) > _WIDE:
             return
         if len(self._young) >= self._limit:

@@ -1,4 +1,4 @@
-"""The rules that a propagation asks for, and the results that are kept from one question to the next.
+"""The rules that a propagation requests, and the results that are cached from one query to the next.
 
 Read :class:`RuleProvider` first.  Rules are composed by the compiled :class:`~hlomap._core.Propagation`; nothing is
 composed here.
@@ -21,7 +21,7 @@ __all__ = ["RuleProvider"]
 class RuleProvider:
     """Provides the rules of operations to a propagation through one module.
 
-    It is also the context of rules of operations that call computations, and lives as long as one question.
+    It is also the context of the rules of operations that call computations, and lives as long as one query.
     """
 
     def __init__(self, module: Module) -> None:
@@ -33,7 +33,7 @@ class RuleProvider:
     # Called by the propagation.
 
     def traits(self, instruction: Instruction) -> tuple[bool, bool, bool, tuple[int, ...], bool, str | None]:
-        """The traits of an operation that decide how its rule is used; the fifth tells that the opcode has them all."""
+        """The traits that decide how the rule is used; the fifth is whether the opcode alone determines the others."""
         op = op_of(instruction)
         by_opcode = op.constant_operands is no_constant_operands and not custom_rules
         return (
@@ -50,8 +50,8 @@ class RuleProvider:
     ) -> InstructionIndexing:
         """The result of a rule for an array of the output (direction -1), or of operand ``direction``.
 
-        It is kept by the signature ``key``.  A rule that names values inside a called computation belongs to one
-        instruction, also where an operand is given twice (``repeats``).
+        It is cached by the signature ``key``, unless it names values inside a called computation: such a result
+        belongs to one instruction, also if an operand occurs twice (``repeats``).
         """
         found = signature_cache.find((key, index, direction))
         if found is None:
@@ -67,17 +67,17 @@ class RuleProvider:
         return found
 
     def recall(self, fingerprint: bytes, index: ShapeIndex, direction: int) -> InstructionIndexing | None:
-        """The kept indexing of a computation with this fingerprint; sources are positions in the computation."""
+        """The cached indexing of a computation with this fingerprint; sources are positions in the computation."""
         return fingerprint_cache.find((fingerprint, index, direction))
 
     def keep(self, fingerprint: bytes, index: ShapeIndex, direction: int, indexing: InstructionIndexing) -> None:
-        """Keep the indexing of a computation."""
+        """Cache the indexing of a computation."""
         fingerprint_cache.keep((fingerprint, index, direction), indexing)
 
     # Called by rules: the context of an operation that calls computations.
 
     def shape_of(self, instruction: Instruction) -> Shape:
-        """The shape of an instruction, cached: converting that of a wide tuple takes long."""
+        """The shape of an instruction, cached: converting that of a wide tuple is slow."""
         number = instruction.number
         shape = self._shapes.get(number)
         if shape is None:
@@ -97,7 +97,7 @@ class RuleProvider:
         return self._call(instruction.number, computation.number, index, parameter)
 
     def _call(self, caller: int, computation: int, index: ShapeIndex, direction: int) -> Mapping[int, OperandIndexing]:
-        """Cached, since the rule of a loop asks for each array of its body once for every array of its own."""
+        """Cached, since the rule of a loop requests each array of the body once for every carried array."""
         key = (caller, computation, index, direction)
         found = self._calls.get(key)
         if found is None:

@@ -1,8 +1,9 @@
-"""The elements of the entry's parameters that an element anywhere in a module needs, and the other way round.
+"""Whole-module slices: from an element of any value back to the entry's parameters, and from a parameter forward.
 
-Read :func:`backward_slice` and :func:`forward_slice`.  Law: a parameter of a computation is the value that its callers
-pass, as the caller's rule tells; where that is not one value, it is everything that the caller reads.  Each computation
-is left once, after all its callees, so work does not grow with the number of paths.
+Read :func:`backward_slice` and :func:`forward_slice`.  Invariant: a parameter of a computation has the values that its
+callers pass, as the rules of the callers determine; where that is not one value, it depends on everything that the
+caller reads.  Each computation is processed once, after all its callees, so work does not grow with the number of
+paths.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from ..maps.map_set import MapSet
 from ..ops import lookup
 from ..ops._shapes import array_leaves, shape_at
 from ..types import ShapeIndex, expect, expect_index
-from .assemble import assemble, unfollowed_devices
+from .assemble import assemble, devices_not_requested
 from .queries import reached, shape_indices
 from .rule_provider import RuleProvider
 from .toposort import reverse_postorder
@@ -53,12 +54,12 @@ def backward_slice(instruction: Instruction, output: int | ShapeIndex = 0) -> di
     rules = RuleProvider(instruction.module)
     entry = instruction.module.entry
     found: dict[Instruction, MapSet] = {}
-    waiting: dict[int, dict[tuple[Instruction, ShapeIndex], MapSet]] = {}
+    pending: dict[int, dict[tuple[Instruction, ShapeIndex], MapSet]] = {}
     for index in shape_indices(instruction.shape, output, "output"):
-        _wait(waiting, instruction, index, _own(instruction, index))
+        _enqueue(pending, instruction, index, _identity_set(instruction, index))
     # Each computation after those that it calls.
     for computation in reverse_postorder(instruction.computation, _callers):
-        for (start, index), so_far in waiting.pop(computation.number, {}).items():
+        for (start, index), so_far in pending.pop(computation.number, {}).items():
             values = reached(rules, start, [index], computation.instructions, ends=computation.parameters)
             for number, parameter in enumerate(computation.parameters):
                 maps = so_far.then(values[parameter])
@@ -67,7 +68,7 @@ def backward_slice(instruction: Instruction, output: int | ShapeIndex = 0) -> di
                 if computation == entry:
                     found[parameter] = found.get(parameter, MapSet()) | maps
                 else:
-                    _leave(waiting, computation, number, maps)
+                    _pass_to_callers(pending, computation, number, maps)
     return {parameter: found[parameter].simplify() for parameter in entry.parameters if parameter in found}
 
 
@@ -108,24 +109,24 @@ def forward_slice(parameter: Instruction, index: int | ShapeIndex = ()) -> dict[
     rules = RuleProvider(module)
     indices = shape_indices(parameter.shape, index, "parameter")
     records = rules.propagation.forward(rules, parameter.number, indices)
-    values = ((module.instruction(record[0]), assemble(record, unfollowed_devices)) for record in records)
+    values = ((module.instruction(record[0]), assemble(record, devices_not_requested)) for record in records)
     return {value: maps.simplify() for value, maps in values if maps or value == parameter}
 
 
-_Waiting = dict[int, dict[tuple[Instruction, ShapeIndex], MapSet]]
+_Pending = dict[int, dict[tuple[Instruction, ShapeIndex], MapSet]]
 
 
-def _wait(waiting: _Waiting, start: Instruction, index: ShapeIndex, maps: MapSet) -> None:
-    here = waiting.setdefault(start.computation.number, {})
+def _enqueue(pending: _Pending, start: Instruction, index: ShapeIndex, maps: MapSet) -> None:
+    here = pending.setdefault(start.computation.number, {})
     here[start, index] = here[start, index] | maps if (start, index) in here else maps
 
 
-def _own(start: Instruction, index: ShapeIndex) -> MapSet:
+def _identity_set(start: Instruction, index: ShapeIndex) -> MapSet:
     sizes = shape_at(start.shape, index).dimensions
     return MapSet([IndexingMap.identity(list(sizes))] if 0 not in sizes else ())
 
 
-def _leave(waiting: _Waiting, computation: Computation, number: int, maps: MapSet) -> None:
+def _pass_to_callers(pending: _Pending, computation: Computation, number: int, maps: MapSet) -> None:
     """From a parameter to the values that its callers pass."""
     callers = computation.callers
     for caller in callers:
@@ -133,7 +134,7 @@ def _leave(waiting: _Waiting, computation: Computation, number: int, maps: MapSe
         if operand_of_parameter is None:
             for operand in caller.operands:
                 for index in array_leaves(operand.shape):
-                    _wait(waiting, operand, index, _whole(maps, shape_at(operand.shape, index).dimensions))
+                    _enqueue(pending, operand, index, _all_elements(maps, shape_at(operand.shape, index).dimensions))
             continue
         positions = [i for i, called in enumerate(caller.called_computations) if called == computation]
         exact = maps.exact and len(callers) == len(positions) == 1
@@ -142,7 +143,7 @@ def _leave(waiting: _Waiting, computation: Computation, number: int, maps: MapSe
             operand_number = operand_of_parameter(caller, position, number)
             value = caller if operand_number is None else caller.operands[operand_number]
             for index, own in _by_index(maps, value):
-                _wait(waiting, value, index, own if own.is_unknown else MapSet(own, exact=exact, reason=reason))
+                _enqueue(pending, value, index, own if own.is_unknown else MapSet(own, exact=exact, reason=reason))
 
 
 def _by_index(maps: MapSet, value: Instruction) -> Iterator[tuple[ShapeIndex, MapSet]]:
@@ -153,17 +154,17 @@ def _by_index(maps: MapSet, value: Instruction) -> Iterator[tuple[ShapeIndex, Ma
             yield index, MapSet(own, exact=maps.exact, reason=maps.reason)
 
 
-def _whole(maps: MapSet, sizes: tuple[int, ...]) -> MapSet:
+def _all_elements(maps: MapSet, sizes: tuple[int, ...]) -> MapSet:
     """All elements of an array, for every point of these maps."""
     if maps.is_unknown:
         return maps
     results = [Expr.range(i) for i in range(len(sizes))]
-    made = [
+    members = [
         IndexingMap([(v.lower, v.upper) for v in m.dims], results, ranges=[(0, size - 1) for size in sizes])
         for m in maps
         if 0 not in sizes
     ]
-    return MapSet(made, exact=False, reason="a value inside a computation that is applied many times")
+    return MapSet(members, exact=False, reason="a value inside a computation that is applied many times")
 
 
 def _callers(computation: Computation) -> Iterator[Computation]:

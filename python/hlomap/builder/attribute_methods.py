@@ -1,4 +1,4 @@
-"""Methods that follow from the attributes that the reader knows for an opcode, or from the row of an op rule.
+"""Methods derived from the attributes that the reader accepts for an opcode, or from the row of an op rule.
 
 Read :func:`attribute_method`.  Operands are positional, attributes are keywords under their names in HLO text, and the
 shape is inferred or given by ``shape``.  Nothing is broadcast, and computations are Callees.  `generated` declares the
@@ -45,7 +45,7 @@ def from_attributes(opcode: str) -> Callable[[Declared], Declared]:
 
 
 def attribute_method(name: str, opcode: str) -> Method:
-    """A method for any opcode; one that the reader does not know needs ``shape`` and takes any attribute it has."""
+    """A method for any opcode; an opcode unknown to the reader needs ``shape`` and accepts any attribute."""
     method = _attribute_method(name, opcode)
     method.__signature__ = _signature(opcode)  # type: ignore[attr-defined]
     text = f"Writes the HLO operation ``{opcode}``; pass ``shape`` where operands and attributes do not determine it."

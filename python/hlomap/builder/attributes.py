@@ -1,4 +1,4 @@
-"""Attributes as HLO text: for each form of value that the reader knows, the Python values it is written from.
+"""Attributes as HLO text: for each form of value that the reader accepts, the Python values that it is written from.
 
 Read :data:`FORMS` and :func:`attribute_text`.  The reader alone decides which attributes an operation has.  A value of
 another form is an error that names the operation, the attribute and the form.
@@ -44,9 +44,9 @@ class Form(NamedTuple):
 
 
 @lru_cache(maxsize=512)
-def known(place: str) -> Mapping[str, Known]:
+def known(owner: str) -> Mapping[str, Known]:
     """The attributes of an operation, or of the header of a ``module``, by name."""
-    return {name: Known(form, is_required, words) for name, form, is_required, words in _core.known_attributes(place)}
+    return {name: Known(form, is_required, words) for name, form, is_required, words in _core.known_attributes(owner)}
 
 
 _WORD = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
@@ -105,17 +105,17 @@ def channel_attribute(operation: str, channel_id: int) -> dict[str, str]:
     return {"channel_id": str(at_least(operation, "channel_id", channel_id, 1))}
 
 
-def attribute_texts(operation: str, place: str, given: Mapping[str, Any]) -> dict[str, Attribute]:
+def attribute_texts(operation: str, owner: str, given: Mapping[str, Any]) -> dict[str, Attribute]:
     """The attributes of an operation as text; None stands for an absent one."""
-    rows = known(place)
+    rows = known(owner)
     for name in given:
         if name not in rows:
             near = difflib.get_close_matches(name, rows, 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise TypeError(f"{operation}: {place} has no attribute {name!r}{hint}")
+            raise TypeError(f"{operation}: {owner} has no attribute {name!r}{hint}")
     missing = [name for name, row in rows.items() if row.is_required and given.get(name) is None]
     if missing:
-        raise TypeError(f"{operation}: {place} requires {', '.join(missing)}")
+        raise TypeError(f"{operation}: {owner} requires {', '.join(missing)}")
     return {name: attribute_text(operation, name, given[name], rows[name]) for name in given if given[name] is not None}
 
 

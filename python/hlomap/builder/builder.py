@@ -83,7 +83,7 @@ def _add_methods(rule: OpRule) -> None:
         if isinstance(declared, str):
             method = attribute_method(name, rule.opcode)
         else:
-            about = declared.n_operands, declared.element_types, declared.gives
+            about = declared.n_operands, declared.element_types, declared.summary
             method = elementwise_method(name, rule.opcode, *about, dict(declared.attributes), dict(declared.on_floats))
         setattr(Builder, name, method)
 

@@ -153,7 +153,7 @@ class Core:
         metadata: Metadata | Mapping[str, Any] | None = None,
         frontend_attributes: Mapping[str, str] | None = None,
     ) -> Iterator[None]:
-        """A ``with`` block that gives these attributes to its instructions, as :meth:`Value.annotated` does for one.
+        """A ``with`` block that sets these attributes on its instructions, as :meth:`Value.annotated` does for one.
 
         Blocks nest; for each keyword the innermost block wins.  Instructions inside called computations are not
         annotated.  A sharding must fit every instruction of the block, broadcast constants included.

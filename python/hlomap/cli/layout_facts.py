@@ -1,6 +1,6 @@
 """The facts that ``hlomap layout`` prints about an array: sizes, maps in both directions, the first positions.
 
-:func:`describe` gives texts, which :mod:`hlomap.cli.report` turns into lines.
+:func:`describe` returns texts, which :mod:`hlomap.cli.report` turns into lines.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ def describe(shape: Shape, n_positions: int) -> list[Fact]:
     >>> for fact in describe(Shape.parse("f32[3,5]{1,0:T(2,2)}"), 3)[:3]:
     ...     print(fact.label, fact.text)
     elements 15
-    places 24, 60 % padding
+    positions 24, 60 % padding
     bytes 96, 32 bits each element
     """
-    n, n_places = shape.n_elements, shape.buffer_elements
-    padding = f", {shape.padding_percent:.3g} % padding" if n_places != n and n else ""
+    n, n_all = shape.n_elements, shape.buffer_elements
+    padding = f", {shape.padding_percent:.3g} % padding" if n_all != n and n else ""
     prefix = shape.layout.dynamic_shape_metadata_prefix_bytes if shape.layout is not None else 0
     before = f", after {prefix:,} bytes of metadata" if prefix else ""
     found = [
         Fact("elements", f"{n:,}"),
-        Fact("places", f"{n_places:,}{padding}"),
+        Fact("positions", f"{n_all:,}{padding}"),
         Fact("bytes", f"{shape.buffer_bytes:,}, {shape.element_bits} bits each element{before}"),
         Fact("in memory", str(shape.tiled)),
     ]
@@ -46,14 +46,14 @@ def describe(shape: Shape, n_positions: int) -> list[Fact]:
         found.append(_fact("bit", linear_index(shape, unit="bit")))
     if shape.layout is not None and shape.layout.split_configs:
         found += [Fact(f"part {k}", f"{part} from {start}") for k, (start, part) in enumerate(shape.parts)]
-    shown = min(n_positions, n_places)
+    shown = min(n_positions, n_all)
     if shown:
         at = np.arange(shown).reshape(-1, 1)
         back = logical_index(shape)
         held = back.in_domain(at) if n else np.zeros(shown, np.bool_)
         indices = back.evaluate(at) if n else at
         texts = [str(tuple(map(int, i))) if inside else "padding" for i, inside in zip(indices, held, strict=True)]
-        rest = [f"… {n_places - shown:,} more"] if shown < n_places else []
+        rest = [f"… {n_all - shown:,} more"] if shown < n_all else []
         found.append(Fact("first", "  ".join(texts + rest)))
     return found
 

@@ -2,7 +2,7 @@
 
 Read the commands in the order of ``hlomap --help``.  Exit codes: 0 success; 1 the input cannot be read or analysed, or
 a check fails; 2 wrong arguments; 130 interrupted.  Results go to stdout, in colour only on a terminal; progress, notes
-and errors go to stderr.  Listings are made in ``listing.py`` and turned into lines in ``report.py``.
+and errors go to stderr.  ``listing.py`` collects listings, ``report.py`` turns them into lines.
 """
 
 from __future__ import annotations

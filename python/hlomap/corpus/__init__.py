@@ -1,1 +1,1 @@
-"""Analyses many files into one table; apart from analysis, which knows no files and no processes."""
+"""Analyses many files into one table; a separate package, so that ``analysis`` needs no files and no processes."""

@@ -155,7 +155,7 @@ def to_bytes(rows: pa.Table) -> bytes:
 
 
 def from_bytes(content: bytes) -> pa.Table:
-    """The rows that :func:`to_bytes` was given."""
+    """The rows that :func:`to_bytes` encoded."""
     with pa.ipc.open_stream(content) as stream:
         return stream.read_all()
 

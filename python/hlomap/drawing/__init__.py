@@ -24,7 +24,7 @@ class Picture:
     >>> picture = hm.Shape.parse("f32[3,5]{1,0:T(2,2)}").draw()
     >>> print(picture)
     f32[3,5]{1,0:T(2,2)}
-    15 elements in 24 places, 96 bytes, 60 % padding
+    15 elements in 24 positions, 96 bytes, 60 % padding
     <BLANKLINE>
     array: the position of each element, · is padding
           0  1 │  2  3 │  4  5
@@ -34,7 +34,7 @@ class Picture:
        2 12 13 │ 16 17 │ 20  ·
        3  ·  · │  ·  · │  ·  ·
     <BLANKLINE>
-    memory: the index of the element at each place
+    memory: the index of the element at each position
        0: 0,0 0,1 1,0 1,1 │ 0,2 0,3 1,2 1,3 │ 0,4  ·  1,4  ·
       12: 2,0 2,1  ·   ·  │ 2,2 2,3  ·   ·  │ 2,4  ·   ·   ·
     >>> picture.svg[:5]

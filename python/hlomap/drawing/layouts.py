@@ -1,6 +1,6 @@
 """The contents of a picture of a layout: planes of the array with positions, and memory in order with indices.
 
-Read :func:`build_scene` first.  The law: every number in the picture is computed by the maps of the shape.  Long axes
+Read :func:`build_scene` first.  Invariant: every number in the picture is computed by the maps of the shape.  Long axes
 are shown in part: their ends, and the ends of tiles.  Rendering is in ``svg.py`` and ``text.py``.
 """
 
@@ -119,8 +119,8 @@ def _resize(shape: Shape, sizes: Sequence[int]) -> Shape:
 
 def _facts(shape: Shape, n: int, n_positions: int) -> str:
     percent = f"{shape.padding_percent:.3g}" if n else "all"
-    elements, places = f"{n:,} element{'s' * (n != 1)}", f"{n_positions:,} place{'s' * (n_positions != 1)}"
-    facts = f"{elements} in {places}, {shape.buffer_bytes:,} bytes"
+    elements, positions = f"{n:,} element{'s' * (n != 1)}", f"{n_positions:,} position{'s' * (n_positions != 1)}"
+    facts = f"{elements} in {positions}, {shape.buffer_bytes:,} bytes"
     if n_positions != n:
         facts += f", {percent} % padding" if n else ", all padding"
     if shape.layout is not None and shape.layout.padded_dimensions:
@@ -173,7 +173,7 @@ def _planes(shape: Shape, levels: _Levels) -> tuple[tuple[Grid, ...], int]:
 
 
 def _extend_to_tiles(shape: Shape) -> tuple[int, ...]:
-    """The sizes up to the end of the last tile, if every padding position then has an index of its own."""
+    """The sizes up to the end of the last tile, if distinct padding positions then have distinct indices."""
     layout = shape.layout
     if layout is None:
         return shape.dimensions

@@ -38,7 +38,7 @@ def render_svg(scene: Scene) -> str:
     if scene.memory.cells:
         box = _Table(scene.memory, at, top, colours, is_plane=False)
         parts.append(box.svg())
-        captions.append(_text(at, top - 10, "memory: the index of the element at each place", "note"))
+        captions.append(_text(at, top - 10, "memory: the index of the element at each position", "note"))
         height, right = max(height, box.bottom + 18), max(box.right, at + 47 * _CHARACTER)
     width = max(right, _EDGE + max(len(scene.title) * 8.6, len(scene.facts) * _CHARACTER)) + _EDGE
     head = [_text(_EDGE, _EDGE + 12, scene.title, "title"), _text(_EDGE, _EDGE + 31, scene.facts, "note")]

@@ -21,7 +21,7 @@ def render_text(scene: Scene) -> str:
     if scene.n_hidden:
         lines += ["", f"   … and {scene.n_hidden:,} more like these"]
     if scene.memory.cells:
-        lines += ["", "memory: the index of the element at each place"]
+        lines += ["", "memory: the index of the element at each position"]
         lines += _memory(scene.memory)
     return "\n".join(line.rstrip() for line in lines)
 

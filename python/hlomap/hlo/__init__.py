@@ -1,6 +1,6 @@
 """The records of HLO that modules hold: windows, meshes, shardings, aliases, metadata, diagnostics.
 
-They have a package of their own since programs read their fields but seldom name their classes.
+They have their own package since programs read their fields but seldom name their classes.
 
 >>> import hlomap as hm
 >>> hm.hlo.Window.parse("{size=3x3 stride=2x2}").dims[0].stride

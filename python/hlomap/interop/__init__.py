@@ -1,1 +1,1 @@
-"""Conversions to and from other packages; only here are optional packages imported."""
+"""Conversions to and from other packages; the only package that imports optional dependencies."""

@@ -1,8 +1,8 @@
 """Runs the steps of plans on one or several devices.
 
 Read :class:`Processor` first: it is the ``EvalContext`` that ``evaluate`` functions get.  Its stack is a list of frames
-and of suspended ``evaluate`` generators, so nested calls use no Python stack.  The law: a device runs until it ends or
-reaches a rendezvous; the devices of a rendezvous continue once all of them have arrived.
+and of suspended ``evaluate`` generators, so nested calls use no Python stack.  Invariant: a device runs until it ends
+or reaches a rendezvous; the devices of a rendezvous continue once all of them have arrived.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Reads modules from text, bytes, files and dump directories; below every module that analyses them."""
+"""Reads modules from text, bytes, files and dump directories; independent of the packages that analyze modules."""

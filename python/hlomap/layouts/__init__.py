@@ -1,1 +1,1 @@
-"""Layouts applied to arrays and converted to the notations of NumPy, CuTe and Triton; reads shapes, not modules."""
+"""Applies layouts to arrays and converts them to the notations of NumPy, CuTe and Triton; needs shapes, not modules."""

@@ -1,1 +1,1 @@
-"""Sets of indexing maps and operations on maps alone; nothing here reads HLO operations."""
+"""Sets of indexing maps and operations on maps; independent of HLO operations."""

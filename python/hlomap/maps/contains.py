@@ -1,7 +1,8 @@
 """Decides whether one map contains another.
 
-:func:`contains` is the way in.  The law: True and False are proven, None is undecided.  True is found by expressing the
-outer map's ranges in the inner map's variables; where that fails and there are few points, the points are compared.
+:func:`contains` is the entry point.  Invariant: True and False are proven, None is undecided.  True is found by
+expressing the outer map's ranges in the inner map's variables; where that fails and there are few points, the points
+are compared.
 """
 
 from __future__ import annotations

@@ -1,14 +1,32 @@
-"""The groups of devices that exchange arrays."""
+"""Tables of device groups, and maps whose dimensions and results include a device of such a table.
+
+Read :class:`GroupTable` first.  Invariant: the last two dimensions and the last two results of a map between devices
+are a group and a position in that group; the last two entries of a runtime variable's index name the device that holds
+the value.  Each map stays within a group, so maps of one table compose like any others; maps of different tables are
+first rewritten for one group of all devices (:func:`rewrite_for_one_group`).  Sets of such maps are in
+:class:`hlomap.maps.map_set.DeviceIndexing`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["MANY", "GroupTable"]
+from .._core import Expr, IndexingMap, Variable
 
-MANY = 1 << 16
-"""Groups with more devices than this are not listed to be compared."""
+__all__ = [
+    "MAX_LISTED_DEVICES",
+    "NO_COMMON_GROUP",
+    "GroupTable",
+    "have_same_groups",
+    "lift_to_devices",
+    "lists_each_device_once",
+    "merge_group_tables",
+    "rewrite_for_one_group",
+]
+
+MAX_LISTED_DEVICES = 1 << 16
+"""Tables with more devices than this stay in compact notation: their groups are not listed to compare them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +37,7 @@ class GroupTable:
     groups: Sequence[Sequence[int]]
 
     @property
-    def n_listed(self) -> int:
+    def n_devices(self) -> int:
         """The total size of the groups, without listing them."""
         return sum((last - first + 1) * n for (first, last), n in self.runs())
 
@@ -35,3 +53,127 @@ class GroupTable:
             else:
                 result.append(((number, number), len(group)))
         return result
+
+
+def have_same_groups(a: GroupTable, b: GroupTable) -> bool:
+    """Whether two tables have equal groups in equal order; False where that is undecided, for very large tables."""
+    if a.ids != b.ids or a.n_devices != b.n_devices or len(a.groups) != len(b.groups):
+        return False
+    # Tables of many devices are compared only in one notation: expanding an iota would be too slow.
+    if type(a.groups) is type(b.groups) or a.n_devices > MAX_LISTED_DEVICES:
+        return bool(a.groups == b.groups)
+    return all(tuple(x) == tuple(y) for x, y in zip(a.groups, b.groups, strict=True))
+
+
+def lists_each_device_once(table: GroupTable) -> bool:
+    """Whether no device is in two positions, so that a position can be identified with its device."""
+    if table.n_devices > MAX_LISTED_DEVICES:
+        written = getattr(table.groups, "iota", None) or getattr(table.groups, "mesh", None)
+        return len(table.groups) == 1 or written is not None
+    members = [i for group in table.groups for i in group]
+    return len(set(members)) == len(members)
+
+
+def lift_to_devices(m: IndexingMap, table: GroupTable) -> list[IndexingMap]:
+    """The map with equal group and position on both sides: one map for each run of groups of one size."""
+    rank = len(m.dims)
+    here = [Expr.dim(rank), Expr.dim(rank + 1)]
+    runtime = [
+        Variable(v.name, v.lower, v.upper, source=v.source, index=[*v.index, *here])
+        if v.source is not None
+        else Variable(v.name, v.lower, v.upper)
+        for v in m.runtime
+    ]
+    return [
+        IndexingMap(
+            [*m.dims, ("group", *groups), ("position", 0, n - 1)],
+            [*m.results, *here],
+            ranges=m.ranges,
+            runtime=runtime,
+            constraints=m.constraints,
+        )
+        for groups, n in table.runs()
+    ]
+
+
+# ------------------------------------------------------------------------------------------------------ merging tables
+
+NO_COMMON_GROUP = "groups of several kinds, or a device in several groups"
+
+
+def merge_group_tables(tables: Sequence[GroupTable]) -> GroupTable | None:
+    """A table of one group, with all devices up to the largest number; None for different kinds or too many devices."""
+    if len({table.ids for table in tables}) != 1 or any(table.n_devices > MAX_LISTED_DEVICES for table in tables):
+        return None
+    n = 1 + max((i for table in tables for group in table.groups for i in group), default=0)
+    return GroupTable(tables[0].ids, [tuple(range(n))]) if n <= MAX_LISTED_DEVICES else None
+
+
+def rewrite_for_one_group(m: IndexingMap, table: GroupTable, n: int) -> list[IndexingMap] | None:
+    """The same map for the table whose only group has all ``n`` devices, so that the position is the device.
+
+    Possible where each group is a line along one axis of a row-major array of all devices, or where the map leads from
+    one position to one other; then there is one map for each run of devices with equal distance.  None otherwise.
+    """
+    stride = _group_stride(table, n)
+    if stride is not None:
+        return [_rewrite_along_axis(m, stride, len(table.groups[0]), n)]
+    return _rewrite_point_to_point(m, table, n)
+
+
+def _group_stride(table: GroupTable, n: int) -> int | None:
+    """The k with device ``(g div k) * k * size + p * k + g mod k`` at position p of group g, for all g and p."""
+    size = len(table.groups[0]) if len(table.groups) else 0
+    if not size or size * len(table.groups) != n:
+        return None
+    k = table.groups[0][1] - table.groups[0][0] if size > 1 else 1
+    expected = (tuple(g // k * k * size + p * k + g % k for p in range(size)) for g in range(len(table.groups)))
+    return k if k > 0 and all(tuple(a) == b for a, b in zip(table.groups, expected, strict=True)) else None
+
+
+def _rewrite_along_axis(m: IndexingMap, k: int, size: int, n: int) -> IndexingMap:
+    rank = len(m.dims) - 2
+    device = Expr.dim(rank + 1)
+    group, position = device // (k * size) * k + device % k, device // k % size
+    dims = [*(Expr.dim(i) for i in range(rank)), group, position]
+
+    def rewrite(exprs: Sequence[Expr]) -> list[Expr]:
+        *index, g, p = (e.substitute(dims=dims) for e in exprs)
+        return [*index, Expr.constant(0), g // k * (k * size) + p * k + g % k]
+
+    bounds = [(e, v.lower, v.upper) for e, v in zip((group, position), m.dims[rank:], strict=True)]
+    return IndexingMap(
+        [*m.dims[:rank], ("group", 0, 0), ("position", 0, n - 1)],
+        rewrite(m.results),
+        ranges=m.ranges,
+        runtime=[Variable(v.name, v.lower, v.upper, source=v.source, index=rewrite(v.index)) for v in m.runtime],
+        constraints=[*((c.expr.substitute(dims=dims), c.lower, c.upper) for c in m.constraints), *bounds],
+    ).simplify(keep_point_dims=True)
+
+
+def _rewrite_point_to_point(m: IndexingMap, table: GroupTable, n: int) -> list[IndexingMap] | None:
+    rank = len(m.dims) - 2
+    source, target = m.dims[rank + 1], m.results[-1]
+    origin = [*(Expr.dim(i) for i in range(rank)), Expr.constant(0), Expr.constant(0)]
+    uses_device = any(e.substitute(dims=origin) != e for e in (*m.results[:-2], *(c.expr for c in m.constraints)))
+    if m.runtime or uses_device or target.kind != "constant" or source.lower != source.upper:
+        return None
+    if m.results[-2] != Expr.dim(rank) or target.value is None:
+        return None
+    groups = list(table.groups)[m.dims[rank].lower : m.dims[rank].upper + 1]
+    runs: list[list[int]] = []  # first and last device, and the distance to the other device
+    for here, there in sorted({(group[source.lower], group[target.value]) for group in groups}):
+        last = runs[-1] if runs else None
+        if last is not None and last[1] + 1 == here and last[2] == there - here:
+            last[1] = here
+        else:
+            runs.append([here, here, there - here])
+    return [
+        IndexingMap(
+            [*m.dims[:rank], ("group", 0, 0), ("position", first, last)],
+            [*m.results[:-2], 0, Expr.dim(rank + 1) + step],
+            ranges=m.ranges,
+            constraints=m.constraints,
+        ).simplify(keep_point_dims=True)
+        for first, last, step in runs
+    ]

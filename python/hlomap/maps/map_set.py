@@ -1,31 +1,33 @@
 """Map sets: unions of indexing maps that are exact, over-approximate or unknown.
 
-Read :class:`MapSet` first.  The law: a set without maps that is not unknown reads nothing.  Members are distinct as
-(shape index, map) and keep the order of insertion.  Operations on an unknown set give an unknown set.
+Read :class:`MapSet` first, then :class:`DeviceIndexing`, which holds a set of maps between devices.  Invariant: a set
+without maps that is not unknown reads nothing.  Members are distinct as (shape index, map) and keep the order of
+insertion.  Operations on an unknown set give an unknown set.  HLO operations and the rewriting of single maps for
+another table of device groups (:mod:`hlomap.maps.device_groups`) are not here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from .._core import Equivalence, IndexingMap, Instruction, Variable, compose_many
 from ..errors import ShapeError
 from ..types import ShapeIndex, one_line, wrong_type
 from .contains import contains
-from .device_indexing import (
+from .device_groups import (
     NO_COMMON_GROUP,
-    DeviceIndexing,
     GroupTable,
-    all_as_one,
-    each_once,
-    in_one_group,
-    lifted,
-    same_groups,
+    have_same_groups,
+    lift_to_devices,
+    lists_each_device_once,
+    merge_group_tables,
+    rewrite_for_one_group,
 )
 from .subtract import subtract
 
-__all__ = ["MapSet", "Use", "not_followed"]
+__all__ = ["DeviceIndexing", "MapSet", "Use", "unknown_devices"]
 
 Use: TypeAlias = tuple[Instruction, int]
 """A user of a value, and the number of the operand that is the value."""
@@ -104,10 +106,10 @@ class MapSet:
 
     @property
     def devices(self) -> DeviceIndexing | None:
-        """The devices of the elements, where elements cross devices; None where all of them stay on their device.
+        """The maps with devices, where elements cross devices; None where all elements stay on their device.
 
-        If it is not None, the maps of this set relate elements on some pair of devices.  Composing two such sets
-        over-approximates; ``devices.maps`` stay as exact as they claim, or are unknown.
+        If it is not None, each map of this set relates elements on some pair of devices, without telling which.
+        Composing two such sets over-approximates; ``devices.maps`` keep their exactness, or are unknown.
         """
         return self._devices
 
@@ -154,15 +156,15 @@ class MapSet:
         >>> MapSet([own, row]).simplify()
         MapSet(1 map, exact: (d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4])
         """
-        simplified = self._with(m.simplify(drop_unused=True) for m in self._maps)
+        simplified = self._replace_maps(m.simplify(drop_unused=True) for m in self._maps)
         kept: list[IndexingMap] = []
         for m in simplified._maps:
             if m.is_known_empty or any(k.index == m.index and contains(k, m) for k in kept):
                 continue
             kept = [k for k in kept if k.index != m.index or not contains(m, k)]
             kept.append(m)
-        simplified = simplified._of(kept)
-        return simplified._on_devices(lambda maps: maps.simplify())
+        simplified = simplified._select(kept)
+        return simplified._change_device_maps(lambda maps: maps.simplify())
 
     def then(self, second: MapSet | IndexingMap) -> MapSet:
         """The composition of every map of this set with every map of the second, simplified.
@@ -184,26 +186,26 @@ class MapSet:
             first, suppliers = _rename_sources(first, suppliers, after._maps)
         pairs = [(a, b) for a in first for b in after._maps]
         composed = compose_many(pairs, simplify=True, drop_unused=True) if pairs else []
-        placed = []
+        members = []
         for (_, b), m in zip(pairs, composed, strict=True):
             if not m.is_known_empty:
-                placed.append(m._placed(tuple(b.index), b.use, suppliers | _suppliers(b)))
+                members.append(m._placed(tuple(b.index), b.use, suppliers | _suppliers(b)))
         exact, reason = self._exact and after._exact, self._reason or after._reason
         if self._devices is not None and after._devices is not None:
             exact, reason = False, reason or "the pairs of devices are not known"
-        return MapSet(placed, exact=exact, reason=reason, devices=_compose_devices(self, after))
+        return MapSet(members, exact=exact, reason=reason, devices=_compose_devices(self, after))
 
     def restrict(self, dims: Mapping[int, tuple[int, int]]) -> MapSet:
-        """The set for the elements whose index lies in these inclusive bounds, given by dimension.
+        """The set for the elements whose index lies in these inclusive bounds, a mapping from dimension to bounds.
 
         >>> import hlomap as hm
         >>> whole = MapSet([hm.IndexingMap.parse("(d0, d1) -> (d1), domain: d0 in [0, 3], d1 in [0, 9]")])
         >>> print(whole.restrict({1: (2, 4)}))
         (d0, d1) -> (d1), domain: d0 in [0, 3], d1 in [2, 4]
         """
-        restricted = self._with(_restrict(m, dims) for m in self._maps)
-        restricted = restricted._of([m for m in restricted._maps if not m.is_known_empty])
-        return restricted._on_devices(lambda maps: maps.restrict(dims))
+        restricted = self._replace_maps(_restrict(m, dims) for m in self._maps)
+        restricted = restricted._select([m for m in restricted._maps if not m.is_known_empty])
+        return restricted._change_device_maps(lambda maps: maps.restrict(dims))
 
     def difference(self, other: MapSet | IndexingMap) -> MapSet:
         """The pairs of this set that the other set does not have, as disjoint maps; shape indices are kept apart.
@@ -225,9 +227,9 @@ class MapSet:
             devices = _subtract_devices(self, taken)
             if devices is not None and devices.maps.exact and not devices.maps:
                 return MapSet()
-            return self._of(self._maps, "elements on other devices are not subtracted")._at(devices)
+            return self._select(self._maps, "elements on other devices are not subtracted")._replace_devices(devices)
         if not taken._exact:
-            return self._of(self._maps, "the subtracted set is over-approximate")
+            return self._select(self._maps, "the subtracted set is over-approximate")
         parts: list[IndexingMap] = []
         uses: dict[tuple[ShapeIndex, IndexingMap], tuple[Use, ...]] = {}
         reason: str | None = None
@@ -251,7 +253,7 @@ class MapSet:
     def covers(self, other: MapSet | IndexingMap) -> Equivalence:
         """Whether these maps together contain each one of the other, for every point of the dims.
 
-        ``.equal`` of the answer is ``True`` where they do, ``False`` where a map has an element that these do not
+        ``.equal`` of the result is ``True`` where they do, ``False`` where a map has an element that these do not
         have, and ``None`` where neither is proved.  A set that is unknown may hold any element: it covers every set,
         and no other set is known to cover it.
 
@@ -268,7 +270,7 @@ class MapSet:
             return Equivalence(True) if self._unknown else Equivalence(None, reason=inner._reason or "unknown")
         found = [self._contains(m) for m in inner._maps]
         if False not in found and (self._devices is not None or inner._devices is not None):
-            common = _with_common_table([self, inner])
+            common = _bring_to_common_table([self, inner])
             found.append(common[1][0].covers(common[1][1]).equal if isinstance(common, tuple) else None)
         if False in found:
             return Equivalence(False, reason="a map has elements that are in none of these")
@@ -288,32 +290,34 @@ class MapSet:
         empty = [part.is_empty().equal for part in remaining]
         return False if False in empty else None if None in empty else True
 
-    def _with(self, maps: Iterable[IndexingMap]) -> MapSet:
+    def _replace_maps(self, maps: Iterable[IndexingMap]) -> MapSet:
         """The set with each map replaced by another one, keeping shape indices, uses and suppliers."""
         if self._unknown:
             return self
         uses: dict[tuple[ShapeIndex, IndexingMap], tuple[Use, ...]] = {}
-        placed: list[IndexingMap] = []
+        members: list[IndexingMap] = []
         for before, m in zip(self._maps, maps, strict=True):
             leaf = tuple(before.index)
-            placed.append(m._placed(leaf, before.use, _suppliers(before)))
+            members.append(m._placed(leaf, before.use, _suppliers(before)))
             own = uses.get((leaf, m), ())
             uses[leaf, m] = own + tuple(use for use in self._uses.get((leaf, before), ()) if use not in own)
-        return MapSet(placed, exact=self._exact, reason=self._reason, uses=uses, devices=self._devices)
+        return MapSet(members, exact=self._exact, reason=self._reason, uses=uses, devices=self._devices)
 
-    def _of(self, maps: Sequence[IndexingMap], inexact: str | None = None) -> MapSet:
+    def _select(self, maps: Sequence[IndexingMap], inexact: str | None = None) -> MapSet:
         """The set with some of its maps; ``inexact`` is a reason why they are not exact."""
         if self._unknown:
             return self
         exact, reason = self._exact and inexact is None, self._reason or inexact
         return MapSet(maps, exact=exact, reason=reason, uses=self._uses, devices=self._devices)
 
-    def _on_devices(self, change: Callable[[MapSet], MapSet]) -> MapSet:
+    def _change_device_maps(self, change: Callable[[MapSet], MapSet]) -> MapSet:
         """The set with its device maps changed by a function."""
         devices = self._devices
-        return self if devices is None else self._at(DeviceIndexing(devices.ids, devices.groups, change(devices.maps)))
+        if devices is None:
+            return self
+        return self._replace_devices(DeviceIndexing(devices.ids, devices.groups, change(devices.maps)))
 
-    def _at(self, devices: DeviceIndexing | None) -> MapSet:
+    def _replace_devices(self, devices: DeviceIndexing | None) -> MapSet:
         """The set with another device indexing."""
         return MapSet(self._maps, exact=self._exact, reason=self._reason, uses=self._uses, devices=devices)
 
@@ -357,18 +361,51 @@ class MapSet:
         return f"MapSet({n or 'no'} map{'s' if n > 1 else ''}, {truth}{': ' if n else ''}{maps})"
 
 
-_ELSEWHERE = 3 << 61
+@dataclass(frozen=True, slots=True)
+class DeviceIndexing:
+    """Relates elements on one device to elements on another.
+
+    ``groups`` lists the devices of each group.  ``ids`` is the kind of their numbers: ``replica`` (the devices of a
+    group share a partition), ``partition`` (they share a replica), or ``device``, which is
+    ``replica * num_partitions + partition``.  ``maps`` go from (index..., group, position) to
+    (index..., group, position), where ``groups[group][position]`` is the device.  Devices in no group do not take part.
+    The groups of a permutation are its (source, target) pairs.
+
+    >>> import hlomap as hm
+    >>> gather = hm.parse('''ENTRY e {
+    ...   p = f32[2] parameter(0)
+    ...   ROOT g = f32[6] all-gather(p), replica_groups={{0,2,4},{1,3,5}}, dimensions={0}
+    ... }''').entry.root
+    >>> devices = hm.output_to_input(gather)[0].devices
+    >>> list(devices.groups), devices.ids
+    ([(0, 2, 4), (1, 3, 5)], 'replica')
+    >>> print(devices.maps)
+    (d0, group, position) -> (d0 mod 2, group, d0 floordiv 2), domain: d0 in [0, 5], group in [0, 1], position in [0, 2]
+    """
+
+    ids: str
+    groups: Sequence[Sequence[int]]
+    maps: MapSet
+
+    @property
+    def table(self) -> GroupTable:
+        return GroupTable(self.ids, self.groups)
+
+
+# -------------------------------------------------------------------------------------------------- device maps of sets
+
+_OTHER_DEVICE_SOURCES = 3 << 61
 """The first number of runtime sources that are values of other devices; no instruction has such a number."""
 
 
-def not_followed(reason: str) -> DeviceIndexing:
-    """A device indexing that is unknown."""
+def unknown_devices(reason: str) -> DeviceIndexing:
+    """A device indexing with unknown maps, with the reason."""
     return DeviceIndexing("", (), MapSet.unknown(reason))
 
 
 def _union_devices(sets: Sequence[MapSet]) -> DeviceIndexing | None:
     """The device indexing of a union; maps that stay on their device do so on every device of the table."""
-    common = _with_common_table(sets)
+    common = _bring_to_common_table(sets)
     if common is None or isinstance(common, DeviceIndexing):
         return common
     table, device_sets = common
@@ -376,7 +413,7 @@ def _union_devices(sets: Sequence[MapSet]) -> DeviceIndexing | None:
 
 
 def _compose_devices(first: MapSet, second: MapSet) -> DeviceIndexing | None:
-    common = _with_common_table([first, second], once=True)
+    common = _bring_to_common_table([first, second], once=True)
     if common is None or isinstance(common, DeviceIndexing):
         return common
     table, (a, b) = common
@@ -384,17 +421,17 @@ def _compose_devices(first: MapSet, second: MapSet) -> DeviceIndexing | None:
 
 
 def _subtract_devices(first: MapSet, second: MapSet) -> DeviceIndexing | None:
-    common = _with_common_table([first, second])
+    common = _bring_to_common_table([first, second])
     if common is None or isinstance(common, DeviceIndexing):
         return common
     table, (a, b) = common
     return DeviceIndexing(table.ids, table.groups, a.difference(b))
 
 
-def _with_common_table(
+def _bring_to_common_table(
     sets: Sequence[MapSet], *, once: bool = False
 ) -> tuple[GroupTable, list[MapSet]] | DeviceIndexing | None:
-    """A common table and the device maps of each set for it.
+    """A common table, and the device maps of each set rewritten for it.
 
     None where no set crosses devices; an unknown device indexing where there is no common table.  ``once`` requires a
     table that lists each device once where more than one set crosses devices.
@@ -406,11 +443,11 @@ def _with_common_table(
         if there.maps.is_unknown:
             return there
     table = devices[0].table
-    differ = any(not same_groups(there.table, table) for there in devices)
-    if differ or (once and len(devices) > 1 and not each_once(table)):
-        wide = all_as_one([there.table for there in devices])
+    differ = any(not have_same_groups(there.table, table) for there in devices)
+    if differ or (once and len(devices) > 1 and not lists_each_device_once(table)):
+        wide = merge_group_tables([there.table for there in devices])
         if wide is None:
-            return not_followed(NO_COMMON_GROUP)
+            return unknown_devices(NO_COMMON_GROUP)
         table = wide
     device_sets: list[MapSet] = []
     for one in sets:
@@ -419,7 +456,7 @@ def _with_common_table(
         for m in source._maps:
             rewritten = _rewrite_for_table(m, one._devices, table)
             if rewritten is None:
-                return not_followed(NO_COMMON_GROUP)
+                return unknown_devices(NO_COMMON_GROUP)
             maps += [other._placed(tuple(m.index), m.use, _suppliers(m)) for other in rewritten]
         device_sets.append(MapSet(maps, exact=source._exact, reason=source._reason))
     return table, device_sets
@@ -427,22 +464,22 @@ def _with_common_table(
 
 def _rewrite_for_table(m: IndexingMap, devices: DeviceIndexing | None, table: GroupTable) -> list[IndexingMap] | None:
     if devices is None:
-        return lifted(m, table)
-    if same_groups(devices.table, table):
+        return lift_to_devices(m, table)
+    if have_same_groups(devices.table, table):
         return [m]
-    return in_one_group(m, devices.table, len(table.groups[0]))
+    return rewrite_for_one_group(m, devices.table, len(table.groups[0]))
 
 
 def _rename_sources(
     first: Sequence[IndexingMap], suppliers: Mapping[int, Instruction], second: Sequence[IndexingMap]
 ) -> tuple[tuple[IndexingMap, ...], dict[int, Instruction]]:
-    """The maps that come before a change of device, with new runtime sources.
+    """The maps before a collective, with new runtime sources.
 
     A source on one device has another value than the same source on the next device.
     """
     used = {v.source for m in (*first, *second) for v in m.runtime if v.source is not None}
     before = sorted({v.source for m in first for v in m.runtime if v.source is not None})
-    unused = max(_ELSEWHERE, *(source + 1 for source in used)) if used else _ELSEWHERE
+    unused = max(_OTHER_DEVICE_SOURCES, *(source + 1 for source in used)) if used else _OTHER_DEVICE_SOURCES
     numbers = {source: unused + i for i, source in enumerate(before)}
     renamed = tuple(m.remap_sources(numbers) if m.runtime else m for m in first)
     return renamed, {numbers[source]: supplier for source, supplier in suppliers.items() if source in numbers}

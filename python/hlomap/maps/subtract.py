@@ -1,9 +1,9 @@
 """Set difference of maps: the pairs of one map that another does not have, as maps with more constraints.
 
-:func:`subtract` is the way in.  The law: where the results of the subtracted map determine its ranges, "it relates the
-point to this element" is a conjunction of constraints on the variables of the first map.  The complement is a union of
-disjoint maps, each of which satisfies some of the constraints and violates the next.  Where the results do not
-determine the ranges, the outcome is a reason and nothing is subtracted.
+:func:`subtract` is the entry point.  Invariant: where the results of the subtracted map determine its ranges, "it
+relates the point to this element" is a conjunction of constraints on the variables of the first map.  The complement is
+a union of disjoint maps, each of which satisfies some of the constraints and violates the next.  Where the results do
+not determine the ranges, the outcome is a reason and nothing is subtracted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Condition = tuple[Expr, int, int]
 
 
 class _Intersection(NamedTuple):
-    """When another map has a pair of this one: constraints, and the runtime variables that only the other map has."""
+    """The condition under which another map has a pair of this one: constraints, and runtime variables of the other."""
 
     conditions: list[Condition]
     runtime: list[Variable]

@@ -1,8 +1,9 @@
 """Thread maps: the elements of an array that each thread of a GPU grid processes.
 
-:func:`thread_map` is the way in.  The law: of n threads with v elements each, thread t processes the elements at the
-positions ``(c * n + t) * v + j`` in memory, for every chunk c and every j below v.  The result is an ordinary map with
-six dimensions, so it composes with the maps from the array's elements.
+:func:`thread_map` is the entry point.  Of n threads with v elements each, thread t processes the elements at the
+positions ``(c * n + t) * v + j`` in memory, for every chunk c and every j below v.  Invariant: each element belongs to
+exactly one thread.  The result is an ordinary map with six dimensions, so it composes with the maps from the array's
+elements.
 """
 
 from __future__ import annotations

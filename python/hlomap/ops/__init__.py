@@ -3,8 +3,8 @@
 Every module of this package whose name has no leading underscore registers the rules of one operation, or of a family
 of operations.  A short op rule is one file; a long one is a folder with ``indexing.py``, ``evaluate.py`` and, if both
 need them, ``attributes.py`` (the checked attributes, as integers and shapes).  Indexing rules and semantics check each
-other, so neither is written in terms of the other: what op rules share lies in ``_indexing`` and ``_numpy``, which know
-nothing of each other, and only ``_shapes`` and ``_attributes`` serve both.
+other, so neither is written in terms of the other: shared code is in ``_indexing`` and ``_numpy``, which do not import
+each other; only ``_shapes`` and ``_attributes`` serve both.
 
 To add an operation ``my-op``, write two files and edit no list:
 

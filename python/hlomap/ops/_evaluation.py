@@ -1,4 +1,4 @@
-"""The interpreter as the semantics of an operation see it: values, requests, the grid of simulated devices."""
+"""The interface of the interpreter to the semantics of operations: values, requests, the grid of simulated devices."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Request:
 
 
 class EvalContext(Protocol):
-    """The interpreter, as the semantics of an operation see it on one device.
+    """The interface of the interpreter to the semantics of an operation, on one device.
 
     Semantics that call a computation or wait for other devices are a generator: it yields a request and receives the
     requested value, so that neither nesting nor waiting uses Python's stack: ``state = yield context.call(body,

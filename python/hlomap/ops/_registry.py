@@ -30,7 +30,7 @@ def register(op: OpRule) -> None:
 
 
 def register_derived(derive: Derive) -> None:
-    """Let ``derive(opcode, registered)`` make the rule of an opcode that is not registered; None where it cannot."""
+    """Let ``derive(opcode, registered)`` return the rule of an opcode that is not registered, or None."""
     _derived.append(derive)
 
 

@@ -3,7 +3,7 @@
 Read :class:`OpRule` first.  A rule returns exactly the elements that depend on each other; or more than those, marked
 as inexact; or :class:`Unknown` with a reason.  A footprint without maps means that no element is read.  Rules name the
 value of operand k as runtime source k, so that one result serves every instruction with the same signature; the
-propagation renames the sources.  No operation is known here, neither the propagation nor the interpreter.
+propagation renames the sources.  This module depends on no operation, nor on the propagation or the interpreter.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Footprint:
     """The elements of one value: maps, each with the leaf of the value that its results index.
 
     ``crosses_devices``: the elements may be on other devices, which the maps do not distinguish.  The composition of
-    two such footprints is therefore over-approximate, and a runtime value on the other device is not the one on this.
+    two such footprints is therefore over-approximate, and a runtime variable may have another value on each device.
     """
 
     maps: tuple[tuple[ShapeIndex, IndexingMap], ...] = ()
@@ -56,10 +56,10 @@ RuleResult: TypeAlias = Sequence[OperandIndexing] | Mapping[int, OperandIndexing
 
 
 class RuleContext(Protocol):
-    """The propagation, as a rule sees it: the maps through a computation that ``instruction`` calls."""
+    """The interface of the propagation to a rule: the maps through a computation that ``instruction`` calls."""
 
     def shape_of(self, instruction: Instruction) -> Shape:
-        """The shape of an instruction, cached: that of a wide tuple takes long to make."""
+        """The shape of an instruction, cached: converting that of a wide tuple is slow."""
 
     def output_to_input(self, instruction: Instruction, computation: Computation, leaf: ShapeIndex) -> RuleResult:
         """From ``leaf`` of the computation's root to each of its parameters."""
@@ -110,14 +110,14 @@ class ElementwiseMethod:
     """A method of :class:`hlomap.Builder` that writes an elementwise operation.
 
     ``element_types``: the kinds of element types that it accepts, separated by spaces.
-    ``gives``: the result in words, for the method's docstring.
+    ``summary``: the result in words, the first sentence of the method's docstring.
     ``attributes``: attributes that it writes always; ``on_floats``: those that it writes only for float operands.
     """
 
     name: str
     n_operands: int
     element_types: str
-    gives: str
+    summary: str
     attributes: tuple[tuple[str, str], ...] = ()
     on_floats: tuple[tuple[str, str], ...] = ()
 
@@ -141,8 +141,8 @@ class OpRule:
     """The value is that of the one called computation at the operands (fusion, call), so that a propagation may go
     through the computation in its place."""
     depends_on_called_values: bool = False
-    """The indexing rules ask for maps through called computations, whose runtime variables are values of those.  Such a
-    result belongs to one instruction, and is not shared by all instructions with the same signature."""
+    """The indexing rules request maps through called computations, whose runtime variables are values inside those.
+    Such a result belongs to one instruction, and is not shared by all instructions with the same signature."""
     pointwise: bool = False
     """``evaluate`` also accepts arrays for the scalar operands of a scalar instruction, and applies elementwise; see
     :meth:`EvalContext.apply`."""
@@ -151,21 +151,21 @@ class OpRule:
     collective: CollectiveRule | None = None
     """The maps between devices, for an operation that exchanges elements within device groups."""
     forwards_calls: bool = False
-    """A result about a called computation is that of the context, with nothing added."""
+    """The rules return the context's maps through called computations as they are."""
     sizes_class: str | None = None
     """The rules depend on the dimensions of operands and output alone, and operations with the same name here have the
     same rules, so that they share results."""
     structural: bool = False
-    """The operation makes tuples or takes elements of them, and computes no value; its rules are cheaper than the
-    signature under which their results would be cached."""
+    """The operation only creates tuples or extracts elements of them; its rules are cheaper than the signature under
+    which their results would be cached."""
     operand_of_parameter: Callable[[Instruction, int, int], int | None] | None = None
-    """``operand_of_parameter(instruction, called, parameter)``: the operand that a parameter of the called computation
-    with that number stands for; None for the output itself at some iteration.  Without this function a parameter may
+    """``operand_of_parameter(instruction, called, parameter)``: the operand whose value the parameter of that number of
+    the called computation has; None for the output itself at some iteration.  Without this function a parameter may
     depend on all operands."""
     builder_methods: tuple[str | ElementwiseMethod, ...] = ()
     """The methods of :class:`hlomap.Builder` that write the operation: names of methods in :mod:`hlomap.builder`, or
-    :class:`ElementwiseMethod`.  If empty, the method named as the opcode, which is made from the attributes of the
-    operation where :mod:`hlomap.builder` has none of that name."""
+    :class:`ElementwiseMethod`.  If empty, the method is named like the opcode, and is derived from the
+    attributes of the operation where :mod:`hlomap.builder` has none of that name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Operations that forward values: barriers, and the second halves of asynchronous operations.
 
-A row of the table gives the leaf of operand 0 that is forwarded, and its leaf in the output; the rules and the
-semantics follow from it.  The start of an asynchronous operation gives (operands, result, ...), its done gives the
+A row of the table has the leaf of operand 0 that is forwarded, and its leaf in the output; the rules and the
+semantics follow from it.  The start of an asynchronous operation returns (operands, result, ...), its done returns the
 result.  Sections OptimizationBarrier, Send and Recv of XLA's operation semantics.
 """
 

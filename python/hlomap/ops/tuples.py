@@ -16,7 +16,8 @@ from ._rule import OpRule, RuleContext, RuleResult
 from ._shapes import require, shape_at
 
 # Only consistent instructions reach the rules: a tuple has the shapes of its operands, an element its shape in the
-# tuple.  So the shape of the instruction is enough, and a leaf of a wide tuple costs no more than a leaf of a pair.
+# tuple.  So the rules read only the instruction's own shape, and a leaf of a wide tuple costs no more than one of a
+# pair.
 
 
 def _tuple_output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:

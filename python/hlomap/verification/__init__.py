@@ -1,1 +1,1 @@
-"""Checks maps against the interpreter; apart from both, so that neither depends on the other."""
+"""Checks maps against the interpreter; a separate package, so that neither depends on the other."""

@@ -1,6 +1,6 @@
 """Compares map sets with the interpreter: an operand element that changes an output must be mentioned by the map set.
 
-Read :func:`verify` first.  The law: the check is one-sided.  A change that reaches an output element which no map
+Read :func:`verify` first.  Invariant: the check is one-sided.  A change that reaches an output element which no map
 relates to the changed element proves the set unsound; a change that reaches nothing proves nothing, since max, select
 or a clamp may hide it.  Of the analysis only the map sets are used; everything else is computed by running the
 instruction.  Collectives run on several devices, and the device indexing is checked as well.
@@ -23,13 +23,13 @@ from ..dtypes import is_integer, is_unsigned, numpy_dtype
 from ..errors import HlomapError, ShapeError, UndecidedError
 from ..interpreter.machine import Machine
 from ..interpreter.plan import plan_instruction, plan_module
-from ..maps.device_indexing import DeviceIndexing, enumerate_device_pairs
 from ..maps.enumerate_pairs import EnumerationLimitError, Ints, enumerate_pairs
-from ..maps.map_set import MapSet
+from ..maps.map_set import DeviceIndexing, MapSet
 from ..ops import lookup
 from ..ops._evaluation import DeviceGrid
 from ..ops._shapes import array_leaves, shape_at
 from ..types import ShapeIndex, expect
+from .device_pairs import enumerate_device_pairs
 
 __all__ = ["CheckResult", "CheckStatus", "verify"]
 

@@ -2,7 +2,7 @@
 
 Read :class:`Transfer` and :func:`collective_rules` first.  The maps without devices lead to an element on some device
 of the group and depend on the instruction alone.  The table of groups may depend on the module, so the maps with group
-and position are made on demand.
+and position are created on demand.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def collective_rules(
             return {operand: identity_map(sizes)} if leaf[0] == 0 else {}
         transfers = ((k, back(instruction, result, k)) for k in range(len(instruction.operands)))
         return {
-            k: _part(instruction, transfer, sizes, instruction.operands[k].shape.dimensions, table)
+            k: _transfer_maps(instruction, transfer, sizes, instruction.operands[k].shape.dimensions, table)
             for k, transfer in transfers
             if transfer is not None
         }
@@ -121,7 +121,9 @@ def collective_rules(
             transfer = forth(instruction, result, operand)
             if transfer is not None:
                 output = _leaf_of(instruction, result)
-                part = _part(instruction, transfer, sizes, shape_at(instruction.shape, output).dimensions, table)
+                part = _transfer_maps(
+                    instruction, transfer, sizes, shape_at(instruction.shape, output).dimensions, table
+                )
                 parts[output[0] if output else 0] = part if isinstance(part, Unknown) else part.at(output)
         return parts
 
@@ -195,7 +197,7 @@ def _leaf_of(instruction: Instruction, result: int) -> ShapeIndex:
 # --------------------------------------------------------------------------------------------------------------- maps
 
 
-def _part(
+def _transfer_maps(
     instruction: Instruction, transfer: Transfer, source: Sequence[int], target: Sequence[int], table: GroupTable | None
 ) -> OperandIndexing:
     """The maps of a transfer for the groups of a table; without a table, the maps without devices."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..._core import Instruction
-from ...maps.device_groups import MANY, GroupTable
+from ...maps.device_groups import MAX_LISTED_DEVICES, GroupTable
 from ...types import Unknown
 from .._attributes import group_mode, listed_groups, source_target_pairs
 
@@ -38,8 +38,8 @@ def group_table(instruction: Instruction, n: int | None = None) -> GroupTable | 
         if partitions is None or not size:
             return Unknown("the groups include all partitions, whose number is not known")
         ids: Sequence[Sequence[int]] = groups if len(groups) else [_first_ids(size)]
-        if GroupTable("", ids).n_listed * partitions > MANY:
-            return Unknown(f"groups of more than {MANY} devices that include all partitions")
+        if GroupTable("", ids).n_devices * partitions > MAX_LISTED_DEVICES:
+            return Unknown(f"groups of more than {MAX_LISTED_DEVICES} devices that include all partitions")
         groups = [tuple(i * partitions + p for i in group for p in range(partitions)) for group in ids]
     elif not len(groups):
         count = {"cross_partition": partitions, "cross_replica": replicas}.get(mode)
@@ -52,7 +52,7 @@ def group_table(instruction: Instruction, n: int | None = None) -> GroupTable | 
 
 def _first_ids(n: int) -> Sequence[int]:
     """The ids from 0 to n - 1; many of them stay a range."""
-    return tuple(range(n)) if n <= MANY else range(n)
+    return tuple(range(n)) if n <= MAX_LISTED_DEVICES else range(n)
 
 
 def pair_table(instruction: Instruction) -> GroupTable:

@@ -23,7 +23,7 @@ def _starts(
 ) -> dict[int, ExprLike]:
     """By operand dimension the start of a vector's window.
 
-    Without clamping, a runtime start has one value more on either side, which stands for all starts out of bounds.
+    Without clamping, a runtime start has one value more on either side, which represents all starts out of bounds.
     """
     outside = 0 if d.clamps else 1
     bounds_of = {k: (-outside, d.last_start(p) + outside) for p, k in d.start_components.items()}

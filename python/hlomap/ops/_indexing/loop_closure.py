@@ -27,7 +27,7 @@ class _Results:
 
 
 _results: WeakKeyDictionary[RuleContext, dict[tuple[int, str], _Results]] = WeakKeyDictionary()
-"""Lives as long as the context: each leaf of a loop is a query of its own, and all of them go through the same body."""
+"""Lives as long as the context: each leaf of a loop is a separate query, and all of them pass through the same body."""
 
 
 class LoopBody:

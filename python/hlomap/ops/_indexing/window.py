@@ -1,6 +1,6 @@
 """Index expressions along one dimension of a sliding window, for pooling and convolution.
 
-Output o and window element s meet the padded operand at position ``p = o * stride + s * window_dilation - pad_low``,
+Output o and window element s read the padded operand at position ``p = o * stride + s * window_dilation - pad_low``,
 counted in the operand dilated by ``base_dilation``.  It is an element of the operand where
 ``0 <= p <= (operand_size - 1) * base_dilation`` and ``p mod base_dilation = 0``, namely ``p / base_dilation``.
 """
@@ -19,7 +19,7 @@ from .maps import affine_bounds
 
 @dataclass(frozen=True)
 class WindowIndex:
-    """An index, the bounds of the variable it was made from, and the conditions under which it is an element."""
+    """An index, the bounds of the variable it is computed from, and the conditions under which it is an element."""
 
     index: ExprLike
     bounds: Bounds

@@ -1,6 +1,7 @@
 """NAME-start, NAME-update and NAME-done of any registered operation NAME, as in ``transpose-start``.
 
-The start gives (operands, result, state, ...), updates forward that, the done gives the result.  Section AsyncStart.
+The start returns (operands, result, state, ...), updates forward that, the done returns the result.  Section AsyncStart
+of XLA's operation semantics.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """batch-norm-training, -inference and -grad: normalization of each feature over all other dimensions.
 
-A table gives the elements of an operand that a result depends on: the same element (``SAME``), all elements of the same
+A table lists the elements of an operand that a result depends on: the same element (``SAME``), all elements of the same
 feature (``FEATURE``), or the one element of the feature where the operand has one for each (``ONE``).  Sections
 BatchNormTraining, BatchNormInference and BatchNormGrad of XLA's operation semantics.
 """

@@ -28,7 +28,7 @@ def width_of(shape: Shape) -> int:
 def mismatch(a: Shape, b: Shape) -> str | None:
     """The reason why two shapes cannot be a bitcast of each other; None if they can."""
     if not a.is_array or not b.is_array:
-        return "bitcast of a value that is no array"
+        return "bitcast of a value that is not an array"
     for shape in (a, b):
         if len(major_to_minor(shape)) != shape.rank:
             return f"bitcast with a layout that does not fit its shape: {shape}"

@@ -1,6 +1,6 @@
 """Elementwise operations: output[d] depends on operand[d] of each operand, and on scalar operands.
 
-One indexing rule serves the family; a table gives the function of each operation.  Sections Element-wise unary
+One indexing rule serves the family; a table maps each opcode to its function.  Sections Element-wise unary
 functions, Element-wise binary arithmetic operations, Clamp, Map, Select and others of XLA's operation semantics.
 """
 

@@ -1,6 +1,6 @@
 """The builder methods of elementwise operations: name, accepted element types, and the result in words.
 
-The builder makes the method of an operation without a row from its attributes alone; such a method neither broadcasts
+The builder derives the method of an operation without a row from its attributes alone; such a method neither broadcasts
 its operands nor checks their element types.
 """
 
@@ -84,19 +84,19 @@ def _comparisons() -> list[ElementwiseMethod]:
     """Two methods for each direction; the total order of floats is -nan < -inf < -0 < 0 < inf < nan."""
     methods = []
     for direction, (name, kinds, words) in _COMPARISONS.items():
-        gives = f"Whether ``lhs`` is {words} ``rhs``, as pred"
-        methods.append(ElementwiseMethod(name, 2, kinds, f"{gives}.", (("direction", direction),)))
+        summary = f"Whether ``lhs`` is {words} ``rhs``, as pred"
+        methods.append(ElementwiseMethod(name, 2, kinds, f"{summary}.", (("direction", direction),)))
         order = "total order of floats: -nan < -inf < -0 < 0 < inf < nan"
         total = (("type", "TOTALORDER"),)
         methods.append(
-            ElementwiseMethod(f"{name}_total_order", 2, kinds, f"{gives}; {order}.", methods[-1].attributes, total)
+            ElementwiseMethod(f"{name}_total_order", 2, kinds, f"{summary}; {order}.", methods[-1].attributes, total)
         )
     return methods
 
 
 METHODS: dict[str, tuple[str | ElementwiseMethod, ...]] = {
-    **{opcode: (ElementwiseMethod(name, 1, kinds, gives),) for opcode, (name, kinds, gives) in _UNARY.items()},
-    **{opcode: (ElementwiseMethod(name, 2, kinds, gives),) for opcode, (name, kinds, gives) in _BINARY.items()},
+    **{opcode: (ElementwiseMethod(name, 1, kinds, summary),) for opcode, (name, kinds, summary) in _UNARY.items()},
+    **{opcode: (ElementwiseMethod(name, 2, kinds, summary),) for opcode, (name, kinds, summary) in _BINARY.items()},
     "compare": tuple(_comparisons()),
     "convert": ("convert_element_type",),
 }

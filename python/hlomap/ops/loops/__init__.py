@@ -1,9 +1,9 @@
 """while: the body is applied to the carried value as long as the condition holds.
 
-A leaf that the body forwards unchanged is itself.  For any other leaf the maps are those of every number of iterations,
-found by composing the body's maps with themselves up to a fixed point; where there are too many of them, the whole
-array replaces them.  The number of iterations depends on the elements that the condition reads, so every leaf that
-changes depends on those.  Section While of XLA's operation semantics.
+A leaf that the body forwards unchanged has the identity map.  The maps of other leaves cover every number of
+iterations, found by composing the body's maps with themselves up to a fixed point; where there are too many of them,
+the whole array replaces them.  The number of iterations depends on the elements that the condition reads, so every leaf
+that changes depends on those.  Section While of XLA's operation semantics.
 """
 
 from __future__ import annotations

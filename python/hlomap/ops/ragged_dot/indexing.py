@@ -13,7 +13,7 @@ from .._shapes import INT64_MAX
 from .attributes import RaggedDotDimensions, ragged_dot_dimensions
 
 MAX_GROUPS = 16
-"""Up to this number of groups each group has a map of its own; beyond, the maps do not distinguish groups."""
+"""Up to this number of groups each group has its own map; with more groups the maps do not distinguish them."""
 
 _REASON = "ragged-dot: the group of a row is known only at run time"
 

@@ -1,4 +1,4 @@
-"""What Python sees of reading: sources of every kind, equality, errors with all their places."""
+"""Parsing from Python: all kinds of sources, equality, errors with their locations."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_sources(kind: object, tmp_path: Path) -> None:
     assert hm.load(file).same_as(module) and hm.load(str(file)) != module
 
 
-def test_equality_is_of_meaning() -> None:
+def test_same_as_compares_content() -> None:
     module = hm.parse(TEXT)
     other_spelling = TEXT.replace("dimensions={1}, to_apply=sum", "to_apply=%sum, dimensions={ 1 }, metadata={}")
     assert hm.parse(other_spelling).same_as(module)
@@ -46,7 +46,7 @@ def test_pickle_of_a_proto_is_its_text() -> None:
     assert pickle.loads(pickle.dumps(module)).same_as(module)
 
 
-def test_everything_wrong_is_said_at_once() -> None:
+def test_all_errors_are_reported_at_once() -> None:
     text = TEXT.replace("f32[2,3]", "f33[2,3]").replace("to_apply=sum", "to_apply=sun")
     with pytest.raises(hm.errors.HloSyntaxError) as caught:
         hm.parse(text, name="bad.hlo")
@@ -70,26 +70,26 @@ def test_names_are_looked_up_by_kind() -> None:
     instruction: hm.Instruction = module["%r"]
     computation: hm.Computation = module.computation("%sum")
     assert instruction.called_computations == (computation,) and computation["a"].computation == computation
-    for ask, message in (
+    for look_up, message in (
         (lambda: module["sum"], r'`sum` is a computation, not an instruction: use module.computation\("sum"\)'),
         (lambda: module.computation("r"), r'`r` is an instruction, not a computation: use module\["r"\]'),
         (lambda: module["rr"], r"no instruction `rr`, did you mean `r`\?"),
         (lambda: module.computation("sun"), r"no computation `sun`, did you mean `sum`\?"),
     ):
         with pytest.raises(hm.errors.NotFoundError, match=message):
-            ask()  # type: ignore[no-untyped-call]
+            look_up()  # type: ignore[no-untyped-call]
 
 
-def test_a_name_that_a_computation_and_an_instruction_share() -> None:
+def test_name_shared_by_a_computation_and_an_instruction() -> None:
     module = hm.parse(TEXT.replace("ROOT r =", "ROOT sum ="))
     assert module["sum"].opcode == "reduce" and module.computation("sum").root.opcode == "add"
 
 
 def test_a_module_is_not_iterable() -> None:
     module = hm.parse(TEXT)
-    for ask in (list, iter):
+    for look_up in (list, iter):
         with pytest.raises(TypeError, match=r"an hlomap.Module is not iterable: iterate module.computations"):
-            ask(module)  # type: ignore[operator]
+            look_up(module)  # type: ignore[operator]
     with pytest.raises(TypeError, match=r"takes a name \(str\), got int; module.computations is indexed by position"):
         module[0]  # type: ignore[index]
     with pytest.raises(TypeError, match=r"got int; computation.instructions is indexed by position"):

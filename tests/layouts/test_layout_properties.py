@@ -11,7 +11,7 @@ from support.layout_reference import indices, positions, random_shape
 
 import hlomap as hm
 
-# HLOMAP_LAYOUTS=20000 checks that many; the suite checks few.
+# The number of layouts; HLOMAP_LAYOUTS=20000 checks more.
 N = int(os.environ.get("HLOMAP_LAYOUTS", "400"))
 
 
@@ -31,9 +31,9 @@ def test_maps() -> None:
             continue
         for there in (hm.linear_index(shape), hm.linear_index(shape).simplify(keep_point_dims=True)):
             assert (there.evaluate(points, check=True)[:, 0] == at).all(), describe(shape)
-        places = np.arange(len(held)).reshape(-1, 1)
+        all_positions = np.arange(len(held)).reshape(-1, 1)
         for back in (hm.logical_index(shape), hm.logical_index(shape).simplify(keep_point_dims=True)):
-            assert (back.in_domain(places) == (held >= 0)).all(), describe(shape)
+            assert (back.in_domain(all_positions) == (held >= 0)).all(), describe(shape)
             assert (back.evaluate(at.reshape(-1, 1)) == points).all(), describe(shape)
 
 
@@ -49,12 +49,12 @@ def test_ravel_and_unravel_are_inverse() -> None:
         again = back.then(there)
         assert again.equivalent(again).equal
         _, held = positions(shape)
-        places = np.arange(len(held)).reshape(-1, 1)
-        assert (again.in_domain(places) == (held >= 0)).all(), describe(shape)
-        assert (again.evaluate(places[held >= 0])[:, 0] == places[held >= 0, 0]).all(), describe(shape)
+        all_positions = np.arange(len(held)).reshape(-1, 1)
+        assert (again.in_domain(all_positions) == (held >= 0)).all(), describe(shape)
+        assert (again.evaluate(all_positions[held >= 0])[:, 0] == all_positions[held >= 0, 0]).all(), describe(shape)
         inverse = there.inverse()
         if inverse is not None:
-            assert (inverse.in_domain(places) == (held >= 0)).all(), describe(shape)
+            assert (inverse.in_domain(all_positions) == (held >= 0)).all(), describe(shape)
 
 
 @pytest.mark.parametrize("dtype", ["s32", "bf16", "s8", "u64", "c128"])

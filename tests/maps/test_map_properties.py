@@ -1,4 +1,4 @@
-"""Laws of maps through the public API, on random maps over small domains (hypothesis)."""
+"""Properties of maps through the public API, on random maps over small domains (hypothesis)."""
 
 from __future__ import annotations
 

@@ -1,0 +1,83 @@
+"""Enumerates the pairs (element on a device, element on a device) of a device indexing.
+
+:func:`enumerate_device_pairs` is the entry point.  Invariant: as in :mod:`hlomap.maps.enumerate_pairs`, no map is
+composed or simplified, so the pairs do not depend on the code under test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..maps.enumerate_pairs import EnumerationLimitError, Ints, enumerate_pairs
+from ..maps.map_set import DeviceIndexing
+
+__all__ = ["enumerate_device_pairs"]
+
+ElementOnDevice = tuple[int, int]
+"""The row-major number of an element, and the number of its device."""
+
+
+def enumerate_device_pairs(
+    devices: DeviceIndexing,
+    leaf: tuple[int, ...],
+    sizes: Sequence[int],
+    target: Sequence[int],
+    values: Sequence[Mapping[int, Any]],
+    grid: tuple[int, int],
+    rows: Ints,
+    limit: int,
+) -> tuple[set[tuple[ElementOnDevice, ElementOnDevice]], set[int]]:
+    """The pairs of the maps to one array, for these source elements, and the devices that are in a group.
+
+    ``values`` has the arrays of the runtime sources for each device, ``grid`` the numbers of replicas and partitions.
+    """
+    table_sizes = len(devices.groups), max((size for _, size in devices.table.runs()), default=0)
+    n = table_sizes[0] * table_sizes[1]
+    if n * max(1, len(rows)) > limit:
+        raise EnumerationLimitError(f"the table of groups has {n} positions")
+    rows_on_devices = (rows[:, None] * n + np.arange(n)).reshape(-1)
+    pairs: set[tuple[ElementOnDevice, ElementOnDevice]] = set()
+    grouped: set[int] = set()
+    for groups in _device_tables(devices, grid):
+        grouped.update(device for group in groups for device in group)
+        for m in devices.maps:
+            if m.index != leaf:
+                continue
+            sources = {v.source for v in m.runtime if v.source is not None}
+            held = {source: _stack_values(source, groups, table_sizes[1], values) for source in sources}
+            numbers = enumerate_pairs(m, (*sizes, *table_sizes), (*target, *table_sizes), held, limit, rows_on_devices)
+            for pair in zip(*(x.tolist() for x in numbers), strict=True):
+                (d, g, p), (e, h, q) = (_split_number(number, table_sizes) for number in pair)
+                if p < len(groups[g]) and q < len(groups[h]):
+                    pairs.add(((d, groups[g][p]), (e, groups[h][q])))
+    return pairs, grouped
+
+
+def _stack_values(
+    source: int, groups: Sequence[Sequence[int]], group_size: int, values: Sequence[Mapping[int, Any]]
+) -> Any:
+    """A runtime source as one array with group and position as its last dimensions; short groups repeat a device."""
+    if any(source not in of_device for of_device in values):
+        raise EnumerationLimitError("a runtime variable has a source without a value")
+    by_group = [[values[group[min(p, len(group) - 1)]][source] for p in range(group_size)] for group in groups]
+    return np.stack([np.stack(row, axis=-1) for row in by_group], axis=-2)
+
+
+def _split_number(number: int, table_sizes: tuple[int, int]) -> tuple[int, int, int]:
+    """Element, group and position of a row-major number."""
+    rest, position = divmod(number, table_sizes[1])
+    return (*divmod(rest, table_sizes[0]), position)
+
+
+def _device_tables(devices: DeviceIndexing, grid: tuple[int, int]) -> Iterator[list[list[int]]]:
+    """The groups in device numbers: groups of replicas once per partition, groups of partitions once per replica."""
+    groups = [list(group) for group in devices.groups]
+    if devices.ids == "device":
+        yield groups
+    for partition in range(grid[1]) if devices.ids == "replica" else ():
+        yield [[i * grid[1] + partition for i in group] for group in groups]
+    for replica in range(grid[0]) if devices.ids == "partition" else ():
+        yield [[replica * grid[1] + i for i in group] for group in groups]
