@@ -54,4 +54,4 @@ def unknown_devices(reason: str) -> Callable[[int], DeviceIndexing]:
     return lambda number: devices
 
 
-unfollowed_devices = unknown_devices("the ways to other devices were not followed")
+unfollowed_devices: Callable[[int], DeviceIndexing] = unknown_devices("the ways to other devices were not followed")

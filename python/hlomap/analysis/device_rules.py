@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from .._core import Computation, IndexingMap, Instruction, InstructionIndexing
+from .._core import Computation, IndexingMap, Instruction, InstructionIndexing, Propagation
 from ..maps.device_groups import GroupTable
 from ..maps.device_indexing import NO_COMMON_GROUP, all_as_one, each_once, in_one_group, lifted, same_groups
 from ..ops import op_of
@@ -65,7 +65,7 @@ class DeviceRules(RuleProvider):
     def __init__(self, plain: RuleProvider, table: GroupTable, *, is_wide: bool) -> None:
         super().__init__(plain.module)
         self.table = table
-        self.propagation = plain.propagation.on_devices(table.runs(), each_once(table))
+        self.propagation: Propagation = plain.propagation.on_devices(table.runs(), each_once(table))
         self._plain = plain
         self._is_wide = is_wide
 
