@@ -53,4 +53,6 @@ def unknown_for_all_records(reason: str) -> Callable[[int], DeviceIndexing]:
     return lambda number: devices
 
 
-devices_not_requested = unknown_for_all_records("the maps between devices were not requested")
+devices_not_requested: Callable[[int], DeviceIndexing] = unknown_for_all_records(
+    "the maps between devices were not requested"
+)

@@ -46,7 +46,8 @@ def decompose_bitcast(operand: Shape, output: Shape) -> BitcastFactors | Unknown
     Unknown where there are none: with tiles or padding only the positions of elements relate them
     (:func:`hlomap.linear_index`), and between elements of different widths there is no reshape.
 
-    >>> decompose_bitcast(Shape.parse("f32[2,3]{0,1}"), Shape.parse("f32[3,2]")).is_transpose
+    >>> factors = decompose_bitcast(Shape.parse("f32[2,3]{0,1}"), Shape.parse("f32[3,2]"))
+    >>> not isinstance(factors, Unknown) and factors.is_transpose
     True
     >>> decompose_bitcast(Shape.parse("f32[8]{0:T(4)}"), Shape.parse("f32[8]"))
     Unknown(reason='tiles or padding in f32[8]{0:T(4)}')

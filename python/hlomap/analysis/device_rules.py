@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from .._core import Computation, IndexingMap, Instruction, InstructionIndexing
+from .._core import Computation, IndexingMap, Instruction, InstructionIndexing, Propagation
 from ..maps.device_groups import (
     NO_COMMON_GROUP,
     GroupTable,
@@ -71,7 +71,7 @@ class DeviceRules(RuleProvider):
     def __init__(self, plain: RuleProvider, table: GroupTable, *, is_wide: bool) -> None:
         super().__init__(plain.module)
         self.table = table
-        self.propagation = plain.propagation.on_devices(table.runs(), lists_each_device_once(table))
+        self.propagation: Propagation = plain.propagation.on_devices(table.runs(), lists_each_device_once(table))
         self._plain = plain
         self._is_wide = is_wide
 

@@ -26,7 +26,7 @@ class RuleProvider:
 
     def __init__(self, module: Module) -> None:
         self.module = module
-        self.propagation = Propagation(module)
+        self.propagation: Propagation = Propagation(module)
         self._shapes: dict[int, Shape] = {}
         self._calls: dict[tuple[int, int, ShapeIndex, int], Mapping[int, OperandIndexing]] = {}
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
+    from .._core import Shape
     from .values import Value
 
 __all__ = ["Callee", "Function", "Scope"]
@@ -36,8 +37,8 @@ class Callee:
         self.name = name
         self.scope = scope
         self.value = root
-        self.root = root.shape
-        self.parameters = [scope.parameters[number].shape for number in sorted(scope.parameters)]
+        self.root: Shape = root.shape
+        self.parameters: list[Shape] = [scope.parameters[number].shape for number in sorted(scope.parameters)]
 
     def __str__(self) -> str:
         return f"%{self.name}"

@@ -45,7 +45,7 @@ class Core:
 
     def __init__(self, name: str) -> None:
         """A builder of a module called ``name``."""
-        self.name = self._checked_name("Builder", name)
+        self.name: str = self._checked_name("Builder", name)
         if name in _RESERVED:
             raise HloSyntaxError(f"Builder: name={name!r}: a reserved word of HLO text, which XLA rejects as a name")
         self._scopes = [Scope("main")]

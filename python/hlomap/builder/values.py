@@ -65,16 +65,16 @@ class Value:
         attributes: Mapping[str, Attribute],
         literal: str,
     ) -> None:
-        self.builder = builder
-        self.scope = scope
-        self.name = name
-        self.shape = shape
-        self.opcode = opcode
-        self.operands = operands
-        self.attributes = attributes
-        self.literal = literal
+        self.builder: Builder = builder
+        self.scope: Scope = scope
+        self.name: str = name
+        self.shape: Shape = shape
+        self.opcode: str = opcode
+        self.operands: tuple[Value, ...] = operands
+        self.attributes: Mapping[str, Attribute] = attributes
+        self.literal: str = literal
         self.annotations: dict[str, Attribute] = {}
-        self.position = len(scope.values)
+        self.position: int = len(scope.values)
 
     @property
     def dtype(self) -> str:
@@ -267,7 +267,9 @@ class Value:
     def __ge__(self, other: Operand) -> Value:
         return self.builder.ge(self, other)
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        return object.__hash__(self)
+
     # Makes NumPy defer operators between its arrays and Values to Value.
     __array_ufunc__ = None
 

@@ -377,6 +377,7 @@ class DeviceIndexing:
     ...   ROOT g = f32[6] all-gather(p), replica_groups={{0,2,4},{1,3,5}}, dimensions={0}
     ... }''').entry.root
     >>> devices = hm.output_to_input(gather)[0].devices
+    >>> assert devices is not None
     >>> list(devices.groups), devices.ids
     ([(0, 2, 4), (1, 3, 5)], 'replica')
     >>> print(devices.maps)
