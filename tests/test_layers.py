@@ -39,11 +39,11 @@ def imported(path: Path) -> set[str]:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
 def test_packages(path: Path) -> None:
     """The package imports its declared dependencies alone; the heavy ones only where they are used."""
-    room = path.relative_to(PACKAGE).parts[0]
+    package = path.relative_to(PACKAGE).parts[0]
     outside = imported(path) - {"hlomap"} - set(sys.stdlib_module_names)
     assert outside <= {"numpy", "ml_dtypes", "pandas", "polars", "jax", "jaxlib", *LATE}
     if "TYPE_CHECKING" not in path.read_text(encoding="utf-8"):
-        assert all(room in LATE[name].split() for name in outside & set(LATE))
+        assert all(package in LATE[name].split() for name in outside & set(LATE))
 
 
 OPS = [path for path in FILES if path.relative_to(PACKAGE).parts[0] == "ops"]

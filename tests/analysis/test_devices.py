@@ -175,11 +175,11 @@ OFFSETS = """
 """
 
 
-@pytest.mark.parametrize("composed", ["walk", "sets"])
+@pytest.mark.parametrize("composed", ["propagation", "sets"])
 def test_offsets_on_different_devices_are_different_values(composed: str) -> None:
     """A slice at the sender's offset is written at the receiver's offset, which may differ."""
     computation = entry(OFFSETS)
-    if composed == "walk":
+    if composed == "propagation":
         found = hm.indexing(computation)[computation["p"]]
     else:
         update, permuted, sliced = (computation[name] for name in ("u", "c", "s"))
@@ -251,8 +251,8 @@ def test_wrong_devices_are_unsound(monkeypatch: pytest.MonkeyPatch) -> None:
     def backwards(instruction: hm.Instruction, leaf: tuple[int, ...]) -> dict[int, OperandIndexing]:
         return dict(rule.input_to_output(instruction, 0, leaf))
 
-    page = replace(lookup("collective-permute"), collective=replace(rule, output_to_input=backwards))
-    monkeypatch.setitem(_registry._registry, "collective-permute", page)
+    rule_with_wrong_maps = replace(lookup("collective-permute"), collective=replace(rule, output_to_input=backwards))
+    monkeypatch.setitem(_registry._registry, "collective-permute", rule_with_wrong_maps)
     found = hm.verify(permute.root)
     assert [(v.status, v.reason) for v in found] == [("unsound", "from device 0 to device 1"), ("exact", None)]
 

@@ -237,8 +237,8 @@ def test_pad() -> None:
         "(d0, d1) -> ((d0 - 1) floordiv 2, d1 - 4), domain: d0 in [1, 7], d1 in [4, 7], (d0 - 1) mod 2 in [0, 0]"
     ]
     assert value.exact
-    places = np.argwhere(np.ones((12, 16)))
-    covered = sum(int((m.in_domain(places) & in_boxes(m, places)).sum()) for m in value)
+    points = np.argwhere(np.ones((12, 16)))
+    covered = sum(int((m.in_domain(points) & in_boxes(m, points)).sum()) for m in value)
     assert texts(hm.input_to_output(root)[0]) == [
         "(d0, d1) -> (d0 * 2 + 1, d1 + 4), domain: d0 in [0, 3], d1 in [0, 3]"
     ]

@@ -98,57 +98,57 @@ class Program:
         if self.offsets and self.random.random() < 0.5:
             return self.random.choice(self.offsets)
         constant = self.random.random() < 0.3
-        made = self.line(f"s32[] constant({self.random.randrange(-2, 6)})") if constant else self.parameter("s32[]")
-        self.offsets.append(made)
-        return made
+        value = self.line(f"s32[] constant({self.random.randrange(-2, 6)})") if constant else self.parameter("s32[]")
+        self.offsets.append(value)
+        return value
 
     def some(self, sizes: Sizes) -> list[int]:
         return [i for i in range(len(sizes)) if self.random.random() < 0.5]
 
     def reshape(self, name: str, sizes: Sizes) -> None:
-        left, made = prod(sizes), []
+        left, output = prod(sizes), []
         while left > 1:
             factor = self.random.choice([k for k in range(2, left + 1) if left % k == 0])
-            made.append(factor)
+            output.append(factor)
             left //= factor
-        made += [1] * self.random.randrange(2)
-        self.random.shuffle(made)
-        self.emit(made, f"reshape({name})")
+        output += [1] * self.random.randrange(2)
+        self.random.shuffle(output)
+        self.emit(output, f"reshape({name})")
 
     def transpose(self, name: str, sizes: Sizes) -> None:
         order = self.random.sample(range(len(sizes)), len(sizes))
         self.emit((sizes[i] for i in order), f"transpose({name}), dimensions={{{commas(order)}}}")
 
     def slice(self, name: str, sizes: Sizes) -> None:
-        limits, made = [], []
+        limits, output = [], []
         for size in sizes:
             start = self.random.randrange(size)
             limit, stride = self.random.randrange(start + 1, size + 1), self.random.randrange(1, 4)
             limits.append(f"[{start}:{limit}:{stride}]")
-            made.append(-((start - limit) // stride))
-        self.emit(made, f"slice({name}), slice={{{', '.join(limits)}}}")
+            output.append(-((start - limit) // stride))
+        self.emit(output, f"slice({name}), slice={{{', '.join(limits)}}}")
 
     def pad(self, name: str, sizes: Sizes) -> None:
         if not sizes:
             return
-        texts, made = [], []
+        texts, output = [], []
         for size in sizes:
             interior = self.random.choice([0, 0, 1, 2])
             low, high = self.random.randrange(-1, 3), self.random.randrange(-1, 3)
             length = size + (size - 1) * interior
             low, high = (low, high) if length + low + high > 0 else (0, 0)
             texts.append(f"{low}_{high}_{interior}")
-            made.append(length + low + high)
-        self.emit(made, f"pad({name}, {self.parameter('f64[]')}), padding={'x'.join(texts)}")
+            output.append(length + low + high)
+        self.emit(output, f"pad({name}, {self.parameter('f64[]')}), padding={'x'.join(texts)}")
 
     def reverse(self, name: str, sizes: Sizes) -> None:
         self.emit(sizes, f"reverse({name}), dimensions={{{commas(self.some(sizes))}}}")
 
     def broadcast(self, name: str, sizes: Sizes) -> None:
         at = self.random.randrange(len(sizes) + 1)
-        made = (*sizes[:at], self.random.randrange(1, 4), *sizes[at:])
-        kept = [i for i in range(len(made)) if i != at]
-        self.emit(made, f"broadcast({name}), dimensions={{{commas(kept)}}}")
+        output = (*sizes[:at], self.random.randrange(1, 4), *sizes[at:])
+        kept = [i for i in range(len(output)) if i != at]
+        self.emit(output, f"broadcast({name}), dimensions={{{commas(kept)}}}")
 
     def concatenate(self, name: str, sizes: Sizes) -> None:
         if not sizes:
@@ -157,15 +157,15 @@ class Program:
         rest = (*sizes[:along], *sizes[along + 1 :])
         fit = [(n, s) for n, s in self.values if len(s) == len(sizes) and (*s[:along], *s[along + 1 :]) == rest]
         chosen = [*self.random.choices(fit, k=self.random.randrange(1, 3)), (name, sizes)]
-        made = (*sizes[:along], sum(s[along] for _, s in chosen), *sizes[along + 1 :])
-        self.emit(made, f"concatenate({', '.join(n for n, _ in chosen)}), dimensions={{{along}}}")
+        output = (*sizes[:along], sum(s[along] for _, s in chosen), *sizes[along + 1 :])
+        self.emit(output, f"concatenate({', '.join(n for n, _ in chosen)}), dimensions={{{along}}}")
 
     def dynamic_slice(self, name: str, sizes: Sizes) -> None:
         if not sizes:
             return
-        made = [self.random.randrange(1, size + 1) for size in sizes]
+        output = [self.random.randrange(1, size + 1) for size in sizes]
         offsets = ", ".join(self.offset() for _ in sizes)
-        self.emit(made, f"dynamic-slice({name}, {offsets}), dynamic_slice_sizes={{{commas(made)}}}")
+        self.emit(output, f"dynamic-slice({name}, {offsets}), dynamic_slice_sizes={{{commas(output)}}}")
 
     def dynamic_update_slice(self, name: str, sizes: Sizes) -> None:
         if not sizes:
@@ -182,19 +182,19 @@ class Program:
     def reduce_window(self, name: str, sizes: Sizes) -> None:
         if not sizes:
             return
-        windows, made = [], []
+        windows, output = [], []
         for length in sizes:
             size, stride = self.random.randrange(1, 4), self.random.randrange(1, 3)
             low, high = self.random.randrange(-1, 3), self.random.randrange(-1, 3)
             base, dilation = self.random.choice([1, 1, 2]), self.random.choice([1, 1, 2])
-            room = (length - 1) * base + low + high - (size - 1) * dilation
-            if room < 0:
-                size, stride, low, high, base, dilation, room = 1, 1, 0, 0, 1, 1, length - 1
+            slack = (length - 1) * base + low + high - (size - 1) * dilation
+            if slack < 0:
+                size, stride, low, high, base, dilation, slack = 1, 1, 0, 0, 1, 1, length - 1
             windows.append((size, stride, f"{low}_{high}", base, dilation))
-            made.append(room // stride + 1)
+            output.append(slack // stride + 1)
         words = zip(("size", "stride", "pad", "lhs_dilate", "rhs_dilate"), zip(*windows, strict=True), strict=True)
         window = " ".join(f"{word}={'x'.join(map(str, numbers))}" for word, numbers in words)
-        self.emit(made, f"reduce-window({name}, {self.parameter('f64[]')}), window={{{window}}}, to_apply=add")
+        self.emit(output, f"reduce-window({name}, {self.parameter('f64[]')}), window={{{window}}}, to_apply=add")
 
     def add(self, name: str, sizes: Sizes) -> None:
         self.emit(sizes, f"add({name}, {self.random.choice([n for n, s in self.values if s == sizes])})")
@@ -203,9 +203,9 @@ class Program:
         fit = [(n, s, i, j) for n, s in self.values for i, a in enumerate(sizes) for j, b in enumerate(s) if a == b]
         if fit:
             other, theirs, i, j = self.random.choice(fit)
-            made = (*sizes[:i], *sizes[i + 1 :], *theirs[:j], *theirs[j + 1 :])
+            output = (*sizes[:i], *sizes[i + 1 :], *theirs[:j], *theirs[j + 1 :])
             attributes = f"lhs_contracting_dims={{{i}}}, rhs_contracting_dims={{{j}}}"
-            self.emit(made, f"dot({name}, {other}), {attributes}")
+            self.emit(output, f"dot({name}, {other}), {attributes}")
 
     def vectors(self, sizes: Sizes) -> tuple[str, int, list[int], list[int], str]:
         """Random index vectors: their operand, their number, the indexed dimensions, and the collapsed ones."""
@@ -223,9 +223,9 @@ class Program:
         kept = [size for i, size in enumerate(slices) if i not in gone]
         at = self.random.randrange(len(kept) + 1)
         offsets = [i for i in range(len(kept) + 1) if i != at]
-        made = (*kept[:at], n, *kept[at:])
+        output = (*kept[:at], n, *kept[at:])
         self.emit(
-            made,
+            output,
             f"gather({name}, {indices}), offset_dims={{{commas(offsets)}}}, collapsed_slice_dims={{{commas(gone)}}}, "
             f"start_index_map={{{commas(starts)}}}, {along}, slice_sizes={{{commas(slices)}}}",
         )

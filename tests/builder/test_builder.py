@@ -72,11 +72,11 @@ def test_xla_reads_all() -> None:
     texts = [str(module) for module in MODULES.values()]
     layouts = re.compile(r"\{[0-9,]*\}")
     short = re.compile(r".+(?=-(start|update|done)$)")  # XLA abbreviates the opcodes of asynchronous instructions.
-    for name, answer in zip(MODULES, xla.reprint(list(texts)), strict=True):
-        assert answer is not None, f"XLA does not parse {name}:\n{MODULES[name]}"
+    for name, text in zip(MODULES, xla.reprint(list(texts)), strict=True):
+        assert text is not None, f"XLA does not parse {name}:\n{MODULES[name]}"
         theirs, ours = (
             {i.name: (short.sub("async", i.opcode), layouts.sub("", str(i.shape))) for i in module.entry.instructions}
-            for module in (hm.parse(answer), MODULES[name])
+            for module in (hm.parse(text), MODULES[name])
         )
         assert theirs == ours
 
@@ -120,10 +120,10 @@ def test_xla_computes_the_same() -> None:
     """XLA's CPU backend computes the results of the interpreter, and thus those of the document."""
     cases = [e for e in EXAMPLES if not ALONE & set(e.clauses) and not NOT_RUN & {e.method, e.name}]
     programs = [(str(MODULES[case.name]), arguments(case)) for case in cases]
-    for case, answer in zip(cases, xla_run.results(programs), strict=True):
-        assert not isinstance(answer, str), f"{case.name}: {answer}"
+    for case, result in zip(cases, xla_run.results(programs), strict=True):
+        assert not isinstance(result, str), f"{case.name}: {result}"
         ours = executed(case)
-        compare(answer, ours if isinstance(ours, (list, tuple)) else [ours])
+        compare(result, ours if isinstance(ours, (list, tuple)) else [ours])
 
 
 def compare(result: Any, expected: Any) -> None:
@@ -233,7 +233,7 @@ ELEMENTS = [name for name in element_types() if name not in ("s1", "u1")]
 @pytest.mark.jax
 def test_constants_of_every_type() -> None:
     """All values of narrow types and unusual ones of wide types, NaNs with payloads included, survive the text."""
-    made = {}
+    modules = {}
     for name in ELEMENTS:
         dtype = numpy_dtype(name)
         width = {"s2": 2, "u2": 2, "s4": 4, "u4": 4, "f4e2m1fn": 4, "pred": 1}.get(name, 8 * dtype.itemsize)
@@ -251,12 +251,12 @@ def test_constants_of_every_type() -> None:
         b = hm.Builder(f"constant_{name}")
         value = b.constant(array)
         assert str(value.shape) == f"{name}[{len(array)}]"
-        made[name] = (b.build(value), array)
-    answers = xla.reprint([str(module) for module, _ in made.values()])
-    for (name, (module, array)), answer in zip(made.items(), answers, strict=True):
+        modules[name] = (b.build(value), array)
+    texts = xla.reprint([str(module) for module, _ in modules.values()])
+    for (name, (module, array)), text in zip(modules.items(), texts, strict=True):
         assert same_bits(np.asarray(hm.execute(module)), array), name
-        assert answer is not None, name
-        assert same_bits(np.asarray(hm.execute(hm.parse(answer))), array), name
+        assert text is not None, name
+        assert same_bits(np.asarray(hm.execute(hm.parse(text))), array), name
 
 
 @pytest.mark.jax
@@ -282,7 +282,7 @@ def test_element_types_as_xla() -> None:
             lines.append(f"ROOT r = {opcode[0]}({names}){opcode[1]}")
             texts.append("HloModule m\nENTRY e {\n" + "\n".join(lines) + "\n}")
             ours.append((case.method, dtype, accepted))
-    theirs = [answer is not None for answer in xla.reprint(list(texts))]
+    theirs = [text is not None for text in xla.reprint(list(texts))]
     differ = {(method, dtype) for (method, dtype, ok), other in zip(ours, theirs, strict=True) if ok != other}
     shifts = ("mulhi", "shift_left", "shift_right_arithmetic", "shift_right_logical")
     stricter = {("mulhi", "pred")} | {(method, dtype) for method in shifts for dtype in ("f32", "c64")}

@@ -91,8 +91,8 @@ def test_method_is_described(name: str) -> None:
 
 def test_every_form_of_attribute_can_be_given() -> None:
     """Every form of attribute that the reader knows can be written."""
-    places = [*hm._core.known_opcodes(), "module", "computation"]
-    forms = {form for place in places for _, form, _, _ in hm._core.known_attributes(place)}
+    owners = [*hm._core.known_opcodes(), "module", "computation"]
+    forms = {form for owner in owners for _, form, _, _ in hm._core.known_attributes(owner)}
     assert forms <= set(FORMS)
 
 

@@ -49,7 +49,7 @@ def run(folder: Path, *options: str) -> Result:
 
 
 def test_inputs_from_a_file(folder: Path) -> None:
-    result = run(folder, "--inputs", "@in.npz", "--print", "c", "--compare", "@out.npz", "-o", "@made.npz")
+    result = run(folder, "--inputs", "@in.npz", "--print", "c", "--compare", "@out.npz", "-o", "@written.npz")
     assert result.exit_code == 0, result.output
     assert result.stdout == (
         "c float32[3] 1. 2. 3.\n"
@@ -58,8 +58,8 @@ def test_inputs_from_a_file(folder: Path) -> None:
         "out0: equal\n"
         "out1: equal\n"
     )  # fmt: skip
-    made = run_file.load_npz(folder / "made.npz")
-    assert made["out1"].dtype == ml_dtypes.int4 and (made["out0"] == RESULTS["out0"]).all()
+    written = run_file.load_npz(folder / "written.npz")
+    assert written["out1"].dtype == ml_dtypes.int4 and (written["out0"] == RESULTS["out0"]).all()
 
 
 def test_a_difference_is_printed_and_gives_exit_code_1(folder: Path) -> None:

@@ -122,6 +122,6 @@ def test_svd_eigenvalues_and_tridiagonal_systems() -> None:
 
 def test_top_k() -> None:
     x = np.array([[1, 3, 3, -1], [0, np.nan, -0.0, 5]], np.float32)
-    values, places = call("TopK", [("f32", (2, 3)), ("s32", (2, 3))], x)
+    values, indices = call("TopK", [("f32", (2, 3)), ("s32", (2, 3))], x)
     np.testing.assert_array_equal(values, np.array([[3, 3, 1], [np.nan, 5, 0]], np.float32))
-    assert places.tolist() == [[1, 2, 0], [1, 3, 0]]
+    assert indices.tolist() == [[1, 2, 0], [1, 3, 0]]

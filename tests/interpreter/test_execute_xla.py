@@ -167,7 +167,7 @@ def test_integers_comparisons_and_data_movement_are_equal() -> None:
 )
 def test_types_that_xla_does_not_run(opcode: str) -> None:
     """Programs on one-bit types give results of their type."""
-    make, _ = structures.MAKERS[opcode]
+    make, _ = structures.GENERATORS[opcode]
     rng = np.random.default_rng(3)
     for name in ("s1", "u1"):
         program = structures.program(opcode, name, make, rng)

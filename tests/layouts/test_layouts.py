@@ -548,8 +548,8 @@ def test_images_in_the_documentation_are_up_to_date(name: str, text: str) -> Non
 
 
 def test_the_command_prints_the_documented_output(tmp_path: Path) -> None:
-    page = (IMAGES.parent / "layouts.md").read_text(encoding="utf-8")
-    ((arguments, shown),) = re.findall(r'^```console\n\$ hlomap layout "(.*?)"\n(.*?)^```', page, re.M | re.S)
+    text = (IMAGES.parent / "layouts.md").read_text(encoding="utf-8")
+    ((arguments, shown),) = re.findall(r'^```console\n\$ hlomap layout "(.*?)"\n(.*?)^```', text, re.M | re.S)
     file = tmp_path / "picture.svg"
     result = CliRunner().invoke(main, ["layout", arguments, "--svg", str(file)])
     assert (result.exit_code, result.stdout) == (0, shown) and ET.parse(file)

@@ -279,9 +279,9 @@ def test_difference_agrees_with_enumeration(first: list[hm.IndexingMap], second:
     covers = b.covers(a).equal
     lost = False
     for value in range(3):
-        have, gone = (set().union(*(enumerate_points(m, value) for m in s)) for s in (a, b))
-        said = set().union(*(enumerate_points(m, value) for m in left))
-        assert said == have - gone if left.exact else have - gone <= said <= have
-        lost = lost or bool(have - gone)
+        kept, removed = (set().union(*(enumerate_points(m, value) for m in s)) for s in (a, b))
+        computed = set().union(*(enumerate_points(m, value) for m in left))
+        assert computed == kept - removed if left.exact else kept - removed <= computed <= kept
+        lost = lost or bool(kept - removed)
     assert covers is not True or not lost
     assert covers is not False or lost

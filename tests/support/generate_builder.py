@@ -127,7 +127,7 @@ def opcodes(case: Example, builder: type) -> list[str]:
     def watched(b: Any, *args: Any, **kwargs: Any) -> Any:
         before = len(b._scopes[-1].values)
         value = original(b, *args, **kwargs)
-        seen.extend(made.opcode for made in b._scopes[-1].values[before:])
+        seen.extend(value.opcode for value in b._scopes[-1].values[before:])
         return value
 
     run(case, type("Watched", (builder,), {case.method: watched})("m"))

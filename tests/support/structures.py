@@ -90,11 +90,11 @@ def pad(name: str, rng: Rng) -> GeneratedProgram:
     edges, out = [], []
     for size in x.shape:
         interior = int(rng.integers(0, 3))
-        room = max(0, size + (size - 1) * interior) if size else 0
-        low = int(rng.integers(-min(2, room), 4))
-        high = int(rng.integers(-min(2, max(0, room + low)), 4))
+        span = max(0, size + (size - 1) * interior) if size else 0
+        low = int(rng.integers(-min(2, span), 4))
+        high = int(rng.integers(-min(2, max(0, span + low)), 4))
         edges.append(f"{low}_{high}_{interior}")
-        out.append(room + low + high)
+        out.append(span + low + high)
     return _moved(f"ROOT r = {name}[{commas(out)}] pad(a, b), padding={'x'.join(edges)}", x, filled(name, [], rng))
 
 
@@ -198,10 +198,10 @@ def _window(sizes: Sequence[int], rng: Rng) -> tuple[str, list[int]]:
     for n in sizes:
         size, stride, dilation = (int(rng.integers(1, k)) for k in (4, 4, 3))
         base = int(rng.choice([1, 1, 2]))
-        extent, room = (size - 1) * dilation + 1, (n - 1) * base + 1
+        extent, span = (size - 1) * dilation + 1, (n - 1) * base + 1
         low = int(rng.integers(0, 3))
-        high = int(rng.integers(0, 3)) + max(0, extent - room - low)
-        out.append((room + low + high - extent) // stride + 1)
+        high = int(rng.integers(0, 3)) + max(0, extent - span - low)
+        out.append((span + low + high - extent) // stride + 1)
         for key, value in (("size", size), ("stride", stride), ("pad", f"{low}_{high}")):
             parts[key].append(str(value))
         parts["lhs_dilate"].append(str(base))
@@ -220,9 +220,9 @@ def dot(name: str, rng: Rng) -> GeneratedProgram:
     def side(free: list[int]) -> tuple[list[int], list[int], list[int]]:
         lengths = [*batch, *summed, *free]
         order = rng.permutation(len(lengths)).tolist()
-        place = {source: at for at, source in enumerate(order)}
+        position_of = {source: at for at, source in enumerate(order)}
         shape = [lengths[i] for i in order]
-        return shape, [place[i] for i in range(n_batch)], [place[n_batch + i] for i in range(n_sum)]
+        return shape, [position_of[i] for i in range(n_batch)], [position_of[n_batch + i] for i in range(n_sum)]
 
     (a, a_batch, a_sum), (b, b_batch, b_sum) = side(left), side(right)
     # Free dimensions keep the order that they have in the operand.
@@ -246,25 +246,25 @@ def convolution(name: str, rng: Rng) -> GeneratedProgram:
     kernel, out = [], []
     for n in spatial:
         size, stride, dilation, base = (int(rng.integers(1, k)) for k in (4, 3, 3, 3))
-        extent, room = (size - 1) * dilation + 1, (n - 1) * base + 1
-        low = int(rng.integers(-1 if room > 1 else 0, 3))
-        high = int(rng.integers(0, 3)) + max(0, extent - room - low)
+        extent, span = (size - 1) * dilation + 1, (n - 1) * base + 1
+        low = int(rng.integers(-1 if span > 1 else 0, 3))
+        high = int(rng.integers(0, 3)) + max(0, extent - span - low)
         kernel.append(size)
-        out.append((room + low + high - extent) // stride + 1)
+        out.append((span + low + high - extent) // stride + 1)
         found = (size, stride, f"{low}_{high}", base, dilation, int(rng.random() < 0.3))
         for key, value in zip(parts, found, strict=True):
             parts[key].append(str(value))
     window = " ".join(f"{key}={'x'.join(value)}" for key, value in parts.items())
     image = {"b": batch * (groups if by_batch else 1), "f": features * (1 if by_batch else groups)}
     weights = {"i": features, "o": outputs}
-    made = {"b": batch, "f": outputs}
+    result = {"b": batch, "f": outputs}
 
     def ordered(sizes: dict[str, int], lengths: list[int]) -> tuple[str, list[int]]:
         letters = [*sizes, *map(str, range(rank))]
         rng.shuffle(letters)
         return "".join(letters), [sizes[c] if c in sizes else lengths[int(c)] for c in letters]
 
-    (x_label, x), (k_label, k), (o_label, o) = ordered(image, spatial), ordered(weights, kernel), ordered(made, out)
+    (x_label, x), (k_label, k), (o_label, o) = ordered(image, spatial), ordered(weights, kernel), ordered(result, out)
     lines = f"ROOT r = {name}[{commas(o)}] convolution(a, b), "
     lines += f"window={{{window}}}, " if rank else ""
     lines += f"dim_labels={x_label}_{k_label}->{o_label}"
@@ -275,7 +275,7 @@ def convolution(name: str, rng: Rng) -> GeneratedProgram:
 _NO_COMPLEX = tuple(name for name in RUNNABLE if name not in COMPLEX)
 _ORDERED = tuple(name for name in _NO_COMPLEX if name != "pred")
 _LARGER = tuple(name for name in RUNNABLE if name not in (*SMALL, "pred", "s2", "u2"))
-MAKERS: dict[str, tuple[Callable[[str, Rng], GeneratedProgram], tuple[str, ...]]] = {
+GENERATORS: dict[str, tuple[Callable[[str, Rng], GeneratedProgram], tuple[str, ...]]] = {
     "transpose": (transpose, RUNNABLE),
     "reverse": (reverse, RUNNABLE),
     "broadcast": (broadcast, RUNNABLE),
@@ -297,7 +297,7 @@ MAKERS: dict[str, tuple[Callable[[str, Rng], GeneratedProgram], tuple[str, ...]]
 def programs(seed: int = 0, n: int = 2) -> Iterator[Program]:
     """``n`` programs of each operation on each type."""
     rng = np.random.default_rng(seed)
-    for opcode, (make, types) in MAKERS.items():
+    for opcode, (make, types) in GENERATORS.items():
         for name in types:
             for _ in range(n):
                 yield program(opcode, name, make, rng)

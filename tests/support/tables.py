@@ -129,8 +129,8 @@ def fft(name: str, rng: Rng) -> GeneratedProgram:
 
 def _definite(name: str, sizes: list[int], rng: Rng) -> np.ndarray:
     x = filled(name, sizes, rng)
-    made = x @ np.swapaxes(x.conj(), -1, -2) + sizes[-1] * np.eye(sizes[-1], dtype=x.dtype)
-    return made.astype(x.dtype)
+    definite = x @ np.swapaxes(x.conj(), -1, -2) + sizes[-1] * np.eye(sizes[-1], dtype=x.dtype)
+    return definite.astype(x.dtype)
 
 
 def cholesky(name: str, rng: Rng) -> GeneratedProgram:
@@ -178,7 +178,7 @@ def batch_norm_training(name: str, rng: Rng) -> GeneratedProgram:
 
 
 _REAL = ("f32", "f64")
-MAKERS: dict[str, tuple[Callable[[str, Rng], GeneratedProgram], tuple[str, ...]]] = {
+GENERATORS: dict[str, tuple[Callable[[str, Rng], GeneratedProgram], tuple[str, ...]]] = {
     "sort": (sort, _NO_COMPLEX),
     "gather": (gather, RUNNABLE),
     "scatter": (scatter, _WHOLE_BYTES),
@@ -196,7 +196,7 @@ MAKERS: dict[str, tuple[Callable[[str, Rng], GeneratedProgram], tuple[str, ...]]
 def programs(seed: int = 0, n: int = 4) -> Iterator[Program]:
     """``n`` programs of each operation on each type."""
     rng = np.random.default_rng(seed)
-    for opcode, (make, types) in MAKERS.items():
+    for opcode, (make, types) in GENERATORS.items():
         for name in types:
             for _ in range(n):
                 yield program(opcode, name, make, rng)

@@ -152,16 +152,16 @@ def sort(rng: Rng) -> GeneratedProgram:
     name, along = str(rng.choice(list(ORDERED))), int(rng.integers(len(sizes)))
     total = ", type=TOTALORDER" if name[0] == "f" else ""
     keys = f"{name}[{commas(sizes)}]"
-    places = f"s32[{commas(sizes)}]"
+    positions = f"s32[{commas(sizes)}]"
     direction = str(rng.choice(["LT", "GT"]))
     by_key = (
         f"f {{\n a = {name}[] parameter(0)\n b = {name}[] parameter(1)\n"
         f" x = s32[] parameter(2)\n y = s32[] parameter(3)\n"
         f" ROOT r = pred[] compare(a, b), direction={direction}{total}\n}}\n"
     )
-    root = f"({keys}, {places}) sort(p0, p1), dimensions={{{along}}}, is_stable=true, to_apply=f"
+    root = f"({keys}, {positions}) sort(p0, p1), dimensions={{{along}}}, is_stable=true, to_apply=f"
     numbers = np.arange(int(np.prod(sizes)), dtype=np.int32).reshape(sizes)
-    return module(by_key, [keys, places], root), [with_ties(rng, name, sizes), numbers]
+    return module(by_key, [keys, positions], root), [with_ties(rng, name, sizes), numbers]
 
 
 def topk(rng: Rng) -> GeneratedProgram:
@@ -180,9 +180,9 @@ def fft(rng: Rng) -> GeneratedProgram:
     kind = str(rng.choice(["FFT", "IFFT", "RFFT", "IRFFT"]))
     c, f = ("c128", "f64") if chance(rng, 0.3) else ("c64", "f32")
     given = batch + (half if kind == "IRFFT" else length)
-    made = batch + (half if kind == "RFFT" else length)
+    output = batch + (half if kind == "RFFT" else length)
     x = normal(rng, given, {"c64": "c8", "c128": "c16", "f32": "f4", "f64": "f8"}[f if kind == "RFFT" else c])
-    root = f"{f if kind == 'IRFFT' else c}[{commas(made)}] fft(p0), fft_type={kind}, fft_length={{{commas(length)}}}"
+    root = f"{f if kind == 'IRFFT' else c}[{commas(output)}] fft(p0), fft_type={kind}, fft_length={{{commas(length)}}}"
     return module("", [f"{f if kind == 'RFFT' else c}[{commas(given)}]"], root), [x]
 
 
@@ -215,12 +215,12 @@ def triangular_solve(rng: Rng) -> GeneratedProgram:
 
 
 def select_and_scatter(rng: Rng) -> GeneratedProgram:
-    sizes, made, windows = [], [], []
+    sizes, output, windows = [], [], []
     while len(sizes) < 1 or (len(sizes) < 3 and chance(rng, 0.6)):
         n, size, stride, low, high = (int(i) for i in (*rng.integers(1, [7, 4, 4]), *rng.integers(0, 3, 2)))
-        if (room := n + low + high - size) >= 0:
+        if (slack := n + low + high - size) >= 0:
             sizes.append(n)
-            made.append(room // stride + 1)
+            output.append(slack // stride + 1)
             windows.append((size, stride, f"{low}_{high}"))
     columns = ["x".join(map(str, column)) for column in zip(*windows, strict=True)]
     direction = str(rng.choice(["GE", "LE", "GT"]))
@@ -230,8 +230,8 @@ def select_and_scatter(rng: Rng) -> GeneratedProgram:
     )
     window = f"window={{size={columns[0]} stride={columns[1]} pad={columns[2]}}}"
     root = f"f32[{commas(sizes)}] select-and-scatter(p0, p1, p2), {window}, select=sel, scatter=f"
-    shapes = [f"f32[{commas(sizes)}]", f"f32[{commas(made)}]", "f32[]"]
-    arrays = [rng.integers(-3, 3, s).astype(F32) for s in (sizes, made)]
+    shapes = [f"f32[{commas(sizes)}]", f"f32[{commas(output)}]", "f32[]"]
+    arrays = [rng.integers(-3, 3, s).astype(F32) for s in (sizes, output)]
     return module(select + function("f", "f32", "add"), shapes, root), [*arrays, np.array(2, F32)]
 
 

@@ -78,8 +78,8 @@ def _run(text: str, arguments: list[Any], replicas: int) -> list[Any]:
             sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("d"))
             shape = (shards[0].shape[0] * replicas, *shards[0].shape[1:])
             given.append(jax.make_array_from_single_device_arrays(shape, sharding, shards))
-    made = compiled.execute_sharded(given).disassemble_into_single_device_arrays()
-    return [np.asarray(array[r]) for r in range(replicas) for array in made]
+    outputs = compiled.execute_sharded(given).disassemble_into_single_device_arrays()
+    return [np.asarray(array[r]) for r in range(replicas) for array in outputs]
 
 
 def main() -> None:
