@@ -1087,7 +1087,7 @@ class Module:
     def instruction(self, number: int, /) -> Instruction:
         """The instruction with this number, from 0 to ``n_instructions - 1``.
 
-        Raises :class:`~hlomap.errors.NotFoundError` for a larger number.
+        Raises :class:`~hlomap.errors.NotFoundError` for any other number.
         """
     def to_proto(self) -> bytes:
         r"""The module as a serialized ``HloModuleProto``, which XLA reads.
@@ -1886,11 +1886,14 @@ def known_opcodes() -> list[str]:
 class InstructionIndexing:
     """The indexing of one instruction, as its rule gives it: a part for each operand, or for each output.
 
-    A ``direction`` of -1 goes from the array ``index`` of the output to the operands, k from the array ``index`` of
-    operand k to the outputs.  ``result`` has the parts in order, or is a mapping from their numbers.  Parts of which
-    nothing is read, and those of values without elements, are left out.  Maps ``on_devices`` have two more dimensions
-    and results, the group and the position.  Raises :class:`~hlomap.errors.ShapeError` for a map that does not fit the
-    shapes.
+    A ``direction`` of -1 goes from the array ``index`` of the output to the operands, k from the array
+    ``index`` of
+    operand k to the outputs.  ``result`` has the parts in order, or is a mapping from their numbers.  Parts
+    of which
+    nothing is read, and those of values without elements, are left out.  Maps ``on_devices`` have two more
+    dimensions
+    and results, the group and the position.  Raises :class:`~hlomap.errors.ShapeError` for a map that does
+    not fit the shapes.
     """
 
     def __new__(
@@ -1911,28 +1914,33 @@ class InstructionIndexing:
         """The parts by number, as rules give them; nothing is read of those that are missing."""
     @property
     def has_runtime(self) -> bool:
-        """Whether any map has a runtime variable."""
+        """Whether a map has a runtime variable."""
     def __len__(self) -> int: ...
 
 @final
 class Propagation:
-    """Composes the indexing rules of ``rules`` through one module; results are cached as long as the object lives.
+    """Composes the indexing rules of ``rules`` through one module; results are cached as long as the object
+    lives.
 
-    A ``direction`` of -1 goes from the output to operands or parameters, k from operand or parameter k to the outputs.
+    A ``direction`` of -1 goes from the output to operands or parameters, k from operand or parameter k to the
+    outputs.
     """
 
     def __new__(cls, module: Module, /) -> Propagation: ...
     def on_devices(self, runs: Sequence[tuple[tuple[int, int], int]], each_once: bool, /) -> Propagation:
         """A propagation whose rules give maps with a group and a position, for a table of device groups.
 
-        ``runs`` are the first and the last of neighbouring groups of one size, with that size; ``each_once`` tells
+        ``runs`` are the first and the last of neighbouring groups of one size, with that size; ``each_once``
+        tells
         whether every device has one group and position.
         """
     def query(
         self, rules: RuleProvider, subject: Instruction | Computation, direction: int, indices: Sequence[_ShapeIndex], /
     ) -> list[list[_Record]]:
-        """The indexing of an instruction or computation for each array ``indices`` of its output, or of an operand or
-        parameter: a record for each operand, parameter or output of which anything is read."""
+        """The indexing of an instruction or computation for each array ``indices`` of its output, or of an
+        operand or
+        parameter: a record for each operand, parameter or output of which anything is read.
+        """
     def backward(
         self,
         rules: RuleProvider,
@@ -1943,25 +1951,32 @@ class Propagation:
         ends: Sequence[int],
         /,
     ) -> list[_Record]:
-        """The maps from arrays of ``start`` to every value that it is made of, users first: a record for each value.
+        """The maps from arrays of ``start`` to every value that it is made of, users first: a record for each
+        value.
 
-        The propagation goes through the instructions with the numbers ``inside``, and a call ``root`` is entered in any
+        The propagation goes through the instructions with the numbers ``inside``, and a call ``root`` is
+        entered in any
         case.  There is a record for each of ``ends``, whether it is reached or not.
         """
     def forward(self, rules: RuleProvider, start: int, indices: Sequence[_ShapeIndex], /) -> list[_Record]:
-        """The maps from arrays of ``start`` to every value in its computation that is made of it, operands first: a
-        record for each value."""
+        """The maps from arrays of ``start`` to every value in its computation that is made of it, operands
+        first: a record
+        for each value.
+        """
     def call(
         self, rules: RuleProvider, caller: int, computation: int, index: _ShapeIndex, direction: int, /
     ) -> InstructionIndexing:
         """The indexing of a computation as the instruction with the number ``caller`` sees it: parameters are
-        operands."""
+        operands.
+        """
     def rows(self, rules: RuleProvider, /) -> Rows:
         """The rows of the table of the module."""
 
 @final
 class Rows:
-    """The rows of the table of a module.  Instructions share equal cells; a column is built when it is asked for."""
+    """The rows of the table of a module.  Instructions share equal cells; a column is built when it is asked
+    for.
+    """
 
     def __len__(self) -> int: ...
     def column(self, name: str, /) -> list[Any]:
@@ -1969,7 +1984,8 @@ class Rows:
     def buffers(self, name: str, /) -> list[bytes | None]:
         """The Arrow buffers of a column; those of a list precede those of its items.
 
-        Raises :class:`~hlomap.errors.UnsupportedError` where the texts exceed the 32-bit offsets of a column."""
+        Raises :class:`~hlomap.errors.UnsupportedError` where the texts exceed the 32-bit offsets of a column.
+        """
 
 _ShapeIndex: TypeAlias = tuple[int, ...]
 _Use: TypeAlias = tuple[Instruction, int]
