@@ -105,3 +105,178 @@ def test_any_number_of_threads_is_taken() -> None:
     assert hm.bounds_many(maps, threads=7) == [tuple(m.bounds(i) for i in range(2)) for m in maps]
     for distinct in (False, True):
         assert hm.count_many(maps, distinct=distinct, threads=3) == [m.count(distinct) for m in maps]
+
+
+EXPR = hm.Expr.dim(0)
+LAYOUT = SHAPE.layout
+# For each method or constructor of a compiled class: calls with one argument, and the wrong values that fit, too.
+METHODS: dict[str, list[tuple[Callable[[Any], object], str]]] = {
+    "Expr.dim": [(hm.Expr.dim, "int")],
+    "Expr.range": [(hm.Expr.range, "int")],
+    "Expr.runtime": [(hm.Expr.runtime, "int")],
+    "Expr.constant": [(hm.Expr.constant, "int")],
+    "Expr.parse": [(hm.Expr.parse, "str")],
+    "Expr.minimum": [(lambda x: hm.Expr.minimum(x, EXPR), "int"), (lambda x: hm.Expr.minimum(EXPR, x), "int")],
+    "Expr.maximum": [(lambda x: hm.Expr.maximum(x, EXPR), "int"), (lambda x: hm.Expr.maximum(EXPR, x), "int")],
+    "Expr.ceildiv": [(EXPR.ceildiv, "int")],
+    "Expr.substitute": [
+        (EXPR.substitute, ""),
+        (lambda x: EXPR.substitute(ranges=x), ""),
+        (lambda x: EXPR.substitute(runtime=x), ""),
+    ],
+    "IndexingMap": [
+        (lambda x: hm.IndexingMap(x, [EXPR]), ""),
+        (lambda x: hm.IndexingMap([4], x), ""),
+        (lambda x: hm.IndexingMap([4], [EXPR], ranges=x), ""),
+        (lambda x: hm.IndexingMap([4], [EXPR], runtime=x), ""),
+        (lambda x: hm.IndexingMap([4], [EXPR], constraints=x), ""),
+    ],
+    "IndexingMap.identity": [(hm.IndexingMap.identity, "")],
+    "IndexingMap.undefined": [(hm.IndexingMap.undefined, "")],
+    "IndexingMap.parse": [(hm.IndexingMap.parse, "str")],
+    "IndexingMap.then": [(MAP.then, "")],
+    "IndexingMap.remap_sources": [(MAP.remap_sources, "")],
+    "IndexingMap.evaluate": [
+        (MAP.evaluate, "int"),
+        (lambda x: MAP.evaluate([[0, 0]], threads=x), "int"),
+    ],
+    "IndexingMap.in_domain": [(MAP.in_domain, "int")],
+    "IndexingMap.bounds": [(MAP.bounds, "int")],
+    "IndexingMap.equivalent": [(MAP.equivalent, "")],
+    "Variable": [
+        (lambda x: hm.Variable(x, 0, 1), "str None"),
+        (lambda x: hm.Variable("v", x, 1), "int"),
+        (lambda x: hm.Variable("v", 0, x), "int"),
+        (lambda x: hm.Variable("v", 0, 1, source=x), "int None"),
+        (lambda x: hm.Variable("v", 0, 1, index=x), ""),
+    ],
+    "Constraint": [
+        (lambda x: hm.Constraint(x, 0, 1), "int"),
+        (lambda x: hm.Constraint(EXPR, x, 1), "int"),
+        (lambda x: hm.Constraint(EXPR, 0, x), "int"),
+    ],
+    "Equivalence": [
+        (lambda x: hm.Equivalence(x, reason="r"), "None"),
+        (lambda x: hm.Equivalence(False, witness=x), "None"),
+        (lambda x: hm.Equivalence(None, reason=x), "str None"),
+    ],
+    "Layout": [
+        (hm.Layout, ""),
+        (lambda x: hm.Layout([0], tiles=x), ""),
+        (lambda x: hm.Layout([0], memory_space=x), "int"),
+        (lambda x: hm.Layout([0], split_configs=x), ""),
+        (lambda x: hm.Layout([0], index_type=x), "str None"),
+        (lambda x: hm.Layout([0], physical_shape=x), "None"),
+    ],
+    "Layout.parse": [(hm.Layout.parse, "str")],
+    "Layout.draw": [(lambda x: LAYOUT.draw(x), "None")],  # type: ignore[union-attr]
+    "Shape": [
+        (lambda x: hm.Shape(x, [2]), "str"),
+        (lambda x: hm.Shape("f32", x), ""),
+        (lambda x: hm.Shape("f32", [2], x), "None"),
+    ],
+    "Shape.parse": [(hm.Shape.parse, "str")],
+    "Shape.tuple": [(hm.Shape.tuple, "")],
+    "Shape.at": [(SHAPE.at, "")],
+    "Shape.size": [(SHAPE.size, "int")],
+    "Shape.with_layout": [(SHAPE.with_layout, "None")],
+    "Shape.equals": [(SHAPE.equals, ""), (lambda x: SHAPE.equals(SHAPE, layout=x), "str")],
+    "Shape.logical": [(SHAPE.logical, "")],
+    "Attributes.__getitem__": [(lambda x: MODULE.attributes[x], "str")],
+    "Attributes.get": [(MODULE.attributes.get, "str")],
+    "Attributes.text": [(MODULE.attributes.text, "str")],
+    "Window.parse": [(hm.hlo.Window.parse, "str")],
+    "WindowDim": [(hm.hlo.WindowDim, "int"), (lambda x: hm.hlo.WindowDim(1, stride=x), "int")],
+    "ConvolutionDimensionNumbers.parse": [(hm.hlo.ConvolutionDimensionNumbers.parse, "str")],
+    "Sharding.parse": [(hm.hlo.Sharding.parse, "str")],
+    "ReplicaGroups.parse": [(hm.hlo.ReplicaGroups.parse, "str")],
+    "InputOutputAlias": [
+        (lambda x: hm.hlo.InputOutputAlias(x, 0, ()), ""),
+        (lambda x: hm.hlo.InputOutputAlias((), x, ()), "int"),
+        (lambda x: hm.hlo.InputOutputAlias((), 0, (), x), "str"),
+    ],
+    "BufferDonor": [(lambda x: hm.hlo.BufferDonor(x, ()), "int"), (lambda x: hm.hlo.BufferDonor(0, x), "")],
+    "OperandAlias": [(lambda x: hm.hlo.OperandAlias((), x, ()), "int"), (lambda x: hm.hlo.OperandAlias(x, 0, ()), "")],
+    "ResultAccuracy": [
+        (hm.hlo.ResultAccuracy, "str"),
+        (lambda x: hm.hlo.ResultAccuracy("tolerance", x), "int float"),
+        (lambda x: hm.hlo.ResultAccuracy("tolerance", ulps=x), "int"),
+    ],
+    "Metadata": [(hm.hlo.Metadata, "str None"), (lambda x: hm.hlo.Metadata(source_line=x), "int None")],
+    "Module.__getitem__": [(lambda x: MODULE[x], "str")],
+    "Module.computation": [(MODULE.computation, "str")],
+    "Module.instruction": [(MODULE.instruction, "int")],
+    "Module.same_as": [(MODULE.same_as, "Module")],
+    "Computation.__getitem__": [(lambda x: MODULE.entry[x], "str")],
+    "Instruction.signature": [(MODULE["n"].signature, "")],
+}
+METHOD_CASES = [
+    (name, number, wrong)
+    for name, calls in METHODS.items()
+    for number, (_, taken) in enumerate(calls)
+    for wrong in WRONG
+    if ("None" if wrong is None else type(wrong).__name__) not in taken.split()
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "wrong"), METHOD_CASES, ids=[f"{n}-{i}-{type(w).__name__}" for n, i, w in METHOD_CASES]
+)
+def test_wrong_argument_of_a_method(name: str, number: int, wrong: Any) -> None:
+    """A ``TypeError`` that names the method, the kinds it takes and the kind it got."""
+    with pytest.raises(TypeError, match=rf"^{re.escape(name)}\(\) takes .*, got "):
+        METHODS[name][number][0](wrong)
+
+
+def test_every_method_with_arguments_is_listed() -> None:
+    """Methods whose arguments are all flags, and those that PyO3 or Python calls, need no entry."""
+    others = {"Module.to_string", "Computation.to_string", "Instruction.to_string", "Layout.replace"}
+    others |= {"IndexingMap.simplify", "IndexingMap.count"}
+    classes = [
+        c for c in vars(hm._core).values() if isinstance(c, type) and c.__name__ in {*hm.__all__, *hm.hlo.__all__}
+    ]
+    parameters = {
+        f"{c.__name__}.{name}": getattr(getattr(c, name), "__text_signature__", None) or ""
+        for c in classes
+        for name in vars(c)
+        if not name.startswith("_")
+    }
+    methods = {name for name, text in parameters.items() if re.search(r"\w", text.replace("$self", ""))}
+    assert methods - others == {name for name in METHODS if "." in name and "__" not in name}
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: MAP.then("x"), TypeError, "IndexingMap.then() takes an hlomap.IndexingMap as `second`, got str"),  # type: ignore[arg-type]
+        (lambda: hm.Shape.tuple([SHAPE, 3]), TypeError, "a sequence of hlomap.Shape as `shapes`, got int; as an item"),  # type: ignore[list-item]
+        (lambda: hm.Expr.dim(-1), ValueError, "Expr.dim() takes an int from 0 to 2**32 - 1 as `index`, got -1"),
+        (
+            lambda: hm.Expr.dim(2**70),
+            OverflowError,
+            "Expr.dim() takes an int from 0 to 2**32 - 1 as `index`, got 11805",
+        ),
+        (lambda: hm.Shape("f32", [2**70]), OverflowError, "a sequence of 64-bit int as `dimensions`, got 11805"),
+        (
+            lambda: MAP.evaluate([0, 0], threads=-1),
+            ValueError,
+            "evaluate() takes an int of at least 0 as `threads`, got -1",
+        ),
+        (lambda: hm.simplify_many([MAP], threads=-1), ValueError, "simplify_many() takes an int of at least 0 as `thr"),
+        (
+            lambda: hm.linear_index(SHAPE, part=-1),
+            ValueError,
+            "linear_index() takes an int of at least 0 as `part`, got -1",
+        ),
+        (lambda: MODULE.instruction(-1), hm.errors.NotFoundError, "no instruction with number `-1`"),
+        (lambda: MODULE.instruction(1 << 40), hm.errors.NotFoundError, "no instruction with number `1099511627776`"),
+        (
+            lambda: MAP.bounds("x"),
+            TypeError,
+            "IndexingMap.bounds() takes the number of a result (int) or an hlomap.Expr",
+        ),  # type: ignore[arg-type]
+    ],
+)
+def test_message_of_a_method(call: Callable[[], object], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=re.escape(message)):
+        call()

@@ -1051,7 +1051,7 @@ class Module:
     def instruction(self, number: int, /) -> Instruction:
         """The instruction with this number, from 0 to ``n_instructions - 1``.
 
-        Raises :class:`~hlomap.errors.NotFoundError` for a larger number.
+        Raises :class:`~hlomap.errors.NotFoundError` for any other number.
         """
     def to_proto(self) -> bytes:
         r"""The module as a serialized ``HloModuleProto``, which XLA reads.

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 from typing import Any
 
+import numpy as np
 import pytest
 
 import hlomap as hm
@@ -479,3 +482,74 @@ ENTRY e {
     (back,) = hm.input_to_output(e["t"], physical=True)
     assert is_map(there, "(d0) -> ((d0 mod 4) * 3 + d0 floordiv 4), domain: d0 in [0, 11]")
     assert is_map(back, "(d0) -> ((d0 mod 3) * 4 + d0 floordiv 3), domain: d0 in [0, 11]") and back[0].index == (0,)
+
+
+def element_pairs(maps: hm.MapSet) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """All pairs of an element and one that a map reads from it, by enumeration."""
+    pairs = set()
+    for m in maps:
+        boxes = [range(v.lower, v.upper + 1) for v in (*m.dims, *m.ranges)]
+        points = np.array(list(itertools.product(*boxes)), np.int64).reshape(-1, len(boxes))
+        d, s = points[:, : len(m.dims)], points[:, len(m.dims) :]
+        held = m.in_domain(d, s)
+        pairs |= set(zip(map(tuple, d[held].tolist()), map(tuple, m.evaluate(d[held], s[held]).tolist()), strict=True))
+    return pairs
+
+
+def permuted(element: tuple[int, ...], shape: hm.Shape) -> tuple[int, ...]:
+    """The index of an element with its dimensions in memory order, major to minor."""
+    order = range(len(element)) if shape.layout is None else reversed(shape.layout.minor_to_major)
+    return tuple(element[d] for d in order)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_physical_dims_permute_the_indices_of_both_sides(seed: int) -> None:
+    pick = random.Random(seed)
+
+    def layout(rank: int) -> str:
+        order = ",".join(map(str, pick.sample(range(rank), rank)))
+        return pick.choice(["", f"{{{order}}}", f"{{{order}:T(2,2)}}", f"{{{order}:T(*,2)(2,1)}}"])
+
+    module = hm.parse(f"""HloModule m
+ENTRY e {{
+  p = f32[3,2,5]{layout(3)} parameter(0)
+  t = f32[5,3,2]{layout(3)} transpose(p), dimensions={{2,0,1}}
+  s = f32[2,3,2]{layout(3)} slice(t), slice={{[1:5:2],[0:3],[0:2]}}
+  r = f32[6,2]{layout(2)} reshape(s)
+  c = f32[6,1]{layout(2)} slice(r), slice={{[0:6],[1:2]}}
+  w = f32[6,3]{layout(2)} concatenate(r, c), dimensions={{1}}
+  ROOT b = f32[2,6,3]{layout(3)} broadcast(w), dimensions={{1,2}}
+}}""")
+    assert not module.diagnostics
+    for name in "tsrcwb":
+        instruction = module[name]
+        for k, operand in enumerate(instruction.operands):
+            logical = element_pairs(hm.output_to_input(instruction)[k])
+            expected = {(permuted(o, instruction.shape), permuted(i, operand.shape)) for o, i in logical}
+            assert element_pairs(hm.output_to_input(instruction, physical="dims")[k]) == expected
+            (back,) = hm.input_to_output(instruction, k, physical="dims")
+            assert {(o, i) for i, o in element_pairs(back)} == expected
+
+
+def test_forms_of_physical_maps() -> None:
+    module = hm.parse(
+        "ENTRY e { p = f32[4,8]{0,1} parameter(0) ROOT t = f32[8,4]{1,0} transpose(p), dimensions={1,0} }"
+    )
+    t = module["t"]
+    linear = [str(m) for m in hm.output_to_input(t, physical="linear")[0]]
+    assert (
+        linear == [str(m) for m in hm.output_to_input(t, physical=True)[0]] == ["(d0) -> (d0), domain: d0 in [0, 31]"]
+    )
+    assert [str(m) for m in hm.output_to_input(t, physical=False)[0]] == [str(m) for m in hm.output_to_input(t)[0]]
+    for wrong in ("Dims", "", None, 2, b"dims"):
+        for query in (hm.output_to_input, hm.input_to_output):
+            with pytest.raises(ValueError, match="physical: expected False, True, 'linear' or 'dims', found"):
+                query(t, physical=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("layout", ["{1,0:T(0,2)}", "{0,0}", "{1,0:D(C,D)}"])
+def test_physical_dims_of_an_invalid_layout_are_unknown(layout: str) -> None:
+    text = f"ENTRY e {{ p = f32[4,8]{layout} parameter(0) ROOT n = f32[4,8]{{1,0}} negate(p) }}"
+    module = hm.parse(text)
+    for (maps,) in (hm.output_to_input(module["n"], physical="dims"), hm.input_to_output(module["n"], physical="dims")):
+        assert maps.is_unknown and maps.reason is not None and maps.reason.startswith("layout: ")

@@ -18,7 +18,7 @@ from ..ops._shapes import array_leaves, n_outputs, shape_at
 from ..types import ShapeIndex, Unknown, expect, expect_index, expect_items
 from .assemble import assemble, assemble_devices, crosses_devices, devices_not_requested, unknown_for_all_records
 from .device_rules import device_rules
-from .physical import to_physical
+from .physical import Form, Physical, memory_form, to_physical
 from .rule_provider import RuleProvider
 
 __all__ = ["indexing", "input_to_output", "output_to_input", "reached", "shape_indices"]
@@ -27,7 +27,7 @@ _physical_devices = unknown_for_all_records("devices are those of elements, not 
 
 
 def output_to_input(
-    instruction: Instruction | Computation, output: int | ShapeIndex = 0, *, physical: bool = False
+    instruction: Instruction | Computation, output: int | ShapeIndex = 0, *, physical: Physical = False
 ) -> tuple[MapSet, ...]:
     """The elements of each operand that an element of the output reads: one :class:`MapSet` for each operand.
 
@@ -36,9 +36,11 @@ def output_to_input(
     ``output`` is the number of an output or a shape index into a tuple.  An index of a tuple stands for all arrays in
     it.  The maps of an operation are those of its rule; the maps of a fusion or call are composed and simplified.
 
-    With ``physical``, maps go between positions in memory, counted in elements, as the layouts determine them.
+    ``physical=True`` (or ``"linear"``) gives maps between positions in memory, counted in elements, as the layouts
+    determine them; ``"dims"`` gives maps between the dimensions in memory order, major to minor, where tiles do not
+    count and an array without a layout is row-major.  With an invalid layout the set is unknown.
 
-    Raises :class:`ShapeError` where the output does not exist.
+    Raises :class:`ShapeError` where the output does not exist, and ``ValueError`` for another ``physical``.
 
     >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m
@@ -48,6 +50,8 @@ def output_to_input(
     ... }''')
     >>> print(output_to_input(module.entry.root)[0])
     (d0, d1) -> (d1, d0), domain: d0 in [0, 7], d1 in [0, 3]
+    >>> print(output_to_input(module.entry.root, physical=True)[0])
+    (d0) -> (d0 * 8 - (d0 floordiv 4) * 31), domain: d0 in [0, 31]
     """
     expect(
         (Instruction, Computation),
@@ -57,14 +61,15 @@ def output_to_input(
         "find one with module[name]",
     )
     expect_index(output, "output_to_input", "output")
+    form = memory_form(physical)
     operands, shape = _operands_and_shape(instruction)
     indices = shape_indices(shape, output, "output")
-    memory = (shape, lambda k: operands[k].shape) if physical else None
+    memory = (shape, lambda k: operands[k].shape, form) if form else None
     return _query(instruction, -1, indices, len(operands), memory)
 
 
 def input_to_output(
-    instruction: Instruction | Computation, operand: int | ShapeIndex = 0, *, physical: bool = False
+    instruction: Instruction | Computation, operand: int | ShapeIndex = 0, *, physical: Physical = False
 ) -> tuple[MapSet, ...]:
     """The elements of each output that depend on an element of the operand: one :class:`MapSet` for each output.
 
@@ -73,9 +78,11 @@ def input_to_output(
     ``operand`` is the number of an operand, or that number followed by a shape index into the operand.  A tuple has one
     set for each of its elements, and the ``index`` of a map is the whole shape index of the array.
 
-    With ``physical``, maps go between positions in memory, counted in elements, as the layouts determine them.
+    ``physical=True`` (or ``"linear"``) gives maps between positions in memory, counted in elements, as the layouts
+    determine them; ``"dims"`` gives maps between the dimensions in memory order, major to minor, where tiles do not
+    count and an array without a layout is row-major.  With an invalid layout the set is unknown.
 
-    Raises :class:`ShapeError` where the operand does not exist.
+    Raises :class:`ShapeError` where the operand does not exist, and ``ValueError`` for another ``physical``.
 
     >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m
@@ -94,13 +101,14 @@ def input_to_output(
         "find one with module[name]",
     )
     expect_index(operand, "input_to_output", "operand")
+    form = memory_form(physical)
     number, *below = (operand,) if isinstance(operand, int) else tuple(operand) or (0,)
     operands, shape = _operands_and_shape(instruction)
     if not 0 <= number < len(operands):
         raise ShapeError(f"{instruction.name} has {len(operands)} operands, no operand {number}")
     operand_shape = operands[number].shape
     indices = shape_indices(operand_shape, tuple(below), "operand")
-    memory = (operand_shape, lambda i: shape) if physical else None
+    memory = (operand_shape, lambda i: shape, form) if form else None
     return _query(instruction, number, indices, n_outputs(shape), memory)
 
 
@@ -202,11 +210,11 @@ def _query(
     direction: int,
     indices: Sequence[ShapeIndex],
     n: int,
-    memory: tuple[Shape, Callable[[int], Shape]] | None,
+    memory: tuple[Shape, Callable[[int], Shape], Form] | None,
 ) -> tuple[MapSet, ...]:
     """The sets of ``n`` operands or outputs, for all arrays at ``indices`` together.
 
-    ``memory``: the shapes of the value with these arrays and of each operand or output, for physical maps.
+    ``memory``: the shapes of the value with these arrays and of each operand or output, and the form of physical maps.
     """
     rules = RuleProvider(instruction.module)
     found = rules.propagation.query(rules, instruction, direction, indices)
@@ -219,7 +227,7 @@ def _query(
         for record in records:
             maps = assemble(record, devices)
             if memory is not None:
-                maps = to_physical(maps, shape_at(memory[0], index), memory[1](record[0]))
+                maps = to_physical(maps, shape_at(memory[0], index), memory[1](record[0]), memory[2])
             sets[record[0]].append(maps)
     return tuple(map(_union, sets))
 

@@ -28,7 +28,7 @@ from ..maps.map_set import DeviceIndexing, MapSet
 from ..ops import lookup
 from ..ops._evaluation import DeviceGrid
 from ..ops._shapes import array_leaves, shape_at
-from ..types import ShapeIndex, expect
+from ..types import ShapeIndex, expect, one_line
 from .device_pairs import enumerate_device_pairs
 
 __all__ = ["CheckResult", "CheckStatus", "verify"]
@@ -101,6 +101,9 @@ class CheckResult:
         if self.status in (CheckStatus.UNKNOWN, CheckStatus.UNCHECKED):
             raise UndecidedError(f"the truth of a CheckResult that is {self.status} is not decided: use .status")
         return self.status != CheckStatus.UNSOUND
+
+    def __repr__(self) -> str:
+        return f"<CheckResult {one_line(str(self), 140)}>"
 
     def __str__(self) -> str:
         arrays = f"{self.instruction.name}: output {list(self.output)} and operand {self.operand} {list(self.index)}"

@@ -4,6 +4,7 @@ use hlo::{Accuracy, Alias, Donor, EntryLayout};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use crate::argument::{Arg, Named};
 use crate::layout::PyShape;
 use crate::show;
 
@@ -35,8 +36,18 @@ impl From<Alias> for PyInputOutputAlias {
 #[pymethods]
 impl PyInputOutputAlias {
     #[new]
-    #[pyo3(signature = (output_index, parameter_number, parameter_index, kind="may-alias"))]
-    fn new(output_index: Index, parameter_number: i64, parameter_index: Index, kind: &str) -> PyResult<Self> {
+    #[pyo3(signature = (output_index, parameter_number, parameter_index, kind=Arg::from("may-alias")),
+        text_signature = "(output_index, parameter_number, parameter_index, kind='may-alias')")]
+    fn new(
+        output_index: Arg<'_, Index>,
+        parameter_number: Arg<'_, i64>,
+        parameter_index: Arg<'_, Index>,
+        kind: Arg<'_, &str>,
+    ) -> PyResult<Self> {
+        let output_index = output_index.of("InputOutputAlias", "output_index")?;
+        let parameter_number = parameter_number.of("InputOutputAlias", "parameter_number")?;
+        let parameter_index = parameter_index.of("InputOutputAlias", "parameter_index")?;
+        let kind = kind.of("InputOutputAlias", "kind")?;
         let must = match kind {
             "must-alias" => true,
             "may-alias" => false,
@@ -111,8 +122,10 @@ impl From<Donor> for PyBufferDonor {
 #[pymethods]
 impl PyBufferDonor {
     #[new]
-    fn new(parameter_number: i64, parameter_index: Index) -> PyBufferDonor {
-        PyBufferDonor(Donor { number: parameter_number, index: parameter_index })
+    fn new(parameter_number: Arg<'_, i64>, parameter_index: Arg<'_, Index>) -> PyResult<PyBufferDonor> {
+        let parameter_number = parameter_number.of("BufferDonor", "parameter_number")?;
+        let parameter_index = parameter_index.of("BufferDonor", "parameter_index")?;
+        Ok(PyBufferDonor(Donor { number: parameter_number, index: parameter_index }))
     }
 
     /// The number of the parameter.
@@ -155,8 +168,15 @@ impl From<Alias> for PyOperandAlias {
 #[pymethods]
 impl PyOperandAlias {
     #[new]
-    fn new(output_index: Index, operand: i64, operand_index: Index) -> PyOperandAlias {
-        PyOperandAlias(Alias { output_index, number: operand, index: operand_index, must: false })
+    fn new(
+        output_index: Arg<'_, Index>,
+        operand: Arg<'_, i64>,
+        operand_index: Arg<'_, Index>,
+    ) -> PyResult<PyOperandAlias> {
+        let output_index = output_index.of("OperandAlias", "output_index")?;
+        let operand = operand.of("OperandAlias", "operand")?;
+        let operand_index = operand_index.of("OperandAlias", "operand_index")?;
+        Ok(PyOperandAlias(Alias { output_index, number: operand, index: operand_index, must: false }))
     }
 
     /// The shape index of the part of the output; ``()`` is all of it.
@@ -216,8 +236,18 @@ impl PyResultAccuracy {
 #[pymethods]
 impl PyResultAccuracy {
     #[new]
-    #[pyo3(signature = (mode, atol=0.0, rtol=0.0, ulps=0))]
-    fn new(mode: &str, atol: f64, rtol: f64, ulps: i64) -> PyResult<PyResultAccuracy> {
+    #[pyo3(signature = (mode, atol=Arg::from(0.0), rtol=Arg::from(0.0), ulps=Arg::from(0)),
+        text_signature = "(mode, atol=0.0, rtol=0.0, ulps=0)")]
+    fn new(
+        mode: Arg<'_, &str>,
+        atol: Arg<'_, f64>,
+        rtol: Arg<'_, f64>,
+        ulps: Arg<'_, i64>,
+    ) -> PyResult<PyResultAccuracy> {
+        let mode = mode.of("ResultAccuracy", "mode")?;
+        let atol = atol.of("ResultAccuracy", "atol")?;
+        let rtol = rtol.of("ResultAccuracy", "rtol")?;
+        let ulps = ulps.of("ResultAccuracy", "ulps")?;
         Ok(PyResultAccuracy(match mode {
             "default" => Accuracy::Default,
             "highest" => Accuracy::Highest,

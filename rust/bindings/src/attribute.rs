@@ -6,6 +6,7 @@ use pyo3::types::{PyDict, PyIterator, PyList, PyTuple};
 use pyo3::IntoPyObjectExt;
 
 use crate::alias::{PyBufferDonor, PyEntryLayout, PyInputOutputAlias, PyOperandAlias, PyResultAccuracy};
+use crate::argument::{Arg, Named};
 use crate::diagnostic::syntax_error;
 use crate::error::raise;
 use crate::instruction::instructions;
@@ -129,7 +130,8 @@ fn nested<'py>(py: Python<'py>, lists: &[Vec<i64>]) -> PyResult<Bound<'py, PyTup
 #[pymethods]
 impl Attributes {
     /// The value; :class:`~hlomap.errors.NotFoundError`, a ``KeyError``, where there is none of this name.
-    fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    fn __getitem__<'py>(&self, py: Python<'py>, name: Arg<'_, &str>) -> PyResult<Bound<'py, PyAny>> {
+        let name = name.of("Attributes.__getitem__", "name")?;
         match self.find(name) {
             Some(attribute) => self.value(py, attribute),
             None => {
@@ -145,9 +147,10 @@ impl Attributes {
     fn get<'py>(
         &self,
         py: Python<'py>,
-        name: &str,
+        name: Arg<'_, &str>,
         default: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let name = name.of("Attributes.get", "name")?;
         match self.find(name) {
             Some(attribute) => self.value(py, attribute).map(Some),
             None => Ok(default),
@@ -160,8 +163,9 @@ impl Attributes {
     /// >>> hm.parse("s = f32[2] slice(f32[5] p), slice={[1:5:2]}")["s"].attributes.text("slice")
     /// '{[1:5:2]}'
     #[pyo3(signature = (name, /))]
-    fn text(&self, name: &str) -> Option<&str> {
-        self.find(name).map(|a| self.module.attribute_text(a))
+    fn text(&self, name: Arg<'_, &str>) -> PyResult<Option<&str>> {
+        let name = name.of("Attributes.text", "name")?;
+        Ok(self.find(name).map(|a| self.module.attribute_text(a)))
     }
 
     /// The names, in text order.
@@ -240,7 +244,8 @@ impl PyWindow {
     /// >>> hm.hlo.Window.parse("{size=3x1 pad=1_1x0_0}").dims[0].pad_low
     /// 1
     #[staticmethod]
-    fn parse(py: Python<'_>, text: &str) -> PyResult<PyWindow> {
+    fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PyWindow> {
+        let text = text.of("Window.parse", "text")?;
         hlo::parse_window(text).map(PyWindow).ok_or_else(|| not_a(py, "a window", text))
     }
 
@@ -309,17 +314,26 @@ impl From<WindowDim> for PyWindowDim {
 #[pymethods]
 impl PyWindowDim {
     #[new]
-    #[pyo3(signature = (size, *, stride=1, pad_low=0, pad_high=0, base_dilation=1, window_dilation=1, reversal=false))]
+    #[pyo3(signature = (size, *, stride=Arg::from(1), pad_low=Arg::from(0), pad_high=Arg::from(0),
+        base_dilation=Arg::from(1), window_dilation=Arg::from(1), reversal=false),
+        text_signature = "(size, *, stride=1, pad_low=0, pad_high=0, base_dilation=1, window_dilation=1, \
+            reversal=False)")]
     fn new(
-        size: i64,
-        stride: i64,
-        pad_low: i64,
-        pad_high: i64,
-        base_dilation: i64,
-        window_dilation: i64,
+        size: Arg<'_, i64>,
+        stride: Arg<'_, i64>,
+        pad_low: Arg<'_, i64>,
+        pad_high: Arg<'_, i64>,
+        base_dilation: Arg<'_, i64>,
+        window_dilation: Arg<'_, i64>,
         reversal: bool,
-    ) -> PyWindowDim {
-        PyWindowDim { size, stride, pad_low, pad_high, base_dilation, window_dilation, reversal }
+    ) -> PyResult<PyWindowDim> {
+        let size = size.of("WindowDim", "size")?;
+        let stride = stride.of("WindowDim", "stride")?;
+        let pad_low = pad_low.of("WindowDim", "pad_low")?;
+        let pad_high = pad_high.of("WindowDim", "pad_high")?;
+        let base_dilation = base_dilation.of("WindowDim", "base_dilation")?;
+        let window_dilation = window_dilation.of("WindowDim", "window_dilation")?;
+        Ok(PyWindowDim { size, stride, pad_low, pad_high, base_dilation, window_dilation, reversal })
     }
 
     fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<((i64,), Bound<'py, PyDict>)> {
@@ -371,7 +385,8 @@ impl PyDimLabels {
     /// >>> hm.hlo.ConvolutionDimensionNumbers.parse("b0f_0io->b0f").input_feature
     /// 2
     #[staticmethod]
-    fn parse(py: Python<'_>, text: &str) -> PyResult<PyDimLabels> {
+    fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PyDimLabels> {
+        let text = text.of("ConvolutionDimensionNumbers.parse", "text")?;
         hlo::parse_dim_labels(text).map(PyDimLabels).ok_or_else(|| not_a(py, "dimension numbers", text))
     }
 

@@ -7,6 +7,7 @@ use symbolic::expr::{Kind, Op, Var};
 use symbolic::text;
 use symbolic::Expr;
 
+use crate::argument::{Arg, Named};
 use crate::error::{raise, OrRaise};
 use crate::show;
 
@@ -79,8 +80,9 @@ impl PyExpr {
     /// d2 * 3
     #[staticmethod]
     #[pyo3(signature = (index, /))]
-    fn dim(index: u32) -> PyExpr {
-        PyExpr(Expr::dim(index))
+    fn dim(index: Arg<'_, u32>) -> PyResult<PyExpr> {
+        let index = index.of("Expr.dim", "index")?;
+        Ok(PyExpr(Expr::dim(index)))
     }
 
     /// The range variable ``s{index}``.
@@ -90,8 +92,9 @@ impl PyExpr {
     /// s0 + 1
     #[staticmethod]
     #[pyo3(signature = (index, /))]
-    fn range(index: u32) -> PyExpr {
-        PyExpr(Expr::range(index))
+    fn range(index: Arg<'_, u32>) -> PyResult<PyExpr> {
+        let index = index.of("Expr.range", "index")?;
+        Ok(PyExpr(Expr::range(index)))
     }
 
     /// The runtime variable ``rt{index}``.
@@ -101,15 +104,17 @@ impl PyExpr {
     /// d0 + rt0
     #[staticmethod]
     #[pyo3(signature = (index, /))]
-    fn runtime(index: u32) -> PyExpr {
-        PyExpr(Expr::runtime(index))
+    fn runtime(index: Arg<'_, u32>) -> PyResult<PyExpr> {
+        let index = index.of("Expr.runtime", "index")?;
+        Ok(PyExpr(Expr::runtime(index)))
     }
 
     /// The constant ``value``, a 64-bit integer.
     #[staticmethod]
     #[pyo3(signature = (value, /))]
-    fn constant(value: ExprLike) -> PyExpr {
-        PyExpr(value.0)
+    fn constant(value: Arg<'_, ExprLike>) -> PyResult<PyExpr> {
+        let value = value.of("Expr.constant", "value")?;
+        Ok(PyExpr(value.0))
     }
 
     /// Reads an expression over the variables ``d0``, ``d1``, …, ``s0``, … and ``rt0``, ….
@@ -121,7 +126,8 @@ impl PyExpr {
     /// True
     #[staticmethod]
     #[pyo3(signature = (text, /))]
-    fn parse(py: Python<'_>, text: &str) -> PyResult<PyExpr> {
+    fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PyExpr> {
+        let text = text.of("Expr.parse", "text")?;
         Ok(PyExpr(text::parse_expr(text).or_raise(py)?))
     }
 
@@ -132,7 +138,9 @@ impl PyExpr {
     /// min(d0, 7)
     #[staticmethod]
     #[pyo3(signature = (a, b, /))]
-    fn minimum(py: Python<'_>, a: ExprLike, b: ExprLike) -> PyResult<PyExpr> {
+    fn minimum(py: Python<'_>, a: Arg<'_, ExprLike>, b: Arg<'_, ExprLike>) -> PyResult<PyExpr> {
+        let a = a.of("Expr.minimum", "a")?;
+        let b = b.of("Expr.minimum", "b")?;
         Ok(PyExpr(a.0.minimum(&b.0).or_raise(py)?))
     }
 
@@ -143,7 +151,9 @@ impl PyExpr {
     /// max(d0 - 1, 0)
     #[staticmethod]
     #[pyo3(signature = (a, b, /))]
-    fn maximum(py: Python<'_>, a: ExprLike, b: ExprLike) -> PyResult<PyExpr> {
+    fn maximum(py: Python<'_>, a: Arg<'_, ExprLike>, b: Arg<'_, ExprLike>) -> PyResult<PyExpr> {
+        let a = a.of("Expr.maximum", "a")?;
+        let b = b.of("Expr.maximum", "b")?;
         Ok(PyExpr(a.0.maximum(&b.0).or_raise(py)?))
     }
 
@@ -153,7 +163,8 @@ impl PyExpr {
     /// >>> print(hm.Expr.dim(0).ceildiv(4))
     /// (d0 + 3) floordiv 4
     #[pyo3(signature = (divisor, /))]
-    fn ceildiv(&self, py: Python<'_>, divisor: ExprLike) -> PyResult<PyExpr> {
+    fn ceildiv(&self, py: Python<'_>, divisor: Arg<'_, ExprLike>) -> PyResult<PyExpr> {
+        let divisor = divisor.of("Expr.ceildiv", "divisor")?;
         Ok(PyExpr(self.0.ceil_div(&divisor.0).or_raise(py)?))
     }
 
@@ -207,14 +218,17 @@ impl PyExpr {
     /// >>> import hlomap as hm
     /// >>> print(hm.Expr.parse("d0 * 8 + s0").substitute(dims=[hm.Expr.range(0)], ranges=[3]))
     /// s0 * 8 + 3
-    #[pyo3(signature = (dims=Vec::new(), ranges=Vec::new(), runtime=Vec::new()))]
+    #[pyo3(signature = (dims=Arg::from(Vec::new()), ranges=Arg::from(Vec::new()), runtime=Arg::from(Vec::new())))]
     fn substitute(
         &self,
         py: Python<'_>,
-        dims: Vec<ExprLike>,
-        ranges: Vec<ExprLike>,
-        runtime: Vec<ExprLike>,
+        dims: Arg<'_, Vec<ExprLike>>,
+        ranges: Arg<'_, Vec<ExprLike>>,
+        runtime: Arg<'_, Vec<ExprLike>>,
     ) -> PyResult<PyExpr> {
+        let dims = dims.of("Expr.substitute", "dims")?;
+        let ranges = ranges.of("Expr.substitute", "ranges")?;
+        let runtime = runtime.of("Expr.substitute", "runtime")?;
         let replace = |v: Var| {
             let list = match v.kind {
                 Kind::Dim => &dims,

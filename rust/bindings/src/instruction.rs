@@ -4,6 +4,7 @@ use hlo::{InstructionId, LiteralError, LiteralValue};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
+use crate::argument::{Arg, Named};
 use crate::attribute::{Attributes, Owner};
 use crate::diagnostic::syntax_error;
 use crate::enter::unlocked;
@@ -185,10 +186,11 @@ impl PyInstruction {
     ///
     /// The operation, shapes with layouts, semantic attributes and the content of called computations count; for
     /// the operands with the numbers ``constant_operands`` also the content of constants and iotas.
-    #[pyo3(signature = (constant_operands=Vec::new(), /))]
-    fn signature<'py>(&self, py: Python<'py>, constant_operands: Vec<usize>) -> Bound<'py, PyBytes> {
+    #[pyo3(signature = (constant_operands=Arg::from(Vec::new()), /))]
+    fn signature<'py>(&self, py: Python<'py>, constant_operands: Arg<'_, Vec<usize>>) -> PyResult<Bound<'py, PyBytes>> {
+        let constant_operands = constant_operands.of("Instruction.signature", "constant_operands")?;
         let signature = unlocked(py, || self.module.signature(self.id, &constant_operands));
-        PyBytes::new(py, &signature)
+        Ok(PyBytes::new(py, &signature))
     }
 
     /// The text of this instruction in one line, without ``ROOT``; the arguments are those of
@@ -281,15 +283,22 @@ impl PyMetadata {
         stack_frame_id=None
     ))]
     fn new(
-        op_name: Option<String>,
-        op_type: Option<String>,
-        source_file: Option<String>,
-        source_line: Option<i64>,
-        source_column: Option<i64>,
-        function: Option<String>,
-        stack_frame_id: Option<i64>,
-    ) -> PyMetadata {
-        PyMetadata { op_name, op_type, source_file, source_line, source_column, function, stack_frame_id }
+        op_name: Option<Arg<'_, String>>,
+        op_type: Option<Arg<'_, String>>,
+        source_file: Option<Arg<'_, String>>,
+        source_line: Option<Arg<'_, i64>>,
+        source_column: Option<Arg<'_, i64>>,
+        function: Option<Arg<'_, String>>,
+        stack_frame_id: Option<Arg<'_, i64>>,
+    ) -> PyResult<PyMetadata> {
+        let op_name = op_name.of("Metadata", "op_name")?;
+        let op_type = op_type.of("Metadata", "op_type")?;
+        let source_file = source_file.of("Metadata", "source_file")?;
+        let source_line = source_line.of("Metadata", "source_line")?;
+        let source_column = source_column.of("Metadata", "source_column")?;
+        let function = function.of("Metadata", "function")?;
+        let stack_frame_id = stack_frame_id.of("Metadata", "stack_frame_id")?;
+        Ok(PyMetadata { op_name, op_type, source_file, source_line, source_column, function, stack_frame_id })
     }
 
     #[allow(clippy::type_complexity, reason = "the arguments of the constructor")]

@@ -8,6 +8,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use crate::argument::{Arg, Named};
 use crate::error::raise;
 use crate::position::linear;
 use crate::show;
@@ -86,26 +87,44 @@ fn text_error(py: Python<'_>, text: &str, error: &TextError) -> PyErr {
 impl PyLayout {
     #[new]
     #[pyo3(signature = (
-        minor_to_major, *, tiles=Vec::new(), tail_padding_alignment=1, element_size_in_bits=0, memory_space=0,
-        split_configs=Vec::new(), padded_dimensions=Vec::new(), dim_level_types=None, index_type=None,
-        pointer_type=None, physical_shape=None, dynamic_shape_metadata_prefix_bytes=0
-    ))]
+        minor_to_major, *, tiles=Arg::from(Vec::new()), tail_padding_alignment=Arg::from(1),
+            element_size_in_bits=Arg::from(0), memory_space=Arg::from(0),
+        split_configs=Arg::from(Vec::new()), padded_dimensions=Arg::from(Vec::new()), dim_level_types=None,
+            index_type=None,
+        pointer_type=None, physical_shape=None, dynamic_shape_metadata_prefix_bytes=Arg::from(0)
+    ),
+        text_signature = "(minor_to_major, *, tiles=..., tail_padding_alignment=1, element_size_in_bits=0, \
+            memory_space=0, split_configs=..., padded_dimensions=..., dim_level_types=None, index_type=None, \
+            pointer_type=None, physical_shape=None, dynamic_shape_metadata_prefix_bytes=0)")]
     #[allow(clippy::too_many_arguments, reason = "one for each field")]
     fn new(
         py: Python<'_>,
-        minor_to_major: Vec<i64>,
-        tiles: Vec<Vec<Option<i64>>>,
-        tail_padding_alignment: i64,
-        element_size_in_bits: i64,
-        memory_space: i64,
-        split_configs: Vec<(i64, Vec<i64>)>,
-        padded_dimensions: Vec<i64>,
-        dim_level_types: Option<String>,
-        index_type: Option<&str>,
-        pointer_type: Option<&str>,
-        physical_shape: Option<PyShape>,
-        dynamic_shape_metadata_prefix_bytes: i64,
+        minor_to_major: Arg<'_, Vec<i64>>,
+        tiles: Arg<'_, Vec<Vec<Option<i64>>>>,
+        tail_padding_alignment: Arg<'_, i64>,
+        element_size_in_bits: Arg<'_, i64>,
+        memory_space: Arg<'_, i64>,
+        split_configs: Arg<'_, Vec<(i64, Vec<i64>)>>,
+        padded_dimensions: Arg<'_, Vec<i64>>,
+        dim_level_types: Option<Arg<'_, String>>,
+        index_type: Option<Arg<'_, &str>>,
+        pointer_type: Option<Arg<'_, &str>>,
+        physical_shape: Option<Arg<'_, PyShape>>,
+        dynamic_shape_metadata_prefix_bytes: Arg<'_, i64>,
     ) -> PyResult<PyLayout> {
+        let minor_to_major = minor_to_major.of("Layout", "minor_to_major")?;
+        let tiles = tiles.of("Layout", "tiles")?;
+        let tail_padding_alignment = tail_padding_alignment.of("Layout", "tail_padding_alignment")?;
+        let element_size_in_bits = element_size_in_bits.of("Layout", "element_size_in_bits")?;
+        let memory_space = memory_space.of("Layout", "memory_space")?;
+        let split_configs = split_configs.of("Layout", "split_configs")?;
+        let padded_dimensions = padded_dimensions.of("Layout", "padded_dimensions")?;
+        let dim_level_types = dim_level_types.of("Layout", "dim_level_types")?;
+        let index_type = index_type.of("Layout", "index_type")?;
+        let pointer_type = pointer_type.of("Layout", "pointer_type")?;
+        let physical_shape = physical_shape.of("Layout", "physical_shape")?;
+        let dynamic_shape_metadata_prefix_bytes =
+            dynamic_shape_metadata_prefix_bytes.of("Layout", "dynamic_shape_metadata_prefix_bytes")?;
         let rank = minor_to_major.len() as i64;
         let from_front = |d: i64| if d < 0 { d.saturating_add(rank) } else { d };
         let element = |name: &str| element_type(py, name);
@@ -156,7 +175,8 @@ impl PyLayout {
     /// (0, 1)
     #[staticmethod]
     #[pyo3(signature = (text, /))]
-    fn parse(py: Python<'_>, text: &str) -> PyResult<PyLayout> {
+    fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PyLayout> {
+        let text = text.of("Layout.parse", "text")?;
         parse_layout(text).map(PyLayout).map_err(|e| text_error(py, text, &e))
     }
 
@@ -252,7 +272,8 @@ impl PyLayout {
     ///
     /// See :meth:`Shape.draw`, also for the errors.
     #[pyo3(signature = (dimensions=None))]
-    fn draw<'py>(slf: &Bound<'py, PyLayout>, dimensions: Option<Vec<i64>>) -> PyResult<Bound<'py, PyAny>> {
+    fn draw<'py>(slf: &Bound<'py, PyLayout>, dimensions: Option<Arg<'_, Vec<i64>>>) -> PyResult<Bound<'py, PyAny>> {
+        let dimensions = dimensions.of("Layout.draw", "dimensions")?;
         slf.py().import("hlomap.drawing")?.call_method1("draw_layout", (slf, dimensions))
     }
 
@@ -277,7 +298,7 @@ impl PyLayout {
     #[staticmethod]
     #[pyo3(signature = (text, padded, /))]
     fn _restored(py: Python<'_>, text: &str, padded: Vec<i64>) -> PyResult<PyLayout> {
-        let layout = PyLayout::parse(py, text)?;
+        let layout = PyLayout::parse(py, Arg::from(text))?;
         Ok(PyLayout(Layout { padded_dimensions: padded, ..layout.0 }))
     }
 
@@ -297,7 +318,15 @@ impl PyShape {
 impl PyShape {
     #[new]
     #[pyo3(signature = (dtype, dimensions, layout=None))]
-    fn new(py: Python<'_>, dtype: &str, dimensions: Vec<i64>, layout: Option<PyLayout>) -> PyResult<PyShape> {
+    fn new(
+        py: Python<'_>,
+        dtype: Arg<'_, &str>,
+        dimensions: Arg<'_, Vec<i64>>,
+        layout: Option<Arg<'_, PyLayout>>,
+    ) -> PyResult<PyShape> {
+        let dtype = dtype.of("Shape", "dtype")?;
+        let dimensions = dimensions.of("Shape", "dimensions")?;
+        let layout = layout.of("Shape", "layout")?;
         let element = element_type(py, dtype)?;
         if dimensions.contains(&UNBOUNDED) {
             return Err(shape_error(py, ::layout::ShapeError::NegativeSize(UNBOUNDED)));
@@ -314,7 +343,8 @@ impl PyShape {
     /// (2, 3)
     #[staticmethod]
     #[pyo3(signature = (text, /))]
-    fn parse(py: Python<'_>, text: &str) -> PyResult<PyShape> {
+    fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PyShape> {
+        let text = text.of("Shape.parse", "text")?;
         parse_shape(text).map(PyShape).map_err(|e| text_error(py, text, &e))
     }
 
@@ -325,7 +355,8 @@ impl PyShape {
     /// (f32[2], s32[])
     #[staticmethod]
     #[pyo3(name = "tuple", signature = (shapes, /))]
-    fn of_tuple(py: Python<'_>, shapes: Vec<PyShape>) -> PyResult<PyShape> {
+    fn of_tuple(py: Python<'_>, shapes: Arg<'_, Vec<PyShape>>) -> PyResult<PyShape> {
+        let shapes = shapes.of("Shape.tuple", "shapes")?;
         let shape = Shape::Tuple(shapes.into_iter().map(|s| s.0).collect());
         // Built up step by step, a tuple could nest without bound.
         if depth(&shape) > ::layout::MAX_DEPTH {
@@ -391,7 +422,8 @@ impl PyShape {
     /// >>> print(hm.Shape.parse("(f32[2,3], (s32[], bf16[5]))").at((1, 1)))
     /// bf16[5]
     #[pyo3(signature = (index, /))]
-    pub fn at(&self, py: Python<'_>, index: Vec<i64>) -> PyResult<PyShape> {
+    pub fn at(&self, py: Python<'_>, index: Arg<'_, Vec<i64>>) -> PyResult<PyShape> {
+        let index = index.of("Shape.at", "index")?;
         let mut here = &self.0;
         for (depth, &i) in index.iter().enumerate() {
             let part = usize::try_from(i).ok().and_then(|i| here.as_tuple()?.get(i));
@@ -431,7 +463,8 @@ impl PyShape {
     /// >>> hm.Shape.parse("f32[3,5]").size(-1)
     /// 5
     #[pyo3(signature = (dimension, /))]
-    fn size(&self, py: Python<'_>, dimension: i64) -> PyResult<i64> {
+    fn size(&self, py: Python<'_>, dimension: Arg<'_, i64>) -> PyResult<i64> {
+        let dimension = dimension.of("Shape.size", "dimension")?;
         let array = self.array(py, "size")?;
         let rank = array.rank();
         let d = if dimension < 0 { dimension.saturating_add(rank as i64) } else { dimension };
@@ -448,7 +481,8 @@ impl PyShape {
     /// >>> print(hm.Shape("f32", [2, 3]).with_layout(hm.Layout([0, 1])))
     /// f32[2,3]{0,1}
     #[pyo3(signature = (layout, /))]
-    fn with_layout(&self, py: Python<'_>, layout: Option<PyLayout>) -> PyResult<PyShape> {
+    fn with_layout(&self, py: Python<'_>, layout: Option<Arg<'_, PyLayout>>) -> PyResult<PyShape> {
+        let layout = layout.of("Shape.with_layout", "layout")?;
         let array = self.array(py, "layout")?.with_layout(layout.map(|l| l.0));
         array.map(|a| PyShape(Shape::Array(a))).map_err(|e| shape_error(py, e))
     }
@@ -467,10 +501,13 @@ impl PyShape {
     /// >>> a, b = hm.Shape.parse("f32[2,3]"), hm.Shape.parse("f32[2,3]{1,0}")
     /// >>> a == b, a.equals(b, layout="meant"), a.equals(hm.Shape.parse("f32[2,3]{0,1}"), layout="ignored")
     /// (False, True, True)
-    #[pyo3(signature = (other, /, *, layout="written"))]
-    fn equals(&self, other: &PyShape, layout: &str) -> PyResult<bool> {
+    #[pyo3(signature = (other, /, *, layout=Arg::from("written")),
+        text_signature = "($self, other, /, *, layout='written')")]
+    fn equals(&self, other: Arg<'_, PyShape>, layout: Arg<'_, &str>) -> PyResult<bool> {
+        let other = other.of("Shape.equals", "other")?;
+        let layout = layout.of("Shape.equals", "layout")?;
         match layout {
-            "written" => Ok(self == other),
+            "written" => Ok(*self == other),
             "meant" => Ok(::layout::with_layout(&self.0) == ::layout::with_layout(&other.0)),
             "ignored" => Ok(self.0.same_dims(&other.0)),
             _ => Err(PyValueError::new_err(format!("layout: expected written, meant or ignored, found {layout:?}"))),
@@ -546,7 +583,8 @@ impl PyShape {
     /// >>> print(hm.Shape.parse("f32[5,7,3]{2,1,0:T(8,128)}").logical([0, 2, 1]))
     /// f32[3,5,7]{0,2,1:T(8,128)}
     #[pyo3(signature = (minor_to_major, /))]
-    fn logical(&self, py: Python<'_>, minor_to_major: Vec<i64>) -> PyResult<PyShape> {
+    fn logical(&self, py: Python<'_>, minor_to_major: Arg<'_, Vec<i64>>) -> PyResult<PyShape> {
+        let minor_to_major = minor_to_major.of("Shape.logical", "minor_to_major")?;
         linear(py, self, |a| ::layout::logical(a, &minor_to_major)).map(|a| PyShape(Shape::Array(a)))
     }
 
@@ -596,7 +634,7 @@ impl PyShape {
     #[staticmethod]
     #[pyo3(signature = (text, padded, /))]
     fn _restored(py: Python<'_>, text: &str, padded: Vec<Vec<i64>>) -> PyResult<PyShape> {
-        let shape = PyShape::parse(py, text)?.0;
+        let shape = PyShape::parse(py, Arg::from(text))?.0;
         Ok(PyShape(::layout::with_padded_dimensions(shape, &mut padded.into_iter())))
     }
 

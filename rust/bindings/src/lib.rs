@@ -3,6 +3,7 @@
 //! Each file wraps one part of the core crates: convert, let go of the interpreter lock, call, convert back.
 #![allow(missing_docs, reason = "what Python sees is documented on the classes and in the stub")]
 
+mod argument;
 mod enter;
 mod error;
 mod show;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyException, PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyDict, PyList, PyTuple};
@@ -13,8 +13,9 @@ use symbolic::map::{Map, State};
 use symbolic::text::{self, Style};
 use symbolic::{Constraint, Domain, Expr, Options, Points, Program, Range, Variable};
 
+use crate::argument::{Arg, Named};
 use crate::enter::{unlocked, unlocked_many};
-use crate::error::{expect_many, raise, OrRaise};
+use crate::error::{expect_many, raise, wrong_type, OrRaise};
 use crate::expr::{hash_of, ExprLike, PyExpr};
 use crate::show;
 use crate::values::{PyConstraint, PyCost, PyCount, PyEquivalence, PyVariable};
@@ -69,7 +70,7 @@ impl PyMap {
 const SMALL_MAP: u32 = 64;
 
 /// A Python argument that stands for a variable, and its name where that is not in the variable.
-struct VariableLike {
+pub struct VariableLike {
     variable: Variable,
     name: Option<PyBackedStr>,
 }
@@ -109,7 +110,7 @@ impl<'py> FromPyObject<'_, 'py> for VariableLike {
     }
 }
 
-struct ConstraintLike(Constraint);
+pub struct ConstraintLike(Constraint);
 
 impl<'py> FromPyObject<'_, 'py> for ConstraintLike {
     type Error = PyErr;
@@ -155,7 +156,12 @@ struct Table<'py> {
 }
 
 impl<'py> Table<'py> {
-    fn new(py: Python<'py>, values: Option<&Bound<'py, PyAny>>, width: usize, what: &str) -> PyResult<Table<'py>> {
+    fn new(
+        py: Python<'py>,
+        values: Option<&Bound<'py, PyAny>>,
+        width: usize,
+        (function, what): (&str, &str),
+    ) -> PyResult<Table<'py>> {
         let Some(values) = values else {
             return if width == 0 {
                 Ok(Table { rows: None, n: usize::MAX, is_point: false })
@@ -164,11 +170,18 @@ impl<'py> Table<'py> {
             };
         };
         let np = py.import("numpy")?;
-        let array = np.call_method1("asarray", (values,))?;
+        let array = np.call_method1("asarray", (values,)).map_err(|error| {
+            if error.is_instance_of::<PyMemoryError>(py) || !error.is_instance_of::<PyException>(py) {
+                return error;
+            }
+            let takes = format!("an array [n, {width}] of integers as the values of {what} variables");
+            wrong_type(function, &takes, values, "")
+        })?;
         let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
         let size: usize = array.getattr("size")?.extract()?;
         if kind != "i" && kind != "u" && size > 0 {
-            return Err(PyTypeError::new_err(format!("the values of {what} variables must be integers of 64 bits")));
+            let takes = format!("an array of integers as the values of {what} variables");
+            return Err(wrong_type(function, &takes, values, ""));
         }
         let is_wide = kind == "u" && size > 0 && array.getattr("itemsize")?.extract::<usize>()? == 8;
         if is_wide && array.call_method0("max")?.extract::<u64>()? > i64::MAX as u64 {
@@ -208,15 +221,16 @@ impl Tables<'_> {
 impl PyMap {
     fn tables<'py>(
         &self,
-        py: Python<'py>,
+        function: &str,
         dims: &Bound<'py, PyAny>,
         ranges: Option<&Bound<'py, PyAny>>,
         runtime: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Tables<'py>> {
+        let py = dims.py();
         let domain = self.map.domain();
-        let dims = Table::new(py, Some(dims), domain.n_dims, "dimension")?;
-        let ranges = Table::new(py, ranges, domain.n_ranges, "range")?;
-        let runtime = Table::new(py, runtime, domain.n_runtime(), "runtime")?;
+        let dims = Table::new(py, Some(dims), domain.n_dims, (function, "dimension"))?;
+        let ranges = Table::new(py, ranges, domain.n_ranges, (function, "range"))?;
+        let runtime = Table::new(py, runtime, domain.n_runtime(), (function, "runtime"))?;
         let n = if domain.n_dims > 0 { dims.n } else { dims.n.min(ranges.n).min(runtime.n) };
         for (found, width) in [(ranges.n, domain.n_ranges), (runtime.n, domain.n_runtime())] {
             if width > 0 && found != n {
@@ -246,15 +260,21 @@ impl PyMap {
 #[pymethods]
 impl PyMap {
     #[new]
-    #[pyo3(signature = (dims, results, *, ranges=Vec::new(), runtime=Vec::new(), constraints=Vec::new()))]
+    #[pyo3(signature = (dims, results, *, ranges=Arg::from(Vec::new()), runtime=Arg::from(Vec::new()),
+        constraints=Arg::from(Vec::new())))]
     fn new(
         py: Python<'_>,
-        dims: Vec<VariableLike>,
-        results: Vec<ExprLike>,
-        ranges: Vec<VariableLike>,
-        runtime: Vec<VariableLike>,
-        constraints: Vec<ConstraintLike>,
+        dims: Arg<'_, Vec<VariableLike>>,
+        results: Arg<'_, Vec<ExprLike>>,
+        ranges: Arg<'_, Vec<VariableLike>>,
+        runtime: Arg<'_, Vec<VariableLike>>,
+        constraints: Arg<'_, Vec<ConstraintLike>>,
     ) -> PyResult<PyMap> {
+        let dims = dims.of("IndexingMap", "dims")?;
+        let results = results.of("IndexingMap", "results")?;
+        let ranges = ranges.of("IndexingMap", "ranges")?;
+        let runtime = runtime.of("IndexingMap", "runtime")?;
+        let constraints = constraints.of("IndexingMap", "constraints")?;
         let domain = domain_of(dims, ranges, runtime, constraints)?;
         Ok(Map::new(domain, results.into_iter().map(|e| e.0)).or_raise(py)?.into())
     }
@@ -266,7 +286,8 @@ impl PyMap {
     /// (d0, d1) -> (d0, d1), domain: d0 in [0, 3], d1 in [0, 5]
     #[staticmethod]
     #[pyo3(signature = (dims, /))]
-    fn identity(py: Python<'_>, dims: Vec<VariableLike>) -> PyResult<PyMap> {
+    fn identity(py: Python<'_>, dims: Arg<'_, Vec<VariableLike>>) -> PyResult<PyMap> {
+        let dims = dims.of("IndexingMap.identity", "dims")?;
         let domain = domain_of(dims, Vec::new(), Vec::new(), Vec::new())?;
         Ok(Map::identity(domain).or_raise(py)?.into())
     }
@@ -274,7 +295,8 @@ impl PyMap {
     /// The map over these dims about which nothing is known.
     #[staticmethod]
     #[pyo3(signature = (dims, /))]
-    fn undefined(dims: Vec<VariableLike>) -> PyResult<PyMap> {
+    fn undefined(dims: Arg<'_, Vec<VariableLike>>) -> PyResult<PyMap> {
+        let dims = dims.of("IndexingMap.undefined", "dims")?;
         Ok(Map::undefined(&domain_of(dims, Vec::new(), Vec::new(), Vec::new())?).into())
     }
 
@@ -295,11 +317,15 @@ impl PyMap {
     #[pyo3(signature = (text, /, *, dims=None, ranges=None, runtime=None))]
     fn parse(
         py: Python<'_>,
-        text: &str,
-        dims: Option<Vec<VariableLike>>,
-        ranges: Option<Vec<VariableLike>>,
-        runtime: Option<Vec<VariableLike>>,
+        text: Arg<'_, &str>,
+        dims: Option<Arg<'_, Vec<VariableLike>>>,
+        ranges: Option<Arg<'_, Vec<VariableLike>>>,
+        runtime: Option<Arg<'_, Vec<VariableLike>>>,
     ) -> PyResult<PyMap> {
+        let text = text.of("IndexingMap.parse", "text")?;
+        let dims = dims.of("IndexingMap.parse", "dims")?;
+        let ranges = ranges.of("IndexingMap.parse", "ranges")?;
+        let runtime = runtime.of("IndexingMap.parse", "runtime")?;
         if dims.iter().chain(&ranges).flatten().any(|v| v.variable.source.is_some()) {
             return Err(PyValueError::new_err("only a runtime variable has a source"));
         }
@@ -404,14 +430,16 @@ impl PyMap {
     /// >>> print(shift.then(pair).simplify())
     /// (d0)[s0] -> (d0 + 1, s0), domain: d0 in [0, 3], s0 in [0, 1]
     #[pyo3(signature = (second, /))]
-    fn then(&self, py: Python<'_>, second: &PyMap) -> PyResult<PyMap> {
-        Ok(symbolic::then(&self.map, &second.map).or_raise(py)?.into())
+    fn then(&self, py: Python<'_>, second: Arg<'_, Bound<'_, PyMap>>) -> PyResult<PyMap> {
+        let second = second.of("IndexingMap.then", "second")?;
+        Ok(symbolic::then(&self.map, &second.get().map).or_raise(py)?.into())
     }
 
     /// The map with the sources of runtime variables renumbered; numbers that are not in ``sources`` stay.
     #[pyo3(signature = (sources, /))]
-    fn remap_sources(&self, sources: HashMap<i64, i64>) -> PyMap {
-        self.with(self.map.remap_sources(&|id| sources.get(&id).copied()))
+    fn remap_sources(&self, sources: Arg<'_, HashMap<i64, i64>>) -> PyResult<PyMap> {
+        let sources = sources.of("IndexingMap.remap_sources", "sources")?;
+        Ok(self.with(self.map.remap_sources(&|id| sources.get(&id).copied())))
     }
 
     /// The results at ``n`` points: an int64 array ``[n, results]``; for one point an array ``[results]``.
@@ -431,7 +459,8 @@ impl PyMap {
     ///        [2, 2]])
     /// >>> m.evaluate([4], [0])
     /// array([0, 1])
-    #[pyo3(signature = (dims, ranges=None, runtime=None, *, check=false, threads=1))]
+    #[pyo3(signature = (dims, ranges=None, runtime=None, *, check=false, threads=Arg::from(1)),
+        text_signature = "($self, dims, ranges=None, runtime=None, *, check=False, threads=1)")]
     fn evaluate<'py>(
         &self,
         py: Python<'py>,
@@ -439,9 +468,10 @@ impl PyMap {
         ranges: Option<&Bound<'py, PyAny>>,
         runtime: Option<&Bound<'py, PyAny>>,
         check: bool,
-        threads: usize,
+        threads: Arg<'_, usize>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let tables = self.tables(py, dims, ranges, runtime)?;
+        let threads = threads.of("IndexingMap.evaluate", "threads")?;
+        let tables = self.tables("IndexingMap.evaluate", dims, ranges, runtime)?;
         let program = Program::new(&self.map).or_raise(py)?;
         let width = program.n_results();
         let points = tables.points()?;
@@ -480,7 +510,7 @@ impl PyMap {
         ranges: Option<&Bound<'py, PyAny>>,
         runtime: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let tables = self.tables(py, dims, ranges, runtime)?;
+        let tables = self.tables("IndexingMap.in_domain", dims, ranges, runtime)?;
         let inside = match self.map.state() {
             State::Defined => {
                 let program = Program::new(&self.map).or_raise(py)?;
@@ -513,7 +543,8 @@ impl PyMap {
         let expr = match result.cast::<PyExpr>() {
             Ok(e) => e.get().0.clone(),
             Err(_) => {
-                let i: isize = result.extract()?;
+                let takes = "the number of a result (int) or an hlomap.Expr";
+                let i: isize = result.extract().map_err(|_| wrong_type("IndexingMap.bounds", takes, result, ""))?;
                 let n = self.map.results().len() as isize;
                 let at = if i < 0 { i + n } else { i };
                 match self.map.results().get(at as usize) {
@@ -560,8 +591,10 @@ impl PyMap {
     /// >>> a.equivalent(hm.IndexingMap.parse("(d0) -> (d0 mod 2 * 2), domain: d0 in [0, 9]")).equal
     /// True
     #[pyo3(signature = (other, /))]
-    fn equivalent(&self, py: Python<'_>, other: &PyMap) -> PyEquivalence {
-        unlocked(py, || symbolic::equivalent(&self.map, &other.map)).into()
+    fn equivalent(&self, py: Python<'_>, other: Arg<'_, Bound<'_, PyMap>>) -> PyResult<PyEquivalence> {
+        let other = other.of("IndexingMap.equivalent", "other")?;
+        let other = &other.get().map;
+        Ok(unlocked(py, || symbolic::equivalent(&self.map, other)).into())
     }
 
     /// Whether the domain has no point; ``.equal`` of the answer is ``None`` where that is undecided.
@@ -630,15 +663,17 @@ fn maps_of(maps: &Bound<'_, PyAny>, function: &str) -> PyResult<Vec<Map>> {
 /// >>> [str(m.results[0]) for m in hm.simplify_many(maps, threads=2)]
 /// ['d0 mod 3', 'd0']
 #[pyfunction]
-#[pyo3(signature = (maps, *, keep_point_dims=false, drop_unused=false, rescale=false, threads=1))]
+#[pyo3(signature = (maps, *, keep_point_dims=false, drop_unused=false, rescale=false, threads=Arg::from(1)),
+    text_signature = "(maps, *, keep_point_dims=False, drop_unused=False, rescale=False, threads=1)")]
 fn simplify_many(
     py: Python<'_>,
     maps: &Bound<'_, PyAny>,
     keep_point_dims: bool,
     drop_unused: bool,
     rescale: bool,
-    threads: usize,
+    threads: Arg<'_, usize>,
 ) -> PyResult<Vec<PyMap>> {
+    let threads = threads.of("simplify_many", "threads")?;
     let options = Options { keep_point_dims, drop_unused, rescale };
     let maps = maps_of(maps, "simplify_many")?;
     let simplified = unlocked_many(py, &maps, threads, |m| symbolic::simplify(m, options));
@@ -656,14 +691,16 @@ fn simplify_many(
 /// >>> print(hm.compose_many([(half, half)], simplify=True)[0])
 /// (d0) -> (d0 floordiv 4), domain: d0 in [0, 7]
 #[pyfunction]
-#[pyo3(signature = (pairs, *, simplify=false, drop_unused=false, threads=1))]
+#[pyo3(signature = (pairs, *, simplify=false, drop_unused=false, threads=Arg::from(1)),
+    text_signature = "(pairs, *, simplify=False, drop_unused=False, threads=1)")]
 fn compose_many(
     py: Python<'_>,
     pairs: &Bound<'_, PyAny>,
     simplify: bool,
     drop_unused: bool,
-    threads: usize,
+    threads: Arg<'_, usize>,
 ) -> PyResult<Vec<PyMap>> {
+    let threads = threads.of("compose_many", "threads")?;
     let options = Options { drop_unused, ..Options::default() };
     let pair = |pair: &Bound<'_, PyAny>| {
         let (a, b) = pair.extract::<(PyRef<'_, PyMap>, PyRef<'_, PyMap>)>().ok()?;
@@ -690,8 +727,15 @@ fn compose_many(
 /// >>> [hm.count_many([m], distinct=distinct)[0].upper for distinct in (False, True)]
 /// [8, 4]
 #[pyfunction]
-#[pyo3(signature = (maps, *, distinct=false, threads=1))]
-fn count_many(py: Python<'_>, maps: &Bound<'_, PyAny>, distinct: bool, threads: usize) -> PyResult<Vec<PyCount>> {
+#[pyo3(signature = (maps, *, distinct=false, threads=Arg::from(1)),
+    text_signature = "(maps, *, distinct=False, threads=1)")]
+fn count_many(
+    py: Python<'_>,
+    maps: &Bound<'_, PyAny>,
+    distinct: bool,
+    threads: Arg<'_, usize>,
+) -> PyResult<Vec<PyCount>> {
+    let threads = threads.of("count_many", "threads")?;
     let maps = maps_of(maps, "count_many")?;
     let count = if distinct { symbolic::distinct } else { symbolic::touched };
     let counts = unlocked_many(py, &maps, threads, count);
@@ -708,8 +752,13 @@ fn count_many(py: Python<'_>, maps: &Bound<'_, PyAny>, distinct: bool, threads: 
 /// >>> hm.bounds_many([m])
 /// [((-7, 9), (0, 1))]
 #[pyfunction]
-#[pyo3(signature = (maps, *, threads=1))]
-fn bounds_many<'py>(py: Python<'py>, maps: &Bound<'py, PyAny>, threads: usize) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+#[pyo3(signature = (maps, *, threads=Arg::from(1)), text_signature = "(maps, *, threads=1)")]
+fn bounds_many<'py>(
+    py: Python<'py>,
+    maps: &Bound<'py, PyAny>,
+    threads: Arg<'_, usize>,
+) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+    let threads = threads.of("bounds_many", "threads")?;
     let maps = maps_of(maps, "bounds_many")?;
     let bounds = unlocked_many(py, &maps, threads, |m| {
         let of = |e: &Expr| m.bounds(e).map(|range| (range.lo, range.hi));

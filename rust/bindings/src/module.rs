@@ -7,6 +7,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator, PyString, PyTuple};
 
+use crate::argument::{Arg, Named};
 use crate::attribute::{Attributes, Owner};
 use crate::diagnostic::PyDiagnostic;
 use crate::enter::unlocked;
@@ -149,13 +150,15 @@ impl PyModule_ {
 
     /// The instruction with this number, from 0 to ``n_instructions - 1``.
     ///
-    /// Raises :class:`~hlomap.errors.NotFoundError` for a larger number.
+    /// Raises :class:`~hlomap.errors.NotFoundError` for any other number.
     #[pyo3(signature = (number, /))]
-    fn instruction(slf: &Bound<'_, Self>, number: u32) -> PyResult<Py<PyInstruction>> {
-        if number as usize >= slf.get().0.instructions().len() {
-            return Err(not_found(slf.py(), "instruction with number", &number.to_string(), None));
+    fn instruction(slf: &Bound<'_, Self>, number: Arg<'_, i64>) -> PyResult<Py<PyInstruction>> {
+        let number = number.of("Module.instruction", "number")?;
+        let n = slf.get().0.instructions().len();
+        match u32::try_from(number).ok().filter(|&id| (id as usize) < n) {
+            Some(id) => instruction(slf.py(), &slf.into(), id),
+            None => Err(not_found(slf.py(), "instruction with number", &format!("{number}"), None)),
         }
-        instruction(slf.py(), &slf.into(), number)
     }
 
     /// The instruction of this name, with or without ``%``: the entry's before those of other computations.
@@ -237,10 +240,11 @@ impl PyModule_ {
     /// >>> a.same_as(b), a.same_as(b, names=False)
     /// (False, True)
     #[pyo3(signature = (other, /, *, names=true))]
-    fn same_as(&self, py: Python<'_>, other: &Bound<'_, PyModule_>, names: bool) -> bool {
+    fn same_as(&self, py: Python<'_>, other: Arg<'_, Bound<'_, PyModule_>>, names: bool) -> PyResult<bool> {
+        let other = other.of("Module.same_as", "other")?;
         let names = if names { hlo::Names::Count } else { hlo::Names::Ignored };
         let other = &other.get().0;
-        unlocked(py, || self.0.same_as(other, names))
+        Ok(unlocked(py, || self.0.same_as(other, names)))
     }
 
     /// The text of the module, which XLA parses; without arguments that of ``str``.
@@ -470,8 +474,8 @@ fn _computation(py: Python<'_>, module: &Bound<'_, PyModule_>, number: u32) -> P
 /// The instruction with this number: what a pickled one is built from.
 #[pyfunction]
 #[pyo3(signature = (module, number, /))]
-fn _instruction(module: &Bound<'_, PyModule_>, number: u32) -> PyResult<Py<PyInstruction>> {
-    PyModule_::instruction(module, number)
+fn _instruction(module: &Bound<'_, PyModule_>, number: i64) -> PyResult<Py<PyInstruction>> {
+    PyModule_::instruction(module, Arg::from(number))
 }
 
 /// Adds the classes and functions of this file to the compiled module.

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use symbolic::Equivalence;
 
+use crate::argument::{Arg, Named};
 use crate::enter::unlocked;
 use crate::error::{expect, expect_many, of_symbolic, raise};
 use crate::layout::{shape_error, PyShape};
@@ -66,10 +67,13 @@ fn unit_of(name: &str) -> PyResult<Unit> {
 fn linear_index(
     py: Python<'_>,
     shape: &Bound<'_, PyAny>,
-    index: Option<Vec<i64>>,
-    part: Option<usize>,
-    unit: Option<&str>,
+    index: Option<Arg<'_, Vec<i64>>>,
+    part: Option<Arg<'_, usize>>,
+    unit: Option<Arg<'_, &str>>,
 ) -> PyResult<PyMap> {
+    let index = index.of("linear_index", "index")?;
+    let part = part.of("linear_index", "part")?;
+    let unit = unit.of("linear_index", "unit")?;
     let shape = shape_argument(shape, "linear_index")?;
     let unit = unit.map_or(Ok(Unit::Element), unit_of)?;
     let of = |shape: &PyShape| match part {
@@ -78,7 +82,7 @@ fn linear_index(
     };
     match index {
         None => of(shape.get()),
-        Some(index) => of(&shape.get().at(py, index)?),
+        Some(index) => of(&shape.get().at(py, Arg::from(index))?),
     }
     .map(PyMap::from)
 }
@@ -96,9 +100,11 @@ fn linear_index(
 fn logical_index(
     py: Python<'_>,
     shape: &Bound<'_, PyAny>,
-    index: Option<Vec<i64>>,
-    part: Option<usize>,
+    index: Option<Arg<'_, Vec<i64>>>,
+    part: Option<Arg<'_, usize>>,
 ) -> PyResult<PyMap> {
+    let index = index.of("logical_index", "index")?;
+    let part = part.of("logical_index", "part")?;
     let shape = shape_argument(shape, "logical_index")?;
     let of = |shape: &PyShape| match part {
         None => linear(py, shape, ::layout::logical_index),
@@ -106,7 +112,7 @@ fn logical_index(
     };
     match index {
         None => of(shape.get()),
-        Some(index) => of(&shape.get().at(py, index)?),
+        Some(index) => of(&shape.get().at(py, Arg::from(index))?),
     }
     .map(PyMap::from)
 }

@@ -6,6 +6,7 @@ use hlo::{DeviceGroups, DeviceOrder, Iota, Mesh, MeshAxis, Sharding, ShardingKin
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyTuple};
 
+use crate::argument::{Arg, Named};
 use crate::error::raise;
 use crate::show;
 
@@ -88,7 +89,8 @@ impl PySharding {
     /// >>> hm.hlo.Sharding.parse("{replicated}").kind
     /// 'replicated'
     #[staticmethod]
-    fn parse(py: Python<'_>, text: &str) -> PyResult<PySharding> {
+    fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PySharding> {
+        let text = text.of("Sharding.parse", "text")?;
         hlo::parse_sharding(text).map(PySharding).ok_or_else(|| {
             let shown: String = text.chars().take(100).collect();
             raise(py, "HloSyntaxError", format!("expected a sharding, found {shown}"))
@@ -323,7 +325,8 @@ impl PyReplicaGroups {
     /// >>> list(hm.hlo.ReplicaGroups.parse("{{0,1},{2,3}}"))
     /// [(0, 1), (2, 3)]
     #[staticmethod]
-    fn parse(py: Python<'_>, text: &str) -> PyResult<PyReplicaGroups> {
+    fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PyReplicaGroups> {
+        let text = text.of("ReplicaGroups.parse", "text")?;
         hlo::parse_device_groups(text).map(PyReplicaGroups::new).ok_or_else(|| {
             let shown: String = text.chars().take(100).collect();
             raise(py, "HloSyntaxError", format!("expected groups of devices, found {shown}"))

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use symbolic::{Constraint, Equivalence, Range, Source, Variable};
 
+use crate::argument::{Arg, Named};
 use crate::error::raise;
 use crate::expr::{hash_of, ExprLike, PyExpr};
 use crate::show;
@@ -35,11 +36,22 @@ pub struct PyVariable {
 #[pymethods]
 impl PyVariable {
     #[new]
-    #[pyo3(signature = (name, lower, upper, *, source=None, index=Vec::new()))]
-    fn new(name: Option<&str>, lower: i64, upper: i64, source: Option<i64>, index: Vec<ExprLike>) -> PyVariable {
+    #[pyo3(signature = (name, lower, upper, *, source=None, index=Arg::from(Vec::new())))]
+    fn new(
+        name: Option<Arg<'_, &str>>,
+        lower: Arg<'_, i64>,
+        upper: Arg<'_, i64>,
+        source: Option<Arg<'_, i64>>,
+        index: Arg<'_, Vec<ExprLike>>,
+    ) -> PyResult<PyVariable> {
+        let name = name.of("Variable", "name")?;
+        let lower = lower.of("Variable", "lower")?;
+        let upper = upper.of("Variable", "upper")?;
+        let source = source.of("Variable", "source")?;
+        let index = index.of("Variable", "index")?;
         let source = source.map(|id| Arc::new(Source { id, index: index.into_iter().map(|e| e.0).collect() }));
         let variable = Variable { name: name.map(Arc::from), range: Range::new(lower, upper), source };
-        PyVariable { variable, default_name: String::new(), supplier: None }
+        Ok(PyVariable { variable, default_name: String::new(), supplier: None })
     }
 
     /// The name of its own, else ``d0``, ``s0`` or ``rt0`` by kind and number.
@@ -113,8 +125,11 @@ pub struct PyConstraint(pub Constraint);
 #[pymethods]
 impl PyConstraint {
     #[new]
-    fn new(expr: ExprLike, lower: i64, upper: i64) -> PyConstraint {
-        PyConstraint(Constraint { expr: expr.0, range: Range::new(lower, upper) })
+    fn new(expr: Arg<'_, ExprLike>, lower: Arg<'_, i64>, upper: Arg<'_, i64>) -> PyResult<PyConstraint> {
+        let expr = expr.of("Constraint", "expr")?;
+        let lower = lower.of("Constraint", "lower")?;
+        let upper = upper.of("Constraint", "upper")?;
+        Ok(PyConstraint(Constraint { expr: expr.0, range: Range::new(lower, upper) }))
     }
 
     /// The expression that is constrained.
@@ -255,7 +270,14 @@ impl PyEquivalence {
 impl PyEquivalence {
     #[new]
     #[pyo3(signature = (equal, *, witness=None, reason=None))]
-    fn new(equal: Option<bool>, witness: Option<Vec<i64>>, reason: Option<String>) -> PyResult<PyEquivalence> {
+    fn new(
+        equal: Option<Arg<'_, bool>>,
+        witness: Option<Arg<'_, Vec<i64>>>,
+        reason: Option<Arg<'_, String>>,
+    ) -> PyResult<PyEquivalence> {
+        let equal = equal.of("Equivalence", "equal")?;
+        let witness = witness.of("Equivalence", "witness")?;
+        let reason = reason.of("Equivalence", "reason")?;
         if equal.is_none() && reason.is_none() {
             return Err(PyValueError::new_err("an undecided Equivalence needs a reason"));
         }

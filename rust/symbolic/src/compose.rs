@@ -34,7 +34,7 @@ pub fn then(first: &Map, second: &Map) -> Result<Map> {
 pub(crate) fn parts(first: &Map, second: &Map, domain: &mut Domain) -> Result<SmallVec<[Expr; 4]>> {
     let (a, b) = (first.domain(), second.domain());
     if first.results().len() != b.n_dims {
-        let what = "results of the first map, one for each dimension of the second";
+        let what = "results of the first map, one for each dimension of the second map";
         return Err(Error::Arity { what, expected: b.n_dims, found: first.results().len() });
     }
     let (n_ranges, n_runtime) = (a.n_ranges as u32, a.n_runtime() as u32);
