@@ -6,7 +6,7 @@ use pyo3::types::PyTuple;
 
 use crate::argument::{Arg, Named};
 use crate::layout::PyShape;
-use crate::show;
+use crate::repr;
 
 type Index = Vec<i64>;
 
@@ -347,7 +347,7 @@ impl PyEntryLayout {
     }
 
     fn __repr__(&self) -> String {
-        format!("<EntryLayout {}>", show::line(&self.0))
+        format!("<EntryLayout {}>", repr::line(&self.0))
     }
 }
 

@@ -12,8 +12,8 @@ use crate::error::raise;
 use crate::instruction::instructions;
 use crate::layout::PyShape;
 use crate::module::{computation, computations, Handle};
+use crate::repr;
 use crate::sharding::{PyReplicaGroups, PySharding};
-use crate::show;
 
 /// Whose attributes.
 #[derive(Clone, Copy, PartialEq)]
@@ -213,7 +213,7 @@ impl Attributes {
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let all = py.get_type::<PyDict>().call1((self.items(py)?,))?.repr()?;
-        Ok(format!("Attributes({})", show::line(&all)))
+        Ok(format!("Attributes({})", repr::line(&all)))
     }
 }
 
@@ -269,7 +269,7 @@ impl PyWindow {
     }
 
     fn __repr__(&self) -> String {
-        format!("Window('{}')", show::line(&self.0))
+        format!("Window('{}')", repr::line(&self.0))
     }
 }
 

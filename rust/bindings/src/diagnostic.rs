@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::error::raise;
-use crate::show;
+use crate::repr;
 
 /// A problem in a text, with its position.
 ///
@@ -116,7 +116,7 @@ impl PyDiagnostic {
     }
 
     fn __repr__(&self) -> String {
-        format!("<Diagnostic {}:{}: {}>", self.line(), self.column(), show::line(&self.message()))
+        format!("<Diagnostic {}:{}: {}>", self.line(), self.column(), repr::line(&self.message()))
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Parts)> {

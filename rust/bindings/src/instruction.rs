@@ -6,12 +6,12 @@ use pyo3::types::{PyBytes, PyTuple};
 
 use crate::argument::{Arg, Named};
 use crate::attribute::{Attributes, Owner};
+use crate::detach::unlocked;
 use crate::diagnostic::syntax_error;
-use crate::enter::unlocked;
 use crate::error::raise;
 use crate::layout::PyShape;
 use crate::module::{computation, computations, Handle, PyComputation, PyModule_, Rebuilt};
-use crate::show;
+use crate::repr;
 
 /// One instruction of a module.
 ///
@@ -232,8 +232,8 @@ impl PyInstruction {
     }
 
     fn __repr__(&self) -> String {
-        let shape = show::line(self.module.shape(self.id));
-        let (name, opcode) = (show::name(&self.name()), show::name(&self.opcode()));
+        let shape = repr::line(self.module.shape(self.id));
+        let (name, opcode) = (repr::name(&self.name()), repr::name(&self.opcode()));
         format!("<Instruction {name} = {shape} {opcode}>")
     }
 
@@ -317,9 +317,9 @@ impl PyMetadata {
     }
 
     fn __repr__(&self) -> String {
-        let file = show::name(&self.source_file.as_deref().unwrap_or(""));
+        let file = repr::name(&self.source_file.as_deref().unwrap_or(""));
         let line = self.source_line.map_or(String::new(), |n| format!(":{n}"));
-        format!("Metadata({:?}, {file}{line})", show::line(&self.op_name.as_deref().unwrap_or("")))
+        format!("Metadata({:?}, {file}{line})", repr::line(&self.op_name.as_deref().unwrap_or("")))
     }
 }
 

@@ -10,8 +10,8 @@ use pyo3::types::{PyDict, PyTuple};
 
 use crate::argument::{Arg, Named};
 use crate::error::raise;
-use crate::position::linear;
-use crate::show;
+use crate::memory::linear;
+use crate::repr;
 
 /// The order of an array's elements in memory: ``{1,0:T(8,128)}``.
 ///
@@ -287,10 +287,10 @@ impl PyLayout {
 
     fn __repr__(&self) -> String {
         match self.0.padded_dimensions[..] {
-            [] => format!("Layout('{}')", show::line(&self.0)),
+            [] => format!("Layout('{}')", repr::line(&self.0)),
             ref padded => {
-                let padded = show::name(&format_args!("{padded:?}"));
-                format!("Layout('{}', padded_dimensions={padded})", show::line(&self.0))
+                let padded = repr::name(&format_args!("{padded:?}"));
+                format!("Layout('{}', padded_dimensions={padded})", repr::line(&self.0))
             }
         }
     }
@@ -627,7 +627,7 @@ impl PyShape {
     }
 
     fn __repr__(&self) -> String {
-        format!("Shape('{}')", show::line(&self.0))
+        format!("Shape('{}')", repr::line(&self.0))
     }
 
     /// A pickled shape: text has no form for ``padded``, the padded dimensions of every array in order.

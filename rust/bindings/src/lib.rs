@@ -4,13 +4,13 @@
 #![allow(missing_docs, reason = "what Python sees is documented on the classes and in the stub")]
 
 mod argument;
-mod enter;
+mod detach;
 mod error;
-mod show;
+mod repr;
 
 mod expr;
 mod map;
-mod values;
+mod map_values;
 
 mod alias;
 mod attribute;
@@ -18,10 +18,10 @@ mod diagnostic;
 mod indexing;
 mod instruction;
 mod layout;
+mod memory;
 mod module;
-mod position;
+mod parse;
 mod propagation;
-mod read;
 mod rows;
 mod sharding;
 
@@ -31,10 +31,10 @@ use pyo3::prelude::*;
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     expr::register(m)?;
-    values::register(m)?;
+    map_values::register(m)?;
     map::register(m)?;
     layout::register(m)?;
-    position::register(m)?;
+    memory::register(m)?;
     module::register(m)?;
     indexing::register(m)?;
     propagation::register(m)?;

@@ -14,11 +14,11 @@ use symbolic::text::{self, Style};
 use symbolic::{Constraint, Domain, Expr, Options, Points, Program, Range, Variable};
 
 use crate::argument::{Arg, Named};
-use crate::enter::{unlocked, unlocked_many};
+use crate::detach::{unlocked, unlocked_many};
 use crate::error::{expect_many, raise, wrong_type, OrRaise};
 use crate::expr::{hash_of, ExprLike, PyExpr};
-use crate::show;
-use crate::values::{PyConstraint, PyCost, PyCount, PyEquivalence, PyVariable};
+use crate::map_values::{PyConstraint, PyCost, PyCount, PyEquivalence, PyVariable};
+use crate::repr;
 
 /// Where a map belongs in a program. Equality and hash of the map do not see it.
 struct Place {
@@ -605,7 +605,7 @@ impl PyMap {
     }
 
     fn __repr__(&self) -> String {
-        format!("IndexingMap('{}')", show::line(&self.map))
+        format!("IndexingMap('{}')", repr::line(&self.map))
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {

@@ -9,12 +9,12 @@ use pyo3::types::{PyBytes, PyIterator, PyString, PyTuple};
 
 use crate::argument::{Arg, Named};
 use crate::attribute::{Attributes, Owner};
+use crate::detach::unlocked;
 use crate::diagnostic::PyDiagnostic;
-use crate::enter::unlocked;
 use crate::error::{raise, wrong_type};
 use crate::instruction::{instruction, instructions, PyInstruction};
-use crate::read::parse_text;
-use crate::show;
+use crate::parse::parse_text;
+use crate::repr;
 
 /// An HLO module: computations of instructions.
 ///
@@ -301,7 +301,7 @@ impl PyModule_ {
 
     fn __repr__(&self) -> String {
         let (c, i) = (self.0.computations().len(), self.0.instructions().len());
-        format!("<Module {} of {c} computations, {i} instructions>", show::line(&self.0.name()))
+        format!("<Module {} of {c} computations, {i} instructions>", repr::line(&self.0.name()))
     }
 
     fn __eq__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> bool {
@@ -437,7 +437,7 @@ impl PyComputation {
     }
 
     fn __repr__(&self) -> String {
-        format!("<Computation {} of {} instructions>", show::line(&self.name()), self.__len__())
+        format!("<Computation {} of {} instructions>", repr::line(&self.name()), self.__len__())
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Rebuilt<'py>> {
@@ -488,5 +488,5 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(_parse_module, m)?)?;
     m.add_function(wrap_pyfunction!(_computation, m)?)?;
     m.add_function(wrap_pyfunction!(_instruction, m)?)?;
-    crate::read::register(m)
+    crate::parse::register(m)
 }

@@ -20,7 +20,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use symbolic::{Map, Range};
 
-use crate::enter::unlocked;
+use crate::detach::unlocked;
 use crate::error::raise;
 use crate::indexing::{index_tuple, IndexLike, PyInstructionIndexing};
 use crate::instruction::{instruction, PyInstruction};

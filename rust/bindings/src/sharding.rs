@@ -8,7 +8,7 @@ use pyo3::types::{PyDict, PyIterator, PyTuple};
 
 use crate::argument::{Arg, Named};
 use crate::error::raise;
-use crate::show;
+use crate::repr;
 
 /// More devices than this are not listed.
 const MAX_DEVICES: usize = 1 << 24;
@@ -239,7 +239,7 @@ impl PySharding {
     }
 
     fn __repr__(&self) -> String {
-        format!("Sharding('{}')", show::line(&self.0))
+        format!("Sharding('{}')", repr::line(&self.0))
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
@@ -283,7 +283,7 @@ impl PyMesh {
     }
 
     fn __repr__(&self) -> String {
-        format!("<Mesh {}>", show::line(&self.0))
+        format!("<Mesh {}>", repr::line(&self.0))
     }
 }
 
@@ -402,7 +402,7 @@ impl PyReplicaGroups {
     }
 
     fn __repr__(&self) -> String {
-        format!("ReplicaGroups('{}')", show::line(&self.groups))
+        format!("ReplicaGroups('{}')", repr::line(&self.groups))
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {

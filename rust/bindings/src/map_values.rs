@@ -11,7 +11,7 @@ use symbolic::{Constraint, Equivalence, Range, Source, Variable};
 use crate::argument::{Arg, Named};
 use crate::error::raise;
 use crate::expr::{hash_of, ExprLike, PyExpr};
-use crate::show;
+use crate::repr;
 
 /// A variable of a map: its name and its inclusive range.
 ///
@@ -107,7 +107,7 @@ impl PyVariable {
 
     fn __repr__(&self) -> String {
         let Range { lo, hi } = self.variable.range;
-        format!("Variable({} in [{lo}, {hi}])", show::line(&self.name()))
+        format!("Variable({} in [{lo}, {hi}])", repr::line(&self.name()))
     }
 }
 
@@ -159,7 +159,7 @@ impl PyConstraint {
     }
 
     fn __repr__(&self) -> String {
-        format!("Constraint({} in [{}, {}])", show::line(&self.0.expr), self.0.range.lo, self.0.range.hi)
+        format!("Constraint({} in [{}, {}])", repr::line(&self.0.expr), self.0.range.lo, self.0.range.hi)
     }
 }
 
@@ -331,7 +331,7 @@ impl PyEquivalence {
             format!(", witness=[{shown}{}]", if point.len() > WITNESS { ", …" } else { "" })
         });
         let reason = match &self.reason {
-            Some(reason) => format!(", reason={}", PyString::new(py, &show::line(reason)).repr()?),
+            Some(reason) => format!(", reason={}", PyString::new(py, &repr::line(reason)).repr()?),
             None => String::new(),
         };
         Ok(format!("Equivalence(equal={equal}{witness}{reason})"))

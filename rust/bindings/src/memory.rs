@@ -8,11 +8,11 @@ use pyo3::types::PyTuple;
 use symbolic::Equivalence;
 
 use crate::argument::{Arg, Named};
-use crate::enter::unlocked;
+use crate::detach::unlocked;
 use crate::error::{expect, expect_many, of_symbolic, raise};
 use crate::layout::{shape_error, PyShape};
 use crate::map::PyMap;
-use crate::values::PyEquivalence;
+use crate::map_values::PyEquivalence;
 
 /// The answer of the core about an array, or its exception.
 pub fn linear<T>(

@@ -4,8 +4,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
+use crate::detach::unlocked;
 use crate::diagnostic::syntax_error;
-use crate::enter::unlocked;
 use crate::module::PyModule_;
 
 /// All modules of a text, parsed without the interpreter lock.
