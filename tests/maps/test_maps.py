@@ -128,7 +128,9 @@ def test_bounds_may_be_lists() -> None:
 
 
 def test_construction_errors() -> None:
-    with pytest.raises(TypeError, match=r"IndexingMap\(\) takes a sequence of sizes, .* got list; as an item: \[1, 2, 3, 4\]"):
+    with pytest.raises(
+        TypeError, match=r"IndexingMap\(\) takes a sequence of sizes, .* got list; as an item: \[1, 2, 3, 4\]"
+    ):
         hm.IndexingMap([[1, 2, 3, 4]], [D0])
     with pytest.raises(errors.MapError, match="no variable d1"):
         hm.IndexingMap([4], [D1])

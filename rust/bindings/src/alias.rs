@@ -1,4 +1,4 @@
-//! The face of shared buffers, of the accuracy of results and of the layout of an entry.
+//! Python classes for shared buffers, the accuracy of results and the layout of an entry.
 
 use hlo::{Accuracy, Alias, Donor, EntryLayout};
 use pyo3::prelude::*;

@@ -1,4 +1,4 @@
-//! The face of expressions: Python operators over `symbolic::Expr`.
+//! The Python class of expressions: operators over `symbolic::Expr`.
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;

@@ -1,4 +1,4 @@
-//! The face of instructions: frozen views of (module, number), and where they came from.
+//! Python classes for instructions, which are frozen views of (module, number), and for their metadata.
 
 use hlo::{InstructionId, LiteralError, LiteralValue};
 use pyo3::prelude::*;
@@ -70,7 +70,7 @@ impl PyInstruction {
         self.module.has_unnamed_operands(self.id)
     }
 
-    /// Why its shape, operands and attributes do not fit together; ``None`` where they do.
+    /// The reason why the shape, operands and attributes do not fit together; ``None`` if they fit.
     ///
     /// The module then has a diagnostic too, and the elements that the instruction reads are unknown.
     #[getter]
@@ -78,7 +78,7 @@ impl PyInstruction {
         self.module.inconsistency(self.id)
     }
 
-    /// The shape that operands and attributes determine; ``None`` where they leave it open or do not fit together.
+    /// The shape that operands and attributes determine; ``None`` if they do not determine it or do not fit together.
     #[getter]
     fn inferred_shape(&self) -> Option<PyShape> {
         self.module.inferred_shape(self.id).map(PyShape)
@@ -124,7 +124,7 @@ impl PyInstruction {
         }
     }
 
-    /// Where the instruction comes from, resolved through the tables of stack frames.
+    /// The origin of the instruction in the program, resolved through the tables of stack frames.
     ///
     /// >>> import hlomap as hm
     /// >>> text = 'ENTRY e { ROOT p = f32[] parameter(0), metadata={op_name="x" source_file="f.py" source_line=3} }'
@@ -182,7 +182,7 @@ impl PyInstruction {
         self.module.parameter_number(self.id)
     }
 
-    /// 16 bytes that are equal for instructions whose indexing rules must give equal results.
+    /// A hash of 16 bytes, equal for instructions whose indexing rules must give equal results.
     ///
     /// The operation, shapes with layouts, semantic attributes and the content of called computations count; for
     /// the operands with the numbers ``constant_operands`` also the content of constants and iotas.
@@ -251,7 +251,7 @@ impl PyInstruction {
     }
 }
 
-/// Where an instruction comes from; a field that the text does not have is ``None``.
+/// The origin of an instruction in the program; a field that the text lacks is ``None``.
 ///
 /// >>> import hlomap as hm
 /// >>> hm.hlo.Metadata(op_name="jit(f)/dot", source_file="f.py", source_line=3)
@@ -334,7 +334,7 @@ fn array<'py>(py: Python<'py>, value: &LiteralValue, shape: &::layout::Shape) ->
             let make = py.import("hlomap.dtypes")?.getattr("array")?;
             make.call1((PyBytes::new(py, bytes), a.element().name(), PyTuple::new(py, a.dims())?))
         }
-        _ => Err(raise(py, "ShapeError", format!("a constant of shape {shape}"))),
+        _ => Err(raise(py, "ShapeError", format!("constant of shape {shape}: the value does not fit the shape"))),
     }
 }
 

@@ -1,10 +1,11 @@
-//! The compiled module `hlomap._core`: everything Python can see, and nothing that decides.
+//! The compiled module `hlomap._core`: Python classes and functions over the core crates.
 //!
-//! Each file wraps one part of the core crates: convert, let go of the interpreter lock, call, convert back.
-#![allow(missing_docs, reason = "what Python sees is documented on the classes and in the stub")]
+//! Each file wraps one part of the core crates: convert, release the interpreter lock, call, convert back.
+#![allow(missing_docs, reason = "the Python API is documented on the classes and in the stub")]
 
 mod argument;
 mod detach;
+
 mod error;
 mod repr;
 
@@ -38,6 +39,6 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     module::register(m)?;
     indexing::register(m)?;
     propagation::register(m)?;
-    // The list that PyO3 keeps would be one more place to hold against the stub.
+    // The stub has no `__all__`, so neither has the module.
     m.delattr("__all__")
 }

@@ -54,7 +54,7 @@ impl PyVariable {
         Ok(PyVariable { variable, default_name: String::new(), supplier: None })
     }
 
-    /// The name of its own, else ``d0``, ``s0`` or ``rt0`` by kind and number.
+    /// The given name, else ``d0``, ``s0`` or ``rt0`` by kind and number.
     #[getter]
     fn name(&self) -> &str {
         self.variable.name.as_deref().unwrap_or(&self.default_name)
@@ -220,7 +220,7 @@ impl PyCost {
 /// The answer to a question that may stay undecided, such as whether two maps are the same function.
 ///
 /// ``equal`` is ``True``, ``False`` or ``None`` (undecided).  Where it is ``False``, ``witness`` may be a point
-/// that shows the difference; ``reason`` tells why the answer is undecided, or why it is ``False`` without a
+/// that shows the difference; ``reason`` explains an undecided answer, or a ``False`` without a
 /// witness. ``bool()`` of an undecided answer raises :class:`~hlomap.errors.UndecidedError`, so that no condition
 /// mistakes it for an answer: test ``.equal is True`` or ``.equal is not False`` instead.
 ///
@@ -233,10 +233,10 @@ impl PyCost {
 /// (True, (1,))
 /// >>> undecided = a.equivalent(hm.IndexingMap.undefined([10]))
 /// >>> undecided.equal, undecided.reason
-/// (None, 'an undefined map says nothing')
+/// (None, 'nothing is known about an undefined map')
 /// >>> bool(undecided)
 /// Traceback (most recent call last):
-/// hlomap.errors.UndecidedError: undecided: an undefined map says nothing; test `.equal`, which is None
+/// hlomap.errors.UndecidedError: undecided: nothing is known about an undefined map; test `.equal`, which is None
 #[pyclass(name = "Equivalence", module = "hlomap._core", frozen, eq, hash)]
 #[derive(PartialEq, Eq, Hash)]
 pub struct PyEquivalence {

@@ -1,4 +1,4 @@
-//! The face of positions: maps, strides, relations of layouts, and whole buffers.
+//! Python functions for positions in memory: maps, strides, bitcasts, and packing of whole buffers.
 
 use ::layout::{ArrayShape, LinearError, Packing, SplitPart, Unit};
 use numpy::{Complex64, PyReadonlyArray1, PyReadwriteArray1};

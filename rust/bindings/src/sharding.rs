@@ -1,4 +1,4 @@
-//! The face of shardings, meshes and groups of devices.
+//! Python classes for shardings, meshes and groups of devices.
 
 use std::sync::OnceLock;
 
@@ -19,7 +19,11 @@ fn ints<'py>(py: Python<'py>, all: &[i64]) -> PyResult<Bound<'py, PyTuple>> {
 
 fn unlisted(py: Python<'_>, text: &str) -> PyErr {
     let shown: String = text.chars().take(100).collect();
-    raise(py, "UnsupportedError", format!("the devices of {shown} cannot be listed: too many, or sizes that differ"))
+    raise(
+        py,
+        "UnsupportedError",
+        format!("the devices of {shown} cannot be listed: there are more than 2**24, or the sizes do not agree"),
+    )
 }
 
 /// ``(reshape, transpose)``
