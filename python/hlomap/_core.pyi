@@ -794,8 +794,8 @@ class Shape:
         """Whether two shapes are the same.
 
         ``layout="written"`` compares layouts as ``==`` does, ``"meant"`` reads a shape without a layout as
-        row-major, and
-        ``"ignored"`` leaves out layouts, and with them whether a dimension is dynamic.
+        row-major,
+        and ``"ignored"`` leaves out layouts, and with them whether a dimension is dynamic.
 
         >>> import hlomap as hm
         >>> a, b = hm.Shape.parse("f32[2,3]"), hm.Shape.parse("f32[2,3]{1,0}")
@@ -1892,7 +1892,8 @@ class InstructionIndexing:
     nothing is read, and those of values without elements, are left out.  Maps ``on_devices`` have two more
     dimensions
     and results, the group and the position.  Raises :class:`~hlomap.errors.ShapeError` for a map that does
-    not fit the shapes.
+    not fit
+    the shapes.
     """
 
     def __new__(
