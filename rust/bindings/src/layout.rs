@@ -1,16 +1,15 @@
 //! Python classes for shapes and layouts.
 
 use ::layout::{
-    parse_layout, parse_shape, ArrayShape, ElementType, Layout, Shape, SplitConfig, TextError, TextErrorKind, Tile,
-    COMBINED, UNBOUNDED,
+    parse_layout, parse_shape, ArrayShape, ElementType, Layout, LinearError, Shape, SplitConfig, TextError,
+    TextErrorKind, Tile, COMBINED, UNBOUNDED,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::argument::{Arg, Named};
-use crate::error::raise;
-use crate::memory::linear;
+use crate::error::{of_symbolic, raise};
 use crate::repr;
 
 /// The order of an array's elements in memory: ``{1,0:T(8,128)}``.
@@ -75,6 +74,22 @@ fn element_type(py: Python<'_>, name: &str) -> PyResult<ElementType> {
 
 pub fn shape_error(py: Python<'_>, error: impl ToString) -> PyErr {
     raise(py, "ShapeError", error.to_string())
+}
+
+/// The answer of the core about an array, or its exception.
+pub fn linear<T>(
+    py: Python<'_>,
+    shape: &PyShape,
+    ask: impl FnOnce(&ArrayShape) -> Result<T, LinearError>,
+) -> PyResult<T> {
+    ask(shape.array(py, "positions")?).map_err(|e| match e {
+        LinearError::Algebra(e) => of_symbolic(py, e),
+        LinearError::Sparse => raise(py, "UnsupportedError", e.to_string()),
+        LinearError::InvalidLayout(_)
+        | LinearError::Unbounded
+        | LinearError::PartOutOfRange { .. }
+        | LinearError::TooManyParts(_) => shape_error(py, e),
+    })
 }
 
 fn text_error(py: Python<'_>, text: &str, error: &TextError) -> PyErr {

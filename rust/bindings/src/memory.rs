@@ -9,26 +9,10 @@ use symbolic::Equivalence;
 
 use crate::argument::{Arg, Named};
 use crate::detach::unlocked;
-use crate::error::{expect, expect_many, of_symbolic, raise};
-use crate::layout::{shape_error, PyShape};
+use crate::error::{expect, expect_many};
+use crate::layout::{linear, shape_error, PyShape};
 use crate::map::PyMap;
 use crate::map_values::PyEquivalence;
-
-/// The answer of the core about an array, or its exception.
-pub fn linear<T>(
-    py: Python<'_>,
-    shape: &PyShape,
-    ask: impl FnOnce(&ArrayShape) -> Result<T, LinearError>,
-) -> PyResult<T> {
-    ask(shape.array(py, "positions")?).map_err(|e| match e {
-        LinearError::Algebra(e) => of_symbolic(py, e),
-        LinearError::Sparse => raise(py, "UnsupportedError", e.to_string()),
-        LinearError::InvalidLayout(_)
-        | LinearError::Unbounded
-        | LinearError::PartOutOfRange { .. }
-        | LinearError::TooManyParts(_) => shape_error(py, e),
-    })
-}
 
 fn shape_argument<'a, 'py>(got: &'a Bound<'py, PyAny>, function: &str) -> PyResult<&'a Bound<'py, PyShape>> {
     expect(got, function, "an hlomap.Shape", "read text with hlomap.Shape.parse(text)")
