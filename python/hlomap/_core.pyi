@@ -174,7 +174,7 @@ class Variable:
     ) -> Variable: ...
     @property
     def name(self) -> str:
-        """The name of its own, else ``d0``, ``s0`` or ``rt0`` by kind and number."""
+        """The given name, else ``d0``, ``s0`` or ``rt0`` by kind and number."""
     @property
     def lower(self) -> int:
         """The smallest value, inclusive."""
@@ -256,9 +256,9 @@ class Equivalence:
     """The answer to a question that may stay undecided, such as whether two maps are the same function.
 
     ``equal`` is ``True``, ``False`` or ``None`` (undecided).  Where it is ``False``, ``witness`` may be a point
-    that shows the difference; ``reason`` tells why the answer is undecided, or why it is ``False`` without a
-    witness. ``bool()`` of an undecided answer raises :class:`~hlomap.errors.UndecidedError`, so that no condition
-    mistakes it for an answer: test ``.equal is True`` or ``.equal is not False`` instead.
+    that shows the difference; ``reason`` explains an undecided answer, or a ``False`` without a witness.
+    ``bool()`` of an undecided answer raises :class:`~hlomap.errors.UndecidedError`, so that no condition mistakes
+    it for an answer: test ``.equal is True`` or ``.equal is not False`` instead.
 
     The constructor raises ``ValueError`` for an undecided answer without a reason.
 
@@ -269,10 +269,10 @@ class Equivalence:
     (True, (1,))
     >>> undecided = a.equivalent(hm.IndexingMap.undefined([10]))
     >>> undecided.equal, undecided.reason
-    (None, 'an undefined map says nothing')
+    (None, 'nothing is known about an undefined map')
     >>> bool(undecided)
     Traceback (most recent call last):
-    hlomap.errors.UndecidedError: undecided: an undefined map says nothing; test `.equal`, which is None
+    hlomap.errors.UndecidedError: undecided: nothing is known about an undefined map; test `.equal`, which is None
     """
 
     def __new__(
@@ -490,7 +490,7 @@ class IndexingMap:
         (8, 4)
         """
     def inverse(self) -> IndexingMap | None:
-        """The map from the results back to the dims, where this map is seen to be injective on its domain; else
+        """The map from the results back to the dims, where this map is known to be injective on its domain; else
         ``None``.
 
         The constraints of the inverse hold at the points that have a preimage.
@@ -510,7 +510,7 @@ class IndexingMap:
         True
         """
     def is_empty(self) -> Equivalence:
-        """Whether the domain has no point; ``.equal`` of the answer is ``None`` where that is undecided.
+        """Whether the domain has no point; ``.equal`` of the answer is ``None`` if that is undecided.
 
         >>> import hlomap as hm
         >>> m = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 9], d0 mod 4 in [3, 3]")
@@ -680,7 +680,8 @@ class Layout:
         """``M(n)``: the number of bytes of metadata that a dynamic shape puts before the data."""
     @property
     def problem(self) -> str | None:
-        """Why the layout is invalid for its own rank: the field and its value; ``None`` for a valid one.
+        """The reason why the layout is invalid for its rank, with the field and its value; ``None`` for a valid
+        layout.
 
         >>> import hlomap as hm
         >>> hm.Layout.parse("{1,0:T(0,2)}").problem
@@ -758,7 +759,7 @@ class Shape:
         """
     @property
     def layout(self) -> Layout | None:
-        """The layout as written; ``None`` where none is, which means row-major."""
+        """The layout as written; ``None`` for a shape without a layout, which is row-major."""
     def with_layout(self, layout: Layout | None, /) -> Shape:
         """The same array with another layout, or without one.
 
@@ -773,8 +774,8 @@ class Shape:
     def equals(self, other: Shape, /, *, layout: Literal["written", "meant", "ignored"] = "written") -> bool:
         """Whether two shapes are the same.
 
-        ``layout="written"`` compares layouts as ``==`` does, ``"meant"`` takes row-major where none is written,
-        and ``"ignored"`` leaves out layouts, and with them whether a dimension is dynamic.
+        ``layout="written"`` compares layouts as ``==`` does, ``"meant"`` reads a shape without a layout as
+        row-major, and ``"ignored"`` leaves out layouts, and with them whether a dimension is dynamic.
 
         >>> import hlomap as hm
         >>> a, b = hm.Shape.parse("f32[2,3]"), hm.Shape.parse("f32[2,3]{1,0}")
@@ -787,8 +788,8 @@ class Shape:
     def at(self, index: Sequence[int], /) -> Shape:
         """The shape at a shape index; the shape itself for ``()``.
 
-        Raises :class:`~hlomap.errors.ShapeError` where the index leads nowhere.  The cost is that of the depth,
-        however wide the tuples are.
+        Raises :class:`~hlomap.errors.ShapeError` for an index that does not exist.  The cost depends on the depth
+        of the index alone.
 
         >>> import hlomap as hm
         >>> print(hm.Shape.parse("(f32[2,3], (s32[], bf16[5]))").at((1, 1)))
@@ -862,7 +863,7 @@ class Shape:
         """
     @property
     def parts(self) -> builtins.tuple[builtins.tuple[builtins.tuple[int, ...], Shape], ...]:
-        """The parts that the split configs of the layout make: for each its first index and its shape.
+        """The parts into which the split configs cut the array: the first index and the shape of each.
 
         They are in row-major order, where the config that is written first is the most major.  An array without
         split configs is its only part.
@@ -874,7 +875,8 @@ class Shape:
         (2, 0) f32[3,6]{1,0}
         """
     def draw(self) -> Picture:
-        """A picture of where the elements lie: the array with its tiles, and memory in order with padding marked.
+        """A picture of the order of elements in memory: the array with its tiles, and memory in order with padding
+        marked.
 
         ``str()`` of it is a form for the terminal, ``.svg`` the image; large arrays are shown in part.  Raises
         :class:`~hlomap.errors.ShapeError` for everything but an array with a valid layout and bounded dimensions.
@@ -1089,8 +1091,8 @@ class Module:
     ) -> str:
         r"""The text of the module, which XLA parses; without arguments that of ``str``.
 
-        ``operand_shapes`` prints the shape before each operand, ``metadata`` where instructions come from, with
-        the tables of stack frames, ``layouts`` the layouts of shapes, and ``backend_config`` and
+        ``operand_shapes`` prints the shape before each operand, ``metadata`` the origin of instructions with the
+        tables of stack frames, ``layouts`` the layouts of shapes, and ``backend_config`` and
         ``control_predecessors`` these attributes.  ``large_constants=False`` prints ``{...}`` for more than ten
         elements, ``signatures`` the parameters and result of a computation before its brace.  ``canonical_names``
         renames instructions to ``tmp_0``, ``tmp_1``, … and computations to ``computation_0``, ….
@@ -1163,7 +1165,7 @@ class Computation:
         """Its index in the module's ``computations``."""
     @property
     def fingerprint(self) -> bytes:
-        """16 bytes that are equal for computations that do the same, whatever their names."""
+        """A hash of 16 bytes, equal for computations that do the same; names do not count."""
     def to_string(
         self,
         *,
@@ -1214,13 +1216,13 @@ class Instruction:
         """Whether the text leaves out the names of the operands, so that they are not known."""
     @property
     def inconsistency(self) -> str | None:
-        """Why its shape, operands and attributes do not fit together; ``None`` where they do.
+        """The reason why the shape, operands and attributes do not fit together; ``None`` if they fit.
 
         The module then has a diagnostic too, and the elements that the instruction reads are unknown.
         """
     @property
     def inferred_shape(self) -> Shape | None:
-        """The shape that operands and attributes determine; ``None`` where they leave it open or do not fit
+        """The shape that operands and attributes determine; ``None`` if they do not determine it or do not fit
         together.
         """
     @property
@@ -1244,7 +1246,7 @@ class Instruction:
         """
     @property
     def metadata(self) -> Metadata:
-        """Where the instruction comes from, resolved through the tables of stack frames.
+        """The origin of the instruction in the program, resolved through the tables of stack frames.
 
         >>> import hlomap as hm
         >>> text = 'ENTRY e { ROOT p = f32[] parameter(0), metadata={op_name="x" source_file="f.py" source_line=3} }'
@@ -1271,7 +1273,7 @@ class Instruction:
     def parameter_number(self) -> int | None:
         """The number of a parameter; ``None`` for every other instruction."""
     def signature(self, constant_operands: Sequence[int] = ..., /) -> bytes:
-        """16 bytes that are equal for instructions whose indexing rules must give equal results.
+        """A hash of 16 bytes, equal for instructions whose indexing rules must give equal results.
 
         The operation, shapes with layouts, semantic attributes and the content of called computations count; for
         the operands with the numbers ``constant_operands`` also the content of constants and iotas.
@@ -1300,8 +1302,8 @@ class Instruction:
 class Attributes(Mapping[str, Any]):
     """The attributes of a module, a computation or an instruction: a mapping from their names in the text to values.
 
-    Braced lists of ints are tuples of ints, lists of lists tuples of tuples; words are ``str``; computations are
-    :class:`~hlomap.Computation`.  ``slice`` is a tuple of ``(start, limit, stride)``, ``padding`` a tuple of
+    Braced lists of ints are tuples of ints, lists of lists tuples of tuples; keywords are ``str``; computations
+    are :class:`~hlomap.Computation`.  ``slice`` is a tuple of ``(start, limit, stride)``, ``padding`` a tuple of
     ``(low, high, interior)``, ``window`` a :class:`Window`, ``dim_labels`` a
     :class:`ConvolutionDimensionNumbers`, ``sharding`` a :class:`Sharding`, ``replica_groups``
     :class:`ReplicaGroups`, ``frontend_attributes`` a dict, ``result_accuracy`` a :class:`ResultAccuracy`;
@@ -1425,7 +1427,7 @@ class ConvolutionDimensionNumbers:
 
     @staticmethod
     def parse(text: str) -> ConvolutionDimensionNumbers:
-        """Reads dimension numbers.  Raises :class:`~hlomap.errors.HloSyntaxError` for text that has none.
+        """Reads dimension numbers.  Raises :class:`~hlomap.errors.HloSyntaxError` for any other text.
 
         >>> import hlomap as hm
         >>> hm.hlo.ConvolutionDimensionNumbers.parse("b0f_0io->b0f").input_feature
@@ -1732,7 +1734,7 @@ class EntryLayout:
 
 @final
 class Metadata:
-    """Where an instruction comes from; a field that the text does not have is ``None``.
+    """The origin of an instruction in the program; a field that the text lacks is ``None``.
 
     >>> import hlomap as hm
     >>> hm.hlo.Metadata(op_name="jit(f)/dot", source_file="f.py", source_line=3)
@@ -1823,11 +1825,10 @@ def unpack_head(head: bytes, n: int, /) -> tuple[str | None, bytes]:
 def is_module_head(head: bytes, /) -> bool:
     """Whether the beginning of a file is the beginning of a proto with a module."""
 
-def known_attributes(place: str, /) -> list[tuple[str, str, bool, list[str]]]:
+def known_attributes(owner: str, /) -> list[tuple[str, str, bool, list[str]]]:
     """The attributes of an operation, or of the header of a ``module``, sorted by name.
 
-    For each its name, the form of its value, whether it is required, and the words that the value can be, where
-    few.
+    For each the name, the form of its value, whether it is required, and the possible values of a keyword.
     """
 
 def known_opcodes() -> list[str]:
@@ -1877,8 +1878,8 @@ class Propagation:
     def on_devices(self, runs: Sequence[tuple[tuple[int, int], int]], each_once: bool, /) -> Propagation:
         """A propagation whose rules give maps with a group and a position, for a table of device groups.
 
-        ``runs`` are the first and the last of neighbouring groups of one size, with that size; ``each_once``
-        tells whether every device has one group and position.
+        ``runs`` are the first and the last of neighbouring groups of one size, with that size; ``each_once`` is
+        whether every device has one group and position.
         """
     def query(
         self, rules: RuleProvider, subject: Instruction | Computation, direction: int, indices: Sequence[_ShapeIndex], /

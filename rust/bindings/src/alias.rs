@@ -1,4 +1,4 @@
-//! The face of shared buffers, of the accuracy of results and of the layout of an entry.
+//! Python classes for shared buffers, the accuracy of results and the layout of an entry.
 
 use hlo::{Accuracy, Alias, Donor, EntryLayout};
 use pyo3::prelude::*;
@@ -6,7 +6,7 @@ use pyo3::types::PyTuple;
 
 use crate::argument::{Arg, Named};
 use crate::layout::PyShape;
-use crate::show;
+use crate::repr;
 
 type Index = Vec<i64>;
 
@@ -347,7 +347,7 @@ impl PyEntryLayout {
     }
 
     fn __repr__(&self) -> String {
-        format!("<EntryLayout {}>", show::line(&self.0))
+        format!("<EntryLayout {}>", repr::line(&self.0))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::expr::ExprLike;
 use crate::layout::{PyLayout, PyShape};
 use crate::map::{ConstraintLike, PyMap, VariableLike};
 use crate::module::PyModule_;
-use crate::show;
+use crate::repr;
 
 /// An argument of a method, converted, or the object with the exception of its conversion.
 pub struct Arg<'py, T>(Result<T, (Bound<'py, PyAny>, PyErr)>);
@@ -131,7 +131,7 @@ impl<T: Kind> Named for Arg<'_, T> {
             let takes = format!("{} as `{parameter}`", T::one());
             let item = T::wrong_item(&got);
             let hint = item.as_ref().map_or(String::new(), |item| match item.repr() {
-                Ok(shown) => format!("as an item: {}", show::name(&shown)),
+                Ok(shown) => format!("as an item: {}", repr::name(&shown)),
                 Err(_) => "as an item".to_owned(),
             });
             let got = item.unwrap_or(got);

@@ -1,4 +1,4 @@
-//! The face of attributes: a mapping that decodes a value when it is asked for, and the classes of such values.
+//! Python classes for attributes: a mapping that decodes values on access, and the classes of such values.
 
 use hlo::{Attribute, ComputationId, DimLabels, InstructionId, Value, Window, WindowDim};
 use pyo3::prelude::*;
@@ -12,10 +12,10 @@ use crate::error::raise;
 use crate::instruction::instructions;
 use crate::layout::PyShape;
 use crate::module::{computation, computations, Handle};
+use crate::repr;
 use crate::sharding::{PyReplicaGroups, PySharding};
-use crate::show;
 
-/// Whose attributes.
+/// The owner of attributes.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Owner {
     Module,
@@ -25,7 +25,7 @@ pub enum Owner {
 
 /// The attributes of a module, a computation or an instruction: a mapping from their names in the text to values.
 ///
-/// Braced lists of ints are tuples of ints, lists of lists tuples of tuples; words are ``str``; computations are
+/// Braced lists of ints are tuples of ints, lists of lists tuples of tuples; keywords are ``str``; computations are
 /// :class:`~hlomap.Computation`.  ``slice`` is a tuple of ``(start, limit, stride)``, ``padding`` a tuple of
 /// ``(low, high, interior)``, ``window`` a :class:`Window`, ``dim_labels`` a
 /// :class:`ConvolutionDimensionNumbers`, ``sharding`` a :class:`Sharding`, ``replica_groups``
@@ -129,7 +129,10 @@ fn nested<'py>(py: Python<'py>, lists: &[Vec<i64>]) -> PyResult<Bound<'py, PyTup
 
 #[pymethods]
 impl Attributes {
-    /// The value; :class:`~hlomap.errors.NotFoundError`, a ``KeyError``, where there is none of this name.
+    /// The value of an attribute.
+    ///
+    /// Raises :class:`~hlomap.errors.NotFoundError`, a ``KeyError``, for a missing attribute; the message lists
+    /// the names.
     fn __getitem__<'py>(&self, py: Python<'py>, name: Arg<'_, &str>) -> PyResult<Bound<'py, PyAny>> {
         let name = name.of("Attributes.__getitem__", "name")?;
         match self.find(name) {
@@ -213,7 +216,7 @@ impl Attributes {
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let all = py.get_type::<PyDict>().call1((self.items(py)?,))?.repr()?;
-        Ok(format!("Attributes({})", show::line(&all)))
+        Ok(format!("Attributes({})", repr::line(&all)))
     }
 }
 
@@ -269,7 +272,7 @@ impl PyWindow {
     }
 
     fn __repr__(&self) -> String {
-        format!("Window('{}')", show::line(&self.0))
+        format!("Window('{}')", repr::line(&self.0))
     }
 }
 
@@ -379,7 +382,7 @@ pub struct PyDimLabels(DimLabels);
 
 #[pymethods]
 impl PyDimLabels {
-    /// Reads dimension numbers.  Raises :class:`~hlomap.errors.HloSyntaxError` for text that has none.
+    /// Reads dimension numbers.  Raises :class:`~hlomap.errors.HloSyntaxError` for any other text.
     ///
     /// >>> import hlomap as hm
     /// >>> hm.hlo.ConvolutionDimensionNumbers.parse("b0f_0io->b0f").input_feature

@@ -1,4 +1,4 @@
-//! What is wrong with a text, as Python values and as the exception.
+//! The problems of a text as Python values, and the exception that lists them.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::error::raise;
-use crate::show;
+use crate::repr;
 
 /// A problem in a text, with its position.
 ///
@@ -17,9 +17,9 @@ use crate::show;
 /// [('unknown attribute `shardin`, did you mean `sharding`?', 1, 41)]
 #[pyclass(name = "Diagnostic", module = "hlomap._core", frozen)]
 pub struct PyDiagnostic {
-    /// Where its fields come from; none when it was unpickled.
+    /// The source of the fields; `None` for an unpickled diagnostic.
     origin: Option<(Arc<Source>, Problem)>,
-    /// Found when first asked for: a text may have many diagnostics that nobody looks at.
+    /// Computed on first access: a text may have many diagnostics that are never shown.
     fields: OnceLock<Fields>,
 }
 
@@ -116,7 +116,7 @@ impl PyDiagnostic {
     }
 
     fn __repr__(&self) -> String {
-        format!("<Diagnostic {}:{}: {}>", self.line(), self.column(), show::line(&self.message()))
+        format!("<Diagnostic {}:{}: {}>", self.line(), self.column(), repr::line(&self.message()))
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Parts)> {
@@ -128,7 +128,7 @@ impl PyDiagnostic {
 
 type Parts = (String, Option<String>, usize, usize, Option<String>, Option<String>, String);
 
-/// A diagnostic from its fields: what a pickled one is built from.
+/// A diagnostic from its fields; unpickling calls it.
 #[pyfunction]
 #[pyo3(signature = (message, filename, line, column, found, expected, snippet, /))]
 fn _diagnostic(
@@ -150,7 +150,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(_diagnostic, m)?)
 }
 
-/// `HloSyntaxError` with all problems; its fields tell of the first.
+/// `HloSyntaxError` with all problems; its fields are those of the first.
 pub fn syntax_error(py: Python<'_>, source: &Arc<Source>, problems: &[Problem]) -> PyErr {
     let message = problems.iter().map(|p| describe(source, p)).collect::<Vec<_>>().join("\n");
     let build = || -> PyResult<PyErr> {

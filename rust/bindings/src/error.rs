@@ -6,7 +6,7 @@ use pyo3::types::{PyBytes, PyString};
 use pyo3::PyTypeCheck;
 use symbolic::Error;
 
-/// The exception of that class of `hlomap.errors` with a message.
+/// An exception of the class `class` of `hlomap.errors`.
 pub fn raise(py: Python<'_>, class: &str, message: String) -> PyErr {
     let build = || -> PyResult<PyErr> {
         let class = py.import("hlomap.errors")?.getattr(class)?;
@@ -15,7 +15,7 @@ pub fn raise(py: Python<'_>, class: &str, message: String) -> PyErr {
     build().unwrap_or_else(|e| PyRuntimeError::new_err(e.to_string()))
 }
 
-/// The ``TypeError`` of an argument of the wrong kind, in the words of `hlomap.types.wrong_type`.
+/// The ``TypeError`` of an argument of the wrong kind, with the message of `hlomap.types.wrong_type`.
 pub fn wrong_type(function: &str, takes: &str, got: &Bound<'_, PyAny>, hint: &str) -> PyErr {
     let build = || -> PyResult<PyErr> {
         let helper = got.py().import("hlomap.types")?.getattr("wrong_type")?;

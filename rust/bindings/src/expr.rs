@@ -1,4 +1,4 @@
-//! The face of expressions: Python operators over `symbolic::Expr`.
+//! The Python class of expressions: operators over `symbolic::Expr`.
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
@@ -9,7 +9,7 @@ use symbolic::Expr;
 
 use crate::argument::{Arg, Named};
 use crate::error::{raise, OrRaise};
-use crate::show;
+use crate::repr;
 
 /// An integer expression over the dim, range and runtime variables of a map, in normal form.
 ///
@@ -297,7 +297,7 @@ impl PyExpr {
     }
 
     fn __repr__(&self) -> String {
-        format!("Expr('{}')", show::line(&self.0))
+        format!("Expr('{}')", repr::line(&self.0))
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {

@@ -22,7 +22,8 @@ use crate::map::PyMap;
 /// A ``direction`` of -1 goes from the array ``index`` of the output to the operands, k from the array ``index`` of
 /// operand k to the outputs.  ``result`` has the parts in order, or is a mapping from their numbers.  Parts of which
 /// nothing is read, and those of values without elements, are left out.  Maps ``on_devices`` have two more dimensions
-/// and results, the group and the position.  Raises :class:`~hlomap.errors.ShapeError` for a map that does not fit the shapes.
+/// and results, the group and the position.  Raises :class:`~hlomap.errors.ShapeError` for a map that does not fit
+/// the shapes.
 #[pyclass(name = "InstructionIndexing", module = "hlomap._core", frozen)]
 pub struct PyInstructionIndexing {
     pub indexing: Arc<InstructionIndexing>,

@@ -1,4 +1,4 @@
-//! The face of instructions: frozen views of (module, number), and where they came from.
+//! Python classes for instructions, which are frozen views of (module, number), and for their metadata.
 
 use hlo::{InstructionId, LiteralError, LiteralValue};
 use pyo3::prelude::*;
@@ -6,12 +6,12 @@ use pyo3::types::{PyBytes, PyTuple};
 
 use crate::argument::{Arg, Named};
 use crate::attribute::{Attributes, Owner};
+use crate::detach::unlocked;
 use crate::diagnostic::syntax_error;
-use crate::enter::unlocked;
 use crate::error::raise;
 use crate::layout::PyShape;
 use crate::module::{computation, computations, Handle, PyComputation, PyModule_, Rebuilt};
-use crate::show;
+use crate::repr;
 
 /// One instruction of a module.
 ///
@@ -70,7 +70,7 @@ impl PyInstruction {
         self.module.has_unnamed_operands(self.id)
     }
 
-    /// Why its shape, operands and attributes do not fit together; ``None`` where they do.
+    /// The reason why the shape, operands and attributes do not fit together; ``None`` if they fit.
     ///
     /// The module then has a diagnostic too, and the elements that the instruction reads are unknown.
     #[getter]
@@ -78,7 +78,7 @@ impl PyInstruction {
         self.module.inconsistency(self.id)
     }
 
-    /// The shape that operands and attributes determine; ``None`` where they leave it open or do not fit together.
+    /// The shape that operands and attributes determine; ``None`` if they do not determine it or do not fit together.
     #[getter]
     fn inferred_shape(&self) -> Option<PyShape> {
         self.module.inferred_shape(self.id).map(PyShape)
@@ -124,7 +124,7 @@ impl PyInstruction {
         }
     }
 
-    /// Where the instruction comes from, resolved through the tables of stack frames.
+    /// The origin of the instruction in the program, resolved through the tables of stack frames.
     ///
     /// >>> import hlomap as hm
     /// >>> text = 'ENTRY e { ROOT p = f32[] parameter(0), metadata={op_name="x" source_file="f.py" source_line=3} }'
@@ -182,7 +182,7 @@ impl PyInstruction {
         self.module.parameter_number(self.id)
     }
 
-    /// 16 bytes that are equal for instructions whose indexing rules must give equal results.
+    /// A hash of 16 bytes, equal for instructions whose indexing rules must give equal results.
     ///
     /// The operation, shapes with layouts, semantic attributes and the content of called computations count; for
     /// the operands with the numbers ``constant_operands`` also the content of constants and iotas.
@@ -232,8 +232,8 @@ impl PyInstruction {
     }
 
     fn __repr__(&self) -> String {
-        let shape = show::line(self.module.shape(self.id));
-        let (name, opcode) = (show::name(&self.name()), show::name(&self.opcode()));
+        let shape = repr::line(self.module.shape(self.id));
+        let (name, opcode) = (repr::name(&self.name()), repr::name(&self.opcode()));
         format!("<Instruction {name} = {shape} {opcode}>")
     }
 
@@ -251,7 +251,7 @@ impl PyInstruction {
     }
 }
 
-/// Where an instruction comes from; a field that the text does not have is ``None``.
+/// The origin of an instruction in the program; a field that the text lacks is ``None``.
 ///
 /// >>> import hlomap as hm
 /// >>> hm.hlo.Metadata(op_name="jit(f)/dot", source_file="f.py", source_line=3)
@@ -317,9 +317,9 @@ impl PyMetadata {
     }
 
     fn __repr__(&self) -> String {
-        let file = show::name(&self.source_file.as_deref().unwrap_or(""));
+        let file = repr::name(&self.source_file.as_deref().unwrap_or(""));
         let line = self.source_line.map_or(String::new(), |n| format!(":{n}"));
-        format!("Metadata({:?}, {file}{line})", show::line(&self.op_name.as_deref().unwrap_or("")))
+        format!("Metadata({:?}, {file}{line})", repr::line(&self.op_name.as_deref().unwrap_or("")))
     }
 }
 
@@ -334,7 +334,7 @@ fn array<'py>(py: Python<'py>, value: &LiteralValue, shape: &::layout::Shape) ->
             let make = py.import("hlomap.dtypes")?.getattr("array")?;
             make.call1((PyBytes::new(py, bytes), a.element().name(), PyTuple::new(py, a.dims())?))
         }
-        _ => Err(raise(py, "ShapeError", format!("a constant of shape {shape}"))),
+        _ => Err(raise(py, "ShapeError", format!("constant of shape {shape}: the value does not fit the shape"))),
     }
 }
 

@@ -1,17 +1,16 @@
-//! The face of shapes and layouts.
+//! Python classes for shapes and layouts.
 
 use ::layout::{
-    parse_layout, parse_shape, ArrayShape, ElementType, Layout, Shape, SplitConfig, TextError, TextErrorKind, Tile,
-    COMBINED, UNBOUNDED,
+    parse_layout, parse_shape, ArrayShape, ElementType, Layout, LinearError, Shape, SplitConfig, TextError,
+    TextErrorKind, Tile, COMBINED, UNBOUNDED,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::argument::{Arg, Named};
-use crate::error::raise;
-use crate::position::linear;
-use crate::show;
+use crate::error::{of_symbolic, raise};
+use crate::repr;
 
 /// The order of an array's elements in memory: ``{1,0:T(8,128)}``.
 ///
@@ -63,7 +62,7 @@ const FIELDS: [&str; 12] = [
     "dynamic_shape_metadata_prefix_bytes",
 ];
 
-/// What makes a value anew: a function, the text, and what the text lacks.
+/// The pickled form of a value: a function, the text, and the fields that the text lacks.
 type Pickled<'py, T> = (Bound<'py, PyAny>, (String, T));
 
 fn element_type(py: Python<'_>, name: &str) -> PyResult<ElementType> {
@@ -75,6 +74,22 @@ fn element_type(py: Python<'_>, name: &str) -> PyResult<ElementType> {
 
 pub fn shape_error(py: Python<'_>, error: impl ToString) -> PyErr {
     raise(py, "ShapeError", error.to_string())
+}
+
+/// The answer of the core about an array, or its exception.
+pub fn linear<T>(
+    py: Python<'_>,
+    shape: &PyShape,
+    ask: impl FnOnce(&ArrayShape) -> Result<T, LinearError>,
+) -> PyResult<T> {
+    ask(shape.array(py, "positions")?).map_err(|e| match e {
+        LinearError::Algebra(e) => of_symbolic(py, e),
+        LinearError::Sparse => raise(py, "UnsupportedError", e.to_string()),
+        LinearError::InvalidLayout(_)
+        | LinearError::Unbounded
+        | LinearError::PartOutOfRange { .. }
+        | LinearError::TooManyParts(_) => shape_error(py, e),
+    })
 }
 
 fn text_error(py: Python<'_>, text: &str, error: &TextError) -> PyErr {
@@ -258,7 +273,7 @@ impl PyLayout {
         self.0.dynamic_shape_metadata_prefix_bytes
     }
 
-    /// Why the layout is invalid for its own rank: the field and its value; ``None`` for a valid one.
+    /// The reason why the layout is invalid for its rank, with the field and its value; ``None`` for a valid layout.
     ///
     /// >>> import hlomap as hm
     /// >>> hm.Layout.parse("{1,0:T(0,2)}").problem
@@ -287,10 +302,10 @@ impl PyLayout {
 
     fn __repr__(&self) -> String {
         match self.0.padded_dimensions[..] {
-            [] => format!("Layout('{}')", show::line(&self.0)),
+            [] => format!("Layout('{}')", repr::line(&self.0)),
             ref padded => {
-                let padded = show::name(&format_args!("{padded:?}"));
-                format!("Layout('{}', padded_dimensions={padded})", show::line(&self.0))
+                let padded = repr::name(&format_args!("{padded:?}"));
+                format!("Layout('{}', padded_dimensions={padded})", repr::line(&self.0))
             }
         }
     }
@@ -400,7 +415,7 @@ impl PyShape {
         self.0.as_array().map_or(0, ArrayShape::rank)
     }
 
-    /// The layout as written; ``None`` where none is, which means row-major.
+    /// The layout as written; ``None`` for a shape without a layout, which is row-major.
     #[getter]
     fn layout(&self) -> Option<PyLayout> {
         self.0.as_array()?.layout().cloned().map(PyLayout)
@@ -415,8 +430,8 @@ impl PyShape {
 
     /// The shape at a shape index; the shape itself for ``()``.
     ///
-    /// Raises :class:`~hlomap.errors.ShapeError` where the index leads nowhere.  The cost is that of the depth,
-    /// however wide the tuples are.
+    /// Raises :class:`~hlomap.errors.ShapeError` for an index that does not exist.  The cost depends on
+    /// the depth of the index alone.
     ///
     /// >>> import hlomap as hm
     /// >>> print(hm.Shape.parse("(f32[2,3], (s32[], bf16[5]))").at((1, 1)))
@@ -494,8 +509,8 @@ impl PyShape {
 
     /// Whether two shapes are the same.
     ///
-    /// ``layout="written"`` compares layouts as ``==`` does, ``"meant"`` takes row-major where none is written, and
-    /// ``"ignored"`` leaves out layouts, and with them whether a dimension is dynamic.
+    /// ``layout="written"`` compares layouts as ``==`` does, ``"meant"`` reads a shape without a layout as row-major,
+    /// and ``"ignored"`` leaves out layouts, and with them whether a dimension is dynamic.
     ///
     /// >>> import hlomap as hm
     /// >>> a, b = hm.Shape.parse("f32[2,3]"), hm.Shape.parse("f32[2,3]{1,0}")
@@ -588,7 +603,7 @@ impl PyShape {
         linear(py, self, |a| ::layout::logical(a, &minor_to_major)).map(|a| PyShape(Shape::Array(a)))
     }
 
-    /// The parts that the split configs of the layout make: for each its first index and its shape.
+    /// The parts into which the split configs cut the array: the first index and the shape of each.
     ///
     /// They are in row-major order, where the config that is written first is the most major.  An array without
     /// split configs is its only part.
@@ -606,7 +621,7 @@ impl PyShape {
         PyTuple::new(py, parts.into_iter().map(face).collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// A picture of where the elements lie: the array with its tiles, and memory in order with padding marked.
+    /// A picture of the order of elements in memory: the array with its tiles, and memory in order with padding marked.
     ///
     /// ``str()`` of it is a form for the terminal, ``.svg`` the image; large arrays are shown in part.  Raises
     /// :class:`~hlomap.errors.ShapeError` for everything but an array with a valid layout and bounded dimensions.
@@ -627,7 +642,7 @@ impl PyShape {
     }
 
     fn __repr__(&self) -> String {
-        format!("Shape('{}')", show::line(&self.0))
+        format!("Shape('{}')", repr::line(&self.0))
     }
 
     /// A pickled shape: text has no form for ``padded``, the padded dimensions of every array in order.

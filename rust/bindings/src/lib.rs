@@ -1,16 +1,17 @@
-//! The compiled module `hlomap._core`: everything Python can see, and nothing that decides.
+//! The compiled module `hlomap._core`: Python classes and functions over the core crates.
 //!
-//! Each file wraps one part of the core crates: convert, let go of the interpreter lock, call, convert back.
-#![allow(missing_docs, reason = "what Python sees is documented on the classes and in the stub")]
+//! Each file wraps one part of the core crates: convert, release the interpreter lock, call, convert back.
+#![allow(missing_docs, reason = "the Python API is documented on the classes and in the stub")]
 
 mod argument;
-mod enter;
+mod detach;
+
 mod error;
-mod show;
+mod repr;
 
 mod expr;
 mod map;
-mod values;
+mod map_values;
 
 mod alias;
 mod attribute;
@@ -18,10 +19,10 @@ mod diagnostic;
 mod indexing;
 mod instruction;
 mod layout;
+mod memory;
 mod module;
-mod position;
+mod parse;
 mod propagation;
-mod read;
 mod rows;
 mod sharding;
 
@@ -31,13 +32,13 @@ use pyo3::prelude::*;
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     expr::register(m)?;
-    values::register(m)?;
+    map_values::register(m)?;
     map::register(m)?;
     layout::register(m)?;
-    position::register(m)?;
+    memory::register(m)?;
     module::register(m)?;
     indexing::register(m)?;
     propagation::register(m)?;
-    // The list that PyO3 keeps would be one more place to hold against the stub.
+    // The stub has no `__all__`, so neither has the module.
     m.delattr("__all__")
 }

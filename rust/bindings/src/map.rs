@@ -1,4 +1,4 @@
-//! The face of maps.
+//! The Python class of indexing maps, and functions over many maps.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use symbolic::text::{self, Style};
 use symbolic::{Constraint, Domain, Expr, Options, Points, Program, Range, Variable};
 
 use crate::argument::{Arg, Named};
-use crate::enter::{unlocked, unlocked_many};
+use crate::detach::{unlocked, unlocked_many};
 use crate::error::{expect_many, raise, wrong_type, OrRaise};
 use crate::expr::{hash_of, ExprLike, PyExpr};
-use crate::show;
-use crate::values::{PyConstraint, PyCost, PyCount, PyEquivalence, PyVariable};
+use crate::map_values::{PyConstraint, PyCost, PyCount, PyEquivalence, PyVariable};
+use crate::repr;
 
-/// Where a map belongs in a program. Equality and hash of the map do not see it.
-struct Place {
+/// The part of a program that a map belongs to.  Equality and hash of the map ignore it.
+struct Origin {
     index: Py<PyTuple>,
     usage: Py<PyAny>,
     suppliers: Py<PyDict>,
@@ -50,19 +50,19 @@ struct Place {
 #[pyclass(name = "IndexingMap", module = "hlomap._core", frozen)]
 pub struct PyMap {
     pub map: Map,
-    place: Option<Arc<Place>>,
+    origin: Option<Arc<Origin>>,
 }
 
 impl From<Map> for PyMap {
     fn from(map: Map) -> PyMap {
-        PyMap { map, place: None }
+        PyMap { map, origin: None }
     }
 }
 
 impl PyMap {
-    /// A map with its place in a program.
+    /// A map with its origin in a program.
     pub fn placed(map: Map, index: Py<PyTuple>, usage: Py<PyAny>, suppliers: Py<PyDict>) -> PyMap {
-        PyMap { map, place: Some(Arc::new(Place { index, usage, suppliers })) }
+        PyMap { map, origin: Some(Arc::new(Origin { index, usage, suppliers })) }
     }
 }
 
@@ -90,7 +90,7 @@ impl<'py> FromPyObject<'_, 'py> for VariableLike {
         }
         let listed = object.cast::<PyList>().ok().map(|list| list.to_tuple().into_any());
         let items = listed.as_ref().map_or(object, Bound::as_borrowed);
-        // What it is decides how it is read: a failed conversion makes an exception, which takes longer than all the rest.
+        // The type decides the conversion: a failed one makes an exception, which costs more than all the rest.
         let read = match items.cast::<PyTuple>().map(|tuple| tuple.len()) {
             Ok(2) => items.extract::<(i64, i64)>().ok().map(|(lo, hi)| Range::new(lo, hi).into()),
             Ok(3) => items
@@ -243,8 +243,8 @@ impl PyMap {
     fn variables<'py>(&self, py: Python<'py>, list: &[Variable], letter: &str) -> PyResult<Bound<'py, PyTuple>> {
         let mut out = Vec::with_capacity(list.len());
         for (i, variable) in list.iter().enumerate() {
-            let supplier = match (&self.place, &variable.source) {
-                (Some(place), Some(source)) => place.suppliers.bind(py).get_item(source.id)?.map(Bound::unbind),
+            let supplier = match (&self.origin, &variable.source) {
+                (Some(origin), Some(source)) => origin.suppliers.bind(py).get_item(source.id)?.map(Bound::unbind),
                 _ => None,
             };
             out.push(PyVariable { variable: variable.clone(), default_name: format!("{letter}{i}"), supplier });
@@ -253,7 +253,7 @@ impl PyMap {
     }
 
     fn with(&self, map: Map) -> PyMap {
-        PyMap { map, place: self.place.clone() }
+        PyMap { map, origin: self.origin.clone() }
     }
 }
 
@@ -381,16 +381,16 @@ impl PyMap {
     /// The shape index of the tuple element that the map belongs to; ``()`` for an array.
     #[getter]
     fn index(&self, py: Python<'_>) -> Py<PyTuple> {
-        self.place.as_ref().map_or_else(|| PyTuple::empty(py).unbind(), |p| p.index.clone_ref(py))
+        self.origin.as_ref().map_or_else(|| PyTuple::empty(py).unbind(), |p| p.index.clone_ref(py))
     }
 
     /// The use that the map belongs to, as (user, operand number); ``None`` for a map that does not belong to one.
     #[getter(r#use)]
     fn usage(&self, py: Python<'_>) -> Py<PyAny> {
-        self.place.as_ref().map_or_else(|| py.None(), |p| p.usage.clone_ref(py))
+        self.origin.as_ref().map_or_else(|| py.None(), |p| p.usage.clone_ref(py))
     }
 
-    /// The same map with its place in a program: shape index, use, and the instructions behind runtime sources.
+    /// The same map with its origin in a program: shape index, use, and the instructions behind runtime sources.
     fn _placed(&self, index: Py<PyTuple>, r#use: Py<PyAny>, suppliers: Py<PyDict>) -> PyMap {
         PyMap::placed(self.map.clone(), index, r#use, suppliers)
     }
@@ -411,7 +411,7 @@ impl PyMap {
     #[pyo3(signature = (*, keep_point_dims=false, drop_unused=false, rescale=false))]
     fn simplify(&self, py: Python<'_>, keep_point_dims: bool, drop_unused: bool, rescale: bool) -> PyMap {
         let options = Options { keep_point_dims, drop_unused, rescale };
-        // To let go of the lock and take it again costs as much as a small map.
+        // Releasing and taking the lock costs as much as a small map.
         let is_small = self.map.results().iter().map(Expr::nodes).fold(0, u32::saturating_add) < SMALL_MAP
             && self.map.domain().constraints.len() < 2;
         let simplified = || symbolic::simplify(&self.map, options);
@@ -570,7 +570,7 @@ impl PyMap {
         PyCount { lower: count.lower, upper: count.upper }
     }
 
-    /// The map from the results back to the dims, where this map is seen to be injective on its domain; else
+    /// The map from the results back to the dims, where this map is known to be injective on its domain; else
     /// ``None``.
     ///
     /// The constraints of the inverse hold at the points that have a preimage.
@@ -597,7 +597,7 @@ impl PyMap {
         Ok(unlocked(py, || symbolic::equivalent(&self.map, other)).into())
     }
 
-    /// Whether the domain has no point; ``.equal`` of the answer is ``None`` where that is undecided.
+    /// Whether the domain has no point; ``.equal`` of the answer is ``None`` if that is undecided.
     ///
     /// >>> import hlomap as hm
     /// >>> m = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 9], d0 mod 4 in [3, 3]")
@@ -631,7 +631,7 @@ impl PyMap {
     }
 
     fn __repr__(&self) -> String {
-        format!("IndexingMap('{}')", show::line(&self.map))
+        format!("IndexingMap('{}')", repr::line(&self.map))
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {

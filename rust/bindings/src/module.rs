@@ -1,4 +1,4 @@
-//! The face of modules and computations: frozen views of (module, number), which copy nothing until they are asked.
+//! Python classes for modules and computations: frozen views of (module, number) that copy fields on access.
 
 use std::ops::Deref;
 
@@ -9,12 +9,12 @@ use pyo3::types::{PyBytes, PyIterator, PyString, PyTuple};
 
 use crate::argument::{Arg, Named};
 use crate::attribute::{Attributes, Owner};
+use crate::detach::unlocked;
 use crate::diagnostic::PyDiagnostic;
-use crate::enter::unlocked;
 use crate::error::{raise, wrong_type};
 use crate::instruction::{instruction, instructions, PyInstruction};
-use crate::read::parse_text;
-use crate::show;
+use crate::parse::parse_text;
+use crate::repr;
 
 /// An HLO module: computations of instructions.
 ///
@@ -30,7 +30,7 @@ use crate::show;
 #[pyclass(name = "Module", module = "hlomap._core", frozen)]
 pub struct PyModule_(pub Module);
 
-/// The object of a module: views share it, so that those of one module stay so when they are pickled together.
+/// A shared module object: views of one module that are pickled together still share it afterwards.
 pub struct Handle(pub Py<PyModule_>);
 
 impl Handle {
@@ -93,7 +93,7 @@ fn not_found(py: Python<'_>, what: &str, name: &str, near: Option<&str>) -> PyEr
     raise(py, "NotFoundError", format!("no {what} `{shown}`{near}"))
 }
 
-/// A name, which may hold any characters that Python has.
+/// A name as an argument, which may hold any Python string.
 fn text<'a, 'py>(name: &'a Bound<'py, PyAny>, function: &str, hint: &str) -> PyResult<&'a Bound<'py, PyString>> {
     name.cast::<PyString>().map_err(|_| wrong_type(function, "a name (str)", name, hint))
 }
@@ -102,10 +102,10 @@ fn bare(name: &str) -> &str {
     name.strip_prefix('%').unwrap_or(name)
 }
 
-/// What builds a view again: a function, and the module with the number.
+/// The pickled form of a view: a function, and the module with the number.
 pub type Rebuilt<'py> = (Bound<'py, PyAny>, (Py<PyModule_>, u32));
 
-/// How many names are compared with one that does not exist.
+/// The number of names that are compared with one that does not exist.
 const NEAR_NAMES: usize = 5000;
 
 #[pymethods]
@@ -163,8 +163,8 @@ impl PyModule_ {
 
     /// The instruction of this name, with or without ``%``: the entry's before those of other computations.
     ///
-    /// Raises :class:`~hlomap.errors.NotFoundError`, which names a near one; for the name of a computation it refers
-    /// to :meth:`computation`.
+    /// Raises :class:`~hlomap.errors.NotFoundError`, with a similar name if there is one; for the name of a
+    /// computation it refers to :meth:`computation`.
     fn __getitem__(slf: &Bound<'_, Self>, name: &Bound<'_, PyAny>) -> PyResult<Py<PyInstruction>> {
         let (py, m) = (slf.py(), &slf.get().0);
         let name = text(name, "Module.__getitem__", "module.computations is indexed by position")?;
@@ -249,7 +249,7 @@ impl PyModule_ {
 
     /// The text of the module, which XLA parses; without arguments that of ``str``.
     ///
-    /// ``operand_shapes`` prints the shape before each operand, ``metadata`` where instructions come from, with the
+    /// ``operand_shapes`` prints the shape before each operand, ``metadata`` the origin of instructions with the
     /// tables of stack frames, ``layouts`` the layouts of shapes, and ``backend_config`` and
     /// ``control_predecessors`` these attributes.  ``large_constants=False`` prints ``{...}`` for more than ten
     /// elements, ``signatures`` the parameters and result of a computation before its brace.  ``canonical_names``
@@ -301,7 +301,7 @@ impl PyModule_ {
 
     fn __repr__(&self) -> String {
         let (c, i) = (self.0.computations().len(), self.0.instructions().len());
-        format!("<Module {} of {c} computations, {i} instructions>", show::line(&self.0.name()))
+        format!("<Module {} of {c} computations, {i} instructions>", repr::line(&self.0.name()))
     }
 
     fn __eq__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> bool {
@@ -374,13 +374,14 @@ impl PyComputation {
         self.id
     }
 
-    /// 16 bytes that are equal for computations that do the same, whatever their names.
+    /// A hash of 16 bytes, equal for computations that do the same; names do not count.
     #[getter]
     fn fingerprint<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.module.fingerprint(self.id))
     }
 
-    /// The instruction of this name, with or without ``%``; :class:`~hlomap.errors.NotFoundError` names a near one.
+    /// The instruction of this name, with or without ``%``; unknown names raise
+    /// :class:`~hlomap.errors.NotFoundError`, with a similar name if there is one.
     fn __getitem__(&self, py: Python<'_>, name: &Bound<'_, PyAny>) -> PyResult<Py<PyInstruction>> {
         let name = text(name, "Computation.__getitem__", "computation.instructions is indexed by position")?;
         let name = name.to_str()?;
@@ -437,7 +438,7 @@ impl PyComputation {
     }
 
     fn __repr__(&self) -> String {
-        format!("<Computation {} of {} instructions>", show::line(&self.name()), self.__len__())
+        format!("<Computation {} of {} instructions>", repr::line(&self.name()), self.__len__())
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Rebuilt<'py>> {
@@ -454,14 +455,14 @@ impl PyComputation {
     }
 }
 
-/// The first module of a text: what a pickled module is built from.
+/// The first module of a text; unpickling calls it.
 #[pyfunction]
 fn _parse_module(py: Python<'_>, source: &Bound<'_, PyAny>) -> PyResult<PyModule_> {
     let mut modules = parse_text(py, source, None, false)?;
     Ok(modules.swap_remove(0))
 }
 
-/// The computation with this number: what a pickled one is built from.
+/// The computation with this number; unpickling calls it.
 #[pyfunction]
 #[pyo3(signature = (module, number, /))]
 fn _computation(py: Python<'_>, module: &Bound<'_, PyModule_>, number: u32) -> PyResult<Py<PyComputation>> {
@@ -471,7 +472,7 @@ fn _computation(py: Python<'_>, module: &Bound<'_, PyModule_>, number: u32) -> P
     computation(py, &module.into(), number)
 }
 
-/// The instruction with this number: what a pickled one is built from.
+/// The instruction with this number; unpickling calls it.
 #[pyfunction]
 #[pyo3(signature = (module, number, /))]
 fn _instruction(module: &Bound<'_, PyModule_>, number: i64) -> PyResult<Py<PyInstruction>> {
@@ -488,5 +489,5 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(_parse_module, m)?)?;
     m.add_function(wrap_pyfunction!(_computation, m)?)?;
     m.add_function(wrap_pyfunction!(_instruction, m)?)?;
-    crate::read::register(m)
+    crate::parse::register(m)
 }

@@ -20,7 +20,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use symbolic::{Map, Range};
 
-use crate::enter::unlocked;
+use crate::detach::unlocked;
 use crate::error::raise;
 use crate::indexing::{index_tuple, IndexLike, PyInstructionIndexing};
 use crate::instruction::{instruction, PyInstruction};
@@ -180,7 +180,7 @@ impl PyPropagation {
 
     /// A propagation whose rules give maps with a group and a position, for a table of device groups.
     ///
-    /// ``runs`` are the first and the last of neighbouring groups of one size, with that size; ``each_once`` tells
+    /// ``runs`` are the first and the last of neighbouring groups of one size, with that size; ``each_once`` is
     /// whether every device has one group and position.
     #[pyo3(signature = (runs, each_once, /))]
     fn on_devices(&self, py: Python<'_>, runs: Vec<((i64, i64), i64)>, each_once: bool) -> PyPropagation {

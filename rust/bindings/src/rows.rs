@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 use rustc_hash::FxHashMap;
 
-use crate::enter::unlocked;
+use crate::detach::unlocked;
 use crate::error::raise;
 use crate::module::Handle;
 

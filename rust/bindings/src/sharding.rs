@@ -1,4 +1,4 @@
-//! The face of shardings, meshes and groups of devices.
+//! Python classes for shardings, meshes and groups of devices.
 
 use std::sync::OnceLock;
 
@@ -8,7 +8,7 @@ use pyo3::types::{PyDict, PyIterator, PyTuple};
 
 use crate::argument::{Arg, Named};
 use crate::error::raise;
-use crate::show;
+use crate::repr;
 
 /// More devices than this are not listed.
 const MAX_DEVICES: usize = 1 << 24;
@@ -19,7 +19,11 @@ fn ints<'py>(py: Python<'py>, all: &[i64]) -> PyResult<Bound<'py, PyTuple>> {
 
 fn unlisted(py: Python<'_>, text: &str) -> PyErr {
     let shown: String = text.chars().take(100).collect();
-    raise(py, "UnsupportedError", format!("the devices of {shown} cannot be listed: too many, or sizes that differ"))
+    raise(
+        py,
+        "UnsupportedError",
+        format!("the devices of {shown} cannot be listed: there are more than 2**24, or the sizes do not agree"),
+    )
 }
 
 /// ``(reshape, transpose)``
@@ -239,7 +243,7 @@ impl PySharding {
     }
 
     fn __repr__(&self) -> String {
-        format!("Sharding('{}')", show::line(&self.0))
+        format!("Sharding('{}')", repr::line(&self.0))
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
@@ -283,7 +287,7 @@ impl PyMesh {
     }
 
     fn __repr__(&self) -> String {
-        format!("<Mesh {}>", show::line(&self.0))
+        format!("<Mesh {}>", repr::line(&self.0))
     }
 }
 
@@ -402,7 +406,7 @@ impl PyReplicaGroups {
     }
 
     fn __repr__(&self) -> String {
-        format!("ReplicaGroups('{}')", show::line(&self.groups))
+        format!("ReplicaGroups('{}')", repr::line(&self.groups))
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {

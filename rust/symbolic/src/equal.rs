@@ -39,7 +39,7 @@ pub enum Equivalence {
 pub fn equivalent(a: &Map, b: &Map) -> Equivalence {
     use Equivalence::{Different, Equal, Unknown};
     if a.state() == State::Undefined || b.state() == State::Undefined {
-        return Unknown("an undefined map says nothing");
+        return Unknown("nothing is known about an undefined map");
     }
     if a == b {
         return Equal;

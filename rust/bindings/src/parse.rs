@@ -1,11 +1,11 @@
-//! The face of reading: texts and bytes to modules, without the interpreter lock.
+//! Python functions that read texts and bytes to modules, without the interpreter lock.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
+use crate::detach::unlocked;
 use crate::diagnostic::syntax_error;
-use crate::enter::unlocked;
 use crate::module::PyModule_;
 
 /// All modules of a text, parsed without the interpreter lock.
@@ -35,7 +35,7 @@ pub fn parse_text(
         unlocked(py, || hlo::parse_bytes(bytes, name, strict))
     } else {
         let found = source.get_type().name()?;
-        return Err(PyTypeError::new_err(format!("expected str or bytes, found {found}")));
+        return Err(PyTypeError::new_err(format!("parse_text() takes HLO text (str) or bytes, got {found}")));
     };
     match parsed {
         Ok(modules) => Ok(modules.into_iter().map(PyModule_).collect()),
@@ -62,12 +62,11 @@ fn is_module_head(head: &[u8]) -> bool {
 
 /// The attributes of an operation, or of the header of a ``module``, sorted by name.
 ///
-/// For each its name, the form of its value, whether it is required, and the words that the value can be, where
-/// few.
+/// For each the name, the form of its value, whether it is required, and the possible values of a keyword.
 #[pyfunction]
-#[pyo3(signature = (place, /))]
-fn known_attributes(place: &str) -> Vec<(&'static str, String, bool, &'static [&'static str])> {
-    hlo::attributes_of(hlo::Owner::from_name(place))
+#[pyo3(signature = (owner, /))]
+fn known_attributes(owner: &str) -> Vec<(&'static str, String, bool, &'static [&'static str])> {
+    hlo::attributes_of(hlo::Owner::from_name(owner))
         .map(|row| (row.name, format!("{:?}", row.form), row.is_required, row.words))
         .collect()
 }

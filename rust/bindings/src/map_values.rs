@@ -11,7 +11,7 @@ use symbolic::{Constraint, Equivalence, Range, Source, Variable};
 use crate::argument::{Arg, Named};
 use crate::error::raise;
 use crate::expr::{hash_of, ExprLike, PyExpr};
-use crate::show;
+use crate::repr;
 
 /// A variable of a map: its name and its inclusive range.
 ///
@@ -54,7 +54,7 @@ impl PyVariable {
         Ok(PyVariable { variable, default_name: String::new(), supplier: None })
     }
 
-    /// The name of its own, else ``d0``, ``s0`` or ``rt0`` by kind and number.
+    /// The given name, else ``d0``, ``s0`` or ``rt0`` by kind and number.
     #[getter]
     fn name(&self) -> &str {
         self.variable.name.as_deref().unwrap_or(&self.default_name)
@@ -107,7 +107,7 @@ impl PyVariable {
 
     fn __repr__(&self) -> String {
         let Range { lo, hi } = self.variable.range;
-        format!("Variable({} in [{lo}, {hi}])", show::line(&self.name()))
+        format!("Variable({} in [{lo}, {hi}])", repr::line(&self.name()))
     }
 }
 
@@ -159,7 +159,7 @@ impl PyConstraint {
     }
 
     fn __repr__(&self) -> String {
-        format!("Constraint({} in [{}, {}])", show::line(&self.0.expr), self.0.range.lo, self.0.range.hi)
+        format!("Constraint({} in [{}, {}])", repr::line(&self.0.expr), self.0.range.lo, self.0.range.hi)
     }
 }
 
@@ -220,7 +220,7 @@ impl PyCost {
 /// The answer to a question that may stay undecided, such as whether two maps are the same function.
 ///
 /// ``equal`` is ``True``, ``False`` or ``None`` (undecided).  Where it is ``False``, ``witness`` may be a point
-/// that shows the difference; ``reason`` tells why the answer is undecided, or why it is ``False`` without a
+/// that shows the difference; ``reason`` explains an undecided answer, or a ``False`` without a
 /// witness. ``bool()`` of an undecided answer raises :class:`~hlomap.errors.UndecidedError`, so that no condition
 /// mistakes it for an answer: test ``.equal is True`` or ``.equal is not False`` instead.
 ///
@@ -233,10 +233,10 @@ impl PyCost {
 /// (True, (1,))
 /// >>> undecided = a.equivalent(hm.IndexingMap.undefined([10]))
 /// >>> undecided.equal, undecided.reason
-/// (None, 'an undefined map says nothing')
+/// (None, 'nothing is known about an undefined map')
 /// >>> bool(undecided)
 /// Traceback (most recent call last):
-/// hlomap.errors.UndecidedError: undecided: an undefined map says nothing; test `.equal`, which is None
+/// hlomap.errors.UndecidedError: undecided: nothing is known about an undefined map; test `.equal`, which is None
 #[pyclass(name = "Equivalence", module = "hlomap._core", frozen, eq, hash)]
 #[derive(PartialEq, Eq, Hash)]
 pub struct PyEquivalence {
@@ -331,7 +331,7 @@ impl PyEquivalence {
             format!(", witness=[{shown}{}]", if point.len() > WITNESS { ", …" } else { "" })
         });
         let reason = match &self.reason {
-            Some(reason) => format!(", reason={}", PyString::new(py, &show::line(reason)).repr()?),
+            Some(reason) => format!(", reason={}", PyString::new(py, &repr::line(reason)).repr()?),
             None => String::new(),
         };
         Ok(format!("Equivalence(equal={equal}{witness}{reason})"))

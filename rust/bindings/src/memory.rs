@@ -1,4 +1,4 @@
-//! The face of positions: maps, strides, relations of layouts, and whole buffers.
+//! Python functions for positions in memory: maps, strides, bitcasts, and packing of whole buffers.
 
 use ::layout::{ArrayShape, LinearError, Packing, SplitPart, Unit};
 use numpy::{Complex64, PyReadonlyArray1, PyReadwriteArray1};
@@ -8,27 +8,11 @@ use pyo3::types::PyTuple;
 use symbolic::Equivalence;
 
 use crate::argument::{Arg, Named};
-use crate::enter::unlocked;
-use crate::error::{expect, expect_many, of_symbolic, raise};
-use crate::layout::{shape_error, PyShape};
+use crate::detach::unlocked;
+use crate::error::{expect, expect_many};
+use crate::layout::{linear, shape_error, PyShape};
 use crate::map::PyMap;
-use crate::values::PyEquivalence;
-
-/// The answer of the core about an array, or its exception.
-pub fn linear<T>(
-    py: Python<'_>,
-    shape: &PyShape,
-    ask: impl FnOnce(&ArrayShape) -> Result<T, LinearError>,
-) -> PyResult<T> {
-    ask(shape.array(py, "positions")?).map_err(|e| match e {
-        LinearError::Algebra(e) => of_symbolic(py, e),
-        LinearError::Sparse => raise(py, "UnsupportedError", e.to_string()),
-        LinearError::InvalidLayout(_)
-        | LinearError::Unbounded
-        | LinearError::PartOutOfRange { .. }
-        | LinearError::TooManyParts(_) => shape_error(py, e),
-    })
-}
+use crate::map_values::PyEquivalence;
 
 fn shape_argument<'a, 'py>(got: &'a Bound<'py, PyAny>, function: &str) -> PyResult<&'a Bound<'py, PyShape>> {
     expect(got, function, "an hlomap.Shape", "read text with hlomap.Shape.parse(text)")

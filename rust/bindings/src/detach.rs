@@ -1,13 +1,13 @@
-//! The one doorway that lets go of the interpreter lock.
+//! Releases the interpreter lock while the core crates work.
 
 use pyo3::prelude::*;
 
-/// Runs `work` while other Python threads go on.
+/// Runs `work` without the interpreter lock, so that other Python threads run.
 pub fn unlocked<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
     py.detach(work)
 }
 
-/// More threads than this are not started, whatever number is asked for.
+/// The upper limit of the number of threads.
 const MAX_THREADS: usize = 256;
 
 /// Runs `each` over all items on `threads` threads, in order.
@@ -29,7 +29,7 @@ pub fn unlocked_many<A: Sync, B: Send>(
                 .chunks(chunk)
                 .map(|part| scope.spawn(move || part.iter().map(each).collect::<Vec<B>>()))
                 .collect();
-            // A worker panics only on a broken promise of the core, which then goes on to Python as its panic.
+            // A worker panics only on a bug of the core crates; Python then gets that panic as an exception.
             workers.into_iter().flat_map(|w| w.join().unwrap_or_else(|p| std::panic::resume_unwind(p))).collect()
         })
     })

@@ -1,14 +1,14 @@
-//! Text for `__repr__`: one line of bounded length, whatever a value holds.
+//! Text for `__repr__`: one line of bounded length for every value.
 
 use std::fmt::{Display, Write};
 
-/// Characters of a part that varies in length; with what stands around it a line has at most about 200.
+/// The limit of a part of variable length; a line with its fixed parts has at most about 200 characters.
 const PART: usize = 140;
 
-/// Characters of a name, of which a line may hold several.
+/// The limit of a name; a line may hold several.
 const NAME: usize = 40;
 
-/// Takes the characters up to a limit and then refuses the rest, so that no long text is made for a short one.
+/// Keeps the characters up to a limit and stops formatting there, so that long values are not printed in full.
 struct Head {
     text: String,
     left: usize,
