@@ -1,7 +1,7 @@
 //! A closed range of 64-bit integers.
 //!
 //! Law: a range is a fact. A computed range whose ends do not fit is none ([`Range::exact`]); nothing moves an end to
-//! make it fit, since a value may lie beyond. Arithmetic on ranges is that of [`crate::interval`], in 128 bits.
+//! make it fit, since a value may lie beyond. Arithmetic on ranges is that of `interval`, in 128 bits.
 
 use crate::int::floor_div;
 
