@@ -9,7 +9,8 @@ use pyo3::types::{PyBytes, PyString};
 use crate::error::{raise, wrong_type};
 use crate::expr::ExprLike;
 use crate::layout::{PyLayout, PyShape};
-use crate::map::{ConstraintLike, PyMap, VariableLike};
+use crate::map::PyMap;
+use crate::map_arguments::{ConstraintLike, VariableLike};
 use crate::module::PyModule_;
 use crate::repr;
 

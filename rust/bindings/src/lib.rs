@@ -11,6 +11,7 @@ mod repr;
 
 mod expr;
 mod map;
+mod map_arguments;
 mod map_values;
 
 mod alias;

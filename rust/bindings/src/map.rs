@@ -3,20 +3,19 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
-use pyo3::exceptions::{PyException, PyMemoryError, PyTypeError, PyValueError};
+use numpy::{PyArray1, PyArray2, PyArrayMethods};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedStr;
-use pyo3::types::{PyDict, PyList, PyTuple};
-use symbolic::domain::default_var;
+use pyo3::types::{PyDict, PyTuple};
 use symbolic::map::{Map, State};
 use symbolic::text::{self, Style};
-use symbolic::{Constraint, Domain, Expr, Options, Points, Program, Range, Variable};
+use symbolic::{Expr, Options, Program, Range, Variable};
 
 use crate::argument::{Arg, Named};
 use crate::detach::{unlocked, unlocked_many};
 use crate::error::{expect_many, raise, wrong_type, OrRaise};
 use crate::expr::{hash_of, ExprLike, PyExpr};
+use crate::map_arguments::{domain_of, expect_no_sources, ConstraintLike, Table, Tables, VariableLike};
 use crate::map_values::{PyConstraint, PyCost, PyCount, PyEquivalence, PyVariable};
 use crate::repr;
 
@@ -68,155 +67,6 @@ impl PyMap {
 
 /// The results of a map that is simplified within microseconds have fewer nodes.
 const SMALL_MAP: u32 = 64;
-
-/// A Python argument that stands for a variable, and its name where that is not in the variable.
-pub struct VariableLike {
-    variable: Variable,
-    name: Option<PyBackedStr>,
-}
-
-impl From<Range> for VariableLike {
-    fn from(range: Range) -> VariableLike {
-        VariableLike { variable: Variable::new(range), name: None }
-    }
-}
-
-impl<'py> FromPyObject<'_, 'py> for VariableLike {
-    type Error = PyErr;
-
-    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<VariableLike> {
-        if let Ok(v) = object.cast::<PyVariable>() {
-            return Ok(VariableLike { variable: v.get().variable.clone(), name: None });
-        }
-        let listed = object.cast::<PyList>().ok().map(|list| list.to_tuple().into_any());
-        let items = listed.as_ref().map_or(object, Bound::as_borrowed);
-        // The type decides the conversion: a failed one makes an exception, which costs more than all the rest.
-        let read = match items.cast::<PyTuple>().map(|tuple| tuple.len()) {
-            Ok(2) => items.extract::<(i64, i64)>().ok().map(|(lo, hi)| Range::new(lo, hi).into()),
-            Ok(3) => items
-                .extract::<(PyBackedStr, i64, i64)>()
-                .ok()
-                .map(|(name, lo, hi)| VariableLike { name: Some(name), ..Range::new(lo, hi).into() }),
-            Ok(_) => None,
-            Err(_) => object.extract::<i64>().ok().map(|size| Range::new(0, size.saturating_sub(1)).into()),
-        };
-        if let Some(read) = read {
-            return Ok(read);
-        }
-        let found = object.repr()?;
-        Err(PyTypeError::new_err(format!(
-            "expected a variable: a size, (lower, upper), (name, lower, upper) or a Variable, all 64-bit; found {found}"
-        )))
-    }
-}
-
-pub struct ConstraintLike(Constraint);
-
-impl<'py> FromPyObject<'_, 'py> for ConstraintLike {
-    type Error = PyErr;
-
-    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<ConstraintLike> {
-        if let Ok(c) = object.cast::<PyConstraint>() {
-            return Ok(ConstraintLike(c.get().0.clone()));
-        }
-        let (expr, lo, hi) = object.extract::<(ExprLike, i64, i64)>()?;
-        Ok(ConstraintLike(Constraint { expr: expr.0, range: Range::new(lo, hi) }))
-    }
-}
-
-fn domain_of(
-    dims: Vec<VariableLike>,
-    ranges: Vec<VariableLike>,
-    runtime: Vec<VariableLike>,
-    constraints: Vec<ConstraintLike>,
-) -> PyResult<Domain> {
-    let (n_dims, n_ranges) = (dims.len(), ranges.len());
-    if dims.iter().chain(&ranges).any(|v| v.variable.source.is_some()) {
-        return Err(PyValueError::new_err("only a runtime variable has a source"));
-    }
-    let constraints = constraints.into_iter().map(|c| c.0).collect();
-    let mut domain = Domain { n_dims, n_ranges, constraints, ..Domain::default() };
-    for VariableLike { mut variable, name } in dims.into_iter().chain(ranges).chain(runtime) {
-        let default = domain.var(domain.vars.len());
-        let is_own = |name: &str| default_var(name) != Some(default);
-        variable.name = match &name {
-            Some(name) => is_own(name).then(|| Arc::from(&**name)),
-            None => variable.name.filter(|name| is_own(name)),
-        };
-        domain.vars.push(variable);
-    }
-    Ok(domain)
-}
-
-/// The rows of one kind of variable: a contiguous int64 array, which is the caller's own where that is one already.
-struct Table<'py> {
-    rows: Option<PyReadonlyArray2<'py, i64>>,
-    n: usize,
-    is_point: bool,
-}
-
-impl<'py> Table<'py> {
-    fn new(
-        py: Python<'py>,
-        values: Option<&Bound<'py, PyAny>>,
-        width: usize,
-        (function, what): (&str, &str),
-    ) -> PyResult<Table<'py>> {
-        let Some(values) = values else {
-            return if width == 0 {
-                Ok(Table { rows: None, n: usize::MAX, is_point: false })
-            } else {
-                Err(raise(py, "MapError", format!("the map has {width} {what} variables; give their values")))
-            };
-        };
-        let np = py.import("numpy")?;
-        let array = np.call_method1("asarray", (values,)).map_err(|error| {
-            if error.is_instance_of::<PyMemoryError>(py) || !error.is_instance_of::<PyException>(py) {
-                return error;
-            }
-            let takes = format!("an array [n, {width}] of integers as the values of {what} variables");
-            wrong_type(function, &takes, values, "")
-        })?;
-        let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
-        let size: usize = array.getattr("size")?.extract()?;
-        if kind != "i" && kind != "u" && size > 0 {
-            let takes = format!("an array of integers as the values of {what} variables");
-            return Err(wrong_type(function, &takes, values, ""));
-        }
-        let is_wide = kind == "u" && size > 0 && array.getattr("itemsize")?.extract::<usize>()? == 8;
-        if is_wide && array.call_method0("max")?.extract::<u64>()? > i64::MAX as u64 {
-            let message = format!("a value of the {what} variables does not fit into 64 bits with a sign");
-            return Err(raise(py, "IntegerOverflowError", message));
-        }
-        let ndim: usize = array.getattr("ndim")?.extract()?;
-        let array = np.call_method1("atleast_2d", (array,))?;
-        let array = np.call_method1("ascontiguousarray", (array, np.getattr("int64")?))?;
-        let rows: PyReadonlyArray2<'py, i64> = array.extract()?;
-        let (n, given) = (rows.shape()[0], rows.shape()[1]);
-        if given != width && !(size == 0 && width == 0) {
-            return Err(raise(py, "MapError", format!("expected {width} {what} values for each point, found {given}")));
-        }
-        Ok(Table { rows: Some(rows), n, is_point: ndim < 2 })
-    }
-
-    fn slice(&self) -> PyResult<&[i64]> {
-        self.rows.as_ref().map_or(Ok(&[][..]), |rows| Ok(rows.as_slice()?))
-    }
-}
-
-struct Tables<'py> {
-    dims: Table<'py>,
-    ranges: Table<'py>,
-    runtime: Table<'py>,
-    n: usize,
-}
-
-impl Tables<'_> {
-    fn points(&self) -> PyResult<Points<'_>> {
-        let (dims, ranges, runtime) = (self.dims.slice()?, self.ranges.slice()?, self.runtime.slice()?);
-        Ok(Points { n: self.n, dims, ranges, runtime })
-    }
-}
 
 impl PyMap {
     fn tables<'py>(
@@ -326,9 +176,7 @@ impl PyMap {
         let dims = dims.of("IndexingMap.parse", "dims")?;
         let ranges = ranges.of("IndexingMap.parse", "ranges")?;
         let runtime = runtime.of("IndexingMap.parse", "runtime")?;
-        if dims.iter().chain(&ranges).flatten().any(|v| v.variable.source.is_some()) {
-            return Err(PyValueError::new_err("only a runtime variable has a source"));
-        }
+        expect_no_sources(dims.iter().chain(&ranges).flatten())?;
         let variables = |given: Option<Vec<VariableLike>>| -> Option<Vec<Variable>> {
             given.map(|list| list.into_iter().map(|v| v.variable).collect())
         };

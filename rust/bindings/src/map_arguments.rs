@@ -1,0 +1,173 @@
+//! The Python arguments from which maps are built and at which they are evaluated.
+
+use std::sync::Arc;
+
+use numpy::{PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyException, PyMemoryError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
+use pyo3::types::{PyList, PyTuple};
+use symbolic::domain::default_var;
+use symbolic::{Constraint, Domain, Points, Range, Variable};
+
+use crate::error::{raise, wrong_type};
+use crate::expr::ExprLike;
+use crate::map_values::{PyConstraint, PyVariable};
+
+/// A Python argument that stands for a variable, and its name where that is not in the variable.
+pub struct VariableLike {
+    pub variable: Variable,
+    name: Option<PyBackedStr>,
+}
+
+impl From<Range> for VariableLike {
+    fn from(range: Range) -> VariableLike {
+        VariableLike { variable: Variable::new(range), name: None }
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for VariableLike {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<VariableLike> {
+        if let Ok(v) = object.cast::<PyVariable>() {
+            return Ok(VariableLike { variable: v.get().variable.clone(), name: None });
+        }
+        let listed = object.cast::<PyList>().ok().map(|list| list.to_tuple().into_any());
+        let items = listed.as_ref().map_or(object, Bound::as_borrowed);
+        // The type decides the conversion: a failed one makes an exception, which costs more than all the rest.
+        let read = match items.cast::<PyTuple>().map(|tuple| tuple.len()) {
+            Ok(2) => items.extract::<(i64, i64)>().ok().map(|(lo, hi)| Range::new(lo, hi).into()),
+            Ok(3) => items
+                .extract::<(PyBackedStr, i64, i64)>()
+                .ok()
+                .map(|(name, lo, hi)| VariableLike { name: Some(name), ..Range::new(lo, hi).into() }),
+            Ok(_) => None,
+            Err(_) => object.extract::<i64>().ok().map(|size| Range::new(0, size.saturating_sub(1)).into()),
+        };
+        if let Some(read) = read {
+            return Ok(read);
+        }
+        let found = object.repr()?;
+        Err(PyTypeError::new_err(format!(
+            "expected a variable: a size, (lower, upper), (name, lower, upper) or a Variable, all 64-bit; found {found}"
+        )))
+    }
+}
+
+/// A Python argument that stands for a constraint.
+pub struct ConstraintLike(Constraint);
+
+impl<'py> FromPyObject<'_, 'py> for ConstraintLike {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<ConstraintLike> {
+        if let Ok(c) = object.cast::<PyConstraint>() {
+            return Ok(ConstraintLike(c.get().0.clone()));
+        }
+        let (expr, lo, hi) = object.extract::<(ExprLike, i64, i64)>()?;
+        Ok(ConstraintLike(Constraint { expr: expr.0, range: Range::new(lo, hi) }))
+    }
+}
+
+/// `ValueError` where one of the variables, which are dims and ranges, has a source.
+pub fn expect_no_sources<'v>(mut variables: impl Iterator<Item = &'v VariableLike>) -> PyResult<()> {
+    match variables.any(|v| v.variable.source.is_some()) {
+        true => Err(PyValueError::new_err("only a runtime variable has a source")),
+        false => Ok(()),
+    }
+}
+
+/// The domain over these variables, which keep a name that is not the default one.
+pub fn domain_of(
+    dims: Vec<VariableLike>,
+    ranges: Vec<VariableLike>,
+    runtime: Vec<VariableLike>,
+    constraints: Vec<ConstraintLike>,
+) -> PyResult<Domain> {
+    let (n_dims, n_ranges) = (dims.len(), ranges.len());
+    expect_no_sources(dims.iter().chain(&ranges))?;
+    let constraints = constraints.into_iter().map(|c| c.0).collect();
+    let mut domain = Domain { n_dims, n_ranges, constraints, ..Domain::default() };
+    for VariableLike { mut variable, name } in dims.into_iter().chain(ranges).chain(runtime) {
+        let default = domain.var(domain.vars.len());
+        let is_own = |name: &str| default_var(name) != Some(default);
+        variable.name = match &name {
+            Some(name) => is_own(name).then(|| Arc::from(&**name)),
+            None => variable.name.filter(|name| is_own(name)),
+        };
+        domain.vars.push(variable);
+    }
+    Ok(domain)
+}
+
+/// The rows of one kind of variable: a contiguous int64 array, which is the caller's own where that is one already.
+pub struct Table<'py> {
+    rows: Option<PyReadonlyArray2<'py, i64>>,
+    pub n: usize,
+    pub is_point: bool,
+}
+
+impl<'py> Table<'py> {
+    pub fn new(
+        py: Python<'py>,
+        values: Option<&Bound<'py, PyAny>>,
+        width: usize,
+        (function, what): (&str, &str),
+    ) -> PyResult<Table<'py>> {
+        let Some(values) = values else {
+            return if width == 0 {
+                Ok(Table { rows: None, n: usize::MAX, is_point: false })
+            } else {
+                Err(raise(py, "MapError", format!("the map has {width} {what} variables; give their values")))
+            };
+        };
+        let np = py.import("numpy")?;
+        let array = np.call_method1("asarray", (values,)).map_err(|error| {
+            if error.is_instance_of::<PyMemoryError>(py) || !error.is_instance_of::<PyException>(py) {
+                return error;
+            }
+            let takes = format!("an array [n, {width}] of integers as the values of {what} variables");
+            wrong_type(function, &takes, values, "")
+        })?;
+        let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
+        let size: usize = array.getattr("size")?.extract()?;
+        if kind != "i" && kind != "u" && size > 0 {
+            let takes = format!("an array of integers as the values of {what} variables");
+            return Err(wrong_type(function, &takes, values, ""));
+        }
+        let is_wide = kind == "u" && size > 0 && array.getattr("itemsize")?.extract::<usize>()? == 8;
+        if is_wide && array.call_method0("max")?.extract::<u64>()? > i64::MAX as u64 {
+            let message = format!("a value of the {what} variables does not fit into 64 bits with a sign");
+            return Err(raise(py, "IntegerOverflowError", message));
+        }
+        let ndim: usize = array.getattr("ndim")?.extract()?;
+        let array = np.call_method1("atleast_2d", (array,))?;
+        let array = np.call_method1("ascontiguousarray", (array, np.getattr("int64")?))?;
+        let rows: PyReadonlyArray2<'py, i64> = array.extract()?;
+        let (n, given) = (rows.shape()[0], rows.shape()[1]);
+        if given != width && !(size == 0 && width == 0) {
+            return Err(raise(py, "MapError", format!("expected {width} {what} values for each point, found {given}")));
+        }
+        Ok(Table { rows: Some(rows), n, is_point: ndim < 2 })
+    }
+
+    fn slice(&self) -> PyResult<&[i64]> {
+        self.rows.as_ref().map_or(Ok(&[][..]), |rows| Ok(rows.as_slice()?))
+    }
+}
+
+/// The points at which a map is evaluated.
+pub struct Tables<'py> {
+    pub dims: Table<'py>,
+    pub ranges: Table<'py>,
+    pub runtime: Table<'py>,
+    pub n: usize,
+}
+
+impl Tables<'_> {
+    pub fn points(&self) -> PyResult<Points<'_>> {
+        let (dims, ranges, runtime) = (self.dims.slice()?, self.ranges.slice()?, self.runtime.slice()?);
+        Ok(Points { n: self.n, dims, ranges, runtime })
+    }
+}
