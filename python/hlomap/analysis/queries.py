@@ -53,13 +53,7 @@ def output_to_input(
     >>> print(output_to_input(module.entry.root, physical=True)[0])
     (d0) -> (d0 * 8 - (d0 floordiv 4) * 31), domain: d0 in [0, 31]
     """
-    expect(
-        (Instruction, Computation),
-        instruction,
-        "output_to_input",
-        "an hlomap.Instruction or hlomap.Computation",
-        "find one with module[name]",
-    )
+    _expect_subject(instruction, "output_to_input")
     expect_index(output, "output_to_input", "output")
     form = memory_form(physical)
     operands, shape = _operands_and_shape(instruction)
@@ -93,13 +87,7 @@ def input_to_output(
     >>> print(input_to_output(module.entry.root)[0])
     (d0)[s0, s1] -> (s0, d0, s1), domain: d0 in [0, 19], s0 in [0, 9], s1 in [0, 29]
     """
-    expect(
-        (Instruction, Computation),
-        instruction,
-        "input_to_output",
-        "an hlomap.Instruction or hlomap.Computation",
-        "find one with module[name]",
-    )
+    _expect_subject(instruction, "input_to_output")
     expect_index(operand, "input_to_output", "operand")
     form = memory_form(physical)
     number, *below = (operand,) if isinstance(operand, int) else tuple(operand) or (0,)
@@ -132,13 +120,7 @@ def indexing(
     (d0, d1) -> (d0, d1), domain: d0 in [0, 6], d1 in [0, 6]
     (d0, d1) -> (d1, d0), domain: d0 in [0, 6], d1 in [0, 6]
     """
-    expect(
-        (Instruction, Computation),
-        root,
-        "indexing",
-        "an hlomap.Instruction or hlomap.Computation",
-        "find one with module[name]",
-    )
+    _expect_subject(root, "indexing")
     expect_index(output, "indexing", "output")
     within = None if within is None else expect_items(Instruction, within, "indexing", "instructions as `within`")
     ends: Sequence[Instruction] = ()
@@ -196,6 +178,11 @@ def shape_indices(shape: Shape, index: int | ShapeIndex, what: str) -> list[Shap
         return list(array_leaves(shape_at(shape, found), found))
     except ShapeError as error:
         raise ShapeError(f"no {what} {index}: {error}") from None
+
+
+def _expect_subject(subject: object, function: str) -> None:
+    takes = "an hlomap.Instruction or hlomap.Computation"
+    expect((Instruction, Computation), subject, function, takes, "find one with module[name]")
 
 
 def _operands_and_shape(instruction: Instruction | Computation) -> tuple[Sequence[Instruction], Shape]:
