@@ -4,8 +4,8 @@
 use criterion::{criterion_group, criterion_main, Criterion, Throughput};
 use hlomap_benches::ops::{fold, small_pair, turning_chain, Chance, Step};
 use hlomap_benches::{op_maps, reshape, reshape_chain};
+use quasiaffine::{compose, Map, Options};
 use std::hint::black_box;
-use symbolic::{compose, Map, Options};
 
 /// All pairs of operation maps where the rank of the first map's results matches the second map's dims.
 fn op_pairs() -> Vec<(Map, Map)> {

@@ -3,8 +3,8 @@
 
 use criterion::{criterion_group, criterion_main, Criterion, Throughput};
 use hlomap_benches::hard_maps;
+use quasiaffine::{equivalent, simplify, Expr, Map, Options};
 use std::hint::black_box;
-use symbolic::{equivalent, simplify, Expr, Map, Options};
 
 type Pairs = Vec<(Map, Map)>;
 

@@ -2,9 +2,9 @@
 //! throughput is points per second.
 
 use criterion::{criterion_group, criterion_main, Criterion, Throughput};
+use quasiaffine::text::parse_map;
+use quasiaffine::{Points, Program};
 use std::hint::black_box;
-use symbolic::text::parse_map;
-use symbolic::{Points, Program};
 
 const MAP: &str = "(d0, d1, d2, d3) -> (d0 * 4 + d1 floordiv 8, (d1 * 3 + d2) mod 17, (d2 * 64 + d3) floordiv 100, \
                    ((d0 * 7 + d3) mod 32) * 4 + d1 mod 8), \

@@ -3,8 +3,8 @@
 pub mod ops;
 
 use ops::{Op, Step};
-use symbolic::text::parse_map;
-use symbolic::Map;
+use quasiaffine::text::parse_map;
+use quasiaffine::Map;
 
 fn maps(text: &str) -> Vec<Map> {
     let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());

@@ -3,7 +3,7 @@
 //! Read [`Step`]. [`Step::map`] builds the indexing map of an operation; [`Step::source`] computes the operand element
 //! that one output element reads, without maps, so that each verifies the other.
 
-use symbolic::{compose, simplify, Constraint, Domain, Expr, Map, Options, Range};
+use quasiaffine::{compose, simplify, Constraint, Domain, Expr, Interval, Map, Options};
 
 /// An operation and its attributes.
 #[derive(Clone, Debug)]
@@ -86,8 +86,8 @@ impl Step {
                 let sources = d.iter().zip(pads).zip(&self.operand).map(|((d, (low, interior)), size)| {
                     let (from, by) = (plus(d, &Expr::Const(-low)), interior + 1);
                     let (at, rest) = (quotient(&from, by), remainder(&from, by));
-                    domain.constraints.push(Constraint { expr: rest, range: Range::point(0) });
-                    domain.constraints.push(Constraint { expr: at.clone(), range: Range::new(0, size - 1) });
+                    domain.constraints.push(Constraint { expr: rest, interval: Interval::point(0) });
+                    domain.constraints.push(Constraint { expr: at.clone(), interval: Interval::new(0, size - 1) });
                     at
                 });
                 sources.collect()

@@ -2,8 +2,8 @@
 
 use criterion::{criterion_group, criterion_main, Criterion, Throughput};
 use hlomap_benches::{hard_maps, op_maps};
+use quasiaffine::text::parse_map;
 use std::hint::black_box;
-use symbolic::text::parse_map;
 
 fn bench(c: &mut Criterion) {
     let texts: Vec<String> = op_maps().iter().chain(&hard_maps()).map(ToString::to_string).collect();

@@ -2,8 +2,8 @@
 
 use criterion::{criterion_group, criterion_main, Criterion, Throughput};
 use hlomap_benches::{hard_maps, op_maps};
+use quasiaffine::{simplify, Options};
 use std::hint::black_box;
-use symbolic::{simplify, Options};
 
 fn bench(c: &mut Criterion) {
     let mut group = c.benchmark_group("simplify");

@@ -4,7 +4,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use pyo3::PyTypeCheck;
-use symbolic::Error;
+use quasiaffine::Error;
 
 /// An exception of the class `class` of `hlomap.errors`.
 pub fn raise(py: Python<'_>, class: &str, message: String) -> PyErr {
@@ -54,7 +54,7 @@ pub fn expect_many<'py, T>(
 }
 
 /// An error of the algebra as an exception.
-pub fn of_symbolic(py: Python<'_>, error: Error) -> PyErr {
+pub fn of_quasiaffine(py: Python<'_>, error: Error) -> PyErr {
     let message = error.to_string();
     match error {
         Error::Overflow(_) | Error::PointOverflow { .. } => raise(py, "IntegerOverflowError", message),
@@ -81,8 +81,8 @@ pub trait OrRaise<T> {
     fn or_raise(self, py: Python<'_>) -> PyResult<T>;
 }
 
-impl<T> OrRaise<T> for symbolic::Result<T> {
+impl<T> OrRaise<T> for quasiaffine::Result<T> {
     fn or_raise(self, py: Python<'_>) -> PyResult<T> {
-        self.map_err(|e| of_symbolic(py, e))
+        self.map_err(|e| of_quasiaffine(py, e))
     }
 }

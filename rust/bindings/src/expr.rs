@@ -1,11 +1,11 @@
-//! The Python class of expressions: operators over `symbolic::Expr`.
+//! The Python class of expressions: operators over `quasiaffine::Expr`.
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use symbolic::expr::{Kind, Op, Var};
-use symbolic::text;
-use symbolic::Expr;
+use quasiaffine::expr::{Kind, Op, Var};
+use quasiaffine::text;
+use quasiaffine::Expr;
 
 use crate::argument::{Arg, Named};
 use crate::error::{raise, OrRaise};
@@ -58,7 +58,7 @@ impl<'py> FromPyObject<'_, 'py> for ExprLike {
 fn operator(
     py: Python<'_>,
     other: &Bound<'_, PyAny>,
-    apply: impl FnOnce(&Expr) -> symbolic::Result<Expr>,
+    apply: impl FnOnce(&Expr) -> quasiaffine::Result<Expr>,
 ) -> PyResult<Py<PyAny>> {
     let made = match other.cast::<PyExpr>() {
         Ok(e) => apply(&e.get().0),

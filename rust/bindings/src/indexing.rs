@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping, PyTuple};
 use smallvec::SmallVec;
 
-use crate::error::{of_symbolic, raise};
+use crate::error::{of_quasiaffine, raise};
 use crate::instruction::PyInstruction;
 use crate::layout::PyShape;
 use crate::map::PyMap;
@@ -228,7 +228,7 @@ fn part(given: &Bound<'_, PyAny>, rank: usize, target: &Shape, n_device_dims: us
         let at = shapes::at(target, &index);
         let at = at.ok_or_else(|| raise(py, "ShapeError", format!("{target} has no shape index {index:?}")))?;
         let n_results = shapes::sizes(at).count() + n_device_dims;
-        if map.results().len() != n_results && map.state() == symbolic::map::State::Defined {
+        if map.results().len() != n_results && map.state() == quasiaffine::map::State::Defined {
             return Err(raise(
                 py,
                 "ShapeError",
@@ -273,7 +273,7 @@ fn _closure<'py>(
         }
         Err(End::Unknown(unknown)) => Ok(unknown.into_bound(py)),
         Err(End::Raised(error)) => Err(error),
-        Err(End::Core(error)) => Err(of_symbolic(py, error)),
+        Err(End::Core(error)) => Err(of_quasiaffine(py, error)),
     }
 }
 
@@ -281,7 +281,7 @@ fn _closure<'py>(
 enum End {
     Unknown(Py<PyAny>),
     Raised(PyErr),
-    Core(symbolic::Error),
+    Core(quasiaffine::Error),
 }
 
 impl From<PyErr> for End {
@@ -290,8 +290,8 @@ impl From<PyErr> for End {
     }
 }
 
-impl From<symbolic::Error> for End {
-    fn from(error: symbolic::Error) -> End {
+impl From<quasiaffine::Error> for End {
+    fn from(error: quasiaffine::Error) -> End {
         End::Core(error)
     }
 }

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::argument::{Arg, Named};
-use crate::error::{of_symbolic, raise};
+use crate::error::{of_quasiaffine, raise};
 use crate::repr;
 
 /// The order of an array's elements in memory: ``{1,0:T(8,128)}``.
@@ -83,7 +83,7 @@ pub fn linear<T>(
     ask: impl FnOnce(&ArrayShape) -> Result<T, LinearError>,
 ) -> PyResult<T> {
     ask(shape.array(py, "positions")?).map_err(|e| match e {
-        LinearError::Algebra(e) => of_symbolic(py, e),
+        LinearError::Algebra(e) => of_quasiaffine(py, e),
         LinearError::Sparse => raise(py, "UnsupportedError", e.to_string()),
         LinearError::InvalidLayout(_)
         | LinearError::Unbounded

@@ -7,9 +7,9 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use symbolic::map::{Map, State};
-use symbolic::text::{self, Style};
-use symbolic::{Expr, Options, Program, Range, Variable};
+use quasiaffine::map::{Map, State};
+use quasiaffine::text::{self, Style};
+use quasiaffine::{Expr, Interval, Options, Program, Variable};
 
 use crate::argument::{Arg, Named};
 use crate::detach::{unlocked, unlocked_many};
@@ -262,7 +262,7 @@ impl PyMap {
         // Releasing and taking the lock costs as much as a small map.
         let is_small = self.map.results().iter().map(Expr::nodes).fold(0, u32::saturating_add) < SMALL_MAP
             && self.map.domain().constraints.len() < 2;
-        let simplified = || symbolic::simplify(&self.map, options);
+        let simplified = || quasiaffine::simplify(&self.map, options);
         self.with(if is_small { simplified() } else { unlocked(py, simplified) })
     }
 
@@ -280,7 +280,7 @@ impl PyMap {
     #[pyo3(signature = (second, /))]
     fn then(&self, py: Python<'_>, second: Arg<'_, Bound<'_, PyMap>>) -> PyResult<PyMap> {
         let second = second.of("IndexingMap.then", "second")?;
-        Ok(symbolic::then(&self.map, &second.get().map).or_raise(py)?.into())
+        Ok(quasiaffine::then(&self.map, &second.get().map).or_raise(py)?.into())
     }
 
     /// The map with the sources of runtime variables renumbered; numbers that are not in ``sources`` stay.
@@ -401,7 +401,7 @@ impl PyMap {
                 }
             }
         };
-        let Range { lo, hi } = self.map.bounds(&expr).or_raise(py)?;
+        let Interval { lo, hi } = self.map.bounds(&expr).or_raise(py)?;
         Ok((lo, hi))
     }
 
@@ -414,7 +414,7 @@ impl PyMap {
     #[pyo3(signature = (distinct=false))]
     fn count(&self, py: Python<'_>, distinct: bool) -> PyCount {
         let count =
-            unlocked(py, || if distinct { symbolic::distinct(&self.map) } else { symbolic::touched(&self.map) });
+            unlocked(py, || if distinct { quasiaffine::distinct(&self.map) } else { quasiaffine::touched(&self.map) });
         PyCount { lower: count.lower, upper: count.upper }
     }
 
@@ -427,7 +427,7 @@ impl PyMap {
     /// >>> print(hm.IndexingMap.parse("(d0) -> (d0 * 2 + 1), domain: d0 in [0, 4]").inverse())
     /// (d0) -> ((d0 - 1) floordiv 2), domain: d0 in [1, 9], d0 mod 2 in [1, 1]
     fn inverse(&self, py: Python<'_>) -> Option<PyMap> {
-        unlocked(py, || symbolic::inverse::inverse(&self.map)).map(PyMap::from)
+        unlocked(py, || quasiaffine::inverse(&self.map)).map(PyMap::from)
     }
 
     /// Whether ``other`` is the same function: at each point it has the same image, the set over all ranges.
@@ -442,7 +442,7 @@ impl PyMap {
     fn equivalent(&self, py: Python<'_>, other: Arg<'_, Bound<'_, PyMap>>) -> PyResult<PyEquivalence> {
         let other = other.of("IndexingMap.equivalent", "other")?;
         let other = &other.get().map;
-        Ok(unlocked(py, || symbolic::equivalent(&self.map, other)).into())
+        Ok(unlocked(py, || quasiaffine::equivalent(&self.map, other)).into())
     }
 
     /// Whether the domain has no point; ``.equal`` of the answer is ``None`` if that is undecided.
@@ -452,7 +452,7 @@ impl PyMap {
     /// >>> m.is_empty().equal
     /// False
     fn is_empty(&self, py: Python<'_>) -> PyEquivalence {
-        PyEquivalence::decided(unlocked(py, || symbolic::is_empty(&self.map)), "whether the domain has a point")
+        PyEquivalence::decided(unlocked(py, || quasiaffine::is_empty(&self.map)), "whether the domain has a point")
     }
 
     /// The number of nodes of the results, a :class:`Cost`.
@@ -524,7 +524,7 @@ fn simplify_many(
     let threads = threads.of("simplify_many", "threads")?;
     let options = Options { keep_point_dims, drop_unused, rescale };
     let maps = maps_of(maps, "simplify_many")?;
-    let simplified = unlocked_many(py, &maps, threads, |m| symbolic::simplify(m, options));
+    let simplified = unlocked_many(py, &maps, threads, |m| quasiaffine::simplify(m, options));
     Ok(simplified.into_iter().map(PyMap::from).collect())
 }
 
@@ -557,12 +557,12 @@ fn compose_many(
     let pairs = expect_many(pairs, "compose_many", "a sequence of pairs of hlomap.IndexingMap", pair)?;
     let composed = unlocked_many(py, &pairs, threads, |(a, b)| {
         if simplify {
-            symbolic::compose(a, b, options)
+            quasiaffine::compose(a, b, options)
         } else {
-            symbolic::then(a, b)
+            quasiaffine::then(a, b)
         }
     });
-    composed.into_iter().map(|m: symbolic::Result<Map>| Ok(m.or_raise(py)?.into())).collect()
+    composed.into_iter().map(|m: quasiaffine::Result<Map>| Ok(m.or_raise(py)?.into())).collect()
 }
 
 /// :meth:`IndexingMap.count` of many maps, in order.
@@ -585,7 +585,7 @@ fn count_many(
 ) -> PyResult<Vec<PyCount>> {
     let threads = threads.of("count_many", "threads")?;
     let maps = maps_of(maps, "count_many")?;
-    let count = if distinct { symbolic::distinct } else { symbolic::touched };
+    let count = if distinct { quasiaffine::distinct } else { quasiaffine::touched };
     let counts = unlocked_many(py, &maps, threads, count);
     Ok(counts.into_iter().map(|c| PyCount { lower: c.lower, upper: c.upper }).collect())
 }
@@ -610,7 +610,7 @@ fn bounds_many<'py>(
     let maps = maps_of(maps, "bounds_many")?;
     let bounds = unlocked_many(py, &maps, threads, |m| {
         let of = |e: &Expr| m.bounds(e).map(|range| (range.lo, range.hi));
-        m.results().iter().map(of).collect::<symbolic::Result<Vec<_>>>()
+        m.results().iter().map(of).collect::<quasiaffine::Result<Vec<_>>>()
     });
     bounds.into_iter().map(|found| PyTuple::new(py, found.or_raise(py)?)).collect()
 }

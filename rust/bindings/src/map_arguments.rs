@@ -7,8 +7,8 @@ use pyo3::exceptions::{PyException, PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyList, PyTuple};
-use symbolic::domain::default_var;
-use symbolic::{Constraint, Domain, Points, Range, Variable};
+use quasiaffine::map::domain::default_var;
+use quasiaffine::{Constraint, Domain, Interval, Points, Variable};
 
 use crate::error::{raise, wrong_type};
 use crate::expr::ExprLike;
@@ -20,8 +20,8 @@ pub struct VariableLike {
     name: Option<PyBackedStr>,
 }
 
-impl From<Range> for VariableLike {
-    fn from(range: Range) -> VariableLike {
+impl From<Interval> for VariableLike {
+    fn from(range: Interval) -> VariableLike {
         VariableLike { variable: Variable::new(range), name: None }
     }
 }
@@ -37,13 +37,13 @@ impl<'py> FromPyObject<'_, 'py> for VariableLike {
         let items = listed.as_ref().map_or(object, Bound::as_borrowed);
         // The type decides the conversion: a failed one makes an exception, which costs more than all the rest.
         let read = match items.cast::<PyTuple>().map(|tuple| tuple.len()) {
-            Ok(2) => items.extract::<(i64, i64)>().ok().map(|(lo, hi)| Range::new(lo, hi).into()),
+            Ok(2) => items.extract::<(i64, i64)>().ok().map(|(lo, hi)| Interval::new(lo, hi).into()),
             Ok(3) => items
                 .extract::<(PyBackedStr, i64, i64)>()
                 .ok()
-                .map(|(name, lo, hi)| VariableLike { name: Some(name), ..Range::new(lo, hi).into() }),
+                .map(|(name, lo, hi)| VariableLike { name: Some(name), ..Interval::new(lo, hi).into() }),
             Ok(_) => None,
-            Err(_) => object.extract::<i64>().ok().map(|size| Range::new(0, size.saturating_sub(1)).into()),
+            Err(_) => object.extract::<i64>().ok().map(|size| Interval::new(0, size.saturating_sub(1)).into()),
         };
         if let Some(read) = read {
             return Ok(read);
@@ -66,7 +66,7 @@ impl<'py> FromPyObject<'_, 'py> for ConstraintLike {
             return Ok(ConstraintLike(c.get().0.clone()));
         }
         let (expr, lo, hi) = object.extract::<(ExprLike, i64, i64)>()?;
-        Ok(ConstraintLike(Constraint { expr: expr.0, range: Range::new(lo, hi) }))
+        Ok(ConstraintLike(Constraint { expr: expr.0, interval: Interval::new(lo, hi) }))
     }
 }
 

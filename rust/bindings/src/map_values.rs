@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
-use symbolic::{Constraint, Equivalence, Range, Source, Variable};
+use quasiaffine::{Constraint, Equivalence, Interval, Source, Variable};
 
 use crate::argument::{Arg, Named};
 use crate::error::raise;
@@ -50,7 +50,7 @@ impl PyVariable {
         let source = source.of("Variable", "source")?;
         let index = index.of("Variable", "index")?;
         let source = source.map(|id| Arc::new(Source { id, index: index.into_iter().map(|e| e.0).collect() }));
-        let variable = Variable { name: name.map(Arc::from), range: Range::new(lower, upper), source };
+        let variable = Variable { name: name.map(Arc::from), interval: Interval::new(lower, upper), source };
         Ok(PyVariable { variable, default_name: String::new(), supplier: None })
     }
 
@@ -63,13 +63,13 @@ impl PyVariable {
     /// The smallest value, inclusive.
     #[getter]
     fn lower(&self) -> i64 {
-        self.variable.range.lo
+        self.variable.interval.lo
     }
 
     /// The largest value, inclusive.
     #[getter]
     fn upper(&self) -> i64 {
-        self.variable.range.hi
+        self.variable.interval.hi
     }
 
     /// The number of the array that holds the value of a runtime variable; ``None`` where it is not known.
@@ -96,17 +96,17 @@ impl PyVariable {
         other.cast::<PyVariable>().is_ok_and(|o| {
             let o = o.get();
             o.name() == self.name()
-                && o.variable.range == self.variable.range
+                && o.variable.interval == self.variable.interval
                 && o.variable.source == self.variable.source
         })
     }
 
     fn __hash__(&self) -> u64 {
-        hash_of(&(self.name(), self.variable.range, &self.variable.source))
+        hash_of(&(self.name(), self.variable.interval, &self.variable.source))
     }
 
     fn __repr__(&self) -> String {
-        let Range { lo, hi } = self.variable.range;
+        let Interval { lo, hi } = self.variable.interval;
         format!("Variable({} in [{lo}, {hi}])", repr::line(&self.name()))
     }
 }
@@ -129,7 +129,7 @@ impl PyConstraint {
         let expr = expr.of("Constraint", "expr")?;
         let lower = lower.of("Constraint", "lower")?;
         let upper = upper.of("Constraint", "upper")?;
-        Ok(PyConstraint(Constraint { expr: expr.0, range: Range::new(lower, upper) }))
+        Ok(PyConstraint(Constraint { expr: expr.0, interval: Interval::new(lower, upper) }))
     }
 
     /// The expression that is constrained.
@@ -141,13 +141,13 @@ impl PyConstraint {
     /// The smallest allowed value, inclusive.
     #[getter]
     fn lower(&self) -> i64 {
-        self.0.range.lo
+        self.0.interval.lo
     }
 
     /// The largest allowed value, inclusive.
     #[getter]
     fn upper(&self) -> i64 {
-        self.0.range.hi
+        self.0.interval.hi
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -159,7 +159,7 @@ impl PyConstraint {
     }
 
     fn __repr__(&self) -> String {
-        format!("Constraint({} in [{}, {}])", repr::line(&self.0.expr), self.0.range.lo, self.0.range.hi)
+        format!("Constraint({} in [{}, {}])", repr::line(&self.0.expr), self.0.interval.lo, self.0.interval.hi)
     }
 }
 
@@ -185,7 +185,7 @@ impl PyCount {
     /// Whether ``lower`` and ``upper`` are equal.
     #[getter]
     fn exact(&self) -> bool {
-        symbolic::Count { lower: self.lower, upper: self.upper }.is_exact()
+        quasiaffine::Count { lower: self.lower, upper: self.upper }.is_exact()
     }
 
     fn __repr__(&self) -> String {

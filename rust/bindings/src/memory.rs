@@ -5,7 +5,7 @@ use numpy::{Complex64, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use symbolic::Equivalence;
+use quasiaffine::Equivalence;
 
 use crate::argument::{Arg, Named};
 use crate::detach::unlocked;

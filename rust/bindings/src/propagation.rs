@@ -16,9 +16,9 @@ use pyo3::exceptions::PyException;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
+use quasiaffine::{Interval, Map};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use symbolic::{Map, Range};
 
 use crate::detach::unlocked;
 use crate::error::raise;
@@ -184,7 +184,7 @@ impl PyPropagation {
     /// whether every device has one group and position.
     #[pyo3(signature = (runs, each_once, /))]
     fn on_devices(&self, py: Python<'_>, runs: Vec<((i64, i64), i64)>, each_once: bool) -> PyPropagation {
-        let runs = runs.into_iter().map(|((first, last), n)| (Range::new(first, last), n)).collect();
+        let runs = runs.into_iter().map(|((first, last), n)| (Interval::new(first, last), n)).collect();
         let propagator = self.propagator.on_devices(DeviceTable { runs, each_once });
         PyPropagation { module: self.module.clone_ref(py), propagator }
     }

@@ -4,10 +4,10 @@
 //! whole, so the closure terminates.
 
 use layout::Shape;
+use quasiaffine::map::State;
+use quasiaffine::{compose, simplify, Domain, Map, Options};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
-use symbolic::map::State;
-use symbolic::{compose, simplify, Domain, Map, Options};
 
 use crate::indexing::{is_identity_on, ShapeIndex};
 use crate::shapes;
@@ -21,7 +21,7 @@ pub type Found = Vec<(ShapeIndex, Vec<Map>)>;
 
 /// The maps from one array of a value to all its arrays, after any number of iterations. `step` is called once for each
 /// array. More than `max_maps` distinct maps to one array become one map of the whole array.
-pub fn closure<E: From<symbolic::Error>>(
+pub fn closure<E: From<quasiaffine::Error>>(
     shape: &Shape,
     start: &ShapeIndex,
     max_maps: usize,

@@ -3,8 +3,8 @@
 //! Read [`DeviceTable`]. Law: a map stays within a group, so maps over one table compose like any other maps. The rules
 //! of such a propagation give maps with these dimensions; nothing else in this crate differs between the two kinds.
 
+use quasiaffine::{Domain, Expr, Interval, Map, Variable};
 use smallvec::SmallVec;
-use symbolic::{Domain, Expr, Map, Range, Variable};
 
 use crate::indexing::is_identity_on;
 
@@ -12,7 +12,7 @@ use crate::indexing::is_identity_on;
 #[derive(Clone, Debug)]
 pub struct DeviceTable {
     /// Neighbouring groups of one size, with that size.
-    pub runs: Vec<(Range, i64)>,
+    pub runs: Vec<(Interval, i64)>,
     /// Whether each device has one group and position. A device with several is followed from one of them only, so
     /// maps may leave it only once.
     pub each_once: bool,
@@ -48,13 +48,13 @@ impl DeviceTable {
 
     /// All elements of an array on the devices of the same group: one map for each run that these maps are about.
     pub(crate) fn whole(&self, maps: &[Map], sizes: &[i64]) -> Vec<Map> {
-        let run = |&(groups, n): &(Range, i64)| {
+        let run = |&(groups, n): &(Interval, i64)| {
             let inside = |m: &&Map| groups_of(m).is_none_or(|g| g.lo <= groups.hi && groups.lo <= g.hi);
             let hulls = hulls(maps.iter().filter(inside));
             hulls.into_iter().filter(|hull| hull.len() >= 2).map(move |hull| {
                 let rank = hull.len() - 2;
                 let dims = hull[..rank].iter().map(|&r| Variable::new(r)).chain(device_dims(groups, n));
-                let ranges = sizes.iter().chain([&n]).map(|&n| Variable::new(Range::new(0, n.saturating_sub(1))));
+                let ranges = sizes.iter().chain([&n]).map(|&n| Variable::new(Interval::new(0, n.saturating_sub(1))));
                 let vars = dims.chain(ranges).collect();
                 let domain = Domain { vars, n_dims: rank + 2, n_ranges: sizes.len() + 1, constraints: Vec::new() };
                 let n_sizes = sizes.len() as u32;
@@ -66,26 +66,26 @@ impl DeviceTable {
     }
 }
 
-fn device_dims(groups: Range, n: i64) -> [Variable; 2] {
+fn device_dims(groups: Interval, n: i64) -> [Variable; 2] {
     let named = |name: &str, range| Variable { name: Some(name.into()), ..Variable::new(range) };
-    [named("group", groups), named("position", Range::new(0, n.saturating_sub(1)))]
+    [named("group", groups), named("position", Interval::new(0, n.saturating_sub(1)))]
 }
 
-fn groups_of(m: &Map) -> Option<Range> {
+fn groups_of(m: &Map) -> Option<Interval> {
     let dims = m.domain().dims();
-    Some(dims.get(dims.len().checked_sub(2)?)?.range)
+    Some(dims.get(dims.len().checked_sub(2)?)?.interval)
 }
 
 /// The smallest boxes around the dimensions of maps, one for each number of dimensions.
-pub(crate) fn hulls<'m>(maps: impl Iterator<Item = &'m Map>) -> Vec<SmallVec<[Range; 4]>> {
-    let mut hulls: Vec<SmallVec<[Range; 4]>> = Vec::new();
+pub(crate) fn hulls<'m>(maps: impl Iterator<Item = &'m Map>) -> Vec<SmallVec<[Interval; 4]>> {
+    let mut hulls: Vec<SmallVec<[Interval; 4]>> = Vec::new();
     for m in maps {
         let dims = m.domain().dims();
         match hulls.iter_mut().find(|hull| hull.len() == dims.len()) {
-            None => hulls.push(dims.iter().map(|v| v.range).collect()),
+            None => hulls.push(dims.iter().map(|v| v.interval).collect()),
             Some(hull) => {
                 for (r, v) in hull.iter_mut().zip(dims) {
-                    *r = Range::new(r.lo.min(v.range.lo), r.hi.max(v.range.hi));
+                    *r = Interval::new(r.lo.min(v.interval.lo), r.hi.max(v.interval.hi));
                 }
             }
         }

@@ -7,10 +7,10 @@
 
 use std::sync::{Arc, OnceLock};
 
+use quasiaffine::map::State;
+use quasiaffine::{simplify, Expr, Map, Options};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
-use symbolic::map::State;
-use symbolic::{simplify, Expr, Map, Options};
 
 use crate::reads::Union;
 
@@ -178,6 +178,6 @@ pub fn is_identity_on(m: &Map, sizes: &[i64]) -> bool {
         && domain.n_dims == sizes.len()
         && domain.vars.len() == sizes.len()
         && m.results().len() == sizes.len()
-        && domain.vars.iter().zip(sizes).all(|(v, &n)| v.range.lo == 0 && v.range.hi == n - 1)
+        && domain.vars.iter().zip(sizes).all(|(v, &n)| v.interval.lo == 0 && v.interval.hi == n - 1)
         && m.results().iter().enumerate().all(|(i, e)| *e == Expr::dim(i as u32))
 }

@@ -13,7 +13,7 @@
 //!
 //! use flow::{Direction, Footprint, InstructionIndexing, Key, OperandIndexing, Propagator, Query, RuleProvider};
 //! use flow::{RuleTraits, ShapeIndex, Subject};
-//! use symbolic::text::{parse_map, Style};
+//! use quasiaffine::text::{parse_map, Style};
 //!
 //! /// Rules for one-dimensional reverse and for fusions.
 //! struct Reverse<'m>(&'m hlo::Module);

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use hlo::{InstructionId, Module};
 use layout::Shape;
+use quasiaffine::{compose, Map};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use symbolic::{compose, Map};
 
 use crate::devices::DeviceTable;
 use crate::indexing::{
@@ -179,7 +179,7 @@ impl<'p> Propagation<'p> {
         target.is_raw |= state.is_raw;
         for e in &state.entries {
             let map = remap_sources(&e.map, new);
-            if map.state() != symbolic::map::State::Empty {
+            if map.state() != quasiaffine::map::State::Empty {
                 target.add(&e.index, map, usage);
             }
         }
@@ -322,7 +322,7 @@ fn follow(
             }
             match composed.of((i, footprint.crosses_devices), first, second) {
                 Err(e) => target.mark_unknown(to.clone(), &format!("composition: {e}").into()),
-                Ok(map) if map.state() == symbolic::map::State::Empty => {}
+                Ok(map) if map.state() == quasiaffine::map::State::Empty => {}
                 Ok(map) => target.add(to, map, Some(from.usage)),
             }
         }
@@ -336,7 +336,7 @@ fn mark_all_unknown(target: &mut State, shape: &Shape, at: &ShapeIndex, reason: 
 }
 
 /// The number of a first map and whether it is on another device, the second map, and their composition.
-type Pair = ((usize, bool), Map, symbolic::Result<Map>);
+type Pair = ((usize, bool), Map, quasiaffine::Result<Map>);
 
 /// The latest compositions at one value: its operands are often read alike.
 #[derive(Default)]
@@ -347,7 +347,7 @@ struct Composed {
 const REMEMBERED: usize = 16;
 
 impl Composed {
-    fn of(&mut self, i: (usize, bool), first: &Map, second: &Map) -> symbolic::Result<Map> {
+    fn of(&mut self, i: (usize, bool), first: &Map, second: &Map) -> quasiaffine::Result<Map> {
         if let Some((.., map)) = self.known.iter().find(|(k, m, _)| *k == i && m.is_same(second)) {
             return map.clone();
         }

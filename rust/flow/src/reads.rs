@@ -5,8 +5,8 @@
 //! where the union is not exact; where it is unknown, the number lies between 0 and the size of the operand.
 
 use layout::Shape;
-use symbolic::text::Style;
-use symbolic::{distinct, touched, Expr, Map, Range};
+use quasiaffine::text::Style;
+use quasiaffine::{distinct, touched, Expr, Interval, Map};
 
 use crate::indexing::Text;
 
@@ -48,10 +48,10 @@ impl Union {
         let texts = maps.iter().map(text).collect();
         let parts: Vec<_> = maps.iter().map(|m| (touched(m), distinct(m))).collect();
         let few = maps.len() <= MAX_PAIRWISE;
-        let dims = |m: &&Map| m.domain().dims().iter().map(|v| v.range).collect();
-        let outputs_apart = few && disjoint(&maps.iter().map(dims).collect::<Vec<Vec<Range>>>());
+        let dims = |m: &&Map| m.domain().dims().iter().map(|v| v.interval).collect();
+        let outputs_apart = few && disjoint(&maps.iter().map(dims).collect::<Vec<Vec<Interval>>>());
         let results = |m: &&Map| m.results().iter().map(|e| bounds(m, e)).collect();
-        let elements_apart = few && disjoint(&maps.iter().map(results).collect::<Vec<Vec<Range>>>());
+        let elements_apart = few && disjoint(&maps.iter().map(results).collect::<Vec<Vec<Interval>>>());
         let total = |counts: &mut dyn Iterator<Item = u128>| counts.fold(0, u128::saturating_add);
         let lower = |counts: &mut dyn Iterator<Item = u128>, is_sum: bool| {
             if is_sum {
@@ -112,13 +112,13 @@ pub fn unknown<'s>(reason: Text, parts: impl Iterator<Item = &'s Shape>) -> Read
     }
 }
 
-fn bounds(m: &Map, e: &Expr) -> Range {
-    m.bounds(e).unwrap_or(Range::ALL)
+fn bounds(m: &Map, e: &Expr) -> Interval {
+    m.bounds(e).unwrap_or(Interval::ALL)
 }
 
 /// Whether the boxes, all of one rank, are pairwise disjoint.
-fn disjoint(boxes: &[Vec<Range>]) -> bool {
-    let apart = |a: &[Range], b: &[Range]| a.iter().zip(b).any(|(a, b)| a.hi < b.lo || b.hi < a.lo);
+fn disjoint(boxes: &[Vec<Interval>]) -> bool {
+    let apart = |a: &[Interval], b: &[Interval]| a.iter().zip(b).any(|(a, b)| a.hi < b.lo || b.hi < a.lo);
     boxes.iter().enumerate().all(|(i, a)| boxes[i + 1..].iter().all(|b| apart(a, b)))
 }
 

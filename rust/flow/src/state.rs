@@ -4,9 +4,9 @@ use std::hash::{Hash, Hasher};
 
 use hlo::InstructionId;
 use layout::Shape;
+use quasiaffine::{Domain, Expr, Interval, Map, Variable};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use smallvec::SmallVec;
-use symbolic::{Domain, Expr, Map, Range, Variable};
 
 use crate::devices::{hulls, DeviceTable};
 use crate::indexing::{Footprint, OperandIndexing, ShapeIndex, Text};
@@ -293,9 +293,9 @@ pub fn whole(maps: &[Map], shape: &Shape, devices: Option<&DeviceTable>) -> Vec<
     if let Some(table) = devices {
         return table.whole(maps, &sizes);
     }
-    let whole_of = |dims: SmallVec<[Range; 4]>| {
+    let whole_of = |dims: SmallVec<[Interval; 4]>| {
         let n_dims = dims.len();
-        let ranges = sizes.iter().map(|&n| Range::new(0, n.saturating_sub(1)));
+        let ranges = sizes.iter().map(|&n| Interval::new(0, n.saturating_sub(1)));
         let vars = dims.into_iter().chain(ranges).map(Variable::new).collect();
         let domain = Domain { vars, n_dims, n_ranges: sizes.len(), constraints: Vec::new() };
         Map::from_parts(domain, (0..sizes.len() as u32).map(Expr::range).collect())

@@ -3,15 +3,15 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use symbolic::text::{parse_map, Style};
+use quasiaffine::text::{parse_map, Style};
 
 fuzz_target!(|text: &str| {
     let Ok(map) = parse_map(text) else { return };
     if let Ok(printed) = map.to_text(Style::Line) {
         assert_eq!(parse_map(&printed).as_ref(), Ok(&map), "{printed}");
     }
-    let simple = symbolic::simplify(&map, Default::default());
-    assert_eq!(symbolic::simplify(&simple, Default::default()), simple, "{map}");
-    let _ = symbolic::then(&map, &simple);
-    let _ = (symbolic::touched(&map), symbolic::distinct(&map), symbolic::inverse(&map));
+    let simple = quasiaffine::simplify(&map, Default::default());
+    assert_eq!(quasiaffine::simplify(&simple, Default::default()), simple, "{map}");
+    let _ = quasiaffine::then(&map, &simple);
+    let _ = (quasiaffine::touched(&map), quasiaffine::distinct(&map), quasiaffine::inverse(&map));
 });

@@ -1,13 +1,13 @@
-//! The random maps of `symbolic/tests/wide.rs`, driven by the fuzzer's bytes: variables of all kinds, sources,
+//! The random maps of `quasiaffine/tests/wide.rs`, driven by the fuzzer's bytes: variables of all kinds, sources,
 //! constants up to the limits of 64 bits, divisors that are expressions. Simplification preserves the domain and all
 //! values and is idempotent, bounds contain all values, and `compose` equals `then` followed by `simplify`.
 #![no_main]
 
 use arbitrary::{Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
-use symbolic::{compose, simplify, then, Options, Range};
+use quasiaffine::{compose, simplify, then, Options, Interval};
 
-#[path = "../../symbolic/tests/random/mod.rs"]
+#[path = "../../quasiaffine/tests/random/mod.rs"]
 mod random;
 
 use random::{check_same, graph, Plan, Size, Tree};
@@ -60,15 +60,15 @@ fn tree(u: &mut Unstructured<'_>, size: Size, depth: u32) -> Chosen<Tree> {
     })
 }
 
-fn range(u: &mut Unstructured<'_>, size: Size) -> Chosen<Range> {
+fn range(u: &mut Unstructured<'_>, size: Size) -> Chosen<Interval> {
     if size == Size::Small || u.arbitrary()? {
         let lo = u.int_in_range(-6..=6)?;
-        return Ok(Range::new(lo, lo + u.int_in_range(0..=11)?));
+        return Ok(Interval::new(lo, lo + u.int_in_range(0..=11)?));
     }
     let far = if size == Size::Large { 1 << 8 } else { 1 };
     let mut end = || Ok(number(u, size)?.saturating_mul(far));
     let (a, b) = (end()?, end()?);
-    Ok(Range::new(a.min(b), a.max(b)))
+    Ok(Interval::new(a.min(b), a.max(b)))
 }
 
 fn plan(u: &mut Unstructured<'_>, n_dims: Option<usize>) -> Chosen<Plan> {
@@ -110,7 +110,7 @@ fuzz_target!(|pair: Pair| {
         for (_, values) in graph(map, &points) {
             for (e, value) in map.results().iter().zip(values) {
                 // Bounds that do not fit into 64 bits are an error.
-                let Ok(Range { lo, hi }) = map.bounds(e) else { continue };
+                let Ok(Interval { lo, hi }) = map.bounds(e) else { continue };
                 let holds = |x: i128| i128::from(lo) <= x && x <= i128::from(hi);
                 assert!(value.is_none_or(holds), "{value:?} is not in [{lo}, {hi}]: {map}");
             }

@@ -4,7 +4,7 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
-use symbolic::{simplify, Constraint, Domain, Expr, Map, Options, Points, Program, Range, Variable};
+use quasiaffine::{simplify, Constraint, Domain, Expr, Map, Options, Points, Program, Interval, Variable};
 
 const DIMS: usize = 3;
 
@@ -24,9 +24,9 @@ fn expr(u: &mut Unstructured<'_>, depth: u32) -> arbitrary::Result<Expr> {
     built.map_err(|_| arbitrary::Error::IncorrectFormat)
 }
 
-fn range(u: &mut Unstructured<'_>) -> arbitrary::Result<Range> {
+fn range(u: &mut Unstructured<'_>) -> arbitrary::Result<Interval> {
     let lo = u.int_in_range(-6i64..=6)?;
-    Ok(Range::new(lo, lo + u.int_in_range(0i64..=8)?))
+    Ok(Interval::new(lo, lo + u.int_in_range(0i64..=8)?))
 }
 
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl<'a> Arbitrary<'a> for Case {
 
 fn evaluate(m: &Map, rows: &[i64]) -> (Vec<bool>, Vec<i64>) {
     let n = rows.len() / DIMS;
-    if m.state() != symbolic::map::State::Defined {
+    if m.state() != quasiaffine::map::State::Defined {
         return (vec![false; n], Vec::new());
     }
     let points = Points { n, dims: rows, ranges: &[], runtime: &[] };
@@ -67,7 +67,7 @@ fuzz_target!(|case: Case| {
     let ((in_map, values), (in_simple, found)) = (evaluate(&map, &rows), evaluate(&simple, &rows));
     assert_eq!(in_map, in_simple, "{map}\n{simple}");
     let width = map.results().len();
-    let bounds: Vec<Range> = map.results().iter().map(|e| map.bounds(e).expect("small numbers")).collect();
+    let bounds: Vec<Interval> = map.results().iter().map(|e| map.bounds(e).expect("small numbers")).collect();
     for i in (0..in_map.len()).filter(|i| in_map[*i]) {
         let row = &values[i * width..][..width];
         assert_eq!(row, &found[i * width..][..width], "{map}\n{simple}");

@@ -5,7 +5,7 @@
 //! Where both layouts are strided, the answer is exact at any size; otherwise the two maps are compared and the answer
 //! may be [`Equivalence::Unknown`].
 
-use symbolic::{equivalent, then, Domain, Equivalence, Expr, Map};
+use quasiaffine::{equivalent, then, Domain, Equivalence, Expr, Map};
 
 use crate::linear::{buffer_bytes, linear_index, logical_index};
 use crate::strided::{merge_adjacent, strides, Digit};

@@ -5,8 +5,8 @@
 //! Law: `linear_index` followed by `logical_index` is the identity on the array.
 //! Source: XLA's "Tiled layout" document.
 
-use symbolic::expr::Accumulator;
-use symbolic::{Constraint, Domain, Expr, Map, Range};
+use quasiaffine::expr::Accumulator;
+use quasiaffine::{Constraint, Domain, Expr, Interval, Map};
 
 use crate::tiling::{product, Result, Stages, Tiling, MAX_PARTS, TOO_LARGE};
 use crate::{ArrayShape, LinearError};
@@ -64,7 +64,7 @@ pub fn logical_index(shape: &ArrayShape) -> Result<Map> {
     let mut domain = Domain::of_sizes(&[padded]);
     let mut within = |expr: &Expr, size: i64, is_whole: bool| {
         if !is_whole {
-            domain.constraints.push(Constraint { expr: expr.clone(), range: Range::new(0, size - 1) });
+            domain.constraints.push(Constraint { expr: expr.clone(), interval: Interval::new(0, size - 1) });
         }
     };
     let position = Expr::dim(0);
@@ -159,7 +159,7 @@ impl SplitPart {
         let mut domain = Domain::of_sizes(shape.dims());
         let mut e = Vec::with_capacity(shape.rank());
         for (d, (variable, &start)) in domain.vars.iter_mut().zip(&self.start).enumerate() {
-            variable.range = Range::new(start, start + shape.dims()[d] - 1);
+            variable.interval = Interval::new(start, start + shape.dims()[d] - 1);
             e.push(Expr::dim(d as u32).sub(&Expr::from(start))?);
         }
         in_units(Map::from_parts(domain, std::iter::once(position(&Stages::of(shape)?, e)?).collect()), shape, unit)
@@ -169,7 +169,7 @@ impl SplitPart {
     pub fn logical_index(&self) -> Result<Map> {
         let map = logical_index(&self.shape)?;
         let moved = map.results().iter().zip(&self.start).map(|(e, &start)| e.add(&Expr::from(start)));
-        Ok(map.with_results(moved.collect::<symbolic::Result<_>>()?))
+        Ok(map.with_results(moved.collect::<quasiaffine::Result<_>>()?))
     }
 }
 
@@ -282,7 +282,7 @@ fn delinearize(position: &Expr, sizes: &[i64]) -> Result<Vec<Expr>> {
 mod tests {
     use super::*;
     use crate::{parse_shape, Layout, Shape};
-    use symbolic::{Points, Program};
+    use quasiaffine::{Points, Program};
 
     fn array(text: &str) -> ArrayShape {
         match parse_shape(text).unwrap() {

@@ -221,7 +221,7 @@ impl Stage {
 mod tests {
     use super::*;
     use crate::{buffer_elements, linear_index, parse_shape, Shape};
-    use symbolic::{Points, Program};
+    use quasiaffine::{Points, Program};
 
     /// Elements have the positions of `linear_index`, all other positions hold the fill value, and unpacking restores
     /// the array, on any number of threads.

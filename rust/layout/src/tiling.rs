@@ -4,7 +4,7 @@
 //! after every tile, the numbers of tiles and the sizes of a tile. The buffer is the last stage in row-major order.
 //! Not here: the uses of the stages for maps (`linear.rs`), copies (`pack.rs`) and strides (`strided.rs`).
 
-use symbolic::Error;
+use quasiaffine::Error;
 
 use crate::layout::COMBINED;
 use crate::{ArrayShape, Layout};

@@ -1,0 +1,52 @@
+//! In which order expressions that are read back meet the divs of a context.
+//!
+//! Read [`Stability`].
+
+use smallvec::SmallVec;
+
+use crate::affine::form::AtomId;
+
+/// Whether what is read now meets its divs in the order in which a new context would number them.
+///
+/// Numbers of atoms decide between forms of equal cost. An expression that is written, read back in that order and
+/// found to be the same form is therefore what a simplification of it would write.
+#[derive(Debug, Default)]
+pub(crate) struct Stability {
+    /// Expressions are read to be checked.
+    pub(crate) checks: bool,
+    /// An atom was met before one with a smaller number, or was made while writing.
+    pub(crate) out_of_order: bool,
+    /// The atoms that have been met.
+    met: SmallVec<[AtomId; 16]>,
+}
+
+impl Stability {
+    /// How many atoms have been met.
+    pub(crate) fn n_met(&self) -> usize {
+        self.met.len()
+    }
+
+    pub(crate) fn mark(&self) -> Mark {
+        Mark { n_met: self.met.len(), out_of_order: self.out_of_order }
+    }
+
+    pub(crate) fn meet(&mut self, atom: AtomId) {
+        match self.met.last() {
+            Some(last) if *last >= atom => self.out_of_order |= self.met.binary_search(&atom).is_err(),
+            _ => self.met.push(atom),
+        }
+    }
+
+    /// Forgets what has been met since then.
+    pub(crate) fn back_to(&mut self, to: Mark) {
+        self.met.truncate(to.n_met);
+        self.out_of_order = to.out_of_order;
+    }
+}
+
+/// A point in what has been met, to go back to.
+#[derive(Clone, Copy)]
+pub(crate) struct Mark {
+    n_met: usize,
+    out_of_order: bool,
+}

@@ -1,0 +1,248 @@
+//! The independent parts of an affine form: terms, and remainders in place of a value beside its own quotient.
+//!
+//! `k*x + c*(x floordiv n) = k*(x mod n) + (c + k*n)*(x floordiv n)`: remainder and quotient move independently, while
+//! `x` and its quotient do not. The same holds for a finer and a coarser quotient of one value.
+
+use smallvec::SmallVec;
+
+use crate::affine::context::AffineContext;
+use crate::affine::form::{AffineForm, AffineTerm, AtomId};
+use crate::error::Stop;
+use crate::int;
+
+/// A part of a form.
+#[derive(Clone, Copy, Debug)]
+pub enum Summand {
+    /// One term.
+    Term(AffineTerm),
+    /// `factor * (y mod modulus)` without the constant of `y`, as `factor*y - factor*modulus*quotient`.
+    Remainder {
+        /// What the remainder is multiplied by, not 0.
+        factor: i64,
+        /// The finer quotient that `y` is; without one, `y` is the numerator of `quotient`.
+        finer: Option<AtomId>,
+        /// The modulus, at least 2.
+        modulus: i64,
+        /// `y floordiv modulus`
+        quotient: AtomId,
+        /// `-factor * modulus`
+        coefficient: i64,
+    },
+}
+
+/// The parts of a form. The constant is left out.
+pub type Summands = SmallVec<[Summand; 4]>;
+
+impl Summand {
+    /// The part as a form.
+    pub fn form(&self, cx: &AffineContext) -> AffineForm {
+        let mut out = AffineForm::default();
+        match *self {
+            Summand::Term(t) => out.terms.push(t),
+            Summand::Remainder { factor, finer, quotient, coefficient, .. } => {
+                match finer {
+                    Some(atom) => out.terms.push(AffineTerm { coefficient: factor, atom }),
+                    None => {
+                        // `remainder_beside` has formed each of these products.
+                        let scaled =
+                            |t: &AffineTerm| AffineTerm { coefficient: t.coefficient.wrapping_mul(factor), ..*t };
+                        out.terms.extend(cx.as_div(quotient).into_iter().flat_map(|(y, _)| y.terms.iter().map(scaled)));
+                    }
+                }
+                // A quotient has a higher number than what it is made of, and may have a lower one than a finer quotient.
+                let at = out.terms.partition_point(|t| t.atom < quotient);
+                out.terms.insert(at, AffineTerm { coefficient, atom: quotient });
+            }
+        }
+        out
+    }
+
+    /// A form without the part. Constants do not count.
+    fn taken_from(&self, form: &AffineForm, cx: &AffineContext) -> Result<AffineForm, Stop> {
+        let mut rest = form.clone();
+        match *self {
+            Summand::Term(t) => rest.add_term(int::mul(-1, t.coefficient)?, t.atom)?,
+            Summand::Remainder { factor, finer, quotient, coefficient, .. } => {
+                let k = int::mul(-1, factor)?;
+                match finer {
+                    Some(atom) => rest.add_term(k, atom)?,
+                    None => {
+                        for t in cx.as_div(quotient).into_iter().flat_map(|(y, _)| &y.terms) {
+                            rest.add_term(int::mul(k, t.coefficient)?, t.atom)?;
+                        }
+                    }
+                }
+                rest.add_term(int::mul(-1, coefficient)?, quotient)?;
+            }
+        }
+        Ok(rest)
+    }
+
+    /// The part with the other sign, where that fits.
+    pub fn negate(&mut self) {
+        match self {
+            Summand::Term(t) => t.coefficient = t.coefficient.wrapping_neg(),
+            Summand::Remainder { factor, coefficient, .. } => {
+                (*factor, *coefficient) = (factor.wrapping_neg(), coefficient.wrapping_neg());
+            }
+        }
+    }
+
+    /// What the variable part is multiplied by: the coefficient of a term, the factor of a remainder.
+    pub fn factor(&self) -> i64 {
+        match *self {
+            Summand::Term(t) => t.coefficient,
+            Summand::Remainder { factor, .. } => factor,
+        }
+    }
+
+    /// The part with another factor, as a form.
+    pub fn scaled_to(&self, factor: i64, cx: &AffineContext) -> Result<AffineForm, Stop> {
+        match *self {
+            Summand::Term(t) => {
+                Ok(AffineForm { constant: 0, terms: SmallVec::from_slice(&[AffineTerm { coefficient: factor, ..t }]) })
+            }
+            Summand::Remainder { finer, modulus, quotient, .. } => {
+                let coefficient = int::mul(int::mul(factor, modulus)?, -1)?;
+                Ok(Summand::Remainder { factor, finer, modulus, quotient, coefficient }.form(cx))
+            }
+        }
+    }
+
+    /// The greatest common divisor of the coefficients.
+    pub fn content(&self, cx: &AffineContext) -> i64 {
+        match *self {
+            Summand::Term(t) => int::gcd(t.coefficient, 0).unwrap_or(1),
+            Summand::Remainder { factor, finer: Some(_), .. } => int::gcd(factor, 0).unwrap_or(1),
+            Summand::Remainder { .. } => self.form(cx).content(),
+        }
+    }
+
+    /// The smallest and the largest value, without the constant.
+    pub fn ends(&self, cx: &AffineContext) -> Option<(i128, i128)> {
+        match *self {
+            Summand::Term(t) => Some(cx.ends_of_term(t.coefficient, t.atom)),
+            Summand::Remainder { factor, finer, modulus, quotient, .. } => {
+                let (constant, (lo, hi)) = match finer {
+                    Some(atom) => (0, cx.ends_of_term(1, atom)),
+                    None => {
+                        let (y, _) = cx.as_div(quotient)?;
+                        let mut splits = if cx.has_div(y) { REMAINDER_SPLITS } else { 0 };
+                        (y.constant, cx.bound(&y.terms, &mut splits)?)
+                    }
+                };
+                let (c, m, k) = (i128::from(constant), i128::from(modulus), i128::from(factor));
+                let of_div = cx.atoms[quotient as usize].interval;
+                let lo = lo.checked_add(c)?.checked_sub(i128::from(of_div.hi) * m)?.max(0) - c;
+                let hi = hi.checked_add(c)?.checked_sub(i128::from(of_div.lo) * m)?.min(m - 1) - c;
+                // By the sign alone: where no point is left, the ends stay the wrong way round.
+                let (lo, hi) = if k < 0 { (hi, lo) } else { (lo, hi) };
+                Some((k.checked_mul(lo)?, k.checked_mul(hi)?))
+            }
+        }
+    }
+}
+
+/// How often the bound of a numerator may split where it stands in a remainder.
+const REMAINDER_SPLITS: u32 = 8;
+
+/// The parts of a form, with every value that stands beside its own divs taken apart into digits.
+pub fn summands(cx: &AffineContext, form: &AffineForm) -> Summands {
+    let mut out = Summands::new();
+    summands_into(cx, form, &mut out);
+    out
+}
+
+/// [`summands`], in place of what was there.
+pub fn summands_into(cx: &AffineContext, form: &AffineForm, out: &mut Summands) {
+    out.clear();
+    split(cx, form, remainder_beside, out);
+}
+
+/// The parts of a form with remainders that leave nothing of their divs, and may leave something of the value; `None`
+/// where there is no such remainder but those of [`summands`].
+pub fn other_summands(cx: &AffineContext, form: &AffineForm) -> Option<Summands> {
+    let factor = |s: Summand| s.factor();
+    let differs = |t: &AffineTerm| {
+        let other = whole_remainder(cx, form, t.atom).map(factor);
+        other.is_some() && other != remainder_beside(cx, form, t.atom).map(factor)
+    };
+    let either = |cx: &AffineContext, form: &AffineForm, atom| {
+        whole_remainder(cx, form, atom).or_else(|| remainder_beside(cx, form, atom))
+    };
+    form.terms.iter().any(differs).then(|| {
+        let mut out = Summands::new();
+        split(cx, form, either, &mut out);
+        out
+    })
+}
+
+fn split(
+    cx: &AffineContext,
+    form: &AffineForm,
+    remainder: impl Fn(&AffineContext, &AffineForm, AtomId) -> Option<Summand>,
+    out: &mut Summands,
+) {
+    if !cx.has_div(form) {
+        out.extend(form.terms.iter().map(|t| Summand::Term(*t)));
+        return;
+    }
+    let mut rest = AffineForm { constant: 0, terms: SmallVec::from_slice(&form.terms) };
+    let mut divs: SmallVec<[(i64, AtomId); 6]> =
+        form.terms.iter().filter_map(|t| Some((cx.as_div(t.atom)?.1, t.atom))).collect();
+    divs.sort_unstable();
+    for (_, atom) in divs {
+        // An earlier remainder took this quotient whole, as a term of the value that it is of. The quotient's own remainder would
+        // put it back, for [`crate::rules::div`] to take it out again, without end.
+        if rest.coefficient(atom) == 0 {
+            continue;
+        }
+        let Some(remainder) = remainder(cx, &rest, atom) else { continue };
+        // A difference that does not fit leaves the form as it was.
+        if let Ok(without) = remainder.taken_from(&rest, cx) {
+            rest = without;
+            out.push(remainder);
+        }
+    }
+    out.extend(rest.terms.iter().map(|t| Summand::Term(*t)));
+}
+
+/// `k*(y mod q)` where `atom` is `y floordiv q` and `k*y` stands in the form: `y` is the numerator of the atom, or a
+/// finer quotient of it.
+fn remainder_beside(cx: &AffineContext, form: &AffineForm, atom: AtomId) -> Option<Summand> {
+    let (num, n) = cx.as_div(atom)?;
+    let finer = form
+        .terms
+        .iter()
+        .filter_map(|t| {
+            let (other, m) = cx.as_div(t.atom)?;
+            (m < n && n % m == 0 && other == num).then_some((m, *t))
+        })
+        .max_by_key(|(m, _)| *m);
+    let (factor, modulus, finer) = match finer {
+        Some((m, t)) => (t.coefficient, n / m, Some(t.atom)),
+        None => {
+            let lead = num.terms.first()?;
+            let k = form.coefficient(lead.atom).checked_div(lead.coefficient)?;
+            let holds = |t: &AffineTerm| k.checked_mul(t.coefficient).is_some_and(|c| c == form.coefficient(t.atom));
+            (k != 0 && num.terms.iter().all(holds)).then_some((k, n, None))?
+        }
+    };
+    let coefficient = factor.checked_mul(modulus)?.checked_neg()?;
+    Some(Summand::Remainder { factor, finer, modulus, quotient: atom, coefficient })
+}
+
+/// `k*(y mod n)` where `-k*n*(y floordiv n)` stands in the form beside multiples of all terms of `y`.
+fn whole_remainder(cx: &AffineContext, form: &AffineForm, atom: AtomId) -> Option<Summand> {
+    let (num, n) = cx.as_div(atom)?;
+    let coefficient = form.coefficient(atom);
+    let factor = coefficient.checked_div(n)?.checked_neg().filter(|k| *k != 0 && coefficient % n == 0)?;
+    let stands = |t: &AffineTerm| form.coefficient(t.atom) != 0 && factor.checked_mul(t.coefficient).is_some();
+    num.terms.iter().all(stands).then_some(Summand::Remainder {
+        factor,
+        finer: None,
+        modulus: n,
+        quotient: atom,
+        coefficient,
+    })
+}

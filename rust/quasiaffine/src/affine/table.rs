@@ -1,0 +1,48 @@
+//! A map for a context: looked through while it is small, hashed beyond.
+
+use std::hash::Hash;
+
+use rustc_hash::FxHashMap;
+
+/// Keys and values. Nothing is allocated before the first insertion.
+pub struct Table<K, V> {
+    few: Vec<(K, V)>,
+    /// Boxed: most tables stay small, and a context of small fields is quickly made and dropped.
+    many: Option<Box<FxHashMap<K, V>>>,
+}
+
+/// Up to so many keys are looked through one by one.
+const FEW: usize = 16;
+
+impl<K: Eq + Hash, V> Table<K, V> {
+    pub fn get(&self, key: &K) -> Option<&V> {
+        match self.few.iter().find(|(k, _)| k == key) {
+            Some((_, value)) => Some(value),
+            None => self.many.as_ref()?.get(key),
+        }
+    }
+
+    /// Adds a key that is not there.
+    pub fn insert(&mut self, key: K, value: V) {
+        if self.few.len() < FEW {
+            if self.few.capacity() == 0 {
+                // Small enough for the allocator's quick bins.
+                self.few.reserve_exact(FEW / 4);
+            }
+            self.few.push((key, value));
+        } else {
+            self.many.get_or_insert_default().insert(key, value);
+        }
+    }
+
+    pub fn clear(&mut self) {
+        self.few.clear();
+        self.many = None;
+    }
+}
+
+impl<K, V> Default for Table<K, V> {
+    fn default() -> Table<K, V> {
+        Table { few: Vec::new(), many: None }
+    }
+}

@@ -1,0 +1,240 @@
+//! The interval of an affine form over the domain.
+//!
+//! Three sources, intersected: the ranges of the summands; `n * (x floordiv n) = x - r` with `0 <= r < n`, which lets a
+//! quotient cancel against its numerator (so `x - 4 * (x floordiv 4)` is in `[0, 3]`) where summands share atoms; and the
+//! constraints of the domain. Factors have 64 bits and sums 128: what does not fit there is not used, and an end of 128
+//! bits is a fact like any other. Law: an interval of 64 bits is that of ends which have 64 bits, see [`Interval::exact`].
+
+use smallvec::SmallVec;
+
+use crate::affine::context::AffineContext;
+use crate::affine::form::{AffineForm, AffineTerm, AtomId};
+use crate::affine::summands::{summands, Summand};
+use crate::analysis::interval::Interval;
+use crate::error::Stop;
+use crate::int;
+
+type Terms = SmallVec<[AffineTerm; 8]>;
+
+/// The smallest and the largest value.
+pub(crate) type Ends = (i128, i128);
+
+const EVERYTHING: Ends = (i128::MIN, i128::MAX);
+
+fn both(a: Ends, b: Ends) -> Ends {
+    (a.0.max(b.0), a.1.min(b.1))
+}
+
+fn shifted(constant: i64, ends: Option<Ends>) -> Ends {
+    let c = i128::from(constant);
+    ends.and_then(|(lo, hi)| Some((lo.checked_add(c)?, hi.checked_add(c)?))).unwrap_or(EVERYTHING)
+}
+
+/// How often one bound may split into "quotient by its numerator" and "quotient by its interval". The first cancels terms,
+/// so it goes first; more splits than these were measured to change nothing in chains of 32 operations.
+const MAX_SPLITS: u32 = 8;
+
+impl AffineContext {
+    /// The interval of a form: it holds every value that the form takes over the domain. `None` where its ends do not have
+    /// 64 bits: then the value may leave them, and what needs its interval does not apply.
+    pub fn range_of(&mut self, form: &AffineForm) -> Option<Interval> {
+        let (lo, hi) = self.ends_of(form);
+        Interval::exact(lo, hi)
+    }
+
+    /// The ends of a form whose parts are known. They may need more than 64 bits.
+    pub(crate) fn ends_of_parts(&mut self, form: &AffineForm, parts: &[Summand]) -> Ends {
+        if self.has_div(form) {
+            self.ends_of_sum(form, parts)
+        } else {
+            self.ends_of(form)
+        }
+    }
+
+    /// The interval of a form whose parts are known.
+    ///
+    /// # Errors
+    /// [`Stop::Overflow`] where an end does not fit into 64 bits.
+    pub(crate) fn range_of_part(&mut self, form: &AffineForm, summands: &[Summand]) -> Result<Interval, Stop> {
+        if self.facts.is_empty() && !self.has_div(form) {
+            if let Some(interval) = self.quick_range(form.constant, &form.terms) {
+                return Ok(interval);
+            }
+        }
+        let (lo, hi) = self.ends_of_parts(form, summands);
+        Interval::exact(lo, hi).ok_or(Stop::Overflow)
+    }
+
+    /// The interval of a sum by the ranges of its terms alone, where no part of it leaves 64 bits.
+    pub(crate) fn quick_range(&self, constant: i64, terms: &[AffineTerm]) -> Option<Interval> {
+        let (mut lo, mut hi) = (constant, constant);
+        for t in terms {
+            let interval = self.atoms[t.atom as usize].interval;
+            let (x, y) = if t.coefficient < 0 { (interval.hi, interval.lo) } else { (interval.lo, interval.hi) };
+            lo = lo.checked_add(t.coefficient.checked_mul(x)?)?;
+            hi = hi.checked_add(t.coefficient.checked_mul(y)?)?;
+        }
+        Some(Interval::new(lo, hi))
+    }
+
+    /// The ends of a form. They may need more than 64 bits.
+    pub(crate) fn ends_of(&mut self, form: &AffineForm) -> Ends {
+        if self.has_div(form) {
+            let summands = summands(self, form);
+            return self.ends_of_sum(form, &summands);
+        }
+        let plain = shifted(form.constant, self.plain(&form.terms));
+        self.narrowed_by_facts(form, plain)
+    }
+
+    fn ends_of_sum(&mut self, form: &AffineForm, summands: &[Summand]) -> Ends {
+        let mut ends = EVERYTHING;
+        if self.spend(2 * form.terms.len() * form.terms.len()).is_ok() {
+            let by_digits = summands.iter().try_fold((0i128, 0i128), |(lo, hi), s| {
+                let (x, y) = s.ends(self)?;
+                Some((lo.checked_add(x)?, hi.checked_add(y)?))
+            });
+            let by_quotients = || shifted(form.constant, self.bound(&form.terms, &mut { MAX_SPLITS }));
+            ends = shifted(form.constant, by_digits);
+            if by_digits.is_some() && self.are_digits(form, summands) {
+                debug_assert_eq!(both(ends, by_quotients()), ends, "parts cancel against each other: {form:?}");
+            } else {
+                ends = both(ends, by_quotients());
+            }
+        }
+        self.narrowed_by_facts(form, ends)
+    }
+
+    /// Whether each part is either an atom that is no quotient or a remainder of a sum of variables, and no atom is in two parts.
+    /// Then all that cancels does so within a part, whose ends know it.
+    fn are_digits(&self, form: &AffineForm, parts: &[Summand]) -> bool {
+        let mut n_terms = 0;
+        let is_digit = |s: &Summand| match *s {
+            Summand::Term(t) => {
+                n_terms += 1;
+                self.as_div(t.atom).is_none()
+            }
+            Summand::Remainder { finer, quotient, .. } => {
+                let num = self.as_div(quotient).filter(|(num, _)| finer.is_none() && self.is_plain(num));
+                n_terms += num.map_or(0, |(num, _)| num.terms.len()) + 1;
+                num.is_some()
+            }
+        };
+        parts.iter().all(is_digit) && n_terms == form.terms.len()
+    }
+
+    /// The ends of a sum by the ranges of its terms alone.
+    pub(crate) fn plain(&self, terms: &[AffineTerm]) -> Option<(i128, i128)> {
+        terms.iter().try_fold((0i128, 0i128), |(lo, hi), t| {
+            let (x, y) = self.ends_of_term(t.coefficient, t.atom);
+            Some((lo.checked_add(x)?, hi.checked_add(y)?))
+        })
+    }
+
+    pub(crate) fn ends_of_term(&self, coefficient: i64, atom: AtomId) -> (i128, i128) {
+        let Interval { lo, hi } = self.atoms[atom as usize].interval;
+        let (lo, hi) = if coefficient < 0 { (hi, lo) } else { (lo, hi) };
+        (i128::from(coefficient) * i128::from(lo), i128::from(coefficient) * i128::from(hi))
+    }
+
+    /// The ends of a sum without its constant, with divs that cancel against their numerators.
+    pub(crate) fn bound(&self, terms: &[AffineTerm], splits: &mut u32) -> Option<(i128, i128)> {
+        let plain = self.plain(terms);
+        if *splits == 0 {
+            return plain;
+        }
+        // The quotient with the highest number contains no other one, so that each split makes the form simpler.
+        let cancels = |of: &AffineTerm| {
+            self.as_div(of.atom).is_some_and(|(num, _)| {
+                num.terms.iter().any(|t| {
+                    let beside = terms.iter().find(|x| x.atom == t.atom).map_or(0, |x| x.coefficient);
+                    beside != 0 && (beside < 0) != ((of.coefficient < 0) != (t.coefficient < 0))
+                })
+            })
+        };
+        let Some(at) = terms.iter().rposition(cancels) else {
+            return plain;
+        };
+        *splits -= 1;
+        let AffineTerm { coefficient: a, atom } = terms[at];
+        let (num, n) = self.as_div(atom)?;
+        let mut rest: Terms = SmallVec::from_slice(terms);
+        rest.remove(at);
+        let by_numerator = self.by_numerator(a, num, n, SmallVec::from_slice(&rest), splits);
+        let by_range = self.bound(&rest, splits).and_then(|(lo, hi)| {
+            let (x, y) = self.ends_of_term(a, atom);
+            Some((lo.checked_add(x)?, hi.checked_add(y)?))
+        });
+        [plain, by_range, by_numerator].into_iter().flatten().reduce(|(lo, hi), (x, y)| (lo.max(x), hi.min(y)))
+    }
+
+    /// `n * (rest + a * (num floordiv n)) = n * rest + a * num - a * r` with `0 <= r < n`.
+    fn by_numerator(
+        &self,
+        a: i64,
+        num: &AffineForm,
+        n: i64,
+        mut rest: Terms,
+        splits: &mut u32,
+    ) -> Option<(i128, i128)> {
+        for t in rest.iter_mut() {
+            t.coefficient = t.coefficient.checked_mul(n)?;
+        }
+        for t in &num.terms {
+            let k = a.checked_mul(t.coefficient)?;
+            match rest.iter().position(|x| x.atom >= t.atom) {
+                Some(at) if rest[at].atom == t.atom => {
+                    rest[at].coefficient = rest[at].coefficient.checked_add(k)?;
+                    if rest[at].coefficient == 0 {
+                        rest.remove(at);
+                    }
+                }
+                Some(at) => rest.insert(at, AffineTerm { coefficient: k, atom: t.atom }),
+                None => rest.push(AffineTerm { coefficient: k, atom: t.atom }),
+            }
+        }
+        let (lo, hi) = self.bound(&rest, splits)?;
+        let (a, remainder) = (i128::from(a), i128::from(a) * i128::from(n - 1));
+        let shift = a * i128::from(num.constant);
+        let lo = lo.checked_add(shift)?.checked_sub(remainder.max(0))?;
+        let hi = hi.checked_add(shift)?.checked_sub(remainder.min(0))?;
+        let n = n.unsigned_abs();
+        Some((int::ceil_div_wide(lo, n), int::floor_div_wide(hi, n)))
+    }
+
+    /// `form = q * fact + rest`, for each fact that leaves fewer terms.
+    fn narrowed_by_facts(&mut self, form: &AffineForm, mut ends: Ends) -> Ends {
+        if form.terms.is_empty() {
+            return ends;
+        }
+        for i in 0..self.facts.len() {
+            let fact = &self.facts[i];
+            let Some(lead) = fact.form.terms.first() else {
+                continue;
+            };
+            let k = form.coefficient(lead.atom);
+            let (q, of_fact) = match (k.checked_div(lead.coefficient), k.checked_rem(lead.coefficient)) {
+                (Some(q), Some(0)) if q != 0 => (q, fact.interval),
+                _ => continue,
+            };
+            let mut rest = form.clone();
+            if rest.add_scaled(q.wrapping_neg(), &fact.form).is_err() || rest.terms.len() >= form.terms.len() {
+                continue;
+            }
+            let mut splits = if self.has_div(&rest) && self.spend(rest.terms.len() * rest.terms.len()).is_ok() {
+                MAX_SPLITS
+            } else {
+                0
+            };
+            let Some((lo, hi)) = self.bound(&rest.terms, &mut splits) else {
+                continue;
+            };
+            let c = i128::from(rest.constant);
+            let (x, y) = (i128::from(q) * i128::from(of_fact.lo), i128::from(q) * i128::from(of_fact.hi));
+            let (lo, hi) =
+                (lo.saturating_add(c).saturating_add(x.min(y)), hi.saturating_add(c).saturating_add(x.max(y)));
+            ends = both(ends, (lo, hi));
+        }
+        ends
+    }
+}

@@ -1,0 +1,100 @@
+//! A closed interval of 64-bit integers.
+//!
+//! Law: an interval is a fact. A computed interval whose ends do not fit is none ([`Interval::exact`]); nothing moves an end to
+//! make it fit, since a value may lie beyond. Arithmetic on ranges is that of `interval`, in 128 bits.
+
+use crate::int::floor_div;
+
+/// The integers `lo <= x <= hi`; none where `lo > hi`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Interval {
+    /// The smallest value.
+    pub lo: i64,
+    /// The largest value.
+    pub hi: i64,
+}
+
+impl Interval {
+    /// Every 64-bit integer.
+    pub const ALL: Interval = Interval { lo: i64::MIN, hi: i64::MAX };
+    /// No integer.
+    pub const EMPTY: Interval = Interval { lo: 0, hi: -1 };
+
+    /// `lo <= x <= hi`.
+    pub const fn new(lo: i64, hi: i64) -> Interval {
+        Interval { lo, hi }
+    }
+
+    /// The one value `x`.
+    pub const fn point(x: i64) -> Interval {
+        Interval { lo: x, hi: x }
+    }
+
+    /// The 64-bit integers between two ends, for a value that is known to have 64 bits, as a variable is; empty where
+    /// there is none.
+    pub fn between(lo: i128, hi: i128) -> Interval {
+        if lo > i128::from(i64::MAX) || hi < i128::from(i64::MIN) {
+            return Interval::EMPTY;
+        }
+        let clamp = |x: i128| x.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
+        Interval { lo: clamp(lo), hi: clamp(hi) }
+    }
+
+    /// The interval with these ends, where both have 64 bits.
+    pub fn exact(lo: i128, hi: i128) -> Option<Interval> {
+        Some(Interval { lo: i64::try_from(lo).ok()?, hi: i64::try_from(hi).ok()? })
+    }
+
+    /// Whether it holds no integer.
+    pub const fn is_empty(self) -> bool {
+        self.lo > self.hi
+    }
+
+    /// The value, where there is just one.
+    pub fn as_point(self) -> Option<i64> {
+        (self.lo == self.hi).then_some(self.lo)
+    }
+
+    /// How many integers it holds.
+    pub fn size(self) -> u128 {
+        if self.is_empty() {
+            0
+        } else {
+            (i128::from(self.hi) - i128::from(self.lo) + 1) as u128
+        }
+    }
+
+    /// Whether `x` lies in it.
+    pub const fn contains(self, x: i64) -> bool {
+        self.lo <= x && x <= self.hi
+    }
+
+    /// Whether every integer of `nonlinear` lies in it.
+    pub const fn covers(self, other: Interval) -> bool {
+        other.is_empty() || (self.lo <= other.lo && other.hi <= self.hi)
+    }
+
+    /// The integers in both.
+    pub fn intersect(self, other: Interval) -> Interval {
+        Interval { lo: self.lo.max(other.lo), hi: self.hi.min(other.hi) }
+    }
+
+    /// The interval of `x floordiv n` for `n >= 1`.
+    pub fn floor_div(self, n: i64) -> Interval {
+        Interval { lo: floor_div(self.lo, n), hi: floor_div(self.hi, n) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_that_does_not_fit_is_none() {
+        let max = i128::from(i64::MAX);
+        assert_eq!(Interval::exact(max - 1, max), Some(Interval::new(i64::MAX - 1, i64::MAX)));
+        assert_eq!(Interval::exact(max, max + 1), None);
+        assert_eq!(Interval::between(max, max + 1), Interval::point(i64::MAX));
+        assert_eq!(Interval::between(max + 1, max + 2), Interval::EMPTY);
+    }
+}

@@ -1,0 +1,9 @@
+//! The abstract domains: facts about values that hold at every point of a domain.
+//!
+//! Read [`interval::Interval`]. Law: a fact is never wrong; where nothing is known, there is none.
+
+pub(crate) mod bounds;
+pub mod interval;
+pub(crate) mod periodicity;
+pub(crate) mod samples;
+pub(crate) mod wide_interval;

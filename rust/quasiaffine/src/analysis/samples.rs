@@ -1,0 +1,121 @@
+//! Values at a few points of the domain: where they show that a quotient has several, no interval has to be worked out.
+//!
+//! Read [`AffineContext::units`]. Law: a sample decides nothing that an interval would not. The interval of a form over the ranges of the
+//! variables holds the values at these points, so what differs there lies in no single quotient. Under facts a point may
+//! lie outside the domain, and then there are no samples.
+
+use smallvec::SmallVec;
+
+use crate::affine::context::{AffineContext, AtomKind, NonlinearOp};
+use crate::affine::form::AffineTerm;
+use crate::affine::summands::Summand;
+use crate::analysis::interval::Interval;
+use crate::int::{common_quotient, floor_div};
+
+/// The values at all points.
+pub(crate) type Sample = [i64; POINTS];
+
+/// The samples of all parts of a form, each with a factor of 1.
+pub(crate) type Samples = SmallVec<[Sample; 6]>;
+
+/// How many points there are: both ends of every variable, and some between. With three or six, chains of 32 operations
+/// take within 1 % of the same instructions.
+pub(crate) const POINTS: usize = 4;
+
+/// Where the points between lie, as parts of 2^32 of the interval of each variable in turn.
+const BETWEEN: [[u32; 7]; POINTS - 2] = [
+    [0x9e37_79b9, 0x3c6e_f372, 0xdaa6_6d2b, 0x78dd_e6e4, 0x1715_609d, 0xb54c_da56, 0x5384_540f],
+    [0x6a09_e667, 0xbb67_ae85, 0x2c6e_f372, 0xe54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab],
+];
+
+impl AffineContext {
+    /// The samples of the parts of a form. `None` under facts, and where a value does not fit into 64 bits.
+    pub(crate) fn units(&mut self, parts: &[Summand]) -> Option<Samples> {
+        if !self.facts.is_empty() {
+            return None;
+        }
+        for atom in self.samples.len()..self.atoms.len() {
+            let sample = self.sample_of_atom(atom);
+            self.samples.push(sample);
+        }
+        parts.iter().map(|part| self.sample_of_unit(part)).collect()
+    }
+
+    fn sample_of_unit(&self, part: &Summand) -> Option<Sample> {
+        match *part {
+            Summand::Term(AffineTerm { atom, .. }) => self.samples[atom as usize],
+            Summand::Remainder { finer, modulus, quotient, .. } => {
+                let y = match finer {
+                    Some(atom) => self.samples[atom as usize]?,
+                    None => self.sample_of(0, &self.as_div(quotient)?.0.terms)?,
+                };
+                let q = self.samples[quotient as usize]?;
+                pointwise(y, q, |y, q| y.checked_sub(q.checked_mul(modulus)?))
+            }
+        }
+    }
+
+    fn sample_of(&self, constant: i64, terms: &[AffineTerm]) -> Option<Sample> {
+        let mut out = [constant; POINTS];
+        for t in terms {
+            add_multiple(&mut out, t.coefficient, &self.samples[t.atom as usize]?)?;
+        }
+        Some(out)
+    }
+
+    fn sample_of_atom(&self, atom: usize) -> Option<Sample> {
+        match &self.atoms[atom].kind {
+            AtomKind::Var(flat) => Some(points(self.atoms[atom].interval, *flat as usize)),
+            AtomKind::Div(num, n) => Some(self.sample_of(num.constant, &num.terms)?.map(|x| floor_div(x, *n))),
+            AtomKind::Other(op, operands) => {
+                let (a, b) = &**operands;
+                let (a, b) = (self.sample_of(a.constant, &a.terms)?, self.sample_of(b.constant, &b.terms)?);
+                pointwise(a, b, |a, b| match op {
+                    NonlinearOp::Product => a.checked_mul(b),
+                    NonlinearOp::FloorDiv => (b >= 1).then(|| floor_div(a, b)),
+                    NonlinearOp::Mod => (b >= 1).then(|| a.rem_euclid(b)),
+                    NonlinearOp::Min => Some(a.min(b)),
+                    NonlinearOp::Max => Some(a.max(b)),
+                })
+            }
+        }
+    }
+}
+
+/// The values of a variable: its ends, and some between.
+pub(crate) fn points(interval: Interval, flat: usize) -> Sample {
+    let last = interval.size().saturating_sub(1);
+    let inside = |part: u32| (i128::from(interval.lo) + ((last * u128::from(part)) >> 32) as i128) as i64;
+    let [a, b] = BETWEEN.map(|parts| inside(parts[flat % parts.len()]));
+    [interval.lo, interval.hi, a, b]
+}
+
+/// Whether a sum of multiples has several quotients by `n`, as far as the samples tell.
+pub(crate) fn crosses<'a>(constant: i64, parts: impl Iterator<Item = (i64, &'a Sample)>, n: i64) -> bool {
+    let Some((lo, hi)) = ends(constant, parts) else { return false };
+    common_quotient(lo, hi, n).is_none()
+}
+
+/// The smallest and the largest of the values of a sum of multiples, where all of them have 64 bits.
+fn ends<'a>(constant: i64, parts: impl Iterator<Item = (i64, &'a Sample)>) -> Option<(i64, i64)> {
+    let mut sum = [constant; POINTS];
+    for (k, sample) in parts {
+        add_multiple(&mut sum, k, sample)?;
+    }
+    Some(sum.iter().fold((sum[0], sum[0]), |(lo, hi), x| (lo.min(*x), hi.max(*x))))
+}
+
+fn add_multiple(out: &mut Sample, k: i64, sample: &Sample) -> Option<()> {
+    for (x, y) in out.iter_mut().zip(sample) {
+        *x = x.checked_add(k.checked_mul(*y)?)?;
+    }
+    Some(())
+}
+
+fn pointwise(a: Sample, b: Sample, f: impl Fn(i64, i64) -> Option<i64>) -> Option<Sample> {
+    let mut out = [0; POINTS];
+    for (x, (a, b)) in out.iter_mut().zip(a.into_iter().zip(b)) {
+        *x = f(a, b)?;
+    }
+    Some(out)
+}

@@ -1,0 +1,261 @@
+//! The interval of an expression by the ranges of its variables alone, node by node.
+//!
+//! Where an affine form sees that terms cancel, this does not; and where a form does not fit into 64 bits, this still
+//! has an answer. Law: an [`WideInterval`] holds the mathematical value at every point. It is worked out in 128 bits, and an
+//! end that does not fit there is open; it is never moved to a number that the value may pass.
+
+use rustc_hash::FxHashMap;
+
+use crate::analysis::interval::Interval;
+use crate::expr::{Expr, Op, Var};
+use crate::int::floor_div_any;
+
+/// The integers between two ends, either of which may be open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WideInterval {
+    /// The smallest integer; [`i128::MIN`] where it is open.
+    pub lo: i128,
+    /// The largest integer; [`i128::MAX`] where it is open.
+    pub hi: i128,
+}
+
+/// Ends up to here are known; one sum or difference of them still has 128 bits.
+const LIMIT: i128 = 1 << 125;
+
+impl From<Interval> for WideInterval {
+    fn from(interval: Interval) -> WideInterval {
+        WideInterval { lo: interval.lo.into(), hi: interval.hi.into() }
+    }
+}
+
+impl WideInterval {
+    /// Every integer.
+    pub const ALL: WideInterval = WideInterval { lo: i128::MIN, hi: i128::MAX };
+
+    /// Between two ends, of which those past the limit are open. An end that lies beyond the limit on the other side
+    /// comes back to it, which only widens the interval.
+    pub fn between(lo: i128, hi: i128) -> WideInterval {
+        WideInterval {
+            lo: if lo < -LIMIT { i128::MIN } else { lo.min(LIMIT) },
+            hi: if hi > LIMIT { i128::MAX } else { hi.max(-LIMIT) },
+        }
+    }
+
+    /// The interval in 64 bits, where both ends have 64 bits.
+    pub fn interval(self) -> Option<Interval> {
+        Interval::exact(self.lo, self.hi)
+    }
+
+    /// The integers in both.
+    pub fn intersect(self, other: WideInterval) -> WideInterval {
+        WideInterval { lo: self.lo.max(other.lo), hi: self.hi.min(other.hi) }
+    }
+
+    /// The interval of `x + y`.
+    pub fn plus(self, other: WideInterval) -> WideInterval {
+        WideInterval::between(self.lo.saturating_add(other.lo), self.hi.saturating_add(other.hi))
+    }
+
+    /// The interval of `k * x`.
+    pub fn scale(self, k: i64) -> WideInterval {
+        let (a, b) = (product(self.lo, k.into()), product(self.hi, k.into()));
+        WideInterval::between(a.min(b), a.max(b))
+    }
+
+    /// The interval of `x * y`.
+    pub fn times(self, other: WideInterval) -> WideInterval {
+        let (a, b) = (product(self.lo, other.lo), product(self.lo, other.hi));
+        let (c, d) = (product(self.hi, other.lo), product(self.hi, other.hi));
+        WideInterval::between(a.min(b).min(c).min(d), a.max(b).max(c).max(d))
+    }
+
+    /// The interval of `x floordiv y`, where only `y >= 1` counts.
+    pub fn floor_div(self, divisor: WideInterval) -> WideInterval {
+        let (d_lo, d_hi) = (divisor.lo.max(1), divisor.hi.max(1));
+        let lo = floor_div_any(self.lo, d_lo).min(floor_div_any(self.lo, d_hi));
+        let hi = floor_div_any(self.hi, d_lo).max(floor_div_any(self.hi, d_hi));
+        WideInterval {
+            lo: if self.lo == i128::MIN { i128::MIN } else { lo },
+            hi: if self.hi == i128::MAX { i128::MAX } else { hi },
+        }
+    }
+
+    /// The interval of `x mod y`, where only `y >= 1` counts.
+    pub fn floor_mod(self, divisor: WideInterval) -> WideInterval {
+        let (d_lo, d_hi) = (divisor.lo.max(1), divisor.hi.max(1));
+        if self.lo >= 0 && self.hi < d_lo {
+            return self;
+        }
+        if d_lo == d_hi && self.is_closed() {
+            let (q, last) = (floor_div_any(self.lo, d_lo), floor_div_any(self.hi, d_lo));
+            if q == last {
+                return WideInterval { lo: self.lo - q * d_lo, hi: self.hi - q * d_lo };
+            }
+        }
+        WideInterval::between(0, if self.lo >= 0 { self.hi.min(d_hi - 1) } else { d_hi - 1 })
+    }
+
+    /// The interval of the smaller of `x` and `y`.
+    pub fn min(self, other: WideInterval) -> WideInterval {
+        WideInterval { lo: self.lo.min(other.lo), hi: self.hi.min(other.hi) }
+    }
+
+    /// The interval of the larger of `x` and `y`.
+    pub fn max(self, other: WideInterval) -> WideInterval {
+        WideInterval { lo: self.lo.max(other.lo), hi: self.hi.max(other.hi) }
+    }
+
+    const fn is_closed(self) -> bool {
+        self.lo != i128::MIN && self.hi != i128::MAX
+    }
+}
+
+impl std::fmt::Display for WideInterval {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.lo, self.hi) {
+            (i128::MIN, i128::MAX) => write!(f, "(-inf, inf)"),
+            (i128::MIN, hi) => write!(f, "(-inf, {hi}]"),
+            (lo, i128::MAX) => write!(f, "[{lo}, inf)"),
+            (lo, hi) => write!(f, "[{lo}, {hi}]"),
+        }
+    }
+}
+
+/// The product, cut off at the ends of 128 bits.
+fn product(a: i128, b: i128) -> i128 {
+    // A product of 64-bit numbers is one instruction, of 128-bit ones with a check a call.
+    match (i64::try_from(a), i64::try_from(b)) {
+        (Ok(a), Ok(b)) => i128::from(a) * i128::from(b),
+        _ => a.saturating_mul(b),
+    }
+}
+
+/// The interval of an expression; everything for one of more than `limit` nodes.
+pub fn interval(of_var: &dyn Fn(Var) -> Interval, e: &Expr, limit: u32) -> WideInterval {
+    let of = |e: &Expr| interval(of_var, e, limit);
+    match e {
+        Expr::Const(c) => Interval::point(*c).into(),
+        Expr::Var(v) => of_var(*v).into(),
+        Expr::Node(_) if e.nodes() > limit => WideInterval::ALL,
+        Expr::Node(_) => e.op().map_or(WideInterval::ALL, |op| step(op, of).0),
+    }
+}
+
+/// Whether no value on the way to that of the expression can leave 64 bits, as far as intervals tell.
+pub fn fits(of_var: &dyn Fn(Var) -> Interval, e: &Expr) -> bool {
+    checked(of_var, e, &mut FxHashMap::default()).is_some()
+}
+
+type Known = FxHashMap<usize, Option<Interval>>;
+
+fn checked(of_var: &dyn Fn(Var) -> Interval, e: &Expr, known: &mut Known) -> Option<Interval> {
+    let node = match e {
+        Expr::Const(c) => return Some(Interval::point(*c)),
+        Expr::Var(v) => return Some(of_var(*v)),
+        Expr::Node(node) => std::sync::Arc::as_ptr(node) as usize,
+    };
+    if let Some(found) = known.get(&node) {
+        return *found;
+    }
+    let mut all_fit = true;
+    let of = |e: &Expr| {
+        let interval = checked(of_var, e, known);
+        all_fit &= interval.is_some();
+        interval.map_or(WideInterval::ALL, WideInterval::from)
+    };
+    let found =
+        e.op().map(|op| step(op, of)).and_then(|(whole, with_parts)| with_parts.interval().and(whole.interval()));
+    let found = found.filter(|_| all_fit);
+    known.insert(node, found);
+    found
+}
+
+/// The interval of one operation, and that of all its partial sums.
+pub fn step(op: &Op, mut of: impl FnMut(&Expr) -> WideInterval) -> (WideInterval, WideInterval) {
+    let whole = match op {
+        Op::Sum(sum) => {
+            let constant = WideInterval::from(Interval::point(sum.constant));
+            let (mut whole, mut parts) = (constant, hull_with_0(constant));
+            for t in &sum.terms {
+                let term = of(&t.atom).scale(t.coefficient);
+                (whole, parts) = (whole.plus(term), parts.plus(hull_with_0(term)));
+            }
+            return (whole, parts);
+        }
+        Op::Product(a, b) => of(a).times(of(b)),
+        Op::FloorDiv(a, b) => of(a).floor_div(of(b)),
+        Op::Mod(a, b) => of(a).floor_mod(of(b)),
+        Op::Min(a, b) => of(a).min(of(b)),
+        Op::Max(a, b) => of(a).max(of(b)),
+    };
+    (whole, whole)
+}
+
+/// A partial sum may lie anywhere between 0 and the sum.
+fn hull_with_0(x: WideInterval) -> WideInterval {
+    WideInterval { lo: x.lo.min(0), hi: x.hi.max(0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::int::{floor_div, floor_mod};
+
+    const OPEN: [WideInterval; 3] =
+        [WideInterval { lo: i128::MIN, hi: 3 }, WideInterval { lo: -3, hi: i128::MAX }, WideInterval::ALL];
+
+    fn contains(x: WideInterval, value: i128) -> bool {
+        x.lo <= value && value <= x.hi
+    }
+
+    #[test]
+    fn every_operation_covers_every_pair() {
+        let ends: Vec<i64> = vec![-7, -3, -1, 0, 1, 2, 5, 8];
+        let mut all: Vec<(WideInterval, Vec<i64>)> = OPEN.iter().map(|x| (*x, vec![-3, -1, 0, 2, 3])).collect();
+        all.extend(ends.iter().flat_map(|&lo| {
+            let above = ends.iter().filter(move |hi| **hi >= lo);
+            above.map(move |&hi| (WideInterval::from(Interval::new(lo, hi)), (lo..=hi).collect()))
+        }));
+        for (a, xs) in &all {
+            for (b, ys) in &all {
+                for x in xs {
+                    for y in ys {
+                        assert!(contains(a.plus(*b), (x + y).into()));
+                        assert!(contains(a.times(*b), (x * y).into()), "{a:?} {b:?} {x} {y}");
+                        assert!(contains(a.min(*b), (*x.min(y)).into()) && contains(a.max(*b), (*x.max(y)).into()));
+                        assert!(contains(a.scale(*y), (x * y).into()));
+                        if *y >= 1 {
+                            assert!(contains(a.floor_div(*b), floor_div(*x, *y).into()), "{a:?} {b:?} {x} {y}");
+                            assert!(contains(a.floor_mod(*b), floor_mod(*x, *y).into()), "{a:?} {b:?} {x} {y}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ends_past_the_limit_are_open_and_stay_so() {
+        let all = WideInterval::from(Interval::ALL);
+        let cube = all.times(all).times(all);
+        assert_eq!(cube, WideInterval::ALL);
+        let two = WideInterval::from(Interval::point(2));
+        assert_eq!((cube.floor_div(two), cube.scale(-1), cube.plus(two)), (cube, cube, cube));
+        assert_eq!(cube.floor_mod(two), WideInterval { lo: 0, hi: 1 });
+        assert_eq!(cube.scale(0), WideInterval { lo: 0, hi: 0 });
+        let positive = WideInterval::from(Interval::new(1 << 62, i64::MAX));
+        let large = positive.times(positive).times(positive);
+        assert_eq!(large, WideInterval { lo: LIMIT, hi: i128::MAX });
+        assert_eq!(large.scale(-1), WideInterval { lo: i128::MIN, hi: -LIMIT });
+        assert_eq!(two.floor_div(large), WideInterval { lo: 0, hi: 0 });
+        assert_eq!(two.scale(-1).floor_div(large), WideInterval { lo: -1, hi: -1 });
+        assert_eq!(two.scale(-1).floor_mod(large), WideInterval { lo: 0, hi: i128::MAX });
+    }
+
+    #[test]
+    fn ends_past_64_bits_are_known() {
+        let d = WideInterval::from(Interval::new(1 << 32, 1 << 34));
+        assert_eq!(d.times(d).floor_div(Interval::point(1 << 62).into()).interval(), Some(Interval::new(4, 64)));
+        assert_eq!(d.times(d).interval(), None);
+    }
+}

@@ -1,0 +1,503 @@
+//! How many elements a map touches: points of its domain, and distinct images.
+//!
+//! Read [`touched`] and [`distinct`]. Variables fall into independent groups (two are in one group when a constraint or
+//! a result uses both), and numbers of groups multiply. Within a group the number is exact where the constraints are
+//! intervals or residues and the image is a chain of strides or recovers its variables; else points are enumerated
+//! within [`ENUMERATION_LIMIT`]; else the number is bounded. Law: `lower <= the true number <= upper`.
+
+use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
+
+use crate::affine::context::{AffineContext, Tally};
+use crate::affine::form::{AffineForm, AtomId};
+use crate::affine::mixed_radix::mixed_radix_digits;
+use crate::analysis::interval::Interval;
+use crate::eval::program::{Points, Program};
+use crate::expr::{Expr, Kind, Var};
+use crate::map::domain::{Constraint, Domain};
+use crate::map::{Map, State};
+use crate::rules::constraint::as_residue;
+
+/// The most points that are enumerated to count one group.
+pub const ENUMERATION_LIMIT: u128 = 1 << 16;
+
+/// A number known to lie in `[lower, upper]`. An upper end of 2^128 - 1 is none: there may be any number above the lower end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Count {
+    /// At least so many.
+    pub lower: u128,
+    /// At most so many; [`u128::MAX`] where no bound is known that is smaller.
+    pub upper: u128,
+}
+
+impl Count {
+    /// A number that is known.
+    pub const fn exact(n: u128) -> Count {
+        Count { lower: n, upper: n }
+    }
+
+    /// Whether the number is known.
+    pub const fn is_exact(self) -> bool {
+        self.lower == self.upper && self.upper != u128::MAX
+    }
+
+    fn times(self, other: Count) -> Count {
+        Count { lower: self.lower.saturating_mul(other.lower), upper: self.upper.saturating_mul(other.upper) }
+    }
+}
+
+/// The number of points of the domain: values of dimensions and ranges for which some value of the runtime variables
+/// satisfies the constraints, a runtime variable counting as one number for each.
+///
+/// An undefined map may touch any number.
+pub fn touched(map: &Map) -> Count {
+    match map.state() {
+        State::Empty => Count::exact(0),
+        State::Undefined => Count { lower: 0, upper: u128::MAX },
+        State::Defined => {
+            let groups = Groups::of(map, &[]);
+            let mut cx = AffineContext::without_facts(map.domain(), false, Tally::NEW);
+            groups.list.iter().fold(Count::exact(1), |n, g| n.times(g.points(&mut cx, map.domain())))
+        }
+    }
+}
+
+/// The number of distinct elements of the target.
+pub fn distinct(map: &Map) -> Count {
+    match map.state() {
+        State::Empty => Count::exact(0),
+        State::Undefined => Count { lower: 0, upper: u128::MAX },
+        State::Defined => {
+            let groups = Groups::of(map, map.results());
+            let mut cx = AffineContext::without_facts(map.domain(), false, Tally::NEW);
+            let mut total = Count::exact(1);
+            for g in &groups.list {
+                total = total.times(if g.results.is_empty() {
+                    // A group without results matters only in whether it has a point at all.
+                    let points = g.points(&mut cx, map.domain());
+                    Count { lower: points.lower.min(1), upper: points.upper.min(1) }
+                } else {
+                    g.image(&mut cx, map.domain())
+                });
+            }
+            total
+        }
+    }
+}
+
+/// Variables that hang together, with the constraints and results on them.
+#[derive(Default)]
+struct Group {
+    vars: Vec<usize>,
+    constraints: Vec<Constraint>,
+    results: Vec<Expr>,
+}
+
+struct Groups {
+    list: Vec<Group>,
+}
+
+impl Groups {
+    fn of(map: &Map, results: &[Expr]) -> Groups {
+        let domain = map.domain();
+        let mut parent: Vec<usize> = (0..domain.vars.len()).collect();
+        fn root(parent: &mut [usize], mut i: usize) -> usize {
+            while parent[i] != i {
+                parent[i] = parent[parent[i]];
+                i = parent[i];
+            }
+            i
+        }
+        let vars_of = |e: &Expr| {
+            let mut vars: SmallVec<[usize; 8]> = SmallVec::new();
+            e.for_each_var(&mut |v| vars.extend(domain.flat(v)));
+            vars
+        };
+        for e in results.iter().chain(domain.constraints.iter().map(|c| &c.expr)) {
+            let vars = vars_of(e);
+            for pair in vars.windows(2) {
+                let (a, b) = (root(&mut parent, pair[0]), root(&mut parent, pair[1]));
+                parent[a.max(b)] = a.min(b);
+            }
+        }
+        let mut list: Vec<Group> = Vec::new();
+        let mut at: Vec<usize> = vec![usize::MAX; parent.len()];
+        for i in 0..parent.len() {
+            let r = root(&mut parent, i);
+            if at[r] == usize::MAX {
+                at[r] = list.len();
+                list.push(Group::default());
+            }
+            list[at[r]].vars.push(i);
+        }
+        let mut place = |e: &Expr| vars_of(e).first().map(|v| at[root(&mut parent, *v)]);
+        for e in results {
+            if let Some(g) = place(e) {
+                list[g].results.push(e.clone());
+            }
+        }
+        for c in &domain.constraints {
+            if let Some(g) = place(&c.expr) {
+                list[g].constraints.push(c.clone());
+            }
+        }
+        Groups { list }
+    }
+}
+
+impl Group {
+    /// How many values its variables take together, constraints aside. Runtime variables are not counted.
+    fn box_size(&self, domain: &Domain) -> u128 {
+        let counted = self.vars.iter().filter(|i| domain.var(**i).kind != Kind::Runtime);
+        counted.fold(1u128, |n, i| n.saturating_mul(domain.vars[*i].interval.size()))
+    }
+
+    fn has_runtime(&self, domain: &Domain) -> bool {
+        self.vars.iter().any(|i| domain.var(*i).kind == Kind::Runtime)
+    }
+
+    fn points(&self, cx: &mut AffineContext, domain: &Domain) -> Count {
+        let all = self.box_size(domain);
+        if self.constraints.is_empty() {
+            return Count::exact(all);
+        }
+        if self.has_runtime(domain) {
+            return Count { lower: 0, upper: all };
+        }
+        if let Some(n) = self.residue_points(cx, domain) {
+            return Count::exact(n);
+        }
+        match self.enumerate(domain, &[]) {
+            Some((points, _)) => Count::exact(points),
+            None => Count { lower: 0, upper: all },
+        }
+    }
+
+    /// One variable `x` with `x mod n in [a, b]`.
+    fn residue_points(&self, cx: &mut AffineContext, domain: &Domain) -> Option<u128> {
+        let ([i], [c]) = (&self.vars[..], &self.constraints[..]) else {
+            return None;
+        };
+        let form = cx.linear(&c.expr).ok()?;
+        let (num, n) = as_residue(cx, &form)?;
+        let single = matches!(num.terms[..], [t] if t.coefficient == 1 && t.atom as usize == *i);
+        let single = single && form.constant == num.constant;
+        let allowed = c.interval.intersect(Interval::new(0, n - 1));
+        if !single {
+            return None;
+        }
+        if allowed.is_empty() {
+            return Some(0);
+        }
+        let Interval { lo, hi } = domain.vars[*i].interval;
+        let shift = i128::from(num.constant);
+        // How many integers from 0 on, below `end`, have an allowed residue.
+        let below = |end: i128| {
+            let (whole, part) = (end.div_euclid(i128::from(n)), end.rem_euclid(i128::from(n)));
+            let size = allowed.size() as i128;
+            whole * size + (part - i128::from(allowed.lo)).clamp(0, size)
+        };
+        Some((below(i128::from(hi) + shift + 1) - below(i128::from(lo) + shift)) as u128)
+    }
+
+    /// The number of points and of distinct images, by going through all points.
+    fn enumerate(&self, domain: &Domain, results: &[Expr]) -> Option<(u128, u128)> {
+        let size = self.box_size(domain);
+        if size > ENUMERATION_LIMIT || self.has_runtime(domain) {
+            return None;
+        }
+        let n = size as usize;
+        let width = self.vars.len();
+        let mut rows = Vec::with_capacity(n * width);
+        for i in 0..n {
+            let mut rest = i;
+            for v in &self.vars {
+                let interval = domain.vars[*v].interval;
+                let size = interval.size() as usize;
+                rows.push(interval.lo + (rest % size) as i64);
+                rest /= size;
+            }
+        }
+        let own = self.own_domain(domain)?;
+        let rename = self.renaming(domain);
+        let results: Vec<Expr> = results.iter().map(|e| e.substitute(&rename)).collect::<Result<_, _>>().ok()?;
+        let program = Program::of(&own, &results).ok()?;
+        let points = Points { n, dims: &rows, ranges: &[], runtime: &[] };
+        let inside = program.in_domain(&points).ok()?;
+        let n_inside = inside.iter().filter(|i| **i).count() as u128;
+        if results.is_empty() {
+            return Some((n_inside, n_inside.min(1)));
+        }
+        let values = program.run::<false>(&points).ok()?;
+        let images: FxHashSet<&[i64]> =
+            values.chunks_exact(results.len()).zip(&inside).filter(|(_, inside)| **inside).map(|(v, _)| v).collect();
+        Some((n_inside, images.len() as u128))
+    }
+
+    /// The group alone, its variables renumbered as dimensions.
+    fn own_domain(&self, domain: &Domain) -> Option<Domain> {
+        let rename = self.renaming(domain);
+        let constraints = self
+            .constraints
+            .iter()
+            .map(|c| Ok(Constraint { expr: c.expr.substitute(&rename)?, interval: c.interval }))
+            .collect::<crate::Result<_>>()
+            .ok()?;
+        let vars = self.vars.iter().map(|i| domain.vars[*i].clone()).collect();
+        Some(Domain { vars, n_dims: self.vars.len(), n_ranges: 0, constraints })
+    }
+
+    fn renaming<'a>(&'a self, domain: &'a Domain) -> impl Fn(Var) -> crate::Result<Expr> + 'a {
+        |v| {
+            let at = domain.flat(v).and_then(|flat| self.vars.iter().position(|i| *i == flat));
+            at.map(|i| Expr::dim(i as u32)).ok_or(crate::Error::UnknownVariable(domain.name(v)))
+        }
+    }
+
+    fn image(&self, cx: &mut AffineContext, domain: &Domain) -> Count {
+        let moving = self.vars.iter().any(|i| domain.var(*i).kind == Kind::Runtime && !is_fixed(domain, *i));
+        if !moving {
+            if let Some(exact) = self.exact_image(cx, domain) {
+                return exact;
+            }
+        }
+        if let Some((_, images)) = self.enumerate(domain, &self.results) {
+            return Count::exact(images);
+        }
+        let points = self.points(cx, domain).upper;
+        let bounding =
+            self.results.iter().fold(1u128, |n, e| n.saturating_mul(cx.bounds(e).map_or(u128::MAX, Interval::size)));
+        Count { lower: u128::from(self.constraints.is_empty()), upper: points.min(bounding) }
+    }
+
+    /// The number of images without enumeration, where the form of the results tells it.
+    fn exact_image(&self, cx: &mut AffineContext, domain: &Domain) -> Option<Count> {
+        let forms: Vec<AffineForm> = self.results.iter().map(|e| cx.linear(e)).collect::<Result<Vec<_>, _>>().ok()?;
+        if let [form] = &forms[..] {
+            if let Some(chain) = chain(cx, domain, form) {
+                match &self.constraints[..] {
+                    [] => return Some(Count::exact(chain.n)),
+                    [c] => {
+                        if let Some(n) = chain.within(cx, form, c) {
+                            return Some(Count::exact(n));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        if recovers_all(cx, domain, &self.vars, &forms) {
+            let points = self.points(cx, domain);
+            return points.is_exact().then_some(points);
+        }
+        None
+    }
+}
+
+/// Whether a runtime variable is one number: its source is known and its index does not move.
+fn is_fixed(domain: &Domain, flat: usize) -> bool {
+    let v = &domain.vars[flat];
+    domain.var(flat).kind != Kind::Runtime
+        || v.source.as_ref().is_some_and(|s| s.index.iter().all(|e| e.as_const().is_some()))
+}
+
+/// `base + step * t` for `t` in `[0, n - 1]`, or, where `step` is `None`, `n` distinct values.
+struct Chain {
+    n: u128,
+    step: Option<i128>,
+    lo: i128,
+}
+
+impl Chain {
+    /// How many values are left under a constraint on the same form.
+    fn within(&self, cx: &mut AffineContext, form: &AffineForm, c: &Constraint) -> Option<u128> {
+        let step = self.step?;
+        let constrained = cx.linear(&c.expr).ok()?;
+        if constrained.terms != form.terms {
+            return None;
+        }
+        let shift = i128::from(constrained.constant);
+        let span = step.checked_mul(i128::try_from(self.n).ok()? - 1)?;
+        let lo = (i128::from(c.interval.lo) - shift).checked_sub(self.lo)?.max(0);
+        let hi = (i128::from(c.interval.hi) - shift).checked_sub(self.lo)?.min(span);
+        let (first, last) = (lo.div_euclid(step) + i128::from(lo.rem_euclid(step) != 0), hi.div_euclid(step));
+        Some((last - first + 1).max(0) as u128)
+    }
+}
+
+/// The values of a form of independent variables, in ascending order of their strides: each either goes on where the
+/// smaller ones end, or is so large that nothing overlaps.
+fn chain(cx: &AffineContext, domain: &Domain, form: &AffineForm) -> Option<Chain> {
+    let mut parts: SmallVec<[(i128, u128); 6]> = SmallVec::new();
+    let mut lo = 0i128;
+    for t in &form.terms {
+        let flat = t.atom as usize;
+        if flat >= domain.vars.len() {
+            return None;
+        }
+        let (k, interval) = (i128::from(t.coefficient), domain.vars[flat].interval);
+        if domain.var(flat).kind == Kind::Runtime {
+            continue;
+        }
+        lo = lo.checked_add((k * i128::from(interval.lo)).min(k * i128::from(interval.hi)))?;
+        parts.push((k.abs(), interval.size()));
+    }
+    if form.terms.iter().any(|t| cx.atoms[t.atom as usize].interval.is_empty()) {
+        return None;
+    }
+    parts.sort_unstable();
+    let mut chain = Chain { n: 1, step: None, lo };
+    let mut span = 0i128;
+    let mut contiguous = true;
+    for (k, size) in parts {
+        let size_less_one = i128::try_from(size).ok()? - 1;
+        if size_less_one == 0 {
+            continue;
+        }
+        match chain.step {
+            None if contiguous => (chain.n, chain.step) = (size, Some(k)),
+            Some(step) if k % step == 0 && k / step <= i128::try_from(chain.n).ok()? => {
+                chain.n = chain.n.checked_add(u128::try_from(k / step * size_less_one).ok()?)?;
+            }
+            _ if k > span => {
+                (chain.n, chain.step, contiguous) = (chain.n.checked_mul(size)?, None, false);
+            }
+            _ => return None,
+        }
+        span = span.checked_add(k.checked_mul(size_less_one)?)?;
+    }
+    chain.step = chain.step.or(contiguous.then_some(1));
+    Some(chain)
+}
+
+/// Whether the results determine every variable: each result gives its parts where their strides do not overlap, and
+/// the parts give the variables by elimination.
+fn recovers_all(cx: &mut AffineContext, domain: &Domain, vars: &[usize], forms: &[AffineForm]) -> bool {
+    let mut known: Vec<AffineForm> = Vec::new();
+    for form in forms {
+        match mixed_radix_digits(cx, form) {
+            Some(parts) => known.extend(parts.into_iter().map(|p| p.unit)),
+            None => known.push(form.clone()),
+        }
+    }
+    let wanted: Vec<AtomId> =
+        vars.iter().filter(|i| domain.var(**i).kind != Kind::Runtime).map(|i| *i as AtomId).collect();
+    let given: Vec<AtomId> =
+        vars.iter().filter(|i| domain.var(**i).kind == Kind::Runtime).map(|i| *i as AtomId).collect();
+    solves(&known, &wanted, &given)
+}
+
+/// Whether the span of `known`, together with the atoms `given`, holds every atom in `wanted`. Exact elimination over
+/// integers in 128 bits; what does not fit counts as "no".
+fn solves(known: &[AffineForm], wanted: &[AtomId], given: &[AtomId]) -> bool {
+    let mut columns: Vec<AtomId> = known.iter().flat_map(|f| f.terms.iter().map(|t| t.atom)).collect();
+    columns.sort_unstable();
+    columns.dedup();
+    columns.retain(|c| !given.contains(c));
+    // Atoms that are not wanted are eliminated first, so that what is left speaks of wanted ones alone.
+    columns.sort_by_key(|c| wanted.contains(c));
+    let n_other = columns.iter().filter(|c| !wanted.contains(c)).count();
+    let mut rows: Vec<Vec<i128>> =
+        known.iter().map(|f| columns.iter().map(|c| i128::from(f.coefficient(*c))).collect()).collect();
+    let mut rank = 0;
+    let mut rank_of_others = 0;
+    for column in 0..columns.len() {
+        if column == n_other {
+            rank_of_others = rank;
+        }
+        let Some(pivot) = (rank..rows.len()).find(|r| rows[*r][column] != 0) else {
+            continue;
+        };
+        rows.swap(rank, pivot);
+        for r in rank + 1..rows.len() {
+            let (a, b) = (rows[rank][column], rows[r][column]);
+            if b != 0 {
+                let pivot_row = rows[rank].clone();
+                for (x, y) in rows[r].iter_mut().zip(&pivot_row).skip(column) {
+                    let scaled = x.checked_mul(a).zip(y.checked_mul(b)).and_then(|(x, y)| x.checked_sub(y));
+                    match scaled {
+                        Some(z) => *x = z,
+                        None => return false,
+                    }
+                }
+            }
+        }
+        rank += 1;
+    }
+    if n_other == columns.len() {
+        rank_of_others = rank;
+    }
+    rank - rank_of_others == wanted.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::parse_map;
+
+    fn counts(text: &str) -> (Count, Count) {
+        let map = parse_map(text).unwrap();
+        (touched(&map), distinct(&map))
+    }
+
+    #[test]
+    fn reshapes_recover_their_variables_at_any_size() {
+        let big = "(d0, d1, d2) -> (d0 * 2 + d1 floordiv 2, (d1 mod 2) * 4 + d2), \
+                   domain: d0 in [0, 999999], d1 in [0, 3], d2 in [0, 3]";
+        assert_eq!(counts(big), (Count::exact(16_000_000), Count::exact(16_000_000)));
+        let split = "(d0) -> (d0 floordiv 8, d0 mod 8), domain: d0 in [0, 99999999]";
+        assert_eq!(counts(split), (Count::exact(100_000_000), Count::exact(100_000_000)));
+    }
+
+    #[test]
+    fn windows_overlap() {
+        let window = "(d0)[s0] -> (d0 * 2 + s0), domain: d0 in [0, 999999], s0 in [0, 2]";
+        assert_eq!(counts(window), (Count::exact(3_000_000), Count::exact(2_000_001)));
+        let padded = "(d0)[s0] -> (d0 + s0 - 1), domain: d0 in [0, 999999], s0 in [0, 2], d0 + s0 in [1, 1000000]";
+        assert_eq!(counts(padded).1, Count::exact(1_000_000));
+    }
+
+    #[test]
+    fn a_fixed_offset_only_moves_the_image() {
+        let fixed = "(d0){rt0} -> (d0 + rt0), domain: d0 in [0, 9], rt0 in [0, 90], runtime: rt0 = #1(0)";
+        assert_eq!(counts(fixed).1, Count::exact(10));
+        let moving = "(d0){rt0} -> (d0 + rt0), domain: d0 in [0, 9], rt0 in [0, 90], runtime: rt0 = #1(d0)";
+        assert_eq!(counts(moving).1, Count { lower: 1, upper: 10 });
+    }
+
+    #[test]
+    fn the_residue_of_something_else_than_the_variable_is_enumerated() {
+        let nested = "(d0) -> (d0), domain: d0 in [1, 9], ((d0 mod 2) mod max(d0, 1)) mod 5 in [0, 0]";
+        assert_eq!(counts(nested).0, Count::exact(5));
+    }
+
+    #[test]
+    fn numbers_past_128_bits_are_not_exact() {
+        let cube = "domain: d0 in [0, 9223372036854775807], d1 in [0, 9223372036854775807], d2 in [0, 3]";
+        let (touched, _) = counts(&format!("(d0, d1, d2) -> (d0), {cube}"));
+        assert_eq!(touched, Count { lower: u128::MAX, upper: u128::MAX });
+        assert!(!touched.is_exact());
+        let (touched, distinct) = counts(&format!("(d0, d1, d2) -> (d0 * 2, d1), {}", cube.replace("3]", "2]")));
+        assert_eq!((touched, distinct), (Count::exact(3 << 126), Count::exact(1 << 126)));
+        // Four strides whose sums leave 128 bits.
+        let all = (0..4).map(|i| format!("d{i} in [-9223372036854775808, 9223372036854775807]"));
+        let sum = (0..4).map(|i| format!("d{i} * -9223372036854775808"));
+        let (all, sum) = (all.collect::<Vec<_>>().join(", "), sum.collect::<Vec<_>>().join(" + "));
+        let (_, distinct) = counts(&format!("(d0, d1, d2, d3) -> ({sum}), domain: {all}"));
+        assert!(distinct.lower <= 1 << 66 && 1 << 66 <= distinct.upper, "{distinct:?}");
+    }
+
+    #[test]
+    fn a_value_past_64_bits_is_counted_like_any_other() {
+        let squares = "(d0) -> ((d0 * d0) floordiv 4611686018427387904), domain: d0 in [4294967296, 17179869184]";
+        assert_eq!(counts(squares), (Count::exact(12_884_901_889), Count { lower: 1, upper: 61 }));
+        let few = "(d0) -> (d0), domain: d0 in [3037000498, 3037000503], d0 * d0 in [0, 9223372036854775807]";
+        assert_eq!(counts(few), (Count::exact(2), Count::exact(2)));
+    }
+
+    #[test]
+    fn residues_count_in_closed_form() {
+        let strided = "(d0) -> (d0 floordiv 7), domain: d0 in [3, 7000000], d0 mod 7 in [3, 3]";
+        assert_eq!(counts(strided).0, Count::exact(1_000_000));
+    }
+}

@@ -1,0 +1,435 @@
+//! Are two maps the same function? Yes, no with a point that shows it, or not decided within a budget; never wrong.
+//!
+//! Read [`equivalent`]. Two maps are equivalent when every point of the dimensions has the same image under both, an
+//! image being the set of elements over all values of the range variables, and a point outside a domain having none.
+//! First the normal forms are compared, then values at very few points. Maps without ranges are then compared result
+//! by result: the difference of two affine forms is 0 where a window of periods says so (`periodicity.rs`). What has ranges,
+//! constraints or products is decided by going through its points.
+//! Runtime variables are inputs like dimensions, and must come from the same sources.
+
+use smallvec::SmallVec;
+
+use crate::affine::context::AffineContext;
+use crate::analysis::interval::Interval;
+use crate::analysis::periodicity::is_zero;
+use crate::error::{Error, Result};
+use crate::eval::points::{box_points, value_at, with_points};
+use crate::eval::program::Program;
+use crate::expr::{Expr, Kind, Var};
+use crate::map::domain::{Domain, Variable};
+use crate::map::{Map, State};
+use crate::simplify::options::Options;
+use crate::simplify::simplify;
+
+/// The most points that one decision looks at.
+pub const POINT_LIMIT: u128 = 1 << 18;
+
+/// The answer to "are these two maps the same function?".
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Equivalence {
+    /// They are.
+    Equal,
+    /// They are not: the images of this point, values of the dimensions and then of the runtime variables, differ.
+    Different(Vec<i64>),
+    /// Not decided, with the reason.
+    Unknown(&'static str),
+}
+
+/// Compares two maps.
+pub fn equivalent(a: &Map, b: &Map) -> Equivalence {
+    use Equivalence::{Different, Equal, Unknown};
+    if a.state() == State::Undefined || b.state() == State::Undefined {
+        return Unknown("nothing is known about an undefined map");
+    }
+    if a == b {
+        return Equal;
+    }
+    let options = Options { drop_unused: true, ..Options::default() };
+    let (a, b) = (simplify(a, options), simplify(b, options));
+    if a == b {
+        return Equal;
+    }
+    if a.domain().n_dims != b.domain().n_dims {
+        return Unknown("the maps have different numbers of dimensions");
+    }
+    match (a.state(), b.state()) {
+        (State::Empty, _) => return first_point(&b).map_or(Unknown("whether a domain has a point"), Different),
+        (_, State::Empty) => return first_point(&a).map_or(Unknown("whether a domain has a point"), Different),
+        _ => {}
+    }
+    if a.results().len() != b.results().len() {
+        return first_point(&a).map_or(Unknown("whether a domain has a point"), Different);
+    }
+    let Some(pair) = Pair::of(&a, &b) else {
+        return Unknown("the runtime variables come from different sources");
+    };
+    pair.compare()
+}
+
+/// Some point of the inputs of a map at which it has an image.
+fn first_point(m: &Map) -> Option<Vec<i64>> {
+    let inputs = inputs(m.domain());
+    let all: Vec<usize> = (0..m.domain().vars.len()).collect();
+    let tables = sample(m.domain(), &all, SAMPLE);
+    let inside = in_domain(m, &tables).ok()?;
+    let at = inside.iter().position(|x| *x)?;
+    Some(inputs.iter().map(|flat| tables[*flat][at]).collect())
+}
+
+/// The variables that a point gives values to: dimensions and runtime variables.
+fn inputs(domain: &Domain) -> Vec<usize> {
+    (0..domain.vars.len()).filter(|i| domain.var(*i).kind != Kind::Range).collect()
+}
+
+/// Columns of at most `n` points: all points of the variables where they are so few, else corners and a fixed
+/// pseudo-random sample.
+fn sample(domain: &Domain, vars: &[usize], n: usize) -> Vec<Vec<i64>> {
+    let size = vars.iter().fold(1u128, |n, i| n.saturating_mul(domain.vars[*i].interval.size()));
+    let ranges: Vec<Interval> = (0..domain.vars.len()).map(|i| domain.vars[i].interval).collect();
+    if size <= n as u128 {
+        return box_points(&ranges, vars, size as usize);
+    }
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut columns: Vec<Vec<i64>> = ranges.iter().map(|r| vec![r.lo; n]).collect();
+    for i in 0..n {
+        for (bit, v) in vars.iter().enumerate() {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            let interval = ranges[*v];
+            columns[*v][i] = if i < 32 && bit < 5 {
+                // An odd factor: 32 points are all corners, and few already move each of the first five variables.
+                [interval.lo, interval.hi][(i * 11 % 32) >> bit & 1]
+            } else {
+                let step = ((u128::from(state) * interval.size()) >> 64) as i128;
+                (i128::from(interval.lo) + step) as i64
+            };
+        }
+    }
+    columns
+}
+
+/// The points that a quick look takes, those of a glance, and those of a search for any point at all.
+const FEW: usize = 64;
+const GLANCE: usize = 12;
+const SAMPLE: usize = 512;
+
+/// The largest expression that a glance takes in.
+const GLANCE_NODES: u32 = 512;
+
+fn in_domain(m: &Map, columns: &[Vec<i64>]) -> Result<Vec<bool>> {
+    let program = Program::new(m)?;
+    with_points(m.domain(), columns, |points| program.in_domain(points))
+}
+
+/// Two simplified maps over the same dimensions and runtime variables.
+struct Pair<'a> {
+    a: &'a Map,
+    b: Map,
+}
+
+impl<'a> Pair<'a> {
+    /// Lines up the runtime variables of `b` with those of `a`: the same source, index and interval, each once.
+    fn of(a: &'a Map, b: &Map) -> Option<Pair<'a>> {
+        let (of_a, of_b) = (a.domain().runtime(), b.domain().runtime());
+        if of_a.len() != of_b.len() {
+            return None;
+        }
+        let mut new_index = vec![u32::MAX; of_b.len()];
+        for (i, v) in of_a.iter().enumerate() {
+            let same = |w: &Variable| w.interval == v.interval && w.source == v.source;
+            let j = (0..of_b.len()).find(|j| new_index[*j] == u32::MAX && same(&of_b[*j]))?;
+            new_index[j] = i as u32;
+        }
+        if new_index.iter().enumerate().all(|(i, j)| i as u32 == *j) {
+            return Some(Pair { a, b: b.clone() });
+        }
+        // A source index of `b` may name a runtime variable that moved; such maps are left alone.
+        if of_b.iter().flat_map(|v| v.source.iter()).flat_map(|s| &s.index).any(uses_runtime) {
+            return None;
+        }
+        let replace = |v: Var| match v.kind {
+            Kind::Runtime => Ok(Expr::runtime(new_index[v.index as usize])),
+            _ => Ok(Expr::Var(v)),
+        };
+        let mut domain = b.domain().clone();
+        let start = domain.n_dims + domain.n_ranges;
+        for (j, i) in new_index.iter().enumerate() {
+            domain.vars[start + *i as usize] = of_b[j].clone();
+        }
+        for c in &mut domain.constraints {
+            c.expr = c.expr.substitute(&replace).ok()?;
+        }
+        let results = b.results().iter().map(|e| e.substitute(&replace)).collect::<Result<_, _>>().ok()?;
+        Some(Pair { a, b: Map::from_parts(domain, results) })
+    }
+
+    fn compare(&self) -> Equivalence {
+        let (a, b) = (self.a.domain(), self.b.domain());
+        if a.n_ranges == 0 && b.n_ranges == 0 && self.same_domain() {
+            if let Some(point) = self.differ_at_a_glance() {
+                return Equivalence::Different(point);
+            }
+            if let Some(answer) = self.compare_functions() {
+                return answer;
+            }
+        }
+        if a.n_ranges == b.n_ranges {
+            if let Some(answer) = self.match_ranges() {
+                return answer;
+            }
+        }
+        self.compare_sets()
+    }
+
+    fn same_domain(&self) -> bool {
+        let (a, b) = (self.a.domain(), self.b.domain());
+        let ranges = |d: &Domain| -> Vec<Interval> { inputs(d).iter().map(|i| d.vars[*i].interval).collect() };
+        a.constraints == b.constraints && ranges(a) == ranges(b)
+    }
+
+    /// A point at which two functions on one domain differ, if one of very few shows it.
+    fn differ_at_a_glance(&self) -> Option<Vec<i64>> {
+        let (a, b) = (self.a, &self.b);
+        let domain = a.domain();
+        let all: Vec<usize> = (0..domain.vars.len()).collect();
+        let columns = sample(domain, &all, GLANCE);
+        (0..columns.first().map_or(0, Vec::len)).find_map(|at| {
+            // Maps have no other variables than their domains.
+            let of_var = |v: Var| domain.flat(v).map_or(0, |flat| columns[flat][at]);
+            let value = |e: &Expr| if e.nodes() > GLANCE_NODES { None } else { value_at(e, &of_var) };
+            let differ = |x: &Expr, y: &Expr| value(x).zip(value(y)).is_some_and(|(x, y)| x != y);
+            let inside = || domain.constraints.iter().all(|c| value(&c.expr).is_some_and(|x| c.interval.contains(x)));
+            let all_fit = || a.results().iter().chain(b.results()).all(|e| value(e).is_some());
+            let found = a.results().iter().zip(b.results()).any(|(x, y)| differ(x, y)) && inside() && all_fit();
+            found.then(|| columns.iter().map(|column| column[at]).collect())
+        })
+    }
+
+    /// Two functions on one domain, by their difference. `None` where that does not decide.
+    fn compare_functions(&self) -> Option<Equivalence> {
+        let domain = self.a.domain();
+        let mut cx = AffineContext::new(domain);
+        // The points that the limit allows are more than a simplification may look at.
+        cx.tally.effort *= 10;
+        for (x, y) in self.a.results().iter().zip(self.b.results()) {
+            let difference = cx.linear(x).and_then(|x| x.minus(&cx.linear(y)?)).ok()?;
+            if !is_zero(&mut cx, &difference, POINT_LIMIT)? {
+                return None;
+            }
+        }
+        Some(Equivalence::Equal)
+    }
+
+    /// Renumbers the ranges of `b` in each order that fits those of `a`, and compares as functions of all variables.
+    fn match_ranges(&self) -> Option<Equivalence> {
+        let (a, b) = (self.a.domain(), self.b.domain());
+        if a.n_ranges == 0 || a.n_ranges > 4 {
+            return None;
+        }
+        for order in orders(a.n_ranges) {
+            if order.iter().enumerate().any(|(i, j)| a.ranges()[i].interval != b.ranges()[*j].interval) {
+                continue;
+            }
+            let place = |k: u32| order.iter().position(|j| *j == k as usize).map_or(k, |i| i as u32);
+            let as_dims = |m: &Map, place: &dyn Fn(u32) -> u32| -> Option<Map> {
+                let n_dims = m.domain().n_dims as u32;
+                let replace = |v: Var| match v.kind {
+                    Kind::Range => Ok(Expr::dim(n_dims + place(v.index))),
+                    _ => Ok(Expr::Var(v)),
+                };
+                let mut domain = m.domain().clone();
+                for (i, v) in m.domain().ranges().iter().enumerate() {
+                    domain.vars[(n_dims + place(i as u32)) as usize] = v.clone();
+                }
+                for c in &mut domain.constraints {
+                    c.expr = c.expr.substitute(&replace).ok()?;
+                }
+                domain.n_dims += domain.n_ranges;
+                domain.n_ranges = 0;
+                let results = m.results().iter().map(|e| e.substitute(&replace)).collect::<Result<_, _>>().ok()?;
+                Some(Map::from_parts(domain, results))
+            };
+            let (x, y) = (as_dims(self.a, &|k| k)?, as_dims(&self.b, &place)?);
+            let pair = Pair { a: &x, b: y };
+            if pair.same_domain() && pair.compare_functions() == Some(Equivalence::Equal) {
+                return Some(Equivalence::Equal);
+            }
+        }
+        None
+    }
+
+    /// Goes through points: all of them where they are few, else a sample that can only show a difference.
+    fn compare_sets(&self) -> Equivalence {
+        let (a, b) = (self.a.domain(), self.b.domain());
+        // Inputs range over both boxes, so that a point in one domain alone is seen.
+        let mut hull = a.clone();
+        let (of_a, of_b) = (inputs(a), inputs(b));
+        for (i, j) in of_a.iter().zip(&of_b) {
+            let (x, y) = (a.vars[*i].interval, b.vars[*j].interval);
+            hull.vars[*i].interval = Interval::new(x.lo.min(y.lo), x.hi.max(y.hi));
+        }
+        let inner = |d: &Domain| d.ranges().iter().fold(1u128, |n, v| n.saturating_mul(v.interval.size()));
+        let of_inputs = of_a.iter().fold(1u128, |n, i| n.saturating_mul(hull.vars[*i].interval.size()));
+        let each = inner(a).max(inner(b));
+        if each > POINT_LIMIT {
+            return Equivalence::Unknown("the range variables have too many values to go through");
+        }
+        let limit = (POINT_LIMIT / each).max(1) as usize;
+        // Most differences show at a corner, long before all points have been seen.
+        for n in [FEW, limit] {
+            match self.differ_at(&sample(&hull, &of_a, n.min(limit)), &of_a) {
+                None => return Equivalence::Unknown("a map cannot be evaluated"),
+                Some(Some(point)) => return Equivalence::Different(point),
+                Some(None) if of_inputs <= n.min(limit) as u128 => return Equivalence::Equal,
+                Some(None) => {}
+            }
+        }
+        Equivalence::Unknown("too many points to go through, and no difference in a sample of them")
+    }
+
+    /// The first of some points whose images differ.
+    fn differ_at(&self, columns: &[Vec<i64>], of_inputs: &[usize]) -> Option<Option<Vec<i64>>> {
+        let n = columns.first().map_or(1, Vec::len);
+        let points: Vec<Vec<i64>> = of_inputs.iter().map(|i| columns[*i].clone()).collect();
+        let (x, y) = (images(self.a, &points, n)?, images(&self.b, &points, n)?);
+        let at = (0..n).find(|i| x[*i] != y[*i]);
+        Some(at.map(|at| points.iter().map(|column| column[at]).collect()))
+    }
+}
+
+fn uses_runtime(e: &Expr) -> bool {
+    let mut found = false;
+    e.for_each_var(&mut |v| found |= v.kind == Kind::Runtime);
+    found
+}
+
+/// The image of each of `n` points of the inputs, given as columns: its elements in order, each once.
+fn images(m: &Map, points: &[Vec<i64>], n: usize) -> Option<Vec<Vec<SmallVec<[i64; 4]>>>> {
+    let domain = m.domain();
+    let ranges: Vec<Interval> = domain.vars.iter().map(|v| v.interval).collect();
+    let over: Vec<usize> = (domain.n_dims..domain.n_dims + domain.n_ranges).collect();
+    let each = over.iter().map(|i| ranges[*i].size()).product::<u128>() as usize;
+    let mut columns = box_points(&ranges, &over, each);
+    for column in &mut columns {
+        *column = column.repeat(n);
+    }
+    for (flat, values) in inputs(domain).into_iter().zip(points) {
+        columns[flat] = values.iter().flat_map(|v| std::iter::repeat_n(*v, each)).collect();
+    }
+    let program = Program::new(m).ok()?;
+    let width = m.results().len();
+    let (inside, values) = with_points(domain, &columns, |points| {
+        Ok::<_, Error>((program.in_domain(points)?, program.run::<false>(points)?))
+    })
+    .ok()?;
+    let of_point = |at: usize| {
+        let inside = (at * each..(at + 1) * each).filter(|i| inside[*i]);
+        let mut image: Vec<SmallVec<[i64; 4]>> =
+            inside.map(|i| SmallVec::from_slice(&values[i * width..][..width])).collect();
+        image.sort_unstable();
+        image.dedup();
+        image
+    };
+    Some((0..n).map(of_point).collect())
+}
+
+fn orders(n: usize) -> Vec<Vec<usize>> {
+    if n == 0 {
+        return vec![Vec::new()];
+    }
+    let shorter = orders(n - 1);
+    shorter
+        .iter()
+        .flat_map(|o| {
+            (0..n).map(move |at| {
+                let mut o = o.clone();
+                o.insert(at, n - 1);
+                o
+            })
+        })
+        .collect()
+}
+
+/// Whether a map has a point at all; `None` where that is not decided.
+pub fn is_empty(m: &Map) -> Option<bool> {
+    let m = simplify(m, Options { keep_point_dims: true, drop_unused: true, ..Options::default() });
+    match m.state() {
+        State::Empty => Some(true),
+        State::Undefined => None,
+        State::Defined if m.domain().constraints.is_empty() => Some(false),
+        State::Defined => {
+            let count = crate::decide::count::touched(&m);
+            if count.lower > 0 {
+                Some(false)
+            } else if count.upper == 0 {
+                Some(true)
+            } else {
+                first_point(&m).map(|_| false)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::parse_map;
+
+    fn compare(a: &str, b: &str) -> Equivalence {
+        equivalent(&parse_map(a).unwrap(), &parse_map(b).unwrap())
+    }
+
+    #[test]
+    fn equal_functions_in_different_words() {
+        for (a, b) in [
+            ("(d0) -> ((d0 * 2) floordiv 3 + d0), domain: d0 in [0, 999999]", "(d0) -> ((d0 * 5) floordiv 3), domain: d0 in [0, 999999]"),
+            ("(d0) -> (d0 floordiv 2 + (d0 + 1) floordiv 2), domain: d0 in [0, 999999999]", "(d0) -> (d0), domain: d0 in [0, 999999999]"),
+            ("(d0) -> ((-d0) mod 3), domain: d0 in [0, 999999999]", "(d0) -> ((d0 * 2) mod 3), domain: d0 in [0, 999999999]"),
+            ("(d0)[s0, s1] -> (d0, s0, s1), domain: d0 in [0, 9], s0 in [0, 3], s1 in [0, 5]", "(d0)[s0, s1] -> (d0, s1, s0), domain: d0 in [0, 9], s0 in [0, 5], s1 in [0, 3]"),
+            ("(d0)[s0] -> (d0 + s0), domain: d0 in [0, 9], s0 in [0, 7]", "(d0)[s0, s1] -> (d0 + s0 * 4 + s1), domain: d0 in [0, 9], s0 in [0, 1], s1 in [0, 3]"),
+            ("(d0){rt0, rt1} -> (rt0 + rt1 * 2), domain: d0 in [0, 9], rt0 in [0, 7], rt1 in [0, 7], runtime: rt0 = #1(), rt1 = #2()", "(d0){rt0, rt1} -> (rt1 + rt0 * 2), domain: d0 in [0, 9], rt0 in [0, 7], rt1 in [0, 7], runtime: rt0 = #2(), rt1 = #1()"),
+            ("(d0, d1) -> (d0 * d1), domain: d0 in [0, 9], d1 in [0, 9]", "(d0, d1) -> ((d0 + 1) * d1 - d1), domain: d0 in [0, 9], d1 in [0, 9]"),
+        ] {
+            assert_eq!(compare(a, b), Equivalence::Equal, "{a}\n{b}");
+        }
+    }
+
+    #[test]
+    fn different_functions_with_a_witness() {
+        let witness = |a, b| match compare(a, b) {
+            Equivalence::Different(point) => point[0],
+            other => panic!("{other:?}"),
+        };
+        assert!(witness("(d0) -> (d0 mod 8), domain: d0 in [0, 99]", "(d0) -> (d0), domain: d0 in [0, 99]") >= 8);
+        assert_eq!(witness("(d0) -> (d0), domain: d0 in [0, 9]", "(d0) -> (d0), domain: d0 in [0, 8]"), 9);
+        assert_eq!(witness("(d0) -> KNOWN EMPTY", "(d0) -> (d0), domain: d0 in [3, 3]"), 3);
+        // Neither end of the interval lies in the domain.
+        let odd = "(d0) -> (d0 * d0), domain: d0 in [0, 10], d0 floordiv 3 + d0 mod 3 in [3, 3]";
+        let like = "(d0) -> (d0 * 4 - 3), domain: d0 in [0, 10], d0 floordiv 3 + d0 mod 3 in [3, 3]";
+        assert!((2..10).contains(&witness(odd, like)));
+        let rare = "(d0) -> (d0 floordiv 100000), domain: d0 in [0, 100000]";
+        assert_eq!(witness(rare, "(d0) -> (0), domain: d0 in [0, 100000]"), 100_000);
+    }
+
+    #[test]
+    fn what_cannot_be_known_is_unknown() {
+        let a = "(d0){rt0} -> (rt0), domain: d0 in [0, 9], rt0 in [0, 7], runtime: rt0 = #1()";
+        let b = "(d0){rt0} -> (rt0), domain: d0 in [0, 9], rt0 in [0, 7], runtime: rt0 = #2()";
+        assert!(matches!(compare(a, b), Equivalence::Unknown(_)));
+        let big = "(d0, d1) -> (d0 * d1), domain: d0 in [0, 99999], d1 in [0, 99999]";
+        let same = "(d0, d1) -> ((d0 + 1) * d1 - d1), domain: d0 in [0, 99999], d1 in [0, 99999]";
+        assert!(matches!(compare(big, same), Equivalence::Unknown(_)));
+    }
+
+    #[test]
+    fn emptiness() {
+        let empty = |text| is_empty(&parse_map(text).unwrap());
+        assert_eq!(empty("(d0) -> (d0), domain: d0 in [0, 9]"), Some(false));
+        assert_eq!(
+            empty("(d0, d1) -> (d0), domain: d0 in [0, 9], d1 in [0, 9], d0 * 2 - d1 * 4 in [1, 1]"),
+            Some(true)
+        );
+        assert_eq!(empty("(d0, d1) -> (d0), domain: d0 in [0, 9], d1 in [0, 9], d0 * d1 in [77, 77]"), Some(true));
+    }
+}

@@ -1,0 +1,216 @@
+//! The map back, where a map is injective on its domain.
+//!
+//! Read [`inverse`]. Each result is taken apart into digits (`parts.rs`), and the variables are linear
+//! combinations of digits. The constraints of the inverse say which points have a preimage: those for which the
+//! variables lie in the old domain and map to the point itself.
+
+use smallvec::SmallVec;
+
+use crate::affine::context::{AffineContext, Tally};
+use crate::affine::form::{AffineForm, AtomId};
+use crate::affine::mixed_radix::mixed_radix_digits;
+use crate::error::Result;
+use crate::expr::{Expr, Kind, Var};
+use crate::map::domain::{Constraint, Domain, Variable};
+use crate::map::{Map, State};
+use crate::simplify::options::Options;
+use crate::simplify::simplify;
+
+/// The inverse of a map without range variables: its dimensions are the results of the map, in their bounds.
+///
+/// `None` where the map has range variables, is undefined, or is not seen to be injective.
+pub fn inverse(map: &Map) -> Option<Map> {
+    let domain = map.domain();
+    if map.state() == State::Empty {
+        return Some(Map::empty(&Domain::of_sizes(&vec![1; map.results().len()])));
+    }
+    if map.state() == State::Undefined || domain.n_ranges > 0 {
+        return None;
+    }
+    let map = simplify(map, Options { keep_point_dims: true, ..Options::default() });
+    if map.state() != State::Defined {
+        return Some(map);
+    }
+    build(&map).ok().flatten()
+}
+
+fn build(map: &Map) -> Result<Option<Map>> {
+    let domain = map.domain();
+    let mut cx = AffineContext::without_facts(domain, true, Tally::NEW);
+    let mut equations = Vec::new();
+    for (j, e) in map.results().iter().enumerate() {
+        let form = cx.linear(e)?;
+        if !digits(&mut cx, &form, &Expr::dim(j as u32), &mut equations)? {
+            return Ok(None);
+        }
+    }
+    let Some(solved) = solve(equations, domain)? else { return Ok(None) };
+    let replace = |v: Var| match v.kind {
+        Kind::Dim => Ok(solved[v.index as usize].clone()),
+        _ => Ok(Expr::Var(v)),
+    };
+    let mut constraints = Vec::new();
+    for c in &domain.constraints {
+        constraints.push(Constraint { expr: c.expr.substitute(&replace)?, interval: c.interval });
+    }
+    for (v, e) in domain.dims().iter().zip(&solved) {
+        constraints.push(Constraint { expr: e.clone(), interval: v.interval });
+    }
+    let mut vars: SmallVec<[Variable; 6]> = SmallVec::new();
+    for (j, e) in map.results().iter().enumerate() {
+        let there = e.substitute(&replace)?.sub(&Expr::dim(j as u32))?;
+        constraints.push(Constraint { expr: there, interval: crate::Interval::point(0) });
+        vars.push(Variable::new(map.bounds(e)?));
+    }
+    for v in domain.runtime() {
+        let mut v = v.clone();
+        if let Some(source) = &v.source {
+            let index = source.index.iter().map(|e| e.substitute(&replace)).collect::<Result<_>>()?;
+            v.source = Some(std::sync::Arc::new(crate::map::domain::Source { id: source.id, index }));
+        }
+        vars.push(v);
+    }
+    let inverse = Domain { vars, n_dims: map.results().len(), n_ranges: 0, constraints };
+    let inverse = Map::from_parts(inverse, solved.into());
+    Ok(Some(simplify(&inverse, Options { keep_point_dims: true, ..Options::default() })))
+}
+
+/// A form over the old variables, and its value as an expression of the results.
+struct Equation {
+    form: AffineForm,
+    value: Expr,
+}
+
+/// The equations that one result gives: one for each of its digits.
+fn digits(cx: &mut AffineContext, form: &AffineForm, result: &Expr, out: &mut Vec<Equation>) -> Result<bool> {
+    let Some(parts) = mixed_radix_digits(cx, form) else {
+        let value = result.sub(&Expr::Const(form.constant))?;
+        out.push(Equation { form: AffineForm { constant: 0, ..form.clone() }, value });
+        return Ok(true);
+    };
+    // The smallest value of the result, with every digit at 0.
+    let mut base = Expr::Const(form.constant);
+    for p in &parts {
+        let at_zero = if p.negative { crate::int::mul(p.upper, -1)? } else { p.lower };
+        base = base.add(&Expr::Const(crate::int::mul(p.stride, at_zero)?))?;
+    }
+    let mut rest = result.sub(&base)?;
+    for p in parts.iter().rev() {
+        let stride = Expr::Const(p.stride);
+        let digit = rest.floor_div(&stride)?;
+        rest = rest.floor_mod(&stride)?;
+        let value = if p.negative { Expr::Const(p.upper).sub(&digit)? } else { Expr::Const(p.lower).add(&digit)? };
+        out.push(Equation { form: p.unit.clone(), value });
+    }
+    Ok(true)
+}
+
+/// Every dimension as an expression, by elimination over the atoms; `None` where one is left open.
+fn solve(mut equations: Vec<Equation>, domain: &Domain) -> Result<Option<Vec<Expr>>> {
+    // Runtime variables are known, and so are their multiples.
+    for e in &mut equations {
+        let runtime: SmallVec<[(i64, usize); 4]> = e
+            .form
+            .terms
+            .iter()
+            .filter(|t| (t.atom as usize) < domain.vars.len() && domain.var(t.atom as usize).kind == Kind::Runtime)
+            .map(|t| (t.coefficient, t.atom as usize))
+            .collect();
+        for (k, flat) in runtime {
+            e.form.add_term(crate::int::mul(k, -1)?, flat as AtomId)?;
+            e.value = e.value.sub(&Expr::Var(domain.var(flat)).scale(k)?)?;
+        }
+    }
+    // Atoms other than dimensions are eliminated first; a pivot of 1 or -1 keeps everything whole.
+    let mut solved: Vec<Option<Expr>> = vec![None; domain.n_dims];
+    let mut open: Vec<Equation> = equations;
+    while let Some((at, atom, pivot)) = pick(&open, domain.n_dims) {
+        let e = open.swap_remove(at);
+        for other in &mut open {
+            let k = other.form.coefficient(atom);
+            if k != 0 {
+                let factor = crate::int::mul(k, -pivot)?;
+                other.form.add_scaled(factor, &e.form)?;
+                other.value = other.value.add(&e.value.scale(factor)?)?;
+            }
+        }
+        if (atom as usize) < domain.n_dims {
+            solved[atom as usize] = Some(e.value.scale(pivot)?);
+        }
+    }
+    // A dimension of one value needs no equation.
+    for (i, v) in domain.dims().iter().enumerate() {
+        if solved[i].is_none() {
+            solved[i] = v.interval.as_point().map(Expr::Const);
+        }
+    }
+    Ok(solved.into_iter().collect())
+}
+
+/// The next equation and atom to eliminate with: quotients before dimensions, dimensions where they stand alone.
+fn pick(open: &[Equation], n_dims: usize) -> Option<(usize, AtomId, i64)> {
+    let unit = |k: i64| k == 1 || k == -1;
+    let other = open.iter().enumerate().find_map(|(i, e)| {
+        let t = e.form.terms.iter().rev().find(|t| t.atom as usize >= n_dims && unit(t.coefficient))?;
+        Some((i, t.atom, t.coefficient))
+    });
+    other.or_else(|| {
+        open.iter().enumerate().find_map(|(i, e)| match e.form.terms[..] {
+            [t] if unit(t.coefficient) => Some((i, t.atom, t.coefficient)),
+            _ => None,
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::parse_map;
+
+    fn inverse_of(text: &str) -> String {
+        inverse(&parse_map(text).unwrap()).map_or("none".to_owned(), |m| m.to_string())
+    }
+
+    #[test]
+    fn slices_reshapes_and_reversals_have_one() {
+        let cases = [
+            (
+                "(d0, d1) -> (d1 * 7 + 3, d0 + 5), domain: d0 in [0, 4], d1 in [0, 2]",
+                "(d0, d1) -> (d1 - 5, (d0 - 3) floordiv 7), domain: d0 in [3, 17], d1 in [5, 9], d0 mod 7 in [3, 3]",
+            ),
+            (
+                "(d0, d1) -> (d0 * 8 + d1), domain: d0 in [0, 3], d1 in [0, 7]",
+                "(d0) -> (d0 floordiv 8, d0 mod 8), domain: d0 in [0, 31]",
+            ),
+            (
+                "(d0) -> (d0 floordiv 8, d0 mod 8), domain: d0 in [0, 31]",
+                "(d0, d1) -> (d0 * 8 + d1), domain: d0 in [0, 3], d1 in [0, 7]",
+            ),
+            (
+                "(d0, d1, d2) -> (d0 * 2 + d1 floordiv 2, (d1 mod 2) * 4 + d2), \
+                 domain: d0 in [0, 1], d1 in [0, 3], d2 in [0, 3]",
+                "(d0, d1) -> (d0 floordiv 2, (d0 mod 2) * 2 + d1 floordiv 4, d1 mod 4), domain: d0 in [0, 3], d1 in [0, 7]",
+            ),
+            ("(d0) -> (-d0 + 16), domain: d0 in [0, 16]", "(d0) -> (-d0 + 16), domain: d0 in [0, 16]"),
+            (
+                "(d0){rt0} -> (d0 + rt0), domain: d0 in [0, 2], rt0 in [0, 8]",
+                "(d0){rt0} -> (d0 - rt0), domain: d0 in [0, 10], rt0 in [0, 8], d0 - rt0 in [0, 2]",
+            ),
+        ];
+        for (map, expected) in cases {
+            assert_eq!(inverse_of(map), expected, "{map}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_injective_has_none() {
+        for map in [
+            "(d0, d1) -> (d0), domain: d0 in [0, 3], d1 in [0, 7]",
+            "(d0) -> (d0 floordiv 2), domain: d0 in [0, 9]",
+            "(d0, d1) -> (d0 * 7 + d1), domain: d0 in [0, 3], d1 in [0, 7]",
+            "(d0)[s0] -> (d0 + s0), domain: d0 in [0, 3], s0 in [0, 1]",
+        ] {
+            assert_eq!(inverse_of(map), "none", "{map}");
+        }
+    }
+}

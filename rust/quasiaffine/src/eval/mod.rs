@@ -1,0 +1,6 @@
+//! Values of maps at points.
+
+pub(crate) mod exact;
+pub(crate) mod points;
+pub mod program;
+pub(crate) mod simd;

@@ -1,0 +1,573 @@
+//! Values of a map at many points at once: one pass over each node for a block of points, never one for each point.
+//!
+//! Read [`Program`]. Shared nodes are computed once. Law: a value is the mathematical one, or an error
+//! ([`Error::PointOverflow`]) where it does not fit into 64 bits; it never wraps. Which of three ways it is computed is
+//! decided once, from the ranges of the variables:
+//! * every value and partial sum fits into 31 bits: 32-bit lanes, which divide by multiplying (`simd.rs`);
+//! * every value fits into 64 bits: 64-bit lanes, without a check; a partial sum may wrap, and wraps back;
+//! * else 128 bits with checks (`exact.rs`).
+//!
+//! At points outside the domain results are unspecified.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use crate::analysis::interval::Interval;
+use crate::analysis::wide_interval::{step, WideInterval};
+use crate::error::{Error, Result};
+use crate::eval::exact::{self, Names};
+use crate::eval::simd::{Divisor, Lane};
+use crate::expr::{Expr, Node, Op};
+use crate::map::domain::Domain;
+use crate::map::{Map, State};
+
+/// Values for all variables at `n` points: three row-major tables with one row a point.
+#[derive(Clone, Copy, Debug)]
+pub struct Points<'a> {
+    /// How many points.
+    pub n: usize,
+    /// `n` rows of dimensions.
+    pub dims: &'a [i64],
+    /// `n` rows of range variables.
+    pub ranges: &'a [i64],
+    /// `n` rows of runtime variables.
+    pub runtime: &'a [i64],
+}
+
+impl<'a> Points<'a> {
+    /// Some rows of the tables, whose widths are `counts`.
+    pub(crate) fn part(&self, start: usize, n: usize, counts: [usize; 3]) -> Points<'a> {
+        let rows = |table: &'a [i64], width: usize| &table[start * width..][..n * width];
+        Points {
+            n,
+            dims: rows(self.dims, counts[0]),
+            ranges: rows(self.ranges, counts[1]),
+            runtime: rows(self.runtime, counts[2]),
+        }
+    }
+}
+
+pub(crate) type Register = u32;
+
+pub(crate) enum Step {
+    Const(i64),
+    Var,
+    Sum(i64, Vec<(i64, Register)>),
+    Product(Register, Register),
+    DivConst(Register, Divisor),
+    ModConst(Register, Divisor),
+    Div(Register, Register),
+    Mod(Register, Register),
+    Min(Register, Register),
+    Max(Register, Register),
+}
+
+/// The numbers that hold every value of some steps, wherever all variables lie in their ranges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Width {
+    /// 31 bits, partial sums included.
+    Narrow,
+    /// 64 bits.
+    Whole,
+    /// None that is known.
+    Open,
+}
+
+/// A map compiled for evaluation.
+pub struct Program {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) results: Vec<Register>,
+    pub(crate) checks: Vec<(Register, Interval)>,
+    pub(crate) var_ranges: Vec<Interval>,
+    counts: [usize; 3],
+    /// The steps of the results: those after the variables, up to here.
+    n_result_steps: usize,
+    /// The steps of the constraints, in order.
+    pub(crate) check_steps: Vec<Register>,
+    result_width: Width,
+    check_width: Width,
+    /// Names for errors, where there can be any.
+    pub(crate) names: Option<Box<Names>>,
+}
+
+/// About how many values one block may hold in all registers together.
+const BLOCK_VALUES: usize = 1 << 15;
+
+impl Program {
+    /// Compiles the results and the constraints of a map.
+    ///
+    /// # Errors
+    /// [`Error::Undefined`] for an undefined map.
+    pub fn new(map: &Map) -> Result<Program> {
+        if map.state() == State::Undefined {
+            return Err(Error::Undefined);
+        }
+        Program::of(map.domain(), map.results())
+    }
+
+    /// Compiles expressions over a domain.
+    pub fn of(domain: &Domain, exprs: &[Expr]) -> Result<Program> {
+        let mut compiler = Compiler { domain, steps: Vec::new(), values: Vec::new(), done: FxHashMap::default() };
+        // Variables take the first registers, so that a block loads them once.
+        for v in &domain.vars {
+            compiler.push(Step::Var, v.interval.into(), Width::Narrow);
+        }
+        let results: Vec<Register> = exprs.iter().map(|e| compiler.expr(e)).collect::<Result<_>>()?;
+        let n_result_steps = compiler.steps.len();
+        let result_width = compiler.width(0..n_result_steps);
+        let checks: Vec<(Register, Interval)> =
+            domain.constraints.iter().map(|c| Ok((compiler.expr(&c.expr)?, c.interval))).collect::<Result<_>>()?;
+        let check_steps = compiler.needed_by(&checks);
+        let check_width = compiler.width(check_steps.iter().map(|i| *i as usize));
+        let is_open = result_width == Width::Open || check_width == Width::Open;
+        Ok(Program {
+            names: is_open.then(|| Box::new(Names { domain: domain.clone(), results: exprs.to_vec() })),
+            steps: compiler.steps,
+            results,
+            checks,
+            var_ranges: domain.vars.iter().map(|v| v.interval).collect(),
+            counts: [domain.n_dims, domain.n_ranges, domain.n_runtime()],
+            n_result_steps,
+            check_steps,
+            result_width,
+            check_width,
+        })
+    }
+
+    /// The steps of the results, in order.
+    pub(crate) fn result_steps(&self) -> std::ops::Range<usize> {
+        self.var_ranges.len()..self.n_result_steps
+    }
+
+    /// How many values are computed for each point, shared nodes once.
+    pub(crate) fn n_steps(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// How many values each point has.
+    pub fn n_results(&self) -> usize {
+        self.results.len()
+    }
+
+    /// The results, one row a point.
+    ///
+    /// # Errors
+    /// [`Error::PointOverflow`] where a result at a point of the domain does not fit into 64 bits. With `CHECK` also
+    /// [`Error::OutsideDomain`].
+    pub fn run<const CHECK: bool>(&self, points: &Points<'_>) -> Result<Vec<i64>> {
+        self.run_on::<CHECK>(points, 1)
+    }
+
+    /// [`Program::run`] on several threads.
+    ///
+    /// # Errors
+    /// As [`Program::run`].
+    pub fn run_on<const CHECK: bool>(&self, points: &Points<'_>, threads: usize) -> Result<Vec<i64>> {
+        let mut out = vec![0; points.n * self.results.len()];
+        self.run_to::<CHECK>(points, threads, &mut out)?;
+        Ok(out)
+    }
+
+    /// [`Program::run_on`] to a place that the caller has: a new one costs as much as the values.
+    ///
+    /// # Errors
+    /// As [`Program::run`].
+    ///
+    /// # Panics
+    /// Where `out` has another length than the rows of all points.
+    pub fn run_to<const CHECK: bool>(&self, points: &Points<'_>, threads: usize, out: &mut [i64]) -> Result<()> {
+        let width = self.results.len();
+        assert_eq!(out.len(), points.n * width, "one row a point");
+        if threads < 2 || points.n < 2 * BLOCK_VALUES || width == 0 {
+            return self.run_into::<CHECK>(points, out);
+        }
+        let each = points.n.div_ceil(threads);
+        std::thread::scope(|scope| {
+            let parts = out.chunks_mut(each * width).enumerate();
+            let workers: Vec<_> = parts
+                .map(|(i, part)| {
+                    let points = points.part(i * each, part.len() / width, self.counts);
+                    scope.spawn(move || self.run_into::<CHECK>(&points, part).map_err(|e| e.shifted(i * each)))
+                })
+                .collect();
+            // A worker panics only on a broken promise of this crate, which then goes on to the caller.
+            workers.into_iter().try_for_each(|w| w.join().unwrap_or_else(|p| std::panic::resume_unwind(p)))
+        })
+    }
+
+    fn run_into<const CHECK: bool>(&self, points: &Points<'_>, out: &mut [i64]) -> Result<()> {
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has the instructions for which the function is compiled.
+            #[allow(unsafe_code)]
+            return unsafe { self.run_into_avx2::<CHECK>(points, out) };
+        }
+        self.run_into_any::<CHECK>(points, out)
+    }
+
+    /// [`Program::run_into_any`] for processors whose registers hold eight 32-bit lanes: the same code, compiled again.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn run_into_avx2<const CHECK: bool>(&self, points: &Points<'_>, out: &mut [i64]) -> Result<()> {
+        self.run_into_any::<CHECK>(points, out)
+    }
+
+    // What a block goes through is inlined into the functions above, so that it is compiled for their processors.
+    #[inline(always)]
+    fn run_into_any<const CHECK: bool>(&self, points: &Points<'_>, out: &mut [i64]) -> Result<()> {
+        if CHECK {
+            if let Some(row) = self.in_domain(points)?.iter().position(|inside| !inside) {
+                return Err(Error::OutsideDomain(row));
+            }
+        }
+        let width = self.results.len();
+        match self.result_width {
+            Width::Narrow => self.blocks::<i32>(points, self.result_steps(), |start, n, registers, block| {
+                self.store(registers, block, n, &mut out[start * width..]);
+            }),
+            Width::Whole => self.blocks::<i64>(points, self.result_steps(), |start, n, registers, block| {
+                self.store(registers, block, n, &mut out[start * width..]);
+            }),
+            Width::Open => return exact::run(self, points, out),
+        }
+        Ok(())
+    }
+
+    /// Writes the results of a block as rows.
+    #[inline(always)]
+    fn store<L: Lane>(&self, registers: &[L], block: usize, n: usize, out: &mut [i64]) {
+        let columns: Vec<&[L]> = self.results.iter().map(|r| &registers[*r as usize * block..][..n]).collect();
+        match columns[..] {
+            [] => {}
+            [a] => out.iter_mut().zip(a).for_each(|(o, a)| *o = a.wide()),
+            [a, b] => rows(out, a.iter().zip(b).map(|(a, b)| [a.wide(), b.wide()])),
+            [a, b, c] => {
+                let columns = a.iter().zip(b).zip(c);
+                rows(out, columns.map(|((a, b), c)| [a.wide(), b.wide(), c.wide()]));
+            }
+            [a, b, c, d] => {
+                let columns = a.iter().zip(b).zip(c).zip(d);
+                rows(out, columns.map(|(((a, b), c), d)| [a.wide(), b.wide(), c.wide(), d.wide()]));
+            }
+            _ => {
+                let width = columns.len();
+                for (j, column) in columns.iter().enumerate() {
+                    for (row, value) in out.chunks_exact_mut(width).zip(*column) {
+                        row[j] = value.wide();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Which points lie in the domain.
+    ///
+    /// # Errors
+    /// [`Error::PointOverflow`] where a constraint cannot be decided in 128 bits.
+    pub fn in_domain(&self, points: &Points<'_>) -> Result<Vec<bool>> {
+        let mut out = vec![true; points.n];
+        if self.check_width == Width::Open {
+            exact::in_domain(self, points, &mut out)?;
+        } else {
+            // A variable outside its interval decides, whatever the constraints come to there.
+            let steps = self.check_steps.iter().map(|i| *i as usize);
+            self.blocks::<i64>(points, steps, |start, n, registers, block| {
+                self.inside(registers, block, &mut out[start..start + n]);
+            });
+        }
+        Ok(out)
+    }
+
+    fn inside(&self, registers: &[i64], block: usize, out: &mut [bool]) {
+        let of_vars = self.var_ranges.iter().enumerate().map(|(i, r)| (i as Register, *r));
+        for (register, Interval { lo, hi }) in of_vars.chain(self.checks.iter().copied()) {
+            let column = &registers[register as usize * block..];
+            for (ok, value) in out.iter_mut().zip(column) {
+                *ok &= lo <= *value && *value <= hi;
+            }
+        }
+    }
+
+    /// How many points are worked on at once.
+    pub(crate) fn block(&self, n: usize) -> usize {
+        (BLOCK_VALUES / self.steps.len().max(1)).clamp(16, 1024).min(n.max(1))
+    }
+
+    /// Runs some steps block by block and hands the registers of each block to `each`.
+    #[inline(always)]
+    fn blocks<L: Lane>(
+        &self,
+        points: &Points<'_>,
+        steps: impl Iterator<Item = usize> + Clone,
+        mut each: impl FnMut(usize, usize, &[L], usize),
+    ) {
+        let block = self.block(points.n);
+        let mut registers = vec![L::default(); self.steps.len() * block];
+        let mut start = 0;
+        while start < points.n {
+            let n = block.min(points.n - start);
+            self.load(points, start, n, &mut registers, block);
+            for i in steps.clone() {
+                let (known, rest) = registers.split_at_mut(i * block);
+                self.steps[i].run(known, &mut rest[..n], block);
+            }
+            each(start, n, &registers, block);
+            start += n;
+        }
+    }
+
+    #[inline(always)]
+    fn load<L: Lane>(&self, points: &Points<'_>, start: usize, n: usize, registers: &mut [L], block: usize) {
+        self.load_as(points, start, n, registers, block, L::narrow);
+    }
+
+    /// Puts the values of the variables into the first registers.
+    #[inline(always)]
+    pub(crate) fn load_as<T>(
+        &self,
+        points: &Points<'_>,
+        start: usize,
+        n: usize,
+        registers: &mut [T],
+        block: usize,
+        convert: impl Fn(i64) -> T,
+    ) {
+        let mut first = 0;
+        for (table, width) in [points.dims, points.ranges, points.runtime].into_iter().zip(self.counts) {
+            for j in 0..width {
+                let column = &mut registers[(first + j) * block..][..n];
+                let rows = table[start * width + j..].iter().step_by(width);
+                column.iter_mut().zip(rows).for_each(|(value, x)| *value = convert(*x));
+            }
+            first += width;
+        }
+    }
+
+    /// The points of some rows, with the tables that this program has.
+    pub(crate) fn rows<'a>(&self, points: &Points<'a>, start: usize, n: usize) -> Points<'a> {
+        points.part(start, n, self.counts)
+    }
+}
+
+/// Writes rows of fixed width.
+#[inline(always)]
+fn rows<const W: usize>(out: &mut [i64], rows: impl Iterator<Item = [i64; W]>) {
+    out.chunks_exact_mut(W).zip(rows).for_each(|(place, row)| place.copy_from_slice(&row));
+}
+
+impl Step {
+    fn for_each_operand(&self, mut visit: impl FnMut(Register)) {
+        match self {
+            Step::Const(_) | Step::Var => {}
+            Step::Sum(_, terms) => terms.iter().for_each(|(_, register)| visit(*register)),
+            Step::DivConst(a, _) | Step::ModConst(a, _) => visit(*a),
+            Step::Product(a, b) | Step::Div(a, b) | Step::Mod(a, b) | Step::Min(a, b) | Step::Max(a, b) => {
+                visit(*a);
+                visit(*b);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn run<L: Lane>(&self, known: &[L], out: &mut [L], block: usize) {
+        let n = out.len();
+        let column = |r: &Register| &known[*r as usize * block..][..n];
+        match self {
+            Step::Const(c) => out.fill(L::narrow(*c)),
+            Step::Var => {}
+            Step::Sum(c, terms) => {
+                // Two terms in one pass; the first pass writes, the others add.
+                for (i, pair) in terms.chunks(2).enumerate() {
+                    let base = L::narrow(if i == 0 { *c } else { 0 });
+                    let added = |o: &L| if i == 0 { base } else { *o };
+                    match pair {
+                        [(k, r), (l, s)] => {
+                            let (k, l) = (L::narrow(*k), L::narrow(*l));
+                            for ((o, x), y) in out.iter_mut().zip(column(r)).zip(column(s)) {
+                                *o = added(o).add(k.mul(*x)).add(l.mul(*y));
+                            }
+                        }
+                        [(k, r)] => {
+                            let k = L::narrow(*k);
+                            out.iter_mut().zip(column(r)).for_each(|(o, x)| *o = added(o).add(k.mul(*x)));
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            Step::DivConst(a, divisor) => L::div_all(divisor, column(a), out),
+            Step::ModConst(a, divisor) => L::mod_all(divisor, column(a), out),
+            Step::Product(a, b) => binary(out, column(a), column(b), L::mul),
+            Step::Div(a, b) => binary(out, column(a), column(b), L::div),
+            Step::Mod(a, b) => binary(out, column(a), column(b), L::rem),
+            Step::Min(a, b) => binary(out, column(a), column(b), L::min),
+            Step::Max(a, b) => binary(out, column(a), column(b), L::max),
+        }
+    }
+}
+
+#[inline(always)]
+fn binary<L: Lane>(out: &mut [L], a: &[L], b: &[L], f: impl Fn(L, L) -> L) {
+    for ((o, x), y) in out.iter_mut().zip(a).zip(b) {
+        *o = f(*x, *y);
+    }
+}
+
+/// What 32-bit lanes hold with room for one more addition.
+const NARROW: Interval = Interval::new(-(1 << 30), 1 << 30);
+
+struct Compiler<'a> {
+    domain: &'a Domain,
+    steps: Vec<Step>,
+    /// The values of each step over the ranges of the variables, and what holds them.
+    values: Vec<(WideInterval, Width)>,
+    done: FxHashMap<*const Node, Register>,
+}
+
+impl Compiler<'_> {
+    fn push(&mut self, step: Step, values: WideInterval, parts: Width) -> Register {
+        let width = match values.interval() {
+            Some(interval) if NARROW.covers(interval) => Width::Narrow,
+            Some(_) => Width::Whole,
+            None => Width::Open,
+        };
+        self.steps.push(step);
+        self.values.push((values, width.max(parts)));
+        (self.steps.len() - 1) as Register
+    }
+
+    /// What holds the values of some steps.
+    fn width(&self, steps: impl Iterator<Item = usize>) -> Width {
+        steps.map(|i| self.values[i].1).max().unwrap_or(Width::Narrow)
+    }
+
+    /// The steps after the variables that the constraints need, some of which are those of results.
+    fn needed_by(&self, checks: &[(Register, Interval)]) -> Vec<Register> {
+        if checks.is_empty() {
+            return Vec::new();
+        }
+        let mut needed = vec![false; self.steps.len()];
+        checks.iter().for_each(|(register, _)| needed[*register as usize] = true);
+        for i in (0..self.steps.len()).rev() {
+            if needed[i] {
+                self.steps[i].for_each_operand(|register| needed[register as usize] = true);
+            }
+        }
+        let after_variables = self.domain.vars.len()..self.steps.len();
+        after_variables.filter(|i| needed[*i]).map(|i| i as Register).collect()
+    }
+
+    fn expr(&mut self, e: &Expr) -> Result<Register> {
+        let node = match e {
+            Expr::Const(c) => return Ok(self.push(Step::Const(*c), Interval::point(*c).into(), Width::Narrow)),
+            Expr::Var(v) => {
+                let flat = self.domain.flat(*v);
+                return flat
+                    .map(|i| i as Register)
+                    .ok_or_else(|| Error::UnknownVariable(crate::map::domain::default_name(*v)));
+            }
+            Expr::Node(node) => node,
+        };
+        if let Some(register) = self.done.get(&Arc::as_ptr(node)) {
+            return Ok(*register);
+        }
+        let Some(op) = e.op() else { return Err(Error::TooLarge("the expression")) };
+        let mut operands: SmallVec<[Register; 4]> = SmallVec::new();
+        for operand in e.operands() {
+            match (op, operand) {
+                // A constant divisor is part of the step.
+                (Op::FloorDiv(_, n) | Op::Mod(_, n), Expr::Const(_)) if std::ptr::eq(n, operand) => {}
+                _ => operands.push(self.expr(operand)?),
+            }
+        }
+        let mut of_operand = operands.iter().map(|register| self.values[*register as usize].0);
+        let (values, with_parts) = step(op, |operand| match (of_operand.next(), operand) {
+            (Some(values), _) => values,
+            (None, Expr::Const(n)) => Interval::point(*n).into(),
+            (None, _) => WideInterval::ALL,
+        });
+        let mut parts = match with_parts.interval() {
+            Some(interval) if NARROW.covers(interval) => Width::Narrow,
+            _ => Width::Whole,
+        };
+        let divisor = |n: i64| Divisor::new(n, self.values[operands[0] as usize].0.interval().unwrap_or(Interval::ALL));
+        let step = match (op, &operands[..]) {
+            (Op::Sum(sum), _) => {
+                let terms = sum.terms.iter().zip(&operands).map(|(t, register)| (t.coefficient, *register));
+                Step::Sum(sum.constant, terms.collect())
+            }
+            (Op::FloorDiv(_, Expr::Const(n)), [a]) => Step::DivConst(*a, divisor(*n)),
+            (Op::Mod(_, Expr::Const(n)), [a]) => Step::ModConst(*a, divisor(*n)),
+            (Op::Product(..), [a, b]) => Step::Product(*a, *b),
+            (Op::FloorDiv(..), [a, b]) => Step::Div(*a, *b),
+            (Op::Mod(..), [a, b]) => Step::Mod(*a, *b),
+            (Op::Min(..), [a, b]) => Step::Min(*a, *b),
+            (Op::Max(..), [a, b]) => Step::Max(*a, *b),
+            _ => return Err(Error::TooLarge("the expression")),
+        };
+        // A divisor that 32-bit lanes cannot hold keeps the program wide.
+        if matches!(&step, Step::DivConst(_, d) | Step::ModConst(_, d) if !d.is_narrow()) {
+            parts = Width::Whole;
+        }
+        let register = self.push(step, values, parts);
+        self.done.insert(Arc::as_ptr(node), register);
+        Ok(register)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::parse_map;
+
+    #[test]
+    fn narrow_and_wide_lanes_agree() {
+        let text = "(d0, d1) -> ((d0 * 7 - d1 * 5) floordiv 13, (d0 - d1) mod 6, d0 floordiv 8 + d1 mod 16, \
+                    min(d0, d1) * d1, (d0 * 3 + 100000000) floordiv 999999937, (d1 - 9) floordiv 1073741789), domain: d0 in [-40, 99], d1 in [-9, 60]";
+        let map = parse_map(text).unwrap();
+        let program = Program::new(&map).unwrap();
+        assert_eq!(program.result_width, Width::Narrow);
+        let rows: Vec<i64> = (-40..=99).flat_map(|x| (-9..=60).flat_map(move |y| [x, y])).collect();
+        let points = Points { n: rows.len() / 2, dims: &rows, ranges: &[], runtime: &[] };
+        let narrow = program.run::<false>(&points).unwrap();
+        for width in [Width::Whole, Width::Open] {
+            let mut wide = Program::new(&map).unwrap();
+            wide.result_width = width;
+            wide.check_width = width;
+            assert_eq!(wide.run::<true>(&points).unwrap(), narrow);
+        }
+        assert_eq!(program.run::<false>(&points), program.run::<true>(&points));
+        let huge = parse_map("(d0, d1) -> (d1 floordiv 2000000011), domain: d0 in [-40, 99], d1 in [-9, 60]").unwrap();
+        let huge = Program::new(&huge).unwrap();
+        assert_eq!(huge.run::<false>(&points), huge.run::<true>(&points));
+    }
+
+    #[test]
+    fn divisions_at_the_ends_of_narrow_lanes_are_right() {
+        let cases = [
+            ("(d0) -> (max(((d0 - 1073741824) mod 7) mod 4, 0)), domain: d0 in [0, 0]", 0),
+            (
+                "(d0) -> (d0 floordiv 1073741823, d0 mod 1073741823), domain: d0 in [-1073741823, 1073741824]",
+                1_073_741_824,
+            ),
+            ("(d0) -> (d0 floordiv 715827883), domain: d0 in [-1073741824, 1073741824]", 1_073_741_824),
+        ];
+        for (text, x) in cases {
+            let program = Program::new(&parse_map(text).unwrap()).unwrap();
+            let points = Points { n: 1, dims: &[x], ranges: &[], runtime: &[] };
+            assert_eq!(program.run::<false>(&points), program.run::<true>(&points), "{text} at {x}");
+        }
+    }
+
+    #[test]
+    fn threads_give_the_same_rows_and_the_same_first_error() {
+        let map = parse_map("(d0) -> (d0 mod 7, d0 floordiv 3), domain: d0 in [0, 199998]").unwrap();
+        let program = Program::new(&map).unwrap();
+        let rows: Vec<i64> = (0..200_000).collect();
+        let points = Points { n: rows.len(), dims: &rows, ranges: &[], runtime: &[] };
+        assert_eq!(program.run_on::<false>(&points, 3), program.run::<false>(&points));
+        assert_eq!(program.run_on::<true>(&points, 3), Err(Error::OutsideDomain(199_999)));
+    }
+}

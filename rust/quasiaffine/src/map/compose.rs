@@ -1,0 +1,147 @@
+//! Doing one map after another.
+//!
+//! Law: the points of `then(first, second)` are those of `first` whose image lies in the domain of `second`, and its
+//! value there is `second(first(point))`. Variables are numbered `[first's, second's]` for ranges and for runtime
+//! variables, and each runtime variable keeps its source, with its index rewritten into the new variables.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::error::{Error, Result};
+use crate::expr::{Expr, Kind, Substitution, Var};
+use crate::map::domain::{Constraint, Domain, Source};
+use crate::map::{Map, State};
+
+/// The map of doing `first`, then `second`. Not simplified; [`crate::simplify::compose`] is.
+///
+/// # Errors
+/// [`Error::Arity`] where `first` has another number of results than `second` has dimensions, and overflow.
+pub fn then(first: &Map, second: &Map) -> Result<Map> {
+    if first.state() != State::Defined || second.state() != State::Defined {
+        return unusual(first, second);
+    }
+    let mut domain = Domain::default();
+    let results = parts(first, second, &mut domain)?;
+    let map = Map::from_parts(domain, results);
+    second.image();
+    map.inherit_image(second);
+    Ok(map)
+}
+
+/// The results of doing one defined map after another, and their domain, not yet in normal form, in place of an empty one:
+/// to hand it back would copy it three times, 8 % of the instructions of an easy composition.
+pub(crate) fn parts(first: &Map, second: &Map, domain: &mut Domain) -> Result<SmallVec<[Expr; 4]>> {
+    let (a, b) = (first.domain(), second.domain());
+    if first.results().len() != b.n_dims {
+        let what = "results of the first map, one for each dimension of the second map";
+        return Err(Error::Arity { what, expected: b.n_dims, found: first.results().len() });
+    }
+    let (n_ranges, n_runtime) = (a.n_ranges as u32, a.n_runtime() as u32);
+    let replace = |v: Var| {
+        Ok(match v.kind {
+            Kind::Dim => first.results()[v.index as usize].clone(),
+            Kind::Range => Expr::range(v.index + n_ranges),
+            Kind::Runtime => Expr::runtime(v.index + n_runtime),
+        })
+    };
+    let mut substitution = Substitution::new(&replace);
+    let results = second.results().iter().map(|e| substitution.apply(e)).collect::<Result<_>>()?;
+    join(a, b, &replace, domain)?;
+    domain.constraints.clone_from(&a.constraints);
+    for c in &b.constraints {
+        domain.constraints.push(Constraint { expr: substitution.apply(&c.expr)?, interval: c.interval });
+    }
+    for ((e, values), dim) in first.results().iter().zip(first.image().iter()).zip(b.dims()) {
+        // What is known of the values already is no constraint.
+        if !values.is_some_and(|values| dim.interval.covers(values)) {
+            domain.constraints.push(Constraint { expr: e.clone(), interval: dim.interval });
+        }
+    }
+    Ok(results)
+}
+
+/// Empty maps compose to empty ones, undefined ones to undefined ones; empty wins, for it is known.
+fn unusual(first: &Map, second: &Map) -> Result<Map> {
+    let keep = |v: Var| Ok(Expr::Var(v));
+    let mut domain = Domain::default();
+    join(first.domain(), second.domain(), &keep, &mut domain)?;
+    let is_empty = first.state() == State::Empty || second.state() == State::Empty;
+    Ok(if is_empty { Map::empty(&domain) } else { Map::undefined(&domain) })
+}
+
+/// Adds the variables of a composition to an empty domain.
+fn join(a: &Domain, b: &Domain, replace: &dyn Fn(Var) -> Result<Expr>, domain: &mut Domain) -> Result<()> {
+    (domain.n_dims, domain.n_ranges) = (a.n_dims, a.n_ranges + b.n_ranges);
+    let vars = &mut domain.vars;
+    vars.reserve(a.vars.len() + b.vars.len() - b.n_dims);
+    for group in [&a.vars[..a.n_dims + a.n_ranges], b.ranges(), a.runtime()] {
+        vars.extend(group.iter().cloned());
+    }
+    for v in b.runtime() {
+        let mut v = v.clone();
+        if let Some(source) = &v.source {
+            let index = source.index.iter().map(|e| e.substitute(replace)).collect::<Result<_>>()?;
+            v.source = Some(Arc::new(Source { id: source.id, index }));
+        }
+        vars.push(v);
+    }
+    if domain.check_names().is_err() {
+        // The two maps may use one name for different variables: then the second one's variables lose theirs.
+        let from_second = |i: usize| {
+            (a.n_dims + a.n_ranges..domain.n_dims + domain.n_ranges).contains(&i)
+                || i >= domain.n_dims + domain.n_ranges + a.n_runtime()
+        };
+        let clear: SmallVec<[bool; 8]> = (0..domain.vars.len()).map(from_second).collect();
+        for (v, clear) in domain.vars.iter_mut().zip(&clear) {
+            v.name = v.name.take().filter(|_| !clear);
+        }
+        if domain.check_names().is_err() {
+            domain.vars.iter_mut().for_each(|v| v.name = None);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::parse_map;
+    use crate::{simplify, Options};
+
+    fn composed(maps: &[&str]) -> String {
+        let maps: Vec<Map> = maps.iter().map(|text| parse_map(text).unwrap()).collect();
+        let mut out = maps[0].clone();
+        for next in &maps[1..] {
+            out = simplify(&then(&out, next).unwrap(), Options::default());
+        }
+        out.to_string()
+    }
+
+    #[test]
+    fn what_a_composition_reads_lies_where_its_second_map_says() {
+        // The interval of what is composed is [-7, 15], that of the second map [0, 8].
+        let second = "(d0) -> (d0 floordiv 4 + (d0 floordiv 2) mod 2), domain: d0 in [0, 31]";
+        assert_eq!(
+            composed(&["(d0) -> (d0 * 2), domain: d0 in [0, 15]", second, "(d0) -> (d0), domain: d0 in [0, 8]"]),
+            "(d0) -> (d0 - d0 floordiv 2), domain: d0 in [0, 15]"
+        );
+        // One less, and the dimension says something.
+        assert_eq!(
+            composed(&["(d0) -> (d0 * 2), domain: d0 in [0, 15]", second, "(d0) -> (d0), domain: d0 in [0, 7]"]),
+            "(d0) -> (d0 - d0 floordiv 2), domain: d0 in [0, 14]"
+        );
+    }
+
+    #[test]
+    fn what_the_first_map_reads_says_nothing_of_what_both_read() {
+        assert_eq!(
+            composed(&[
+                "(d0) -> (d0), domain: d0 in [0, 9]",
+                "(d0) -> (d0 * 3), domain: d0 in [0, 9]",
+                "(d0) -> (d0), domain: d0 in [0, 9]",
+            ]),
+            "(d0) -> (d0 * 3), domain: d0 in [0, 3]"
+        );
+    }
+}

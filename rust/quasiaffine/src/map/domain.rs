@@ -1,0 +1,247 @@
+//! The domain of a map: its variables with their ranges, and constraints on expressions of them.
+//!
+//! Read [`Domain`]. Variables are numbered flat: dimensions, then ranges, then runtime variables. A constraint on a
+//! bare dimension or range variable is part of that variable's interval, never of the list. The interval of a runtime variable is the
+//! clamp of the operation that reads it, and so part of what it is: a constraint on it stays a constraint.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::analysis::interval::Interval;
+use crate::error::{Error, Result};
+use crate::expr::{Expr, Kind, Var};
+
+/// Where the value of a runtime variable comes from: an opaque number, and the index into that value.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Source {
+    /// Which value; the layer above knows what the number means.
+    pub id: i64,
+    /// The index into it: expressions of dimensions, ranges and earlier runtime variables.
+    pub index: SmallVec<[Expr; 2]>,
+}
+
+/// A variable of a domain.
+#[derive(Clone, Debug)]
+pub struct Variable {
+    /// A name of its own; without one it prints as `d0`, `s0` or `rt0`.
+    pub name: Option<Arc<str>>,
+    /// Its values.
+    pub interval: Interval,
+    /// For a runtime variable, its source; without one it is a source of its own.
+    pub source: Option<Arc<Source>>,
+}
+
+impl Variable {
+    /// A variable without a name or a source.
+    pub const fn new(interval: Interval) -> Variable {
+        Variable { name: None, interval, source: None }
+    }
+}
+
+/// `expr in interval`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Constraint {
+    /// What is constrained: not a constant, and not a bare dimension or range variable.
+    pub expr: Expr,
+    /// Its allowed values.
+    pub interval: Interval,
+}
+
+/// Variables and constraints.
+#[derive(Clone, Debug, Default)]
+pub struct Domain {
+    /// All variables, flat.
+    pub vars: SmallVec<[Variable; 6]>,
+    /// How many of them are dimensions.
+    pub n_dims: usize,
+    /// How many of them are ranges; the rest are runtime variables.
+    pub n_ranges: usize,
+    /// Constraints in [`Expr`] order, one for each expression.
+    pub constraints: Vec<Constraint>,
+}
+
+/// What the constraints of a new domain say by themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Emptiness {
+    /// An interval is empty or a constant lies outside its bounds.
+    Empty,
+    /// Nothing is known without looking deeper.
+    Open,
+}
+
+impl Domain {
+    /// A domain of dimensions alone, each in `[0, size - 1]`.
+    pub fn of_sizes(sizes: &[i64]) -> Domain {
+        Domain {
+            vars: sizes.iter().map(|&n| Variable::new(Interval::new(0, n.saturating_sub(1)))).collect(),
+            n_dims: sizes.len(),
+            ..Domain::default()
+        }
+    }
+
+    /// The same variables with nothing that relates them.
+    pub fn without_constraints(&self) -> Domain {
+        Domain { vars: self.vars.clone(), constraints: Vec::new(), ..*self }
+    }
+
+    /// The dimensions.
+    pub fn dims(&self) -> &[Variable] {
+        &self.vars[..self.n_dims]
+    }
+
+    /// The range variables.
+    pub fn ranges(&self) -> &[Variable] {
+        &self.vars[self.n_dims..self.n_dims + self.n_ranges]
+    }
+
+    /// The runtime variables.
+    pub fn runtime(&self) -> &[Variable] {
+        &self.vars[self.n_dims + self.n_ranges..]
+    }
+
+    /// How many runtime variables there are.
+    pub fn n_runtime(&self) -> usize {
+        self.vars.len() - self.n_dims - self.n_ranges
+    }
+
+    /// The interval of a variable of the domain; of anything else, every integer.
+    pub fn range_of(&self, e: &Expr) -> Interval {
+        match e {
+            Expr::Var(v) => self.flat(*v).map_or(Interval::ALL, |flat| self.vars[flat].interval),
+            _ => Interval::ALL,
+        }
+    }
+
+    /// The flat number of a variable, where the domain has it.
+    pub fn flat(&self, v: Var) -> Option<usize> {
+        let (start, n) = match v.kind {
+            Kind::Dim => (0, self.n_dims),
+            Kind::Range => (self.n_dims, self.n_ranges),
+            Kind::Runtime => (self.n_dims + self.n_ranges, self.n_runtime()),
+        };
+        ((v.index as usize) < n).then_some(start + v.index as usize)
+    }
+
+    /// The variable with a flat number.
+    pub fn var(&self, flat: usize) -> Var {
+        Var::at(flat as u32, self.n_dims as u32, self.n_ranges as u32)
+    }
+
+    /// The name of a variable as it prints.
+    pub fn name(&self, v: Var) -> String {
+        match self.flat(v).and_then(|i| self.vars[i].name.as_deref()) {
+            Some(name) => name.to_owned(),
+            None => default_name(v),
+        }
+    }
+
+    /// Checks that no two variables print alike and that every name can be read back.
+    pub fn check_names(&self) -> Result<()> {
+        if self.vars.iter().all(|v| v.name.is_none()) {
+            return Ok(());
+        }
+        let mut seen = rustc_hash::FxHashSet::default();
+        for i in 0..self.vars.len() {
+            let name = self.name(self.var(i));
+            if !crate::text::is_name(&name) {
+                return Err(Error::Name(format!("{name:?} cannot be the name of a variable")));
+            }
+            if !seen.insert(name.clone()) {
+                return Err(Error::Name(format!("two variables are called {name}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that an expression has no other variables than the domain.
+    pub fn check_vars(&self, e: &Expr) -> Result<()> {
+        let mut unknown = None;
+        e.for_each_var(&mut |v| {
+            if self.flat(v).is_none() {
+                unknown = Some(v);
+            }
+        });
+        unknown.map_or(Ok(()), |v| Err(Error::UnknownVariable(default_name(v))))
+    }
+
+    /// Puts the constraints into normal form: bare dimensions and ranges into their ranges, one constraint for each expression,
+    /// in order; and says whether that alone shows the domain to be empty.
+    pub fn normalize(&mut self) -> Emptiness {
+        let mut empty = false;
+        let mut constraints = std::mem::take(&mut self.constraints);
+        constraints.retain(|c| match &c.expr {
+            Expr::Const(value) => {
+                empty |= !c.interval.contains(*value);
+                false
+            }
+            Expr::Var(v) => {
+                let Some(i) = self.flat(*v) else { return false };
+                let both = self.vars[i].interval.intersect(c.interval);
+                if v.kind != Kind::Runtime {
+                    self.vars[i].interval = both;
+                    return false;
+                }
+                empty |= both.is_empty();
+                both != self.vars[i].interval
+            }
+            Expr::Node(_) => true,
+        });
+        if constraints.len() > 1 {
+            constraints.sort();
+            constraints.dedup_by(|b, a| {
+                let same = a.expr == b.expr;
+                if same {
+                    a.interval = a.interval.intersect(b.interval);
+                }
+                same
+            });
+        }
+        empty |= constraints.iter().any(|c| c.interval.is_empty()) || self.vars.iter().any(|v| v.interval.is_empty());
+        self.constraints = constraints;
+        if empty {
+            Emptiness::Empty
+        } else {
+            Emptiness::Open
+        }
+    }
+}
+
+/// `d0`, `s0` or `rt0`.
+pub fn default_name(v: Var) -> String {
+    format!("{}{}", letter(v), v.index)
+}
+
+/// What a variable without a name of its own begins with.
+pub const fn letter(v: Var) -> &'static str {
+    match v.kind {
+        Kind::Dim => "d",
+        Kind::Range => "s",
+        Kind::Runtime => "rt",
+    }
+}
+
+/// The variable that has this name where it has none of its own.
+pub fn default_var(name: &str) -> Option<Var> {
+    let (kind, digits) = if let Some(digits) = name.strip_prefix("rt") {
+        (Kind::Runtime, digits)
+    } else if let Some(digits) = name.strip_prefix('d') {
+        (Kind::Dim, digits)
+    } else {
+        (Kind::Range, name.strip_prefix('s')?)
+    };
+    let canonical = digits == "0" || (!digits.starts_with('0') && digits.bytes().all(|b| b.is_ascii_digit()));
+    let index = digits.parse().ok().filter(|_| canonical)?;
+    Some(Var { kind, index })
+}
+
+/// Equality ignores names.
+impl PartialEq for Domain {
+    fn eq(&self, other: &Domain) -> bool {
+        self.n_dims == other.n_dims
+            && self.n_ranges == other.n_ranges
+            && self.vars.len() == other.vars.len()
+            && self.vars.iter().zip(&other.vars).all(|(a, b)| a.interval == b.interval && a.source == b.source)
+            && self.constraints == other.constraints
+    }
+}

@@ -1,0 +1,301 @@
+//! A map: a domain and one expression for each dimension of the target.
+//!
+//! Read [`Map::new`]. A map is a value: cheap to clone, never changed. Equality and hash ignore variable names and the
+//! order of constraints. A map whose domain has no point is *known empty* and keeps only its arity; an *undefined*
+//! map says nothing.
+
+pub mod compose;
+pub mod domain;
+
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, OnceLock};
+
+use smallvec::SmallVec;
+
+use crate::affine::context::AffineContext;
+use crate::analysis::interval::Interval;
+use crate::analysis::wide_interval::interval;
+use crate::error::{Error, Result};
+use crate::expr::{Expr, Op, Var};
+use crate::map::domain::{Constraint, Domain, Emptiness, Variable};
+
+/// An indexing map.
+#[derive(Clone)]
+pub struct Map(Arc<Inner>);
+
+struct Inner {
+    domain: Arc<Domain>,
+    results: SmallVec<[Expr; 4]>,
+    state: State,
+    /// See [`Map::image`].
+    image: OnceLock<Arc<[Option<Interval>]>>,
+}
+
+/// What kind of statement a map makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum State {
+    /// An ordinary map.
+    Defined,
+    /// No point of the domain exists.
+    Empty,
+    /// Nothing is known.
+    Undefined,
+}
+
+/// How large a map is, counted as trees over all results. Both numbers saturate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// Floor divisions and remainders.
+    pub divmods: u64,
+    /// All nodes.
+    pub nodes: u64,
+}
+
+/// The largest expression whose interval is worked out for [`Map::image`].
+const INTERVAL_NODES: u32 = 48;
+
+impl Map {
+    /// A map from its parts. The constraints are put into normal form.
+    ///
+    /// # Errors
+    /// A variable that the domain lacks, a runtime index that uses a later runtime variable, a divisor that cannot be
+    /// shown to be at least 1.
+    pub fn new(domain: Domain, results: impl IntoIterator<Item = Expr>) -> Result<Map> {
+        let map = Map::from_parts(domain, results.into_iter().collect());
+        map.check()?;
+        Ok(map)
+    }
+
+    /// A map from parts that are known to fit together, such as those of another map.
+    pub fn from_parts(mut domain: Domain, results: SmallVec<[Expr; 4]>) -> Map {
+        match domain.normalize() {
+            Emptiness::Empty => Map::empty(&domain),
+            Emptiness::Open => Map::of_normal(Arc::new(domain), results),
+        }
+    }
+
+    /// A map over a domain in normal form of which nothing shows that it is empty.
+    pub(crate) fn of_normal(domain: Arc<Domain>, results: SmallVec<[Expr; 4]>) -> Map {
+        Map::of(domain, results, State::Defined)
+    }
+
+    /// `(d0, d1, …) -> (d0, d1, …)` over `domain`.
+    pub fn identity(domain: Domain) -> Result<Map> {
+        let results: Vec<Expr> = (0..domain.n_dims as u32).map(Expr::dim).collect();
+        Map::new(domain, results)
+    }
+
+    /// The known empty map with the variables of `domain`.
+    pub fn empty(domain: &Domain) -> Map {
+        Map::without_results(domain, State::Empty)
+    }
+
+    /// The map that says nothing, with the variables of `domain`.
+    pub fn undefined(domain: &Domain) -> Map {
+        Map::without_results(domain, State::Undefined)
+    }
+
+    fn without_results(domain: &Domain, state: State) -> Map {
+        let vars = domain
+            .vars
+            .iter()
+            .map(|v| Variable { name: v.name.clone(), interval: Interval::EMPTY, source: None })
+            .collect();
+        let domain = Domain { vars, n_dims: domain.n_dims, n_ranges: domain.n_ranges, constraints: Vec::new() };
+        Map::of(Arc::new(domain), SmallVec::new(), state)
+    }
+
+    fn of(domain: Arc<Domain>, results: SmallVec<[Expr; 4]>, state: State) -> Map {
+        Map(Arc::new(Inner { domain, results, state, image: OnceLock::new() }))
+    }
+
+    /// Variables and constraints.
+    pub fn domain(&self) -> &Domain {
+        &self.0.domain
+    }
+
+    /// The results: one for each dimension of the target.
+    pub fn results(&self) -> &[Expr] {
+        &self.0.results
+    }
+
+    /// What kind of statement it makes.
+    pub fn state(&self) -> State {
+        self.0.state
+    }
+
+    /// Whether two maps are one value in memory.
+    pub fn is_same(&self, other: &Map) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// How large it is.
+    pub fn cost(&self) -> Cost {
+        let mut cost = Cost { divmods: 0, nodes: 0 };
+        for e in self.results() {
+            cost.divmods += u64::from(e.divmods());
+            cost.nodes += u64::from(e.nodes());
+        }
+        cost
+    }
+
+    /// The interval of an expression over the domain: it holds every value, and is tight where that is cheap.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`] where a value may leave 64 bits.
+    pub fn bounds(&self, e: &Expr) -> Result<Interval> {
+        match self.state() {
+            State::Undefined => Err(Error::Undefined),
+            State::Empty => Ok(Interval::EMPTY),
+            State::Defined => {
+                self.domain().check_vars(e)?;
+                AffineContext::new(self.domain()).bounds(e).ok_or(Error::Overflow("a bound of the expression"))
+            }
+        }
+    }
+
+    /// The map with runtime sources renumbered; sources that `new_id` does not know stay.
+    pub fn remap_sources(&self, new_id: &dyn Fn(i64) -> Option<i64>) -> Map {
+        if self.domain().n_runtime() == 0 {
+            return self.clone();
+        }
+        let mut domain = self.domain().clone();
+        for v in &mut domain.vars {
+            if let Some(source) = &v.source {
+                if let Some(id) = new_id(source.id) {
+                    let index = source.index.clone();
+                    v.source = Some(Arc::new(crate::map::domain::Source { id, index }));
+                }
+            }
+        }
+        let map = Map::of(Arc::new(domain), self.0.results.clone(), self.0.state);
+        map.inherit_image(self);
+        map
+    }
+
+    /// The same domain with other results.
+    pub fn with_results(&self, results: SmallVec<[Expr; 4]>) -> Map {
+        Map::of(self.0.domain.clone(), results, self.0.state)
+    }
+
+    /// Ranges that hold every value of the results, one for each, or none where a value may leave 64 bits: by intervals and by the constraints on whole results,
+    /// worked out when first asked for, or those of the map that this one has its values from.
+    ///
+    /// A composition has its values from its second map, and a simplified map from the one that it was. So a chain of
+    /// operations keeps the bounds of the last one's operand, however large its expressions become.
+    pub(crate) fn image(&self) -> &Arc<[Option<Interval>]> {
+        self.0.image.get_or_init(|| {
+            let domain = self.domain();
+            let of_var = |v: Var| domain.flat(v).map_or(Interval::ALL, |i| domain.vars[i].interval);
+            let of_result = |e: &Expr| {
+                let constraints = domain.constraints.iter().filter(|c| c.expr == *e);
+                let all = interval(&of_var, e, INTERVAL_NODES);
+                constraints.fold(all, |values, c| values.intersect(c.interval.into())).interval()
+            };
+            self.results().iter().map(of_result).collect()
+        })
+    }
+
+    /// Takes over what is known of the image of a map whose values this one has.
+    pub(crate) fn inherit_image(&self, from: &Map) {
+        if let Some(image) = from.0.image.get().filter(|image| image.len() == self.results().len()) {
+            // What is known already holds as well.
+            let _ = self.0.image.set(image.clone());
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        let domain = self.domain();
+        domain.check_names()?;
+        for e in self.results().iter().chain(domain.constraints.iter().map(|c| &c.expr)) {
+            domain.check_vars(e)?;
+        }
+        for (i, v) in domain.runtime().iter().enumerate() {
+            for e in v.source.iter().flat_map(|s| &s.index) {
+                domain.check_vars(e)?;
+                let mut later = None;
+                e.for_each_var(&mut |v| {
+                    if v.kind == crate::expr::Kind::Runtime && v.index as usize >= i {
+                        later = Some(v);
+                    }
+                });
+                if let Some(v) = later {
+                    return Err(Error::UnknownVariable(format!(
+                        "{} before it is defined: the index of a runtime variable uses only earlier ones",
+                        domain.name(v)
+                    )));
+                }
+            }
+        }
+        self.check_divisors()
+    }
+
+    fn check_divisors(&self) -> Result<()> {
+        let domain = self.domain();
+        let mut divisors: Vec<Expr> = Vec::new();
+        let mut seen = rustc_hash::FxHashSet::default();
+        let index = domain.runtime().iter().flat_map(|v| v.source.iter()).flat_map(|s| &s.index);
+        for e in self.results().iter().chain(domain.constraints.iter().map(|c| &c.expr)).chain(index) {
+            collect_divisors(e, &mut divisors, &mut seen);
+        }
+        if divisors.is_empty() {
+            return Ok(());
+        }
+        let mut cx = AffineContext::new(domain);
+        for d in divisors {
+            let values = cx.interval(&d);
+            if values.lo < 1 && values.lo <= values.hi {
+                return Err(Error::Divisor(format!("{d} with values in {values}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn collect_divisors(e: &Expr, out: &mut Vec<Expr>, seen: &mut rustc_hash::FxHashSet<usize>) {
+    let Expr::Node(node) = e else { return };
+    // A small tree is quicker to walk than to remember.
+    if e.divmods() == 0 || (e.nodes() > 64 && !seen.insert(Arc::as_ptr(node) as usize)) {
+        return;
+    }
+    if let Some(Op::FloorDiv(_, d) | Op::Mod(_, d)) = e.op() {
+        if d.as_const().is_none() {
+            out.push(d.clone());
+        }
+    }
+    for operand in e.operands() {
+        collect_divisors(operand, out, seen);
+    }
+}
+
+impl PartialEq for Map {
+    fn eq(&self, other: &Map) -> bool {
+        self.is_same(other)
+            || (self.state() == other.state() && self.results() == other.results() && self.domain() == other.domain())
+    }
+}
+
+impl Eq for Map {}
+
+impl Hash for Map {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.state.hash(state);
+        self.0.results.hash(state);
+        let domain = self.domain();
+        (domain.n_dims, domain.n_ranges).hash(state);
+        for v in &domain.vars {
+            v.interval.hash(state);
+            v.source.hash(state);
+        }
+        for Constraint { expr, interval } in &domain.constraints {
+            expr.hash(state);
+            interval.hash(state);
+        }
+    }
+}
+
+impl std::fmt::Debug for Map {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
+}

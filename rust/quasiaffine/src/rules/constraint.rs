@@ -1,0 +1,448 @@
+//! Laws that make constraints smaller, move them into the ranges of variables, or drop them.
+//!
+//! Read [`reduce`] for one constraint, [`propagate`] for what it says of single variables. Law: the set of points of
+//! the domain never changes.
+
+use smallvec::SmallVec;
+
+use super::Rule;
+use crate::affine::context::{AffineContext, AtomKind};
+use crate::affine::form::AffineForm;
+use crate::affine::summands::{summands, Summand, Summands};
+use crate::analysis::interval::Interval;
+use crate::error::Stop;
+use crate::expr::Kind;
+use crate::int::{self, ceil_div, floor_div, floor_mod};
+
+/// What a constraint comes to.
+#[allow(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
+pub enum Reduced {
+    /// It holds everywhere.
+    Implied,
+    /// It holds nowhere.
+    Contradiction,
+    /// It is an interval of one variable, by flat number.
+    Variable(usize, Interval),
+    /// It stays: the form, whose constant is 0 and whose parts these are, lies in the interval.
+    Kept(AffineForm, Interval, Summands),
+}
+
+/// Brings `form in interval` to its smallest form.
+pub fn reduce(cx: &mut AffineContext, mut form: AffineForm, mut interval: Interval) -> Result<Reduced, Stop> {
+    let mut n_residues = 0;
+    loop {
+        (form, interval) = without_constant(form, interval)?;
+        if form.terms.is_empty() {
+            return Ok(if interval.contains(0) { Reduced::Implied } else { Reduced::Contradiction });
+        }
+        let mut parts = content(cx, &mut form, &mut interval);
+        if interval.is_empty() {
+            cx.fire(Rule::ConstraintContradicts);
+            return Ok(Reduced::Contradiction);
+        }
+        leading_sign(cx, &mut form, &mut interval, &mut parts)?;
+        if let [t] = form.terms[..] {
+            match &cx.atoms[t.atom as usize].kind {
+                AtomKind::Var(flat) => return Ok(Reduced::Variable(*flat as usize, interval)),
+                AtomKind::Div(num, n) => {
+                    if let Some((num, wider)) = of_div(num, *n, interval) {
+                        cx.fire(Rule::ConstraintDiv);
+                        (form, interval) = (num, wider);
+                        continue;
+                    }
+                }
+                AtomKind::Other(..) => {}
+            }
+        }
+        let residue = if n_residues < MAX_RESIDUES { residue(cx, &form, interval)? } else { None };
+        if let Some((residue, of_residue)) = residue {
+            cx.fire(Rule::ConstraintResidue);
+            if of_residue.is_empty() {
+                return Ok(Reduced::Contradiction);
+            }
+            (form, interval) = (residue, of_residue);
+            n_residues += 1;
+            continue;
+        }
+        return Ok(match decide(cx, &form, &parts, interval) {
+            Decided::Implied => Reduced::Implied,
+            Decided::Contradiction => Reduced::Contradiction,
+            Decided::Open => Reduced::Kept(form, interval, parts),
+        });
+    }
+}
+
+/// How often a remainder without its constant is looked at again.
+const MAX_RESIDUES: u32 = 4;
+
+/// What a constraint says beyond the ranges and the facts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Decided {
+    /// Nothing.
+    Implied,
+    /// That no point is left.
+    Contradiction,
+    /// Something.
+    Open,
+}
+
+/// `x in [l, u]` holds everywhere or nowhere, by the interval of `x`
+pub fn decide(cx: &mut AffineContext, form: &AffineForm, parts: &[Summand], interval: Interval) -> Decided {
+    let all = cx.ends_of_parts(form, parts);
+    let (lo, hi) = both(all, (interval.lo.into(), interval.hi.into()));
+    if (lo, hi) == all {
+        cx.fire(Rule::ConstraintImplied);
+        Decided::Implied
+    } else if lo > hi {
+        cx.fire(Rule::ConstraintContradicts);
+        Decided::Contradiction
+    } else {
+        Decided::Open
+    }
+}
+
+/// `x + y in [l, u]` is `x in [a, a]` and `y in [l - a, u - a]` where the interval of `y` leaves `x` no other value
+pub fn fixed_part(
+    cx: &mut AffineContext,
+    form: &AffineForm,
+    parts: &[Summand],
+    interval: Interval,
+) -> Option<[(AffineForm, Interval); 2]> {
+    if parts.len() < 2 {
+        return None;
+    }
+    let total = total_ends(cx, parts)?;
+    for part in parts {
+        let ends = part.ends(cx)?;
+        let rest = (total.0.checked_sub(ends.0)?, total.1.checked_sub(ends.1)?);
+        // A part is a multiple of its factor.
+        let (lo, hi) = minus(interval, rest);
+        let k = part.factor().unsigned_abs();
+        let multiple = |quotient: i128| quotient.saturating_mul(i128::from(k));
+        let allowed = (multiple(int::ceil_div_wide(lo, k)), multiple(int::floor_div_wide(hi, k)));
+        let allowed = both(ends, allowed);
+        if allowed.0 != allowed.1 || ends.0 == ends.1 {
+            continue;
+        }
+        let (part, value) = (part.form(cx), i64::try_from(allowed.0).ok()?);
+        let (lo, hi) = both(rest, minus(interval, allowed));
+        // The rest is part of a value, and may need more bits than that.
+        let of_rest = Interval::exact(lo, hi)?;
+        cx.fire(Rule::ConstraintFixed);
+        return Some([(form.minus(&part).ok()?, of_rest), (part, Interval::point(value))]);
+    }
+    None
+}
+
+/// The smallest and the largest value.
+pub type Ends = (i128, i128);
+
+fn both(a: Ends, b: Ends) -> Ends {
+    (a.0.max(b.0), a.1.min(b.1))
+}
+
+/// The ends of `x` where `x + y` lies in the interval and `y` between its ends.
+fn minus(interval: Interval, y: Ends) -> Ends {
+    (i128::from(interval.lo).saturating_sub(y.1), i128::from(interval.hi).saturating_sub(y.0))
+}
+
+/// The ends of a sum of parts, added up.
+fn total_ends(cx: &AffineContext, parts: &[Summand]) -> Option<Ends> {
+    parts.iter().try_fold((0i128, 0i128), |(lo, hi), part| {
+        let (x, y) = part.ends(cx)?;
+        Some((lo.checked_add(x)?, hi.checked_add(y)?))
+    })
+}
+
+/// `g*x in [l, u]` is `x in [ceil(l/g), floor(u/g)]`; gives the parts of `x`
+fn content(cx: &mut AffineContext, form: &mut AffineForm, interval: &mut Interval) -> Summands {
+    let g = form.content();
+    if g > 1 {
+        form.terms.iter_mut().for_each(|t| t.coefficient /= g);
+        *interval = Interval::new(ceil_div(interval.lo, g), floor_div(interval.hi, g));
+        cx.fire(Rule::ConstraintContent);
+    }
+    summands(cx, form)
+}
+
+/// `-x in [l, u]` is `x in [-u, -l]`: the first coefficient becomes positive, or the factor of a lone remainder
+fn leading_sign(
+    cx: &mut AffineContext,
+    form: &mut AffineForm,
+    interval: &mut Interval,
+    parts: &mut Summands,
+) -> Result<(), Stop> {
+    let is_negative = match parts[..] {
+        [only] => only.factor() < 0,
+        _ => form.terms.first().is_some_and(|t| t.coefficient < 0),
+    };
+    if is_negative {
+        *form = form.scaled(-1)?;
+        *interval = Interval::new(int::mul(interval.hi, -1)?, int::mul(interval.lo, -1)?);
+        parts.iter_mut().for_each(Summand::negate);
+        cx.fire(Rule::ConstraintContent);
+    }
+    Ok(())
+}
+
+/// `x floordiv n in [l, u]` is `x in [l*n, u*n + n - 1]`
+fn of_div(num: &AffineForm, n: i64, interval: Interval) -> Option<(AffineForm, Interval)> {
+    Some((num.clone(), numerator_range(n, interval)?))
+}
+
+/// The interval of `x` where `x floordiv n` lies in the interval, where its ends have 64 bits.
+pub fn numerator_range(n: i64, interval: Interval) -> Option<Interval> {
+    Some(Interval::new(interval.lo.checked_mul(n)?, interval.hi.checked_mul(n)?.checked_add(n - 1)?))
+}
+
+/// `(x + c) mod n in [l, u]` is `x mod n in [l - c, u - c]`, all modulo `n`, where that does not wrap around
+fn residue(
+    cx: &mut AffineContext,
+    form: &AffineForm,
+    interval: Interval,
+) -> Result<Option<(AffineForm, Interval)>, Stop> {
+    let Some((num, n)) = as_residue(cx, form) else {
+        return Ok(None);
+    };
+    let c = num.constant;
+    if c == 0 {
+        return Ok(None);
+    }
+    let ends = (interval.lo.checked_add(c), interval.hi.checked_add(c));
+    let (Some(lo), Some(hi)) = ends else {
+        return Ok(None);
+    };
+    let Some(without) = without_shift(Interval::new(lo, hi), c, n) else { return Ok(None) };
+    if without.is_empty() {
+        return Ok(Some((form.clone(), Interval::EMPTY)));
+    }
+    let mut bare = AffineForm { constant: 0, ..num };
+    let quotient = cx.floor_div(bare.clone(), n)?;
+    bare.add_scaled(-n, &quotient)?;
+    // Without its constant the remainder may turn out to be something simpler, with a constant of its own.
+    let (lo, hi) = (without.lo.checked_sub(bare.constant), without.hi.checked_sub(bare.constant));
+    bare.constant = 0;
+    Ok(lo.zip(hi).map(|(lo, hi)| (bare, Interval::new(lo, hi))))
+}
+
+/// The interval of `x mod n` where `(x + c) mod n` lies in the interval; `None` where that wraps around.
+pub fn without_shift(interval: Interval, c: i64, n: i64) -> Option<Interval> {
+    let allowed = interval.intersect(Interval::new(0, n - 1));
+    if allowed.is_empty() {
+        return Some(Interval::EMPTY);
+    }
+    let start = floor_mod(allowed.lo.checked_sub(c)?, n);
+    let end = start.checked_add(allowed.hi - allowed.lo)?;
+    (end < n).then_some(Interval::new(start, end))
+}
+
+/// `x` with its constant, and `n`, where a form is `x - n*(x floordiv n)` up to the constant.
+pub fn as_residue(cx: &AffineContext, form: &AffineForm) -> Option<(AffineForm, i64)> {
+    let last = form.terms.last()?;
+    let (num, n) = cx.as_div(last.atom)?;
+    let here = &form.terms[..form.terms.len() - 1];
+    (last.coefficient == -n && here == &num.terms[..]).then(|| (num.clone(), n))
+}
+
+/// What `form in interval` says of each variable: `x in (interval - the other terms) / coefficient`; where a term is a
+/// quotient, `x floordiv n in [l, u]` says `x in [l*n, u*n + n - 1]`
+///
+/// The interval of a runtime variable is part of what it is (the clamp of its operation), so it stays.
+pub fn propagate(
+    cx: &mut AffineContext,
+    form: &AffineForm,
+    parts: &[Summand],
+    interval: Interval,
+    narrowed: &mut [Interval],
+) -> bool {
+    let mut changed = of_parts(cx, parts, interval, narrowed, MAX_NESTED);
+    if cx.has_div(form) {
+        changed |= of_parts(cx, &terms(form), interval, narrowed, MAX_NESTED);
+    }
+    if let Some((num, n)) = as_residue(cx, form) {
+        if let ([t], 0) = (&num.terms[..], num.constant) {
+            let flat = t.atom as usize;
+            let is_free = t.coefficient == 1 && flat < cx.n_vars && cx.var(flat).kind != Kind::Runtime;
+            if is_free && narrow(narrowed, flat, residue_ends(narrowed[flat], n, interval)) {
+                cx.fire(Rule::ResidueEnds);
+                changed = true;
+            }
+        }
+    }
+    if changed {
+        cx.fire(Rule::Propagate);
+    }
+    changed
+}
+
+fn terms(form: &AffineForm) -> Summands {
+    form.terms.iter().map(|t| Summand::Term(*t)).collect()
+}
+
+/// How many divs inside one another are looked through.
+const MAX_NESTED: u32 = 4;
+
+/// What `sum of parts in interval` says of each part that is a variable or a quotient.
+fn of_parts(cx: &AffineContext, parts: &[Summand], interval: Interval, narrowed: &mut [Interval], nested: u32) -> bool {
+    let Some(total) = total_ends(cx, parts) else { return false };
+    let mut changed = false;
+    for part in parts {
+        let Summand::Term(t) = *part else { continue };
+        let Some(ends) = part.ends(cx) else { continue };
+        let (Some(lo), Some(hi)) = (total.0.checked_sub(ends.0), total.1.checked_sub(ends.1)) else { continue };
+        let (lo, hi) = minus(interval, (lo, hi));
+        let by_form = divided((lo, hi), t.coefficient);
+        match &cx.atoms[t.atom as usize].kind {
+            AtomKind::Var(flat) if cx.var(*flat as usize).kind != Kind::Runtime => {
+                changed |= narrow(narrowed, *flat as usize, by_form);
+            }
+            AtomKind::Div(num, n) if nested > 0 && !by_form.covers(cx.atoms[t.atom as usize].interval) => {
+                if let Some((num, interval)) =
+                    of_div(num, *n, by_form).and_then(|(num, interval)| without_constant(num, interval).ok())
+                {
+                    changed |= of_parts(cx, &terms(&num), interval, narrowed, nested - 1);
+                }
+            }
+            _ => {}
+        }
+    }
+    changed
+}
+
+/// The interval of a value `x` of 64 bits where `k*x` lies between the ends.
+pub fn divided(ends: Ends, k: i64) -> Interval {
+    let (lo, hi) = ends_divided(ends, k);
+    Interval::between(lo, hi)
+}
+
+/// The ends of `x` where `k*x` lies between the ends.
+pub fn ends_divided((lo, hi): Ends, k: i64) -> Ends {
+    let (lo, hi) = if k < 0 { (hi.saturating_neg(), lo.saturating_neg()) } else { (lo, hi) };
+    let k = k.unsigned_abs();
+    (int::ceil_div_wide(lo, k), int::floor_div_wide(hi, k))
+}
+
+fn narrow(narrowed: &mut [Interval], flat: usize, to: Interval) -> bool {
+    let before = narrowed[flat];
+    narrowed[flat] = before.intersect(to);
+    narrowed[flat] != before
+}
+
+/// `x mod n in [l, u]`: the ends of the interval of `x` move to values that satisfy it
+pub fn residue_ends(of_x: Interval, n: i64, interval: Interval) -> Interval {
+    let allowed = interval.intersect(Interval::new(0, n - 1));
+    if allowed.is_empty() || of_x.is_empty() {
+        return Interval::EMPTY;
+    }
+    let up = |x: i64| {
+        let r = floor_mod(x, n);
+        let step = if r < allowed.lo {
+            allowed.lo - r
+        } else if r > allowed.hi {
+            n - (r - allowed.lo)
+        } else {
+            0
+        };
+        x.checked_add(step)
+    };
+    let down = |x: i64| {
+        let r = floor_mod(x, n);
+        let step = if r > allowed.hi {
+            r - allowed.hi
+        } else if r < allowed.lo {
+            n - (allowed.hi - r)
+        } else {
+            0
+        };
+        x.checked_sub(step)
+    };
+    Interval::new(up(of_x.lo).unwrap_or(i64::MAX), down(of_x.hi).unwrap_or(i64::MIN))
+}
+
+/// `q*x + g*y in [l, u]` beside `x mod n = r`, where `g` divides `n`: the ends move to values that are `q*r` modulo `g`
+pub fn round_ends(cx: &mut AffineContext, kept: &mut [(AffineForm, Interval)]) {
+    for j in 0..kept.len() {
+        let (Some((x, n)), Some(r)) = (as_residue(cx, &kept[j].0), kept[j].1.as_point()) else { continue };
+        for i in (0..kept.len()).filter(|i| *i != j) {
+            let (form, interval) = &kept[i];
+            let Some(rounded) = rounded(form, *interval, (&x, n, r)) else { continue };
+            if rounded != *interval {
+                cx.fire(Rule::ResidueRounds);
+                kept[i].1 = rounded;
+            }
+        }
+    }
+}
+
+/// The interval without what `x mod n = r` forbids, where `x` stands in the form; the constants of both count as 0.
+fn rounded(form: &AffineForm, interval: Interval, (x, n, r): (&AffineForm, i64, i64)) -> Option<Interval> {
+    let lead = x.terms.first()?;
+    let k = form.coefficient(lead.atom);
+    let q = k.checked_div(lead.coefficient).filter(|q| *q != 0 && k % lead.coefficient == 0)?;
+    let mut rest = form.clone();
+    rest.add_scaled(q.checked_neg()?, &AffineForm { constant: 0, ..x.clone() }).ok()?;
+    let g = int::gcd(rest.content(), n)?;
+    let residue = int::floor_mod(q, g).checked_mul(int::floor_mod(r, g))?;
+    let up = interval.lo.checked_add(floor_mod(residue.checked_sub(interval.lo)?, g))?;
+    let down = interval.hi.checked_sub(floor_mod(interval.hi.checked_sub(residue)?, g))?;
+    Some(Interval::new(up, down))
+}
+
+/// `x mod a = r` and `x mod b = s` are one condition on `x mod lcm(a, b)`, or contradict each other
+pub fn merge_residues(cx: &mut AffineContext, kept: &mut SmallVec<[(AffineForm, Interval); 2]>) -> Result<bool, Stop> {
+    for i in 0..kept.len() {
+        for j in 0..i {
+            let (Some((x, a)), Some((y, b))) = (as_residue(cx, &kept[i].0), as_residue(cx, &kept[j].0)) else {
+                continue;
+            };
+            let (Some(r), Some(s)) = (kept[i].1.as_point(), kept[j].1.as_point()) else {
+                continue;
+            };
+            if x != y || x.constant != 0 {
+                continue;
+            }
+            let Some((r, lcm)) = chinese_remainder(r, a, s, b) else {
+                cx.fire(Rule::MergeResidues);
+                kept[i].1 = Interval::EMPTY;
+                return Ok(true);
+            };
+            let Some(lcm) = lcm else { continue };
+            let mut merged = x.clone();
+            let quotient = cx.floor_div(x, lcm)?;
+            merged.add_scaled(-lcm, &quotient)?;
+            cx.fire(Rule::MergeResidues);
+            // Over a short interval the quotient is a constant, which moves to the other side.
+            kept[j] = without_constant(merged, Interval::point(r))?;
+            kept.remove(i);
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// `x = r mod a` and `x = s mod b`: the residue modulo the least common multiple; `None` where there is no solution,
+/// no modulus where it does not fit.
+fn chinese_remainder(r: i64, a: i64, s: i64, b: i64) -> Option<(i64, Option<i64>)> {
+    let (r, a, s, b) = (i128::from(r), i128::from(a), i128::from(s), i128::from(b));
+    // Extended Euclid: g = a*u + b*v.
+    let (mut g, mut next, mut u, mut next_u) = (a, b, 1i128, 0i128);
+    while next != 0 {
+        let q = g / next;
+        (g, next) = (next, g - q * next);
+        (u, next_u) = (next_u, u - q * next_u);
+    }
+    if (s - r) % g != 0 {
+        return None;
+    }
+    let lcm = a / g * b;
+    let step = ((s - r) / g % (b / g)) * u % (b / g);
+    let x = (r + a * step).rem_euclid(lcm);
+    Some((x as i64, i64::try_from(lcm).ok()))
+}
+
+/// The form of a constraint without its constant, with its interval moved along.
+fn without_constant(form: AffineForm, interval: Interval) -> Result<(AffineForm, Interval), Stop> {
+    let shift = int::mul(form.constant, -1)?;
+    let interval = Interval::new(int::add(interval.lo, shift)?, int::add(interval.hi, shift)?);
+    Ok((AffineForm { constant: 0, ..form }, interval))
+}

@@ -1,0 +1,620 @@
+//! Laws for `numerator floordiv n` with a constant `n >= 1`.
+//!
+//! Read [`floor_div`], which goes through `RULES` until none applies. What a rule takes out of the division is added
+//! to the quotient. Most numerators are sums of variables for which the first two laws are enough: `fast_path::div_of_variables` does both in
+//! one go.
+
+use smallvec::SmallVec;
+
+use super::Rule;
+use crate::affine::context::AffineContext;
+use crate::affine::form::{AffineForm, AffineTerm, AtomId};
+use crate::affine::summands::{other_summands, summands, summands_into, Summand, Summands};
+use crate::analysis::interval::Interval;
+use crate::analysis::samples::{crosses, Samples};
+use crate::error::Stop;
+use crate::fast_path::div_of_variables::no_rule_applies;
+use crate::int;
+
+/// `sign * (quotient + numerator floordiv n)`: what is left to divide, and what has been taken out.
+pub struct Division {
+    quotient: AffineForm,
+    numerator: AffineForm,
+    /// The parts of the numerator, where it has divs; otherwise each term is one.
+    summands: Summands,
+    /// Whether the numerator has divs among its terms.
+    has_div: bool,
+    /// The samples of the parts, where they decide whether an interval has to be worked out.
+    samples: Option<Samples>,
+    /// The interval of the numerator, once it has been worked out.
+    interval: Option<Interval>,
+    n: i64,
+    negated: bool,
+}
+
+/// A law: rewrites the division where it applies and says whether it did.
+type Law = fn(&mut AffineContext, &mut Division) -> Result<bool, Stop>;
+
+/// The laws in the order in which they are tried; after each success the list starts again.
+const RULES: [(Rule, Law); 12] = [
+    (Rule::Collapse, collapse),
+    (Rule::Multiples, multiples),
+    (Rule::FewValues, few_values),
+    (Rule::Nested, nested),
+    (Rule::NestedNegative, nested_negative),
+    (Rule::DigitMultiples, digit_multiples),
+    (Rule::CommonFactor, common_factor),
+    (Rule::ReduceCoefficients, reduce_coefficients),
+    (Rule::BalancedCollapse, balanced_collapse),
+    (Rule::TwoPieces, two_pieces),
+    (Rule::BalancedTerms, balanced_terms),
+    (Rule::LeadingSign, leading_sign),
+];
+
+/// `form floordiv n` in normal form, for a form of which `no_rule_applies` does not say that it is.
+pub fn floor_div(cx: &mut AffineContext, form: AffineForm, n: i64) -> Result<AffineForm, Stop> {
+    let mut d = Division {
+        quotient: AffineForm::default(),
+        numerator: form,
+        summands: Summands::new(),
+        has_div: false,
+        samples: None,
+        interval: None,
+        n,
+        negated: false,
+    };
+    let mut is_first = true;
+    'again: loop {
+        if d.n == 1 || d.numerator.terms.is_empty() {
+            d.numerator.constant = int::floor_div(d.numerator.constant, d.n);
+            d.quotient.add_scaled(1, &d.numerator)?;
+            return d.finish();
+        }
+        let n_terms = d.numerator.terms.len();
+        d.has_div = cx.has_div(&d.numerator);
+        d.interval = if is_first { None } else { no_rule_applies(cx, &d.numerator, d.n) };
+        is_first = false;
+        if d.interval.is_some() {
+            cx.spend(n_terms)?;
+            break 'again;
+        }
+        cx.spend(if d.has_div { n_terms * n_terms } else { n_terms })?;
+        if d.has_div {
+            summands_into(cx, &d.numerator, &mut d.summands);
+        }
+        // Where the ends of a part do not fit, that is an error which no sample may hide.
+        let sampled = d.has_div && n_terms >= MANY_TERMS && fits(cx, &d.numerator);
+        if sampled {
+            d.samples = cx.units(&d.summands);
+        } else if d.samples.is_some() {
+            d.samples = None;
+        }
+        for (rule, law) in RULES {
+            if law(cx, &mut d)? {
+                cx.fire(rule);
+                continue 'again;
+            }
+        }
+        break;
+    }
+    let interval = d.interval(cx)?;
+    let atom = cx.intern_div(std::mem::take(&mut d.numerator), interval, d.n);
+    d.quotient.add_term(1, atom)?;
+    d.finish()
+}
+
+/// The interval of a numerator of fewer terms is worked out as quickly as its samples.
+const MANY_TERMS: usize = 4;
+
+/// The interval of `x + k*y`, where its ends have 64 bits.
+pub(crate) fn sum(x: Interval, k: i64, y: Interval) -> Option<Interval> {
+    let (lo, hi) = if k < 0 { (y.hi, y.lo) } else { (y.lo, y.hi) };
+    Some(Interval::new(x.lo.checked_add(k.checked_mul(lo)?)?, x.hi.checked_add(k.checked_mul(hi)?)?))
+}
+
+impl Division {
+    fn n_summands(&self) -> usize {
+        if self.has_div {
+            self.summands.len()
+        } else {
+            self.numerator.terms.len()
+        }
+    }
+
+    fn summand(&self, i: usize) -> Summand {
+        if self.has_div {
+            self.summands[i]
+        } else {
+            Summand::Term(self.numerator.terms[i])
+        }
+    }
+
+    /// The interval of the numerator.
+    fn interval(&mut self, cx: &mut AffineContext) -> Result<Interval, Stop> {
+        match self.interval {
+            Some(interval) => Ok(interval),
+            None => Ok(*self.interval.insert(cx.range_of_part(&self.numerator, &self.summands)?)),
+        }
+    }
+
+    /// Whether samples show that a sum of parts with these factors has several divs by `n`.
+    fn crosses(&self, factors: impl Iterator<Item = i64>, n: i64) -> bool {
+        let constant = self.numerator.constant;
+        self.samples.as_ref().is_some_and(|samples| crosses(constant, factors.zip(samples), n))
+    }
+
+    fn finish(&mut self) -> Result<AffineForm, Stop> {
+        if self.negated {
+            self.quotient.scaled(-1)
+        } else {
+            Ok(std::mem::take(&mut self.quotient))
+        }
+    }
+}
+
+/// `(n*k*x + y) floordiv n = k*x + y floordiv n`
+///
+/// The terms of a remainder stay together unless its quotient is among the multiples: one without the other would be a
+/// quotient more.
+fn multiples(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
+    let n = d.n;
+    let whole = int::floor_div(d.numerator.constant, n);
+    if whole == 0 && d.numerator.terms.iter().all(|t| t.coefficient % n != 0) {
+        return Ok(false);
+    }
+    let mut kept: SmallVec<[AtomId; 4]> = SmallVec::new();
+    for s in d.summands.iter().filter(|_| d.has_div) {
+        if let Summand::Remainder { coefficient, quotient, .. } = *s {
+            if coefficient % n != 0 && d.numerator.coefficient(quotient) == coefficient {
+                kept.extend(s.form(cx).terms.iter().map(|t| t.atom));
+            }
+        }
+    }
+    let mut changed = whole != 0;
+    d.quotient.constant = int::add(d.quotient.constant, whole)?;
+    d.numerator.constant = int::floor_mod(d.numerator.constant, n);
+    let quotient = &mut d.quotient;
+    let mut result = Ok(());
+    d.numerator.terms.retain(|t| {
+        let multiple = t.coefficient % n == 0 && !kept.contains(&t.atom);
+        if multiple && result.is_ok() {
+            result = quotient.add_term(t.coefficient / n, t.atom);
+        }
+        changed |= multiple;
+        !multiple
+    });
+    result.map(|()| changed)
+}
+
+/// The same for a digit: `(k*x + (n - k*m)*(x floordiv m)) floordiv n = x floordiv m + (k*(x mod m)) floordiv n`
+fn digit_multiples(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
+    let n = d.n;
+    let mut changed = false;
+    if d.has_div {
+        for s in &d.summands {
+            if s.content(cx) % n == 0 {
+                let mut part = s.form(cx);
+                d.numerator.add_scaled(-1, &part)?;
+                part.terms.iter_mut().for_each(|t| t.coefficient /= n);
+                d.quotient.add_scaled(1, &part)?;
+                changed = true;
+            }
+        }
+    }
+    Ok(changed)
+}
+
+/// `x floordiv n = k` where `k*n <= x < (k+1)*n` over the domain
+fn collapse(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
+    if d.crosses(d.summands.iter().map(Summand::factor), d.n) {
+        debug_assert!(
+            d.interval(cx).ok().and_then(|interval| quotient_of(interval, d.n)).is_none(),
+            "a sample out of range"
+        );
+        return Ok(false);
+    }
+    let Some(k) = quotient_of(d.interval(cx)?, d.n) else { return Ok(false) };
+    d.quotient.constant = int::add(d.quotient.constant, k)?;
+    d.numerator = AffineForm::default();
+    Ok(true)
+}
+
+/// `(k*u + c) floordiv n = a + b*u` where one summand `u` is left, has few values, and the quotient is affine in them,
+/// as it is for any two values
+fn few_values(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
+    if d.n_summands() != 1 {
+        return Ok(false);
+    }
+    let only = d.summand(0);
+    let k = only.content(cx);
+    let mut unit = only.form(cx);
+    unit.terms.iter_mut().for_each(|t| t.coefficient /= k);
+    let interval = match only {
+        Summand::Term(AffineTerm { coefficient, atom }) if coefficient > 0 && cx.facts.is_empty() => {
+            cx.atoms[atom as usize].interval
+        }
+        _ => match cx.range_of(&unit) {
+            Some(interval) => interval,
+            None => return Ok(false),
+        },
+    };
+    let Some((first, slope)) = affine(k, d.numerator.constant, d.n, interval) else { return Ok(false) };
+    d.quotient.add_scaled(slope, &unit)?;
+    d.quotient.constant = int::add(d.quotient.constant, int::sub(first, int::mul(slope, interval.lo)?)?)?;
+    d.numerator = AffineForm::default();
+    Ok(true)
+}
+
+/// The first value and the slope of `(k*u + c) floordiv n`, where it is affine over an interval of at least two and at most
+/// [`FEW_VALUES`] values.
+pub(crate) fn affine(k: i64, c: i64, n: i64, interval: Interval) -> Option<(i64, i64)> {
+    if interval.lo >= interval.hi || interval.size() > FEW_VALUES {
+        return None;
+    }
+    let value = |u: i64| Some(int::floor_div(k.checked_mul(u)?.checked_add(c)?, n));
+    let first = value(interval.lo)?;
+    let slope = value(interval.lo + 1)? - first;
+    let line = |u: i64| first.checked_add(slope.checked_mul(u - interval.lo)?);
+    (interval.lo..=interval.hi).all(|u| line(u).is_some() && line(u) == value(u)).then_some((first, slope))
+}
+
+/// The most values of one summand for which a quotient is tried to be affine.
+const FEW_VALUES: u128 = 8;
+
+/// `(g*x + y) floordiv (g*m) = (x + k) floordiv m` where `k*g <= y < (k+1)*g` over the domain; of a factor that is no multiple
+/// of `g`, what is left of the nearest multiple belongs to `y`
+///
+/// The summands are those of [`summands`]: a remainder is one of them, though its two terms need not share a factor. Few
+/// terms are also taken apart in another way.
+fn common_factor(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
+    if common_factor_of_summands(cx, d)? {
+        return Ok(true);
+    }
+    let tries_others = d.has_div && d.numerator.terms.len() <= FEW_TERMS;
+    let Some(others) = tries_others.then(|| other_summands(cx, &d.numerator)).flatten() else { return Ok(false) };
+    let before = (std::mem::replace(&mut d.summands, others), d.samples.take());
+    let found = common_factor_of_summands(cx, d)?;
+    if !found {
+        (d.summands, d.samples) = before;
+    }
+    Ok(found)
+}
+
+/// Up to so many terms are taken apart in another way: that of more took a fifth of the time of chains of 32 operations, and
+/// left nothing shorter.
+const FEW_TERMS: usize = 6;
+
+fn common_factor_of_summands(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
+    let (mut contents, mut factors) = (SmallVec::<[i64; 8]>::new(), SmallVec::<[i64; 8]>::new());
+    for i in 0..d.n_summands() {
+        let content = d.summand(i).content(cx);
+        contents.push(content);
+        let g = int::gcd(content, d.n).unwrap_or(1);
+        if g > 1 && !factors.contains(&g) {
+            factors.push(g);
+        }
+    }
+    if factors.is_empty() {
+        return Ok(false);
+    }
+    for i in 0..factors.len().min(8) {
+        for j in 0..i {
+            let g = int::gcd(factors[i], factors[j]).unwrap_or(1);
+            if g > 1 && !factors.contains(&g) {
+                factors.push(g);
+            }
+        }
+    }
+    factors.sort_unstable_by(|a, b| b.cmp(a));
+    for g in factors {
+        let is_multiple = |i: usize| contents[i] % g == 0;
+        let low = |i: usize| if is_multiple(i) { 0 } else { balanced(d.summand(i).factor(), g) };
+        let mut low: Factors = (0..d.n_summands()).map(low).collect();
+        let Some(k) = quotient_of_low(cx, d, &mut low, g)? else { continue };
+        let mut high = AffineForm::constant(k);
+        for (i, low) in low.into_iter().enumerate() {
+            let summand = d.summand(i);
+            if is_multiple(i) {
+                let mut part = summand.form(cx);
+                part.terms.iter_mut().for_each(|t| t.coefficient /= g);
+                high.add_scaled(1, &part)?;
+            } else {
+                add_summand(cx, &mut high, int::sub(summand.factor(), low)? / g, summand)?;
+            }
+        }
+        d.numerator = high;
+        d.n /= g;
+        return Ok(true);
+    }
+    Ok(false)
+}
+
+/// The quotient by `g` of the constant and the parts with these factors, where all values have the same. A part of two
+/// values may get the factor on the other side of 0.
+fn quotient_of_low(cx: &mut AffineContext, d: &Division, factors: &mut Factors, g: i64) -> Result<Option<i64>, Stop> {
+    let constant = d.numerator.constant;
+    if factors.iter().all(|factor| *factor == 0) {
+        return Ok(Some(int::floor_div(constant, g)));
+    }
+    if !d.crosses(factors.iter().copied(), g) {
+        let mut low = AffineForm::constant(constant);
+        for (i, factor) in factors.iter().enumerate() {
+            add_summand(cx, &mut low, *factor, d.summand(i))?;
+        }
+        let k = range_of_part(cx, &low).ok().and_then(|interval| quotient_of(interval, g));
+        if k.is_some() {
+            return Ok(k);
+        }
+    }
+    let two_valued = |i: usize| match d.summand(i) {
+        Summand::Term(t) => cx.atoms[t.atom as usize].interval.size() == 2,
+        Summand::Remainder { modulus, .. } => modulus == 2,
+    };
+    if d.n_summands() < 2 || !(0..d.n_summands()).any(|i| factors[i] != 0 && two_valued(i)) {
+        return Ok(None);
+    }
+    let mut units = SmallVec::<[Interval; 8]>::new();
+    for i in 0..d.n_summands() {
+        units.push(match d.summand(i) {
+            Summand::Term(t) => cx.atoms[t.atom as usize].interval,
+            s => match cx.range_of(&s.scaled_to(1, cx)?) {
+                Some(interval) => interval,
+                None => return Ok(None),
+            },
+        });
+    }
+    Ok(unbalanced(factors, &units, constant, g))
+}
+
+/// `(x floordiv m + y) floordiv n = (x + m*y) floordiv (m*n)`
+fn nested(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
+    inner_quotient(cx, d, 1)
+}
+
+/// `(-(x floordiv m) + y) floordiv n = (-x + m - 1 + m*y) floordiv (m*n)`
+fn nested_negative(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
+    inner_quotient(cx, d, -1)
+}
+
+fn inner_quotient(cx: &mut AffineContext, d: &mut Division, sign: i64) -> Result<bool, Stop> {
+    if !d.has_div {
+        return Ok(false);
+    }
+    for i in 0..d.numerator.terms.len() {
+        let AffineTerm { coefficient, atom } = d.numerator.terms[i];
+        let Some((inner, m)) = cx.as_div(atom).filter(|_| coefficient == sign) else {
+            continue;
+        };
+        let Some(n) = m.checked_mul(d.n) else {
+            continue;
+        };
+        let mut rest = d.numerator.clone();
+        rest.terms.remove(i);
+        let rounding = if sign < 0 { m - 1 } else { 0 };
+        let mut numerator = AffineForm::constant(rounding);
+        // A numerator that needs more than 64 bits would overflow where the division it replaces does not.
+        if numerator.add_scaled(sign, inner).is_err() || numerator.add_scaled(m, &rest).is_err() {
+            continue;
+        }
+        if !fits(cx, &numerator) {
+            continue;
+        }
+        d.numerator = numerator;
+        d.n = n;
+        return Ok(true);
+    }
+    Ok(false)
+}
+
+/// Whether every value of a form, and every partial sum of its terms, fits into 64 bits.
+pub(crate) fn fits(cx: &AffineContext, form: &AffineForm) -> bool {
+    let largest = |t: &AffineTerm| {
+        let Interval { lo, hi } = cx.atoms[t.atom as usize].interval;
+        lo.unsigned_abs().max(hi.unsigned_abs()).checked_mul(t.coefficient.unsigned_abs())
+    };
+    let constant = Some(form.constant.unsigned_abs());
+    let total = form.terms.iter().fold(constant, |total, t| total?.checked_add(largest(t)?));
+    total.is_some_and(|total| i64::try_from(total).is_ok())
+}
+
+/// `((q*n + r)*x + y) floordiv n = q*x + (r*x + y) floordiv n` where `r` has the sign of the coefficient, and where
+/// the coefficient is exactly `-n/2`, which becomes `n/2` where it stands whole
+///
+/// A remainder is multiplied as a whole: its two terms have to keep their proportion.
+fn reduce_coefficients(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
+    let n = d.n;
+    let is_half = |c: i64| c.checked_mul(-2) == Some(n);
+    // What is left of a term beside remainders is their choice: turned around, it could become what they were taken from.
+    let stands_whole = |s: Summand| match s {
+        Summand::Term(t) => d.numerator.coefficient(t.atom) == t.coefficient,
+        Summand::Remainder { coefficient, quotient, .. } => d.numerator.coefficient(quotient) == coefficient,
+    };
+    let reducible = |s: Summand| {
+        let c = s.factor();
+        c.unsigned_abs() > n.unsigned_abs() || (is_half(c) && (!d.has_div || stands_whole(s)))
+    };
+    if (0..d.n_summands()).all(|i| !reducible(d.summand(i))) {
+        return Ok(false);
+    }
+    let (mut quotient, mut numerator) = (AffineForm::default(), AffineForm::constant(d.numerator.constant));
+    for i in 0..d.n_summands() {
+        let summand = d.summand(i);
+        let factor = summand.factor();
+        if !reducible(summand) {
+            add_summand(cx, &mut numerator, factor, summand)?;
+            continue;
+        }
+        let mut r = factor % n;
+        if is_half(r) {
+            r += n;
+        }
+        add_summand(cx, &mut quotient, int::sub(factor, r)? / n, summand)?;
+        add_summand(cx, &mut numerator, r, summand)?;
+    }
+    d.quotient.add_scaled(1, &quotient)?;
+    d.numerator = numerator;
+    Ok(true)
+}
+
+/// `((q*n + r)*x + y) floordiv n = q*x + k` where `|r| <= n/2` and `k*n <= r*x + y < (k+1)*n` over the domain; where `x`
+/// has two values, also with `|r| >= n/2`
+fn balanced_collapse(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
+    let n = d.n;
+    let mut factors: Factors = (0..d.n_summands()).map(|i| balanced(d.summand(i).factor(), n)).collect();
+    let Some(k) = quotient_of_low(cx, d, &mut factors, n)? else { return Ok(false) };
+    for (i, r) in factors.into_iter().enumerate() {
+        let summand = d.summand(i);
+        let q = int::sub(summand.factor(), r)? / n;
+        add_summand(cx, &mut d.quotient, q, summand)?;
+    }
+    d.quotient.constant = int::add(d.quotient.constant, k)?;
+    d.numerator = AffineForm::default();
+    Ok(true)
+}
+
+/// `((q*n + r)*x + y) floordiv n = q*x + k` as in [`balanced_collapse`], where the value and the quotient of a remainder are
+/// terms like others: `(k*z - k*m*(z floordiv m)) floordiv n` is a sum of both where `k*z` and `k*m` are, modulo `n`,
+/// factors that keep it near 0
+fn balanced_terms(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
+    let n = d.n;
+    if !d.summands.iter().any(|s| d.has_div && matches!(s, Summand::Remainder { .. })) {
+        return Ok(false);
+    }
+    let mut low = d.numerator.clone();
+    low.terms.iter_mut().for_each(|t| t.coefficient = balanced(t.coefficient, n));
+    low.terms.retain(|t| t.coefficient != 0);
+    let terms: Summands = low.terms.iter().map(|t| Summand::Term(*t)).collect();
+    if cx.units(&terms).is_some_and(|units| crosses(low.constant, terms.iter().map(Summand::factor).zip(&units), n)) {
+        return Ok(false);
+    }
+    let Some(k) = range_of_part(cx, &low).ok().and_then(|interval| quotient_of(interval, n)) else { return Ok(false) };
+    let mut high = d.numerator.minus(&low)?;
+    high.terms.iter_mut().for_each(|t| t.coefficient /= n);
+    d.quotient.add_scaled(1, &high)?;
+    d.quotient.constant = int::add(d.quotient.constant, k)?;
+    d.numerator = AffineForm::default();
+    Ok(true)
+}
+
+/// `(k*y + c*q + x) floordiv n = a + b*q` with `q = y floordiv m`, where `q` has two values and the quotient has one for
+/// each of them
+fn two_pieces(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
+    for i in 0..d.n_summands() {
+        let s = d.summand(i);
+        let Summand::Remainder { quotient, .. } = s else { continue };
+        let of_q = cx.atoms[quotient as usize].interval;
+        if of_q.size() != 2 {
+            continue;
+        }
+        let Some([a, b]) = pieces(cx, d, s, of_q) else { continue };
+        let slope = int::sub(b, a)?;
+        d.quotient.add_term(slope, quotient)?;
+        d.quotient.constant = int::add(d.quotient.constant, int::sub(a, int::mul(slope, of_q.lo)?)?)?;
+        d.numerator = AffineForm::default();
+        return Ok(true);
+    }
+    Ok(false)
+}
+
+/// The quotient at both ends of the interval of the quotient of a remainder.
+fn pieces(cx: &mut AffineContext, d: &Division, s: Summand, of_q: Interval) -> Option<[i64; 2]> {
+    let Summand::Remainder { factor, finer, modulus, quotient, .. } = s else { return None };
+    let (constant, of_y) = match finer {
+        Some(y) => (0, cx.atoms[y as usize].interval),
+        None => {
+            let y = cx.as_div(quotient)?.0.clone();
+            (y.constant, cx.range_of(&y)?)
+        }
+    };
+    let mut others = d.numerator.minus(&s.form(cx)).ok()?;
+    others.terms.retain(|t| t.atom != quotient);
+    let of_others = range_of_part(cx, &others).ok()?;
+    let at = |q: i64| {
+        let first = q.checked_mul(modulus)?;
+        let piece = of_y.intersect(Interval::new(first, first.checked_add(modulus - 1)?));
+        let beside = d.numerator.coefficient(quotient).checked_mul(q)?.checked_sub(factor.checked_mul(constant)?)?;
+        quotient_of(sum(sum(of_others, factor, piece)?, 1, Interval::point(beside))?, d.n).filter(|_| !piece.is_empty())
+    };
+    Some([at(of_q.lo)?, at(of_q.hi)?])
+}
+
+/// Factors, one for each summand of a numerator.
+pub(crate) type Factors = SmallVec<[i64; 8]>;
+
+/// The number nearest to 0 that is the factor modulo `n`.
+pub(crate) fn balanced(factor: i64, n: i64) -> i64 {
+    nearest_to_0(int::floor_mod(factor, n), n)
+}
+
+/// The same of a remainder by `n`.
+pub(crate) const fn nearest_to_0(r: i64, n: i64) -> i64 {
+    if r > n - r {
+        r - n
+    } else {
+        r
+    }
+}
+
+/// The quotient of every value in the interval, where there is one.
+pub(crate) fn quotient_of(interval: Interval, n: i64) -> Option<i64> {
+    int::common_quotient(interval.lo, interval.hi, n).filter(|_| !interval.is_empty())
+}
+
+/// The quotient of every value with other factors for some of the units that have two values, which the factors become.
+/// A unit of more values leaves no choice: both its factors together move the numerator by `2n` at least.
+pub(crate) fn unbalanced(factors: &mut Factors, units: &[Interval], constant: i64, n: i64) -> Option<i64> {
+    let two_valued = |i: &usize| units[*i].size() == 2 && factors[*i] != 0;
+    let free: SmallVec<[usize; MAX_FREE]> = (0..units.len()).filter(two_valued).take(MAX_FREE).collect();
+    if free.is_empty() {
+        return None;
+    }
+    let balanced = factors.clone();
+    for mask in 1..1u32 << free.len() {
+        factors.clone_from(&balanced);
+        for (_, i) in free.iter().enumerate().filter(|(bit, _)| mask >> bit & 1 == 1) {
+            factors[*i] -= n * factors[*i].signum();
+        }
+        let mut interval = Some(Interval::point(constant));
+        for (k, unit) in factors.iter().zip(units) {
+            interval = interval.and_then(|interval| sum(interval, *k, *unit));
+        }
+        if let Some(k) = interval.and_then(|interval| quotient_of(interval, n)) {
+            return Some(k);
+        }
+    }
+    factors.clone_from(&balanced);
+    None
+}
+
+/// The most units of two values whose factors are tried.
+const MAX_FREE: usize = 4;
+
+/// `out += factor * summand`, where the summand is taken with a factor of 1
+fn add_summand(cx: &AffineContext, out: &mut AffineForm, factor: i64, summand: Summand) -> Result<(), Stop> {
+    match summand {
+        Summand::Term(t) => out.add_term(factor, t.atom),
+        s => out.add_scaled(factor, &s.scaled_to(1, cx)?),
+    }
+}
+
+/// The interval of a form that may be only part of a value.
+fn range_of_part(cx: &mut AffineContext, form: &AffineForm) -> Result<Interval, Stop> {
+    let parts = if cx.has_div(form) { summands(cx, form) } else { Summands::new() };
+    cx.range_of_part(form, &parts)
+}
+
+/// `(-x) floordiv n = -((x + n - 1) floordiv n)`, so that the first coefficient is positive
+///
+/// The factor of a remainder that is exactly `n/2` stays: as `-n/2` it would become `n/2` again, and with it the sign of
+/// the quotient that belongs to it.
+fn leading_sign(_: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
+    let is_half = |s: &Summand| matches!(s, Summand::Remainder { factor, .. } if factor.checked_mul(2) == Some(d.n));
+    if d.numerator.terms.first().is_none_or(|t| t.coefficient > 0) || (d.has_div && d.summands.iter().any(is_half)) {
+        return Ok(false);
+    }
+    d.numerator = d.numerator.scaled(-1)?;
+    d.numerator.constant = d.numerator.constant.checked_add(d.n - 1).ok_or(Stop::Overflow)?;
+    d.quotient = d.quotient.scaled(-1)?;
+    d.negated = !d.negated;
+    Ok(true)
+}

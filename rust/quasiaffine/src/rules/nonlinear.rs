@@ -1,0 +1,167 @@
+//! Laws for what is not linear: products, division by an expression, min and max.
+
+use std::cmp::Ordering;
+
+use super::Rule;
+use crate::affine::context::{AffineContext, AtomKind, NonlinearOp};
+use crate::affine::form::{AffineForm, AffineTerm};
+use crate::analysis::interval::Interval;
+use crate::error::Stop;
+
+/// The form of an operation that stays closed.
+fn closed(cx: &mut AffineContext, op: NonlinearOp, a: AffineForm, b: AffineForm) -> Result<AffineForm, Stop> {
+    cx.intern(AtomKind::Other(op, Box::new((a, b)))).map(AffineForm::atom)
+}
+
+/// `(g*x) * (h*y) = g*h * (x*y)`; a constant factor scales
+pub fn product(cx: &mut AffineContext, mut a: AffineForm, mut b: AffineForm) -> Result<AffineForm, Stop> {
+    if let Some(c) = a.as_const() {
+        return b.scaled(c);
+    }
+    if let Some(c) = b.as_const() {
+        return a.scaled(c);
+    }
+    let mut factor = 1i64;
+    for form in [&mut a, &mut b] {
+        let before = factor;
+        take_content(form, &mut factor).ok_or(Stop::Overflow)?;
+        if factor != before {
+            cx.fire(Rule::ProductContent);
+        }
+    }
+    let (a, b) = ordered(a, b);
+    closed(cx, NonlinearOp::Product, a, b)?.scaled(factor)
+}
+
+/// Divides a form by the greatest common divisor of all its numbers, which multiplies `factor`.
+fn take_content(form: &mut AffineForm, factor: &mut i64) -> Option<()> {
+    let g = crate::int::gcd(form.content(), form.constant).unwrap_or(1);
+    if g > 1 {
+        *factor = factor.checked_mul(g)?;
+        form.constant /= g;
+        form.terms.iter_mut().for_each(|t| t.coefficient /= g);
+    }
+    Some(())
+}
+
+/// One order for operands that may stand in either.
+fn ordered(a: AffineForm, b: AffineForm) -> (AffineForm, AffineForm) {
+    let key = |f: &AffineForm| (f.terms.iter().map(|t| (t.atom, t.coefficient)).collect::<Vec<_>>(), f.constant);
+    if key(&a) <= key(&b) {
+        (a, b)
+    } else {
+        (b, a)
+    }
+}
+
+/// `k` and `rest` in `a = k*b + rest`, with fewer terms in `rest` than in `a`. The rest is only a part of a value: it has to fit
+/// into 64 bits for itself.
+fn multiple(cx: &mut AffineContext, a: &AffineForm, b: &AffineForm) -> Option<(AffineForm, AffineForm)> {
+    without_multiple(cx, a, b).filter(|(_, rest)| super::div::fits(cx, rest))
+}
+
+fn without_multiple(cx: &AffineContext, a: &AffineForm, b: &AffineForm) -> Option<(AffineForm, AffineForm)> {
+    let is_product =
+        |t: &AffineTerm| matches!(cx.atoms[t.atom as usize].kind, AtomKind::Other(NonlinearOp::Product, _));
+    if a.terms.iter().any(is_product) {
+        // The factors of a product have no content, see `product`.
+        let (mut primitive, mut g) = (b.clone(), 1);
+        take_content(&mut primitive, &mut g)?;
+        for (i, t) in a.terms.iter().enumerate() {
+            let AtomKind::Other(NonlinearOp::Product, factors) = &cx.atoms[t.atom as usize].kind else { continue };
+            let other = match &**factors {
+                (x, y) if *x == primitive => y,
+                (x, y) if *y == primitive => x,
+                _ => continue,
+            };
+            if t.coefficient % g == 0 {
+                let mut rest = a.clone();
+                rest.terms.remove(i);
+                return Some((other.scaled(t.coefficient / g).ok()?, rest));
+            }
+        }
+    }
+    let lead = b.terms.first()?;
+    let k = a.coefficient(lead.atom).checked_div(lead.coefficient)?;
+    let mut rest = a.clone();
+    rest.add_scaled(k.checked_neg()?, b).ok()?;
+    (k != 0 && rest.terms.len() + b.terms.len() <= a.terms.len()).then(|| (AffineForm::constant(k), rest))
+}
+
+/// `(k*b + r) floordiv b = k + r floordiv b`, where `k` is a number or a form; `a floordiv b = 0` for `0 <= a < b` and `-1` for `-b <= a < 0`
+pub fn floor_div(cx: &mut AffineContext, a: AffineForm, b: AffineForm) -> Result<AffineForm, Stop> {
+    if cx.ends_of(&b).0 >= 1 {
+        if let Some((k, rest)) = multiple(cx, &a, &b) {
+            cx.fire(Rule::NonlinearMultiple);
+            let mut out = floor_div(cx, rest, b)?;
+            out.add_scaled(1, &k)?;
+            return Ok(out);
+        }
+        if let Some(quotient) = small_quotient(cx, &a, &b)? {
+            cx.fire(Rule::NonlinearCollapse);
+            return Ok(AffineForm::constant(quotient));
+        }
+        if let Some(n) = cx.range_of(&b).and_then(Interval::as_point) {
+            return cx.floor_div(a, n);
+        }
+    }
+    closed(cx, NonlinearOp::FloorDiv, a, b)
+}
+
+/// `(k*b + r) mod b = r mod b`; `a mod b = a` for `0 <= a < b` and `a + b` for `-b <= a < 0`
+pub fn floor_mod(cx: &mut AffineContext, mut a: AffineForm, b: AffineForm) -> Result<AffineForm, Stop> {
+    if cx.ends_of(&b).0 >= 1 {
+        if let Some((_, rest)) = multiple(cx, &a, &b) {
+            cx.fire(Rule::NonlinearMultiple);
+            return floor_mod(cx, rest, b);
+        }
+        if let Some(quotient) = small_quotient(cx, &a, &b)? {
+            cx.fire(Rule::NonlinearCollapse);
+            a.add_scaled(-quotient, &b)?;
+            return Ok(a);
+        }
+        if let Some(n) = cx.range_of(&b).and_then(Interval::as_point) {
+            let quotient = cx.floor_div(a.clone(), n)?;
+            a.add_scaled(-n, &quotient)?;
+            return Ok(a);
+        }
+    }
+    closed(cx, NonlinearOp::Mod, a, b)
+}
+
+fn small_quotient(cx: &mut AffineContext, a: &AffineForm, b: &AffineForm) -> Result<Option<i64>, Stop> {
+    let (of_a, below) = (cx.ends_of(a), cx.ends_of(&a.minus(b)?));
+    if of_a.0 >= 0 && below.1 < 0 {
+        return Ok(Some(0));
+    }
+    let mut above = a.clone();
+    above.add_scaled(1, b)?;
+    Ok((of_a.1 < 0 && cx.ends_of(&above).0 >= 0).then_some(-1))
+}
+
+/// `min(a, b) = a` where `a <= b` over the domain
+pub fn min(cx: &mut AffineContext, a: AffineForm, b: AffineForm) -> Result<AffineForm, Stop> {
+    extremum(cx, NonlinearOp::Min, a, b)
+}
+
+/// `max(a, b) = b` where `a <= b` over the domain
+pub fn max(cx: &mut AffineContext, a: AffineForm, b: AffineForm) -> Result<AffineForm, Stop> {
+    extremum(cx, NonlinearOp::Max, a, b)
+}
+
+fn extremum(cx: &mut AffineContext, op: NonlinearOp, a: AffineForm, b: AffineForm) -> Result<AffineForm, Stop> {
+    let (lo, hi) = cx.ends_of(&a.minus(&b)?);
+    let order = if hi <= 0 {
+        Some(Ordering::Less)
+    } else if lo >= 0 {
+        Some(Ordering::Greater)
+    } else {
+        None
+    };
+    if let Some(order) = order {
+        cx.fire(Rule::Order);
+        return Ok(if (order == Ordering::Less) == (op == NonlinearOp::Min) { a } else { b });
+    }
+    let (a, b) = ordered(a, b);
+    closed(cx, op, a, b)
+}

@@ -1,0 +1,308 @@
+//! Laws between the divs of one form: where one can be written by the others, it goes.
+//!
+//! Read [`merge`]. Of two divs: `x floordiv n` and `y floordiv n` where `x - y` or `x + y + 1` is a multiple of `n`;
+//! two of one value with few values, by any relation that holds at each of them; a quotient of a remainder, which is one
+//! of the whole value less a multiple. Of any number: what a constraint with a single value says.
+
+use smallvec::SmallVec;
+
+use super::Rule;
+use crate::affine::context::{AffineContext, Fact};
+use crate::affine::form::{AffineForm, AffineTerm, AtomId};
+use crate::affine::summands::{summands, Summand};
+use crate::analysis::interval::Interval;
+use crate::error::Stop;
+use crate::int;
+
+/// Replaces divs by others of the form as long as their number falls, or that of those which contain others.
+pub fn merge(cx: &mut AffineContext, form: &mut AffineForm) -> Result<(), Stop> {
+    loop {
+        let divs: SmallVec<[AtomId; 8]> =
+            form.terms.iter().map(|t| t.atom).filter(|a| cx.as_div(*a).is_some()).take(MAX_QUOTIENTS).collect();
+        if divs.len() < 2 && cx.equalities.is_empty() {
+            return Ok(());
+        }
+        cx.spend(divs.len() * (divs.len() + cx.equalities.len()))?;
+        let size = |cx: &AffineContext, f: &AffineForm| (n_divs(cx, f), n_nested(cx, f));
+        let given = size(cx, form);
+        let mut best = (given, usize::MAX);
+        let mut found: Option<(Rule, AffineForm)> = None;
+        let mut ties = false;
+        let mut consider = |cx: &AffineContext, rule: Rule, candidate: AffineForm| {
+            let key = (size(cx, &candidate), candidate.terms.len());
+            ties |= key == best;
+            if key < best && key.0 < given && super::div::fits(cx, &candidate) {
+                best = key;
+                found = Some((rule, candidate));
+            }
+        };
+        for &a in &divs {
+            for &b in divs.iter().filter(|b| **b != a) {
+                if let Some(candidate) = without(cx, form, a, b) {
+                    consider(cx, Rule::Related, candidate);
+                }
+            }
+            for equality in &cx.equalities {
+                let candidates = [by_equality(cx, form, a, equality), exact(cx, form, a, equality)];
+                candidates.into_iter().flatten().for_each(|candidate| consider(cx, Rule::Equality, candidate));
+            }
+        }
+        for &a in divs.iter().filter(|_| divs.len() > 1) {
+            if let Some(candidate) = by_remainder(cx, form, a)? {
+                consider(cx, Rule::RemainderDiv, candidate);
+            }
+        }
+        cx.notes.by_number |= ties;
+        match found {
+            Some((rule, merged)) => {
+                cx.notes.is_turned = true;
+                cx.fire(rule);
+                *form = merged;
+            }
+            None => return Ok(()),
+        }
+    }
+}
+
+/// The most divs of a form that are held against each other.
+const MAX_QUOTIENTS: usize = 8;
+
+/// The most constraints with one value that are used.
+const MAX_EQUALITIES: usize = 16;
+
+fn n_divs(cx: &AffineContext, form: &AffineForm) -> usize {
+    form.terms.iter().filter(|t| cx.as_div(t.atom).is_some()).count()
+}
+
+/// The divs whose numerators have divs.
+fn n_nested(cx: &AffineContext, form: &AffineForm) -> usize {
+    form.terms.iter().filter(|t| cx.as_div(t.atom).is_some_and(|(num, _)| cx.has_div(num))).count()
+}
+
+/// Forms that are 0 at every point of the domain: constraints with one value, and what is left of them where one
+/// quotient of each is eliminated from the others.
+pub fn equalities(cx: &AffineContext) -> Vec<AffineForm> {
+    let of_fact = |f: &Fact| {
+        let mut form = f.form.clone();
+        form.constant = f.interval.as_point()?.checked_neg()?;
+        Some(form)
+    };
+    let given: Vec<AffineForm> = cx.facts.iter().filter_map(of_fact).take(MAX_EQUALITIES).collect();
+    let mut reduced = given.clone();
+    for i in 0..reduced.len() {
+        let row = reduced[i].clone();
+        let unit = |t: &&AffineTerm| t.coefficient.unsigned_abs() == 1 && cx.as_div(t.atom).is_some();
+        let Some(pivot) = row.terms.iter().find(unit).copied() else { continue };
+        for other in reduced.iter_mut().filter(|other| **other != row) {
+            let factor = other.coefficient(pivot.atom).checked_mul(-pivot.coefficient);
+            let mut left = other.clone();
+            if factor.is_some_and(|factor| left.add_scaled(factor, &row).is_ok()) && !left.terms.is_empty() {
+                *other = left;
+            }
+        }
+    }
+    reduced.retain(|form| !given.contains(form));
+    given.into_iter().chain(reduced).collect()
+}
+
+/// Whether what an equality brings into the form in place of `a` is shallower: otherwise the numerator of a quotient could
+/// become a multiple of it.
+fn is_shallower(cx: &AffineContext, form: &AffineForm, a: AtomId, equality: &AffineForm) -> bool {
+    let depth = |atom: AtomId| cx.atoms[atom as usize].depth;
+    equality.terms.iter().all(|t| form.coefficient(t.atom) != 0 || depth(t.atom) < depth(a))
+}
+
+/// `k*a + x = x - (k/c)*y` where `c*a + y = 0` over the domain
+fn by_equality(cx: &AffineContext, form: &AffineForm, a: AtomId, equality: &AffineForm) -> Option<AffineForm> {
+    let (k, c) = (form.coefficient(a), equality.coefficient(a));
+    let factor = k.checked_div(c).filter(|_| k % c == 0)?;
+    if !is_shallower(cx, form, a, equality) {
+        return None;
+    }
+    let mut out = form.clone();
+    out.add_scaled(factor.checked_neg()?, equality).ok()?;
+    Some(out)
+}
+
+/// `x floordiv n = (x + f*y) / n` where `y = 0` over the domain and `n` divides `x + f*y`
+fn exact(cx: &AffineContext, form: &AffineForm, a: AtomId, equality: &AffineForm) -> Option<AffineForm> {
+    let (num, n) = cx.as_div(a)?;
+    if !is_shallower(cx, form, a, equality) {
+        return None;
+    }
+    let divided = equality.terms.iter().filter(|t| t.atom != a).find_map(|t| {
+        let k = num.coefficient(t.atom);
+        let f = k.checked_div(t.coefficient).filter(|f| *f != 0 && k % t.coefficient == 0)?;
+        let mut sum = num.clone();
+        sum.add_scaled(f.checked_neg()?, equality).ok()?;
+        let is_multiple = sum.constant % n == 0 && sum.terms.iter().all(|t| t.coefficient % n == 0);
+        is_multiple.then_some(sum).filter(|sum| sum.coefficient(a) == 0)
+    });
+    let mut quotient = divided?;
+    quotient.constant /= n;
+    quotient.terms.iter_mut().for_each(|t| t.coefficient /= n);
+    let (mut out, k) = (form.clone(), form.coefficient(a));
+    out.add_term(k.checked_neg()?, a).ok()?;
+    out.add_scaled(k, &quotient).ok()?;
+    Some(out)
+}
+
+/// `(f*(x mod n) + c) floordiv m = (k*x + s) floordiv n - k*(x floordiv n)` where that holds for each of the `n` remainders;
+/// for a form that has `x floordiv n`, too
+fn by_remainder(cx: &mut AffineContext, form: &AffineForm, a: AtomId) -> Result<Option<AffineForm>, Stop> {
+    let Some(Scaled { numerator, n, k, quotient }) = scaled(cx, form, a) else { return Ok(None) };
+    if !super::div::fits(cx, &numerator) {
+        return Ok(None);
+    }
+    cx.stability.out_of_order = true;
+    let whole = cx.floor_div(numerator, n)?;
+    let (mut out, c) = (form.clone(), form.coefficient(a));
+    let replaced = |out: &mut AffineForm| {
+        out.add_term(int::mul(c, -1)?, a)?;
+        out.add_scaled(c, &whole)?;
+        out.add_term(int::mul(int::mul(c, k)?, -1)?, quotient)
+    };
+    Ok(replaced(&mut out).ok().map(|()| out))
+}
+
+/// `numerator floordiv n - k*quotient`, where the numerator is `k*x + s` and the quotient is `x floordiv n`.
+struct Scaled {
+    numerator: AffineForm,
+    n: i64,
+    k: i64,
+    quotient: AtomId,
+}
+
+fn scaled(cx: &AffineContext, form: &AffineForm, a: AtomId) -> Option<Scaled> {
+    let (num, m) = cx.as_div(a)?;
+    let [Summand::Remainder { factor, finer, modulus, quotient, .. }] = summands(cx, num)[..] else { return None };
+    if form.coefficient(quotient) == 0 {
+        return None;
+    }
+    // What has divs itself would bring back as many as it takes away.
+    let (y, _) = cx.as_div(quotient).filter(|(y, _)| cx.is_plain(y))?;
+    let x = finer.map_or_else(|| y.clone(), AffineForm::atom);
+    // The terms of a remainder stand without the constant of what it is a remainder of.
+    let c = num.constant.checked_sub(factor.checked_mul(x.constant)?)?;
+    let slope = int::floor_div(factor.checked_mul(modulus)?, m);
+    let levels = levels(factor, c, m, modulus)?;
+    for k in [slope, slope.checked_add(1)?] {
+        if let Some(shift) = shift(&levels, k, modulus) {
+            let mut numerator = x.scaled(k).ok()?;
+            numerator.constant = numerator.constant.checked_add(shift)?;
+            return Some(Scaled { numerator, n: modulus, k, quotient });
+        }
+    }
+    None
+}
+
+/// A value of a quotient of `r`, and the first and the last `r` at which it has that value.
+type Level = (i64, i64, i64);
+
+/// The levels of `(f*r + c) floordiv m` for `0 <= r < n`; nothing where there are too many.
+fn levels(f: i64, c: i64, m: i64, n: i64) -> Option<SmallVec<[Level; 8]>> {
+    let value = |r: i64| Some(int::floor_div(f.checked_mul(r)?.checked_add(c)?, m));
+    let (start, end) = (value(0)?, value(n - 1)?);
+    let (low, high) = (start.min(end), start.max(end));
+    if high.checked_sub(low)? >= MAX_LEVELS {
+        return None;
+    }
+    let mut out = SmallVec::new();
+    for v in low..=high {
+        // `v*m <= f*r + c < (v + 1)*m`
+        let (least, most) = (v.checked_mul(m)?.checked_sub(c)?, v.checked_mul(m)?.checked_add(m - 1)?.checked_sub(c)?);
+        let (least, most) = if f < 0 { (most.checked_neg()?, least.checked_neg()?) } else { (least, most) };
+        let f = f.checked_abs()?;
+        out.push((v, int::ceil_div(least, f).max(0), int::floor_div(most, f).min(n - 1)));
+    }
+    Some(out)
+}
+
+/// `s` nearest to 0 with `(k*r + s) floordiv n` on every level.
+fn shift(levels: &[Level], k: i64, n: i64) -> Option<i64> {
+    let mut allowed = Interval::ALL;
+    for &(v, first, last) in levels.iter().filter(|(_, first, last)| first <= last) {
+        for r in [first, last] {
+            let least = v.checked_mul(n)?.checked_sub(k.checked_mul(r)?)?;
+            allowed = allowed.intersect(Interval::new(least, least.checked_add(n - 1)?));
+        }
+    }
+    (k != 0 && !allowed.is_empty()).then(|| 0i64.clamp(allowed.lo, allowed.hi))
+}
+
+/// The most values of a quotient that are looked at.
+const MAX_LEVELS: i64 = 64;
+
+/// The form with `a` written by `b`, where they are related.
+fn without(cx: &AffineContext, form: &AffineForm, a: AtomId, b: AtomId) -> Option<AffineForm> {
+    let ((x, n), (y, m)) = (cx.as_div(a)?, cx.as_div(b)?);
+    let value = if n == m { by_residue(x, y, n, b) } else { None };
+    let value = value.or_else(|| by_values(cx, (x, n), (y, m), b))?;
+    let mut out = form.clone();
+    let coefficient = form.coefficient(a);
+    out.add_term(coefficient.checked_neg()?, a).ok()?;
+    out.add_scaled(coefficient, &value).ok()?;
+    Some(out)
+}
+
+/// `x floordiv n = y floordiv n + (x - y) / n` where `n` divides `x - y`;
+/// `x floordiv n = (x + y + 1) / n - 1 - y floordiv n` where `n` divides `x + y + 1`
+fn by_residue(x: &AffineForm, y: &AffineForm, n: i64, b: AtomId) -> Option<AffineForm> {
+    for sign in [1i64, -1] {
+        let mut sum = x.clone();
+        sum.add_scaled(-sign, y).ok()?;
+        if sign < 0 {
+            sum.constant = sum.constant.checked_add(1)?;
+        }
+        if sum.constant % n == 0 && sum.terms.iter().all(|t| t.coefficient % n == 0) {
+            sum.terms.iter_mut().for_each(|t| t.coefficient /= n);
+            sum.constant /= n;
+            if sign < 0 {
+                sum.constant = sum.constant.checked_sub(1)?;
+            }
+            sum.add_term(sign, b).ok()?;
+            return Some(sum);
+        }
+    }
+    None
+}
+
+/// `(k*u + c) floordiv n = f * ((l*u + d) floordiv m) + g*u + h` for every value of `u`, of which there are few
+fn by_values(
+    cx: &AffineContext,
+    (x, n): (&AffineForm, i64),
+    (y, m): (&AffineForm, i64),
+    b: AtomId,
+) -> Option<AffineForm> {
+    let ([s], [t]) = (&x.terms[..], &y.terms[..]) else { return None };
+    let interval = cx.atoms[s.atom as usize].interval;
+    if s.atom != t.atom || interval.size() > MAX_VALUES || interval.size() < 2 {
+        return None;
+    }
+    let at =
+        |t: &AffineTerm, c: i64, n: i64, u: i64| Some(int::floor_div(t.coefficient.checked_mul(u)?.checked_add(c)?, n));
+    let values = |u: i64| Some((at(s, x.constant, n, u)?, at(t, y.constant, m, u)?));
+    let Interval { lo, hi } = interval;
+    let first = values(lo)?;
+    let step = |u: i64| values(u).zip(values(u + 1)).map(|((p, q), (r, s))| (r - p, s - q));
+    let (p, q) = step(lo)?;
+    // Two steps in which the known quotient moves differently decide both factors.
+    let (r, s) = (lo..hi).filter_map(step).find(|(_, s)| *s != q)?;
+    let (f, left) = ((r - p).checked_div(s - q)?, (r - p).checked_rem(s - q)?);
+    let g = p.checked_sub(f.checked_mul(q)?)?;
+    let h = first.0.checked_sub(f.checked_mul(first.1)?)?.checked_sub(g.checked_mul(lo)?)?;
+    let holds = |u: i64| {
+        let (of_x, of_y) = values(u)?;
+        (f.checked_mul(of_y)?.checked_add(g.checked_mul(u)?)?.checked_add(h)? == of_x).then_some(())
+    };
+    if left != 0 || f == 0 || !(lo..=hi).all(|u| holds(u).is_some()) {
+        return None;
+    }
+    let mut out = AffineForm::constant(h);
+    out.add_term(g, x.terms[0].atom).ok()?;
+    out.add_term(f, b).ok()?;
+    Some(out)
+}
+
+/// The most values of a variable at which two divs of it are compared.
+const MAX_VALUES: u128 = 16;

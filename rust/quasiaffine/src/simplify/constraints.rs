@@ -1,0 +1,314 @@
+//! What the constraints of a domain say: ranges narrowed, constraints reduced, merged and held against each other.
+//!
+//! Read [`simplify_domain`]. The laws are those of [`crate::rules::constraint`].
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::affine::context::{AffineContext, Fact};
+use crate::affine::form::AffineForm;
+use crate::affine::summands::summands;
+use crate::analysis::interval::Interval;
+use crate::error::Stop;
+use crate::expr::{Expr, Kind, Op};
+use crate::map::domain::{Constraint, Domain, Source};
+use crate::rules::{constraint, extraction, Rule};
+use crate::simplify::rewrite::rewrite;
+
+/// The most rounds in which ranges narrow.
+const MAX_ROUNDS: usize = 12;
+
+/// Forms in their ranges.
+type Kept = SmallVec<[(AffineForm, Interval); 2]>;
+
+/// What the constraints of a domain say before they are held against each other.
+#[derive(Default)]
+struct Known {
+    /// The constraints as forms.
+    kept: Kept,
+    /// Those that do not fit into forms.
+    untouched: Vec<Constraint>,
+    /// The runtime sources, by flat number; nothing where there is none.
+    sources: Vec<Option<Arc<Source>>>,
+    /// Whether the ranges stayed because narrowing them did not come to rest.
+    given_up: bool,
+    /// Whether two ranges of one form came to one that says more than either, which has not been looked at.
+    says_more: bool,
+}
+
+/// What [`simplify_domain`] makes of a domain.
+pub struct SimplifiedDomain {
+    /// The domain with its ranges narrowed and its constraints held against each other.
+    pub domain: Domain,
+    /// Whether to learn from it again would give the same domain and the same facts.
+    pub comes_back: bool,
+}
+
+/// What a domain comes to, of which the context knows the constraints that stay. `None` where no point is left.
+pub fn simplify_domain(domain: &Domain, cx: &mut AffineContext) -> Option<SimplifiedDomain> {
+    let (mut domain, mut known, mut comes_back) = (domain.clone(), Known::default(), false);
+    if !narrow(&mut domain, cx, &mut known) {
+        return None;
+    }
+    match constraints(cx, &mut known) {
+        Ok(Some(reduced)) => {
+            comes_back = reduced.come_back && known.sources.is_empty() && !known.given_up && !known.says_more;
+            // What came up on the way is forgotten: numbers and ranges of atoms are to be those of a first reading.
+            let restarts = !cx.has_met_all();
+            if restarts {
+                let alias = std::mem::take(&mut cx.alias);
+                cx.restart(&domain);
+                cx.alias = alias;
+            }
+            domain.constraints = assume_reduced(cx, reduced, restarts);
+        }
+        Ok(None) => return None,
+        // What does not fit stays as it was read.
+        Err(_) => {}
+    }
+    for (v, source) in domain.vars.iter_mut().zip(known.sources) {
+        v.source = source;
+    }
+    Some(SimplifiedDomain { domain, comes_back })
+}
+
+/// Narrows the ranges of the variables as far as the constraints say; `false` where no point is left.
+///
+/// Narrowing that does not come to rest within [`MAX_ROUNDS`] is given up whole, so that it does not go on in the next
+/// simplification.
+fn narrow(domain: &mut Domain, cx: &mut AffineContext, known: &mut Known) -> bool {
+    let given: SmallVec<[Interval; 8]> = domain.vars.iter().map(|v| v.interval).collect();
+    for round in 0..=MAX_ROUNDS {
+        let given_up = round == MAX_ROUNDS;
+        if given_up {
+            domain.vars.iter_mut().zip(&given).for_each(|(v, interval)| v.interval = *interval);
+        }
+        cx.restart(domain);
+        known.sources = sources(cx, domain);
+        known.kept.clear();
+        known.untouched.clear();
+        known.says_more = false;
+        let mut changed = false;
+        let mut ranges: SmallVec<[Interval; 8]> = domain.vars.iter().map(|v| v.interval).collect();
+        for c in &domain.constraints {
+            let Ok(form) = cx.linear(&c.expr) else {
+                known.untouched.push(c.clone());
+                continue;
+            };
+            let mut pending: Kept = SmallVec::from_iter([(form, c.interval)]);
+            while let Some((form, interval)) = pending.pop() {
+                match constraint::reduce(cx, form, interval) {
+                    Ok(constraint::Reduced::Contradiction) => return false,
+                    Ok(constraint::Reduced::Variable(flat, interval)) => {
+                        // The interval of a runtime variable is part of what it is.
+                        if cx.var(flat).kind != Kind::Runtime {
+                            let before = ranges[flat];
+                            ranges[flat] = before.intersect(interval);
+                            changed |= ranges[flat] != before;
+                        }
+                        known.keep(AffineForm::atom(flat as u32), interval);
+                    }
+                    Ok(constraint::Reduced::Kept(form, interval, parts)) => {
+                        if let Some(split) = constraint::fixed_part(cx, &form, &parts, interval) {
+                            pending.extend(split);
+                            continue;
+                        }
+                        changed |= constraint::propagate(cx, &form, &parts, interval, &mut ranges);
+                        known.keep(form, interval);
+                    }
+                    Ok(constraint::Reduced::Implied) => {}
+                    Err(_) => {
+                        known.untouched.push(c.clone());
+                        break;
+                    }
+                }
+            }
+        }
+        if ranges.iter().any(|r| r.is_empty()) {
+            return false;
+        }
+        known.given_up = given_up;
+        if given_up || !changed {
+            return true;
+        }
+        domain.vars.iter_mut().zip(&ranges).for_each(|(v, interval)| v.interval = *interval);
+    }
+    true
+}
+
+/// Constraints that have been held against each other.
+struct Reduced {
+    /// Those that do not fit into forms.
+    untouched: Vec<Constraint>,
+    /// Those that do, in order, each with its form.
+    extracted: SmallVec<[(Constraint, AffineForm, Interval); 2]>,
+    /// Whether they read back as the forms that they come from, and nothing else would change.
+    come_back: bool,
+}
+
+/// The constraints, each reduced under the others. Nothing where they contradict each other.
+fn constraints(cx: &mut AffineContext, known: &mut Known) -> Result<Option<Reduced>, Stop> {
+    let mut kept = std::mem::take(&mut known.kept);
+    let untouched = std::mem::take(&mut known.untouched);
+    let (before, n_given) = (cx.tally.fired, kept.len());
+    cx.tally.fired = 0;
+    let contradict = held_against_each_other(cx, &mut kept);
+    let mut come_back = kept.len() == n_given && untouched.is_empty() && cx.tally.fired & CHANGES == 0;
+    cx.tally.fired |= before;
+    if contradict? {
+        return Ok(None);
+    }
+    cx.clear_facts();
+    let mut extracted: SmallVec<[(Constraint, AffineForm, Interval); 2]> = SmallVec::new();
+    for (form, interval) in kept {
+        extracted.push((as_constraint(cx, form.clone(), interval)?, form, interval));
+    }
+    extracted.sort_by(|a, b| a.0.cmp(&b.0));
+    cx.stability.checks = true;
+    come_back &=
+        extracted.iter().all(|(c, form, interval)| reads_as(cx, c, form, *interval)) && !cx.stability.out_of_order;
+    if come_back {
+        cx.stability.checks = false;
+    } else {
+        cx.read_anew();
+    }
+    Ok(Some(Reduced { untouched, extracted, come_back }))
+}
+
+/// Starts a context over a domain that stays as it is, with its constraints as facts; `false` where one does not fit.
+pub fn assume(domain: &Domain, cx: &mut AffineContext) -> bool {
+    cx.restart(domain);
+    if domain.constraints.is_empty() {
+        return true;
+    }
+    cx.stability.checks = true;
+    let forms: Result<SmallVec<[AffineForm; 2]>, Stop> =
+        domain.constraints.iter().map(|c| cx.linear(&c.expr)).collect();
+    cx.stability.checks = false;
+    let Ok(forms) = forms else { return false };
+    for (form, c) in forms.into_iter().zip(&domain.constraints) {
+        cx.add_fact(form, c.interval);
+    }
+    true
+}
+
+/// Makes the constraints facts of the context, read anew where it has been started again.
+fn assume_reduced(cx: &mut AffineContext, reduced: Reduced, restarted: bool) -> Vec<Constraint> {
+    let mut out = reduced.untouched;
+    out.reserve_exact(reduced.extracted.len());
+    let mut forms: Kept = SmallVec::new();
+    cx.stability.checks = restarted;
+    for (c, form, interval) in reduced.extracted {
+        // A form of before names other atoms; what cannot be read any more is a fact that is not used.
+        let form = if restarted { cx.linear(&c.expr).ok() } else { Some(form) };
+        forms.extend(form.map(|form| (AffineForm { constant: 0, ..form }, interval)));
+        out.push(c);
+    }
+    cx.stability.checks = false;
+    for (form, interval) in forms {
+        cx.add_fact(form, interval);
+    }
+    out
+}
+
+/// The rules that change a constraint where it is held against another.
+const CHANGES: u64 = 1 << Rule::MergeResidues as u8 | 1 << Rule::ResidueRounds as u8;
+
+/// Whether a constraint reads as `form in interval`, and as nothing that goes into the interval of a variable.
+fn reads_as(cx: &mut AffineContext, c: &Constraint, form: &AffineForm, interval: Interval) -> bool {
+    cx.linear(&c.expr).is_ok_and(|read| {
+        let shift = |end: i64| end.checked_sub(read.constant);
+        read.terms == form.terms
+            && shift(c.interval.lo) == Some(interval.lo)
+            && shift(c.interval.hi) == Some(interval.hi)
+    })
+}
+
+/// Whether the constraints contradict each other; those that others imply go.
+fn held_against_each_other(cx: &mut AffineContext, kept: &mut Kept) -> Result<bool, Stop> {
+    while constraint::merge_residues(cx, kept)? {}
+    constraint::round_ends(cx, kept);
+    // One constraint has no other to be held against.
+    if kept.len() > 1 {
+        cx.clear_facts();
+        cx.facts.extend(kept.iter().map(|(form, interval)| Fact { form: form.clone(), interval: *interval }));
+    }
+    let mut i = 0;
+    while i < cx.facts.len() {
+        // A fact without a form says nothing, least of all of itself.
+        let nothing = Fact { form: AffineForm::default(), interval: Interval::ALL };
+        let Fact { form, interval } = std::mem::replace(&mut cx.facts[i], nothing);
+        if interval.is_empty() {
+            return Ok(true);
+        }
+        let parts = summands(cx, &form);
+        match constraint::decide(cx, &form, &parts, interval) {
+            constraint::Decided::Contradiction => return Ok(true),
+            constraint::Decided::Implied => {
+                cx.facts.remove(i);
+                kept.remove(i);
+            }
+            constraint::Decided::Open => {
+                cx.facts[i] = Fact { form, interval };
+                i += 1;
+            }
+        }
+    }
+    Ok(kept.iter().any(|(_, interval)| interval.is_empty()))
+}
+
+impl Known {
+    /// Adds `form in interval` to what is kept: one interval for each form.
+    fn keep(&mut self, form: AffineForm, interval: Interval) {
+        match self.kept.iter_mut().find(|(f, _)| *f == form) {
+            Some((_, known)) => {
+                let both = known.intersect(interval);
+                self.says_more |= both != *known && both != interval;
+                *known = both;
+            }
+            None => self.kept.push((form, interval)),
+        }
+    }
+}
+
+/// A constraint as an expression without a constant of its own.
+fn as_constraint(cx: &mut AffineContext, mut form: AffineForm, interval: Interval) -> Result<Constraint, Stop> {
+    // `(x + c) mod n` is shorter than the same without its constant, so the constant of a remainder comes back first.
+    if let Some((num, _)) = constraint::as_residue(cx, &form) {
+        form.constant = num.constant;
+    }
+    let expr = extraction::extract(cx, &form)?;
+    let (bare, constant) = match expr.op() {
+        Some(Op::Sum(sum)) => (expr.sub(&Expr::Const(sum.constant))?, sum.constant),
+        _ => (expr, 0),
+    };
+    let shift = i128::from(form.constant) - i128::from(constant);
+    let shifted = Interval::exact(i128::from(interval.lo) + shift, i128::from(interval.hi) + shift);
+    let interval = shifted.ok_or(Stop::Overflow)?;
+    Ok(Constraint { expr: bare, interval })
+}
+
+/// The runtime sources under what is known of the variables; variables that are equal to an earlier one become it.
+fn sources(cx: &mut AffineContext, domain: &Domain) -> Vec<Option<Arc<Source>>> {
+    if domain.runtime().iter().all(|v| v.source.is_none()) {
+        return Vec::new();
+    }
+    let mut out: Vec<Option<Arc<Source>>> = vec![None; domain.n_dims + domain.n_ranges];
+    for i in domain.n_dims + domain.n_ranges..domain.vars.len() {
+        let Some(source) = &domain.vars[i].source else {
+            out.push(None);
+            continue;
+        };
+        let index = source.index.iter().map(|e| rewrite(cx, e)).collect();
+        let source = Arc::new(Source { id: source.id, index });
+        let equal = (domain.n_dims + domain.n_ranges..i)
+            .find(|j| out[*j].as_deref() == Some(&source) && domain.vars[*j].interval == domain.vars[i].interval);
+        if let Some(j) = equal {
+            cx.replace(i, j);
+            cx.fire(Rule::MergeRuntime);
+        }
+        out.push(Some(source));
+    }
+    out
+}

@@ -1,0 +1,236 @@
+//! The driver: brings a map to a fixpoint of all rules. No law lives here.
+//!
+//! Read [`simplify`]; [`compose`] is the same for two maps. What a glance shows to be done is done without a context.
+//! Otherwise one pass narrows the ranges of variables by the constraints, then writes every constraint and every result
+//! anew under those facts. Passes repeat until nothing changes, so that simplifying twice is simplifying once. What does
+//! not fit into 64 bits on the way stays as it was.
+
+pub(crate) mod constraints;
+pub mod options;
+pub(crate) mod rewrite;
+pub(crate) mod variables;
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::affine::context::{AffineContext, Tally};
+use crate::error::Result;
+use crate::fast_path::interval_propagation::{propagate_intervals, Propagated};
+use crate::fast_path::normal::{is_normal, is_normal_domain, NormalCheck};
+use crate::map::compose::{parts, then};
+use crate::map::domain::{Domain, Emptiness};
+use crate::map::{Map, State};
+use crate::rules::Rule;
+use crate::simplify::constraints::{assume, simplify_domain, SimplifiedDomain};
+use crate::simplify::options::Options;
+use crate::simplify::rewrite::rewrite_all;
+use crate::simplify::variables::{remove_variables, rescale, without_points};
+
+/// The most passes over one map, and over its domain in one pass.
+const MAX_PASSES: usize = 8;
+
+/// An equal map: the same image at every point of the domain, with the fewest div/mod nodes that the rules find.
+pub fn simplify(map: &Map, options: Options) -> Map {
+    simplify_counting(map, options).0
+}
+
+/// The map of doing `first`, then `second`, in its smallest form: `simplify(then(first, second))` without the map between.
+///
+/// # Errors
+/// As [`then`].
+pub fn compose(first: &Map, second: &Map, options: Options) -> Result<Map> {
+    if first.state() != State::Defined || second.state() != State::Defined {
+        return then(first, second).map(|map| simplify(&map, options));
+    }
+    let mut domain = Domain::default();
+    let results = parts(first, second, &mut domain)?;
+    let mut tally = Tally::NEW;
+    let narrowed = match domain.normalize() {
+        Emptiness::Empty => Propagated::Empty,
+        Emptiness::Open => propagate_intervals(&domain, options, &mut tally.fired),
+    };
+    let composed = match narrowed {
+        Propagated::Empty => return Ok(Map::empty(&domain)),
+        Propagated::Same => Map::of_normal(Arc::new(domain), results),
+        Propagated::To(rest) => rest.map(domain, results),
+    };
+    let begun = begin_narrowed(composed, options, &mut tally);
+    let simplified = rescaled(passes(begun, options, &mut tally), options, &mut tally);
+    second.image();
+    simplified.inherit_image(second);
+    Ok(simplified)
+}
+
+/// [`simplify`], and one bit for each of [`crate::rules::NAMES`] that fired.
+pub fn simplify_counting(map: &Map, options: Options) -> (Map, u64) {
+    let mut tally = Tally::NEW;
+    let simplified = rescaled(fixpoint(map, options, &mut tally), options, &mut tally);
+    simplified.inherit_image(map);
+    (simplified, tally.fired)
+}
+
+/// A map at its fixpoint, with range variables rescaled as long as the options and the constraints say so.
+fn rescaled(mut simplified: Map, options: Options, tally: &mut Tally) -> Map {
+    while let Some(rescaled) = options.rescale.then(|| rescale(&simplified)).flatten() {
+        tally.fired |= 1 << Rule::Rescale as u8;
+        simplified = fixpoint(&rescaled, options, tally);
+    }
+    simplified
+}
+
+fn fixpoint(map: &Map, options: Options, tally: &mut Tally) -> Map {
+    let begun = begin(map, options, tally);
+    passes(begun, options, tally)
+}
+
+/// Passes over a map that has begun, until nothing changes.
+fn passes((start, is_normal): (Map, bool), options: Options, tally: &mut Tally) -> Map {
+    if is_normal {
+        debug_assert!(is_fixpoint(&start, options), "a settled map changes: {start}");
+        return start;
+    }
+    let is_fresh = tally.effort == Tally::NEW.effort;
+    let mut cx = AffineContext::idle(start.domain().vars.len(), options.keep_point_dims, *tally);
+    let mut current = start.clone();
+    let mut before: Option<Map> = None;
+    for _ in 0..MAX_PASSES {
+        let Pass { map: next, is_sure } = pass(&current, options, &mut cx);
+        *tally = cx.tally;
+        if tally.effort == 0 {
+            // What is too large to be simplified in full stays whole, so that a second call does not go on.
+            debug_assert!(!(is_fresh && is_small(&start)), "laws undo each other's steps: {start}");
+            return remove_variables(&start, options, &[]);
+        }
+        if is_sure && next.domain().constraints.is_empty() {
+            debug_assert!(is_fixpoint(&next, options), "a map that is sure changes: {next}");
+            return next;
+        }
+        // A constraint may have been written as something that says more of a variable.
+        let (begun, is_normal) = begin(&next, options, tally);
+        cx.tally = *tally;
+        if is_normal || (begun.is_same(&next) && (is_sure || next == current)) {
+            debug_assert!(!(is_normal || is_sure) || is_fixpoint(&begun, options), "{begun} changes again, of {start}");
+            return begun;
+        }
+        // Two forms of equal cost may lead to each other: the smaller in the order of expressions stands for both.
+        if before.as_ref() == Some(&begun) {
+            let first = begun.results().iter().cmp(current.results()).is_le();
+            return if first { begun } else { current };
+        }
+        before = Some(std::mem::replace(&mut current, begun));
+    }
+    current
+}
+
+/// What is seen without a context: the map with narrower ranges and fewer constraints, and whether that is all.
+fn begin(map: &Map, options: Options, tally: &mut Tally) -> (Map, bool) {
+    if map.state() != State::Defined || is_normal(map, options) {
+        return (map.clone(), true);
+    }
+    match propagate_intervals(map.domain(), options, &mut tally.fired) {
+        Propagated::Empty => (Map::empty(map.domain()), true),
+        Propagated::Same => begin_unsettled(map.clone(), options, tally),
+        Propagated::To(rest) => {
+            begin_narrowed(rest.map(map.domain().without_constraints(), map.results().into()), options, tally)
+        }
+    }
+}
+
+/// The same of a map whose ranges are as narrow as its constraints make them.
+fn begin_narrowed(map: Map, options: Options, tally: &mut Tally) -> (Map, bool) {
+    if is_normal(&map, options) {
+        return (map, true);
+    }
+    begin_unsettled(map, options, tally)
+}
+
+/// The same of such a map that is not normal.
+fn begin_unsettled(map: Map, options: Options, tally: &mut Tally) -> (Map, bool) {
+    match without_points(&map, options).filter(|extracted| is_normal(extracted, options)) {
+        Some(extracted) => {
+            tally.fired |= 1 << Rule::PointVariable as u8;
+            (extracted, true)
+        }
+        None => (map, false),
+    }
+}
+
+/// Whether the effort is ample, unless laws undo each other's steps.
+fn is_small(map: &Map) -> bool {
+    let constraints = map.domain().constraints.iter().map(|c| &c.expr);
+    let indices = map.domain().runtime().iter().filter_map(|v| v.source.as_ref()).flat_map(|source| &source.index);
+    map.results().iter().chain(constraints).chain(indices).map(|e| e.nodes()).fold(0, u32::saturating_add) < 200
+}
+
+fn is_fixpoint(map: &Map, options: Options) -> bool {
+    if map.state() != State::Defined {
+        return true;
+    }
+    let mut cx = AffineContext::idle(map.domain().vars.len(), options.keep_point_dims, Tally::NEW);
+    matches!(propagate_intervals(map.domain(), options, &mut 0), Propagated::Same)
+        && pass(map, options, &mut cx).map == *map
+}
+
+/// Whether the constraints of a domain say nothing more of it.
+fn is_simplified(domain: &Domain, options: Options) -> bool {
+    let mut cx = AffineContext::idle(domain.vars.len(), options.keep_point_dims, Tally::NEW);
+    simplify_domain(domain, &mut cx).is_some_and(|simplified| simplified.domain == *domain)
+}
+
+/// What one pass makes of a map.
+struct Pass {
+    map: Map,
+    /// Whether another pass would change nothing.
+    is_sure: bool,
+}
+
+/// Brings the domain to its fixpoint, then writes the results under what is known there.
+fn pass(map: &Map, options: Options, cx: &mut AffineContext) -> Pass {
+    let domain = map.domain();
+    let is_free = domain.constraints.is_empty() && domain.runtime().iter().all(|v| v.source.is_none());
+    if (is_free || is_normal_domain(domain, options)) && assume(domain, cx) {
+        debug_assert!(
+            map.state() != State::Defined || is_simplified(domain, options),
+            "a settled domain changes: {map}"
+        );
+        let check = if is_free { NormalCheck::new(domain, options) } else { None };
+        let (results, is_sure) = rewrite_all(cx, map.results(), check.as_ref());
+        let map = if results[..] == *map.results() { map.clone() } else { map.with_results(results) };
+        return Pass { map: remove_variables(&map, options, &[]), is_sure };
+    }
+    let mut current = domain.clone();
+    for _ in 0..MAX_PASSES {
+        let Some(SimplifiedDomain { domain: mut next, comes_back }) = simplify_domain(&current, cx) else {
+            return Pass { map: Map::empty(domain), is_sure: true };
+        };
+        let aliased: SmallVec<[bool; 8]> = cx.alias.iter().enumerate().map(|(i, a)| i as u32 != *a).collect();
+        let is_last = aliased.contains(&true) || cx.tally.effort == 0;
+        if !is_last && next.normalize() == Emptiness::Empty {
+            return Pass { map: Map::empty(domain), is_sure: true };
+        }
+        let is_stable = !is_last && (comes_back || next == current);
+        // A domain at rest needs no second look, unless facts may decide a quotient: then the order of reading counts.
+        let at_rest = map.results().iter().all(|e| e.divmods() == 0) && is_normal_domain(&next, options);
+        if !is_stable && !is_last && !at_rest {
+            current = next;
+            continue;
+        }
+        let (results, is_sure) = rewrite_all(cx, map.results(), None);
+        let map = if is_last || next != *domain {
+            Map::from_parts(next, results)
+        } else if results[..] == *map.results() {
+            map.clone()
+        } else {
+            map.with_results(results)
+        };
+        let used = remove_variables(&map, options, &aliased);
+        // The index of a source that is gone was read before all else.
+        let reads_alike = used.is_same(&map) || domain.runtime().iter().all(|v| v.source.is_none());
+        return Pass { map: used, is_sure: is_sure && is_stable && reads_alike };
+    }
+    // Domains that lead to each other: the results keep what they say without the constraints.
+    cx.restart(&current);
+    let (results, _) = rewrite_all(cx, map.results(), None);
+    Pass { map: remove_variables(&Map::from_parts(current, results), options, &[]), is_sure: false }
+}

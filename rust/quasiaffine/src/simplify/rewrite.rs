@@ -1,0 +1,212 @@
+//! Expressions under what a context knows: read as forms, written as the shortest expressions for them.
+//!
+//! Read [`rewrite_all`]. No law lives here.
+
+use smallvec::SmallVec;
+
+use crate::affine::context::AffineContext;
+use crate::affine::form::AffineForm;
+use crate::analysis::wide_interval::fits;
+use crate::error::Stop;
+use crate::expr::{Accumulator, Expr, Kind, Op, Var};
+use crate::fast_path::normal::NormalCheck;
+use crate::rules::dependent_divs::without_dependent_divs;
+use crate::rules::digital_line::as_digital_line;
+use crate::rules::extraction::{extract, has_own_order, Notes};
+use crate::rules::irrelevant_variables::{is_undecided, without_irrelevant_variables};
+use crate::rules::related_divs::equalities;
+use crate::rules::Rule;
+
+/// How often one expression may be written and read again.
+const MAX_ROUNDS: usize = 12;
+
+/// The largest expression whose operands are written anew. They are walked as a tree, and a small graph can stand for a tree of
+/// any size.
+const MAX_NODES: u32 = 512;
+
+/// The results under what is known, and whether they are certain to stay as they are. The glance is for a domain without
+/// constraints.
+pub fn rewrite_all(
+    cx: &mut AffineContext,
+    results: &[Expr],
+    check: Option<&NormalCheck>,
+) -> (SmallVec<[Expr; 4]>, bool) {
+    let (mut is_sure, mut order_counts) = (true, check.is_none());
+    if !cx.facts.is_empty() && results.iter().any(|e| e.divmods() > 0) {
+        let known = equalities(cx);
+        cx.set_equalities(known);
+    }
+    let mut out = SmallVec::with_capacity(results.len());
+    for e in results {
+        let met = cx.stability.mark();
+        let mut form = cx.linear(e);
+        let (mut extracted, mut of_form) = write_back(cx, &form, e);
+        if check.is_some() && !cx.notes.is_turned && is_independent(cx, &form, of_form) {
+            // It reads as the form that it comes from.
+            is_sure &= !by_values(cx, &form, &mut extracted);
+            out.push(extracted);
+            continue;
+        }
+        let mut rounds = 0;
+        loop {
+            if form.as_ref().is_ok_and(|form| cx.is_plain(form)) || check.is_some_and(|g| g.stays(&extracted)) {
+                break;
+            }
+            cx.stability.checks = true;
+            let again = cx.linear(&extracted);
+            cx.stability.checks = false;
+            if again.is_err() || again == form || rounds == MAX_ROUNDS {
+                is_sure &= again.is_ok() && again == form;
+                order_counts |= !is_independent(cx, &form, of_form);
+                is_sure &= !by_values(cx, &form, &mut extracted);
+                break;
+            }
+            rounds += 1;
+            // What is read next is all that a new context would meet.
+            cx.unread(met);
+            (extracted, of_form) = write_back(cx, &again, &extracted);
+            form = again;
+        }
+        out.push(extracted);
+    }
+    if !cx.equalities.is_empty() {
+        cx.set_equalities(Vec::new());
+    }
+    (out, is_sure && !(cx.stability.out_of_order && order_counts))
+}
+
+/// Whether what was written last is a form, whatever the numbers of its atoms are.
+fn is_independent(cx: &AffineContext, form: &Result<AffineForm, Stop>, of_form: bool) -> bool {
+    of_form && !cx.notes.by_number && form.as_ref().is_ok_and(|form| has_own_order(cx, form))
+}
+
+/// Applies the laws that look at the values of a whole result; whether one changes it, or could without the facts. One quotient
+/// is never too many.
+fn by_values(cx: &mut AffineContext, form: &Result<AffineForm, Stop>, extracted: &mut Expr) -> bool {
+    if extracted.divmods() < 2 {
+        return false;
+    }
+    let stairs = as_digital_line(cx, extracted);
+    let mut changes = take_shorter(cx, Rule::DigitalLine, stairs, extracted);
+    changes |= is_undecided(cx, extracted);
+    let fixed = without_irrelevant_variables(cx, extracted);
+    changes |= take_shorter(cx, Rule::IrrelevantVariable, fixed, extracted);
+    let by_others =
+        form.as_ref().ok().filter(|_| !changes).and_then(|form| without_dependent_divs(cx, form, extracted));
+    changes | take_shorter(cx, Rule::DependentDiv, by_others, extracted)
+}
+
+/// What a law of whole results says in place of one, where that is shorter once it is written; whether it is.
+fn take_shorter(cx: &mut AffineContext, rule: Rule, by_law: Option<Expr>, extracted: &mut Expr) -> bool {
+    let Some(by_law) = by_law else { return false };
+    let shorter = rewrite(cx, &by_law);
+    let is_shorter = cost(&shorter) < cost(extracted) && !fits_alone(cx, extracted, &shorter);
+    if is_shorter {
+        cx.fire(rule);
+        *extracted = shorter;
+    }
+    is_shorter
+}
+
+/// An expression under what is known; the expression itself where it does not fit.
+pub fn rewrite(cx: &mut AffineContext, e: &Expr) -> Expr {
+    let form = cx.linear(e);
+    write_back(cx, &form, e).0
+}
+
+/// A form as an expression; the one that it comes from where that is shorter, where the form does not fit, or where
+/// only what is written could leave 64 bits on the way. Whether it is the form that is written goes with it.
+fn write_back(cx: &mut AffineContext, form: &Result<AffineForm, Stop>, e: &Expr) -> (Expr, bool) {
+    cx.notes = Notes::default();
+    let extracted = form.as_ref().ok().and_then(|form| extract(cx, form).ok());
+    let given = if is_replaced(cx, e) { replaced(cx, e) } else { Some(e.clone()) };
+    if let (Err(Stop::Overflow), Some(given)) = (form, &given) {
+        return (by_each_operand(cx, given).unwrap_or_else(|| given.clone()), false);
+    }
+    let (Some(extracted), Some(given)) = (&extracted, &given) else {
+        return (extracted.or(given).unwrap_or_else(|| e.clone()), false);
+    };
+    if cx.notes.may_overflow && fits_alone(cx, given, extracted) {
+        (given.clone(), false)
+    } else if cost(extracted) > cost(given) {
+        let inside = by_operands(cx, given).filter(|inside| cost(inside) < cost(given));
+        (inside.filter(|inside| !fits_alone(cx, given, inside)).unwrap_or_else(|| given.clone()), false)
+    } else {
+        (extracted.clone(), true)
+    }
+}
+
+/// An expression that does not fit as a whole, with its operands written anew; nothing where that is no shorter.
+fn by_each_operand(cx: &mut AffineContext, e: &Expr) -> Option<Expr> {
+    let op = e.op().filter(|_| e.nodes() <= MAX_NODES)?;
+    let mut of = |e: &Expr| rewrite(cx, e);
+    let inside = match op {
+        Op::Sum(sum) => {
+            let mut out = Accumulator::default();
+            out.add(1, &Expr::Const(sum.constant)).ok()?;
+            for t in &sum.terms {
+                out.add(t.coefficient, &of(&t.atom)).ok()?;
+            }
+            out.finish()
+        }
+        Op::Product(a, b) => of(a).mul(&of(b)),
+        Op::FloorDiv(a, b) => of(a).floor_div(&of(b)),
+        Op::Mod(a, b) => of(a).floor_mod(&of(b)),
+        Op::Min(a, b) => of(a).minimum(&of(b)),
+        Op::Max(a, b) => of(a).maximum(&of(b)),
+    };
+    inside.ok().filter(|inside| cost(inside) < cost(e) && !fits_alone(cx, e, inside))
+}
+
+/// Whether one expression fits into 64 bits on the way to its value where another may not.
+fn fits_alone(cx: &AffineContext, e: &Expr, other: &Expr) -> bool {
+    let of_var = |v: Var| cx.atoms[cx.flat(v)].interval;
+    !fits(&of_var, other) && fits(&of_var, e)
+}
+
+/// An expression whose remainders stay, with what stands in them written anew: where a law takes the quotient of a remainder
+/// apart, the remainder may be what is shorter.
+fn by_operands(cx: &mut AffineContext, e: &Expr) -> Option<Expr> {
+    match e.op().filter(|_| e.nodes() <= MAX_NODES)? {
+        Op::Mod(a, n) if n.as_const().is_some() => rewrite(cx, a).floor_mod(n).ok(),
+        Op::Sum(sum) => {
+            let mut out = Accumulator::default();
+            out.add(1, &Expr::Const(sum.constant)).ok()?;
+            for t in &sum.terms {
+                let atom = by_operands(cx, &t.atom);
+                out.add(t.coefficient, atom.as_ref().unwrap_or(&t.atom)).ok()?;
+            }
+            out.finish().ok()
+        }
+        _ => None,
+    }
+}
+
+fn cost(e: &Expr) -> (u32, u32) {
+    (e.divmods(), e.nodes())
+}
+
+/// What a variable is written as: a constant where it has one value, an equal variable.
+fn replacement(cx: &AffineContext, v: Var) -> Option<Expr> {
+    let i = cx.flat(v);
+    let alias = cx.stands_for(i);
+    let keeps = cx.keep_point_dims && v.kind == Kind::Dim;
+    match cx.atoms[alias].interval.as_point().filter(|_| !keeps) {
+        Some(value) => Some(Expr::Const(value)),
+        None => (alias != i).then(|| Expr::Var(cx.var(alias))),
+    }
+}
+
+/// Whether an expression uses a variable that is written as something else.
+fn is_replaced(cx: &AffineContext, e: &Expr) -> bool {
+    if cx.alias.is_empty() && cx.atoms[..cx.n_vars].iter().all(|atom| atom.interval.as_point().is_none()) {
+        return false;
+    }
+    let mut found = false;
+    e.for_each_var(&mut |v| found |= replacement(cx, v).is_some());
+    found
+}
+
+fn replaced(cx: &AffineContext, e: &Expr) -> Option<Expr> {
+    e.substitute(&|v| Ok(replacement(cx, v).unwrap_or(Expr::Var(v)))).ok()
+}

@@ -1,0 +1,261 @@
+//! The text form of expressions and maps: printing and parsing, side by side so that they agree.
+//!
+//! Law: `parse(print(m)) == m` for every map that is small enough to print ([`PRINT_LIMIT`]).
+//! `x in [a, b]` with a lone name is the interval of the variable; a constraint on a bare variable is `x * 1 in [a, b]`.
+//! An affine map as MLIR writes it, `affine_map<(d0)[s0] -> (d0 floordiv 8 + s0)>`, reads with ranges from elsewhere.
+//! `(d0, d1)[s0]{rt0} -> (d0 floordiv 2, s0 + rt0), domain: d0 in [0, 9], …, runtime: rt0 = #3(d0, 1)`
+
+mod parse;
+
+pub use parse::{is_name, parse_expr, parse_map, parse_map_over};
+
+use std::fmt::{self, Write};
+
+use crate::error::{Error, Result};
+use crate::expr::{Expr, Op, Sum, Var};
+use crate::map::domain::{letter, Domain, Variable};
+use crate::map::{Map, State};
+
+/// The largest number of nodes that are printed. A small shared graph can stand for a tree of any size.
+pub const PRINT_LIMIT: u64 = 1 << 20;
+
+/// How a map is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// One line, `floordiv`.
+    Line,
+    /// One line, `/` for floor division.
+    Xla,
+    /// Each part of the domain on a line of its own.
+    Multiline,
+}
+
+impl Map {
+    /// The map as text.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] past [`PRINT_LIMIT`] nodes.
+    pub fn to_text(&self, style: Style) -> Result<String> {
+        let of_constraints: u64 = self.domain().constraints.iter().map(|c| u64::from(c.expr.nodes())).sum();
+        let of_sources: u64 = self
+            .domain()
+            .runtime()
+            .iter()
+            .filter_map(|v| v.source.as_ref())
+            .flat_map(|s| &s.index)
+            .map(|e| u64::from(e.nodes()))
+            .sum();
+        if self.cost().nodes + of_constraints + of_sources > PRINT_LIMIT {
+            return Err(Error::TooLarge("the map has too many nodes to print"));
+        }
+        let mut out = String::with_capacity(128);
+        // Writing into a string cannot fail.
+        let _ = Printer { domain: Some(self.domain()), style, out: &mut out }.map(self);
+        Ok(out)
+    }
+}
+
+impl fmt::Display for Map {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.to_text(Style::Line) {
+            Ok(text) => f.write_str(&text),
+            Err(e) => write!(f, "<{e}>"),
+        }
+    }
+}
+
+impl fmt::Display for Expr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if u64::from(self.nodes()) > PRINT_LIMIT {
+            return f.write_str("<the expression has too many nodes to print>");
+        }
+        let mut out = String::new();
+        Printer { domain: None, style: Style::Line, out: &mut out }.expr(self)?;
+        f.write_str(&out)
+    }
+}
+
+struct Printer<'a> {
+    domain: Option<&'a Domain>,
+    style: Style,
+    out: &'a mut String,
+}
+
+impl Printer<'_> {
+    fn map(&mut self, m: &Map) -> fmt::Result {
+        let domain = m.domain();
+        self.names(domain, 0, domain.n_dims, "(", ")")?;
+        if domain.n_ranges > 0 {
+            self.names(domain, domain.n_dims, domain.n_ranges, "[", "]")?;
+        }
+        if domain.n_runtime() > 0 {
+            self.names(domain, domain.n_dims + domain.n_ranges, domain.n_runtime(), "{", "}")?;
+        }
+        match m.state() {
+            State::Empty => return self.out.write_str(" -> KNOWN EMPTY"),
+            State::Undefined => return self.out.write_str(" -> UNDEFINED"),
+            State::Defined => {}
+        }
+        self.out.push_str(" -> (");
+        self.list(m.results())?;
+        self.out.push(')');
+        self.domain(domain)?;
+        self.sources(domain)
+    }
+
+    fn names(&mut self, domain: &Domain, start: usize, n: usize, open: &str, close: &str) -> fmt::Result {
+        self.out.push_str(open);
+        for i in start..start + n {
+            if i > start {
+                self.out.push_str(", ");
+            }
+            self.var(domain.var(i))?;
+        }
+        self.out.push_str(close);
+        Ok(())
+    }
+
+    fn list(&mut self, exprs: &[Expr]) -> fmt::Result {
+        for (i, e) in exprs.iter().enumerate() {
+            if i > 0 {
+                self.out.push_str(", ");
+            }
+            self.expr(e)?;
+        }
+        Ok(())
+    }
+
+    fn domain(&mut self, domain: &Domain) -> fmt::Result {
+        let (first, next) = match self.style {
+            Style::Multiline => (",\ndomain:\n", ",\n"),
+            _ => (", domain: ", ", "),
+        };
+        let mut separator = first;
+        for (i, Variable { interval, .. }) in domain.vars.iter().enumerate() {
+            self.out.push_str(separator);
+            self.var(domain.var(i))?;
+            write!(self.out, " in [{}, {}]", interval.lo, interval.hi)?;
+            separator = next;
+        }
+        for c in &domain.constraints {
+            self.out.push_str(separator);
+            self.expr(&c.expr)?;
+            // A lone name would read as the interval of the variable.
+            let factor = if matches!(c.expr, Expr::Var(_)) { " * 1" } else { "" };
+            write!(self.out, "{factor} in [{}, {}]", c.interval.lo, c.interval.hi)?;
+            separator = next;
+        }
+        Ok(())
+    }
+
+    fn sources(&mut self, domain: &Domain) -> fmt::Result {
+        let (first, next) = match self.style {
+            Style::Multiline => (",\nruntime:\n", ",\n"),
+            _ => (", runtime: ", ", "),
+        };
+        let mut separator = first;
+        let start = domain.n_dims + domain.n_ranges;
+        for (i, v) in domain.runtime().iter().enumerate() {
+            let Some(source) = &v.source else { continue };
+            self.out.push_str(separator);
+            self.var(domain.var(start + i))?;
+            write!(self.out, " = #{}(", source.id)?;
+            self.list(&source.index)?;
+            self.out.push(')');
+            separator = next;
+        }
+        Ok(())
+    }
+
+    fn var(&mut self, v: Var) -> fmt::Result {
+        match self.domain.and_then(|d| d.flat(v).and_then(|i| d.vars[i].name.as_deref())) {
+            Some(name) => self.out.write_str(name),
+            None => write!(self.out, "{}{}", letter(v), v.index),
+        }
+    }
+
+    fn expr(&mut self, e: &Expr) -> fmt::Result {
+        match e {
+            Expr::Const(c) => write!(self.out, "{c}"),
+            Expr::Var(v) => self.var(*v),
+            Expr::Node(_) => match e.op() {
+                Some(Op::Sum(sum)) => self.sum(sum),
+                Some(Op::Product(a, b)) => self.binary(a, " * ", b),
+                Some(Op::FloorDiv(a, b)) if self.style == Style::Xla => self.binary(a, " / ", b),
+                Some(Op::FloorDiv(a, b)) => self.binary(a, " floordiv ", b),
+                Some(Op::Mod(a, b)) => self.binary(a, " mod ", b),
+                Some(Op::Min(a, b)) => self.call("min(", a, b),
+                Some(Op::Max(a, b)) => self.call("max(", a, b),
+                None => Ok(()),
+            },
+        }
+    }
+
+    fn sum(&mut self, sum: &Sum) -> fmt::Result {
+        for (i, term) in sum.terms.iter().enumerate() {
+            let mut factor = term.coefficient;
+            if i > 0 {
+                self.out.push_str(if is_subtracted(factor) { " - " } else { " + " });
+                factor = if is_subtracted(factor) { -factor } else { factor };
+            } else if factor == -1 {
+                self.out.push('-');
+                factor = 1;
+                if !is_tight(&term.atom) {
+                    self.parenthesized(&term.atom)?;
+                    continue;
+                }
+            }
+            if factor == 1 {
+                self.expr(&term.atom)?;
+            } else {
+                self.operand(&term.atom)?;
+                write!(self.out, " * {factor}")?;
+            }
+        }
+        match sum.constant {
+            0 => Ok(()),
+            c if is_subtracted(c) => write!(self.out, " - {}", -c),
+            c => write!(self.out, " + {c}"),
+        }
+    }
+
+    fn binary(&mut self, a: &Expr, operator: &str, b: &Expr) -> fmt::Result {
+        self.operand(a)?;
+        self.out.push_str(operator);
+        self.operand(b)
+    }
+
+    fn call(&mut self, open: &str, a: &Expr, b: &Expr) -> fmt::Result {
+        self.out.push_str(open);
+        self.expr(a)?;
+        self.out.push_str(", ");
+        self.expr(b)?;
+        self.out.push(')');
+        Ok(())
+    }
+
+    fn operand(&mut self, e: &Expr) -> fmt::Result {
+        if is_tight(e) {
+            self.expr(e)
+        } else {
+            self.parenthesized(e)
+        }
+    }
+
+    fn parenthesized(&mut self, e: &Expr) -> fmt::Result {
+        self.out.push('(');
+        self.expr(e)?;
+        self.out.push(')');
+        Ok(())
+    }
+}
+
+/// Whether a summand prints with a minus before it. The smallest integer has no positive counterpart to print.
+fn is_subtracted(factor: i64) -> bool {
+    factor < 0 && factor != i64::MIN
+}
+
+/// Whether an expression binds at least as tightly as a name.
+fn is_tight(e: &Expr) -> bool {
+    !matches!(e.op(), Some(Op::Sum(_) | Op::Product(..) | Op::FloorDiv(..) | Op::Mod(..)))
+}
