@@ -258,7 +258,7 @@ impl PyMap {
     /// ()[s0] -> (s0 * 4 + 4), domain: s0 in [0, 1]
     #[pyo3(signature = (*, keep_point_dims=false, drop_unused=false, rescale=false))]
     fn simplify(&self, py: Python<'_>, keep_point_dims: bool, drop_unused: bool, rescale: bool) -> PyMap {
-        let options = Options { keep_point_dims, drop_unused, rescale };
+        let options = Options { keep_point_dims, drop_unused, rescale, ..Options::default() };
         // Releasing and taking the lock costs as much as a small map.
         let is_small = self.map.results().iter().map(Expr::nodes).fold(0, u32::saturating_add) < SMALL_MAP
             && self.map.domain().constraints.len() < 2;
@@ -522,7 +522,7 @@ fn simplify_many(
     threads: Arg<'_, usize>,
 ) -> PyResult<Vec<PyMap>> {
     let threads = threads.of("simplify_many", "threads")?;
-    let options = Options { keep_point_dims, drop_unused, rescale };
+    let options = Options { keep_point_dims, drop_unused, rescale, ..Options::default() };
     let maps = maps_of(maps, "simplify_many")?;
     let simplified = unlocked_many(py, &maps, threads, |m| quasiaffine::simplify(m, options));
     Ok(simplified.into_iter().map(PyMap::from).collect())

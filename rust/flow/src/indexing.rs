@@ -8,7 +8,7 @@
 use std::sync::{Arc, OnceLock};
 
 use quasiaffine::map::State;
-use quasiaffine::{simplify, Expr, Map, Options};
+use quasiaffine::{simplify, Expr, FastPath, Map, Options};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
@@ -84,7 +84,8 @@ pub struct InstructionIndexing {
 }
 
 /// The options of compositions: they drop unused variables.
-pub(crate) const SIMPLIFY: Options = Options { keep_point_dims: false, drop_unused: true, rescale: false };
+pub(crate) const SIMPLIFY: Options =
+    Options { keep_point_dims: false, drop_unused: true, rescale: false, fast_path: FastPath::On };
 
 impl InstructionIndexing {
     /// The indexing for an array of these sizes.

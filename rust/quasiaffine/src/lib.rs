@@ -46,5 +46,5 @@ pub use expr::{Expr, Kind, Op, Sum, Term, Var};
 pub use map::compose::then;
 pub use map::domain::{Constraint, Domain, Source, Variable};
 pub use map::{Cost, Map};
-pub use simplify::options::Options;
+pub use simplify::options::{FastPath, Options};
 pub use simplify::{compose, simplify};

@@ -3,6 +3,7 @@
 mod random;
 
 use proptest::prelude::*;
+use quasiaffine::simplify::options::FastPath;
 use quasiaffine::text::parse_map;
 use quasiaffine::{
     compose, simplify, then, Constraint, Domain, Expr, Interval, Kind, Map, Options, Points, Program, Var, Variable,
@@ -96,6 +97,12 @@ proptest! {
         let twice = simplify(&once, Options::default());
         prop_assert_eq!(&twice, &once);
         prop_assert!(once.cost().divmods <= m.cost().divmods, "{} is no simpler than {}", once, m);
+    }
+
+    #[test]
+    fn shortcuts_give_the_answers_of_the_rules(m in maps()) {
+        let by_rules = simplify(&m, Options { fast_path: FastPath::Off, ..Options::default() });
+        prop_assert_eq!(simplify(&m, Options::default()), by_rules, "of {}", m);
     }
 
     #[test]

@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use quasiaffine::simplify::simplify_counting;
+use quasiaffine::rules::Rule;
+use quasiaffine::simplify::simplify_traced;
 use quasiaffine::text::parse_map;
 use quasiaffine::Options;
 
@@ -48,17 +49,17 @@ fn run(name: &str) -> BTreeMap<String, (usize, usize)> {
         }
         let case = parse_case(i + 1, line);
         let map = parse_map(case.before).unwrap_or_else(|e| panic!("{name}:{}: {e}", case.line));
-        let (simplified, fired) = simplify_counting(&map, case.options);
+        let simplified = quasiaffine::simplify(&map, case.options);
+        let (traced, steps) = simplify_traced(&map, case.options);
+        let fired: Vec<&str> = steps.iter().map(|step| step.rule.name()).collect();
         let again = quasiaffine::simplify(&simplified, case.options);
-        let fired: Vec<&str> = quasiaffine::rules::NAMES
-            .iter()
-            .enumerate()
-            .filter(|(bit, _)| fired >> bit & 1 == 1)
-            .map(|(_, name)| *name)
-            .collect();
         for mark in &case.marks {
             let rule = &mark[1..];
-            assert!(quasiaffine::rules::NAMES.contains(&rule), "{name}:{}: no rule is called {rule}", case.line);
+            assert!(
+                Rule::ALL.iter().any(|known| known.name() == rule),
+                "{name}:{}: no rule is called {rule}",
+                case.line
+            );
             let wanted = mark.starts_with('!');
             let entry = seen.entry(rule.to_owned()).or_default();
             *(if wanted { &mut entry.0 } else { &mut entry.1 }) += 1;
@@ -72,6 +73,9 @@ fn run(name: &str) -> BTreeMap<String, (usize, usize)> {
                 "{name}:{}: {}\n  expected {}\n  found    {simplified}",
                 case.line, case.before, case.after
             );
+        }
+        if traced != simplified {
+            let _ = writeln!(failures, "{name}:{}: without shortcuts {traced}, with them {simplified}", case.line);
         }
         if again != simplified {
             let _ = writeln!(failures, "{name}:{}: simplified twice is {again}, once is {simplified}", case.line);
@@ -89,7 +93,7 @@ fn run(name: &str) -> BTreeMap<String, (usize, usize)> {
 #[test]
 fn rules_do_what_their_cases_say_and_none_is_dead() {
     let seen = run("rules.txt");
-    for rule in quasiaffine::rules::NAMES {
+    for rule in Rule::ALL.iter().map(|rule| rule.name()) {
         let (fires, misses) = seen.get(rule).copied().unwrap_or_default();
         assert!(fires > 0, "no case fires {rule}");
         assert!(misses > 0, "no case just misses {rule}");

@@ -9,6 +9,7 @@ mod random;
 
 use proptest::prelude::*;
 use quasiaffine::map::State;
+use quasiaffine::simplify::options::FastPath;
 use quasiaffine::text::parse_map;
 use quasiaffine::{equivalent, simplify, Equivalence, Error, Expr, Map, Options, Points, Program, Source, Variable};
 use random::{agrees, any_plan, check_same, config, graph, plans, Plan, Size, Truth};
@@ -35,6 +36,15 @@ proptest! {
             let twice = simplify(&once, options);
             prop_assert_eq!(&twice, &once, "of {}", m);
             prop_assert!(once.cost().divmods <= m.cost().divmods, "{} is no simpler than {}", once, m);
+        }
+    }
+
+    #[test]
+    fn shortcuts_give_the_answers_of_the_rules(plan in any_plan()) {
+        let m = plan.map();
+        for options in [Options::default(), Options { keep_point_dims: true, rescale: true, ..Options::default() }] {
+            let by_rules = simplify(&m, Options { fast_path: FastPath::Off, ..options });
+            prop_assert_eq!(simplify(&m, options), by_rules, "of {}", m);
         }
     }
 

@@ -18,12 +18,15 @@ use crate::affine::table::Table;
 use crate::analysis::interval::Interval;
 use crate::analysis::samples::Sample;
 use crate::analysis::wide_interval::{interval, WideInterval};
-use crate::error::Stop;
-use crate::expr::{Expr, Kind, Op, Var};
+use crate::error::{Error, Stop};
+use crate::expr::{Accumulator, Expr, Kind, Op, Var};
+use crate::fast_path::div_of_variables::{add_div_of_variables, no_rule_applies};
 use crate::int;
 use crate::map::domain::{Constraint, Domain, Variable};
 use crate::rules::extraction::{Extracted, Notes};
 use crate::rules::{self, Rule};
+use crate::simplify::options::{FastPath, Options};
+use crate::simplify::trace::{Statement, Trace};
 
 /// What an atom stands for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -49,6 +52,19 @@ pub enum NonlinearOp {
     Min,
     /// The larger of two.
     Max,
+}
+
+impl NonlinearOp {
+    /// The operation as an expression.
+    pub(crate) fn of(self, a: &Expr, b: &Expr) -> Result<Expr, Error> {
+        match self {
+            NonlinearOp::Product => a.mul(b),
+            NonlinearOp::FloorDiv => a.floor_div(b),
+            NonlinearOp::Mod => a.floor_mod(b),
+            NonlinearOp::Min => a.minimum(b),
+            NonlinearOp::Max => a.maximum(b),
+        }
+    }
 }
 
 /// An atom with its interval.
@@ -97,8 +113,8 @@ pub struct AffineContext {
     first_under_facts: usize,
     /// What each variable is replaced by, an equal earlier one or itself, by flat number; nothing where none is replaced.
     pub(crate) alias: Vec<u32>,
-    pub(crate) keep_point_dims: bool,
-    pub(crate) tally: Tally,
+    pub(crate) options: Options,
+    pub(crate) budget: Budget,
     /// The samples of the first atoms, see [`crate::analysis::samples`]; nothing where a value does not fit.
     pub(crate) samples: Vec<Option<Sample>>,
     n_dims: u32,
@@ -122,24 +138,30 @@ const SMALL: u32 = 16;
 /// Up to so many divs are looked through one by one.
 const FEW_ATOMS: usize = 24;
 
-/// What a simplification keeps count of, over all its contexts.
-#[derive(Clone, Copy, Debug)]
-pub struct Tally {
-    /// One bit for each of [`rules::NAMES`] that fired, for the coverage check of the rule tests.
-    pub fired: u64,
+/// What a simplification may still spend, over all its contexts, and the record of what it did.
+#[derive(Clone, Debug)]
+pub struct Budget {
     /// How many terms may still be looked at. Past that everything stays as it is.
     pub effort: u32,
+    /// The rules that fired, where somebody asks.
+    pub trace: Option<Trace>,
 }
 
-impl Tally {
-    /// Nothing fired yet. The effort is some ten milliseconds, a thousand times what maps of programs take.
-    pub const NEW: Tally = Tally { fired: 0, effort: 2_000_000 };
+impl Budget {
+    /// Some ten milliseconds, a thousand times what maps of programs take.
+    pub const EFFORT: u32 = 2_000_000;
+}
+
+impl Default for Budget {
+    fn default() -> Budget {
+        Budget { effort: Budget::EFFORT, trace: None }
+    }
 }
 
 impl AffineContext {
     /// The context for expressions over a domain, with its constraints as facts.
     pub fn new(domain: &Domain) -> AffineContext {
-        let mut cx = AffineContext::without_facts(domain, false, Tally::NEW);
+        let mut cx = AffineContext::without_facts(domain, Options::default(), Budget::default());
         for Constraint { expr, interval } in &domain.constraints {
             // A constraint that cannot be written in 64 bits is a fact that is not used.
             if let Ok(form) = cx.linear(expr) {
@@ -150,14 +172,14 @@ impl AffineContext {
     }
 
     /// The context for expressions over a domain whose constraints do not count.
-    pub(crate) fn without_facts(domain: &Domain, keep_point_dims: bool, tally: Tally) -> AffineContext {
-        let mut cx = AffineContext::idle(domain.vars.len(), keep_point_dims, tally);
+    pub(crate) fn without_facts(domain: &Domain, options: Options, budget: Budget) -> AffineContext {
+        let mut cx = AffineContext::idle(domain.vars.len(), options, budget);
         cx.restart(domain);
         cx
     }
 
     /// A context that has yet to be started over some domain of so many variables.
-    pub(crate) fn idle(n_vars: usize, keep_point_dims: bool, tally: Tally) -> AffineContext {
+    pub(crate) fn idle(n_vars: usize, options: Options, budget: Budget) -> AffineContext {
         AffineContext {
             n_vars: 0,
             // With few variables small enough for the allocator's quick bins: room for 16 costs hard expressions 2 %.
@@ -165,8 +187,8 @@ impl AffineContext {
             facts: Vec::new(),
             first_under_facts: 0,
             alias: Vec::new(),
-            keep_point_dims,
-            tally,
+            options,
+            budget,
             samples: Vec::new(),
             n_dims: 0,
             n_ranges: 0,
@@ -363,11 +385,13 @@ impl AffineContext {
         out.add_scaled(factor, &form)
     }
 
-    fn add_variable(&mut self, factor: i64, v: Var, out: &mut AffineForm) -> Result<(), Stop> {
+    pub(crate) fn add_variable(&mut self, factor: i64, v: Var, out: &mut AffineForm) -> Result<(), Stop> {
         let flat = self.stands_for(self.flat(v));
         match self.atoms[flat].interval.as_point() {
-            Some(value) if !(self.keep_point_dims && v.kind == Kind::Dim) => {
-                self.fire(Rule::PointVariable);
+            Some(value) if !(self.options.keep_point_dims && v.kind == Kind::Dim) => {
+                self.fired(Rule::PointVariable, |_| {
+                    (vec![Statement::Value(Expr::Var(v))], vec![Statement::Value(Expr::Const(value))])
+                });
                 out.add_constant(factor, value)
             }
             _ => out.add_term(factor, flat as AtomId),
@@ -386,6 +410,9 @@ impl AffineContext {
         if let Some(value) = form.as_const() {
             return out.add_constant(factor, int::floor_div(value, n));
         }
+        if n == 1 {
+            return out.add_scaled(factor, &form);
+        }
         // No law changes the numerator of a quotient that was made under the same facts.
         if let Some(atom) = self.known_div(&form, n, self.first_under_facts) {
             if self.stability.checks {
@@ -393,13 +420,15 @@ impl AffineContext {
             }
             return out.add_term(factor, atom);
         }
-        if let Some(interval) = crate::fast_path::div_of_variables::no_rule_applies(self, &form, n) {
-            self.spend(form.terms.len())?;
-            let atom = self.intern_div(form, interval, n);
-            return out.add_term(factor, atom);
-        }
-        if crate::fast_path::div_of_variables::add_div_of_variables(self, factor, &form, n, out)? {
-            return Ok(());
+        if self.takes_shortcuts() {
+            if let Some(interval) = no_rule_applies(self, &form, n) {
+                self.spend(form.terms.len())?;
+                let atom = self.intern_div(form, interval, n);
+                return out.add_term(factor, atom);
+            }
+            if add_div_of_variables(self, factor, &form, n, out)? {
+                return Ok(());
+            }
         }
         let key = (n, form);
         if let Some(done) = self.divs.get(&key) {
@@ -536,6 +565,33 @@ impl AffineContext {
         Var::at(flat as u32, self.n_dims, self.n_ranges)
     }
 
+    /// A form as an expression term by term, as it stands: nothing is folded. `None` where that does not fit.
+    pub(crate) fn spelled_out(&self, form: &AffineForm) -> Option<Expr> {
+        let mut done: FxHashMap<AtomId, Expr> = FxHashMap::default();
+        self.spelled_out_once(form, &mut done)
+    }
+
+    fn spelled_out_once(&self, form: &AffineForm, done: &mut FxHashMap<AtomId, Expr>) -> Option<Expr> {
+        let mut sum = Accumulator::default();
+        sum.add(1, &Expr::Const(form.constant)).ok()?;
+        for t in &form.terms {
+            let expr = match done.get(&t.atom) {
+                Some(expr) => expr.clone(),
+                None => match &self.atoms[t.atom as usize].kind {
+                    AtomKind::Var(flat) => Expr::Var(self.var(*flat as usize)),
+                    AtomKind::Div(num, n) => self.spelled_out_once(num, done)?.floor_div(&Expr::Const(*n)).ok()?,
+                    AtomKind::Other(op, operands) => {
+                        let (a, b) = &**operands;
+                        op.of(&self.spelled_out_once(a, done)?, &self.spelled_out_once(b, done)?).ok()?
+                    }
+                },
+            };
+            sum.add(t.coefficient, &expr).ok()?;
+            done.insert(t.atom, expr);
+        }
+        sum.finish().ok()
+    }
+
     /// The variable that one is replaced by, both by flat number.
     pub(crate) fn stands_for(&self, flat: usize) -> usize {
         self.alias.get(flat).map_or(flat, |by| *by as usize)
@@ -591,18 +647,23 @@ impl AffineContext {
         !self.is_plain(form) && form.terms.iter().any(|t| self.as_div(t.atom).is_some())
     }
 
+    /// Whether the shortcuts of [`crate::fast_path`] are taken.
+    pub(crate) fn takes_shortcuts(&self) -> bool {
+        self.options.fast_path == FastPath::On
+    }
+
     /// Spends effort on looking at `n` terms.
     ///
     /// # Errors
     /// [`Stop::Effort`] where none is left.
     pub(crate) fn spend(&mut self, n: usize) -> Result<(), Stop> {
-        match self.tally.effort.checked_sub(u32::try_from(n + 1).unwrap_or(u32::MAX)) {
+        match self.budget.effort.checked_sub(u32::try_from(n + 1).unwrap_or(u32::MAX)) {
             Some(left) => {
-                self.tally.effort = left;
+                self.budget.effort = left;
                 Ok(())
             }
             None => {
-                self.tally.effort = 0;
+                self.budget.effort = 0;
                 Err(Stop::Effort)
             }
         }

@@ -8,7 +8,7 @@
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
-use crate::affine::context::{AffineContext, Tally};
+use crate::affine::context::{AffineContext, Budget};
 use crate::affine::form::{AffineForm, AtomId};
 use crate::affine::mixed_radix::mixed_radix_digits;
 use crate::analysis::interval::Interval;
@@ -17,6 +17,7 @@ use crate::expr::{Expr, Kind, Var};
 use crate::map::domain::{Constraint, Domain};
 use crate::map::{Map, State};
 use crate::rules::constraint::as_residue;
+use crate::simplify::options::Options;
 
 /// The most points that are enumerated to count one group.
 pub const ENUMERATION_LIMIT: u128 = 1 << 16;
@@ -56,7 +57,7 @@ pub fn touched(map: &Map) -> Count {
         State::Undefined => Count { lower: 0, upper: u128::MAX },
         State::Defined => {
             let groups = Groups::of(map, &[]);
-            let mut cx = AffineContext::without_facts(map.domain(), false, Tally::NEW);
+            let mut cx = AffineContext::without_facts(map.domain(), Options::default(), Budget::default());
             groups.list.iter().fold(Count::exact(1), |n, g| n.times(g.points(&mut cx, map.domain())))
         }
     }
@@ -69,7 +70,7 @@ pub fn distinct(map: &Map) -> Count {
         State::Undefined => Count { lower: 0, upper: u128::MAX },
         State::Defined => {
             let groups = Groups::of(map, map.results());
-            let mut cx = AffineContext::without_facts(map.domain(), false, Tally::NEW);
+            let mut cx = AffineContext::without_facts(map.domain(), Options::default(), Budget::default());
             let mut total = Count::exact(1);
             for g in &groups.list {
                 total = total.times(if g.results.is_empty() {

@@ -6,7 +6,7 @@
 
 use smallvec::SmallVec;
 
-use crate::affine::context::{AffineContext, Tally};
+use crate::affine::context::{AffineContext, Budget};
 use crate::affine::form::{AffineForm, AtomId};
 use crate::affine::mixed_radix::mixed_radix_digits;
 use crate::error::Result;
@@ -36,7 +36,8 @@ pub fn inverse(map: &Map) -> Option<Map> {
 
 fn build(map: &Map) -> Result<Option<Map>> {
     let domain = map.domain();
-    let mut cx = AffineContext::without_facts(domain, true, Tally::NEW);
+    let options = Options { keep_point_dims: true, ..Options::default() };
+    let mut cx = AffineContext::without_facts(domain, options, Budget::default());
     let mut equations = Vec::new();
     for (j, e) in map.results().iter().enumerate() {
         let form = cx.linear(e)?;

@@ -11,7 +11,6 @@ use crate::analysis::interval::Interval;
 use crate::error::Stop;
 use crate::int;
 use crate::rules::div::{affine, balanced, nearest_to_0, quotient_of, sum, unbalanced, Factors};
-use crate::rules::Rule;
 
 /// `out += factor * (numerator floordiv n)` for a numerator of variables, where the laws of collapse and of multiples are all
 /// that applies; whether that is so.
@@ -28,7 +27,6 @@ pub fn add_div_of_variables(
     let Some(interval) = cx.quick_range(numerator.constant, &numerator.terms) else { return Ok(false) };
     cx.spend(numerator.terms.len())?;
     if let Some(k) = quotient_of(interval, n) {
-        cx.fire(Rule::Collapse);
         return out.add_constant(factor, k).map(|()| true);
     }
     let mut whole = AffineForm::constant(int::floor_div(numerator.constant, n));
@@ -46,7 +44,6 @@ pub fn add_div_of_variables(
     if !rest.terms.is_empty() {
         let Some(interval) = cx.quick_range(rest.constant, &rest.terms) else { return Ok(false) };
         if let Some(k) = quotient_of(interval, n) {
-            cx.fire(Rule::Collapse);
             whole.constant = int::add(whole.constant, k)?;
         } else if let Some(interval) = no_rule_applies(cx, &rest, n) {
             let atom = cx.intern_div(rest, interval, n);
@@ -55,7 +52,6 @@ pub fn add_div_of_variables(
             return Ok(false);
         }
     }
-    cx.fire(Rule::Multiples);
     out.add_scaled(factor, &whole)?;
     Ok(true)
 }

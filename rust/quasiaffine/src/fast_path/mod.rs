@@ -1,5 +1,4 @@
 //! Shortcuts: the answers of the rules, found without going through them.
 
 pub mod div_of_variables;
-pub(crate) mod interval_propagation;
 pub(crate) mod normal;

@@ -11,7 +11,7 @@ use crate::int::{common_quotient, floor_div, floor_mod, gcd};
 use crate::map::domain::Domain;
 use crate::map::Map;
 use crate::rules::div::affine;
-use crate::simplify::options::Options;
+use crate::simplify::options::{FastPath, Options};
 
 /// The variables of an expression as bits of their flat numbers.
 type Bits = u64;
@@ -66,9 +66,10 @@ impl Seen {
 }
 
 impl<'a> NormalCheck<'a> {
-    /// Nothing where the domain has more variables than there are bits.
+    /// Nothing where the domain has more variables than there are bits, or no shortcut is to be taken.
     pub fn new(domain: &'a Domain, options: Options) -> Option<NormalCheck<'a>> {
-        (domain.vars.len() <= Bits::BITS as usize).then_some(NormalCheck { domain, options })
+        let is_possible = options.fast_path == FastPath::On && domain.vars.len() <= Bits::BITS as usize;
+        is_possible.then_some(NormalCheck { domain, options })
     }
 
     /// Whether no rule would change an expression that shares no variable with a constraint.

@@ -11,8 +11,9 @@ use crate::affine::form::AffineForm;
 use crate::affine::summands::{summands, Summand, Summands};
 use crate::analysis::interval::Interval;
 use crate::error::Stop;
-use crate::expr::Kind;
+use crate::expr::{Expr, Kind};
 use crate::int::{self, ceil_div, floor_div, floor_mod};
+use crate::simplify::trace::Statement;
 
 /// What a constraint comes to.
 #[allow(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
@@ -37,7 +38,9 @@ pub fn reduce(cx: &mut AffineContext, mut form: AffineForm, mut interval: Interv
         }
         let mut parts = content(cx, &mut form, &mut interval);
         if interval.is_empty() {
-            cx.fire(Rule::ConstraintContradicts);
+            cx.fired(Rule::ConstraintContradicts, |cx| {
+                (vec![cx.constraint(&form, interval)], vec![Statement::Contradiction])
+            });
             return Ok(Reduced::Contradiction);
         }
         leading_sign(cx, &mut form, &mut interval, &mut parts)?;
@@ -46,7 +49,7 @@ pub fn reduce(cx: &mut AffineContext, mut form: AffineForm, mut interval: Interv
                 AtomKind::Var(flat) => return Ok(Reduced::Variable(*flat as usize, interval)),
                 AtomKind::Div(num, n) => {
                     if let Some((num, wider)) = of_div(num, *n, interval) {
-                        cx.fire(Rule::ConstraintDiv);
+                        cx.constraint_fired(Rule::ConstraintDiv, (&form, interval), (&num, wider));
                         (form, interval) = (num, wider);
                         continue;
                     }
@@ -56,7 +59,7 @@ pub fn reduce(cx: &mut AffineContext, mut form: AffineForm, mut interval: Interv
         }
         let residue = if n_residues < MAX_RESIDUES { residue(cx, &form, interval)? } else { None };
         if let Some((residue, of_residue)) = residue {
-            cx.fire(Rule::ConstraintResidue);
+            cx.constraint_fired(Rule::ConstraintResidue, (&form, interval), (&residue, of_residue));
             if of_residue.is_empty() {
                 return Ok(Reduced::Contradiction);
             }
@@ -91,10 +94,12 @@ pub fn decide(cx: &mut AffineContext, form: &AffineForm, parts: &[Summand], inte
     let all = cx.ends_of_parts(form, parts);
     let (lo, hi) = both(all, (interval.lo.into(), interval.hi.into()));
     if (lo, hi) == all {
-        cx.fire(Rule::ConstraintImplied);
+        cx.fired(Rule::ConstraintImplied, |cx| (vec![cx.constraint(form, interval)], Vec::new()));
         Decided::Implied
     } else if lo > hi {
-        cx.fire(Rule::ConstraintContradicts);
+        cx.fired(Rule::ConstraintContradicts, |cx| {
+            (vec![cx.constraint(form, interval)], vec![Statement::Contradiction])
+        });
         Decided::Contradiction
     } else {
         Decided::Open
@@ -128,8 +133,11 @@ pub fn fixed_part(
         let (lo, hi) = both(rest, minus(interval, allowed));
         // The rest is part of a value, and may need more bits than that.
         let of_rest = Interval::exact(lo, hi)?;
-        cx.fire(Rule::ConstraintFixed);
-        return Some([(form.minus(&part).ok()?, of_rest), (part, Interval::point(value))]);
+        let split = [(form.minus(&part).ok()?, of_rest), (part, Interval::point(value))];
+        cx.fired(Rule::ConstraintFixed, |cx| {
+            (vec![cx.constraint(form, interval)], split.iter().map(|(form, i)| cx.constraint(form, *i)).collect())
+        });
+        return Some(split);
     }
     None
 }
@@ -158,9 +166,10 @@ fn total_ends(cx: &AffineContext, parts: &[Summand]) -> Option<Ends> {
 fn content(cx: &mut AffineContext, form: &mut AffineForm, interval: &mut Interval) -> Summands {
     let g = form.content();
     if g > 1 {
+        let before = (form.clone(), *interval);
         form.terms.iter_mut().for_each(|t| t.coefficient /= g);
         *interval = Interval::new(ceil_div(interval.lo, g), floor_div(interval.hi, g));
-        cx.fire(Rule::ConstraintContent);
+        cx.constraint_fired(Rule::ConstraintContent, (&before.0, before.1), (form, *interval));
     }
     summands(cx, form)
 }
@@ -177,10 +186,11 @@ fn leading_sign(
         _ => form.terms.first().is_some_and(|t| t.coefficient < 0),
     };
     if is_negative {
+        let before = (form.clone(), *interval);
         *form = form.scaled(-1)?;
         *interval = Interval::new(int::mul(interval.hi, -1)?, int::mul(interval.lo, -1)?);
         parts.iter_mut().for_each(Summand::negate);
-        cx.fire(Rule::ConstraintContent);
+        cx.constraint_fired(Rule::ConstraintContent, (&before.0, before.1), (form, *interval));
     }
     Ok(())
 }
@@ -196,7 +206,7 @@ pub fn numerator_range(n: i64, interval: Interval) -> Option<Interval> {
 }
 
 /// `(x + c) mod n in [l, u]` is `x mod n in [l - c, u - c]`, all modulo `n`, where that does not wrap around
-fn residue(
+pub(crate) fn residue(
     cx: &mut AffineContext,
     form: &AffineForm,
     interval: Interval,
@@ -255,6 +265,7 @@ pub fn propagate(
     interval: Interval,
     narrowed: &mut [Interval],
 ) -> bool {
+    let before = cx.budget.trace.is_some().then(|| narrowed.to_vec());
     let mut changed = of_parts(cx, parts, interval, narrowed, MAX_NESTED);
     if cx.has_div(form) {
         changed |= of_parts(cx, &terms(form), interval, narrowed, MAX_NESTED);
@@ -264,15 +275,30 @@ pub fn propagate(
             let flat = t.atom as usize;
             let is_free = t.coefficient == 1 && flat < cx.n_vars && cx.var(flat).kind != Kind::Runtime;
             if is_free && narrow(narrowed, flat, residue_ends(narrowed[flat], n, interval)) {
-                cx.fire(Rule::ResidueEnds);
-                changed = true;
+                cx.fired(Rule::ResidueEnds, |cx| narrowing(cx, form, interval, before.as_deref(), narrowed));
+                return true;
             }
         }
     }
     if changed {
-        cx.fire(Rule::Propagate);
+        cx.fired(Rule::Propagate, |cx| narrowing(cx, form, interval, before.as_deref(), narrowed));
     }
     changed
+}
+
+/// A constraint, and the same with the intervals of variables that it narrows.
+fn narrowing(
+    cx: &AffineContext,
+    form: &AffineForm,
+    interval: Interval,
+    before: Option<&[Interval]>,
+    after: &[Interval],
+) -> (Vec<Statement>, Vec<Statement>) {
+    let constraint = vec![cx.constraint(form, interval)];
+    let of_vars = before.into_iter().flatten().zip(after).enumerate().filter(|(_, (before, after))| before != after);
+    let narrower = of_vars.map(|(flat, (_, after))| Statement::Constraint(Expr::Var(cx.var(flat)), *after));
+    let both = constraint.iter().cloned().chain(narrower).collect();
+    (constraint, both)
 }
 
 fn terms(form: &AffineForm) -> Summands {
@@ -360,18 +386,25 @@ pub fn residue_ends(of_x: Interval, n: i64, interval: Interval) -> Interval {
 }
 
 /// `q*x + g*y in [l, u]` beside `x mod n = r`, where `g` divides `n`: the ends move to values that are `q*r` modulo `g`
-pub fn round_ends(cx: &mut AffineContext, kept: &mut [(AffineForm, Interval)]) {
+pub fn round_ends(cx: &AffineContext, kept: &mut [(AffineForm, Interval)]) -> bool {
+    let mut changed = false;
     for j in 0..kept.len() {
         let (Some((x, n)), Some(r)) = (as_residue(cx, &kept[j].0), kept[j].1.as_point()) else { continue };
         for i in (0..kept.len()).filter(|i| *i != j) {
             let (form, interval) = &kept[i];
             let Some(rounded) = rounded(form, *interval, (&x, n, r)) else { continue };
             if rounded != *interval {
-                cx.fire(Rule::ResidueRounds);
+                cx.fired(Rule::ResidueRounds, |cx| {
+                    let residue = cx.constraint(&kept[j].0, kept[j].1);
+                    let with = |interval| vec![residue.clone(), cx.constraint(form, interval)];
+                    (with(*interval), with(rounded))
+                });
                 kept[i].1 = rounded;
+                changed = true;
             }
         }
     }
+    changed
 }
 
 /// The interval without what `x mod n = r` forbids, where `x` stands in the form; the constants of both count as 0.
@@ -402,7 +435,10 @@ pub fn merge_residues(cx: &mut AffineContext, kept: &mut SmallVec<[(AffineForm, 
                 continue;
             }
             let Some((r, lcm)) = chinese_remainder(r, a, s, b) else {
-                cx.fire(Rule::MergeResidues);
+                cx.fired(Rule::MergeResidues, |cx| {
+                    let both = [i, j].map(|at| cx.constraint(&kept[at].0, kept[at].1));
+                    (both.to_vec(), vec![Statement::Contradiction])
+                });
                 kept[i].1 = Interval::EMPTY;
                 return Ok(true);
             };
@@ -410,7 +446,10 @@ pub fn merge_residues(cx: &mut AffineContext, kept: &mut SmallVec<[(AffineForm, 
             let mut merged = x.clone();
             let quotient = cx.floor_div(x, lcm)?;
             merged.add_scaled(-lcm, &quotient)?;
-            cx.fire(Rule::MergeResidues);
+            cx.fired(Rule::MergeResidues, |cx| {
+                let both = [i, j].map(|at| cx.constraint(&kept[at].0, kept[at].1));
+                (both.to_vec(), vec![cx.constraint(&merged, Interval::point(r))])
+            });
             // Over a short interval the quotient is a constant, which moves to the other side.
             kept[j] = without_constant(merged, Interval::point(r))?;
             kept.remove(i);

@@ -32,7 +32,8 @@ const MAX_ROWS: usize = MAX_PARTS + 1 + SPARE;
 type Row<T> = [T; MAX_PARTS + 1];
 
 /// A form with divs as an expression with a sum in place of one of them.
-pub fn without_dependent_divs(cx: &mut AffineContext, form: &AffineForm, e: &Expr) -> Option<Expr> {
+pub fn without_dependent_divs(cx: &mut AffineContext, form: Option<&AffineForm>, e: &Expr) -> Option<Expr> {
+    let form = form?;
     if e.divmods() < 2 {
         return None;
     }

@@ -7,6 +7,7 @@
 use smallvec::SmallVec;
 
 use crate::affine::context::AffineContext;
+use crate::affine::form::AffineForm;
 use crate::eval::points::value_at;
 use crate::expr::{Accumulator, Expr, Op, Var};
 
@@ -20,7 +21,7 @@ const MAX_NODES: u32 = 512;
 type Numbers = SmallVec<[i64; MAX_VALUES]>;
 
 /// An expression of one variable with fewer divs, which has the same value everywhere in the box.
-pub fn as_digital_line(cx: &AffineContext, e: &Expr) -> Option<Expr> {
+pub fn as_digital_line(cx: &mut AffineContext, _: Option<&AffineForm>, e: &Expr) -> Option<Expr> {
     if e.divmods() < 2 || e.nodes() > MAX_NODES || is_of_digits(e) {
         return None;
     }

@@ -1,12 +1,12 @@
 //! Laws for `numerator floordiv n` with a constant `n >= 1`.
 //!
-//! Read [`floor_div`], which goes through `RULES` until none applies. What a rule takes out of the division is added
+//! Read [`floor_div`], which goes through [`DIV_RULES`] until none applies. What a rule takes out of the division is added
 //! to the quotient. Most numerators are sums of variables for which the first two laws are enough: `fast_path::div_of_variables` does both in
 //! one go.
 
 use smallvec::SmallVec;
 
-use super::Rule;
+use super::DIV_RULES;
 use crate::affine::context::AffineContext;
 use crate::affine::form::{AffineForm, AffineTerm, AtomId};
 use crate::affine::summands::{other_summands, summands, summands_into, Summand, Summands};
@@ -15,6 +15,7 @@ use crate::analysis::samples::{crosses, Samples};
 use crate::error::Stop;
 use crate::fast_path::div_of_variables::no_rule_applies;
 use crate::int;
+use crate::simplify::trace::Statement;
 
 /// `sign * (quotient + numerator floordiv n)`: what is left to divide, and what has been taken out.
 pub struct Division {
@@ -33,23 +34,7 @@ pub struct Division {
 }
 
 /// A law: rewrites the division where it applies and says whether it did.
-type Law = fn(&mut AffineContext, &mut Division) -> Result<bool, Stop>;
-
-/// The laws in the order in which they are tried; after each success the list starts again.
-const RULES: [(Rule, Law); 12] = [
-    (Rule::Collapse, collapse),
-    (Rule::Multiples, multiples),
-    (Rule::FewValues, few_values),
-    (Rule::Nested, nested),
-    (Rule::NestedNegative, nested_negative),
-    (Rule::DigitMultiples, digit_multiples),
-    (Rule::CommonFactor, common_factor),
-    (Rule::ReduceCoefficients, reduce_coefficients),
-    (Rule::BalancedCollapse, balanced_collapse),
-    (Rule::TwoPieces, two_pieces),
-    (Rule::BalancedTerms, balanced_terms),
-    (Rule::LeadingSign, leading_sign),
-];
+pub type Law = fn(&mut AffineContext, &mut Division) -> Result<bool, Stop>;
 
 /// `form floordiv n` in normal form, for a form of which `no_rule_applies` does not say that it is.
 pub fn floor_div(cx: &mut AffineContext, form: AffineForm, n: i64) -> Result<AffineForm, Stop> {
@@ -72,7 +57,8 @@ pub fn floor_div(cx: &mut AffineContext, form: AffineForm, n: i64) -> Result<Aff
         }
         let n_terms = d.numerator.terms.len();
         d.has_div = cx.has_div(&d.numerator);
-        d.interval = if is_first { None } else { no_rule_applies(cx, &d.numerator, d.n) };
+        let tries_shortcut = !is_first && cx.takes_shortcuts();
+        d.interval = if tries_shortcut { no_rule_applies(cx, &d.numerator, d.n) } else { None };
         is_first = false;
         if d.interval.is_some() {
             cx.spend(n_terms)?;
@@ -83,15 +69,16 @@ pub fn floor_div(cx: &mut AffineContext, form: AffineForm, n: i64) -> Result<Aff
             summands_into(cx, &d.numerator, &mut d.summands);
         }
         // Where the ends of a part do not fit, that is an error which no sample may hide.
-        let sampled = d.has_div && n_terms >= MANY_TERMS && fits(cx, &d.numerator);
+        let sampled = cx.takes_shortcuts() && d.has_div && n_terms >= MANY_TERMS && fits(cx, &d.numerator);
         if sampled {
             d.samples = cx.units(&d.summands);
         } else if d.samples.is_some() {
             d.samples = None;
         }
-        for (rule, law) in RULES {
+        for (rule, law) in DIV_RULES {
+            let before = cx.budget.trace.is_some().then(|| d.spelled_out(cx));
             if law(cx, &mut d)? {
-                cx.fire(rule);
+                cx.fired(*rule, |cx| (Vec::from_iter(before), vec![d.spelled_out(cx)]));
                 continue 'again;
             }
         }
@@ -143,6 +130,11 @@ impl Division {
         self.samples.as_ref().is_some_and(|samples| crosses(constant, factors.zip(samples), n))
     }
 
+    /// All of it as a statement.
+    fn spelled_out(&self, cx: &AffineContext) -> Statement {
+        cx.division(&self.quotient, &self.numerator, self.n, self.negated)
+    }
+
     fn finish(&mut self) -> Result<AffineForm, Stop> {
         if self.negated {
             self.quotient.scaled(-1)
@@ -156,7 +148,7 @@ impl Division {
 ///
 /// The terms of a remainder stay together unless its quotient is among the multiples: one without the other would be a
 /// quotient more.
-fn multiples(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
+pub(super) fn multiples(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
     let n = d.n;
     let whole = int::floor_div(d.numerator.constant, n);
     if whole == 0 && d.numerator.terms.iter().all(|t| t.coefficient % n != 0) {
@@ -187,7 +179,7 @@ fn multiples(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
 }
 
 /// The same for a digit: `(k*x + (n - k*m)*(x floordiv m)) floordiv n = x floordiv m + (k*(x mod m)) floordiv n`
-fn digit_multiples(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
+pub(super) fn digit_multiples(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
     let n = d.n;
     let mut changed = false;
     if d.has_div {
@@ -205,7 +197,7 @@ fn digit_multiples(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Sto
 }
 
 /// `x floordiv n = k` where `k*n <= x < (k+1)*n` over the domain
-fn collapse(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
+pub(super) fn collapse(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
     if d.crosses(d.summands.iter().map(Summand::factor), d.n) {
         debug_assert!(
             d.interval(cx).ok().and_then(|interval| quotient_of(interval, d.n)).is_none(),
@@ -221,7 +213,7 @@ fn collapse(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
 
 /// `(k*u + c) floordiv n = a + b*u` where one summand `u` is left, has few values, and the quotient is affine in them,
 /// as it is for any two values
-fn few_values(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
+pub(super) fn few_values(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
     if d.n_summands() != 1 {
         return Ok(false);
     }
@@ -266,7 +258,7 @@ const FEW_VALUES: u128 = 8;
 ///
 /// The summands are those of [`summands`]: a remainder is one of them, though its two terms need not share a factor. Few
 /// terms are also taken apart in another way.
-fn common_factor(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
+pub(super) fn common_factor(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
     if common_factor_of_summands(cx, d)? {
         return Ok(true);
     }
@@ -367,12 +359,12 @@ fn quotient_of_low(cx: &mut AffineContext, d: &Division, factors: &mut Factors, 
 }
 
 /// `(x floordiv m + y) floordiv n = (x + m*y) floordiv (m*n)`
-fn nested(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
+pub(super) fn nested(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
     inner_quotient(cx, d, 1)
 }
 
 /// `(-(x floordiv m) + y) floordiv n = (-x + m - 1 + m*y) floordiv (m*n)`
-fn nested_negative(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
+pub(super) fn nested_negative(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
     inner_quotient(cx, d, -1)
 }
 
@@ -421,7 +413,7 @@ pub(crate) fn fits(cx: &AffineContext, form: &AffineForm) -> bool {
 /// the coefficient is exactly `-n/2`, which becomes `n/2` where it stands whole
 ///
 /// A remainder is multiplied as a whole: its two terms have to keep their proportion.
-fn reduce_coefficients(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
+pub(super) fn reduce_coefficients(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
     let n = d.n;
     let is_half = |c: i64| c.checked_mul(-2) == Some(n);
     // What is left of a term beside remainders is their choice: turned around, it could become what they were taken from.
@@ -458,7 +450,7 @@ fn reduce_coefficients(cx: &mut AffineContext, d: &mut Division) -> Result<bool,
 
 /// `((q*n + r)*x + y) floordiv n = q*x + k` where `|r| <= n/2` and `k*n <= r*x + y < (k+1)*n` over the domain; where `x`
 /// has two values, also with `|r| >= n/2`
-fn balanced_collapse(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
+pub(super) fn balanced_collapse(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
     let n = d.n;
     let mut factors: Factors = (0..d.n_summands()).map(|i| balanced(d.summand(i).factor(), n)).collect();
     let Some(k) = quotient_of_low(cx, d, &mut factors, n)? else { return Ok(false) };
@@ -475,7 +467,7 @@ fn balanced_collapse(cx: &mut AffineContext, d: &mut Division) -> Result<bool, S
 /// `((q*n + r)*x + y) floordiv n = q*x + k` as in [`balanced_collapse`], where the value and the quotient of a remainder are
 /// terms like others: `(k*z - k*m*(z floordiv m)) floordiv n` is a sum of both where `k*z` and `k*m` are, modulo `n`,
 /// factors that keep it near 0
-fn balanced_terms(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
+pub(super) fn balanced_terms(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
     let n = d.n;
     if !d.summands.iter().any(|s| d.has_div && matches!(s, Summand::Remainder { .. })) {
         return Ok(false);
@@ -498,7 +490,7 @@ fn balanced_terms(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop
 
 /// `(k*y + c*q + x) floordiv n = a + b*q` with `q = y floordiv m`, where `q` has two values and the quotient has one for
 /// each of them
-fn two_pieces(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
+pub(super) fn two_pieces(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
     for i in 0..d.n_summands() {
         let s = d.summand(i);
         let Summand::Remainder { quotient, .. } = s else { continue };
@@ -607,7 +599,7 @@ fn range_of_part(cx: &mut AffineContext, form: &AffineForm) -> Result<Interval, 
 ///
 /// The factor of a remainder that is exactly `n/2` stays: as `-n/2` it would become `n/2` again, and with it the sign of
 /// the quotient that belongs to it.
-fn leading_sign(_: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
+pub(super) fn leading_sign(_: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
     let is_half = |s: &Summand| matches!(s, Summand::Remainder { factor, .. } if factor.checked_mul(2) == Some(d.n));
     if d.numerator.terms.first().is_none_or(|t| t.coefficient > 0) || (d.has_div && d.summands.iter().any(is_half)) {
         return Ok(false);

@@ -7,11 +7,12 @@
 use smallvec::SmallVec;
 
 use super::Rule;
-use crate::affine::context::{AffineContext, AtomKind, NonlinearOp};
+use crate::affine::context::{AffineContext, AtomKind};
 use crate::affine::form::{AffineForm, AffineTerm, AtomId};
 use crate::error::Stop;
 use crate::expr::{Accumulator, Expr, Sum, Term};
 use crate::int;
+use crate::simplify::trace::Statement;
 
 /// Div/mod nodes, then all nodes.
 type Cost = (u64, u64);
@@ -24,8 +25,16 @@ struct Choice {
     rest: AffineForm,
 }
 
+impl Choice {
+    /// All of it as a statement.
+    fn spelled_out(&self, cx: &AffineContext) -> Statement {
+        let spell = || self.expr.scale(self.coefficient).ok()?.add(&cx.spelled_out(&self.rest)?).ok();
+        spell().map_or(Statement::Unprintable, Statement::Value)
+    }
+}
+
 /// A choice that has not been written yet.
-struct Draft {
+pub(crate) struct Draft {
     rule: Rule,
     coefficient: i64,
     inner: AffineForm,
@@ -34,7 +43,7 @@ struct Draft {
 }
 
 #[derive(Clone, Copy)]
-enum DraftOp {
+pub(crate) enum DraftOp {
     Div(i64),
     Mod(i64),
 }
@@ -87,7 +96,7 @@ pub fn extract(cx: &mut AffineContext, form: &AffineForm) -> Result<Expr, Stop> 
     if !cx.has_div(form) {
         return sum(cx, Accumulator::default(), form);
     }
-    if let Some(lone) = Lone::of(cx, form) {
+    if let Some(lone) = Lone::of(cx, form).filter(|_| cx.takes_shortcuts()) {
         return lone.extract(cx, form);
     }
     if cx.atoms.len() < cx.n_vars + MANY {
@@ -165,7 +174,6 @@ impl Lone {
         rest.add_scaled(int::mul(k, -1)?, &num)?;
         let mut out = Accumulator::default();
         out.add(k, &extract(cx, &num)?.floor_mod(&Expr::Const(n))?)?;
-        cx.fire(Rule::ExtractMod);
         sum(cx, out, &rest)
     }
 }
@@ -204,18 +212,24 @@ fn divs(cx: &mut AffineContext, mut rest: AffineForm) -> Result<Expr, Stop> {
     loop {
         let open = |((.., atom), _): &(Key, usize)| *atom < n_atoms && !decided.contains(atom);
         let Some(((.., atom), at)) = keys(cx, &rest).filter(open).max() else { return sum(cx, out, &rest) };
+        let before = cx.budget.trace.is_some().then(|| rest.clone());
         let coefficient = rest.terms.remove(at).coefficient;
         decided.push(atom);
         let choice = choose(cx, coefficient, atom, rest)?;
-        rest = take(cx, choice, &mut out)?;
+        rest = take(cx, choice, before, &mut out)?;
     }
 }
 
 /// Adds what was chosen to what has been written; returns the rest.
-fn take(cx: &mut AffineContext, choice: Choice, out: &mut Accumulator) -> Result<AffineForm, Stop> {
+fn take(
+    cx: &mut AffineContext,
+    choice: Choice,
+    before: Option<AffineForm>,
+    out: &mut Accumulator,
+) -> Result<AffineForm, Stop> {
     if let Some(rule) = choice.rule {
         cx.notes.is_turned |= !matches!(rule, Rule::ExtractMod);
-        cx.fire(rule);
+        cx.fired(rule, |cx| (Vec::from_iter(before.map(|form| cx.value(&form))), vec![choice.spelled_out(cx)]));
     }
     out.add(choice.coefficient, &choice.expr)?;
     Ok(choice.rest)
@@ -269,11 +283,12 @@ fn take_whole_remainders(cx: &mut AffineContext, rest: &mut AffineForm, out: &mu
         };
         let Some(((_, _, n, atom), at, k)) = keys(cx, rest).filter_map(whole).max() else { return Ok(()) };
         let Some(num) = cx.as_div(atom).map(|(num, _)| num.clone()) else { return Ok(()) };
+        let before = cx.budget.trace.is_some().then(|| rest.clone());
         let AffineTerm { coefficient, .. } = rest.terms.remove(at);
         match fold(cx, &DivTerm { coefficient, num, n }, rest, k, n)? {
             Some(draft) => {
                 let choice = draft.extract(cx)?;
-                *rest = take(cx, choice, out)?;
+                *rest = take(cx, choice, before, out)?;
             }
             None => {
                 rest.terms.insert(at, AffineTerm { coefficient, atom });
@@ -298,13 +313,7 @@ fn plain(cx: &mut AffineContext, atom: AtomId) -> Result<Expr, Stop> {
         AtomKind::Other(op, operands) => {
             let (op, operands) = (*op, operands.clone());
             let (a, b) = (extract(cx, &operands.0)?, extract(cx, &operands.1)?);
-            match op {
-                NonlinearOp::Product => a.mul(&b)?,
-                NonlinearOp::FloorDiv => a.floor_div(&b)?,
-                NonlinearOp::Mod => a.floor_mod(&b)?,
-                NonlinearOp::Min => a.minimum(&b)?,
-                NonlinearOp::Max => a.maximum(&b)?,
-            }
+            op.of(&a, &b)?
         }
     };
     let atom = &mut cx.atoms[atom as usize];
@@ -372,7 +381,7 @@ fn exactly(k: i64, a: i64) -> Option<i64> {
     k.checked_div(a).filter(|_| k % a == 0)
 }
 
-struct DivTerm {
+pub(crate) struct DivTerm {
     coefficient: i64,
     num: AffineForm,
     n: i64,
@@ -503,7 +512,13 @@ impl Search {
     }
 }
 
-fn fold(cx: &mut AffineContext, x: &DivTerm, rest: &AffineForm, k: i64, q: i64) -> Result<Option<Draft>, Stop> {
+pub(crate) fn fold(
+    cx: &mut AffineContext,
+    x: &DivTerm,
+    rest: &AffineForm,
+    k: i64,
+    q: i64,
+) -> Result<Option<Draft>, Stop> {
     let rule = if q == x.n { Rule::ExtractMod } else { Rule::ExtractDigit };
     let base = if q == x.n {
         x.num.clone()
@@ -528,7 +543,7 @@ fn fold(cx: &mut AffineContext, x: &DivTerm, rest: &AffineForm, k: i64, q: i64) 
 }
 
 /// `k*((y + 1) mod 2) + c = -k*(y mod 2) + k + c`
-fn complement(draft: &mut Draft) -> Result<(), Stop> {
+pub(crate) fn complement(draft: &mut Draft) -> Result<(), Stop> {
     draft.rule = Rule::Complement;
     draft.inner.constant = 0;
     draft.rest.constant = int::add(draft.rest.constant, draft.coefficient)?;
@@ -536,7 +551,7 @@ fn complement(draft: &mut Draft) -> Result<(), Stop> {
     Ok(())
 }
 
-fn absorb(
+pub(crate) fn absorb(
     cx: &mut AffineContext,
     x: &DivTerm,
     rest: &AffineForm,

@@ -6,6 +6,7 @@
 use smallvec::SmallVec;
 
 use crate::affine::context::AffineContext;
+use crate::affine::form::AffineForm;
 use crate::analysis::periodicity::is_zero;
 use crate::analysis::samples::{points, Sample, POINTS};
 use crate::eval::points::value_at;
@@ -22,7 +23,7 @@ const MAX_NODES: u32 = 512;
 const MAX_POINTS: u128 = 1 << 12;
 
 /// An expression with a value in place of each variable that its own value does not depend on, anywhere in the box.
-pub fn without_irrelevant_variables(cx: &mut AffineContext, e: &Expr) -> Option<Expr> {
+pub fn without_irrelevant_variables(cx: &mut AffineContext, _: Option<&AffineForm>, e: &Expr) -> Option<Expr> {
     if e.divmods() < FEWEST_DIVMODS || e.nodes() > MAX_NODES || is_undecided(cx, e) {
         return None;
     }

@@ -1,12 +1,8 @@
-//! Every law of the simplifier, grouped by where it applies.
+//! Every rule of the simplifier, declared once.
 //!
-//! A rule is a named law with a side condition; it does nothing where it does not apply. Laws on the way up work on
-//! affine forms ([`div`], [`nonlinear`]) or on the domain ([`constraint`]); laws on the way back ([`mod@extraction`]) choose the
-//! shortest expression for a form; [`dependent_divs`], [`irrelevant_variables`] and [`digital_line`]
-//! look at the values of a whole result. The measure: on the way up
-//! each step lowers (number of divs, size of numerators and divisors), on the way back each step lowers (div/mod
-//! nodes, nodes) of what is written.
-//! [`NAMES`] is the list that the coverage check of the rule tests goes by.
+//! Read the list below: a rule has a name, a law and the function that applies it, and the stage at which it is tried.
+//! [`Rule`], [`Rule::ALL`] and the lists that the stages go through come from it. A rule does nothing where its law does
+//! not apply. `SIMPLIFY.md` describes the stages, the measure that makes them stop, and how to add a rule.
 
 pub mod constraint;
 pub mod dependent_divs;
@@ -18,103 +14,120 @@ pub mod nonlinear;
 pub mod related_divs;
 
 use crate::affine::context::AffineContext;
+use crate::simplify::{constraints, variables};
 
-/// The number of a rule, which is its place in [`NAMES`].
+/// When a rule is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-#[allow(missing_docs, reason = "each name is explained at its law")]
-pub enum Rule {
-    Multiples,
-    Collapse,
-    DigitMultiples,
-    FewValues,
-    CommonFactor,
-    Nested,
-    NestedNegative,
-    ReduceCoefficients,
-    BalancedCollapse,
-    LeadingSign,
-    NonlinearCollapse,
-    NonlinearMultiple,
-    ProductContent,
-    Order,
-    Related,
-    Equality,
-    RemainderDiv,
-    ExtractMod,
-    ExtractDigit,
-    AbsorbConstant,
-    AbsorbTerm,
-    FlipSign,
-    ConstraintContent,
-    ConstraintDiv,
-    ConstraintResidue,
-    ConstraintImplied,
-    ConstraintContradicts,
-    ConstraintFixed,
-    Propagate,
-    ResidueEnds,
-    ResidueRounds,
-    MergeResidues,
-    Rescale,
-    PointVariable,
-    MergeRuntime,
-    IrrelevantVariable,
-    Complement,
-    TwoPieces,
-    BalancedTerms,
-    DigitalLine,
-    DependentDiv,
+pub enum Stage {
+    /// When an expression is read as an affine form.
+    Reading,
+    /// At each division by a constant, in the order of the list; after each success from the start again.
+    Division,
+    /// Among the divs of one form, before it is extracted.
+    Merging,
+    /// When a form is extracted as an expression: what lowers (div/mod nodes, nodes) most is taken.
+    Extraction,
+    /// At a whole result, in the order of the list.
+    Result,
+    /// At the constraints of the domain.
+    Domain,
 }
 
-/// The names of all rules, in the order of [`Rule`].
-pub const NAMES: [&str; 41] = [
-    "multiples",
-    "collapse",
-    "digit-multiples",
-    "few-values",
-    "common-factor",
-    "nested",
-    "nested-negative",
-    "reduce-coefficients",
-    "balanced-collapse",
-    "leading-sign",
-    "nonlinear-collapse",
-    "nonlinear-multiple",
-    "product-content",
-    "order",
-    "related",
-    "equality",
-    "remainder-div",
-    "extract-mod",
-    "extract-digit",
-    "absorb-constant",
-    "absorb-term",
-    "flip-sign",
-    "constraint-content",
-    "constraint-div",
-    "constraint-residue",
-    "constraint-implied",
-    "constraint-contradicts",
-    "constraint-fixed",
-    "propagate",
-    "residue-ends",
-    "residue-rounds",
-    "merge-residues",
-    "rescale",
-    "point-variable",
-    "merge-runtime",
-    "irrelevant-variable",
-    "complement",
-    "two-pieces",
-    "balanced-terms",
-    "digital-line",
-    "dependent-div",
-];
+/// Declares [`Rule`], its names and laws, and the list of each stage that is a list of functions of one type.
+macro_rules! rules {
+    ($($stage:ident { $($rule:ident, $name:literal, $law:literal, $function:path;)* })*) => {
+        /// A rule of the simplifier.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Rule { $($(#[doc = concat!("`", $law, "`")] $rule,)*)* }
 
-impl AffineContext {
-    /// Notes that a rule fired.
-    pub(crate) fn fire(&mut self, rule: Rule) {
-        self.tally.fired |= 1 << rule as u8;
+        impl Rule {
+            /// All rules, in the order of the list.
+            pub const ALL: &'static [Rule] = &[$($(Rule::$rule,)*)*];
+
+            /// Its name in traces and tests.
+            pub const fn name(self) -> &'static str {
+                match self { $($(Rule::$rule => $name,)*)* }
+            }
+
+            /// What it states, with its side condition.
+            pub const fn law(self) -> &'static str {
+                match self { $($(Rule::$rule => $law,)*)* }
+            }
+
+            /// When it is tried.
+            pub const fn stage(self) -> Stage {
+                match self { $($(Rule::$rule => Stage::$stage,)*)* }
+            }
+        }
+
+        $(rules!(@list $stage { $($rule, $function;)* });)*
+    };
+    (@list Division { $($rule:ident, $function:path;)* }) => {
+        /// The laws of division in the order in which they are tried.
+        pub(crate) const DIV_RULES: &[(Rule, div::Law)] = &[$((Rule::$rule, $function),)*];
+    };
+    (@list Result { $($rule:ident, $function:path;)* }) => {
+        /// The laws of whole results in the order in which they are tried.
+        pub(crate) const RESULT_RULES: &[(Rule, crate::simplify::rewrite::ResultLaw)] = &[$((Rule::$rule, $function),)*];
+    };
+    // The functions of the other stages have types of their own; naming them here keeps the list honest.
+    (@list $stage:ident { $($rule:ident, $function:path;)* }) => {
+        const _: () = { $(let _ = $function;)* };
+    };
+}
+
+rules! {
+    Reading {
+        PointVariable, "point-variable", "x = c  where the interval of x is [c, c]", AffineContext::add_variable;
+        MergeRuntime, "merge-runtime", "rt1 = rt0  where both read the same index of the same source", constraints::sources;
+        ProductContent, "product-content", "(g*x) * (h*y) = g*h * (x*y)", nonlinear::product;
+        NonlinearMultiple, "nonlinear-multiple", "(k*b + r) floordiv b = k + r floordiv b, (k*b + r) mod b = r mod b", nonlinear::floor_div;
+        NonlinearCollapse, "nonlinear-collapse", "a floordiv b = 0, a mod b = a  where 0 <= a < b; a floordiv b = -1, a mod b = a + b  where -b <= a < 0", nonlinear::floor_mod;
+        Order, "order", "min(a, b) = a, max(a, b) = b  where a <= b", nonlinear::extremum;
+    }
+    Division {
+        Collapse, "collapse", "x floordiv n = k  where k*n <= x < (k + 1)*n", div::collapse;
+        Multiples, "multiples", "(n*k*x + y) floordiv n = k*x + y floordiv n", div::multiples;
+        FewValues, "few-values", "(k*u + c) floordiv n = a + b*u  where that holds at each of the few values of u", div::few_values;
+        Nested, "nested", "(x floordiv m + y) floordiv n = (x + m*y) floordiv (m*n)", div::nested;
+        NestedNegative, "nested-negative", "(-(x floordiv m) + y) floordiv n = (-x + m - 1 + m*y) floordiv (m*n)", div::nested_negative;
+        DigitMultiples, "digit-multiples", "(n*k*(x mod m) + y) floordiv n = k*(x mod m) + y floordiv n", div::digit_multiples;
+        CommonFactor, "common-factor", "(g*x + y) floordiv (g*m) = (x + k) floordiv m  where k*g <= y < (k + 1)*g", div::common_factor;
+        ReduceCoefficients, "reduce-coefficients", "((q*n + r)*x + y) floordiv n = q*x + (r*x + y) floordiv n", div::reduce_coefficients;
+        BalancedCollapse, "balanced-collapse", "((q*n + r)*x + y) floordiv n = q*x + k  where k*n <= r*x + y < (k + 1)*n", div::balanced_collapse;
+        TwoPieces, "two-pieces", "(k*y + c*q + x) floordiv n = a + b*q  where q = y floordiv m has two values and the quotient one for each", div::two_pieces;
+        BalancedTerms, "balanced-terms", "balanced-collapse with the value and the quotient of a remainder as terms of their own", div::balanced_terms;
+        LeadingSign, "leading-sign", "(-x) floordiv n = -((x + n - 1) floordiv n)", div::leading_sign;
+    }
+    Merging {
+        Related, "related", "x floordiv n = y floordiv n + (x - y)/n  where n divides x - y", related_divs::merge;
+        Equality, "equality", "x = x - f*y  where a constraint fixes y = 0", related_divs::equalities;
+        RemainderDiv, "remainder-div", "(f*(x mod n) + c) floordiv m = (k*x + s) floordiv n - k*(x floordiv n)  where that holds at each remainder", related_divs::by_remainder;
+    }
+    Extraction {
+        ExtractMod, "extract-mod", "k*x - k*n*(x floordiv n) = k*(x mod n)", extraction::fold;
+        ExtractDigit, "extract-digit", "k*(x floordiv m) - k*q*(x floordiv (m*q)) = k*((x floordiv m) mod q)", extraction::fold;
+        Complement, "complement", "k*((y + 1) mod 2) = k - k*(y mod 2)", extraction::complement;
+        AbsorbConstant, "absorb-constant", "a*(x floordiv n) + a*c = a*((x + n*c) floordiv n)", extraction::absorb;
+        AbsorbTerm, "absorb-term", "a*(x floordiv n) + a*y = a*((x + n*y) floordiv n)", extraction::absorb;
+        FlipSign, "flip-sign", "-a*(x floordiv n) = a*((-x + n - 1) floordiv n)", extraction::absorb;
+    }
+    Result {
+        DigitalLine, "digital-line", "a value of one variable with few values is a line and digital lines for its steps", digital_line::as_digital_line;
+        IrrelevantVariable, "irrelevant-variable", "f(x, y) = f(0, y)  where no value depends on x", irrelevant_variables::without_irrelevant_variables;
+        DependentDiv, "dependent-div", "x floordiv n = a sum of multiples of variables and other divs  where that holds at every point", dependent_divs::without_dependent_divs;
+    }
+    Domain {
+        ConstraintContent, "constraint-content", "g*x in [l, u] is x in [ceil(l/g), floor(u/g)], -x in [l, u] is x in [-u, -l]", constraint::reduce;
+        ConstraintDiv, "constraint-div", "x floordiv n in [l, u] is x in [l*n, u*n + n - 1]", constraint::reduce;
+        ConstraintResidue, "constraint-residue", "(x + c) mod n in [l, u] is x mod n in [l - c, u - c], modulo n, where that does not wrap around", constraint::residue;
+        ConstraintImplied, "constraint-implied", "x in [l, u] is true  where l <= x <= u", constraint::decide;
+        ConstraintContradicts, "constraint-contradicts", "x in [l, u] is false  where u < x or x < l", constraint::decide;
+        ConstraintFixed, "constraint-fixed", "x + y in [l, u] is x = a and y in [l - a, u - a]  where y leaves x no other value", constraint::fixed_part;
+        Propagate, "propagate", "k*x + y in [l, u] is x in [ceil((l - max y)/k), floor((u - min y)/k)] as well  where k > 0", constraint::propagate;
+        ResidueEnds, "residue-ends", "x mod n in [l, u] moves the ends of the interval of x to values that satisfy it", constraint::residue_ends;
+        ResidueRounds, "residue-rounds", "q*x + g*y in [l, u] beside x mod n = r, where g divides n, moves l and u to q*r modulo g", constraint::round_ends;
+        MergeResidues, "merge-residues", "x mod a = r and x mod b = s is x mod lcm(a, b) = t, or false", constraint::merge_residues;
+        Rescale, "rescale", "s mod n = r makes s = n*t + r, for a range variable s", variables::rescale;
     }
 }

@@ -21,15 +21,17 @@ pub fn product(cx: &mut AffineContext, mut a: AffineForm, mut b: AffineForm) -> 
     if let Some(c) = b.as_const() {
         return a.scaled(c);
     }
-    let mut factor = 1i64;
+    let (before, mut factor) = (cx.operation(NonlinearOp::Product, &a, &b), 1i64);
     for form in [&mut a, &mut b] {
-        let before = factor;
         take_content(form, &mut factor).ok_or(Stop::Overflow)?;
-        if factor != before {
-            cx.fire(Rule::ProductContent);
-        }
     }
     let (a, b) = ordered(a, b);
+    if factor != 1 {
+        cx.fired(Rule::ProductContent, |cx| {
+            let product = cx.operation(NonlinearOp::Product, &a, &b);
+            (Vec::from_iter(before), Vec::from_iter(product.map(|product| product.scaled(factor))))
+        });
+    }
     closed(cx, NonlinearOp::Product, a, b)?.scaled(factor)
 }
 
@@ -92,14 +94,18 @@ fn without_multiple(cx: &AffineContext, a: &AffineForm, b: &AffineForm) -> Optio
 pub fn floor_div(cx: &mut AffineContext, a: AffineForm, b: AffineForm) -> Result<AffineForm, Stop> {
     if cx.ends_of(&b).0 >= 1 {
         if let Some((k, rest)) = multiple(cx, &a, &b) {
-            cx.fire(Rule::NonlinearMultiple);
+            let before = cx.operation(NonlinearOp::FloorDiv, &a, &b);
             let mut out = floor_div(cx, rest, b)?;
             out.add_scaled(1, &k)?;
+            cx.fired(Rule::NonlinearMultiple, |cx| (Vec::from_iter(before), vec![cx.value(&out)]));
             return Ok(out);
         }
         if let Some(quotient) = small_quotient(cx, &a, &b)? {
-            cx.fire(Rule::NonlinearCollapse);
-            return Ok(AffineForm::constant(quotient));
+            let quotient = AffineForm::constant(quotient);
+            cx.fired(Rule::NonlinearCollapse, |cx| {
+                (Vec::from_iter(cx.operation(NonlinearOp::FloorDiv, &a, &b)), vec![cx.value(&quotient)])
+            });
+            return Ok(quotient);
         }
         if let Some(n) = cx.range_of(&b).and_then(Interval::as_point) {
             return cx.floor_div(a, n);
@@ -112,12 +118,15 @@ pub fn floor_div(cx: &mut AffineContext, a: AffineForm, b: AffineForm) -> Result
 pub fn floor_mod(cx: &mut AffineContext, mut a: AffineForm, b: AffineForm) -> Result<AffineForm, Stop> {
     if cx.ends_of(&b).0 >= 1 {
         if let Some((_, rest)) = multiple(cx, &a, &b) {
-            cx.fire(Rule::NonlinearMultiple);
-            return floor_mod(cx, rest, b);
+            let before = cx.operation(NonlinearOp::Mod, &a, &b);
+            let out = floor_mod(cx, rest, b)?;
+            cx.fired(Rule::NonlinearMultiple, |cx| (Vec::from_iter(before), vec![cx.value(&out)]));
+            return Ok(out);
         }
         if let Some(quotient) = small_quotient(cx, &a, &b)? {
-            cx.fire(Rule::NonlinearCollapse);
+            let before = cx.operation(NonlinearOp::Mod, &a, &b);
             a.add_scaled(-quotient, &b)?;
+            cx.fired(Rule::NonlinearCollapse, |cx| (Vec::from_iter(before), vec![cx.value(&a)]));
             return Ok(a);
         }
         if let Some(n) = cx.range_of(&b).and_then(Interval::as_point) {
@@ -149,7 +158,12 @@ pub fn max(cx: &mut AffineContext, a: AffineForm, b: AffineForm) -> Result<Affin
     extremum(cx, NonlinearOp::Max, a, b)
 }
 
-fn extremum(cx: &mut AffineContext, op: NonlinearOp, a: AffineForm, b: AffineForm) -> Result<AffineForm, Stop> {
+pub(crate) fn extremum(
+    cx: &mut AffineContext,
+    op: NonlinearOp,
+    a: AffineForm,
+    b: AffineForm,
+) -> Result<AffineForm, Stop> {
     let (lo, hi) = cx.ends_of(&a.minus(&b)?);
     let order = if hi <= 0 {
         Some(Ordering::Less)
@@ -159,8 +173,10 @@ fn extremum(cx: &mut AffineContext, op: NonlinearOp, a: AffineForm, b: AffineFor
         None
     };
     if let Some(order) = order {
-        cx.fire(Rule::Order);
-        return Ok(if (order == Ordering::Less) == (op == NonlinearOp::Min) { a } else { b });
+        let before = cx.operation(op, &a, &b);
+        let extreme = if (order == Ordering::Less) == (op == NonlinearOp::Min) { a } else { b };
+        cx.fired(Rule::Order, |cx| (Vec::from_iter(before), vec![cx.value(&extreme)]));
+        return Ok(extreme);
     }
     let (a, b) = ordered(a, b);
     closed(cx, op, a, b)

@@ -56,7 +56,7 @@ pub fn merge(cx: &mut AffineContext, form: &mut AffineForm) -> Result<(), Stop> 
         match found {
             Some((rule, merged)) => {
                 cx.notes.is_turned = true;
-                cx.fire(rule);
+                cx.fired_on(rule, form, &merged);
                 *form = merged;
             }
             None => return Ok(()),
@@ -149,7 +149,7 @@ fn exact(cx: &AffineContext, form: &AffineForm, a: AtomId, equality: &AffineForm
 
 /// `(f*(x mod n) + c) floordiv m = (k*x + s) floordiv n - k*(x floordiv n)` where that holds for each of the `n` remainders;
 /// for a form that has `x floordiv n`, too
-fn by_remainder(cx: &mut AffineContext, form: &AffineForm, a: AtomId) -> Result<Option<AffineForm>, Stop> {
+pub(crate) fn by_remainder(cx: &mut AffineContext, form: &AffineForm, a: AtomId) -> Result<Option<AffineForm>, Stop> {
     let Some(Scaled { numerator, n, k, quotient }) = scaled(cx, form, a) else { return Ok(None) };
     if !super::div::fits(cx, &numerator) {
         return Ok(None);

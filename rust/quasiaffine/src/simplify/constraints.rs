@@ -15,6 +15,7 @@ use crate::expr::{Expr, Kind, Op};
 use crate::map::domain::{Constraint, Domain, Source};
 use crate::rules::{constraint, extraction, Rule};
 use crate::simplify::rewrite::rewrite;
+use crate::simplify::trace::Statement;
 
 /// The most rounds in which ranges narrow.
 const MAX_ROUNDS: usize = 12;
@@ -151,14 +152,12 @@ struct Reduced {
 fn constraints(cx: &mut AffineContext, known: &mut Known) -> Result<Option<Reduced>, Stop> {
     let mut kept = std::mem::take(&mut known.kept);
     let untouched = std::mem::take(&mut known.untouched);
-    let (before, n_given) = (cx.tally.fired, kept.len());
-    cx.tally.fired = 0;
-    let contradict = held_against_each_other(cx, &mut kept);
-    let mut come_back = kept.len() == n_given && untouched.is_empty() && cx.tally.fired & CHANGES == 0;
-    cx.tally.fired |= before;
-    if contradict? {
+    let n_given = kept.len();
+    let Held { contradict, changed } = held_against_each_other(cx, &mut kept)?;
+    if contradict {
         return Ok(None);
     }
+    let mut come_back = kept.len() == n_given && untouched.is_empty() && !changed;
     cx.clear_facts();
     let mut extracted: SmallVec<[(Constraint, AffineForm, Interval); 2]> = SmallVec::new();
     for (form, interval) in kept {
@@ -212,9 +211,6 @@ fn assume_reduced(cx: &mut AffineContext, reduced: Reduced, restarted: bool) -> 
     out
 }
 
-/// The rules that change a constraint where it is held against another.
-const CHANGES: u64 = 1 << Rule::MergeResidues as u8 | 1 << Rule::ResidueRounds as u8;
-
 /// Whether a constraint reads as `form in interval`, and as nothing that goes into the interval of a variable.
 fn reads_as(cx: &mut AffineContext, c: &Constraint, form: &AffineForm, interval: Interval) -> bool {
     cx.linear(&c.expr).is_ok_and(|read| {
@@ -225,10 +221,21 @@ fn reads_as(cx: &mut AffineContext, c: &Constraint, form: &AffineForm, interval:
     })
 }
 
-/// Whether the constraints contradict each other; those that others imply go.
-fn held_against_each_other(cx: &mut AffineContext, kept: &mut Kept) -> Result<bool, Stop> {
-    while constraint::merge_residues(cx, kept)? {}
-    constraint::round_ends(cx, kept);
+/// What constraints come to where they are held against each other.
+struct Held {
+    /// They contradict each other.
+    contradict: bool,
+    /// Some were merged or rounded.
+    changed: bool,
+}
+
+/// Holds the constraints against each other; those that others imply go.
+fn held_against_each_other(cx: &mut AffineContext, kept: &mut Kept) -> Result<Held, Stop> {
+    let mut changed = false;
+    while constraint::merge_residues(cx, kept)? {
+        changed = true;
+    }
+    changed |= constraint::round_ends(cx, kept);
     // One constraint has no other to be held against.
     if kept.len() > 1 {
         cx.clear_facts();
@@ -240,11 +247,11 @@ fn held_against_each_other(cx: &mut AffineContext, kept: &mut Kept) -> Result<bo
         let nothing = Fact { form: AffineForm::default(), interval: Interval::ALL };
         let Fact { form, interval } = std::mem::replace(&mut cx.facts[i], nothing);
         if interval.is_empty() {
-            return Ok(true);
+            return Ok(Held { contradict: true, changed });
         }
         let parts = summands(cx, &form);
         match constraint::decide(cx, &form, &parts, interval) {
-            constraint::Decided::Contradiction => return Ok(true),
+            constraint::Decided::Contradiction => return Ok(Held { contradict: true, changed }),
             constraint::Decided::Implied => {
                 cx.facts.remove(i);
                 kept.remove(i);
@@ -255,7 +262,7 @@ fn held_against_each_other(cx: &mut AffineContext, kept: &mut Kept) -> Result<bo
             }
         }
     }
-    Ok(kept.iter().any(|(_, interval)| interval.is_empty()))
+    Ok(Held { contradict: kept.iter().any(|(_, interval)| interval.is_empty()), changed })
 }
 
 impl Known {
@@ -290,7 +297,7 @@ fn as_constraint(cx: &mut AffineContext, mut form: AffineForm, interval: Interva
 }
 
 /// The runtime sources under what is known of the variables; variables that are equal to an earlier one become it.
-fn sources(cx: &mut AffineContext, domain: &Domain) -> Vec<Option<Arc<Source>>> {
+pub(crate) fn sources(cx: &mut AffineContext, domain: &Domain) -> Vec<Option<Arc<Source>>> {
     if domain.runtime().iter().all(|v| v.source.is_none()) {
         return Vec::new();
     }
@@ -306,7 +313,10 @@ fn sources(cx: &mut AffineContext, domain: &Domain) -> Vec<Option<Arc<Source>>> 
             .find(|j| out[*j].as_deref() == Some(&source) && domain.vars[*j].interval == domain.vars[i].interval);
         if let Some(j) = equal {
             cx.replace(i, j);
-            cx.fire(Rule::MergeRuntime);
+            cx.fired(Rule::MergeRuntime, |cx| {
+                let value = |flat| vec![Statement::Value(Expr::Var(cx.var(flat)))];
+                (value(i), value(j))
+            });
         }
         out.push(Some(source));
     }

@@ -6,25 +6,28 @@
 //! not fit into 64 bits on the way stays as it was.
 
 pub(crate) mod constraints;
+pub(crate) mod interval_propagation;
 pub mod options;
 pub(crate) mod rewrite;
+pub mod trace;
 pub(crate) mod variables;
 
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::affine::context::{AffineContext, Tally};
+use crate::affine::context::{AffineContext, Budget};
 use crate::error::Result;
-use crate::fast_path::interval_propagation::{propagate_intervals, Propagated};
 use crate::fast_path::normal::{is_normal, is_normal_domain, NormalCheck};
 use crate::map::compose::{parts, then};
 use crate::map::domain::{Domain, Emptiness};
 use crate::map::{Map, State};
 use crate::rules::Rule;
 use crate::simplify::constraints::{assume, simplify_domain, SimplifiedDomain};
-use crate::simplify::options::Options;
+use crate::simplify::interval_propagation::{propagate_intervals, Propagated};
+use crate::simplify::options::{FastPath, Options};
 use crate::simplify::rewrite::rewrite_all;
+use crate::simplify::trace::{Statement, Step, Trace};
 use crate::simplify::variables::{remove_variables, rescale, without_points};
 
 /// The most passes over one map, and over its domain in one pass.
@@ -32,7 +35,7 @@ const MAX_PASSES: usize = 8;
 
 /// An equal map: the same image at every point of the domain, with the fewest div/mod nodes that the rules find.
 pub fn simplify(map: &Map, options: Options) -> Map {
-    simplify_counting(map, options).0
+    simplify_within(map, options, &mut Budget::default())
 }
 
 /// The map of doing `first`, then `second`, in its smallest form: `simplify(then(first, second))` without the map between.
@@ -45,59 +48,68 @@ pub fn compose(first: &Map, second: &Map, options: Options) -> Result<Map> {
     }
     let mut domain = Domain::default();
     let results = parts(first, second, &mut domain)?;
-    let mut tally = Tally::NEW;
+    let mut budget = Budget::default();
     let narrowed = match domain.normalize() {
         Emptiness::Empty => Propagated::Empty,
-        Emptiness::Open => propagate_intervals(&domain, options, &mut tally.fired),
+        Emptiness::Open => propagate_intervals(&domain, options, None),
     };
     let composed = match narrowed {
         Propagated::Empty => return Ok(Map::empty(&domain)),
         Propagated::Same => Map::of_normal(Arc::new(domain), results),
         Propagated::To(rest) => rest.map(domain, results),
     };
-    let begun = begin_narrowed(composed, options, &mut tally);
-    let simplified = rescaled(passes(begun, options, &mut tally), options, &mut tally);
+    let begun = begin_narrowed(composed, options);
+    let simplified = rescaled(passes(begun, options, &mut budget), options, &mut budget);
     second.image();
     simplified.inherit_image(second);
     Ok(simplified)
 }
 
-/// [`simplify`], and one bit for each of [`crate::rules::NAMES`] that fired.
-pub fn simplify_counting(map: &Map, options: Options) -> (Map, u64) {
-    let mut tally = Tally::NEW;
-    let simplified = rescaled(fixpoint(map, options, &mut tally), options, &mut tally);
+/// [`simplify`], and the rules that fired, in order. No shortcut is taken, so that every rule shows.
+pub fn simplify_traced(map: &Map, options: Options) -> (Map, Vec<Step>) {
+    let trace = Trace::default();
+    let mut budget = Budget { trace: Some(trace.clone()), ..Budget::default() };
+    let simplified = simplify_within(map, Options { fast_path: FastPath::Off, ..options }, &mut budget);
+    drop(budget);
+    (simplified, trace.into_steps())
+}
+
+fn simplify_within(map: &Map, options: Options, budget: &mut Budget) -> Map {
+    let simplified = rescaled(fixpoint(map, options, budget), options, budget);
     simplified.inherit_image(map);
-    (simplified, tally.fired)
+    simplified
 }
 
 /// A map at its fixpoint, with range variables rescaled as long as the options and the constraints say so.
-fn rescaled(mut simplified: Map, options: Options, tally: &mut Tally) -> Map {
+fn rescaled(mut simplified: Map, options: Options, budget: &mut Budget) -> Map {
     while let Some(rescaled) = options.rescale.then(|| rescale(&simplified)).flatten() {
-        tally.fired |= 1 << Rule::Rescale as u8;
-        simplified = fixpoint(&rescaled, options, tally);
+        if let Some(trace) = &budget.trace {
+            trace.push(Rule::Rescale, vec![Statement::Map(simplified)], vec![Statement::Map(rescaled.clone())]);
+        }
+        simplified = fixpoint(&rescaled, options, budget);
     }
     simplified
 }
 
-fn fixpoint(map: &Map, options: Options, tally: &mut Tally) -> Map {
-    let begun = begin(map, options, tally);
-    passes(begun, options, tally)
+fn fixpoint(map: &Map, options: Options, budget: &mut Budget) -> Map {
+    let begun = begin(map, options, budget);
+    passes(begun, options, budget)
 }
 
 /// Passes over a map that has begun, until nothing changes.
-fn passes((start, is_normal): (Map, bool), options: Options, tally: &mut Tally) -> Map {
+fn passes((start, is_normal): (Map, bool), options: Options, budget: &mut Budget) -> Map {
     if is_normal {
-        debug_assert!(is_fixpoint(&start, options), "a settled map changes: {start}");
+        debug_assert!(is_fixpoint(&start, options), "a normal map changes: {start}");
         return start;
     }
-    let is_fresh = tally.effort == Tally::NEW.effort;
-    let mut cx = AffineContext::idle(start.domain().vars.len(), options.keep_point_dims, *tally);
+    let is_fresh = budget.effort == Budget::EFFORT;
+    let mut cx = AffineContext::idle(start.domain().vars.len(), options, budget.clone());
     let mut current = start.clone();
     let mut before: Option<Map> = None;
     for _ in 0..MAX_PASSES {
         let Pass { map: next, is_sure } = pass(&current, options, &mut cx);
-        *tally = cx.tally;
-        if tally.effort == 0 {
+        budget.effort = cx.budget.effort;
+        if budget.effort == 0 {
             // What is too large to be simplified in full stays whole, so that a second call does not go on.
             debug_assert!(!(is_fresh && is_small(&start)), "laws undo each other's steps: {start}");
             return remove_variables(&start, options, &[]);
@@ -107,8 +119,7 @@ fn passes((start, is_normal): (Map, bool), options: Options, tally: &mut Tally) 
             return next;
         }
         // A constraint may have been written as something that says more of a variable.
-        let (begun, is_normal) = begin(&next, options, tally);
-        cx.tally = *tally;
+        let (begun, is_normal) = begin(&next, options, budget);
         if is_normal || (begun.is_same(&next) && (is_sure || next == current)) {
             debug_assert!(!(is_normal || is_sure) || is_fixpoint(&begun, options), "{begun} changes again, of {start}");
             return begun;
@@ -124,34 +135,31 @@ fn passes((start, is_normal): (Map, bool), options: Options, tally: &mut Tally) 
 }
 
 /// What is seen without a context: the map with narrower ranges and fewer constraints, and whether that is all.
-fn begin(map: &Map, options: Options, tally: &mut Tally) -> (Map, bool) {
+fn begin(map: &Map, options: Options, budget: &Budget) -> (Map, bool) {
     if map.state() != State::Defined || is_normal(map, options) {
         return (map.clone(), true);
     }
-    match propagate_intervals(map.domain(), options, &mut tally.fired) {
+    match propagate_intervals(map.domain(), options, budget.trace.as_ref()) {
         Propagated::Empty => (Map::empty(map.domain()), true),
-        Propagated::Same => begin_unsettled(map.clone(), options, tally),
+        Propagated::Same => begin_other(map.clone(), options),
         Propagated::To(rest) => {
-            begin_narrowed(rest.map(map.domain().without_constraints(), map.results().into()), options, tally)
+            begin_narrowed(rest.map(map.domain().without_constraints(), map.results().into()), options)
         }
     }
 }
 
 /// The same of a map whose ranges are as narrow as its constraints make them.
-fn begin_narrowed(map: Map, options: Options, tally: &mut Tally) -> (Map, bool) {
+fn begin_narrowed(map: Map, options: Options) -> (Map, bool) {
     if is_normal(&map, options) {
         return (map, true);
     }
-    begin_unsettled(map, options, tally)
+    begin_other(map, options)
 }
 
 /// The same of such a map that is not normal.
-fn begin_unsettled(map: Map, options: Options, tally: &mut Tally) -> (Map, bool) {
+fn begin_other(map: Map, options: Options) -> (Map, bool) {
     match without_points(&map, options).filter(|extracted| is_normal(extracted, options)) {
-        Some(extracted) => {
-            tally.fired |= 1 << Rule::PointVariable as u8;
-            (extracted, true)
-        }
+        Some(extracted) => (extracted, true),
         None => (map, false),
     }
 }
@@ -167,14 +175,14 @@ fn is_fixpoint(map: &Map, options: Options) -> bool {
     if map.state() != State::Defined {
         return true;
     }
-    let mut cx = AffineContext::idle(map.domain().vars.len(), options.keep_point_dims, Tally::NEW);
-    matches!(propagate_intervals(map.domain(), options, &mut 0), Propagated::Same)
+    let mut cx = AffineContext::idle(map.domain().vars.len(), options, Budget::default());
+    matches!(propagate_intervals(map.domain(), options, None), Propagated::Same)
         && pass(map, options, &mut cx).map == *map
 }
 
 /// Whether the constraints of a domain say nothing more of it.
 fn is_simplified(domain: &Domain, options: Options) -> bool {
-    let mut cx = AffineContext::idle(domain.vars.len(), options.keep_point_dims, Tally::NEW);
+    let mut cx = AffineContext::idle(domain.vars.len(), options, Budget::default());
     simplify_domain(domain, &mut cx).is_some_and(|simplified| simplified.domain == *domain)
 }
 
@@ -192,7 +200,7 @@ fn pass(map: &Map, options: Options, cx: &mut AffineContext) -> Pass {
     if (is_free || is_normal_domain(domain, options)) && assume(domain, cx) {
         debug_assert!(
             map.state() != State::Defined || is_simplified(domain, options),
-            "a settled domain changes: {map}"
+            "a normal domain changes: {map}"
         );
         let check = if is_free { NormalCheck::new(domain, options) } else { None };
         let (results, is_sure) = rewrite_all(cx, map.results(), check.as_ref());
@@ -205,7 +213,7 @@ fn pass(map: &Map, options: Options, cx: &mut AffineContext) -> Pass {
             return Pass { map: Map::empty(domain), is_sure: true };
         };
         let aliased: SmallVec<[bool; 8]> = cx.alias.iter().enumerate().map(|(i, a)| i as u32 != *a).collect();
-        let is_last = aliased.contains(&true) || cx.tally.effort == 0;
+        let is_last = aliased.contains(&true) || cx.budget.effort == 0;
         if !is_last && next.normalize() == Emptiness::Empty {
             return Pass { map: Map::empty(domain), is_sure: true };
         }

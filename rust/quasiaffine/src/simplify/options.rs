@@ -10,4 +10,16 @@ pub struct Options {
     /// Count a range variable whose residue a constraint fixes in steps of the modulus: the map touches the same elements,
     /// and reaches them by other numbers of the variable.
     pub rescale: bool,
+    /// Whether shortcuts may be taken. The result is the same.
+    pub fast_path: FastPath,
+}
+
+/// Whether the shortcuts of [`crate::fast_path`] are taken. They give the answers of the rules, so only the time differs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FastPath {
+    /// They are.
+    #[default]
+    On,
+    /// Everything goes through the rules: for tests, and where it is to be seen which rules fire.
+    Off,
 }

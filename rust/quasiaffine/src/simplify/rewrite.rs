@@ -10,12 +10,11 @@ use crate::analysis::wide_interval::fits;
 use crate::error::Stop;
 use crate::expr::{Accumulator, Expr, Kind, Op, Var};
 use crate::fast_path::normal::NormalCheck;
-use crate::rules::dependent_divs::without_dependent_divs;
-use crate::rules::digital_line::as_digital_line;
 use crate::rules::extraction::{extract, has_own_order, Notes};
-use crate::rules::irrelevant_variables::{is_undecided, without_irrelevant_variables};
+use crate::rules::irrelevant_variables::is_undecided;
 use crate::rules::related_divs::equalities;
-use crate::rules::Rule;
+use crate::rules::{Rule, RESULT_RULES};
+use crate::simplify::trace::Statement;
 
 /// How often one expression may be written and read again.
 const MAX_ROUNDS: usize = 12;
@@ -80,20 +79,21 @@ fn is_independent(cx: &AffineContext, form: &Result<AffineForm, Stop>, of_form: 
     of_form && !cx.notes.by_number && form.as_ref().is_ok_and(|form| has_own_order(cx, form))
 }
 
-/// Applies the laws that look at the values of a whole result; whether one changes it, or could without the facts. One quotient
-/// is never too many.
+/// A law that looks at the values of a whole result: given its form, where that is known and nothing else has changed the
+/// result, and the result.
+pub type ResultLaw = fn(&mut AffineContext, Option<&AffineForm>, &Expr) -> Option<Expr>;
+
+/// Applies [`RESULT_RULES`]; whether one changes the result, or could without the facts. One div is never too many.
 fn by_values(cx: &mut AffineContext, form: &Result<AffineForm, Stop>, extracted: &mut Expr) -> bool {
     if extracted.divmods() < 2 {
         return false;
     }
-    let stairs = as_digital_line(cx, extracted);
-    let mut changes = take_shorter(cx, Rule::DigitalLine, stairs, extracted);
-    changes |= is_undecided(cx, extracted);
-    let fixed = without_irrelevant_variables(cx, extracted);
-    changes |= take_shorter(cx, Rule::IrrelevantVariable, fixed, extracted);
-    let by_others =
-        form.as_ref().ok().filter(|_| !changes).and_then(|form| without_dependent_divs(cx, form, extracted));
-    changes | take_shorter(cx, Rule::DependentDiv, by_others, extracted)
+    let mut changes = is_undecided(cx, extracted);
+    for (rule, law) in RESULT_RULES {
+        let shorter = law(cx, form.as_ref().ok().filter(|_| !changes), extracted);
+        changes |= take_shorter(cx, *rule, shorter, extracted);
+    }
+    changes
 }
 
 /// What a law of whole results says in place of one, where that is shorter once it is written; whether it is.
@@ -102,7 +102,7 @@ fn take_shorter(cx: &mut AffineContext, rule: Rule, by_law: Option<Expr>, extrac
     let shorter = rewrite(cx, &by_law);
     let is_shorter = cost(&shorter) < cost(extracted) && !fits_alone(cx, extracted, &shorter);
     if is_shorter {
-        cx.fire(rule);
+        cx.fired(rule, |_| (vec![Statement::Value(extracted.clone())], vec![Statement::Value(shorter.clone())]));
         *extracted = shorter;
     }
     is_shorter
@@ -190,7 +190,7 @@ fn cost(e: &Expr) -> (u32, u32) {
 fn replacement(cx: &AffineContext, v: Var) -> Option<Expr> {
     let i = cx.flat(v);
     let alias = cx.stands_for(i);
-    let keeps = cx.keep_point_dims && v.kind == Kind::Dim;
+    let keeps = cx.options.keep_point_dims && v.kind == Kind::Dim;
     match cx.atoms[alias].interval.as_point().filter(|_| !keeps) {
         Some(value) => Some(Expr::Const(value)),
         None => (alias != i).then(|| Expr::Var(cx.var(alias))),

@@ -13,6 +13,7 @@ use crate::map::Map;
 use crate::rules::constraint::{divided, ends_divided, numerator_range, residue_ends, without_shift, Ends};
 use crate::rules::Rule;
 use crate::simplify::options::Options;
+use crate::simplify::trace::{Statement, Trace};
 
 /// The most rounds in which ranges narrow. What does not come to rest is left to [`crate::simplify::constraints`] as it was.
 const MAX_ROUNDS: usize = 12;
@@ -42,15 +43,14 @@ impl Rest {
     }
 }
 
-/// What the constraints say of the ranges of the variables, and which of them say more than that. Sets a bit of `fired` for
-/// each of [`crate::rules::NAMES`] that it applies.
-pub fn propagate_intervals(domain: &Domain, options: Options, fired: &mut u64) -> Propagated {
+/// What the constraints say of the ranges of the variables, and which of them say more than that.
+pub fn propagate_intervals(domain: &Domain, options: Options, trace: Option<&Trace>) -> Propagated {
     if domain.constraints.is_empty() {
         return Propagated::Same;
     }
     let ranges = domain.vars.iter().map(|v| v.interval).collect();
-    let mut state = State { domain, options, ranges, changed: false, fired: 0 };
-    let mut outcome: SmallVec<[Outcome; 4]> = domain.constraints.iter().map(|_| Outcome::MixedRadixDigit).collect();
+    let mut state = State { domain, options, trace, ranges, changed: false };
+    let mut outcome: SmallVec<[Outcome; 4]> = domain.constraints.iter().map(|_| Outcome::Open).collect();
     for _ in 0..MAX_ROUNDS {
         state.changed = false;
         for (c, outcome) in
@@ -58,13 +58,12 @@ pub fn propagate_intervals(domain: &Domain, options: Options, fired: &mut u64) -
         {
             *outcome = state.constraint(c);
             if matches!(outcome, Outcome::Contradiction) {
-                *fired |= state.fired | 1 << Rule::ConstraintContradicts as u8;
+                state.fired(Rule::ConstraintContradicts, c, || vec![Statement::Contradiction]);
                 return Propagated::Empty;
             }
         }
         if !state.changed {
             let Some(constraints) = state.constraints(&outcome) else { return Propagated::Same };
-            *fired |= state.fired;
             return Propagated::To(Rest { ranges: state.ranges, constraints });
         }
     }
@@ -76,7 +75,7 @@ enum Outcome<'a> {
     /// All of it.
     All,
     /// Less than all, as far as is known; it stays as it is.
-    MixedRadixDigit,
+    Open,
     /// Less than all; it comes to a sum of variables, without its constant, between ends.
     Sum(&'a Sum, Ends),
     /// Less than all; it comes to a runtime variable in an interval.
@@ -90,37 +89,57 @@ enum Outcome<'a> {
 struct State<'a> {
     domain: &'a Domain,
     options: Options,
+    trace: Option<&'a Trace>,
     ranges: SmallVec<[Interval; 8]>,
     changed: bool,
-    fired: u64,
 }
 
 impl<'a> State<'a> {
-    fn fire(&mut self, rule: Rule) {
-        self.fired |= 1 << rule as u8;
+    /// Notes that a rule fired on a constraint, and what it makes of it.
+    fn fired(&self, rule: Rule, given: &Constraint, after: impl FnOnce() -> Vec<Statement>) {
+        self.rewritten(rule, || (given.into(), after()));
+    }
+
+    fn rewritten(&self, rule: Rule, step: impl FnOnce() -> (Statement, Vec<Statement>)) {
+        if let Some(trace) = self.trace {
+            let (before, after) = step();
+            trace.push(rule, vec![before], after);
+        }
+    }
+
+    /// Notes that a rule narrowed the interval of a variable by a constraint, which stays.
+    fn narrowed(&self, rule: Rule, given: &Constraint, v: Var) {
+        let interval = self.domain.flat(v).map_or(Interval::ALL, |flat| self.ranges[flat]);
+        self.fired(rule, given, || vec![given.into(), Statement::Constraint(Expr::Var(v), interval)]);
     }
 
     /// The constraints that are left; `None` where they and the ranges are those of before.
     fn constraints(&mut self, outcome: &[Outcome]) -> Option<Vec<Constraint>> {
         let given = self.domain;
         let mut stay = self.ranges.iter().zip(&given.vars).all(|(interval, v)| *interval == v.interval);
-        if stay && outcome.iter().all(|outcome| matches!(outcome, Outcome::MixedRadixDigit)) {
+        if stay && outcome.iter().all(|outcome| matches!(outcome, Outcome::Open)) {
             return None;
         }
         let mut out = Vec::new();
         for (c, outcome) in given.constraints.iter().zip(outcome) {
             let smaller = match outcome {
                 Outcome::All | Outcome::Contradiction => {
+                    self.fired(Rule::ConstraintImplied, c, Vec::new);
                     stay = false;
                     continue;
                 }
-                Outcome::MixedRadixDigit => None,
+                Outcome::Open => None,
                 Outcome::Sum(sum, ends) => self.smallest(sum, *ends),
                 Outcome::Runtime(v, interval) => Some(Constraint { expr: Expr::Var(*v), interval: *interval }),
                 Outcome::Residue(x, n, interval) => {
                     x.floor_mod(&Expr::Const(*n)).ok().map(|expr| Constraint { expr, interval: *interval })
                 }
             };
+            if let Some(smaller) = smaller.as_ref().filter(|smaller| *smaller != c) {
+                let is_residue = matches!(outcome, Outcome::Residue(..));
+                let rule = if is_residue { Rule::ConstraintResidue } else { Rule::ConstraintContent };
+                self.fired(rule, c, || vec![smaller.into()]);
+            }
             stay &= smaller.is_none();
             out.push(smaller.unwrap_or_else(|| c.clone()));
         }
@@ -142,7 +161,6 @@ impl<'a> State<'a> {
         for t in &sum.terms {
             match self.point(t) {
                 Some(value) => {
-                    self.fire(Rule::PointVariable);
                     (lo, hi) = (lo.checked_sub(value)?, hi.checked_sub(value)?);
                 }
                 None => open.push(t),
@@ -150,9 +168,6 @@ impl<'a> State<'a> {
         }
         let content = open.iter().try_fold(0, |g, t| int::gcd(g, t.coefficient))?;
         let factor = if open.first()?.coefficient < 0 { -content } else { content };
-        if factor != 1 || sum.constant != 0 {
-            self.fire(Rule::ConstraintContent);
-        }
         let mut out = Accumulator::default();
         for t in open {
             out.add(t.coefficient.checked_div(factor)?, &t.atom).ok()?;
@@ -173,42 +188,48 @@ impl<'a> State<'a> {
         let mut e = expr;
         while !interval.is_empty() {
             match (e, e.op()) {
-                (Expr::Var(v), _) => return self.variable(*v, interval, std::ptr::eq(e, expr)),
+                (Expr::Var(v), _) => return self.variable(given, *v, interval),
                 (_, Some(Op::FloorDiv(a, Expr::Const(n)))) => {
-                    let Some(of_numerator) = numerator_range(*n, interval) else { return Outcome::MixedRadixDigit };
-                    self.fire(Rule::ConstraintDiv);
+                    let Some(of_numerator) = numerator_range(*n, interval) else { return Outcome::Open };
+                    self.rewritten(Rule::ConstraintDiv, || {
+                        let numerator = Statement::Constraint(a.clone(), of_numerator);
+                        (Statement::Constraint(e.clone(), interval), vec![numerator])
+                    });
                     (e, interval) = (a, of_numerator);
                 }
                 (_, Some(Op::Sum(sum))) => {
                     let c = i128::from(sum.constant);
                     let ends = (i128::from(interval.lo) - c, i128::from(interval.hi) - c);
-                    let [t] = &sum.terms[..] else { return self.sum(sum, ends, std::ptr::eq(e, expr)) };
+                    let [t] = &sum.terms[..] else { return self.sum(given, sum, ends) };
                     // What is not a variable may have more than 64 bits.
                     let of_atom = match &t.atom {
                         Expr::Var(_) => divided(ends, t.coefficient),
                         _ => {
                             let (lo, hi) = ends_divided(ends, t.coefficient);
-                            let Some(interval) = Interval::exact(lo, hi) else { return Outcome::MixedRadixDigit };
+                            let Some(interval) = Interval::exact(lo, hi) else { return Outcome::Open };
                             interval
                         }
                     };
-                    self.fire(Rule::ConstraintContent);
+                    self.rewritten(Rule::ConstraintContent, || {
+                        let atom = Statement::Constraint(t.atom.clone(), of_atom);
+                        (Statement::Constraint(e.clone(), interval), vec![atom])
+                    });
                     (e, interval) = (&t.atom, of_atom);
                 }
-                (_, Some(Op::Mod(a, Expr::Const(n)))) => return self.residue(a, *n, interval),
-                _ => return Outcome::MixedRadixDigit,
+                (_, Some(Op::Mod(a, Expr::Const(n)))) => return self.residue(given, a, *n, interval),
+                _ => return Outcome::Open,
             }
         }
         Outcome::Contradiction
     }
 
     /// `(x + c) mod n in interval`
-    fn residue(&mut self, a: &Expr, n: i64, interval: Interval) -> Outcome<'a> {
+    fn residue(&mut self, given: &Constraint, a: &Expr, n: i64, interval: Interval) -> Outcome<'a> {
         let c = match a.op() {
             Some(Op::Sum(sum)) => sum.constant,
             _ => 0,
         };
-        let Some(residue) = without_shift(interval, c, n) else { return Outcome::MixedRadixDigit };
+        let Some(residue) = without_shift(interval, c, n) else { return Outcome::Open };
         if residue.is_empty() {
             return Outcome::Contradiction;
         }
@@ -218,38 +239,41 @@ impl<'a> State<'a> {
                 [Term { coefficient: 1, atom }] => atom.clone(),
                 _ => match a.sub(&Expr::Const(c)) {
                     Ok(x) => x,
-                    Err(_) => return Outcome::MixedRadixDigit,
+                    Err(_) => return Outcome::Open,
                 },
             },
-            _ => return Outcome::MixedRadixDigit,
+            _ => return Outcome::Open,
         };
         if let Expr::Var(v) = x {
-            let Some(flat) = self.domain.flat(v) else { return Outcome::MixedRadixDigit };
+            let Some(flat) = self.domain.flat(v) else { return Outcome::Open };
             if v.kind != Kind::Runtime {
-                let ends = residue_ends(self.ranges[flat], n, residue);
-                if ends != self.ranges[flat] {
-                    self.fire(Rule::ResidueEnds);
-                }
-                if !self.narrow(flat, ends) {
+                let before = self.ranges[flat];
+                if !self.narrow(flat, residue_ends(before, n, residue)) {
                     return Outcome::Contradiction;
+                }
+                if self.ranges[flat] != before {
+                    self.narrowed(Rule::ResidueEnds, given, v);
                 }
             }
         }
         if c == 0 {
-            return Outcome::MixedRadixDigit;
+            return Outcome::Open;
         }
-        self.fire(Rule::ConstraintResidue);
         Outcome::Residue(x, n, residue)
     }
 
-    fn variable(&mut self, v: Var, interval: Interval, is_given: bool) -> Outcome<'a> {
-        let Some(flat) = self.domain.flat(v) else { return Outcome::MixedRadixDigit };
+    fn variable(&mut self, given: &Constraint, v: Var, interval: Interval) -> Outcome<'a> {
+        let Some(flat) = self.domain.flat(v) else { return Outcome::Open };
         if v.kind != Kind::Runtime {
-            return if self.narrow(flat, interval) { Outcome::All } else { Outcome::Contradiction };
+            if !self.narrow(flat, interval) {
+                return Outcome::Contradiction;
+            }
+            self.narrowed(Rule::Propagate, given, v);
+            return Outcome::All;
         }
         // The interval of a runtime variable is part of what it is.
-        if is_given {
-            Outcome::MixedRadixDigit
+        if matches!(given.expr, Expr::Var(_)) {
+            Outcome::Open
         } else {
             Outcome::Runtime(v, interval)
         }
@@ -264,38 +288,38 @@ impl<'a> State<'a> {
     }
 
     /// `k*x + y in [l, u]` says that `x in [ceil((l - max y)/k), floor((u - min y)/k)]`
-    fn sum(&mut self, sum: &'a Sum, (lo, hi): Ends, is_given: bool) -> Outcome<'a> {
+    fn sum(&mut self, given: &'a Constraint, sum: &'a Sum, (lo, hi): Ends) -> Outcome<'a> {
         let mut total: Ends = (0, 0);
         for t in &sum.terms {
-            let Some((x, y)) = self.ends(t) else { return Outcome::MixedRadixDigit };
+            let Some((x, y)) = self.ends(t) else { return Outcome::Open };
             let (Some(x), Some(y)) = (total.0.checked_add(x), total.1.checked_add(y)) else {
-                return Outcome::MixedRadixDigit;
+                return Outcome::Open;
             };
             total = (x, y);
         }
         if lo <= total.0 && total.1 <= hi {
-            self.fire(Rule::ConstraintImplied);
             return Outcome::All;
         }
         if total.1 < lo || hi < total.0 {
             return Outcome::Contradiction;
         }
         for t in &sum.terms {
-            let (Expr::Var(v), Some((x, y))) = (&t.atom, self.ends(t)) else { return Outcome::MixedRadixDigit };
+            let (Expr::Var(v), Some((x, y))) = (&t.atom, self.ends(t)) else { return Outcome::Open };
             let rest = total.0.checked_sub(x).zip(total.1.checked_sub(y));
             let allowed = rest.and_then(|rest| lo.checked_sub(rest.1).zip(hi.checked_sub(rest.0)));
-            let (Some(rest), Some(allowed)) = (rest, allowed) else { return Outcome::MixedRadixDigit };
+            let (Some(rest), Some(allowed)) = (rest, allowed) else { return Outcome::Open };
             let is_narrower = x < allowed.0 || allowed.1 < y;
             let Some(flat) = self.domain.flat(*v).filter(|_| is_narrower && v.kind != Kind::Runtime) else { continue };
             if !self.narrow(flat, divided(allowed, t.coefficient)) {
                 return Outcome::Contradiction;
             }
-            self.fire(Rule::Propagate);
-            let Some(now) = self.ends(t) else { return Outcome::MixedRadixDigit };
+            self.narrowed(Rule::Propagate, given, *v);
+            let Some(now) = self.ends(t) else { return Outcome::Open };
             total = (rest.0 + now.0, rest.1 + now.1);
         }
+        let is_given = matches!(given.expr.op(), Some(Op::Sum(whole)) if std::ptr::eq(whole, sum));
         if is_given && self.is_smallest(sum) {
-            Outcome::MixedRadixDigit
+            Outcome::Open
         } else {
             Outcome::Sum(sum, (lo, hi))
         }
