@@ -30,6 +30,7 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "count_many": [([MAP], "")],
     "decompose_bitcast": [(SHAPE, ""), (SHAPE, "")],
     "execute": [(MODULE, "Module")],
+    "explain_simplify": [(MAP, "")],
     "from_jax": [(np.negative, ""), (BYTES, "int str None object list float Module")],
     "indexing": [(MODULE["n"], ""), (0, "int")],
     "input_to_output": [(MODULE["n"], ""), (0, "int")],

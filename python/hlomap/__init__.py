@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from .io.load import load, parse, parse_all
     from .layouts.buffers import pack, ravel_index, unpack, unravel_index
     from .maps.map_set import DeviceIndexing, MapSet
+    from .maps.simplification import explain_simplify
     from .maps.thread_map import thread_map
     from .types import Unknown
     from .verification.verify import CheckResult, verify
@@ -93,6 +94,7 @@ __all__ = [
     "decompose_bitcast",
     "errors",
     "execute",
+    "explain_simplify",
     "forward_slice",
     "from_jax",
     "hlo",
@@ -138,6 +140,7 @@ _MODULES = {
     "io.load": "load parse parse_all",
     "layouts.buffers": "pack ravel_index unpack unravel_index",
     "maps.map_set": "DeviceIndexing MapSet",
+    "maps.simplification": "explain_simplify",
     "maps.thread_map": "thread_map",
     "types": "Unknown",
     "verification.verify": "CheckResult verify",

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from .analysis.rule_provider import RuleProvider
 from .drawing import Picture
+from .maps.simplification import SimplifyTrace
 from .ops import _rule
 from .types import Unknown
 
@@ -394,9 +395,24 @@ class IndexingMap:
         self, index: tuple[int, ...], use: tuple[Instruction, int] | None, suppliers: dict[int, Instruction]
     ) -> IndexingMap:
         """The same map with a place in a program."""
+    @overload
     def simplify(
-        self, *, keep_point_dims: bool = False, drop_unused: bool = False, rescale: bool = False
-    ) -> IndexingMap:
+        self,
+        *,
+        keep_point_dims: bool = False,
+        drop_unused: bool = False,
+        rescale: bool = False,
+        trace: Literal[False] = False,
+    ) -> IndexingMap: ...
+    @overload
+    def simplify(
+        self,
+        *,
+        keep_point_dims: bool = False,
+        drop_unused: bool = False,
+        rescale: bool = False,
+        trace: Literal[True],
+    ) -> SimplifyTrace:
         """An equivalent map in normal form: it has the same image at every point of the domain.
 
         Variables with a single value become constants; ``keep_point_dims`` keeps such dims.  ``drop_unused``
@@ -411,6 +427,10 @@ class IndexingMap:
         >>> print(m.simplify(rescale=True))
         ()[s0] -> (s0 * 4 + 4), domain: s0 in [0, 1]
         """
+    def _simplify_traced(
+        self, keep_point_dims: bool, drop_unused: bool, rescale: bool, /
+    ) -> tuple[IndexingMap, list[tuple[str, str, str, str]]]:
+        """The simplified map, and name, law, what was there before and after, of each rule that fired."""
     def then(self, second: IndexingMap, /) -> IndexingMap:
         """The composition: first this map, then ``second``; not simplified.
 

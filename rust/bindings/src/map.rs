@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{IntoPyDict, PyDict, PyTuple};
 use quasiaffine::map::{Map, State};
+use quasiaffine::simplify::simplify_traced;
+use quasiaffine::simplify::trace::Step;
 use quasiaffine::text::{self, Style};
 use quasiaffine::{Expr, Interval, Options, Program, Variable};
 
@@ -256,14 +259,50 @@ impl PyMap {
     /// >>> m = hm.IndexingMap.parse("()[s0] -> (s0 + 1), domain: s0 in [0, 9], s0 mod 4 in [3, 3]")
     /// >>> print(m.simplify(rescale=True))
     /// ()[s0] -> (s0 * 4 + 4), domain: s0 in [0, 1]
-    #[pyo3(signature = (*, keep_point_dims=false, drop_unused=false, rescale=false))]
-    fn simplify(&self, py: Python<'_>, keep_point_dims: bool, drop_unused: bool, rescale: bool) -> PyMap {
+    ///
+    /// With ``trace=True`` the result is that of :func:`hlomap.explain_simplify`: the map and the rules that fired.
+    #[pyo3(signature = (*, keep_point_dims=false, drop_unused=false, rescale=false, trace=false))]
+    fn simplify(
+        slf: &Bound<'_, PyMap>,
+        keep_point_dims: bool,
+        drop_unused: bool,
+        rescale: bool,
+        trace: bool,
+    ) -> PyResult<Py<PyAny>> {
+        let (py, this) = (slf.py(), slf.get());
+        if trace {
+            let explain = py.import(intern!(py, "hlomap.maps.simplification"))?.getattr("explain_simplify")?;
+            let options = [("keep_point_dims", keep_point_dims), ("drop_unused", drop_unused), ("rescale", rescale)];
+            return Ok(explain.call((slf,), Some(&options.into_py_dict(py)?))?.unbind());
+        }
         let options = Options { keep_point_dims, drop_unused, rescale, ..Options::default() };
         // Releasing and taking the lock costs as much as a small map.
-        let is_small = self.map.results().iter().map(Expr::nodes).fold(0, u32::saturating_add) < SMALL_MAP
-            && self.map.domain().constraints.len() < 2;
-        let simplified = || quasiaffine::simplify(&self.map, options);
-        self.with(if is_small { simplified() } else { unlocked(py, simplified) })
+        let is_small = this.map.results().iter().map(Expr::nodes).fold(0, u32::saturating_add) < SMALL_MAP
+            && this.map.domain().constraints.len() < 2;
+        let simplified = || quasiaffine::simplify(&this.map, options);
+        let simplified = this.with(if is_small { simplified() } else { unlocked(py, simplified) });
+        Ok(Py::new(py, simplified)?.into_any())
+    }
+
+    /// The simplified map, and name, law, what was there before and after, of each rule that fired.
+    #[pyo3(signature = (keep_point_dims, drop_unused, rescale, /))]
+    fn _simplify_traced(
+        &self,
+        py: Python<'_>,
+        keep_point_dims: bool,
+        drop_unused: bool,
+        rescale: bool,
+    ) -> (PyMap, Vec<(&'static str, &'static str, String, String)>) {
+        let options = Options { keep_point_dims, drop_unused, rescale, ..Options::default() };
+        let (map, steps) = unlocked(py, || {
+            let (map, steps) = simplify_traced(&self.map, options);
+            let text = |step: &Step| {
+                let [before, after] = step.to_text();
+                (step.rule.name(), step.rule.law(), before, after)
+            };
+            (map, steps.iter().map(text).collect())
+        });
+        (self.with(map), steps)
     }
 
     /// The composition: first this map, then ``second``; not simplified.

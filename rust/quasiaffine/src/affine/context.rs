@@ -348,6 +348,10 @@ impl AffineContext {
                 let mut a = AffineForm::default();
                 self.add_expr(1, e, &mut a)?;
                 out.add_scaled(factor, &a)?;
+                self.fired(Rule::ExpandMod, |cx| {
+                    let remainder = e.floor_mod(&Expr::Const(*n)).map_or(Statement::Unprintable, Statement::Value);
+                    (vec![remainder], vec![cx.remainder(&a, *n)])
+                });
                 return self.add_div(int::mul(factor, -n)?, a, *n, out);
             }
             Op::FloorDiv(a, b) => {
@@ -406,7 +410,7 @@ impl AffineContext {
     }
 
     /// `out += factor * (form floordiv n)` for `n >= 1`
-    fn add_div(&mut self, factor: i64, form: AffineForm, n: i64, out: &mut AffineForm) -> Result<(), Stop> {
+    pub(crate) fn add_div(&mut self, factor: i64, form: AffineForm, n: i64, out: &mut AffineForm) -> Result<(), Stop> {
         if let Some(value) = form.as_const() {
             return out.add_constant(factor, int::floor_div(value, n));
         }

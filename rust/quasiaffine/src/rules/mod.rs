@@ -79,6 +79,7 @@ macro_rules! rules {
 rules! {
     Reading {
         PointVariable, "point-variable", "x = c  where the interval of x is [c, c]", AffineContext::add_variable;
+        ExpandMod, "expand-mod", "x mod n = x - n*(x floordiv n), so that quotients and remainders of one value add up", AffineContext::add_div;
         MergeRuntime, "merge-runtime", "rt1 = rt0  where both read the same index of the same source", constraints::sources;
         ProductContent, "product-content", "(g*x) * (h*y) = g*h * (x*y)", nonlinear::product;
         NonlinearMultiple, "nonlinear-multiple", "(k*b + r) floordiv b = k + r floordiv b, (k*b + r) mod b = r mod b", nonlinear::floor_div;

@@ -107,7 +107,12 @@ fn passes((start, is_normal): (Map, bool), options: Options, budget: &mut Budget
     let mut current = start.clone();
     let mut before: Option<Map> = None;
     for _ in 0..MAX_PASSES {
+        let n_steps = budget.trace.as_ref().map(Trace::len);
         let Pass { map: next, is_sure } = pass(&current, options, &mut cx);
+        if let (Some(trace), Some(n_steps)) = (budget.trace.as_ref().filter(|_| next == current), n_steps) {
+            // A pass that only confirms a map repeats the steps that led to it.
+            trace.truncate(n_steps);
+        }
         budget.effort = cx.budget.effort;
         if budget.effort == 0 {
             // What is too large to be simplified in full stays whole, so that a second call does not go on.
@@ -138,6 +143,9 @@ fn passes((start, is_normal): (Map, bool), options: Options, budget: &mut Budget
 fn begin(map: &Map, options: Options, budget: &Budget) -> (Map, bool) {
     if map.state() != State::Defined || is_normal(map, options) {
         return (map.clone(), true);
+    }
+    if let Some(trace) = &budget.trace {
+        trace.enter(map.domain());
     }
     match propagate_intervals(map.domain(), options, budget.trace.as_ref()) {
         Propagated::Empty => (Map::empty(map.domain()), true),

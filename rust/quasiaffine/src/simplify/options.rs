@@ -14,7 +14,7 @@ pub struct Options {
     pub fast_path: FastPath,
 }
 
-/// Whether the shortcuts of [`crate::fast_path`] are taken. They give the answers of the rules, so only the time differs.
+/// Whether the shortcuts of `fast_path` are taken. They give the answers of the rules, so only the time differs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FastPath {
     /// They are.

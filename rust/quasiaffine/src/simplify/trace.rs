@@ -2,25 +2,28 @@
 //!
 //! Read [`Step`]. A step replaces statements by statements that say the same at every point of the domain, so each step can
 //! be checked by itself: that is how `tests/trace.rs` tests every rule on every case. Nothing reads a trace to decide
-//! anything. A simplification that is traced takes no shortcut of [`crate::fast_path`], so that each rule shows.
+//! anything. A simplification that is traced takes no shortcut of `fast_path`, so that each rule shows.
 
 use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::affine::context::{AffineContext, NonlinearOp};
 use crate::affine::form::AffineForm;
 use crate::analysis::interval::Interval;
 use crate::expr::Expr;
-use crate::map::domain::Constraint;
+use crate::map::domain::{Constraint, Domain};
 use crate::map::Map;
 use crate::rules::Rule;
 
 /// One application of a rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Step {
     /// The rule that fired.
     pub rule: Rule,
+    /// The domain that has the variables: passes may renumber them.
+    pub domain: Arc<Domain>,
     /// What it was applied to: one value, one map, or constraints that hold together.
     pub before: Vec<Statement>,
     /// What it made of that. No statement is left of a constraint that always holds.
@@ -58,52 +61,74 @@ impl Statement {
     }
 }
 
-impl fmt::Display for Statement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Statement {
+    /// The statement as text, with the names that a domain has for its variables.
+    pub fn to_text(&self, domain: Option<&Domain>) -> String {
         match self {
-            Statement::Value(e) => write!(f, "{e}"),
-            Statement::Constraint(e, Interval { lo, hi }) => write!(f, "{e} in [{lo}, {hi}]"),
-            Statement::Contradiction => write!(f, "false"),
-            Statement::Map(map) => write!(f, "{map}"),
-            Statement::Unprintable => write!(f, "..."),
+            Statement::Value(e) => e.to_text(domain),
+            Statement::Constraint(e, Interval { lo, hi }) => format!("{} in [{lo}, {hi}]", e.to_text(domain)),
+            Statement::Contradiction => "false".to_owned(),
+            Statement::Map(map) => map.to_string(),
+            Statement::Unprintable => "...".to_owned(),
         }
+    }
+}
+
+impl Step {
+    /// What the rule was applied to and what it made of that, as text.
+    pub fn to_text(&self) -> [String; 2] {
+        let domain = Some(&*self.domain);
+        let text = |statements: &[Statement]| match statements {
+            [] => "true".to_owned(),
+            _ => statements.iter().map(|s| s.to_text(domain)).collect::<Vec<_>>().join(" and "),
+        };
+        [text(&self.before), text(&self.after)]
     }
 }
 
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} => {}", self.rule.name(), Statements(&self.before), Statements(&self.after))
-    }
-}
-
-/// Statements that hold together, as they print.
-pub struct Statements<'a>(pub &'a [Statement]);
-
-impl fmt::Display for Statements<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, statement) in self.0.iter().enumerate() {
-            write!(f, "{}{statement}", if i == 0 { "" } else { " and " })?;
-        }
-        if self.0.is_empty() {
-            write!(f, "true")?;
-        }
-        Ok(())
+        let [before, after] = self.to_text();
+        write!(f, "{}: {before} => {after}", self.rule.name())
     }
 }
 
 /// The steps of one simplification, shared by all its contexts.
 #[derive(Clone, Debug, Default)]
-pub struct Trace(Rc<RefCell<Vec<Step>>>);
+pub struct Trace(Rc<RefCell<Record>>);
+
+#[derive(Clone, Debug, Default)]
+struct Record {
+    domain: Arc<Domain>,
+    steps: Vec<Step>,
+}
 
 impl Trace {
+    /// Says whose variables the steps to come have.
+    pub fn enter(&self, domain: &Domain) {
+        self.0.borrow_mut().domain = Arc::new(domain.clone());
+    }
+
     /// Adds a step.
     pub fn push(&self, rule: Rule, before: Vec<Statement>, after: Vec<Statement>) {
-        self.0.borrow_mut().push(Step { rule, before, after });
+        let mut record = self.0.borrow_mut();
+        let domain = record.domain.clone();
+        record.steps.push(Step { rule, before, after, domain });
+    }
+
+    /// How many steps there are.
+    pub(crate) fn len(&self) -> usize {
+        self.0.borrow().steps.len()
+    }
+
+    /// Forgets all but the first `n` steps.
+    pub(crate) fn truncate(&self, n: usize) {
+        self.0.borrow_mut().steps.truncate(n);
     }
 
     /// The steps so far, in order.
     pub fn into_steps(self) -> Vec<Step> {
-        Rc::try_unwrap(self.0).map_or_else(|shared| shared.borrow().clone(), RefCell::into_inner)
+        Rc::try_unwrap(self.0).map_or_else(|shared| shared.borrow().steps.clone(), |record| record.into_inner().steps)
     }
 }
 
@@ -131,6 +156,15 @@ impl AffineContext {
     /// A form in an interval as a statement.
     pub(crate) fn constraint(&self, form: &AffineForm, interval: Interval) -> Statement {
         self.spelled_out(form).map_or(Statement::Unprintable, |e| Statement::Constraint(e, interval))
+    }
+
+    /// `x - n*(x floordiv n)` as a statement.
+    pub(crate) fn remainder(&self, x: &AffineForm, n: i64) -> Statement {
+        let spell = || {
+            let x = self.spelled_out(x)?;
+            x.sub(&x.floor_div(&Expr::Const(n)).ok()?.scale(n).ok()?).ok()
+        };
+        spell().map_or(Statement::Unprintable, Statement::Value)
     }
 
     /// An operation on two forms as a statement; none where nobody traces.

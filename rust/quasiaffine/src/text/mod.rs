@@ -64,14 +64,22 @@ impl fmt::Display for Map {
     }
 }
 
-impl fmt::Display for Expr {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Expr {
+    /// The expression as text, with the names that a domain has for its variables.
+    pub fn to_text(&self, domain: Option<&Domain>) -> String {
         if u64::from(self.nodes()) > PRINT_LIMIT {
-            return f.write_str("<the expression has too many nodes to print>");
+            return "<the expression has too many nodes to print>".to_owned();
         }
         let mut out = String::new();
-        Printer { domain: None, style: Style::Line, out: &mut out }.expr(self)?;
-        f.write_str(&out)
+        // Writing into a string cannot fail.
+        let _ = Printer { domain, style: Style::Line, out: &mut out }.expr(self);
+        out
+    }
+}
+
+impl fmt::Display for Expr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_text(None))
     }
 }
 

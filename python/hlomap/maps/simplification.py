@@ -1,0 +1,85 @@
+"""What the simplifier did to a map: the rules that fired, in order, each with what it rewrote and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .._core import IndexingMap
+
+
+@dataclass(frozen=True, slots=True)
+class SimplifyStep:
+    """One application of a rule."""
+
+    #: The name of the rule.
+    rule: str
+    #: The law of the rule, with its side condition.
+    law: str
+    #: The expression, or the constraints, that the rule was applied to.
+    before: str
+    #: What the rule made of that; ``true`` for a constraint that always holds, ``false`` for one that never does.
+    after: str
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.before} => {self.after}"
+
+
+@dataclass(frozen=True, slots=True)
+class SimplifyTrace:
+    """A map before and after simplification, and the steps between; ``str()`` lists them."""
+
+    #: The map as it was given.
+    original: IndexingMap
+    #: The map as :meth:`IndexingMap.simplify` returns it.
+    map: IndexingMap
+    #: The steps, in order.
+    steps: tuple[SimplifyStep, ...]
+
+    def __str__(self) -> str:
+        lines = [f"before  {self.original}", f"after   {self.map}"]
+        for number, step in enumerate(self.steps, start=1):
+            lines.append(f"{number:4}. {step.rule}: {step.law}")
+            lines.append(f"          {step.before}")
+            lines.append(f"       => {step.after}")
+        return "\n".join(lines)
+
+
+def explain_simplify(
+    map: IndexingMap, *, keep_point_dims: bool = False, drop_unused: bool = False, rescale: bool = False
+) -> SimplifyTrace:
+    """Simplifies a map and reports every rule that fired.
+
+    Args:
+        map: the map to simplify.
+        keep_point_dims: keep dims with a single value, as in :meth:`IndexingMap.simplify`.
+        drop_unused: remove range and runtime variables that nothing uses.
+        rescale: let range variables count in steps of a modulus that a constraint fixes.
+
+    Returns:
+        A :class:`SimplifyTrace`: the map before and after, and the steps in order. A step rewrites a part of the map,
+        which has the same value before and after at every point of the domain. Alternatives that the simplifier tried
+        and did not take have their steps too. The simplifier takes its shortcuts only when nobody traces; the result
+        is the same.
+
+    Raises:
+        TypeError: ``map`` is no :class:`IndexingMap`.
+
+    >>> import hlomap as hm
+    >>> m = hm.IndexingMap.parse("(d0, d1) -> ((d0 * 12 + d1) floordiv 4), domain: d0 in [0, 7], d1 in [0, 11]")
+    >>> print(hm.explain_simplify(m))
+    before  (d0, d1) -> ((d0 * 12 + d1) floordiv 4), domain: d0 in [0, 7], d1 in [0, 11]
+    after   (d0, d1) -> (d0 * 3 + d1 floordiv 4), domain: d0 in [0, 7], d1 in [0, 11]
+       1. multiples: (n*k*x + y) floordiv n = k*x + y floordiv n
+              (d0 * 12 + d1) floordiv 4
+           => d0 * 3 + d1 floordiv 4
+
+    The rules, their order and why they end are described in ``SIMPLIFY.md`` of the Rust crate ``quasiaffine``.
+    """
+    from .._core import IndexingMap
+
+    if not isinstance(map, IndexingMap):
+        raise TypeError(f"hm.explain_simplify: map must be a hlomap.IndexingMap, found {type(map).__name__}")
+    simplified, steps = map._simplify_traced(keep_point_dims, drop_unused, rescale)
+    return SimplifyTrace(map, simplified, tuple(SimplifyStep(*step) for step in steps))
