@@ -1,4 +1,6 @@
-//! Integer expressions and indexing maps: the algebra under hlomap, free of HLO and of Python.
+#![doc = include_str!("../README.md")]
+//!
+//! # Reading the code
 //!
 //! Read [`Expr`] first, then [`Map`], then [`rules`], which lists every law the simplifier knows.
 //!

@@ -51,6 +51,13 @@ impl Count {
 /// satisfies the constraints, a runtime variable counting as one number for each.
 ///
 /// An undefined map may touch any number.
+///
+/// ```
+/// use quasiaffine::{distinct, touched, Map};
+/// let windows: Map = "(d0)[s0] -> (d0 + s0), domain: d0 in [0, 9], s0 in [0, 2]".parse()?;
+/// assert_eq!((touched(&windows).upper, distinct(&windows).upper), (30, 12));
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 pub fn touched(map: &Map) -> Count {
     match map.state() {
         State::Empty => Count::exact(0),

@@ -36,6 +36,14 @@ pub enum Equivalence {
 }
 
 /// Compares two maps.
+///
+/// ```
+/// use quasiaffine::{equivalent, Equivalence, Map};
+/// let a: Map = "(d0) -> (d0 mod 4 + (d0 floordiv 4) * 4), domain: d0 in [0, 99]".parse()?;
+/// let b: Map = "(d0) -> (d0), domain: d0 in [0, 99]".parse()?;
+/// assert!(matches!(equivalent(&a, &b), Equivalence::Equal));
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 pub fn equivalent(a: &Map, b: &Map) -> Equivalence {
     use Equivalence::{Different, Equal, Unknown};
     if a.state() == State::Undefined || b.state() == State::Undefined {

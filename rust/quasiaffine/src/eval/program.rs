@@ -76,6 +76,14 @@ enum Width {
 }
 
 /// A map compiled for evaluation.
+///
+/// ```
+/// use quasiaffine::{Map, Points, Program};
+/// let map: Map = "(d0, d1) -> (d0 * 4 + d1), domain: d0 in [0, 2], d1 in [0, 3]".parse()?;
+/// let points = Points { n: 2, dims: &[0, 3, 2, 1], ranges: &[], runtime: &[] };
+/// assert_eq!(Program::new(&map)?.run::<false>(&points)?, [3, 9]);
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 pub struct Program {
     pub(crate) steps: Vec<Step>,
     pub(crate) results: Vec<Register>,

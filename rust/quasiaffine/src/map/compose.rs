@@ -17,6 +17,14 @@ use crate::map::{Map, State};
 ///
 /// # Errors
 /// [`Error::Arity`] where `first` has another number of results than `second` has dimensions, and overflow.
+///
+/// ```
+/// use quasiaffine::{then, Map};
+/// let twice: Map = "(d0) -> (d0 * 2), domain: d0 in [0, 4]".parse()?;
+/// let half: Map = "(d0) -> (d0 floordiv 2), domain: d0 in [0, 9]".parse()?;
+/// assert_eq!(then(&twice, &half)?.to_string(), "(d0) -> ((d0 * 2) floordiv 2), domain: d0 in [0, 4]");
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 pub fn then(first: &Map, second: &Map) -> Result<Map> {
     if first.state() != State::Defined || second.state() != State::Defined {
         return unusual(first, second);

@@ -1,4 +1,8 @@
-//! The driver: brings a map to a fixpoint of all rules. No law lives here.
+#![doc = include_str!("../../SIMPLIFY.md")]
+//!
+//! # The driver
+//!
+//! Brings a map to a fixpoint of all rules. No law lives here.
 //!
 //! Read [`simplify`]; [`compose`] is the same for two maps. What a glance shows to be done is done without a context.
 //! Otherwise one pass narrows the ranges of variables by the constraints, then writes every constraint and every result
@@ -34,6 +38,13 @@ use crate::simplify::variables::{remove_variables, rescale, without_points};
 const MAX_PASSES: usize = 8;
 
 /// An equal map: the same image at every point of the domain, with the fewest div/mod nodes that the rules find.
+///
+/// ```
+/// use quasiaffine::{simplify, Map, Options};
+/// let map: Map = "(d0) -> ((d0 * 8 + 5) floordiv 8), domain: d0 in [0, 3]".parse()?;
+/// assert_eq!(simplify(&map, Options::default()).to_string(), "(d0) -> (d0), domain: d0 in [0, 3]");
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 pub fn simplify(map: &Map, options: Options) -> Map {
     simplify_within(map, options, &mut Budget::default())
 }
@@ -66,6 +77,15 @@ pub fn compose(first: &Map, second: &Map, options: Options) -> Result<Map> {
 }
 
 /// [`simplify`], and the rules that fired, in order. No shortcut is taken, so that every rule shows.
+///
+/// ```
+/// use quasiaffine::simplify::simplify_traced;
+/// use quasiaffine::{Map, Options};
+/// let map: Map = "(d0) -> ((d0 * 8 + 5) floordiv 8), domain: d0 in [0, 3]".parse()?;
+/// let (_, steps) = simplify_traced(&map, Options::default());
+/// assert_eq!(steps[0].to_string(), "multiples: (d0 * 8 + 5) floordiv 8 => d0");
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 pub fn simplify_traced(map: &Map, options: Options) -> (Map, Vec<Step>) {
     let trace = Trace::default();
     let mut budget = Budget { trace: Some(trace.clone()), ..Budget::default() };

@@ -53,6 +53,36 @@ pub fn is_name(text: &str) -> bool {
         && !RESERVED.contains(&text)
 }
 
+/// Reads an expression over the variables `d0`, `s0`, `rt0` and so on.
+///
+/// ```
+/// let e: quasiaffine::Expr = "(d0 * 8 + s0) floordiv 4".parse()?;
+/// assert_eq!(e.to_string(), "(d0 * 8 + s0) floordiv 4");
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
+impl std::str::FromStr for Expr {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Expr> {
+        parse_expr(text)
+    }
+}
+
+/// Reads a map with its domain.
+///
+/// ```
+/// let map: quasiaffine::Map = "(d0)[s0] -> (d0 + s0), domain: d0 in [0, 9], s0 in [0, 2]".parse()?;
+/// assert_eq!(map.domain().n_ranges, 1);
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
+impl std::str::FromStr for Map {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Map> {
+        parse_map(text)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token<'a> {
     Name(&'a str),
