@@ -3,6 +3,7 @@
 //! Read [`interval::Interval`]. Law: a fact is never wrong; where nothing is known, there is none.
 
 pub(crate) mod bounds;
+pub mod congruence;
 pub mod interval;
 pub(crate) mod periodicity;
 pub(crate) mod samples;

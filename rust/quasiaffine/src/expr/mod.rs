@@ -8,18 +8,26 @@
 //! Room for three terms lies in the node of a sum. Measured in instructions on composed reshapes, room for one takes 3 %
 //! more and two fifths more allocations, for two or four within 1 % of the same; so nodes stay small.
 
-use std::cmp::Ordering;
+mod accumulator;
+mod order;
+mod substitution;
+
+pub use accumulator::Accumulator;
+pub(crate) use substitution::Substitution;
+
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::affine::table::Table;
 use crate::error::{Error, Result};
 use crate::int;
 
 /// How deep expressions may nest; deeper ones are an error, so that no walk can exhaust the stack.
 pub const MAX_DEPTH: u16 = 400;
+
+/// Trees with fewer nodes are walked whole: to remember which nodes were seen takes longer.
+const SMALL: u32 = 32;
 
 /// What a variable stands for. The kind is part of the variable, never of its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -391,249 +399,6 @@ impl Sum {
         let factors: u32 = self.terms.iter().map(|t| if t.coefficient.unsigned_abs() == 1 { 0 } else { 2 }).sum();
         let sign = u32::from(self.terms.first().is_some_and(|t| t.coefficient == -1));
         (summands - 1) + factors + sign + u32::from(self.constant != 0)
-    }
-}
-
-/// Collects terms and makes the normal form of their sum.
-///
-/// Few terms are kept in order as they come; many are put in order once, at the end, so that a long sum in any order
-/// costs `n log n`.
-#[derive(Default)]
-pub struct Accumulator {
-    constant: i64,
-    terms: SmallVec<[Term; 3]>,
-    unordered: bool,
-}
-
-const INSERT_LIMIT: usize = 24;
-
-impl Accumulator {
-    /// Adds `factor * expr`.
-    pub fn add(&mut self, factor: i64, expr: &Expr) -> Result<()> {
-        if factor == 0 {
-            return Ok(());
-        }
-        match expr {
-            Expr::Const(c) => self.constant = int::add(self.constant, int::mul(factor, *c)?)?,
-            Expr::Node(node) => match &node.op {
-                Op::Sum(sum) => {
-                    self.constant = int::add(self.constant, int::mul(factor, sum.constant)?)?;
-                    for term in &sum.terms {
-                        self.add_term(int::mul(factor, term.coefficient)?, &term.atom)?;
-                    }
-                }
-                _ => self.add_term(factor, expr)?,
-            },
-            Expr::Var(_) => self.add_term(factor, expr)?,
-        }
-        Ok(())
-    }
-
-    fn add_term(&mut self, coefficient: i64, atom: &Expr) -> Result<()> {
-        let mut at = self.terms.len();
-        while at > 0 && !self.unordered {
-            match self.terms[at - 1].atom.cmp(atom) {
-                Ordering::Less => break,
-                Ordering::Equal => {
-                    let total = int::add(self.terms[at - 1].coefficient, coefficient)?;
-                    if total == 0 {
-                        self.terms.remove(at - 1);
-                    } else {
-                        self.terms[at - 1].coefficient = total;
-                    }
-                    return Ok(());
-                }
-                Ordering::Greater => at -= 1,
-            }
-            if self.terms.len() - at > INSERT_LIMIT {
-                self.unordered = true;
-            }
-        }
-        let at = if self.unordered { self.terms.len() } else { at };
-        self.terms.insert(at, Term { coefficient, atom: atom.clone() });
-        Ok(())
-    }
-
-    fn order(&mut self) -> Result<()> {
-        self.terms.sort_by(|a, b| a.atom.cmp(&b.atom));
-        let mut merged: SmallVec<[Term; 3]> = SmallVec::new();
-        for term in self.terms.drain(..) {
-            match merged.last_mut() {
-                Some(last) if last.atom == term.atom => {
-                    last.coefficient = int::add(last.coefficient, term.coefficient)?;
-                }
-                _ => merged.push(term),
-            }
-        }
-        merged.retain(|t| t.coefficient != 0);
-        self.terms = merged;
-        Ok(())
-    }
-
-    /// The sum in normal form.
-    pub fn finish(mut self) -> Result<Expr> {
-        if self.unordered {
-            self.order()?;
-        }
-        Sum { constant: self.constant, terms: self.terms }.finish()
-    }
-}
-
-/// One substitution in several expressions: what they share stays shared.
-pub(crate) struct Substitution<'a> {
-    replace: &'a dyn Fn(Var) -> Result<Expr>,
-    done: Table<*const Node, Expr>,
-}
-
-impl<'a> Substitution<'a> {
-    /// Nothing replaced yet. The expressions that follow must live as long as this.
-    pub(crate) fn new(replace: &'a dyn Fn(Var) -> Result<Expr>) -> Substitution<'a> {
-        Substitution { replace, done: Table::default() }
-    }
-
-    /// The expression with every variable replaced.
-    pub(crate) fn apply(&mut self, e: &Expr) -> Result<Expr> {
-        let node = match e {
-            Expr::Const(_) => return Ok(e.clone()),
-            Expr::Var(v) => return (self.replace)(*v),
-            Expr::Node(node) => node,
-        };
-        let shared = Arc::strong_count(node) > 1;
-        if shared {
-            if let Some(done) = self.done.get(&Arc::as_ptr(node)) {
-                return Ok(done.clone());
-            }
-        }
-        let result = match &node.op {
-            Op::Sum(sum) => {
-                let mut out = Accumulator::default();
-                for term in &sum.terms {
-                    out.add(term.coefficient, &self.apply(&term.atom)?)?;
-                }
-                out.add(1, &Expr::Const(sum.constant))?;
-                out.finish()?
-            }
-            Op::Product(a, b) => self.apply(a)?.mul(&self.apply(b)?)?,
-            Op::FloorDiv(a, b) => self.apply(a)?.floor_div(&self.apply(b)?)?,
-            Op::Mod(a, b) => self.apply(a)?.floor_mod(&self.apply(b)?)?,
-            Op::Min(a, b) => self.apply(a)?.minimum(&self.apply(b)?)?,
-            Op::Max(a, b) => self.apply(a)?.maximum(&self.apply(b)?)?,
-        };
-        if shared {
-            self.done.insert(Arc::as_ptr(node), result.clone());
-        }
-        Ok(result)
-    }
-}
-
-impl PartialEq for Expr {
-    fn eq(&self, other: &Expr) -> bool {
-        match (self, other) {
-            (Expr::Const(a), Expr::Const(b)) => a == b,
-            (Expr::Var(a), Expr::Var(b)) => a == b,
-            (Expr::Node(a), Expr::Node(b)) => {
-                if Arc::ptr_eq(a, b) {
-                    true
-                } else if a.hash != b.hash || a.nodes != b.nodes {
-                    false
-                } else if a.nodes < LARGE {
-                    a.op == b.op
-                } else {
-                    same_graph(a, b, &mut rustc_hash::FxHashSet::default())
-                }
-            }
-            _ => false,
-        }
-    }
-}
-
-impl Eq for Expr {}
-
-/// Trees with fewer nodes are walked whole.
-const SMALL: u32 = 32;
-
-/// From this many tree nodes on, equality remembers the pairs it has compared: a small graph can stand for a tree of
-/// any size.
-const LARGE: u32 = 2000;
-
-fn same_graph(a: &Arc<Node>, b: &Arc<Node>, seen: &mut rustc_hash::FxHashSet<(*const Node, *const Node)>) -> bool {
-    if Arc::ptr_eq(a, b) || !seen.insert((Arc::as_ptr(a), Arc::as_ptr(b))) {
-        return true;
-    }
-    if a.hash != b.hash || a.op.rank() != b.op.rank() {
-        return false;
-    }
-    let mut same = |x: &Expr, y: &Expr| match (x, y) {
-        (Expr::Node(x), Expr::Node(y)) => same_graph(x, y, seen),
-        (x, y) => x == y,
-    };
-    match (&a.op, &b.op) {
-        (Op::Sum(x), Op::Sum(y)) => {
-            x.constant == y.constant
-                && x.terms.len() == y.terms.len()
-                && x.terms.iter().zip(&y.terms).all(|(s, t)| s.coefficient == t.coefficient && same(&s.atom, &t.atom))
-        }
-        (Op::Product(p, q), Op::Product(r, s))
-        | (Op::FloorDiv(p, q), Op::FloorDiv(r, s))
-        | (Op::Mod(p, q), Op::Mod(r, s))
-        | (Op::Min(p, q), Op::Min(r, s))
-        | (Op::Max(p, q), Op::Max(r, s)) => same(p, r) && same(q, s),
-        _ => false,
-    }
-}
-
-impl Hash for Expr {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        match self {
-            Expr::Const(c) => state.write_i64(*c),
-            Expr::Var(v) => state.write_u64(0x5bd1_e995_0000_0000 | ((v.kind as u64) << 40) | u64::from(v.index)),
-            Expr::Node(node) => state.write_u64(node.hash),
-        }
-    }
-}
-
-impl PartialOrd for Expr {
-    fn partial_cmp(&self, other: &Expr) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-/// The order of terms in a sum: by the first variable that occurs, then leaves before nodes, then by operation and
-/// operands. Constants come last.
-impl Ord for Expr {
-    fn cmp(&self, other: &Expr) -> Ordering {
-        match (self, other) {
-            (Expr::Const(a), Expr::Const(b)) => a.cmp(b),
-            (Expr::Const(_), _) => Ordering::Greater,
-            (_, Expr::Const(_)) => Ordering::Less,
-            (Expr::Var(a), Expr::Var(b)) => a.cmp(b),
-            (Expr::Var(a), Expr::Node(b)) => a.cmp(&b.first).then(Ordering::Less),
-            (Expr::Node(a), Expr::Var(b)) => a.first.cmp(b).then(Ordering::Greater),
-            (Expr::Node(a), Expr::Node(b)) => {
-                if Arc::ptr_eq(a, b) {
-                    return Ordering::Equal;
-                }
-                let by_key = (a.first, a.op.rank(), a.nodes).cmp(&(b.first, b.op.rank(), b.nodes));
-                by_key.then_with(|| if self == other { Ordering::Equal } else { a.op.cmp_operands(&b.op) })
-            }
-        }
-    }
-}
-
-impl Op {
-    fn cmp_operands(&self, other: &Op) -> Ordering {
-        match (self, other) {
-            (Op::Sum(a), Op::Sum(b)) => {
-                let key = |t: &Term| (t.atom.clone(), t.coefficient);
-                a.terms.iter().map(key).cmp(b.terms.iter().map(key)).then(a.constant.cmp(&b.constant))
-            }
-            (Op::Product(a, b), Op::Product(c, d))
-            | (Op::FloorDiv(a, b), Op::FloorDiv(c, d))
-            | (Op::Mod(a, b), Op::Mod(c, d))
-            | (Op::Min(a, b), Op::Min(c, d))
-            | (Op::Max(a, b), Op::Max(c, d)) => a.cmp(c).then_with(|| b.cmp(d)),
-            _ => self.rank().cmp(&other.rank()),
-        }
     }
 }
 

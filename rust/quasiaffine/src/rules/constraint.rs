@@ -9,6 +9,7 @@ use super::Rule;
 use crate::affine::context::{AffineContext, AtomKind};
 use crate::affine::form::AffineForm;
 use crate::affine::summands::{summands, Summand, Summands};
+use crate::analysis::congruence::{Congruence, Meet};
 use crate::analysis::interval::Interval;
 use crate::error::Stop;
 use crate::expr::{Expr, Kind};
@@ -389,10 +390,10 @@ pub fn residue_ends(of_x: Interval, n: i64, interval: Interval) -> Interval {
 pub fn round_ends(cx: &AffineContext, kept: &mut [(AffineForm, Interval)]) -> bool {
     let mut changed = false;
     for j in 0..kept.len() {
-        let (Some((x, n)), Some(r)) = (as_residue(cx, &kept[j].0), kept[j].1.as_point()) else { continue };
+        let Some((x, of_x)) = congruence(cx, &kept[j]) else { continue };
         for i in (0..kept.len()).filter(|i| *i != j) {
             let (form, interval) = &kept[i];
-            let Some(rounded) = rounded(form, *interval, (&x, n, r)) else { continue };
+            let Some(rounded) = rounded(form, *interval, &x, of_x) else { continue };
             if rounded != *interval {
                 cx.fired(Rule::ResidueRounds, |cx| {
                     let residue = cx.constraint(&kept[j].0, kept[j].1);
@@ -408,41 +409,38 @@ pub fn round_ends(cx: &AffineContext, kept: &mut [(AffineForm, Interval)]) -> bo
 }
 
 /// The interval without what `x mod n = r` forbids, where `x` stands in the form; the constants of both count as 0.
-fn rounded(form: &AffineForm, interval: Interval, (x, n, r): (&AffineForm, i64, i64)) -> Option<Interval> {
+fn rounded(form: &AffineForm, interval: Interval, x: &AffineForm, of_x: Congruence) -> Option<Interval> {
     let lead = x.terms.first()?;
     let k = form.coefficient(lead.atom);
     let q = k.checked_div(lead.coefficient).filter(|q| *q != 0 && k % lead.coefficient == 0)?;
     let mut rest = form.clone();
     rest.add_scaled(q.checked_neg()?, &AffineForm { constant: 0, ..x.clone() }).ok()?;
-    let g = int::gcd(rest.content(), n)?;
-    let residue = int::floor_mod(q, g).checked_mul(int::floor_mod(r, g))?;
-    let up = interval.lo.checked_add(floor_mod(residue.checked_sub(interval.lo)?, g))?;
-    let down = interval.hi.checked_sub(floor_mod(interval.hi.checked_sub(residue)?, g))?;
-    Some(Interval::new(up, down))
+    Some(of_x.scaled_plus_multiple(q, rest.content())?.tighten(interval))
 }
 
 /// `x mod a = r` and `x mod b = s` are one condition on `x mod lcm(a, b)`, or contradict each other
 pub fn merge_residues(cx: &mut AffineContext, kept: &mut SmallVec<[(AffineForm, Interval); 2]>) -> Result<bool, Stop> {
     for i in 0..kept.len() {
         for j in 0..i {
-            let (Some((x, a)), Some((y, b))) = (as_residue(cx, &kept[i].0), as_residue(cx, &kept[j].0)) else {
-                continue;
-            };
-            let (Some(r), Some(s)) = (kept[i].1.as_point(), kept[j].1.as_point()) else {
+            let (Some((x, of_x)), Some((y, of_y))) = (congruence(cx, &kept[i]), congruence(cx, &kept[j])) else {
                 continue;
             };
             if x != y || x.constant != 0 {
                 continue;
             }
-            let Some((r, lcm)) = chinese_remainder(r, a, s, b) else {
-                cx.fired(Rule::MergeResidues, |cx| {
-                    let both = [i, j].map(|at| cx.constraint(&kept[at].0, kept[at].1));
-                    (both.to_vec(), vec![Statement::Contradiction])
-                });
-                kept[i].1 = Interval::EMPTY;
-                return Ok(true);
+            let both = match of_x.meet(of_y) {
+                Meet::Both(both) => both,
+                Meet::TooLarge => continue,
+                Meet::Contradiction => {
+                    cx.fired(Rule::MergeResidues, |cx| {
+                        let both = [i, j].map(|at| cx.constraint(&kept[at].0, kept[at].1));
+                        (both.to_vec(), vec![Statement::Contradiction])
+                    });
+                    kept[i].1 = Interval::EMPTY;
+                    return Ok(true);
+                }
             };
-            let Some(lcm) = lcm else { continue };
+            let (lcm, r) = (both.modulus(), both.residue());
             let mut merged = x.clone();
             let quotient = cx.floor_div(x, lcm)?;
             merged.add_scaled(-lcm, &quotient)?;
@@ -459,24 +457,11 @@ pub fn merge_residues(cx: &mut AffineContext, kept: &mut SmallVec<[(AffineForm, 
     Ok(false)
 }
 
-/// `x = r mod a` and `x = s mod b`: the residue modulo the least common multiple; `None` where there is no solution,
-/// no modulus where it does not fit.
-fn chinese_remainder(r: i64, a: i64, s: i64, b: i64) -> Option<(i64, Option<i64>)> {
-    let (r, a, s, b) = (i128::from(r), i128::from(a), i128::from(s), i128::from(b));
-    // Extended Euclid: g = a*u + b*v.
-    let (mut g, mut next, mut u, mut next_u) = (a, b, 1i128, 0i128);
-    while next != 0 {
-        let q = g / next;
-        (g, next) = (next, g - q * next);
-        (u, next_u) = (next_u, u - q * next_u);
-    }
-    if (s - r) % g != 0 {
-        return None;
-    }
-    let lcm = a / g * b;
-    let step = ((s - r) / g % (b / g)) * u % (b / g);
-    let x = (r + a * step).rem_euclid(lcm);
-    Some((x as i64, i64::try_from(lcm).ok()))
+/// `x` and its congruence, where a constraint is `x mod n = r` up to the constant.
+fn congruence(cx: &AffineContext, (form, interval): &(AffineForm, Interval)) -> Option<(AffineForm, Congruence)> {
+    let (x, n) = as_residue(cx, form)?;
+    let r = interval.as_point().filter(|r| (0..n).contains(r))?;
+    Some((x, Congruence::new(n, r)?))
 }
 
 /// The form of a constraint without its constant, with its interval moved along.

@@ -1,0 +1,56 @@
+//! Replaces variables by expressions.
+//!
+//! Read [`Substitution`].
+
+use std::sync::Arc;
+
+use crate::affine::table::Table;
+use crate::error::Result;
+use crate::expr::{Accumulator, Expr, Node, Op, Var};
+
+/// One substitution in several expressions: what they share stays shared.
+pub(crate) struct Substitution<'a> {
+    replace: &'a dyn Fn(Var) -> Result<Expr>,
+    done: Table<*const Node, Expr>,
+}
+
+impl<'a> Substitution<'a> {
+    /// Nothing replaced yet. The expressions that follow must live as long as this.
+    pub(crate) fn new(replace: &'a dyn Fn(Var) -> Result<Expr>) -> Substitution<'a> {
+        Substitution { replace, done: Table::default() }
+    }
+
+    /// The expression with every variable replaced.
+    pub(crate) fn apply(&mut self, e: &Expr) -> Result<Expr> {
+        let node = match e {
+            Expr::Const(_) => return Ok(e.clone()),
+            Expr::Var(v) => return (self.replace)(*v),
+            Expr::Node(node) => node,
+        };
+        let shared = Arc::strong_count(node) > 1;
+        if shared {
+            if let Some(done) = self.done.get(&Arc::as_ptr(node)) {
+                return Ok(done.clone());
+            }
+        }
+        let result = match &node.op {
+            Op::Sum(sum) => {
+                let mut out = Accumulator::default();
+                for term in &sum.terms {
+                    out.add(term.coefficient, &self.apply(&term.atom)?)?;
+                }
+                out.add(1, &Expr::Const(sum.constant))?;
+                out.finish()?
+            }
+            Op::Product(a, b) => self.apply(a)?.mul(&self.apply(b)?)?,
+            Op::FloorDiv(a, b) => self.apply(a)?.floor_div(&self.apply(b)?)?,
+            Op::Mod(a, b) => self.apply(a)?.floor_mod(&self.apply(b)?)?,
+            Op::Min(a, b) => self.apply(a)?.minimum(&self.apply(b)?)?,
+            Op::Max(a, b) => self.apply(a)?.maximum(&self.apply(b)?)?,
+        };
+        if shared {
+            self.done.insert(Arc::as_ptr(node), result.clone());
+        }
+        Ok(result)
+    }
+}
