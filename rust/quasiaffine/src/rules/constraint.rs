@@ -414,7 +414,11 @@ fn rounded(form: &AffineForm, interval: Interval, (x, n, r): (&AffineForm, i64, 
     let q = k.checked_div(lead.coefficient).filter(|q| *q != 0 && k % lead.coefficient == 0)?;
     let mut rest = form.clone();
     rest.add_scaled(q.checked_neg()?, &AffineForm { constant: 0, ..x.clone() }).ok()?;
-    let g = int::gcd(rest.content(), n)?;
+    rounded_ends(interval, q, r, int::gcd(rest.content(), n)?)
+}
+
+/// The interval of `q*x + g*y` without the ends that `x = r` modulo `g` forbids.
+pub fn rounded_ends(interval: Interval, q: i64, r: i64, g: i64) -> Option<Interval> {
     let residue = int::floor_mod(q, g).checked_mul(int::floor_mod(r, g))?;
     let up = interval.lo.checked_add(floor_mod(residue.checked_sub(interval.lo)?, g))?;
     let down = interval.hi.checked_sub(floor_mod(interval.hi.checked_sub(residue)?, g))?;
