@@ -194,7 +194,7 @@ fn remainder(x: i128, n: i128) -> i128 {
     if x == LOST {
         LOST
     } else {
-        x - floor_div_any(x, n.max(1)) * n.max(1)
+        x.rem_euclid(n.max(1))
     }
 }
 
@@ -246,6 +246,13 @@ mod tests {
         let map = parse_map(text).unwrap();
         let points = Points { n: 2, dims: &[10, 9, i64::MAX, 9], ranges: &[], runtime: &[] };
         assert_eq!(Program::new(&map).unwrap().run::<true>(&points), Err(Error::OutsideDomain(1)));
+    }
+
+    #[test]
+    fn a_remainder_fits_where_the_multiple_below_it_does_not() {
+        let text = "(d0, d1, d2) -> (((d0 * d1 - d0 * d0) mod (d2 * 4)) floordiv 4), \
+            domain: d0 in [-9223372036854775808, 0], d1 in [0, 9223372036854775807], d2 in [1, 3000000000000000002]";
+        assert_eq!(at(text, &[i64::MIN, i64::MAX, 3000000000000000002]), Ok(vec![2740880990320872790]));
     }
 
     #[test]

@@ -2,3 +2,4 @@
 
 pub mod div_of_variables;
 pub(crate) mod normal;
+mod related_constraints;

@@ -4,43 +4,32 @@
 //! simplification costs. Law: a normal map is what a pass of [`crate::simplify`] would return; where the glance
 //! cannot tell, it says no. Debug builds check the law on every map.
 
+use smallvec::SmallVec;
+
 use crate::analysis::interval::Interval;
 use crate::expr::{Expr, Kind, Op, Sum, Term, Var};
 use crate::fast_path::div_of_variables::stays;
+use crate::fast_path::related_constraints::Related;
 use crate::int::{common_quotient, floor_div, floor_mod, gcd};
-use crate::map::domain::Domain;
+use crate::map::domain::{Constraint, Domain};
 use crate::map::Map;
 use crate::rules::div::affine;
 use crate::simplify::options::{FastPath, Options};
-
-/// The variables of an expression as bits of their flat numbers.
-type Bits = u64;
 
 /// Whether no rule would change the map.
 pub fn is_normal(map: &Map, options: Options) -> bool {
     let domain = map.domain();
     let Some(check) = NormalCheck::new(domain, options).filter(NormalCheck::sources_are_normal) else { return false };
-    let mut all_seen = Seen::default();
-    for e in map.results() {
-        let Some(seen) = check.result(e) else { return false };
-        all_seen = all_seen.and(seen);
-    }
-    let (used, Some(constrained)) = (all_seen.vars, check.constraints(all_seen)) else { return false };
-    !options.drop_unused || (used | constrained) >> domain.n_dims == all(domain.vars.len() - domain.n_dims)
+    let mut seen = Seen::new(domain);
+    map.results().iter().all(|e| check.result(e, &mut seen).is_some())
+        && check.constraints(&mut seen, map.results())
+        && (!options.drop_unused || seen.vars[domain.n_dims..].iter().all(|v| v.uses != 0))
 }
 
 /// Whether no rule would change the domain, whatever the results are.
 pub fn is_normal_domain(domain: &Domain, options: Options) -> bool {
     NormalCheck::new(domain, options)
-        .is_some_and(|check| check.sources_are_normal() && check.constraints(Seen::default()).is_some())
-}
-
-const fn all(n: usize) -> Bits {
-    if n >= 64 {
-        Bits::MAX
-    } else {
-        (1 << n) - 1
-    }
+        .is_some_and(|check| check.sources_are_normal() && check.constraints(&mut Seen::new(domain), &[]))
 }
 
 /// What is looked at: expressions over a domain.
@@ -49,40 +38,79 @@ pub struct NormalCheck<'a> {
     options: Options,
 }
 
-/// The variables of an expression.
-#[derive(Clone, Copy, Default)]
+/// How a map uses a variable: bits.
+type Uses = u8;
+
+/// It occurs in a result or a constraint.
+const USED: Uses = 1;
+/// It stands under a quotient or a remainder of a result.
+const DIVIDED: Uses = 2;
+/// It stands there under more than a quotient which is all of a result.
+const BESIDE: Uses = 4;
+/// It occurs in a constraint.
+const CONSTRAINED: Uses = 8;
+
+/// The variables of the expressions that have been looked at.
 struct Seen {
-    vars: Bits,
-    /// Those that stand under a quotient or a remainder.
-    divided: Bits,
-    /// Those that stand under more than a quotient which is all of a result.
-    beside: Bits,
+    vars: SmallVec<[SeenVar; 12]>,
+    /// The number of the expression that is looked at, from 1.
+    expr: u32,
+}
+
+#[derive(Clone, Copy, Default)]
+struct SeenVar {
+    uses: Uses,
+    /// Whether it stood under a quotient or a remainder in the last expression that it was met in.
+    was_divided: bool,
+    /// The number of that expression.
+    expr: u32,
 }
 
 impl Seen {
-    const fn and(self, other: Seen) -> Seen {
-        Seen { vars: self.vars | other.vars, divided: self.divided | other.divided, beside: self.beside | other.beside }
+    fn new(domain: &Domain) -> Seen {
+        Seen { vars: SmallVec::from_elem(SeenVar::default(), domain.vars.len()), expr: 0 }
+    }
+
+    /// Meets a variable as a term; nothing where the expression divides it as well.
+    fn term(&mut self, flat: usize) -> Option<()> {
+        let v = &mut self.vars[flat];
+        if v.expr == self.expr && v.was_divided {
+            return None;
+        }
+        *v = SeenVar { uses: v.uses | USED, was_divided: false, expr: self.expr };
+        Some(())
+    }
+
+    /// Meets a variable that is divided; nothing where the expression has it elsewhere as well.
+    fn divided(&mut self, flat: usize, uses: Uses) -> Option<()> {
+        let v = &mut self.vars[flat];
+        if v.expr == self.expr {
+            return None;
+        }
+        *v = SeenVar { uses: v.uses | uses, was_divided: true, expr: self.expr };
+        Some(())
     }
 }
 
 impl<'a> NormalCheck<'a> {
-    /// Nothing where the domain has more variables than there are bits, or no shortcut is to be taken.
+    /// The check of expressions over a domain; nothing where no shortcut is to be taken.
     pub fn new(domain: &'a Domain, options: Options) -> Option<NormalCheck<'a>> {
-        let is_possible = options.fast_path == FastPath::On && domain.vars.len() <= Bits::BITS as usize;
-        is_possible.then_some(NormalCheck { domain, options })
+        (options.fast_path == FastPath::On).then_some(NormalCheck { domain, options })
     }
 
     /// Whether no rule would change an expression that shares no variable with a constraint.
     pub fn stays(&self, e: &Expr) -> bool {
-        self.expr(e).is_some()
+        let mut seen = Seen::new(self.domain);
+        seen.expr = 1;
+        self.expr(e, &mut seen).is_some()
     }
 
     /// A variable that stays a variable, with its interval.
-    fn var(&self, v: Var) -> Option<(Bits, Interval)> {
+    fn var(&self, v: Var) -> Option<(usize, Interval)> {
         let flat = self.domain.flat(v)?;
         let interval = self.domain.vars[flat].interval;
         let stays = interval.lo < interval.hi || (self.options.keep_point_dims && v.kind == Kind::Dim);
-        stays.then_some((1 << flat, interval))
+        stays.then_some((flat, interval))
     }
 
     /// Runtime variables whose indices are constants or variables, and no two of which could be one.
@@ -101,24 +129,27 @@ impl<'a> NormalCheck<'a> {
         })
     }
 
-    fn result(&self, e: &Expr) -> Option<Seen> {
-        let Some(Op::FloorDiv(a, Expr::Const(n))) = e.op() else { return self.expr(e) };
+    fn result(&self, e: &Expr, seen: &mut Seen) -> Option<()> {
+        seen.expr += 1;
+        let Some(Op::FloorDiv(a, Expr::Const(n))) = e.op() else { return self.expr(e, seen) };
         // A constant that is no multiple of the divisor stands in the numerator whole: beside the quotient there would be two.
         let (constant, below) = (constant_of(a), floor_mod(constant_of(a), *n));
-        let seen = self.quotient(a, below, *n).filter(|_| constant == 0 || below != 0)?;
-        Some(Seen { beside: 0, ..seen })
+        if constant != 0 && below == 0 {
+            return None;
+        }
+        self.quotient(a, below, *n, USED | DIVIDED, seen)
     }
 
-    fn expr(&self, e: &Expr) -> Option<Seen> {
+    fn expr(&self, e: &Expr, seen: &mut Seen) -> Option<()> {
         match e {
-            Expr::Const(_) => Some(Seen::default()),
-            Expr::Var(v) => Some(Seen { vars: self.var(*v)?.0, ..Seen::default() }),
+            Expr::Const(_) => Some(()),
+            Expr::Var(v) => seen.term(self.var(*v)?.0),
             Expr::Node(_) => match e.op()? {
-                Op::Sum(sum) => self.sum(sum),
-                Op::FloorDiv(a, Expr::Const(n)) => self.quotient(a, constant_of(a), *n),
+                Op::Sum(sum) => self.sum(sum, seen),
+                Op::FloorDiv(a, Expr::Const(n)) => self.quotient(a, constant_of(a), *n, BESIDE_OTHERS, seen),
                 Op::Mod(a, Expr::Const(n)) => match a.op() {
-                    Some(Op::FloorDiv(a, Expr::Const(m))) => self.digit(a, *m, *n),
-                    _ => self.quotient(a, constant_of(a), *n),
+                    Some(Op::FloorDiv(a, Expr::Const(m))) => self.digit(a, *m, *n, seen),
+                    _ => self.quotient(a, constant_of(a), *n, BESIDE_OTHERS, seen),
                 },
                 _ => None,
             },
@@ -126,48 +157,47 @@ impl<'a> NormalCheck<'a> {
     }
 
     /// Terms of which those with divs share no variable with others, and have nothing to absorb.
-    fn sum(&self, sum: &Sum) -> Option<Seen> {
-        let mut seen = Seen::default();
-        for t in &sum.terms {
-            let of_term = self.expr(&t.atom)?;
-            let has_quotient = of_term.divided != 0;
+    fn sum(&self, sum: &Sum, seen: &mut Seen) -> Option<()> {
+        sum.terms.iter().try_for_each(|t| {
+            let has_quotient = matches!(t.atom, Expr::Node(_));
             if has_quotient && (t.coefficient < 0 || sum.constant != 0) {
                 return None;
             }
-            if of_term.vars & seen.divided != 0 || of_term.divided & seen.vars != 0 {
-                return None;
-            }
-            seen = seen.and(of_term);
-        }
-        Some(seen)
+            self.expr(&t.atom, seen)
+        })
     }
 
     /// `a floordiv n` or `a mod n` where `a` is a variable or a sum of variables, but for the constant.
-    fn quotient(&self, a: &Expr, constant: i64, n: i64) -> Option<Seen> {
-        let mut vars = 0;
+    fn quotient(&self, a: &Expr, constant: i64, n: i64, uses: Uses, seen: &mut Seen) -> Option<()> {
         match (a, a.op()) {
             (Expr::Var(v), _) => {
-                let interval;
-                (vars, interval) = self.var(*v)?;
+                let (flat, interval) = self.var(*v)?;
+                seen.divided(flat, uses)?;
                 stays(0, [(1, interval)].into_iter(), n)?;
             }
             (_, Some(Op::Sum(sum))) => {
                 for t in &sum.terms {
                     let Expr::Var(v) = t.atom else { return None };
-                    vars |= self.var(v)?.0;
+                    seen.divided(self.var(v)?.0, uses)?;
                 }
-                let range_of = |t: &Term| (t.coefficient, self.domain.range_of(&t.atom));
-                stays(constant, sum.terms.iter().map(range_of), n)?;
+                self.stays_divided(sum, constant, n)?;
             }
             _ => return None,
         }
-        Some(Seen { vars, divided: vars, beside: vars })
+        Some(())
+    }
+
+    /// The interval of a sum of variables, but for the constant, whose quotient by `n` stays.
+    fn stays_divided(&self, sum: &Sum, constant: i64, n: i64) -> Option<Interval> {
+        let range_of = |t: &Term| (t.coefficient, self.domain.range_of(&t.atom));
+        stays(constant, sum.terms.iter().map(range_of), n)
     }
 
     /// `(x floordiv m) mod n` of a variable that runs over a whole period of it and crosses a multiple of `m * n`.
-    fn digit(&self, a: &Expr, m: i64, n: i64) -> Option<Seen> {
+    fn digit(&self, a: &Expr, m: i64, n: i64, seen: &mut Seen) -> Option<()> {
         let Expr::Var(v) = a else { return None };
-        let (vars, interval) = self.var(*v)?;
+        let (flat, interval) = self.var(*v)?;
+        seen.divided(flat, BESIDE_OTHERS)?;
         let whole = m.checked_mul(n)?;
         let of_div = Interval::new(floor_div(interval.lo, m), floor_div(interval.hi, m));
         if affine(1, 0, m, interval).is_some()
@@ -177,65 +207,119 @@ impl<'a> NormalCheck<'a> {
             return None;
         }
         let runs = interval.size() >= whole as u128;
-        (runs && common_quotient(interval.lo, interval.hi, whole).is_none()).then_some(Seen {
-            vars,
-            divided: vars,
-            beside: vars,
+        (runs && common_quotient(interval.lo, interval.hi, whole).is_none()).then_some(())
+    }
+
+    /// Whether each constraint is in normal form, and nothing follows from one for another or for what is divided.
+    fn constraints(&self, seen: &mut Seen, results: &[Expr]) -> bool {
+        let constraints = &self.domain.constraints;
+        let mut are_related = false;
+        for c in constraints {
+            let Some(()) = self.constraint(&c.expr, c.interval) else { return false };
+            let decided = decided_uses(c);
+            for_each_var(&c.expr, &mut |v| {
+                if let Some(flat) = self.domain.flat(v) {
+                    let v = &mut seen.vars[flat];
+                    are_related |= v.uses & (CONSTRAINED | decided) != 0;
+                    v.uses |= USED | CONSTRAINED;
+                }
+            });
+        }
+        if !are_related {
+            return true;
+        }
+        let equality_decides = |c: &Constraint| {
+            let mut decides = false;
+            for_each_var(&c.expr, &mut |v| {
+                decides |= self.domain.flat(v).is_some_and(|flat| seen.vars[flat].uses & decided_uses(c) != 0);
+            });
+            decides
+        };
+        if constraints.iter().any(|c| c.interval.as_point().is_some() && equality_decides(c)) {
+            return false;
+        }
+        Related::new(self.domain).is_some_and(|related| {
+            related.nothing_follows_for_each_other() && results.iter().all(|e| self.follows_nothing(e, &related))
         })
     }
 
-    /// The variables of the constraints, none of which shares a variable with another, or says something of what is
-    /// divided.
-    fn constraints(&self, seen: Seen) -> Option<Bits> {
-        // Constraints on common variables are facts for each other, and facts may decide a quotient. That of a remainder
-        // says nothing of a sum of variables; with one value, it may stand for the quotient of the remainder.
-        self.domain.constraints.iter().try_fold(0, |constrained, c| {
-            let vars = self.constraint(&c.expr, c.interval)?;
-            let decided = match (c.expr.op(), c.interval.as_point()) {
-                (Some(Op::Mod(..)), None) => 0,
-                (Some(Op::Mod(..)), Some(_)) => seen.beside,
-                _ => seen.divided,
-            };
-            (vars & (constrained | decided) == 0).then_some(constrained | vars)
-        })
+    /// Whether the constraints say nothing of the quotients of a result that a look at its variables has left.
+    fn follows_nothing(&self, e: &Expr, related: &Related) -> bool {
+        let quotient = |a: &Expr, n: i64| match (a, a.op()) {
+            (Expr::Var(v), _) => self.domain.flat(*v).is_some_and(|flat| related.nothing_follows_for(flat)),
+            (_, Some(Op::Sum(sum))) => related.nothing_follows_for_quotient(sum, floor_mod(sum.constant, n), n),
+            _ => true,
+        };
+        match e.op() {
+            Some(Op::Sum(sum)) => sum.terms.iter().all(|t| self.follows_nothing(&t.atom, related)),
+            Some(Op::Mod(a, Expr::Const(n))) => match a.op() {
+                Some(Op::FloorDiv(a, Expr::Const(m))) => quotient(a, *m),
+                _ => quotient(a, *n),
+            },
+            Some(Op::FloorDiv(a, Expr::Const(n))) => quotient(a, *n),
+            _ => true,
+        }
     }
 
     /// A constraint that says something, and nothing of a single variable that its interval does not say.
-    fn constraint(&self, e: &Expr, interval: Interval) -> Option<Bits> {
+    fn constraint(&self, e: &Expr, interval: Interval) -> Option<()> {
         if let Expr::Var(v) = e {
-            let (bits, of_var) = self.var(*v)?;
+            let (_, of_var) = self.var(*v)?;
             let says_something = !interval.covers(of_var) && !interval.intersect(of_var).is_empty();
-            return (v.kind == Kind::Runtime && says_something).then_some(bits);
+            return (v.kind == Kind::Runtime && says_something).then_some(());
         }
         match e.op()? {
             Op::Sum(sum) => self.sum_constraint(sum, interval),
             Op::Mod(Expr::Var(v), Expr::Const(n)) => {
-                let (bits, of_var) = self.var(*v)?;
+                let (_, of_var) = self.var(*v)?;
                 let (lo, hi) = (floor_mod(of_var.lo, *n), floor_mod(of_var.hi, *n));
                 let ends_allowed = interval.contains(lo) && interval.contains(hi);
                 let says_something = interval.lo >= 0 && interval.hi < *n && interval.size() < *n as u128;
                 let wraps = of_var.size() > *n as u128;
-                (v.kind != Kind::Runtime && ends_allowed && says_something && wraps).then_some(bits)
+                (v.kind != Kind::Runtime && ends_allowed && says_something && wraps).then_some(())
             }
+            Op::Mod(a, Expr::Const(n)) => match a.op()? {
+                Op::Sum(sum) => self.residue_constraint(sum, *n, interval),
+                _ => None,
+            },
             _ => None,
         }
     }
 
-    fn sum_constraint(&self, sum: &Sum, interval: Interval) -> Option<Bits> {
+    /// `x mod n in interval` for a sum of variables `x` each of which, and whose quotient, may have all its values.
+    fn residue_constraint(&self, sum: &Sum, n: i64, interval: Interval) -> Option<()> {
+        if sum.constant != 0 || interval.lo < 0 || interval.hi >= n || interval.size() >= n as u128 {
+            return None;
+        }
+        let mut ends = (0i128, 0i128);
+        for t in &sum.terms {
+            let Expr::Var(v) = &t.atom else { return None };
+            let (x, y) = ends_of_term(t.coefficient, self.var(*v)?.1);
+            ends = (ends.0.checked_add(x)?, ends.1.checked_add(y)?);
+        }
+        let of_div = self.stays_divided(sum, 0, n)?.floor_div(n);
+        let of_quotient = ends_of_term(n, of_div);
+        let (lo, hi) = (i128::from(interval.lo), i128::from(interval.hi));
+        // `n*q = x - r`, and each term is `r + n*q` less the others.
+        if ends.0 - hi > of_quotient.0 || ends.1 - lo < of_quotient.1 {
+            return None;
+        }
+        let covers_each = sum.terms.iter().all(|t| {
+            let (x, y) = ends_of_term(t.coefficient, self.domain.range_of(&t.atom));
+            lo + of_quotient.0 - (ends.1 - y) <= x && y <= hi + of_quotient.1 - (ends.0 - x)
+        });
+        covers_each.then_some(())
+    }
+
+    fn sum_constraint(&self, sum: &Sum, interval: Interval) -> Option<()> {
         if sum.constant != 0 || sum.terms.first()?.coefficient < 0 {
             return None;
         }
-        let (mut vars, mut content, mut total) = (0, 0, (0i128, 0i128));
-        let ends = |k: i64, r: Interval| {
-            let (x, y) = (i128::from(k) * i128::from(r.lo), i128::from(k) * i128::from(r.hi));
-            (x.min(y), x.max(y))
-        };
+        let (mut content, mut total) = (0, (0i128, 0i128));
         for t in &sum.terms {
             let Expr::Var(v) = &t.atom else { return None };
-            let (bits, of_var) = self.var(*v)?;
-            let (x, y) = ends(t.coefficient, of_var);
+            let (x, y) = ends_of_term(t.coefficient, self.var(*v)?.1);
             total = (total.0.checked_add(x)?, total.1.checked_add(y)?);
-            vars |= bits;
             content = gcd(content, t.coefficient)?;
         }
         let (lo, hi) = (i128::from(interval.lo), i128::from(interval.hi));
@@ -246,7 +330,7 @@ impl<'a> NormalCheck<'a> {
         }
         for t in &sum.terms {
             let Expr::Var(v) = &t.atom else { return None };
-            let (x, y) = ends(t.coefficient, self.var(*v)?.1);
+            let (x, y) = ends_of_term(t.coefficient, self.var(*v)?.1);
             // What is left for the term when the others take their extremes must hold all of it.
             let others = (total.0.checked_sub(x)?, total.1.checked_sub(y)?);
             let allowed = (x.max(lo.checked_sub(others.1)?), y.min(hi.checked_sub(others.0)?));
@@ -255,8 +339,37 @@ impl<'a> NormalCheck<'a> {
                 return None;
             }
         }
-        Some(vars)
+        Some(())
     }
+}
+
+/// Under a quotient or a remainder beside others, or under a remainder.
+const BESIDE_OTHERS: Uses = USED | DIVIDED | BESIDE;
+
+/// The uses of a variable in results of which a constraint may decide something: that of a remainder of a variable says
+/// nothing of a sum of variables; with one value, it may stand for the quotient of the remainder.
+fn decided_uses(c: &Constraint) -> Uses {
+    match (c.expr.op(), c.interval.as_point()) {
+        (Some(Op::Mod(Expr::Var(_), _)), None) => 0,
+        (Some(Op::Mod(Expr::Var(_), _)), Some(_)) => BESIDE,
+        _ => DIVIDED,
+    }
+}
+
+/// Calls `visit` with each variable of a constraint that is in normal form.
+fn for_each_var(e: &Expr, visit: &mut impl FnMut(Var)) {
+    match (e, e.op()) {
+        (Expr::Var(v), _) => visit(*v),
+        (_, Some(Op::Sum(sum))) => sum.terms.iter().for_each(|t| for_each_var(&t.atom, visit)),
+        (_, Some(Op::Mod(a, _))) => for_each_var(a, visit),
+        _ => {}
+    }
+}
+
+/// The smallest and the largest value of a variable with a factor.
+fn ends_of_term(k: i64, of_var: Interval) -> (i128, i128) {
+    let (x, y) = (i128::from(k) * i128::from(of_var.lo), i128::from(k) * i128::from(of_var.hi));
+    (x.min(y), x.max(y))
 }
 
 /// The constant of a sum.

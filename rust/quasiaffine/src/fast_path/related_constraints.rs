@@ -1,0 +1,269 @@
+//! Whether something follows from constraints that share variables: of one for another, or for a quotient.
+//!
+//! Read [`Related`]. It asks what the rules ask: a fact `f in [l, u]` says something of a sum `x` where `x - q*f` has fewer
+//! terms ([`crate::analysis::bounds`]), and `x mod n = r` rounds the ends of another constraint
+//! ([`crate::rules::constraint::round_ends`]). Facts are found by their first variable, so that constraints which share none
+//! cost no more than they have terms. Law: where the look cannot tell, something may follow.
+
+use smallvec::SmallVec;
+
+use crate::analysis::congruence::Congruence;
+use crate::analysis::interval::Interval;
+use crate::expr::{Expr, Op, Sum, Term};
+use crate::int::{common_quotient, gcd};
+use crate::map::domain::{Constraint, Domain};
+use crate::rules::div::{balanced, nearest_to_0};
+
+/// A variable with its factor, by flat number.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct FlatTerm {
+    factor: i64,
+    flat: usize,
+}
+
+type FlatTerms = SmallVec<[FlatTerm; 6]>;
+
+/// The smallest and the largest value.
+type Ends = (i128, i128);
+
+/// A constraint in normal form: a sum of variables, or its remainder.
+struct Fact {
+    terms: FlatTerms,
+    /// The divisor of the remainder.
+    modulus: Option<i64>,
+    interval: Interval,
+    /// The next fact with the same first variable.
+    next: Option<usize>,
+}
+
+/// The constraints of a domain, each in normal form by itself.
+pub struct Related<'a> {
+    domain: &'a Domain,
+    facts: SmallVec<[Fact; 6]>,
+    /// The first of the facts that begin with a variable, by flat number.
+    first: SmallVec<[Option<usize>; 12]>,
+}
+
+impl<'a> Related<'a> {
+    /// The constraints of a domain; nothing where one is no sum of variables and no remainder of one.
+    pub fn new(domain: &'a Domain) -> Option<Related<'a>> {
+        let mut first: SmallVec<[Option<usize>; 12]> = SmallVec::from_elem(None, domain.vars.len());
+        let mut facts: SmallVec<[Fact; 6]> = SmallVec::new();
+        for (i, Constraint { expr, interval }) in domain.constraints.iter().enumerate() {
+            let (sum, modulus) = match expr.op() {
+                Some(Op::Mod(a, Expr::Const(n))) => (a, Some(*n)),
+                _ => (expr, None),
+            };
+            let terms = match (sum, sum.op()) {
+                (Expr::Var(v), _) => SmallVec::from_iter([FlatTerm { factor: 1, flat: domain.flat(*v)? }]),
+                (_, Some(Op::Sum(sum))) => flat_terms(domain, sum)?,
+                _ => return None,
+            };
+            let next = first[terms.first()?.flat].replace(i);
+            facts.push(Fact { terms, modulus, interval: *interval, next });
+        }
+        Some(Related { domain, facts, first })
+    }
+
+    /// Whether each constraint stays as it is beside the others.
+    pub fn nothing_follows_for_each_other(&self) -> bool {
+        (0..self.facts.len()).all(|i| self.stays(i).is_some())
+    }
+
+    /// Whether no constraint says anything of a variable by itself.
+    pub fn nothing_follows_for(&self, flat: usize) -> bool {
+        self.beginning_with(flat).all(|fact| self.facts[fact].terms.len() > 1 || self.facts[fact].modulus.is_some())
+    }
+
+    /// Whether no constraint says anything of the quotient of a sum of variables by `n`, of which nothing is known
+    /// otherwise. The constant is that of the sum, or less by multiples of `n`.
+    pub fn nothing_follows_for_quotient(&self, sum: &Sum, constant: i64, n: i64) -> bool {
+        let Some(terms) = flat_terms(self.domain, sum) else { return false };
+        if terms.iter().all(|t| self.first[t.flat].is_none()) {
+            return true;
+        }
+        // A variable of fewer values may have a quotient that is affine in them.
+        if !terms.iter().all(|t| self.nothing_follows_for(t.flat)) {
+            return false;
+        }
+        let common = terms.iter().filter_map(|t| gcd(t.factor, n)).find(|g| *g > 1);
+        let crosses = |factor: &dyn Fn(i64) -> i64, n: i64| {
+            let form: FlatTerms = terms.iter().map(|t| FlatTerm { factor: factor(t.factor), ..*t }).collect();
+            self.crosses(form, constant, n).is_some()
+        };
+        // The three sums of which the laws for quotients ask the interval, see `div_of_variables::stays`.
+        crosses(&|k| k, n)
+            && crosses(&|k| nearest_to_0(k, n), n)
+            && common.is_none_or(|g| crosses(&|k| balanced(k, g), g))
+    }
+
+    /// Some where a sum has several quotients by `n` under the constraints as far as they tell.
+    fn crosses(&self, mut form: FlatTerms, constant: i64, n: i64) -> Option<()> {
+        form.retain(|t| t.factor != 0);
+        let c = i128::from(constant);
+        let (lo, hi) = self.narrowed(&form, None, self.ends(&form)?)?;
+        let (lo, hi) = (i64::try_from(lo.checked_add(c)?).ok()?, i64::try_from(hi.checked_add(c)?).ok()?);
+        (lo <= hi && common_quotient(lo, hi, n).is_none()).then_some(())
+    }
+
+    /// The facts whose first variable it is.
+    fn beginning_with(&self, flat: usize) -> impl Iterator<Item = usize> + '_ {
+        std::iter::successors(self.first[flat], |fact| self.facts[*fact].next)
+    }
+
+    fn stays(&self, i: usize) -> Option<()> {
+        let fact = &self.facts[i];
+        for t in &fact.terms {
+            for other in self.beginning_with(t.flat).filter(|other| *other != i) {
+                self.is_not_rounded(fact, *t, &self.facts[other])?;
+            }
+        }
+        if fact.modulus.is_some() {
+            return self.narrowed(&fact.terms, Some(i), (0, 0)).map(|_| ());
+        }
+        let (lo, hi) = self.narrowed(&fact.terms, Some(i), self.ends(&fact.terms)?)?;
+        let (least, most) = (i128::from(fact.interval.lo), i128::from(fact.interval.hi));
+        let (is_implied, contradicts) = (least <= lo && hi <= most, lo.max(least) > hi.min(most));
+        (!is_implied && !contradicts).then_some(())
+    }
+
+    /// Whether `x mod n = r` leaves a constraint its ends, where `x` begins with a variable of it.
+    fn is_not_rounded(&self, fact: &Fact, t: FlatTerm, other: &Fact) -> Option<()> {
+        let (Some(n), Some(r)) = (other.modulus, other.interval.as_point()) else { return Some(()) };
+        if fact.modulus.is_some() && fact.interval.as_point().is_some() && fact.terms == other.terms {
+            return None;
+        }
+        let Some(q) = exact_quotient(t, other)? else { return Some(()) };
+        let rest = minus(&fact.terms, q, &other.terms)?;
+        let content = rest.iter().try_fold(fact.modulus.unwrap_or(0), |g, t| gcd(g, t.factor))?;
+        let multiple = Congruence::new(n, r)?.scaled_plus_multiple(q, content)?;
+        (multiple.tighten(fact.interval) == fact.interval).then_some(())
+    }
+
+    /// The ends of a sum by the ranges of its variables.
+    fn ends(&self, form: &[FlatTerm]) -> Option<Ends> {
+        form.iter().try_fold((0i128, 0i128), |(lo, hi), t| {
+            let of_var = self.domain.vars[t.flat].interval;
+            let (x, y) = scaled(t.factor, (of_var.lo.into(), of_var.hi.into()))?;
+            Some((lo.checked_add(x)?, hi.checked_add(y)?))
+        })
+    }
+
+    /// The ends of a sum of variables under the facts, or of the remainder that the fact with this number is of it, but for
+    /// that fact; nothing where one says something that would take a quotient to work out.
+    fn narrowed(&self, form: &[FlatTerm], own: Option<usize>, mut ends: Ends) -> Option<Ends> {
+        let has_div = own.is_some_and(|own| self.facts[own].modulus.is_some());
+        for t in form {
+            for i in self.beginning_with(t.flat).filter(|i| Some(*i) != own) {
+                let fact = &self.facts[i];
+                let Some(q) = exact_quotient(*t, fact)? else { continue };
+                let rest = minus(form, q, &fact.terms)?;
+                if rest.len() + usize::from(fact.modulus.is_some()) >= form.len() {
+                    continue;
+                }
+                if has_div || fact.modulus.is_some() {
+                    return None;
+                }
+                let of_fact = scaled(q, (fact.interval.lo.into(), fact.interval.hi.into()))?;
+                let of_rest = self.ends(&rest)?;
+                let (lo, hi) = (of_rest.0.checked_add(of_fact.0)?, of_rest.1.checked_add(of_fact.1)?);
+                ends = (ends.0.max(lo), ends.1.min(hi));
+            }
+        }
+        Some(ends)
+    }
+}
+
+/// The multiple of a fact that has its first variable as often as a term; nothing where that is none, or one that does not fit.
+fn exact_quotient(t: FlatTerm, fact: &Fact) -> Option<Option<i64>> {
+    let lead = fact.terms.first()?.factor;
+    let (q, left) = (t.factor.checked_div(lead)?, t.factor.checked_rem(lead)?);
+    Some((left == 0).then_some(q))
+}
+
+/// `form - q * other`
+fn minus(form: &[FlatTerm], q: i64, other: &[FlatTerm]) -> Option<FlatTerms> {
+    let (mut out, mut i) = (FlatTerms::new(), 0);
+    for t in other {
+        while i < form.len() && form[i].flat < t.flat {
+            out.push(form[i]);
+            i += 1;
+        }
+        let mut factor = q.checked_mul(t.factor)?.checked_neg()?;
+        if i < form.len() && form[i].flat == t.flat {
+            factor = factor.checked_add(form[i].factor)?;
+            i += 1;
+        }
+        if factor != 0 {
+            out.push(FlatTerm { factor, flat: t.flat });
+        }
+    }
+    out.extend_from_slice(&form[i..]);
+    Some(out)
+}
+
+fn scaled(k: i64, (lo, hi): Ends) -> Option<Ends> {
+    let (x, y) = (i128::from(k).checked_mul(lo)?, i128::from(k).checked_mul(hi)?);
+    Some((x.min(y), x.max(y)))
+}
+
+/// The terms of a sum of variables, in the order of their flat numbers.
+fn flat_terms(domain: &Domain, sum: &Sum) -> Option<FlatTerms> {
+    let of_term = |t: &Term| match t.atom {
+        Expr::Var(v) => Some(FlatTerm { factor: t.coefficient, flat: domain.flat(v)? }),
+        _ => None,
+    };
+    sum.terms.iter().map(of_term).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fast_path::normal::is_normal;
+    use crate::text::parse_map;
+    use crate::{simplify, Options};
+
+    /// A map that is seen to be in normal form, and one that is not, whatever the rules make of it.
+    #[test]
+    fn constraints_that_share_variables_may_say_nothing_of_each_other() {
+        let cases = [
+            // Sums that share one variable of two.
+            ("d0", "d0 + d1 in [1, 15], d1 + d2 in [1, 15]", true),
+            // The difference of both has no fewer terms.
+            ("d0", "d0 + d1 in [1, 15], d0 - d1 in [-7, 7]", true),
+            // The difference of both is `d2`: where the first holds, so may the second, or an end of it.
+            ("d0", "d0 + d1 in [3, 15], d0 + d1 + d2 in [3, 23]", false),
+            ("d0", "d0 + d1 in [3, 15], d0 + d1 + d2 in [3, 22]", true),
+            // A remainder of a sum, and a sum of other variables or of the same.
+            ("d0", "(d0 + d1) mod 3 in [0, 1], d1 + d2 in [1, 15]", true),
+            ("d0", "(d0 + d1) mod 3 in [0, 1], d0 + d1 in [1, 15]", false),
+            // Two remainders of one sum are one.
+            ("d0", "(d0 + d1) mod 3 in [0, 0], (d0 + d1) mod 2 in [0, 0]", false),
+            ("d0", "(d0 + d1) mod 3 in [0, 0], (d0 + d2) mod 2 in [0, 0]", true),
+            // Beside an even `d0` the sum is even.
+            ("d0", "d0 mod 2 in [0, 0], d0 + d1 * 2 in [2, 20]", true),
+            ("d0", "d0 mod 2 in [0, 0], d0 + d1 * 2 in [1, 20]", false),
+            // A div of a sum that shares one variable with a constraint, or both.
+            ("(d0 * 3 + d1) floordiv 7", "d1 + d2 in [1, 15]", true),
+            ("(d0 * 3 + d1) floordiv 7", "d0 + d1 in [1, 15]", true),
+            ("(d0 * 3 + d1) mod 7", "d0 * 3 + d1 in [8, 24]", true),
+            ("(d0 + d1 + d2) floordiv 16", "d0 + d1 + d2 in [8, 15]", false),
+            ("(d0 + d1 + d2) floordiv 16", "d0 + d1 + d2 in [8, 16]", true),
+            // The numerator is `-d0 + d1 + 3` and a multiple of 4.
+            ("(d0 * 3 + d1 + 3) floordiv 4", "d0 - d1 in [0, 3]", false),
+            ("(d0 * 3 + d1 + 3) floordiv 4", "d0 - d1 in [0, 4]", true),
+            ("d2 + (d0 floordiv 2) mod 2", "d0 + d1 in [1, 15]", true),
+            // An equality could be another form of what is divided.
+            ("(d0 * 3 + d1) floordiv 7", "d0 + d2 in [8, 8]", false),
+            ("d1 * 3 + d2", "d0 + d2 in [8, 8]", true),
+        ];
+        for (result, constraints, expected) in cases {
+            let bounds = "d0 in [0, 8], d1 in [0, 8], d2 in [0, 8]";
+            let map = parse_map(&format!("(d0, d1, d2) -> ({result}), domain: {bounds}, {constraints}")).unwrap();
+            let options = Options::default();
+            assert_eq!(is_normal(&map, options), expected, "{map}");
+            // Debug builds check what is said of a map in normal form.
+            let simplified = simplify(&map, options);
+            assert!(!expected || simplified == map, "{map} becomes {simplified}");
+        }
+    }
+}
