@@ -1,5 +1,6 @@
 //! Inputs that the benches share: maps of operations, maps that are hard to simplify, and chains to compose.
 
+#[path = "../rust/quasiaffine/tests/random/ops.rs"]
 pub mod ops;
 
 use ops::{Op, Step};

@@ -3,7 +3,7 @@
 //! Sizes are counted as trees where they must be small, and as distinct expressions, which is what memory holds, where
 //! operations mix the digits of an index again and again: there a tree grows with every step, in any form known.
 
-#[path = "../../../benches/ops.rs"]
+#[path = "random/ops.rs"]
 #[allow(dead_code, reason = "the benches use the rest")]
 mod ops;
 
