@@ -557,7 +557,11 @@ pub(crate) fn quotient_of(interval: Interval, n: i64) -> Option<i64> {
 pub(crate) fn unbalanced(factors: &mut Factors, units: &[Interval], constant: i64, n: i64) -> Option<i64> {
     let two_valued = |i: &usize| units[*i].size() == 2 && factors[*i] != 0;
     let free: SmallVec<[usize; MAX_FREE]> = (0..units.len()).filter(two_valued).take(MAX_FREE).collect();
-    if free.is_empty() {
+    // Of a balanced factor, the one on the other side of 0 is no nearer to it, so that no choice makes the values fewer.
+    let width = factors.iter().zip(units).fold(0u128, |width, (factor, unit)| {
+        width.saturating_add(unit.size().saturating_sub(1).saturating_mul(factor.unsigned_abs().into()))
+    });
+    if free.is_empty() || width >= n.unsigned_abs().into() {
         return None;
     }
     let balanced = factors.clone();
