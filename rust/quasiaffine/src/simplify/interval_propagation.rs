@@ -10,7 +10,9 @@ use crate::expr::{Accumulator, Expr, Kind, Op, Sum, Term, Var};
 use crate::int;
 use crate::map::domain::{Constraint, Domain};
 use crate::map::Map;
-use crate::rules::constraint::{divided, ends_divided, numerator_range, residue_ends, without_shift, Ends};
+use crate::rules::constraint::{
+    divided, ends_divided, numerator_range, residue_ends, rounded_ends, without_shift, Ends,
+};
 use crate::rules::Rule;
 use crate::simplify::options::Options;
 use crate::simplify::trace::{Statement, Trace};
@@ -63,8 +65,12 @@ pub fn propagate_intervals(domain: &Domain, options: Options, trace: Option<&Tra
             }
         }
         if !state.changed {
-            let Some(constraints) = state.constraints(&outcome) else { return Propagated::Same };
-            return Propagated::To(Rest { ranges: state.ranges, constraints });
+            let narrowed = state.constraints(&outcome);
+            let rounded = state.rounded(narrowed.as_ref().unwrap_or(&domain.constraints));
+            return match rounded.or(narrowed) {
+                Some(constraints) => Propagated::To(Rest { ranges: state.ranges, constraints }),
+                None => Propagated::Same,
+            };
         }
     }
     Propagated::Same
@@ -120,7 +126,7 @@ impl<'a> State<'a> {
         if stay && outcome.iter().all(|outcome| matches!(outcome, Outcome::Open)) {
             return None;
         }
-        let mut out = Vec::new();
+        let mut out = Vec::with_capacity(given.constraints.len());
         for (c, outcome) in given.constraints.iter().zip(outcome) {
             let smaller = match outcome {
                 Outcome::All | Outcome::Contradiction => {
@@ -144,6 +150,27 @@ impl<'a> State<'a> {
             out.push(smaller.unwrap_or_else(|| c.clone()));
         }
         (!stay).then_some(out)
+    }
+
+    /// Constraints with the ends of sums moved to values that a remainder with one value allows; `None` where all are.
+    fn rounded(&self, constraints: &[Constraint]) -> Option<Vec<Constraint>> {
+        let mut out: Option<Vec<Constraint>> = None;
+        for residue in constraints {
+            let (Some(Op::Mod(x, Expr::Const(n))), Some(r)) = (residue.expr.op(), residue.interval.as_point()) else {
+                continue;
+            };
+            for i in 0..constraints.len() {
+                let Constraint { expr, interval } = out.as_deref().unwrap_or(constraints)[i].clone();
+                let Some(Op::Sum(sum)) = expr.op() else { continue };
+                let Some(rounded) = rounded_by(sum, interval, (x, *n, r)).filter(|rounded| *rounded != interval) else {
+                    continue;
+                };
+                let after = Constraint { expr, interval: rounded };
+                self.fired(Rule::ResidueRounds, &constraints[i], || vec![(&after).into()]);
+                out.get_or_insert_with(|| constraints.to_vec())[i] = after;
+            }
+        }
+        out
     }
 
     /// Whether a sum has no constant, no variable of one value, no common factor, and begins with a positive factor.
@@ -333,4 +360,28 @@ impl<'a> State<'a> {
         let k = i128::from(t.coefficient);
         Some((k * i128::from(lo), k * i128::from(hi)))
     }
+}
+
+/// The interval of a sum of variables without the ends that `x mod n = r` forbids, where `x` is a variable or a sum of some.
+fn rounded_by(sum: &Sum, interval: Interval, (x, n, r): (&Expr, i64, i64)) -> Option<Interval> {
+    let whole;
+    let terms = match (x, x.op()) {
+        (Expr::Var(_), _) => {
+            whole = [Term { coefficient: 1, atom: x.clone() }];
+            &whole[..]
+        }
+        (_, Some(Op::Sum(x))) if x.constant == 0 => &x.terms[..],
+        _ => return None,
+    };
+    let factor = |terms: &[Term], of: &Term| terms.iter().find(|t| t.atom == of.atom).map_or(0, |t| t.coefficient);
+    let lead = terms.first()?;
+    let k = factor(&sum.terms, lead);
+    let q = k.checked_div(lead.coefficient).filter(|q| *q != 0 && k.checked_rem(lead.coefficient) == Some(0))?;
+    let is_plain = |terms: &[Term]| terms.iter().all(|t| matches!(t.atom, Expr::Var(_)));
+    if sum.constant != 0 || !is_plain(&sum.terms) || !is_plain(terms) {
+        return None;
+    }
+    let left = |t: &Term| factor(&sum.terms, t).checked_sub(q.checked_mul(factor(terms, t))?);
+    let content = sum.terms.iter().chain(terms).try_fold(0, |g, t| int::gcd(g, left(t)?))?;
+    rounded_ends(interval, q, r, int::gcd(content, n)?)
 }
