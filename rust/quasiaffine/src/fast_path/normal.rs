@@ -20,16 +20,23 @@ use crate::simplify::options::{FastPath, Options};
 pub fn is_normal(map: &Map, options: Options) -> bool {
     let domain = map.domain();
     let Some(check) = NormalCheck::new(domain, options).filter(NormalCheck::sources_are_normal) else { return false };
+    // Constraints first: they are few, and most maps that are not normal come from compositions, which add some.
+    if !check.constraints_are_normal() {
+        return false;
+    }
     let mut seen = Seen::new(domain);
     map.results().iter().all(|e| check.result(e, &mut seen).is_some())
-        && check.constraints(&mut seen, map.results())
+        && check.constraints_say_nothing(&mut seen, map.results())
         && (!options.drop_unused || seen.vars[domain.n_dims..].iter().all(|v| v.uses != 0))
 }
 
 /// Whether no rule would change the domain, whatever the results are.
 pub fn is_normal_domain(domain: &Domain, options: Options) -> bool {
-    NormalCheck::new(domain, options)
-        .is_some_and(|check| check.sources_are_normal() && check.constraints(&mut Seen::new(domain), &[]))
+    NormalCheck::new(domain, options).is_some_and(|check| {
+        check.sources_are_normal()
+            && check.constraints_are_normal()
+            && check.constraints_say_nothing(&mut Seen::new(domain), &[])
+    })
 }
 
 /// What is looked at: expressions over a domain.
@@ -210,17 +217,21 @@ impl<'a> NormalCheck<'a> {
         (runs && common_quotient(interval.lo, interval.hi, whole).is_none()).then_some(())
     }
 
-    /// Whether each constraint is in normal form, and nothing follows from one for another or for what is divided.
-    fn constraints(&self, seen: &mut Seen, results: &[Expr]) -> bool {
+    /// Whether each constraint by itself is in normal form.
+    fn constraints_are_normal(&self) -> bool {
+        self.domain.constraints.iter().all(|c| self.constraint(&c.expr, c.interval).is_some())
+    }
+
+    /// Whether nothing follows from a constraint for another one, or for what the results divide. Each is in normal form.
+    fn constraints_say_nothing(&self, seen: &mut Seen, results: &[Expr]) -> bool {
         let constraints = &self.domain.constraints;
         let mut are_related = false;
         for c in constraints {
-            let Some(()) = self.constraint(&c.expr, c.interval) else { return false };
-            let decided = decided_uses(c);
+            let decided = CONSTRAINED | decided_uses(c);
             for_each_var(&c.expr, &mut |v| {
                 if let Some(flat) = self.domain.flat(v) {
                     let v = &mut seen.vars[flat];
-                    are_related |= v.uses & (CONSTRAINED | decided) != 0;
+                    are_related |= v.uses & decided != 0;
                     v.uses |= USED | CONSTRAINED;
                 }
             });
@@ -228,14 +239,14 @@ impl<'a> NormalCheck<'a> {
         if !are_related {
             return true;
         }
-        let equality_decides = |c: &Constraint| {
-            let mut decides = false;
+        let decides = |c: &Constraint| {
+            let (uses, mut decides) = (equality_uses(c), false);
             for_each_var(&c.expr, &mut |v| {
-                decides |= self.domain.flat(v).is_some_and(|flat| seen.vars[flat].uses & decided_uses(c) != 0);
+                decides |= self.domain.flat(v).is_some_and(|flat| seen.vars[flat].uses & uses != 0);
             });
             decides
         };
-        if constraints.iter().any(|c| c.interval.as_point().is_some() && equality_decides(c)) {
+        if constraints.iter().any(decides) {
             return false;
         }
         Related::new(self.domain).is_some_and(|related| {
@@ -346,13 +357,22 @@ impl<'a> NormalCheck<'a> {
 /// Under a quotient or a remainder beside others, or under a remainder.
 const BESIDE_OTHERS: Uses = USED | DIVIDED | BESIDE;
 
-/// The uses of a variable in results of which a constraint may decide something: that of a remainder of a variable says
-/// nothing of a sum of variables; with one value, it may stand for the quotient of the remainder.
+/// The uses of a variable in results of which a constraint may decide something. That of a remainder of a variable says
+/// nothing of a sum of variables.
 fn decided_uses(c: &Constraint) -> Uses {
-    match (c.expr.op(), c.interval.as_point()) {
-        (Some(Op::Mod(Expr::Var(_), _)), None) => 0,
-        (Some(Op::Mod(Expr::Var(_), _)), Some(_)) => BESIDE,
+    match c.expr.op() {
+        Some(Op::Mod(Expr::Var(_), _)) => equality_uses(c),
         _ => DIVIDED,
+    }
+}
+
+/// The uses of which a constraint may decide something by its single value: the quotient of a remainder that it fixes stands
+/// for no other one.
+fn equality_uses(c: &Constraint) -> Uses {
+    match (c.interval.as_point(), c.expr.op()) {
+        (None, _) => 0,
+        (Some(_), Some(Op::Mod(..))) => BESIDE,
+        (Some(_), _) => DIVIDED,
     }
 }
 

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use crate::analysis::congruence::Congruence;
 use crate::analysis::interval::Interval;
 use crate::expr::{Expr, Op, Sum, Term};
-use crate::int::{common_quotient, gcd};
+use crate::int::{common_quotient, floor_div_wide, gcd};
 use crate::map::domain::{Constraint, Domain};
 use crate::rules::div::{balanced, nearest_to_0};
 
@@ -118,10 +118,8 @@ impl<'a> Related<'a> {
                 self.is_not_rounded(fact, *t, &self.facts[other])?;
             }
         }
-        if fact.modulus.is_some() {
-            return self.narrowed(&fact.terms, Some(i), (0, 0)).map(|_| ());
-        }
-        let (lo, hi) = self.narrowed(&fact.terms, Some(i), self.ends(&fact.terms)?)?;
+        let all = fact.modulus.map_or_else(|| self.ends(&fact.terms), |n| Some((0, i128::from(n) - 1)))?;
+        let (lo, hi) = self.narrowed(&fact.terms, Some(i), all)?;
         let (least, most) = (i128::from(fact.interval.lo), i128::from(fact.interval.hi));
         let (is_implied, contradicts) = (least <= lo && hi <= most, lo.max(least) > hi.min(most));
         (!is_implied && !contradicts).then_some(())
@@ -144,15 +142,13 @@ impl<'a> Related<'a> {
     fn ends(&self, form: &[FlatTerm]) -> Option<Ends> {
         form.iter().try_fold((0i128, 0i128), |(lo, hi), t| {
             let of_var = self.domain.vars[t.flat].interval;
-            let (x, y) = scaled(t.factor, (of_var.lo.into(), of_var.hi.into()))?;
-            Some((lo.checked_add(x)?, hi.checked_add(y)?))
+            sum_of((lo, hi), scaled(t.factor, (of_var.lo.into(), of_var.hi.into()))?)
         })
     }
 
     /// The ends of a sum of variables under the facts, or of the remainder that the fact with this number is of it, but for
     /// that fact; nothing where one says something that would take a quotient to work out.
     fn narrowed(&self, form: &[FlatTerm], own: Option<usize>, mut ends: Ends) -> Option<Ends> {
-        let has_div = own.is_some_and(|own| self.facts[own].modulus.is_some());
         for t in form {
             for i in self.beginning_with(t.flat).filter(|i| Some(*i) != own) {
                 let fact = &self.facts[i];
@@ -161,12 +157,20 @@ impl<'a> Related<'a> {
                 if rest.len() + usize::from(fact.modulus.is_some()) >= form.len() {
                     continue;
                 }
-                if has_div || fact.modulus.is_some() {
-                    return None;
-                }
                 let of_fact = scaled(q, (fact.interval.lo.into(), fact.interval.hi.into()))?;
-                let of_rest = self.ends(&rest)?;
-                let (lo, hi) = (of_rest.0.checked_add(of_fact.0)?, of_rest.1.checked_add(of_fact.1)?);
+                // `x mod n = x - n*(x floordiv n)`, where the div may cancel against what is left of `x`.
+                let mut ends_of_all = sum_of(self.ends(&rest)?, of_fact)?;
+                for (factor, part) in own.into_iter().map(|own| (-1, &self.facts[own])).chain([(q, fact)]) {
+                    if let Some(n) = part.modulus {
+                        if rest.iter().any(|t| part.terms.iter().any(|of_x| of_x.flat == t.flat)) {
+                            return None;
+                        }
+                        let (lo, hi) = self.ends(&part.terms)?;
+                        let of_div = (floor_div_wide(lo, n.unsigned_abs()), floor_div_wide(hi, n.unsigned_abs()));
+                        ends_of_all = sum_of(ends_of_all, scaled(factor, scaled(n, of_div)?)?)?;
+                    }
+                }
+                let (lo, hi) = ends_of_all;
                 ends = (ends.0.max(lo), ends.1.min(hi));
             }
         }
@@ -202,6 +206,10 @@ fn minus(form: &[FlatTerm], q: i64, other: &[FlatTerm]) -> Option<FlatTerms> {
     Some(out)
 }
 
+fn sum_of(a: Ends, b: Ends) -> Option<Ends> {
+    Some((a.0.checked_add(b.0)?, a.1.checked_add(b.1)?))
+}
+
 fn scaled(k: i64, (lo, hi): Ends) -> Option<Ends> {
     let (x, y) = (i128::from(k).checked_mul(lo)?, i128::from(k).checked_mul(hi)?);
     Some((x.min(y), x.max(y)))
@@ -235,7 +243,15 @@ mod tests {
             ("d0", "d0 + d1 in [3, 15], d0 + d1 + d2 in [3, 22]", true),
             // A remainder of a sum, and a sum of other variables or of the same.
             ("d0", "(d0 + d1) mod 3 in [0, 1], d1 + d2 in [1, 15]", true),
-            ("d0", "(d0 + d1) mod 3 in [0, 1], d0 + d1 in [1, 15]", false),
+            ("d0", "(d0 + d1) mod 3 in [0, 1], d0 + d1 in [1, 15]", true),
+            ("d0", "(d0 + d1) mod 3 in [0, 1], d0 + d1 in [4, 15]", true),
+            ("d0", "(d0 + d1) mod 9 in [0, 6], d0 + d1 in [1, 15]", true),
+            ("d0", "(d0 + d1) mod 3 in [0, 0], d0 + d1 in [3, 15]", true),
+            ("d0", "(d0 + d1) mod 3 in [0, 0], d0 + d1 in [2, 15]", false),
+            ("d0", "(d0 + d1) mod 3 in [0, 0], (d0 + d1) * 2 + d2 in [2, 35]", true),
+            ("d0", "(d0 + d1 * 2) mod 3 in [0, 0], (d0 + d1) * 2 + d2 in [2, 35]", true),
+            ("(d0 + d1) floordiv 3", "(d0 + d1) mod 3 in [0, 0]", true),
+            ("d2 + (d0 + d1) floordiv 3", "(d0 + d1) mod 3 in [0, 0]", false),
             // Two remainders of one sum are one.
             ("d0", "(d0 + d1) mod 3 in [0, 0], (d0 + d1) mod 2 in [0, 0]", false),
             ("d0", "(d0 + d1) mod 3 in [0, 0], (d0 + d2) mod 2 in [0, 0]", true),
