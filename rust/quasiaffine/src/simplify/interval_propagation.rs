@@ -5,14 +5,13 @@
 
 use smallvec::SmallVec;
 
+use crate::analysis::congruence::Congruence;
 use crate::analysis::interval::Interval;
 use crate::expr::{Accumulator, Expr, Kind, Op, Sum, Term, Var};
 use crate::int;
 use crate::map::domain::{Constraint, Domain};
 use crate::map::Map;
-use crate::rules::constraint::{
-    divided, ends_divided, numerator_range, residue_ends, rounded_ends, without_shift, Ends,
-};
+use crate::rules::constraint::{divided, ends_divided, numerator_range, residue_ends, without_shift, Ends};
 use crate::rules::Rule;
 use crate::simplify::options::Options;
 use crate::simplify::trace::{Statement, Trace};
@@ -159,10 +158,11 @@ impl<'a> State<'a> {
             let (Some(Op::Mod(x, Expr::Const(n))), Some(r)) = (residue.expr.op(), residue.interval.as_point()) else {
                 continue;
             };
+            let Some(of_x) = Congruence::new(*n, r) else { continue };
             for i in 0..constraints.len() {
                 let Constraint { expr, interval } = out.as_deref().unwrap_or(constraints)[i].clone();
                 let Some(Op::Sum(sum)) = expr.op() else { continue };
-                let Some(rounded) = rounded_by(sum, interval, (x, *n, r)).filter(|rounded| *rounded != interval) else {
+                let Some(rounded) = rounded_by(sum, interval, x, of_x).filter(|rounded| *rounded != interval) else {
                     continue;
                 };
                 let after = Constraint { expr, interval: rounded };
@@ -362,8 +362,8 @@ impl<'a> State<'a> {
     }
 }
 
-/// The interval of a sum of variables without the ends that `x mod n = r` forbids, where `x` is a variable or a sum of some.
-fn rounded_by(sum: &Sum, interval: Interval, (x, n, r): (&Expr, i64, i64)) -> Option<Interval> {
+/// The interval of a sum of variables without the ends that a congruence of `x` forbids, which is a variable or a sum of some.
+fn rounded_by(sum: &Sum, interval: Interval, x: &Expr, of_x: Congruence) -> Option<Interval> {
     let whole;
     let terms = match (x, x.op()) {
         (Expr::Var(_), _) => {
@@ -383,5 +383,5 @@ fn rounded_by(sum: &Sum, interval: Interval, (x, n, r): (&Expr, i64, i64)) -> Op
     }
     let left = |t: &Term| factor(&sum.terms, t).checked_sub(q.checked_mul(factor(terms, t))?);
     let content = sum.terms.iter().chain(terms).try_fold(0, |g, t| int::gcd(g, left(t)?))?;
-    rounded_ends(interval, q, r, int::gcd(content, n)?)
+    Some(of_x.scaled_plus_multiple(q, content)?.tighten(interval))
 }
