@@ -5,11 +5,11 @@
 
 use smallvec::SmallVec;
 
-use crate::analysis::congruence::Congruence;
+use crate::analysis::congruence::{Congruence, Meet};
 use crate::analysis::interval::Interval;
 use crate::expr::{Accumulator, Expr, Kind, Op, Sum, Term, Var};
 use crate::int;
-use crate::map::domain::{Constraint, Domain};
+use crate::map::domain::{Constraint, Domain, Emptiness};
 use crate::map::Map;
 use crate::rules::constraint::{divided, ends_divided, numerator_range, residue_ends, without_shift, Ends};
 use crate::rules::Rule;
@@ -46,6 +46,75 @@ impl Rest {
 
 /// What the constraints say of the ranges of the variables, and which of them say more than that.
 pub fn propagate_intervals(domain: &Domain, options: Options, trace: Option<&Trace>) -> Propagated {
+    let mut propagated = propagate(domain, options, trace);
+    loop {
+        let constraints = match &propagated {
+            Propagated::Empty => return Propagated::Empty,
+            Propagated::Same => &domain.constraints,
+            Propagated::To(rest) => &rest.constraints,
+        };
+        // Each turn leaves fewer constraints. One that is merged may move the ends of its variable.
+        let Some(constraints) = merged(constraints, trace) else { return propagated };
+        let mut next = Domain { constraints, ..domain.without_constraints() };
+        if let Propagated::To(rest) = &propagated {
+            next.vars.iter_mut().zip(&rest.ranges).for_each(|(v, interval)| v.interval = *interval);
+        }
+        if next.normalize() == Emptiness::Empty {
+            return Propagated::Empty;
+        }
+        propagated = match propagate(&next, options, trace) {
+            Propagated::Same => {
+                let ranges = next.vars.iter().map(|v| v.interval).collect();
+                Propagated::To(Rest { ranges, constraints: next.constraints })
+            }
+            other => other,
+        };
+    }
+}
+
+/// Constraints with one remainder in place of several of one value, where each has a single value; `None` where there are no
+/// such. A contradiction becomes an empty interval.
+fn merged(constraints: &[Constraint], trace: Option<&Trace>) -> Option<Vec<Constraint>> {
+    type Known<'a> = (usize, (Var, &'a Expr, Congruence));
+    let mut known: SmallVec<[Known; 4]> =
+        constraints.iter().enumerate().filter_map(|(i, c)| Some((i, congruence(c)?))).collect();
+    if known.len() < 2 {
+        return None;
+    }
+    known.sort_by_key(|(_, (_, x, _))| *x);
+    let mut out: Option<Vec<Option<Constraint>>> = None;
+    let mut last = known[0];
+    for &(i, (v, x, of_x)) in &known[1..] {
+        let (at, (_, y, of_y)) = last;
+        last = (i, (v, x, of_x));
+        if x != y {
+            continue;
+        }
+        let after = match of_x.meet(of_y) {
+            Meet::Both(both) => {
+                last.1 .2 = both;
+                let Ok(expr) = x.floor_mod(&Expr::Const(both.modulus())) else { continue };
+                Constraint { expr, interval: Interval::point(both.residue()) }
+            }
+            Meet::TooLarge => continue,
+            Meet::Contradiction => Constraint { expr: constraints[i].expr.clone(), interval: Interval::EMPTY },
+        };
+        if let Some(trace) = trace {
+            let is_empty = after.interval.is_empty();
+            let after = if is_empty { Statement::Contradiction } else { (&after).into() };
+            let before =
+                [at, i].map(|at| out.as_ref().and_then(|out| out[at].as_ref()).unwrap_or(&constraints[at]).into());
+            trace.push(Rule::MergeResidues, before.to_vec(), vec![after]);
+        }
+        let out = out.get_or_insert_with(|| constraints.iter().cloned().map(Some).collect());
+        out[at] = None;
+        out[i] = Some(after);
+    }
+    out.map(|out| out.into_iter().flatten().collect())
+}
+
+/// The same where remainders of one value stay apart.
+fn propagate(domain: &Domain, options: Options, trace: Option<&Trace>) -> Propagated {
     if domain.constraints.is_empty() {
         return Propagated::Same;
     }
@@ -153,20 +222,26 @@ impl<'a> State<'a> {
 
     /// Constraints with the ends of sums moved to values that a remainder with one value allows; `None` where all are.
     fn rounded(&self, constraints: &[Constraint]) -> Option<Vec<Constraint>> {
+        if !constraints.iter().any(|c| matches!(c.expr.op(), Some(Op::Sum(_)))) {
+            return None;
+        }
+        // By first variable, so that a sum meets no more of them than share a variable with it.
+        let mut known: SmallVec<[(Var, &Expr, Congruence); 4]> = constraints.iter().filter_map(congruence).collect();
+        known.sort_by_key(|(first, ..)| *first);
         let mut out: Option<Vec<Constraint>> = None;
-        for residue in constraints {
-            let (Some(Op::Mod(x, Expr::Const(n))), Some(r)) = (residue.expr.op(), residue.interval.as_point()) else {
-                continue;
-            };
-            let Some(of_x) = Congruence::new(*n, r) else { continue };
-            for i in 0..constraints.len() {
-                let Constraint { expr, interval } = out.as_deref().unwrap_or(constraints)[i].clone();
-                let Some(Op::Sum(sum)) = expr.op() else { continue };
-                let Some(rounded) = rounded_by(sum, interval, x, of_x).filter(|rounded| *rounded != interval) else {
-                    continue;
-                };
-                let after = Constraint { expr, interval: rounded };
-                self.fired(Rule::ResidueRounds, &constraints[i], || vec![(&after).into()]);
+        for (i, c) in constraints.iter().enumerate() {
+            let Some(Op::Sum(sum)) = c.expr.op() else { continue };
+            let mut interval = c.interval;
+            for t in &sum.terms {
+                let Expr::Var(v) = t.atom else { continue };
+                let begin = known.partition_point(|(first, ..)| *first < v);
+                for (_, x, of_x) in known[begin..].iter().take_while(|(first, ..)| *first == v) {
+                    interval = rounded_by(sum, interval, x, *of_x).unwrap_or(interval);
+                }
+            }
+            if interval != c.interval {
+                let after = Constraint { expr: c.expr.clone(), interval };
+                self.fired(Rule::ResidueRounds, c, || vec![(&after).into()]);
                 out.get_or_insert_with(|| constraints.to_vec())[i] = after;
             }
         }
@@ -281,6 +356,10 @@ impl<'a> State<'a> {
                 if self.ranges[flat] != before {
                     self.narrowed(Rule::ResidueEnds, given, v);
                 }
+                if self.ranges[flat].as_point().is_some() {
+                    // Its ends satisfy the constraint.
+                    return Outcome::All;
+                }
             }
         }
         if c == 0 {
@@ -360,6 +439,20 @@ impl<'a> State<'a> {
         let k = i128::from(t.coefficient);
         Some((k * i128::from(lo), k * i128::from(hi)))
     }
+}
+
+/// The first variable of `x`, `x` and its congruence, where the constraint is `x mod n = r`.
+fn congruence(c: &Constraint) -> Option<(Var, &Expr, Congruence)> {
+    let Some(Op::Mod(x, Expr::Const(n))) = c.expr.op() else { return None };
+    let first = match (x, x.op()) {
+        (Expr::Var(v), _) => *v,
+        (_, Some(Op::Sum(sum))) => match sum.terms.first()?.atom {
+            Expr::Var(v) => v,
+            _ => return None,
+        },
+        _ => return None,
+    };
+    Some((first, x, Congruence::new(*n, c.interval.as_point()?)?))
 }
 
 /// The interval of a sum of variables without the ends that a congruence of `x` forbids, which is a variable or a sum of some.
