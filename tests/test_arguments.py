@@ -189,6 +189,8 @@ METHODS: dict[str, list[tuple[Callable[[Any], object], str]]] = {
     "Window.parse": [(hm.hlo.Window.parse, "str")],
     "WindowDim": [(hm.hlo.WindowDim, "int"), (lambda x: hm.hlo.WindowDim(1, stride=x), "int")],
     "ConvolutionDimensionNumbers.parse": [(hm.hlo.ConvolutionDimensionNumbers.parse, "str")],
+    "Mesh.parse": [(hm.hlo.Mesh.parse, "str")],
+    "EntryLayout.parse": [(hm.hlo.EntryLayout.parse, "str")],
     "Sharding.parse": [(hm.hlo.Sharding.parse, "str")],
     "ReplicaGroups.parse": [(hm.hlo.ReplicaGroups.parse, "str")],
     "InputOutputAlias": [

@@ -32,7 +32,7 @@ class Expr:
     and its remainder, as for Python's ints; the divisor is a constant other than 0, or an expression that the
     domain of a map keeps positive.  A negative constant is normalised: ``x // -n`` is ``(-x) // n``, and ``x %
     -n`` is ``-((-x) % n)``.  Equality and hash are those of the normal form.  An expression pickles through its
-    text.
+    text; one with more than 2**20 nodes raises :class:`~hlomap.errors.MapError` instead.
 
     Raises :class:`~hlomap.errors.MapError` for a divisor of 0 and :class:`~hlomap.errors.IntegerOverflowError`
     for a constant that does not fit in 64 bits.
@@ -150,6 +150,8 @@ class Expr:
     def __rfloordiv__(self, other: int, /) -> Expr: ...
     def __rmod__(self, other: int, /) -> Expr: ...
     def __neg__(self) -> Expr: ...
+    def __copy__(self) -> Expr: ...
+    def __deepcopy__(self, _memo: Any, /) -> Expr: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
@@ -279,7 +281,6 @@ class Equivalence:
     def __new__(
         cls, equal: bool | None, *, witness: Sequence[int] | None = None, reason: str | None = None
     ) -> Equivalence: ...
-    def __getnewargs_ex__(self) -> tuple[tuple[bool | None], dict[str, Any]]: ...
     @property
     def equal(self) -> bool | None:
         """``True``, ``False``, or ``None`` where it is undecided."""
@@ -306,7 +307,9 @@ class IndexingMap:
 
     Where variables are given, an int ``n`` stands for ``[0, n - 1]``, a pair for inclusive bounds, a triple for a
     name and bounds, and a :class:`Variable` for itself; a pair may be a list, as in JSON.  Equality and hash
-    ignore variable names and the order of constraints.  A map pickles through its text.
+    ignore variable names and the order of constraints.  A map pickles through its text, with the module of the
+    instructions that it refers to (``use``, ``Variable.supplier``); one with more than 2**20 nodes raises
+    :class:`~hlomap.errors.MapError` instead.
 
     Raises :class:`~hlomap.errors.MapError` for a variable that does not exist, a divisor that may be below 1, or
     bounds that do not fit.  The idea and the text form are those of XLA's indexing analysis
@@ -540,6 +543,8 @@ class IndexingMap:
     def cost(self) -> Cost:
         """The number of nodes of the results, a :class:`Cost`."""
     def __format__(self, spec: str, /) -> str: ...
+    def __copy__(self) -> IndexingMap: ...
+    def __deepcopy__(self, _memo: Any, /) -> IndexingMap: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
@@ -1042,7 +1047,8 @@ class Module:
     Modules come from :func:`~hlomap.parse`, :func:`~hlomap.load`, :func:`~hlomap.from_jax` and
     :meth:`~hlomap.Builder.build`.  ``module[name]`` is an instruction, :meth:`computation` finds a computation;
     ``str`` is text that XLA parses.  A module is equal to itself alone, see :meth:`same_as`; its computations and
-    instructions are equal where they are the same part of the same module.  A module pickles through its text.
+    instructions are equal where they are the same part of the same module.  A copy is the module itself; an
+    unpickled one has the same text, positions and ids, and is another module.
 
     >>> import hlomap as hm
     >>> module = hm.parse("HloModule m\nENTRY e { p = f32[2] parameter(0) ROOT n = f32[2] negate(p) }")
@@ -1141,6 +1147,8 @@ class Module:
         >>> module.computation("f").root.name
         'p'
         """
+    def __copy__(self) -> Module: ...
+    def __deepcopy__(self, _memo: Any, /) -> Module: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
@@ -1205,6 +1213,8 @@ class Computation:
     def __getitem__(self, name: str, /) -> Instruction: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Instruction]: ...
+    def __copy__(self) -> Computation: ...
+    def __deepcopy__(self, _memo: Any, /) -> Computation: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
@@ -1315,6 +1325,8 @@ class Instruction:
 
         XLA parses it with ``operand_shapes=True``.
         """
+    def __copy__(self) -> Instruction: ...
+    def __deepcopy__(self, _memo: Any, /) -> Instruction: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
@@ -1408,7 +1420,6 @@ class WindowDim:
         window_dilation: int = 1,
         reversal: bool = False,
     ) -> WindowDim: ...
-    def __getnewargs_ex__(self) -> tuple[tuple[int], dict[str, Any]]: ...
     @property
     def size(self) -> int:
         """The number of elements in the window."""
@@ -1575,6 +1586,14 @@ class Mesh:
     ({'x': 2, 'y': 2}, (3, 2, 1, 0))
     """
 
+    @staticmethod
+    def parse(text: str) -> Mesh:
+        """Reads a mesh.  Raises :class:`~hlomap.errors.HloSyntaxError` for text that is not a mesh.
+
+        >>> import hlomap as hm
+        >>> hm.hlo.Mesh.parse("mesh['x'=2,'y'=4]").axes
+        {'x': 2, 'y': 4}
+        """
     @property
     def axes(self) -> dict[str, int]:
         """The size of each axis by name, the most major first."""
@@ -1743,6 +1762,15 @@ class EntryLayout:
     ('{(f32[2]{0})->f32[2]{0}}', 'f32[2]{0}')
     """
 
+    @staticmethod
+    def parse(text: str) -> EntryLayout:
+        """Reads the layout of an entry with its braces.  Raises :class:`~hlomap.errors.HloSyntaxError` for any other
+        text.
+
+        >>> import hlomap as hm
+        >>> hm.hlo.EntryLayout.parse("{(f32[2]{0}, s32[])->f32[2]{0}}").parameters
+        (Shape('f32[2]{0}'), Shape('s32[]'))
+        """
     @property
     def parameters(self) -> tuple[Shape, ...]:
         """The shapes of the parameters, by number."""
@@ -1771,9 +1799,6 @@ class Metadata:
         function: str | None = None,
         stack_frame_id: int | None = None,
     ) -> Metadata: ...
-    def __getnewargs__(
-        self,
-    ) -> tuple[str | None, str | None, str | None, int | None, int | None, str | None, int | None]: ...
     @property
     def op_name(self) -> str | None:
         """The name of the operation in the program that was compiled."""
@@ -1969,14 +1994,42 @@ def _reads(
 def _extent(parts: Sequence[Shape], /) -> tuple[int | None, int | None]:
     """Upper bounds of the number of elements in values, and of their bytes; None where there is no bound."""
 
-def _parse_module(source: str | bytes) -> Module:
-    """The first module of a text: what a pickled module is built from."""
+def _variable(
+    name: str | None,
+    default_name: str,
+    range: tuple[int, int],
+    source: int | None,
+    index: Sequence[_ExprLike],
+    supplier: Instruction | None,
+    /,
+) -> Variable:
+    """A variable from its fields; unpickling calls it."""
+
+def _count(lower: int, upper: int, /) -> Count:
+    """A count from its fields; unpickling calls it."""
+
+def _cost(divmod: int, nodes: int, /) -> Cost:
+    """A cost from its fields; unpickling calls it."""
+
+def _map(
+    text: str, index: tuple[int, ...], usage: tuple[Instruction, int] | None, suppliers: dict[int, Instruction], /
+) -> IndexingMap:
+    """A map from its text and its origin in a program; unpickling calls it."""
+
+def _module(
+    text: str,
+    filename: str | None,
+    position: tuple[int, int],
+    ids: tuple[Sequence[int], Sequence[int]] | None,
+    /,
+) -> Module:
+    """The module of a text that begins at a position of a longer one, with the ids of a proto; unpickling calls it."""
 
 def _computation(module: Module, number: int, /) -> Computation:
-    """The computation with this number: what a pickled one is built from."""
+    """The computation with this number; unpickling calls it."""
 
 def _instruction(module: Module, number: int, /) -> Instruction:
-    """The instruction with this number: what a pickled one is built from."""
+    """The instruction with this number; unpickling calls it."""
 
 def _diagnostic(
     message: str,
@@ -1988,4 +2041,4 @@ def _diagnostic(
     snippet: str,
     /,
 ) -> Diagnostic:
-    """A diagnostic from its fields: what a pickled one is built from."""
+    """A diagnostic from its fields; unpickling calls it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from pathlib import Path
 
 import pytest
@@ -39,11 +38,6 @@ def test_same_as_compares_content() -> None:
     assert hm.parse(other_names).same_as(module, names=False)
     for change in (("constant(0)", "constant(-0)"), ("add(a, b)", "add(b, a)"), ("{1,0} parameter", "{0,1} parameter")):
         assert not hm.parse(TEXT.replace(*change)).same_as(module, names=False), change
-
-
-def test_pickle_of_a_proto_is_its_text() -> None:
-    module = hm.parse(hm.parse(TEXT).to_proto())
-    assert pickle.loads(pickle.dumps(module)).same_as(module)
 
 
 def test_all_errors_are_reported_at_once() -> None:

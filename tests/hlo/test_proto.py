@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import gzip
 import lzma
+import pickle
 import re
 from pathlib import Path
 
@@ -56,6 +57,22 @@ def test_a_reprint_is_the_same_module(folder: str) -> None:
     for name, (_, module) in texts(folder).items():
         again = hm.parse(str(module))
         assert module.same_as(again, names=bool(module.name)), name
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_pickle_is_the_same_module(folder: str) -> None:
+    for name, (_, module) in texts(folder).items():
+        again = pickle.loads(pickle.dumps(module))
+        assert module.same_as(again) and module.diagnostics == again.diagnostics, name
+
+
+def test_a_pickle_keeps_the_ids_of_a_proto() -> None:
+    has_other_ids = 0
+    for name, data in read_corpus("pb").items():
+        module = hm.parse(data)
+        assert pickle.loads(pickle.dumps(module)).to_proto() == module.to_proto(), name
+        has_other_ids += hm.parse(str(module)).to_proto() != module.to_proto()
+    assert has_other_ids > 300
 
 
 @pytest.mark.jax

@@ -13,7 +13,7 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, cast
 
 import numpy as np
 
@@ -55,6 +55,10 @@ class Core:
         self._suffixes: dict[str, int] = {}
         self._annotating: list[tuple[Scope, Mapping[str, Any]]] = []
         self._is_strict = True
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        """Raises ``TypeError``: functions and ``with`` blocks may be in the middle of writing to a builder."""
+        raise TypeError("a Builder cannot be pickled or copied: pickle the Module that Builder.build returns")
 
     def __repr__(self) -> str:
         return f"<Builder {self.name}: {len(self._scopes[0].values)} instructions>"

@@ -7,7 +7,7 @@ for an instruction.  Shapes have no layouts beyond those that the caller wrote.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -269,6 +269,10 @@ class Value:
 
     def __hash__(self) -> int:
         return object.__hash__(self)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        """Raises ``TypeError``: a Value belongs to the builder that wrote it."""
+        raise TypeError("a Value cannot be pickled or copied: pickle the Module that Builder.build returns")
 
     # Makes NumPy defer operators between its arrays and Values to Value.
     __array_ufunc__ = None

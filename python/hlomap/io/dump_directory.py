@@ -137,6 +137,14 @@ class DumpDirectory(Sequence[DumpedModule]):
     def __iter__(self) -> Iterator[DumpedModule]:
         return iter(self.modules)
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, DumpDirectory):
+            return NotImplemented
+        return (self.path, self.modules, self.skipped) == (other.path, other.modules, other.skipped)
+
+    def __hash__(self) -> int:
+        return hash((self.path, self.modules))
+
     def __repr__(self) -> str:
         return f"<DumpDirectory {self.path} of {len(self.modules)} modules>"
 

@@ -342,10 +342,22 @@ class MapSet:
         return self._unknown, self._exact, maps, self._devices.maps if self._devices is not None else None
 
     def __eq__(self, other: object) -> bool:
-        return self._key() == other._key() if isinstance(other, MapSet) else NotImplemented
+        if not isinstance(other, MapSet):
+            return NotImplemented
+        if self._key() != other._key():
+            return False
+        here, there = self._devices, other._devices
+        return here is None or there is None or have_same_groups(here.table, there.table)
 
     def __hash__(self) -> int:
         return hash(self._key())
+
+    def __getstate__(self) -> tuple[object, ...]:
+        return tuple(getattr(self, name) for name in self.__slots__)
+
+    def __setstate__(self, state: tuple[object, ...]) -> None:
+        for name, value in zip(self.__slots__, state, strict=True):
+            setattr(self, name, value)
 
     def __str__(self) -> str:
         if self._unknown:
@@ -387,6 +399,10 @@ class DeviceIndexing:
     ids: str
     groups: Sequence[Sequence[int]]
     maps: MapSet
+
+    def __post_init__(self) -> None:
+        if isinstance(self.groups, list):  # which has no hash
+            object.__setattr__(self, "groups", tuple(map(tuple, self.groups)))
 
     @property
     def table(self) -> GroupTable:

@@ -5,7 +5,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::argument::{Arg, Named};
+use crate::error::not_a;
 use crate::layout::PyShape;
+use crate::pickle::{by_text, Reduced};
 use crate::repr;
 
 type Index = Vec<i64>;
@@ -329,6 +331,18 @@ impl From<EntryLayout> for PyEntryLayout {
 
 #[pymethods]
 impl PyEntryLayout {
+    /// Reads the layout of an entry with its braces.  Raises :class:`~hlomap.errors.HloSyntaxError` for any other
+    /// text.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> hm.hlo.EntryLayout.parse("{(f32[2]{0}, s32[])->f32[2]{0}}").parameters
+    /// (Shape('f32[2]{0}'), Shape('s32[]'))
+    #[staticmethod]
+    fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PyEntryLayout> {
+        let text = text.of("EntryLayout.parse", "text")?;
+        hlo::parse_entry_layout(text).map(PyEntryLayout).ok_or_else(|| not_a(py, "the layout of an entry", text))
+    }
+
     /// The shapes of the parameters, by number.
     #[getter]
     fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
@@ -340,6 +354,10 @@ impl PyEntryLayout {
     #[getter]
     fn result(&self) -> PyShape {
         PyShape(self.0.result.clone())
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        by_text::<PyEntryLayout>(py, &self.0.to_string())
     }
 
     fn __str__(&self) -> String {

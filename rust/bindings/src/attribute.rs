@@ -8,10 +8,11 @@ use pyo3::IntoPyObjectExt;
 use crate::alias::{PyBufferDonor, PyEntryLayout, PyInputOutputAlias, PyOperandAlias, PyResultAccuracy};
 use crate::argument::{Arg, Named};
 use crate::diagnostic::syntax_error;
-use crate::error::raise;
-use crate::instruction::instructions;
+use crate::error::{not_a, raise};
+use crate::instruction::{instruction, instructions};
 use crate::layout::PyShape;
 use crate::module::{computation, computations, Handle};
+use crate::pickle::{by_constructor, by_text, Reduced};
 use crate::repr;
 use crate::sharding::{PyReplicaGroups, PySharding};
 
@@ -214,15 +215,19 @@ impl Attributes {
         }
     }
 
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        let owner = match self.owner {
+            Owner::Module => self.module.0.clone_ref(py).into_any(),
+            Owner::Computation(id) => computation(py, &self.module, id)?.into_any(),
+            Owner::Instruction(id) => instruction(py, &self.module, id)?.into_any(),
+        };
+        Ok((py.import("builtins")?.getattr("getattr")?, (owner, "attributes").into_pyobject(py)?))
+    }
+
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let all = py.get_type::<PyDict>().call1((self.items(py)?,))?.repr()?;
         Ok(format!("Attributes({})", repr::line(&all)))
     }
-}
-
-fn not_a(py: Python<'_>, what: &str, text: &str) -> PyErr {
-    let shown: String = text.chars().take(100).collect();
-    raise(py, "HloSyntaxError", format!("expected {what}, found {shown}"))
 }
 
 /// The window of a convolution, a reduce-window or a select-and-scatter: one :class:`WindowDim` for each
@@ -263,8 +268,8 @@ impl PyWindow {
         self.0.dims.len()
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
-        Ok((py.get_type::<PyWindow>().getattr("parse")?, (self.0.to_string(),)))
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        by_text::<PyWindow>(py, &self.0.to_string())
     }
 
     fn __str__(&self) -> String {
@@ -339,7 +344,7 @@ impl PyWindowDim {
         Ok(PyWindowDim { size, stride, pad_low, pad_high, base_dilation, window_dilation, reversal })
     }
 
-    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<((i64,), Bound<'py, PyDict>)> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let rest = PyDict::new(py);
         for (name, value) in [
             ("stride", self.stride),
@@ -351,7 +356,7 @@ impl PyWindowDim {
             rest.set_item(name, value)?;
         }
         rest.set_item("reversal", self.reversal)?;
-        Ok(((self.size,), rest))
+        by_constructor::<PyWindowDim>(py, (self.size,), &rest)
     }
 
     fn __repr__(&self) -> String {
@@ -447,8 +452,8 @@ impl PyDimLabels {
         PyTuple::new(py, &self.0.output_spatial)
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
-        Ok((py.get_type::<PyDimLabels>().getattr("parse")?, (self.0.to_string(),)))
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        by_text::<PyDimLabels>(py, &self.0.to_string())
     }
 
     fn __str__(&self) -> String {

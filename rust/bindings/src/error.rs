@@ -15,6 +15,12 @@ pub fn raise(py: Python<'_>, class: &str, message: String) -> PyErr {
     build().unwrap_or_else(|e| PyRuntimeError::new_err(e.to_string()))
 }
 
+/// The error of a text that should have been the HLO of one value.
+pub fn not_a(py: Python<'_>, what: &str, text: &str) -> PyErr {
+    let shown: String = text.chars().take(100).collect();
+    raise(py, "HloSyntaxError", format!("expected {what}, found {shown}"))
+}
+
 /// The ``TypeError`` of an argument of the wrong kind, with the message of `hlomap.types.wrong_type`.
 pub fn wrong_type(function: &str, takes: &str, got: &Bound<'_, PyAny>, hint: &str) -> PyErr {
     let build = || -> PyResult<PyErr> {

@@ -8,7 +8,8 @@ use quasiaffine::text;
 use quasiaffine::Expr;
 
 use crate::argument::{Arg, Named};
-use crate::error::{raise, OrRaise};
+use crate::error::{of_quasiaffine, raise, OrRaise};
+use crate::pickle::{by_text, Reduced};
 use crate::repr;
 
 /// An integer expression over the dim, range and runtime variables of a map, in normal form.
@@ -17,7 +18,8 @@ use crate::repr;
 /// from the Python operators ``+ - * // %`` with other expressions and ints.  ``//`` and ``%`` are floor division
 /// and its remainder, as for Python's ints; the divisor is a constant other than 0, or an expression that the domain
 /// of a map keeps positive.  A negative constant is normalised: ``x // -n`` is ``(-x) // n``, and ``x % -n`` is
-/// ``-((-x) % n)``.  Equality and hash are those of the normal form.  An expression pickles through its text.
+/// ``-((-x) % n)``.  Equality and hash are those of the normal form.  An expression pickles through its text;
+/// one with more than 2**20 nodes raises :class:`~hlomap.errors.MapError` instead.
 ///
 /// Raises :class:`~hlomap.errors.MapError` for a divisor of 0 and
 /// :class:`~hlomap.errors.IntegerOverflowError` for a constant that does not fit in 64 bits.
@@ -300,8 +302,21 @@ impl PyExpr {
         format!("Expr('{}')", repr::line(&self.0))
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
-        Ok((py.get_type::<PyExpr>().getattr("parse")?, (self.0.to_string(),)))
+    fn __copy__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (_memo, /))]
+    fn __deepcopy__(slf: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+        slf
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        if u64::from(self.0.nodes()) > text::PRINT_LIMIT {
+            let too_large = quasiaffine::Error::TooLarge("the expression has too many nodes to print");
+            return Err(of_quasiaffine(py, too_large));
+        }
+        by_text::<PyExpr>(py, &self.0.to_string())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use hlo::{InstructionId, LiteralError, LiteralValue};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::argument::{Arg, Named};
 use crate::attribute::{Attributes, Owner};
@@ -10,7 +10,8 @@ use crate::detach::unlocked;
 use crate::diagnostic::syntax_error;
 use crate::error::raise;
 use crate::layout::PyShape;
-use crate::module::{computation, computations, Handle, PyComputation, PyModule_, Rebuilt};
+use crate::module::{computation, computations, Handle, PyComputation, PyModule_};
+use crate::pickle::{by_constructor, by_function, Reduced};
 use crate::repr;
 
 /// One instruction of a module.
@@ -237,9 +238,17 @@ impl PyInstruction {
         format!("<Instruction {name} = {shape} {opcode}>")
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Rebuilt<'py>> {
-        let view = py.import("hlomap._core")?.getattr("_instruction")?;
-        Ok((view, (self.module.0.clone_ref(py), self.id)))
+    fn __copy__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (_memo, /))]
+    fn __deepcopy__(slf: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+        slf
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        by_function(py, "_instruction", (&self.module.0, self.id))
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -301,19 +310,12 @@ impl PyMetadata {
         Ok(PyMetadata { op_name, op_type, source_file, source_line, source_column, function, stack_frame_id })
     }
 
-    #[allow(clippy::type_complexity, reason = "the arguments of the constructor")]
-    fn __getnewargs__(
-        &self,
-    ) -> (Option<&str>, Option<&str>, Option<&str>, Option<i64>, Option<i64>, Option<&str>, Option<i64>) {
-        (
-            self.op_name.as_deref(),
-            self.op_type.as_deref(),
-            self.source_file.as_deref(),
-            self.source_line,
-            self.source_column,
-            self.function.as_deref(),
-            self.stack_frame_id,
-        )
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        let texts = (self.op_name.as_deref(), self.op_type.as_deref(), self.source_file.as_deref());
+        let position = (self.source_line, self.source_column);
+        let arguments =
+            (texts.0, texts.1, texts.2, position.0, position.1, self.function.as_deref(), self.stack_frame_id);
+        by_constructor::<PyMetadata>(py, arguments, &PyDict::new(py))
     }
 
     fn __repr__(&self) -> String {

@@ -20,6 +20,7 @@ use crate::error::{expect_many, raise, wrong_type, OrRaise};
 use crate::expr::{hash_of, ExprLike, PyExpr};
 use crate::map_arguments::{domain_of, expect_no_sources, ConstraintLike, Table, Tables, VariableLike};
 use crate::map_values::{PyConstraint, PyCost, PyCount, PyEquivalence, PyVariable};
+use crate::pickle::{by_function, by_text, Reduced};
 use crate::repr;
 
 /// The part of a program that a map belongs to.  Equality and hash of the map ignore it.
@@ -38,7 +39,9 @@ struct Origin {
 ///
 /// Where variables are given, an int ``n`` stands for ``[0, n - 1]``, a pair for inclusive bounds, a triple for a
 /// name and bounds, and a :class:`Variable` for itself; a pair may be a list, as in JSON.  Equality and hash
-/// ignore variable names and the order of constraints.  A map pickles through its text.
+/// ignore variable names and the order of constraints.  A map pickles through its text, with the module of the
+/// instructions that it refers to (``use``, ``Variable.supplier``); one with more than 2**20 nodes raises
+/// :class:`~hlomap.errors.MapError` instead.
 ///
 /// Raises :class:`~hlomap.errors.MapError` for a variable that does not exist, a divisor that may be below 1, or
 /// bounds that do not fit.  The idea and the text form are those of XLA's indexing analysis
@@ -529,9 +532,29 @@ impl PyMap {
         hash_of(&self.map)
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
-        Ok((py.get_type::<PyMap>().getattr("parse")?, (self.__str__(py)?,)))
+    fn __copy__(slf: Py<Self>) -> Py<Self> {
+        slf
     }
+
+    #[pyo3(signature = (_memo, /))]
+    fn __deepcopy__(slf: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+        slf
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        let text = self.__str__(py)?;
+        match &self.origin {
+            None => by_text::<PyMap>(py, &text),
+            Some(origin) => by_function(py, "_map", (text, &origin.index, &origin.usage, &origin.suppliers)),
+        }
+    }
+}
+
+/// A map from its text and its origin in a program; unpickling calls it.
+#[pyfunction]
+#[pyo3(signature = (text, index, usage, suppliers, /))]
+fn _map(py: Python<'_>, text: &str, index: Py<PyTuple>, usage: Py<PyAny>, suppliers: Py<PyDict>) -> PyResult<PyMap> {
+    Ok(PyMap::placed(text::parse_map(text).or_raise(py)?, index, usage, suppliers))
 }
 
 /// The maps of an argument.
@@ -656,6 +679,7 @@ fn bounds_many<'py>(
 
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<PyMap>()?;
+    m.add_function(wrap_pyfunction!(_map, m)?)?;
     m.add_function(wrap_pyfunction!(simplify_many, m)?)?;
     m.add_function(wrap_pyfunction!(compose_many, m)?)?;
     m.add_function(wrap_pyfunction!(count_many, m)?)?;

@@ -11,6 +11,7 @@ use quasiaffine::{Constraint, Equivalence, Interval, Source, Variable};
 use crate::argument::{Arg, Named};
 use crate::error::raise;
 use crate::expr::{hash_of, ExprLike, PyExpr};
+use crate::pickle::{by_constructor, by_function, Reduced};
 use crate::repr;
 
 /// A variable of a map: its name and its inclusive range.
@@ -105,6 +106,14 @@ impl PyVariable {
         hash_of(&(self.name(), self.variable.interval, &self.variable.source))
     }
 
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        let Variable { name, interval, .. } = &self.variable;
+        let supplier = self.supplier(py);
+        let range = (interval.lo, interval.hi);
+        let arguments = (name.as_deref(), &self.default_name, range, self.source(), self.index(py)?, supplier);
+        by_function(py, "_variable", arguments)
+    }
+
     fn __repr__(&self) -> String {
         let Interval { lo, hi } = self.variable.interval;
         format!("Variable({} in [{lo}, {hi}])", repr::line(&self.name()))
@@ -158,6 +167,10 @@ impl PyConstraint {
         hash_of(&self.0)
     }
 
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        by_constructor::<PyConstraint>(py, (self.expr(), self.lower(), self.upper()), &PyDict::new(py))
+    }
+
     fn __repr__(&self) -> String {
         format!("Constraint({} in [{}, {}])", repr::line(&self.0.expr), self.0.interval.lo, self.0.interval.hi)
     }
@@ -188,6 +201,10 @@ impl PyCount {
         quasiaffine::Count { lower: self.lower, upper: self.upper }.is_exact()
     }
 
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        by_function(py, "_count", (self.lower, self.upper))
+    }
+
     fn __repr__(&self) -> String {
         format!("Count(lower={}, upper={})", self.lower, self.upper)
     }
@@ -212,6 +229,10 @@ pub struct PyCost {
 
 #[pymethods]
 impl PyCost {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        by_function(py, "_cost", (self.divmod, self.nodes))
+    }
+
     fn __repr__(&self) -> String {
         format!("Cost(divmod={}, nodes={})", self.divmod, self.nodes)
     }
@@ -313,11 +334,11 @@ impl PyEquivalence {
         })
     }
 
-    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<((Option<bool>,), Bound<'py, PyDict>)> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let keywords = PyDict::new(py);
         keywords.set_item("witness", self.witness(py)?)?;
         keywords.set_item("reason", self.reason())?;
-        Ok(((self.equal,), keywords))
+        by_constructor::<PyEquivalence>(py, (self.equal,), &keywords)
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -338,10 +359,43 @@ impl PyEquivalence {
     }
 }
 
+/// A variable from its fields; unpickling calls it.
+#[pyfunction]
+#[pyo3(signature = (name, default_name, range, source, index, supplier, /))]
+fn _variable(
+    name: Option<&str>,
+    default_name: String,
+    range: (i64, i64),
+    source: Option<i64>,
+    index: Vec<ExprLike>,
+    supplier: Option<Py<PyAny>>,
+) -> PyVariable {
+    let source = source.map(|id| Arc::new(Source { id, index: index.into_iter().map(|e| e.0).collect() }));
+    let variable = Variable { name: name.map(Arc::from), interval: Interval::new(range.0, range.1), source };
+    PyVariable { variable, default_name, supplier }
+}
+
+/// A count from its fields; unpickling calls it.
+#[pyfunction]
+#[pyo3(signature = (lower, upper, /))]
+fn _count(lower: u128, upper: u128) -> PyCount {
+    PyCount { lower, upper }
+}
+
+/// A cost from its fields; unpickling calls it.
+#[pyfunction]
+#[pyo3(signature = (divmod, nodes, /))]
+fn _cost(divmod: u64, nodes: u64) -> PyCost {
+    PyCost { divmod, nodes }
+}
+
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<PyVariable>()?;
     m.add_class::<PyConstraint>()?;
     m.add_class::<PyCount>()?;
     m.add_class::<PyCost>()?;
-    m.add_class::<PyEquivalence>()
+    m.add_class::<PyEquivalence>()?;
+    m.add_function(wrap_pyfunction!(_variable, m)?)?;
+    m.add_function(wrap_pyfunction!(_count, m)?)?;
+    m.add_function(wrap_pyfunction!(_cost, m)?)
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use hlo::{ComputationId, Module};
+use hlo::{ComputationId, Ids, Module};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator, PyString, PyTuple};
@@ -10,10 +10,10 @@ use pyo3::types::{PyBytes, PyIterator, PyString, PyTuple};
 use crate::argument::{Arg, Named};
 use crate::attribute::{Attributes, Owner};
 use crate::detach::unlocked;
-use crate::diagnostic::PyDiagnostic;
+use crate::diagnostic::{syntax_error, PyDiagnostic};
 use crate::error::{raise, wrong_type};
 use crate::instruction::{instruction, instructions, PyInstruction};
-use crate::parse::parse_text;
+use crate::pickle::{by_function, Reduced};
 use crate::repr;
 
 /// An HLO module: computations of instructions.
@@ -21,7 +21,8 @@ use crate::repr;
 /// Modules come from :func:`~hlomap.parse`, :func:`~hlomap.load`, :func:`~hlomap.from_jax` and
 /// :meth:`~hlomap.Builder.build`.  ``module[name]`` is an instruction, :meth:`computation` finds a computation;
 /// ``str`` is text that XLA parses.  A module is equal to itself alone, see :meth:`same_as`; its computations and
-/// instructions are equal where they are the same part of the same module.  A module pickles through its text.
+/// instructions are equal where they are the same part of the same module.  A copy is the module itself; an unpickled
+/// one has the same text, positions and ids, and is another module.
 ///
 /// >>> import hlomap as hm
 /// >>> module = hm.parse("HloModule m\nENTRY e { p = f32[2] parameter(0) ROOT n = f32[2] negate(p) }")
@@ -101,9 +102,6 @@ fn text<'a, 'py>(name: &'a Bound<'py, PyAny>, function: &str, hint: &str) -> PyR
 fn bare(name: &str) -> &str {
     name.strip_prefix('%').unwrap_or(name)
 }
-
-/// The pickled form of a view: a function, and the module with the number.
-pub type Rebuilt<'py> = (Bound<'py, PyAny>, (Py<PyModule_>, u32));
 
 /// The number of names that are compared with one that does not exist.
 const NEAR_NAMES: usize = 5000;
@@ -312,9 +310,19 @@ impl PyModule_ {
         Handle::from(slf).hash_with(u64::MAX)
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
-        let parse = py.import("hlomap._core")?.getattr("_parse_module")?;
-        Ok((parse, (self.0.own_text().to_string(),)))
+    fn __copy__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (_memo, /))]
+    fn __deepcopy__(slf: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+        slf
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        let m = &self.0;
+        let ids = m.ids().map(|ids| (ids.computations.clone(), ids.instructions.clone()));
+        by_function(py, "_module", (m.own_text(), m.source().name.as_deref(), m.position(), ids))
     }
 }
 
@@ -441,9 +449,17 @@ impl PyComputation {
         format!("<Computation {} of {} instructions>", repr::line(&self.name()), self.__len__())
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Rebuilt<'py>> {
-        let view = py.import("hlomap._core")?.getattr("_computation")?;
-        Ok((view, (self.module.0.clone_ref(py), self.id)))
+    fn __copy__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (_memo, /))]
+    fn __deepcopy__(slf: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+        slf
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        by_function(py, "_computation", (&self.module.0, self.id))
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -455,11 +471,21 @@ impl PyComputation {
     }
 }
 
-/// The first module of a text; unpickling calls it.
+/// The module of a text that begins at a position of a longer one, with the ids of a proto; unpickling calls it.
 #[pyfunction]
-fn _parse_module(py: Python<'_>, source: &Bound<'_, PyAny>) -> PyResult<PyModule_> {
-    let mut modules = parse_text(py, source, None, false)?;
-    Ok(modules.swap_remove(0))
+#[pyo3(signature = (text, filename, position, ids, /))]
+fn _module(
+    py: Python<'_>,
+    text: &str,
+    filename: Option<&str>,
+    position: (usize, usize),
+    ids: Option<(Vec<i64>, Vec<i64>)>,
+) -> PyResult<PyModule_> {
+    let ids = ids.map(|(computations, instructions)| Ids { computations, instructions });
+    match unlocked(py, || hlo::parse_part(text, position, filename)) {
+        Ok(mut modules) => Ok(PyModule_(modules.swap_remove(0).with_ids(ids))),
+        Err(errors) => Err(syntax_error(py, &errors.source, &errors.problems)),
+    }
 }
 
 /// The computation with this number; unpickling calls it.
@@ -486,7 +512,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     crate::instruction::register(m)?;
     crate::diagnostic::register(m)?;
     crate::attribute::register(m)?;
-    m.add_function(wrap_pyfunction!(_parse_module, m)?)?;
+    m.add_function(wrap_pyfunction!(_module, m)?)?;
     m.add_function(wrap_pyfunction!(_computation, m)?)?;
     m.add_function(wrap_pyfunction!(_instruction, m)?)?;
     crate::parse::register(m)

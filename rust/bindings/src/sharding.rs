@@ -7,7 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyTuple};
 
 use crate::argument::{Arg, Named};
-use crate::error::raise;
+use crate::error::{not_a, raise};
+use crate::pickle::{by_text, Reduced};
 use crate::repr;
 
 /// More devices than this are not listed.
@@ -95,10 +96,7 @@ impl PySharding {
     #[staticmethod]
     fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PySharding> {
         let text = text.of("Sharding.parse", "text")?;
-        hlo::parse_sharding(text).map(PySharding).ok_or_else(|| {
-            let shown: String = text.chars().take(100).collect();
-            raise(py, "HloSyntaxError", format!("expected a sharding, found {shown}"))
-        })
+        hlo::parse_sharding(text).map(PySharding).ok_or_else(|| not_a(py, "a sharding", text))
     }
 
     /// ``"replicated"``, ``"maximal"`` (on one device), ``"manual"``, ``"unknown"``, ``"unreduced"``, ``"tiled"``,
@@ -246,8 +244,8 @@ impl PySharding {
         format!("Sharding('{}')", repr::line(&self.0))
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
-        Ok((py.get_type::<PySharding>().getattr("parse")?, (self.0.to_string(),)))
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        by_text::<PySharding>(py, &self.0.to_string())
     }
 }
 
@@ -263,6 +261,17 @@ pub struct PyMesh(Mesh);
 
 #[pymethods]
 impl PyMesh {
+    /// Reads a mesh.  Raises :class:`~hlomap.errors.HloSyntaxError` for text that is not a mesh.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> hm.hlo.Mesh.parse("mesh['x'=2,'y'=4]").axes
+    /// {'x': 2, 'y': 4}
+    #[staticmethod]
+    fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PyMesh> {
+        let text = text.of("Mesh.parse", "text")?;
+        hlo::parse_mesh(text).map(PyMesh).ok_or_else(|| not_a(py, "a mesh", text))
+    }
+
     /// The size of each axis by name, the most major first.
     #[getter]
     fn axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -288,6 +297,10 @@ impl PyMesh {
 
     fn __repr__(&self) -> String {
         format!("<Mesh {}>", repr::line(&self.0))
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        by_text::<PyMesh>(py, &self.0.to_string())
     }
 }
 
@@ -331,10 +344,7 @@ impl PyReplicaGroups {
     #[staticmethod]
     fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PyReplicaGroups> {
         let text = text.of("ReplicaGroups.parse", "text")?;
-        hlo::parse_device_groups(text).map(PyReplicaGroups::new).ok_or_else(|| {
-            let shown: String = text.chars().take(100).collect();
-            raise(py, "HloSyntaxError", format!("expected groups of devices, found {shown}"))
-        })
+        hlo::parse_device_groups(text).map(PyReplicaGroups::new).ok_or_else(|| not_a(py, "groups of devices", text))
     }
 
     /// The number of devices in each group; ``None`` where groups differ, or there are none.
@@ -409,8 +419,8 @@ impl PyReplicaGroups {
         format!("ReplicaGroups('{}')", repr::line(&self.groups))
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
-        Ok((py.get_type::<PyReplicaGroups>().getattr("parse")?, (self.groups.to_string(),)))
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        by_text::<PyReplicaGroups>(py, &self.groups.to_string())
     }
 }
 

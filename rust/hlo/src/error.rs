@@ -47,6 +47,8 @@ pub struct Source {
     pub text: Arc<str>,
     /// The name of its source, such as a file name.
     pub name: Option<String>,
+    /// Line and column of the first character, both from 1: a part of a longer text keeps its position there.
+    start: (usize, usize),
     /// The first byte of every line but the first; computed on first use.
     lines: OnceLock<Vec<u32>>,
 }
@@ -54,7 +56,12 @@ pub struct Source {
 impl Source {
     /// A text and the name of its source.
     pub fn new(text: impl Into<Arc<str>>, name: Option<&str>) -> Source {
-        Source { text: text.into(), name: name.map(str::to_string), lines: OnceLock::new() }
+        Source::starting_at((1, 1), text, name)
+    }
+
+    /// A part of a longer text, which begins there at this line and column, both from 1.
+    pub fn starting_at(start: (usize, usize), text: impl Into<Arc<str>>, name: Option<&str>) -> Source {
+        Source { text: text.into(), name: name.map(str::to_string), start, lines: OnceLock::new() }
     }
 
     /// Line and column of a byte, both from 1; columns count characters.
@@ -65,7 +72,8 @@ impl Source {
         let line = lines.partition_point(|&start| start as usize <= at) + 1;
         let start = line.checked_sub(2).map_or(0, |k| lines[k] as usize);
         let column = self.text[start..at].chars().count() + 1;
-        (line, column)
+        let (first_line, first_column) = self.start;
+        (line.saturating_add(first_line - 1), if line == 1 { column.saturating_add(first_column - 1) } else { column })
     }
 
     /// The line of a span with a caret below, cut to the width of a screen.

@@ -291,3 +291,19 @@ ENTRY e {
     assert_ne!(of("d0", &[1, 2]), of("d1", &[1, 2]));
     assert_ne!(of("t0", &[]), of("t1", &[]));
 }
+
+/// The own text of a module, parsed at its position, is the same module with problems at the same positions.
+#[test]
+fn a_part_keeps_its_position() {
+    let text = "HloModule a\nENTRY e { p = f32[] parameter(0) }\n HloModule b, colour=red\nENTRY e {\n\
+                p = f32[] parameter(0), size=2 }";
+    let modules = parse(text, Some("all"), false).expect("two modules");
+    let positions = |m: &hlo::Module| -> Vec<_> {
+        m.diagnostics().iter().map(|d| m.source().line_column(d.span.start as usize)).collect()
+    };
+    let m = &modules[1];
+    let again = hlo::parse_part(m.own_text(), m.position(), Some("all")).expect("one module").remove(0);
+    assert!(again.same_as(m, hlo::Names::Count));
+    assert_eq!((m.position(), positions(m)), ((3, 2), vec![(3, 15), (5, 25)]));
+    assert_eq!((again.position(), positions(&again)), (m.position(), positions(m)));
+}

@@ -7,6 +7,7 @@ use std::fmt;
 use layout::Shape;
 
 use crate::attribute::shape;
+use crate::attribute::window::whole;
 use crate::cursor::{Cursor, Read};
 
 /// `{(f32[4]{0}, s32[])->f32[4]{0}}`: the shapes of the parameters and of the result, with layouts.
@@ -16,6 +17,11 @@ pub struct EntryLayout {
     pub parameters: Vec<Shape>,
     /// The shape of the result.
     pub result: Shape,
+}
+
+/// Parses the layout of an entry from a whole text, with its braces.
+pub fn parse_entry_layout(text: &str) -> Option<EntryLayout> {
+    whole(text, entry_layout)
 }
 
 pub(crate) fn entry_layout(c: &mut Cursor<'_>) -> Read<EntryLayout> {

@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use crate::attribute::window::whole;
 use crate::cursor::{Cursor, Read};
 
 /// `[4,2]T(1,0)`: the numbers from 0 on, reshaped to these sizes and then transposed.
@@ -227,6 +228,11 @@ impl fmt::Display for Mesh {
             Some(DeviceOrder::Iota(iota)) => write!(f, ", device_ids=({iota})"),
         }
     }
+}
+
+/// Parses a mesh from a whole text.
+pub fn parse_mesh(text: &str) -> Option<Mesh> {
+    whole(text, read_mesh)
 }
 
 /// Parses `mesh['x'=2], device_ids=(1,0)`.

@@ -7,6 +7,7 @@ use std::fmt;
 
 use crate::attribute::devices::read_iota;
 use crate::attribute::mesh::{axes_text, bracketed, joined, read_axes, read_mesh, DeviceOrder, Mesh, MeshAxis};
+use crate::attribute::window::whole;
 use crate::cursor::{Cursor, Read};
 
 /// The distribution of a value over devices.
@@ -121,10 +122,7 @@ impl ShardingKind {
 
 /// Parses a sharding from a whole text.
 pub fn parse_sharding(text: &str) -> Option<Sharding> {
-    let mut c = Cursor::new(text);
-    let sharding = read(&mut c).ok()?;
-    c.space();
-    c.at_end().then_some(sharding)
+    whole(text, read)
 }
 
 /// Parses a sharding, including its braces.

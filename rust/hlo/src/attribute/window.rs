@@ -127,7 +127,8 @@ pub fn parse_dim_labels(text: &str) -> Option<DimLabels> {
     whole(text, dim_labels)
 }
 
-fn whole<T>(text: &str, read: impl FnOnce(&mut Cursor<'_>) -> Read<T>) -> Option<T> {
+/// Parses a value that takes up a whole text.
+pub(crate) fn whole<T>(text: &str, read: impl FnOnce(&mut Cursor<'_>) -> Read<T>) -> Option<T> {
     let mut c = Cursor::new(text);
     let value = read(&mut c).ok()?;
     c.space();

@@ -57,9 +57,11 @@ pub struct Module {
 }
 
 /// The ids of a proto, by number. Text has no ids, but XLA orders what it reads by them.
-#[derive(Debug, Default)]
-pub(crate) struct Ids {
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ids {
+    /// The id of each computation.
     pub computations: Vec<i64>,
+    /// The id of each instruction.
     pub instructions: Vec<i64>,
 }
 
@@ -171,6 +173,22 @@ impl Module {
     /// The part of the text that belongs to this module.
     pub fn own_text(&self) -> &str {
         self.text(self.span)
+    }
+
+    /// Line and column of [`Module::own_text`] in the text that it was read from, both from 1.
+    pub fn position(&self) -> (usize, usize) {
+        self.source.line_column(self.span.start as usize)
+    }
+
+    /// The ids of a module from a proto.
+    pub fn ids(&self) -> Option<&Ids> {
+        self.ids.as_ref()
+    }
+
+    /// The module with the ids of a proto; ids that do not fit it are dropped.
+    pub fn with_ids(mut self, ids: Option<Ids>) -> Module {
+        self.ids = ids.filter(|ids| ids.fit(&self));
+        self
     }
 
     /// The name; empty if it has none.

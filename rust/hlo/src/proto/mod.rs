@@ -86,7 +86,7 @@ pub fn is_module_head(head: &[u8]) -> bool {
 
 impl Ids {
     /// Whether there is an id for each computation and instruction, with room for ids of wrappers.
-    fn fit(&self, m: &Module) -> bool {
+    pub(crate) fn fit(&self, m: &Module) -> bool {
         const LARGEST: i64 = 1 << 30;
         self.computations.len() == m.computations().len()
             && self.instructions.len() == m.instructions().len()
@@ -102,11 +102,11 @@ pub fn parse_proto(bytes: &[u8], name: Option<&str>, strict: bool) -> Result<Vec
     });
     match text {
         Ok((text, ids)) => {
-            let mut modules = parse::parse(&text, name, strict)?;
-            if let [m] = &mut modules[..] {
-                m.ids = Some(ids).filter(|ids| ids.fit(m));
-            }
-            Ok(modules)
+            let modules = parse::parse(&text, name, strict)?;
+            Ok(match <[Module; 1]>::try_from(modules) {
+                Ok([m]) => vec![m.with_ids(Some(ids))],
+                Err(several) => several,
+            })
         }
         Err(e) => {
             let kind = ProblemKind::Wire { at: e.at, found: e.found };

@@ -1,0 +1,34 @@
+//! Pickles of compiled classes: `__reduce__` is a function of the compiled module, or a class, and its arguments.
+//!
+//! Law: what is unpickled equals what was pickled, in every protocol. Values pickle through their text where it holds
+//! all of them; a view of a module pickles with the module, which is pickled once for all its views.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+/// A callable and its arguments.
+pub type Reduced<'py> = (Bound<'py, PyAny>, Bound<'py, PyTuple>);
+
+/// A private function of the compiled module and its arguments.
+pub fn by_function<'py>(
+    py: Python<'py>,
+    function: &str,
+    arguments: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
+) -> PyResult<Reduced<'py>> {
+    Ok((py.import("hlomap._core")?.getattr(function)?, arguments.into_pyobject(py)?))
+}
+
+/// The method `parse` of a class and a text.
+pub fn by_text<'py, T: pyo3::PyTypeInfo>(py: Python<'py>, text: &str) -> PyResult<Reduced<'py>> {
+    Ok((py.get_type::<T>().getattr("parse")?, (text,).into_pyobject(py)?))
+}
+
+/// The constructor of a class with keywords.
+pub fn by_constructor<'py, T: pyo3::PyTypeInfo>(
+    py: Python<'py>,
+    arguments: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
+    keywords: &Bound<'py, PyDict>,
+) -> PyResult<Reduced<'py>> {
+    let construct = py.import("copyreg")?.getattr("__newobj_ex__")?;
+    Ok((construct, (py.get_type::<T>(), arguments.into_pyobject(py)?, keywords).into_pyobject(py)?))
+}
