@@ -20,6 +20,7 @@ use crate::analysis::samples::Sample;
 use crate::analysis::wide_interval::{interval, WideInterval};
 use crate::error::{Error, Stop};
 use crate::expr::{Accumulator, Expr, Kind, Op, Var};
+use crate::fast_path::div_of_div::nested;
 use crate::fast_path::div_of_variables::{add_div_of_variables, no_rule_applies};
 use crate::int;
 use crate::map::domain::{Constraint, Domain, Variable};
@@ -76,6 +77,8 @@ pub struct Atom {
     pub interval: Interval,
     /// How many atoms stand in one another; 0 for a variable.
     pub depth: u32,
+    /// The same number in every context, see [`crate::affine::order`].
+    pub(crate) fingerprint: u64,
     /// The atom as an expression, once it has been written.
     pub(crate) extracted: Option<Expr>,
     /// Whether it was written under other facts, so that it could come out otherwise now.
@@ -213,9 +216,9 @@ impl AffineContext {
         }
         self.n_vars = n;
         self.alias.clear();
-        let kinds = (0..n as u32).map(AtomKind::Var);
-        self.atoms.extend(kinds.zip(&domain.vars).map(|(kind, v)| Atom {
-            kind,
+        self.atoms.extend((0..n as u32).zip(&domain.vars).map(|(flat, v)| Atom {
+            kind: AtomKind::Var(flat),
+            fingerprint: u64::from(flat) + 1,
             interval: v.interval,
             depth: 0,
             extracted: None,
@@ -433,6 +436,9 @@ impl AffineContext {
             if add_div_of_variables(self, factor, &form, n, out)? {
                 return Ok(());
             }
+            if let Some((numerator, n)) = nested(self, &form, n) {
+                return self.add_div(factor, numerator, n, out);
+            }
         }
         let key = (n, form);
         if let Some(done) = self.divs.get(&key) {
@@ -535,7 +541,8 @@ impl AffineContext {
             AtomKind::Div(num, _) => 1 + deepest(num),
             AtomKind::Other(_, operands) => 1 + deepest(&operands.0).max(deepest(&operands.1)),
         };
-        self.atoms.push(Atom { kind, interval, depth, extracted: None, is_stale: false });
+        let fingerprint = self.fingerprint_of(&kind);
+        self.atoms.push(Atom { kind, interval, depth, fingerprint, extracted: None, is_stale: false });
         if self.stability.checks {
             self.stability.meet(id);
         }

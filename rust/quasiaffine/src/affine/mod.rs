@@ -6,6 +6,7 @@
 pub mod context;
 pub mod form;
 pub(crate) mod mixed_radix;
+pub(crate) mod order;
 pub(crate) mod stability;
 pub mod summands;
 pub(crate) mod table;

@@ -190,7 +190,9 @@ fn split(
     let mut rest = AffineForm { constant: 0, terms: SmallVec::from_slice(&form.terms) };
     let mut divs: SmallVec<[(i64, AtomId); 6]> =
         form.terms.iter().filter_map(|t| Some((cx.as_div(t.atom)?.1, t.atom))).collect();
-    divs.sort_unstable();
+    if divs.len() > 1 {
+        divs.sort_unstable_by(|x, y| x.0.cmp(&y.0).then_with(|| cx.order(x.1, y.1)));
+    }
     for (_, atom) in divs {
         // An earlier remainder took this quotient whole, as a term of the value that it is of. The quotient's own remainder would
         // put it back, for [`crate::rules::div`] to take it out again, without end.

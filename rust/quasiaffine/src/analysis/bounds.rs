@@ -143,7 +143,7 @@ impl AffineContext {
         if *splits == 0 {
             return plain;
         }
-        // The quotient with the highest number contains no other one, so that each split makes the form simpler.
+        // The last quotient in the order of atoms stands in no other one, so that each split makes the form simpler.
         let cancels = |of: &AffineTerm| {
             self.as_div(of.atom).is_some_and(|(num, _)| {
                 num.terms.iter().any(|t| {
@@ -152,7 +152,8 @@ impl AffineContext {
                 })
             })
         };
-        let Some(at) = terms.iter().rposition(cancels) else {
+        let found = terms.iter().enumerate().filter(|(_, t)| cancels(t));
+        let Some((at, _)) = found.max_by(|(_, a), (_, b)| self.order(a.atom, b.atom)) else {
             return plain;
         };
         *splits -= 1;

@@ -124,6 +124,18 @@ impl Division {
         }
     }
 
+    /// The interval of the constant and the terms with these factors, where the terms are variables without facts.
+    fn interval_of_variables(&self, cx: &AffineContext, factors: &[i64]) -> Option<Interval> {
+        if self.has_div || !cx.facts.is_empty() {
+            return None;
+        }
+        let constant = Some(Interval::point(self.numerator.constant));
+        let mut terms = factors.iter().zip(&self.numerator.terms);
+        terms
+            .try_fold(constant, |interval, (k, t)| Some(sum(interval?, *k, cx.atoms[t.atom as usize].interval)))
+            .flatten()
+    }
+
     /// Whether samples show that a sum of parts with these factors has several divs by `n`.
     fn crosses(&self, factors: impl Iterator<Item = i64>, n: i64) -> bool {
         let constant = self.numerator.constant;
@@ -328,7 +340,11 @@ fn quotient_of_low(cx: &mut AffineContext, d: &Division, factors: &mut Factors, 
     if factors.iter().all(|factor| *factor == 0) {
         return Ok(Some(int::floor_div(constant, g)));
     }
-    if !d.crosses(factors.iter().copied(), g) {
+    if let Some(interval) = d.interval_of_variables(cx, factors) {
+        if let Some(k) = quotient_of(interval, g) {
+            return Ok(Some(k));
+        }
+    } else if !d.crosses(factors.iter().copied(), g) {
         let mut low = AffineForm::constant(constant);
         for (i, factor) in factors.iter().enumerate() {
             add_summand(cx, &mut low, *factor, d.summand(i))?;
@@ -372,16 +388,15 @@ fn inner_quotient(cx: &mut AffineContext, d: &mut Division, sign: i64) -> Result
     if !d.has_div {
         return Ok(false);
     }
-    for i in 0..d.numerator.terms.len() {
-        let AffineTerm { coefficient, atom } = d.numerator.terms[i];
-        let Some((inner, m)) = cx.as_div(atom).filter(|_| coefficient == sign) else {
-            continue;
-        };
+    let is_inner = |t: &&AffineTerm| t.coefficient == sign && cx.as_div(t.atom).is_some();
+    let inner: SmallVec<[AtomId; 4]> = d.numerator.terms.iter().filter(is_inner).map(|t| t.atom).collect();
+    for atom in cx.in_order(inner) {
+        let Some((inner, m)) = cx.as_div(atom) else { continue };
         let Some(n) = m.checked_mul(d.n) else {
             continue;
         };
         let mut rest = d.numerator.clone();
-        rest.terms.remove(i);
+        rest.add_term(-sign, atom)?;
         let rounding = if sign < 0 { m - 1 } else { 0 };
         let mut numerator = AffineForm::constant(rounding);
         // A numerator that needs more than 64 bits would overflow where the division it replaces does not.
@@ -595,13 +610,23 @@ fn range_of_part(cx: &mut AffineContext, form: &AffineForm) -> Result<Interval, 
     cx.range_of_part(form, &parts)
 }
 
+/// The first term of a form in the order of atoms.
+fn leading_term(cx: &AffineContext, form: &AffineForm) -> Option<AffineTerm> {
+    let first = form.terms.first()?;
+    if (first.atom as usize) < cx.n_vars || form.terms.len() == 1 {
+        return Some(*first);
+    }
+    form.terms.iter().copied().min_by(|a, b| cx.order(a.atom, b.atom))
+}
+
 /// `(-x) floordiv n = -((x + n - 1) floordiv n)`, so that the first coefficient is positive
 ///
 /// The factor of a remainder that is exactly `n/2` stays: as `-n/2` it would become `n/2` again, and with it the sign of
 /// the quotient that belongs to it.
-pub(super) fn leading_sign(_: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
+pub(super) fn leading_sign(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
     let is_half = |s: &Summand| matches!(s, Summand::Remainder { factor, .. } if factor.checked_mul(2) == Some(d.n));
-    if d.numerator.terms.first().is_none_or(|t| t.coefficient > 0) || (d.has_div && d.summands.iter().any(is_half)) {
+    if leading_term(cx, &d.numerator).is_none_or(|t| t.coefficient > 0) || (d.has_div && d.summands.iter().any(is_half))
+    {
         return Ok(false);
     }
     d.numerator = d.numerator.scaled(-1)?;

@@ -4,6 +4,8 @@
 //! remainder with terms beside it, or made to absorb terms beside it. What lowers (div/mod nodes, nodes) most is taken;
 //! what changes nothing is left alone. Law: the expression has the value of the form at every point of the domain.
 
+use std::cmp::Ordering;
+
 use smallvec::SmallVec;
 
 use super::Rule;
@@ -123,19 +125,13 @@ pub fn extract(cx: &mut AffineContext, form: &AffineForm) -> Result<Expr, Stop> 
 pub struct Notes {
     /// It may leave 64 bits on the way to its value.
     pub may_overflow: bool,
-    /// Of two alternatives of equal cost the one with the smaller numbers of atoms was taken.
-    pub by_number: bool,
     /// It has divs that are none of the form's: only reading it shows that it has the same form.
     pub is_turned: bool,
 }
 
 impl Notes {
     const fn and(self, other: Notes) -> Notes {
-        Notes {
-            may_overflow: self.may_overflow | other.may_overflow,
-            by_number: self.by_number | other.by_number,
-            is_turned: self.is_turned | other.is_turned,
-        }
+        Notes { may_overflow: self.may_overflow | other.may_overflow, is_turned: self.is_turned | other.is_turned }
     }
 }
 
@@ -211,7 +207,9 @@ fn divs(cx: &mut AffineContext, mut rest: AffineForm) -> Result<Expr, Stop> {
     let n_atoms = cx.atoms.len() as AtomId;
     loop {
         let open = |((.., atom), _): &(Key, usize)| *atom < n_atoms && !decided.contains(atom);
-        let Some(((.., atom), at)) = keys(cx, &rest).filter(open).max() else { return sum(cx, out, &rest) };
+        let Some(((.., atom), at)) = keys(cx, &rest).filter(open).max_by(|a, b| later(cx, a.0, b.0)) else {
+            return sum(cx, out, &rest);
+        };
         let before = cx.budget.trace.is_some().then(|| rest.clone());
         let coefficient = rest.terms.remove(at).coefficient;
         decided.push(atom);
@@ -245,25 +243,12 @@ fn sum(cx: &mut AffineContext, mut out: Accumulator, rest: &AffineForm) -> Resul
 }
 
 /// The order of divs: the one that contains most is last. It is the deepest, of those the one with the most terms,
-/// then with the largest divisor.
+/// then with the largest divisor, see [`AffineContext::order`].
 type Key = (u32, usize, i64, AtomId);
 
-/// Whether divs are decided in an order that no number decides, each with a numerator of variables alone.
-pub fn has_own_order(cx: &AffineContext, form: &AffineForm) -> bool {
-    let beyond = |t: &&AffineTerm| t.atom as usize >= cx.n_vars;
-    let mut keys: SmallVec<[(usize, i64); MAX_OWN]> = SmallVec::new();
-    form.terms.iter().filter(beyond).all(|t| {
-        cx.as_div(t.atom).filter(|(num, _)| cx.is_plain(num) && keys.len() < MAX_OWN).is_some_and(|(num, n)| {
-            let key = (num.terms.len(), n);
-            let is_new = !keys.contains(&key);
-            keys.push(key);
-            is_new
-        })
-    })
+fn later(cx: &AffineContext, a: Key, b: Key) -> Ordering {
+    (a.0, a.1, a.2).cmp(&(b.0, b.1, b.2)).then_with(|| cx.order(a.3, b.3))
 }
-
-/// The most divs that are told apart.
-const MAX_OWN: usize = 8;
 
 /// The divs of a form, with their places.
 fn keys<'a>(cx: &'a AffineContext, form: &'a AffineForm) -> impl Iterator<Item = (Key, usize)> + 'a {
@@ -281,7 +266,9 @@ fn take_whole_remainders(cx: &mut AffineContext, rest: &mut AffineForm, out: &mu
             let (num, n) = cx.as_div(key.3).filter(|_| !refused.contains(&key.3))?;
             Some((key, at, whole_fold(rest.terms[at].coefficient, num, n, rest)?))
         };
-        let Some(((_, _, n, atom), at, k)) = keys(cx, rest).filter_map(whole).max() else { return Ok(()) };
+        let Some(((_, _, n, atom), at, k)) = keys(cx, rest).filter_map(whole).max_by(|a, b| later(cx, a.0, b.0)) else {
+            return Ok(());
+        };
         let Some(num) = cx.as_div(atom).map(|(num, _)| num.clone()) else { return Ok(()) };
         let before = cx.budget.trace.is_some().then(|| rest.clone());
         let AffineTerm { coefficient, .. } = rest.terms.remove(at);
@@ -376,6 +363,9 @@ fn choose(cx: &mut AffineContext, coefficient: i64, atom: AtomId, rest: AffineFo
     Ok(search.best)
 }
 
+/// The most terms beside a quotient that it is held against.
+const MAX_BESIDE: usize = 16;
+
 /// `k / a` where `a` divides `k`; `None` also where that has no 64 bits.
 fn exactly(k: i64, a: i64) -> Option<i64> {
     k.checked_div(a).filter(|_| k % a == 0)
@@ -409,11 +399,9 @@ struct Search {
 impl Search {
     fn consider(&mut self, cx: &mut AffineContext, draft: Result<Option<Draft>, Stop>) -> Result<(), Stop> {
         cx.spend(self.rest.terms.len())?;
-        let is_first = self.best.rule.is_none();
         let choice = draft.and_then(|draft| match draft {
             Some(draft) => {
                 let least = draft.least_cost(cx)?;
-                cx.notes.by_number |= !is_first && least == self.best_cost;
                 if least < self.best_cost {
                     draft.extract(cx).map(Some)
                 } else {
@@ -428,7 +416,6 @@ impl Search {
             Err(Stop::Effort) => return Err(Stop::Effort),
         };
         let found = cost(cx, &choice)?;
-        cx.notes.by_number |= !is_first && found == self.best_cost;
         if found < self.best_cost {
             (self.best, self.best_cost) = (choice, found);
         }
@@ -442,10 +429,14 @@ impl Search {
             let choice = fold(cx, &self.quotient, &self.rest, k, n);
             self.consider(cx, choice)?;
         }
-        for i in 0..self.rest.terms.len().min(16) {
-            let k = self.rest.terms[i].coefficient;
+        let modulus = |k: i64| {
             let q = if (k < 0) != (a < 0) && a % k == 0 { (a / k).checked_neg().unwrap_or(0) } else { 0 };
-            if 2 <= q && q < n && n % q == 0 {
+            (2 <= q && q < n && n % q == 0).then_some(q)
+        };
+        let beside = self.rest.terms.iter().filter(|t| modulus(t.coefficient).is_some()).map(|t| t.atom);
+        for atom in cx.in_order(beside.collect::<SmallVec<[AtomId; 4]>>()).into_iter().take(MAX_BESIDE) {
+            let k = self.rest.coefficient(atom);
+            if let Some(q) = modulus(k) {
                 let choice = fold(cx, &self.quotient, &self.rest, k, q);
                 self.consider(cx, choice)?;
             }
@@ -477,8 +468,10 @@ impl Search {
                 self.absorb(cx, true, &merging, false)?;
             }
         }
-        for i in 0..self.rest.terms.len().min(16) {
-            if let Some(group) = self.remainder_beside(cx, self.rest.terms[i]) {
+        let beside = self.rest.terms.iter().filter(|t| cx.as_div(t.atom).is_some()).map(|t| t.atom);
+        for atom in cx.in_order(beside.collect::<SmallVec<[AtomId; 4]>>()).into_iter().take(MAX_BESIDE) {
+            let t = AffineTerm { coefficient: self.rest.coefficient(atom), atom };
+            if let Some(group) = self.remainder_beside(cx, t) {
                 self.absorb(cx, false, &group, false)?;
             }
         }

@@ -18,26 +18,28 @@ use crate::int;
 pub fn merge(cx: &mut AffineContext, form: &mut AffineForm) -> Result<(), Stop> {
     loop {
         let divs: SmallVec<[AtomId; 8]> =
-            form.terms.iter().map(|t| t.atom).filter(|a| cx.as_div(*a).is_some()).take(MAX_QUOTIENTS).collect();
+            form.terms.iter().map(|t| t.atom).filter(|a| cx.as_div(*a).is_some()).collect();
         if divs.len() < 2 && cx.equalities.is_empty() {
             return Ok(());
         }
+        // Of two that could go, the one that is larger or contains the other goes.
+        let mut divs = cx.in_order(divs);
+        divs.reverse();
+        divs.truncate(MAX_QUOTIENTS);
         cx.spend(divs.len() * (divs.len() + cx.equalities.len()))?;
         let size = |cx: &AffineContext, f: &AffineForm| (n_divs(cx, f), n_nested(cx, f));
         let given = size(cx, form);
         let mut best = (given, usize::MAX);
         let mut found: Option<(Rule, AffineForm)> = None;
-        let mut ties = false;
         let mut consider = |cx: &AffineContext, rule: Rule, candidate: AffineForm| {
             let key = (size(cx, &candidate), candidate.terms.len());
-            ties |= key == best;
             if key < best && key.0 < given && super::div::fits(cx, &candidate) {
                 best = key;
                 found = Some((rule, candidate));
             }
         };
         for &a in &divs {
-            for &b in divs.iter().filter(|b| **b != a) {
+            for &b in divs.iter().rev().filter(|b| **b != a) {
                 if let Some(candidate) = without(cx, form, a, b) {
                     consider(cx, Rule::Related, candidate);
                 }
@@ -52,7 +54,6 @@ pub fn merge(cx: &mut AffineContext, form: &mut AffineForm) -> Result<(), Stop> 
                 consider(cx, Rule::RemainderDiv, candidate);
             }
         }
-        cx.notes.by_number |= ties;
         match found {
             Some((rule, merged)) => {
                 cx.notes.is_turned = true;

@@ -10,7 +10,7 @@ use crate::analysis::wide_interval::fits;
 use crate::error::Stop;
 use crate::expr::{Accumulator, Expr, Kind, Op, Var};
 use crate::fast_path::normal::NormalCheck;
-use crate::rules::extraction::{extract, has_own_order, Notes};
+use crate::rules::extraction::{extract, Notes};
 use crate::rules::irrelevant_variables::is_undecided;
 use crate::rules::related_divs::equalities;
 use crate::rules::{Rule, RESULT_RULES};
@@ -30,7 +30,8 @@ pub fn rewrite_all(
     results: &[Expr],
     check: Option<&NormalCheck>,
 ) -> (SmallVec<[Expr; 4]>, bool) {
-    let (mut is_sure, mut order_counts) = (true, check.is_none());
+    // Under facts, the order of reading may decide what they state.
+    let (mut is_sure, order_counts) = (true, check.is_none());
     if !cx.facts.is_empty() && results.iter().any(|e| e.divmods() > 0) {
         let known = equalities(cx);
         cx.set_equalities(known);
@@ -39,8 +40,8 @@ pub fn rewrite_all(
     for e in results {
         let met = cx.stability.mark();
         let mut form = cx.linear(e);
-        let (mut extracted, mut of_form) = write_back(cx, &form, e);
-        if check.is_some() && !cx.notes.is_turned && is_independent(cx, &form, of_form) {
+        let (mut extracted, of_form) = write_back(cx, &form, e);
+        if check.is_some() && !cx.notes.is_turned && of_form && form.as_ref().is_ok_and(|form| is_shallow(cx, form)) {
             // It reads as the form that it comes from.
             is_sure &= !by_values(cx, &form, &mut extracted);
             out.push(extracted);
@@ -56,14 +57,13 @@ pub fn rewrite_all(
             cx.stability.checks = false;
             if again.is_err() || again == form || rounds == MAX_ROUNDS {
                 is_sure &= again.is_ok() && again == form;
-                order_counts |= !is_independent(cx, &form, of_form);
                 is_sure &= !by_values(cx, &form, &mut extracted);
                 break;
             }
             rounds += 1;
             // What is read next is all that a new context would meet.
             cx.unread(met);
-            (extracted, of_form) = write_back(cx, &again, &extracted);
+            (extracted, _) = write_back(cx, &again, &extracted);
             form = again;
         }
         out.push(extracted);
@@ -74,9 +74,9 @@ pub fn rewrite_all(
     (out, is_sure && !(cx.stability.out_of_order && order_counts))
 }
 
-/// Whether what was written last is a form, whatever the numbers of its atoms are.
-fn is_independent(cx: &AffineContext, form: &Result<AffineForm, Stop>, of_form: bool) -> bool {
-    of_form && !cx.notes.by_number && form.as_ref().is_ok_and(|form| has_own_order(cx, form))
+/// Whether nothing stands in the divs of a form but variables, so that what is written of them reads as them.
+fn is_shallow(cx: &AffineContext, form: &AffineForm) -> bool {
+    form.terms.iter().all(|t| cx.atoms[t.atom as usize].depth <= 1)
 }
 
 /// A law that looks at the values of a whole result: given its form, where that is known and nothing else has changed the
