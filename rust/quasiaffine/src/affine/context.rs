@@ -81,8 +81,6 @@ pub struct Atom {
     pub(crate) fingerprint: u64,
     /// The atom as an expression, once it has been written.
     pub(crate) extracted: Option<Expr>,
-    /// Whether what has been written of it has divs that are none of the form's, see [`Notes::is_turned`].
-    pub(crate) is_turned: bool,
     /// Whether it was written under other facts, so that it could come out otherwise now.
     pub(crate) is_stale: bool,
 }
@@ -224,7 +222,6 @@ impl AffineContext {
             interval: v.interval,
             depth: 0,
             extracted: None,
-            is_turned: false,
             is_stale: false,
         }));
         self.first_under_facts = n;
@@ -545,15 +542,7 @@ impl AffineContext {
             AtomKind::Other(_, operands) => 1 + deepest(&operands.0).max(deepest(&operands.1)),
         };
         let fingerprint = self.fingerprint_of(&kind);
-        self.atoms.push(Atom {
-            kind,
-            interval,
-            depth,
-            fingerprint,
-            extracted: None,
-            is_turned: false,
-            is_stale: false,
-        });
+        self.atoms.push(Atom { kind, interval, depth, fingerprint, extracted: None, is_stale: false });
         if self.stability.checks {
             self.stability.meet(id);
         }

@@ -80,8 +80,7 @@ fn parts(cx: &AffineContext, form: &AffineForm) -> Option<SmallVec<[AtomId; MAX_
         }
         open += 1;
     }
-    parts.sort_unstable();
-    Some(parts)
+    Some(cx.in_order(parts))
 }
 
 /// The values of all parts at some points of the box, spread over all of it, as residues.
@@ -102,7 +101,7 @@ fn values(cx: &AffineContext, parts: &[AtomId]) -> Option<SmallVec<[Row<u64>; MA
                 }
                 (None, Some((num, n))) => {
                     let value = num.terms.iter().try_fold(num.constant, |sum, t| {
-                        let at = parts.binary_search(&t.atom).ok()?;
+                        let at = parts.iter().position(|part| *part == t.atom)?;
                         sum.checked_add(t.coefficient.checked_mul(row[at + 1])?)
                     });
                     floor_div(value?, n)
@@ -121,7 +120,7 @@ fn point(i: usize, n: usize, size: usize) -> usize {
     first + i * 7 % (next - first)
 }
 
-/// The divs that are a constant and multiples of parts before them at all these points. What has a smaller number does
+/// The divs that are a constant and multiples of parts before them at all these points. What comes before in their order does
 /// not contain the quotient.
 fn sums(mut rows: SmallVec<[Row<u64>; MAX_ROWS]>, parts: &[AtomId]) -> SmallVec<[(AtomId, AffineForm); 2]> {
     let mut out = SmallVec::new();

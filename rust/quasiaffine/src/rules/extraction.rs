@@ -289,16 +289,10 @@ fn take_whole_remainders(cx: &mut AffineContext, rest: &mut AffineForm, out: &mu
 fn plain(cx: &mut AffineContext, atom: AtomId) -> Result<Expr, Stop> {
     let known = &cx.atoms[atom as usize];
     if let (Some(done), false) = (&known.extracted, known.is_stale) {
-        let done = done.clone();
-        cx.notes.is_turned |= known.is_turned;
-        return Ok(done);
+        return Ok(done.clone());
     }
-    let before = std::mem::take(&mut cx.notes.is_turned);
     let expr = match &known.kind {
-        AtomKind::Var(flat) => {
-            cx.notes.is_turned = before;
-            return Ok(Expr::Var(cx.var(*flat as usize)));
-        }
+        AtomKind::Var(flat) => return Ok(Expr::Var(cx.var(*flat as usize))),
         AtomKind::Div(num, n) => {
             let (num, n) = (num.clone(), *n);
             extract(cx, &num)?.floor_div(&Expr::Const(n))?
@@ -309,10 +303,7 @@ fn plain(cx: &mut AffineContext, atom: AtomId) -> Result<Expr, Stop> {
             op.of(&a, &b)?
         }
     };
-    let is_turned = cx.notes.is_turned;
-    cx.notes.is_turned |= before;
     let atom = &mut cx.atoms[atom as usize];
-    atom.is_turned = is_turned;
     // What comes out as before is the node of before.
     let expr = atom.extracted.take().filter(|earlier| *earlier == expr).unwrap_or(expr);
     (atom.extracted, atom.is_stale) = (Some(expr.clone()), false);

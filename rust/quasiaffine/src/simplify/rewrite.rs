@@ -30,9 +30,8 @@ pub fn rewrite_all(
     results: &[Expr],
     check: Option<&NormalCheck>,
 ) -> (SmallVec<[Expr; 4]>, bool) {
-    let mut is_sure = true;
-    // Under facts, the order of reading may decide what they say.
-    let order_counts = check.is_none();
+    // Under facts, the order of reading may decide what they state.
+    let (mut is_sure, order_counts) = (true, check.is_none());
     if !cx.facts.is_empty() && results.iter().any(|e| e.divmods() > 0) {
         let known = equalities(cx);
         cx.set_equalities(known);
@@ -42,7 +41,7 @@ pub fn rewrite_all(
         let met = cx.stability.mark();
         let mut form = cx.linear(e);
         let (mut extracted, of_form) = write_back(cx, &form, e);
-        if check.is_some() && !cx.notes.is_turned && of_form {
+        if check.is_some() && !cx.notes.is_turned && of_form && form.as_ref().is_ok_and(|form| is_shallow(cx, form)) {
             // It reads as the form that it comes from.
             is_sure &= !by_values(cx, &form, &mut extracted);
             out.push(extracted);
@@ -73,6 +72,11 @@ pub fn rewrite_all(
         cx.set_equalities(Vec::new());
     }
     (out, is_sure && !(cx.stability.out_of_order && order_counts))
+}
+
+/// Whether nothing stands in the divs of a form but variables, so that what is written of them reads as them.
+fn is_shallow(cx: &AffineContext, form: &AffineForm) -> bool {
+    form.terms.iter().all(|t| cx.atoms[t.atom as usize].depth <= 1)
 }
 
 /// A law that looks at the values of a whole result: given its form, where that is known and nothing else has changed the
