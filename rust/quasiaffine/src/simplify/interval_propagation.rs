@@ -153,20 +153,26 @@ impl<'a> State<'a> {
 
     /// Constraints with the ends of sums moved to values that a remainder with one value allows; `None` where all are.
     fn rounded(&self, constraints: &[Constraint]) -> Option<Vec<Constraint>> {
+        if !constraints.iter().any(|c| matches!(c.expr.op(), Some(Op::Sum(_)))) {
+            return None;
+        }
+        // By first variable, so that a sum meets no more of them than share a variable with it.
+        let mut known: SmallVec<[(Var, &Expr, Congruence); 4]> = constraints.iter().filter_map(congruence).collect();
+        known.sort_by_key(|(first, ..)| *first);
         let mut out: Option<Vec<Constraint>> = None;
-        for residue in constraints {
-            let (Some(Op::Mod(x, Expr::Const(n))), Some(r)) = (residue.expr.op(), residue.interval.as_point()) else {
-                continue;
-            };
-            let Some(of_x) = Congruence::new(*n, r) else { continue };
-            for i in 0..constraints.len() {
-                let Constraint { expr, interval } = out.as_deref().unwrap_or(constraints)[i].clone();
-                let Some(Op::Sum(sum)) = expr.op() else { continue };
-                let Some(rounded) = rounded_by(sum, interval, x, of_x).filter(|rounded| *rounded != interval) else {
-                    continue;
-                };
-                let after = Constraint { expr, interval: rounded };
-                self.fired(Rule::ResidueRounds, &constraints[i], || vec![(&after).into()]);
+        for (i, c) in constraints.iter().enumerate() {
+            let Some(Op::Sum(sum)) = c.expr.op() else { continue };
+            let mut interval = c.interval;
+            for t in &sum.terms {
+                let Expr::Var(v) = t.atom else { continue };
+                let begin = known.partition_point(|(first, ..)| *first < v);
+                for (_, x, of_x) in known[begin..].iter().take_while(|(first, ..)| *first == v) {
+                    interval = rounded_by(sum, interval, x, *of_x).unwrap_or(interval);
+                }
+            }
+            if interval != c.interval {
+                let after = Constraint { expr: c.expr.clone(), interval };
+                self.fired(Rule::ResidueRounds, c, || vec![(&after).into()]);
                 out.get_or_insert_with(|| constraints.to_vec())[i] = after;
             }
         }
@@ -360,6 +366,20 @@ impl<'a> State<'a> {
         let k = i128::from(t.coefficient);
         Some((k * i128::from(lo), k * i128::from(hi)))
     }
+}
+
+/// The first variable of `x`, `x` and its congruence, where the constraint is `x mod n = r`.
+fn congruence(c: &Constraint) -> Option<(Var, &Expr, Congruence)> {
+    let Some(Op::Mod(x, Expr::Const(n))) = c.expr.op() else { return None };
+    let first = match (x, x.op()) {
+        (Expr::Var(v), _) => *v,
+        (_, Some(Op::Sum(sum))) => match sum.terms.first()?.atom {
+            Expr::Var(v) => v,
+            _ => return None,
+        },
+        _ => return None,
+    };
+    Some((first, x, Congruence::new(*n, c.interval.as_point()?)?))
 }
 
 /// The interval of a sum of variables without the ends that a congruence of `x` forbids, which is a variable or a sum of some.
