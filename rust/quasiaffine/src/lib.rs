@@ -23,6 +23,8 @@
 pub mod error;
 pub mod int;
 
+pub(crate) mod arithmetic;
+
 pub mod expr;
 pub mod text;
 

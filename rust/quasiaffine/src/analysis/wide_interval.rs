@@ -7,6 +7,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::analysis::interval::Interval;
+use crate::arithmetic::Number;
 use crate::expr::{Expr, Op, Var};
 use crate::int::floor_div_any;
 
@@ -107,6 +108,43 @@ impl WideInterval {
 
     const fn is_closed(self) -> bool {
         self.lo != i128::MIN && self.hi != i128::MAX
+    }
+}
+
+impl Number for WideInterval {
+    #[inline(always)]
+    fn constant(c: i64) -> WideInterval {
+        Interval::point(c).into()
+    }
+
+    #[inline(always)]
+    fn add_scaled(self, k: i64, x: WideInterval) -> WideInterval {
+        self.plus(x.scale(k))
+    }
+
+    #[inline(always)]
+    fn times(self, other: WideInterval) -> WideInterval {
+        WideInterval::times(self, other)
+    }
+
+    #[inline(always)]
+    fn floor_div(self, divisor: WideInterval) -> WideInterval {
+        WideInterval::floor_div(self, divisor)
+    }
+
+    #[inline(always)]
+    fn floor_mod(self, divisor: WideInterval) -> WideInterval {
+        WideInterval::floor_mod(self, divisor)
+    }
+
+    #[inline(always)]
+    fn minimum(self, other: WideInterval) -> WideInterval {
+        self.min(other)
+    }
+
+    #[inline(always)]
+    fn maximum(self, other: WideInterval) -> WideInterval {
+        self.max(other)
     }
 }
 

@@ -2,28 +2,14 @@
 //! at one point.
 
 use crate::analysis::interval::Interval;
+use crate::arithmetic::evaluate;
 use crate::eval::program::Points;
-use crate::expr::{Expr, Op, Var};
-use crate::int::floor_div;
+use crate::expr::{Expr, Var};
 use crate::map::domain::Domain;
 
-/// The value of an expression, node by node; `None` where something on the way does not fit into 64 bits.
+/// The value of an expression as a tree; `None` where something on the way does not fit into 64 bits.
 pub(crate) fn value_at(e: &Expr, of_var: &impl Fn(Var) -> i64) -> Option<i64> {
-    let of = |e: &Expr| value_at(e, of_var);
-    match e {
-        Expr::Const(c) => Some(*c),
-        Expr::Var(v) => Some(of_var(*v)),
-        Expr::Node(_) => match e.op()? {
-            Op::Sum(sum) => {
-                sum.terms.iter().try_fold(sum.constant, |x, t| x.checked_add(t.coefficient.checked_mul(of(&t.atom)?)?))
-            }
-            Op::Product(a, b) => of(a)?.checked_mul(of(b)?),
-            Op::FloorDiv(a, b) => of(b).filter(|n| *n >= 1).and_then(|n| Some(floor_div(of(a)?, n))),
-            Op::Mod(a, b) => of(b).filter(|n| *n >= 1).and_then(|n| Some(of(a)?.rem_euclid(n))),
-            Op::Min(a, b) => Some(of(a)?.min(of(b)?)),
-            Op::Max(a, b) => Some(of(a)?.max(of(b)?)),
-        },
-    }
+    evaluate(e, &|v| Some(of_var(v)))
 }
 
 /// All points of some variables in their ranges, the others at their lower ends, as columns.
