@@ -24,6 +24,8 @@ use crate::simplify::simplify;
 /// The most points that one decision looks at.
 pub const POINT_LIMIT: u128 = 1 << 18;
 
+const READ_BY_RANGE: &str = "the index of a runtime variable depends on a range";
+
 /// The answer to "are these two maps the same function?".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Equivalence {
@@ -174,6 +176,13 @@ impl<'a> Pair<'a> {
 
     fn compare(&self) -> Equivalence {
         let (a, b) = (self.a.domain(), self.b.domain());
+        if [self.a, &self.b].into_iter().any(reads_by_range) {
+            // Such a variable has a value for each value of a range, so it is no input as the dimensions are.
+            let ranges = |m: &Map| m.domain().ranges().iter().map(|v| v.interval).collect::<SmallVec<[Interval; 4]>>();
+            let is_comparable = ranges(self.a) == ranges(&self.b) && self.same_domain();
+            let is_equal = is_comparable && self.compare_functions() == Some(Equivalence::Equal);
+            return if is_equal { Equivalence::Equal } else { Equivalence::Unknown(READ_BY_RANGE) };
+        }
         if a.n_ranges == 0 && b.n_ranges == 0 && self.same_domain() {
             if let Some(point) = self.differ_at_a_glance() {
                 return Equivalence::Different(point);
@@ -188,6 +197,28 @@ impl<'a> Pair<'a> {
             }
         }
         self.compare_sets()
+    }
+
+    /// Whether the runtime variables may have these values together: one element has one value.
+    fn is_possible(&self, point: &[i64]) -> bool {
+        let domain = self.a.domain();
+        let inputs = inputs(domain);
+        let of_var = |v: Var| {
+            let at = domain.flat(v).and_then(|flat| inputs.iter().position(|i| *i == flat));
+            at.map_or(0, |at| point[at])
+        };
+        let n_dims = domain.n_dims;
+        let read = |(i, v): (usize, &Variable)| {
+            let source = v.source.as_ref()?;
+            let index = source.index.iter().map(|e| value_at(e, &of_var)).collect::<Option<Vec<_>>>()?;
+            // The values of the element that the clamp takes to this one.
+            let (x, Interval { lo, hi }) = (point[n_dims + i], v.interval);
+            let element = Interval::new(if x == lo { i64::MIN } else { x }, if x == hi { i64::MAX } else { x });
+            Some(((source.id, index), element))
+        };
+        let reads: Vec<_> = domain.runtime().iter().enumerate().filter_map(read).collect();
+        let meet = |x: &Interval, y: &Interval| !x.intersect(*y).is_empty();
+        reads.iter().all(|(at, x)| reads.iter().all(|(other, y)| at != other || meet(x, y)))
     }
 
     fn same_domain(&self) -> bool {
@@ -210,7 +241,8 @@ impl<'a> Pair<'a> {
             let inside = || domain.constraints.iter().all(|c| value(&c.expr).is_some_and(|x| c.interval.contains(x)));
             let all_fit = || a.results().iter().chain(b.results()).all(|e| value(e).is_some());
             let found = a.results().iter().zip(b.results()).any(|(x, y)| differ(x, y)) && inside() && all_fit();
-            found.then(|| columns.iter().map(|column| column[at]).collect())
+            let point = found.then(|| columns.iter().map(|column| column[at]).collect::<Vec<i64>>());
+            point.filter(|point| self.is_possible(point))
         })
     }
 
@@ -301,9 +333,18 @@ impl<'a> Pair<'a> {
         let n = columns.first().map_or(1, Vec::len);
         let points: Vec<Vec<i64>> = of_inputs.iter().map(|i| columns[*i].clone()).collect();
         let (x, y) = (images(self.a, &points, n)?, images(&self.b, &points, n)?);
-        let at = (0..n).find(|i| x[*i] != y[*i]);
-        Some(at.map(|at| points.iter().map(|column| column[at]).collect()))
+        let point = |at: usize| points.iter().map(|column| column[at]).collect::<Vec<i64>>();
+        Some((0..n).filter(|i| x[*i] != y[*i]).map(point).find(|point| self.is_possible(point)))
     }
+}
+
+/// Whether the index of a runtime variable depends on a range.
+fn reads_by_range(m: &Map) -> bool {
+    let mut found = false;
+    for e in m.domain().runtime().iter().filter_map(|v| v.source.as_ref()).flat_map(|s| &s.index) {
+        e.for_each_var(&mut |v| found |= v.kind == Kind::Range);
+    }
+    found
 }
 
 fn uses_runtime(e: &Expr) -> bool {
@@ -428,6 +469,25 @@ mod tests {
         let big = "(d0, d1) -> (d0 * d1), domain: d0 in [0, 99999], d1 in [0, 99999]";
         let same = "(d0, d1) -> ((d0 + 1) * d1 - d1), domain: d0 in [0, 99999], d1 in [0, 99999]";
         assert!(matches!(compare(big, same), Equivalence::Unknown(_)));
+    }
+
+    #[test]
+    fn a_runtime_variable_read_by_a_range_is_no_input() {
+        let read = |results: &str, upper: usize, index: &str| {
+            format!("(d0)[s0, s1]{{rt0}} -> ({results}), domain: d0 in [0, 1], s0 in [0, {upper}], s1 in [0, 3], rt0 in [0, 9], runtime: rt0 = #1({index})")
+        };
+        let same = read("rt0 * 2 + s0", 3, "s0");
+        assert_eq!(compare(&same, &read("rt0 + rt0 + s0", 3, "s0")), Equivalence::Equal);
+        for other in [read("rt0 * 2 + s0", 2, "s0"), read("rt0 * 2 + s1", 3, "s0"), read("rt0 * 2 + s0", 3, "s1")] {
+            assert!(matches!(compare(&same, &other), Equivalence::Unknown(_)), "{other}");
+        }
+        // Where d0 and d1 are equal, so are the two elements.
+        let pair = |result: &str, constraint: &str| {
+            format!("(d0, d1){{rt0, rt1}} -> ({result}), domain: d0 in [0, 3], d1 in [0, 3], rt0 in [0, 9], rt1 in [0, 9]{constraint}, runtime: rt0 = #1(d0), rt1 = #1(d1)")
+        };
+        let equal = ", (d0 - d1) * (d0 - d1) in [0, 0]";
+        assert_eq!(compare(&pair("rt0 * 2 + rt1", equal), &pair("rt0 + rt1 * 2", equal)), Equivalence::Equal);
+        assert!(matches!(compare(&pair("rt0 * 2 + rt1", ""), &pair("rt0 + rt1 * 2", "")), Equivalence::Different(_)));
     }
 
     #[test]
