@@ -109,11 +109,11 @@ class Expr:
     def kind(
         self,
     ) -> Literal["constant", "dim", "range", "runtime", "sum", "product", "floordiv", "mod", "min", "max"]:
-        """The operator or the kind of variable at the root.
+        """The operator or the kind of variable at the root; a multiple such as ``d0 * 3`` or ``-d0`` is a product.
 
         >>> import hlomap as hm
-        >>> (hm.Expr.dim(0) % 4).kind, hm.Expr.dim(0).kind, hm.Expr.constant(4).kind
-        ('mod', 'dim', 'constant')
+        >>> (hm.Expr.dim(0) % 4).kind, hm.Expr.dim(0).kind, hm.Expr.constant(4).kind, (-hm.Expr.dim(0)).kind
+        ('mod', 'dim', 'constant', 'product')
         """
     @property
     def value(self) -> int | None:
@@ -122,11 +122,14 @@ class Expr:
     def operands(self) -> tuple[Expr, ...]:
         """The operands of the root, ``()`` for constants and variables.
 
-        A sum has its terms, each with its factor; every other operator has its two sides.
+        A sum has its terms, each with its factor, and last its constant other than 0; every other operator has
+        its two sides.
 
         >>> import hlomap as hm
         >>> (hm.Expr.dim(0) // 4).operands
         (Expr('d0'), Expr('4'))
+        >>> hm.Expr.parse("d1 * 3 - d0 + 2").operands
+        (Expr('-d0'), Expr('d1 * 3'), Expr('2'))
         """
     def substitute(
         self, dims: Sequence[_ExprLike] = ..., ranges: Sequence[_ExprLike] = ..., runtime: Sequence[_ExprLike] = ...

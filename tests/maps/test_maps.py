@@ -25,6 +25,24 @@ def test_expressions_are_values_in_normal_form() -> None:
     assert pickle.loads(pickle.dumps(D0 % (D1 + 1))) == D0 % (D1 + 1)
 
 
+def test_operands_give_back_the_expression() -> None:
+    s0, rt0 = hm.Expr.range(0), hm.Expr.runtime(0)
+    build = {
+        "sum": lambda *terms: sum(terms, hm.Expr.constant(0)),
+        "product": lambda a, b: a * b,
+        "floordiv": lambda a, b: a // b,
+        "mod": lambda a, b: a % b,
+        "min": hm.Expr.minimum,
+        "max": hm.Expr.maximum,
+    }
+    smallest = hm.Expr.constant(-(1 << 63))
+    cases = [D0 + 1, D0 * 3, -D0, D0 - D1 * 3 - 7, D0 * D1 * 2, D0 * D1 + s0, D0 // 5, D0 % (D1 + 1), smallest + D0]
+    for e in [*cases, smallest * D0, hm.Expr.minimum(D0, 4) * -2, hm.Expr.maximum(rt0, s0), (D0 - D1) // 2 + 5]:
+        assert build[e.kind](*e.operands) == e
+        assert e not in e.operands
+    assert [(e.kind, e.operands) for e in (D0, smallest)] == [("dim", ()), ("constant", ())]
+
+
 def test_operators_accept_only_integers() -> None:
     with pytest.raises(TypeError):
         D0 + 1.5  # type: ignore[operator]
