@@ -179,6 +179,16 @@ def test_maps_without_ranges_take_them_from_the_call() -> None:
     named = hm.IndexingMap.parse("(x){i} -> (x + i)", dims=[("y", 0, 7)], runtime=[(0, 3)])
     assert str(named) == "(x){i} -> (x + i), domain: x in [0, 7], i in [0, 3]"
     assert hm.IndexingMap.parse("affine_map<() -> ()>").results == ()
+    offset = "affine_map<(d0)[s0, s1] -> (d0 + s1, s0)>"
+    both = hm.IndexingMap.parse(offset, dims=[4], ranges=[3], runtime=[hm.Variable(None, 0, 6, source=1)])
+    shown = "domain: d0 in [0, 3], s0 in [0, 2], s1 in [0, 6], runtime: s1 = #1()"
+    assert str(both) == f"(d0)[s0]{{s1}} -> (d0 + s1, s0), {shown}"
+    assert hm.IndexingMap.parse(offset, dims=[4], runtime=[3, 7]).ranges == ()
+    assert len(hm.IndexingMap.parse(offset, dims=[4], ranges=[3, 7], runtime=[]).ranges) == 2
+    with pytest.raises(errors.MapError, match="expected 2 runtime variables, one for each of the text, found 3"):
+        hm.IndexingMap.parse(offset, dims=[4], runtime=[3, 7, 2])
+    with pytest.raises(errors.MapError, match="expected 0 runtime variables"):
+        hm.IndexingMap.parse(offset[11:-1], dims=[4], ranges=[3, 7], runtime=[2])
     with pytest.raises(errors.MapSyntaxError, match="expected a range for s0"):
         hm.IndexingMap.parse(f"affine_map<{text}>", dims=[64, 8])
     with pytest.raises(errors.MapSyntaxError, match="one range for each variable"):

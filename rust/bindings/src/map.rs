@@ -162,7 +162,7 @@ impl PyMap {
     /// :class:`~hlomap.errors.MapError` for a map that cannot exist.
     ///
     /// A text without ranges, such as MLIR's ``affine_map<...>``, takes them from ``dims``, ``ranges`` (MLIR's symbols)
-    /// and ``runtime``, given as to the constructor; names are those of the text.
+    /// and ``runtime`` (MLIR's last symbols), given as to the constructor; names are those of the text.
     ///
     /// >>> import hlomap as hm
     /// >>> hm.IndexingMap.parse("(d0)[s0] -> (s0, d0), domain: d0 in [0, 3], s0 in [0, 5]").ranges[0].upper
