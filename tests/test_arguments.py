@@ -144,6 +144,8 @@ METHODS: dict[str, list[tuple[Callable[[Any], object], str]]] = {
     "IndexingMap.in_domain": [(MAP.in_domain, "int")],
     "IndexingMap.bounds": [(MAP.bounds, "int")],
     "IndexingMap.equivalent": [(MAP.equivalent, "")],
+    "IndexingMap.from_isl": [(hm.IndexingMap.from_isl, "str")],
+    "IndexingMap.to_mlir": [(MAP.to_mlir, "str")],
     "Variable": [
         (lambda x: hm.Variable(x, 0, 1), "str None"),
         (lambda x: hm.Variable("v", x, 1), "int"),

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from .analysis.rule_provider import RuleProvider
 from .drawing import Picture
+from .interop.sympy import SympyMap
 from .maps.simplification import SimplifyTrace
 from .ops import _rule
 from .types import Unknown
@@ -109,11 +110,11 @@ class Expr:
     def kind(
         self,
     ) -> Literal["constant", "dim", "range", "runtime", "sum", "product", "floordiv", "mod", "min", "max"]:
-        """The operator or the kind of variable at the root.
+        """The operator or the kind of variable at the root; a multiple such as ``d0 * 3`` or ``-d0`` is a product.
 
         >>> import hlomap as hm
-        >>> (hm.Expr.dim(0) % 4).kind, hm.Expr.dim(0).kind, hm.Expr.constant(4).kind
-        ('mod', 'dim', 'constant')
+        >>> (hm.Expr.dim(0) % 4).kind, hm.Expr.dim(0).kind, hm.Expr.constant(4).kind, (-hm.Expr.dim(0)).kind
+        ('mod', 'dim', 'constant', 'product')
         """
     @property
     def value(self) -> int | None:
@@ -122,11 +123,14 @@ class Expr:
     def operands(self) -> tuple[Expr, ...]:
         """The operands of the root, ``()`` for constants and variables.
 
-        A sum has its terms, each with its factor; every other operator has its two sides.
+        A sum has its terms, each with its factor, and last its constant other than 0; every other operator has
+        its two sides.
 
         >>> import hlomap as hm
         >>> (hm.Expr.dim(0) // 4).operands
         (Expr('d0'), Expr('4'))
+        >>> hm.Expr.parse("d1 * 3 - d0 + 2").operands
+        (Expr('-d0'), Expr('d1 * 3'), Expr('2'))
         """
     def substitute(
         self, dims: Sequence[_ExprLike] = ..., ranges: Sequence[_ExprLike] = ..., runtime: Sequence[_ExprLike] = ...
@@ -354,7 +358,7 @@ class IndexingMap:
         :class:`~hlomap.errors.MapError` for a map that cannot exist.
 
         A text without ranges, such as MLIR's ``affine_map<...>``, takes them from ``dims``, ``ranges`` (MLIR's
-        symbols) and ``runtime``, given as to the constructor; names are those of the text.
+        symbols) and ``runtime`` (MLIR's last symbols), given as to the constructor; names are those of the text.
 
         >>> import hlomap as hm
         >>> hm.IndexingMap.parse("(d0)[s0] -> (s0, d0), domain: d0 in [0, 3], s0 in [0, 5]").ranges[0].upper
@@ -542,6 +546,89 @@ class IndexingMap:
         """
     def cost(self) -> Cost:
         """The number of nodes of the results, a :class:`Cost`."""
+    def to_isl(self) -> str:
+        """The map as a relation in the notation of isl, from dims to results; ``islpy.Map`` takes the text.
+
+        Runtime variables are parameters.  A range variable is a result of its own, or existentially quantified.
+        Names that are words of the notation get an underscore; the sources of runtime variables are lost.
+
+        Raises :class:`~hlomap.errors.UnsupportedError` for an expression that is not quasi-affine, a product of
+        variables or a division by one, and :class:`~hlomap.errors.MapError` for an undefined map.  The notation
+        is that of the isl manual (https://libisl.sourceforge.io/manual.pdf).
+
+        >>> import hlomap as hm
+        >>> m = hm.IndexingMap([32], [hm.Expr.dim(0) // 8 + hm.Expr.range(0), hm.Expr.dim(0) % 8], ranges=[3])
+        >>> print(m.to_isl())
+        { [d0] -> [o0, (d0 mod 8)] : 0 <= d0 <= 31 and exists (s0: 0 <= s0 <= 2 and o0 = floor(d0/8) + s0) }
+        """
+    @staticmethod
+    def from_isl(text: str, /) -> IndexingMap:
+        """Reads a relation in the notation of isl: the texts of :meth:`to_isl`, and those that isl prints of basic
+        maps.
+
+        The map relates the same tuples.  Its dims are the input tuple, its runtime variables the parameters.  A
+        new name in the output tuple and a quantified name are range variables, unless the conditions determine
+        them.  Bounds that the text leaves out are derived from the conditions.  Names of tuples are dropped.
+
+        Raises :class:`~hlomap.errors.MapSyntaxError`, with line and column, for text that is not a relation, for
+        unions (``or``, ``;``, ``!=``, ``not``), nested tuples, and variables without bounds; and
+        :class:`~hlomap.errors.IntegerOverflowError` for bounds that do not fit in 64 bits.
+
+        >>> import hlomap as hm
+        >>> print(hm.IndexingMap.from_isl("{ [d0] -> [o0, o1] : 0 <= d0 <= 31 and -7 + d0 <= 8o0 <= d0 "
+        ...                               "and (-d0 + o1) mod 8 = 0 and 0 <= o1 <= 7 }"))
+        (d0) -> (d0 floordiv 8, d0 mod 8), domain: d0 in [0, 31]
+        """
+    def to_sympy(self) -> SympyMap:
+        """The map as SymPy objects, a :class:`~hlomap.interop.sympy.SympyMap`: symbols, results and conditions.
+
+        Raises :class:`~hlomap.errors.UnsupportedError` where sympy is not installed (extra ``sympy``), and
+        :class:`~hlomap.errors.MapError` for an undefined map.
+
+        >>> import hlomap as hm
+        >>> found = hm.IndexingMap([32], [hm.Expr.dim(0) // 8, hm.Expr.dim(0) % 8]).to_sympy()
+        >>> found.results, found.conditions
+        ((floor(d0/8), Mod(d0, 8)), (d0 >= 0, d0 <= 31))
+        """
+    def to_mlir(self, part: Literal["map", "domain"] = "map") -> str:
+        """The results as MLIR's ``affine_map<...>``, or with ``part="domain"`` the domain as ``affine_set<...>``.
+
+        Range variables are symbols and runtime variables the symbols after them, as in XLA.  :meth:`parse` reads
+        the map back, given the variables.  MLIR computes with 64 bits; this is not checked.
+
+        Raises :class:`~hlomap.errors.UnsupportedError` for ``min``, ``max``, products of dims and divisions by
+        dims, :class:`~hlomap.errors.IntegerOverflowError` for a condition whose constant does not fit in 64 bits,
+        and :class:`~hlomap.errors.MapError` for an undefined map.  The notation is that of MLIR's affine dialect
+        (https://mlir.llvm.org/docs/Dialects/Affine).
+
+        >>> import hlomap as hm
+        >>> m = hm.IndexingMap([32], [hm.Expr.dim(0) // 8 + hm.Expr.range(0)], ranges=[3])
+        >>> m.to_mlir()
+        'affine_map<(d0)[s0] -> (d0 floordiv 8 + s0)>'
+        >>> m.to_mlir("domain")
+        'affine_set<(d0)[s0] : (d0 >= 0, -d0 + 31 >= 0, s0 >= 0, -s0 + 2 >= 0)>'
+        >>> hm.IndexingMap.parse(m.to_mlir(), dims=m.dims, ranges=m.ranges) == m
+        True
+        """
+    def to_smtlib(self) -> str:
+        """The map as an SMT-LIB 2 script: it declares the variables and the results ``r0``, ``r1``, …, and asserts
+        the domain and the value of each result.
+
+        Append assertions and ``(check-sat)``; ``z3.Solver().from_string`` takes the text.  The logic is
+        ``QF_LIA``, or ``QF_NIA`` where the map divides or multiplies variables.  Names that SMT-LIB reserves get
+        an underscore.
+
+        Raises :class:`~hlomap.errors.MapError` for an undefined map.  ``div`` and ``mod`` are those of the theory
+        of integers (https://smt-lib.org/theories-Ints.shtml).
+
+        >>> import hlomap as hm
+        >>> print(hm.IndexingMap([32], [hm.Expr.dim(0) // 8]).to_smtlib())
+        (set-logic QF_NIA)
+        (declare-const d0 Int)
+        (declare-const r0 Int)
+        (assert (<= 0 d0 31))
+        (assert (= r0 (div d0 8)))
+        """
     def __format__(self, spec: str, /) -> str: ...
     def __copy__(self) -> IndexingMap: ...
     def __deepcopy__(self, _memo: Any, /) -> IndexingMap: ...

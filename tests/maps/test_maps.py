@@ -25,6 +25,24 @@ def test_expressions_are_values_in_normal_form() -> None:
     assert pickle.loads(pickle.dumps(D0 % (D1 + 1))) == D0 % (D1 + 1)
 
 
+def test_operands_give_back_the_expression() -> None:
+    s0, rt0 = hm.Expr.range(0), hm.Expr.runtime(0)
+    build = {
+        "sum": lambda *terms: sum(terms, hm.Expr.constant(0)),
+        "product": lambda a, b: a * b,
+        "floordiv": lambda a, b: a // b,
+        "mod": lambda a, b: a % b,
+        "min": hm.Expr.minimum,
+        "max": hm.Expr.maximum,
+    }
+    smallest = hm.Expr.constant(-(1 << 63))
+    cases = [D0 + 1, D0 * 3, -D0, D0 - D1 * 3 - 7, D0 * D1 * 2, D0 * D1 + s0, D0 // 5, D0 % (D1 + 1), smallest + D0]
+    for e in [*cases, smallest * D0, hm.Expr.minimum(D0, 4) * -2, hm.Expr.maximum(rt0, s0), (D0 - D1) // 2 + 5]:
+        assert build[e.kind](*e.operands) == e
+        assert e not in e.operands
+    assert [(e.kind, e.operands) for e in (D0, smallest)] == [("dim", ()), ("constant", ())]
+
+
 def test_operators_accept_only_integers() -> None:
     with pytest.raises(TypeError):
         D0 + 1.5  # type: ignore[operator]
@@ -161,6 +179,16 @@ def test_maps_without_ranges_take_them_from_the_call() -> None:
     named = hm.IndexingMap.parse("(x){i} -> (x + i)", dims=[("y", 0, 7)], runtime=[(0, 3)])
     assert str(named) == "(x){i} -> (x + i), domain: x in [0, 7], i in [0, 3]"
     assert hm.IndexingMap.parse("affine_map<() -> ()>").results == ()
+    offset = "affine_map<(d0)[s0, s1] -> (d0 + s1, s0)>"
+    both = hm.IndexingMap.parse(offset, dims=[4], ranges=[3], runtime=[hm.Variable(None, 0, 6, source=1)])
+    shown = "domain: d0 in [0, 3], s0 in [0, 2], s1 in [0, 6], runtime: s1 = #1()"
+    assert str(both) == f"(d0)[s0]{{s1}} -> (d0 + s1, s0), {shown}"
+    assert hm.IndexingMap.parse(offset, dims=[4], runtime=[3, 7]).ranges == ()
+    assert len(hm.IndexingMap.parse(offset, dims=[4], ranges=[3, 7], runtime=[]).ranges) == 2
+    with pytest.raises(errors.MapError, match="expected 2 runtime variables, one for each of the text, found 3"):
+        hm.IndexingMap.parse(offset, dims=[4], runtime=[3, 7, 2])
+    with pytest.raises(errors.MapError, match="expected 0 runtime variables"):
+        hm.IndexingMap.parse(offset[11:-1], dims=[4], ranges=[3, 7], runtime=[2])
     with pytest.raises(errors.MapSyntaxError, match="expected a range for s0"):
         hm.IndexingMap.parse(f"affine_map<{text}>", dims=[64, 8])
     with pytest.raises(errors.MapSyntaxError, match="one range for each variable"):

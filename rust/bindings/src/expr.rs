@@ -170,11 +170,11 @@ impl PyExpr {
         Ok(PyExpr(self.0.ceil_div(&divisor.0).or_raise(py)?))
     }
 
-    /// The operator or the kind of variable at the root.
+    /// The operator or the kind of variable at the root; a multiple such as ``d0 * 3`` or ``-d0`` is a product.
     ///
     /// >>> import hlomap as hm
-    /// >>> (hm.Expr.dim(0) % 4).kind, hm.Expr.dim(0).kind, hm.Expr.constant(4).kind
-    /// ('mod', 'dim', 'constant')
+    /// >>> (hm.Expr.dim(0) % 4).kind, hm.Expr.dim(0).kind, hm.Expr.constant(4).kind, (-hm.Expr.dim(0)).kind
+    /// ('mod', 'dim', 'constant', 'product')
     #[getter]
     fn kind(&self) -> &'static str {
         match (&self.0, self.0.op()) {
@@ -182,6 +182,7 @@ impl PyExpr {
             (Expr::Var(Var { kind: Kind::Dim, .. }), _) => "dim",
             (Expr::Var(Var { kind: Kind::Range, .. }), _) => "range",
             (Expr::Var(Var { kind: Kind::Runtime, .. }), _) => "runtime",
+            (_, Some(Op::Sum(sum))) if sum.as_multiple().is_some() => "product",
             (_, Some(Op::Sum(_)) | None) => "sum",
             (_, Some(Op::Product(..))) => "product",
             (_, Some(Op::FloorDiv(..))) => "floordiv",
@@ -203,14 +204,21 @@ impl PyExpr {
 
     /// The operands of the root, ``()`` for constants and variables.
     ///
-    /// A sum has its terms, each with its factor; every other operator has its two sides.
+    /// A sum has its terms, each with its factor, and last its constant other than 0; every other operator has its two
+    /// sides.
     ///
     /// >>> import hlomap as hm
     /// >>> (hm.Expr.dim(0) // 4).operands
     /// (Expr('d0'), Expr('4'))
+    /// >>> hm.Expr.parse("d1 * 3 - d0 + 2").operands
+    /// (Expr('-d0'), Expr('d1 * 3'), Expr('2'))
     #[getter]
     fn operands<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.0.operands().map(|e| PyExpr(e.clone())).collect::<Vec<_>>())
+        let operands = match self.0.op() {
+            Some(Op::Sum(sum)) => sum.summands().or_raise(py)?,
+            _ => self.0.operands().cloned().collect(),
+        };
+        PyTuple::new(py, operands.into_iter().map(PyExpr).collect::<Vec<_>>())
     }
 
     /// The expression with variables replaced by number; a variable past the end of its list stays.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
+use pyo3::call::PyCallArgs;
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -162,7 +163,7 @@ impl PyMap {
     /// :class:`~hlomap.errors.MapError` for a map that cannot exist.
     ///
     /// A text without ranges, such as MLIR's ``affine_map<...>``, takes them from ``dims``, ``ranges`` (MLIR's symbols)
-    /// and ``runtime``, given as to the constructor; names are those of the text.
+    /// and ``runtime`` (MLIR's last symbols), given as to the constructor; names are those of the text.
     ///
     /// >>> import hlomap as hm
     /// >>> hm.IndexingMap.parse("(d0)[s0] -> (s0, d0), domain: d0 in [0, 3], s0 in [0, 5]").ranges[0].upper
@@ -503,6 +504,99 @@ impl PyMap {
         PyCost { divmod: cost.divmods, nodes: cost.nodes }
     }
 
+    /// The map as a relation in the notation of isl, from dims to results; ``islpy.Map`` takes the text.
+    ///
+    /// Runtime variables are parameters.  A range variable is a result of its own, or existentially quantified.  Names
+    /// that are words of the notation get an underscore; the sources of runtime variables are lost.
+    ///
+    /// Raises :class:`~hlomap.errors.UnsupportedError` for an expression that is not quasi-affine, a product of
+    /// variables or a division by one, and :class:`~hlomap.errors.MapError` for an undefined map.  The notation is that
+    /// of the isl manual (https://libisl.sourceforge.io/manual.pdf).
+    ///
+    /// >>> import hlomap as hm
+    /// >>> m = hm.IndexingMap([32], [hm.Expr.dim(0) // 8 + hm.Expr.range(0), hm.Expr.dim(0) % 8], ranges=[3])
+    /// >>> print(m.to_isl())
+    /// { [d0] -> [o0, (d0 mod 8)] : 0 <= d0 <= 31 and exists (s0: 0 <= s0 <= 2 and o0 = floor(d0/8) + s0) }
+    fn to_isl<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        interop(slf.py(), "isl", "to_isl", (slf,))
+    }
+
+    /// Reads a relation in the notation of isl: the texts of :meth:`to_isl`, and those that isl prints of basic maps.
+    ///
+    /// The map relates the same tuples.  Its dims are the input tuple, its runtime variables the parameters.  A new
+    /// name in the output tuple and a quantified name are range variables, unless the conditions determine them.  Bounds
+    /// that the text leaves out are derived from the conditions.  Names of tuples are dropped.
+    ///
+    /// Raises :class:`~hlomap.errors.MapSyntaxError`, with line and column, for text that is not a relation, for unions
+    /// (``or``, ``;``, ``!=``, ``not``), nested tuples, and variables without bounds; and
+    /// :class:`~hlomap.errors.IntegerOverflowError` for bounds that do not fit in 64 bits.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> print(hm.IndexingMap.from_isl("{ [d0] -> [o0, o1] : 0 <= d0 <= 31 and -7 + d0 <= 8o0 <= d0 "
+    /// ...                               "and (-d0 + o1) mod 8 = 0 and 0 <= o1 <= 7 }"))
+    /// (d0) -> (d0 floordiv 8, d0 mod 8), domain: d0 in [0, 31]
+    #[staticmethod]
+    #[pyo3(signature = (text, /))]
+    fn from_isl<'py>(py: Python<'py>, text: Arg<'py, &str>) -> PyResult<Bound<'py, PyAny>> {
+        interop(py, "isl_reader", "from_isl", (text.of("IndexingMap.from_isl", "text")?,))
+    }
+
+    /// The map as SymPy objects, a :class:`~hlomap.interop.sympy.SympyMap`: symbols, results and conditions.
+    ///
+    /// Raises :class:`~hlomap.errors.UnsupportedError` where sympy is not installed (extra ``sympy``), and
+    /// :class:`~hlomap.errors.MapError` for an undefined map.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> found = hm.IndexingMap([32], [hm.Expr.dim(0) // 8, hm.Expr.dim(0) % 8]).to_sympy()
+    /// >>> found.results, found.conditions
+    /// ((floor(d0/8), Mod(d0, 8)), (d0 >= 0, d0 <= 31))
+    fn to_sympy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        interop(slf.py(), "sympy", "to_sympy", (slf,))
+    }
+
+    /// The results as MLIR's ``affine_map<...>``, or with ``part="domain"`` the domain as ``affine_set<...>``.
+    ///
+    /// Range variables are symbols and runtime variables the symbols after them, as in XLA.  :meth:`parse` reads the map
+    /// back, given the variables.  MLIR computes with 64 bits; this is not checked.
+    ///
+    /// Raises :class:`~hlomap.errors.UnsupportedError` for ``min``, ``max``, products of dims and divisions by dims,
+    /// :class:`~hlomap.errors.IntegerOverflowError` for a condition whose constant does not fit in 64 bits, and
+    /// :class:`~hlomap.errors.MapError` for an undefined map.  The notation is that of MLIR's affine dialect
+    /// (https://mlir.llvm.org/docs/Dialects/Affine).
+    ///
+    /// >>> import hlomap as hm
+    /// >>> m = hm.IndexingMap([32], [hm.Expr.dim(0) // 8 + hm.Expr.range(0)], ranges=[3])
+    /// >>> m.to_mlir()
+    /// 'affine_map<(d0)[s0] -> (d0 floordiv 8 + s0)>'
+    /// >>> m.to_mlir("domain")
+    /// 'affine_set<(d0)[s0] : (d0 >= 0, -d0 + 31 >= 0, s0 >= 0, -s0 + 2 >= 0)>'
+    /// >>> hm.IndexingMap.parse(m.to_mlir(), dims=m.dims, ranges=m.ranges) == m
+    /// True
+    #[pyo3(signature = (part=Arg::from("map")), text_signature = "($self, part='map')")]
+    fn to_mlir<'py>(slf: &Bound<'py, Self>, part: Arg<'py, &str>) -> PyResult<Bound<'py, PyAny>> {
+        interop(slf.py(), "mlir", "to_mlir", (slf, part.of("IndexingMap.to_mlir", "part")?))
+    }
+
+    /// The map as an SMT-LIB 2 script: it declares the variables and the results ``r0``, ``r1``, …, and asserts the
+    /// domain and the value of each result.
+    ///
+    /// Append assertions and ``(check-sat)``; ``z3.Solver().from_string`` takes the text.  The logic is ``QF_LIA``, or
+    /// ``QF_NIA`` where the map divides or multiplies variables.  Names that SMT-LIB reserves get an underscore.
+    ///
+    /// Raises :class:`~hlomap.errors.MapError` for an undefined map.  ``div`` and ``mod`` are those of the theory of
+    /// integers (https://smt-lib.org/theories-Ints.shtml).
+    ///
+    /// >>> import hlomap as hm
+    /// >>> print(hm.IndexingMap([32], [hm.Expr.dim(0) // 8]).to_smtlib())
+    /// (set-logic QF_NIA)
+    /// (declare-const d0 Int)
+    /// (declare-const r0 Int)
+    /// (assert (<= 0 d0 31))
+    /// (assert (= r0 (div d0 8)))
+    fn to_smtlib<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        interop(slf.py(), "smtlib", "to_smtlib", (slf,))
+    }
+
     #[pyo3(signature = (spec, /))]
     fn __format__(&self, py: Python<'_>, spec: &str) -> PyResult<String> {
         let style = match spec {
@@ -555,6 +649,16 @@ impl PyMap {
 #[pyo3(signature = (text, index, usage, suppliers, /))]
 fn _map(py: Python<'_>, text: &str, index: Py<PyTuple>, usage: Py<PyAny>, suppliers: Py<PyDict>) -> PyResult<PyMap> {
     Ok(PyMap::placed(text::parse_map(text).or_raise(py)?, index, usage, suppliers))
+}
+
+/// Calls a function of a module of `hlomap.interop`, which writes and reads other notations.
+fn interop<'py>(
+    py: Python<'py>,
+    module: &str,
+    function: &str,
+    arguments: impl PyCallArgs<'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    py.import(format!("hlomap.interop.{module}"))?.getattr(function)?.call1(arguments)
 }
 
 /// The maps of an argument.

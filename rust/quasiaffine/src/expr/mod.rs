@@ -384,6 +384,27 @@ impl Op {
 }
 
 impl Sum {
+    /// The factor and the atom of a sum that is a multiple `coefficient * atom`.
+    pub fn as_multiple(&self) -> Option<&Term> {
+        match (self.constant, self.terms.as_slice()) {
+            (0, [term]) => Some(term),
+            _ => None,
+        }
+    }
+
+    /// The expressions whose sum this is: each term with its coefficient, then a constant other than 0. A multiple is
+    /// split into its atom and its factor instead.
+    ///
+    /// # Errors
+    /// As [`Expr::scale`].
+    pub fn summands(&self) -> Result<Vec<Expr>> {
+        if let Some(Term { coefficient, atom }) = self.as_multiple() {
+            return Ok(vec![atom.clone(), Expr::Const(*coefficient)]);
+        }
+        let terms = self.terms.iter().map(|t| t.atom.scale(t.coefficient));
+        terms.chain((self.constant != 0).then_some(Ok(Expr::Const(self.constant)))).collect()
+    }
+
     /// The expression for terms in order, each with an atom of its own and a factor that is not 0.
     pub(crate) fn finish(self) -> Result<Expr> {
         match (self.constant, self.terms.as_slice()) {

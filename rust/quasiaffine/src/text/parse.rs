@@ -37,7 +37,8 @@ pub fn parse_map(text: &str) -> Result<Map> {
 }
 
 /// Reads a map whose text leaves out the ranges of some kinds of variables, as MLIR writes affine maps: these are the
-/// dimensions, the ranges (MLIR's symbols) and the runtime variables, where they are given. Names are those of the text.
+/// dimensions, the ranges (MLIR's symbols) and the runtime variables (MLIR's last symbols), where they are given. Names
+/// are those of the text.
 ///
 /// # Errors
 /// [`Error::Text`] with the place, [`Error::Arity`] where the text has another number of variables.
@@ -354,9 +355,17 @@ impl<'a> Parser<'a> {
         if self.is('[') {
             self.names('[', ']', Kind::Range, &mut names)?;
         }
-        let n_ranges = names.len() - n_dims;
+        let mut n_ranges = names.len() - n_dims;
         if self.is('{') {
             self.names('{', '}', Kind::Runtime, &mut names)?;
+        } else if let (true, Some(runtime)) = (is_wrapped, &variables[2]) {
+            // MLIR has one kind of symbols; as in XLA, runtime variables come after ranges.
+            n_ranges = n_ranges.saturating_sub(runtime.len());
+            self.vars = Table::default();
+            for (flat, (name, v)) in names.iter_mut().enumerate() {
+                *v = Var::at(flat as u32, n_dims as u32, n_ranges as u32);
+                self.vars.insert(*name, *v);
+            }
         }
         if self.token != Token::Arrow {
             return self.fail("'->'");

@@ -1,0 +1,98 @@
+"""Indexing maps as SymPy expressions.  sympy is imported in the functions, as it is an optional package."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .._core import Expr, IndexingMap
+from ..errors import UnsupportedError
+from ._expressions import expect_defined, variables
+
+if TYPE_CHECKING:
+    import sympy
+    from sympy.logic.boolalg import Boolean
+
+__all__ = ["SympyMap", "to_sympy"]
+
+
+@dataclass(frozen=True)
+class SympyMap:
+    """An indexing map as SymPy objects.
+
+    The variables are integer symbols without further assumptions: a nonnegative symbol would turn the condition
+    ``d0 >= 0`` into ``True``.  ``floor``, ``Mod``, ``Min``, ``Max`` and the conditions are unevaluated, since
+    evaluation is slow where they nest; ``.doit()`` or a substitution evaluates them.
+
+    >>> m = to_sympy(IndexingMap([32], [Expr.dim(0) // 8, Expr.dim(0) % 8]))
+    >>> m.results, m.conditions
+    ((floor(d0/8), Mod(d0, 8)), (d0 >= 0, d0 <= 31))
+    >>> [result.subs(m.dims[0], 13) for result in m.results]
+    [1, 5]
+    """
+
+    dims: tuple[sympy.Symbol, ...]
+    ranges: tuple[sympy.Symbol, ...]
+    runtime: tuple[sympy.Symbol, ...]
+    results: tuple[sympy.Expr, ...]
+    conditions: tuple[Boolean, ...]
+    """The domain: bounds of the variables, then of other expressions."""
+
+    @property
+    def variables(self) -> tuple[sympy.Symbol, ...]:
+        """Dims, ranges and runtime variables, in this order."""
+        return self.dims + self.ranges + self.runtime
+
+
+def to_sympy(m: IndexingMap) -> SympyMap:
+    """The map as SymPy objects; see :meth:`hlomap.IndexingMap.to_sympy`."""
+    try:
+        import sympy
+    except ModuleNotFoundError as error:
+        raise UnsupportedError("to_sympy needs sympy: pip install 'hlomap[sympy]'") from error
+    expect_defined(m)
+    symbols = {e: sympy.Symbol(variable.name, integer=True) for e, variable in variables(m)}
+    known: dict[Expr, Any] = dict(symbols)
+    intervals = [(e, variable.lower, variable.upper) for e, variable in variables(m)]
+    conditions: list[Any] = [sympy.false] if m.is_known_empty else []
+    for e, lower, upper in [] if m.is_known_empty else intervals + [(c.expr, c.lower, c.upper) for c in m.constraints]:
+        value = _convert(e, known)
+        if lower == upper:
+            conditions.append(sympy.Eq(value, lower, evaluate=False))
+        else:
+            conditions += [sympy.Ge(value, lower, evaluate=False), sympy.Le(value, upper, evaluate=False)]
+    return SympyMap(
+        dims=tuple(symbols[Expr.dim(i)] for i in range(len(m.dims))),
+        ranges=tuple(symbols[Expr.range(i)] for i in range(len(m.ranges))),
+        runtime=tuple(symbols[Expr.runtime(i)] for i in range(len(m.runtime))),
+        results=tuple(_convert(e, known) for e in m.results),
+        conditions=tuple(conditions),
+    )
+
+
+def _convert(root: Expr, known: dict[Expr, Any]) -> Any:
+    """The expression as a SymPy object, given those of other expressions; operands come before what uses them."""
+    import sympy
+
+    stack = [root]
+    while stack:
+        e = stack[-1]
+        if missing := [operand for operand in e.operands if operand not in known]:
+            stack += missing
+            continue
+        stack.pop()
+        operands = [known[operand] for operand in e.operands]
+        if e.kind == "constant":
+            known[e] = sympy.Integer(e.value)
+        elif e.kind == "sum":
+            known[e] = sympy.Add(*operands)
+        elif e.kind == "product":
+            known[e] = sympy.Mul(*operands)
+        elif e.kind == "floordiv":
+            dividend, divisor = operands
+            quotient = sympy.Mul(sympy.Pow(divisor, -1), dividend, evaluate=False)
+            known[e] = sympy.floor(quotient, evaluate=False)
+        elif e not in known:
+            function = {"mod": sympy.Mod, "min": sympy.Min, "max": sympy.Max}[e.kind]
+            known[e] = function(*operands, evaluate=False)
+    return known[root]
