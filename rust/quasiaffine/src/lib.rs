@@ -41,9 +41,16 @@ pub mod decide;
 pub mod eval;
 
 pub use analysis::interval::Interval;
+pub use decide::coalesce::{coalesce, Coalesced};
+pub use decide::common_element::{CommonElement, Point};
+pub use decide::contains::contains;
 pub use decide::count::{distinct, touched, Count};
 pub use decide::equal::{equivalent, is_empty, Equivalence};
+pub use decide::image::image;
+pub use decide::injective::{is_injective, Injectivity};
 pub use decide::inverse::inverse;
+pub use decide::overlap::{overlap, Meeting, Overlap};
+pub use decide::ranges::compact_ranges;
 pub use error::{Error, Result, TextError};
 pub use eval::program::{Points, Program};
 pub use expr::{Expr, Kind, Op, Sum, Term, Var};

@@ -3,3 +3,12 @@
 pub mod count;
 pub mod equal;
 pub mod inverse;
+
+pub mod coalesce;
+pub(crate) mod common_element;
+pub mod contains;
+pub mod image;
+pub mod injective;
+pub(crate) mod integer_system;
+pub mod overlap;
+pub mod ranges;

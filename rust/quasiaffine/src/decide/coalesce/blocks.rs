@@ -1,0 +1,70 @@
+//! Joining maps over neighbouring blocks of one dim, with a quotient of the dim.
+
+use smallvec::SmallVec;
+
+use super::groups::{joined, Bases, Hole};
+use super::{is_same, Budget, Coalesced};
+use crate::analysis::interval::Interval;
+use crate::error::Result;
+use crate::expr::Expr;
+use crate::map::Map;
+
+/// Joins maps over neighbouring blocks of one dim whose results differ by constants: `base + step * (dim floordiv size)`.
+pub(super) fn join_blocks(mut group: Vec<Coalesced>, dim: usize, budget: &mut Budget) -> Vec<Coalesced> {
+    let of = |item: &Coalesced| item.map.domain().vars[dim].interval;
+    group.sort_by_key(|item| (of(item).lo, item.parts[0]));
+    let mut out: Vec<Coalesced> = Vec::new();
+    let mut run: Vec<Coalesced> = Vec::new();
+    let mut size: Option<u128> = None;
+    for item in group {
+        let fits = run.last().is_some_and(|last| {
+            let (a, b) = (of(last), of(&item));
+            let adjoins = a.hi.checked_add(1) == Some(b.lo);
+            let is_step = run.len() < 2 || step_of(&run[run.len() - 2], last) == step_of(last, &item);
+            // All blocks but the first and the last have the full size.
+            let keeps_size = run.len() < 2 || size.is_none_or(|size| a.size() == size && b.size() <= size);
+            adjoins && is_step && keeps_size && step_of(last, &item).is_some()
+        });
+        if !fits && !run.is_empty() {
+            out.extend(join_run(std::mem::take(&mut run), dim, budget));
+            size = None;
+        }
+        if let Some(last) = run.last() {
+            size = size.or(Some(of(last).size().max(of(&item).size())));
+        }
+        run.push(item);
+    }
+    out.extend(join_run(run, dim, budget));
+    out
+}
+
+/// What the constants of the results grow by.
+fn step_of(a: &Coalesced, b: &Coalesced) -> Option<SmallVec<[i64; 4]>> {
+    let (a, b) = (Bases::of(&a.map)?.constants, Bases::of(&b.map)?.constants);
+    a.iter().zip(&b).map(|(x, y)| y.checked_sub(*x)).collect()
+}
+
+fn join_run(run: Vec<Coalesced>, dim: usize, budget: &mut Budget) -> Vec<Coalesced> {
+    let [first, second, ..] = &run[..] else { return run };
+    let of = |item: &Coalesced| item.map.domain().vars[dim].interval;
+    let Some(step) = step_of(first, second) else { return run };
+    let size = of(first).size().max(of(second).size());
+    let make = |first_map: &Map| -> Result<Map> {
+        let overflow = || crate::Error::Overflow("the size of a block");
+        let size = i64::try_from(size).map_err(|_| overflow())?;
+        let origin = of(second).lo.checked_sub(size).ok_or_else(overflow)?;
+        let block = Expr::dim(dim as u32).sub(&Expr::Const(origin))?.floor_div(&Expr::Const(size))?;
+        let mut domain = first_map.domain().clone();
+        domain.vars[dim].interval = Interval::new(of(first).lo, run.last().map_or(of(second), of).hi);
+        let moved = |(e, step): (&Expr, &i64)| e.add(&block.scale(*step)?);
+        Map::new(domain, first_map.results().iter().zip(&step).map(moved).collect::<Result<Vec<_>>>()?)
+    };
+    let Ok(all) = make(&first.map) else { return run };
+    let hole = Hole::Variable(dim);
+    let is_exact = run.iter().all(|item| hole.replaced(&all, of(item)).is_ok_and(|m| is_same(&m, &item.map, budget)));
+    if is_exact {
+        joined(run, |_| Ok(all))
+    } else {
+        run
+    }
+}

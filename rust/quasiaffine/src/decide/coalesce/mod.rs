@@ -1,0 +1,208 @@
+//! Fewer maps that relate the same pairs.
+//!
+//! Read [`coalesce`]. The ranges of every map become compact (`ranges.rs`); then maps that agree in all but one respect are
+//! joined as long as there are any, and maps that another one contains are dropped.
+//!
+//! | maps that differ in | become | file |
+//! |---|---|---|
+//! | the interval of one variable or constraint, where the intervals adjoin | one interval | `intervals.rs` |
+//! | intervals, where the hull of both, cut in two, is the two maps | the hull | `intervals.rs` |
+//! | the interval of one dim, where one map over the other's interval is the other one | one interval | `intervals.rs` |
+//! | the constants of the results, which are an arithmetic progression | a new range | `progressions.rs` |
+//! | the interval of one dim, and the constants of the results by one step a block | a quotient of the dim | `blocks.rs` |
+//!
+//! Every join is an identity or is checked piece by piece; what is not proved stays apart. The search is greedy: there may
+//! be a smaller set. Its cost grows with the number of maps and of variables; only bounds are compared pair by pair.
+
+mod blocks;
+mod groups;
+mod intervals;
+mod progressions;
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use crate::analysis::interval::Interval;
+use crate::decide::contains::contains;
+use crate::decide::equal::{equivalent, Equivalence};
+use crate::decide::ranges::compact_ranges;
+use crate::map::{Map, State};
+use crate::simplify::options::Options;
+use crate::simplify::simplify;
+use groups::{blocks_of, differs, holes, in_groups, Hole, Loose, Rest, Shape};
+
+/// The most rounds of joining.
+const MAX_ROUNDS: usize = 16;
+
+/// The most pairs of maps of which containment is asked.
+const MAX_CONTAINMENTS: usize = 1 << 12;
+
+/// The most pairs of maps of which bounds are compared.
+const MAX_COMPARISONS: usize = 1 << 25;
+
+/// A map of the smaller set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Coalesced {
+    /// The map.
+    pub map: Map,
+    /// The numbers of the maps that it stands for, in ascending order.
+    pub parts: Vec<usize>,
+}
+
+/// The fewest maps that a greedy search finds for the pairs that these maps relate, in the order of their first parts.
+///
+/// Maps that are known to be empty are dropped, undefined ones are kept.
+pub fn coalesce(maps: &[Map]) -> Vec<Coalesced> {
+    let (mut items, mut kept): (Vec<Coalesced>, Vec<Coalesced>) = (Vec::new(), Vec::new());
+    for (i, map) in maps.iter().enumerate() {
+        let parts = vec![i];
+        match map.state() {
+            State::Undefined => kept.push(Coalesced { map: map.clone(), parts }),
+            _ => items.push(Coalesced { map: compact_ranges(map), parts }),
+        }
+    }
+    items.retain(|item| item.map.state() == State::Defined);
+    let mut budget = Budget::NEW;
+    for _ in 0..MAX_ROUNDS {
+        let n = items.len();
+        items = without_duplicates(items);
+        items = join_all(items, &mut budget);
+        if items.len() == n {
+            break;
+        }
+    }
+    items = without_contained(items);
+    for item in &mut items {
+        // What is alone and not smaller stays as it is.
+        if let [i] = item.parts[..] {
+            if size(&maps[i]) <= size(&item.map) {
+                item.map = maps[i].clone();
+            }
+        }
+    }
+    kept.extend(items);
+    kept.sort_by_key(|item| item.parts[0]);
+    kept
+}
+
+/// How often questions that may take long may still be asked.
+struct Budget {
+    comparisons: u32,
+    hulls: u32,
+}
+
+impl Budget {
+    const NEW: Budget = Budget { comparisons: 64, hulls: 1 << 12 };
+}
+
+/// One round of all joins.
+fn join_all(mut items: Vec<Coalesced>, budget: &mut Budget) -> Vec<Coalesced> {
+    for hole in holes(&items) {
+        items =
+            in_groups(items, |map| Some(Shape::new(map, hole, &[])), |group| intervals::join_adjoining(group, hole));
+    }
+    for hole in holes(&items) {
+        items = in_groups(items, |map| Some(Loose::new(map)), |group| intervals::join_narrowed(group, hole, budget));
+    }
+    items = progressions::join_progressions(items);
+    let n_dims = items.iter().map(|item| item.map.domain().n_dims).max().unwrap_or(0);
+    for dim in 0..n_dims {
+        if !differs(&items, Hole::Variable(dim)) {
+            continue;
+        }
+        items = in_groups(items, |map| blocks_of(map, dim), |group| blocks::join_blocks(group, dim, budget));
+        items = in_groups(items, |map| Rest::new(map, dim), |group| intervals::join_extensions(group, dim, budget));
+    }
+    items
+}
+
+/// Whether two maps over one box are known to relate the same pairs.
+fn is_same(a: &Map, b: &Map, budget: &mut Budget) -> bool {
+    let options = Options { drop_unused: true, ..Options::default() };
+    if simplify(a, options) == simplify(b, options) || compact_ranges(a) == compact_ranges(b) {
+        return true;
+    }
+    let Some(left) = budget.comparisons.checked_sub(1) else { return false };
+    budget.comparisons = left;
+    equivalent(a, b) == Equivalence::Equal
+}
+
+/// How large a map is: what a reader has to look at.
+fn size(map: &Map) -> (u64, usize, usize) {
+    (map.cost().divmods, map.domain().n_ranges, map.domain().constraints.len())
+}
+
+#[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
+fn without_duplicates(items: Vec<Coalesced>) -> Vec<Coalesced> {
+    let mut first: FxHashMap<Map, usize> = FxHashMap::default();
+    let mut out: Vec<Coalesced> = Vec::with_capacity(items.len());
+    for item in items {
+        match first.get(&item.map) {
+            Some(at) => out[*at].absorb(item.parts),
+            None => {
+                first.insert(item.map.clone(), out.len());
+                out.push(item);
+            }
+        }
+    }
+    out
+}
+
+impl Coalesced {
+    fn absorb(&mut self, parts: Vec<usize>) {
+        self.parts.extend(parts);
+        self.parts.sort_unstable();
+        self.parts.dedup();
+    }
+}
+
+/// Drops every map that another one contains. Bounds of dims and results rule out most pairs.
+fn without_contained(items: Vec<Coalesced>) -> Vec<Coalesced> {
+    let bounds: Vec<SmallVec<[Interval; 8]>> = items.iter().map(|item| bounds(&item.map)).collect();
+    let mut order: Vec<usize> = (0..items.len()).collect();
+    // The largest first: a map is contained in one that comes before it, or in an equally large one.
+    let volume = |(item, bounds): (&Coalesced, &SmallVec<[Interval; 8]>)| {
+        let ranges = item.map.domain().ranges().iter().map(|v| v.interval);
+        bounds.iter().copied().chain(ranges).map(|b| (b.size() as f64).ln()).sum::<f64>()
+    };
+    let volumes: Vec<f64> = items.iter().zip(&bounds).map(volume).collect();
+    order.sort_by(|i, j| volumes[*j].total_cmp(&volumes[*i]));
+    let mut owner: Vec<Option<usize>> = vec![None; items.len()];
+    let mut asked = 0;
+    for (at, inner) in order.iter().enumerate() {
+        let covers = |outer: &&usize| {
+            bounds[**outer].len() == bounds[*inner].len()
+                && bounds[**outer].iter().zip(&bounds[*inner]).all(|(x, y)| x.covers(*y))
+        };
+        // Past the limit, maps are compared with the largest ones alone.
+        let n_compared = at.min(MAX_COMPARISONS / items.len().max(1));
+        for outer in order[..n_compared].iter().filter(|outer| owner[**outer].is_none()).filter(covers) {
+            asked += 1;
+            if asked > MAX_CONTAINMENTS {
+                break;
+            }
+            if contains(&items[*outer].map, &items[*inner].map) == Some(true) {
+                owner[*inner] = Some(*outer);
+                break;
+            }
+        }
+    }
+    let parts: Vec<Vec<usize>> = items.iter().map(|item| item.parts.clone()).collect();
+    let mut out: Vec<Option<Coalesced>> = items.into_iter().map(Some).collect();
+    for (inner, owner) in owner.iter().enumerate() {
+        if let Some(outer) = owner {
+            out[inner] = None;
+            if let Some(outer) = &mut out[*outer] {
+                outer.absorb(parts[inner].clone());
+            }
+        }
+    }
+    out.into_iter().flatten().collect()
+}
+
+/// Bounds of the dims and of the results.
+fn bounds(map: &Map) -> SmallVec<[Interval; 8]> {
+    let of_dims = map.domain().dims().iter().map(|v| v.interval);
+    let of_results = map.results().iter().map(|e| map.bounds(e).unwrap_or(Interval::ALL));
+    of_dims.chain(of_results).collect()
+}

@@ -1,0 +1,231 @@
+//! Points that reach one element for every value of the runtime variables.
+//!
+//! [`candidate`] finds two points that do so at the ends of the ranges of the runtime variables, one after the other. Where
+//! the results are linear in them, these are all values; [`checked`] sees whether that is so.
+
+use smallvec::SmallVec;
+
+use super::{add_points, evaluate, index_forms, CommonElement, Pairs, Problem, Side, TwoPoints};
+use crate::analysis::interval::Interval;
+use crate::decide::integer_system::flatten::{Environment, Flattener};
+use crate::decide::integer_system::linear::{Linear, Span};
+use crate::decide::integer_system::Effort;
+use crate::error::Stop;
+use crate::expr::{Expr, Kind, Var};
+use crate::map::domain::{Domain, Variable};
+use crate::map::{Map, State};
+use crate::simplify::options::Options;
+use crate::simplify::simplify;
+
+/// The most runtime variables for whose values two points are searched.
+const MAX_RUNTIME: usize = 8;
+
+/// Which runtime variables of two maps are one.
+struct Matching<'s> {
+    first: &'s [Variable],
+    second: &'s [Variable],
+    /// For each variable of the second map its number: that of a variable of the first map, or a new one.
+    numbers: Vec<usize>,
+    /// How many there are in all.
+    n: usize,
+}
+
+impl<'s> Matching<'s> {
+    /// Variables with equal sources are one; with `by_index`, also those that are equal where their indices are.
+    fn new(first: &'s [Variable], second: &'s [Variable], by_index: bool) -> Matching<'s> {
+        let mut n = first.len();
+        let number = |v: &Variable| {
+            first.iter().position(|w| may_be_equal(v, w, by_index)).unwrap_or_else(|| {
+                n += 1;
+                n - 1
+            })
+        };
+        let numbers = second.iter().map(number).collect();
+        Matching { first, second, numbers, n }
+    }
+
+    /// The pairs of variables that are one.
+    fn pairs(&self) -> impl Iterator<Item = (&'s Variable, &'s Variable)> + '_ {
+        let matched = self.numbers.iter().zip(self.second).filter(|(i, _)| **i < self.first.len());
+        matched.map(|(i, v)| (&self.first[*i], v))
+    }
+
+    /// The variables by number.
+    fn variables(&self) -> impl Iterator<Item = &'s Variable> + '_ {
+        let own = self.numbers.iter().zip(self.second).filter(|(i, _)| **i >= self.first.len());
+        self.first.iter().chain(own.map(|(_, v)| v))
+    }
+
+    /// Values for the variables: all at their lower ends, then each in turn at its upper one.
+    fn scenarios(&self) -> Vec<Vec<i64>> {
+        let lower: Vec<i64> = self.variables().map(|v| v.interval.lo).collect();
+        let mut out = vec![lower.clone()];
+        for (i, v) in self.variables().enumerate() {
+            let mut scenario = lower.clone();
+            scenario[i] = v.interval.hi;
+            out.push(scenario);
+        }
+        out
+    }
+}
+
+/// Whether two variables are one, or with `by_index` may be one at some points.
+fn may_be_equal(v: &Variable, w: &Variable, by_index: bool) -> bool {
+    let (Some(of_v), Some(of_w)) = (&v.source, &w.source) else { return false };
+    let is_alike = v.interval == w.interval && of_v.id == of_w.id && of_v.index.len() == of_w.index.len();
+    is_alike && if moves(v) || moves(w) { by_index } else { of_v == of_w }
+}
+
+/// Whether the index of a runtime variable depends on the point.
+fn moves(v: &Variable) -> bool {
+    v.source.iter().flat_map(|s| &s.index).any(|e| e.as_const().is_none())
+}
+
+/// Two points that reach one element at both ends of the range of each runtime variable. With `by_index`, variables of
+/// one source are made equal by requiring equal indices.
+pub(super) fn candidate(
+    a: &Side,
+    b: &Side,
+    pairs: Pairs,
+    by_index: bool,
+    effort: &mut Effort,
+) -> Result<Option<TwoPoints>, Stop> {
+    let matching = Matching::new(a.map.domain().runtime(), b.map.domain().runtime(), by_index);
+    let is_new = !by_index || matching.pairs().any(|(v, w)| moves(v) || moves(w));
+    if matching.n > MAX_RUNTIME || !is_new {
+        return Ok(None);
+    }
+    let mut f = Flattener::default();
+    let (first, second) = add_points(&mut f, a, b, pairs)?;
+    for scenario in matching.scenarios() {
+        let of_second: Vec<i64> = matching.numbers.iter().map(|i| scenario[*i]).collect();
+        let (x, at_first) = results_at(&mut f, a, &first, &scenario, effort)?;
+        let (y, at_second) = results_at(&mut f, b, &second, &of_second, effort)?;
+        for (x, y) in x.iter().zip(&y) {
+            f.system.add_row(&x.minus(y)?, Span::point(0))?;
+        }
+        for (v, w) in matching.pairs() {
+            let (Some(v), Some(w)) = (&v.source, &w.source) else { continue };
+            let x = index_forms(&mut f, a.map.domain(), v, &at_first, effort)?;
+            let y = index_forms(&mut f, b.map.domain(), w, &at_second, effort)?;
+            for (x, y) in x.iter().zip(&y) {
+                f.system.add_row(&x.minus(y)?, Span::point(0))?;
+            }
+        }
+    }
+    Problem { system: f.system, first, second }.solve(effort)
+}
+
+/// The results of a map with numbers for its runtime variables, and the values of all variables.
+fn results_at(
+    f: &mut Flattener,
+    side: &Side,
+    points: &[Linear],
+    runtime: &[i64],
+    effort: &mut Effort,
+) -> Result<(Vec<Linear>, Vec<Linear>), Stop> {
+    let mut values = points.to_vec();
+    for (value, v) in runtime.iter().zip(side.flat.domain().vars.iter().skip(points.len())) {
+        let value = Linear::constant((*value).into());
+        // The simplified range of the variable is narrower where a constraint says so.
+        f.system.add_row(&value, v.interval.into())?;
+        values.push(value);
+    }
+    let mut env = Environment::new(side.flat.domain(), values.clone());
+    f.add_constraints(&mut env, effort)?;
+    let forms = side.flat.results().iter().map(|e| f.flatten(&mut env, e, effort));
+    Ok((forms.collect::<Result<_, _>>()?, values))
+}
+
+/// The common element of two points, where they have one for all values of the runtime variables.
+pub(super) fn checked(a: &Side, b: &Side, points: &TwoPoints) -> Option<CommonElement> {
+    let mut unknowns = Unknowns::default();
+    let first = unknowns.add(&a.map, &points.0)?;
+    let second = unknowns.add(&b.map, &points.1)?;
+    if !unknowns.intervals.is_empty() && !unknowns.hold([(&a.map, &first), (&b.map, &second)])? {
+        return None;
+    }
+    let at_lower_ends = |fixed: &Fixed| fixed.runtime.iter().map(|i| unknowns.intervals[*i].lo).collect::<Vec<i64>>();
+    let (at_first, at_second) = (at_lower_ends(&first), at_lower_ends(&second));
+    let (first, second) = (a.point(&points.0, at_first), b.point(&points.1, at_second));
+    let element = evaluate(&a.map, &first)?;
+    (evaluate(&b.map, &second)? == element).then_some(CommonElement { element, first, second })
+}
+
+/// The numbers that only the running program knows, behind the runtime variables of two points.
+#[derive(Default)]
+struct Unknowns {
+    /// The ranges.
+    intervals: Vec<Interval>,
+    /// Source, index and number of those that have both.
+    known: Vec<(i64, Vec<i64>, usize)>,
+}
+
+/// The variables of one map at a point: dims and ranges are numbers, runtime variables are unknowns.
+struct Fixed {
+    free: Vec<i64>,
+    runtime: Vec<usize>,
+}
+
+impl Fixed {
+    /// An expression with all variables replaced; unknowns become dims.
+    fn apply(&self, domain: &Domain, e: &Expr) -> Option<Expr> {
+        let replace = |v: Var| {
+            let value = match v.kind {
+                Kind::Runtime => self.runtime.get(v.index as usize).map(|i| Expr::dim(*i as u32)),
+                _ => domain.flat(v).and_then(|flat| self.free.get(flat)).map(|x| Expr::Const(*x)),
+            };
+            value.ok_or_else(|| crate::Error::UnknownVariable(domain.name(v)))
+        };
+        e.substitute(&replace).ok()
+    }
+}
+
+impl Unknowns {
+    fn add(&mut self, map: &Map, free: &[i64]) -> Option<Fixed> {
+        let domain = map.domain();
+        let mut fixed = Fixed { free: free.to_vec(), runtime: Vec::new() };
+        for v in domain.runtime() {
+            let new = self.intervals.len();
+            let read = v.source.as_ref().and_then(|source| {
+                let index = source.index.iter().map(|e| fixed.apply(domain, e)?.as_const());
+                Some((source.id, index.collect::<Option<Vec<_>>>()?))
+            });
+            let same = |(id, index): &(i64, Vec<i64>)| {
+                let same =
+                    |(a, b, i): &&(i64, Vec<i64>, usize)| a == id && b == index && self.intervals[*i] == v.interval;
+                self.known.iter().find(same).map(|(_, _, i)| *i)
+            };
+            let number = read.as_ref().and_then(same).unwrap_or(new);
+            if number == new {
+                self.intervals.push(v.interval);
+                self.known.extend(read.map(|(id, index)| (id, index, new)));
+            }
+            fixed.runtime.push(number);
+        }
+        Some(fixed)
+    }
+
+    /// Whether both points lie in their domains and reach one element, whatever the numbers are.
+    fn hold(&self, [(a, first), (b, second)]: [(&Map, &Fixed); 2]) -> Option<bool> {
+        let vars = self.intervals.iter().map(|interval| Variable::new(*interval)).collect();
+        let domain = Domain { vars, n_dims: self.intervals.len(), ..Domain::default() };
+        let mut differences: SmallVec<[Expr; 4]> = SmallVec::new();
+        for (x, y) in a.results().iter().zip(b.results()) {
+            let (x, y) = (first.apply(a.domain(), x)?, second.apply(b.domain(), y)?);
+            differences.push(x.sub(&y).ok()?);
+        }
+        let map = Map::from_parts(domain, differences);
+        for (side, fixed) in [(a, first), (b, second)] {
+            for c in &side.domain().constraints {
+                let e = fixed.apply(side.domain(), &c.expr)?;
+                if !c.interval.covers(map.bounds(&e).ok()?) {
+                    return Some(false);
+                }
+            }
+        }
+        let simplified = simplify(&map, Options::default());
+        let is_zero = simplified.results().iter().all(|e| e.as_const() == Some(0));
+        Some(is_zero && simplified.state() == State::Defined)
+    }
+}

@@ -1,0 +1,349 @@
+//! Two points that reach one element: of two maps, or of one map at different points.
+//!
+//! Read [`find`]. The points of both maps become the columns of one integer system, and the results are required to be
+//! equal. Law: [`Search::None`] is a proof for all values of the runtime variables; [`Search::Found`] is checked by
+//! evaluating the maps, and its points reach one element for every value of the runtime variables.
+//!
+//! A runtime variable is an element of an array that only the running program knows. Two of them are equal where source,
+//! range and index are. One without a source, or with an index that moves, may have another value at every point.
+
+mod for_all;
+
+use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
+
+use crate::analysis::interval::Interval;
+use crate::decide::integer_system::flatten::{Environment, Flattener};
+use crate::decide::integer_system::linear::{Linear, Span};
+use crate::decide::integer_system::{Effort, System};
+use crate::error::Stop;
+use crate::eval::program::{Points, Program};
+use crate::expr::{Expr, Var};
+use crate::map::domain::{Domain, Source, Variable};
+use crate::map::{Map, State};
+use crate::simplify::options::Options;
+use crate::simplify::simplify;
+use for_all::{candidate, checked};
+
+/// A point of a map: values of its variables.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Point {
+    /// The values of the dims.
+    pub dims: Vec<i64>,
+    /// The values of the range variables.
+    pub ranges: Vec<i64>,
+    /// Values of the runtime variables at which the element is the one that is reached. With other values the two points of
+    /// a [`CommonElement`] reach another common element.
+    pub runtime: Vec<i64>,
+}
+
+/// An element that two points reach.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CommonElement {
+    /// The element: a value for each result.
+    pub element: Vec<i64>,
+    /// A point that reaches it.
+    pub first: Point,
+    /// Another one, of the second map or of the same.
+    pub second: Point,
+}
+
+/// The outcome of a search.
+#[derive(Clone, Debug)]
+pub(crate) enum Search {
+    /// No two points reach one element.
+    None,
+    /// Two points do.
+    Found(Box<CommonElement>),
+    /// Neither is known, with the reason.
+    Unknown(&'static str),
+}
+
+pub(crate) const NOT_DECIDED: &str = "not decided within the effort for one question";
+pub(crate) const UNDEFINED: &str = "nothing is known about an undefined map";
+const TOO_WIDE: &str = "the numbers of the maps are too large to decide it";
+const RUNTIME: &str = "it may depend on the values of the runtime variables";
+
+/// The most points of each map that are enumerated where the search does not decide.
+const ENUMERATION_LIMIT: u128 = 1 << 16;
+
+/// A map, and the same with all variables as dims, simplified: it has the same points.
+pub(crate) struct Side {
+    map: Map,
+    flat: Map,
+}
+
+impl Side {
+    /// `None` where the map is seen to have no point.
+    ///
+    /// # Errors
+    /// The reason why nothing is known.
+    pub fn new(map: &Map) -> Result<Option<Side>, &'static str> {
+        match map.state() {
+            State::Empty => Ok(None),
+            State::Undefined => Err(UNDEFINED),
+            State::Defined => {
+                let flat = all_dims(map).map_err(|_| TOO_WIDE)?;
+                let flat = simplify(&flat, Options { keep_point_dims: true, ..Options::default() });
+                Ok((flat.state() == State::Defined).then(|| Side { map: map.clone(), flat }))
+            }
+        }
+    }
+
+    /// The map with all variables as dims.
+    pub fn flat(&self) -> &Map {
+        &self.flat
+    }
+
+    /// How many dims and ranges there are.
+    pub fn n_free(&self) -> usize {
+        self.map.domain().n_dims + self.map.domain().n_ranges
+    }
+
+    fn has_runtime(&self) -> bool {
+        self.map.domain().n_runtime() > 0
+    }
+
+    fn point(&self, free: &[i64], runtime: Vec<i64>) -> Point {
+        let (dims, ranges) = free.split_at(self.map.domain().n_dims);
+        Point { dims: dims.to_vec(), ranges: ranges.to_vec(), runtime }
+    }
+}
+
+fn all_dims(map: &Map) -> crate::Result<Map> {
+    let domain = map.domain();
+    let rename = |v: Var| {
+        let flat = domain.flat(v).ok_or_else(|| crate::Error::UnknownVariable(domain.name(v)))?;
+        Ok(Expr::dim(flat as u32))
+    };
+    let mut all = domain.clone();
+    (all.n_dims, all.n_ranges) = (domain.vars.len(), 0);
+    all.vars.iter_mut().for_each(|v| *v = Variable::new(v.interval));
+    for c in &mut all.constraints {
+        c.expr = c.expr.substitute(&rename)?;
+    }
+    let results = map.results().iter().map(|e| e.substitute(&rename)).collect::<crate::Result<_>>()?;
+    Ok(Map::from_parts(all, results))
+}
+
+/// Which pairs of points are looked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Pairs {
+    /// Any.
+    All,
+    /// Points of one map that are equal in all variables before this one, and of which the first is smaller in this one.
+    FirstDifference(usize),
+}
+
+/// Searches two points that reach one element.
+pub(crate) fn find(a: &Side, b: &Side, pairs: Pairs, effort: &mut Effort) -> Search {
+    let moving = a.has_runtime() || b.has_runtime();
+    let relaxed = relaxed(a, b, pairs, effort).and_then(|problem| problem.solve(effort));
+    match relaxed {
+        Ok(None) => return Search::None,
+        Ok(Some(ref points)) if !moving => {
+            if let Some(found) = checked(a, b, points) {
+                return Search::Found(Box::new(found));
+            }
+        }
+        _ => {}
+    }
+    if !moving {
+        return enumerate(a, b, pairs).unwrap_or(Search::Unknown(reason(relaxed.err().unwrap_or(Stop::Overflow))));
+    }
+    for by_index in [false, true] {
+        let found = candidate(a, b, pairs, by_index, effort);
+        if let Some(found) = found.ok().flatten().and_then(|points| checked(a, b, &points)) {
+            return Search::Found(Box::new(found));
+        }
+    }
+    Search::Unknown(RUNTIME)
+}
+
+fn reason(stop: Stop) -> &'static str {
+    match stop {
+        Stop::Overflow => TOO_WIDE,
+        Stop::Effort => NOT_DECIDED,
+    }
+}
+
+/// The values of the dims and ranges of both maps.
+type TwoPoints = (Vec<i64>, Vec<i64>);
+
+/// A system for the points of two maps.
+struct Problem {
+    system: System,
+    first: Vec<Linear>,
+    second: Vec<Linear>,
+}
+
+impl Problem {
+    fn solve(self, effort: &mut Effort) -> Result<Option<TwoPoints>, Stop> {
+        let Problem { system, first, second } = self;
+        let Some(values) = system.solve(effort)? else { return Ok(None) };
+        let point = |forms: &[Linear]| -> Result<Vec<i64>, Stop> {
+            forms.iter().map(|form| i64::try_from(form.at(&values)?).map_err(|_| Stop::Overflow)).collect()
+        };
+        Ok(Some((point(&first)?, point(&second)?)))
+    }
+}
+
+/// The columns of the dims and ranges of both maps.
+fn add_points(f: &mut Flattener, a: &Side, b: &Side, pairs: Pairs) -> Result<(Vec<Linear>, Vec<Linear>), Stop> {
+    let mut columns = |side: &Side, from: usize| -> Vec<Linear> {
+        let free = side.flat.domain().vars[from..side.n_free()].iter();
+        free.map(|v| Linear::column(f.system.add_column(v.interval.into()))).collect()
+    };
+    let first = columns(a, 0);
+    let Pairs::FirstDifference(at) = pairs else {
+        let second = columns(b, 0);
+        return Ok((first, second));
+    };
+    let mut second = first[..at].to_vec();
+    second.extend(columns(b, at));
+    let difference = second[at].minus(&first[at])?;
+    let upper = f.system.span(&difference)?.hi;
+    f.system.add_row(&difference, Span { lo: 1, hi: upper.max(1) })?;
+    Ok((first, second))
+}
+
+/// A runtime variable that has been read.
+struct Read {
+    id: i64,
+    interval: Interval,
+    index: Vec<Linear>,
+    value: Linear,
+}
+
+/// The system whose solutions are all pairs of points that reach one element for some values of the runtime variables.
+fn relaxed(a: &Side, b: &Side, pairs: Pairs, effort: &mut Effort) -> Result<Problem, Stop> {
+    let mut f = Flattener::default();
+    let (first, second) = add_points(&mut f, a, b, pairs)?;
+    let mut reads: Vec<Read> = Vec::new();
+    let mut results: SmallVec<[Vec<Linear>; 2]> = SmallVec::new();
+    for (side, points) in [(a, &first), (b, &second)] {
+        let values = add_runtime(&mut f, side, points.clone(), &mut reads, effort)?;
+        let mut env = Environment::new(side.flat.domain(), values);
+        f.add_constraints(&mut env, effort)?;
+        let forms = side.flat.results().iter().map(|e| f.flatten(&mut env, e, effort));
+        results.push(forms.collect::<Result<_, _>>()?);
+    }
+    for (x, y) in results[0].iter().zip(&results[1]) {
+        f.system.add_row(&x.minus(y)?, Span::point(0))?;
+    }
+    Ok(Problem { system: f.system, first, second })
+}
+
+/// The values of all variables of a map: those of the runtime variables are columns, equal where they are known to be.
+fn add_runtime(
+    f: &mut Flattener,
+    side: &Side,
+    mut values: Vec<Linear>,
+    reads: &mut Vec<Read>,
+    effort: &mut Effort,
+) -> Result<Vec<Linear>, Stop> {
+    let domain = side.map.domain();
+    for (v, narrowed) in domain.runtime().iter().zip(side.flat.domain().vars.iter().skip(values.len())) {
+        let span = Span::from(narrowed.interval);
+        let Some(source) = &v.source else {
+            values.push(Linear::column(f.system.add_column(span)));
+            continue;
+        };
+        let index = index_forms(f, domain, source, &values, effort)?;
+        let mut equal = None;
+        let mut maybe_equal: Vec<(Vec<Linear>, Linear)> = Vec::new();
+        for read in reads.iter().filter(|r| (r.id, r.interval, r.index.len()) == (source.id, v.interval, index.len())) {
+            let differences = index.iter().zip(&read.index).map(|(x, y)| x.minus(y)).collect::<Result<Vec<_>, _>>()?;
+            if differences.iter().all(|d| d.as_const() == Some(0)) {
+                equal = Some(read.value.clone());
+            } else if differences.iter().all(|d| d.as_const().is_none_or(|c| c == 0)) {
+                maybe_equal.push((differences, read.value.clone()));
+            }
+        }
+        let value = match equal {
+            Some(value) => {
+                f.system.add_row(&value, span)?;
+                value
+            }
+            None => {
+                let value = Linear::column(f.system.add_column(span));
+                for (differences, other) in maybe_equal {
+                    f.system.add_same_function(differences, &value, &other)?;
+                }
+                value
+            }
+        };
+        reads.push(Read { id: source.id, interval: v.interval, index, value: value.clone() });
+        values.push(value);
+    }
+    Ok(values)
+}
+
+fn index_forms(
+    f: &mut Flattener,
+    domain: &Domain,
+    source: &Source,
+    values: &[Linear],
+    effort: &mut Effort,
+) -> Result<Vec<Linear>, Stop> {
+    let mut env = Environment::new(domain, values.to_vec());
+    source.index.iter().map(|e| f.flatten(&mut env, e, effort)).collect()
+}
+
+/// The element that a point of the domain reaches.
+fn evaluate(map: &Map, point: &Point) -> Option<Vec<i64>> {
+    let program = Program::new(map).ok()?;
+    let points = Points { n: 1, dims: &point.dims, ranges: &point.ranges, runtime: &point.runtime };
+    let inside = program.in_domain(&points).ok()?;
+    inside[0].then(|| program.run::<true>(&points).ok()).flatten()
+}
+
+/// The answer by going through all points of both maps; `None` where there are too many.
+fn enumerate(a: &Side, b: &Side, pairs: Pairs) -> Option<Search> {
+    let (of_a, of_b) = (elements(a)?, elements(b)?);
+    let mut reached: rustc_hash::FxHashMap<&[i64], &[i64]> = rustc_hash::FxHashMap::default();
+    let mut seen: FxHashSet<&[i64]> = FxHashSet::default();
+    let found = match pairs {
+        Pairs::All => {
+            reached.extend(of_a.iter().map(|(point, element)| (&element[..], &point[..])));
+            of_b.iter().find_map(|(point, element)| Some((reached.get(&element[..])?.to_vec(), point.clone())))
+        }
+        Pairs::FirstDifference(_) => of_a.iter().find_map(|(point, element)| {
+            if seen.insert(element) {
+                reached.insert(element, point);
+                return None;
+            }
+            Some((reached.get(&element[..])?.to_vec(), point.clone()))
+        }),
+    };
+    match found {
+        None => Some(Search::None),
+        Some(points) => checked(a, b, &points).map(|found| Search::Found(Box::new(found))),
+    }
+}
+
+/// All points of the domain with their elements.
+fn elements(side: &Side) -> Option<Vec<(Vec<i64>, Vec<i64>)>> {
+    let domain = side.flat.domain();
+    let size = domain.vars.iter().fold(1u128, |n, v| n.saturating_mul(v.interval.size()));
+    if size > ENUMERATION_LIMIT {
+        return None;
+    }
+    let (n, width) = (size as usize, domain.vars.len());
+    let mut rows = Vec::with_capacity(n * width);
+    for i in 0..n {
+        let mut rest = i;
+        for v in &domain.vars {
+            let size = v.interval.size() as usize;
+            rows.push(v.interval.lo + (rest % size) as i64);
+            rest /= size;
+        }
+    }
+    let program = Program::new(&side.flat).ok()?;
+    let points = Points { n, dims: &rows, ranges: &[], runtime: &[] };
+    let inside = program.in_domain(&points).ok()?;
+    let values = program.run::<false>(&points).ok()?;
+    let n_results = program.n_results();
+    let of = |i: usize| (rows[i * width..][..width].to_vec(), values[i * n_results..][..n_results].to_vec());
+    Some((0..n).filter(|i| inside[*i]).map(of).collect())
+}

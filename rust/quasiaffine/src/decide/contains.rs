@@ -1,0 +1,247 @@
+//! Does one map relate every pair that another one relates?
+//!
+//! Read [`contains`]. The ranges of the outer map are written as expressions of the inner map's variables: the results are
+//! equal, so that the digits of a result give the ranges in it. With this choice "the outer map has this pair" is a
+//! conjunction of constraints, each of which is proved by showing that no point of the inner map violates it.
+//! Law: `true` holds for all values of the runtime variables; `false` is proved where the choice is the only one.
+
+use smallvec::SmallVec;
+
+use crate::affine::context::AffineContext;
+use crate::analysis::interval::Interval;
+use crate::decide::equal::is_empty;
+use crate::decide::integer_system::flatten::{Environment, Flattener};
+use crate::decide::integer_system::linear::{Linear, Span};
+use crate::decide::integer_system::Effort;
+use crate::error::{Result, Stop};
+use crate::expr::{Expr, Kind, Op, Var};
+use crate::map::domain::Domain;
+use crate::map::{Map, State};
+
+/// The effort for one question.
+const EFFORT: u64 = 1 << 20;
+
+/// Whether `outer` relates every point of the dims to all elements that `inner` relates it to; `None` where that is not
+/// decided. A point outside the domain is related to nothing.
+pub fn contains(outer: &Map, inner: &Map) -> Option<bool> {
+    if inner.state() == State::Empty || (outer == inner && outer.state() == State::Defined) {
+        return Some(true);
+    }
+    if outer.state() == State::Empty && inner.domain().n_runtime() == 0 {
+        return is_empty(inner);
+    }
+    let has_both = outer.state() == State::Defined && inner.state() == State::Defined;
+    let alike = outer.domain().n_dims == inner.domain().n_dims && outer.results().len() == inner.results().len();
+    if !has_both || !alike {
+        return None;
+    }
+    let choice = Choice::new(outer, inner).ok()??;
+    let conditions = choice.conditions(outer, inner).ok()?;
+    let mut points = Points::new(inner);
+    let mut effort = Effort(EFFORT);
+    let mut all = Some(true);
+    for (e, interval) in &conditions {
+        match points.all_satisfy(e, *interval, &mut effort) {
+            Ok(true) => {}
+            Ok(false) if choice.is_only && inner.domain().n_runtime() == 0 => return Some(false),
+            _ => all = None,
+        }
+    }
+    all
+}
+
+/// The ranges and runtime variables of the outer map, as expressions of the inner map's variables.
+struct Choice {
+    ranges: Vec<Option<Expr>>,
+    runtime: Vec<Expr>,
+    /// No other ranges reach the same element.
+    is_only: bool,
+    /// Conditions under which the runtime variables are those of the inner map.
+    conditions: Vec<(Expr, Interval)>,
+}
+
+impl Choice {
+    fn new(outer: &Map, inner: &Map) -> Result<Option<Choice>> {
+        let domain = outer.domain();
+        let ranges = vec![None; domain.n_ranges];
+        let mut choice = Choice { ranges, runtime: Vec::new(), is_only: true, conditions: Vec::new() };
+        while choice.solve_one(outer, inner)? {}
+        // What no result determines may take any of its values, where nothing else uses it.
+        let used = |s: usize| {
+            let exprs = outer.results().iter().chain(domain.constraints.iter().map(|c| &c.expr));
+            let mut exprs =
+                exprs.chain(domain.runtime().iter().filter_map(|v| v.source.as_ref()).flat_map(|s| &s.index));
+            exprs.any(|e| mentions(e, &|v| v == Var { kind: Kind::Range, index: s as u32 }))
+        };
+        for s in 0..domain.n_ranges {
+            if choice.ranges[s].is_some() {
+                continue;
+            }
+            let own = domain.ranges()[s].interval;
+            let is_used = used(s);
+            choice.is_only &= !is_used;
+            let same = inner.domain().ranges().get(s).filter(|v| is_used && own.covers(v.interval));
+            choice.ranges[s] = Some(same.map_or(Expr::Const(own.lo), |_| Expr::range(s as u32)));
+        }
+        Ok(choice.match_runtime(outer, inner)?.then_some(choice))
+    }
+
+    /// Reads ranges off one more result; whether there was one.
+    fn solve_one(&mut self, outer: &Map, inner: &Map) -> Result<bool> {
+        for (e, value) in outer.results().iter().zip(inner.results()) {
+            let Some(digits) = self.digits(outer.domain(), e) else { continue };
+            // The value less everything that is known, and less the smallest value of each digit.
+            let mut rest = value.clone();
+            let mut known = e.clone();
+            for (s, k, interval) in &digits {
+                known = known.sub(&Expr::range(*s).scale(*k)?)?;
+                rest = rest.sub(&Expr::Const(if *k > 0 { interval.lo } else { interval.hi }).scale(*k)?)?;
+            }
+            rest = rest.sub(&self.translate(&known)?)?;
+            for (s, k, interval) in &digits {
+                let size = Expr::Const(k.checked_abs().ok_or(crate::Error::Overflow("a stride"))?);
+                let digit = rest.floor_div(&size)?;
+                rest = rest.floor_mod(&size)?;
+                let first = if *k > 0 {
+                    Expr::Const(interval.lo).add(&digit)?
+                } else {
+                    Expr::Const(interval.hi).sub(&digit)?
+                };
+                self.ranges[*s as usize] = Some(first);
+            }
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// The unknown ranges of a result as the digits of a mixed-radix number, the largest stride first.
+    fn digits(&self, domain: &Domain, e: &Expr) -> Option<SmallVec<[(u32, i64, Interval); 4]>> {
+        let is_open = |v: Var| v.kind == Kind::Range && self.ranges[v.index as usize].is_none();
+        let open_runtime = |v: Var| v.kind == Kind::Runtime;
+        let mut digits: SmallVec<[(u32, i64, Interval); 4]> = SmallVec::new();
+        let mut add = |atom: &Expr, k: i64| match atom {
+            Expr::Var(v) if is_open(*v) => {
+                digits.push((v.index, k, domain.ranges()[v.index as usize].interval));
+                true
+            }
+            other => !mentions(other, &|v| is_open(v) || open_runtime(v)),
+        };
+        let all_known = match e.op() {
+            Some(Op::Sum(sum)) => sum.terms.iter().all(|t| add(&t.atom, t.coefficient)),
+            _ => add(e, 1),
+        };
+        if !all_known || digits.is_empty() {
+            return None;
+        }
+        digits.sort_by_key(|(_, k, _)| std::cmp::Reverse(k.unsigned_abs()));
+        let mut span = 0i128;
+        for (_, k, interval) in digits.iter().rev() {
+            let size = i128::from(*k).abs();
+            if size <= span {
+                return None;
+            }
+            span = span.checked_add(size.checked_mul(i128::try_from(interval.size()).ok()? - 1)?)?;
+        }
+        Some(digits)
+    }
+
+    /// An expression of the outer map, in the variables of the inner one.
+    fn translate(&self, e: &Expr) -> Result<Expr> {
+        e.substitute(&|v| match v.kind {
+            Kind::Dim => Ok(Expr::Var(v)),
+            Kind::Range => Ok(self.ranges[v.index as usize].clone().unwrap_or(Expr::Var(v))),
+            Kind::Runtime => {
+                let known = self.runtime.get(v.index as usize).cloned();
+                known.ok_or_else(|| crate::Error::UnknownVariable(format!("rt{}", v.index)))
+            }
+        })
+    }
+
+    /// Finds the inner map's variable for each runtime variable of the outer one.
+    fn match_runtime(&mut self, outer: &Map, inner: &Map) -> Result<bool> {
+        for v in outer.domain().runtime() {
+            let Some(source) = &v.source else { return Ok(false) };
+            let index = source.index.iter().map(|e| self.translate(e)).collect::<Result<Vec<_>>>()?;
+            let of_inner = || inner.domain().runtime().iter().enumerate();
+            let alike = |w: &&(usize, &crate::Variable)| {
+                let source_of_w = w.1.source.as_ref();
+                w.1.interval == v.interval
+                    && source_of_w.is_some_and(|s| s.id == source.id && s.index.len() == index.len())
+            };
+            let equal = of_inner().find(|w| alike(&w) && w.1.source.as_ref().is_some_and(|s| s.index[..] == index[..]));
+            let Some((i, w)) = equal.or_else(|| of_inner().find(|w| alike(&w))) else { return Ok(false) };
+            for (x, y) in index.iter().zip(w.source.iter().flat_map(|s| &s.index)) {
+                if x != y {
+                    self.conditions.push((x.sub(y)?, Interval::point(0)));
+                }
+            }
+            self.runtime.push(Expr::runtime(i as u32));
+        }
+        Ok(true)
+    }
+
+    /// What must hold at each point of the inner map.
+    fn conditions(&self, outer: &Map, inner: &Map) -> Result<Vec<(Expr, Interval)>> {
+        let domain = outer.domain();
+        let mut out = self.conditions.clone();
+        out.extend(domain.dims().iter().enumerate().map(|(i, v)| (Expr::dim(i as u32), v.interval)));
+        for (e, v) in self.ranges.iter().zip(domain.ranges()) {
+            out.extend(e.iter().map(|e| (e.clone(), v.interval)));
+        }
+        for (e, value) in outer.results().iter().zip(inner.results()) {
+            out.push((self.translate(e)?.sub(value)?, Interval::point(0)));
+        }
+        for c in &domain.constraints {
+            out.push((self.translate(&c.expr)?, c.interval));
+        }
+        Ok(out)
+    }
+}
+
+fn mentions(e: &Expr, wanted: &dyn Fn(Var) -> bool) -> bool {
+    let mut found = false;
+    e.for_each_var(&mut |v| found |= wanted(v));
+    found
+}
+
+/// The points of a map, for conditions on them.
+struct Points<'m> {
+    domain: &'m Domain,
+    cx: AffineContext,
+    columns: Vec<Linear>,
+    /// The points as an integer system; `None` before it is needed.
+    system: Option<std::result::Result<Flattener, Stop>>,
+}
+
+impl<'m> Points<'m> {
+    fn new(map: &'m Map) -> Points<'m> {
+        let domain = map.domain();
+        Points { domain, cx: AffineContext::new(domain), columns: Vec::new(), system: None }
+    }
+
+    /// Whether the expression lies in the interval at every point.
+    fn all_satisfy(&mut self, e: &Expr, interval: Interval, effort: &mut Effort) -> Result<bool, Stop> {
+        if self.cx.bounds(e).is_some_and(|values| interval.covers(values)) {
+            return Ok(true);
+        }
+        let (domain, columns) = (self.domain, &mut self.columns);
+        let system = self.system.get_or_insert_with(|| {
+            let mut f = Flattener::default();
+            columns.extend(domain.vars.iter().map(|v| Linear::column(f.system.add_column(v.interval.into()))));
+            f.add_constraints(&mut Environment::new(domain, columns.clone()), effort)?;
+            Ok(f)
+        });
+        let mut f = system.as_ref().map_err(|stop| *stop)?.clone();
+        let form = f.flatten(&mut Environment::new(domain, columns.clone()), e, effort)?;
+        let all = f.system.span(&form)?;
+        let (below, above) = (i128::from(interval.lo) - 1, i128::from(interval.hi) + 1);
+        for outside in [Span { lo: all.lo.min(below), hi: below }, Span { lo: above, hi: all.hi.max(above) }] {
+            let mut violated = f.system.clone();
+            violated.add_row(&form, outside)?;
+            if violated.solve(effort)?.is_some() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,50 @@
+//! Do different points of a map reach different elements?
+//!
+//! Read [`is_injective`]. Points are values of the dims *and* the ranges, as in [`crate::touched`]: an injective map touches
+//! as many elements as its domain has points. Two points differ first in some variable; for each variable a search looks
+//! for two such points that reach one element (`common_element.rs`).
+
+use crate::decide::common_element::{find, CommonElement, Pairs, Search, Side, NOT_DECIDED};
+use crate::decide::integer_system::Effort;
+use crate::map::Map;
+
+/// The effort for one variable, and for all of them.
+const VARIABLE_EFFORT: u64 = 1 << 21;
+const TOTAL_EFFORT: u64 = 1 << 24;
+
+/// The answer to "do different points reach different elements?", for all values of the runtime variables.
+#[derive(Clone, Debug)]
+pub enum Injectivity {
+    /// They do.
+    Injective,
+    /// Two different points reach one element.
+    Collision(Box<CommonElement>),
+    /// Not decided, with the reason.
+    Unknown(&'static str),
+}
+
+/// Whether different values of the dims and ranges in the domain reach different elements.
+pub fn is_injective(map: &Map) -> Injectivity {
+    let side = match Side::new(map) {
+        Ok(None) => return Injectivity::Injective,
+        Ok(Some(side)) => side,
+        Err(reason) => return Injectivity::Unknown(reason),
+    };
+    let mut unknown = None;
+    let mut effort = Effort(TOTAL_EFFORT);
+    let vars = &side.flat().domain().vars;
+    for variable in (0..side.n_free()).filter(|i| vars[*i].interval.as_point().is_none()) {
+        if effort.0 < VARIABLE_EFFORT {
+            return Injectivity::Unknown(NOT_DECIDED);
+        }
+        let mut own = Effort(VARIABLE_EFFORT);
+        let found = find(&side, &side, Pairs::FirstDifference(variable), &mut own);
+        effort.0 -= VARIABLE_EFFORT - own.0;
+        match found {
+            Search::None => {}
+            Search::Found(common) => return Injectivity::Collision(common),
+            Search::Unknown(reason) => unknown = unknown.or(Some(reason)),
+        }
+    }
+    unknown.map_or(Injectivity::Injective, Injectivity::Unknown)
+}

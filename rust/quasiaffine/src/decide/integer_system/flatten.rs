@@ -1,0 +1,172 @@
+//! Flattening: expressions over a domain as linear forms over the columns of a system.
+//!
+//! `y floordiv n` becomes a column `q` with the row `y - n*q in [0, n - 1]`, `y mod n` the form `y - n*q`. What is not
+//! linear becomes a column that is tied to its operands. The points of the system are those of the domain, each once:
+//! the columns that are added here are functions of those of the variables.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::linear::{Column, Linear, Span};
+use super::{Effort, Operation, System};
+use crate::analysis::wide_interval::WideInterval;
+use crate::error::Stop;
+use crate::expr::{Expr, Op};
+use crate::map::domain::Domain;
+
+/// A system in the making.
+#[derive(Clone, Default)]
+pub(crate) struct Flattener {
+    /// The columns and rows so far.
+    pub system: System,
+    quotients: FxHashMap<(Linear, i128), Column>,
+    operations: FxHashMap<(Operation, Linear, Linear), Linear>,
+}
+
+/// The variables of a domain as forms over columns.
+pub(crate) struct Environment<'d> {
+    pub domain: &'d Domain,
+    /// By flat number.
+    pub values: Vec<Linear>,
+    /// The forms of shared nodes, by address.
+    known: FxHashMap<usize, Linear>,
+}
+
+impl<'d> Environment<'d> {
+    pub fn new(domain: &'d Domain, values: Vec<Linear>) -> Environment<'d> {
+        Environment { domain, values, known: FxHashMap::default() }
+    }
+}
+
+impl Flattener {
+    /// An expression as a form.
+    pub fn flatten(&mut self, env: &mut Environment<'_>, e: &Expr, effort: &mut Effort) -> Result<Linear, Stop> {
+        let node = match e {
+            Expr::Const(c) => return Ok(Linear::constant((*c).into())),
+            Expr::Var(v) => {
+                let flat = env.domain.flat(*v).filter(|flat| *flat < env.values.len());
+                return flat.map(|flat| env.values[flat].clone()).ok_or(Stop::Overflow);
+            }
+            Expr::Node(node) => Arc::as_ptr(node) as usize,
+        };
+        if let Some(form) = env.known.get(&node) {
+            return Ok(form.clone());
+        }
+        effort.spend(1)?;
+        let Some(op) = e.op() else { return Err(Stop::Overflow) };
+        let form = match op {
+            Op::Sum(sum) => {
+                let mut form = Linear::constant(sum.constant.into());
+                for t in &sum.terms {
+                    form.add_scaled(t.coefficient.into(), &self.flatten(env, &t.atom, effort)?)?;
+                }
+                form
+            }
+            Op::Product(a, b) => self.binary(env, Operation::Product, [a, b], effort)?,
+            Op::FloorDiv(a, b) => self.binary(env, Operation::FloorDiv, [a, b], effort)?,
+            Op::Mod(a, b) => self.binary(env, Operation::Mod, [a, b], effort)?,
+            Op::Min(a, b) => self.binary(env, Operation::Min, [a, b], effort)?,
+            Op::Max(a, b) => self.binary(env, Operation::Max, [a, b], effort)?,
+        };
+        effort.spend(form.terms.len())?;
+        env.known.insert(node, form.clone());
+        Ok(form)
+    }
+
+    /// Requires the constraints of the domain.
+    pub fn add_constraints(&mut self, env: &mut Environment<'_>, effort: &mut Effort) -> Result<(), Stop> {
+        let domain = env.domain;
+        for c in &domain.constraints {
+            let form = self.flatten(env, &c.expr, effort)?;
+            self.system.add_row(&form, c.interval.into())?;
+        }
+        Ok(())
+    }
+
+    fn binary(
+        &mut self,
+        env: &mut Environment<'_>,
+        op: Operation,
+        operands: [&Expr; 2],
+        effort: &mut Effort,
+    ) -> Result<Linear, Stop> {
+        let a = self.flatten(env, operands[0], effort)?;
+        let b = self.flatten(env, operands[1], effort)?;
+        match (op, a.as_const(), b.as_const()) {
+            (Operation::Product, Some(k), _) => scaled(&b, k),
+            (Operation::Product, _, Some(k)) => scaled(&a, k),
+            (Operation::FloorDiv, _, Some(n)) if n >= 1 => self.quotient(&a, n),
+            (Operation::Mod, _, Some(n)) if n >= 1 => {
+                let mut rest = a.clone();
+                rest.add_scaled(-n, &self.quotient(&a, n)?)?;
+                Ok(rest)
+            }
+            _ => self.operation(op, a, b),
+        }
+    }
+
+    /// `a floordiv n`, for `n >= 1`.
+    fn quotient(&mut self, a: &Linear, n: i128) -> Result<Linear, Stop> {
+        if let Some(value) = a.as_const() {
+            return Ok(Linear::constant(value.div_euclid(n)));
+        }
+        if let Some(column) = self.quotients.get(&(a.clone(), n)) {
+            return Ok(Linear::column(*column));
+        }
+        let column = self.system.add_quotient(a, n)?;
+        self.quotients.insert((a.clone(), n), column);
+        Ok(Linear::column(column))
+    }
+
+    fn operation(&mut self, op: Operation, a: Linear, b: Linear) -> Result<Linear, Stop> {
+        if let Some(known) = self.operations.get(&(op, a.clone(), b.clone())) {
+            return Ok(known.clone());
+        }
+        let span = op.span(self.system.span(&a)?, self.system.span(&b)?).ok_or(Stop::Overflow)?;
+        let value = Linear::column(self.system.add_column(span));
+        if matches!(op, Operation::Min | Operation::Max) {
+            for operand in [&a, &b] {
+                let difference = if op == Operation::Min { operand.minus(&value)? } else { value.minus(operand)? };
+                let upper = self.system.span(&difference)?.hi;
+                self.system.add_row(&difference, Span { lo: 0, hi: upper.max(0) })?;
+            }
+        }
+        self.system.add_nonlinear(op, value.clone(), a.clone(), b.clone());
+        self.operations.insert((op, a, b), value.clone());
+        Ok(value)
+    }
+}
+
+fn scaled(form: &Linear, k: i128) -> Result<Linear, Stop> {
+    let mut out = Linear::default();
+    out.add_scaled(k, form)?;
+    Ok(out)
+}
+
+impl System {
+    /// A column that is `a floordiv n`, for `n >= 1`.
+    pub(super) fn add_quotient(&mut self, a: &Linear, n: i128) -> Result<Column, Stop> {
+        let of_a = self.span(a)?;
+        let column = self.add_column(Span { lo: of_a.lo.div_euclid(n), hi: of_a.hi.div_euclid(n) });
+        let mut rest = a.clone();
+        rest.add_term(super::linear::neg(n)?, column)?;
+        self.add_row(&rest, Span { lo: 0, hi: n - 1 })?;
+        Ok(column)
+    }
+}
+
+impl Operation {
+    /// The values for operands with these values; `None` where an end has more than 125 bits.
+    pub(super) fn span(self, a: Span, b: Span) -> Option<Span> {
+        let (a, b) = (WideInterval::between(a.lo, a.hi), WideInterval::between(b.lo, b.hi));
+        let WideInterval { lo, hi } = match self {
+            Operation::Product => a.times(b),
+            Operation::FloorDiv => a.floor_div(b),
+            Operation::Mod => a.floor_mod(b),
+            Operation::Min => a.min(b),
+            Operation::Max => a.max(b),
+        };
+        (lo != i128::MIN && hi != i128::MAX).then_some(Span { lo, hi })
+    }
+}

@@ -1,0 +1,436 @@
+//! Presolving: an equivalent system with narrower spans, smaller rows and fewer columns, or the proof that there is none.
+//!
+//! Read [`System::presolve`]. Every step keeps the set of solutions, up to columns that become forms of others.
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::linear::{add, ceil_div, floor_div, gcd, mul, neg, sub, Column, Linear, Span};
+use super::{Effort, Nonlinear, Operation, Row, System};
+use crate::error::Stop;
+
+/// Why presolving ends early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Halt {
+    /// The system has no solution.
+    Infeasible,
+    /// A number or the effort is past its limit.
+    Stop(Stop),
+}
+
+impl From<Stop> for Halt {
+    fn from(stop: Stop) -> Halt {
+        Halt::Stop(stop)
+    }
+}
+
+/// The most passes over a system. Spans that narrow in small steps are left to the search.
+const MAX_PASSES: usize = 24;
+
+/// Rows are combined once in so many passes, and before presolving ends.
+const COMBINE_EVERY: usize = 4;
+
+/// With more rows, none are combined.
+const MAX_COMBINED: usize = 24;
+
+/// Sums of rows with more terms are not kept.
+const MAX_COMBINED_TERMS: usize = 2;
+
+/// A row cut in two where its strides leave gaps: the terms of large coefficients are `divisor * m` with `m` in `quotients`.
+pub(super) struct Split {
+    prefix: Linear,
+    suffix: Linear,
+    divisor: i128,
+    pub quotients: Span,
+}
+
+impl System {
+    /// Narrows and shrinks the system until nothing changes.
+    pub(super) fn presolve(&mut self, effort: &mut Effort) -> Result<(), Halt> {
+        for pass in 0..MAX_PASSES {
+            let mut changed = self.normalize_rows(effort)?;
+            changed |= self.tighten(effort)?;
+            changed |= self.split_rows(effort)?;
+            changed |= self.eliminate(effort)?;
+            changed |= self.propagate_operations(effort)?;
+            changed |= self.propagate_functions()?;
+            // Rows that contradict each other may narrow spans in small steps without end.
+            if !changed || pass % COMBINE_EVERY == COMBINE_EVERY - 1 {
+                changed |= self.combine_rows(effort)?;
+            }
+            if !changed {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds sums and differences of two rows in which a column cancels and few are left, where they say more than the
+    /// spans of their columns. Whether there were any.
+    fn combine_rows(&mut self, effort: &mut Effort) -> Result<bool, Halt> {
+        if self.rows.len() > MAX_COMBINED {
+            return Ok(false);
+        }
+        let known: FxHashMap<Linear, Span> = self.rows.iter().map(|row| (row.form.clone(), row.span)).collect();
+        let mut new: Vec<Row> = Vec::new();
+        for (i, x) in self.rows.iter().enumerate() {
+            for y in &self.rows[i + 1..] {
+                let shared = x.form.terms.iter().filter(|(column, k)| {
+                    let other = y.form.coefficient(*column);
+                    other == *k || other.checked_neg() == Some(*k)
+                });
+                for (column, k) in shared {
+                    effort.spend(x.form.terms.len() + y.form.terms.len())?;
+                    let sign = if y.form.coefficient(*column) == *k { -1 } else { 1 };
+                    let mut form = x.form.clone();
+                    form.add_scaled(sign, &y.form)?;
+                    let other = y.span.scaled(sign)?;
+                    let span = Span { lo: add(x.span.lo, other.lo)?, hi: add(x.span.hi, other.hi)? };
+                    if form.terms.len() > MAX_COMBINED_TERMS {
+                        continue;
+                    }
+                    if let Some(row) = normalize(Row { form, span }, &self.columns)? {
+                        let is_new = known.get(&row.form).is_none_or(|span| !row.span.covers(*span));
+                        new.extend(is_new.then_some(row));
+                    }
+                }
+            }
+        }
+        let changed = !new.is_empty();
+        self.rows.extend(new);
+        Ok(changed)
+    }
+
+    /// Rows without fixed columns and common factors; those of one column become its span, parallel ones become one row,
+    /// and those that always hold go.
+    fn normalize_rows(&mut self, effort: &mut Effort) -> Result<bool, Halt> {
+        let mut changed = false;
+        let mut kept: Vec<Row> = Vec::with_capacity(self.rows.len());
+        let mut numbers: FxHashMap<Linear, usize> = FxHashMap::default();
+        for row in std::mem::take(&mut self.rows) {
+            effort.spend(row.form.terms.len())?;
+            let Some(row) = normalize(row, &self.columns)? else {
+                continue;
+            };
+            if let [(column, _)] = row.form.terms[..] {
+                changed |= self.narrow(column, row.span)?;
+                continue;
+            }
+            match numbers.get(&row.form) {
+                Some(at) => {
+                    let both: &mut Row = &mut kept[*at];
+                    both.span = both.span.intersect(row.span);
+                    if both.span.lo > both.span.hi {
+                        return Err(Halt::Infeasible);
+                    }
+                }
+                None => {
+                    numbers.insert(row.form.clone(), kept.len());
+                    kept.push(row);
+                }
+            }
+        }
+        self.rows = kept;
+        Ok(changed)
+    }
+
+    /// Intersects the span of a column; whether it became narrower.
+    fn narrow(&mut self, column: Column, by: Span) -> Result<bool, Halt> {
+        let own = &mut self.columns[column as usize];
+        let both = own.intersect(by);
+        if both.lo > both.hi {
+            return Err(Halt::Infeasible);
+        }
+        let changed = both != *own;
+        *own = both;
+        Ok(changed)
+    }
+
+    /// Narrows the span of every column by every row.
+    fn tighten(&mut self, effort: &mut Effort) -> Result<bool, Halt> {
+        let rows = std::mem::take(&mut self.rows);
+        let mut changed = false;
+        for row in &rows {
+            effort.spend(row.form.terms.len())?;
+            changed |= self.tighten_by(&row.form, row.span)?;
+        }
+        self.rows = rows;
+        Ok(changed)
+    }
+
+    fn tighten_by(&mut self, form: &Linear, span: Span) -> Result<bool, Halt> {
+        let all = self.span(form)?;
+        let mut changed = false;
+        for (column, k) in &form.terms {
+            let own = self.columns[*column as usize].scaled(*k)?;
+            // The others lie in `[all.lo - own.lo, all.hi - own.hi]`, by the spans from before this row: wider is safe.
+            let lo = sub(span.lo, sub(all.hi, own.hi)?)?;
+            let hi = sub(span.hi, sub(all.lo, own.lo)?)?;
+            changed |= self.narrow(*column, Span { lo, hi }.divided(*k)?)?;
+        }
+        Ok(changed)
+    }
+
+    /// Cuts rows in two at strides that allow a single quotient.
+    fn split_rows(&mut self, effort: &mut Effort) -> Result<bool, Halt> {
+        let mut changed = false;
+        let mut at = 0;
+        while at < self.rows.len() {
+            effort.spend(self.rows[at].form.terms.len())?;
+            match self.split(at)? {
+                Some(split) if split.quotients.lo == split.quotients.hi => {
+                    self.apply(at, &split, split.quotients.lo)?;
+                    changed = true;
+                }
+                _ => at += 1,
+            }
+        }
+        Ok(changed)
+    }
+
+    /// The split of a row with the fewest quotients.
+    pub(super) fn split(&self, at: usize) -> Result<Option<Split>, Halt> {
+        let row = &self.rows[at];
+        if row.form.terms.len() < 2 {
+            return Ok(None);
+        }
+        let mut terms = row.form.terms.clone();
+        terms.sort_by_key(|(_, k)| std::cmp::Reverse(k.unsigned_abs()));
+        let mut ends: SmallVec<[Span; 6]> = SmallVec::new();
+        let mut rest = Span::point(0);
+        for (column, k) in terms.iter().rev() {
+            ends.push(rest);
+            let term = self.columns[*column as usize].scaled(*k)?;
+            rest = Span { lo: add(rest.lo, term.lo)?, hi: add(rest.hi, term.hi)? };
+        }
+        let (mut best, mut divisor): (Option<(usize, i128, Span)>, i128) = (None, 0);
+        for (i, (_, k)) in terms.iter().enumerate() {
+            divisor = gcd(divisor, *k)?;
+            if divisor == 1 || i + 1 == terms.len() {
+                break;
+            }
+            let behind = ends[terms.len() - 1 - i];
+            let front = Span { lo: sub(rest.lo, behind.lo)?, hi: sub(rest.hi, behind.hi)? };
+            let wanted = Span { lo: sub(row.span.lo, behind.hi)?, hi: sub(row.span.hi, behind.lo)? }.intersect(front);
+            let quotients = Span { lo: ceil_div(wanted.lo, divisor), hi: floor_div(wanted.hi, divisor) };
+            if quotients.lo > quotients.hi {
+                return Err(Halt::Infeasible);
+            }
+            let width = |s: Span| s.hi.saturating_sub(s.lo);
+            if best.as_ref().is_none_or(|(_, _, fewest)| width(quotients) < width(*fewest)) {
+                best = Some((i + 1, divisor, quotients));
+            }
+        }
+        let Some((n, divisor, quotients)) = best else { return Ok(None) };
+        let (mut prefix, mut suffix) = (Linear::default(), Linear::default());
+        for (i, (column, k)) in terms.iter().enumerate() {
+            if i < n {
+                prefix.add_term(k / divisor, *column)?;
+            } else {
+                suffix.add_term(*k, *column)?;
+            }
+        }
+        Ok(Some(Split { prefix, suffix, divisor, quotients }))
+    }
+
+    /// Replaces a row by the two parts of its split, for one of the quotients.
+    pub(super) fn apply(&mut self, at: usize, split: &Split, quotient: i128) -> Result<(), Stop> {
+        let row = self.rows.swap_remove(at);
+        self.add_row(&split.prefix, Span::point(quotient))?;
+        self.add_row(&split.suffix, row.span.less(mul(split.divisor, quotient)?)?)
+    }
+
+    /// Writes a column of each equality as a form of the others.
+    fn eliminate(&mut self, effort: &mut Effort) -> Result<bool, Halt> {
+        let mut changed = false;
+        while let Some(at) = self.rows.iter().position(|row| row.span.as_point().is_some()) {
+            let row = self.rows.swap_remove(at);
+            // Earlier substitutions may have left factors and fixed columns.
+            let Some(mut row) = normalize(row, &self.columns)? else { continue };
+            if let [(column, _)] = row.form.terms[..] {
+                self.narrow(column, row.span)?;
+                continue;
+            }
+            changed = true;
+            let Some(value) = row.span.as_point() else {
+                self.rows.push(row);
+                continue;
+            };
+            while !row.form.terms.is_empty() {
+                if let Some((column, k)) = self.pivot(&row.form) {
+                    // k * x + rest = value, with k = 1 or -1.
+                    let mut rest = row.form.clone();
+                    rest.add_term(neg(k)?, column)?;
+                    let mut form = Linear::constant(mul(k, value)?);
+                    form.add_scaled(neg(k)?, &rest)?;
+                    self.substitute(column, form, effort)?;
+                    break;
+                }
+                self.reduce(&mut row.form, effort)?;
+            }
+        }
+        Ok(changed)
+    }
+
+    /// The column with a coefficient of 1 or -1 that occurs in the fewest rows.
+    fn pivot(&self, form: &Linear) -> Option<(Column, i128)> {
+        let units = form.terms.iter().filter(|(_, k)| *k == 1 || *k == -1);
+        units.copied().min_by_key(|(column, _)| self.rows.iter().filter(|r| r.form.coefficient(*column) != 0).count())
+    }
+
+    /// One step of Euclid's algorithm on the coefficients of an equality: for the smallest one, `a`, the column is
+    /// replaced by `t = x + sum of (a_j / a) * x_j`, which leaves the other coefficients smaller than `a`.
+    fn reduce(&mut self, form: &mut Linear, effort: &mut Effort) -> Result<(), Halt> {
+        let (column, a) = form.terms.iter().copied().min_by_key(|(_, k)| k.unsigned_abs()).ok_or(Stop::Overflow)?;
+        let mut t = Linear::column(column);
+        for (other, k) in form.terms.iter().filter(|(other, _)| *other != column) {
+            // The quotient with the remainder of the smallest size.
+            let floor = if a > 0 { floor_div(*k, a) } else { floor_div(neg(*k)?, neg(a)?) };
+            let remainder = k - floor * a;
+            let nearest = if remainder.unsigned_abs() * 2 > a.unsigned_abs() { floor + 1 } else { floor };
+            t.add_term(nearest, *other)?;
+        }
+        let span = self.span(&t)?;
+        let new = self.add_column(span);
+        // x = new - (t - x)
+        let mut x = Linear::column(new);
+        x.add_scaled(-1, &t)?;
+        x.add_term(1, column)?;
+        form.substitute(column, &x)?;
+        self.substitute(column, x, effort)
+    }
+
+    /// Replaces a column by a form everywhere.
+    fn substitute(&mut self, column: Column, by: Linear, effort: &mut Effort) -> Result<(), Halt> {
+        for row in &mut self.rows {
+            if row.form.substitute(column, &by)? {
+                effort.spend(row.form.terms.len())?;
+                row.span = row.span.less(row.form.constant)?;
+                row.form.constant = 0;
+            }
+        }
+        for n in &mut self.nonlinear {
+            for form in [&mut n.value, &mut n.a, &mut n.b] {
+                form.substitute(column, &by)?;
+            }
+        }
+        for f in &mut self.functions {
+            for form in f.differences.iter_mut().chain([&mut f.values]) {
+                form.substitute(column, &by)?;
+            }
+        }
+        self.add_row(&by, self.columns[column as usize])?;
+        self.eliminated.push((column, by));
+        Ok(())
+    }
+
+    /// Narrows values by their operands, and makes operations linear whose operands allow it.
+    fn propagate_operations(&mut self, effort: &mut Effort) -> Result<bool, Halt> {
+        let mut changed = false;
+        for mut n in std::mem::take(&mut self.nonlinear) {
+            for form in [&mut n.value, &mut n.a, &mut n.b] {
+                effort.spend(form.terms.len())?;
+                *form = without_fixed(form, &self.columns)?;
+            }
+            if self.linearize(&n)? {
+                changed = true;
+                continue;
+            }
+            if let Some(span) = n.op.span(self.span(&n.a)?, self.span(&n.b)?) {
+                changed |= self.tighten_by(&n.value, span)?;
+            }
+            self.nonlinear.push(n);
+        }
+        Ok(changed)
+    }
+
+    fn linearize(&mut self, n: &Nonlinear) -> Result<bool, Halt> {
+        let (a, b) = (self.span(&n.a)?, self.span(&n.b)?);
+        let equal = |form: &Linear, k: i128| -> Result<Linear, Stop> {
+            let mut difference = n.value.clone();
+            difference.add_scaled(neg(k)?, form)?;
+            Ok(difference)
+        };
+        let zero = match n.op {
+            Operation::Product if a.as_point().is_some() => equal(&n.b, a.lo)?,
+            Operation::Product if b.as_point().is_some() => equal(&n.a, b.lo)?,
+            Operation::Min if a.hi <= b.lo => equal(&n.a, 1)?,
+            Operation::Min if b.hi <= a.lo => equal(&n.b, 1)?,
+            Operation::Max if a.hi <= b.lo => equal(&n.b, 1)?,
+            Operation::Max if b.hi <= a.lo => equal(&n.a, 1)?,
+            Operation::FloorDiv | Operation::Mod if b.hi < 1 => return Err(Halt::Infeasible),
+            Operation::FloorDiv if b.as_point().is_some() => {
+                let quotient = self.add_quotient(&n.a, b.lo)?;
+                equal(&Linear::column(quotient), 1)?
+            }
+            Operation::Mod if b.as_point().is_some() => {
+                let quotient = self.add_quotient(&n.a, b.lo)?;
+                let mut rest = n.a.clone();
+                rest.add_term(neg(b.lo)?, quotient)?;
+                equal(&rest, 1)?
+            }
+            _ => return Ok(false),
+        };
+        self.add_row(&zero, Span::point(0))?;
+        Ok(true)
+    }
+
+    /// Equal arguments give equal values.
+    fn propagate_functions(&mut self) -> Result<bool, Halt> {
+        let mut changed = false;
+        for f in std::mem::take(&mut self.functions) {
+            let (mut open, mut differ) = (false, false);
+            for difference in &f.differences {
+                let span = self.span(difference)?;
+                open |= span != Span::point(0);
+                differ |= span.lo > 0 || span.hi < 0;
+            }
+            if open && !differ {
+                self.functions.push(f);
+            } else if !differ {
+                changed = true;
+                self.add_row(&f.values, Span::point(0))?;
+            }
+        }
+        Ok(changed)
+    }
+}
+
+/// A form with the values of fixed columns in its constant.
+fn without_fixed(form: &Linear, columns: &[Span]) -> Result<Linear, Stop> {
+    let mut out = Linear::constant(form.constant);
+    for (column, k) in &form.terms {
+        match columns[*column as usize].as_point() {
+            Some(value) => out.constant = add(out.constant, mul(*k, value)?)?,
+            None => out.terms.push((*column, *k)),
+        }
+    }
+    Ok(out)
+}
+
+/// A row without fixed columns and common factors, its first coefficient positive, its span within what the columns
+/// allow; `None` where it always holds.
+fn normalize(row: Row, columns: &[Span]) -> Result<Option<Row>, Halt> {
+    let mut form = without_fixed(&row.form, columns)?;
+    let mut span = row.span.less(form.constant)?;
+    form.constant = 0;
+    if span.lo > span.hi {
+        return Err(Halt::Infeasible);
+    }
+    let Some((_, first)) = form.terms.first() else {
+        return if span.lo <= 0 && 0 <= span.hi { Ok(None) } else { Err(Halt::Infeasible) };
+    };
+    let sign = first.signum();
+    let factor = mul(form.terms.iter().try_fold(0, |g, (_, k)| gcd(g, *k))?, sign)?;
+    form.terms.iter_mut().for_each(|(_, k)| *k /= factor);
+    span = span.divided(factor)?;
+    let all = form.span(columns)?;
+    if span.covers(all) {
+        return Ok(None);
+    }
+    span = span.intersect(all);
+    if span.lo > span.hi {
+        return Err(Halt::Infeasible);
+    }
+    Ok(Some(Row { form, span }))
+}

@@ -1,0 +1,133 @@
+//! Do the images of maps meet?
+//!
+//! Read [`overlap`]. Bounds of the results keep most pairs of maps apart; the others are decided by a search for two points
+//! that reach one element (`common_element.rs`). Law: never wrong. `Disjoint` is a proof, `Meets` has a checked witness.
+
+use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
+
+use crate::analysis::interval::Interval;
+use crate::decide::common_element::{find, CommonElement, Pairs, Search, Side, NOT_DECIDED};
+use crate::decide::integer_system::Effort;
+use crate::error::{Error, Result};
+use crate::map::{Map, State};
+
+/// The effort for one pair of maps, and for all pairs of one question.
+const PAIR_EFFORT: u64 = 1 << 21;
+const TOTAL_EFFORT: u64 = 1 << 25;
+
+/// The answer to "do the images of these maps meet?", for all values of the runtime variables.
+#[derive(Clone, Debug)]
+pub enum Overlap {
+    /// No element is in both images.
+    Disjoint,
+    /// An element is in both.
+    Meets(Box<Meeting>),
+    /// Not decided, with the reason.
+    Unknown(&'static str),
+}
+
+/// An element in the image of a map on either side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Meeting {
+    /// The number of the map on the first side.
+    pub first: usize,
+    /// The number of the map on the second side.
+    pub second: usize,
+    /// The element, and a point of either map that reaches it.
+    pub common: CommonElement,
+}
+
+/// Whether the union of the images of the first maps meets that of the second ones.
+///
+/// # Errors
+/// [`Error::Arity`] where the numbers of results differ.
+pub fn overlap(first: &[Map], second: &[Map]) -> Result<Overlap> {
+    let mut defined = first.iter().chain(second).filter(|m| m.state() == State::Defined);
+    let n_results = defined.next().map_or(0, |m| m.results().len());
+    if let Some(other) = defined.find(|m| m.results().len() != n_results) {
+        let what = "results of every map, so that all images lie in one array";
+        return Err(Error::Arity { what, expected: n_results, found: other.results().len() });
+    }
+    let (a, mut b) = (Operand::new(first), Operand::new(second));
+    if a.is_empty() || b.is_empty() {
+        return Ok(Overlap::Disjoint);
+    }
+    let axis = b.sort();
+    let mut unknown = a.unknown.or(b.unknown);
+    let mut effort = Effort(TOTAL_EFFORT);
+    for x in &a.images {
+        for y in b.overlapping(x, axis) {
+            if effort.0 < PAIR_EFFORT {
+                return Ok(Overlap::Unknown(NOT_DECIDED));
+            }
+            let mut own = Effort(PAIR_EFFORT);
+            let found = find(&x.side, &y.side, Pairs::All, &mut own);
+            effort.0 -= PAIR_EFFORT - own.0;
+            match found {
+                Search::None => {}
+                Search::Unknown(reason) => unknown = unknown.or(Some(reason)),
+                Search::Found(common) => {
+                    let meeting = Meeting { first: x.number, second: y.number, common: *common };
+                    return Ok(Overlap::Meets(Box::new(meeting)));
+                }
+            }
+        }
+    }
+    Ok(unknown.map_or(Overlap::Disjoint, Overlap::Unknown))
+}
+
+/// The maps of one side that may have a point.
+struct Operand {
+    images: Vec<Image>,
+    /// Why some maps are not among them.
+    unknown: Option<&'static str>,
+}
+
+struct Image {
+    number: usize,
+    side: Side,
+    /// Holds every value of each result.
+    bounds: SmallVec<[Interval; 4]>,
+}
+
+impl Operand {
+    fn new(maps: &[Map]) -> Operand {
+        let mut out = Operand { images: Vec::with_capacity(maps.len()), unknown: None };
+        for (number, map) in maps.iter().enumerate() {
+            match Side::new(map) {
+                Ok(None) => {}
+                Ok(Some(side)) => {
+                    let flat = side.flat();
+                    let bounds = flat.results().iter().map(|e| flat.bounds(e).unwrap_or(Interval::ALL)).collect();
+                    out.images.push(Image { number, side, bounds });
+                }
+                Err(reason) => out.unknown = Some(reason),
+            }
+        }
+        out
+    }
+
+    fn is_empty(&self) -> bool {
+        self.images.is_empty() && self.unknown.is_none()
+    }
+
+    /// Sorts the images by the lower ends of the result that tells them apart best, whose number is returned.
+    fn sort(&mut self) -> usize {
+        let n_results = self.images.first().map_or(0, |image| image.bounds.len());
+        let distinct = |axis: &usize| self.images.iter().map(|i| i.bounds[*axis].lo).collect::<FxHashSet<_>>().len();
+        let axis = (0..n_results).max_by_key(distinct).unwrap_or(0);
+        if n_results > 0 {
+            self.images.sort_by_key(|image| (image.bounds[axis].lo, image.number));
+        }
+        axis
+    }
+
+    /// The images whose bounds have an element in common with those of another one.
+    fn overlapping<'a>(&'a self, other: &'a Image, axis: usize) -> impl Iterator<Item = &'a Image> {
+        let upper = other.bounds.get(axis).map_or(i64::MAX, |b| b.hi);
+        let end = self.images.partition_point(|image| image.bounds.get(axis).is_none_or(|b| b.lo <= upper));
+        let meets = |image: &&Image| image.bounds.iter().zip(&other.bounds).all(|(x, y)| !x.intersect(*y).is_empty());
+        self.images[..end].iter().filter(meets)
+    }
+}

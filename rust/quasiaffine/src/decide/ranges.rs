@@ -1,0 +1,319 @@
+//! Range variables in a canonical form: as few as possible, without quotients where their digits are independent.
+//!
+//! Read [`compact_ranges`]. A range variable takes all its values, so every bijection of the ranges keeps what a map relates,
+//! and so does every replacement of an expression by a variable with the same set of values. Law: at every point of the
+//! dims and for all values of the runtime variables, the compact map has the image of the original.
+
+use std::sync::Arc;
+
+use crate::analysis::interval::Interval;
+use crate::error::{Error, Result};
+use crate::expr::{Expr, Kind, Op, Sum, Var};
+use crate::int::{floor_div, gcd};
+use crate::map::domain::{Constraint, Domain, Source, Variable};
+use crate::map::{Map, State};
+use crate::simplify::options::Options;
+use crate::simplify::simplify;
+
+/// The most steps of one call. Every step has fewer variables, quotients or constants out of position.
+const MAX_STEPS: usize = 64;
+
+/// Larger expressions are not looked through for pairs of ranges and quotients.
+const MAX_NODES: u32 = 4096;
+
+/// The map with its ranges joined where they adjoin, cut where digits are independent, and in canonical order and position:
+/// a range begins where it makes the constant of its first result smallest.
+pub fn compact_ranges(map: &Map) -> Map {
+    let options = Options { drop_unused: true, rescale: true, ..Options::default() };
+    let mut map = simplify(map, options);
+    for _ in 0..MAX_STEPS {
+        if map.state() != State::Defined || map.domain().n_ranges == 0 {
+            return map;
+        }
+        let next = join(&map).or_else(|| cut(&map)).or_else(|| take_values(&map)).or_else(|| anchor(&map));
+        match next {
+            Some(next) => map = simplify(&next, options),
+            None => break,
+        }
+    }
+    in_order(&map).unwrap_or(map)
+}
+
+/// Every expression of a map: results, constraints and indices of runtime variables.
+fn expressions(map: &Map) -> impl Iterator<Item = &Expr> {
+    let domain = map.domain();
+    let indices = domain.vars.iter().filter_map(|v| v.source.as_ref()).flat_map(|s| &s.index);
+    map.results().iter().chain(domain.constraints.iter().map(|c| &c.expr)).chain(indices)
+}
+
+/// The map over other variables, with all expressions changed.
+pub(crate) fn rebuild(map: &Map, mut domain: Domain, change: &dyn Fn(&Expr) -> Result<Expr>) -> Result<Map> {
+    let of_constraint = |c: &Constraint| Ok(Constraint { expr: change(&c.expr)?, interval: c.interval });
+    domain.constraints = map.domain().constraints.iter().map(of_constraint).collect::<Result<_>>()?;
+    for v in &mut domain.vars {
+        if let Some(source) = &v.source {
+            let index = source.index.iter().map(change).collect::<Result<_>>()?;
+            v.source = Some(Arc::new(Source { id: source.id, index }));
+        }
+    }
+    if domain.check_names().is_err() {
+        domain.vars.iter_mut().for_each(|v| v.name = None);
+    }
+    Map::new(domain, map.results().iter().map(change).collect::<Result<Vec<_>>>()?)
+}
+
+/// The map with a range replaced by an expression, and with other values of that range.
+fn replace_range(map: &Map, s: u32, by: &Expr, interval: Interval) -> Result<Map> {
+    let mut domain = map.domain().clone();
+    let flat = domain.n_dims + s as usize;
+    domain.vars[flat] = Variable::new(interval);
+    rebuild(map, domain, &|e| e.substitute(&|v| Ok(if v == range(s) { by.clone() } else { Expr::Var(v) })))
+}
+
+const fn range(index: u32) -> Var {
+    Var { kind: Kind::Range, index }
+}
+
+fn uses(map: &Map, s: u32) -> bool {
+    expressions(map).any(|e| has_var(e, range(s)))
+}
+
+fn has_var(e: &Expr, wanted: Var) -> bool {
+    let mut found = false;
+    e.for_each_var(&mut |v| found |= v == wanted);
+    found
+}
+
+/// Calls `visit` with every node of the expressions of a map.
+fn for_each_node(map: &Map, visit: &mut dyn FnMut(&Expr)) {
+    fn walk(e: &Expr, visit: &mut dyn FnMut(&Expr)) {
+        visit(e);
+        e.operands().for_each(|operand| walk(operand, visit));
+    }
+    expressions(map).filter(|e| e.nodes() <= MAX_NODES).for_each(|e| walk(e, visit));
+}
+
+/// The range and the factor of each term of a sum that is a multiple of a range.
+fn range_terms(sum: &Sum) -> impl Iterator<Item = (u32, i64)> + '_ {
+    sum.terms.iter().filter_map(|t| match t.atom {
+        Expr::Var(Var { kind: Kind::Range, index }) => Some((index, t.coefficient)),
+        _ => None,
+    })
+}
+
+/// `s + r*t` as one range, where nothing else uses `s` or `t` and its values have no gap.
+fn join(map: &Map) -> Option<Map> {
+    let mut candidates: Vec<(u32, u32, i64)> = Vec::new();
+    for_each_node(map, &mut |e| {
+        let Some(Op::Sum(sum)) = e.op() else { return };
+        for (s, k) in range_terms(sum) {
+            let multiples = range_terms(sum).filter(|(t, big)| *t != s && big.checked_rem(k) == Some(0));
+            candidates.extend(multiples.map(|(t, big)| (s, t, big / k)));
+        }
+    });
+    candidates.sort_unstable();
+    candidates.dedup();
+    candidates.into_iter().find_map(|(s, t, r)| {
+        let [of_s, of_t] = [s, t].map(|i| map.domain().ranges()[i as usize].interval);
+        if u128::from(r.unsigned_abs()) > of_s.size() {
+            return None;
+        }
+        let ends = [of_t.lo, of_t.hi].map(|x| i128::from(x) * i128::from(r));
+        let lo = i128::from(of_s.lo) + ends[0].min(ends[1]);
+        let all = Interval::exact(lo, i128::from(of_s.hi) + ends[0].max(ends[1]))?;
+        let by = Expr::range(s).sub(&Expr::range(t).scale(r).ok()?).ok()?;
+        // The domain may bound `s` and `t` apart from each other: only their box counts here, as no expression is left of `t`.
+        let joined = replace_range(map, s, &by, all).ok()?;
+        (!uses(&joined, t)).then_some(joined)
+    })
+}
+
+/// `s = n*q + r` with independent digits `q` and `r`, where that leaves fewer quotients.
+fn cut(map: &Map) -> Option<Map> {
+    let mut candidates: Vec<(u32, i64, i64)> = Vec::new();
+    for_each_node(map, &mut |e| {
+        let Some(Op::FloorDiv(a, Expr::Const(n)) | Op::Mod(a, Expr::Const(n))) = e.op() else { return };
+        match a {
+            Expr::Var(Var { kind: Kind::Range, index }) => candidates.push((*index, *n, 0)),
+            Expr::Node(_) => {
+                let Some(Op::Sum(sum)) = a.op() else { return };
+                for (s, k) in range_terms(sum).filter(|(_, k)| n.checked_rem(*k) == Some(0)) {
+                    let shift = if sum.constant.checked_rem(k) == Some(0) { sum.constant / k } else { 0 };
+                    candidates.push((s, (n / k).saturating_abs(), shift));
+                }
+            }
+            _ => {}
+        }
+    });
+    candidates.sort_unstable();
+    candidates.dedup();
+    let before = divmods(map);
+    candidates.into_iter().find_map(|(s, n, shift)| {
+        let own = map.domain().ranges()[s as usize].interval;
+        let (first, last) = (own.lo.checked_add(shift)?, own.hi.checked_add(shift)?);
+        if n < 2 || first % n != 0 || last.checked_add(1)? % n != 0 || own.size() <= n.unsigned_abs().into() {
+            return None;
+        }
+        let q = map.domain().n_ranges as u32;
+        let mut domain = map.domain().clone();
+        domain.vars[domain.n_dims + s as usize] = Variable::new(Interval::new(0, n - 1));
+        let of_q = Variable::new(Interval::new(floor_div(first, n), floor_div(last, n)));
+        domain.vars.insert(domain.n_dims + domain.n_ranges, of_q);
+        domain.n_ranges += 1;
+        let by = Expr::range(q).scale(n).ok()?.add(&Expr::range(s)).ok()?.sub(&Expr::Const(shift)).ok()?;
+        let replace = |e: &Expr| e.substitute(&|v| Ok(if v == range(s) { by.clone() } else { Expr::Var(v) }));
+        let cut = simplify(&rebuild(map, domain, &replace).ok()?, Options::default());
+        (divmods(&cut) < before).then_some(cut)
+    })
+}
+
+fn divmods(map: &Map) -> u64 {
+    expressions(map).map(|e| u64::from(e.divmods())).sum()
+}
+
+/// A quotient or remainder as a range of its own, where nothing else uses its variable and its values have no gap.
+fn take_values(map: &Map) -> Option<Map> {
+    let mut candidates: Vec<(u32, Expr, Interval)> = Vec::new();
+    for_each_node(map, &mut |e| {
+        candidates.extend(values_of(map.domain(), e).map(|(s, values)| (s, e.clone(), values)))
+    });
+    candidates.into_iter().find_map(|(s, node, values)| {
+        // By a variable that is nowhere else: a constant could make other nodes with the range in them vanish.
+        let other = Expr::range(map.domain().n_ranges as u32);
+        let stays = |e: &Expr| replace_node(e, &node, &other).map_or(true, |e| has_var(&e, range(s)));
+        if expressions(map).any(|e| e.nodes() > MAX_NODES || stays(e)) {
+            return None;
+        }
+        let mut domain = map.domain().clone();
+        let flat = domain.n_dims + s as usize;
+        domain.vars[flat] = Variable::new(values);
+        rebuild(map, domain, &|e| replace_node(e, &node, &Expr::range(s))).ok()
+    })
+}
+
+/// The range in `(k*s + c) floordiv n` or `(k*s + c) mod n` and all values, where they have no gap.
+fn values_of(domain: &Domain, e: &Expr) -> Option<(u32, Interval)> {
+    let (Op::FloorDiv(a, Expr::Const(n)) | Op::Mod(a, Expr::Const(n))) = e.op()? else { return None };
+    let (s, k, c) = match a {
+        Expr::Var(Var { kind: Kind::Range, index }) => (*index, 1, 0),
+        _ => match a.op()? {
+            Op::Sum(sum) => match (&sum.terms[..], range_terms(sum).next()) {
+                ([_], Some((s, k))) => (s, k, sum.constant),
+                _ => return None,
+            },
+            _ => return None,
+        },
+    };
+    let own = domain.ranges()[s as usize].interval;
+    if matches!(e.op()?, Op::Mod(..)) {
+        let all = gcd(k, *n) == Some(1) && own.size() >= n.unsigned_abs().into();
+        return all.then_some((s, Interval::new(0, n - 1)));
+    }
+    let at = |x: i64| i128::from(k) * i128::from(x) + i128::from(c);
+    let (a, b) = (at(own.lo), at(own.hi));
+    let n = i128::from(*n);
+    let values = Interval::exact(a.min(b).div_euclid(n), a.max(b).div_euclid(n))?;
+    (i128::from(k).abs() <= n).then_some((s, values))
+}
+
+/// The expression with every node equal to one replaced.
+fn replace_node(e: &Expr, node: &Expr, by: &Expr) -> Result<Expr> {
+    if e == node {
+        return Ok(by.clone());
+    }
+    let of = |e: &Expr| replace_node(e, node, by);
+    match e.op() {
+        None => Ok(e.clone()),
+        Some(Op::Sum(sum)) => {
+            let mut out = Expr::Const(sum.constant);
+            for t in &sum.terms {
+                out = out.add(&of(&t.atom)?.scale(t.coefficient)?)?;
+            }
+            Ok(out)
+        }
+        Some(Op::Product(a, b)) => of(a)?.mul(&of(b)?),
+        Some(Op::FloorDiv(a, b)) => of(a)?.floor_div(&of(b)?),
+        Some(Op::Mod(a, b)) => of(a)?.floor_mod(&of(b)?),
+        Some(Op::Min(a, b)) => of(a)?.minimum(&of(b)?),
+        Some(Op::Max(a, b)) => of(a)?.maximum(&of(b)?),
+    }
+}
+
+/// The ranges of a result with the factors they have there, the smallest first.
+fn terms_of(e: &Expr) -> (i64, Vec<(u32, i64)>) {
+    match e {
+        Expr::Var(Var { kind: Kind::Range, index }) => (0, vec![(*index, 1)]),
+        _ => match e.op() {
+            Some(Op::Sum(sum)) => {
+                let mut terms: Vec<(u32, i64)> = range_terms(sum).collect();
+                terms.sort_by_key(|(s, k)| (k.unsigned_abs(), *s));
+                (sum.constant, terms)
+            }
+            _ => (0, Vec::new()),
+        },
+    }
+}
+
+/// One step towards canonical positions: by the first result in which it stands, each range has a positive factor; the one
+/// with the smallest factor takes in the constant, the others begin at 0.
+fn anchor(map: &Map) -> Option<Map> {
+    let mut seen = vec![false; map.domain().n_ranges];
+    for e in map.results() {
+        let (constant, terms) = terms_of(e);
+        let mut fresh = terms.iter().filter(|(s, _)| !std::mem::replace(&mut seen[*s as usize], true));
+        let finest = fresh.next();
+        let step =
+            |s: u32, by: Result<Expr>, interval: Option<Interval>| replace_range(map, s, &by.ok()?, interval?).ok();
+        for (s, k) in fresh.chain(finest) {
+            let own = map.domain().ranges()[*s as usize].interval;
+            let shifted =
+                |by: i64| Interval::exact(i128::from(own.lo) + i128::from(by), i128::from(own.hi) + i128::from(by));
+            let moved = if *k < 0 {
+                let flipped = Interval::exact(-i128::from(own.hi), -i128::from(own.lo));
+                step(*s, Expr::range(*s).scale(-1), flipped)
+            } else {
+                let is_finest = finest.is_some_and(|(finest, _)| finest == s);
+                let by = if is_finest { floor_div(constant, *k) } else { own.lo.checked_neg()? };
+                let substitute = by.checked_neg().ok_or(Error::Overflow("a shift")).map(Expr::Const);
+                let substitute = substitute.and_then(|shift| Expr::range(*s).add(&shift));
+                (by != 0).then(|| step(*s, substitute, shifted(by))).flatten()
+            };
+            if moved.is_some() {
+                return moved;
+            }
+        }
+    }
+    None
+}
+
+/// The ranges renumbered by where they first occur.
+fn in_order(map: &Map) -> Option<Map> {
+    let domain = map.domain();
+    let mut order: Vec<u32> = Vec::new();
+    for e in map.results() {
+        let (_, mut terms) = terms_of(e);
+        let mut others: Vec<u32> = Vec::new();
+        e.for_each_var(&mut |v| others.extend((v.kind == Kind::Range).then_some(v.index)));
+        others.sort_unstable();
+        // Larger strides come first.
+        terms.sort_by_key(|(s, k)| (std::cmp::Reverse(k.unsigned_abs()), *s));
+        order.extend(terms.iter().map(|(s, _)| *s).chain(others));
+    }
+    order.extend(0..domain.n_ranges as u32);
+    let mut seen = vec![false; domain.n_ranges];
+    order.retain(|s| !std::mem::replace(&mut seen[*s as usize], true));
+    if order.windows(2).all(|pair| pair[0] < pair[1]) {
+        return None;
+    }
+    let mut new = domain.clone();
+    let mut number = vec![0u32; order.len()];
+    for (i, s) in order.iter().enumerate() {
+        number[*s as usize] = i as u32;
+        new.vars[domain.n_dims + i] = domain.ranges()[*s as usize].clone();
+    }
+    let rename = |v: Var| match v.kind {
+        Kind::Range => Ok(Expr::range(number[v.index as usize])),
+        _ => Ok(Expr::Var(v)),
+    };
+    rebuild(map, new, &|e| e.substitute(&rename)).ok()
+}

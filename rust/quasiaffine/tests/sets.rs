@@ -1,0 +1,233 @@
+//! Questions about sets of elements, against going through all points of random maps.
+
+mod random;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+use quasiaffine::map::State;
+use quasiaffine::{
+    coalesce, compact_ranges, contains, image, is_injective, overlap, CommonElement, Injectivity, Interval, Map,
+    Overlap, Point, Points, Program,
+};
+use random::{any_plan, boxed, config, graph, plans, Chance, Plan, Size};
+
+type Element = Vec<i64>;
+
+/// The elements that the points of a plan's box reach, each with the dims and ranges of one such point; runtime variables
+/// without a source have the value of their lower or of their upper end.
+fn elements(plan: &Plan, map: &Map, lower: bool) -> BTreeMap<Element, BTreeSet<Vec<i64>>> {
+    let n_free = plan.counts[0] + plan.counts[1];
+    let end = |at: usize| if lower { plan.ranges[at].lo } else { plan.ranges[at].hi };
+    let at_end = |p: &Vec<i64>| (n_free..p.len()).all(|i| p[i] == end(i));
+    let points: Vec<Vec<i64>> = plan.points().into_iter().filter(at_end).collect();
+    let mut out: BTreeMap<Element, BTreeSet<Vec<i64>>> = BTreeMap::new();
+    for (point, values) in graph(map, &points) {
+        let values = values.into_iter().map(|v| i64::try_from(v?).ok());
+        if let Some(element) = values.collect::<Option<Element>>() {
+            out.entry(element).or_default().insert(point[..n_free].to_vec());
+        }
+    }
+    out
+}
+
+/// The element that a point reaches, if it lies in the domain.
+fn reached(map: &Map, at: &Point) -> Option<Element> {
+    let points = Points { n: 1, dims: &at.dims, ranges: &at.ranges, runtime: &at.runtime };
+    let program = Program::new(map).unwrap();
+    program.in_domain(&points).unwrap()[0].then(|| program.run::<true>(&points).unwrap())
+}
+
+fn check_witness(first: &Map, second: &Map, found: &CommonElement) -> Result<(), TestCaseError> {
+    let both = [reached(first, &found.first), reached(second, &found.second)];
+    prop_assert_eq!(&both, &[Some(found.element.clone()), Some(found.element.clone())], "{}\n{}", first, second);
+    Ok(())
+}
+
+/// The map with so many of its results.
+fn with_results(map: &Map, n: usize) -> Map {
+    map.with_results(map.results()[..n.min(map.results().len())].into())
+}
+
+fn pair() -> impl Strategy<Value = (Plan, Plan)> {
+    let small = || prop_oneof![plans(Size::Small, 3, 2), plans(Size::Small, 3, 3), plans(Size::Small, 4, 2)];
+    prop_oneof![3 => (small(), small()), 1 => (any_plan(), any_plan())]
+}
+
+/// The pairs of dims and element that a map relates; `None` where there are too many points.
+fn relation(map: &Map) -> Option<BTreeSet<(Vec<i64>, Element)>> {
+    if map.state() == State::Empty {
+        return Some(BTreeSet::new());
+    }
+    let domain = map.domain();
+    let n_free = domain.n_dims + domain.n_ranges;
+    let sides: Vec<Interval> = domain.vars[..n_free].iter().map(|v| v.interval).collect();
+    if sides.iter().fold(1u128, |n, side| n.saturating_mul(side.size())) > 6000 {
+        return None;
+    }
+    let pair = |(point, values): (Vec<i64>, Vec<Option<i128>>)| {
+        let element = values.into_iter().map(|v| i64::try_from(v?).ok()).collect::<Option<Element>>()?;
+        Some((point[..domain.n_dims].to_vec(), element))
+    };
+    graph(map, &boxed(&sides)).into_iter().map(pair).collect()
+}
+
+fn union<'a>(maps: impl IntoIterator<Item = &'a Map>) -> Option<BTreeSet<(Vec<i64>, Element)>> {
+    maps.into_iter().try_fold(BTreeSet::new(), |mut all, map| {
+        all.extend(relation(map)?);
+        Some(all)
+    })
+}
+
+/// A map of few points whose runtime variables have sources.
+fn small_map() -> impl Strategy<Value = Map> {
+    let plan = prop_oneof![3 => plans(Size::Small, 3, 2), 1 => plans(Size::Small, 3, 3)];
+    plan.prop_map(|mut plan| {
+        if plan.sources.is_none() {
+            // Runtime variables become dims.
+            plan.counts = [plan.counts[0] + plan.counts[2], plan.counts[1], 0];
+        }
+        plan.map()
+    })
+}
+
+/// The map in pieces: each cut halves the box of one along a dim or a range, or doubles it by moving its results.
+fn pieces(map: &Map, seed: u64, cuts: usize) -> Vec<Map> {
+    let mut chance = Chance(seed);
+    let mut pieces = vec![map.clone()];
+    for _ in 0..cuts {
+        let at = chance.next() as usize % pieces.len();
+        let piece = pieces[at].clone();
+        let domain = piece.domain();
+        let n_free = domain.n_dims + domain.n_ranges;
+        if piece.state() != State::Defined || n_free == 0 {
+            continue;
+        }
+        let flat = chance.next() as usize % n_free;
+        let own = domain.vars[flat].interval;
+        if own.size() > 1 && !chance.next().is_multiple_of(4) {
+            let middle = own.lo + (chance.next() % (own.size() as u64 - 1)) as i64;
+            let half = |interval| {
+                let mut domain = domain.clone();
+                domain.vars[flat].interval = interval;
+                Map::new(domain, piece.results().iter().cloned()).unwrap()
+            };
+            pieces[at] = half(Interval::new(own.lo, middle));
+            pieces.push(half(Interval::new(middle + 1, own.hi)));
+        } else if let Some(e) = piece.results().first() {
+            let moved = e.add(&quasiaffine::Expr::Const((chance.next() % 5) as i64)).unwrap();
+            pieces.push(piece.with_results([moved].into_iter().chain(piece.results()[1..].iter().cloned()).collect()));
+        }
+    }
+    pieces
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn images_meet_where_an_element_is_reached_twice((a, b) in pair()) {
+        let (x, y) = (a.map(), b.map());
+        let n = x.results().len().min(y.results().len());
+        let defined = x.state() == State::Defined && y.state() == State::Defined;
+        let (x, y) = if defined { (with_results(&x, n), with_results(&y, n)) } else { (x, y) };
+        let answer = overlap(std::slice::from_ref(&x), std::slice::from_ref(&y)).unwrap();
+        let (of_x, of_y) = (elements(&a, &x, true), elements(&b, &y, false));
+        let common = of_x.keys().find(|e| of_y.contains_key(*e));
+        let all = a.has_all_points() && b.has_all_points();
+        match &answer {
+            Overlap::Disjoint => prop_assert_eq!(common, None, "{}\n{}", x, y),
+            Overlap::Meets(found) => {
+                check_witness(&x, &y, &found.common)?;
+                prop_assert!(!all || common.is_some(), "{}\n{}", x, y);
+            }
+            Overlap::Unknown(reason) => {
+                let is_free = a.counts[2] == 0 && b.counts[2] == 0;
+                prop_assert!(!(all && is_free && a.size == Size::Small && b.size == Size::Small), "{}\n{}\n{}", reason, x, y);
+            }
+        }
+    }
+
+    #[test]
+    fn a_map_is_injective_where_no_element_is_reached_twice(plan in pair()) {
+        let plan = plan.0;
+        let map = plan.map();
+        let of = elements(&plan, &map, true);
+        let twice = of.iter().find(|(_, points)| points.len() > 1);
+        match is_injective(&map) {
+            Injectivity::Injective => prop_assert_eq!(twice, None, "{}", map),
+            Injectivity::Collision(found) => {
+                check_witness(&map, &map, &found)?;
+                prop_assert!((&found.first.dims, &found.first.ranges) != (&found.second.dims, &found.second.ranges));
+                prop_assert!(!plan.has_all_points() || twice.is_some(), "{}", map);
+            }
+            Injectivity::Unknown(reason) => {
+                prop_assert!(!(plan.has_all_points() && plan.counts[2] == 0 && plan.size == Size::Small), "{}\n{}", reason, map);
+            }
+        }
+    }
+
+    #[test]
+    fn an_image_has_the_elements_of_the_box(map in small_map(), seed in any::<u64>()) {
+        let mut chance = Chance(seed);
+        let dims = map.domain().dims().to_vec();
+        let bounds = dims.iter().map(|v| {
+            let mut end = || v.interval.lo.saturating_add((chance.next() % 9) as i64 - 1);
+            let (a, b) = (end(), end());
+            Interval::new(a, b.max(a))
+        });
+        let bounds: Vec<Interval> = bounds.collect();
+        let reached = image(&map, &bounds).unwrap();
+        prop_assert_eq!(reached.domain().n_dims, 0);
+        let Some(all) = relation(&map) else { return Ok(()) };
+        let inside = |dims: &[i64]| dims.iter().zip(&bounds).all(|(x, b)| b.contains(*x));
+        let wanted: BTreeSet<Element> = all.into_iter().filter(|(dims, _)| inside(dims)).map(|(_, e)| e).collect();
+        let found: BTreeSet<Element> = relation(&reached).unwrap().into_iter().map(|(_, e)| e).collect();
+        prop_assert_eq!(wanted, found, "{}\n{:?}\n{}", map, bounds, reached);
+        if reached.domain().constraints.is_empty() && reached.cost().divmods == 0 {
+            prop_assert_eq!(&compact_ranges(&reached), &reached, "of {}", map);
+        }
+    }
+
+    #[test]
+    fn compact_ranges_relate_the_same_pairs(map in small_map()) {
+        let compact = compact_ranges(&map);
+        prop_assert_eq!(relation(&map), relation(&compact), "{}\n{}", map, compact);
+        prop_assert!(compact.state() == State::Empty || compact.cost().divmods <= map.cost().divmods, "{}\n{}", map, compact);
+    }
+
+    #[test]
+    fn containment_is_that_of_pairs(a in small_map(), b in small_map(), seed in any::<u64>(), cuts in 0usize..3) {
+        let pieces = pieces(&a, seed, cuts);
+        for inner in pieces.iter().chain([&b]) {
+            for outer in [&a, &b] {
+                let alike = outer.domain().n_dims == inner.domain().n_dims && outer.results().len() == inner.results().len();
+                let (Some(x), Some(y)) = (relation(outer), relation(inner)) else { continue };
+                match contains(outer, inner) {
+                    Some(is_contained) if alike => prop_assert_eq!(y.is_subset(&x), is_contained, "{}\n{}", outer, inner),
+                    Some(true) => prop_assert!(y.is_empty(), "{}\n{}", outer, inner),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn coalesced_maps_relate_the_same_pairs(map in small_map(), other in small_map(), seed in any::<u64>(), cuts in 0usize..9) {
+        let mut maps = pieces(&map, seed, cuts);
+        if other.domain().n_dims == map.domain().n_dims && other.results().len() == map.results().len() {
+            maps.push(other);
+        }
+        let fewer = coalesce(&maps);
+        prop_assert!(fewer.len() <= maps.len());
+        let Some(wanted) = union(&maps) else { return Ok(()) };
+        let listed = || maps.iter().map(Map::to_string).collect::<Vec<_>>().join("\n");
+        let found = union(fewer.iter().map(|m| &m.map));
+        prop_assert!(found.is_none_or(|found| found == wanted), "{}\n=> {:?}", listed(), fewer);
+        for item in &fewer {
+            let Some(own) = relation(&item.map) else { continue };
+            let of_parts = union(item.parts.iter().map(|i| &maps[*i])).unwrap();
+            prop_assert_eq!(&own, &of_parts, "{}\n=> {:?}", listed(), item);
+        }
+    }
+}
