@@ -85,6 +85,7 @@ rules! {
         NonlinearMultiple, "nonlinear-multiple", "(k*b + r) floordiv b = k + r floordiv b, (k*b + r) mod b = r mod b", nonlinear::floor_div;
         NonlinearCollapse, "nonlinear-collapse", "a floordiv b = 0, a mod b = a  where 0 <= a < b; a floordiv b = -1, a mod b = a + b  where -b <= a < 0", nonlinear::floor_mod;
         Order, "order", "min(a, b) = a, max(a, b) = b  where a <= b", nonlinear::extremum;
+        Absorption, "absorption", "min(x, max(x, y)) = x, min(x, min(x, y)) = min(x, y), and with min and max exchanged", nonlinear::absorbed;
     }
     Division {
         Collapse, "collapse", "x floordiv n = k  where k*n <= x < (k + 1)*n", div::collapse;
