@@ -130,6 +130,8 @@ pub struct AffineContext {
     pub(crate) equalities: Vec<AffineForm>,
     /// What is known of what was written since this was last cleared.
     pub(crate) notes: Notes,
+    /// Remainders are read as atoms, see [`rules::remainder`].
+    pub(crate) closes_remainders: bool,
 }
 
 /// The largest expression whose interval is worked out.
@@ -200,7 +202,20 @@ impl AffineContext {
             stability: Stability::default(),
             equalities: Vec::new(),
             notes: Notes::default(),
+            closes_remainders: false,
         }
+    }
+
+    /// A context for the same variables, without facts, that reads remainders as atoms, see [`rules::remainder`].
+    pub(crate) fn closing_remainders(&self) -> AffineContext {
+        let mut cx = AffineContext::idle(self.n_vars, self.options, self.budget.clone());
+        cx.n_vars = self.n_vars;
+        cx.atoms.extend_from_slice(&self.atoms[..self.n_vars]);
+        cx.alias.clone_from(&self.alias);
+        cx.first_under_facts = self.n_vars;
+        (cx.n_dims, cx.n_ranges) = (self.n_dims, self.n_ranges);
+        cx.closes_remainders = true;
+        cx
     }
 
     /// Starts anew over a domain, without facts. What it has spent stays spent.
@@ -345,11 +360,24 @@ impl AffineContext {
             Op::FloorDiv(e, Expr::Const(n)) if *n >= 1 => {
                 let mut a = AffineForm::default();
                 self.add_expr(1, e, &mut a)?;
+                if self.closes_remainders && !self.is_plain(&a) {
+                    rules::remainder::cancel(self, &mut a)?;
+                    let mut quotient = self.floor_div(a, *n)?;
+                    rules::remainder::digits(self, &mut quotient)?;
+                    return out.add_scaled(factor, &quotient);
+                }
                 return self.add_div(factor, a, *n, out);
             }
             Op::Mod(e, Expr::Const(n)) if *n >= 1 => {
                 let mut a = AffineForm::default();
                 self.add_expr(1, e, &mut a)?;
+                if self.closes_remainders && *n >= 2 {
+                    if !self.is_plain(&a) {
+                        rules::remainder::cancel(self, &mut a)?;
+                    }
+                    let remainder = rules::remainder::floor_mod(self, a, *n)?;
+                    return out.add_scaled(factor, &remainder);
+                }
                 out.add_scaled(factor, &a)?;
                 self.fired(Rule::ExpandMod, |cx| {
                     let remainder = e.floor_mod(&Expr::Const(*n)).map_or(Statement::Unprintable, Statement::Value);
@@ -517,6 +545,15 @@ impl AffineContext {
         }
     }
 
+    /// The remainder of a form as an atom.
+    pub(crate) fn intern_mod(&mut self, form: AffineForm, n: i64) -> AtomId {
+        let kind = AtomKind::Other(NonlinearOp::Mod, Box::new((form, AffineForm::constant(n))));
+        match self.known(&kind) {
+            Some(id) => self.met(id),
+            None => self.add_atom(kind, Interval::new(0, n - 1)),
+        }
+    }
+
     /// The quotient among the first atoms from a number on.
     fn known_div(&self, num: &AffineForm, n: i64, from: usize) -> Option<AtomId> {
         let atoms = self.atoms.iter().enumerate().take(self.n_vars + FEW_ATOMS).skip(from);
@@ -643,6 +680,14 @@ impl AffineContext {
     pub fn as_div(&self, atom: AtomId) -> Option<(&AffineForm, i64)> {
         match &self.atoms[atom as usize].kind {
             AtomKind::Div(num, n) => Some((num, *n)),
+            _ => None,
+        }
+    }
+
+    /// The dividend and the modulus of an atom that is a remainder by a constant.
+    pub(crate) fn as_mod(&self, atom: AtomId) -> Option<(&AffineForm, i64)> {
+        match &self.atoms[atom as usize].kind {
+            AtomKind::Other(NonlinearOp::Mod, operands) => Some((&operands.0, operands.1.as_const()?)),
             _ => None,
         }
     }

@@ -438,6 +438,9 @@ pub(super) fn reduce_coefficients(cx: &mut AffineContext, d: &mut Division) -> R
     };
     let reducible = |s: Summand| {
         let c = s.factor();
+        if cx.closes_remainders && !matches!(s, Summand::Term(t) if (t.atom as usize) < cx.n_vars) {
+            return false;
+        }
         c.unsigned_abs() > n.unsigned_abs() || (is_half(c) && (!d.has_div || stands_whole(s)))
     };
     if (0..d.n_summands()).all(|i| !reducible(d.summand(i))) {

@@ -6,6 +6,7 @@
 
 use std::cmp::Ordering;
 
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::Rule;
@@ -576,4 +577,41 @@ pub(crate) fn absorb(
         (false, false) => Rule::AbsorbTerm,
     };
     Ok(Some(Draft { rule, coefficient: a, inner: num, op: DraftOp::Div(x.n), rest }))
+}
+
+/// The div/mod nodes that a form takes where each remainder that stands there whole is folded, and nothing else.
+pub fn estimate(cx: &AffineContext, form: &AffineForm) -> u64 {
+    estimate_once(cx, form, &mut FxHashMap::default())
+}
+
+fn estimate_once(cx: &AffineContext, form: &AffineForm, known: &mut FxHashMap<AtomId, u64>) -> u64 {
+    let (mut rest, mut total) = (form.clone(), 0u64);
+    while let Some(((.., n, atom), at)) = keys(cx, &rest).max_by(|a, b| later(cx, a.0, b.0)) {
+        let coefficient = rest.terms.remove(at).coefficient;
+        let Some((num, _)) = cx.as_div(atom) else { break };
+        total = total.saturating_add(estimate_of_atom(cx, atom, known));
+        if let Some(k) = whole_fold(coefficient, num, n, &rest).and_then(i64::checked_neg) {
+            if rest.add_scaled(k, num).is_err() {
+                return u64::MAX;
+            }
+        }
+    }
+    let others = rest.terms.iter().filter(|t| t.atom as usize >= cx.n_vars);
+    others.fold(total, |total, t| total.saturating_add(estimate_of_atom(cx, t.atom, known)))
+}
+
+fn estimate_of_atom(cx: &AffineContext, atom: AtomId, known: &mut FxHashMap<AtomId, u64>) -> u64 {
+    if let Some(known) = known.get(&atom) {
+        return *known;
+    }
+    let inside = match &cx.atoms[atom as usize].kind {
+        AtomKind::Var(_) => return 0,
+        AtomKind::Div(num, _) => estimate_once(cx, num, known),
+        AtomKind::Other(_, operands) => {
+            estimate_once(cx, &operands.0, known).saturating_add(estimate_once(cx, &operands.1, known))
+        }
+    };
+    let estimate = inside.saturating_add(1);
+    known.insert(atom, estimate);
+    estimate
 }

@@ -12,6 +12,7 @@ pub mod extraction;
 pub mod irrelevant_variables;
 pub mod nonlinear;
 pub mod related_divs;
+pub mod remainder;
 
 use crate::affine::context::AffineContext;
 use crate::simplify::{constraints, variables};
@@ -21,6 +22,8 @@ use crate::simplify::{constraints, variables};
 pub enum Stage {
     /// When an expression is read as an affine form.
     Reading,
+    /// When an expression of many divs is read with its remainders closed.
+    Remainder,
     /// At each division by a constant, in the order of the list; after each success from the start again.
     Division,
     /// Among the divs of one form, before it is extracted.
@@ -86,6 +89,13 @@ rules! {
         NonlinearCollapse, "nonlinear-collapse", "a floordiv b = 0, a mod b = a  where 0 <= a < b; a floordiv b = -1, a mod b = a + b  where -b <= a < 0", nonlinear::floor_mod;
         Order, "order", "min(a, b) = a, max(a, b) = b  where a <= b", nonlinear::extremum;
         Absorption, "absorption", "min(x, max(x, y)) = x, min(x, min(x, y)) = min(x, y), and with min and max exchanged", nonlinear::absorbed;
+    }
+    Remainder {
+        RemainderMultiples, "remainder-multiples", "(n*k*x + y) mod n = y mod n, (k*(x mod m) + y) mod n = (k*x + y) mod n  where n divides k*m", remainder::drop_multiples;
+        RemainderOpen, "remainder-open", "x mod n = x - n*q, x mod (g*m) = x - g*y + g*(y mod m)  where x floordiv n is q without new divs, or y floordiv m", remainder::open;
+        RemainderCancel, "remainder-cancel", "k*(x mod n) + k*n*(x floordiv n) = k*x", remainder::with_quotient;
+        RemainderJoin, "remainder-join", "k*(x mod m) + k*m*(y mod n) = k*((x mod m + m*y) mod (m*n))  where x mod m + m*y cancels", remainder::join;
+        RemainderDigit, "remainder-digit", "(x mod n) floordiv m = (x floordiv m) mod (n/m)  where m divides n", remainder::digits;
     }
     Division {
         Collapse, "collapse", "x floordiv n = k  where k*n <= x < (k + 1)*n", div::collapse;

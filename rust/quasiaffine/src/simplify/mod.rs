@@ -11,6 +11,7 @@
 
 pub(crate) mod constraints;
 pub(crate) mod interval_propagation;
+pub(crate) mod many_divs;
 pub mod options;
 pub(crate) mod rewrite;
 pub mod trace;

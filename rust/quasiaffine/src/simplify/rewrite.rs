@@ -14,6 +14,7 @@ use crate::rules::extraction::{extract, Notes};
 use crate::rules::irrelevant_variables::is_undecided;
 use crate::rules::related_divs::equalities;
 use crate::rules::{Rule, RESULT_RULES};
+use crate::simplify::many_divs::{ManyDivs, Rewritten};
 use crate::simplify::trace::Statement;
 
 /// How often one expression may be written and read again.
@@ -37,10 +38,19 @@ pub fn rewrite_all(
         cx.set_equalities(known);
     }
     let mut out = SmallVec::with_capacity(results.len());
+    let mut many_divs = ManyDivs::default();
     for e in results {
         let met = cx.stability.mark();
-        let mut form = cx.linear(e);
-        let (mut extracted, of_form) = write_back(cx, &form, e);
+        let (e, form) = match many_divs.rewrite(cx, e, check) {
+            Rewritten::Few(e, form) => (e, form),
+            Rewritten::Done(e, stays) => {
+                is_sure &= stays;
+                out.push(e);
+                continue;
+            }
+        };
+        let mut form = form.unwrap_or_else(|| cx.linear(&e));
+        let (mut extracted, of_form) = write_back(cx, &form, &e);
         if check.is_some() && !cx.notes.is_turned && of_form && form.as_ref().is_ok_and(|form| is_shallow(cx, form)) {
             // It reads as the form that it comes from.
             is_sure &= !by_values(cx, &form, &mut extracted);
@@ -84,7 +94,7 @@ fn is_shallow(cx: &AffineContext, form: &AffineForm) -> bool {
 pub type ResultLaw = fn(&mut AffineContext, Option<&AffineForm>, &Expr) -> Option<Expr>;
 
 /// Applies [`RESULT_RULES`]; whether one changes the result, or could without the facts. One div is never too many.
-fn by_values(cx: &mut AffineContext, form: &Result<AffineForm, Stop>, extracted: &mut Expr) -> bool {
+pub(super) fn by_values(cx: &mut AffineContext, form: &Result<AffineForm, Stop>, extracted: &mut Expr) -> bool {
     if extracted.divmods() < 2 {
         return false;
     }
@@ -116,10 +126,10 @@ pub fn rewrite(cx: &mut AffineContext, e: &Expr) -> Expr {
 
 /// A form as an expression; the one that it comes from where that is shorter, where the form does not fit, or where
 /// only what is written could leave 64 bits on the way. Whether it is the form that is written goes with it.
-fn write_back(cx: &mut AffineContext, form: &Result<AffineForm, Stop>, e: &Expr) -> (Expr, bool) {
+pub(super) fn write_back(cx: &mut AffineContext, form: &Result<AffineForm, Stop>, e: &Expr) -> (Expr, bool) {
     cx.notes = Notes::default();
     let extracted = form.as_ref().ok().and_then(|form| extract(cx, form).ok());
-    let given = if is_replaced(cx, e) { replaced(cx, e) } else { Some(e.clone()) };
+    let given = given(cx, e);
     if let (Err(Stop::Overflow), Some(given)) = (form, &given) {
         return (by_each_operand(cx, given).unwrap_or_else(|| given.clone()), false);
     }
@@ -159,7 +169,7 @@ fn by_each_operand(cx: &mut AffineContext, e: &Expr) -> Option<Expr> {
 }
 
 /// Whether one expression fits into 64 bits on the way to its value where another may not.
-fn fits_alone(cx: &AffineContext, e: &Expr, other: &Expr) -> bool {
+pub(super) fn fits_alone(cx: &AffineContext, e: &Expr, other: &Expr) -> bool {
     let of_var = |v: Var| cx.atoms[cx.flat(v)].interval;
     !fits(&of_var, other) && fits(&of_var, e)
 }
@@ -182,7 +192,7 @@ fn by_operands(cx: &mut AffineContext, e: &Expr) -> Option<Expr> {
     }
 }
 
-fn cost(e: &Expr) -> (u32, u32) {
+pub(super) fn cost(e: &Expr) -> (u32, u32) {
     (e.divmods(), e.nodes())
 }
 
@@ -207,6 +217,10 @@ fn is_replaced(cx: &AffineContext, e: &Expr) -> bool {
     found
 }
 
-fn replaced(cx: &AffineContext, e: &Expr) -> Option<Expr> {
+/// An expression in the variables that stand for others; nothing where that does not fit.
+pub(super) fn given(cx: &AffineContext, e: &Expr) -> Option<Expr> {
+    if !is_replaced(cx, e) {
+        return Some(e.clone());
+    }
     e.substitute(&|v| Ok(replacement(cx, v).unwrap_or(Expr::Var(v)))).ok()
 }

@@ -1,0 +1,156 @@
+//! Expressions of many divs: their remainders stay closed, and are opened where that leaves fewer divs.
+//!
+//! Read [`ManyDivs::rewrite`]. Opening `x mod n` as `x - n*(x floordiv n)` lets equal values cancel. Where nothing cancels, it
+//! takes each quotient of a remainder apart into quotients of both, at every level: the divs of a chain of operations would grow with a
+//! power of its length. So both readings are made, and the open one is written only where it promises less. No law lives here.
+
+use crate::affine::context::{AffineContext, AtomKind};
+use crate::affine::form::AffineForm;
+use crate::error::Stop;
+use crate::expr::{Expr, Op};
+use crate::fast_path::normal::NormalCheck;
+use crate::rules::extraction::{estimate, extract};
+use crate::rules::remainder;
+use crate::simplify::rewrite::{by_values, cost, fits_alone, given, write_back};
+
+/// Up to so many div/mod nodes the open reading alone decides.
+const FEW: u32 = 3;
+
+/// Up to so many div/mod nodes the open reading goes first, since everything may cancel.
+const SOME: u32 = 8;
+
+/// How often one expression is rewritten before it is left to the next pass.
+const MAX_ROUNDS: usize = 8;
+
+/// A form is not written where it seems to take more than so many times the div/mod nodes that are there.
+const MAX_GROWTH: u64 = 2;
+
+/// What becomes of an expression.
+pub enum Rewritten {
+    /// It has few divs, or few once it is opened: this form.
+    Few(Expr, Option<Result<AffineForm, Stop>>),
+    /// This expression, and whether it is certain to stay as it is.
+    Done(Expr, bool),
+}
+
+/// The second context, whose remainders are atoms, once it is needed.
+#[derive(Default)]
+pub struct ManyDivs {
+    closed: Option<AffineContext>,
+}
+
+impl ManyDivs {
+    /// An expression with fewer div/mod nodes, or the same.
+    pub fn rewrite(&mut self, cx: &mut AffineContext, e: &Expr, check: Option<&NormalCheck>) -> Rewritten {
+        // An equality replaces divs by others, which only writing the open form shows.
+        if e.divmods() <= FEW || (e.divmods() <= SOME && !cx.equalities.is_empty()) {
+            return Rewritten::Few(e.clone(), None);
+        }
+        let Some(mut e) = given(cx, e) else { return Rewritten::Few(e.clone(), None) };
+        for _ in 0..MAX_ROUNDS {
+            if e.divmods() <= FEW {
+                return Rewritten::Few(e, None);
+            }
+            let mut open = (e.divmods() <= SOME).then(|| cx.linear(&e));
+            if open
+                .as_ref()
+                .is_some_and(|form| form.as_ref().is_ok_and(|form| n_divs(cx, form) <= 2 && e.divmods() >= 5))
+            {
+                return Rewritten::Few(e, open);
+            }
+            let kept = self.with_remainders(cx, &e);
+            if check.is_some_and(|check| check.stays(&kept.expr)) {
+                return Rewritten::Done(kept.expr, true);
+            }
+            if kept.expr != e {
+                (e, open) = (kept.expr, None);
+                if e.divmods() <= FEW {
+                    continue;
+                }
+            }
+            let form = match open {
+                Some(form) => form,
+                None if shares_variables(&e) => cx.linear(&e),
+                None => Err(Stop::Effort),
+            };
+            let promises_less = form.as_ref().is_ok_and(|form| {
+                n_divs(cx, form) < kept.n_divs && estimate(cx, form) <= MAX_GROWTH * u64::from(e.divmods())
+            });
+            let written = if promises_less { write_back(cx, &form, &e).0 } else { e.clone() };
+            if written == e {
+                let changes = by_values(cx, &form, &mut e);
+                return Rewritten::Done(e, !changes);
+            }
+            e = written;
+        }
+        Rewritten::Done(e, false)
+    }
+
+    /// What reading it with remainders as atoms makes of an expression, until that changes nothing.
+    fn with_remainders(&mut self, cx: &mut AffineContext, e: &Expr) -> Kept {
+        let closed = self.closed.get_or_insert_with(|| cx.closing_remainders());
+        closed.budget.effort = cx.budget.effort;
+        let mut kept = Kept { expr: e.clone(), n_divs: usize::MAX };
+        for _ in 0..MAX_ROUNDS {
+            let form = closed.linear(&kept.expr);
+            let form = form.and_then(|mut form| remainder::cancel(closed, &mut form).map(|()| form));
+            let Ok(form) = form else { break };
+            kept.n_divs = n_divs(closed, &form);
+            match extract(closed, &form) {
+                Ok(expr) if cost(&expr) < cost(&kept.expr) && !fits_alone(cx, &kept.expr, &expr) => kept.expr = expr,
+                _ => break,
+            }
+        }
+        cx.budget.effort = closed.budget.effort;
+        kept
+    }
+}
+
+/// An expression with closed remainders.
+struct Kept {
+    expr: Expr,
+    /// The different divs and remainders in it.
+    n_divs: usize,
+}
+
+/// The different divs and nonlinear atoms in a form.
+fn n_divs(cx: &AffineContext, form: &AffineForm) -> usize {
+    fn count(cx: &AffineContext, form: &AffineForm, seen: &mut [bool]) -> usize {
+        let mut n = 0;
+        for t in &form.terms {
+            if (t.atom as usize) < cx.n_vars || std::mem::replace(&mut seen[t.atom as usize - cx.n_vars], true) {
+                continue;
+            }
+            n += match &cx.atoms[t.atom as usize].kind {
+                AtomKind::Var(_) => 0,
+                AtomKind::Div(num, _) => 1 + count(cx, num, seen),
+                AtomKind::Other(_, operands) => 1 + count(cx, &operands.0, seen) + count(cx, &operands.1, seen),
+            };
+        }
+        n
+    }
+    count(cx, form, &mut vec![false; cx.atoms.len() - cx.n_vars])
+}
+
+/// The largest expression that is walked as a tree.
+const MAX_NODES: u32 = 4096;
+
+/// Whether two terms of one sum have a variable in common, so that opening a remainder could cancel something. Of expressions with
+/// many nodes or variables that is not asked.
+fn shares_variables(e: &Expr) -> bool {
+    /// The variables as bits; nothing once two terms share one.
+    fn variables(e: &Expr) -> Option<u64> {
+        match (e, e.op()) {
+            (Expr::Var(v), _) => 1u64.checked_shl(v.index.checked_mul(3)?.checked_add(v.kind as u32)?),
+            (_, Some(Op::Sum(sum))) => sum.terms.iter().try_fold(0, |seen, t| {
+                let of_term = variables(&t.atom)?;
+                (seen & of_term == 0).then_some(seen | of_term)
+            }),
+            (_, Some(Op::Product(a, b) | Op::FloorDiv(a, b) | Op::Mod(a, b) | Op::Min(a, b) | Op::Max(a, b))) => {
+                Some(variables(a)? | variables(b)?)
+            }
+            _ => Some(0),
+        }
+    }
+    e.nodes() > MAX_NODES || variables(e).is_none()
+}
