@@ -27,6 +27,9 @@ _ExprLike: TypeAlias = "Expr | int"
 _VariableLike: TypeAlias = "int | tuple[int, int] | list[int] | tuple[str, int, int] | Variable"
 _ConstraintLike: TypeAlias = "tuple[_ExprLike, int, int] | Constraint"
 _PointValues: TypeAlias = tuple[list[int], list[int], list[int]]
+_SetAnswer: TypeAlias = tuple[
+    bool | None, tuple[int, int, list[int], _PointValues, _PointValues] | None, str | None
+]
 
 @final
 class Expr:
@@ -2134,14 +2137,18 @@ def _count(lower: int, upper: int, /) -> Count:
 def _cost(divmod: int, nodes: int, /) -> Cost:
     """A cost from its fields; unpickling calls it."""
 
-def _image_many(maps: Sequence[tuple[IndexingMap, Sequence[tuple[int, int]]]], /) -> list[IndexingMap]: ...
-def _overlap(
-    first: Sequence[IndexingMap], second: Sequence[IndexingMap], /
-) -> tuple[bool | None, tuple[int, int, list[int], _PointValues, _PointValues] | None, str | None]: ...
-def _is_injective(
-    map: IndexingMap, /
-) -> tuple[bool | None, tuple[int, int, list[int], _PointValues, _PointValues] | None, str | None]: ...
-def _coalesce(maps: Sequence[IndexingMap], /) -> list[tuple[IndexingMap, list[int]]]: ...
+def _image_many(maps: Sequence[tuple[IndexingMap, Sequence[tuple[int, int]]]], /) -> list[IndexingMap]:
+    """For each map the one whose image is that of the map over a box of its first dims, which become ranges."""
+
+def _overlap(first: Sequence[IndexingMap], second: Sequence[IndexingMap], /) -> _SetAnswer:
+    """Whether the union of the images of the first maps meets that of the second ones; the witness is an element of both."""
+
+def _is_injective(map: IndexingMap, /) -> _SetAnswer:
+    """Whether different points of a map reach different elements; the witness is an element that two points reach."""
+
+def _coalesce(maps: Sequence[IndexingMap], /) -> list[tuple[IndexingMap, list[int]]]:
+    """Fewer maps that relate the same pairs, each with the numbers of the maps that it stands for."""
+
 def _map(
     text: str, index: tuple[int, ...], usage: tuple[Instruction, int] | None, suppliers: dict[int, Instruction], /
 ) -> IndexingMap:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from .._core import Equivalence, IndexingMap, Instruction, Variable, _coalesce, _overlap, compose_many
+from .._core import Equivalence, IndexingMap, Instruction, Variable, _coalesce, compose_many
 from ..errors import ShapeError
 from ..types import ShapeIndex, expect, one_line, wrong_type
 from .contains import contains
@@ -26,7 +26,7 @@ from .device_groups import (
     rewrite_for_one_group,
 )
 from .image import Box, image_maps, read_box
-from .subtract import subtract
+from .subtract import find_meeting, subtract
 
 __all__ = ["DeviceIndexing", "MapSet", "Use", "as_map_set", "image_of_map", "unknown_devices"]
 
@@ -262,8 +262,8 @@ class MapSet:
                 stands_for = [own[i] for i in parts]
                 suppliers = {k: v for part in stands_for for k, v in _suppliers(part).items()}
                 members.append(m._placed(leaf, stands_for[0].use, suppliers))
-                found = dict.fromkeys(use for part in stands_for for use in self._uses.get((leaf, part), ()))
-                uses[leaf, m] = tuple(found)
+                found = (use for part in stands_for for use in self._uses.get((leaf, part), ()))
+                uses[leaf, m] = tuple(dict.fromkeys(found))
         coalesced = MapSet(members, exact=self._exact, reason=self._reason, uses=uses, devices=self._devices)
         return coalesced._change_device_maps(lambda maps: maps.coalesce())
 
@@ -296,9 +296,8 @@ class MapSet:
         parts: list[IndexingMap] = []
         uses: dict[tuple[ShapeIndex, IndexingMap], tuple[Use, ...]] = {}
         reason: str | None = None
-        for m in self._maps:
+        for m, same_leaf in zip(self._maps, find_meeting(self._maps, taken._maps), strict=True):
             leaf = tuple(m.index)
-            same_leaf = [k for k in taken._maps if k.index == m.index]
             remaining = subtract(m, same_leaf) if same_leaf else [m]
             if isinstance(remaining, str):
                 reason = reason or remaining
@@ -327,13 +326,9 @@ class MapSet:
         ()[s0] -> (s0), domain: s0 in [5, 9]
         """
         own, taken = self.image(), as_map_set(other, "MapSet.subtract_elements", "other").image()
-        if own._unknown or not own or not taken:
-            return own
-        if own._devices is not None or taken._devices is not None:
+        if own and taken and (own._devices is not None or taken._devices is not None):
             return own._select(own._maps, "elements on other devices are not subtracted")
-        # A map that reaches nothing of this set needs no difference, which might not be found.
-        meeting = [k for k in taken._maps if _overlap([m for m in own._maps if m.index == k.index], [k])[0] is not False]
-        return own.subtract_pairs(taken._select(meeting)) if taken._exact or meeting else own
+        return own.subtract_pairs(taken)
 
     def covers(self, other: MapSet | IndexingMap) -> Equivalence:
         """Whether these maps together contain each one of the other, for every point of the dims.
