@@ -27,9 +27,7 @@ _ExprLike: TypeAlias = "Expr | int"
 _VariableLike: TypeAlias = "int | tuple[int, int] | list[int] | tuple[str, int, int] | Variable"
 _ConstraintLike: TypeAlias = "tuple[_ExprLike, int, int] | Constraint"
 _PointValues: TypeAlias = tuple[list[int], list[int], list[int]]
-_SetAnswer: TypeAlias = tuple[
-    bool | None, tuple[int, int, list[int], _PointValues, _PointValues] | None, str | None
-]
+_SetAnswer: TypeAlias = tuple[bool | None, tuple[int, int, list[int], _PointValues, _PointValues] | None, str | None]
 
 @final
 class Expr:
@@ -538,8 +536,8 @@ class IndexingMap:
         >>> m = hm.IndexingMap.parse("(d0, d1) -> (d0 * 8 + d1), domain: d0 in [0, 3], d1 in [0, 7]")
         >>> print(m.image())
         ()[s0] -> (s0), domain: s0 in [0, 31]
-        >>> print(m.image([(1, 2), range(4)]))
-        ()[s0, s1] -> (s0 * 8 + s1), domain: s0 in [1, 2], s1 in [0, 3]
+        >>> print(m.image([(0, 2), range(4)]))
+        ()[s0, s1] -> (s0 * 8 + s1), domain: s0 in [0, 2], s1 in [0, 3]
         """
     def is_injective(self) -> SetAnswer:
         """Whether different points reach different elements: a :class:`~hlomap.SetAnswer`.

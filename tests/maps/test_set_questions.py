@@ -207,12 +207,23 @@ def test_a_box_outside_64_bits_reaches_nothing() -> None:
         ),
         (lambda: hm.SetAnswer(None), ValueError, "has a reason where it is undecided"),
         (lambda: hm.SetAnswer(True, reason="r"), ValueError, "has a reason where it is undecided"),
-        (lambda: bool(hm.overlap(ROW, UNKNOWN)), hm.errors.UndecidedError, "undecided: no rule for sort; test `.equal`"),
+        (
+            lambda: bool(hm.overlap(ROW, UNKNOWN)),
+            hm.errors.UndecidedError,
+            "undecided: no rule for sort; test `.equal`",
+        ),
     ],
 )
 def test_errors(call: Callable[[], object], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=re.escape(message)):
         call()
+
+
+@pytest.mark.parametrize("method", ["then", "covers", "image", "subtract_pairs", "subtract_elements"])
+@pytest.mark.parametrize("wrong", [7, "text", object(), [object()], 1.5])
+def test_wrong_arguments(method: str, wrong: Any) -> None:
+    with pytest.raises(TypeError, match=rf"^MapSet\.{method}\(\) takes .*, got "):
+        getattr(OVER, method)(wrong)
 
 
 GAPS = parsed("(d0)[s0] -> (d0 * 8 + s0 + 6), domain: d0 in [0, 3], s0 in [0, 1]")
@@ -301,7 +312,11 @@ def test_uses_and_suppliers_stay() -> None:
   ROOT s = f32[3] dynamic-slice(p, i), dynamic_slice_sizes={3}
 }""")
     reads = hm.output_to_input(module["s"])[0]
-    for found in (reads.image(), reads.coalesce(), reads.restrict({0: (0, 0)}).subtract_elements(reads.image([(1, 1)]))):
+    for found in (
+        reads.image(),
+        reads.coalesce(),
+        reads.restrict({0: (0, 0)}).subtract_elements(reads.image([(1, 1)])),
+    ):
         assert [m.runtime[0].supplier for m in found] == [module["i"]]
         assert [found.uses(m) for m in found] == [reads.uses(reads[0])]
 
@@ -349,6 +364,6 @@ def test_elements_and_pairs_differ() -> None:
     assert elements(hm.MapSet([row]).subtract_pairs(own)) == {(0,), (1,), (2,)}
     assert len(hm.MapSet([row]).subtract_elements(own)) == 0
     # Other dims: pairs differ by their points, elements do not.
-    assert str(hm.MapSet([row]).subtract_elements(parsed("(d0, d1) -> (d0 + d1), domain: d0 in [0, 0], d1 in [0, 1]"))) == (
-        "() -> (2)"
-    )
+    assert str(
+        hm.MapSet([row]).subtract_elements(parsed("(d0, d1) -> (d0 + d1), domain: d0 in [0, 0], d1 in [0, 1]"))
+    ) == ("() -> (2)")

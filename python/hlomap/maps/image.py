@@ -6,7 +6,7 @@ the core cuts it to the domain.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import index
 from typing import TypeAlias
 
@@ -28,7 +28,7 @@ _LEAST, _GREATEST = -(2**63), 2**63 - 1
 _TAKES = "an interval for each dim as `box`: (lower, upper), a range, a slice or None"
 
 
-def read_box(box: Box | None, function: str) -> list[Bounds] | None:
+def read_box(box: object, function: str) -> list[Bounds] | None:
     """The inclusive bounds of each dim; None where there is no box.
 
     >>> read_box([(1, 2), range(4), slice(3), None], "image")
@@ -36,13 +36,9 @@ def read_box(box: Box | None, function: str) -> list[Bounds] | None:
     """
     if box is None:
         return None
-    if isinstance(box, (str, bytes)):
+    if not isinstance(box, Iterable) or isinstance(box, (str, bytes)):
         raise wrong_type(function, _TAKES, box)
-    try:
-        items = list(box)
-    except TypeError:
-        raise wrong_type(function, _TAKES, box) from None
-    return [_cut(*_read_interval(item, function)) for item in items]
+    return [_cut(*_read_interval(item, function)) for item in box]
 
 
 def _read_interval(item: object, function: str) -> Bounds:

@@ -66,12 +66,11 @@ def find_meeting(maps: Sequence[IndexingMap], others: Sequence[IndexingMap]) -> 
     found = []
     for m, own in zip(maps, bounds, strict=True):
         meeting: list[int] = []
-        for (leaf, n_dims, n_results), (numbers, theirs) in stacked.items():
-            if leaf != m.index:
-                continue
-            if (n_dims, n_results) == (len(m.dims), len(m.results)):
-                numbers = numbers[((theirs[:, 0] <= own[1]) & (own[0] <= theirs[:, 1])).all(axis=1)]
-            meeting += numbers.tolist()
+        for (leaf, n_dims, n_results), (at, theirs) in stacked.items():
+            if leaf == m.index:
+                is_alike = (n_dims, n_results) == (len(m.dims), len(m.results))
+                meets = ((theirs[:, 0] <= own[1]) & (own[0] <= theirs[:, 1])).all(axis=1) if is_alike else slice(None)
+                meeting += at[meets].tolist()
         found.append([others[j] for j in sorted(meeting)])
     return found
 

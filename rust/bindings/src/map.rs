@@ -475,8 +475,8 @@ impl PyMap {
     /// >>> m = hm.IndexingMap.parse("(d0, d1) -> (d0 * 8 + d1), domain: d0 in [0, 3], d1 in [0, 7]")
     /// >>> print(m.image())
     /// ()[s0] -> (s0), domain: s0 in [0, 31]
-    /// >>> print(m.image([(1, 2), range(4)]))
-    /// ()[s0, s1] -> (s0 * 8 + s1), domain: s0 in [1, 2], s1 in [0, 3]
+    /// >>> print(m.image([(0, 2), range(4)]))
+    /// ()[s0, s1] -> (s0 * 8 + s1), domain: s0 in [0, 2], s1 in [0, 3]
     #[pyo3(signature = (r#box=None), text_signature = "($self, box=None)")]
     fn image<'py>(slf: &Bound<'py, PyMap>, r#box: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
