@@ -2139,7 +2139,9 @@ def _image_many(maps: Sequence[tuple[IndexingMap, Sequence[tuple[int, int]]]], /
     """For each map the one whose image is that of the map over a box of its first dims, which become ranges."""
 
 def _overlap(first: Sequence[IndexingMap], second: Sequence[IndexingMap], /) -> _SetAnswer:
-    """Whether the union of the images of the first maps meets that of the second ones; the witness is an element of both."""
+    """Whether the union of the images of the first maps meets that of the second ones; the witness is an element of
+    both.
+    """
 
 def _is_injective(map: IndexingMap, /) -> _SetAnswer:
     """Whether different points of a map reach different elements; the witness is an element that two points reach."""

@@ -1,7 +1,7 @@
 """Boxes of dims, and the images of maps over them: the elements that the maps reach, as maps without dims.
 
-:func:`image_maps` is the entry point.  Invariant: an interval of a box is cut to 64 bits without gaining an element, and
-the core cuts it to the domain.
+:func:`image_maps` is the entry point.  Invariant: an interval of a box is cut to 64 bits without gaining an element,
+and the core cuts it to the domain.
 """
 
 from __future__ import annotations
@@ -38,7 +38,11 @@ def read_box(box: object, function: str) -> list[Bounds] | None:
         return None
     if not isinstance(box, Iterable) or isinstance(box, (str, bytes)):
         raise wrong_type(function, _TAKES, box)
-    return [_cut(*_read_interval(item, function)) for item in box]
+    try:
+        items = list(box)
+    except TypeError:
+        raise wrong_type(function, _TAKES, box) from None
+    return [_cut(*_read_interval(item, function)) for item in items]
 
 
 def _read_interval(item: object, function: str) -> Bounds:

@@ -315,9 +315,9 @@ class MapSet:
     def subtract_elements(self, other: MapSet | IndexingMap) -> MapSet:
         """The elements that this set reaches and the other one does not, from whatever points: maps without dims.
 
-        This is ``a.image().subtract_pairs(b.image())``; the dims of the two sets may differ.  Where the difference takes
-        too many maps, where the other set is not exact, or where a set crosses devices, elements are kept that the other
-        set reaches: the result then over-approximates the difference and has a reason.
+        This is ``a.image().subtract_pairs(b.image())``; the dims of the two sets may differ.  Where the difference
+        takes too many maps, where the other set is not exact, or where a set crosses devices, elements are kept that
+        the other set reaches: the result then over-approximates the difference and has a reason.
 
         >>> import hlomap as hm
         >>> row = hm.IndexingMap.parse("(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 9]")
@@ -489,7 +489,7 @@ class DeviceIndexing:
         return GroupTable(self.ids, self.groups)
 
 
-# ----------------------------------------------------------------------------------------------------- maps as arguments
+# ---------------------------------------------------------------------------------------------------- maps as arguments
 
 
 def as_map_set(got: MapSet | IndexingMap, function: str, parameter: str) -> MapSet:

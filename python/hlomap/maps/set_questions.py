@@ -63,8 +63,8 @@ class SetAnswer:
     As in :class:`~hlomap.Equivalence`, ``equal`` is ``True``, ``False`` or ``None`` (undecided), ``reason`` explains an
     undecided answer, and ``bool()`` of one raises :class:`~hlomap.errors.UndecidedError`: test ``.equal is True`` or
     ``.equal is not False`` instead.  ``witness`` is an element that two points reach, where the question has one:
-    ``witness.element``, and the points ``witness.first`` and ``witness.second``, each with its ``map`` and the values of
-    ``dims``, ``ranges`` and ``runtime``.
+    ``witness.element``, and the points ``witness.first`` and ``witness.second``, each with its ``map`` and the values
+    of ``dims``, ``ranges`` and ``runtime``.
 
     The constructor raises ``ValueError`` for an undecided answer without a reason, or with a witness.
 
@@ -108,9 +108,10 @@ def overlap(a: MapSet | IndexingMap, b: MapSet | IndexingMap) -> SetAnswer:
     The dims of the two may differ; the results are an index in the same array.  Maps with different shape indices
     reach different arrays.  The witness of ``True`` is the element, a point of ``a`` and a point of ``b`` that reach it.
 
-    The answer holds for all values of the runtime variables.  It is undecided where it depends on them, where the search
-    takes too long, where a set is unknown, and where an over-approximate set meets the other one: what they share may be
-    an element that is not reached.  Sets that both cross devices may meet on different devices; that is undecided, too.
+    The answer holds for all values of the runtime variables.  It is undecided where it depends on them, where the
+    search takes too long, where a set is unknown, and where an over-approximate set meets the other one: what they
+    share may be an element that is not reached.  Sets that both cross devices may meet on different devices; that is
+    undecided, too.
 
     Raises :class:`~hlomap.errors.MapError` where maps to the same array have different numbers of results, and
     ``TypeError`` for anything but a map or a set of maps.
