@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -122,6 +123,40 @@ def test_answers_hold_for_all_values_of_runtime_variables(a: hm.IndexingMap, b: 
         rest = elements([a], x) - elements([b], x)
         kept = {element for m in left for _, element in pairs(m, x[: len(m.runtime)])}
         assert kept == rest if left.exact else kept >= rest
+
+
+@st.composite
+def gathers(draw: st.DrawFn) -> hm.IndexingMap:
+    """A map with an element of the first or the second array of three numbers, which the dims select."""
+    dims, at = hm.Expr.dim(0), draw(QUASIAFFINE).substitute(ranges=[hm.Expr.dim(0)]) % 3
+    runtime = [hm.Variable(None, 0, 2, source=draw(st.sampled_from([1, 2])), index=[at])]
+    results = [dims * draw(st.integers(-3, 3)) + draw(st.integers(-3, 3)) * hm.Expr.runtime(0)]
+    bounds = draw(st.lists(st.sampled_from([(0, 0), (0, 1), (0, 2), (2, 3)]), min_size=2, max_size=2))
+    constraints = draw(st.sampled_from([[], [(hm.Expr.runtime(0) + dims, 0, 2)], [(hm.Expr.dim(1) + dims, 1, 2)]]))
+    return hm.IndexingMap(bounds, results, runtime=runtime, constraints=constraints)
+
+
+def gathered(m: hm.IndexingMap, arrays: dict[int, tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """The element of each point of the domain, for these arrays."""
+    found = []
+    for point in product(*(range(v.lower, v.upper + 1) for v in m.dims)):
+        (v,) = m.runtime
+        at = hm.IndexingMap(list(m.dims), list(v.index)).evaluate(point)
+        value = [arrays[v.source or 0][at[0]]]
+        if m.in_domain(point, [], value):
+            found.append(tuple(m.evaluate(point, [], value).tolist()))
+    return found
+
+
+ARRAYS = [{1: first, 2: (0, 2, 1)} for first in product(range(3), repeat=3)]
+
+
+@given(gathers(), gathers())
+def test_answers_hold_for_all_arrays(a: hm.IndexingMap, b: hm.IndexingMap) -> None:
+    found = hm.overlap(a, b)
+    assert found.equal is None or {bool({*gathered(a, x)} & {*gathered(b, x)}) for x in ARRAYS} == {found.equal}
+    found = a.is_injective()
+    assert found.equal is None or {len({*gathered(a, x)}) == len(gathered(a, x)) for x in ARRAYS} == {found.equal}
 
 
 @given(SETS)

@@ -106,7 +106,7 @@ def overlap(a: MapSet | IndexingMap, b: MapSet | IndexingMap) -> SetAnswer:
     """Whether some element is in the images of both: one that a map of ``a`` reaches, and a map of ``b``.
 
     The dims of the two may differ; the results are an index in the same array.  Maps with different shape indices
-    reach different arrays.  The witness of ``True`` is the element, a point of ``a`` and a point of ``b`` that reach it.
+    reach different arrays.  The witness of ``True`` is the element, and a point of either that reaches it.
 
     The answer holds for all values of the runtime variables.  It is undecided where it depends on them, where the
     search takes too long, where a set is unknown, and where an over-approximate set meets the other one: what they

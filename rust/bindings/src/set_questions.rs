@@ -9,6 +9,9 @@ use crate::detach::unlocked;
 use crate::error::OrRaise;
 use crate::map::PyMap;
 
+/// The inclusive bounds of the first dims.
+type Bounds = Vec<(i64, i64)>;
+
 /// The dims, ranges and runtime variables of a point.
 type PointValues = (Vec<i64>, Vec<i64>, Vec<i64>);
 
@@ -33,7 +36,7 @@ fn shared(maps: &[PyRef<'_, PyMap>]) -> Vec<quasiaffine::Map> {
 /// For each map the one whose image is that of the map over a box of its first dims, which become ranges.
 #[pyfunction]
 #[pyo3(signature = (maps, /))]
-fn _image_many(py: Python<'_>, maps: Vec<(PyRef<'_, PyMap>, Vec<(i64, i64)>)>) -> PyResult<Vec<PyMap>> {
+fn _image_many(py: Python<'_>, maps: Vec<(PyRef<'_, PyMap>, Bounds)>) -> PyResult<Vec<PyMap>> {
     let interval = |(lo, hi): &(i64, i64)| Interval::new(*lo, *hi);
     let maps: Vec<(_, Vec<_>)> =
         maps.iter().map(|(m, bounds)| (m.map.clone(), bounds.iter().map(interval).collect())).collect();
