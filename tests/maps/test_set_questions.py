@@ -139,12 +139,16 @@ def gathers(draw: st.DrawFn) -> hm.IndexingMap:
 def gathered(m: hm.IndexingMap, arrays: dict[int, tuple[int, ...]]) -> list[tuple[int, ...]]:
     """The element of each point of the domain, for these arrays."""
     found = []
+    if m.is_known_empty:
+        return []
     for point in product(*(range(v.lower, v.upper + 1) for v in m.dims)):
-        (v,) = m.runtime
-        at = hm.IndexingMap(list(m.dims), list(v.index)).evaluate(point)
-        value = [arrays[v.source or 0][at[0]]]
-        if m.in_domain(point, [], value):
-            found.append(tuple(m.evaluate(point, [], value).tolist()))
+        for ranges in product(*(range(v.lower, v.upper + 1) for v in m.ranges)):
+            values = []
+            for v in m.runtime:
+                index = hm.IndexingMap(list(m.dims), list(v.index), ranges=list(m.ranges))
+                values.append(arrays[v.source or 0][index.evaluate(point, ranges)[0]])
+            if m.in_domain(point, ranges, values):
+                found.append(tuple(m.evaluate(point, ranges, values).tolist()))
     return found
 
 
@@ -164,6 +168,13 @@ def test_coalesced_sets_relate_the_same_pairs(members: list[hm.IndexingMap]) -> 
     found = hm.MapSet(members).coalesce()
     assert found.exact and len(found) <= len(members)
     assert all_pairs(found) == all_pairs(members)
+
+
+@given(st.lists(gathers(), max_size=3))
+def test_coalesced_sets_relate_the_same_pairs_for_all_arrays(members: list[hm.IndexingMap]) -> None:
+    found = hm.MapSet(members).coalesce()
+    for arrays in ARRAYS:
+        assert {e for m in found for e in gathered(m, arrays)} == {e for m in members for e in gathered(m, arrays)}
 
 
 @given(ONE_RESULT, st.integers(-4, 9))
