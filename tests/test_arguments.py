@@ -40,6 +40,7 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "load": [("no such file", "str")],
     "logical_index": [(SHAPE, "")],
     "output_to_input": [(MODULE["n"], ""), (0, "int")],
+    "overlap": [(MAP, ""), (MAP, "")],
     "pack": [(BYTES, "int float"), (None, "None str")],
     "parse": [("", "str")],
     "parse_all": [("", "str")],
@@ -144,6 +145,7 @@ METHODS: dict[str, list[tuple[Callable[[Any], object], str]]] = {
     "IndexingMap.in_domain": [(MAP.in_domain, "int")],
     "IndexingMap.bounds": [(MAP.bounds, "int")],
     "IndexingMap.equivalent": [(MAP.equivalent, "")],
+    "IndexingMap.image": [(MAP.image, "None")],
     "IndexingMap.from_isl": [(hm.IndexingMap.from_isl, "str")],
     "IndexingMap.to_mlir": [(MAP.to_mlir, "str")],
     "Variable": [

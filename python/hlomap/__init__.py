@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from .io.load import load, parse, parse_all
     from .layouts.buffers import pack, ravel_index, unpack, unravel_index
     from .maps.map_set import DeviceIndexing, MapSet
+    from .maps.set_questions import SetAnswer, overlap
     from .maps.simplification import explain_simplify
     from .maps.thread_map import thread_map
     from .types import Unknown
@@ -80,6 +81,7 @@ __all__ = [
     "Layout",
     "MapSet",
     "Module",
+    "SetAnswer",
     "Shape",
     "Table",
     "Unknown",
@@ -106,6 +108,7 @@ __all__ = [
     "load",
     "logical_index",
     "output_to_input",
+    "overlap",
     "pack",
     "parse",
     "parse_all",
@@ -140,6 +143,7 @@ _MODULES = {
     "io.load": "load parse parse_all",
     "layouts.buffers": "pack ravel_index unpack unravel_index",
     "maps.map_set": "DeviceIndexing MapSet",
+    "maps.set_questions": "SetAnswer overlap",
     "maps.simplification": "explain_simplify",
     "maps.thread_map": "thread_map",
     "types": "Unknown",

@@ -14,6 +14,9 @@ import numpy.typing as npt
 from .analysis.rule_provider import RuleProvider
 from .drawing import Picture
 from .interop.sympy import SympyMap
+from .maps.image import Box
+from .maps.map_set import MapSet
+from .maps.set_questions import SetAnswer
 from .maps.simplification import SimplifyTrace
 from .ops import _rule
 from .types import Unknown
@@ -23,6 +26,8 @@ __version__: str
 _ExprLike: TypeAlias = "Expr | int"
 _VariableLike: TypeAlias = "int | tuple[int, int] | list[int] | tuple[str, int, int] | Variable"
 _ConstraintLike: TypeAlias = "tuple[_ExprLike, int, int] | Constraint"
+_PointValues: TypeAlias = tuple[list[int], list[int], list[int]]
+_SetAnswer: TypeAlias = tuple[bool | None, tuple[int, int, list[int], _PointValues, _PointValues] | None, str | None]
 
 @final
 class Expr:
@@ -515,6 +520,38 @@ class IndexingMap:
         >>> m = hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 7]")
         >>> m.count().upper, m.count(distinct=True).upper
         (8, 4)
+        """
+    def image(self, box: Box | None = None) -> MapSet:
+        """The elements that the map reaches, from the points of a box of its dims if there is one: a
+        :class:`~hlomap.MapSet` of maps without dims.
+
+        ``box`` has an item for each dim: inclusive bounds ``(lower, upper)``, a ``range`` or ``slice`` with step
+        1, or ``None`` for all values.  Values outside the domain reach nothing.  The image of an undefined map is
+        the unknown set.
+
+        Raises :class:`~hlomap.errors.ShapeError` (a ``ValueError``) for a box of another rank or with other
+        steps, and ``TypeError`` for anything but a sequence of intervals.
+
+        >>> import hlomap as hm
+        >>> m = hm.IndexingMap.parse("(d0, d1) -> (d0 * 8 + d1), domain: d0 in [0, 3], d1 in [0, 7]")
+        >>> print(m.image())
+        ()[s0] -> (s0), domain: s0 in [0, 31]
+        >>> print(m.image([(0, 2), range(4)]))
+        ()[s0, s1] -> (s0 * 8 + s1), domain: s0 in [0, 2], s1 in [0, 3]
+        """
+    def is_injective(self) -> SetAnswer:
+        """Whether different points reach different elements: a :class:`~hlomap.SetAnswer`.
+
+        A point is a value for each dim *and* each range, so an injective map reaches as many elements as its
+        domain has points.  The answer holds for all values of the runtime variables.  The witness of ``False`` is
+        an element with two points that reach it.
+
+        >>> import hlomap as hm
+        >>> m = hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 7]")
+        >>> found = m.is_injective()
+        >>> assert found.witness is not None
+        >>> found.equal, found.witness.first.dims, found.witness.second.dims
+        (False, (0,), (1,))
         """
     def inverse(self) -> IndexingMap | None:
         """The map from the results back to the dims, where this map is known to be injective on its domain; else
@@ -2097,6 +2134,20 @@ def _count(lower: int, upper: int, /) -> Count:
 
 def _cost(divmod: int, nodes: int, /) -> Cost:
     """A cost from its fields; unpickling calls it."""
+
+def _image_many(maps: Sequence[tuple[IndexingMap, Sequence[tuple[int, int]]]], /) -> list[IndexingMap]:
+    """For each map the one whose image is that of the map over a box of its first dims, which become ranges."""
+
+def _overlap(first: Sequence[IndexingMap], second: Sequence[IndexingMap], /) -> _SetAnswer:
+    """Whether the union of the images of the first maps meets that of the second ones; the witness is an element of
+    both.
+    """
+
+def _is_injective(map: IndexingMap, /) -> _SetAnswer:
+    """Whether different points of a map reach different elements; the witness is an element that two points reach."""
+
+def _coalesce(maps: Sequence[IndexingMap], /) -> list[tuple[IndexingMap, list[int]]]:
+    """Fewer maps that relate the same pairs, each with the numbers of the maps that it stands for."""
 
 def _map(
     text: str, index: tuple[int, ...], usage: tuple[Instruction, int] | None, suppliers: dict[int, Instruction], /

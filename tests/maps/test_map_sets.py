@@ -209,7 +209,7 @@ DIFFERENCES = [
 def test_difference(first: str, taken: list[str], expected: list[str]) -> None:
     left = hm.MapSet([parsed(first)]) - hm.MapSet(map(parsed, taken))
     assert left.exact and [str(m) for m in left] == expected
-    assert left.difference(left) == hm.MapSet()
+    assert left.subtract_pairs(left) == hm.MapSet()
 
 
 def test_difference_keeps_what_it_cannot_subtract_and_gives_a_reason() -> None:

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from .._core import Equivalence, IndexingMap, Instruction, Variable, compose_many
+from .._core import Equivalence, IndexingMap, Instruction, Variable, _coalesce, compose_many
 from ..errors import ShapeError
-from ..types import ShapeIndex, one_line, wrong_type
+from ..types import ShapeIndex, expect, one_line, wrong_type
 from .contains import contains
 from .device_groups import (
     NO_COMMON_GROUP,
@@ -25,9 +25,10 @@ from .device_groups import (
     merge_group_tables,
     rewrite_for_one_group,
 )
-from .subtract import subtract
+from .image import Box, image_maps, read_box
+from .subtract import find_meeting, subtract
 
-__all__ = ["DeviceIndexing", "MapSet", "Use", "unknown_devices"]
+__all__ = ["DeviceIndexing", "MapSet", "Use", "as_map_set", "image_of_map", "unknown_devices"]
 
 Use: TypeAlias = tuple[Instruction, int]
 """A user of a value, and the number of the operand that is the value."""
@@ -176,7 +177,7 @@ class MapSet:
         >>> print(MapSet([shift]).then(hm.IndexingMap.parse("(d0) -> (d0 * 2), domain: d0 in [0, 9]")))
         (d0) -> (d0 * 2 + 2), domain: d0 in [0, 3]
         """
-        after = second if isinstance(second, MapSet) else MapSet([second])
+        after = as_map_set(second, "MapSet.then", "second")
         if not self or not after:
             return MapSet()  # composing with the empty set is empty even if the other one is unknown
         if self._unknown or after._unknown:
@@ -207,8 +208,70 @@ class MapSet:
         restricted = restricted._select([m for m in restricted._maps if not m.is_known_empty])
         return restricted._change_device_maps(lambda maps: maps.restrict(dims))
 
-    def difference(self, other: MapSet | IndexingMap) -> MapSet:
-        """The pairs of this set that the other set does not have, as disjoint maps; shape indices are kept apart.
+    def image(self, box: Box | None = None) -> MapSet:
+        """The elements that the maps reach, from the points of a box of the dims if there is one: maps without dims.
+
+        ``box`` has an item for each dim: inclusive bounds ``(lower, upper)``, a ``range`` or ``slice`` with step 1, or
+        ``None`` for all values.  Values outside a map's domain reach nothing.  Shape indices, uses and exactness stay.
+        The image of an unknown set, or of one with an undefined map, is unknown.  In ``.devices`` the group and the
+        position stay dims: the elements that each device reaches.
+
+        Raises :class:`~hlomap.errors.ShapeError` (a ``ValueError``) for a box of another rank or with other steps, and
+        ``TypeError`` for anything but a sequence of intervals.
+
+        >>> import hlomap as hm
+        >>> window = MapSet([hm.IndexingMap.parse("(d0)[s0] -> (d0 * 4 + s0), domain: d0 in [0, 9], s0 in [0, 5]")])
+        >>> print(window.image([(2, 3)]))
+        ()[s0] -> (s0), domain: s0 in [8, 17]
+        """
+        return self._image(read_box(box, "MapSet.image"), 0)
+
+    def _image(self, bounds: list[tuple[int, int]] | None, n_kept: int) -> MapSet:
+        """The image over a box of all dims but the last ``n_kept``, which stay dims."""
+        if self._unknown:
+            return self
+        images = image_maps(self._maps, bounds, n_kept)
+        if any(m.is_undefined for m in self._maps):
+            return MapSet.unknown("nothing is known about an undefined map")
+        found = self._replace_maps(images)
+        found = found._select([m for m in found._maps if not m.is_known_empty])
+        return found._change_device_maps(lambda maps: maps._image(bounds, _DEVICE_DIMS))
+
+    def coalesce(self) -> MapSet:
+        """The fewest maps that a search finds for the same pairs; shape indices are kept apart.
+
+        Maps are joined whose bounds adjoin, whose results continue each other, or whose pieces are the blocks of a
+        quotient; empty maps and those contained in another one are dropped.  The search is greedy: there may be a
+        smaller set.  What is not proved the same stays apart.  A joined map has all uses of its parts.
+
+        >>> import hlomap as hm
+        >>> pieces = MapSet([
+        ...     hm.IndexingMap.parse("(d0) -> (0), domain: d0 in [0, 1]"),
+        ...     hm.IndexingMap.parse("(d0) -> (1), domain: d0 in [2, 3]"),
+        ... ])
+        >>> print(pieces.coalesce())
+        (d0) -> (d0 floordiv 2), domain: d0 in [0, 3]
+        """
+        if self._unknown:
+            return self
+        uses: dict[tuple[ShapeIndex, IndexingMap], tuple[Use, ...]] = {}
+        members: list[IndexingMap] = []
+        for leaf in dict.fromkeys(tuple(m.index) for m in self._maps):
+            own = [m for m in self._maps if m.index == leaf]
+            for m, parts in _coalesce(own):
+                stands_for = [own[i] for i in parts]
+                suppliers = {k: v for part in stands_for for k, v in _suppliers(part).items()}
+                members.append(m._placed(leaf, stands_for[0].use, suppliers))
+                found = (use for part in stands_for for use in self._uses.get((leaf, part), ()))
+                uses[leaf, m] = tuple(dict.fromkeys(found))
+        coalesced = MapSet(members, exact=self._exact, reason=self._reason, uses=uses, devices=self._devices)
+        return coalesced._change_device_maps(lambda maps: maps.coalesce())
+
+    def subtract_pairs(self, other: MapSet | IndexingMap) -> MapSet:
+        """The pairs (point, element) of this set that the other set does not have; ``a - b`` is the same.
+
+        The result has disjoint maps for each map of this set; shape indices are kept apart.  An element stays where the
+        other set reaches it from other points only: :meth:`subtract_elements` removes it there, too.
 
         Where the difference takes too many maps, or the other set is not exact, nothing is subtracted: the result then
         over-approximates the difference and has a reason.  The difference of an unknown set is unknown.
@@ -216,11 +279,11 @@ class MapSet:
         >>> import hlomap as hm
         >>> row = hm.IndexingMap.parse("(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4]")
         >>> own = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 4]")
-        >>> print(MapSet([row]) - own)
+        >>> print(MapSet([row]).subtract_pairs(own))
         (d0)[s0] -> (s0), domain: d0 in [0, 3], s0 in [1, 4], d0 - s0 in [-4, -1]
         (d0)[s0] -> (s0), domain: d0 in [1, 4], s0 in [0, 3], d0 - s0 in [1, 4]
         """
-        taken = other if isinstance(other, MapSet) else MapSet([other])
+        taken = as_map_set(other, "MapSet.subtract_pairs", "other")
         if self._unknown or not taken:
             return self
         if self._devices is not None or taken._devices is not None:
@@ -233,9 +296,8 @@ class MapSet:
         parts: list[IndexingMap] = []
         uses: dict[tuple[ShapeIndex, IndexingMap], tuple[Use, ...]] = {}
         reason: str | None = None
-        for m in self._maps:
+        for m, same_leaf in zip(self._maps, find_meeting(self._maps, taken._maps), strict=True):
             leaf = tuple(m.index)
-            same_leaf = [k for k in taken._maps if k.index == m.index]
             remaining = subtract(m, same_leaf) if same_leaf else [m]
             if isinstance(remaining, str):
                 reason = reason or remaining
@@ -248,7 +310,25 @@ class MapSet:
                 uses[leaf, part] = uses.get((leaf, part), ()) + self._uses.get((leaf, m), ())
         return MapSet(parts, exact=self._exact and reason is None, reason=self._reason or reason, uses=uses)
 
-    __sub__ = difference
+    __sub__ = subtract_pairs
+
+    def subtract_elements(self, other: MapSet | IndexingMap) -> MapSet:
+        """The elements that this set reaches and the other one does not, from whatever points: maps without dims.
+
+        This is ``a.image().subtract_pairs(b.image())``; the dims of the two sets may differ.  Where the difference
+        takes too many maps, where the other set is not exact, or where a set crosses devices, elements are kept that
+        the other set reaches: the result then over-approximates the difference and has a reason.
+
+        >>> import hlomap as hm
+        >>> row = hm.IndexingMap.parse("(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 9]")
+        >>> own = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 4]")
+        >>> print(MapSet([row]).subtract_elements(own))
+        ()[s0] -> (s0), domain: s0 in [5, 9]
+        """
+        own, taken = self.image(), as_map_set(other, "MapSet.subtract_elements", "other").image()
+        if own and taken and (own._devices is not None or taken._devices is not None):
+            return own._select(own._maps, "elements on other devices are not subtracted")
+        return own.subtract_pairs(taken)
 
     def covers(self, other: MapSet | IndexingMap) -> Equivalence:
         """Whether these maps together contain each one of the other, for every point of the dims.
@@ -265,7 +345,7 @@ class MapSet:
         >>> row.covers(MapSet.unknown("no rule for sort")).reason
         'no rule for sort'
         """
-        inner = other if isinstance(other, MapSet) else MapSet([other])
+        inner = as_map_set(other, "MapSet.covers", "other")
         if self._unknown or inner._unknown:
             return Equivalence(True) if self._unknown else Equivalence(None, reason=inner._reason or "unknown")
         found = [self._contains(m) for m in inner._maps]
@@ -409,7 +489,31 @@ class DeviceIndexing:
         return GroupTable(self.ids, self.groups)
 
 
+# ---------------------------------------------------------------------------------------------------- maps as arguments
+
+
+def as_map_set(got: MapSet | IndexingMap, function: str, parameter: str) -> MapSet:
+    """An argument that is a map or a set of maps, as a set; the exception names the function and the parameter.
+
+    >>> as_map_set(IndexingMap.identity([3]), "overlap", "a")
+    MapSet(1 map, exact: (d0) -> (d0), domain: d0 in [0, 2])
+    """
+    if isinstance(got, MapSet):
+        return got
+    expect(IndexingMap, got, function, f"an hlomap.IndexingMap or an hlomap.MapSet as `{parameter}`")
+    return MapSet([got])
+
+
+def image_of_map(m: IndexingMap, box: Box | None) -> MapSet:
+    """:meth:`IndexingMap.image`."""
+    return MapSet([m])._image(read_box(box, "IndexingMap.image"), 0)
+
+
 # -------------------------------------------------------------------------------------------------- device maps of sets
+
+_DEVICE_DIMS = 2
+"""The last dims of the maps between devices: the group, and the position in it."""
+
 
 _OTHER_DEVICE_SOURCES = 3 << 61
 """The first number of runtime sources that are values of other devices; no instruction has such a number."""
@@ -442,7 +546,7 @@ def _subtract_devices(first: MapSet, second: MapSet) -> DeviceIndexing | None:
     if common is None or isinstance(common, DeviceIndexing):
         return common
     table, (a, b) = common
-    return DeviceIndexing(table.ids, table.groups, a.difference(b))
+    return DeviceIndexing(table.ids, table.groups, a.subtract_pairs(b))
 
 
 def _bring_to_common_table(

@@ -11,10 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .._core import Expr, IndexingMap, Variable
+import numpy as np
+import numpy.typing as npt
+
+from .._core import Expr, IndexingMap, Variable, _overlap, bounds_many
 from ..errors import HlomapError
 
-__all__ = ["MAX_MEMBERS", "subtract"]
+__all__ = ["MAX_MEMBERS", "find_meeting", "subtract"]
 
 MAX_MEMBERS = 64
 """The most maps that a difference may have."""
@@ -38,6 +41,51 @@ def subtract(m: IndexingMap, others: Sequence[IndexingMap]) -> list[IndexingMap]
     (d0)[s0] -> (d0, s0), domain: d0 in [0, 3], s0 in [0, 3]
     (d0)[s0] -> (d0, s0), domain: d0 in [0, 3], s0 in [7, 9]
     """
+    found = _subtract_all(m, others)
+    if not isinstance(found, str):
+        return found
+    # A map that reaches other elements needs no difference, which may not exist in this form.
+    meeting = [k for k in others if len(k.results) != len(m.results) or _overlap([m], [k])[0] is not False]
+    return _subtract_all(m, meeting) if len(meeting) < len(others) else found
+
+
+def find_meeting(maps: Sequence[IndexingMap], others: Sequence[IndexingMap]) -> list[list[IndexingMap]]:
+    """For each map the others to the same array whose bounds of dims and results meet its own: all that share a pair.
+
+    >>> low, high = (IndexingMap.parse(f"(d0) -> (d0), domain: d0 in [{n}, {n + 3}]") for n in (0, 4))
+    >>> [len(found) for found in find_meeting([low, high], [high])]
+    [0, 1]
+    """
+    bounds = [_bounds(m) for m in maps]
+    groups: dict[tuple[object, ...], tuple[list[int], list[npt.NDArray[np.int64]]]] = {}
+    for j, k in enumerate(others):
+        numbers, tables = groups.setdefault((tuple(k.index), len(k.dims), len(k.results)), ([], []))
+        numbers.append(j)
+        tables.append(_bounds(k))
+    stacked = {key: (np.array(numbers), np.stack(tables)) for key, (numbers, tables) in groups.items()}
+    found = []
+    for m, own in zip(maps, bounds, strict=True):
+        meeting: list[int] = []
+        for (leaf, n_dims, n_results), (at, theirs) in stacked.items():
+            if leaf == m.index:
+                is_alike = (n_dims, n_results) == (len(m.dims), len(m.results))
+                meets = ((theirs[:, 0] <= own[1]) & (own[0] <= theirs[:, 1])).all(axis=1) if is_alike else slice(None)
+                meeting += at[meets].tolist()
+        found.append([others[j] for j in sorted(meeting)])
+    return found
+
+
+def _bounds(m: IndexingMap) -> npt.NDArray[np.int64]:
+    """The lower and the upper bounds of the dims and results, in two rows."""
+    dims = [(v.lower, v.upper) for v in m.dims]
+    try:
+        results = list(bounds_many([m])[0])
+    except OverflowError:
+        results = [(-(2**63), 2**63 - 1)] * len(m.results)
+    return np.array(dims + results, np.int64).reshape(-1, 2).T
+
+
+def _subtract_all(m: IndexingMap, others: Sequence[IndexingMap]) -> list[IndexingMap] | str:
     parts = [m]
     for other in others:
         remaining: list[IndexingMap] = []

@@ -14,6 +14,7 @@ mod expr;
 mod map;
 mod map_arguments;
 mod map_values;
+mod set_questions;
 
 mod alias;
 mod attribute;
@@ -36,6 +37,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     expr::register(m)?;
     map_values::register(m)?;
     map::register(m)?;
+    set_questions::register(m)?;
     layout::register(m)?;
     memory::register(m)?;
     module::register(m)?;

@@ -461,6 +461,45 @@ impl PyMap {
         PyCount { lower: count.lower, upper: count.upper }
     }
 
+    /// The elements that the map reaches, from the points of a box of its dims if there is one: a
+    /// :class:`~hlomap.MapSet` of maps without dims.
+    ///
+    /// ``box`` has an item for each dim: inclusive bounds ``(lower, upper)``, a ``range`` or ``slice`` with step 1,
+    /// or ``None`` for all values.  Values outside the domain reach nothing.  The image of an undefined map is the
+    /// unknown set.
+    ///
+    /// Raises :class:`~hlomap.errors.ShapeError` (a ``ValueError``) for a box of another rank or with other steps, and
+    /// ``TypeError`` for anything but a sequence of intervals.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> m = hm.IndexingMap.parse("(d0, d1) -> (d0 * 8 + d1), domain: d0 in [0, 3], d1 in [0, 7]")
+    /// >>> print(m.image())
+    /// ()[s0] -> (s0), domain: s0 in [0, 31]
+    /// >>> print(m.image([(0, 2), range(4)]))
+    /// ()[s0, s1] -> (s0 * 8 + s1), domain: s0 in [0, 2], s1 in [0, 3]
+    #[pyo3(signature = (r#box=None), text_signature = "($self, box=None)")]
+    fn image<'py>(slf: &Bound<'py, PyMap>, r#box: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        py.import(intern!(py, "hlomap.maps.map_set"))?.getattr("image_of_map")?.call1((slf, r#box))
+    }
+
+    /// Whether different points reach different elements: a :class:`~hlomap.SetAnswer`.
+    ///
+    /// A point is a value for each dim *and* each range, so an injective map reaches as many elements as its domain
+    /// has points.  The answer holds for all values of the runtime variables.  The witness of ``False`` is an element
+    /// with two points that reach it.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> m = hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 7]")
+    /// >>> found = m.is_injective()
+    /// >>> assert found.witness is not None
+    /// >>> found.equal, found.witness.first.dims, found.witness.second.dims
+    /// (False, (0,), (1,))
+    fn is_injective<'py>(slf: &Bound<'py, PyMap>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        py.import(intern!(py, "hlomap.maps.set_questions"))?.getattr("is_injective")?.call1((slf,))
+    }
+
     /// The map from the results back to the dims, where this map is known to be injective on its domain; else
     /// ``None``.
     ///

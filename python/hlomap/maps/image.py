@@ -1,0 +1,93 @@
+"""Boxes of dims, and the images of maps over them: the elements that the maps reach, as maps without dims.
+
+:func:`image_maps` is the entry point.  Invariant: an interval of a box is cut to 64 bits without gaining an element,
+and the core cuts it to the domain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from operator import index
+from typing import TypeAlias
+
+from .._core import IndexingMap, _image_many
+from ..errors import ShapeError
+from ..types import one_line, wrong_type
+
+__all__ = ["Box", "image_maps", "read_box"]
+
+Bounds: TypeAlias = tuple[int, int]
+
+Interval: TypeAlias = "tuple[int, int] | list[int] | range | slice | None"
+"""Inclusive bounds, or a range or slice with step 1, which end before their stop; None for all values."""
+
+Box: TypeAlias = Sequence[Interval]
+"""An interval for each dim."""
+
+_LEAST, _GREATEST = -(2**63), 2**63 - 1
+_TAKES = "an interval for each dim as `box`: (lower, upper), a range, a slice or None"
+
+
+def read_box(box: object, function: str) -> list[Bounds] | None:
+    """The inclusive bounds of each dim; None where there is no box.
+
+    >>> read_box([(1, 2), range(4), slice(3), None], "image")
+    [(1, 2), (0, 3), (-9223372036854775808, 2), (-9223372036854775808, 9223372036854775807)]
+    """
+    if box is None:
+        return None
+    if not isinstance(box, Iterable) or isinstance(box, (str, bytes)):
+        raise wrong_type(function, _TAKES, box)
+    try:
+        items = list(box)
+    except TypeError:
+        raise wrong_type(function, _TAKES, box) from None
+    return [_cut(*_read_interval(item, function)) for item in items]
+
+
+def _read_interval(item: object, function: str) -> Bounds:
+    if item is None:
+        return _LEAST, _GREATEST
+    try:
+        if isinstance(item, (range, slice)):
+            lower = _LEAST if item.start is None else index(item.start)
+            stop = _GREATEST + 1 if item.stop is None else index(item.stop)
+            step = 1 if item.step is None else index(item.step)
+            if step != 1:
+                raise ShapeError(f"an interval of a box has step 1, found {one_line(repr(item))}")
+            if isinstance(item, slice) and ((item.start or 0) < 0 or (item.stop or 0) < 0):
+                raise ShapeError(f"a slice of a box counts from 0, not from the end, found {one_line(repr(item))}")
+            return lower, stop - 1
+        if isinstance(item, (tuple, list)):
+            lower, upper = item
+            return index(lower), index(upper)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, ShapeError):
+            raise
+    raise wrong_type(function, _TAKES, item, f"as an item: {one_line(repr(item))}")
+
+
+def _cut(lower: int, upper: int) -> Bounds:
+    """The part of an interval that fits in 64 bits; ``(0, -1)`` where no value does."""
+    if lower > upper or lower > _GREATEST or upper < _LEAST:
+        return 0, -1
+    return max(lower, _LEAST), min(upper, _GREATEST)
+
+
+def image_maps(maps: Sequence[IndexingMap], bounds: Sequence[Bounds] | None, n_kept: int) -> list[IndexingMap]:
+    """For each map the one whose ranges are its dims and ranges, over these bounds; the last ``n_kept`` dims stay dims.
+
+    Raises :class:`~hlomap.errors.ShapeError` where the number of bounds is not that of the other dims.
+
+    >>> m = IndexingMap.parse("(d0) -> (d0 * 2), domain: d0 in [0, 9]")
+    >>> print(*image_maps([m], [(4, 20)], 0))
+    ()[s0] -> (s0 * 2), domain: s0 in [4, 9]
+    """
+    pairs = []
+    for m in maps:
+        n_dims = len(m.dims) - n_kept
+        own = [(_LEAST, _GREATEST)] * n_dims if bounds is None else list(bounds)
+        if len(own) != n_dims:
+            raise ShapeError(f"the box has rank {len(own)}; the map has {n_dims} dim{'s' if n_dims != 1 else ''}")
+        pairs.append((m, own))
+    return _image_many(pairs)

@@ -1,0 +1,89 @@
+//! Images, overlaps, injectivity and coalescing, for `hlomap.maps`, which has the public functions.
+//!
+//! A map is shared, not copied: its clone is another reference. Every function works without the interpreter lock.
+
+use pyo3::prelude::*;
+use quasiaffine::{Coalesced, CommonElement, Injectivity, Interval, Meeting, Overlap, Point};
+
+use crate::detach::unlocked;
+use crate::error::OrRaise;
+use crate::map::PyMap;
+
+/// The inclusive bounds of the first dims.
+type Bounds = Vec<(i64, i64)>;
+
+/// The dims, ranges and runtime variables of a point.
+type PointValues = (Vec<i64>, Vec<i64>, Vec<i64>);
+
+/// The numbers of two maps, an element, and the points at which the first and the second map reach it.
+type Witness = (usize, usize, Vec<i64>, PointValues, PointValues);
+
+/// An answer, its witness, and the reason why there is none.
+type Answer = (Option<bool>, Option<Witness>, Option<&'static str>);
+
+fn values_of(point: Point) -> PointValues {
+    (point.dims, point.ranges, point.runtime)
+}
+
+fn witness(maps: (usize, usize), common: CommonElement) -> Option<Witness> {
+    Some((maps.0, maps.1, common.element, values_of(common.first), values_of(common.second)))
+}
+
+fn shared(maps: &[PyRef<'_, PyMap>]) -> Vec<quasiaffine::Map> {
+    maps.iter().map(|m| m.map.clone()).collect()
+}
+
+/// For each map the one whose image is that of the map over a box of its first dims, which become ranges.
+#[pyfunction]
+#[pyo3(signature = (maps, /))]
+fn _image_many(py: Python<'_>, maps: Vec<(PyRef<'_, PyMap>, Bounds)>) -> PyResult<Vec<PyMap>> {
+    let interval = |(lo, hi): &(i64, i64)| Interval::new(*lo, *hi);
+    let maps: Vec<(_, Vec<_>)> =
+        maps.iter().map(|(m, bounds)| (m.map.clone(), bounds.iter().map(interval).collect())).collect();
+    let images = unlocked(py, || maps.iter().map(|(m, bounds)| quasiaffine::image(m, bounds)).collect());
+    let images: quasiaffine::Result<Vec<_>> = images;
+    Ok(images.or_raise(py)?.into_iter().map(PyMap::from).collect())
+}
+
+/// Whether the union of the images of the first maps meets that of the second ones; the witness is an element of both.
+#[pyfunction]
+#[pyo3(signature = (first, second, /))]
+fn _overlap(py: Python<'_>, first: Vec<PyRef<'_, PyMap>>, second: Vec<PyRef<'_, PyMap>>) -> PyResult<Answer> {
+    let (first, second) = (shared(&first), shared(&second));
+    Ok(match unlocked(py, || quasiaffine::overlap(&first, &second)).or_raise(py)? {
+        Overlap::Disjoint => (Some(false), None, None),
+        Overlap::Meets(meeting) => {
+            let Meeting { first, second, common } = *meeting;
+            (Some(true), witness((first, second), common), None)
+        }
+        Overlap::Unknown(reason) => (None, None, Some(reason)),
+    })
+}
+
+/// Whether different points of a map reach different elements; the witness is an element that two points reach.
+#[pyfunction]
+#[pyo3(signature = (map, /))]
+fn _is_injective(py: Python<'_>, map: PyRef<'_, PyMap>) -> Answer {
+    let map = map.map.clone();
+    match unlocked(py, || quasiaffine::is_injective(&map)) {
+        Injectivity::Injective => (Some(true), None, None),
+        Injectivity::Collision(common) => (Some(false), witness((0, 0), *common), None),
+        Injectivity::Unknown(reason) => (None, None, Some(reason)),
+    }
+}
+
+/// Fewer maps that relate the same pairs, each with the numbers of the maps that it stands for.
+#[pyfunction]
+#[pyo3(signature = (maps, /))]
+fn _coalesce(py: Python<'_>, maps: Vec<PyRef<'_, PyMap>>) -> Vec<(PyMap, Vec<usize>)> {
+    let maps = shared(&maps);
+    let coalesced = unlocked(py, || quasiaffine::coalesce(&maps));
+    coalesced.into_iter().map(|Coalesced { map, parts }| (map.into(), parts)).collect()
+}
+
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(_image_many, m)?)?;
+    m.add_function(wrap_pyfunction!(_overlap, m)?)?;
+    m.add_function(wrap_pyfunction!(_is_injective, m)?)?;
+    m.add_function(wrap_pyfunction!(_coalesce, m)?)
+}
