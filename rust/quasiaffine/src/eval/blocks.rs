@@ -226,17 +226,8 @@ pub(crate) fn copy(points: &Points<'_>, counts: [usize; 3], variables: &[Registe
         let part = points.part(start, n, counts);
         let out = &mut out[start * width..][..n * width];
         for (j, variable) in variables.iter().enumerate() {
-            let (mut at, mut table) = (*variable as usize, part.dims);
-            let mut of = counts[0];
-            for (next, its) in [(part.ranges, counts[1]), (part.runtime, counts[2])] {
-                if at >= of {
-                    (at, table, of) = (at - of, next, its);
-                } else {
-                    break;
-                }
-            }
             let places = out[j..].iter_mut().step_by(width);
-            places.zip(table[at..].iter().step_by(of)).for_each(|(o, x)| *o = *x);
+            places.zip(part.of_var(*variable as usize, counts)).for_each(|(o, x)| *o = *x);
         }
     }
 }

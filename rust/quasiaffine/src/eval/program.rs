@@ -49,10 +49,23 @@ impl<'a> Points<'a> {
             runtime: rows(self.runtime, counts[2]),
         }
     }
+
+    /// The values of a variable, which counts through the tables; `counts` gives their widths.
+    #[inline(always)]
+    pub(crate) fn of_var(&self, mut i: usize, counts: [usize; 3]) -> impl Iterator<Item = &'a i64> {
+        for (table, width) in [(self.dims, counts[0]), (self.ranges, counts[1])] {
+            if i < width {
+                return table[i.min(table.len())..].iter().step_by(width);
+            }
+            i -= width;
+        }
+        self.runtime[i.min(self.runtime.len())..].iter().step_by(counts[2])
+    }
 }
 
 pub(crate) type Register = u32;
 
+#[derive(PartialEq)]
 pub(crate) enum Step {
     Const(i64),
     Var,
@@ -293,6 +306,14 @@ impl Program {
 
     #[inline(always)]
     fn find_inside(&self, points: &Points<'_>, out: &mut [bool]) {
+        if self.checks.is_empty() {
+            let points = self.rows(points, 0, out.len());
+            for (i, Interval { lo, hi }) in self.var_ranges.iter().enumerate() {
+                let values = points.of_var(i, self.counts);
+                out.iter_mut().zip(values).for_each(|(ok, value)| *ok &= *lo <= *value && *value <= *hi);
+            }
+            return;
+        }
         // A variable outside its interval decides, whatever the constraints come to there.
         let of_vars = self.var_ranges.iter().enumerate().map(|(i, r)| (i as Register, *r));
         let mut columns = Columns::<i64>::new(self, points.n);
@@ -373,7 +394,7 @@ impl Step {
 /// What 32-bit lanes hold with room for one more addition.
 const NARROW: Interval = Interval::new(-(1 << 30), 1 << 30);
 
-/// How many of the last steps are searched for a quotient.
+/// How many of the last steps are searched for one that is the same.
 const NEAR: usize = 16;
 
 struct Compiler<'a> {
@@ -423,9 +444,13 @@ impl Compiler<'_> {
         if n & (n - 1) == 0 || self.values[numerator as usize].1 == Width::Open {
             return None;
         }
-        let near = self.steps.len().saturating_sub(NEAR);
-        let is_it = |step: &Step| matches!(step, Step::DivConst(a, d) if *a == numerator && d.n() == n);
-        self.steps[near..].iter().position(is_it).map(|i| (near + i) as Register)
+        self.near(|step| matches!(step, Step::DivConst(a, d) if *a == numerator && d.n() == n))
+    }
+
+    /// One of the last steps.
+    fn near(&self, is_it: impl Fn(&Step) -> bool) -> Option<Register> {
+        let first = self.steps.len().saturating_sub(NEAR);
+        self.steps[first..].iter().position(is_it).map(|i| (first + i) as Register)
     }
 
     fn expr(&mut self, e: &Expr) -> Result<Register> {
@@ -479,6 +504,11 @@ impl Compiler<'_> {
             (Op::Max(..), [a, b]) => Step::Binary(Binary::Max, *a, *b),
             _ => return Err(Error::TooLarge("the expression")),
         };
+        // The same node may be there twice.
+        if let Some(register) = self.near(|known| *known == step) {
+            self.done.insert(Arc::as_ptr(node), register);
+            return Ok(register);
+        }
         // A divisor that 32-bit lanes cannot hold keeps the program wide.
         if matches!(&step, Step::DivConst(_, d) | Step::ModConst(_, d) if !d.is_narrow()) {
             parts = Width::Whole;
