@@ -21,6 +21,7 @@ unsafe extern "C" {
     fn tiled(n: usize, rows: *const i64, out: *mut i64);
     fn remainders(n: usize, rows: *const i64, out: *mut i64);
     fn wide(n: usize, rows: *const i64, out: *mut i64);
+    fn widest(n: usize, rows: *const i64, out: *mut i64);
     fn four(n: usize, rows: *const i64, out: *mut i64);
 }
 
@@ -95,10 +96,16 @@ fn cases() -> Vec<Case> {
              domain: d0 in [0, 9999], d1 in [0, 9999]",
         ),
         Case::new(
-            "64-bit numerators",
+            "50-bit numerators",
             wide,
             "(d0, d1) -> ((d0 * 1000 + d1) floordiv 1000003, (d0 * 1000 + d1) mod 1000003), \
              domain: d0 in [-1099511627776, 1099511627776], d1 in [0, 999]",
+        ),
+        Case::new(
+            "62-bit numerators",
+            widest,
+            "(d0, d1) -> ((d0 * 1000 + d1) floordiv 1000003, (d0 * 1000 + d1) mod 1000003), \
+             domain: d0 in [-4503599627370496, 4503599627370496], d1 in [0, 999]",
         ),
         Case::new(
             "four results",
