@@ -2,6 +2,7 @@
 //!
 //! Read [`Columns`]. A block is small enough for its columns to stay in the nearest cache.
 
+use std::num::NonZeroUsize;
 use std::ops::Range;
 
 use crate::arithmetic::Binary;
@@ -214,13 +215,23 @@ fn rows<const W: usize>(out: &mut [i64], rows: impl Iterator<Item = [i64; W]>) {
     out.chunks_exact_mut(W).zip(rows).for_each(|(place, row)| place.copy_from_slice(&row));
 }
 
-/// How many points are copied at once: as many as the nearest cache holds, since each value is a pass over them.
+/// How many points are copied at once where each value is a pass over them: as many as the nearest cache holds.
 const COPIED: usize = 256;
 
 /// Results that are variables, from rows to rows. `variables` counts through the tables, as `counts` gives their widths.
 #[inline(always)]
 pub(crate) fn copy(points: &Points<'_>, counts: [usize; 3], variables: &[Register], out: &mut [i64]) {
     let width = variables.len();
+    if let (Some(dims), true) = (NonZeroUsize::new(counts[0]), variables.iter().all(|v| (*v as usize) < counts[0])) {
+        let rows = points.dims.chunks_exact(dims.get());
+        match *variables {
+            [a] => return copy_rows(rows, [a], out),
+            [a, b] => return copy_rows(rows, [a, b], out),
+            [a, b, c] => return copy_rows(rows, [a, b, c], out),
+            [a, b, c, d] => return copy_rows(rows, [a, b, c, d], out),
+            _ => {}
+        }
+    }
     for start in (0..points.n).step_by(COPIED) {
         let n = COPIED.min(points.n - start);
         let part = points.part(start, n, counts);
@@ -230,4 +241,9 @@ pub(crate) fn copy(points: &Points<'_>, counts: [usize; 3], variables: &[Registe
             places.zip(part.of_var(*variable as usize, counts)).for_each(|(o, x)| *o = *x);
         }
     }
+}
+
+#[inline(always)]
+fn copy_rows<'a, const W: usize>(from: impl Iterator<Item = &'a [i64]>, at: [Register; W], out: &mut [i64]) {
+    rows(out, from.map(|row| at.map(|i| row[i as usize])));
 }
