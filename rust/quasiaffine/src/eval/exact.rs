@@ -36,16 +36,20 @@ pub(crate) fn run(program: &Program, points: &Points<'_>, out: &mut [i64]) -> Re
     while columns.next(program, points, program.result_steps()) {
         let Range { start, end } = columns.points();
         let (n, out) = (end - start, &mut out[start * width..end * width]);
-        let mut overflow = vec![None; n];
+        // Empty as long as everything fits.
+        let mut overflow = Vec::new();
         for (j, register) in program.results.iter().enumerate() {
             for (i, value) in columns.column(*register).iter().enumerate() {
                 match i64::try_from(value.0) {
                     Ok(value) => out[i * width + j] = value,
-                    Err(_) => overflow[i] = overflow[i].or(Some((j, *value))),
+                    Err(_) => {
+                        overflow.resize(n, None);
+                        overflow[i] = overflow[i].or(Some((j, *value)));
+                    }
                 }
             }
         }
-        if overflow.iter().all(Option::is_none) {
+        if overflow.is_empty() {
             continue;
         }
         // At a point outside the domain nothing needs to fit. Where that is not decided, the point may lie inside.
