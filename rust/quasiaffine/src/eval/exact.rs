@@ -5,14 +5,23 @@
 //! domain.
 
 use crate::analysis::interval::Interval;
+use std::ops::Range;
+
+use crate::arithmetic::Number;
 use crate::error::{Error, Result};
-use crate::eval::program::{Points, Program, Register, Step};
+use crate::eval::blocks::Columns;
+use crate::eval::program::{Points, Program, Register};
+use crate::eval::simd::Lane;
 use crate::expr::Expr;
 use crate::int::floor_div_any;
 use crate::map::domain::Domain;
 
+/// An integer of 128 bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Exact(i128);
+
 /// What stands for a value that does not fit into 128 bits. The value with these bits counts as one.
-const LOST: i128 = i128::MIN;
+const LOST: Exact = Exact(i128::MIN);
 
 /// What errors name.
 pub(crate) struct Names {
@@ -23,54 +32,59 @@ pub(crate) struct Names {
 /// The results as rows.
 pub(crate) fn run(program: &Program, points: &Points<'_>, out: &mut [i64]) -> Result<()> {
     let width = program.results.len();
-    blocks(program, points, program.result_steps(), |start, n, registers, block| {
-        let out = &mut out[start * width..][..n * width];
-        let mut overflow = vec![None; n];
+    let mut columns = Columns::<Exact>::new(program, points.n);
+    while columns.next(program, points, program.result_steps()) {
+        let Range { start, end } = columns.points();
+        let (n, out) = (end - start, &mut out[start * width..end * width]);
+        // Empty as long as everything fits.
+        let mut overflow = Vec::new();
         for (j, register) in program.results.iter().enumerate() {
-            let column = &registers[*register as usize * block..][..n];
-            for (i, value) in column.iter().enumerate() {
-                match i64::try_from(*value) {
+            for (i, value) in columns.column(*register).iter().enumerate() {
+                match i64::try_from(value.0) {
                     Ok(value) => out[i * width + j] = value,
-                    Err(_) => overflow[i] = overflow[i].or(Some((j, *value))),
+                    Err(_) => {
+                        overflow.resize(n, None);
+                        overflow[i] = overflow[i].or(Some((j, *value)));
+                    }
                 }
             }
         }
-        if overflow.iter().all(Option::is_none) {
-            return Ok(());
+        if overflow.is_empty() {
+            continue;
         }
         // At a point outside the domain nothing needs to fit. Where that is not decided, the point may lie inside.
         let inside = program.in_domain(&program.rows(points, start, n)).unwrap_or_else(|_| vec![true; n]);
         let first = overflow.iter().zip(&inside).position(|(found, inside)| found.is_some() && *inside);
-        match first.and_then(|i| Some((i, overflow[i]?))) {
-            Some((i, (j, value))) => Err(program.overflow(points, start + i, Value::Result(j), value)),
-            None => Ok(()),
+        if let Some((i, (j, value))) = first.and_then(|i| Some((i, overflow[i]?))) {
+            return Err(program.overflow(points, start + i, Value::Result(j), value));
         }
-    })
+    }
+    Ok(())
 }
 
 /// Which points lie in the domain; `out` holds `true` for each before.
 pub(crate) fn in_domain(program: &Program, points: &Points<'_>, out: &mut [bool]) -> Result<()> {
-    let steps = program.check_steps.iter().map(|i| *i as usize);
-    blocks(program, points, steps, |start, n, registers, block| {
-        let out = &mut out[start..start + n];
-        let mut lost = vec![None; n];
+    let mut columns = Columns::<Exact>::new(program, points.n);
+    while columns.next(program, points, program.check_steps.iter().map(|i| *i as usize)) {
+        let Range { start, end } = columns.points();
+        let out = &mut out[start..end];
+        let mut lost = vec![None; end - start];
         let of_vars = program.var_ranges.iter().enumerate().map(|(i, interval)| (i as Register, *interval, None));
         let checks = program.checks.iter().enumerate().map(|(i, (register, interval))| (*register, *interval, Some(i)));
         for (register, Interval { lo, hi }, check) in of_vars.chain(checks) {
-            let column = &registers[register as usize * block..][..n];
-            for ((ok, value), lost) in out.iter_mut().zip(column).zip(&mut lost) {
+            for ((ok, value), lost) in out.iter_mut().zip(columns.column(register)).zip(&mut lost) {
                 if *value == LOST {
                     *lost = lost.or(check);
                 } else {
-                    *ok &= i128::from(lo) <= *value && *value <= i128::from(hi);
+                    *ok &= i128::from(lo) <= value.0 && value.0 <= i128::from(hi);
                 }
             }
         }
-        match out.iter().zip(&lost).position(|(ok, lost)| *ok && lost.is_some()) {
-            Some(i) => Err(program.overflow(points, start + i, Value::Constraint(lost[i].unwrap_or(0)), LOST)),
-            None => Ok(()),
+        if let Some(i) = out.iter().zip(&lost).position(|(ok, lost)| *ok && lost.is_some()) {
+            return Err(program.overflow(points, start + i, Value::Constraint(lost[i].unwrap_or(0)), LOST));
         }
-    })
+    }
+    Ok(())
 }
 
 /// A value that an error names.
@@ -83,7 +97,7 @@ enum Value {
 const SHOWN: usize = 200;
 
 impl Program {
-    fn overflow(&self, points: &Points<'_>, row: usize, value: Value, found: i128) -> Error {
+    fn overflow(&self, points: &Points<'_>, row: usize, value: Value, found: Exact) -> Error {
         let bits = if found == LOST { 128 } else { 64 };
         let Some(names) = &self.names else { return Error::Overflow("a value of the map") };
         let own = self.rows(points, row, 1);
@@ -107,94 +121,61 @@ fn shorten(text: String) -> String {
     }
 }
 
-/// Runs some steps block by block and hands the registers of each block to `each`.
-fn blocks(
-    program: &Program,
-    points: &Points<'_>,
-    steps: impl Iterator<Item = usize> + Clone,
-    mut each: impl FnMut(usize, usize, &[i128], usize) -> Result<()>,
-) -> Result<()> {
-    let block = program.block(points.n);
-    let mut registers = vec![0; program.steps.len() * block];
-    let mut start = 0;
-    while start < points.n {
-        let n = block.min(points.n - start);
-        program.load_as(points, start, n, &mut registers, block, i128::from);
-        for i in steps.clone() {
-            let (known, rest) = registers.split_at_mut(i * block);
-            run_step(&program.steps[i], known, &mut rest[..n], block);
-        }
-        each(start, n, &registers, block)?;
-        start += n;
+impl Number for Exact {
+    fn constant(c: i64) -> Exact {
+        Exact(i128::from(c))
     }
-    Ok(())
-}
 
-fn run_step(step: &Step, known: &[i128], out: &mut [i128], block: usize) {
-    let n = out.len();
-    let column = |r: &Register| &known[*r as usize * block..][..n];
-    let pairs = |out: &mut [i128], a: &Register, b: &Register, f: fn(i128, i128) -> i128| {
-        for ((o, x), y) in out.iter_mut().zip(column(a)).zip(column(b)) {
-            *o = if *x == LOST || *y == LOST { LOST } else { f(*x, *y) };
+    fn add_scaled(self, k: i64, x: Exact) -> Exact {
+        let product = x.times(Exact::constant(k));
+        if self == LOST || product == LOST {
+            return LOST;
         }
-    };
-    match step {
-        Step::Const(c) => out.fill(i128::from(*c)),
-        Step::Var => {}
-        Step::Sum(c, terms) => {
-            out.fill(i128::from(*c));
-            for (k, r) in terms {
-                for (o, x) in out.iter_mut().zip(column(r)) {
-                    *o = sum(*o, product(i128::from(*k), *x));
-                }
-            }
+        self.0.checked_add(product.0).map_or(LOST, Exact)
+    }
+
+    fn times(self, other: Exact) -> Exact {
+        match (i64::try_from(self.0), i64::try_from(other.0)) {
+            (Ok(x), Ok(y)) => Exact(i128::from(x) * i128::from(y)),
+            _ if self == LOST || other == LOST => LOST,
+            _ => self.0.checked_mul(other.0).map_or(LOST, Exact),
         }
-        Step::DivConst(a, divisor) => {
-            let n = i128::from(divisor.n());
-            out.iter_mut().zip(column(a)).for_each(|(o, x)| *o = quotient(*x, n));
+    }
+
+    fn floor_div(self, divisor: Exact) -> Exact {
+        if self == LOST || divisor == LOST {
+            return LOST;
         }
-        Step::ModConst(a, divisor) => {
-            let n = i128::from(divisor.n());
-            out.iter_mut().zip(column(a)).for_each(|(o, x)| *o = remainder(*x, n));
+        Exact(floor_div_any(self.0, divisor.0.max(1)))
+    }
+
+    fn floor_mod(self, divisor: Exact) -> Exact {
+        if self == LOST || divisor == LOST {
+            return LOST;
         }
-        Step::Product(a, b) => pairs(out, a, b, product),
-        Step::Div(a, b) => pairs(out, a, b, quotient),
-        Step::Mod(a, b) => pairs(out, a, b, remainder),
-        Step::Min(a, b) => pairs(out, a, b, Ord::min),
-        Step::Max(a, b) => pairs(out, a, b, Ord::max),
+        Exact(self.0.rem_euclid(divisor.0.max(1)))
+    }
+
+    fn minimum(self, other: Exact) -> Exact {
+        // What is lost is the smallest.
+        self.min(other)
+    }
+
+    fn maximum(self, other: Exact) -> Exact {
+        if self == LOST || other == LOST {
+            return LOST;
+        }
+        self.max(other)
     }
 }
 
-fn sum(x: i128, y: i128) -> i128 {
-    if x == LOST || y == LOST {
-        return LOST;
+impl Lane for Exact {
+    fn narrow(x: i64) -> Exact {
+        Exact::constant(x)
     }
-    x.checked_add(y).unwrap_or(LOST)
-}
 
-fn product(x: i128, y: i128) -> i128 {
-    match (i64::try_from(x), i64::try_from(y)) {
-        (Ok(x), Ok(y)) => i128::from(x) * i128::from(y),
-        _ if x == LOST || y == LOST => LOST,
-        _ => x.checked_mul(y).unwrap_or(LOST),
-    }
-}
-
-/// Floor division, by 1 where the divisor is not positive.
-fn quotient(x: i128, n: i128) -> i128 {
-    if x == LOST {
-        LOST
-    } else {
-        floor_div_any(x, n.max(1))
-    }
-}
-
-/// The remainder of [`quotient`].
-fn remainder(x: i128, n: i128) -> i128 {
-    if x == LOST {
-        LOST
-    } else {
-        x.rem_euclid(n.max(1))
+    fn wide(self) -> i64 {
+        self.0 as i64
     }
 }
 

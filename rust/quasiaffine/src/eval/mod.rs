@@ -1,5 +1,6 @@
 //! Values of maps at points.
 
+pub(crate) mod blocks;
 pub(crate) mod exact;
 pub(crate) mod points;
 pub mod program;

@@ -3,20 +3,25 @@
 //! Read [`Program`]. Shared nodes are computed once. Law: a value is the mathematical one, or an error
 //! ([`Error::PointOverflow`]) where it does not fit into 64 bits; it never wraps. Which of three ways it is computed is
 //! decided once, from the ranges of the variables:
-//! * every value and partial sum fits into 31 bits: 32-bit lanes, which divide by multiplying (`simd.rs`);
+//! * every value and partial sum fits into 31 bits: 32-bit lanes;
 //! * every value fits into 64 bits: 64-bit lanes, without a check; a partial sum may wrap, and wraps back;
 //! * else 128 bits with checks (`exact.rs`).
 //!
+//! Steps run in blocks of points (`blocks.rs`), and lanes divide by multiplying (`simd.rs`). Results that are all variables
+//! are copied.
+//!
 //! At points outside the domain results are unspecified.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::analysis::interval::Interval;
 use crate::analysis::wide_interval::{step, WideInterval};
+use crate::arithmetic::Binary;
 use crate::error::{Error, Result};
+use crate::eval::blocks::{self, Columns};
 use crate::eval::exact::{self, Names};
 use crate::eval::simd::{Divisor, Lane};
 use crate::expr::{Expr, Node, Op};
@@ -47,21 +52,32 @@ impl<'a> Points<'a> {
             runtime: rows(self.runtime, counts[2]),
         }
     }
+
+    /// The values of a variable, which counts through the tables; `counts` gives their widths.
+    #[inline(always)]
+    pub(crate) fn of_var(&self, mut i: usize, counts: [usize; 3]) -> impl Iterator<Item = &'a i64> {
+        for (table, width) in [(self.dims, counts[0]), (self.ranges, counts[1])] {
+            if i < width {
+                return table[i.min(table.len())..].iter().step_by(width);
+            }
+            i -= width;
+        }
+        self.runtime[i.min(self.runtime.len())..].iter().step_by(counts[2])
+    }
 }
 
 pub(crate) type Register = u32;
 
+#[derive(PartialEq)]
 pub(crate) enum Step {
     Const(i64),
     Var,
     Sum(i64, Vec<(i64, Register)>),
-    Product(Register, Register),
     DivConst(Register, Divisor),
     ModConst(Register, Divisor),
-    Div(Register, Register),
-    Mod(Register, Register),
-    Min(Register, Register),
-    Max(Register, Register),
+    /// The remainder of a quotient that an earlier step has: a numerator, a divisor, and the quotient.
+    Rest(Register, i64, Register),
+    Binary(Binary, Register, Register),
 }
 
 /// The numbers that hold every value of some steps, wherever all variables lie in their ranges.
@@ -100,8 +116,8 @@ pub struct Program {
     pub(crate) names: Option<Box<Names>>,
 }
 
-/// About how many values one block may hold in all registers together.
-const BLOCK_VALUES: usize = 1 << 15;
+/// How many points a worker takes at once. The chunks are the same for any number of workers, and so is the first error.
+const CHUNK: usize = 1 << 14;
 
 impl Program {
     /// Compiles the results and the constraints of a map.
@@ -188,85 +204,92 @@ impl Program {
     pub fn run_to<const CHECK: bool>(&self, points: &Points<'_>, threads: usize, out: &mut [i64]) -> Result<()> {
         let width = self.results.len();
         assert_eq!(out.len(), points.n * width, "one row a point");
-        if threads < 2 || points.n < 2 * BLOCK_VALUES || width == 0 {
-            return self.run_into::<CHECK>(points, out);
+        if points.n <= CHUNK {
+            return self.run_chunk::<CHECK>(points, out);
         }
-        let each = points.n.div_ceil(threads);
+        let chunks = Mutex::new(Chunks { start: 0, out, error: None });
         std::thread::scope(|scope| {
-            let parts = out.chunks_mut(each * width).enumerate();
-            let workers: Vec<_> = parts
-                .map(|(i, part)| {
-                    let points = points.part(i * each, part.len() / width, self.counts);
-                    scope.spawn(move || self.run_into::<CHECK>(&points, part).map_err(|e| e.shifted(i * each)))
-                })
-                .collect();
-            // A worker panics only on a broken promise of this crate, which then goes on to the caller.
-            workers.into_iter().try_for_each(|w| w.join().unwrap_or_else(|p| std::panic::resume_unwind(p)))
-        })
-    }
-
-    fn run_into<const CHECK: bool>(&self, points: &Points<'_>, out: &mut [i64]) -> Result<()> {
-        #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has the instructions for which the function is compiled.
-            #[allow(unsafe_code)]
-            return unsafe { self.run_into_avx2::<CHECK>(points, out) };
+            // This thread is one of them; of the others, one that the system does not give is not missed.
+            let others = threads.min(points.n.div_ceil(CHUNK)).saturating_sub(1);
+            for _ in 0..others {
+                let work = || self.run_chunks::<CHECK>(points, &chunks);
+                if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                    break;
+                }
+            }
+            self.run_chunks::<CHECK>(points, &chunks);
+        });
+        match chunks.into_inner().unwrap_or_else(PoisonError::into_inner).error {
+            Some((_, error)) => Err(error),
+            None => Ok(()),
         }
-        self.run_into_any::<CHECK>(points, out)
     }
 
-    /// [`Program::run_into_any`] for processors whose registers hold eight 32-bit lanes: the same code, compiled again.
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2")]
-    fn run_into_avx2<const CHECK: bool>(&self, points: &Points<'_>, out: &mut [i64]) -> Result<()> {
-        self.run_into_any::<CHECK>(points, out)
+    /// The chunks that are left, one after the other.
+    fn run_chunks<const CHECK: bool>(&self, points: &Points<'_>, chunks: &Mutex<Chunks<'_>>) {
+        let width = self.results.len();
+        loop {
+            // A worker panics only on a broken promise of this crate, which goes on to the caller when all are joined.
+            let next = chunks.lock().unwrap_or_else(PoisonError::into_inner).next(points.n, width);
+            let Some((start, out)) = next else { return };
+            let n = CHUNK.min(points.n - start);
+            if let Err(e) = self.run_chunk::<CHECK>(&self.rows(points, start, n), out) {
+                chunks.lock().unwrap_or_else(PoisonError::into_inner).stop(start, e.shifted(start));
+            }
+        }
     }
 
-    // What a block goes through is inlined into the functions above, so that it is compiled for their processors.
-    #[inline(always)]
-    fn run_into_any<const CHECK: bool>(&self, points: &Points<'_>, out: &mut [i64]) -> Result<()> {
+    fn run_chunk<const CHECK: bool>(&self, points: &Points<'_>, out: &mut [i64]) -> Result<()> {
         if CHECK {
             if let Some(row) = self.in_domain(points)?.iter().position(|inside| !inside) {
                 return Err(Error::OutsideDomain(row));
             }
         }
-        let width = self.results.len();
-        match self.result_width {
-            Width::Narrow => self.blocks::<i32>(points, self.result_steps(), |start, n, registers, block| {
-                self.store(registers, block, n, &mut out[start * width..]);
-            }),
-            Width::Whole => self.blocks::<i64>(points, self.result_steps(), |start, n, registers, block| {
-                self.store(registers, block, n, &mut out[start * width..]);
-            }),
-            Width::Open => return exact::run(self, points, out),
+        if self.result_width == Width::Open {
+            return exact::run(self, points, out);
         }
+        self.run_lanes(points, Wanted::Results(out));
         Ok(())
     }
 
-    /// Writes the results of a block as rows.
+    /// Runs a program that needs no check.
+    fn run_lanes(&self, points: &Points<'_>, wanted: Wanted<'_>) {
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has the instructions for which the function is compiled.
+            #[allow(unsafe_code)]
+            return unsafe { self.run_lanes_avx2(points, wanted) };
+        }
+        self.run_lanes_any(points, wanted);
+    }
+
+    /// [`Program::run_lanes_any`] for processors whose registers hold eight 32-bit lanes: the same code, compiled again.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn run_lanes_avx2(&self, points: &Points<'_>, wanted: Wanted<'_>) {
+        self.run_lanes_any(points, wanted);
+    }
+
+    // What a block goes through is inlined into the functions above, so that it is compiled for their processors.
     #[inline(always)]
-    fn store<L: Lane>(&self, registers: &[L], block: usize, n: usize, out: &mut [i64]) {
-        let columns: Vec<&[L]> = self.results.iter().map(|r| &registers[*r as usize * block..][..n]).collect();
-        match columns[..] {
-            [] => {}
-            [a] => out.iter_mut().zip(a).for_each(|(o, a)| *o = a.wide()),
-            [a, b] => rows(out, a.iter().zip(b).map(|(a, b)| [a.wide(), b.wide()])),
-            [a, b, c] => {
-                let columns = a.iter().zip(b).zip(c);
-                rows(out, columns.map(|((a, b), c)| [a.wide(), b.wide(), c.wide()]));
+    fn run_lanes_any(&self, points: &Points<'_>, wanted: Wanted<'_>) {
+        match wanted {
+            Wanted::Inside(out) => self.find_inside(points, out),
+            // All results are variables: nothing is worked out, and nothing turned into columns.
+            Wanted::Results(out) if self.results.iter().all(|r| (*r as usize) < self.var_ranges.len()) => {
+                blocks::copy(points, self.counts, &self.results, out);
             }
-            [a, b, c, d] => {
-                let columns = a.iter().zip(b).zip(c).zip(d);
-                rows(out, columns.map(|(((a, b), c), d)| [a.wide(), b.wide(), c.wide(), d.wide()]));
-            }
-            _ => {
-                let width = columns.len();
-                for (j, column) in columns.iter().enumerate() {
-                    for (row, value) in out.chunks_exact_mut(width).zip(*column) {
-                        row[j] = value.wide();
-                    }
-                }
-            }
+            Wanted::Results(out) if self.result_width == Width::Narrow => self.find_results::<i32>(points, out),
+            Wanted::Results(out) => self.find_results::<i64>(points, out),
+        }
+    }
+
+    #[inline(always)]
+    fn find_results<L: Lane>(&self, points: &Points<'_>, out: &mut [i64]) {
+        let width = self.results.len();
+        let mut columns = Columns::<L>::new(self, points.n);
+        while columns.next(self, points, self.result_steps()) {
+            blocks::store(&columns, &self.results, &mut out[columns.points().start * width..]);
         }
     }
 
@@ -279,78 +302,37 @@ impl Program {
         if self.check_width == Width::Open {
             exact::in_domain(self, points, &mut out)?;
         } else {
-            // A variable outside its interval decides, whatever the constraints come to there.
-            let steps = self.check_steps.iter().map(|i| *i as usize);
-            self.blocks::<i64>(points, steps, |start, n, registers, block| {
-                self.inside(registers, block, &mut out[start..start + n]);
-            });
+            self.run_lanes(points, Wanted::Inside(&mut out));
         }
         Ok(out)
     }
 
-    fn inside(&self, registers: &[i64], block: usize, out: &mut [bool]) {
+    #[inline(always)]
+    fn find_inside(&self, points: &Points<'_>, out: &mut [bool]) {
+        if self.checks.is_empty() {
+            let points = self.rows(points, 0, out.len());
+            for (i, Interval { lo, hi }) in self.var_ranges.iter().enumerate() {
+                let values = points.of_var(i, self.counts);
+                out.iter_mut().zip(values).for_each(|(ok, value)| *ok &= *lo <= *value && *value <= *hi);
+            }
+            return;
+        }
+        // A variable outside its interval decides, whatever the constraints come to there.
         let of_vars = self.var_ranges.iter().enumerate().map(|(i, r)| (i as Register, *r));
-        for (register, Interval { lo, hi }) in of_vars.chain(self.checks.iter().copied()) {
-            let column = &registers[register as usize * block..];
-            for (ok, value) in out.iter_mut().zip(column) {
-                *ok &= lo <= *value && *value <= hi;
+        let mut columns = Columns::<i64>::new(self, points.n);
+        while columns.next(self, points, self.check_steps.iter().map(|i| *i as usize)) {
+            let out = &mut out[columns.points()];
+            for (register, Interval { lo, hi }) in of_vars.clone().chain(self.checks.iter().copied()) {
+                for (ok, value) in out.iter_mut().zip(columns.column(register)) {
+                    *ok &= lo <= *value && *value <= hi;
+                }
             }
         }
     }
 
-    /// How many points are worked on at once.
-    pub(crate) fn block(&self, n: usize) -> usize {
-        (BLOCK_VALUES / self.steps.len().max(1)).clamp(16, 1024).min(n.max(1))
-    }
-
-    /// Runs some steps block by block and hands the registers of each block to `each`.
-    #[inline(always)]
-    fn blocks<L: Lane>(
-        &self,
-        points: &Points<'_>,
-        steps: impl Iterator<Item = usize> + Clone,
-        mut each: impl FnMut(usize, usize, &[L], usize),
-    ) {
-        let block = self.block(points.n);
-        let mut registers = vec![L::default(); self.steps.len() * block];
-        let mut start = 0;
-        while start < points.n {
-            let n = block.min(points.n - start);
-            self.load(points, start, n, &mut registers, block);
-            for i in steps.clone() {
-                let (known, rest) = registers.split_at_mut(i * block);
-                self.steps[i].run(known, &mut rest[..n], block);
-            }
-            each(start, n, &registers, block);
-            start += n;
-        }
-    }
-
-    #[inline(always)]
-    fn load<L: Lane>(&self, points: &Points<'_>, start: usize, n: usize, registers: &mut [L], block: usize) {
-        self.load_as(points, start, n, registers, block, L::narrow);
-    }
-
-    /// Puts the values of the variables into the first registers.
-    #[inline(always)]
-    pub(crate) fn load_as<T>(
-        &self,
-        points: &Points<'_>,
-        start: usize,
-        n: usize,
-        registers: &mut [T],
-        block: usize,
-        convert: impl Fn(i64) -> T,
-    ) {
-        let mut first = 0;
-        for (table, width) in [points.dims, points.ranges, points.runtime].into_iter().zip(self.counts) {
-            for j in 0..width {
-                let column = &mut registers[(first + j) * block..][..n];
-                let rows = table[start * width + j..].iter().step_by(width);
-                column.iter_mut().zip(rows).for_each(|(value, x)| *value = convert(*x));
-            }
-            first += width;
-        }
+    /// How many variables of each kind there are.
+    pub(crate) fn counts(&self) -> [usize; 3] {
+        self.counts
     }
 
     /// The points of some rows, with the tables that this program has.
@@ -359,10 +341,43 @@ impl Program {
     }
 }
 
-/// Writes rows of fixed width.
-#[inline(always)]
-fn rows<const W: usize>(out: &mut [i64], rows: impl Iterator<Item = [i64; W]>) {
-    out.chunks_exact_mut(W).zip(rows).for_each(|(place, row)| place.copy_from_slice(&row));
+/// The rows of results that no worker has taken.
+struct Chunks<'a> {
+    /// The first point that is left.
+    start: usize,
+    out: &'a mut [i64],
+    /// The first error, and the point at which its chunk starts.
+    error: Option<(usize, Error)>,
+}
+
+impl<'a> Chunks<'a> {
+    fn next(&mut self, n: usize, width: usize) -> Option<(usize, &'a mut [i64])> {
+        let start = self.start;
+        if start >= n {
+            return None;
+        }
+        self.start = n.min(start.saturating_add(CHUNK));
+        let (chunk, rest) = std::mem::take(&mut self.out).split_at_mut((self.start - start) * width);
+        self.out = rest;
+        Some((start, chunk))
+    }
+
+    /// Hands out no more. What was handed out before comes to its end, so the error that is left is that of the first
+    /// chunk with one, whatever order the workers run in.
+    fn stop(&mut self, start: usize, error: Error) {
+        self.start = usize::MAX;
+        if self.error.as_ref().is_none_or(|(first, _)| start < *first) {
+            self.error = Some((start, error));
+        }
+    }
+}
+
+/// What is worked out, and where it goes.
+enum Wanted<'a> {
+    /// Rows of results.
+    Results(&'a mut [i64]),
+    /// Whether points lie in the domain; it holds `true` for each before.
+    Inside(&'a mut [bool]),
 }
 
 impl Step {
@@ -371,60 +386,19 @@ impl Step {
             Step::Const(_) | Step::Var => {}
             Step::Sum(_, terms) => terms.iter().for_each(|(_, register)| visit(*register)),
             Step::DivConst(a, _) | Step::ModConst(a, _) => visit(*a),
-            Step::Product(a, b) | Step::Div(a, b) | Step::Mod(a, b) | Step::Min(a, b) | Step::Max(a, b) => {
+            Step::Rest(a, _, b) | Step::Binary(_, a, b) => {
                 visit(*a);
                 visit(*b);
             }
         }
     }
-
-    #[inline(always)]
-    fn run<L: Lane>(&self, known: &[L], out: &mut [L], block: usize) {
-        let n = out.len();
-        let column = |r: &Register| &known[*r as usize * block..][..n];
-        match self {
-            Step::Const(c) => out.fill(L::narrow(*c)),
-            Step::Var => {}
-            Step::Sum(c, terms) => {
-                // Two terms in one pass; the first pass writes, the others add.
-                for (i, pair) in terms.chunks(2).enumerate() {
-                    let base = L::narrow(if i == 0 { *c } else { 0 });
-                    let added = |o: &L| if i == 0 { base } else { *o };
-                    match pair {
-                        [(k, r), (l, s)] => {
-                            let (k, l) = (L::narrow(*k), L::narrow(*l));
-                            for ((o, x), y) in out.iter_mut().zip(column(r)).zip(column(s)) {
-                                *o = added(o).add(k.mul(*x)).add(l.mul(*y));
-                            }
-                        }
-                        [(k, r)] => {
-                            let k = L::narrow(*k);
-                            out.iter_mut().zip(column(r)).for_each(|(o, x)| *o = added(o).add(k.mul(*x)));
-                        }
-                        _ => {}
-                    }
-                }
-            }
-            Step::DivConst(a, divisor) => L::div_all(divisor, column(a), out),
-            Step::ModConst(a, divisor) => L::mod_all(divisor, column(a), out),
-            Step::Product(a, b) => binary(out, column(a), column(b), L::mul),
-            Step::Div(a, b) => binary(out, column(a), column(b), L::div),
-            Step::Mod(a, b) => binary(out, column(a), column(b), L::rem),
-            Step::Min(a, b) => binary(out, column(a), column(b), L::min),
-            Step::Max(a, b) => binary(out, column(a), column(b), L::max),
-        }
-    }
-}
-
-#[inline(always)]
-fn binary<L: Lane>(out: &mut [L], a: &[L], b: &[L], f: impl Fn(L, L) -> L) {
-    for ((o, x), y) in out.iter_mut().zip(a).zip(b) {
-        *o = f(*x, *y);
-    }
 }
 
 /// What 32-bit lanes hold with room for one more addition.
 const NARROW: Interval = Interval::new(-(1 << 30), 1 << 30);
+
+/// How many of the last steps are searched for one that is the same.
+const NEAR: usize = 16;
 
 struct Compiler<'a> {
     domain: &'a Domain,
@@ -467,6 +441,21 @@ impl Compiler<'_> {
         after_variables.filter(|i| needed[*i]).map(|i| i as Register).collect()
     }
 
+    /// A step that divides a register by `n`, where the multiple below it fits wherever the numerator does.
+    fn quotient(&self, numerator: Register, n: i64) -> Option<Register> {
+        // A power of two masks, which is quicker than a product.
+        if n & (n - 1) == 0 || self.values[numerator as usize].1 == Width::Open {
+            return None;
+        }
+        self.near(|step| matches!(step, Step::DivConst(a, d) if *a == numerator && d.n() == n))
+    }
+
+    /// One of the last steps.
+    fn near(&self, is_it: impl Fn(&Step) -> bool) -> Option<Register> {
+        let first = self.steps.len().saturating_sub(NEAR);
+        self.steps[first..].iter().position(is_it).map(|i| (first + i) as Register)
+    }
+
     fn expr(&mut self, e: &Expr) -> Result<Register> {
         let node = match e {
             Expr::Const(c) => return Ok(self.push(Step::Const(*c), Interval::point(*c).into(), Width::Narrow)),
@@ -507,14 +496,22 @@ impl Compiler<'_> {
                 Step::Sum(sum.constant, terms.collect())
             }
             (Op::FloorDiv(_, Expr::Const(n)), [a]) => Step::DivConst(*a, divisor(*n)),
-            (Op::Mod(_, Expr::Const(n)), [a]) => Step::ModConst(*a, divisor(*n)),
-            (Op::Product(..), [a, b]) => Step::Product(*a, *b),
-            (Op::FloorDiv(..), [a, b]) => Step::Div(*a, *b),
-            (Op::Mod(..), [a, b]) => Step::Mod(*a, *b),
-            (Op::Min(..), [a, b]) => Step::Min(*a, *b),
-            (Op::Max(..), [a, b]) => Step::Max(*a, *b),
+            (Op::Mod(_, Expr::Const(n)), [a]) => match self.quotient(*a, *n) {
+                Some(q) => Step::Rest(*a, *n, q),
+                None => Step::ModConst(*a, divisor(*n)),
+            },
+            (Op::Product(..), [a, b]) => Step::Binary(Binary::Product, *a, *b),
+            (Op::FloorDiv(..), [a, b]) => Step::Binary(Binary::FloorDiv, *a, *b),
+            (Op::Mod(..), [a, b]) => Step::Binary(Binary::Mod, *a, *b),
+            (Op::Min(..), [a, b]) => Step::Binary(Binary::Min, *a, *b),
+            (Op::Max(..), [a, b]) => Step::Binary(Binary::Max, *a, *b),
             _ => return Err(Error::TooLarge("the expression")),
         };
+        // The same node may be there twice.
+        if let Some(register) = self.near(|known| *known == step) {
+            self.done.insert(Arc::as_ptr(node), register);
+            return Ok(register);
+        }
         // A divisor that 32-bit lanes cannot hold keeps the program wide.
         if matches!(&step, Step::DivConst(_, d) | Step::ModConst(_, d) if !d.is_narrow()) {
             parts = Width::Whole;

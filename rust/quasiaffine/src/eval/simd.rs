@@ -1,164 +1,373 @@
 //! Integers of one width in a block of values, and division of a whole block by a constant.
 //!
-//! Read [`Lane`]. A 32-bit block divides by a multiplication and a shift: for `0 <= x < 2^31` and
-//! `m = floor(2^(31 + l) / n) + 1` with `2^l >= n`, `x floordiv n = (x * m) >> (31 + l)` (Granlund and Montgomery,
-//! "Division by invariant integers using multiplication", 1994). Negative values are first moved up by a multiple of
-//! the divisor.
+//! Read [`Lane`]. A block divides by a multiplication and a shift: for `0 <= x < 2^k`, `2^l >= n` and
+//! `m = floor(2^(k + l) / n) + 1`, `x floordiv n = (x * m) >> (k + l)` (Granlund and Montgomery, "Division by invariant
+//! integers using multiplication", 1994). Lanes of `k + 1` bits hold such numerators and, where `n` is no power of two, so
+//! that `2^l < 2n` for the smallest `l`, the multiplier. A negative `x` is `-1 - y` of a `y` that is none, `y = !x`, and
+//! `x floordiv n = !(y floordiv n)`.
+
+use std::hint::black_box;
 
 use crate::analysis::interval::Interval;
+use crate::arithmetic::Number;
 
-/// An integer of a fixed width. Arithmetic wraps.
-pub trait Lane: Copy + Default + Ord {
-    /// The low bits of a 64-bit value.
+/// A number in a block of values.
+pub(crate) trait Lane: Number + Default {
+    /// A value of 64 bits.
     fn narrow(x: i64) -> Self;
-    /// The value in 64 bits.
+    /// The value in 64 bits, where it fits.
     fn wide(self) -> i64;
-    /// The wrapping sum.
-    fn add(self, other: Self) -> Self;
-    /// The wrapping product.
-    fn mul(self, other: Self) -> Self;
-    /// Floor division, by 1 where the divisor is not positive.
-    fn div(self, other: Self) -> Self;
-    /// The remainder of [`Lane::div`].
-    fn rem(self, other: Self) -> Self;
+
     /// `x floordiv n` for a block.
-    fn div_all(divisor: &Divisor, x: &[Self], out: &mut [Self]);
+    #[inline(always)]
+    fn div_all(divisor: &Divisor, x: &[Self], out: &mut [Self]) {
+        let n = Self::narrow(divisor.n);
+        out.iter_mut().zip(x).for_each(|(o, x)| *o = x.floor_div(n));
+    }
+
     /// `x mod n` for a block.
-    fn mod_all(divisor: &Divisor, x: &[Self], out: &mut [Self]);
+    #[inline(always)]
+    fn mod_all(divisor: &Divisor, x: &[Self], out: &mut [Self]) {
+        let n = Self::narrow(divisor.n);
+        out.iter_mut().zip(x).for_each(|(o, x)| *o = x.floor_mod(n));
+    }
 }
 
-/// A constant divisor with what is needed to multiply by its inverse.
-#[derive(Clone, Copy)]
-pub struct Divisor {
+/// A constant divisor, at least 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Divisor {
     n: i64,
-    /// For powers of two: the exponent.
-    shift: Option<u32>,
-    /// The multiplier; 0 where 32-bit lanes cannot divide. It has 32 bits, since `2^l < 2n` where `n` is no power of two.
-    magic: u32,
-    magic_shift: u32,
-    /// A multiple of `n` that makes every value of the numerator non-negative, and how often `n` is in it.
-    up: i32,
-    up_quotient: i32,
+    /// Whether a numerator may be negative.
+    is_signed: bool,
+    /// Whether it and every numerator have at most 50 bits.
+    is_short: bool,
 }
 
 impl Divisor {
-    /// Whether 32-bit lanes can divide by it.
-    pub fn is_narrow(&self) -> bool {
-        self.magic != 0
+    /// The divisor `n >= 1` of a numerator with values in `interval`.
+    pub fn new(n: i64, interval: Interval) -> Divisor {
+        Divisor { n, is_signed: interval.lo < 0, is_short: n <= SHORT && -SHORT < interval.lo && interval.hi < SHORT }
     }
 
     /// The number.
-    pub fn n(&self) -> i64 {
+    pub fn n(self) -> i64 {
         self.n
     }
 
-    /// The divisor `n >= 1` of a numerator with values in `interval`.
-    pub fn new(n: i64, interval: Interval) -> Divisor {
-        let shift = (n & (n - 1) == 0).then(|| n.trailing_zeros());
-        let l = 64 - (n - 1).leading_zeros();
-        // Only divisors and numerators that stay below 2^31 when moved up are multiplied by an inverse.
-        let up_quotient = if interval.lo < 0 { interval.lo.unsigned_abs().div_ceil(n as u64) } else { 0 };
-        let highest = i128::from(interval.hi) + i128::from(up_quotient) * i128::from(n);
-        let fits = n < 1 << 30 && highest < 1 << 31 && interval.lo >= -(1 << 31);
-        let magic = if fits && shift.is_none() { ((1u64 << (31 + l)) / n as u64) + 1 } else { u64::from(fits) };
-        let up_quotient = if fits { up_quotient as i64 } else { 0 };
-        let up = up_quotient * n;
-        Divisor { n, shift, magic: magic as u32, magic_shift: 31 + l, up: up as i32, up_quotient: up_quotient as i32 }
+    /// Whether 32-bit lanes hold it.
+    pub fn is_narrow(self) -> bool {
+        self.n <= i64::from(i32::MAX)
+    }
+
+    /// The exponent of a power of two.
+    fn shift(self) -> Option<u32> {
+        (self.n & (self.n - 1) == 0).then(|| self.n.trailing_zeros())
+    }
+
+    /// The smallest `l` with `2^l >= n`, for `n >= 2`.
+    fn l(self) -> u32 {
+        64 - (self.n - 1).leading_zeros()
     }
 }
 
+/// What [`Fraction`] divides lies below, and what it divides by is not larger.
+const SHORT: i64 = 1 << 50;
+
+/// The lower 32 of 64 bits.
+const LOW: u64 = u32::MAX as u64;
+
+/// Blocks of fewer values are divided one by one: the multiplier is not worth its division.
+const FEW: usize = 8;
+
+/// The two operations on a block, given how a block of numerators `>= 0` is divided.
+macro_rules! divide_by_multiplying {
+    ($lane:ty, $inverse:ident $(, $short:ident)?) => {
+        #[inline(always)]
+        fn div_all(divisor: &Divisor, x: &[$lane], out: &mut [$lane]) {
+            let pairs = out.iter_mut().zip(x);
+            match divisor.shift() {
+                Some(shift) => pairs.for_each(|(o, x)| *o = x >> shift),
+                None if pairs.len() < FEW => pairs.for_each(|(o, x)| *o = x.div_euclid(divisor.n as $lane)),
+                $(None if divisor.is_short => {
+                    let fraction = $short::new(divisor);
+                    pairs.for_each(|(o, x)| *o = fraction.floor_div(*x));
+                })?
+                None => {
+                    let inverse = $inverse::new(divisor);
+                    if divisor.is_signed {
+                        pairs.for_each(|(o, x)| *o = inverse.floor_div(*x));
+                    } else {
+                        pairs.for_each(|(o, x)| *o = inverse.div(*x));
+                    }
+                }
+            }
+        }
+
+        #[inline(always)]
+        fn mod_all(divisor: &Divisor, x: &[$lane], out: &mut [$lane]) {
+            let n = divisor.n as $lane;
+            let pairs = out.iter_mut().zip(x);
+            match divisor.shift() {
+                Some(_) => pairs.for_each(|(o, x)| *o = x & (n - 1)),
+                None if pairs.len() < FEW => pairs.for_each(|(o, x)| *o = x.rem_euclid(n)),
+                $(None if divisor.is_short => {
+                    let fraction = $short::new(divisor);
+                    pairs.for_each(|(o, x)| *o = fraction.floor_mod(*x));
+                })?
+                None => {
+                    let inverse = $inverse::new(divisor);
+                    if divisor.is_signed {
+                        pairs.for_each(|(o, x)| *o = x.wrapping_sub(inverse.floor_div(*x).wrapping_mul(n)));
+                    } else {
+                        pairs.for_each(|(o, x)| *o = x.wrapping_sub(inverse.div(*x).wrapping_mul(n)));
+                    }
+                }
+            }
+        }
+    };
+}
+
+/// What 32-bit lanes multiply by for a divisor that is no power of two.
+struct Inverse32 {
+    multiplier: u64,
+    shift: u32,
+}
+
+impl Inverse32 {
+    #[inline(always)]
+    fn new(divisor: &Divisor) -> Inverse32 {
+        let shift = 31 + divisor.l();
+        Inverse32 { multiplier: u64::from(((1 << shift) / divisor.n as u64) as u32 + 1), shift }
+    }
+
+    /// `x floordiv n` for `x >= 0`.
+    #[inline(always)]
+    fn div(&self, x: i32) -> i32 {
+        ((u64::from(x as u32) * self.multiplier) >> self.shift) as i32
+    }
+
+    #[inline(always)]
+    fn floor_div(&self, x: i32) -> i32 {
+        let sign = x >> 31;
+        self.div(x ^ sign) ^ sign
+    }
+}
+
+/// What 64-bit lanes multiply by for a divisor that is no power of two.
+struct Inverse64 {
+    /// The lower and the upper 32 bits of the multiplier.
+    multiplier: [u64; 2],
+    shift: u32,
+}
+
+impl Inverse64 {
+    #[inline(always)]
+    fn new(divisor: &Divisor) -> Inverse64 {
+        let l = divisor.l();
+        let multiplier = ((1u128 << (63 + l)) / divisor.n as u128) as u64 + 1;
+        // Vectors have no instruction for the upper half of a product. A compiler that knows these for halves of one number
+        // finds that product again, and works it out value by value.
+        Inverse64 { multiplier: [multiplier & LOW, multiplier >> 32].map(black_box), shift: l - 1 }
+    }
+
+    /// `x floordiv n` for `x >= 0`.
+    #[inline(always)]
+    fn div(&self, x: i64) -> i64 {
+        let [y0, y1] = self.multiplier.map(|half| half & LOW);
+        let (x0, x1) = (x as u64 & LOW, x as u64 >> 32);
+        // Neither sum passes 64 bits: (2^32 - 1)^2 + 2^32 - 1 < 2^64.
+        let middle = x1 * y0 + ((x0 * y0) >> 32);
+        let carried = x0 * y1 + (middle & LOW);
+        let upper = x1 * y1 + (middle >> 32) + (carried >> 32);
+        (upper >> self.shift) as i64
+    }
+
+    #[inline(always)]
+    fn floor_div(&self, x: i64) -> i64 {
+        let sign = x >> 63;
+        self.div(x ^ sign) ^ sign
+    }
+}
+
+/// What 64-bit lanes multiply short numerators by: `1 / n` as a float, which takes half of the instructions.
+///
+/// `v = (x + 1/2) / n` is at least `1 / 2n` away from every integer, so `x floordiv n` is the integer nearest to `v - 1/2`,
+/// and still where `v - 1/2` is off by less than `1 / 2n`. With `|x| < 2^50` and `n <= 2^50` the inverse and the product
+/// move it by less than `2^-52 (|x| + 1/2) / n <= 4 / 16n`, the difference by at most `2^-53 (|v| + 1/2) <= 3 / 16n`, and
+/// what is of second order has far more room than it needs.
+struct Fraction {
+    n: f64,
+    inverse: f64,
+}
+
+/// Floats from here to `2^51` above and below are the integers, and lie as close in bits as in value.
+const CENTER: f64 = (3u64 << 51) as f64;
+
+impl Fraction {
+    #[inline(always)]
+    fn new(divisor: &Divisor) -> Fraction {
+        let n = divisor.n as f64;
+        Fraction { n, inverse: 1.0 / n }
+    }
+
+    /// `CENTER + (x floordiv n)`, for `x` as a float.
+    #[inline(always)]
+    fn quotient(&self, x: f64) -> f64 {
+        ((x + 0.5) * self.inverse - 0.5) + CENTER
+    }
+
+    #[inline(always)]
+    fn floor_div(&self, x: i64) -> i64 {
+        integer(self.quotient(float(x)))
+    }
+
+    #[inline(always)]
+    fn floor_mod(&self, x: i64) -> i64 {
+        let x = float(x);
+        // Each of these numbers is an integer of less than 53 bits.
+        integer(x - (self.quotient(x) - CENTER) * self.n + CENTER)
+    }
+}
+
+/// A number of at most 51 bits as a float.
+#[inline(always)]
+fn float(x: i64) -> f64 {
+    f64::from_bits(CENTER.to_bits().wrapping_add(x as u64)) - CENTER
+}
+
+/// `x - CENTER`.
+#[inline(always)]
+fn integer(x: f64) -> i64 {
+    x.to_bits().wrapping_sub(CENTER.to_bits()) as i64
+}
+
+/// 64-bit integers that wrap. Where every value of an operation fits, so does its result, whatever wrapped on the way.
 impl Lane for i64 {
+    #[inline(always)]
     fn narrow(x: i64) -> i64 {
         x
     }
 
+    #[inline(always)]
     fn wide(self) -> i64 {
         self
     }
 
-    fn add(self, other: i64) -> i64 {
-        self.wrapping_add(other)
-    }
-
-    fn mul(self, other: i64) -> i64 {
-        self.wrapping_mul(other)
-    }
-
-    fn div(self, other: i64) -> i64 {
-        self.div_euclid(other.max(1))
-    }
-
-    fn rem(self, other: i64) -> i64 {
-        self.rem_euclid(other.max(1))
-    }
-
-    #[inline(always)]
-    fn div_all(divisor: &Divisor, x: &[i64], out: &mut [i64]) {
-        let n = divisor.n;
-        match divisor.shift {
-            Some(shift) => out.iter_mut().zip(x).for_each(|(o, x)| *o = x >> shift),
-            None => out.iter_mut().zip(x).for_each(|(o, x)| *o = x.div_euclid(n)),
-        }
-    }
-
-    #[inline(always)]
-    fn mod_all(divisor: &Divisor, x: &[i64], out: &mut [i64]) {
-        let n = divisor.n;
-        match divisor.shift {
-            Some(_) => out.iter_mut().zip(x).for_each(|(o, x)| *o = x & (n - 1)),
-            None => out.iter_mut().zip(x).for_each(|(o, x)| *o = x.rem_euclid(n)),
-        }
-    }
+    divide_by_multiplying!(i64, Inverse64, Fraction);
 }
 
+/// 32-bit integers that wrap.
 impl Lane for i32 {
+    #[inline(always)]
     fn narrow(x: i64) -> i32 {
         x as i32
     }
 
+    #[inline(always)]
     fn wide(self) -> i64 {
         i64::from(self)
     }
 
-    fn add(self, other: i32) -> i32 {
-        self.wrapping_add(other)
+    divide_by_multiplying!(i32, Inverse32);
+}
+
+macro_rules! wrapping_number {
+    ($lane:ty) => {
+        impl Number for $lane {
+            #[inline(always)]
+            fn constant(c: i64) -> $lane {
+                c as $lane
+            }
+
+            #[inline(always)]
+            fn add_scaled(self, k: i64, x: $lane) -> $lane {
+                self.wrapping_add((k as $lane).wrapping_mul(x))
+            }
+
+            #[inline(always)]
+            fn times(self, other: $lane) -> $lane {
+                self.wrapping_mul(other)
+            }
+
+            #[inline(always)]
+            fn floor_div(self, divisor: $lane) -> $lane {
+                self.div_euclid(divisor.max(1))
+            }
+
+            #[inline(always)]
+            fn floor_mod(self, divisor: $lane) -> $lane {
+                self.rem_euclid(divisor.max(1))
+            }
+
+            #[inline(always)]
+            fn minimum(self, other: $lane) -> $lane {
+                self.min(other)
+            }
+
+            #[inline(always)]
+            fn maximum(self, other: $lane) -> $lane {
+                self.max(other)
+            }
+        }
+    };
+}
+
+wrapping_number!(i32);
+wrapping_number!(i64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Divisors where the multiplier or the shift change, and numbers where a quotient does.
+    fn corners(limit: i64) -> Vec<i64> {
+        let powers = (0..63).map(|k| 1i64 << k).flat_map(|p| [p - 1, p, p + 1]);
+        let mut out: Vec<i64> = powers.chain([3, 7, 10, 641, 1_000_003, 6_700_417, i64::MAX - 1, i64::MAX]).collect();
+        out.retain(|n| (1..=limit).contains(n));
+        out
     }
 
-    fn mul(self, other: i32) -> i32 {
-        self.wrapping_mul(other)
-    }
-
-    fn div(self, other: i32) -> i32 {
-        self.div_euclid(other.max(1))
-    }
-
-    fn rem(self, other: i32) -> i32 {
-        self.rem_euclid(other.max(1))
-    }
-
-    #[inline(always)]
-    fn div_all(divisor: &Divisor, x: &[i32], out: &mut [i32]) {
-        let Divisor { magic, magic_shift, up, up_quotient, .. } = *divisor;
-        match divisor.shift {
-            Some(shift) => out.iter_mut().zip(x).for_each(|(o, x)| *o = x >> shift.min(31)),
-            None => out.iter_mut().zip(x).for_each(|(o, x)| {
-                let positive = u64::from(x.wrapping_add(up) as u32);
-                *o = (((positive * u64::from(magic)) >> magic_shift) as i32).wrapping_sub(up_quotient);
-            }),
+    /// Divides numbers from `lowest` to `highest` by divisors up to `largest`.
+    fn check<L: Lane>(lowest: i64, highest: i64, largest: i64) {
+        for n in corners(largest) {
+            let near_multiples = [1, 2, highest / n / 2, highest / n]
+                .into_iter()
+                .filter_map(|q| q.checked_mul(n))
+                .flat_map(|m| [m - 1, m]);
+            let mut x: Vec<i64> =
+                near_multiples.filter(|x| (0..=highest).contains(x)).chain(corners(highest)).collect();
+            x.push(0);
+            for is_signed in [false, true] {
+                if is_signed {
+                    let negative: Vec<i64> = x.iter().map(|x| (-1 - x).max(lowest)).collect();
+                    x.extend(negative);
+                    x.extend([lowest, lowest + 1]);
+                }
+                let lanes: Vec<L> = x.iter().map(|x| L::narrow(*x)).collect();
+                let divisor = Divisor::new(n, Interval::new(if is_signed { lowest } else { 0 }, highest));
+                for few in [1, lanes.len()] {
+                    let mut out = vec![L::default(); lanes.len()];
+                    let blocks = |out: &mut [L], f: fn(&Divisor, &[L], &mut [L])| {
+                        lanes.chunks(few).zip(out.chunks_mut(few)).for_each(|(x, out)| f(&divisor, x, out));
+                    };
+                    blocks(&mut out, L::div_all);
+                    for (x, q) in x.iter().zip(&out) {
+                        assert_eq!(q.wide(), x.div_euclid(n), "{x} floordiv {n}");
+                    }
+                    blocks(&mut out, L::mod_all);
+                    for (x, r) in x.iter().zip(&out) {
+                        assert_eq!(r.wide(), x.rem_euclid(n), "{x} mod {n}");
+                    }
+                }
+            }
         }
     }
 
-    #[inline(always)]
-    fn mod_all(divisor: &Divisor, x: &[i32], out: &mut [i32]) {
-        let Divisor { n, magic, magic_shift, up, .. } = *divisor;
-        let n = n as i32;
-        match divisor.shift {
-            Some(_) => out.iter_mut().zip(x).for_each(|(o, x)| *o = x & n.wrapping_sub(1)),
-            None => out.iter_mut().zip(x).for_each(|(o, x)| {
-                let positive = x.wrapping_add(up);
-                let quotient = ((u64::from(positive as u32) * u64::from(magic)) >> magic_shift) as i32;
-                *o = positive.wrapping_sub(quotient.wrapping_mul(n));
-            }),
-        }
+    #[test]
+    fn lanes_divide_as_integers_do() {
+        check::<i32>(i32::MIN.into(), i32::MAX.into(), i32::MAX.into());
+        check::<i64>(i64::MIN, i64::MAX, i64::MAX);
+        check::<i64>(1 - SHORT, SHORT - 1, SHORT);
+        check::<i64>(-SHORT, SHORT, SHORT + 1);
     }
 }

@@ -327,7 +327,7 @@ impl Chance {
     }
 
     /// A point of a box; with `corners` 1 one that lies mostly on its ends.
-    fn point(&mut self, sides: &[Interval], corners: usize) -> Vec<i64> {
+    pub fn point(&mut self, sides: &[Interval], corners: usize) -> Vec<i64> {
         let one = |side: &Interval, chance: &mut Chance| {
             let within = (u128::from(chance.next()) << 20 | u128::from(chance.next())) % side.size();
             match (corners, chance.next() % 4) {
