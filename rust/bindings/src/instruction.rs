@@ -112,7 +112,7 @@ impl PyInstruction {
     /// array([1, 2, 3], dtype=int32)
     #[getter]
     fn literal<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        match unlocked(py, || self.module.literal(self.id)) {
+        match unlocked(py, || self.module.literal(self.id))? {
             None => Ok(None),
             Some(Ok(value)) => array(py, &value, self.module.shape(self.id)).map(Some),
             Some(Err(LiteralError::Elided)) => {
@@ -190,7 +190,7 @@ impl PyInstruction {
     #[pyo3(signature = (constant_operands=Arg::from(Vec::new()), /))]
     fn signature<'py>(&self, py: Python<'py>, constant_operands: Arg<'_, Vec<usize>>) -> PyResult<Bound<'py, PyBytes>> {
         let constant_operands = constant_operands.of("Instruction.signature", "constant_operands")?;
-        let signature = unlocked(py, || self.module.signature(self.id, &constant_operands));
+        let signature = unlocked(py, || self.module.signature(self.id, &constant_operands))?;
         Ok(PyBytes::new(py, &signature))
     }
 
@@ -214,7 +214,7 @@ impl PyInstruction {
         large_constants: bool,
         signatures: bool,
         canonical_names: bool,
-    ) -> String {
+    ) -> PyResult<String> {
         let options = hlo::PrintOptions {
             operand_shapes,
             metadata,

@@ -284,7 +284,7 @@ impl PyMap {
         let is_small = this.map.results().iter().map(Expr::nodes).fold(0, u32::saturating_add) < SMALL_MAP
             && this.map.domain().constraints.len() < 2;
         let simplified = || quasiaffine::simplify(&this.map, options);
-        let simplified = this.with(if is_small { simplified() } else { unlocked(py, simplified) });
+        let simplified = this.with(if is_small { simplified() } else { unlocked(py, simplified)? });
         Ok(Py::new(py, simplified)?.into_any())
     }
 
@@ -296,7 +296,7 @@ impl PyMap {
         keep_point_dims: bool,
         drop_unused: bool,
         rescale: bool,
-    ) -> (PyMap, Vec<(&'static str, &'static str, String, String)>) {
+    ) -> PyResult<(PyMap, Vec<(&'static str, &'static str, String, String)>)> {
         let options = Options { keep_point_dims, drop_unused, rescale, ..Options::default() };
         let (map, steps) = unlocked(py, || {
             let (map, steps) = simplify_traced(&self.map, options);
@@ -305,8 +305,8 @@ impl PyMap {
                 (step.rule.name(), step.rule.law(), before, after)
             };
             (map, steps.iter().map(text).collect())
-        });
-        (self.with(map), steps)
+        })?;
+        Ok((self.with(map), steps))
     }
 
     /// The composition: first this map, then ``second``; not simplified.
@@ -375,7 +375,7 @@ impl PyMap {
                 true => program.run_to::<true>(&points, threads, rows),
                 false => program.run_to::<false>(&points, threads, rows),
             };
-            unlocked(py, run).or_raise(py)?;
+            unlocked(py, run)?.or_raise(py)?;
         }
         if tables.dims.is_point {
             return out.reshape([width]).map(Bound::into_any);
@@ -406,7 +406,7 @@ impl PyMap {
             State::Defined => {
                 let program = Program::new(&self.map).or_raise(py)?;
                 let points = tables.points()?;
-                unlocked(py, || program.in_domain(&points)).or_raise(py)?
+                unlocked(py, || program.in_domain(&points))?.or_raise(py)?
             }
             State::Empty => vec![false; tables.n],
             State::Undefined => return Err(raise(py, "MapError", "the map is undefined".to_owned())),
@@ -455,10 +455,10 @@ impl PyMap {
     /// >>> m.count().upper, m.count(distinct=True).upper
     /// (8, 4)
     #[pyo3(signature = (distinct=false))]
-    fn count(&self, py: Python<'_>, distinct: bool) -> PyCount {
+    fn count(&self, py: Python<'_>, distinct: bool) -> PyResult<PyCount> {
         let count =
-            unlocked(py, || if distinct { quasiaffine::distinct(&self.map) } else { quasiaffine::touched(&self.map) });
-        PyCount { lower: count.lower, upper: count.upper }
+            unlocked(py, || if distinct { quasiaffine::distinct(&self.map) } else { quasiaffine::touched(&self.map) })?;
+        Ok(PyCount { lower: count.lower, upper: count.upper })
     }
 
     /// The map from the results back to the dims, where this map is known to be injective on its domain; else
@@ -469,8 +469,8 @@ impl PyMap {
     /// >>> import hlomap as hm
     /// >>> print(hm.IndexingMap.parse("(d0) -> (d0 * 2 + 1), domain: d0 in [0, 4]").inverse())
     /// (d0) -> ((d0 - 1) floordiv 2), domain: d0 in [1, 9], d0 mod 2 in [1, 1]
-    fn inverse(&self, py: Python<'_>) -> Option<PyMap> {
-        unlocked(py, || quasiaffine::inverse(&self.map)).map(PyMap::from)
+    fn inverse(&self, py: Python<'_>) -> PyResult<Option<PyMap>> {
+        Ok(unlocked(py, || quasiaffine::inverse(&self.map))?.map(PyMap::from))
     }
 
     /// Whether ``other`` is the same function: at each point it has the same image, the set over all ranges.
@@ -485,7 +485,7 @@ impl PyMap {
     fn equivalent(&self, py: Python<'_>, other: Arg<'_, Bound<'_, PyMap>>) -> PyResult<PyEquivalence> {
         let other = other.of("IndexingMap.equivalent", "other")?;
         let other = &other.get().map;
-        Ok(unlocked(py, || quasiaffine::equivalent(&self.map, other)).into())
+        Ok(unlocked(py, || quasiaffine::equivalent(&self.map, other))?.into())
     }
 
     /// Whether the domain has no point; ``.equal`` of the answer is ``None`` if that is undecided.
@@ -494,8 +494,9 @@ impl PyMap {
     /// >>> m = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 9], d0 mod 4 in [3, 3]")
     /// >>> m.is_empty().equal
     /// False
-    fn is_empty(&self, py: Python<'_>) -> PyEquivalence {
-        PyEquivalence::decided(unlocked(py, || quasiaffine::is_empty(&self.map)), "whether the domain has a point")
+    fn is_empty(&self, py: Python<'_>) -> PyResult<PyEquivalence> {
+        let answer = unlocked(py, || quasiaffine::is_empty(&self.map))?;
+        Ok(PyEquivalence::decided(answer, "whether the domain has a point"))
     }
 
     /// The number of nodes of the results, a :class:`Cost`.
@@ -690,7 +691,7 @@ fn simplify_many(
     let threads = threads.of("simplify_many", "threads")?;
     let options = Options { keep_point_dims, drop_unused, rescale, ..Options::default() };
     let maps = maps_of(maps, "simplify_many")?;
-    let simplified = unlocked_many(py, &maps, threads, |m| quasiaffine::simplify(m, options));
+    let simplified = unlocked_many(py, &maps, threads, |m| quasiaffine::simplify(m, options))?;
     Ok(simplified.into_iter().map(PyMap::from).collect())
 }
 
@@ -727,7 +728,7 @@ fn compose_many(
         } else {
             quasiaffine::then(a, b)
         }
-    });
+    })?;
     composed.into_iter().map(|m: quasiaffine::Result<Map>| Ok(m.or_raise(py)?.into())).collect()
 }
 
@@ -752,7 +753,7 @@ fn count_many(
     let threads = threads.of("count_many", "threads")?;
     let maps = maps_of(maps, "count_many")?;
     let count = if distinct { quasiaffine::distinct } else { quasiaffine::touched };
-    let counts = unlocked_many(py, &maps, threads, count);
+    let counts = unlocked_many(py, &maps, threads, count)?;
     Ok(counts.into_iter().map(|c| PyCount { lower: c.lower, upper: c.upper }).collect())
 }
 
@@ -777,7 +778,7 @@ fn bounds_many<'py>(
     let bounds = unlocked_many(py, &maps, threads, |m| {
         let of = |e: &Expr| m.bounds(e).map(|range| (range.lo, range.hi));
         m.results().iter().map(of).collect::<quasiaffine::Result<Vec<_>>>()
-    });
+    })?;
     bounds.into_iter().map(|found| PyTuple::new(py, found.or_raise(py)?)).collect()
 }
 

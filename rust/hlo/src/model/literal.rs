@@ -4,6 +4,7 @@
 //! whole little-endian bytes, even if its type is narrower than a byte. Invariant: decoding succeeds on every text that
 //! was accepted, unless it is elided.
 
+use quasiaffine::interrupt::poll;
 use layout::{ArrayShape, ElementKind, ElementType, Shape, UNBOUNDED};
 
 use crate::attribute;
@@ -154,6 +155,7 @@ fn array(c: &mut Cursor<'_>, shape: &ArrayShape, sink: &mut impl Sink) -> Read<(
         } else if depth < dims.len() {
             let only_open = depth == 0 || after_comma;
             c.expect(b'{', if only_open { "`{` of an array constant" } else { "`{` or `}` in an array constant" })?;
+            poll();
             counts[depth] = 0;
             depth += 1;
             after_comma = false;
@@ -161,6 +163,9 @@ fn array(c: &mut Cursor<'_>, shape: &ArrayShape, sink: &mut impl Sink) -> Read<(
         } else {
             if counts[depth - 1] >= dims[depth - 1] && dims[depth - 1] != UNBOUNDED {
                 return Err(disagreement(c, depth - 1, counts[depth - 1] + 1, dims[depth - 1]));
+            }
+            if counts[depth - 1] & 0xfff == 0xfff {
+                poll();
             }
             sink.element(c, t)?;
         }

@@ -3,6 +3,7 @@
 //! Read `Parser::finish`. An undefined name is an error that suggests the nearest defined one; in bare instructions it
 //! becomes a parameter if its shape is written.
 
+use quasiaffine::interrupt::poll;
 use crate::check;
 use crate::cursor::{brief, clip};
 use crate::error::{Problem, ProblemKind, Span};
@@ -90,6 +91,7 @@ impl<'a> Parser<'a> {
     pub(crate) fn resolve_operands(&mut self, scope: &mut Scope) {
         let mut is_ordered = true;
         for (at, user, name) in std::mem::take(&mut scope.pending) {
+            poll();
             match scope.names.find(self.c.bytes(), name) {
                 Some(BROKEN) => {}
                 Some(k) => {
@@ -187,6 +189,7 @@ impl<'a> Parser<'a> {
 
     pub(crate) fn resolve_calls(&mut self) {
         for (at, name) in std::mem::take(&mut self.pending_calls) {
+            poll();
             match self.computation_names.find(self.c.bytes(), name) {
                 Some(id) => self.m.links[at] = id,
                 None if self.has_broken_computation || self.stop => {}

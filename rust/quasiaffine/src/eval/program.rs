@@ -9,6 +9,7 @@
 //!
 //! At points outside the domain results are unspecified.
 
+use crate::interrupt::{on_threads, poll};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -192,17 +193,11 @@ impl Program {
             return self.run_into::<CHECK>(points, out);
         }
         let each = points.n.div_ceil(threads);
-        std::thread::scope(|scope| {
-            let parts = out.chunks_mut(each * width).enumerate();
-            let workers: Vec<_> = parts
-                .map(|(i, part)| {
-                    let points = points.part(i * each, part.len() / width, self.counts);
-                    scope.spawn(move || self.run_into::<CHECK>(&points, part).map_err(|e| e.shifted(i * each)))
-                })
-                .collect();
-            // A worker panics only on a broken promise of this crate, which then goes on to the caller.
-            workers.into_iter().try_for_each(|w| w.join().unwrap_or_else(|p| std::panic::resume_unwind(p)))
-        })
+        let done = on_threads(out.chunks_mut(each * width).enumerate(), |(i, part)| {
+            let points = points.part(i * each, part.len() / width, self.counts);
+            self.run_into::<CHECK>(&points, part).map_err(|e| e.shifted(i * each))
+        });
+        done.into_iter().collect()
     }
 
     fn run_into<const CHECK: bool>(&self, points: &Points<'_>, out: &mut [i64]) -> Result<()> {
@@ -315,6 +310,7 @@ impl Program {
         let mut registers = vec![L::default(); self.steps.len() * block];
         let mut start = 0;
         while start < points.n {
+            poll();
             let n = block.min(points.n - start);
             self.load(points, start, n, &mut registers, block);
             for i in steps.clone() {

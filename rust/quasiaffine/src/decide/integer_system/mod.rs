@@ -13,6 +13,7 @@ pub(crate) mod linear;
 mod presolve;
 mod search;
 
+use crate::interrupt::look;
 use crate::error::Stop;
 use linear::{Column, Linear, Span};
 
@@ -61,6 +62,9 @@ struct SameFunction {
     values: Linear,
 }
 
+/// The effort after which an interrupt is looked for, a power of two.
+const LOOK_AFTER: u64 = 1 << 13;
+
 /// How much may still be looked at, in terms of rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort(pub u64);
@@ -70,6 +74,9 @@ impl Effort {
     pub fn spend(&mut self, n: usize) -> Result<(), Stop> {
         match self.0.checked_sub(n as u64 + 1) {
             Some(left) => {
+                if (left ^ self.0) >= LOOK_AFTER {
+                    look();
+                }
                 self.0 = left;
                 Ok(())
             }
