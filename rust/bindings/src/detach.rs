@@ -41,6 +41,18 @@ pub fn unlocked<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyR
     done.map_err(|Interrupted| call.raised.unwrap_or_else(|| PyKeyboardInterrupt::new_err(())))
 }
 
+/// [`unlocked`] for work that is long; what takes microseconds keeps the lock, since releasing and taking it takes as long.
+///
+/// # Errors
+/// As [`unlocked`].
+pub fn unlocked_if<T: Send>(py: Python<'_>, is_long: bool, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    if is_long {
+        unlocked(py, work)
+    } else {
+        Ok(work())
+    }
+}
+
 /// Takes the interpreter lock within unlocked work. No unwinding passes through what Python calls back.
 pub fn locked<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
     unwatched(|| Python::attach(work))

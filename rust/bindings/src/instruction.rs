@@ -31,12 +31,21 @@ pub fn instruction(py: Python<'_>, module: &Handle, id: InstructionId) -> PyResu
     Py::new(py, PyInstruction { module: module.clone_ref(py), id })
 }
 
+/// Objects are made with the interpreter lock; signals are looked for after so many.
+const OBJECTS_BETWEEN_SIGNALS: usize = 1 << 12;
+
 pub fn instructions<'py>(
     py: Python<'py>,
     module: &Handle,
     ids: impl Iterator<Item = InstructionId>,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    PyTuple::new(py, ids.map(|id| instruction(py, module, id)).collect::<PyResult<Vec<_>>>()?)
+    let object = |(i, id): (usize, InstructionId)| {
+        if i % OBJECTS_BETWEEN_SIGNALS == OBJECTS_BETWEEN_SIGNALS - 1 {
+            py.check_signals()?;
+        }
+        instruction(py, module, id)
+    };
+    PyTuple::new(py, ids.enumerate().map(object).collect::<PyResult<Vec<_>>>()?)
 }
 
 #[pymethods]

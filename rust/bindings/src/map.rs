@@ -16,7 +16,7 @@ use quasiaffine::text::{self, Style};
 use quasiaffine::{Expr, Interval, Options, Program, Variable};
 
 use crate::argument::{Arg, Named};
-use crate::detach::{unlocked, unlocked_many};
+use crate::detach::{unlocked, unlocked_if, unlocked_many};
 use crate::error::{expect_many, raise, wrong_type, OrRaise};
 use crate::expr::{hash_of, ExprLike, PyExpr};
 use crate::map_arguments::{domain_of, expect_no_sources, ConstraintLike, Table, Tables, VariableLike};
@@ -72,8 +72,14 @@ impl PyMap {
     }
 }
 
+/// The name and the law of a rule that fired, what was there before, and after.
+type NamedStep = (&'static str, &'static str, String, String);
+
 /// The results of a map that is simplified within microseconds have fewer nodes.
 const SMALL_MAP: u32 = 64;
+
+/// The text of a map that is read within microseconds has fewer bytes.
+const SHORT_TEXT: usize = 1 << 12;
 
 impl PyMap {
     fn tables<'py>(
@@ -107,6 +113,11 @@ impl PyMap {
             out.push(PyVariable { variable: variable.clone(), default_name: format!("{letter}{i}"), supplier });
         }
         PyTuple::new(py, out)
+    }
+
+    fn is_small(&self) -> bool {
+        self.map.results().iter().map(Expr::nodes).fold(0, u32::saturating_add) < SMALL_MAP
+            && self.map.domain().constraints.len() < 2
     }
 
     fn with(&self, map: Map) -> PyMap {
@@ -187,7 +198,9 @@ impl PyMap {
         let variables = |given: Option<Vec<VariableLike>>| -> Option<Vec<Variable>> {
             given.map(|list| list.into_iter().map(|v| v.variable).collect())
         };
-        Ok(text::parse_map_over(text, [dims, ranges, runtime].map(variables)).or_raise(py)?.into())
+        let given = [dims, ranges, runtime].map(variables);
+        let read = unlocked_if(py, text.len() >= SHORT_TEXT, || text::parse_map_over(text, given))?;
+        Ok(read.or_raise(py)?.into())
     }
 
     /// The dim variables, one for each dimension of the first array.
@@ -280,12 +293,8 @@ impl PyMap {
             return Ok(explain.call((slf,), Some(&options.into_py_dict(py)?))?.unbind());
         }
         let options = Options { keep_point_dims, drop_unused, rescale, ..Options::default() };
-        // Releasing and taking the lock costs as much as a small map.
-        let is_small = this.map.results().iter().map(Expr::nodes).fold(0, u32::saturating_add) < SMALL_MAP
-            && this.map.domain().constraints.len() < 2;
-        let simplified = || quasiaffine::simplify(&this.map, options);
-        let simplified = this.with(if is_small { simplified() } else { unlocked(py, simplified)? });
-        Ok(Py::new(py, simplified)?.into_any())
+        let simplified = unlocked_if(py, !this.is_small(), || quasiaffine::simplify(&this.map, options))?;
+        Ok(Py::new(py, this.with(simplified))?.into_any())
     }
 
     /// The simplified map, and name, law, what was there before and after, of each rule that fired.
@@ -296,7 +305,7 @@ impl PyMap {
         keep_point_dims: bool,
         drop_unused: bool,
         rescale: bool,
-    ) -> PyResult<(PyMap, Vec<(&'static str, &'static str, String, String)>)> {
+    ) -> PyResult<(PyMap, Vec<NamedStep>)> {
         let options = Options { keep_point_dims, drop_unused, rescale, ..Options::default() };
         let (map, steps) = unlocked(py, || {
             let (map, steps) = simplify_traced(&self.map, options);
@@ -323,7 +332,10 @@ impl PyMap {
     #[pyo3(signature = (second, /))]
     fn then(&self, py: Python<'_>, second: Arg<'_, Bound<'_, PyMap>>) -> PyResult<PyMap> {
         let second = second.of("IndexingMap.then", "second")?;
-        Ok(quasiaffine::then(&self.map, &second.get().map).or_raise(py)?.into())
+        let second = second.get();
+        let is_long = !(self.is_small() && second.is_small());
+        let composed = unlocked_if(py, is_long, || quasiaffine::then(&self.map, &second.map))?;
+        Ok(composed.or_raise(py)?.into())
     }
 
     /// The map with the sources of runtime variables renumbered; numbers that are not in ``sources`` stay.
@@ -444,7 +456,8 @@ impl PyMap {
                 }
             }
         };
-        let Interval { lo, hi } = self.map.bounds(&expr).or_raise(py)?;
+        let is_long = expr.nodes() >= SMALL_MAP || self.map.domain().constraints.len() > 1;
+        let Interval { lo, hi } = unlocked_if(py, is_long, || self.map.bounds(&expr))?.or_raise(py)?;
         Ok((lo, hi))
     }
 
@@ -649,7 +662,8 @@ impl PyMap {
 #[pyfunction]
 #[pyo3(signature = (text, index, usage, suppliers, /))]
 fn _map(py: Python<'_>, text: &str, index: Py<PyTuple>, usage: Py<PyAny>, suppliers: Py<PyDict>) -> PyResult<PyMap> {
-    Ok(PyMap::placed(text::parse_map(text).or_raise(py)?, index, usage, suppliers))
+    let map = unlocked_if(py, text.len() >= SHORT_TEXT, || text::parse_map(text))?;
+    Ok(PyMap::placed(map.or_raise(py)?, index, usage, suppliers))
 }
 
 /// Calls a function of a module of `hlomap.interop`, which writes and reads other notations.

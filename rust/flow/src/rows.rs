@@ -4,9 +4,9 @@
 //! Read [`analyze`]. Instructions with equal signatures share their cells, which are computed once; a [`Row`] refers to
 //! them. Cells that depend on a runtime source belong to one instruction.
 
-use quasiaffine::interrupt::poll;
 use hlo::{ComputationId, InstructionId, Module};
 use layout::Shape;
+use quasiaffine::interrupt::poll;
 use rustc_hash::FxHashMap;
 
 use crate::indexing::{InstructionIndexing, OperandIndexing, ShapeIndex, Text};

@@ -5,8 +5,8 @@
 //! inner loops together span less than the target stride of the first loop, so that threads can divide the first one.
 //! Not here: how a layout becomes a loop nest (`pack.rs`).
 
-use quasiaffine::interrupt::{on_threads, poll};
 use crate::tiling::{Result, TOO_LARGE};
+use quasiaffine::interrupt::{on_threads, poll};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Loop {

@@ -4,8 +4,8 @@
 //! whole little-endian bytes, even if its type is narrower than a byte. Invariant: decoding succeeds on every text that
 //! was accepted, unless it is elided.
 
-use quasiaffine::interrupt::poll;
 use layout::{ArrayShape, ElementKind, ElementType, Shape, UNBOUNDED};
+use quasiaffine::interrupt::poll;
 
 use crate::attribute;
 use crate::cursor::{clip, Cursor, Read};
@@ -164,7 +164,7 @@ fn array(c: &mut Cursor<'_>, shape: &ArrayShape, sink: &mut impl Sink) -> Read<(
             if counts[depth - 1] >= dims[depth - 1] && dims[depth - 1] != UNBOUNDED {
                 return Err(disagreement(c, depth - 1, counts[depth - 1] + 1, dims[depth - 1]));
             }
-            if counts[depth - 1] & 0xfff == 0xfff {
+            if counts[depth - 1] & 0x3ff == 0x3ff {
                 poll();
             }
             sink.element(c, t)?;

@@ -3,7 +3,6 @@
 //! Read `Parser::finish`. An undefined name is an error that suggests the nearest defined one; in bare instructions it
 //! becomes a parameter if its shape is written.
 
-use quasiaffine::interrupt::poll;
 use crate::check;
 use crate::cursor::{brief, clip};
 use crate::error::{Problem, ProblemKind, Span};
@@ -13,6 +12,7 @@ use crate::parse::instruction::{Scope, BROKEN};
 use crate::parse::module::{Header, Signature};
 use crate::parse::Parser;
 use crate::Opcode;
+use quasiaffine::interrupt::poll;
 
 impl<'a> Parser<'a> {
     /// Resolves names, sorts parameters by number and moves the rows of a scope into the module.

@@ -13,8 +13,8 @@ pub(crate) mod linear;
 mod presolve;
 mod search;
 
-use crate::interrupt::look;
 use crate::error::Stop;
+use crate::interrupt::look;
 use linear::{Column, Linear, Span};
 
 /// Columns with their spans, and conditions on them.
