@@ -1,36 +1,119 @@
-//! Releases the interpreter lock while the core crates work.
+//! Releases the interpreter lock while the core crates work, and takes it now and then to look for signals.
+//!
+//! Read [`unlocked`]. Python runs the handlers of signals, such as that of Ctrl-C, on its main thread alone and only with
+//! the lock. So every [`PERIOD`] a call of that thread takes the lock and lets Python run them; where one raises, the
+//! work ends by [`quasiaffine::interrupt`] and the exception is that of the call.
 
+use std::cell::RefCell;
+use std::time::{Duration, Instant};
+
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
+use quasiaffine::interrupt::{on_threads, poll, unwatched, watched, Interrupted};
+
+/// How long a call does not look for signals.
+const PERIOD: Duration = Duration::from_millis(40);
+
+/// The innermost call of this thread that runs without the lock.
+#[derive(Default)]
+struct Call {
+    /// When to look for signals; `None` before anybody asked.
+    next: Option<Instant>,
+    /// A thread on which Python handles no signals.
+    is_deaf: bool,
+    /// What a handler has raised.
+    raised: Option<PyErr>,
+}
+
+thread_local! {
+    static CALL: RefCell<Call> = RefCell::new(Call::default());
+}
 
 /// Runs `work` without the interpreter lock, so that other Python threads run.
-pub fn unlocked<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
-    py.detach(work)
+///
+/// # Errors
+/// What the handler of a signal raises: `KeyboardInterrupt` on Ctrl-C.
+pub fn unlocked<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    // The handler of a signal may make calls of its own.
+    let outer = CALL.take();
+    let done = py.detach(|| watched(has_raised, work));
+    let call = CALL.replace(outer);
+    done.map_err(|Interrupted| call.raised.unwrap_or_else(|| PyKeyboardInterrupt::new_err(())))
+}
+
+/// [`unlocked`] for work that is long; what takes microseconds keeps the lock, since releasing and taking it takes as long.
+///
+/// # Errors
+/// As [`unlocked`].
+pub fn unlocked_if<T: Send>(py: Python<'_>, is_long: bool, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    if is_long {
+        unlocked(py, work)
+    } else {
+        Ok(work())
+    }
+}
+
+/// Takes the interpreter lock within unlocked work. No unwinding passes through what Python calls back.
+pub fn locked<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
+    unwatched(|| Python::attach(work))
+}
+
+/// Whether the handler of a signal has raised. Asked often; the clock decides whether it looks.
+fn has_raised() -> bool {
+    let now = Instant::now();
+    let is_due = CALL.with_borrow_mut(|call| {
+        let next = *call.next.get_or_insert(now + PERIOD);
+        !call.is_deaf && next <= now
+    });
+    if !is_due {
+        return false;
+    }
+    // A handler runs any Python code, calls of this module included.
+    let found = locked(|py| match is_main_thread(py) {
+        Ok(true) => py.check_signals().map(|()| false),
+        Ok(false) => Ok(true),
+        Err(error) => Err(error),
+    });
+    CALL.with_borrow_mut(|call| {
+        call.next = Some(Instant::now() + PERIOD);
+        match found {
+            Ok(is_deaf) => call.is_deaf = is_deaf,
+            Err(error) => call.raised = Some(error),
+        }
+        call.raised.is_some()
+    })
+}
+
+fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
+    let threading = py.import("threading")?;
+    let main = threading.call_method0("main_thread")?.getattr("ident")?;
+    threading.call_method0("get_ident")?.eq(main)
 }
 
 /// The upper limit of the number of threads.
 const MAX_THREADS: usize = 256;
 
 /// Runs `each` over all items on `threads` threads, in order.
+///
+/// # Errors
+/// As [`unlocked`].
 pub fn unlocked_many<A: Sync, B: Send>(
     py: Python<'_>,
     items: &[A],
     threads: usize,
     each: impl Fn(&A) -> B + Send + Sync,
-) -> Vec<B> {
+) -> PyResult<Vec<B>> {
+    // One item may take long, or many take short.
+    let each = |item: &A| {
+        poll();
+        each(item)
+    };
     unlocked(py, || {
         let threads = threads.min(MAX_THREADS);
         if threads <= 1 || items.len() < 2 {
             return items.iter().map(each).collect();
         }
-        let chunk = items.len().div_ceil(threads);
-        let each = &each;
-        std::thread::scope(|scope| {
-            let workers: Vec<_> = items
-                .chunks(chunk)
-                .map(|part| scope.spawn(move || part.iter().map(each).collect::<Vec<B>>()))
-                .collect();
-            // A worker panics only on a bug of the core crates; Python then gets that panic as an exception.
-            workers.into_iter().flat_map(|w| w.join().unwrap_or_else(|p| std::panic::resume_unwind(p))).collect()
-        })
+        let parts = items.chunks(items.len().div_ceil(threads));
+        on_threads(parts, |part| part.iter().map(each).collect::<Vec<B>>()).into_iter().flatten().collect()
     })
 }

@@ -31,12 +31,21 @@ pub fn instruction(py: Python<'_>, module: &Handle, id: InstructionId) -> PyResu
     Py::new(py, PyInstruction { module: module.clone_ref(py), id })
 }
 
+/// Objects are made with the interpreter lock; signals are looked for after so many.
+const OBJECTS_BETWEEN_SIGNALS: usize = 1 << 12;
+
 pub fn instructions<'py>(
     py: Python<'py>,
     module: &Handle,
     ids: impl Iterator<Item = InstructionId>,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    PyTuple::new(py, ids.map(|id| instruction(py, module, id)).collect::<PyResult<Vec<_>>>()?)
+    let object = |(i, id): (usize, InstructionId)| {
+        if i % OBJECTS_BETWEEN_SIGNALS == OBJECTS_BETWEEN_SIGNALS - 1 {
+            py.check_signals()?;
+        }
+        instruction(py, module, id)
+    };
+    PyTuple::new(py, ids.enumerate().map(object).collect::<PyResult<Vec<_>>>()?)
 }
 
 #[pymethods]
@@ -112,7 +121,7 @@ impl PyInstruction {
     /// array([1, 2, 3], dtype=int32)
     #[getter]
     fn literal<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        match unlocked(py, || self.module.literal(self.id)) {
+        match unlocked(py, || self.module.literal(self.id))? {
             None => Ok(None),
             Some(Ok(value)) => array(py, &value, self.module.shape(self.id)).map(Some),
             Some(Err(LiteralError::Elided)) => {
@@ -190,7 +199,7 @@ impl PyInstruction {
     #[pyo3(signature = (constant_operands=Arg::from(Vec::new()), /))]
     fn signature<'py>(&self, py: Python<'py>, constant_operands: Arg<'_, Vec<usize>>) -> PyResult<Bound<'py, PyBytes>> {
         let constant_operands = constant_operands.of("Instruction.signature", "constant_operands")?;
-        let signature = unlocked(py, || self.module.signature(self.id, &constant_operands));
+        let signature = unlocked(py, || self.module.signature(self.id, &constant_operands))?;
         Ok(PyBytes::new(py, &signature))
     }
 
@@ -214,7 +223,7 @@ impl PyInstruction {
         large_constants: bool,
         signatures: bool,
         canonical_names: bool,
-    ) -> String {
+    ) -> PyResult<String> {
         let options = hlo::PrintOptions {
             operand_shapes,
             metadata,

@@ -82,14 +82,19 @@ pub fn linear<T>(
     shape: &PyShape,
     ask: impl FnOnce(&ArrayShape) -> Result<T, LinearError>,
 ) -> PyResult<T> {
-    ask(shape.array(py, "positions")?).map_err(|e| match e {
+    ask(shape.array(py, "positions")?).map_err(|e| linear_error(py, e))
+}
+
+/// An error of positions in memory as an exception.
+pub fn linear_error(py: Python<'_>, error: LinearError) -> PyErr {
+    match error {
         LinearError::Algebra(e) => of_quasiaffine(py, e),
-        LinearError::Sparse => raise(py, "UnsupportedError", e.to_string()),
+        LinearError::Sparse => raise(py, "UnsupportedError", error.to_string()),
         LinearError::InvalidLayout(_)
         | LinearError::Unbounded
         | LinearError::PartOutOfRange { .. }
-        | LinearError::TooManyParts(_) => shape_error(py, e),
-    })
+        | LinearError::TooManyParts(_) => shape_error(py, error),
+    }
 }
 
 fn text_error(py: Python<'_>, text: &str, error: &TextError) -> PyErr {

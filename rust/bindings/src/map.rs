@@ -16,7 +16,7 @@ use quasiaffine::text::{self, Style};
 use quasiaffine::{Expr, Interval, Options, Program, Variable};
 
 use crate::argument::{Arg, Named};
-use crate::detach::{unlocked, unlocked_many};
+use crate::detach::{unlocked, unlocked_if, unlocked_many};
 use crate::error::{expect_many, raise, wrong_type, OrRaise};
 use crate::expr::{hash_of, ExprLike, PyExpr};
 use crate::map_arguments::{domain_of, expect_no_sources, ConstraintLike, Table, Tables, VariableLike};
@@ -72,8 +72,14 @@ impl PyMap {
     }
 }
 
+/// The name and the law of a rule that fired, what was there before, and after.
+type NamedStep = (&'static str, &'static str, String, String);
+
 /// The results of a map that is simplified within microseconds have fewer nodes.
 const SMALL_MAP: u32 = 64;
+
+/// The text of a map that is read within microseconds has fewer bytes.
+const SHORT_TEXT: usize = 1 << 12;
 
 impl PyMap {
     fn tables<'py>(
@@ -107,6 +113,11 @@ impl PyMap {
             out.push(PyVariable { variable: variable.clone(), default_name: format!("{letter}{i}"), supplier });
         }
         PyTuple::new(py, out)
+    }
+
+    fn is_small(&self) -> bool {
+        self.map.results().iter().map(Expr::nodes).fold(0, u32::saturating_add) < SMALL_MAP
+            && self.map.domain().constraints.len() < 2
     }
 
     fn with(&self, map: Map) -> PyMap {
@@ -187,7 +198,9 @@ impl PyMap {
         let variables = |given: Option<Vec<VariableLike>>| -> Option<Vec<Variable>> {
             given.map(|list| list.into_iter().map(|v| v.variable).collect())
         };
-        Ok(text::parse_map_over(text, [dims, ranges, runtime].map(variables)).or_raise(py)?.into())
+        let given = [dims, ranges, runtime].map(variables);
+        let read = unlocked_if(py, text.len() >= SHORT_TEXT, || text::parse_map_over(text, given))?;
+        Ok(read.or_raise(py)?.into())
     }
 
     /// The dim variables, one for each dimension of the first array.
@@ -280,12 +293,8 @@ impl PyMap {
             return Ok(explain.call((slf,), Some(&options.into_py_dict(py)?))?.unbind());
         }
         let options = Options { keep_point_dims, drop_unused, rescale, ..Options::default() };
-        // Releasing and taking the lock costs as much as a small map.
-        let is_small = this.map.results().iter().map(Expr::nodes).fold(0, u32::saturating_add) < SMALL_MAP
-            && this.map.domain().constraints.len() < 2;
-        let simplified = || quasiaffine::simplify(&this.map, options);
-        let simplified = this.with(if is_small { simplified() } else { unlocked(py, simplified) });
-        Ok(Py::new(py, simplified)?.into_any())
+        let simplified = unlocked_if(py, !this.is_small(), || quasiaffine::simplify(&this.map, options))?;
+        Ok(Py::new(py, this.with(simplified))?.into_any())
     }
 
     /// The simplified map, and name, law, what was there before and after, of each rule that fired.
@@ -296,7 +305,7 @@ impl PyMap {
         keep_point_dims: bool,
         drop_unused: bool,
         rescale: bool,
-    ) -> (PyMap, Vec<(&'static str, &'static str, String, String)>) {
+    ) -> PyResult<(PyMap, Vec<NamedStep>)> {
         let options = Options { keep_point_dims, drop_unused, rescale, ..Options::default() };
         let (map, steps) = unlocked(py, || {
             let (map, steps) = simplify_traced(&self.map, options);
@@ -305,8 +314,8 @@ impl PyMap {
                 (step.rule.name(), step.rule.law(), before, after)
             };
             (map, steps.iter().map(text).collect())
-        });
-        (self.with(map), steps)
+        })?;
+        Ok((self.with(map), steps))
     }
 
     /// The composition: first this map, then ``second``; not simplified.
@@ -323,7 +332,10 @@ impl PyMap {
     #[pyo3(signature = (second, /))]
     fn then(&self, py: Python<'_>, second: Arg<'_, Bound<'_, PyMap>>) -> PyResult<PyMap> {
         let second = second.of("IndexingMap.then", "second")?;
-        Ok(quasiaffine::then(&self.map, &second.get().map).or_raise(py)?.into())
+        let second = second.get();
+        let is_long = !(self.is_small() && second.is_small());
+        let composed = unlocked_if(py, is_long, || quasiaffine::then(&self.map, &second.map))?;
+        Ok(composed.or_raise(py)?.into())
     }
 
     /// The map with the sources of runtime variables renumbered; numbers that are not in ``sources`` stay.
@@ -375,7 +387,7 @@ impl PyMap {
                 true => program.run_to::<true>(&points, threads, rows),
                 false => program.run_to::<false>(&points, threads, rows),
             };
-            unlocked(py, run).or_raise(py)?;
+            unlocked(py, run)?.or_raise(py)?;
         }
         if tables.dims.is_point {
             return out.reshape([width]).map(Bound::into_any);
@@ -406,7 +418,7 @@ impl PyMap {
             State::Defined => {
                 let program = Program::new(&self.map).or_raise(py)?;
                 let points = tables.points()?;
-                unlocked(py, || program.in_domain(&points)).or_raise(py)?
+                unlocked(py, || program.in_domain(&points))?.or_raise(py)?
             }
             State::Empty => vec![false; tables.n],
             State::Undefined => return Err(raise(py, "MapError", "the map is undefined".to_owned())),
@@ -444,7 +456,8 @@ impl PyMap {
                 }
             }
         };
-        let Interval { lo, hi } = self.map.bounds(&expr).or_raise(py)?;
+        let is_long = expr.nodes() >= SMALL_MAP || self.map.domain().constraints.len() > 1;
+        let Interval { lo, hi } = unlocked_if(py, is_long, || self.map.bounds(&expr))?.or_raise(py)?;
         Ok((lo, hi))
     }
 
@@ -455,10 +468,10 @@ impl PyMap {
     /// >>> m.count().upper, m.count(distinct=True).upper
     /// (8, 4)
     #[pyo3(signature = (distinct=false))]
-    fn count(&self, py: Python<'_>, distinct: bool) -> PyCount {
+    fn count(&self, py: Python<'_>, distinct: bool) -> PyResult<PyCount> {
         let count =
-            unlocked(py, || if distinct { quasiaffine::distinct(&self.map) } else { quasiaffine::touched(&self.map) });
-        PyCount { lower: count.lower, upper: count.upper }
+            unlocked(py, || if distinct { quasiaffine::distinct(&self.map) } else { quasiaffine::touched(&self.map) })?;
+        Ok(PyCount { lower: count.lower, upper: count.upper })
     }
 
     /// The elements that the map reaches, from the points of a box of its dims if there is one: a
@@ -508,8 +521,8 @@ impl PyMap {
     /// >>> import hlomap as hm
     /// >>> print(hm.IndexingMap.parse("(d0) -> (d0 * 2 + 1), domain: d0 in [0, 4]").inverse())
     /// (d0) -> ((d0 - 1) floordiv 2), domain: d0 in [1, 9], d0 mod 2 in [1, 1]
-    fn inverse(&self, py: Python<'_>) -> Option<PyMap> {
-        unlocked(py, || quasiaffine::inverse(&self.map)).map(PyMap::from)
+    fn inverse(&self, py: Python<'_>) -> PyResult<Option<PyMap>> {
+        Ok(unlocked(py, || quasiaffine::inverse(&self.map))?.map(PyMap::from))
     }
 
     /// Whether ``other`` is the same function: at each point it has the same image, the set over all ranges.
@@ -524,7 +537,7 @@ impl PyMap {
     fn equivalent(&self, py: Python<'_>, other: Arg<'_, Bound<'_, PyMap>>) -> PyResult<PyEquivalence> {
         let other = other.of("IndexingMap.equivalent", "other")?;
         let other = &other.get().map;
-        Ok(unlocked(py, || quasiaffine::equivalent(&self.map, other)).into())
+        Ok(unlocked(py, || quasiaffine::equivalent(&self.map, other))?.into())
     }
 
     /// Whether the domain has no point; ``.equal`` of the answer is ``None`` if that is undecided.
@@ -533,8 +546,9 @@ impl PyMap {
     /// >>> m = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 9], d0 mod 4 in [3, 3]")
     /// >>> m.is_empty().equal
     /// False
-    fn is_empty(&self, py: Python<'_>) -> PyEquivalence {
-        PyEquivalence::decided(unlocked(py, || quasiaffine::is_empty(&self.map)), "whether the domain has a point")
+    fn is_empty(&self, py: Python<'_>) -> PyResult<PyEquivalence> {
+        let answer = unlocked(py, || quasiaffine::is_empty(&self.map))?;
+        Ok(PyEquivalence::decided(answer, "whether the domain has a point"))
     }
 
     /// The number of nodes of the results, a :class:`Cost`.
@@ -687,7 +701,8 @@ impl PyMap {
 #[pyfunction]
 #[pyo3(signature = (text, index, usage, suppliers, /))]
 fn _map(py: Python<'_>, text: &str, index: Py<PyTuple>, usage: Py<PyAny>, suppliers: Py<PyDict>) -> PyResult<PyMap> {
-    Ok(PyMap::placed(text::parse_map(text).or_raise(py)?, index, usage, suppliers))
+    let map = unlocked_if(py, text.len() >= SHORT_TEXT, || text::parse_map(text))?;
+    Ok(PyMap::placed(map.or_raise(py)?, index, usage, suppliers))
 }
 
 /// Calls a function of a module of `hlomap.interop`, which writes and reads other notations.
@@ -729,7 +744,7 @@ fn simplify_many(
     let threads = threads.of("simplify_many", "threads")?;
     let options = Options { keep_point_dims, drop_unused, rescale, ..Options::default() };
     let maps = maps_of(maps, "simplify_many")?;
-    let simplified = unlocked_many(py, &maps, threads, |m| quasiaffine::simplify(m, options));
+    let simplified = unlocked_many(py, &maps, threads, |m| quasiaffine::simplify(m, options))?;
     Ok(simplified.into_iter().map(PyMap::from).collect())
 }
 
@@ -766,7 +781,7 @@ fn compose_many(
         } else {
             quasiaffine::then(a, b)
         }
-    });
+    })?;
     composed.into_iter().map(|m: quasiaffine::Result<Map>| Ok(m.or_raise(py)?.into())).collect()
 }
 
@@ -791,7 +806,7 @@ fn count_many(
     let threads = threads.of("count_many", "threads")?;
     let maps = maps_of(maps, "count_many")?;
     let count = if distinct { quasiaffine::distinct } else { quasiaffine::touched };
-    let counts = unlocked_many(py, &maps, threads, count);
+    let counts = unlocked_many(py, &maps, threads, count)?;
     Ok(counts.into_iter().map(|c| PyCount { lower: c.lower, upper: c.upper }).collect())
 }
 
@@ -816,7 +831,7 @@ fn bounds_many<'py>(
     let bounds = unlocked_many(py, &maps, threads, |m| {
         let of = |e: &Expr| m.bounds(e).map(|range| (range.lo, range.hi));
         m.results().iter().map(of).collect::<quasiaffine::Result<Vec<_>>>()
-    });
+    })?;
     bounds.into_iter().map(|found| PyTuple::new(py, found.or_raise(py)?)).collect()
 }
 

@@ -10,7 +10,7 @@ use quasiaffine::Equivalence;
 use crate::argument::{Arg, Named};
 use crate::detach::unlocked;
 use crate::error::{expect, expect_many};
-use crate::layout::{linear, shape_error, PyShape};
+use crate::layout::{linear, linear_error, shape_error, PyShape};
 use crate::map::PyMap;
 use crate::map_values::PyEquivalence;
 
@@ -141,7 +141,8 @@ fn related(
 ) -> PyResult<PyEquivalence> {
     let (operand, output) = (shape_argument(operand, function)?, shape_argument(output, function)?);
     let output = output.get().array(py, "positions")?;
-    linear(py, operand.get(), |operand| unlocked(py, || ask(operand, output))).map(PyEquivalence::from)
+    let operand = operand.get().array(py, "positions")?;
+    unlocked(py, || ask(operand, output))?.map_err(|e| linear_error(py, e)).map(PyEquivalence::from)
 }
 
 /// Whether a reshape moves no bytes, tiles and padding taken into account.
@@ -259,7 +260,7 @@ fn pack_into(
         must_have(py, "buffer", plan.n_buffer(), buffer.len())?;
         must_have(py, "fill", 1, fill.len())?;
         let fill = fill[0];
-        unlocked(py, || plan.pack(array, buffer, fill, threads));
+        unlocked(py, || plan.pack(array, buffer, fill, threads))?;
     });
     Ok(())
 }
@@ -281,7 +282,7 @@ fn unpack_into(
         let (buffer, array) = (buffer.as_slice()?, array.as_slice_mut()?);
         must_have(py, "buffer", plan.n_buffer(), buffer.len())?;
         must_have(py, "array", plan.n_elements(), array.len())?;
-        unlocked(py, || plan.unpack(buffer, array, threads));
+        unlocked(py, || plan.unpack(buffer, array, threads))?;
     });
     Ok(())
 }
@@ -299,8 +300,7 @@ fn squeeze_bits(
     let (wide, narrow) = (wide.as_slice()?, narrow.as_slice_mut()?);
     let n = wide.len().checked_div(n_bytes).unwrap_or(0);
     must_have(py, "bits", n.saturating_mul(width).div_ceil(8), narrow.len())?;
-    unlocked(py, || ::layout::pack_bits(wide, n_bytes, width, narrow));
-    Ok(())
+    unlocked(py, || ::layout::pack_bits(wide, n_bytes, width, narrow))
 }
 
 /// Unpacks elements of ``width`` bits, of which ``value`` count, to elements of ``n_bytes`` bytes.
@@ -318,8 +318,7 @@ fn spread_bits(
     let (narrow, wide) = (narrow.as_slice()?, wide.as_slice_mut()?);
     let n = wide.len().checked_div(n_bytes).unwrap_or(0);
     must_have(py, "bits", n.saturating_mul(width).div_ceil(8), narrow.len())?;
-    unlocked(py, || ::layout::unpack_bits(narrow, width, value, is_signed, n_bytes, wide));
-    Ok(())
+    unlocked(py, || ::layout::unpack_bits(narrow, width, value, is_signed, n_bytes, wide))
 }
 
 /// A bitcast between two untiled layouts as transpose, reshape, transpose.

@@ -219,7 +219,7 @@ impl PyModule_ {
     /// >>> hm.parse(module.to_proto()).entry.root.opcode
     /// 'negate'
     fn to_proto<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        match unlocked(py, || self.0.to_proto()) {
+        match unlocked(py, || self.0.to_proto())? {
             Ok(bytes) => Ok(PyBytes::new(py, &bytes)),
             Err(name) => {
                 let message = format!("the operands of `{name}` have no names in the text, a proto needs them");
@@ -242,7 +242,7 @@ impl PyModule_ {
         let other = other.of("Module.same_as", "other")?;
         let names = if names { hlo::Names::Count } else { hlo::Names::Ignored };
         let other = &other.get().0;
-        Ok(unlocked(py, || self.0.same_as(other, names)))
+        unlocked(py, || self.0.same_as(other, names))
     }
 
     /// The text of the module, which XLA parses; without arguments that of ``str``.
@@ -279,7 +279,7 @@ impl PyModule_ {
         large_constants: bool,
         signatures: bool,
         canonical_names: bool,
-    ) -> String {
+    ) -> PyResult<String> {
         let options = hlo::PrintOptions {
             operand_shapes,
             metadata,
@@ -293,8 +293,8 @@ impl PyModule_ {
         unlocked(py, || hlo::print_module(&self.0, options))
     }
 
-    fn __str__(&self) -> String {
-        self.0.to_string()
+    fn __str__(&self, py: Python<'_>) -> PyResult<String> {
+        unlocked(py, || self.0.to_string())
     }
 
     fn __repr__(&self) -> String {
@@ -427,7 +427,7 @@ impl PyComputation {
         large_constants: bool,
         signatures: bool,
         canonical_names: bool,
-    ) -> String {
+    ) -> PyResult<String> {
         let options = hlo::PrintOptions {
             operand_shapes,
             metadata,
@@ -441,8 +441,8 @@ impl PyComputation {
         unlocked(py, || hlo::print_computation(&self.module, self.id, options))
     }
 
-    fn __str__(&self) -> String {
-        hlo::print_computation(&self.module, self.id, hlo::PrintOptions::default())
+    fn __str__(&self, py: Python<'_>) -> PyResult<String> {
+        unlocked(py, || hlo::print_computation(&self.module, self.id, hlo::PrintOptions::default()))
     }
 
     fn __repr__(&self) -> String {
@@ -482,7 +482,7 @@ fn _module(
     ids: Option<(Vec<i64>, Vec<i64>)>,
 ) -> PyResult<PyModule_> {
     let ids = ids.map(|(computations, instructions)| Ids { computations, instructions });
-    match unlocked(py, || hlo::parse_part(text, position, filename)) {
+    match unlocked(py, || hlo::parse_part(text, position, filename))? {
         Ok(mut modules) => Ok(PyModule_(modules.swap_remove(0).with_ids(ids))),
         Err(errors) => Err(syntax_error(py, &errors.source, &errors.problems)),
     }

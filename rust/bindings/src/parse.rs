@@ -22,17 +22,17 @@ pub fn parse_text(
 ) -> PyResult<Vec<PyModule_>> {
     let parsed = if let Ok(text) = source.cast::<PyString>() {
         match text.to_str() {
-            Ok(text) => unlocked(py, || hlo::parse(text, name, strict)),
+            Ok(text) => unlocked(py, || hlo::parse(text, name, strict))?,
             // A str with lone surrogates has no UTF-8; its lenient encoding shows where.
             Err(_) => {
                 let bytes = text.call_method1("encode", ("utf-8", "surrogatepass"))?;
                 let bytes = bytes.cast::<PyBytes>()?.as_bytes();
-                unlocked(py, || hlo::parse_bytes(bytes, name, strict))
+                unlocked(py, || hlo::parse_bytes(bytes, name, strict))?
             }
         }
     } else if let Ok(bytes) = source.cast::<PyBytes>() {
         let bytes = bytes.as_bytes();
-        unlocked(py, || hlo::parse_bytes(bytes, name, strict))
+        unlocked(py, || hlo::parse_bytes(bytes, name, strict))?
     } else {
         let found = source.get_type().name()?;
         return Err(PyTypeError::new_err(format!("parse_text() takes HLO text (str) or bytes, got {found}")));
@@ -46,11 +46,11 @@ pub fn parse_text(
 /// The compression of the beginning of a file, or ``None``, and the first ``n`` bytes of its content.
 #[pyfunction]
 #[pyo3(signature = (head, n, /))]
-fn unpack_head<'py>(py: Python<'py>, head: &[u8], n: usize) -> (Option<&'static str>, Bound<'py, PyBytes>) {
-    match hlo::compression_format(head) {
-        Some(format) => (Some(format), PyBytes::new(py, &unlocked(py, || hlo::decompress_head(head, n)))),
+fn unpack_head<'py>(py: Python<'py>, head: &[u8], n: usize) -> PyResult<(Option<&'static str>, Bound<'py, PyBytes>)> {
+    Ok(match hlo::compression_format(head) {
+        Some(format) => (Some(format), PyBytes::new(py, &unlocked(py, || hlo::decompress_head(head, n))?)),
         None => (None, PyBytes::new(py, &head[..n.min(head.len())])),
-    }
+    })
 }
 
 /// Whether the beginning of a file is the beginning of a proto with a module.

@@ -20,7 +20,7 @@ use quasiaffine::{Interval, Map};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::detach::unlocked;
+use crate::detach::{locked, unlocked};
 use crate::error::raise;
 use crate::indexing::{index_tuple, IndexLike, PyInstructionIndexing};
 use crate::instruction::{instruction, PyInstruction};
@@ -59,7 +59,7 @@ impl RuleProvider for PythonRules<'_> {
     type Error = PyErr;
 
     fn traits(&self, id: InstructionId) -> PyResult<RuleTraits> {
-        Python::attach(|py| {
+        locked(|py| {
             let arguments = (instruction(py, self.module, id)?,);
             let traits = self.rules.bind(py).call_method1(intern!(py, "traits"), arguments)?;
             let (inlines, per_instruction, structural, constant_operands, by_opcode, sizes_class) = traits.extract()?;
@@ -76,7 +76,7 @@ impl RuleProvider for PythonRules<'_> {
         direction: Direction,
         repeats: bool,
     ) -> PyResult<Arc<InstructionIndexing>> {
-        Python::attach(|py| {
+        locked(|py| {
             let (instruction, key) = (instruction(py, self.module, id)?, PyBytes::new(py, key));
             let arguments = (instruction, key, index_tuple(py, index)?, number_of(direction), repeats);
             let indexing = self.rules.bind(py).call_method1(intern!(py, "rule"), arguments)?;
@@ -90,7 +90,7 @@ impl RuleProvider for PythonRules<'_> {
         index: &ShapeIndex,
         direction: Direction,
     ) -> PyResult<Option<Arc<InstructionIndexing>>> {
-        Python::attach(|py| {
+        locked(|py| {
             let arguments = (PyBytes::new(py, fingerprint), index_tuple(py, index)?, number_of(direction));
             let kept = self.rules.bind(py).call_method1(intern!(py, "recall"), arguments)?;
             if kept.is_none() {
@@ -107,7 +107,7 @@ impl RuleProvider for PythonRules<'_> {
         direction: Direction,
         indexing: &Arc<InstructionIndexing>,
     ) -> PyResult<()> {
-        Python::attach(|py| {
+        locked(|py| {
             let indexing = PyInstructionIndexing::from(indexing.clone());
             let fingerprint = PyBytes::new(py, fingerprint);
             let arguments = (fingerprint, index_tuple(py, index)?, number_of(direction), indexing);
@@ -117,13 +117,13 @@ impl RuleProvider for PythonRules<'_> {
     }
 
     fn mismatch(&self, message: &'static str) -> PyErr {
-        Python::attach(|py| raise(py, "ShapeError", message.into()))
+        locked(|py| raise(py, "ShapeError", message.into()))
     }
 }
 
 /// The message of an error that becomes a row. Anything but an `Exception` ends the analysis.
 fn message(error: PyErr) -> PyResult<String> {
-    Python::attach(|py| {
+    locked(|py| {
         if !error.is_instance_of::<PyException>(py) {
             return Err(error);
         }
@@ -154,7 +154,7 @@ impl PyPropagation {
         work: impl FnOnce(&PythonRules<'_>) -> PyResult<T> + Send,
     ) -> PyResult<T> {
         let rules_of = PythonRules { module: &self.module, rules: rules.clone().unbind() };
-        unlocked(rules.py(), || work(&rules_of))
+        unlocked(rules.py(), || work(&rules_of))?
     }
 
     /// Numbers of another module would be out of range here.
@@ -352,6 +352,7 @@ impl<'a, 'py> Records<'a, 'py> {
     fn of_values(&mut self, values: Vec<Reached>) -> PyResult<Bound<'py, PyList>> {
         let records = PyList::empty(self.py);
         for mut value in values {
+            self.py.check_signals()?;
             let (mut maps, mut uses) = (Vec::new(), Vec::new());
             for e in &mut value.entries {
                 e.uses.sort_unstable();
@@ -416,11 +417,11 @@ fn _reads(
     maps: Vec<PyRef<'_, PyMap>>,
     exact: bool,
     shape: &PyShape,
-) -> (Vec<String>, i64, i64, Option<i64>, i64, Option<i64>, Option<i64>) {
+) -> PyResult<(Vec<String>, i64, i64, Option<i64>, i64, Option<i64>, Option<i64>)> {
     let maps: Vec<Map> = maps.iter().map(|m| m.map.clone()).collect();
-    let r = unlocked(py, || Union::new(&maps.iter().collect::<Vec<_>>()).of(&shape.0, exact));
+    let r = unlocked(py, || Union::new(&maps.iter().collect::<Vec<_>>()).of(&shape.0, exact))?;
     let texts = r.maps.iter().map(|text| text.to_string()).collect();
-    (texts, r.divmod, r.touched.0, r.touched.1, r.distinct.0, r.distinct.1, r.bytes)
+    Ok((texts, r.divmod, r.touched.0, r.touched.1, r.distinct.0, r.distinct.1, r.bytes))
 }
 
 /// Upper bounds of the number of elements in values, and of their bytes; None where there is no bound.

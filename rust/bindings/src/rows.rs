@@ -5,6 +5,7 @@ use flow::Text;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+use quasiaffine::interrupt::poll;
 use rustc_hash::FxHashMap;
 
 use crate::detach::unlocked;
@@ -69,6 +70,9 @@ enum Kind {
     Int,
     Ints,
 }
+
+/// A column of Python values is built with the interpreter lock; signals are looked for after so many rows.
+const ROWS_BETWEEN_SIGNALS: usize = 1 << 12;
 
 /// Stands for the lack of an operand.
 const NO_OPERAND: u32 = u32::MAX;
@@ -161,7 +165,10 @@ impl PyRows {
         let column = column_of(name)?;
         let mut known: FxHashMap<u32, Bound<'py, PyAny>> = FxHashMap::default();
         let mut values = Vec::with_capacity(self.found.rows.len());
-        for row in &self.found.rows {
+        for (i, row) in self.found.rows.iter().enumerate() {
+            if i % ROWS_BETWEEN_SIGNALS == 0 {
+                py.check_signals()?;
+            }
             let number = self.number(&column, row);
             let value = match known.get(&number) {
                 Some(value) => value.clone(),
@@ -184,9 +191,12 @@ impl PyRows {
         let column = column_of(name)?;
         let built = unlocked(py, || {
             let mut built = Buffers::default();
-            self.values(&column).for_each(|value| built.add(column.kind, value));
+            self.values(&column).for_each(|value| {
+                poll();
+                built.add(column.kind, value);
+            });
             built
-        });
+        })?;
         if let Some(n) = built.too_long() {
             let message =
                 format!("the texts of the module take {n} bytes in one column, more than an Arrow column can hold");

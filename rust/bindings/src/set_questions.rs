@@ -40,9 +40,9 @@ fn _image_many(py: Python<'_>, maps: Vec<(PyRef<'_, PyMap>, Bounds)>) -> PyResul
     let interval = |(lo, hi): &(i64, i64)| Interval::new(*lo, *hi);
     let maps: Vec<(_, Vec<_>)> =
         maps.iter().map(|(m, bounds)| (m.map.clone(), bounds.iter().map(interval).collect())).collect();
-    let images = unlocked(py, || maps.iter().map(|(m, bounds)| quasiaffine::image(m, bounds)).collect());
-    let images: quasiaffine::Result<Vec<_>> = images;
-    Ok(images.or_raise(py)?.into_iter().map(PyMap::from).collect())
+    let images =
+        || maps.iter().map(|(m, bounds)| quasiaffine::image(m, bounds)).collect::<quasiaffine::Result<Vec<_>>>();
+    Ok(unlocked(py, images)?.or_raise(py)?.into_iter().map(PyMap::from).collect())
 }
 
 /// Whether the union of the images of the first maps meets that of the second ones; the witness is an element of both.
@@ -50,7 +50,7 @@ fn _image_many(py: Python<'_>, maps: Vec<(PyRef<'_, PyMap>, Bounds)>) -> PyResul
 #[pyo3(signature = (first, second, /))]
 fn _overlap(py: Python<'_>, first: Vec<PyRef<'_, PyMap>>, second: Vec<PyRef<'_, PyMap>>) -> PyResult<Answer> {
     let (first, second) = (shared(&first), shared(&second));
-    Ok(match unlocked(py, || quasiaffine::overlap(&first, &second)).or_raise(py)? {
+    Ok(match unlocked(py, || quasiaffine::overlap(&first, &second))?.or_raise(py)? {
         Overlap::Disjoint => (Some(false), None, None),
         Overlap::Meets(meeting) => {
             let Meeting { first, second, common } = *meeting;
@@ -63,22 +63,22 @@ fn _overlap(py: Python<'_>, first: Vec<PyRef<'_, PyMap>>, second: Vec<PyRef<'_, 
 /// Whether different points of a map reach different elements; the witness is an element that two points reach.
 #[pyfunction]
 #[pyo3(signature = (map, /))]
-fn _is_injective(py: Python<'_>, map: PyRef<'_, PyMap>) -> Answer {
+fn _is_injective(py: Python<'_>, map: PyRef<'_, PyMap>) -> PyResult<Answer> {
     let map = map.map.clone();
-    match unlocked(py, || quasiaffine::is_injective(&map)) {
+    Ok(match unlocked(py, || quasiaffine::is_injective(&map))? {
         Injectivity::Injective => (Some(true), None, None),
         Injectivity::Collision(common) => (Some(false), witness((0, 0), *common), None),
         Injectivity::Unknown(reason) => (None, None, Some(reason)),
-    }
+    })
 }
 
 /// Fewer maps that relate the same pairs, each with the numbers of the maps that it stands for.
 #[pyfunction]
 #[pyo3(signature = (maps, /))]
-fn _coalesce(py: Python<'_>, maps: Vec<PyRef<'_, PyMap>>) -> Vec<(PyMap, Vec<usize>)> {
+fn _coalesce(py: Python<'_>, maps: Vec<PyRef<'_, PyMap>>) -> PyResult<Vec<(PyMap, Vec<usize>)>> {
     let maps = shared(&maps);
-    let coalesced = unlocked(py, || quasiaffine::coalesce(&maps));
-    coalesced.into_iter().map(|Coalesced { map, parts }| (map.into(), parts)).collect()
+    let coalesced = unlocked(py, || quasiaffine::coalesce(&maps))?;
+    Ok(coalesced.into_iter().map(|Coalesced { map, parts }| (map.into(), parts)).collect())
 }
 
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -5,6 +5,7 @@
 //! is about, and one result for each dimension of the array that its shape index leads to. In a propagation
 //! [between devices](crate::devices) both are followed by a group and a position.
 
+use quasiaffine::interrupt::once;
 use std::sync::{Arc, OnceLock};
 
 use quasiaffine::map::State;
@@ -123,7 +124,7 @@ impl InstructionIndexing {
 
     /// For each part the unions of its maps by shape index, with their texts and counts. Computed once.
     pub fn unions(&self) -> &[Vec<(ShapeIndex, Union)>] {
-        self.unions.get_or_init(|| self.parts.iter().map(|(_, part)| unions_of(part)).collect())
+        once::<Vec<_>>(&self.unions, || self.parts.iter().map(|(_, part)| unions_of(part)).collect())
     }
 }
 

@@ -3,6 +3,7 @@
 //! Read [`Propagation`]. Every value is visited once, after all values through which it is reached, and equal maps are
 //! merged, so work grows with distinct maps and not with paths. An array costs only the values that reach it.
 
+use quasiaffine::interrupt::poll;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
@@ -155,6 +156,7 @@ impl<'p> Propagation<'p> {
     }
 
     fn visit<E>(&mut self, position: u32, rule: &mut Rule<'_, E>) -> Result<(), E> {
+        poll();
         let Setting { m, schedule, devices, .. } = self.setting;
         let (id, step) = (schedule.order[position as usize], schedule.steps[position as usize]);
         let Some(mut state) = self.states.remove(&position) else { return Ok(()) };
@@ -219,6 +221,7 @@ impl<'p> Propagation<'p> {
 
     /// Collects the maps of all operands that were reached.
     fn visit_forward<E>(&mut self, position: u32, rule: &mut Rule<'_, E>) -> Result<(), E> {
+        poll();
         let setting = self.setting;
         let Setting { m, schedule, devices, .. } = setting;
         let user = schedule.order[position as usize];
@@ -313,6 +316,7 @@ fn follow(
             Some(table) => table.is_identity_on(second, sizes),
         };
         for (i, first) in firsts.iter().enumerate() {
+            poll();
             if is_identity && !from.state.is_raw {
                 target.add(to, first.clone(), Some(from.usage));
                 continue;

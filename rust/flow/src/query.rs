@@ -4,6 +4,7 @@
 //! computation is computed once and kept by its fingerprint. Deeply nested calls are computed from the inside out, so
 //! that no stack grows with a program.
 
+use quasiaffine::interrupt::{once, poll};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use hlo::{ComputationId, InstructionId, Module};
@@ -222,7 +223,8 @@ impl Propagator {
             }
         };
         if !traits.constant_operands.is_empty() {
-            number = self.cache().id(m.signature(id, &traits.constant_operands));
+            let key = m.signature(id, &traits.constant_operands);
+            number = self.cache().id(key);
         }
         let class = traits.sizes_class.as_ref().filter(|_| !m.is_inconsistent(id) && !m.has_unnamed_operands(id));
         let by_sizes = class.and_then(|class| m.sizes_signature(id, class));
@@ -454,16 +456,18 @@ impl Propagator {
         direction: Direction,
     ) -> Result<(), P::Error> {
         let is_forward = direction != Direction::Backward;
-        if *self.depth.get_or_init(|| depth_of_calls(m)) <= DEEP_CALLS
+        if *once(&self.depth, || depth_of_calls(m)) <= DEEP_CALLS
             || self.cache().prepared.contains(&(computation, is_forward))
         {
             return Ok(());
         }
         for here in self.call_order(m, rules, computation, is_forward)? {
+            let unfinished = Unfinished { propagator: self, computation: (here, is_forward) };
             {
                 let mut cache = self.cache();
                 cache.prepared.insert((here, is_forward));
                 if cache.depths.get(&here).is_none_or(|&depth| depth <= DEEP_CALLS) {
+                    std::mem::forget(unfinished);
                     continue;
                 }
                 cache.deep.insert(here);
@@ -473,13 +477,14 @@ impl Propagator {
                 for (index, _) in shapes::array_indices(m.shape(m.root(here))) {
                     self.computation(m, rules, here, &index, direction)?;
                 }
-                continue;
-            }
-            for (k, &parameter) in m.parameters(here).iter().enumerate() {
-                for (index, _) in shapes::array_indices(m.shape(parameter)) {
-                    self.computation(m, rules, here, &index, Direction::Forward(k as u32))?;
+            } else {
+                for (k, &parameter) in m.parameters(here).iter().enumerate() {
+                    for (index, _) in shapes::array_indices(m.shape(parameter)) {
+                        self.computation(m, rules, here, &index, Direction::Forward(k as u32))?;
+                    }
                 }
             }
+            std::mem::forget(unfinished);
         }
         Ok(())
     }
@@ -496,6 +501,7 @@ impl Propagator {
         let mut seen: FxHashSet<ComputationId> = FxHashSet::default();
         let mut pending: Vec<(ComputationId, Option<Vec<ComputationId>>)> = vec![(computation, None)];
         while let Some((here, inner)) = pending.pop() {
+            poll();
             if let Some(inner) = inner {
                 let mut cache = self.cache();
                 let below = inner.iter().filter_map(|c| cache.depths.get(c)).max().copied().unwrap_or(0);
@@ -515,6 +521,18 @@ impl Propagator {
             }
         }
         Ok(order)
+    }
+}
+
+/// A computation under preparation. Dropped by an error or an interrupt, it is prepared again when it is asked for.
+struct Unfinished<'a> {
+    propagator: &'a Propagator,
+    computation: (ComputationId, bool),
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        self.propagator.cache().prepared.remove(&self.computation);
     }
 }
 

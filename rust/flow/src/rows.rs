@@ -6,6 +6,7 @@
 
 use hlo::{ComputationId, InstructionId, Module};
 use layout::Shape;
+use quasiaffine::interrupt::poll;
 use rustc_hash::FxHashMap;
 
 use crate::indexing::{InstructionIndexing, OperandIndexing, ShapeIndex, Text};
@@ -71,6 +72,7 @@ pub fn analyze<P: RuleProvider>(
             continue;
         }
         for id in m.instructions_of(computation) {
+            poll();
             let (start, end) = if m.operands(id).len() > 0 {
                 let number = propagator.signature(m, rules, id)?.number;
                 match known.get(&number) {
@@ -119,6 +121,7 @@ impl<P: RuleProvider> CellBuilder<'_, P> {
         let traits = self.propagator.signature(m, self.rules, id)?.traits;
         let mut is_shared = true;
         for (output, shape) in shapes::leaves(m.shape(id)) {
+            poll();
             if self.cells.len() - n_before > MAX_ROWS {
                 let i = output.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
                 let comma = if output.len() == 1 { "," } else { "" };
@@ -178,6 +181,7 @@ impl<P: RuleProvider> CellBuilder<'_, P> {
             self.push(id, output.clone(), Some(k), leaf, Some(Union::new(&[]).of(shape, exact)), None);
         }
         for (leaf, union) in leaves {
+            poll();
             let Some(inner) = shapes::at(shape, leaf) else { continue };
             let text = self.text(inner);
             let reads = Some(union.of(inner, exact));

@@ -4,6 +4,7 @@
 //! that the question is about. Entering a computation for two callers would mix their values, so the indexing of other
 //! calls is computed as a whole.
 
+use quasiaffine::interrupt::poll;
 use std::collections::hash_map::Entry::Vacant;
 use std::ops::Range;
 
@@ -188,6 +189,7 @@ fn visit<E>(
         pending.push((start, *new.insert(region.step(m, start, inlines)?), 0usize));
     }
     while let Some((here, step, k)) = pending.last_mut() {
+        poll();
         match successor(m, *here, *step, *k) {
             Some(value) => {
                 *k += 1;

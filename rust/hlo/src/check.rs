@@ -3,6 +3,7 @@
 //! Read [`module`]. A cycle is an error. A shape that disagrees with the inferred one is a diagnostic, and the module
 //! keeps the shape that is written. Not here: names and counts, which `parse` checks as it reads them.
 
+use quasiaffine::interrupt::poll;
 use std::collections::hash_map::Entry;
 use std::hash::{Hash, Hasher};
 
@@ -44,6 +45,7 @@ impl Findings {
     /// Checks a computation whose operands are resolved.
     pub fn computation(&mut self, m: &mut Module, id: ComputationId) {
         for i in m.instructions_of(id) {
+            poll();
             let flags = m.instructions[i as usize].flags;
             self.is_provisional |= flags & (UNNAMED_OPERANDS | SHAPE_OMITTED) != 0;
             if flags & CALLS != 0 {
@@ -159,6 +161,7 @@ pub(crate) fn module(
         findings.parts.clear();
         findings.inconsistent.clear();
         for i in 0..m.instructions.len() as u32 {
+            poll();
             m.instructions[i as usize].flags &= !INCONSISTENT;
             findings.check(m, i);
         }

@@ -4,6 +4,7 @@
 //! operands and computations get a `%`. A computation that was written inline is printed inline. A module or
 //! computation without a name gets one: `module`, `main`, `computation_N`.
 
+use quasiaffine::interrupt::poll;
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
@@ -177,6 +178,7 @@ impl<'m> Printer<'m> {
     }
 
     fn row(&self, f: &mut dyn Write, i: InstructionId, depth: usize) -> fmt::Result {
+        poll();
         let m = self.m;
         write!(f, "%{} = {} {}(", self.name(i), self.shape(m.shape(i)), m.opcode_name(i))?;
         let row = &m.instructions()[i as usize];

@@ -3,6 +3,11 @@
 //! Law: `unpack_bits(pack_bits(a)) == a` for elements whose values fit in n bits; s4 [1, 2] packs to the byte 0x21.
 //! An unpacked element has `n_bytes` bytes, little-endian. Not here: the order of the elements (`pack.rs`).
 
+use quasiaffine::interrupt::poll;
+
+/// The number of bytes or elements between two polls.
+const POLLED: usize = 1 << 12;
+
 /// Packs the low `width` bits of every element of `wide`; an element with fewer bits is zero-extended.
 pub fn pack_bits(wide: &[u8], n_bytes: usize, width: usize, narrow: &mut [u8]) {
     match (n_bytes, width) {
@@ -12,6 +17,9 @@ pub fn pack_bits(wide: &[u8], n_bytes: usize, width: usize, narrow: &mut [u8]) {
         _ => {
             narrow.fill(0);
             for (i, element) in wide.chunks_exact(n_bytes).enumerate() {
+                if i % POLLED == 0 {
+                    poll();
+                }
                 for bit in 0..width.min(n_bytes * 8) {
                     let at = i * width + bit;
                     narrow[at / 8] |= (element[bit / 8] >> (bit % 8) & 1) << (at % 8);
@@ -31,6 +39,9 @@ pub fn unpack_bits(narrow: &[u8], width: usize, value: usize, is_signed: bool, n
         _ => {
             wide.fill(0);
             for (i, element) in wide.chunks_exact_mut(n_bytes).enumerate() {
+                if i % POLLED == 0 {
+                    poll();
+                }
                 for bit in 0..width.min(n_bytes * 8) {
                     let at = i * width + bit;
                     element[bit / 8] |= (narrow[at / 8] >> (at % 8) & 1) << (bit % 8);
@@ -40,9 +51,12 @@ pub fn unpack_bits(narrow: &[u8], width: usize, value: usize, is_signed: bool, n
     }
     if value < 8 {
         let shift = 8 - value as u32;
-        for b in wide {
-            let high = *b << shift;
-            *b = if is_signed { ((high as i8) >> shift) as u8 } else { high >> shift };
+        for part in wide.chunks_mut(POLLED) {
+            poll();
+            for b in part {
+                let high = *b << shift;
+                *b = if is_signed { ((high as i8) >> shift) as u8 } else { high >> shift };
+            }
         }
     }
 }
@@ -51,16 +65,22 @@ fn pack_small<const N: usize>(wide: &[u8], narrow: &mut [u8]) {
     let width = 8 / N;
     let mask = (1u16 << width) as u8 - 1;
     let join = |elements: &[u8]| elements.iter().enumerate().fold(0, |b, (i, e)| b | (e & mask) << (i * width));
-    for (b, elements) in narrow.iter_mut().zip(wide.chunks(N)) {
-        *b = join(elements);
+    for (narrow, wide) in narrow.chunks_mut(POLLED).zip(wide.chunks(POLLED * N)) {
+        poll();
+        for (b, elements) in narrow.iter_mut().zip(wide.chunks(N)) {
+            *b = join(elements);
+        }
     }
 }
 
 fn unpack_small<const N: usize>(narrow: &[u8], wide: &mut [u8]) {
     let width = 8 / N;
     let mask = (1u16 << width) as u8 - 1;
-    for (&b, elements) in narrow.iter().zip(wide.chunks_mut(N)) {
-        elements.iter_mut().enumerate().for_each(|(i, e)| *e = b >> (i * width) & mask);
+    for (narrow, wide) in narrow.chunks(POLLED).zip(wide.chunks_mut(POLLED * N)) {
+        poll();
+        for (&b, elements) in narrow.iter().zip(wide.chunks_mut(N)) {
+            elements.iter_mut().enumerate().for_each(|(i, e)| *e = b >> (i * width) & mask);
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 //! Not here: how a layout becomes a loop nest (`pack.rs`).
 
 use crate::tiling::{Result, TOO_LARGE};
+use quasiaffine::interrupt::{on_threads, poll};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Loop {
@@ -107,8 +108,7 @@ impl LoopNest {
         if threads <= 1 {
             parts.for_each(|(k, part)| work(k, part));
         } else {
-            let work = &work;
-            std::thread::scope(|scope| parts.for_each(|(k, part)| drop(scope.spawn(move || work(k, part)))));
+            on_threads(parts, |(k, part)| work(k, part));
         }
     }
 
@@ -145,6 +145,7 @@ impl<T: Copy> Executor<'_, T> {
         let mut at = vec![0usize; n_outer];
         let mut to = 0usize;
         loop {
+            poll();
             self.rectangle(rows, columns, from, target, to, &sums);
             let mut i = n_outer;
             loop {
@@ -199,6 +200,7 @@ impl<T: Copy> Executor<'_, T> {
             return self.pad(rows, columns, n_rows, n_columns, target, to);
         }
         for r in 0..rows.n {
+            poll();
             let mut n = if r < n_rows { n_columns } else { 0 };
             for (&s, b) in sums.iter().zip(&self.nest.bounds) {
                 if let [.., row, column] = b.factors[..] {
@@ -219,6 +221,7 @@ impl<T: Copy> Executor<'_, T> {
     fn pad(&self, rows: Loop, columns: Loop, n_rows: usize, n_columns: usize, target: &mut [T], to: usize) {
         let Some(fill) = self.fill else { return };
         for r in 0..rows.n {
+            poll();
             let done = if r < n_rows { n_columns } else { 0 };
             let start = to + r * rows.to;
             if columns.to == 1 {
@@ -254,6 +257,7 @@ impl<T: Copy> Executor<'_, T> {
             }
             _ => {
                 for r in (0..rows.n).step_by(BLOCK) {
+                    poll();
                     for c in (0..columns.n).step_by(BLOCK) {
                         let high = rows.n.min(r + BLOCK);
                         let n = (columns.n - c).min(BLOCK);

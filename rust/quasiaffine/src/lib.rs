@@ -22,6 +22,7 @@
 
 pub mod error;
 pub mod int;
+pub mod interrupt;
 
 pub(crate) mod arithmetic;
 

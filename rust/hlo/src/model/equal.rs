@@ -3,6 +3,7 @@
 //! Read [`Module::same_as`]. The order of attributes, explicit defaults, the spelling of numbers and the tables of
 //! stack frames are ignored; shapes with their layouts, operands, values and metadata are compared.
 
+use quasiaffine::interrupt::poll;
 use std::collections::BTreeMap;
 
 use crate::attribute::accuracy::Accuracy;
@@ -59,6 +60,7 @@ impl Module {
     }
 
     fn row_difference(&self, other: &Module, i: InstructionId, names: bool) -> Option<String> {
+        poll();
         let within = |m: &Module| Some((m.instructions()[i as usize].opcode, m.computation_of(i)));
         let what = if names && self.instruction_name(i) != other.instruction_name(i) {
             "the name"

@@ -5,6 +5,7 @@
 //! was accepted, unless it is elided.
 
 use layout::{ArrayShape, ElementKind, ElementType, Shape, UNBOUNDED};
+use quasiaffine::interrupt::poll;
 
 use crate::attribute;
 use crate::cursor::{clip, Cursor, Read};
@@ -154,6 +155,7 @@ fn array(c: &mut Cursor<'_>, shape: &ArrayShape, sink: &mut impl Sink) -> Read<(
         } else if depth < dims.len() {
             let only_open = depth == 0 || after_comma;
             c.expect(b'{', if only_open { "`{` of an array constant" } else { "`{` or `}` in an array constant" })?;
+            poll();
             counts[depth] = 0;
             depth += 1;
             after_comma = false;
@@ -161,6 +163,9 @@ fn array(c: &mut Cursor<'_>, shape: &ArrayShape, sink: &mut impl Sink) -> Read<(
         } else {
             if counts[depth - 1] >= dims[depth - 1] && dims[depth - 1] != UNBOUNDED {
                 return Err(disagreement(c, depth - 1, counts[depth - 1] + 1, dims[depth - 1]));
+            }
+            if counts[depth - 1] & 0x3ff == 0x3ff {
+                poll();
             }
             sink.element(c, t)?;
         }

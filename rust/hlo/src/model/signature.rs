@@ -5,6 +5,7 @@
 //! rule evaluates as constants. It excludes names, metadata, sharding, and backend hints. Equal signatures of different
 //! instructions require a collision of two independent 64-bit hashes.
 
+use quasiaffine::interrupt::{once, poll};
 use std::fmt::Write;
 
 use layout::Shape;
@@ -85,13 +86,13 @@ impl Module {
 
     /// Hashes the shape of a value. Instructions share shapes, so each shape is printed once.
     fn hash_shape(&self, h: &mut Hash, id: InstructionId) {
-        let hashes = self.shape_hashes.get_or_init(|| self.shapes.iter().map(shape_hash).collect());
+        let hashes = once(&self.shape_hashes, || self.shapes.iter().map(shape_hash).collect());
         hashes[self.instructions()[id as usize].shape as usize].iter().for_each(|&w| h.word(w));
     }
 
     /// The fingerprint of a computation, independent of names.
     pub fn fingerprint(&self, id: ComputationId) -> [u8; 16] {
-        let fingerprints = self.fingerprints.get_or_init(|| {
+        let fingerprints = once(&self.fingerprints, || {
             let mut all = vec![[0; 16]; self.computations().len()];
             for c in self.callees_first() {
                 all[c as usize] = self.computation_fingerprint(c, &all);
@@ -106,6 +107,7 @@ impl Module {
         let range = self.instructions_of(id);
         h.word(u64::from(self.root(id).wrapping_sub(range.start)));
         for i in range.clone() {
+            poll();
             self.hash_shape(&mut h, i);
             self.hash_operation(&mut h, i, &|c| known[c as usize]);
             h.text(self.literal_text(i).unwrap_or(""));

@@ -3,6 +3,7 @@
 //! Read `Parser::instruction`. Operands that are already defined are resolved at once, others when their computation
 //! ends. Not here: attributes.
 
+use quasiaffine::interrupt::poll;
 use std::hash::{Hash, Hasher};
 
 use layout::Shape;
@@ -53,6 +54,7 @@ pub(crate) const UNRESOLVED: u32 = u32::MAX;
 
 impl<'a> Parser<'a> {
     pub(crate) fn instruction_or_recover(&mut self, scope: &mut Scope, depth: usize) {
+        poll();
         let start = self.c.pos;
         if let Err(e) = self.instruction(scope, depth) {
             scope.is_broken = true;

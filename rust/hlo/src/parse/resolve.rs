@@ -12,6 +12,7 @@ use crate::parse::instruction::{Scope, BROKEN};
 use crate::parse::module::{Header, Signature};
 use crate::parse::Parser;
 use crate::Opcode;
+use quasiaffine::interrupt::poll;
 
 impl<'a> Parser<'a> {
     /// Resolves names, sorts parameters by number and moves the rows of a scope into the module.
@@ -90,6 +91,7 @@ impl<'a> Parser<'a> {
     pub(crate) fn resolve_operands(&mut self, scope: &mut Scope) {
         let mut is_ordered = true;
         for (at, user, name) in std::mem::take(&mut scope.pending) {
+            poll();
             match scope.names.find(self.c.bytes(), name) {
                 Some(BROKEN) => {}
                 Some(k) => {
@@ -187,6 +189,7 @@ impl<'a> Parser<'a> {
 
     pub(crate) fn resolve_calls(&mut self) {
         for (at, name) in std::mem::take(&mut self.pending_calls) {
+            poll();
             match self.computation_names.find(self.c.bytes(), name) {
                 Some(id) => self.m.links[at] = id,
                 None if self.has_broken_computation || self.stop => {}

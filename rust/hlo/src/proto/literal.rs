@@ -2,6 +2,7 @@
 //!
 //! The proto has elements in memory order, given by the layout's minor-to-major, the text in row-major order.
 
+use quasiaffine::interrupt::poll;
 use std::fmt::Write;
 
 use layout::{ArrayShape, ElementKind, ElementType, Layout, Shape};
@@ -127,6 +128,9 @@ fn array(m: Message<'_>, a: &ArrayShape, order: &ArrayShape, out: &mut String, l
     }
     let edges = |k: i64| below.iter().rev().take_while(|&&b| k % b == 0).count();
     for k in 0..n {
+        if k & 0xff == 0 {
+            poll();
+        }
         if k > 0 {
             out.push_str(", ");
         }

@@ -2,6 +2,7 @@
 //!
 //! Read `Reader::module`. The proto refers to operands and called computations by id, the text by name.
 
+use quasiaffine::interrupt::poll;
 use std::fmt::Write;
 
 use layout::Shape;
@@ -210,6 +211,7 @@ impl<'a> Reader<'a> {
         let mut known: Known<'a> = FxHashMap::default();
         let mut rows: Vec<(Message<'a>, Head<'a>)> = Vec::new();
         for row in c.subs(2) {
+            poll();
             let row = row?;
             let head = self.head(row)?;
             if known.insert(head.id, head).is_some() {
@@ -231,6 +233,7 @@ impl<'a> Reader<'a> {
         let has_root = known.contains_key(&root);
         let n = rows.len();
         for (k, (row, head)) in rows.into_iter().enumerate() {
+            poll();
             let is_root = if has_root { head.id == root } else { k + 1 == n };
             self.out.push_str(if is_root { "  ROOT " } else { "  " });
             self.instruction(row, head, &known)?;

@@ -5,6 +5,7 @@
 //! requires operands before their users, callees before their callers, and unique names, so computations and
 //! instructions are reordered and instructions renamed where the text differs.
 
+use quasiaffine::interrupt::poll;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -83,6 +84,7 @@ impl Module {
         let mut repeats: FxHashMap<&str, u32> = FxHashMap::default();
         let mut names = vec![Cow::Borrowed(""); self.instructions().len()];
         for i in self.computation_order().into_iter().flat_map(|c| self.instructions_of(c)) {
+            poll();
             let name = self.instruction_name(i);
             let mut unique = Cow::Borrowed(name);
             while !given.insert(unique.clone()) {
@@ -325,6 +327,7 @@ impl<'m> Writer<'m> {
         d.data(1, name.as_bytes());
         let mut shapes: FxHashMap<u32, Encoder> = FxHashMap::default();
         for &i in order {
+            poll();
             let row = self.instruction(i, &mut shapes);
             d.message(2, &row);
         }

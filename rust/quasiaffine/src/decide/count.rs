@@ -5,6 +5,7 @@
 //! intervals or residues and the image is a chain of strides or recovers its variables; else points are enumerated
 //! within [`ENUMERATION_LIMIT`]; else the number is bounded. Law: `lower <= the true number <= upper`.
 
+use crate::interrupt::poll;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
@@ -395,8 +396,11 @@ fn recovers_all(cx: &mut AffineContext, domain: &Domain, vars: &[usize], forms: 
     solves(&known, &wanted, &given)
 }
 
+/// The number of coefficients of the largest system that is solved.
+const MAX_ENTRIES: usize = 1 << 20;
+
 /// Whether the span of `known`, together with the atoms `given`, holds every atom in `wanted`. Exact elimination over
-/// integers in 128 bits; what does not fit counts as "no".
+/// integers in 128 bits; what does not fit, or is too large to be solved, counts as "no".
 fn solves(known: &[AffineForm], wanted: &[AtomId], given: &[AtomId]) -> bool {
     let mut columns: Vec<AtomId> = known.iter().flat_map(|f| f.terms.iter().map(|t| t.atom)).collect();
     columns.sort_unstable();
@@ -405,6 +409,9 @@ fn solves(known: &[AffineForm], wanted: &[AtomId], given: &[AtomId]) -> bool {
     // Atoms that are not wanted are eliminated first, so that what is left speaks of wanted ones alone.
     columns.sort_by_key(|c| wanted.contains(c));
     let n_other = columns.iter().filter(|c| !wanted.contains(c)).count();
+    if known.len().saturating_mul(columns.len()) > MAX_ENTRIES {
+        return false;
+    }
     let mut rows: Vec<Vec<i128>> =
         known.iter().map(|f| columns.iter().map(|c| i128::from(f.coefficient(*c))).collect()).collect();
     let mut rank = 0;
@@ -418,6 +425,7 @@ fn solves(known: &[AffineForm], wanted: &[AtomId], given: &[AtomId]) -> bool {
         };
         rows.swap(rank, pivot);
         for r in rank + 1..rows.len() {
+            poll();
             let (a, b) = (rows[rank][column], rows[r][column]);
             if b != 0 {
                 let pivot_row = rows[rank].clone();

@@ -8,6 +8,7 @@ use std::ops::Range;
 use crate::arithmetic::Binary;
 use crate::eval::program::{Points, Program, Register, Step};
 use crate::eval::simd::Lane;
+use crate::interrupt::poll;
 
 /// About how many bytes the columns of a block take.
 const BLOCK_BYTES: usize = 1 << 15;
@@ -35,6 +36,7 @@ impl<L: Lane> Columns<L> {
     /// Runs some steps on the next block; `false` when all points are done.
     #[inline(always)]
     pub fn next(&mut self, program: &Program, points: &Points<'_>, steps: impl Iterator<Item = usize>) -> bool {
+        poll();
         self.start += self.n;
         self.n = self.stride.min(points.n - self.start);
         if self.n == 0 {

@@ -25,6 +25,7 @@ use crate::eval::blocks::{self, Columns};
 use crate::eval::exact::{self, Names};
 use crate::eval::simd::{Divisor, Lane};
 use crate::expr::{Expr, Node, Op};
+use crate::interrupt::{look, on_threads};
 use crate::map::domain::Domain;
 use crate::map::{Map, State};
 
@@ -208,17 +209,10 @@ impl Program {
             return self.run_chunk::<CHECK>(points, out);
         }
         let chunks = Mutex::new(Chunks { start: 0, out, error: None });
-        std::thread::scope(|scope| {
-            // This thread is one of them; of the others, one that the system does not give is not missed.
-            let others = threads.min(points.n.div_ceil(CHUNK)).saturating_sub(1);
-            for _ in 0..others {
-                let work = || self.run_chunks::<CHECK>(points, &chunks);
-                if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
-                    break;
-                }
-            }
-            self.run_chunks::<CHECK>(points, &chunks);
-        });
+        match threads.min(points.n.div_ceil(CHUNK)) {
+            0 | 1 => self.run_chunks::<CHECK>(points, &chunks),
+            n => drop(on_threads(0..n, |_| self.run_chunks::<CHECK>(points, &chunks))),
+        }
         match chunks.into_inner().unwrap_or_else(PoisonError::into_inner).error {
             Some((_, error)) => Err(error),
             None => Ok(()),
@@ -229,6 +223,7 @@ impl Program {
     fn run_chunks<const CHECK: bool>(&self, points: &Points<'_>, chunks: &Mutex<Chunks<'_>>) {
         let width = self.results.len();
         loop {
+            look();
             // A worker panics only on a broken promise of this crate, which goes on to the caller when all are joined.
             let next = chunks.lock().unwrap_or_else(PoisonError::into_inner).next(points.n, width);
             let Some((start, out)) = next else { return };

@@ -4,6 +4,7 @@
 //! value there is `second(first(point))`. Variables are numbered `[first's, second's]` for ranges and for runtime
 //! variables, and each runtime variable keeps its source, with its index rewritten into the new variables.
 
+use crate::interrupt::poll;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -54,7 +55,11 @@ pub(crate) fn parts(first: &Map, second: &Map, domain: &mut Domain) -> Result<Sm
         })
     };
     let mut substitution = Substitution::new(&replace);
-    let results = second.results().iter().map(|e| substitution.apply(e)).collect::<Result<_>>()?;
+    let apply = |e| {
+        poll();
+        substitution.apply(e)
+    };
+    let results = second.results().iter().map(apply).collect::<Result<_>>()?;
     join(a, b, &replace, domain)?;
     domain.constraints.clone_from(&a.constraints);
     for c in &b.constraints {

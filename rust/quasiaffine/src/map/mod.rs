@@ -7,6 +7,7 @@
 pub mod compose;
 pub mod domain;
 
+use crate::interrupt::once;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
@@ -184,7 +185,7 @@ impl Map {
     /// A composition has its values from its second map, and a simplified map from the one that it was. So a chain of
     /// operations keeps the bounds of the last one's operand, however large its expressions become.
     pub(crate) fn image(&self) -> &Arc<[Option<Interval>]> {
-        self.0.image.get_or_init(|| {
+        once(&self.0.image, || {
             let domain = self.domain();
             let of_var = |v: Var| domain.flat(v).map_or(Interval::ALL, |i| domain.vars[i].interval);
             let of_result = |e: &Expr| {

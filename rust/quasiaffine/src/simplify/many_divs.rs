@@ -64,7 +64,8 @@ impl ManyDivs {
             }
             if kept.expr != e {
                 (e, open) = (kept.expr, None);
-                if e.divmods() <= FEW {
+                if e.divmods() <= SOME {
+                    // As when it is what is given.
                     continue;
                 }
             }

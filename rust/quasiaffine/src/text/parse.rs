@@ -1,5 +1,6 @@
 //! Text to expressions and maps. Every error says where, what was found and what was expected.
 
+use crate::interrupt::poll;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -247,6 +248,7 @@ impl<'a> Parser<'a> {
     }
 
     fn product(&mut self) -> Result<Expr> {
+        poll();
         let mut left = self.unary()?;
         loop {
             let at = self.at;

@@ -14,6 +14,7 @@ mod presolve;
 mod search;
 
 use crate::error::Stop;
+use crate::interrupt::look;
 use linear::{Column, Linear, Span};
 
 /// Columns with their spans, and conditions on them.
@@ -61,6 +62,9 @@ struct SameFunction {
     values: Linear,
 }
 
+/// The effort after which an interrupt is looked for, a power of two.
+const LOOK_AFTER: u64 = 1 << 13;
+
 /// How much may still be looked at, in terms of rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort(pub u64);
@@ -70,6 +74,9 @@ impl Effort {
     pub fn spend(&mut self, n: usize) -> Result<(), Stop> {
         match self.0.checked_sub(n as u64 + 1) {
             Some(left) => {
+                if (left ^ self.0) >= LOOK_AFTER {
+                    look();
+                }
                 self.0 = left;
                 Ok(())
             }

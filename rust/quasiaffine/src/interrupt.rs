@@ -1,0 +1,254 @@
+//! Ends long work early: the caller of a long call watches, and the loops of the work look now and then.
+//!
+//! Read [`watched`], [`poll`] and [`look`]. An interrupt unwinds the stack from the loop to [`watched`], as a panic does,
+//! but without its message. So it is never a value: no function can take it for "unknown", no cache can keep it, and
+//! what is infallible stays so. Laws:
+//! * what was shared before the call is as if the call had not begun, or complete: caches take finished values only;
+//! * no loop that looks runs under a lock or inside the initializer of a [`OnceLock`](std::sync::OnceLock), since the
+//!   watch may wait for a thread that waits for that lock. [`once`] initializes without one;
+//! * without a watch, looking has no effect.
+//!
+//! Threads of the work are started by [`on_threads`], which ends them with their caller. Not here: who interrupts.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{channel, RecvTimeoutError, Sender};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// A call that was ended early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupted;
+
+/// Who decides whether this thread goes on.
+#[derive(Clone, Default)]
+enum Watch {
+    #[default]
+    Nobody,
+    Caller(fn() -> bool),
+    /// The thread that started this one, which then waits for it.
+    Starter(Arc<AtomicBool>),
+}
+
+/// The number of calls of [`poll`] of which one looks.
+const INTERVAL: u32 = 64;
+
+/// How long a thread that waits for others does not look.
+const NAP: Duration = Duration::from_millis(20);
+
+thread_local! {
+    static WATCH: RefCell<Watch> = const { RefCell::new(Watch::Nobody) };
+    static IS_WATCHED: Cell<bool> = const { Cell::new(false) };
+    static LEFT: Cell<u32> = const { Cell::new(INTERVAL) };
+}
+
+/// Runs `work`; where it looks, `is_interrupted` tells whether it ends there.
+///
+/// ```
+/// use quasiaffine::interrupt::{look, watched, Interrupted};
+/// assert_eq!(watched(|| false, || { look(); 1 }), Ok(1));
+/// assert_eq!(watched(|| true, || { look(); 1 }), Err(Interrupted));
+/// ```
+///
+/// # Errors
+/// [`Interrupted`] where the work was ended.
+pub fn watched<T>(is_interrupted: fn() -> bool, work: impl FnOnce() -> T) -> Result<T, Interrupted> {
+    let _restored = set(Watch::Caller(is_interrupted));
+    // What the work has changed is complete wherever it looks: the first law of this module.
+    catch_unwind(AssertUnwindSafe(work)).map_err(interrupted)
+}
+
+/// Runs `work` as if nobody watched: it may look under a lock, or be called from foreign code that no unwinding may pass.
+pub fn unwatched<T>(work: impl FnOnce() -> T) -> T {
+    let _restored = set(Watch::Nobody);
+    work()
+}
+
+/// A step of work, of less than about 100 microseconds: one in 64 of them [looks](look).
+#[inline]
+pub fn poll() {
+    let left = LEFT.get();
+    if left == 0 {
+        LEFT.set(INTERVAL);
+        look();
+    } else {
+        LEFT.set(left - 1);
+    }
+}
+
+/// Ends the work here if it is interrupted: does not return then.
+#[inline]
+pub fn look() {
+    if IS_WATCHED.get() {
+        look_now();
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn look_now() {
+    let watch = WATCH.with_borrow(Watch::clone);
+    let is_interrupted = match watch {
+        Watch::Nobody => false,
+        Watch::Caller(is_interrupted) => is_interrupted(),
+        Watch::Starter(stop) => stop.load(Ordering::Relaxed),
+    };
+    // A second unwinding would end the process.
+    if is_interrupted && !std::thread::panicking() {
+        resume_unwind(Box::new(Interrupted));
+    }
+}
+
+/// The value of a cell, which `value` gives where it has none. Threads that ask at once each compute it, and agree.
+pub fn once<T>(cell: &OnceLock<T>, value: impl FnOnce() -> T) -> &T {
+    if let Some(known) = cell.get() {
+        return known;
+    }
+    let value = value();
+    cell.get_or_init(|| value)
+}
+
+/// Does each of the jobs on a thread of its own, and gives the results in order. An interrupt of the caller ends them.
+pub fn on_threads<J: Send, T: Send>(jobs: impl Iterator<Item = J>, work: impl Fn(J) -> T + Sync) -> Vec<T> {
+    let work = &work;
+    let stop = Arc::new(AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let (done, waiting) = channel::<()>();
+        let threads: Vec<_> = jobs
+            .map(|job| {
+                let (stop, done) = (stop.clone(), done.clone());
+                scope.spawn(move || {
+                    let _done = done as Sender<()>;
+                    let _restored = set(Watch::Starter(stop));
+                    work(job)
+                })
+            })
+            .collect();
+        drop(done);
+        let _stops = StopOnDrop(&stop);
+        // The channel closes when the last thread ends, in whatever way.
+        loop {
+            look();
+            if waiting.recv_timeout(NAP) != Err(RecvTimeoutError::Timeout) {
+                break;
+            }
+        }
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|payload| resume_unwind(payload))).collect()
+    })
+}
+
+/// A caller that unwinds waits for its threads.
+struct StopOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Anything but an interrupt is a panic, which goes on.
+fn interrupted(payload: Box<dyn Any + Send>) -> Interrupted {
+    *payload.downcast::<Interrupted>().unwrap_or_else(|payload| resume_unwind(payload))
+}
+
+/// The watch until the value is dropped.
+fn set(watch: Watch) -> Restored {
+    IS_WATCHED.set(!matches!(watch, Watch::Nobody));
+    Restored(WATCH.replace(watch))
+}
+
+struct Restored(Watch);
+
+impl Drop for Restored {
+    fn drop(&mut self) {
+        let before = std::mem::take(&mut self.0);
+        IS_WATCHED.set(!matches!(before, Watch::Nobody));
+        WATCH.set(before);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::parse_map;
+    use crate::{simplify, Map, Options, Points, Program};
+
+    thread_local! {
+        static LOOKS: Cell<usize> = const { Cell::new(usize::MAX) };
+    }
+
+    /// Interrupts at a look that is chosen beforehand.
+    fn at_chosen() -> bool {
+        let left = LOOKS.get();
+        LOOKS.set(left.wrapping_sub(1));
+        left == 0
+    }
+
+    fn huge() -> Map {
+        let results: Vec<String> =
+            (0..400).map(|i| format!("((d0 * {} + d1 * 7 + {i}) mod {}) floordiv 5", i + 3, 11 * i + 90)).collect();
+        parse_map(&format!("(d0, d1) -> ({}), domain: d0 in [0, 999], d1 in [0, 999]", results.join(", "))).unwrap()
+    }
+
+    #[test]
+    fn a_watch_ends_with_its_call() {
+        assert_eq!(watched(|| true, look), Err(Interrupted));
+        look();
+        let inner = watched(|| true, || unwatched(look));
+        assert_eq!(inner, Ok(()));
+        assert_eq!(watched(|| false, || watched(|| true, look)), Ok(Err(Interrupted)));
+    }
+
+    #[test]
+    fn a_panic_is_none() {
+        let panicked = catch_unwind(|| watched(|| false, || resume_unwind(Box::new(7))));
+        assert_eq!(panicked.unwrap_err().downcast_ref(), Some(&7));
+    }
+
+    #[test]
+    fn an_interrupt_at_any_look_leaves_the_map_as_it_was() {
+        let (map, expected) = (huge(), simplify(&huge(), Options::default()));
+        let mut n_interrupts = 0;
+        for n in 0.. {
+            LOOKS.set(n);
+            match watched(at_chosen, || (simplify(&map, Options::default()), map.image().len())) {
+                Err(Interrupted) => n_interrupts += 1,
+                Ok((simplified, n_results)) => {
+                    assert_eq!((simplified, n_results), (expected, 400));
+                    break;
+                }
+            }
+        }
+        assert!(n_interrupts > 4, "{n_interrupts}");
+    }
+
+    #[test]
+    fn threads_end_with_their_caller() {
+        let found = watched(at_chosen_once(3), || {
+            on_threads(0..3, |_| loop {
+                poll();
+            })
+        });
+        assert_eq!(found, Err::<Vec<()>, _>(Interrupted));
+        assert_eq!(on_threads(0..5, |i| i * i), [0, 1, 4, 9, 16]);
+    }
+
+    fn at_chosen_once(n: usize) -> fn() -> bool {
+        LOOKS.set(n);
+        at_chosen
+    }
+
+    #[test]
+    fn values_at_points_look() {
+        let map = parse_map("(d0) -> (d0 mod 7), domain: d0 in [0, 4000000]").unwrap();
+        let dims: Vec<i64> = (0..1 << 20).collect();
+        let points = Points { n: dims.len(), dims: &dims, ranges: &[], runtime: &[] };
+        let program = Program::new(&map).unwrap();
+        for threads in [1, 2] {
+            assert_eq!(watched(|| true, || program.run_on::<true>(&points, threads)), Err(Interrupted), "{threads}");
+        }
+        assert_eq!(program.run::<true>(&points).unwrap()[8], 1);
+    }
+}
