@@ -2,8 +2,8 @@
 
 Every call runs once to its end, which gives its time, then a few times with a signal at a fraction of that time, whose
 handler raises ``KeyboardInterrupt`` as that of Ctrl-C does.  Prints the time of the call and the longest latency, from
-the signal to the exception, in milliseconds.  ``MEGABYTES`` is the size of the HLO text (default 20).  Calls of less than
-50 ms show no latency: they end before they look for a signal.
+the signal to the exception, in milliseconds.  ``MEGABYTES`` is the size of the HLO text (default 20).  Calls of less
+than 50 ms show no latency: they end before they look for a signal.
 """
 
 from __future__ import annotations
@@ -102,7 +102,9 @@ def calls(megabytes: float) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "count_many", lambda: hm.count_many(many, distinct=True)
     yield "bounds_many", lambda: hm.bounds_many(many)
     grid = "d0 in [0, 40], d1 in [0, 40], d2 in [0, 38], (d0 * d1 + d2 * 5) mod 17 in [2, 9]"
-    grids = [hm.IndexingMap.parse(f"(d0, d1, d2) -> (d0 * d1 mod {n}, d2 floordiv 3), domain: {grid}") for n in range(5, 65)]
+    grids = [
+        hm.IndexingMap.parse(f"(d0, d1, d2) -> (d0 * d1 mod {n}, d2 floordiv 3), domain: {grid}") for n in range(5, 65)
+    ]
     yield "count_many, enumerated", lambda: hm.count_many(grids, distinct=True)
     other = hm.IndexingMap.parse(str(huge).replace("mod 90)", "mod 91)"))
     yield "equivalent", lambda: huge.equivalent(other)

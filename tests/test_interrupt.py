@@ -24,7 +24,8 @@ from hlomap import _core
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def hard_map(n, seed=0):
-    nested = (f"((d0 * {i + 3 + seed} + d1 * 7) mod {11 * i + 90}) floordiv 5 + (d1 * {i + 2}) floordiv {i + 7}" for i in range(n))
+    numerator = "((d0 * {} + d1 * 7) mod {}) floordiv 5 + (d1 * {}) floordiv {}"
+    nested = (numerator.format(i + 3 + seed, 11 * i + 90, i + 2, i + 7) for i in range(n))
     domain = "d0 in [0, 999], d1 in [0, 999], (d0 * 3 + d1) mod 7 in [0, 4], d0 + d1 in [3, 900]"
     return hm.IndexingMap.parse(f"(d0, d1) -> ({', '.join(nested)}), domain: {domain}")
 
@@ -126,7 +127,9 @@ def test_a_pending_interrupt_ends_a_call(name: str) -> None:
 @pytest.mark.parametrize("name", ENDLESS)
 def test_an_interrupt_ends_a_call(name: str) -> None:
     setup, call = ENDLESS[name]
-    with child(f"{setup}\nprint('ready', flush=True)\ntry:\n    {call}\nexcept KeyboardInterrupt:\n    print('ended')") as process:
+    with child(
+        f"{setup}\nprint('ready', flush=True)\ntry:\n    {call}\nexcept KeyboardInterrupt:\n    print('ended')"
+    ) as process:
         try:
             assert process.stdout is not None and process.stdout.readline() == "ready\n"
             # Before the call begins, it ends Python's own way.
@@ -144,7 +147,8 @@ def test_what_an_interrupt_leaves_is_right() -> None:
 def answers(m):
     rows = hm.analyze(m)
     sliced = {p.name: str(s) for p, s in hm.backward_slice(m.entry.root).items()}
-    return [rows[name] for name in ("maps", "touched_lower", "bytes")], sliced, [str(s) for s in hm.output_to_input(m.entry)]
+    columns = [rows[name] for name in ("maps", "touched_lower", "bytes")]
+    return columns, sliced, [str(s) for s in hm.output_to_input(m.entry)]
 
 text = open(sys.argv[1]).read() if len(sys.argv) > 1 else chain(700, distinct=True)
 nested = ["HloModule nested", "f0 { p = f32[5,7] parameter(0)  ROOT n = f32[7,5] transpose(p), dimensions={1,0} }"]
@@ -152,7 +156,8 @@ for i in range(1, 41):
     a, b = ("7,5", "5,7") if i % 2 == 0 else ("5,7", "7,5")
     nested.append(f"f{i} {{ p = f32[5,7] parameter(0)  c = f32[{'7,5' if i % 2 else '5,7'}] call(p), to_apply=f{i-1}  "
                   f"ROOT n = f32[{'5,7' if i % 2 else '7,5'}] transpose(c), dimensions={{1,0}} }}")
-nested.append("ENTRY e { p = f32[5,7] parameter(0)  a = f32[7,5] call(p), to_apply=f40  b = f32[7,5] call(p), to_apply=f40  ROOT r = f32[7,5] add(a, b) }")
+nested.append("ENTRY e { p = f32[5,7] parameter(0)  a = f32[7,5] call(p), to_apply=f40  "
+              "b = f32[7,5] call(p), to_apply=f40  ROOT r = f32[7,5] add(a, b) }")
 texts = [text, "\\n".join(nested)]
 expected = [answers(hm.parse(t)) for t in texts]
 signal.signal(signal.SIGALRM, signal.default_int_handler)
