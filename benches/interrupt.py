@@ -113,11 +113,12 @@ def calls(megabytes: float) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "inverse", lambda: huge.inverse()
     yield "count", lambda: huge.count(distinct=True)
 
-    points = np.random.default_rng(0).integers(0, 900, size=(int(megabytes * 5e5), 3))
+    n = int(megabytes * 5e5)
+    dims, ranges = (np.random.default_rng(0).integers(0, 900, size=(n, k)) for k in (2, 1))
     few = hard_map(8)
-    yield "evaluate", lambda: few.evaluate(points[:, :2], points[:, 2:])
-    yield "evaluate, 2 threads", lambda: few.evaluate(points[:, :2], points[:, 2:], threads=2)
-    yield "in_domain", lambda: few.in_domain(points[:, :2], points[:, 2:])
+    yield "evaluate", lambda: few.evaluate(dims, ranges)
+    yield "evaluate, 2 threads", lambda: few.evaluate(dims, ranges, threads=2)
+    yield "in_domain", lambda: few.in_domain(dims, ranges)
 
     side = int((megabytes * 1e7) ** 0.5)
     tiled = hm.Shape.parse(f"f32[{side},{side}]{{0,1:T(8,128)}}")

@@ -9,7 +9,7 @@ use flow::{shapes, Footprint, InstructionIndexing, OperandIndexing, ShapeIndex, 
 use hlo::{InstructionId, Module};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyMapping, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
 use smallvec::SmallVec;
 
 use crate::error::{of_quasiaffine, raise};
@@ -86,6 +86,14 @@ impl<'m> Subject<'m> {
     }
 }
 
+/// Whether an object is a mapping. A cast to `PyMapping` asks the same and drops what that raises, Ctrl-C included.
+fn is_mapping(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if object.is_instance_of::<PyTuple>() || object.is_instance_of::<PyList>() {
+        return Ok(false);
+    }
+    object.is_instance(&object.py().import(intern!(object.py(), "collections.abc"))?.getattr("Mapping")?)
+}
+
 #[pymethods]
 impl PyInstructionIndexing {
     #[new]
@@ -106,9 +114,9 @@ impl PyInstructionIndexing {
             for (k, part) in result {
                 parts.push((k.extract::<i64>()?, part));
             }
-        } else if let Ok(result) = result.cast::<PyMapping>() {
-            for item in result.items()? {
-                parts.push(item.extract::<(i64, Bound<'_, PyAny>)>()?);
+        } else if is_mapping(result)? {
+            for item in result.call_method0(intern!(py, "items"))?.try_iter()? {
+                parts.push(item?.extract::<(i64, Bound<'_, PyAny>)>()?);
             }
         } else {
             for (k, part) in result.try_iter()?.enumerate() {

@@ -28,6 +28,7 @@ use crate::layout::PyShape;
 use crate::map::PyMap;
 use crate::module::{Handle, PyComputation, PyModule_};
 use crate::rows::PyRows;
+use quasiaffine::interrupt::{discard, poll};
 
 /// Composes the indexing rules of ``rules`` through one module; results are cached as long as the object lives.
 ///
@@ -295,6 +296,7 @@ struct Reached {
 
 impl Reached {
     fn new(propagation: &Propagation<'_>, id: InstructionId) -> Reached {
+        poll();
         let Some(state) = propagation.state(id).filter(|_| propagation.unknown(id).is_none()) else {
             return Reached { id, part: unknown_or_unread(propagation.unknown(id)), entries: Vec::new() };
         };
@@ -351,8 +353,12 @@ impl<'a, 'py> Records<'a, 'py> {
 
     fn of_values(&mut self, values: Vec<Reached>) -> PyResult<Bound<'py, PyList>> {
         let records = PyList::empty(self.py);
-        for mut value in values {
-            self.py.check_signals()?;
+        let mut values = values.into_iter();
+        while let Some(mut value) = values.next() {
+            if let Err(raised) = self.py.check_signals() {
+                discard(values);
+                return Err(raised);
+            }
             let (mut maps, mut uses) = (Vec::new(), Vec::new());
             for e in &mut value.entries {
                 e.uses.sort_unstable();

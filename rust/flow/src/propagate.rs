@@ -3,7 +3,7 @@
 //! Read [`Propagation`]. Every value is visited once, after all values through which it is reached, and equal maps are
 //! merged, so work grows with distinct maps and not with paths. An array costs only the values that reach it.
 
-use quasiaffine::interrupt::poll;
+use quasiaffine::interrupt::{discard, poll};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
@@ -250,6 +250,17 @@ impl<'p> Propagation<'p> {
             self.states.insert(position, state);
         }
         Ok(())
+    }
+}
+
+/// The number of states that are freed elsewhere: some milliseconds of work.
+const MANY_STATES: usize = 1 << 14;
+
+impl Drop for Propagation<'_> {
+    fn drop(&mut self) {
+        if self.states.len() > MANY_STATES {
+            discard(std::mem::take(&mut self.states));
+        }
     }
 }
 

@@ -110,6 +110,12 @@ pub fn once<T>(cell: &OnceLock<T>, value: impl FnOnce() -> T) -> &T {
     cell.get_or_init(|| value)
 }
 
+/// Frees a large value on a thread of its own, since that takes long, also while an interrupt unwinds.
+pub fn discard(value: impl Send + 'static) {
+    // Without a thread it is freed here.
+    let _ = std::thread::Builder::new().spawn(move || drop(value));
+}
+
 /// Does each of the jobs on a thread of its own, and gives the results in order. An interrupt of the caller ends them.
 pub fn on_threads<J: Send, T: Send>(jobs: impl Iterator<Item = J>, work: impl Fn(J) -> T + Sync) -> Vec<T> {
     let work = &work;
