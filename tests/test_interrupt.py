@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).parent
+import hlomap as hm
 
 SETUP = """
 import ctypes, functools, signal, sys
@@ -108,7 +108,7 @@ ENDLESS = {
 
 def child(code: str) -> subprocess.Popen[str]:
     """A new process that runs the code after ``SETUP``."""
-    path = os.pathsep.join([str(TESTS.parent / "python"), *filter(None, [os.environ.get("PYTHONPATH")])])
+    path = os.pathsep.join([str(Path(hm.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
     return subprocess.Popen(
         [sys.executable, "-c", f"{SETUP}\n{code}"],
         stdout=subprocess.PIPE,

@@ -17,11 +17,10 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     a = operand if lower else np.conj(np.swapaxes(operand, -1, -2))
     factor = np.zeros_like(a)
     for j in range(a.shape[-1]):
-        done = factor[..., :j]
-        rest = a[..., j:, j] - np.einsum("...ik,...k->...i", done[..., j:, :], np.conj(done[..., j, :]))
-        pivot = np.sqrt(rest[..., :1].real)
-        factor[..., j:, j] = rest / pivot
-        factor[..., j, j] = pivot[..., 0]
+        column = a[..., j:, j] - (factor[..., j:, :j] * np.conj(factor[..., j : j + 1, :j])).sum(-1)
+        pivot = np.sqrt(column[..., 0].real)
+        factor[..., j:, j] = column / pivot[..., None]
+        factor[..., j, j] = pivot
     failed = np.isnan(factor).any(axis=(-1, -2), keepdims=True)
     factor = np.where(failed, np.array(np.nan, factor.dtype), factor)
     return factor if lower else np.conj(np.swapaxes(factor, -1, -2))
