@@ -4,7 +4,7 @@
 //! but without its message. So it is never a value: no function can take it for "unknown", no cache can keep it, and
 //! what is infallible stays so. Laws:
 //! * what was shared before the call is as if the call had not begun, or complete: caches take finished values only;
-//! * no loop that looks runs under a lock or inside the initializer of a [`OnceLock`](std::sync::OnceLock), since the
+//! * no loop that looks runs under a lock or inside the initializer of a [`OnceLock`], since the
 //!   watch may wait for a thread that waits for that lock. [`once`] initializes without one;
 //! * without a watch, looking has no effect.
 //!
