@@ -40,6 +40,7 @@ pub mod simplify;
 
 pub mod decide;
 pub mod eval;
+pub mod tile;
 
 pub use analysis::interval::Interval;
 pub use decide::coalesce::{coalesce, Coalesced};

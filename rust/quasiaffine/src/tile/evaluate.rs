@@ -1,0 +1,239 @@
+//! A map seen through tiles of its dimensions.
+
+use rustc_hash::FxHashMap;
+use smallvec::{smallvec, SmallVec};
+
+use crate::analysis::interval::Interval;
+use crate::expr::{Expr, Kind};
+use crate::map::domain::Constraint;
+use crate::map::{Map, State};
+use crate::tile::group::{Common, Group, GroupAnswer, TightRun, FEW_POINTS};
+use crate::tile::image::Refusal;
+
+/// How many answers are kept for one group.
+const MEMO_SIZE: usize = 1 << 16;
+
+/// A map whose dimensions are cut into tiles; its ranges stay whole.
+pub struct TiledMap {
+    map: Map,
+    common: Common,
+    groups: Vec<Group>,
+    /// Whether every tile reaches nothing.
+    is_empty: bool,
+}
+
+/// What a map reaches in all tiles of one choice of sizes.
+#[derive(Clone, Debug)]
+pub struct TileCount {
+    /// Why not every tile is known to be a box, if so.
+    pub refusal: Option<Refusal>,
+    /// Size and stride of the (bounding) box of a full tile, for each result.
+    pub sizes: SmallVec<[(i64, i64); 6]>,
+    /// Elements of all tiles; an element counts once in every tile that reaches it, and nothing counts in tiles of
+    /// dimensions that come after the parallel ones and make no difference.
+    pub elements: u128,
+    /// Whether `elements` is exact; else it is an upper bound.
+    pub elements_exact: bool,
+    /// Elements of the tight boxes of these tiles.
+    pub boxes: u128,
+    /// Whether `boxes` is exact; else it is an upper bound.
+    pub boxes_exact: bool,
+}
+
+/// One result in one tile: the elements `offset + stride * i` for `0 <= i < size` that lie in `[lower, upper)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TileBox {
+    /// The least element.
+    pub offset: i64,
+    /// How many elements.
+    pub size: i64,
+    /// From one element to the next, at least 1.
+    pub stride: i64,
+    /// What is below is not reached.
+    pub lower: i64,
+    /// What is not below is not reached.
+    pub upper: i64,
+}
+
+/// Answers for sizes that were asked for before.
+#[derive(Default)]
+pub struct Memo {
+    groups: Vec<FxHashMap<SmallVec<[i64; 4]>, GroupAnswer>>,
+}
+
+impl TiledMap {
+    /// A map over dimensions of the sizes `extents`, of which the first `n_parallel` have a tile each also where the map
+    /// does not depend on them. The map's ranges may be parts of the extents.
+    pub fn new(map: &Map, extents: &[i64], n_parallel: usize) -> TiledMap {
+        TiledMap::with_enumeration(map, extents, n_parallel, FEW_POINTS)
+    }
+
+    /// [`TiledMap::new`] that enumerates the points of groups with at most `few_points` where their form does not tell.
+    pub fn with_enumeration(map: &Map, extents: &[i64], n_parallel: usize, few_points: i64) -> TiledMap {
+        let domain = map.domain();
+        let (n_dims, n_vars) = (domain.n_dims, domain.n_dims + domain.n_ranges);
+        let intervals: SmallVec<[Interval; 8]> = domain.vars[..n_vars].iter().map(|v| v.interval).collect();
+        let of_ranges = intervals[n_dims..].iter().map(|i| i.hi.saturating_add(1));
+        let extents: SmallVec<[i64; 8]> = extents.iter().copied().chain(of_ranges).collect();
+        let runtime = domain
+            .runtime()
+            .iter()
+            .map(|v| {
+                let index = v.source.iter().flat_map(|s| s.index.iter().cloned()).collect();
+                (index, v.interval.as_point())
+            })
+            .collect();
+        let is_empty = map.state() == State::Empty;
+        let common = Common { n_dims, intervals, extents, runtime, few_points };
+        let groups = if map.state() == State::Defined { groups(map, &common, n_parallel) } else { Vec::new() };
+        TiledMap { map: map.clone(), common, groups, is_empty }
+    }
+
+    /// The map.
+    pub fn map(&self) -> &Map {
+        &self.map
+    }
+
+    fn sizes(&self, n: &[i64]) -> SmallVec<[i64; 8]> {
+        let of_dims = n.iter().zip(&self.common.extents).map(|(&n, &extent)| n.clamp(1, extent.max(1)));
+        of_dims.chain(self.common.extents[self.common.n_dims..].iter().copied()).collect()
+    }
+
+    /// What all tiles of the sizes `n` reach.
+    pub fn count(&self, n: &[i64], memo: &mut Memo) -> TileCount {
+        let n_results = self.map.results().len();
+        let mut total = TileCount {
+            refusal: None,
+            sizes: smallvec![(0, 1); n_results],
+            elements: u128::from(!self.is_empty),
+            elements_exact: true,
+            boxes: u128::from(!self.is_empty),
+            boxes_exact: true,
+        };
+        if memo.groups.len() < self.groups.len() {
+            memo.groups.resize_with(self.groups.len(), FxHashMap::default);
+        }
+        let n = self.sizes(n);
+        for (group, known) in self.groups.iter().zip(&mut memo.groups) {
+            let key: SmallVec<[i64; 4]> = group.vars.iter().map(|&v| n[v as usize]).collect();
+            if known.len() > MEMO_SIZE {
+                known.clear();
+            }
+            let answer = known.entry(key).or_insert_with(|| group.answer(&self.common, &n));
+            total.refusal = total.refusal.or(answer.refusal);
+            total.elements = total.elements.saturating_mul(answer.elements);
+            total.elements_exact &= answer.elements_exact;
+            total.boxes = total.boxes.saturating_mul(answer.boxes);
+            total.boxes_exact &= answer.boxes_exact;
+            for (&r, &size) in group.results.iter().zip(&answer.sizes) {
+                total.sizes[r] = size;
+            }
+        }
+        total
+    }
+
+    /// What one tile reads, for each result; `None` where it reads nothing. `runtime` are the values of the runtime
+    /// variables.
+    pub fn tile(&self, n: &[i64], tile: &[i64], runtime: &[i64]) -> Option<Vec<TileBox>> {
+        if self.is_empty {
+            return None;
+        }
+        let n = self.sizes(n);
+        let ranges = self.common.extents.len() - self.common.n_dims;
+        let tile: SmallVec<[i64; 8]> = tile.iter().copied().chain(std::iter::repeat_n(0, ranges)).collect();
+        let of_runtime = self.common.runtime.iter().zip(runtime).map(|((index, _), &value)| (index.clone(), Some(value)));
+        let common = Common {
+            n_dims: self.common.n_dims,
+            intervals: self.common.intervals.clone(),
+            extents: self.common.extents.clone(),
+            runtime: of_runtime.collect(),
+            few_points: self.common.few_points,
+        };
+        let mut found: Vec<Option<TileBox>> = vec![None; self.map.results().len()];
+        for group in &self.groups {
+            for (&r, (whole, inside)) in group.results.iter().zip(group.tile(&common, &n, &tile)?) {
+                found[r] = Some(tile_box(whole, inside));
+            }
+        }
+        found.into_iter().collect()
+    }
+}
+
+fn tile_box(whole: TightRun, inside: TightRun) -> TileBox {
+    TileBox {
+        offset: whole.first,
+        size: whole.len(),
+        stride: whole.stride,
+        lower: inside.first,
+        upper: inside.last.saturating_add(1),
+    }
+}
+
+/// The groups of a map's results, and one for each other variable whose tiles matter.
+fn groups(map: &Map, common: &Common, n_parallel: usize) -> Vec<Group> {
+    let domain = map.domain();
+    let n_vars = common.intervals.len();
+    let mut parent: Vec<usize> = (0..n_vars).collect();
+    fn root(parent: &[usize], mut v: usize) -> usize {
+        while parent[v] != v {
+            v = parent[v];
+        }
+        v
+    }
+    // Every variable of an expression, also those that its runtime variables are looked up by.
+    let vars_of = |e: &Expr| {
+        let (mut found, mut has_runtime) = (SmallVec::<[usize; 8]>::new(), false);
+        let mut open: SmallVec<[Expr; 4]> = smallvec![e.clone()];
+        let mut seen = 0usize;
+        while let Some(e) = open.pop() {
+            seen += 1;
+            e.for_each_var(&mut |v| match v.kind {
+                Kind::Dim => found.push(v.index as usize),
+                Kind::Range => found.push(common.n_dims + v.index as usize),
+                Kind::Runtime => {
+                    has_runtime = true;
+                    // An index uses earlier runtime variables only, so this ends.
+                    open.extend(common.runtime[v.index as usize].0.iter().filter(|_| seen < 64).cloned());
+                }
+            });
+        }
+        (found, has_runtime)
+    };
+    let of_results: Vec<_> = map.results().iter().map(vars_of).collect();
+    let of_constraints: Vec<_> = domain.constraints.iter().map(|c| vars_of(&c.expr)).collect();
+    for (vars, _) in of_results.iter().chain(&of_constraints) {
+        for pair in vars.windows(2) {
+            let (a, b) = (root(&parent, pair[0]), root(&parent, pair[1]));
+            parent[a] = b;
+        }
+    }
+    let mut found = Vec::new();
+    for leader in (0..n_vars).filter(|&v| parent[v] == v) {
+        let vars: SmallVec<[u32; 4]> = (0..n_vars).filter(|&v| root(&parent, v) == leader).map(|v| v as u32).collect();
+        let is_own = |vars: &SmallVec<[usize; 8]>| vars.first().is_some_and(|&v| root(&parent, v) == leader);
+        let results: SmallVec<[usize; 4]> = (0..of_results.len()).filter(|&r| is_own(&of_results[r].0)).collect();
+        let own = (0..of_constraints.len()).filter(|&c| is_own(&of_constraints[c].0));
+        let constraints: Vec<&Constraint> = own.clone().map(|c| &domain.constraints[c]).collect();
+        let has_runtime =
+            results.iter().any(|&r| of_results[r].1) || own.into_iter().any(|c| of_constraints[c].1);
+        let matters = !results.is_empty()
+            || !constraints.is_empty()
+            || vars.iter().any(|&v| {
+                let v = v as usize;
+                let is_narrow = common.intervals[v] != Interval::new(0, common.extents[v] - 1);
+                v < common.n_dims && (v < n_parallel || is_narrow)
+            });
+        if matters {
+            found.push(Group::new(map, vars, results, constraints, has_runtime));
+        }
+    }
+    // Results without variables: constants and runtime values that are looked up in one place.
+    let rest: SmallVec<[usize; 4]> = (0..of_results.len()).filter(|&r| of_results[r].0.is_empty()).collect();
+    let own: Vec<usize> = (0..of_constraints.len()).filter(|&c| of_constraints[c].0.is_empty()).collect();
+    if !rest.is_empty() || !own.is_empty() {
+        let has_runtime = rest.iter().any(|&r| of_results[r].1) || own.iter().any(|&c| of_constraints[c].1);
+        let constraints = own.iter().map(|&c| &domain.constraints[c]).collect();
+        found.push(Group::new(map, SmallVec::new(), rest, constraints, has_runtime));
+    }
+    found
+}

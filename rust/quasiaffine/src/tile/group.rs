@@ -1,0 +1,594 @@
+//! Results that share variables, and what they reach together in the tiles of given sizes.
+//!
+//! Read [`Group::answer`]. It goes through the products of the classes of all variables. Where the image of a product is
+//! not known to be a box, points are enumerated if there are few; else the numbers are bounds.
+
+use std::sync::OnceLock;
+
+use rustc_hash::FxHashMap;
+use smallvec::{smallvec, SmallVec};
+
+use crate::analysis::interval::Interval;
+use crate::decide::injective::{is_injective, Injectivity};
+use crate::eval::program::{Points, Program};
+use crate::expr::{Expr, Kind, Op, Var};
+use crate::int;
+use crate::interrupt::{once, poll};
+use crate::map::domain::{Constraint, Domain, Variable};
+use crate::map::Map;
+use crate::tile::class::{classes, TileClass};
+use crate::tile::image::{image, Refusal, Run, Tiles};
+
+/// The most points of a group that are enumerated to answer for one choice of sizes.
+pub(crate) const FEW_POINTS: i64 = 1 << 14;
+
+/// The most products of classes that are gone through.
+const MAX_PRODUCTS: usize = 1 << 10;
+
+/// The most tiles whose cut-off runs are summed one by one.
+const MAX_TILES: i64 = 1 << 14;
+
+/// Results on common variables, with the constraints on these.
+#[derive(Debug)]
+pub(crate) struct Group {
+    /// Flat numbers of the dimensions and ranges, in order.
+    pub vars: SmallVec<[u32; 4]>,
+    /// The numbers of the results.
+    pub results: SmallVec<[usize; 4]>,
+    exprs: SmallVec<[Expr; 4]>,
+    /// For each result the values that a constraint allows.
+    bounds: SmallVec<[Interval; 4]>,
+    /// The constraints that are neither ranges of variables nor of results.
+    cuts: Vec<Constraint>,
+    has_runtime: bool,
+    /// The group as a map of its own, over its variables as dimensions.
+    alone: Option<Map>,
+    points: OnceLock<Option<AllPoints>>,
+    is_injective: OnceLock<bool>,
+}
+
+/// What a group reaches in the tiles of one choice of sizes.
+#[derive(Clone, Debug)]
+pub(crate) struct GroupAnswer {
+    /// Why not every tile is a box, if so.
+    pub refusal: Option<Refusal>,
+    /// Size and stride of the box of a full tile, for each result.
+    pub sizes: SmallVec<[(i64, i64); 4]>,
+    /// Elements of all tiles, an element counted in every tile that reaches it.
+    pub elements: u128,
+    /// Whether `elements` is exact; else it is an upper bound.
+    pub elements_exact: bool,
+    /// Elements of the tight boxes of all tiles.
+    pub boxes: u128,
+    /// Whether `boxes` is exact; else it is an upper bound.
+    pub boxes_exact: bool,
+}
+
+/// What all groups have in common.
+pub(crate) struct Common {
+    pub n_dims: usize,
+    /// The ranges of dimensions and ranges.
+    pub intervals: SmallVec<[Interval; 8]>,
+    /// The sizes of dimensions and ranges, of which the intervals may be parts.
+    pub extents: SmallVec<[i64; 8]>,
+    pub runtime: SmallVec<[(SmallVec<[Expr; 2]>, Option<i64>); 2]>,
+    /// See [`FEW_POINTS`].
+    pub few_points: i64,
+}
+
+/// Every point of a group with its values, one row a point: the variables, then the results.
+#[derive(Debug)]
+struct AllPoints {
+    rows: Vec<i64>,
+    width: usize,
+}
+
+/// The least and greatest value and the number of different values of one result in one tile.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TightRun {
+    pub first: i64,
+    pub last: i64,
+    pub stride: i64,
+}
+
+impl TightRun {
+    pub fn len(self) -> i64 {
+        (self.last - self.first) / self.stride + 1
+    }
+}
+
+type Classes = SmallVec<[TileClass; 8]>;
+
+impl Group {
+    pub fn new(
+        map: &Map,
+        vars: SmallVec<[u32; 4]>,
+        results: SmallVec<[usize; 4]>,
+        constraints: Vec<&Constraint>,
+        has_runtime: bool,
+    ) -> Group {
+        let exprs: SmallVec<[Expr; 4]> = results.iter().map(|&r| map.results()[r].clone()).collect();
+        let mut bounds: SmallVec<[Interval; 4]> = smallvec![Interval::ALL; exprs.len()];
+        let mut cuts = Vec::new();
+        for &c in &constraints {
+            match exprs.iter().enumerate().find_map(|(i, e)| Some((i, on_result(c, e)?))) {
+                Some((i, interval)) => bounds[i] = bounds[i].intersect(interval),
+                None => cuts.push(c.clone()),
+            }
+        }
+        let alone = if has_runtime { None } else { alone(map, &vars, &exprs, &constraints) };
+        let (points, is_injective) = (OnceLock::new(), OnceLock::new());
+        Group { vars, results, exprs, bounds, cuts, has_runtime, alone, points, is_injective }
+    }
+
+    /// What the group reaches in tiles of the sizes `n`, which hold for all variables by flat number.
+    pub fn answer(&self, common: &Common, n: &[i64]) -> GroupAnswer {
+        if let Some(answer) = self.partition(common, n) {
+            return answer;
+        }
+        match self.classified(common, n) {
+            Ok(answer) => answer,
+            Err(refusal) => self.enumerated(common, n, refusal).unwrap_or_else(|| self.bounded(common, n, refusal)),
+        }
+    }
+
+    /// The most frequent group: one variable, at most one result that is a multiple of it, and no constraint.
+    fn partition(&self, common: &Common, n: &[i64]) -> Option<GroupAnswer> {
+        let [v] = *self.vars.as_slice() else { return None };
+        if !self.cuts.is_empty() || self.has_runtime || self.bounds.iter().any(|b| *b != Interval::ALL) {
+            return None;
+        }
+        let (v, n) = (v as usize, n[v as usize]);
+        let interval = common.intervals[v];
+        let stride = match self.exprs.as_slice() {
+            [] => {
+                let tiles = (interval.hi.div_euclid(n) - interval.lo.div_euclid(n) + 1) as u128;
+                return Some(GroupAnswer::exact(SmallVec::new(), tiles));
+            }
+            [e] => slope(e, var_of(v, common.n_dims))?.checked_abs().filter(|a| *a > 0)?,
+            _ => return None,
+        };
+        let elements = (interval.hi as i128 - interval.lo as i128 + 1) as u128;
+        Some(GroupAnswer::exact(smallvec![(n, if n > 1 { stride } else { 1 })], elements))
+    }
+
+    fn full(&self, common: &Common, n: &[i64]) -> Classes {
+        let class = |v: usize| {
+            let n_tiles = (common.extents[v] - 1) / n[v] + 1;
+            TileClass { start: 0, step: if n_tiles > 1 { n[v] } else { 0 }, n_tiles, len: n[v] }
+        };
+        (0..common.intervals.len()).map(class).collect()
+    }
+
+    fn image(&self, common: &Common, classes: &[TileClass]) -> Result<SmallVec<[Run; 4]>, Refusal> {
+        let tiles = Tiles { classes, n_dims: common.n_dims, runtime: &common.runtime };
+        let exprs: SmallVec<[&Expr; 4]> = self.exprs.iter().collect();
+        image(&tiles, &exprs)
+    }
+
+    fn classified(&self, common: &Common, n: &[i64]) -> Result<GroupAnswer, Refusal> {
+        if !self.cuts.is_empty() {
+            return Err(Refusal::NotABox);
+        }
+        let mut current = self.full(common, n);
+        // Where no tile lies inside the domain as a whole, the sizes are the greatest of those that are cut off.
+        let (mut full, refusal) = match self.image(common, &current) {
+            Ok(runs) => (Some(runs), Refusal::NotABox),
+            Err(refusal) => (None, refusal),
+        };
+        let lists: SmallVec<[SmallVec<[TileClass; 3]>; 4]> =
+            self.vars.iter().map(|&v| classes(common.intervals[v as usize], n[v as usize])).collect();
+        if lists.iter().try_fold(1usize, |n, list| n.checked_mul(list.len())).is_none_or(|n| n > MAX_PRODUCTS) {
+            return Err(Refusal::NotABox);
+        }
+        let mut elements = 0u128;
+        let mut at: SmallVec<[usize; 4]> = smallvec![0; lists.len()];
+        while lists.iter().all(|list| !list.is_empty()) {
+            poll();
+            for ((&v, list), &k) in self.vars.iter().zip(&lists).zip(&at) {
+                current[v as usize] = list[k];
+            }
+            let runs = self.image(common, &current)?;
+            let whole = full.get_or_insert_with(|| runs.clone());
+            for (run, whole) in runs.iter().zip(whole) {
+                if run.len > 1 && whole.len > 1 && run.stride != whole.stride {
+                    return Err(Refusal::NotABox);
+                }
+                if run.len > whole.len {
+                    *whole = *run;
+                }
+            }
+            let part = self.elements(common, &current, &runs).ok_or(Refusal::NotABox)?;
+            elements = elements.saturating_add(part);
+            // The next product.
+            let Some(k) = (0..at.len()).find(|&k| at[k] + 1 < lists[k].len()) else { break };
+            at[k] += 1;
+            at[..k].fill(0);
+        }
+        let sizes = full.ok_or(refusal)?.iter().map(|run| (run.len, if run.len > 1 { run.stride } else { 1 })).collect();
+        Ok(GroupAnswer::exact(sizes, elements))
+    }
+
+    /// The elements that all tiles of a class reach, each counted in every tile.
+    fn elements(&self, common: &Common, classes: &[TileClass], runs: &[Run]) -> Option<u128> {
+        let tiles = |skip: &dyn Fn(u32) -> bool| {
+            let counts = self.vars.iter().filter(|&&v| !skip(v)).map(|&v| classes[v as usize].n_tiles as u128);
+            counts.fold(1u128, u128::saturating_mul)
+        };
+        let mut special = None;
+        let mut product = 1u128;
+        for (i, run) in runs.iter().enumerate() {
+            let is_bounded = self.bounds[i] != Interval::ALL;
+            if run.sum_of_lens.is_some() || is_bounded {
+                if special.replace(i).is_some() {
+                    return None;
+                }
+            } else {
+                product = product.saturating_mul(run.len as u128);
+            }
+        }
+        let Some(i) = special else { return Some(product.saturating_mul(tiles(&|_| false))) };
+        let run = &runs[i];
+        if self.bounds[i] == Interval::ALL {
+            let (v, sum) = run.sum_of_lens??;
+            return Some(product.saturating_mul(u128::try_from(sum).ok()?).saturating_mul(tiles(&|w| w == v)));
+        }
+        if run.sum_of_lens.is_some() {
+            return None;
+        }
+        let ramps = self.ramps(common, classes, i, run)?;
+        let sum = sum_of_cut_runs(run, self.bounds[i], &ramps)?;
+        Some(product.saturating_mul(sum).saturating_mul(tiles(&|w| ramps.iter().any(|(v, ..)| *v == w))))
+    }
+
+    /// The variables whose tiles decide where a run starts: slope and number of tiles.
+    fn ramps(&self, common: &Common, classes: &[TileClass], i: usize, run: &Run) -> Option<SmallVec<[(u32, i64, i64); 4]>> {
+        if run.base.gap == 0 {
+            return Some(SmallVec::new());
+        }
+        if let Some((v, slope)) = run.base.ramp {
+            return Some(smallvec![(v, slope, classes[v as usize].n_tiles)]);
+        }
+        let mut ramps = SmallVec::new();
+        let mut rest = self.exprs[i].clone();
+        for &v in &self.vars {
+            let var = var_of(v as usize, common.n_dims);
+            let Some(a) = linear_coefficient(&rest, var) else { continue };
+            rest = rest.sub(&Expr::Var(var).scale(a).ok()?).ok()?;
+            let class = classes[v as usize];
+            if class.n_tiles > 1 {
+                ramps.push((v, a.checked_mul(class.step)?, class.n_tiles));
+            }
+        }
+        rest.as_const()?;
+        Some(ramps)
+    }
+
+    /// Enumerates all points, where there are few.
+    fn enumerated(&self, common: &Common, n: &[i64], refusal: Refusal) -> Option<GroupAnswer> {
+        let all = once(&self.points, || self.all_points(common)).as_ref()?;
+        let n_vars = self.vars.len();
+        let tile_of = |row: &[i64], k: usize| row[k].div_euclid(n[self.vars[k] as usize]);
+        let mut tiles: FxHashMap<SmallVec<[i64; 4]>, Vec<u32>> = FxHashMap::default();
+        for (i, row) in all.rows.chunks_exact(all.width).enumerate() {
+            let key = (0..n_vars).map(|k| tile_of(row, k)).collect();
+            tiles.entry(key).or_default().push(i as u32);
+        }
+        let mut answer = GroupAnswer::exact(smallvec![(1, 1); self.exprs.len()], 0);
+        answer.boxes = 0;
+        for points in tiles.values() {
+            poll();
+            let values = |i: u32| &all.rows[i as usize * all.width..][n_vars..all.width];
+            let mut distinct: Vec<&[i64]> = points.iter().map(|&i| values(i)).collect();
+            distinct.sort_unstable();
+            distinct.dedup();
+            let runs = tight_runs(&distinct, self.exprs.len());
+            let size: u128 = runs.iter().map(|run| run.len() as u128).product();
+            answer.elements += distinct.len() as u128;
+            answer.boxes += size;
+            for (run, size) in runs.iter().zip(&mut answer.sizes) {
+                if run.len() > size.0 {
+                    *size = (run.len(), run.stride);
+                }
+            }
+        }
+        answer.refusal = (answer.boxes != answer.elements).then_some(refusal);
+        Some(answer)
+    }
+
+    fn all_points(&self, common: &Common) -> Option<AllPoints> {
+        let map = self.alone.as_ref()?;
+        let n_vars = self.vars.len();
+        let intervals: SmallVec<[Interval; 4]> = self.vars.iter().map(|&v| common.intervals[v as usize]).collect();
+        let lens = intervals.iter().map(|i| i.hi.checked_sub(i.lo)?.checked_add(1).filter(|n| *n > 0));
+        let n = lens.clone().try_fold(1i64, |n, len| n.checked_mul(len?).filter(|n| *n <= common.few_points))?;
+        let mut dims = Vec::with_capacity(n as usize * n_vars);
+        let mut point: SmallVec<[i64; 4]> = intervals.iter().map(|i| i.lo).collect();
+        for _ in 0..n {
+            dims.extend_from_slice(&point);
+            for k in (0..n_vars).rev() {
+                point[k] += 1;
+                if point[k] <= intervals[k].hi {
+                    break;
+                }
+                point[k] = intervals[k].lo;
+            }
+        }
+        let program = Program::new(map).ok()?;
+        let points = Points { n: n as usize, dims: &dims, ranges: &[], runtime: &[] };
+        let inside = program.in_domain(&points).ok()?;
+        let values = program.run::<false>(&points).ok()?;
+        let width = n_vars + self.exprs.len();
+        let mut rows = Vec::with_capacity(n as usize * width);
+        for i in (0..n as usize).filter(|&i| inside[i]) {
+            rows.extend_from_slice(&dims[i * n_vars..][..n_vars]);
+            rows.extend_from_slice(&values[i * self.exprs.len()..][..self.exprs.len()]);
+        }
+        Some(AllPoints { rows, width })
+    }
+
+    /// Bounds from above, where neither classes nor points tell.
+    fn bounded(&self, common: &Common, n: &[i64], refusal: Refusal) -> GroupAnswer {
+        let full = self.full(common, n);
+        let mut sizes: SmallVec<[(i64, i64); 4]> = SmallVec::new();
+        let mut of_tile = 1u128;
+        for (e, bounds) in self.exprs.iter().zip(&self.bounds) {
+            let span = span(e, &full, common).min(bounds.hi.saturating_sub(bounds.lo));
+            sizes.push((span.saturating_add(1), 1));
+            of_tile = of_tile.saturating_mul(span as u128 + 1);
+        }
+        let (mut n_tiles, mut points, mut points_of_tile) = (1u128, 1u128, 1u128);
+        for &v in &self.vars {
+            let (v, Interval { lo, hi }) = (v as usize, common.intervals[v as usize]);
+            n_tiles = n_tiles.saturating_mul((hi.div_euclid(n[v]) - lo.div_euclid(n[v]) + 1) as u128);
+            points = points.saturating_mul((i128::from(hi) - i128::from(lo) + 1) as u128);
+            points_of_tile = points_of_tile.saturating_mul(n[v] as u128);
+        }
+        // A tile reaches as many elements as it has points where different points reach different elements.
+        let is_cut = !self.cuts.is_empty() || self.bounds.iter().any(|b| *b != Interval::ALL);
+        let exact = !is_cut && !self.has_runtime && self.is_injective();
+        let boxes = of_tile.saturating_mul(n_tiles);
+        let elements = if exact { points } else { points.min(boxes) };
+        GroupAnswer { refusal: Some(refusal), sizes, elements, elements_exact: exact, boxes, boxes_exact: false }
+    }
+
+    fn is_injective(&self) -> bool {
+        let decide = || self.alone.as_ref().is_some_and(|m| matches!(is_injective(m), Injectivity::Injective));
+        *once(&self.is_injective, decide)
+    }
+
+    /// The values of each result in one tile: those of the tile at full length, and those that lie in the domain, the
+    /// least and greatest of which are exact where the tile is a box. `None` where the tile reaches nothing.
+    pub fn tile(&self, common: &Common, n: &[i64], tile: &[i64]) -> Option<SmallVec<[(TightRun, TightRun); 4]>> {
+        let mut full = Classes::new();
+        let mut cut = Classes::new();
+        for v in 0..common.intervals.len() {
+            let start = tile[v].saturating_mul(n[v]);
+            let Interval { lo, hi } = common.intervals[v];
+            let (first, last) = (lo.max(start), hi.min(start.saturating_add(n[v] - 1)));
+            let one = |start, len| TileClass { start, step: 0, n_tiles: 1, len };
+            full.push(one(start, n[v]));
+            if self.vars.contains(&(v as u32)) && first > last {
+                return None;
+            }
+            cut.push(one(first, (last - first + 1).max(1)));
+        }
+        let tight = |run: &Run| {
+            let first = run.base.value + run.below;
+            TightRun { first, last: first.saturating_add(run.span()), stride: run.stride }
+        };
+        let whole: SmallVec<[TightRun; 4]> = match self.image(common, &full) {
+            Ok(runs) if runs.iter().all(|run| run.base.gap == 0) => runs.iter().map(tight).collect(),
+            _ => self.exprs.iter().map(|e| hull(e, &full, common)).collect(),
+        };
+        let inside = match self.image(common, &cut) {
+            Ok(runs) if self.cuts.is_empty() && runs.iter().all(|run| run.base.gap == 0) => runs.iter().map(tight).collect(),
+            _ => match once(&self.points, || self.all_points(common)) {
+                Some(all) => self.enumerated_tile(all, n, tile)?,
+                None => self.exprs.iter().map(|e| hull(e, &cut, common)).collect::<SmallVec<[TightRun; 4]>>(),
+            },
+        };
+        let mut found = SmallVec::new();
+        for ((whole, mut inside), bounds) in whole.into_iter().zip(inside).zip(&self.bounds) {
+            let up = int::ceil_div(bounds.lo.saturating_sub(inside.first).max(0), inside.stride);
+            inside.first = inside.first.saturating_add(up.saturating_mul(inside.stride));
+            let down = int::ceil_div(inside.last.saturating_sub(bounds.hi).max(0), inside.stride);
+            inside.last = inside.last.saturating_sub(down.saturating_mul(inside.stride));
+            if inside.first > inside.last {
+                return None;
+            }
+            // What the classes do not show to be a run of the full tile is boxed by what is inside.
+            let fits = (inside.first - whole.first).rem_euclid(whole.stride) == 0
+                && (inside.len() == 1 || inside.stride == whole.stride);
+            found.push((if fits { whole } else { inside }, inside));
+        }
+        Some(found)
+    }
+
+    fn enumerated_tile(&self, all: &AllPoints, n: &[i64], tile: &[i64]) -> Option<SmallVec<[TightRun; 4]>> {
+        let n_vars = self.vars.len();
+        let is_in = |row: &&[i64]| {
+            self.vars.iter().enumerate().all(|(k, &v)| row[k].div_euclid(n[v as usize]) == tile[v as usize])
+        };
+        let values: Vec<&[i64]> =
+            all.rows.chunks_exact(all.width).filter(is_in).map(|row| &row[n_vars..]).collect();
+        (!values.is_empty()).then(|| tight_runs(&values, self.exprs.len()))
+    }
+}
+
+impl GroupAnswer {
+    fn exact(sizes: SmallVec<[(i64, i64); 4]>, elements: u128) -> GroupAnswer {
+        GroupAnswer { refusal: None, sizes, elements, elements_exact: true, boxes: elements, boxes_exact: true }
+    }
+}
+
+/// The values that a constraint on a multiple of a result, plus a constant, leaves to the result.
+fn on_result(c: &Constraint, result: &Expr) -> Option<Interval> {
+    let of = |rest: Expr, sign: i64| {
+        let shift = rest.as_const()?;
+        let (lo, hi) = (c.interval.lo.checked_sub(shift)?, c.interval.hi.checked_sub(shift)?);
+        Some(if sign > 0 { Interval::new(lo, hi) } else { Interval::new(hi.checked_neg()?, lo.checked_neg()?) })
+    };
+    of(c.expr.sub(result).ok()?, 1).or_else(|| of(c.expr.add(result).ok()?, -1))
+}
+
+/// The results and constraints on some variables as a map over these.
+fn alone(map: &Map, vars: &[u32], exprs: &[Expr], constraints: &[&Constraint]) -> Option<Map> {
+    let domain = map.domain();
+    let n_dims = domain.n_dims;
+    let replace = |v: Var| {
+        let flat = domain.flat(v).unwrap_or(usize::MAX) as u32;
+        let place = vars.iter().position(|&w| w == flat).unwrap_or(usize::MAX >> 40) as u32;
+        Ok(Expr::dim(place))
+    };
+    let own: SmallVec<[Variable; 4]> = vars.iter().map(|&v| Variable::new(domain.vars[v as usize].interval)).collect();
+    let _ = n_dims;
+    let constraints = constraints
+        .iter()
+        .map(|c| Ok(Constraint { expr: c.expr.substitute(&replace)?, interval: c.interval }))
+        .collect::<crate::error::Result<_>>()
+        .ok()?;
+    let results: Vec<Expr> = exprs.iter().map(|e| e.substitute(&replace)).collect::<crate::error::Result<_>>().ok()?;
+    let n_dims = vars.len();
+    let domain = Domain { vars: own.into_iter().collect(), n_dims, n_ranges: 0, constraints };
+    Map::new(domain, results).ok()
+}
+
+pub(crate) fn var_of(flat: usize, n_dims: usize) -> Var {
+    if flat < n_dims {
+        Var { kind: Kind::Dim, index: flat as u32 }
+    } else {
+        Var { kind: Kind::Range, index: (flat - n_dims) as u32 }
+    }
+}
+
+/// `a` where an expression is `a * v` plus a constant.
+fn slope(e: &Expr, v: Var) -> Option<i64> {
+    match e {
+        Expr::Var(w) if *w == v => Some(1),
+        Expr::Node(_) => match e.op()? {
+            Op::Sum(sum) => match sum.terms.as_slice() {
+                [t] if t.atom == Expr::Var(v) => Some(t.coefficient),
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The coefficient of a variable in a sum.
+pub(crate) fn linear_coefficient(e: &Expr, v: Var) -> Option<i64> {
+    match e {
+        Expr::Var(w) if *w == v => Some(1),
+        _ => match e.op()? {
+            Op::Sum(sum) => Some(sum.terms.iter().find(|t| t.atom == Expr::Var(v))?.coefficient),
+            _ => None,
+        },
+    }
+}
+
+/// A bound of the difference between two values of an expression in one tile.
+fn span(e: &Expr, classes: &[TileClass], common: &Common) -> i64 {
+    match e {
+        Expr::Const(_) => 0,
+        Expr::Var(v) => match v.kind {
+            Kind::Dim => classes[v.index as usize].len - 1,
+            Kind::Range => classes[common.n_dims + v.index as usize].len - 1,
+            Kind::Runtime => i64::MAX,
+        },
+        Expr::Node(_) => match e.op() {
+            Some(Op::Sum(sum)) => sum.terms.iter().fold(0i64, |total, t| {
+                total.saturating_add(span(&t.atom, classes, common).saturating_mul(t.coefficient.saturating_abs()))
+            }),
+            Some(Op::FloorDiv(a, Expr::Const(c))) => span(a, classes, common).saturating_add(c - 1) / c,
+            // Neighbours may have the least and the greatest remainder.
+            Some(Op::Mod(a, Expr::Const(c))) => if span(a, classes, common) == 0 { 0 } else { c - 1 },
+            Some(Op::Min(a, b) | Op::Max(a, b)) => span(a, classes, common).max(span(b, classes, common)),
+            _ => i64::MAX,
+        },
+    }
+}
+
+/// Bounds of an expression over one tile.
+fn hull(e: &Expr, classes: &[TileClass], common: &Common) -> TightRun {
+    let of_var = |v: Var| match v.kind {
+        Kind::Runtime => common.runtime[v.index as usize].1.map_or(Interval::ALL, |value| Interval::new(value, value)),
+        kind => {
+            let class = classes[if kind == Kind::Dim { v.index as usize } else { common.n_dims + v.index as usize }];
+            Interval::new(class.start, class.start.saturating_add(class.len - 1))
+        }
+    };
+    let bounds = crate::analysis::wide_interval::interval(&of_var, e, u32::MAX).interval().unwrap_or(Interval::ALL);
+    TightRun { first: bounds.lo, last: bounds.hi, stride: 1 }
+}
+
+/// For each result the least value, the greatest one and the greatest common divisor of the differences.
+fn tight_runs(values: &[&[i64]], n_results: usize) -> SmallVec<[TightRun; 4]> {
+    let run = |r: usize| {
+        let first = values.iter().map(|row| row[r]).min().unwrap_or(0);
+        let last = values.iter().map(|row| row[r]).max().unwrap_or(0);
+        let stride = values.iter().fold(0i64, |g, row| int::gcd(g, row[r] - first).unwrap_or(1)).max(1);
+        TightRun { first, last, stride }
+    };
+    (0..n_results).map(run).collect()
+}
+
+/// The number of elements of a run that lie within bounds, summed over the tiles of the ramps.
+fn sum_of_cut_runs(run: &Run, bounds: Interval, ramps: &[(u32, i64, i64)]) -> Option<u128> {
+    let first = i128::from(run.base.value) + i128::from(run.below);
+    let (stride, len) = (i128::from(run.stride), i128::from(run.len));
+    let inside = |first: i128| {
+        let lo = (i128::from(bounds.lo) - first).max(0);
+        let from = lo.div_euclid(stride) + i128::from(lo.rem_euclid(stride) != 0);
+        let to = (i128::from(bounds.hi) - first).div_euclid(stride).min(len - 1);
+        (to - from + 1).max(0) as u128
+    };
+    // The ramp with most tiles last: between the ends of the bounds its runs are whole.
+    let mut ramps: SmallVec<[(i128, i64); 4]> = ramps.iter().map(|&(_, slope, n)| (i128::from(slope), n)).collect();
+    ramps.sort_by_key(|&(_, n)| n);
+    let Some((slope, n)) = ramps.pop() else { return Some(inside(first)) };
+    let outer = ramps.iter().try_fold(1i64, |total, &(_, n)| total.checked_mul(n).filter(|n| *n <= MAX_TILES))?;
+    let (slope, turned) = if slope < 0 { (-slope, slope * i128::from(n - 1)) } else { (slope, 0) };
+    let mut sum = 0u128;
+    let mut at: SmallVec<[i64; 4]> = smallvec![0; ramps.len()];
+    for _ in 0..outer {
+        let start: i128 = first + turned + ramps.iter().zip(&at).map(|(&(s, _), &t)| s * i128::from(t)).sum::<i128>();
+        sum = sum.saturating_add(sum_along(start, slope, i128::from(n), stride * (len - 1), bounds, len, &inside)?);
+        for (k, t) in at.iter_mut().enumerate() {
+            *t += 1;
+            if *t < ramps[k].1 {
+                break;
+            }
+            *t = 0;
+        }
+    }
+    Some(sum)
+}
+
+/// The sum of `inside(start + slope * t)` over `0 <= t < n`, where runs that span `span` are whole within the bounds.
+fn sum_along(
+    start: i128,
+    slope: i128,
+    n: i128,
+    span: i128,
+    bounds: Interval,
+    len: i128,
+    inside: &dyn Fn(i128) -> u128,
+) -> Option<u128> {
+    if slope == 0 {
+        return Some(inside(start).saturating_mul(n as u128));
+    }
+    let (lo, hi) = (i128::from(bounds.lo), i128::from(bounds.hi));
+    let clamp = |t: i128| t.clamp(0, n);
+    // Tiles before `a` and from `d` on reach nothing, tiles from `b` to `c` lie inside.
+    let ceil = |x: i128| -((-x).div_euclid(slope));
+    let (a, d) = (clamp(ceil(lo - span - start)), clamp((hi - start).div_euclid(slope) + 1));
+    let b = clamp(ceil(lo - start)).clamp(a, d.max(a));
+    let c = clamp((hi - span - start).div_euclid(slope) + 1).clamp(b, d.max(b));
+    if (b - a) + (d - c).max(0) > i128::from(MAX_TILES) {
+        return None;
+    }
+    let ends = (a..b).chain(c..d.max(c)).map(|t| inside(start + slope * t)).fold(0u128, u128::saturating_add);
+    Some(ends.saturating_add(((c - b) * len).max(0) as u128))
+}

@@ -1,0 +1,1 @@
+//! The tile of a map as expressions.
