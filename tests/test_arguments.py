@@ -50,6 +50,7 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "reshape_is_bitcast": [(SHAPE, ""), (SHAPE, "")],
     "simplify_many": [([MAP], "")],
     "thread_map": [(SHAPE, "")],
+    "tile": [(MODULE["n"], ""), (0, "int")],
     "transpose_is_bitcast": [(SHAPE, ""), (SHAPE, ""), ([0, 1], "")],
     "unpack": [(bytes(96), ""), (SHAPE, "str")],
     "unravel_index": [(SHAPE, ""), (0, "int")],

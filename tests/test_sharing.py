@@ -85,6 +85,7 @@ SAMPLES: dict[str, list[Any]] = {
     "ConvolutionDimensionNumbers": [hlo.ConvolutionDimensionNumbers.parse("bf01_oi01->bf01")],
     "Cost": [hm.IndexingMap.identity([3]).cost()],
     "Count": [hm.IndexingMap.identity([3]).count(), hm.IndexingMap.undefined([3]).count()],
+    "Device": [hm.Device(), hm.Device.named("h100")],
     "DeviceIndexing": [DEVICES.devices, PERMUTED.devices, UNEQUAL.devices],
     "Diagnostic": [*MODULE.diagnostics, *SECOND.diagnostics],
     "DumpDirectory": [],
@@ -111,6 +112,7 @@ SAMPLES: dict[str, list[Any]] = {
     "InputOutputAlias": [*MODULE.attributes["input_output_alias"], hlo.InputOutputAlias((1,), 0, (2, 3), "must-alias")],
     "Instruction": [MODULE["n"], MODULE["x"]],
     "Layout": [hm.Layout.parse("{1,0:T(2,2)S(1)}"), hm.Layout([1, 0], padded_dimensions=[4, 8])],
+    "Limits": [hm.Limits.named("triton"), hm.Limits(multiple_of=(8, 128), max_overshoot=0.5)],
     "MapSet": [
         hm.MapSet(),
         hm.MapSet.unknown("no rule for sort"),

@@ -47,9 +47,11 @@ if TYPE_CHECKING:
     from .analysis.rows import analyze
     from .analysis.slices import backward_slice, forward_slice
     from .analysis.table import Table
+    from .analysis.tiles import tile
     from .builder import Value
     from .builder.builder import Builder
     from .errors import HlomapError
+    from .hardware import Device, Limits
     from .interop.jax import from_jax
     from .interop.stablehlo import parse_stablehlo
     from .interpreter import execute
@@ -70,6 +72,7 @@ __all__ = [
     "Constraint",
     "Cost",
     "Count",
+    "Device",
     "DeviceIndexing",
     "DumpDirectory",
     "DumpedModule",
@@ -79,6 +82,7 @@ __all__ = [
     "IndexingMap",
     "Instruction",
     "Layout",
+    "Limits",
     "MapSet",
     "Module",
     "SetAnswer",
@@ -118,6 +122,7 @@ __all__ = [
     "reshape_is_bitcast",
     "simplify_many",
     "thread_map",
+    "tile",
     "transpose_is_bitcast",
     "unpack",
     "unravel_index",
@@ -133,9 +138,11 @@ _MODULES = {
     "analysis.rows": "analyze",
     "analysis.slices": "backward_slice forward_slice",
     "analysis.table": "Table",
+    "analysis.tiles": "tile",
     "builder": "Value",
     "builder.builder": "Builder",
     "errors": "HlomapError",
+    "hardware": "Device Limits",
     "interop.jax": "from_jax",
     "interop.stablehlo": "parse_stablehlo",
     "interpreter": "execute",

@@ -2071,6 +2071,22 @@ class Propagation:
         The propagation goes through the instructions with the numbers ``inside``, and a call ``root`` is entered
         in any case.  There is a record for each of ``ends``, whether it is reached or not.
         """
+    def tiles(
+        self,
+        rules: RuleProvider,
+        start: int,
+        indices: Sequence[_ShapeIndex],
+        tiled: int,
+        inside: Sequence[int],
+        root: int | None,
+        ends: Sequence[int],
+        /,
+    ) -> tuple[list[int], list[tuple[int, int, int]], list[IndexingMap | None], list[_Record]]:
+        """The tiling parameters of array ``indices[tiled]`` of ``start``, and the maps from all of them to each of
+        the arrays and to each of ``ends``: the sizes of the parameters; of those after the array's dimensions the
+        number of the instruction whose rule has the range, its place there and its least value; a map or None for
+        each array; a record for each of ``ends``.  The region is that of :meth:`backward`.
+        """
     def forward(self, rules: RuleProvider, start: int, indices: Sequence[_ShapeIndex], /) -> list[_Record]:
         """The maps from arrays of ``start`` to every value in its computation that is made of it, operands first: a
         record for each value.
@@ -2083,6 +2099,60 @@ class Propagation:
         """
     def rows(self, rules: RuleProvider, /) -> Rows:
         """The rows of the table of the module."""
+
+@final
+class TilePlan:
+    """What tiles of an output read and write: ``sizes`` are those of the parameters, the first ``n_parallel`` of
+    which are the dimensions of array number ``tiled``.  An array is a map from the parameters, or None where
+    nothing is known, its shape, whether the map is exact, and whether it is written.
+    """
+
+    def __new__(
+        cls,
+        sizes: Sequence[int],
+        n_parallel: int,
+        arrays: Sequence[tuple[IndexingMap | None, Shape, bool, bool]],
+        tiled: int,
+        /,
+    ) -> TilePlan: ...
+    def evaluate(
+        self,
+        candidates: npt.NDArray[np.int64],
+        limits: tuple[int, bool, int, int, int, Sequence[int], int, bool],
+        device: tuple[int, int, int, int],
+        stages: int,
+        with_runs: bool,
+        threads: int,
+        /,
+    ) -> dict[str, npt.NDArray[Any]]:
+        """The columns of the rows of ``candidates``, flat; those of reads have one value for each read.
+
+        ``limits`` and ``device`` have the fields of `Limits` and `DeviceCounts` in order.
+        """
+    def tile(
+        self, number: int, candidate: Sequence[int], tile: Sequence[int], runtime: Sequence[int], /
+    ) -> list[tuple[int, int, int, int, int]] | None:
+        """What one tile reads of array ``number``: offset, size, stride, lower and upper bound of every dimension,
+        or None where it reads nothing or nothing is known.
+        """
+    @property
+    def n_reads(self) -> int:
+        """How many of the arrays are read."""
+
+def _tile_reasons() -> list[str]:
+    """The names of the reasons why a candidate is not legal.  The number of a reason is its place, plus 1, plus the
+    number of reasons for each array before the one it is about; the reasons of a whole candidate come first.
+    """
+
+def _symbolic_tile(
+    map: IndexingMap, sizes: Sequence[int], names: Sequence[str], /
+) -> tuple[
+    list[tuple[tuple[Expr, Expr, Expr, Expr, Expr], bool, bool]], list[tuple[str, tuple[tuple[Expr, int, int], ...]]]
+]:
+    """The tile of a map as expressions over the numbers of a tile and its sizes, which are called ``tid_NAME`` and
+    ``ts_NAME``: for every result offset, size, stride, lower and upper bound, whether it is reversed and whether it is
+    exact; and the clauses: a reason and alternatives, each an expression with the least and greatest value it may have.
+    """
 
 @final
 class Rows:

@@ -1,11 +1,13 @@
 //! The Python class of expressions: operators over `quasiaffine::Expr`.
 
+use std::sync::Arc;
+
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use quasiaffine::expr::{Kind, Op, Var};
 use quasiaffine::text;
-use quasiaffine::Expr;
+use quasiaffine::{Domain, Expr};
 
 use crate::argument::{Arg, Named};
 use crate::error::{of_quasiaffine, raise, OrRaise};
@@ -32,7 +34,20 @@ use crate::repr;
 /// True
 #[pyclass(name = "Expr", module = "hlomap._core", frozen)]
 #[derive(Clone)]
-pub struct PyExpr(pub Expr);
+pub struct PyExpr(pub Expr, Option<Arc<Domain>>);
+
+impl From<Expr> for PyExpr {
+    fn from(e: Expr) -> PyExpr {
+        PyExpr(e, None)
+    }
+}
+
+impl PyExpr {
+    /// An expression that prints with the names that a domain has for its variables.
+    pub fn named(e: Expr, names: &Arc<Domain>) -> PyExpr {
+        PyExpr(e, Some(names.clone()))
+    }
+}
 
 /// A Python argument that stands for an expression: an `Expr` or an int.
 pub struct ExprLike(pub Expr);
@@ -70,7 +85,7 @@ fn operator(
             Err(e) => return Err(e),
         },
     };
-    Ok(Bound::new(py, PyExpr(made.or_raise(py)?))?.into_any().unbind())
+    Ok(Bound::new(py, PyExpr::from(made.or_raise(py)?))?.into_any().unbind())
 }
 
 #[pymethods]
@@ -84,7 +99,7 @@ impl PyExpr {
     #[pyo3(signature = (index, /))]
     fn dim(index: Arg<'_, u32>) -> PyResult<PyExpr> {
         let index = index.of("Expr.dim", "index")?;
-        Ok(PyExpr(Expr::dim(index)))
+        Ok(PyExpr::from(Expr::dim(index)))
     }
 
     /// The range variable ``s{index}``.
@@ -96,7 +111,7 @@ impl PyExpr {
     #[pyo3(signature = (index, /))]
     fn range(index: Arg<'_, u32>) -> PyResult<PyExpr> {
         let index = index.of("Expr.range", "index")?;
-        Ok(PyExpr(Expr::range(index)))
+        Ok(PyExpr::from(Expr::range(index)))
     }
 
     /// The runtime variable ``rt{index}``.
@@ -108,7 +123,7 @@ impl PyExpr {
     #[pyo3(signature = (index, /))]
     fn runtime(index: Arg<'_, u32>) -> PyResult<PyExpr> {
         let index = index.of("Expr.runtime", "index")?;
-        Ok(PyExpr(Expr::runtime(index)))
+        Ok(PyExpr::from(Expr::runtime(index)))
     }
 
     /// The constant ``value``, a 64-bit integer.
@@ -116,7 +131,7 @@ impl PyExpr {
     #[pyo3(signature = (value, /))]
     fn constant(value: Arg<'_, ExprLike>) -> PyResult<PyExpr> {
         let value = value.of("Expr.constant", "value")?;
-        Ok(PyExpr(value.0))
+        Ok(PyExpr::from(value.0))
     }
 
     /// Reads an expression over the variables ``d0``, ``d1``, …, ``s0``, … and ``rt0``, ….
@@ -130,7 +145,7 @@ impl PyExpr {
     #[pyo3(signature = (text, /))]
     fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PyExpr> {
         let text = text.of("Expr.parse", "text")?;
-        Ok(PyExpr(text::parse_expr(text).or_raise(py)?))
+        Ok(PyExpr::from(text::parse_expr(text).or_raise(py)?))
     }
 
     /// The smaller of two expressions.
@@ -143,7 +158,7 @@ impl PyExpr {
     fn minimum(py: Python<'_>, a: Arg<'_, ExprLike>, b: Arg<'_, ExprLike>) -> PyResult<PyExpr> {
         let a = a.of("Expr.minimum", "a")?;
         let b = b.of("Expr.minimum", "b")?;
-        Ok(PyExpr(a.0.minimum(&b.0).or_raise(py)?))
+        Ok(PyExpr::from(a.0.minimum(&b.0).or_raise(py)?))
     }
 
     /// The larger of two expressions.
@@ -156,7 +171,7 @@ impl PyExpr {
     fn maximum(py: Python<'_>, a: Arg<'_, ExprLike>, b: Arg<'_, ExprLike>) -> PyResult<PyExpr> {
         let a = a.of("Expr.maximum", "a")?;
         let b = b.of("Expr.maximum", "b")?;
-        Ok(PyExpr(a.0.maximum(&b.0).or_raise(py)?))
+        Ok(PyExpr::from(a.0.maximum(&b.0).or_raise(py)?))
     }
 
     /// The quotient rounded up: ``(self + divisor - 1) // divisor``.
@@ -167,7 +182,7 @@ impl PyExpr {
     #[pyo3(signature = (divisor, /))]
     fn ceildiv(&self, py: Python<'_>, divisor: Arg<'_, ExprLike>) -> PyResult<PyExpr> {
         let divisor = divisor.of("Expr.ceildiv", "divisor")?;
-        Ok(PyExpr(self.0.ceil_div(&divisor.0).or_raise(py)?))
+        Ok(PyExpr::from(self.0.ceil_div(&divisor.0).or_raise(py)?))
     }
 
     /// The operator or the kind of variable at the root; a multiple such as ``d0 * 3`` or ``-d0`` is a product.
@@ -218,7 +233,7 @@ impl PyExpr {
             Some(Op::Sum(sum)) => sum.summands().or_raise(py)?,
             _ => self.0.operands().cloned().collect(),
         };
-        PyTuple::new(py, operands.into_iter().map(PyExpr).collect::<Vec<_>>())
+        PyTuple::new(py, operands.into_iter().map(PyExpr::from).collect::<Vec<_>>())
     }
 
     /// The expression with variables replaced by number; a variable past the end of its list stays.
@@ -247,7 +262,7 @@ impl PyExpr {
             };
             Ok(list.get(v.index as usize).map_or(Expr::Var(v), |e| e.0.clone()))
         };
-        Ok(PyExpr(self.0.substitute(&replace).or_raise(py)?))
+        Ok(PyExpr::from(self.0.substitute(&replace).or_raise(py)?))
     }
 
     fn __add__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
@@ -291,7 +306,7 @@ impl PyExpr {
     }
 
     fn __neg__(&self, py: Python<'_>) -> PyResult<PyExpr> {
-        Ok(PyExpr(self.0.scale(-1).or_raise(py)?))
+        Ok(PyExpr::from(self.0.scale(-1).or_raise(py)?))
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -303,11 +318,11 @@ impl PyExpr {
     }
 
     fn __str__(&self) -> String {
-        self.0.to_string()
+        self.0.to_text(self.1.as_deref())
     }
 
     fn __repr__(&self) -> String {
-        format!("Expr('{}')", repr::line(&self.0))
+        format!("Expr('{}')", repr::line(&self.__str__()))
     }
 
     fn __copy__(slf: Py<Self>) -> Py<Self> {

@@ -28,6 +28,7 @@ mod parse;
 mod propagation;
 mod rows;
 mod sharding;
+mod tiling;
 
 use pyo3::prelude::*;
 
@@ -43,6 +44,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     module::register(m)?;
     indexing::register(m)?;
     propagation::register(m)?;
+    tiling::register(m)?;
     // The stub has no `__all__`, so neither has the module.
     m.delattr("__all__")
 }

@@ -224,7 +224,7 @@ impl PyMap {
     /// One expression for each dimension of the second array.
     #[getter]
     fn results<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.map.results().iter().map(|e| PyExpr(e.clone())).collect::<Vec<_>>())
+        PyTuple::new(py, self.map.results().iter().map(|e| PyExpr::from(e.clone())).collect::<Vec<_>>())
     }
 
     /// The constraints of the domain besides the ranges of the variables.

@@ -83,7 +83,7 @@ impl PyVariable {
     #[getter]
     fn index<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let index: Vec<PyExpr> =
-            self.variable.source.iter().flat_map(|s| &s.index).map(|e| PyExpr(e.clone())).collect();
+            self.variable.source.iter().flat_map(|s| &s.index).map(|e| PyExpr::from(e.clone())).collect();
         PyTuple::new(py, index)
     }
 
@@ -144,7 +144,7 @@ impl PyConstraint {
     /// The expression that is constrained.
     #[getter]
     fn expr(&self) -> PyExpr {
-        PyExpr(self.0.expr.clone())
+        PyExpr::from(self.0.expr.clone())
     }
 
     /// The smallest allowed value, inclusive.

@@ -238,6 +238,41 @@ impl PyPropagation {
         Records::new(py, self).of_values(found)
     }
 
+    /// The tiling parameters of array ``indices[tiled]`` of ``start``, and the maps from all of them to each of the arrays
+    /// and to each of ``ends``: the sizes of the parameters; of those after the array's dimensions the number of the
+    /// instruction whose rule has the range, its place there and its least value; a map or None for each array; a record
+    /// for each of ``ends``.  The region is that of :meth:`backward`.
+    #[pyo3(signature = (rules, start, indices, tiled, inside, root, ends, /))]
+    #[allow(clippy::too_many_arguments, clippy::type_complexity, reason = "a record in Python")]
+    fn tiles<'py>(
+        &self,
+        rules: &Bound<'py, PyAny>,
+        start: InstructionId,
+        indices: Vec<IndexLike>,
+        tiled: usize,
+        inside: Vec<InstructionId>,
+        root: Option<InstructionId>,
+        ends: Vec<InstructionId>,
+    ) -> PyResult<(Vec<i64>, Vec<(InstructionId, u32, i64)>, Vec<Option<PyMap>>, Bound<'py, PyList>)> {
+        let (py, m) = (rules.py(), &self.module);
+        self.check(py, Subject::Instruction(start))?;
+        let indices: Vec<ShapeIndex> = indices.into_iter().map(|index| index.0).collect();
+        let (parameters, maps, reached) = self.with(rules, |rules| {
+            let schedule = self.propagator.schedule(m, rules, Region::of(inside, root), start)?;
+            let (parameters, maps) = self.propagator.parameters(m, rules, &schedule, &indices, tiled)?;
+            let known: Vec<(ShapeIndex, Map)> =
+                indices.iter().zip(&maps).filter_map(|(index, map)| Some((index.clone(), map.clone()?))).collect();
+            let propagation = self.propagator.from_parameters(m, rules, &schedule, &parameters, &known)?;
+            let reached: Vec<Reached> = ends.iter().map(|&id| Reached::new(&propagation, id)).collect();
+            drop(propagation);
+            Ok((parameters, maps, reached))
+        })?;
+        let sequential = parameters.sequential.iter().map(|p| (p.instruction, p.position, p.interval.lo));
+        let maps = maps.into_iter().map(|map| map.map(PyMap::from)).collect();
+        let records = Records::new(py, self).of_values(reached)?;
+        Ok((parameters.sizes().to_vec(), sequential.collect(), maps, records))
+    }
+
     /// The maps from arrays of ``start`` to every value in its computation that is made of it, operands first: a record
     /// for each value.
     #[pyo3(signature = (rules, start, indices, /))]

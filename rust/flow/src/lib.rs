@@ -73,6 +73,8 @@ pub mod schedule;
 pub mod shapes;
 pub mod sources;
 mod state;
+pub mod tile_table;
+pub mod tiles;
 
 pub use indexing::{Footprint, InstructionIndexing, OperandIndexing, ShapeIndex, Text};
 pub use propagate::{Direction, Propagation};

@@ -22,6 +22,7 @@ use crate::schedule::{Schedule, Step};
 use crate::shapes;
 use crate::sources::Sources;
 use crate::state::{State, Use};
+use crate::tiles::Parameters;
 
 pub use crate::state::{Entry, MAX_MAPS, MAX_NODES};
 
@@ -48,6 +49,8 @@ pub struct Setting<'p> {
     pub sources: &'p Sources,
     /// Set for a propagation between devices: the rules then give maps with a group and a position.
     pub devices: Option<&'p DeviceTable>,
+    /// Set for a propagation from tiling parameters: ranges of rules are then dimensions.
+    pub parameters: Option<&'p Parameters>,
 }
 
 /// The maps from arrays of one value to the values of a schedule.
@@ -73,9 +76,15 @@ impl<'p> Propagation<'p> {
         indices: impl Iterator<Item = &'i ShapeIndex>,
         rule: &mut Rule<'_, E>,
     ) -> Result<Propagation<'p>, E> {
+        let start = setting.schedule.order.first();
+        let begin = start.map(|&start| State::identity(setting.m.shape(start), indices, setting.devices));
+        Propagation::through(setting, begin.unwrap_or_default(), rule)
+    }
+
+    /// From a state of the first value of a schedule to the values that it is made of.
+    fn through<E>(setting: Setting<'p>, begin: State, rule: &mut Rule<'_, E>) -> Result<Propagation<'p>, E> {
         let mut propagation = Propagation::new(setting);
-        if let Some(&start) = setting.schedule.order.first() {
-            let begin = State::identity(setting.m.shape(start), indices, setting.devices);
+        if !setting.schedule.order.is_empty() {
             propagation.states.insert(0, Box::new(begin));
             propagation.waiting.push(Reverse(0));
             propagation.start = Some(0);
@@ -84,6 +93,16 @@ impl<'p> Propagation<'p> {
             propagation.visit(position, rule)?;
         }
         Ok(propagation)
+    }
+
+    /// From tiling parameters to the values that the arrays of the first value of a schedule are made of; each array has
+    /// a map from the parameters to its elements.
+    pub fn from_parameters<E>(
+        setting: Setting<'p>,
+        outputs: &[(ShapeIndex, Map)],
+        rule: &mut Rule<'_, E>,
+    ) -> Result<Propagation<'p>, E> {
+        Propagation::through(setting, State::of(outputs), rule)
     }
 
     /// From arrays of `start` to the values of a schedule that are made of it. Calls are not entered.
@@ -287,7 +306,7 @@ fn follow(
     at: &ShapeIndex,
     composed: &mut Composed,
 ) {
-    let Setting { sources, devices, .. } = from.setting;
+    let Setting { sources, devices, parameters, .. } = from.setting;
     let crosses_again = |f: &Footprint| f.crosses_devices && from.state.crosses_devices;
     let footprint = match part {
         OperandIndexing::Unknown(reason) => return mark_all_unknown(target, shape, at, reason),
@@ -335,7 +354,11 @@ fn follow(
             if devices.is_some_and(|table| !table.share_group(first, second)) {
                 continue;
             }
-            match composed.of((i, footprint.crosses_devices), first, second) {
+            let then = || match parameters.filter(|_| second.domain().n_ranges > 0) {
+                Some(parameters) => parameters.compose(from.usage, first, second),
+                None => compose(first, second, SIMPLIFY),
+            };
+            match composed.of((i, footprint.crosses_devices), second, then) {
                 Err(e) => target.mark_unknown(to.clone(), &format!("composition: {e}").into()),
                 Ok(map) if map.state() == quasiaffine::map::State::Empty => {}
                 Ok(map) => target.add(to, map, Some(from.usage)),
@@ -362,11 +385,16 @@ struct Composed {
 const REMEMBERED: usize = 16;
 
 impl Composed {
-    fn of(&mut self, i: (usize, bool), first: &Map, second: &Map) -> quasiaffine::Result<Map> {
+    fn of(
+        &mut self,
+        i: (usize, bool),
+        second: &Map,
+        compose: impl FnOnce() -> quasiaffine::Result<Map>,
+    ) -> quasiaffine::Result<Map> {
         if let Some((.., map)) = self.known.iter().find(|(k, m, _)| *k == i && m.is_same(second)) {
             return map.clone();
         }
-        let map = compose(first, second, SIMPLIFY);
+        let map = compose();
         if self.known.len() < REMEMBERED {
             self.known.push((i, second.clone(), map.clone()));
         }

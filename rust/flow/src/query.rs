@@ -8,6 +8,7 @@ use quasiaffine::interrupt::{once, poll};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use hlo::{ComputationId, InstructionId, Module};
+use quasiaffine::Map;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -17,6 +18,7 @@ use crate::propagate::{Propagation, Rule, Setting};
 use crate::schedule::{fits, only_callee, Region, Schedule};
 use crate::shapes;
 use crate::sources::Sources;
+use crate::tiles::{self, Parameters};
 
 pub use crate::propagate::Direction;
 
@@ -396,8 +398,60 @@ impl Propagator {
         Propagation::forward(self.setting(m, schedule), start, indices.iter(), &mut self.rule(m, rules))
     }
 
+    /// The tiling parameters of one of some arrays of the first value of a schedule, and for each of these arrays the
+    /// map from the parameters to it; `None` where the tiles of the tiled array say nothing of it.
+    pub fn parameters<P: RuleProvider>(
+        &self,
+        m: &Module,
+        rules: &P,
+        schedule: &Schedule,
+        indices: &[ShapeIndex],
+        tiled: usize,
+    ) -> Result<(Parameters, Vec<Option<Map>>), P::Error> {
+        let mut rule = self.rule(m, rules);
+        let (Some(&start), Some(index)) = (schedule.order.first(), indices.get(tiled)) else {
+            return Ok(Default::default());
+        };
+        let array = |index: &ShapeIndex| shapes::at(m.shape(start), index);
+        let parallel = array(index).into_iter().flat_map(shapes::sizes).collect();
+        let parameters = Parameters::collect(m, schedule, indices, parallel, &mut rule)?;
+        let identity = parameters.identity();
+        if indices.len() == 1 {
+            return Ok((parameters, vec![identity]));
+        }
+        let from = identity.clone().map(|map| (index.clone(), map));
+        let alone = self.from_parameters(m, rules, schedule, &parameters, from.as_slice())?;
+        let mut maps = Vec::new();
+        for (k, other) in indices.iter().enumerate() {
+            let (value, at) = tiles::origin(m, schedule, start, other.clone(), &mut rule)?;
+            let entries = alone.state(value).filter(|_| value != start).into_iter().flat_map(|state| &state.entries);
+            let mut reached = entries.filter(|e| e.index == at).map(|e| &e.map);
+            maps.push(match (reached.next(), reached.next()) {
+                _ if k == tiled => identity.clone(),
+                (Some(map), None) => Some(map.clone()),
+                (Some(_), Some(_)) => None,
+                (None, _) => array(other).and_then(|shape| tiles::beside(&parameters, shape)),
+            });
+        }
+        drop(alone);
+        Ok((parameters, maps))
+    }
+
+    /// From tiling parameters to all values that the first one of a schedule is made of.
+    pub fn from_parameters<'p, P: RuleProvider>(
+        &'p self,
+        m: &'p Module,
+        rules: &P,
+        schedule: &'p Schedule,
+        parameters: &'p Parameters,
+        outputs: &[(ShapeIndex, Map)],
+    ) -> Result<Propagation<'p>, P::Error> {
+        let setting = Setting { parameters: Some(parameters), ..self.setting(m, schedule) };
+        Propagation::from_parameters(setting, outputs, &mut self.rule(m, rules))
+    }
+
     fn setting<'p>(&'p self, m: &'p Module, schedule: &'p Schedule) -> Setting<'p> {
-        Setting { m, schedule, sources: &self.sources, devices: self.devices.as_ref() }
+        Setting { m, schedule, sources: &self.sources, devices: self.devices.as_ref(), parameters: None }
     }
 
     fn rule<'a, P: RuleProvider>(&'a self, m: &'a Module, rules: &'a P) -> Box<Rule<'a, P::Error>> {

@@ -102,6 +102,13 @@ impl State {
         state
     }
 
+    /// The given maps to arrays of a value.
+    pub fn of(maps: &[(ShapeIndex, Map)]) -> State {
+        let mut state = State { is_raw: true, ..State::default() };
+        maps.iter().for_each(|(index, map)| state.add(index, map.clone(), None));
+        state
+    }
+
     /// Adds a map, or its use to the equal map that is there already.
     pub fn add(&mut self, index: &ShapeIndex, map: Map, usage: Option<Use>) {
         match self.find(index, &map) {

@@ -49,7 +49,11 @@ fn random_map(r: &mut Random) -> (String, Vec<i64>) {
         // The digits of one index.
         let (a, c, k) = (var(r), 2 + r.below(3), 2 + r.below(3));
         let shift = r.of(&["", " + 1", " + 6", " * 2"]);
-        results = vec![format!("({a}{shift}) floordiv {}", c * k), format!("(({a}{shift}) floordiv {k}) mod {c}"), format!("({a}{shift}) mod {k}")];
+        results = vec![
+            format!("({a}{shift}) floordiv {}", c * k),
+            format!("(({a}{shift}) floordiv {k}) mod {c}"),
+            format!("({a}{shift}) mod {k}"),
+        ];
         if r.below(2) == 0 {
             results.remove(r.below(3) as usize);
         }
@@ -126,7 +130,16 @@ fn compare_with_points(few_points: i64, percent: u64) {
         let mut memo = Memo::default();
         for _ in 0..6 {
             let n: Vec<i64> = sizes.iter().map(|&s| 1 + r.below(s)).collect();
-            check(&map, &tiled, &mut memo, &all, &sizes, &n, n_parallel, &mut [&mut n_boxes, &mut n_called, &mut n_inexact]);
+            check(
+                &map,
+                &tiled,
+                &mut memo,
+                &all,
+                &sizes,
+                &n,
+                n_parallel,
+                &mut [&mut n_boxes, &mut n_called, &mut n_inexact],
+            );
         }
     }
     assert!(n_called * 100 >= n_boxes * percent, "{n_called} of {n_boxes} boxes are called boxes");
@@ -163,22 +176,40 @@ fn check(
         elements_of_all += elements.len() as u128;
         let spans = columns.iter().map(|c| {
             let v: Vec<i64> = c.iter().copied().collect();
-            let g = v.windows(2).fold(0, |g, w| { let (mut a, mut b) = (g, w[1] - w[0]); while b != 0 { (a, b) = (b, a % b) } a }).max(1);
+            let g = v
+                .windows(2)
+                .fold(0, |g, w| {
+                    let (mut a, mut b) = (g, w[1] - w[0]);
+                    while b != 0 {
+                        (a, b) = (b, a % b)
+                    }
+                    a
+                })
+                .max(1);
             ((v[v.len() - 1] - v[0]) / g + 1) as u128
         });
         boxes_of_all += spans.product::<u128>();
         let found = tiled.tile(n, tile, &[]).unwrap_or_else(|| panic!("tile {tile:?} is empty: {}", context()));
         let inside = |k: usize, x: i64| {
             let b = found[k];
-            (b.lower..b.upper).contains(&x) && x >= b.offset && (x - b.offset) % b.stride == 0 && (x - b.offset) / b.stride < b.size
+            (b.lower..b.upper).contains(&x)
+                && x >= b.offset
+                && (x - b.offset) % b.stride == 0
+                && (x - b.offset) / b.stride < b.size
         };
         for y in elements {
-            assert!((0..y.len()).all(|k| inside(k, y[k])), "{y:?} of tile {tile:?} is missed in {found:?}: {}", context());
+            assert!(
+                (0..y.len()).all(|k| inside(k, y[k])),
+                "{y:?} of tile {tile:?} is missed in {found:?}: {}",
+                context()
+            );
         }
         if count.refusal.is_none() {
-            let size: i64 = found.iter().enumerate().map(|(k, b)| {
-                (0..b.size).filter(|i| inside(k, b.offset + i * b.stride)).count() as i64
-            }).product();
+            let size: i64 = found
+                .iter()
+                .enumerate()
+                .map(|(k, b)| (0..b.size).filter(|i| inside(k, b.offset + i * b.stride)).count() as i64)
+                .product();
             assert_eq!(size, elements.len() as i64, "tile {tile:?} box {found:?}: {}", context());
         }
     }
@@ -186,7 +217,17 @@ fn check(
         if !tiles.contains_key(&tile) && count.refusal.is_none() {
             // A box that reads nothing has no element, whichever way that is said.
             if let Some(found) = tiled.tile(n, &tile, &[]) {
-                let size: i64 = found.iter().map(|b| (0..b.size).filter(|i| { let x = b.offset + i * b.stride; (b.lower..b.upper).contains(&x) }).count() as i64).product();
+                let size: i64 = found
+                    .iter()
+                    .map(|b| {
+                        (0..b.size)
+                            .filter(|i| {
+                                let x = b.offset + i * b.stride;
+                                (b.lower..b.upper).contains(&x)
+                            })
+                            .count() as i64
+                    })
+                    .product();
                 assert_eq!(size, 0, "tile {tile:?} reads nothing: {}", context());
             }
         }
@@ -204,11 +245,18 @@ fn check(
             v < n_parallel || is_used || i.lo > 0 || i.hi + 1 < sizes[v]
         })
         .collect();
-    let ignored: u128 = (0..sizes.len()).filter(|&v| !matters[v]).map(|v| ((sizes[v] + n[v] - 1) / n[v]) as u128).product();
+    let ignored: u128 =
+        (0..sizes.len()).filter(|&v| !matters[v]).map(|v| ((sizes[v] + n[v] - 1) / n[v]) as u128).product();
     let (elements, boxes) = (elements_of_all / ignored, boxes_of_all / ignored);
-    assert!(count.elements >= elements && (!count.elements_exact || count.elements == elements), "{elements} elements: {}", context());
+    assert!(
+        count.elements >= elements && (!count.elements_exact || count.elements == elements),
+        "{elements} elements: {}",
+        context()
+    );
     assert!(count.boxes >= boxes && (!count.boxes_exact || count.boxes == boxes), "{boxes} in boxes: {}", context());
-    if is_box && count.refusal.is_some() && std::env::var("SHOW").is_ok() { eprintln!("MISS {n:?} {sizes:?} {:?} {map}", count.refusal); }
+    if is_box && count.refusal.is_some() && std::env::var("SHOW").is_ok() {
+        eprintln!("MISS {n:?} {sizes:?} {:?} {map}", count.refusal);
+    }
     *totals[0] += u64::from(is_box);
     *totals[1] += u64::from(is_box && count.refusal.is_none());
     *totals[2] += u64::from(!count.elements_exact);

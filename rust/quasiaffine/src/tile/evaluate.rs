@@ -7,7 +7,7 @@ use crate::analysis::interval::Interval;
 use crate::expr::{Expr, Kind};
 use crate::map::domain::Constraint;
 use crate::map::{Map, State};
-use crate::tile::group::{Common, Group, GroupAnswer, TightRun, FEW_POINTS};
+use crate::tile::group::{BoxRun, Common, Group, GroupAnswer, TightRun, FEW_POINTS};
 use crate::tile::image::Refusal;
 
 /// How many answers are kept for one group.
@@ -27,8 +27,8 @@ pub struct TiledMap {
 pub struct TileCount {
     /// Why not every tile is known to be a box, if so.
     pub refusal: Option<Refusal>,
-    /// Size and stride of the (bounding) box of a full tile, for each result.
-    pub sizes: SmallVec<[(i64, i64); 6]>,
+    /// The box of a full tile, or a box around it, for each result.
+    pub runs: SmallVec<[BoxRun; 6]>,
     /// Elements of all tiles; an element counts once in every tile that reaches it, and nothing counts in tiles of
     /// dimensions that come after the parallel ones and make no difference.
     pub elements: u128,
@@ -38,6 +38,24 @@ pub struct TileCount {
     pub boxes: u128,
     /// Whether `boxes` is exact; else it is an upper bound.
     pub boxes_exact: bool,
+}
+
+impl TileCount {
+    fn multiply(&mut self, group: &Group, answer: &GroupAnswer) {
+        self.refusal = self.refusal.or(answer.refusal);
+        self.elements = self.elements.saturating_mul(answer.elements);
+        self.elements_exact &= answer.elements_exact;
+        self.boxes = self.boxes.saturating_mul(answer.boxes);
+        self.boxes_exact &= answer.boxes_exact;
+        for (&r, &run) in group.results.iter().zip(&answer.runs) {
+            self.runs[r] = run;
+        }
+    }
+
+    /// The elements of the box of a full tile.
+    pub fn tile_elements(&self) -> u128 {
+        self.runs.iter().fold(1u128, |n, run| n.saturating_mul(run.size as u128))
+    }
 }
 
 /// One result in one tile: the elements `offset + stride * i` for `0 <= i < size` that lie in `[lower, upper)`.
@@ -101,10 +119,10 @@ impl TiledMap {
 
     /// What all tiles of the sizes `n` reach.
     pub fn count(&self, n: &[i64], memo: &mut Memo) -> TileCount {
-        let n_results = self.map.results().len();
+        let none = BoxRun { size: 0, stride: 1, first: 0, gap: 0 };
         let mut total = TileCount {
             refusal: None,
-            sizes: smallvec![(0, 1); n_results],
+            runs: smallvec![none; self.map.results().len()],
             elements: u128::from(!self.is_empty),
             elements_exact: true,
             boxes: u128::from(!self.is_empty),
@@ -115,19 +133,16 @@ impl TiledMap {
         }
         let n = self.sizes(n);
         for (group, known) in self.groups.iter().zip(&mut memo.groups) {
+            if let Some(answer) = group.partition(&self.common, &n) {
+                total.multiply(group, &answer);
+                continue;
+            }
             let key: SmallVec<[i64; 4]> = group.vars.iter().map(|&v| n[v as usize]).collect();
             if known.len() > MEMO_SIZE {
                 known.clear();
             }
             let answer = known.entry(key).or_insert_with(|| group.answer(&self.common, &n));
-            total.refusal = total.refusal.or(answer.refusal);
-            total.elements = total.elements.saturating_mul(answer.elements);
-            total.elements_exact &= answer.elements_exact;
-            total.boxes = total.boxes.saturating_mul(answer.boxes);
-            total.boxes_exact &= answer.boxes_exact;
-            for (&r, &size) in group.results.iter().zip(&answer.sizes) {
-                total.sizes[r] = size;
-            }
+            total.multiply(group, answer);
         }
         total
     }
@@ -141,7 +156,8 @@ impl TiledMap {
         let n = self.sizes(n);
         let ranges = self.common.extents.len() - self.common.n_dims;
         let tile: SmallVec<[i64; 8]> = tile.iter().copied().chain(std::iter::repeat_n(0, ranges)).collect();
-        let of_runtime = self.common.runtime.iter().zip(runtime).map(|((index, _), &value)| (index.clone(), Some(value)));
+        let of_runtime =
+            self.common.runtime.iter().zip(runtime).map(|((index, _), &value)| (index.clone(), Some(value)));
         let common = Common {
             n_dims: self.common.n_dims,
             intervals: self.common.intervals.clone(),
@@ -214,8 +230,7 @@ fn groups(map: &Map, common: &Common, n_parallel: usize) -> Vec<Group> {
         let results: SmallVec<[usize; 4]> = (0..of_results.len()).filter(|&r| is_own(&of_results[r].0)).collect();
         let own = (0..of_constraints.len()).filter(|&c| is_own(&of_constraints[c].0));
         let constraints: Vec<&Constraint> = own.clone().map(|c| &domain.constraints[c]).collect();
-        let has_runtime =
-            results.iter().any(|&r| of_results[r].1) || own.into_iter().any(|c| of_constraints[c].1);
+        let has_runtime = results.iter().any(|&r| of_results[r].1) || own.into_iter().any(|c| of_constraints[c].1);
         let matters = !results.is_empty()
             || !constraints.is_empty()
             || vars.iter().any(|&v| {

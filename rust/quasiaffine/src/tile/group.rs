@@ -52,8 +52,8 @@ pub(crate) struct Group {
 pub(crate) struct GroupAnswer {
     /// Why not every tile is a box, if so.
     pub refusal: Option<Refusal>,
-    /// Size and stride of the box of a full tile, for each result.
-    pub sizes: SmallVec<[(i64, i64); 4]>,
+    /// The box of a full tile, for each result.
+    pub runs: SmallVec<[BoxRun; 4]>,
     /// Elements of all tiles, an element counted in every tile that reaches it.
     pub elements: u128,
     /// Whether `elements` is exact; else it is an upper bound.
@@ -64,6 +64,40 @@ pub(crate) struct GroupAnswer {
     pub boxes_exact: bool,
 }
 
+/// One result in the box of a full tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BoxRun {
+    /// How many values, at most.
+    pub size: i64,
+    /// From one value to the next, at least 1.
+    pub stride: i64,
+    /// The least value in the first tile, and what its difference to that of any other tile is a multiple of: 0 where all
+    /// are equal.
+    pub first: i64,
+    /// See `first`.
+    pub gap: i64,
+}
+
+impl BoxRun {
+    fn of(run: &Run) -> BoxRun {
+        let stride = if run.len > 1 { run.stride } else { 1 };
+        BoxRun { size: run.len, stride, first: run.base.value.saturating_add(run.below), gap: run.base.gap }
+    }
+
+    /// `size` values somewhere.
+    const fn anywhere(size: i64, stride: i64) -> BoxRun {
+        BoxRun { size, stride, first: 0, gap: 1 }
+    }
+
+    /// Whether the values of every tile are those from a multiple of the size on.
+    pub const fn is_aligned(&self) -> bool {
+        self.stride == 1 && self.first.rem_euclid(self.size) == 0 && self.gap.rem_euclid(self.size) == 0
+    }
+}
+
+/// The expressions that a runtime value is looked up by, and the value where there is only one.
+pub(crate) type RuntimeValue = (SmallVec<[Expr; 2]>, Option<i64>);
+
 /// What all groups have in common.
 pub(crate) struct Common {
     pub n_dims: usize,
@@ -71,7 +105,7 @@ pub(crate) struct Common {
     pub intervals: SmallVec<[Interval; 8]>,
     /// The sizes of dimensions and ranges, of which the intervals may be parts.
     pub extents: SmallVec<[i64; 8]>,
-    pub runtime: SmallVec<[(SmallVec<[Expr; 2]>, Option<i64>); 2]>,
+    pub runtime: SmallVec<[RuntimeValue; 2]>,
     /// See [`FEW_POINTS`].
     pub few_points: i64,
 }
@@ -123,9 +157,6 @@ impl Group {
 
     /// What the group reaches in tiles of the sizes `n`, which hold for all variables by flat number.
     pub fn answer(&self, common: &Common, n: &[i64]) -> GroupAnswer {
-        if let Some(answer) = self.partition(common, n) {
-            return answer;
-        }
         match self.classified(common, n) {
             Ok(answer) => answer,
             Err(refusal) => self.enumerated(common, n, refusal).unwrap_or_else(|| self.bounded(common, n, refusal)),
@@ -133,23 +164,27 @@ impl Group {
     }
 
     /// The most frequent group: one variable, at most one result that is a multiple of it, and no constraint.
-    fn partition(&self, common: &Common, n: &[i64]) -> Option<GroupAnswer> {
+    pub fn partition(&self, common: &Common, n: &[i64]) -> Option<GroupAnswer> {
         let [v] = *self.vars.as_slice() else { return None };
         if !self.cuts.is_empty() || self.has_runtime || self.bounds.iter().any(|b| *b != Interval::ALL) {
             return None;
         }
         let (v, n) = (v as usize, n[v as usize]);
         let interval = common.intervals[v];
-        let stride = match self.exprs.as_slice() {
+        let (slope, shift) = match self.exprs.as_slice() {
             [] => {
                 let tiles = (interval.hi.div_euclid(n) - interval.lo.div_euclid(n) + 1) as u128;
                 return Some(GroupAnswer::exact(SmallVec::new(), tiles));
             }
-            [e] => slope(e, var_of(v, common.n_dims))?.checked_abs().filter(|a| *a > 0)?,
+            [e] => line(e, var_of(v, common.n_dims))?,
             _ => return None,
         };
+        let stride = slope.checked_abs().filter(|a| *a > 0)?;
+        let first = if slope > 0 { shift } else { shift.checked_add(slope.checked_mul(n - 1)?)? };
+        let gap = if n < common.extents[v] { stride.checked_mul(n)? } else { 0 };
+        let run = BoxRun { size: n, stride: if n > 1 { stride } else { 1 }, first, gap };
         let elements = (interval.hi as i128 - interval.lo as i128 + 1) as u128;
-        Some(GroupAnswer::exact(smallvec![(n, if n > 1 { stride } else { 1 })], elements))
+        Some(GroupAnswer::exact(smallvec![run], elements))
     }
 
     fn full(&self, common: &Common, n: &[i64]) -> Classes {
@@ -205,8 +240,7 @@ impl Group {
             at[k] += 1;
             at[..k].fill(0);
         }
-        let sizes = full.ok_or(refusal)?.iter().map(|run| (run.len, if run.len > 1 { run.stride } else { 1 })).collect();
-        Ok(GroupAnswer::exact(sizes, elements))
+        Ok(GroupAnswer::exact(full.ok_or(refusal)?.iter().map(BoxRun::of).collect(), elements))
     }
 
     /// The elements that all tiles of a class reach, each counted in every tile.
@@ -242,7 +276,13 @@ impl Group {
     }
 
     /// The variables whose tiles decide where a run starts: slope and number of tiles.
-    fn ramps(&self, common: &Common, classes: &[TileClass], i: usize, run: &Run) -> Option<SmallVec<[(u32, i64, i64); 4]>> {
+    fn ramps(
+        &self,
+        common: &Common,
+        classes: &[TileClass],
+        i: usize,
+        run: &Run,
+    ) -> Option<SmallVec<[(u32, i64, i64); 4]>> {
         if run.base.gap == 0 {
             return Some(SmallVec::new());
         }
@@ -274,7 +314,7 @@ impl Group {
             let key = (0..n_vars).map(|k| tile_of(row, k)).collect();
             tiles.entry(key).or_default().push(i as u32);
         }
-        let mut answer = GroupAnswer::exact(smallvec![(1, 1); self.exprs.len()], 0);
+        let mut answer = GroupAnswer::exact(smallvec![BoxRun::anywhere(1, 1); self.exprs.len()], 0);
         answer.boxes = 0;
         for points in tiles.values() {
             poll();
@@ -286,9 +326,9 @@ impl Group {
             let size: u128 = runs.iter().map(|run| run.len() as u128).product();
             answer.elements += distinct.len() as u128;
             answer.boxes += size;
-            for (run, size) in runs.iter().zip(&mut answer.sizes) {
-                if run.len() > size.0 {
-                    *size = (run.len(), run.stride);
+            for (run, greatest) in runs.iter().zip(&mut answer.runs) {
+                if run.len() > greatest.size {
+                    *greatest = BoxRun::anywhere(run.len(), run.stride);
                 }
             }
         }
@@ -330,11 +370,11 @@ impl Group {
     /// Bounds from above, where neither classes nor points tell.
     fn bounded(&self, common: &Common, n: &[i64], refusal: Refusal) -> GroupAnswer {
         let full = self.full(common, n);
-        let mut sizes: SmallVec<[(i64, i64); 4]> = SmallVec::new();
+        let mut runs: SmallVec<[BoxRun; 4]> = SmallVec::new();
         let mut of_tile = 1u128;
         for (e, bounds) in self.exprs.iter().zip(&self.bounds) {
             let span = span(e, &full, common).min(bounds.hi.saturating_sub(bounds.lo));
-            sizes.push((span.saturating_add(1), 1));
+            runs.push(BoxRun::anywhere(span.saturating_add(1), 1));
             of_tile = of_tile.saturating_mul(span as u128 + 1);
         }
         let (mut n_tiles, mut points, mut points_of_tile) = (1u128, 1u128, 1u128);
@@ -349,7 +389,7 @@ impl Group {
         let exact = !is_cut && !self.has_runtime && self.is_injective();
         let boxes = of_tile.saturating_mul(n_tiles);
         let elements = if exact { points } else { points.min(boxes) };
-        GroupAnswer { refusal: Some(refusal), sizes, elements, elements_exact: exact, boxes, boxes_exact: false }
+        GroupAnswer { refusal: Some(refusal), runs, elements, elements_exact: exact, boxes, boxes_exact: false }
     }
 
     fn is_injective(&self) -> bool {
@@ -382,7 +422,9 @@ impl Group {
             _ => self.exprs.iter().map(|e| hull(e, &full, common)).collect(),
         };
         let inside = match self.image(common, &cut) {
-            Ok(runs) if self.cuts.is_empty() && runs.iter().all(|run| run.base.gap == 0) => runs.iter().map(tight).collect(),
+            Ok(runs) if self.cuts.is_empty() && runs.iter().all(|run| run.base.gap == 0) => {
+                runs.iter().map(tight).collect()
+            }
             _ => match once(&self.points, || self.all_points(common)) {
                 Some(all) => self.enumerated_tile(all, n, tile)?,
                 None => self.exprs.iter().map(|e| hull(e, &cut, common)).collect::<SmallVec<[TightRun; 4]>>(),
@@ -410,15 +452,14 @@ impl Group {
         let is_in = |row: &&[i64]| {
             self.vars.iter().enumerate().all(|(k, &v)| row[k].div_euclid(n[v as usize]) == tile[v as usize])
         };
-        let values: Vec<&[i64]> =
-            all.rows.chunks_exact(all.width).filter(is_in).map(|row| &row[n_vars..]).collect();
+        let values: Vec<&[i64]> = all.rows.chunks_exact(all.width).filter(is_in).map(|row| &row[n_vars..]).collect();
         (!values.is_empty()).then(|| tight_runs(&values, self.exprs.len()))
     }
 }
 
 impl GroupAnswer {
-    fn exact(sizes: SmallVec<[(i64, i64); 4]>, elements: u128) -> GroupAnswer {
-        GroupAnswer { refusal: None, sizes, elements, elements_exact: true, boxes: elements, boxes_exact: true }
+    fn exact(runs: SmallVec<[BoxRun; 4]>, elements: u128) -> GroupAnswer {
+        GroupAnswer { refusal: None, runs, elements, elements_exact: true, boxes: elements, boxes_exact: true }
     }
 }
 
@@ -435,14 +476,12 @@ fn on_result(c: &Constraint, result: &Expr) -> Option<Interval> {
 /// The results and constraints on some variables as a map over these.
 fn alone(map: &Map, vars: &[u32], exprs: &[Expr], constraints: &[&Constraint]) -> Option<Map> {
     let domain = map.domain();
-    let n_dims = domain.n_dims;
     let replace = |v: Var| {
         let flat = domain.flat(v).unwrap_or(usize::MAX) as u32;
         let place = vars.iter().position(|&w| w == flat).unwrap_or(usize::MAX >> 40) as u32;
         Ok(Expr::dim(place))
     };
     let own: SmallVec<[Variable; 4]> = vars.iter().map(|&v| Variable::new(domain.vars[v as usize].interval)).collect();
-    let _ = n_dims;
     let constraints = constraints
         .iter()
         .map(|c| Ok(Constraint { expr: c.expr.substitute(&replace)?, interval: c.interval }))
@@ -462,18 +501,17 @@ pub(crate) fn var_of(flat: usize, n_dims: usize) -> Var {
     }
 }
 
-/// `a` where an expression is `a * v` plus a constant.
-fn slope(e: &Expr, v: Var) -> Option<i64> {
+/// `a` and `b` where an expression is `a * v + b`.
+fn line(e: &Expr, v: Var) -> Option<(i64, i64)> {
     match e {
-        Expr::Var(w) if *w == v => Some(1),
-        Expr::Node(_) => match e.op()? {
+        Expr::Var(w) if *w == v => Some((1, 0)),
+        _ => match e.op()? {
             Op::Sum(sum) => match sum.terms.as_slice() {
-                [t] if t.atom == Expr::Var(v) => Some(t.coefficient),
+                [t] if t.atom == Expr::Var(v) => Some((t.coefficient, sum.constant)),
                 _ => None,
             },
             _ => None,
         },
-        _ => None,
     }
 }
 
@@ -503,7 +541,13 @@ fn span(e: &Expr, classes: &[TileClass], common: &Common) -> i64 {
             }),
             Some(Op::FloorDiv(a, Expr::Const(c))) => span(a, classes, common).saturating_add(c - 1) / c,
             // Neighbours may have the least and the greatest remainder.
-            Some(Op::Mod(a, Expr::Const(c))) => if span(a, classes, common) == 0 { 0 } else { c - 1 },
+            Some(Op::Mod(a, Expr::Const(c))) => {
+                if span(a, classes, common) == 0 {
+                    0
+                } else {
+                    c - 1
+                }
+            }
             Some(Op::Min(a, b) | Op::Max(a, b)) => span(a, classes, common).max(span(b, classes, common)),
             _ => i64::MAX,
         },

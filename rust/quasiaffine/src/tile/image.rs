@@ -13,6 +13,7 @@ use smallvec::{smallvec, SmallVec};
 use crate::expr::{Expr, Kind, Op, Var};
 use crate::int;
 use crate::tile::class::TileClass;
+use crate::tile::group::RuntimeValue;
 
 /// Why the image of some tile is not known to be a box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -93,8 +94,7 @@ impl Run {
 pub(crate) struct Tiles<'a> {
     pub classes: &'a [TileClass],
     pub n_dims: usize,
-    /// For each runtime variable the expressions that it is looked up by, and its value where there is only one.
-    pub runtime: &'a [(SmallVec<[Expr; 2]>, Option<i64>)],
+    pub runtime: &'a [RuntimeValue],
 }
 
 /// The runs of results in the tiles of a class; their product is the image of each tile.
@@ -449,7 +449,9 @@ mod tests {
 
     #[test]
     fn sums_of_quotients_are_those_of_the_loop() {
-        for (n, slope, from, c) in [(0, 3, 4, 5), (1, 7, 3, 2), (10, 3, 4, 7), (9, -3, 2, 4), (50, 6, -11, 4), (7, 0, 9, 2)] {
+        for (n, slope, from, c) in
+            [(0, 3, 4, 5), (1, 7, 3, 2), (10, 3, 4, 7), (9, -3, 2, 4), (50, 6, -11, 4), (7, 0, 9, 2)]
+        {
             let expected: i64 = (0..n).map(|t: i64| (slope * t + from).div_euclid(c)).sum();
             assert_eq!(sum_of_quotients(n, slope, from, c), Some(i128::from(expected)), "{n} {slope} {from} {c}");
         }

@@ -17,7 +17,9 @@ pub mod class;
 pub mod evaluate;
 pub mod group;
 pub mod image;
+pub mod symbolic;
 
-
-pub use evaluate::{TileBox, TileCount, TiledMap};
+pub use evaluate::{Memo, TileBox, TileCount, TiledMap};
+pub use group::BoxRun;
 pub use image::Refusal;
+pub use symbolic::{symbolic_tile, Clause, SymbolicRun, SymbolicTile};

@@ -1,1 +1,423 @@
-//! The tile of a map as expressions.
+//! The tile of a map as expressions in tile numbers, tile sizes and runtime values, and when they hold.
+//!
+//! Read [`symbolic_tile`]. Of a map with `p` dimensions, variable `d0` to `d(p-1)` are the numbers of the tile and `dp` to
+//! `d(2p-1)` the sizes; runtime variables stay. Each result is a least value plus multiples of independent counters; the
+//! clauses say for which sizes quotients and remainders of a counter are independent, and for which the multiples leave no
+//! gap. Nothing is multiplied out: a clause is one alternative after another.
+//!
+//! [`crate::tile::TiledMap`] decides; the clauses explain its decisions to a reader and to other programs.
+
+use smallvec::SmallVec;
+
+use crate::analysis::interval::Interval;
+use crate::error::Result;
+use crate::expr::{Expr, Kind, Op};
+use crate::map::{Map, State};
+use crate::tile::group::var_of;
+use crate::tile::image::Refusal;
+
+/// The tile of one result.
+#[derive(Clone, Debug)]
+pub struct SymbolicRun {
+    /// The least element.
+    pub offset: Expr,
+    /// How many elements.
+    pub size: Expr,
+    /// From one element to the next.
+    pub stride: Expr,
+    /// No element below is read.
+    pub lower: Expr,
+    /// No element from here on is read.
+    pub upper: Expr,
+    /// Whether the elements come in reverse order.
+    pub reversed: bool,
+    /// Whether the expressions say what is read where the clauses hold.
+    pub exact: bool,
+}
+
+/// A condition: one of the expressions lies in its interval.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Clause {
+    /// The alternatives. None: no sizes are known to do.
+    pub any: Vec<(Expr, Interval)>,
+    /// What is wrong where none holds.
+    pub reason: Refusal,
+}
+
+/// The tiles of all results.
+#[derive(Clone, Debug, Default)]
+pub struct SymbolicTile {
+    /// One for each result.
+    pub runs: Vec<SymbolicRun>,
+    /// All must hold.
+    pub clauses: Vec<Clause>,
+}
+
+/// `factor` times a counter from 0 to `size - 1`.
+#[derive(Clone)]
+struct Part {
+    factor: i64,
+    size: Expr,
+    /// The greatest size.
+    most: i64,
+}
+
+/// `low` plus the parts; the least and greatest value of what lies in the domain.
+struct Sum {
+    low: Expr,
+    parts: Vec<Part>,
+    first: Expr,
+    last: Expr,
+    reversed: bool,
+}
+
+impl Sum {
+    fn constant(e: Expr) -> Sum {
+        Sum { low: e.clone(), parts: Vec::new(), first: e.clone(), last: e, reversed: false }
+    }
+
+    /// The greatest value of a full tile.
+    fn top(&self) -> Result<Expr> {
+        self.parts.iter().try_fold(self.low.clone(), |top, p| top.add(&less_one(&p.size)?.scale(p.factor)?))
+    }
+}
+
+fn less_one(e: &Expr) -> Result<Expr> {
+    e.add(&Expr::Const(-1))
+}
+
+/// The tile of every result of a map whose dimensions have the sizes `extents`.
+pub fn symbolic_tile(map: &Map, extents: &[i64]) -> SymbolicTile {
+    let mut tile = SymbolicTile::default();
+    if map.state() != State::Defined {
+        return tile;
+    }
+    let constraints = &map.domain().constraints;
+    let mut is_cut = vec![true; constraints.len()];
+    for (r, e) in map.results().iter().enumerate() {
+        let bounds = constraints.iter().zip(&mut is_cut).filter(|(c, _)| c.expr == *e);
+        let bounds = bounds.fold(Interval::ALL, |all, (c, is_cut)| {
+            *is_cut = false;
+            all.intersect(c.interval)
+        });
+        let mut writer = Writer { map, extents, result: r, clauses: Vec::new() };
+        let run = writer.run(e, bounds).ok().flatten();
+        let known = std::mem::take(&mut tile.clauses);
+        writer.clauses.retain(|clause| !known.contains(clause));
+        tile.clauses = known;
+        tile.clauses.append(&mut writer.clauses);
+        tile.runs.push(run.unwrap_or_else(|| {
+            tile.clauses.push(Clause { any: Vec::new(), reason: Refusal::NotABox });
+            let known = map.bounds(e).unwrap_or(Interval::ALL);
+            let size = known.hi.saturating_sub(known.lo).saturating_add(1);
+            SymbolicRun {
+                offset: Expr::Const(known.lo),
+                size: Expr::Const(size),
+                stride: Expr::Const(1),
+                lower: Expr::Const(known.lo),
+                upper: Expr::Const(known.hi.saturating_add(1)),
+                reversed: false,
+                exact: false,
+            }
+        }));
+    }
+    if is_cut.contains(&true) {
+        tile.clauses.push(Clause { any: Vec::new(), reason: Refusal::NotABox });
+    }
+    tile.clauses.extend(shared(map));
+    tile
+}
+
+/// A variable that is the whole of an atom in two results must have one value in a tile.
+fn shared(map: &Map) -> Vec<Clause> {
+    let n = map.domain().n_dims;
+    let is_bare = |e: &Expr, k: usize| {
+        let var = Expr::dim(k as u32);
+        *e == var || matches!(e.op(), Some(Op::Sum(sum)) if sum.terms.iter().any(|t| t.atom == var))
+    };
+    let mut clauses = Vec::new();
+    for k in 0..n {
+        let mut users = 0;
+        let mut is_whole = false;
+        for e in map.results() {
+            let mut uses = false;
+            e.for_each_var(&mut |v| uses |= v.kind == Kind::Dim && v.index as usize == k);
+            users += usize::from(uses);
+            is_whole |= uses && is_bare(e, k);
+        }
+        if users > 1 && is_whole {
+            let any = vec![(Expr::dim((n + k) as u32), Interval::new(1, 1))];
+            clauses.push(Clause { any, reason: Refusal::DependentResults });
+        }
+    }
+    clauses
+}
+
+struct Writer<'a> {
+    map: &'a Map,
+    extents: &'a [i64],
+    result: usize,
+    clauses: Vec<Clause>,
+}
+
+impl Writer<'_> {
+    fn clause(&mut self, any: Vec<(Expr, Interval)>, reason: Refusal) {
+        let holds = |(e, interval): &(Expr, Interval)| e.as_const().is_some_and(|c| interval.contains(c));
+        let clause = Clause { any, reason };
+        if !clause.any.iter().any(holds) && !self.clauses.contains(&clause) {
+            self.clauses.push(clause);
+        }
+    }
+
+    fn run(&mut self, e: &Expr, bounds: Interval) -> Result<Option<SymbolicRun>> {
+        let Some(sum) = self.sum(e)? else { return Ok(None) };
+        let mut parts: Vec<Part> = sum.parts.iter().filter(|p| p.most > 1).cloned().collect();
+        parts.sort_by_key(|p| p.factor);
+        // From the greatest factor down: the stride is that of the least part with more than one value.
+        let mut stride = Expr::Const(parts.last().map_or(1, |p| p.factor));
+        for p in parts.iter().rev().skip(1) {
+            if stride.as_const() == Some(p.factor) {
+                continue;
+            }
+            let more_than_one = less_one(&p.size)?.minimum(&Expr::Const(1))?;
+            stride = stride.add(&Expr::Const(p.factor).sub(&stride)?.mul(&more_than_one)?)?;
+        }
+        for j in 1..parts.len() {
+            self.chain(&parts[..j], &parts[j])?;
+        }
+        let size = match &parts[..] {
+            [] => Expr::Const(1),
+            [one] => one.size.clone(),
+            [first, ..] => {
+                let span =
+                    parts.iter().try_fold(Expr::Const(0), |span, p| span.add(&less_one(&p.size)?.scale(p.factor)?))?;
+                let by = if stride.as_const().is_some() { Expr::Const(first.factor) } else { stride.clone() };
+                span.floor_div(&by)?.add(&Expr::Const(1))?
+            }
+        };
+        let (mut lower, mut upper) = match self.line(e)? {
+            Some(ends) => ends,
+            None => (sum.first, sum.last.add(&Expr::Const(1))?),
+        };
+        if bounds.lo != i64::MIN {
+            lower = lower.maximum(&Expr::Const(bounds.lo))?;
+        }
+        if bounds.hi < i64::MAX - 1 {
+            upper = upper.minimum(&Expr::Const(bounds.hi + 1))?;
+        }
+        Ok(Some(SymbolicRun { offset: sum.low, size, stride, lower, upper, reversed: sum.reversed, exact: true }))
+    }
+
+    /// The bounds of a multiple of one dimension: those of the whole dimension.
+    fn line(&self, e: &Expr) -> Result<Option<(Expr, Expr)>> {
+        let (coefficient, rest, dim) = match e {
+            Expr::Var(v) if v.kind == Kind::Dim => (1, Expr::Const(0), v.index),
+            _ => {
+                let Some(Op::Sum(sum)) = e.op() else { return Ok(None) };
+                let mut dims = sum.terms.iter().filter(|t| !matches!(&t.atom, Expr::Var(v) if v.kind == Kind::Runtime));
+                let (Some(term), None) = (dims.next(), dims.next()) else { return Ok(None) };
+                let Expr::Var(v) = &term.atom else { return Ok(None) };
+                if v.kind != Kind::Dim {
+                    return Ok(None);
+                }
+                (term.coefficient, e.sub(&term.atom.scale(term.coefficient)?)?, v.index)
+            }
+        };
+        let Interval { lo, hi } = self.map.domain().vars[dim as usize].interval;
+        let at = |x: i64| rest.add(&Expr::Const(x).scale(coefficient)?);
+        Ok(Some(if coefficient > 0 {
+            (at(lo)?, at(hi.saturating_add(1))?)
+        } else {
+            (at(hi)?, at(lo)?.add(&Expr::Const(coefficient.saturating_neg()))?)
+        }))
+    }
+
+    /// The clause that a part continues where those below it end, or next to them.
+    fn chain(&mut self, below: &[Part], part: &Part) -> Result<()> {
+        let least = below[0].factor;
+        if part.factor == least {
+            return Ok(());
+        }
+        if below.iter().chain([part]).any(|p| p.factor % least != 0) {
+            let more = below.iter().try_fold(Expr::Const(0), |n, p| n.add(&less_one(&p.size)?))?;
+            let any = vec![(part.size.clone(), Interval::new(1, 1)), (more, Interval::new(0, 0))];
+            self.clause(any, Refusal::Gap);
+            return Ok(());
+        }
+        let mut any = vec![(part.size.clone(), Interval::new(1, 1))];
+        let more = below.iter().try_fold(Expr::Const(0), |n, p| n.add(&less_one(&p.size)?))?;
+        any.push((more, Interval::new(0, 0)));
+        // The parts below reach up to this one: their greatest sum and their least factor that counts.
+        let mut reach = below.iter().try_fold(Expr::Const(0), |n, p| n.add(&less_one(&p.size)?.scale(p.factor)?))?;
+        let mut step = Expr::Const(below.last().map_or(1, |p| p.factor));
+        for p in below.iter().rev().skip(1) {
+            let more_than_one = less_one(&p.size)?.minimum(&Expr::Const(1))?;
+            step = step.add(&Expr::Const(p.factor).sub(&step)?.mul(&more_than_one)?)?;
+        }
+        reach = reach.add(&step)?;
+        any.push((reach, Interval::new(part.factor, i64::MAX)));
+        self.clause(any, Refusal::Gap);
+        Ok(())
+    }
+
+    fn sum(&mut self, e: &Expr) -> Result<Option<Sum>> {
+        match e {
+            Expr::Const(_) => Ok(Some(Sum::constant(e.clone()))),
+            Expr::Var(v) => match v.kind {
+                Kind::Runtime => {
+                    self.fixed_index(v.index as usize)?;
+                    Ok(Some(Sum::constant(e.clone())))
+                }
+                Kind::Dim => self.dim(v.index as usize).map(Some),
+                Kind::Range => {
+                    let domain = self.map.domain();
+                    let Interval { lo, hi } = domain.vars[domain.n_dims + v.index as usize].interval;
+                    let most = hi.saturating_sub(lo).saturating_add(1);
+                    let parts = vec![Part { factor: 1, size: Expr::Const(most), most }];
+                    let (low, last) = (Expr::Const(lo), Expr::Const(hi));
+                    Ok(Some(Sum { first: low.clone(), low, parts, last, reversed: false }))
+                }
+            },
+            Expr::Node(_) => match e.op() {
+                Some(Op::Sum(sum)) => {
+                    let mut total = Sum::constant(Expr::Const(sum.constant));
+                    for t in &sum.terms {
+                        let Some(term) = self.sum(&t.atom)? else { return Ok(None) };
+                        let c = t.coefficient;
+                        let (low, first, last) = if c > 0 {
+                            (term.low.clone(), term.first, term.last)
+                        } else {
+                            (term.top()?, term.last, term.first)
+                        };
+                        total.low = total.low.add(&low.scale(c)?)?;
+                        total.first = total.first.add(&first.scale(c)?)?;
+                        total.last = total.last.add(&last.scale(c)?)?;
+                        for p in term.parts {
+                            total.parts.push(Part { factor: p.factor.saturating_mul(c.saturating_abs()), ..p });
+                            total.reversed |= (c < 0) != term.reversed;
+                        }
+                    }
+                    Ok(Some(total))
+                }
+                Some(Op::FloorDiv(a, Expr::Const(c))) => self.divided(e, a, *c, true),
+                Some(Op::Mod(a, Expr::Const(c))) => self.divided(e, a, *c, false),
+                _ => Ok(None),
+            },
+        }
+    }
+
+    /// A runtime value must be looked up in one place in the whole tile.
+    fn fixed_index(&mut self, k: usize) -> Result<()> {
+        let domain = self.map.domain();
+        let mut dims: SmallVec<[u32; 4]> = SmallVec::new();
+        for e in domain.runtime()[k].source.iter().flat_map(|s| &s.index) {
+            e.for_each_var(&mut |v| dims.extend((v.kind == Kind::Dim).then_some(v.index)));
+        }
+        for dim in dims {
+            let size = Expr::dim(domain.n_dims as u32 + dim);
+            self.clause(vec![(size, Interval::new(1, 1))], Refusal::RuntimeVaries);
+        }
+        Ok(())
+    }
+
+    fn dim(&self, k: usize) -> Result<Sum> {
+        let n = self.map.domain().n_dims;
+        let (tile, size) = (Expr::dim(k as u32), Expr::dim((n + k) as u32));
+        let low = tile.mul(&size)?;
+        let Interval { lo, hi } = self.map.domain().vars[k].interval;
+        let end = low.add(&size)?.minimum(&Expr::Const(hi.saturating_add(1)))?;
+        let first = if lo > 0 { low.maximum(&Expr::Const(lo))? } else { low.clone() };
+        let parts = vec![Part { factor: 1, size, most: self.extents[k] }];
+        Ok(Sum { low, parts, first, last: less_one(&end)?, reversed: false })
+    }
+
+    /// Whether the variables of an expression occur in nothing but this one expression of this result.
+    fn is_alone(&self, whole: &Expr, e: &Expr) -> bool {
+        let n_dims = self.map.domain().n_dims;
+        let mut own: SmallVec<[usize; 4]> = SmallVec::new();
+        e.for_each_var(&mut |v| own.extend(self.map.domain().flat(v)));
+        let count = |e: &Expr| {
+            let mut n = 0usize;
+            for &v in &own {
+                e.for_each_var(&mut |w| n += usize::from(w == var_of(v, n_dims)));
+            }
+            n
+        };
+        let elsewhere: usize = self.map.results().iter().map(count).sum();
+        elsewhere == count(whole) && self.map.results()[self.result].nodes() >= whole.nodes()
+    }
+
+    /// `e floordiv c` or `e mod c`, which is `whole`.
+    fn divided(&mut self, whole: &Expr, e: &Expr, c: i64, is_quotient: bool) -> Result<Option<Sum>> {
+        let Some(inner) = self.sum(e)? else { return Ok(None) };
+        let by = Expr::Const(c);
+        let (multiples, mut rest): (Vec<Part>, Vec<Part>) =
+            inner.parts.iter().cloned().partition(|p| p.factor % c == 0);
+        rest.retain(|p| p.most > 1);
+        let (low, first, last) = if is_quotient {
+            (inner.low.floor_div(&by)?, inner.first.floor_div(&by)?, inner.last.floor_div(&by)?)
+        } else {
+            (inner.low.floor_mod(&by)?, inner.first.floor_mod(&by)?, inner.last.floor_mod(&by)?)
+        };
+        let mut sum = Sum { low, parts: Vec::new(), first, last, reversed: inner.reversed };
+        if is_quotient {
+            sum.parts = multiples.iter().map(|p| Part { factor: p.factor / c, ..p.clone() }).collect();
+        }
+        let one = match &rest[..] {
+            [] => return Ok(Some(sum)),
+            [one] if c % one.factor == 0 => one,
+            _ => return Ok(None),
+        };
+        let steps = c / one.factor;
+        let n = &one.size;
+        let shift = constant_of(&inner.low);
+        let mut divides = Expr::Const(steps).floor_mod(n)?;
+        if shift != 0 {
+            divides = divides.add(&Expr::Const(shift).floor_mod(&n.scale(one.factor)?)?)?;
+        }
+        let multiple = n.floor_mod(&Expr::Const(steps))?.add(&Expr::Const(shift.rem_euclid(c)))?;
+        let alone = self.is_alone(whole, e);
+        if is_quotient {
+            if alone {
+                // Every tile has its own number of quotients.
+                let top =
+                    rest.iter().try_fold(inner.low.clone(), |top, p| top.add(&less_one(&p.size)?.scale(p.factor)?))?;
+                let size = top.floor_div(&by)?.sub(&inner.low.floor_div(&by)?)?.add(&Expr::Const(1))?;
+                sum.parts.push(Part { factor: 1, size, most: one.most });
+                return Ok(Some(sum));
+            }
+            let most = (one.most.saturating_add(steps - 1)) / steps;
+            let size = n.add(&Expr::Const(steps - 1))?.floor_div(&Expr::Const(steps))?;
+            sum.parts.push(Part { factor: 1, size, most });
+        } else {
+            let size = n.minimum(&Expr::Const(steps))?;
+            sum.parts.push(Part { factor: one.factor, size, most: one.most.min(steps) });
+            if alone && one.factor == 1 {
+                // Where the tile has all remainders they begin at 0.
+                let is_less = Expr::Const(c).sub(n)?.maximum(&Expr::Const(0))?.minimum(&Expr::Const(1))?;
+                sum.low = sum.low.mul(&is_less)?;
+                sum.first = sum.first.mul(&is_less)?;
+                let from_top = Expr::Const(c - 1).sub(&sum.last)?.mul(&is_less)?;
+                sum.last = Expr::Const(c - 1).sub(&from_top)?;
+                self.clause(
+                    vec![(divides, Interval::new(0, 0)), (n.clone(), Interval::new(c, i64::MAX))],
+                    Refusal::NotABox,
+                );
+                return Ok(Some(sum));
+            }
+        }
+        self.clause(vec![(divides, Interval::new(0, 0)), (multiple, Interval::new(0, 0))], Refusal::NotABox);
+        Ok(Some(sum))
+    }
+}
+
+/// The constant of a sum.
+fn constant_of(e: &Expr) -> i64 {
+    match e {
+        Expr::Const(c) => *c,
+        _ => match e.op() {
+            Some(Op::Sum(sum)) => sum.constant,
+            _ => 0,
+        },
+    }
+}

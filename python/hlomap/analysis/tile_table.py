@@ -1,0 +1,196 @@
+"""The costs of candidates of tile sizes, by column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from .._core import TilePlan, _tile_reasons
+from ..hardware import Device, Limits
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+__all__ = ["TileTable", "reason_texts"]
+
+_OF_RUNS = ("run_bytes", "run_bytes_exact", "sectors", "sectors_exact", "efficiency", "dram_bytes_upper")
+
+# The columns in order, and whether they have one number for each read.
+_COLUMNS = {
+    "legal": False,
+    "reason": False,
+    "grid": False,
+    "steps": False,
+    "tile_bytes": True,
+    "waste": True,
+    "waste_exact": True,
+    "read_bytes": True,
+    "read_bytes_exact": True,
+    "distinct_bytes": True,
+    "distinct_bytes_exact": True,
+    "reread": True,
+    "run_bytes": True,
+    "run_bytes_exact": True,
+    "sectors": True,
+    "sectors_exact": True,
+    "efficiency": True,
+    "write_bytes": False,
+    "live_bytes": False,
+    "smem_bytes": False,
+    "dram_bytes_lower": False,
+    "dram_bytes_upper": False,
+    "waves": False,
+    "tail": False,
+}
+
+
+class TileTable(Mapping[str, npt.NDArray[Any]]):
+    """A mapping from column names to arrays with a row for each candidate.
+
+    Bytes and counts are of valid elements; nothing masked counts.  Columns of reads are ``[n, number of reads]``, the
+    others ``[n]``.  A column ``NAME_exact`` says where NAME is exact; elsewhere it is an upper bound.
+
+    * ``legal``: every read is a box and every rule of the limits holds; ``reason``: 0, or the number of the first
+      reason why not, with its text in :attr:`reasons`
+    * ``grid``, ``steps``: the numbers of tiles of parallel and of sequential parameters
+    * ``tile_bytes``: of the box of one full tile, or of the box around it
+    * ``waste``: elements of tight boxes of all tiles for each element that is read
+    * ``read_bytes``: of all tiles, counted in each parallel tile and in each sequential step that matters to the read
+    * ``distinct_bytes``: of the union; ``reread``: their quotient
+    * ``run_bytes``: the longest contiguous run in memory of one full tile
+    * ``sectors``: of one full tile read run by run, in the mean over the places where its runs begin, rounded up;
+      ``efficiency``: ``tile_bytes`` for each byte of them
+    * ``write_bytes``: of all outputs; ``live_bytes``: of one tile of everything that is read and written
+    * ``smem_bytes``: by the rule ``buffers`` of the limits
+    * ``dram_bytes_lower``: every element once; ``dram_bytes_upper``: every sector of every tile
+    * ``waves``: rounds of blocks on the device, 0 without one; ``tail``: blocks of the last round
+
+    >>> import hlomap as hm
+    >>> module = hm.parse("ENTRY e { p = f32[6,4] parameter(0)  ROOT t = f32[4,6] transpose(p), dimensions={1,0} }")
+    >>> table = hm.tile(module.entry).evaluate([[4, 2], [1, 6]])
+    >>> table["run_bytes"].tolist(), table["grid"].tolist()
+    ([[32], [4]], [3, 4])
+    """
+
+    def __init__(self, columns: Mapping[str, npt.NDArray[Any]], n: int, reasons: Mapping[int, str]) -> None:
+        self._columns = dict(columns)
+        self._n = n
+        self.reasons = reasons
+        """The texts of the numbers in ``reason``."""
+
+    @classmethod
+    def of(
+        cls,
+        plan: TilePlan,
+        rows: npt.NDArray[np.int64],
+        n_reads: int,
+        device: Device,
+        limits: Limits,
+        stages: int,
+        columns: Sequence[str] | None,
+        threads: int,
+        reasons: Mapping[int, str],
+    ) -> TileTable:
+        """The table of a plan."""
+        wanted = list(_COLUMNS) if columns is None else list(columns)
+        unknown = [name for name in wanted if name not in _COLUMNS]
+        if unknown:
+            raise ValueError(f"no column {unknown[0]!r}; the columns are {', '.join(_COLUMNS)}")
+        if stages < 1 or threads < 1:
+            raise ValueError(f"expected at least 1 stage and 1 thread, found {stages} and {threads}")
+        over = -1 if limits.max_overshoot is None else int(limits.max_overshoot * 100)
+        found = plan.evaluate(
+            rows,
+            (
+                limits.max_tile_elements,
+                limits.power_of_two,
+                limits.max_grid,
+                limits.max_shared_bytes,
+                limits.max_live_bytes,
+                list(limits.multiple_of),
+                over,
+                limits.buffers == "all",
+            ),
+            (device.n_multiprocessors, device.shared_bytes, device.max_blocks, device.sector_bytes),
+            stages,
+            any(name in _OF_RUNS for name in wanted),
+            threads,
+        )
+        shaped = {}
+        for name in wanted:
+            column = found[name]
+            shaped[name] = column.reshape(len(rows), n_reads) if _COLUMNS[name] else column
+        return cls(shaped, len(rows), reasons)
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        """The number of candidates."""
+        return self._n
+
+    def __repr__(self) -> str:
+        return f"<TileTable of {self._n} candidates: {', '.join(self._columns)}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TileTable):
+            return NotImplemented
+        return list(self) == list(other) and all(np.array_equal(self[name], other[name]) for name in self)
+
+    __hash__: ClassVar[None]  # type: ignore[assignment]  # set to None by __eq__: columns are arrays
+
+    def to_arrow(self) -> pyarrow.Table:
+        """A :class:`pyarrow.Table`; columns of reads are lists of a fixed size."""
+        from ..interop import columns
+
+        return columns.to_arrow(self)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A :class:`pandas.DataFrame`; a column of reads becomes one for each read, ``NAME_0`` and on."""
+        from ..interop import columns
+
+        return columns.to_pandas(self)
+
+    def to_polars(self) -> polars.DataFrame:
+        """A :class:`polars.DataFrame`; a column of reads becomes one for each read, ``NAME_0`` and on."""
+        from ..interop import columns
+
+        return columns.to_polars(self)
+
+
+_MEANING = {
+    "unknown_map": "nothing is known of what is read",
+    "not_a_box": "what a tile reads is not a box",
+    "gap": "what a tile reads has gaps that no stride explains",
+    "dependent_results": "two dimensions of what a tile reads change together",
+    "runtime_varies_in_tile": "a runtime value differs inside a tile",
+    "overflow": "a number does not fit into 64 bits",
+    "outputs_disagree": "what is needed of the output is not one of its tiles",
+    "tile_too_large": "a tile has more elements than the limits allow",
+    "grid_too_large": "there are more tiles than the limits allow",
+    "shared_memory": "the tiles do not fit the shared memory of the limits",
+    "registers": "the tiles do not fit the registers of the limits",
+    "not_power_of_two": "a size is neither a power of two nor the whole dimension",
+    "not_multiple": "a box is no multiple of what the limits ask for",
+    "overshoot": "tiles reach too far beyond the end of a dimension",
+}
+
+
+def reason_texts(reads: Sequence[str], writes: Sequence[str]) -> dict[int, str]:
+    """The texts of all reason numbers: of a candidate, then of each array."""
+    names = _tile_reasons()
+    texts = {0: "legal"}
+    for k, name in enumerate(names):
+        texts[1 + k] = f"{name}: {_MEANING[name]}"
+    for a, array in enumerate([*(f"read {i} ({name})" for i, name in enumerate(reads)), *writes]):
+        for k, name in enumerate(names):
+            texts[1 + (a + 1) * len(names) + k] = f"{name}: {array}: {_MEANING[name]}"
+    return texts

@@ -1,0 +1,127 @@
+"""Devices and backends as data: what a kernel may use.
+
+:class:`Device` has the numbers of a GPU, :class:`Limits` the rules of a compiler backend for tiles.  Nothing else in
+the package knows a device: every question takes one of these records, or your own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from .types import expect
+
+__all__ = ["Device", "Limits"]
+
+
+@dataclass(frozen=True)
+class Device:
+    """The numbers of a GPU that costs depend on.  A number of 0 is unknown.
+
+    ``Device.named`` has those of some devices, from their vendors' data sheets.
+
+    >>> import hlomap as hm
+    >>> hm.Device.named("h100").n_multiprocessors
+    132
+    >>> hm.Device("mine", n_multiprocessors=8, shared_bytes=65536).sector_bytes
+    32
+    """
+
+    name: str = "unknown"
+    n_multiprocessors: int = 0
+    """Streaming multiprocessors, or cores that run blocks of their own."""
+    threads: int = 0
+    """The most threads of one multiprocessor."""
+    max_blocks: int = 0
+    """The most blocks of one multiprocessor."""
+    registers: int = 0
+    """The 32-bit registers of one multiprocessor."""
+    shared_bytes: int = 0
+    """The bytes of shared memory of one multiprocessor."""
+    shared_bytes_per_block: int = 0
+    """The bytes of shared memory of one block, at most."""
+    warp: int = 32
+    """The threads that access memory at once."""
+    sector_bytes: int = 32
+    """The bytes of one access to memory."""
+    cache_bytes: int = 0
+    """The bytes of the cache that all multiprocessors share."""
+    dram_bytes_per_second: int = 0
+    """The bytes that memory transfers in a second."""
+
+    @staticmethod
+    def named(name: str) -> Device:
+        """The device with this name: ``"a6000"``, ``"h100"`` or ``"b200"``.
+
+        Raises ``ValueError`` for other names.
+        """
+        expect(str, name, "Device.named", "a name")
+        if name not in _DEVICES:
+            raise ValueError(
+                f"expected one of {', '.join(_DEVICES)}, found {name!r}; Device(...) describes another one"
+            )
+        return _DEVICES[name]
+
+
+# NVIDIA's data sheets of RTX A6000, H100 SXM and B200; blocks and registers of the compute capabilities 8.6, 9.0, 10.0.
+_DEVICES = {
+    device.name: device
+    for device in (
+        Device("a6000", 84, 1536, 16, 65536, 102400, 101376, cache_bytes=6 << 20, dram_bytes_per_second=768 * 10**9),
+        Device("h100", 132, 2048, 32, 65536, 233472, 232448, cache_bytes=50 << 20, dram_bytes_per_second=3350 * 10**9),
+        Device("b200", 148, 2048, 32, 65536, 233472, 232448, cache_bytes=126 << 20, dram_bytes_per_second=8000 * 10**9),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The rules of a backend for tile sizes.  A number of 0 is no rule.
+
+    ``Limits.named`` has those of some backends.  A rule that a candidate breaks is its ``reason``.
+
+    >>> import hlomap as hm
+    >>> hm.Limits.named("triton").power_of_two
+    True
+    >>> hm.Limits(max_shared_bytes=65536).max_grid
+    0
+    """
+
+    max_tile_elements: int = 0
+    """The most elements of a box that is read or written, each size rounded up to a power of two if ``power_of_two``
+    (``tile_too_large``)."""
+    power_of_two: bool = False
+    """Every size is a power of two or the whole dimension (``not_power_of_two``)."""
+    max_grid: int = 0
+    """The most tiles of the output (``grid_too_large``)."""
+    max_shared_bytes: int = 0
+    """The most bytes of memory that the blocks of one program share (``shared_memory``)."""
+    max_live_bytes: int = 0
+    """The most bytes of one full tile of everything that is read and written (``registers``)."""
+    multiple_of: tuple[int, ...] = ()
+    """What the sizes of the last dimensions of every box are multiples of, unless they are whole (``not_multiple``)."""
+    max_overshoot: float | None = None
+    """The greatest part of a dimension by which its tiles may reach beyond its end (``overshoot``)."""
+    buffers: Literal["pipelined", "all"] = "pipelined"
+    """What ``smem_bytes`` counts, ``stages`` times: ``"pipelined"`` the tiles of reads that change with sequential
+    steps, as the operands of a matrix product do; ``"all"`` the tiles of all reads and writes."""
+
+    @staticmethod
+    def named(name: str) -> Limits:
+        """The limits with this name: ``"none"``, ``"triton"`` or ``"mosaic_tpu"``.
+
+        ``"triton"``: sizes are powers of two or whole, a tensor has at most 2**20 elements.  ``"mosaic_tpu"``: the
+        last two sizes are multiples of 8 and 128 or whole, and two buffers of every block fit 16 MiB (Pallas, "TPU
+        pipelining").  Raises ``ValueError`` for other names.
+        """
+        expect(str, name, "Limits.named", "a name")
+        if name not in _LIMITS:
+            raise ValueError(f"expected one of {', '.join(_LIMITS)}, found {name!r}; or state yours by Limits(...)")
+        return _LIMITS[name]
+
+
+_LIMITS = {
+    "none": Limits(),
+    "triton": Limits(max_tile_elements=1 << 20, power_of_two=True, max_grid=2**31 - 1),
+    "mosaic_tpu": Limits(multiple_of=(8, 128), max_shared_bytes=16 << 20, buffers="all"),
+}

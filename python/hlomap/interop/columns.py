@@ -1,0 +1,56 @@
+"""Columns of NumPy arrays as tables of Arrow, pandas and polars.
+
+A column with several numbers in each row is a list of a fixed size in Arrow, and several columns elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+__all__ = ["to_arrow", "to_pandas", "to_polars"]
+
+Columns = Mapping[str, npt.NDArray[Any]]
+
+
+def to_arrow(columns: Columns) -> pyarrow.Table:
+    """The columns as a pyarrow table."""
+    import pyarrow as pa
+
+    def array(column: npt.NDArray[Any]) -> pa.Array:
+        if column.ndim == 1:
+            return pa.array(column)
+        return pa.FixedSizeListArray.from_arrays(pa.array(column.reshape(-1)), column.shape[1])
+
+    return pa.table({name: array(column) for name, column in columns.items()})
+
+
+def to_pandas(columns: Columns) -> pandas.DataFrame:
+    """The columns as a pandas frame."""
+    import pandas as pd
+
+    return pd.DataFrame(_flat(columns))
+
+
+def to_polars(columns: Columns) -> polars.DataFrame:
+    """The columns as a polars frame."""
+    import polars as pl
+
+    return pl.DataFrame(_flat(columns))
+
+
+def _flat(columns: Columns) -> dict[str, npt.NDArray[Any]]:
+    flat = {}
+    for name, column in columns.items():
+        if column.ndim == 1:
+            flat[name] = column
+        else:
+            flat.update({f"{name}_{k}": column[:, k] for k in range(column.shape[1])})
+    return flat

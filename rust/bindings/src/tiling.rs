@@ -1,0 +1,216 @@
+//! Tiles of maps: boxes, columns and expressions.
+
+use std::sync::Arc;
+
+use flow::tile_table::{Columns, DeviceCounts, Limits, Request, TilePlan, TiledArray, REASONS};
+use numpy::{PyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+use quasiaffine::tile::{symbolic_tile, Clause, Refusal};
+use quasiaffine::{Domain, Interval, Map, Variable};
+
+use crate::detach::unlocked;
+use crate::error::raise;
+use crate::expr::PyExpr;
+use crate::layout::PyShape;
+use crate::map::PyMap;
+
+/// What tiles of an output read and write: ``sizes`` are those of the parameters, the first ``n_parallel`` of which are
+/// the dimensions of array number ``tiled``.  An array is a map from the parameters, or None where nothing is known, its
+/// shape, whether the map is exact, and whether it is written.
+#[pyclass(name = "TilePlan", module = "hlomap._core", frozen)]
+pub struct PyTilePlan {
+    plan: TilePlan,
+    n_reads: usize,
+}
+
+type ArrayArgument<'py> = (Option<PyRef<'py, PyMap>>, PyRef<'py, PyShape>, bool, bool);
+
+/// Offset, size, stride, lower and upper bound of one dimension.
+type Run = (i64, i64, i64, i64, i64);
+
+#[pymethods]
+impl PyTilePlan {
+    #[new]
+    #[pyo3(signature = (sizes, n_parallel, arrays, tiled, /))]
+    fn new(
+        py: Python<'_>,
+        sizes: Vec<i64>,
+        n_parallel: usize,
+        arrays: Vec<ArrayArgument<'_>>,
+        tiled: usize,
+    ) -> PyResult<PyTilePlan> {
+        let mut given = Vec::new();
+        for (map, shape, exact, is_write) in &arrays {
+            let Some(array) = shape.0.as_array() else {
+                return Err(raise(py, "ShapeError", format!("expected the shape of an array, found {}", shape.0)));
+            };
+            let map: Option<Map> = map.as_ref().map(|m| m.map.clone());
+            let fits = map.as_ref().is_none_or(|m| {
+                m.domain().n_dims == sizes.len() && (m.results().is_empty() || m.results().len() == array.rank())
+            });
+            if !fits || n_parallel > sizes.len() {
+                return Err(raise(py, "ShapeError", "a map does not fit the parameters or the array".to_owned()));
+            }
+            given.push((map, array.clone(), *exact, *is_write));
+        }
+        let n_reads = given.iter().filter(|(.., is_write)| !is_write).count();
+        let plan = unlocked(py, || {
+            let arrays = given.iter().map(|(map, shape, exact, is_write)| {
+                TiledArray::new(map.as_ref(), shape, *exact, *is_write, &sizes, n_parallel)
+            });
+            let arrays = arrays.collect();
+            TilePlan::new(sizes, n_parallel, arrays, tiled)
+        })?;
+        Ok(PyTilePlan { plan, n_reads })
+    }
+
+    /// The columns of the rows of ``candidates``, flat; those of reads have one value for each read.
+    ///
+    /// ``limits`` and ``device`` have the fields of `Limits` and `DeviceCounts` in order.
+    #[pyo3(signature = (candidates, limits, device, stages, with_runs, threads, /))]
+    #[allow(clippy::too_many_arguments, reason = "a record in Python")]
+    fn evaluate<'py>(
+        &self,
+        py: Python<'py>,
+        candidates: PyReadonlyArray2<'py, i64>,
+        limits: (i64, bool, i64, i64, i64, Vec<i64>, i64, bool),
+        device: (i64, i64, i64, i64),
+        stages: i64,
+        with_runs: bool,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        if candidates.shape()[1] != self.plan.n_params() {
+            let expected = format!("expected {} sizes for each candidate", self.plan.n_params());
+            return Err(raise(py, "ShapeError", format!("{expected}, found {}", candidates.shape()[1])));
+        }
+        let (max_tile_elements, power_of_two, max_grid, max_shared_bytes, max_live_bytes, multiple_of, over, all) =
+            limits;
+        let (n_multiprocessors, shared_bytes, max_blocks, sector_bytes) = device;
+        let request = Request {
+            limits: Limits {
+                max_tile_elements,
+                power_of_two,
+                max_grid,
+                max_shared_bytes,
+                max_live_bytes,
+                multiple_of,
+                max_overshoot_percent: over,
+                buffers_all: all,
+            },
+            device: DeviceCounts { n_multiprocessors, shared_bytes, max_blocks, sector_bytes },
+            stages,
+            with_runs,
+        };
+        let rows = candidates.as_slice()?;
+        let n = candidates.shape()[0];
+        let columns = unlocked(py, || self.plan.evaluate(rows, n, &request, threads))?;
+        columns_of(py, columns)
+    }
+
+    /// What one tile reads of array ``number``: offset, size, stride, lower and upper bound of every dimension, or None
+    /// where it reads nothing or nothing is known.
+    #[pyo3(signature = (number, candidate, tile, runtime, /))]
+    fn tile(
+        &self,
+        py: Python<'_>,
+        number: usize,
+        candidate: Vec<i64>,
+        tile: Vec<i64>,
+        runtime: Vec<i64>,
+    ) -> PyResult<Option<Vec<Run>>> {
+        let n = self.plan.n_params();
+        let Some(array) = self.plan.arrays().get(number).filter(|_| candidate.len() == n && tile.len() == n) else {
+            return Err(raise(py, "ShapeError", format!("expected {n} sizes and {n} numbers of a tile")));
+        };
+        let found = unlocked(py, || array.tile(&candidate, &tile, &runtime))?;
+        let run = |b: quasiaffine::tile::TileBox| (b.offset, b.size, b.stride, b.lower, b.upper);
+        Ok(found.map(|runs| runs.into_iter().map(run).collect()))
+    }
+
+    /// How many of the arrays are read.
+    #[getter]
+    fn n_reads(&self) -> usize {
+        self.n_reads
+    }
+}
+
+fn columns_of(py: Python<'_>, columns: Columns) -> PyResult<Bound<'_, PyDict>> {
+    let all = PyDict::new(py);
+    macro_rules! add {
+        ($($name:ident)*) => { $(all.set_item(stringify!($name), PyArray1::from_vec(py, columns.$name))?;)* };
+    }
+    add!(legal reason grid steps tile_bytes waste waste_exact read_bytes read_bytes_exact distinct_bytes);
+    add!(distinct_bytes_exact reread run_bytes run_bytes_exact sectors sectors_exact efficiency write_bytes);
+    add!(live_bytes smem_bytes dram_bytes_lower dram_bytes_upper waves tail);
+    Ok(all)
+}
+
+/// The names of the reasons why a candidate is not legal.  The number of a reason is its place, plus 1, plus the number
+/// of reasons for each array before the one it is about; the reasons of a whole candidate come first.
+#[pyfunction]
+fn _tile_reasons() -> Vec<&'static str> {
+    REASONS.iter().map(|(_, name)| *name).collect()
+}
+
+const fn reason_of(refusal: Refusal) -> &'static str {
+    match refusal {
+        Refusal::NotABox => "not_a_box",
+        Refusal::Gap => "gap",
+        Refusal::DependentResults => "dependent_results",
+        Refusal::RuntimeVaries => "runtime_varies_in_tile",
+        Refusal::Overflow => "overflow",
+    }
+}
+
+/// The tile of a map as expressions over the numbers of a tile and its sizes, which are called ``tid_NAME`` and
+/// ``ts_NAME``: for every result offset, size, stride, lower and upper bound, whether it is reversed and whether it is
+/// exact; and the clauses: a reason and alternatives, each an expression with the least and greatest value it may have.
+#[pyfunction]
+#[pyo3(signature = (map, sizes, names, /))]
+fn _symbolic_tile<'py>(
+    py: Python<'py>,
+    map: &PyMap,
+    sizes: Vec<i64>,
+    names: Vec<String>,
+) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyList>)> {
+    let map = map.map.clone();
+    if sizes.len() != map.domain().n_dims || names.len() != sizes.len() {
+        return Err(raise(py, "ShapeError", "the map does not fit the parameters".to_owned()));
+    }
+    let domain = Arc::new(named(&map, &names));
+    let tile = unlocked(py, || symbolic_tile(&map, &sizes))?;
+    let e = |e| PyExpr::named(e, &domain);
+    let runs = PyList::empty(py);
+    for run in tile.runs {
+        let exprs = (e(run.offset), e(run.size), e(run.stride), e(run.lower), e(run.upper));
+        runs.append((exprs, run.reversed, run.exact))?;
+    }
+    let clauses = PyList::empty(py);
+    for Clause { any, reason } in tile.clauses {
+        let any = any.into_iter().map(|(expr, Interval { lo, hi })| (e(expr), lo, hi));
+        clauses.append((reason_of(reason), PyTuple::new(py, any.collect::<Vec<_>>())?))?;
+    }
+    Ok((runs, clauses))
+}
+
+/// A domain with the names of tile numbers, tile sizes and runtime values.
+fn named(map: &Map, names: &[String]) -> Domain {
+    let name = |prefix: &'static str| {
+        names.iter().map(move |name| {
+            let mut v = Variable::new(Interval::new(0, i64::MAX));
+            v.name = Some(format!("{prefix}_{name}").into());
+            v
+        })
+    };
+    let mut vars: smallvec::SmallVec<_> = name("tid").chain(name("ts")).collect();
+    let n_dims = vars.len();
+    vars.extend(map.domain().runtime().iter().cloned());
+    Domain { vars, n_dims, n_ranges: 0, constraints: Vec::new() }
+}
+
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<PyTilePlan>()?;
+    m.add_function(wrap_pyfunction!(_tile_reasons, m)?)?;
+    m.add_function(wrap_pyfunction!(_symbolic_tile, m)?)
+}

@@ -1,0 +1,577 @@
+//! What tiles of given sizes cost: a row of columns for each candidate.
+//!
+//! Read [`TilePlan::evaluate`]. Everything that does not depend on the sizes is worked out once, in [`TilePlan::new`];
+//! a candidate then costs a look-up for each group of results of each read. Candidates are independent, so threads take
+//! them in chunks.
+
+use std::sync::Mutex;
+
+use layout::{strides, ArrayShape, Digit};
+use quasiaffine::interrupt::{on_threads, poll};
+use quasiaffine::tile::{BoxRun, Memo, Refusal, TileBox, TileCount, TiledMap};
+use quasiaffine::{distinct, Interval, Kind, Map, Variable};
+use smallvec::SmallVec;
+
+/// How many candidates a thread takes at once.
+const CHUNK: usize = 1024;
+
+/// An array that tiles read or write.
+pub struct TiledArray {
+    map: Option<TiledMap>,
+    exact: bool,
+    is_write: bool,
+    /// The bits of an element in memory.
+    bits: i64,
+    dims: Vec<i64>,
+    /// For each dimension the digits of its positions in memory, minor first; none where the layout has no strides.
+    digits: Option<Vec<Vec<Digit>>>,
+    /// Elements that all tiles touch, at most, and whether that is exact.
+    distinct: (u128, bool),
+    /// Whether what is read depends on a sequential parameter.
+    is_sequential: bool,
+}
+
+impl TiledArray {
+    /// An array with a map from the parameters of `sizes`, the first `n_parallel` of which are parallel; `None` where
+    /// nothing is known of what is read.
+    pub fn new(
+        map: Option<&Map>,
+        shape: &ArrayShape,
+        exact: bool,
+        is_write: bool,
+        sizes: &[i64],
+        n_parallel: usize,
+    ) -> TiledArray {
+        let elements = shape.dims().iter().fold(1u128, |n, &d| n.saturating_mul(d.max(0) as u128));
+        let distinct = match map.map(distinct) {
+            Some(count) => (count.upper.min(elements), exact && count.is_exact()),
+            None => (elements, false),
+        };
+        let is_sequential = map.is_some_and(|map| depends_on_steps(map, sizes, n_parallel));
+        TiledArray {
+            map: map.map(|m| TiledMap::new(m, sizes, n_parallel)),
+            exact,
+            is_write,
+            bits: shape.element_width(),
+            dims: shape.dims().to_vec(),
+            digits: strides(shape).ok().and_then(Result::ok),
+            distinct,
+            is_sequential,
+        }
+    }
+
+    /// See [`TiledMap::tile`].
+    pub fn tile(&self, n: &[i64], tile: &[i64], runtime: &[i64]) -> Option<Vec<TileBox>> {
+        self.map.as_ref()?.tile(n, tile, runtime)
+    }
+}
+
+/// Rules of a backend, as data; 0 is no rule.
+#[derive(Clone, Debug, Default)]
+pub struct Limits {
+    /// The most elements of a tile of the output, or of a box that is read, each size rounded up to a power of two if
+    /// `power_of_two`.
+    pub max_tile_elements: i64,
+    /// Sizes must be powers of two or the whole dimension.
+    pub power_of_two: bool,
+    /// The most tiles.
+    pub max_grid: i64,
+    /// The most bytes of shared memory or of a kernel's scratch memory.
+    pub max_shared_bytes: i64,
+    /// The most bytes that are alive at once.
+    pub max_live_bytes: i64,
+    /// What the last dimensions of every box must be multiples of, unless they are whole.
+    pub multiple_of: Vec<i64>,
+    /// The most elements of tiles beyond the end of a dimension, in percent of the dimension; negative is no rule.
+    pub max_overshoot_percent: i64,
+    /// Whether every box is in memory at once, in `stages` buffers; otherwise only boxes that change with the steps are.
+    pub buffers_all: bool,
+}
+
+/// What a device has, as far as columns need it; 0 is unknown.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DeviceCounts {
+    /// Multiprocessors.
+    pub n_multiprocessors: i64,
+    /// Bytes of shared memory of one multiprocessor.
+    pub shared_bytes: i64,
+    /// The most blocks of one multiprocessor.
+    pub max_blocks: i64,
+    /// Bytes of one access to memory.
+    pub sector_bytes: i64,
+}
+
+/// Why a candidate is not legal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the texts of the reasons say it")]
+pub enum Reason {
+    UnknownMap,
+    NotABox,
+    Gap,
+    DependentResults,
+    RuntimeVariesInTile,
+    Overflow,
+    OutputsDisagree,
+    TileTooLarge,
+    GridTooLarge,
+    SharedMemory,
+    Registers,
+    NotPowerOfTwo,
+    NotMultiple,
+    Overshoot,
+}
+
+/// All reasons, in the order of their numbers.
+pub const REASONS: [(Reason, &str); 14] = [
+    (Reason::UnknownMap, "unknown_map"),
+    (Reason::NotABox, "not_a_box"),
+    (Reason::Gap, "gap"),
+    (Reason::DependentResults, "dependent_results"),
+    (Reason::RuntimeVariesInTile, "runtime_varies_in_tile"),
+    (Reason::Overflow, "overflow"),
+    (Reason::OutputsDisagree, "outputs_disagree"),
+    (Reason::TileTooLarge, "tile_too_large"),
+    (Reason::GridTooLarge, "grid_too_large"),
+    (Reason::SharedMemory, "shared_memory"),
+    (Reason::Registers, "registers"),
+    (Reason::NotPowerOfTwo, "not_power_of_two"),
+    (Reason::NotMultiple, "not_multiple"),
+    (Reason::Overshoot, "overshoot"),
+];
+
+impl Reason {
+    /// The number of the reason for an array, or for the candidate as a whole: 1 and up.
+    pub fn number(self, array: Option<usize>) -> i16 {
+        let at = REASONS.iter().position(|(reason, _)| *reason == self).unwrap_or(0);
+        let of_array = array.map_or(0, |k| k + 1);
+        i16::try_from(1 + of_array * REASONS.len() + at).unwrap_or(i16::MAX)
+    }
+}
+
+impl From<Refusal> for Reason {
+    fn from(refusal: Refusal) -> Reason {
+        match refusal {
+            Refusal::NotABox => Reason::NotABox,
+            Refusal::Gap => Reason::Gap,
+            Refusal::DependentResults => Reason::DependentResults,
+            Refusal::RuntimeVaries => Reason::RuntimeVariesInTile,
+            Refusal::Overflow => Reason::Overflow,
+        }
+    }
+}
+
+/// A column of one number for each candidate, or for each candidate and array.
+macro_rules! columns {
+    ($($(#[$doc:meta])* $name:ident: $kind:ty,)*) => {
+        /// The columns of a table, row by row; those of arrays have one value for each read.
+        #[derive(Clone, Debug, Default)]
+        pub struct Columns {
+            $($(#[$doc])* pub $name: Vec<$kind>,)*
+        }
+
+        impl Columns {
+            fn append(&mut self, mut other: Columns) {
+                $(self.$name.append(&mut other.$name);)*
+            }
+        }
+    };
+}
+
+columns! {
+    /// Whether every read is a box and every rule holds.
+    legal: bool,
+    /// 0, or the number of the first reason why not.
+    reason: i16,
+    /// Tiles of the output.
+    grid: i64,
+    /// Tiles of the sequential parameters.
+    steps: i64,
+    /// Bytes of the box of one full tile.
+    tile_bytes: i64,
+    /// Elements of tight boxes for each element that is read.
+    waste: f64,
+    /// Whether `waste` is exact.
+    waste_exact: bool,
+    /// Bytes that all tiles read, each counted in every tile.
+    read_bytes: i64,
+    /// Whether `read_bytes` is exact.
+    read_bytes_exact: bool,
+    /// Bytes that any tile reads, each counted once.
+    distinct_bytes: i64,
+    /// Whether `distinct_bytes` is exact.
+    distinct_bytes_exact: bool,
+    /// `read_bytes / distinct_bytes`.
+    reread: f64,
+    /// Bytes of the longest contiguous run of a full tile in memory.
+    run_bytes: i64,
+    /// Whether `run_bytes` is exact.
+    run_bytes_exact: bool,
+    /// Sectors of a full tile, read run by run, in the mean over the places where runs begin.
+    sectors: i64,
+    /// Whether every tile has that many.
+    sectors_exact: bool,
+    /// `tile_bytes` for each byte of these sectors.
+    efficiency: f64,
+    /// Bytes that all tiles write.
+    write_bytes: i64,
+    /// Bytes of one full tile of everything that is read and written.
+    live_bytes: i64,
+    /// Bytes of shared memory.
+    smem_bytes: i64,
+    /// Bytes that must come from memory: each once.
+    dram_bytes_lower: i64,
+    /// Bytes of all sectors of all tiles, where nothing is cached.
+    dram_bytes_upper: i64,
+    /// Rounds of blocks on the device; 0 where the device is unknown.
+    waves: i64,
+    /// Blocks of the last round.
+    tail: i64,
+}
+
+/// What tiles of an output cost.
+pub struct TilePlan {
+    sizes: Vec<i64>,
+    n_parallel: usize,
+    arrays: Vec<TiledArray>,
+    tiled_output: usize,
+}
+
+/// What is asked of candidates.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// The rules of a backend.
+    pub limits: Limits,
+    /// The device.
+    pub device: DeviceCounts,
+    /// Buffers of a pipeline.
+    pub stages: i64,
+    /// Whether runs and sectors are asked for.
+    pub with_runs: bool,
+}
+
+/// Whether a map changes with a parameter that is not parallel.
+fn depends_on_steps(map: &Map, sizes: &[i64], n_parallel: usize) -> bool {
+    let domain = map.domain();
+    let is_part = |(v, &size): (&Variable, &i64)| v.interval != Interval::new(0, size - 1);
+    let mut found = domain.vars.iter().zip(sizes).skip(n_parallel).any(is_part);
+    for e in map.results().iter().chain(domain.constraints.iter().map(|c| &c.expr)) {
+        e.for_each_var(&mut |v| found |= v.kind == Kind::Dim && v.index as usize >= n_parallel);
+    }
+    found
+}
+
+fn bytes(elements: u128, bits: i64) -> i64 {
+    i64::try_from(elements.saturating_mul(bits.max(0) as u128).div_ceil(8)).unwrap_or(i64::MAX)
+}
+
+fn power_of_two(n: i64) -> i64 {
+    u64::try_from(n)
+        .ok()
+        .and_then(u64::checked_next_power_of_two)
+        .and_then(|n| i64::try_from(n).ok())
+        .unwrap_or(i64::MAX)
+}
+
+fn gcd(mut a: i64, mut b: i64) -> i64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// Runs of a box in memory.
+struct Runs {
+    /// Elements of one run.
+    len: u128,
+    is_exact: bool,
+    /// What the bit at which a run begins is a multiple of.
+    begin_bits: i64,
+}
+
+impl TilePlan {
+    /// A plan for parameters of these sizes, parallel ones first. Of the arrays that are written, `tiled_output` is the
+    /// one whose dimensions are the parallel parameters, by its number among all arrays.
+    pub fn new(sizes: Vec<i64>, n_parallel: usize, arrays: Vec<TiledArray>, tiled_output: usize) -> TilePlan {
+        TilePlan { sizes, n_parallel, arrays, tiled_output }
+    }
+
+    /// The arrays.
+    pub fn arrays(&self) -> &[TiledArray] {
+        &self.arrays
+    }
+
+    /// The number of parameters.
+    pub fn n_params(&self) -> usize {
+        self.sizes.len()
+    }
+
+    /// A row for each of `n` candidates; `candidates` has a size for each parameter, row by row.
+    pub fn evaluate(&self, candidates: &[i64], n: usize, request: &Request, threads: usize) -> Columns {
+        let k = self.sizes.len();
+        let row = |i: usize| &candidates[i * k..(i + 1) * k];
+        let n_chunks = n.div_ceil(CHUNK);
+        let next = Mutex::new(0usize);
+        let work = |_| {
+            let mut memos: Vec<Memo> = self.arrays.iter().map(|_| Memo::default()).collect();
+            let mut done: Vec<(usize, Columns)> = Vec::new();
+            loop {
+                let chunk = {
+                    let mut next = next.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                    *next += 1;
+                    *next - 1
+                };
+                if chunk >= n_chunks {
+                    return done;
+                }
+                let mut columns = Columns::default();
+                for i in chunk * CHUNK..n.min((chunk + 1) * CHUNK) {
+                    poll();
+                    self.candidate(row(i), request, &mut memos, &mut columns);
+                }
+                done.push((chunk, columns));
+            }
+        };
+        let mut parts: Vec<(usize, Columns)> = match threads.min(n_chunks) {
+            0 | 1 => work(0),
+            n => on_threads(0..n, work).into_iter().flatten().collect(),
+        };
+        parts.sort_by_key(|(chunk, _)| *chunk);
+        let mut all = Columns::default();
+        parts.into_iter().for_each(|(_, columns)| all.append(columns));
+        all
+    }
+
+    fn candidate(&self, given: &[i64], request: &Request, memos: &mut [Memo], out: &mut Columns) {
+        let n: SmallVec<[i64; 8]> = given.iter().zip(&self.sizes).map(|(&n, &size)| n.clamp(1, size.max(1))).collect();
+        let tiles = |range: std::ops::Range<usize>| {
+            range.fold(1i64, |t, p| t.saturating_mul((self.sizes[p].max(0) + n[p] - 1) / n[p]))
+        };
+        let (grid, steps) = (tiles(0..self.n_parallel), tiles(self.n_parallel..n.len()));
+        let mut reason = 0i16;
+        let mut refuse = |why: Reason, array: Option<usize>| {
+            if reason == 0 {
+                reason = why.number(array);
+            }
+        };
+        let (mut live, mut shared, mut written, mut least, mut most) = (0i64, 0i64, 0i64, 0i64, 0i64);
+        let mut greatest = 0i64;
+        for (k, (array, memo)) in self.arrays.iter().zip(memos).enumerate() {
+            let count = match &array.map {
+                Some(map) => map.count(&n, memo),
+                None => array.everything(grid.saturating_mul(steps)),
+            };
+            match count.refusal {
+                Some(refusal) if array.map.is_some() => {
+                    let why =
+                        if array.is_write && k != self.tiled_output { Reason::OutputsDisagree } else { refusal.into() };
+                    refuse(why, Some(k));
+                }
+                Some(_) => refuse(Reason::UnknownMap, Some(k)),
+                None if array.is_write && k != self.tiled_output && !array.agrees(&count, grid) => {
+                    refuse(Reason::OutputsDisagree, Some(k));
+                }
+                None => {}
+            }
+            let tile_elements = count.tile_elements();
+            let tile = bytes(tile_elements, array.bits);
+            greatest = greatest.max(request.limits.elements(count.runs.iter().map(|run| run.size)));
+            live = live.saturating_add(tile);
+            if request.limits.buffers_all || (array.is_sequential && !array.is_write) {
+                shared = shared.saturating_add(tile.saturating_mul(request.stages));
+            }
+            if !request.limits.multiple_of.is_empty() && !array.is_multiple(&count, &request.limits.multiple_of) {
+                refuse(Reason::NotMultiple, Some(k));
+            }
+            let runs = if request.with_runs { Some(array.runs(&count)) } else { None };
+            if array.is_write {
+                let elements = if k == self.tiled_output { array.distinct.0 } else { count.elements };
+                written = written.saturating_add(bytes(elements, array.bits));
+                continue;
+            }
+            let read = bytes(count.elements, array.bits);
+            let own = bytes(array.distinct.0, array.bits);
+            least = least.saturating_add(if array.distinct.1 { own } else { 0 });
+            out.tile_bytes.push(tile);
+            out.waste.push(if count.elements == 0 { 1.0 } else { count.boxes as f64 / count.elements as f64 });
+            out.waste_exact.push(array.exact && count.boxes_exact && count.elements_exact);
+            out.read_bytes.push(read);
+            out.read_bytes_exact.push(array.exact && count.elements_exact);
+            out.distinct_bytes.push(own);
+            out.distinct_bytes_exact.push(array.distinct.1);
+            out.reread.push(if own == 0 { 1.0 } else { read as f64 / own as f64 });
+            if let Some(runs) = runs {
+                let sector = request.sector();
+                let run = bytes(runs.len, array.bits);
+                let n_runs = tile_elements.div_ceil(runs.len.max(1));
+                let begin = gcd(sector.saturating_mul(8), runs.begin_bits).max(1);
+                // Of the places where a run can begin in a sector, all are as frequent.
+                let bits = (runs.len as i128).saturating_mul(i128::from(array.bits));
+                let pieces = (bits + i128::from(begin) - 1) / i128::from(begin);
+                let more = i128::from(begin) * (pieces - 1).max(0);
+                let total = i128::from(sector) * 8 + more;
+                let sectors = u128::try_from(total).unwrap_or(0).saturating_mul(n_runs).div_ceil(sector as u128 * 8);
+                let worst = (bits + i128::from(sector * 8 - begin)).max(0).div_euclid(i128::from(sector) * 8)
+                    + i128::from((bits + i128::from(sector * 8 - begin)).rem_euclid(i128::from(sector) * 8) != 0);
+                let sectors = i64::try_from(sectors).unwrap_or(i64::MAX);
+                out.run_bytes.push(run);
+                out.run_bytes_exact.push(runs.is_exact && count.refusal.is_none());
+                out.sectors.push(sectors);
+                out.sectors_exact.push(runs.is_exact && count.refusal.is_none() && begin == sector.saturating_mul(8));
+                out.efficiency.push(tile as f64 / (sectors.max(1) as f64 * sector as f64));
+                let per_tile = u128::try_from(worst).unwrap_or(0).saturating_mul(n_runs);
+                let n_tiles = u128::from(array.tiles_of(grid, steps));
+                let all = per_tile.saturating_mul(n_tiles).saturating_mul(sector as u128);
+                most = most.saturating_add(i64::try_from(all).unwrap_or(i64::MAX));
+            }
+        }
+        let limits = &request.limits;
+        if limits.power_of_two && n.iter().zip(&self.sizes).any(|(&n, &size)| n != size && n.count_ones() != 1) {
+            refuse(Reason::NotPowerOfTwo, None);
+        }
+        if limits.max_overshoot_percent >= 0 {
+            let beyond = |(&n, &size): (&i64, &i64)| {
+                let over = (size + n - 1) / n * n - size;
+                over.saturating_mul(100) > size.saturating_mul(limits.max_overshoot_percent)
+            };
+            if n.iter().zip(&self.sizes).any(beyond) {
+                refuse(Reason::Overshoot, None);
+            }
+        }
+        for (value, limit, why) in [
+            (greatest, limits.max_tile_elements, Reason::TileTooLarge),
+            (grid, limits.max_grid, Reason::GridTooLarge),
+            (shared, limits.max_shared_bytes, Reason::SharedMemory),
+            (live, limits.max_live_bytes, Reason::Registers),
+        ] {
+            if limit > 0 && value > limit {
+                refuse(why, None);
+            }
+        }
+        out.legal.push(reason == 0);
+        out.reason.push(reason);
+        out.grid.push(grid);
+        out.steps.push(steps);
+        out.write_bytes.push(written);
+        out.live_bytes.push(live);
+        out.smem_bytes.push(shared);
+        out.dram_bytes_lower.push(least.saturating_add(written));
+        if request.with_runs {
+            out.dram_bytes_upper.push(most.saturating_add(written));
+        }
+        let at_once = request.blocks_at_once(shared);
+        let waves = if at_once == 0 { 0 } else { (grid - 1) / at_once + 1 };
+        out.waves.push(waves);
+        out.tail.push(if at_once == 0 { 0 } else { grid - (waves - 1) * at_once });
+    }
+}
+
+impl Request {
+    fn sector(&self) -> i64 {
+        if self.device.sector_bytes > 0 {
+            self.device.sector_bytes
+        } else {
+            32
+        }
+    }
+
+    fn blocks_at_once(&self, shared: i64) -> i64 {
+        let d = &self.device;
+        let most = d.max_blocks.max(1);
+        let by_memory = if shared > 0 && d.shared_bytes > 0 { (d.shared_bytes / shared).clamp(1, most) } else { most };
+        d.n_multiprocessors.saturating_mul(by_memory)
+    }
+}
+
+impl Limits {
+    fn elements(&self, sizes: impl Iterator<Item = i64>) -> i64 {
+        let rounded = |n: i64| if self.power_of_two { power_of_two(n) } else { n };
+        sizes.fold(1i64, |product, n| product.saturating_mul(rounded(n)))
+    }
+}
+
+impl TiledArray {
+    /// Every tile may read the whole array.
+    fn everything(&self, tiles: i64) -> TileCount {
+        let runs = self.dims.iter().map(|&size| BoxRun { size, stride: 1, first: 0, gap: 0 }).collect();
+        let elements = self.distinct.0.saturating_mul(tiles.max(0) as u128);
+        let (refusal, boxes) = (Some(Refusal::NotABox), elements);
+        TileCount { refusal, runs, elements, elements_exact: false, boxes, boxes_exact: false }
+    }
+
+    fn tiles_of(&self, grid: i64, steps: i64) -> u64 {
+        let tiles = if self.is_sequential { grid.saturating_mul(steps) } else { grid };
+        u64::try_from(tiles).unwrap_or(0)
+    }
+
+    /// Whether the tiles of an output are those that tiles of the same size cut it into.
+    fn agrees(&self, count: &TileCount, grid: i64) -> bool {
+        let tiles = count
+            .runs
+            .iter()
+            .zip(&self.dims)
+            .fold(1i64, |t, (run, &size)| t.saturating_mul((size + run.size - 1) / run.size.max(1)));
+        tiles == grid && !self.is_sequential && count.runs.iter().all(BoxRun::is_aligned)
+    }
+
+    fn is_multiple(&self, count: &TileCount, of: &[i64]) -> bool {
+        let last = count.runs.iter().zip(&self.dims).rev().zip(of.iter().rev());
+        last.into_iter().all(|((run, &size), &of)| run.size >= size || run.size % of.max(1) == 0)
+    }
+
+    /// The contiguous runs of the box of a full tile.
+    fn runs(&self, count: &TileCount) -> Runs {
+        let Some(digits) = &self.digits else {
+            return Runs { len: count.tile_elements(), is_exact: false, begin_bits: 1 };
+        };
+        // The box as (positions between neighbours, how many). Of several digits it fills the lower ones.
+        let mut parts: SmallVec<[(i64, i64); 8]> = SmallVec::new();
+        let (mut is_exact, mut begin) = (true, 0i64);
+        for (run, digits) in count.runs.iter().zip(digits) {
+            let place = gcd(run.first.saturating_abs(), run.gap.saturating_abs());
+            begin = gcd(begin, beginning(digits, place));
+            if let [digit] = digits[..] {
+                if run.size > 1 {
+                    parts.push((digit.stride.saturating_mul(run.stride), run.size));
+                }
+                continue;
+            }
+            let mut left = run.size;
+            for digit in digits {
+                if left > 1 {
+                    let here = left.min(digit.size);
+                    parts.push((digit.stride.saturating_mul(run.stride), here));
+                    is_exact &= run.stride == 1 && left % here == 0 && place % digit.weight.saturating_mul(here) == 0;
+                    left = (left + here - 1) / here;
+                }
+            }
+        }
+        parts.sort_unstable();
+        let mut len = 1i64;
+        for &(stride, n) in &parts {
+            if stride == len {
+                len = len.saturating_mul(n);
+            } else {
+                begin = gcd(begin, stride);
+            }
+        }
+        // Buffers begin at multiples of 256 bytes.
+        Runs { len: len as u128, is_exact, begin_bits: gcd(begin.saturating_mul(self.bits), 2048) }
+    }
+}
+
+/// What the positions of the multiples of `place` along a dimension are multiples of.
+fn beginning(digits: &[Digit], place: i64) -> i64 {
+    let mut found = 0;
+    for (k, digit) in digits.iter().enumerate() {
+        if place % digit.weight != 0 {
+            found = gcd(found, digit.stride);
+        } else if k + 1 == digits.len() {
+            found = gcd(found, (place / digit.weight).saturating_mul(digit.stride));
+        } else {
+            // The digit of 0 is 0, and so is that of the whole digit's multiples.
+            let step = gcd(place / digit.weight, digit.size);
+            found = gcd(found, if step == digit.size { 0 } else { step.saturating_mul(digit.stride) });
+        }
+    }
+    found
+}
