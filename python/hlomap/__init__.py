@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from .maps.set_questions import SetAnswer, overlap
     from .maps.simplification import explain_simplify
     from .maps.thread_map import thread_map
+    from .memory.coalescing import coalescing
     from .types import Unknown
     from .verification.verify import CheckResult, verify
 
@@ -95,6 +96,7 @@ __all__ = [
     "analyze",
     "backward_slice",
     "bounds_many",
+    "coalescing",
     "compose_many",
     "count_many",
     "decompose_bitcast",
@@ -153,6 +155,7 @@ _MODULES = {
     "maps.set_questions": "SetAnswer overlap",
     "maps.simplification": "explain_simplify",
     "maps.thread_map": "thread_map",
+    "memory.coalescing": "coalescing",
     "types": "Unknown",
     "verification.verify": "CheckResult verify",
 }

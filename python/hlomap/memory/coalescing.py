@@ -1,0 +1,249 @@
+"""Coalescing: the sectors of memory that the warps of a grid move, for each read and each write.
+
+:func:`coalescing` is the entry point.  Everything follows from maps: from threads to elements of the output, from those
+to elements of operands, and from elements to bytes.  Invariant: a record that is not exact has upper bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from .._core import Computation, IndexingMap, Instruction, Shape
+from ..analysis.queries import output_to_input
+from ..errors import HlomapError
+from ..hardware import Device
+from ..maps.thread_map import thread_map as default_thread_map
+from ..ops._shapes import array_leaves, shape_at
+from ..types import ShapeIndex, expect
+from .regions import count_grid
+from .requests import Counts
+from .warps import expect_thread_map, warp_addresses
+
+__all__ = ["Coalescing", "coalescing"]
+
+
+@dataclass(frozen=True)
+class Coalescing:
+    """What a grid does to memory for one read of an operand, by one map, or for one write of an output.
+
+    A request is what the lanes of one warp access at once.  Counts are totals of the whole grid; where the record is
+    not exact, they are upper bounds, or None where nothing is known.
+    """
+
+    instruction: Instruction
+    """The value that is read, or written."""
+    operand: int
+    """The number of the operand, or of the output that is written."""
+    index: ShapeIndex
+    """Which array of the operand, where it is a tuple."""
+    is_write: bool
+    requests: int | None
+    """How many times a warp accesses memory; an access without an active lane is none."""
+    sectors: int | None
+    """The sectors that the requests move; one that two requests need counts twice."""
+    bytes_used: int | None
+    """The bytes that the lanes ask for; those that several lanes of a request ask for count once."""
+    bytes_moved: int | None
+    """The bytes of all sectors."""
+    contiguous_bytes: int | None
+    """The longest run of neighbouring bytes in one request."""
+    exact: bool
+    reason: str | None
+    """Why it is not exact."""
+    map: IndexingMap | None
+    """From a thread to the elements; None where nothing is known."""
+
+    @property
+    def efficiency(self) -> float | None:
+        """Bytes used for each byte moved; 1 where nothing is moved, None where nothing is known."""
+        if self.bytes_used is None or self.bytes_moved is None:
+            return None
+        return self.bytes_used / self.bytes_moved if self.bytes_moved else 1.0
+
+    def __str__(self) -> str:
+        where = f"{'write' if self.is_write else 'read'} {self.instruction.name}{''.join(f'.{i}' for i in self.index)}"
+        if self.sectors is None or self.efficiency is None:
+            return f"{where}: unknown, {self.reason}"
+        most = "" if self.exact else "at most "
+        counts = f"{self.requests} requests, {self.sectors} sectors, {self.bytes_used} of {self.bytes_moved} bytes used"
+        return f"{where}: {most}{counts}{'' if self.exact else f' ({self.reason})'}"
+
+
+def coalescing(
+    root: Instruction | Computation,
+    thread_map: IndexingMap | None = None,
+    *,
+    warp: int = 32,
+    vector: int = 1,
+    base_alignment: int = 256,
+    device: Device | str = "h100",
+) -> tuple[Coalescing, ...]:
+    """The sectors and bytes that a kernel moves: a record for each map to an operand, then one for each output.
+
+    ``root`` is an instruction, a fusion or a computation, whose parameters are then the operands.  ``thread_map`` leads
+    from (th_x, th_y, th_z, bl_x, bl_y, bl_z) and ranges to the elements of the output; without it,
+    :func:`thread_map` of the output is taken.  Outputs of other dimensions than the map's are unknown.
+
+    A request is one access of a warp: ``warp`` threads of consecutive numbers ``x + X * (y + Y * z)``, at one value of
+    the ranges of the thread map and of the read.  With ``vector`` above 1, so many steps of the last range (the last
+    with several values, counted from its least) are one request, if every active lane of the warp takes all of them,
+    at neighbouring elements whose first one is aligned to all of them; else each step is a request of its own.
+
+    Addresses are those of the layouts, tiles, padding and packed elements included.  Arrays begin at unknown multiples
+    of ``base_alignment`` bytes; a sector has the bytes that the ``device`` says.  Runtime values that move addresses
+    within a sector, or that differ between the lanes of a warp, give upper bounds.  Caches are not considered.
+
+    Raises :class:`ShapeError` for a thread map that does not fit, and ``ValueError`` for ``warp`` beyond 1 to 1024,
+    ``vector`` beyond 1 to 64, a ``base_alignment`` below 1 and an unknown device.
+
+    >>> import hlomap as hm
+    >>> module = hm.parse('''ENTRY e {
+    ...   p = f32[1024,1024] parameter(0)
+    ...   ROOT t = f32[1024,1024] transpose(p), dimensions={1,0}
+    ... }''')
+    >>> for record in hm.coalescing(module["t"]):
+    ...     print(record)
+    read p: 32768 requests, 1048576 sectors, 4194304 of 33554432 bytes used
+    write t: 32768 requests, 131072 sectors, 4194304 of 4194304 bytes used
+    """
+    takes = "an hlomap.Instruction or hlomap.Computation"
+    expect((Instruction, Computation), root, "coalescing", takes, "find one with module[name]")
+    if thread_map is not None:
+        expect(IndexingMap, thread_map, "coalescing", "an hlomap.IndexingMap as `thread_map`, or None")
+    chosen = _device(device)
+    _expect_number(warp, "warp", 1024)
+    _expect_number(vector, "vector", 64)
+    _expect_number(base_alignment, "base_alignment", 1 << 40)
+    question = _Question(warp, vector, base_alignment, chosen.sector_bytes)
+
+    start, operands = (root.root, root.parameters) if isinstance(root, Computation) else (root, root.operands)
+    outputs = [(index, shape_at(start.shape, index)) for index in array_leaves(start.shape)]
+    reads: dict[tuple[int, ShapeIndex, IndexingMap | None], Coalescing] = {}
+    writes: list[Coalescing] = []
+    maps = _thread_maps([shape for _, shape in outputs], thread_map, chosen)
+    for k, ((index, shape), threads) in enumerate(zip(outputs, maps, strict=True)):
+        written = _Array(start, k, index, shape, is_write=True)
+        writes.append(question.count(written, threads) if threads is not None else written.unknown(_OTHER_DIMENSIONS))
+        for record in _reads(root, operands, index, threads, question):
+            reads.setdefault((record.operand, record.index, record.map), record)
+    return (*sorted(reads.values(), key=lambda record: record.operand), *writes)
+
+
+_OTHER_DIMENSIONS = "the thread map leads to an output of other dimensions"
+
+
+@dataclass(frozen=True)
+class _Array:
+    """What is read or written."""
+
+    instruction: Instruction
+    operand: int
+    index: ShapeIndex
+    shape: Shape
+    is_write: bool
+
+    def unknown(self, reason: str) -> Coalescing:
+        return self._record((None,) * 5, False, reason, None)
+
+    def counted(
+        self, counts: Counts, sector_bytes: int, exact: bool, reason: str | None, elements: IndexingMap
+    ) -> Coalescing:
+        moved = counts.sectors * sector_bytes
+        columns = (counts.requests, counts.sectors, counts.bytes_used, moved, counts.longest_run)
+        return self._record(columns, exact, reason, elements)
+
+    def _record(
+        self, columns: tuple[int | None, ...], exact: bool, reason: str | None, elements: IndexingMap | None
+    ) -> Coalescing:
+        return Coalescing(self.instruction, self.operand, self.index, self.is_write, *columns, exact, reason, elements)
+
+
+@dataclass(frozen=True)
+class _Question:
+    """The numbers of a question."""
+
+    warp: int
+    vector: int
+    base_alignment: int
+    sector_bytes: int
+
+    def count(self, array: _Array, elements: IndexingMap, inexact: str | None = None) -> Coalescing:
+        """The record of an array, by the map from threads to its elements; ``inexact`` says why that has too many."""
+        if not array.shape.n_elements:
+            return array.counted(Counts(), self.sector_bytes, True, None, elements)
+        try:
+            found = warp_addresses(
+                elements, array.shape, self.warp, self.vector, self.base_alignment, self.sector_bytes
+            )
+            counted = count_grid(found.grid, found.access, found.offsets)
+        except (HlomapError, OverflowError) as error:
+            return array.unknown(str(error))
+        totals = [set(column) for column in zip(*counted.by_offset, strict=True)]
+        reason = inexact or found.reason
+        if reason is None and not counted.exact:
+            reason = "there are too many different requests to count them all"
+        if reason is None and any(len(values) > 1 for values in totals):
+            reason = "the sectors depend on where in a sector the array begins"
+        most = Counts(*(max(values) for values in totals))
+        return array.counted(most, self.sector_bytes, reason is None, reason, elements)
+
+
+def _thread_maps(
+    shapes: Sequence[Shape], thread_map: IndexingMap | None, device: Device
+) -> Iterator[IndexingMap | None]:
+    """The map of each output; outputs of the same dimensions have the same map."""
+    given = thread_map
+    if given is not None and shapes:
+        expect_thread_map(given, len(shapes[0].dimensions))
+    for shape in shapes:
+        if shape.dimensions == shapes[0].dimensions:
+            thread_map = thread_map or _chosen_thread_map(shape, device)
+            yield thread_map
+        else:
+            yield None if given else _chosen_thread_map(shape, device)
+
+
+def _chosen_thread_map(shape: Shape, device: Device) -> IndexingMap:
+    """The thread map of an output where the caller gives none; a schedule for the device belongs here."""
+    return default_thread_map(shape)
+
+
+def _reads(
+    root: Instruction | Computation,
+    operands: Sequence[Instruction],
+    output: ShapeIndex,
+    threads: IndexingMap | None,
+    question: _Question,
+) -> Iterator[Coalescing]:
+    """The records of what one array of the output reads."""
+    for k, (operand, maps) in enumerate(zip(operands, output_to_input(root, output), strict=True)):
+        leaves = {
+            index: _Array(operand, k, index, shape_at(operand.shape, index), is_write=False)
+            for index in array_leaves(operand.shape)
+        }
+        if maps and (maps.is_unknown or threads is None):
+            reason = maps.reason or "unknown" if maps.is_unknown else _OTHER_DIMENSIONS
+            yield from (array.unknown(reason) for array in leaves.values())
+            continue
+        inexact = None if maps.exact else maps.reason or "the maps may have elements that are not read"
+        if maps.devices is not None:
+            inexact = inexact or "elements of other devices count, too"
+        for m in maps if threads is not None else ():
+            if m.is_undefined:
+                yield leaves[m.index].unknown("nothing is known about an undefined map")
+            else:
+                yield question.count(leaves[m.index], threads.then(m).simplify(keep_point_dims=True), inexact)
+
+
+def _device(given: Device | str) -> Device:
+    if isinstance(given, str):
+        return Device.named(given)
+    expect(Device, given, "coalescing", "an hlomap.Device or the name of one as `device`")
+    return given
+
+
+def _expect_number(value: int, name: str, greatest: int) -> None:
+    expect(int, value, "coalescing", f"an int as `{name}`")
+    if not 1 <= value <= greatest:
+        raise ValueError(f"{name}: expected 1 to {greatest}, found {value}")
