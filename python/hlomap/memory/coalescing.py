@@ -144,19 +144,16 @@ class _Array:
     is_write: bool
 
     def unknown(self, reason: str) -> Coalescing:
-        return self._record((None,) * 5, False, reason, None)
+        return Coalescing(*self._place, None, None, None, None, None, False, reason, None)
 
-    def counted(
-        self, counts: Counts, sector_bytes: int, exact: bool, reason: str | None, elements: IndexingMap
-    ) -> Coalescing:
-        moved = counts.sectors * sector_bytes
-        columns = (counts.requests, counts.sectors, counts.bytes_used, moved, counts.longest_run)
-        return self._record(columns, exact, reason, elements)
+    def counted(self, counts: Counts, sector_bytes: int, reason: str | None, elements: IndexingMap) -> Coalescing:
+        n, sectors, used, run = counts
+        moved = sectors * sector_bytes
+        return Coalescing(*self._place, n, sectors, used, moved, run, reason is None, reason, elements)
 
-    def _record(
-        self, columns: tuple[int | None, ...], exact: bool, reason: str | None, elements: IndexingMap | None
-    ) -> Coalescing:
-        return Coalescing(self.instruction, self.operand, self.index, self.is_write, *columns, exact, reason, elements)
+    @property
+    def _place(self) -> tuple[Instruction, int, ShapeIndex, bool]:
+        return self.instruction, self.operand, self.index, self.is_write
 
 
 @dataclass(frozen=True)
@@ -171,7 +168,7 @@ class _Question:
     def count(self, array: _Array, elements: IndexingMap, inexact: str | None = None) -> Coalescing:
         """The record of an array, by the map from threads to its elements; ``inexact`` says why that has too many."""
         if not array.shape.n_elements:
-            return array.counted(Counts(), self.sector_bytes, True, None, elements)
+            return array.counted(Counts(), self.sector_bytes, None, elements)
         try:
             found = warp_addresses(
                 elements, array.shape, self.warp, self.vector, self.base_alignment, self.sector_bytes
@@ -186,7 +183,7 @@ class _Question:
         if reason is None and any(len(values) > 1 for values in totals):
             reason = "the sectors depend on where in a sector the array begins"
         most = Counts(*(max(values) for values in totals))
-        return array.counted(most, self.sector_bytes, reason is None, reason, elements)
+        return array.counted(most, self.sector_bytes, reason, elements.simplify(keep_point_dims=True))
 
 
 def _thread_maps(
@@ -229,11 +226,11 @@ def _reads(
         inexact = None if maps.exact else maps.reason or "the maps may have elements that are not read"
         if maps.devices is not None:
             inexact = inexact or "elements of other devices count, too"
-        for m in maps if threads is not None else ():
-            if m.is_undefined:
+        for m in maps:
+            if threads is None or m.is_undefined:
                 yield leaves[m.index].unknown("nothing is known about an undefined map")
             else:
-                yield question.count(leaves[m.index], threads.then(m).simplify(keep_point_dims=True), inexact)
+                yield question.count(leaves[m.index], threads.then(m), inexact)
 
 
 def _device(given: Device | str) -> Device:

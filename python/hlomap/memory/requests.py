@@ -7,7 +7,7 @@ lanes with the same address count once in each request.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -61,15 +61,6 @@ class Counts(NamedTuple):
         )
 
 
-class _Measured(NamedTuple):
-    """For each row of addresses."""
-
-    requests: Ints
-    sectors: Ints
-    bytes_used: Ints
-    longest_run: Ints
-
-
 def count_requests(address: Ints, active: Bools, access: Access, offset: int) -> Counts:
     """The totals of requests ``[n, lanes, steps]`` whose addresses all move by ``offset``.
 
@@ -81,18 +72,18 @@ def count_requests(address: Ints, active: Bools, access: Access, offset: int) ->
     Counts(requests=1, sectors=4, bytes_used=128, longest_run=128)
     """
     n, n_lanes, n_steps = address.shape
-    rows = lambda values: np.moveaxis(values, 2, 1).reshape(n * n_steps, n_lanes)  # noqa: E731
-    measured = measure(rows(address), rows(active), access, offset)
-    per_request = [column.reshape(n, n_steps) for column in measured]
-    found = _Measured(*(column.sum(axis=1) for column in per_request[:3]), per_request[3].max(axis=1, initial=0))
+
+    def by_step(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return np.moveaxis(values, 2, 1).reshape(n * n_steps, n_lanes)
+
+    found = measure(by_step(address), by_step(active), access, offset).reshape(4, n, n_steps)
+    totals = np.concatenate([found[:3].sum(axis=2), found[3:].max(axis=2, initial=0)])
     if access.vector > 1 and n_steps == access.vector:
         whole = _is_vector(address, active, access, offset)
-        if whole.any():
-            shape = (int(whole.sum()), n_lanes * n_steps)
-            wide = measure(address[whole].reshape(shape), active[whole].reshape(shape), access, offset)
-            for column, replaced in zip(found, wide, strict=True):
-                column[whole] = replaced
-    return Counts(*(int(column.sum()) for column in found[:3]), int(found.longest_run.max(initial=0)))
+        shape = (int(whole.sum()), n_lanes * n_steps)
+        totals[:, whole] = measure(address[whole].reshape(shape), active[whole].reshape(shape), access, offset)
+    requests, sectors, bytes_used = totals[:3].sum(axis=1).tolist()
+    return Counts(requests, sectors, bytes_used, int(totals[3].max(initial=0)))
 
 
 def _is_vector(address: Ints, active: Bools, access: Access, offset: int) -> Bools:
@@ -107,8 +98,8 @@ def _is_vector(address: Ints, active: Bools, access: Access, offset: int) -> Boo
     return ok
 
 
-def measure(address: Ints, active: Bools, access: Access, offset: int) -> _Measured:
-    """The counts of each row of addresses, which is one request."""
+def measure(address: Ints, active: Bools, access: Access, offset: int) -> Ints:
+    """The columns of :class:`Counts` for each row of addresses, which is one request."""
     start = np.where(active, address, _BEYOND)
     if (start[:, 1:] < start[:, :-1]).any():
         start = np.sort(start, axis=1)
@@ -124,7 +115,7 @@ def measure(address: Ints, active: Bools, access: Access, offset: int) -> _Measu
     else:
         first, last = low // access.sector_bytes, high // access.sector_bytes
         sectors = (_new_items(first, last, _previous(last)) * held).sum(axis=1)
-    return _Measured(held.any(axis=1).astype(np.int64), sectors, new_bytes.sum(axis=1), run.max(axis=1, initial=0))
+    return np.array([held.any(axis=1), sectors, new_bytes.sum(axis=1), run.max(axis=1, initial=0)], np.int64)
 
 
 def _previous(high: Ints) -> Ints:
@@ -146,4 +137,5 @@ def _worst_sectors(begins: Bools, run: Ints, access: Access) -> Ints:
     ends[:, :-1] = begins[:, 1:] | (run[:, 1:] == 0)
     size = access.sector_bytes
     latest = (access.sector - access.loosest_start) // access.per_byte
-    return np.where(ends & (run > 0), (run + latest - 1) // size + 1, 0).sum(axis=1)
+    sectors: Ints = np.where(ends & (run > 0), (run + latest - 1) // size + 1, 0).sum(axis=1)
+    return sectors
