@@ -138,7 +138,10 @@ class TileRead:
 
     @property
     def exact(self) -> bool:
-        """Whether the expressions say exactly what is read, for legal sizes."""
+        """Whether the expressions say exactly what is read, where the clauses hold.
+
+        A tile that is cut off at the end of a parameter may read fewer: its window may have a larger stride.
+        """
         return self.map is not None and self.is_exact_map and all(exact for _, _, exact in self._symbolic[0])
 
     @property

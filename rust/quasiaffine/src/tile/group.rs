@@ -464,7 +464,7 @@ impl GroupAnswer {
 }
 
 /// The values that a constraint on a multiple of a result, plus a constant, leaves to the result.
-fn on_result(c: &Constraint, result: &Expr) -> Option<Interval> {
+pub(crate) fn on_result(c: &Constraint, result: &Expr) -> Option<Interval> {
     let of = |rest: Expr, sign: i64| {
         let shift = rest.as_const()?;
         let (lo, hi) = (c.interval.lo.checked_sub(shift)?, c.interval.hi.checked_sub(shift)?);
