@@ -272,6 +272,21 @@ def test_24_efficiency_of_runs(sizes: tuple[int, int], efficiency: float) -> Non
     assert table["efficiency"][0, 0] == efficiency
 
 
+def test_scatter_looks_up_rows_of_updates_by_a_sequential_parameter() -> None:
+    t = tiling(
+        """p = f32[5,4] parameter(0)
+      i = s32[6,2] parameter(1)
+      u = f32[6] parameter(2)
+      ROOT s = f32[5,4] scatter(p, i, u), update_window_dims={}, inserted_window_dims={0,1},
+        scatter_dims_to_operand_dims={0,1}, index_vector_dim=1, to_apply=add""",
+        ADD,
+    )
+    (updates,) = (r for r in t.reads if r.operand == 2)
+    assert [(p.size, p.kind) for p in t.params] == [(5, "parallel"), (4, "parallel"), (6, "sequential")]
+    assert [str(e) for v in updates.map.runtime for e in v.index] == ["d2", "0", "d2", "1"]
+    assert t.evaluate([[5, 4, 6], [1, 1, 1]])["grid"].tolist() == [1, 20]
+
+
 def test_rule_4_quotient_and_remainder_together() -> None:
     """``(d + b) floordiv 6`` and ``(d + b) mod 6``, by the shift ``b``."""
 

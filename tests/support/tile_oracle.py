@@ -1,12 +1,12 @@
 """Random small fusions, and every tile of every candidate enumerated.
 
-:func:`random_fusion` writes a program, :class:`Enumerated` holds all points of one read.  Nothing here knows how tiles are
-computed: it evaluates maps at points and sorts the values by tile.
+:func:`random_fusion` writes a program, :class:`Enumerated` holds all points of one read.  Nothing here knows how tiles
+are computed: it evaluates maps at points and sorts the values by tile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 from math import prod
 
@@ -62,7 +62,7 @@ def shape(sizes: Sequence[int], kind: str = "f32") -> str:
     return f"{kind}[{','.join(map(str, sizes))}]"
 
 
-def braces(numbers: Sequence[int]) -> str:
+def braces(numbers: Iterable[int]) -> str:
     return "{" + ",".join(map(str, numbers)) + "}"
 
 
@@ -217,13 +217,11 @@ class Enumerated:
         inside = m.in_domain(dims, ranges, values)
         self.points = dims[inside]
         self.elements: Ints = m.evaluate(dims, ranges, values, check=False)[inside]
+        self.runtime = dict(enumerate(runtime))
         self.elements = self.elements.reshape(len(self.points), -1)
-        text = str(m)
-        used = text.split(" -> ")[1]
+        used = {name for e in [*m.results, *(c.expr for c in m.constraints)] for name in _names(str(e))}
         self.depends = [
-            f"d{k}" in set(_names(used.split(", domain:")[0])) | set(_constraint_names(m))
-            or d.lower > 0
-            or d.upper + 1 < n
+            f"d{k}" in used or d.lower > 0 or d.upper + 1 < n
             for k, (d, n) in enumerate(zip(m.dims, sizes, strict=True))
         ]
 
@@ -239,10 +237,6 @@ class Enumerated:
 
 def _names(text: str) -> list[str]:
     return "".join(c if c.isalnum() else " " for c in text).split()
-
-
-def _constraint_names(m: hm.IndexingMap) -> list[str]:
-    return [name for c in m.constraints for name in _names(str(c.expr))]
 
 
 def progressions(elements: Ints) -> list[tuple[int, int, int]] | None:
@@ -265,10 +259,10 @@ def tight_box(elements: Ints) -> int:
     return size
 
 
-def inside(box: object) -> set[tuple[int, ...]]:
+def inside(box: tuple[tuple[int, ...], ...]) -> set[tuple[int, ...]]:
     """The elements of a box that lie within its bounds."""
     axes = [
-        [x for x in (o + st * i for i in range(n)) if lo <= x < up]
-        for o, n, st, lo, up in zip(box.offset, box.size, box.stride, box.lower, box.upper, strict=True)  # type: ignore[attr-defined]
+        [x for x in (offset + stride * i for i in range(size)) if lower <= x < upper]
+        for offset, size, stride, lower, upper in zip(*box, strict=True)
     ]
     return set(product(*axes))

@@ -38,13 +38,23 @@ pub(crate) struct Group {
     exprs: SmallVec<[Expr; 4]>,
     /// For each result the values that a constraint allows.
     bounds: SmallVec<[Interval; 4]>,
-    /// The constraints that are neither ranges of variables nor of results.
+    /// The constraints on one variable and runtime values, which cut the ends of runs off.
+    runtime_cuts: Vec<RuntimeCut>,
+    /// The constraints that are none of these.
     cuts: Vec<Constraint>,
     has_runtime: bool,
     /// The group as a map of its own, over its variables as dimensions.
     alone: Option<Map>,
     points: OnceLock<Option<AllPoints>>,
     is_injective: OnceLock<bool>,
+}
+
+/// `sign * variable + rest` lies in the interval, or `rest` alone; the rest is a constant and runtime values.
+#[derive(Debug)]
+struct RuntimeCut {
+    variable: Option<(u32, i64)>,
+    rest: Expr,
+    interval: Interval,
 }
 
 /// What a group reaches in the tiles of one choice of sizes.
@@ -143,16 +153,19 @@ impl Group {
     ) -> Group {
         let exprs: SmallVec<[Expr; 4]> = results.iter().map(|&r| map.results()[r].clone()).collect();
         let mut bounds: SmallVec<[Interval; 4]> = smallvec![Interval::ALL; exprs.len()];
-        let mut cuts = Vec::new();
+        let (mut cuts, mut runtime_cuts) = (Vec::new(), Vec::new());
         for &c in &constraints {
-            match exprs.iter().enumerate().find_map(|(i, e)| Some((i, on_result(c, e)?))) {
-                Some((i, interval)) => bounds[i] = bounds[i].intersect(interval),
-                None => cuts.push(c.clone()),
+            if let Some((i, interval)) = exprs.iter().enumerate().find_map(|(i, e)| Some((i, on_result(c, e)?))) {
+                bounds[i] = bounds[i].intersect(interval);
+            } else if let Some(cut) = runtime_cut(c, &vars, &exprs, map.domain().n_dims) {
+                runtime_cuts.push(cut);
+            } else {
+                cuts.push(c.clone());
             }
         }
         let alone = if has_runtime { None } else { alone(map, &vars, &exprs, &constraints) };
         let (points, is_injective) = (OnceLock::new(), OnceLock::new());
-        Group { vars, results, exprs, bounds, cuts, has_runtime, alone, points, is_injective }
+        Group { vars, results, exprs, bounds, runtime_cuts, cuts, has_runtime, alone, points, is_injective }
     }
 
     /// What the group reaches in tiles of the sizes `n`, which hold for all variables by flat number.
@@ -166,7 +179,11 @@ impl Group {
     /// The most frequent group: one variable, at most one result that is a multiple of it, and no constraint.
     pub fn partition(&self, common: &Common, n: &[i64]) -> Option<GroupAnswer> {
         let [v] = *self.vars.as_slice() else { return None };
-        if !self.cuts.is_empty() || self.has_runtime || self.bounds.iter().any(|b| *b != Interval::ALL) {
+        if !self.cuts.is_empty()
+            || self.has_runtime
+            || !self.runtime_cuts.is_empty()
+            || self.bounds.iter().any(|b| *b != Interval::ALL)
+        {
             return None;
         }
         let (v, n) = (v as usize, n[v as usize]);
@@ -223,6 +240,7 @@ impl Group {
             for ((&v, list), &k) in self.vars.iter().zip(&lists).zip(&at) {
                 current[v as usize] = list[k];
             }
+            self.check_runtime_cuts(common, &current)?;
             let runs = self.image(common, &current)?;
             let whole = full.get_or_insert_with(|| runs.clone());
             for (run, whole) in runs.iter().zip(whole) {
@@ -240,7 +258,42 @@ impl Group {
             at[k] += 1;
             at[..k].fill(0);
         }
-        Ok(GroupAnswer::exact(full.ok_or(refusal)?.iter().map(BoxRun::of).collect(), elements))
+        let answer = GroupAnswer::exact(full.ok_or(refusal)?.iter().map(BoxRun::of).collect(), elements);
+        // What a runtime value cuts off is not known.
+        let is_known = self.runtime_cuts.is_empty() && !self.has_runtime_bounds();
+        Ok(GroupAnswer { elements_exact: is_known, boxes_exact: is_known, ..answer })
+    }
+
+    /// Whether a result with runtime values has bounds.
+    fn has_runtime_bounds(&self) -> bool {
+        self.has_runtime && self.bounds.iter().any(|b| *b != Interval::ALL)
+    }
+
+    /// An error where a runtime value of a cut may differ inside a tile.
+    fn check_runtime_cuts(&self, common: &Common, classes: &[TileClass]) -> Result<(), Refusal> {
+        let tiles = Tiles { classes, n_dims: common.n_dims, runtime: &common.runtime };
+        for cut in &self.runtime_cuts {
+            image(&tiles, &[&cut.rest])?;
+        }
+        Ok(())
+    }
+
+    /// The values of a variable that runtime values leave, for given ones; none where no point is left at all.
+    fn left_by_runtime(&self, common: &Common, v: usize, mut all: Interval) -> Option<Interval> {
+        let value = |v: Var| Ok(common.runtime[v.index as usize].1.map_or(Expr::Var(v), Expr::Const));
+        for cut in &self.runtime_cuts {
+            let Some(rest) = cut.rest.substitute(&value).ok().and_then(|e| e.as_const()) else { continue };
+            let (lo, hi) = (cut.interval.lo.saturating_sub(rest), cut.interval.hi.saturating_sub(rest));
+            match cut.variable {
+                None if !cut.interval.contains(rest) => return None,
+                Some((w, 1)) if w as usize == v => all = all.intersect(Interval::new(lo, hi)),
+                Some((w, _)) if w as usize == v => {
+                    all = all.intersect(Interval::new(hi.saturating_neg(), lo.saturating_neg()));
+                }
+                _ => {}
+            }
+        }
+        (all.lo <= all.hi).then_some(all)
     }
 
     /// The elements that all tiles of a class reach, each counted in every tile.
@@ -252,7 +305,7 @@ impl Group {
         let mut special = None;
         let mut product = 1u128;
         for (i, run) in runs.iter().enumerate() {
-            let is_bounded = self.bounds[i] != Interval::ALL;
+            let is_bounded = self.bounds[i] != Interval::ALL && !self.has_runtime;
             if run.sum_of_lens.is_some() || is_bounded {
                 if special.replace(i).is_some() {
                     return None;
@@ -263,7 +316,7 @@ impl Group {
         }
         let Some(i) = special else { return Some(product.saturating_mul(tiles(&|_| false))) };
         let run = &runs[i];
-        if self.bounds[i] == Interval::ALL {
+        if self.bounds[i] == Interval::ALL || self.has_runtime {
             let (v, sum) = run.sum_of_lens??;
             return Some(product.saturating_mul(u128::try_from(sum).ok()?).saturating_mul(tiles(&|w| w == v)));
         }
@@ -400,15 +453,18 @@ impl Group {
     /// The values of each result in one tile: those of the tile at full length, and those that lie in the domain, the
     /// least and greatest of which are exact where the tile is a box. `None` where the tile reaches nothing.
     pub fn tile(&self, common: &Common, n: &[i64], tile: &[i64]) -> Option<SmallVec<[(TightRun, TightRun); 4]>> {
+        self.left_by_runtime(common, usize::MAX, Interval::ALL)?;
         let mut full = Classes::new();
         let mut cut = Classes::new();
         for v in 0..common.intervals.len() {
             let start = tile[v].saturating_mul(n[v]);
-            let Interval { lo, hi } = common.intervals[v];
+            let interval = common.intervals[v];
+            let is_own = self.vars.contains(&(v as u32));
+            let Interval { lo, hi } = if is_own { self.left_by_runtime(common, v, interval)? } else { interval };
             let (first, last) = (lo.max(start), hi.min(start.saturating_add(n[v] - 1)));
             let one = |start, len| TileClass { start, step: 0, n_tiles: 1, len };
             full.push(one(start, n[v]));
-            if self.vars.contains(&(v as u32)) && first > last {
+            if is_own && first > last {
                 return None;
             }
             cut.push(one(first, (last - first + 1).max(1)));
@@ -471,6 +527,38 @@ pub(crate) fn on_result(c: &Constraint, result: &Expr) -> Option<Interval> {
         Some(if sign > 0 { Interval::new(lo, hi) } else { Interval::new(hi.checked_neg()?, lo.checked_neg()?) })
     };
     of(c.expr.sub(result).ok()?, 1).or_else(|| of(c.expr.add(result).ok()?, -1))
+}
+
+/// A constraint on one variable and runtime values, where the variable occurs in at most one result, as a multiple that
+/// nothing but runtime values is added to: cut off, its run is a run.
+fn runtime_cut(c: &Constraint, vars: &[u32], exprs: &[Expr], n_dims: usize) -> Option<RuntimeCut> {
+    let is_runtime = |e: &Expr| {
+        let mut found = true;
+        e.for_each_var(&mut |v| found &= v.kind == Kind::Runtime);
+        found
+    };
+    if is_runtime(&c.expr) {
+        return Some(RuntimeCut { variable: None, rest: c.expr.clone(), interval: c.interval });
+    }
+    let without = |e: &Expr, v: Var| {
+        let a = linear_coefficient(e, v)?;
+        Some((a, e.sub(&Expr::Var(v).scale(a).ok()?).ok()?))
+    };
+    for &flat in vars {
+        let v = var_of(flat as usize, n_dims);
+        let Some((sign, rest)) = without(&c.expr, v) else { continue };
+        let uses = |e: &&Expr| {
+            let mut found = false;
+            e.for_each_var(&mut |w| found |= w == v);
+            found
+        };
+        let mut users = exprs.iter().filter(uses);
+        let is_simple = users.next().is_none_or(|e| without(e, v).is_some_and(|(_, rest)| is_runtime(&rest)));
+        if sign.abs() == 1 && is_runtime(&rest) && is_simple && users.next().is_none() {
+            return Some(RuntimeCut { variable: Some((flat, sign)), rest, interval: c.interval });
+        }
+    }
+    None
 }
 
 /// The results and constraints on some variables as a map over these.
