@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-__all__ = ["to_arrow", "to_pandas", "to_polars"]
+__all__ = ["flat", "to_arrow", "to_pandas", "to_polars"]
 
 Columns = Mapping[str, npt.NDArray[Any]]
 
@@ -36,21 +36,22 @@ def to_pandas(columns: Columns) -> pandas.DataFrame:
     """The columns as a pandas frame."""
     import pandas as pd
 
-    return pd.DataFrame(_flat(columns))
+    return pd.DataFrame(flat(columns))
 
 
 def to_polars(columns: Columns) -> polars.DataFrame:
     """The columns as a polars frame."""
     import polars as pl
 
-    return pl.DataFrame(_flat(columns))
+    return pl.DataFrame(flat(columns))
 
 
-def _flat(columns: Columns) -> dict[str, npt.NDArray[Any]]:
-    flat = {}
+def flat(columns: Columns) -> dict[str, npt.NDArray[Any]]:
+    """The columns with one number in each row: ``NAME`` with several becomes ``NAME_0`` and on."""
+    found = {}
     for name, column in columns.items():
         if column.ndim == 1:
-            flat[name] = column
+            found[name] = column
         else:
-            flat.update({f"{name}_{k}": column[:, k] for k in range(column.shape[1])})
-    return flat
+            found.update({f"{name}_{k}": column[:, k] for k in range(column.shape[1])})
+    return found

@@ -170,6 +170,12 @@ macro_rules! columns {
         }
 
         impl Columns {
+            /// Room for the rows of some candidates.
+            fn with_capacity(n: usize, n_reads: usize) -> Columns {
+                let n = n.saturating_mul(n_reads.max(1));
+                Columns { $($name: Vec::with_capacity(n),)* }
+            }
+
             fn append(&mut self, mut other: Columns) {
                 $(self.$name.append(&mut other.$name);)*
             }
@@ -310,6 +316,7 @@ impl TilePlan {
         let k = self.sizes.len();
         let row = |i: usize| &candidates[i * k..(i + 1) * k];
         let n_chunks = n.div_ceil(CHUNK);
+        let n_reads = self.arrays.iter().filter(|array| !array.is_write).count();
         let next = Mutex::new(0usize);
         let work = |_| {
             let mut memos: Vec<Memo> = self.arrays.iter().map(|_| Memo::default()).collect();
@@ -323,7 +330,7 @@ impl TilePlan {
                 if chunk >= n_chunks {
                     return done;
                 }
-                let mut columns = Columns::default();
+                let mut columns = Columns::with_capacity(CHUNK, n_reads);
                 for i in chunk * CHUNK..n.min((chunk + 1) * CHUNK) {
                     poll();
                     self.candidate(row(i), request, &mut memos, &mut columns);
