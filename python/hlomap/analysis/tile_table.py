@@ -147,12 +147,6 @@ class TileTable(Mapping[str, npt.NDArray[Any]]):
 
     __hash__: ClassVar[None]  # type: ignore[assignment]  # set to None by __eq__: columns are arrays
 
-    def by_read(self) -> dict[str, npt.NDArray[Any]]:
-        """All columns ``[n]``: a column of reads becomes one for each read, ``NAME_0`` and on."""
-        from ..interop import columns
-
-        return columns.flat(self)
-
     def to_arrow(self) -> pyarrow.Table:
         """A :class:`pyarrow.Table`; columns of reads are lists of a fixed size."""
         from ..interop import columns

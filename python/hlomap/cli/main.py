@@ -324,7 +324,9 @@ def tile(
             tile_report.write(table, output)
     except UnsupportedError as error:
         raise click.BadParameter(str(error), param_hint="--output") from error
-    except (HlomapError, ValueError) as error:
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--at-most") from error
+    except HlomapError as error:
         _fail(file, error)
     except OSError as error:
         _fail(Path(error.filename or str(output)), error.strerror or str(error))

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from ..analysis.tile_table import TileTable
 from ..analysis.tiles import Tiling
-from ..errors import UnsupportedError
+from ..interop import columns
 
 __all__ = ["Evaluated", "evaluated", "text", "write"]
 
@@ -27,28 +26,12 @@ def evaluated(tiling: Tiling, kind: str, at_most: int, limits: str, device: str 
 def write(found: Evaluated, output: str) -> None:
     """Write all candidates to a file, by its suffix."""
     candidates, table = found
-    arrow = table.to_arrow()
-    for k in reversed(range(candidates.shape[1])):
-        arrow = arrow.add_column(0, f"t{k}", [candidates[:, k]])
-    suffix = Path(output).suffix
-    if suffix == ".parquet":
-        import pyarrow.parquet
-
-        pyarrow.parquet.write_table(arrow, output)
-    elif suffix == ".csv":
-        frame = {name: candidates[:, k] for k, name in enumerate(_names(candidates))} | table.by_read()
-        lines = [",".join(frame), *(",".join(map(str, row)) for row in zip(*map(_plain, frame.values()), strict=True))]
-        Path(output).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    else:
-        raise UnsupportedError(f"expected a file that ends with .parquet or .csv, found {output}")
+    sizes = {name: candidates[:, k] for k, name in enumerate(_names(candidates))}
+    columns.write({**sizes, **table}, output)
 
 
 def _names(candidates: npt.NDArray[np.int64]) -> list[str]:
     return [f"t{k}" for k in range(candidates.shape[1])]
-
-
-def _plain(column: npt.NDArray[Any]) -> list[Any]:
-    return cast(list[Any], column.tolist())
 
 
 def text(tiling: Tiling, found: Evaluated, top: int) -> str:

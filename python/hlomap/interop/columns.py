@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
+from ..errors import UnsupportedError
+
 if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
 
-__all__ = ["flat", "to_arrow", "to_pandas", "to_polars"]
+__all__ = ["flat", "to_arrow", "to_pandas", "to_polars", "write"]
 
 Columns = Mapping[str, npt.NDArray[Any]]
 
@@ -44,6 +46,24 @@ def to_polars(columns: Columns) -> polars.DataFrame:
     import polars as pl
 
     return pl.DataFrame(flat(columns))
+
+
+def write(columns: Columns, path: str) -> None:
+    """Write the columns to a file, by its suffix: ``.parquet``, or ``.csv`` with :func:`flat` columns.
+
+    Raises :class:`UnsupportedError` for another suffix.
+    """
+    if path.endswith(".parquet"):
+        import pyarrow.parquet
+
+        pyarrow.parquet.write_table(to_arrow(columns), path)
+    elif path.endswith(".csv"):
+        import pyarrow as pa
+        import pyarrow.csv
+
+        pyarrow.csv.write_csv(pa.table({name: pa.array(column) for name, column in flat(columns).items()}), path)
+    else:
+        raise UnsupportedError(f"expected a file that ends with .parquet or .csv, found {path}")
 
 
 def flat(columns: Columns) -> dict[str, npt.NDArray[Any]]:
