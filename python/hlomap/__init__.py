@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from .maps.map_set import DeviceIndexing, MapSet
     from .maps.set_questions import SetAnswer, overlap
     from .maps.simplification import explain_simplify
-    from .maps.thread_map import thread_map
+    from .schedules.thread_map import thread_map
     from .types import Unknown
     from .verification.verify import CheckResult, verify
 
@@ -152,7 +152,7 @@ _MODULES = {
     "maps.map_set": "DeviceIndexing MapSet",
     "maps.set_questions": "SetAnswer overlap",
     "maps.simplification": "explain_simplify",
-    "maps.thread_map": "thread_map",
+    "schedules.thread_map": "thread_map",
     "types": "Unknown",
     "verification.verify": "CheckResult verify",
 }
