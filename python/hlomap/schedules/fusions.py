@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from .._core import Computation, Instruction, Shape, reshape_is_bitcast
+from .._core import Computation, Instruction, Shape, Window, reshape_is_bitcast
 from ..ops import lookup
 from . import reductions, transposes
 from .launch import storage_bits
@@ -202,7 +202,8 @@ def prevents_vectors(region: Region) -> str | None:
 def _prevents_vectors(instruction: Instruction) -> bool:
     opcode, n = instruction.opcode, len(instruction.operands)
     if opcode == "reduce-window":
-        return prod(dim.size for dim in instruction.attributes["window"].dims) > 8
+        window: Window = instruction.attributes["window"]
+        return prod(dim.size for dim in window.dims) > 8
     return opcode in ("sort", "dot") or (opcode == "reduce" and n > 2) or (opcode == "concatenate" and n > 10)
 
 
@@ -282,11 +283,10 @@ def _producers(root: Instruction, region: Region) -> set[int]:
     return seen
 
 
-def _is_scalar(instruction: Instruction) -> bool:
-    shape = instruction.shape
-    if instruction.opcode == "broadcast" or (instruction.opcode == "bitcast" and instruction.operands):
-        return _is_scalar(instruction.operands[0])
-    return instruction.opcode == "constant" or (shape.is_array and shape.n_elements == 1)
+def _is_scalar(at: Instruction) -> bool:
+    while at.opcode in ("broadcast", "bitcast") and at.operands:
+        at = at.operands[0]
+    return at.opcode == "constant" or (at.shape.is_array and at.shape.n_elements == 1)
 
 
 @dataclass(frozen=True)

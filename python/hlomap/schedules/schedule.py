@@ -6,7 +6,7 @@ What cannot be told, such as the kernel of a library, has a reason instead of ma
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -50,7 +50,7 @@ from .launch import Launch, as_device, storage_bits
 from .shapes import memory_order
 from .triton import triton_block
 
-__all__ = ["OutputSchedule", "Schedule", "schedule"]
+__all__ = ["OutputSchedule", "Schedule", "schedule", "schedule_as_loop"]
 
 
 @dataclass(frozen=True)
@@ -125,14 +125,26 @@ def schedule(fusion: Instruction | Computation, device: Device | str = "h100") -
     """
     takes = "an hlomap.Instruction, or the hlomap.Computation of a fusion"
     expect((Instruction, Computation), fusion, "schedule", takes, "find one with module[name]")
-    device = as_device(device, "schedule")
+    return _of(fusion, as_device(device, "schedule"), _scheduled)
+
+
+def schedule_as_loop(fusion: Instruction | Computation, device: Device) -> Schedule:
+    """The schedule of a fusion as a loop over its outputs, whatever XLA would pick."""
+    return _of(fusion, device, lambda instruction, device: _loop(_kernel(instruction, device)))
+
+
+def _of(
+    fusion: Instruction | Computation, device: Device, decide: Callable[[Instruction, Device], Schedule]
+) -> Schedule:
     if isinstance(fusion, Computation):
         callers = [caller for caller in fusion.callers if caller.opcode == "fusion"]
         if not callers:
             return Schedule("none", f"no fusion calls {fusion.name}", fusion.root, reason="not a fused computation")
         fusion = callers[0]
     try:
-        return _scheduled(fusion, device)
+        if reason := _no_kernel(fusion):
+            return Schedule("none", f"the opcode {fusion.opcode}", fusion, reason=reason)
+        return decide(fusion, device)
     except HlomapError as error:
         return Schedule("unknown", "the shapes or layouts", fusion, reason=str(error))
 
@@ -163,36 +175,42 @@ _DEVICES = (
 )
 
 
-def _is_kernel(instruction: Instruction) -> bool:
-    """Whether XLA makes a kernel of its own from a fusion, or from an instruction that is not in one."""
+def _no_kernel(instruction: Instruction) -> str | None:
+    """Why XLA makes no kernel of a fusion, or of an instruction that is not in one; None where it does."""
     opcode = instruction.opcode
     if opcode == "fusion":
-        return bool(instruction.called_computations)
-    return opcode not in _CONTROL | _RUNTIME | _LIBRARY and not opcode.startswith(_DEVICES)
+        if not instruction.called_computations:
+            return "the fused computation is not known"
+    elif opcode in _CONTROL | _RUNTIME | _LIBRARY or opcode.startswith(_DEVICES):
+        return f"{opcode} is no kernel of a fusion"
+    region = region_of(instruction)
+    for one in region.instructions:
+        if one.has_unnamed_operands or one.inconsistency:
+            return one.inconsistency or f"the text has no names of the operands of {one.name}"
+    roots = region.roots
+    if not roots or any(not first_array(root).is_array for root in roots):
+        return "an output is not an array"
+    return "no element is computed" if first_array(roots[0]).n_elements == 0 else None
 
 
 @dataclass(frozen=True)
 class _Kernel:
     """What the tests of the emitters look at."""
 
-    instruction: Instruction
     region: Region
     heroes: tuple[Hero, ...]
     device: Device
 
 
-def _scheduled(instruction: Instruction, device: Device) -> Schedule:
-    if not _is_kernel(instruction):
-        return Schedule("none", f"the opcode {instruction.opcode}", instruction, reason="not a kernel of a fusion")
+def _kernel(instruction: Instruction, device: Device) -> _Kernel:
     region = region_of(instruction)
-    if any(not first_array(root).is_array for root in region.roots) or not region.roots:
-        return Schedule("none", "an output without elements", instruction, reason="an output is not an array")
+    return _Kernel(region, tuple(hero_of(root, region) for root in region.roots), device)
+
+
+def _scheduled(instruction: Instruction, device: Device) -> Schedule:
+    kernel = _kernel(instruction, device)
     if instruction.opcode == "fusion" and instruction.attributes.get("kind") == "kCustom":
-        return _custom(instruction, region)
-    heroes = tuple(hero_of(root, region) for root in region.roots)
-    if first_array(region.roots[0]).n_elements == 0:
-        return Schedule("none", "an output without elements", heroes[0].instruction, reason="no element is computed")
-    kernel = _Kernel(instruction, region, heroes, device)
+        return _custom(instruction, kernel.region)
     for emitter in (_reduction, _transpose, _scatter, _sort, _concatenate, _copies, _updates):
         found = emitter(kernel)
         if found is not None:
