@@ -57,6 +57,10 @@ class Device(_Record):
     """The bytes of the cache that all multiprocessors share."""
     dram_bytes_per_second: int = 0
     """The bytes that memory transfers in a second."""
+    compute_capability: tuple[int, int] = (0, 0)
+    """NVIDIA's number of the generation, major and minor."""
+    max_blocks_x: int = 2**31 - 1
+    """The most blocks of a grid along x."""
 
     @staticmethod
     def named(name: str) -> Device:
@@ -76,9 +80,42 @@ class Device(_Record):
 _DEVICES = {
     device.name: device
     for device in (
-        Device("a6000", 84, 1536, 16, 65536, 102400, 101376, cache_bytes=6 << 20, dram_bytes_per_second=768 * 10**9),
-        Device("h100", 132, 2048, 32, 65536, 233472, 232448, cache_bytes=50 << 20, dram_bytes_per_second=3350 * 10**9),
-        Device("b200", 148, 2048, 32, 65536, 233472, 232448, cache_bytes=126 << 20, dram_bytes_per_second=8000 * 10**9),
+        Device(
+            "a6000",
+            84,
+            1536,
+            16,
+            65536,
+            102400,
+            101376,
+            cache_bytes=6 << 20,
+            dram_bytes_per_second=768 * 10**9,
+            compute_capability=(8, 6),
+        ),
+        Device(
+            "h100",
+            132,
+            2048,
+            32,
+            65536,
+            233472,
+            232448,
+            cache_bytes=50 << 20,
+            dram_bytes_per_second=3350 * 10**9,
+            compute_capability=(9, 0),
+        ),
+        Device(
+            "b200",
+            148,
+            2048,
+            32,
+            65536,
+            233472,
+            232448,
+            cache_bytes=126 << 20,
+            dram_bytes_per_second=8000 * 10**9,
+            compute_capability=(10, 0),
+        ),
     )
 }
 
