@@ -122,7 +122,7 @@ def schedule(fusion: Instruction | Computation, device: Device | str = "h100") -
       hero    transpose t
       grid    128 threads, 200 blocks, vectors of 1, shared memory [1, 32, 33]
     >>> print(found.outputs[0].inputs[0][0].results)
-    (Expr('d3 floordiv 2'), Expr('d0 floordiv 32 + s0 * 4'), Expr('d0 mod 32 + d3 mod 2 * 32'))
+    (Expr('d3 floordiv 2'), Expr('d0 floordiv 32 + s0 * 4'), Expr('d0 mod 32 + (d3 mod 2) * 32'))
     """
     takes = "an hlomap.Instruction, or the hlomap.Computation of a fusion"
     expect((Instruction, Computation), fusion, "schedule", takes, "find one with module[name]")
