@@ -6,7 +6,7 @@ the package knows a device: every question takes one of these records, or your o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 from .types import expect
@@ -14,8 +14,17 @@ from .types import expect
 __all__ = ["Device", "Limits"]
 
 
-@dataclass(frozen=True)
-class Device:
+class _Record:
+    """A record whose ``repr`` leaves out what has its default."""
+
+    def __repr__(self) -> str:
+        values = [(f.name, getattr(self, f.name), f.default) for f in fields(self)]  # type: ignore[arg-type]
+        shown = [f"{name}={value!r}" for name, value, default in values if value != default]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+@dataclass(frozen=True, repr=False)
+class Device(_Record):
     """The numbers of a GPU that costs depend on.  A number of 0 is unknown.
 
     ``Device.named`` has those of some devices, from their vendors' data sheets.
@@ -111,8 +120,8 @@ _DEVICES = {
 }
 
 
-@dataclass(frozen=True)
-class Limits:
+@dataclass(frozen=True, repr=False)
+class Limits(_Record):
     """The rules of a backend for tile sizes.  A number of 0 is no rule.
 
     ``Limits.named`` has those of some backends.  A rule that a candidate breaks is its ``reason``.

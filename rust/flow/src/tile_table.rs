@@ -169,7 +169,26 @@ macro_rules! columns {
             $($(#[$doc])* pub $name: Vec<$kind>,)*
         }
 
+        /// Which columns are asked for. The others stay empty.
+        #[derive(Clone, Debug, Default)]
+        pub struct Wanted {
+            $($(#[$doc])* pub $name: bool,)*
+        }
+
+        impl Wanted {
+            /// The columns with these names.
+            pub fn of(names: &[&str]) -> Wanted {
+                Wanted { $($name: names.contains(&stringify!($name)),)* }
+            }
+        }
+
         impl Columns {
+            /// Room for the rows of some candidates.
+            fn with_capacity(n: usize, n_reads: usize, wanted: &Wanted) -> Columns {
+                let n = n.saturating_mul(n_reads.max(1));
+                Columns { $($name: Vec::with_capacity(if wanted.$name { n } else { 0 }),)* }
+            }
+
             fn append(&mut self, mut other: Columns) {
                 $(self.$name.append(&mut other.$name);)*
             }
@@ -228,6 +247,13 @@ columns! {
     tail: i64,
 }
 
+#[inline]
+fn put<T>(wanted: bool, column: &mut Vec<T>, value: T) {
+    if wanted {
+        column.push(value);
+    }
+}
+
 /// What tiles of an output cost.
 pub struct TilePlan {
     sizes: Vec<i64>,
@@ -245,8 +271,8 @@ pub struct Request {
     pub device: DeviceCounts,
     /// Buffers of a pipeline.
     pub stages: i64,
-    /// Whether runs and sectors are asked for.
-    pub with_runs: bool,
+    /// The columns.
+    pub wanted: Wanted,
 }
 
 /// Whether a map changes with a parameter that is not parallel.
@@ -310,6 +336,7 @@ impl TilePlan {
         let k = self.sizes.len();
         let row = |i: usize| &candidates[i * k..(i + 1) * k];
         let n_chunks = n.div_ceil(CHUNK);
+        let n_reads = self.arrays.iter().filter(|array| !array.is_write).count();
         let next = Mutex::new(0usize);
         let work = |_| {
             let mut memos: Vec<Memo> = self.arrays.iter().map(|_| Memo::default()).collect();
@@ -323,7 +350,7 @@ impl TilePlan {
                 if chunk >= n_chunks {
                     return done;
                 }
-                let mut columns = Columns::default();
+                let mut columns = Columns::with_capacity(CHUNK, n_reads, &request.wanted);
                 for i in chunk * CHUNK..n.min((chunk + 1) * CHUNK) {
                     poll();
                     self.candidate(row(i), request, &mut memos, &mut columns);
@@ -342,6 +369,13 @@ impl TilePlan {
     }
 
     fn candidate(&self, given: &[i64], request: &Request, memos: &mut [Memo], out: &mut Columns) {
+        let want = &request.wanted;
+        let with_runs = want.run_bytes
+            || want.sectors
+            || want.efficiency
+            || want.dram_bytes_upper
+            || want.run_bytes_exact
+            || want.sectors_exact;
         let n: SmallVec<[i64; 8]> = given.iter().zip(&self.sizes).map(|(&n, &size)| n.clamp(1, size.max(1))).collect();
         let tiles = |range: std::ops::Range<usize>| {
             range.fold(1i64, |t, p| t.saturating_mul((self.sizes[p].max(0) + n[p] - 1) / n[p]))
@@ -382,7 +416,7 @@ impl TilePlan {
             if !request.limits.multiple_of.is_empty() && !array.is_multiple(&count, &request.limits.multiple_of) {
                 refuse(Reason::NotMultiple, Some(k));
             }
-            let runs = if request.with_runs { Some(array.runs(&count)) } else { None };
+            let runs = if with_runs { Some(array.runs(&count)) } else { None };
             if array.is_write {
                 let elements = if k == self.tiled_output { array.distinct.0 } else { count.elements };
                 written = written.saturating_add(bytes(elements, array.bits));
@@ -391,14 +425,18 @@ impl TilePlan {
             let read = bytes(count.elements, array.bits);
             let own = bytes(array.distinct.0, array.bits);
             least = least.saturating_add(if array.distinct.1 { own } else { 0 });
-            out.tile_bytes.push(tile);
-            out.waste.push(if count.elements == 0 { 1.0 } else { count.boxes as f64 / count.elements as f64 });
-            out.waste_exact.push(array.exact && count.boxes_exact && count.elements_exact);
-            out.read_bytes.push(read);
-            out.read_bytes_exact.push(array.exact && count.elements_exact);
-            out.distinct_bytes.push(own);
-            out.distinct_bytes_exact.push(array.distinct.1);
-            out.reread.push(if own == 0 { 1.0 } else { read as f64 / own as f64 });
+            put(want.tile_bytes, &mut out.tile_bytes, tile);
+            put(
+                want.waste,
+                &mut out.waste,
+                if count.elements == 0 { 1.0 } else { count.boxes as f64 / count.elements as f64 },
+            );
+            put(want.waste_exact, &mut out.waste_exact, array.exact && count.boxes_exact && count.elements_exact);
+            put(want.read_bytes, &mut out.read_bytes, read);
+            put(want.read_bytes_exact, &mut out.read_bytes_exact, array.exact && count.elements_exact);
+            put(want.distinct_bytes, &mut out.distinct_bytes, own);
+            put(want.distinct_bytes_exact, &mut out.distinct_bytes_exact, array.distinct.1);
+            put(want.reread, &mut out.reread, if own == 0 { 1.0 } else { read as f64 / own as f64 });
             if let Some(runs) = runs {
                 let sector = request.sector();
                 let run = bytes(runs.len, array.bits);
@@ -413,11 +451,15 @@ impl TilePlan {
                 let worst = (bits + i128::from(sector * 8 - begin)).max(0).div_euclid(i128::from(sector) * 8)
                     + i128::from((bits + i128::from(sector * 8 - begin)).rem_euclid(i128::from(sector) * 8) != 0);
                 let sectors = i64::try_from(sectors).unwrap_or(i64::MAX);
-                out.run_bytes.push(run);
-                out.run_bytes_exact.push(runs.is_exact && count.refusal.is_none());
-                out.sectors.push(sectors);
-                out.sectors_exact.push(runs.is_exact && count.refusal.is_none() && begin == sector.saturating_mul(8));
-                out.efficiency.push(tile as f64 / (sectors.max(1) as f64 * sector as f64));
+                put(want.run_bytes, &mut out.run_bytes, run);
+                put(want.run_bytes_exact, &mut out.run_bytes_exact, runs.is_exact && count.refusal.is_none());
+                put(want.sectors, &mut out.sectors, sectors);
+                put(
+                    want.sectors_exact,
+                    &mut out.sectors_exact,
+                    runs.is_exact && count.refusal.is_none() && begin == sector.saturating_mul(8),
+                );
+                put(want.efficiency, &mut out.efficiency, tile as f64 / (sectors.max(1) as f64 * sector as f64));
                 let per_tile = u128::try_from(worst).unwrap_or(0).saturating_mul(n_runs);
                 let n_tiles = u128::from(array.tiles_of(grid, steps));
                 let all = per_tile.saturating_mul(n_tiles).saturating_mul(sector as u128);
@@ -447,21 +489,21 @@ impl TilePlan {
                 refuse(why, None);
             }
         }
-        out.legal.push(reason == 0);
-        out.reason.push(reason);
-        out.grid.push(grid);
-        out.steps.push(steps);
-        out.write_bytes.push(written);
-        out.live_bytes.push(live);
-        out.smem_bytes.push(shared);
-        out.dram_bytes_lower.push(least.saturating_add(written));
-        if request.with_runs {
-            out.dram_bytes_upper.push(most.saturating_add(written));
+        put(want.legal, &mut out.legal, reason == 0);
+        put(want.reason, &mut out.reason, reason);
+        put(want.grid, &mut out.grid, grid);
+        put(want.steps, &mut out.steps, steps);
+        put(want.write_bytes, &mut out.write_bytes, written);
+        put(want.live_bytes, &mut out.live_bytes, live);
+        put(want.smem_bytes, &mut out.smem_bytes, shared);
+        put(want.dram_bytes_lower, &mut out.dram_bytes_lower, least.saturating_add(written));
+        if with_runs {
+            put(want.dram_bytes_upper, &mut out.dram_bytes_upper, most.saturating_add(written));
         }
         let at_once = request.blocks_at_once(shared);
         let waves = if at_once == 0 { 0 } else { (grid - 1) / at_once + 1 };
-        out.waves.push(waves);
-        out.tail.push(if at_once == 0 { 0 } else { grid - (waves - 1) * at_once });
+        put(want.waves, &mut out.waves, waves);
+        put(want.tail, &mut out.tail, if at_once == 0 { 0 } else { grid - (waves - 1) * at_once });
     }
 }
 

@@ -43,6 +43,8 @@ pub(crate) struct Group {
     /// The constraints that are none of these.
     cuts: Vec<Constraint>,
     has_runtime: bool,
+    /// Where there is one variable and nothing else but at most one result on a line: slope and shift of that line.
+    line: Option<Option<(i64, i64)>>,
     /// The group as a map of its own, over its variables as dimensions.
     alone: Option<Map>,
     points: OnceLock<Option<AllPoints>>,
@@ -165,7 +167,15 @@ impl Group {
         }
         let alone = if has_runtime { None } else { alone(map, &vars, &exprs, &constraints) };
         let (points, is_injective) = (OnceLock::new(), OnceLock::new());
-        Group { vars, results, exprs, bounds, runtime_cuts, cuts, has_runtime, alone, points, is_injective }
+        let is_plain = constraints.is_empty() && !has_runtime;
+        let line = match (vars.as_slice(), exprs.as_slice()) {
+            ([_], []) if is_plain => Some(None),
+            ([v], [e]) if is_plain => line(e, var_of(*v as usize, map.domain().n_dims))
+                .filter(|(slope, _)| *slope != 0 && *slope != i64::MIN)
+                .map(Some),
+            _ => None,
+        };
+        Group { vars, results, exprs, bounds, runtime_cuts, cuts, has_runtime, line, alone, points, is_injective }
     }
 
     /// What the group reaches in tiles of the sizes `n`, which hold for all variables by flat number.
@@ -176,32 +186,22 @@ impl Group {
         }
     }
 
-    /// The most frequent group: one variable, at most one result that is a multiple of it, and no constraint.
-    pub fn partition(&self, common: &Common, n: &[i64]) -> Option<GroupAnswer> {
-        let [v] = *self.vars.as_slice() else { return None };
-        if !self.cuts.is_empty()
-            || self.has_runtime
-            || !self.runtime_cuts.is_empty()
-            || self.bounds.iter().any(|b| *b != Interval::ALL)
-        {
-            return None;
-        }
-        let (v, n) = (v as usize, n[v as usize]);
-        let interval = common.intervals[v];
-        let (slope, shift) = match self.exprs.as_slice() {
-            [] => {
-                let tiles = (interval.hi.div_euclid(n) - interval.lo.div_euclid(n) + 1) as u128;
-                return Some(GroupAnswer::exact(SmallVec::new(), tiles));
-            }
-            [e] => line(e, var_of(v, common.n_dims))?,
-            _ => return None,
+    /// The answer of the most frequent group: one variable, at most one result that is a multiple of it, and no constraint.
+    /// Its elements, and the run of the result; without a result the number of tiles.
+    #[inline]
+    pub fn partition(&self, common: &Common, n: &[i64]) -> Option<(u128, Option<BoxRun>)> {
+        let line = self.line?;
+        let v = self.vars[0] as usize;
+        let (n, interval) = (n[v], common.intervals[v]);
+        let Some((slope, shift)) = line else {
+            let tiles = interval.hi.div_euclid(n) - interval.lo.div_euclid(n) + 1;
+            return Some((tiles as u128, None));
         };
-        let stride = slope.checked_abs().filter(|a| *a > 0)?;
+        let stride = slope.abs();
         let first = if slope > 0 { shift } else { shift.checked_add(slope.checked_mul(n - 1)?)? };
         let gap = if n < common.extents[v] { stride.checked_mul(n)? } else { 0 };
         let run = BoxRun { size: n, stride: if n > 1 { stride } else { 1 }, first, gap };
-        let elements = (interval.hi as i128 - interval.lo as i128 + 1) as u128;
-        Some(GroupAnswer::exact(smallvec![run], elements))
+        Some(((i128::from(interval.hi) - i128::from(interval.lo) + 1) as u128, Some(run)))
     }
 
     fn full(&self, common: &Common, n: &[i64]) -> Classes {
