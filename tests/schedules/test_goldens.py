@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import CASES
-from support.schedules import pairs
+from support.schedules import ADD, blocks_of, pairs
 
 import hlomap as hm
 from hlomap.schedules.shapes import Options, launch_of_shape
 
-ADD = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }"
 NAMES = ("th_x", "th_y", "th_z", "bl_x", "bl_y", "bl_z")
-
-
-def blocks_of(file: Path) -> list[tuple[str, list[tuple[str, str]]]]:
-    """The blocks of a file: a name, and keys with values."""
-    found = []
-    for block in file.read_text(encoding="utf-8").strip().split("\n\n"):
-        name, *lines = [line for line in block.splitlines() if not line.startswith("#")] or [""]
-        if name:
-            found.append((name, [(key, value.strip()) for key, value in (line.split(":", 1) for line in lines)]))
-    return found
 
 
 def expanded(text: str) -> hm.IndexingMap:

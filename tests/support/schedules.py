@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,19 @@ import hlomap as hm
 
 Points = npt.NDArray[np.int64]
 MOST_POINTS = 1 << 22
+ADD = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }"
+
+
+def blocks_of(file: Path) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The blocks of a file: a name, and keys with values."""
+    found = []
+    for block in file.read_text(encoding="utf-8").strip().split("\n\n"):
+        name, *lines = [line for line in block.splitlines() if not line.startswith("#")] or [""]
+        if name:
+            found.append(
+                (name, [(key, value.removeprefix(" ")) for key, value in (line.split(":", 1) for line in lines)])
+            )
+    return found
 
 
 def points(m: hm.IndexingMap, runtime: Sequence[int] = ()) -> tuple[Points, Points]:

@@ -22,7 +22,7 @@ from .._core import (
     logical_index,
 )
 from ..analysis.queries import input_to_output, output_to_input
-from ..errors import HlomapError
+from ..errors import HlomapError, ShapeError
 from ..hardware import Device
 from ..maps.map_set import MapSet
 from ..types import expect
@@ -96,7 +96,8 @@ class Schedule:
             return "\n".join([*lines, f"  unknown {self.reason}"])
         shared = f", shared memory {list(self.shared_shape)}" if self.shared_shape else ""
         grid = " x ".join(map(str, self.blocks)).removesuffix(" x 1").removesuffix(" x 1")
-        lines.append(f"  grid    {self.threads} threads, {grid} blocks, vectors of {self.vector}{shared}")
+        blocks = "block" if grid == "1" else "blocks"
+        lines.append(f"  grid    {self.threads} threads, {grid} {blocks}, vectors of {self.vector}{shared}")
         return "\n".join(lines)
 
 
@@ -121,7 +122,7 @@ def schedule(fusion: Instruction | Computation, device: Device | str = "h100") -
       hero    transpose t
       grid    128 threads, 200 blocks, vectors of 1, shared memory [1, 32, 33]
     >>> print(found.outputs[0].inputs[0][0].results)
-    (Expr('d3 floordiv 2'), Expr('d0 floordiv 32 + s0 * 4'), Expr('d0 mod 32 + d3 mod 2 * 32'))
+    (Expr('d3 floordiv 2'), Expr('d0 floordiv 32 + s0 * 4'), Expr('d0 mod 32 + (d3 mod 2) * 32'))
     """
     takes = "an hlomap.Instruction, or the hlomap.Computation of a fusion"
     expect((Instruction, Computation), fusion, "schedule", takes, "find one with module[name]")
@@ -234,10 +235,13 @@ def _custom(instruction: Instruction, region: Region) -> Schedule:
         reason = f"the config has {len(tiles.tiles)} tiles for {len(region.roots)} outputs"
         return Schedule("triton_block", test, root, reason=reason)
     fastest = root.opcode == "dot" and _bytes(root.operands[0]) < _bytes(root.operands[1])
-    launches = [
-        triton_block(first_array(root), tile, tiles.n_warps, first_fastest=fastest)
-        for root, tile in zip(region.roots, tiles.tiles, strict=True)
-    ]
+    try:
+        launches = [
+            triton_block(first_array(root), tile, tiles.n_warps, first_fastest=fastest)
+            for root, tile in zip(region.roots, tiles.tiles, strict=True)
+        ]
+    except ShapeError as error:
+        return Schedule("triton_block", test, root, reason=str(error))
     if len({launch.blocks for launch in launches}) > 1:
         return Schedule("triton_block", test, root, reason="the outputs have other numbers of tiles")
     heroes = [Hero(root, root, ()) for root in region.roots]
@@ -464,7 +468,7 @@ def _loop(kernel: _Kernel) -> Schedule:
     shapes = [first_array(root) for root in kernel.region.roots]
     unroll = _unroll(kernel, shapes[0])
     root = kernel.region.roots[0]
-    test = "no other emitter fits"
+    test = _why_no_other(kernel)
     if any(shape.n_elements != shapes[0].n_elements for shape in shapes):
         return Schedule("loop", test, root, reason="the outputs have other numbers of elements")
     parts = []
@@ -472,6 +476,25 @@ def _loop(kernel: _Kernel) -> Schedule:
         launch = flat.loop(shape, unroll, kernel.device)
         parts.append(_output_of(Hero(one, one, ()), launch))
     return _record(launch, test, root, parts)
+
+
+def _why_no_other(kernel: _Kernel) -> str:
+    """The test that the most likely other emitter fails."""
+    several = " and the other outputs" if len(kernel.heroes) > 1 else ""
+    for hero in kernel.heroes:
+        one, form, transpose = hero.instruction, reduction_form(hero.instruction), transpose_form(hero.instruction)
+        if one.opcode == "reduce":
+            refusal = reductions.refusal(form) or f"the reduction{several} differ in their forms"
+        elif transpose is not None and len(transpose.sizes) > 1:
+            refusal = transposes.tiled_refusal(transpose.sizes, transpose.permutation, transpose.bits) or (
+                f"the transpose{several} differ in their forms"
+            )
+        elif one.opcode == "concatenate":
+            refusal = f"a concatenation of {len(one.operands)} operands" if not several else "several outputs"
+        else:
+            continue
+        return f"{one.name}: {refusal}"
+    return "no hero has an emitter of its own"
 
 
 def _unroll(kernel: _Kernel, shape: Shape) -> int:
