@@ -72,7 +72,7 @@ def _witness(t: Tiling, read: TileRead, sizes: Sequence[int]) -> str | None:
         if axis is not None:
             values = np.unique(found[:, axis])
             return f"{where}: dimension {axis} has {_listed(values)}"
-        return f"{where}: {len(found)} elements, from {found[0].tolist()} to {found[-1].tolist()}, are no box"
+        return f"{where}: {len(found)} elements, from {found[0].tolist()} to {found[-1].tolist()}, do not form a box"
     return None
 
 

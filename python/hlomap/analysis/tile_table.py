@@ -177,7 +177,7 @@ _MEANING = {
     "shared_memory": "the tiles do not fit the shared memory of the limits",
     "registers": "the tiles do not fit the registers of the limits",
     "not_power_of_two": "a size is neither a power of two nor the whole dimension",
-    "not_multiple": "a box is no multiple of what the limits ask for",
+    "not_multiple": "the size of a box is not a multiple of what the limits ask for",
     "overshoot": "tiles reach too far beyond the end of a dimension",
 }
 
