@@ -57,7 +57,7 @@ def test_transposes() -> None:
         layout = rng.choice([None, random_layout(rng, rank)])
         shape = hm.Shape(rng.choice(TYPES[:-1]), sizes, layout)
         # Few multiprocessors make a grid busy, so that wide tiles occur.
-        device = hm.Device("small", rng.choice([1, 84]), 128, compute_capability=(rng.choice([9, 10]), 0))
+        device = hm.Device("small", rng.choice([1, 84]), 128, generation=rng.choice([9, 10]))
         try:
             launch = launch_of_shape(shape, "transpose", device, Options(permutation=permutation))
         except hm.errors.ShapeError as error:
