@@ -82,7 +82,8 @@ def thread_map(
         expect((str, type(None)), value, "thread_map", f"a name as `{name}`")
     for name, number in (("unroll", unroll or 1), ("operand", operand), ("output", output)):
         expect(int, number, "thread_map", f"an int as `{name}`")
-    options = Options(unroll, *map(_integers, ("permutation", "reduce", "tile"), (permutation, reduce, tile)), variant)
+    sizes = [_integers("permutation", permutation), _integers("reduce", reduce), _integers("tile", tile)]
+    options = Options(unroll, sizes[0], sizes[1], sizes[2], variant)
     has_grid = threads is not None or blocks is not None or per_thread is not None
     if of not in _PARTS:
         raise ShapeError(f"expected one of {', '.join(_PARTS)} as `of`, found {of!r}")
