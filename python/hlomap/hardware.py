@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Literal
 
-from .types import expect
+from .types import expect, one_line
 
 __all__ = ["Device", "Limits"]
 
@@ -20,7 +20,7 @@ class _Record:
     def __repr__(self) -> str:
         values = [(f.name, getattr(self, f.name), f.default) for f in fields(self)]  # type: ignore[arg-type]
         shown = [f"{name}={value!r}" for name, value, default in values if value != default]
-        return f"{type(self).__name__}({', '.join(shown)})"
+        return f"{type(self).__name__}({one_line(', '.join(shown))})"
 
 
 @dataclass(frozen=True, repr=False)
