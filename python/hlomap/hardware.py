@@ -57,8 +57,8 @@ class Device(_Record):
     """The bytes of the cache that all multiprocessors share."""
     dram_bytes_per_second: int = 0
     """The bytes that memory transfers in a second."""
-    compute_capability: tuple[int, int] = (0, 0)
-    """NVIDIA's number of the generation, major and minor."""
+    generation: int = 0
+    """The major number of NVIDIA's compute capability: 8 for Ampere, 9 for Hopper, 10 for Blackwell."""
     max_blocks_x: int = 2**31 - 1
     """The most blocks of a grid along x."""
 
@@ -90,7 +90,7 @@ _DEVICES = {
             101376,
             cache_bytes=6 << 20,
             dram_bytes_per_second=768 * 10**9,
-            compute_capability=(8, 6),
+            generation=8,
         ),
         Device(
             "h100",
@@ -102,7 +102,7 @@ _DEVICES = {
             232448,
             cache_bytes=50 << 20,
             dram_bytes_per_second=3350 * 10**9,
-            compute_capability=(9, 0),
+            generation=9,
         ),
         Device(
             "b200",
@@ -114,7 +114,7 @@ _DEVICES = {
             232448,
             cache_bytes=126 << 20,
             dram_bytes_per_second=8000 * 10**9,
-            compute_capability=(10, 0),
+            generation=10,
         ),
     )
 }

@@ -10,6 +10,7 @@ import pytest
 from support.schedules import points, visits, written_before_read
 
 import hlomap as hm
+from hlomap.schedules import flat
 from hlomap.schedules.launch import Launch
 from hlomap.schedules.shapes import Options, launch_of_shape
 
@@ -32,7 +33,7 @@ def keeps_shared_memory(launch: Launch) -> bool:
     return written_before_read(launch.shared_write, launch.shared_read)
 
 
-@pytest.mark.parametrize("schedule", ["loop", "concatenate", "dus", "scatter", "triton_block"])
+@pytest.mark.parametrize("schedule", ["loop", "scatter", "triton_block"])
 def test_flat_schedules(schedule: str) -> None:
     rng = random.Random(1)
     for _ in range(N_SHAPES):
@@ -46,6 +47,34 @@ def test_flat_schedules(schedule: str) -> None:
         assert once(launch.output, sizes), (shape, options)
 
 
+def test_concatenations() -> None:
+    rng = random.Random(4)
+    for _ in range(N_SHAPES):
+        rank = rng.randint(1, 3)
+        sizes, dimension = [rng.randint(1, 20) for _ in range(rank)], rng.randrange(rank)
+        extents = [rng.choice([1, 2, 4, 8, 12, 20, 300]) for _ in range(rng.randint(1, 4))]
+        layout = random_layout(rng, rank)
+        operands = [hm.Shape("f32", [*sizes[:dimension], n, *sizes[dimension + 1 :]], layout) for n in extents]
+        unroll, device = rng.choice([1, 2, 4]), hm.Device.named("h100")
+        launches = [flat.concatenate(operands, dimension, k, unroll, device) for k in range(len(operands))]
+        assert len({(launch.threads, launch.blocks) for launch in launches}) == 1
+        whole = [*sizes[:dimension], sum(extents), *sizes[dimension + 1 :]]
+        assert (visits([launch.output for launch in launches], whole) == 1).all(), operands
+        for launch, operand in zip(launches, operands, strict=True):
+            assert once(launch.input, list(operand.dimensions)), operands
+
+
+def test_scatters_with_sorted_indices() -> None:
+    rng = random.Random(5)
+    for _ in range(N_SHAPES):
+        sizes = [rng.randint(1, 300), *(rng.choice([1, 2, 3, 8, 33, 64]) for _ in range(rng.randint(0, 2)))]
+        if prod(sizes) > 20_000:
+            continue
+        per_warp = flat.indices_per_warp(sizes[0], rng.randint(1, 9), 32, rng.randint(1, 2), hm.Device("few", 1, 64))
+        launch = flat.sorted_scatter(hm.Shape(rng.choice(TYPES), sizes), per_warp)
+        assert once(launch.output, sizes), (sizes, per_warp)
+
+
 def test_transposes() -> None:
     rng, seen = random.Random(2), Counter[str]()
     while seen.total() < N_SHAPES:
@@ -57,7 +86,7 @@ def test_transposes() -> None:
         layout = rng.choice([None, random_layout(rng, rank)])
         shape = hm.Shape(rng.choice(TYPES[:-1]), sizes, layout)
         # Few multiprocessors make a grid busy, so that wide tiles occur.
-        device = hm.Device("small", rng.choice([1, 84]), 128, compute_capability=(rng.choice([9, 10]), 0))
+        device = hm.Device("small", rng.choice([1, 84]), 128, generation=rng.choice([9, 10]))
         try:
             launch = launch_of_shape(shape, "transpose", device, Options(permutation=permutation))
         except hm.errors.ShapeError as error:

@@ -148,6 +148,16 @@ def test_arguments_that_do_not_fit(call: dict[str, object]) -> None:
         hm.thread_map(hm.Shape.parse("f32[33,48]"), **call)  # type: ignore[arg-type]
 
 
+def test_sizes_that_do_not_fit() -> None:
+    large, largest = hm.Shape("f32", [1 << 42]), hm.Shape("s8", [(1 << 63) - 1])
+    assert hm.thread_map(large, "loop").bounds(0) == (0, (1 << 42) - 1)
+    for shape, unroll in ((largest, None), (large, 1 << 70)):
+        with pytest.raises(hm.errors.IntegerOverflowError):
+            hm.thread_map(shape, "loop", unroll=unroll)
+    with pytest.raises(hm.errors.UnsupportedError, match="two threads would write one byte"):
+        hm.thread_map(hm.Shape("s4", [64, 64]), "transpose", permutation=[1, 0])
+
+
 def test_devices() -> None:
     shape = hm.Shape.parse("f32[8]")
     assert hm.thread_map(shape, "loop", device=hm.Device("mine", 4, 64)) == hm.thread_map(shape, "loop")

@@ -29,7 +29,7 @@ def unroll_factor(
     """
     factor = 1
     if vectorizes and n_elements >= n_resident_threads(device):
-        widest = 8 if wide and device.compute_capability[0] >= 10 and output_bits < 32 else 4
+        widest = 8 if wide and device.generation >= 10 and output_bits < 32 else 4
         factor = gcd(n_elements, widest)
     return max(factor, ceil_div(8, output_bits))
 

@@ -83,6 +83,8 @@ def _transpose(shape: Shape, device: Device, options: Options) -> Launch:
         return transposes.packed(sizes, permutation, (shape, target), packing)
     if options.variant == "packed":
         raise ShapeError(f"no packed transpose of {shape}: {packing}")
+    if bits < 8 and permutation and permutation[-1] != len(sizes) - 1:
+        raise UnsupportedError(f"no transpose of {shape}: {transposes.tiled_refusal(sizes, permutation, bits)}")
     return transposes.tiled(sizes, permutation, (shape, target), bits, device)
 
 

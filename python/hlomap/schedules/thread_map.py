@@ -13,7 +13,7 @@ from ..errors import ShapeError, UnsupportedError
 from ..hardware import Device
 from ..maps.flat_thread_map import flat_thread_map
 from ..maps.map_set import MapSet
-from ..types import expect
+from ..types import expect, expect_items
 from .launch import Launch, as_device
 from .schedule import schedule as schedule_of
 from .schedule import schedule_as_loop
@@ -54,7 +54,7 @@ def thread_map(
     ``variant="packed"``), ``"row_reduction"`` or ``"column_reduction"`` (of an operand, over the dimensions ``reduce``;
     ``variant="multi"`` or ``"small"``), or ``"triton_block"`` (blocks of the sizes ``tile``; the thread is 0;
     ``variant="first_fastest"`` numbers the second last dimension first).  What is left out is what XLA would choose on
-    ``device``, an :class:`~hlomap.Device` or the name of one.
+    ``device``, an :class:`~hlomap.Device` or the name of one; whether XLA would take the schedule is not asked.
 
     **A fusion or another instruction**: as :func:`hlomap.schedule` finds it, for the output number ``output``.
     ``schedule="loop"`` asks for the loop that XLA would take without a better emitter.
@@ -78,7 +78,12 @@ def thread_map(
     """
     takes = "an hlomap.Shape, or the hlomap.Instruction of a fusion"
     expect((Shape, Instruction, Computation), x, "thread_map", takes, "read text with hlomap.Shape.parse(text)")
-    options = Options(unroll, permutation, reduce, tile, variant)
+    for name, value in (("schedule", schedule), ("variant", variant)):
+        expect((str, type(None)), value, "thread_map", f"a name as `{name}`")
+    for name, number in (("unroll", unroll or 1), ("operand", operand), ("output", output)):
+        expect(int, number, "thread_map", f"an int as `{name}`")
+    sizes = [_integers("permutation", permutation), _integers("reduce", reduce), _integers("tile", tile)]
+    options = Options(unroll, sizes[0], sizes[1], sizes[2], variant)
     has_grid = threads is not None or blocks is not None or per_thread is not None
     if of not in _PARTS:
         raise ShapeError(f"expected one of {', '.join(_PARTS)} as `of`, found {of!r}")
@@ -101,6 +106,10 @@ def thread_map(
     if options != Options():
         raise ShapeError("expected no details of the schedule of an instruction, which has them")
     return _of_instruction(x, schedule, of, operand, output, device)
+
+
+def _integers(name: str, given: Sequence[int] | None) -> list[int] | None:
+    return None if given is None else expect_items(int, given, "thread_map", f"a sequence of int as `{name}`")
 
 
 def _of_launch(launch: Launch, of: Part) -> IndexingMap:

@@ -52,8 +52,8 @@ def tiled_refusal(sizes: Sizes, permutation: Sizes, bits: int) -> str | None:
             return f"the minor dimension stays and has {row} bits, more than 64"
         return None if row * least >= 128 else f"the minor dimension stays, {row} * {least} bits are below 128"
     pair = (sizes[-1], output[-1])
-    if bits == 4:
-        return "elements of 4 bits"
+    if bits < 8:
+        return f"elements of {bits} bits, of which two threads would write one byte"
     if min(pair) >= 16 or (min(pair) >= 8 and prod(pair) >= 8192):
         return None
     return f"the minor dimensions {pair[0]} and {pair[1]} are too small"
@@ -106,7 +106,7 @@ def tiled(
 
 def _tiled_vector(n_blocks: int, edges: tuple[int, int], bits: int, summed_bits: int, device: Device) -> int:
     """The edge of the square of elements that a thread would move, 1, 2 or 4."""
-    budget = (128 if device.compute_capability[0] >= 10 else 48) << 10
+    budget = (128 if device.generation >= 10 else 48) << 10
     vector = max(1, 32 // bits)
     while vector > 1:
         busy = n_blocks * _THREADS >= vector * vector * n_resident_threads(device)
