@@ -3,7 +3,7 @@
 //!
 //! Read [`Parameters`]. A range belongs to the instruction whose rule has it and to its place among the rule's ranges, so
 //! that both operands of a dot read along one parameter. Before two maps are composed the ranges of the second become
-//! dimensions ([`Parameters::lift`]), which simplification neither merges nor drops. Ranges of an operand that only
+//! dimensions (`Parameters::lift`), which simplification neither merges nor drops. Ranges of an operand that only
 //! supplies runtime values, such as the index vectors of a gather, are no parameters: there is nothing to tile.
 
 use std::sync::Arc;
