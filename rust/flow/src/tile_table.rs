@@ -12,6 +12,9 @@ use quasiaffine::tile::{BoxRun, Memo, Refusal, TileBox, TileCount, TiledMap};
 use quasiaffine::{distinct, Interval, Kind, Map, Variable};
 use smallvec::SmallVec;
 
+/// The most bytes of a sector.
+const MAX_SECTOR: i64 = 1 << 20;
+
 /// How many candidates a thread takes at once.
 const CHUNK: usize = 1024;
 
@@ -290,6 +293,15 @@ fn bytes(elements: u128, bits: i64) -> i64 {
     i64::try_from(elements.saturating_mul(bits.max(0) as u128).div_ceil(8)).unwrap_or(i64::MAX)
 }
 
+/// How many tiles of `n` a dimension has.
+const fn tiles_of(size: i64, n: i64) -> i64 {
+    if size > 0 {
+        (size - 1) / n + 1
+    } else {
+        0
+    }
+}
+
 fn power_of_two(n: i64) -> i64 {
     u64::try_from(n)
         .ok()
@@ -377,9 +389,8 @@ impl TilePlan {
             || want.run_bytes_exact
             || want.sectors_exact;
         let n: SmallVec<[i64; 8]> = given.iter().zip(&self.sizes).map(|(&n, &size)| n.clamp(1, size.max(1))).collect();
-        let tiles = |range: std::ops::Range<usize>| {
-            range.fold(1i64, |t, p| t.saturating_mul((self.sizes[p].max(0) + n[p] - 1) / n[p]))
-        };
+        let tiles =
+            |range: std::ops::Range<usize>| range.fold(1i64, |t, p| t.saturating_mul(tiles_of(self.sizes[p], n[p])));
         let (grid, steps) = (tiles(0..self.n_parallel), tiles(self.n_parallel..n.len()));
         let mut reason = 0i16;
         let mut refuse = |why: Reason, array: Option<usize>| {
@@ -472,7 +483,7 @@ impl TilePlan {
         }
         if limits.max_overshoot_percent >= 0 {
             let beyond = |(&n, &size): (&i64, &i64)| {
-                let over = (size + n - 1) / n * n - size;
+                let over = tiles_of(size, n).saturating_mul(n).saturating_sub(size);
                 over.saturating_mul(100) > size.saturating_mul(limits.max_overshoot_percent)
             };
             if n.iter().zip(&self.sizes).any(beyond) {
@@ -509,10 +520,10 @@ impl TilePlan {
 
 impl Request {
     fn sector(&self) -> i64 {
-        if self.device.sector_bytes > 0 {
-            self.device.sector_bytes
-        } else {
-            32
+        // A power of two or not, no memory moves more at once.
+        match self.device.sector_bytes {
+            1..=MAX_SECTOR => self.device.sector_bytes,
+            _ => 32,
         }
     }
 
@@ -551,7 +562,7 @@ impl TiledArray {
             .runs
             .iter()
             .zip(&self.dims)
-            .fold(1i64, |t, (run, &size)| t.saturating_mul((size + run.size - 1) / run.size.max(1)));
+            .fold(1i64, |t, (run, &size)| t.saturating_mul(tiles_of(size, run.size.max(1))));
         tiles == grid && !self.is_sequential && count.runs.iter().all(BoxRun::is_aligned)
     }
 

@@ -137,7 +137,7 @@ pub(crate) struct TightRun {
 
 impl TightRun {
     pub fn len(self) -> i64 {
-        (self.last - self.first) / self.stride + 1
+        (self.last.saturating_sub(self.first) / self.stride).saturating_add(1)
     }
 }
 
@@ -468,7 +468,7 @@ impl Group {
             cut.push(one(first, (last - first + 1).max(1)));
         }
         let tight = |run: &Run| {
-            let first = run.base.value + run.below;
+            let first = run.base.value.saturating_add(run.below);
             TightRun { first, last: first.saturating_add(run.span()), stride: run.stride }
         };
         let whole: SmallVec<[TightRun; 4]> = match self.image(common, &full) {
@@ -494,7 +494,7 @@ impl Group {
                 return None;
             }
             // What the classes do not show to be a run of the full tile is boxed by what is inside.
-            let fits = (inside.first - whole.first).rem_euclid(whole.stride) == 0
+            let fits = inside.first.wrapping_sub(whole.first).rem_euclid(whole.stride) == 0
                 && (inside.len() == 1 || inside.stride == whole.stride);
             found.push((if fits { whole } else { inside }, inside));
         }
