@@ -48,6 +48,7 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "ravel_index": [(SHAPE, ""), ((0, 0), "")],
     "register_rule": [("name", "str"), (len, "")],
     "reshape_is_bitcast": [(SHAPE, ""), (SHAPE, "")],
+    "schedule": [(MODULE["n"], "")],
     "simplify_many": [([MAP], "")],
     "thread_map": [(SHAPE, "")],
     "tile": [(MODULE["n"], ""), (0, "int")],

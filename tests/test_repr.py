@@ -90,6 +90,8 @@ VALUES: dict[str, Any] = {
     "Window('{size=3x3 stride=2x2}')": hlo.Window.parse("{size=3x3 stride=2x2}"),
     "Window('{size=3x3x3": hlo.Window.parse("{size=" + "x".join(["3"] * 100) + "}"),
     "WindowDim(size=3, stride=1, pad_low=0,": hlo.WindowDim(3),
+    "Device(name='b200', n_multiprocessors=148": hm.Device.named("b200"),
+    "Limits(max_grid=3)": hm.Limits(max_grid=3),
 }
 
 

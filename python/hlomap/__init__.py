@@ -61,8 +61,9 @@ if TYPE_CHECKING:
     from .maps.map_set import DeviceIndexing, MapSet
     from .maps.set_questions import SetAnswer, overlap
     from .maps.simplification import explain_simplify
-    from .maps.thread_map import thread_map
     from .memory.coalescing import coalescing
+    from .schedules.schedule import schedule
+    from .schedules.thread_map import thread_map
     from .types import Unknown
     from .verification.verify import CheckResult, verify
 
@@ -122,6 +123,7 @@ __all__ = [
     "ravel_index",
     "register_rule",
     "reshape_is_bitcast",
+    "schedule",
     "simplify_many",
     "thread_map",
     "tile",
@@ -154,8 +156,9 @@ _MODULES = {
     "maps.map_set": "DeviceIndexing MapSet",
     "maps.set_questions": "SetAnswer overlap",
     "maps.simplification": "explain_simplify",
-    "maps.thread_map": "thread_map",
     "memory.coalescing": "coalescing",
+    "schedules.schedule": "schedule",
+    "schedules.thread_map": "thread_map",
     "types": "Unknown",
     "verification.verify": "CheckResult verify",
 }

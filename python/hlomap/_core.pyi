@@ -2121,11 +2121,12 @@ class TilePlan:
         limits: tuple[int, bool, int, int, int, Sequence[int], int, bool],
         device: tuple[int, int, int, int],
         stages: int,
-        with_runs: bool,
+        columns: Sequence[str],
         threads: int,
         /,
     ) -> dict[str, npt.NDArray[Any]]:
-        """The columns of the rows of ``candidates``, flat; those of reads have one value for each read.
+        """The columns of the rows of ``candidates``, flat; those of reads have one value for each read, and those
+        that are not named are empty.
 
         ``limits`` and ``device`` have the fields of `Limits` and `DeviceCounts` in order.
         """

@@ -6,16 +6,25 @@ the package knows a device: every question takes one of these records, or your o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
-from .types import expect
+from .types import expect, one_line
 
 __all__ = ["Device", "Limits"]
 
 
-@dataclass(frozen=True)
-class Device:
+class _Record:
+    """A record whose ``repr`` leaves out what has its default."""
+
+    def __repr__(self) -> str:
+        values = [(f.name, getattr(self, f.name), f.default) for f in fields(self)]  # type: ignore[arg-type]
+        shown = [f"{name}={value!r}" for name, value, default in values if value != default]
+        return f"{type(self).__name__}({one_line(', '.join(shown))})"
+
+
+@dataclass(frozen=True, repr=False)
+class Device(_Record):
     """The numbers of a GPU that costs depend on.  A number of 0 is unknown.
 
     ``Device.named`` has those of some devices, from their vendors' data sheets.
@@ -48,6 +57,10 @@ class Device:
     """The bytes of the cache that all multiprocessors share."""
     dram_bytes_per_second: int = 0
     """The bytes that memory transfers in a second."""
+    generation: int = 0
+    """The major number of NVIDIA's compute capability: 8 for Ampere, 9 for Hopper, 10 for Blackwell."""
+    max_blocks_x: int = 2**31 - 1
+    """The most blocks of a grid along x."""
 
     @staticmethod
     def named(name: str) -> Device:
@@ -67,15 +80,48 @@ class Device:
 _DEVICES = {
     device.name: device
     for device in (
-        Device("a6000", 84, 1536, 16, 65536, 102400, 101376, cache_bytes=6 << 20, dram_bytes_per_second=768 * 10**9),
-        Device("h100", 132, 2048, 32, 65536, 233472, 232448, cache_bytes=50 << 20, dram_bytes_per_second=3350 * 10**9),
-        Device("b200", 148, 2048, 32, 65536, 233472, 232448, cache_bytes=126 << 20, dram_bytes_per_second=8000 * 10**9),
+        Device(
+            "a6000",
+            84,
+            1536,
+            16,
+            65536,
+            102400,
+            101376,
+            cache_bytes=6 << 20,
+            dram_bytes_per_second=768 * 10**9,
+            generation=8,
+        ),
+        Device(
+            "h100",
+            132,
+            2048,
+            32,
+            65536,
+            233472,
+            232448,
+            cache_bytes=50 << 20,
+            dram_bytes_per_second=3350 * 10**9,
+            generation=9,
+        ),
+        Device(
+            "b200",
+            148,
+            2048,
+            32,
+            65536,
+            233472,
+            232448,
+            cache_bytes=126 << 20,
+            dram_bytes_per_second=8000 * 10**9,
+            generation=10,
+        ),
     )
 }
 
 
-@dataclass(frozen=True)
-class Limits:
+@dataclass(frozen=True, repr=False)
+class Limits(_Record):
     """The rules of a backend for tile sizes.  A number of 0 is no rule.
 
     ``Limits.named`` has those of some backends.  A rule that a candidate breaks is its ``reason``.

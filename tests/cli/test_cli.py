@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 from conftest import CASES
 
+import hlomap as hm
 from hlomap.cli.main import main
 
 ROOT = Path(__file__).parent.parent.parent
@@ -149,3 +150,28 @@ def test_analyze_with_wrong_arguments(arguments: tuple[str, ...], monkeypatch: p
     result = run("analyze", *arguments)
     assert result.exit_code == 2
     assert "Error: " in result.stderr
+
+
+def test_tile_lists_the_best_candidates(tmp_path: Path) -> None:
+    file = CASES / "modules" / "attention_causal.hlo"
+    root = hm.load(file).entry.root.name
+    result = run("tile", file, "--instruction", root, "--top", 3, "--limits", "triton", "--device", "h100")
+    assert result.exit_code == 0, result.stderr
+    compare_with_golden(result.stdout, file.with_suffix(".tile.txt"))
+    for suffix in ("csv", "parquet"):
+        output = tmp_path / f"all.{suffix}"
+        assert run("tile", file, "--instruction", root, "-o", output).exit_code == 0 and output.stat().st_size > 1000
+    assert "legal" in run("tile", file, "--instruction", root, "--explain", "1,1,1,1").stdout
+
+
+def test_tile_names_what_is_wrong(tmp_path: Path) -> None:
+    file = CASES / "modules" / "attention_causal.hlo"
+    root = hm.load(file).entry.root.name
+    for arguments, message in [
+        (["--instruction", "nowhere"], "no instruction nowhere"),
+        (["--instruction", root, "-o", tmp_path / "all.txt"], ".parquet or .csv"),
+        (["--instruction", root, "--index", "7"], "no output"),
+        (["--instruction", root, "--explain", "1"], "one size for each parameter"),
+    ]:
+        result = run("tile", file, *arguments)
+        assert result.exit_code in (1, 2) and message in " ".join(result.stderr.split()), result.stderr

@@ -7,7 +7,7 @@ shows it, and which sizes near it are legal.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice, product
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -61,18 +61,18 @@ def _witness(t: Tiling, read: TileRead, sizes: Sequence[int]) -> str | None:
     if m is None or m.runtime or any(r.upper - r.lower > _MOST_POINTS for r in m.ranges):
         return None
     counts = [-(-p.size // n) for p, n in zip(t.params, sizes, strict=True)]
-    for tile in islice(product(*map(range, counts)), _MOST_TILES):
+    for tile in _points([(0, n) for n in counts], min(prod(counts), _MOST_TILES)).tolist():
         found = _elements(t, read, sizes, tile)
         if found is None:
             return None
         if len(found) == 0 or _is_box(found):
             continue
         axis = next((k for k in range(found.shape[1]) if not _is_progression(np.unique(found[:, k]))), None)
-        where = f"tile [{', '.join(map(str, sizes))}] of {read.instruction.name}, id {list(tile)}"
+        where = f"tile [{', '.join(map(str, sizes))}] of {read.instruction.name}, id {tile}"
         if axis is not None:
             values = np.unique(found[:, axis])
             return f"{where}: dimension {axis} has {_listed(values)}"
-        return f"{where}: {len(found)} elements, from {found[0].tolist()} to {found[-1].tolist()}, are no box"
+        return f"{where}: {len(found)} elements, from {found[0].tolist()} to {found[-1].tolist()}, do not form a box"
     return None
 
 
@@ -80,21 +80,25 @@ def _elements(t: Tiling, read: TileRead, sizes: Sequence[int], tile: Sequence[in
     """The different elements that a tile reads, in order; None where there are too many points."""
     m = read.map
     assert m is not None
-    spans = []
-    for p, n, at in zip(t.params, sizes, tile, strict=True):
-        spans.append(np.arange(at * n, min((at + 1) * n, p.size)))
-    spans += [np.arange(r.lower, r.upper + 1) for r in m.ranges]
-    n_points = 1
-    for span in spans:
-        n_points *= len(span)
+    spans = [(at * n, min((at + 1) * n, p.size)) for p, n, at in zip(t.params, sizes, tile, strict=True)]
+    spans += [(r.lower, r.upper + 1) for r in m.ranges]
+    n_points = prod(end - start for start, end in spans)
     if n_points > _MOST_POINTS or not m.results:
         return None
-    grid = np.stack([axis.reshape(-1) for axis in np.meshgrid(*spans, indexing="ij")], axis=1) if spans else None
-    if grid is None:
-        return None
+    grid = _points(spans, n_points)
     dims, ranges = grid[:, : len(m.dims)], grid[:, len(m.dims) :]
     inside = m.in_domain(dims, ranges)
     return np.unique(m.evaluate(dims[inside], ranges[inside]), axis=0)
+
+
+def _points(spans: Sequence[tuple[int, int]], n: int) -> npt.NDArray[np.int64]:
+    """The first ``n`` points of a product of ranges, the last of which changes with every point."""
+    numbers = np.arange(n, dtype=np.int64)
+    columns = []
+    for start, end in reversed(spans):
+        columns.append(start + numbers % (end - start))
+        numbers = numbers // (end - start)
+    return np.stack(columns[::-1], axis=1) if columns else np.zeros((n, 0), np.int64)
 
 
 def _is_progression(values: npt.NDArray[np.int64]) -> bool:

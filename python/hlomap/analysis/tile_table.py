@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["TileTable", "reason_texts"]
 
-_OF_RUNS = ("run_bytes", "run_bytes_exact", "sectors", "sectors_exact", "efficiency", "dram_bytes_upper")
-
 # The columns in order, and whether they have one number for each read.
 _COLUMNS = {
     "legal": False,
@@ -118,7 +116,7 @@ class TileTable(Mapping[str, npt.NDArray[Any]]):
             ),
             (device.n_multiprocessors, device.shared_bytes, device.max_blocks, device.sector_bytes),
             stages,
-            any(name in _OF_RUNS for name in wanted),
+            wanted,
             threads,
         )
         shaped = {}
@@ -179,7 +177,7 @@ _MEANING = {
     "shared_memory": "the tiles do not fit the shared memory of the limits",
     "registers": "the tiles do not fit the registers of the limits",
     "not_power_of_two": "a size is neither a power of two nor the whole dimension",
-    "not_multiple": "a box is no multiple of what the limits ask for",
+    "not_multiple": "the size of a box is not a multiple of what the limits ask for",
     "overshoot": "tiles reach too far beyond the end of a dimension",
 }
 

@@ -138,7 +138,10 @@ class TileRead:
 
     @property
     def exact(self) -> bool:
-        """Whether the expressions say exactly what is read, for legal sizes."""
+        """Whether the expressions say exactly what is read, where the clauses hold.
+
+        A tile that is cut off at the end of a parameter may read fewer: its window may have a larger stride.
+        """
         return self.map is not None and self.is_exact_map and all(exact for _, _, exact in self._symbolic[0])
 
     @property
@@ -165,7 +168,9 @@ def tile(root: Instruction | Computation, output: int | ShapeIndex = 0) -> Tilin
     The work that does not depend on tile sizes is done here, once.  Where there are several outputs, all are written:
     each of the others is tiled by what the tiles of ``output`` need of it, or like ``output`` if they need nothing.
 
-    Raises :class:`ShapeError` where the output does not exist or is not an array.
+    ``output`` is the number of an output or a shape index into a tuple; of several arrays there it is the first.
+
+    Raises :class:`ShapeError` where the output does not exist or has no array.
 
     >>> import hlomap as hm
     >>> module = hm.parse('''ENTRY e {
@@ -192,8 +197,8 @@ def tile(root: Instruction | Computation, output: int | ShapeIndex = 0) -> Tilin
     else:
         start, ends, inside, entered = root, list(root.operands), [root.number], root.number
     chosen = shape_indices(start.shape, output, "output")
-    if len(chosen) != 1:
-        raise ShapeError(f"expected one array as output of {start.name}, found {len(chosen)}; tile one of them")
+    if not chosen:
+        raise ShapeError(f"output {output} of {start.name} has no array")
     indices = list(array_leaves(start.shape))
     tiled = indices.index(chosen[0])
     rules = RuleProvider(start.module)

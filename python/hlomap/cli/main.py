@@ -251,6 +251,88 @@ def _print_summary(summary: Summary, output: str) -> None:
     Console(highlight=False, markup=False, emoji=False).print(table)
 
 
+@main.command(epilog="Exit codes: 0 success, 1 FILE cannot be read as HLO or has no such tiling, 2 wrong arguments.")
+@click.argument("file", type=_FILE)
+@click.option("--instruction", metavar="NAME", required=True, help="The instruction or fusion whose output is tiled.")
+@click.option("--index", metavar="I,J", type=_parse_shape_index, help="Which output (default: the first).")
+@click.option(
+    "--candidates",
+    "kind",
+    type=click.Choice(["pow2", "divisors", "dense"]),
+    default="pow2",
+    show_default=True,
+    help="Sizes to try: powers of two, divisors, or all.",
+)
+@click.option(
+    "--at-most",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=100_000,
+    show_default=True,
+    help="Sample of candidates.",
+)
+@click.option(
+    "--limits",
+    "limits_name",
+    type=click.Choice(["none", "triton", "mosaic_tpu"]),
+    default="none",
+    show_default=True,
+    help="Rules of a backend.",
+)
+@click.option(
+    "--device", "device_name", type=click.Choice(["a6000", "h100", "b200"]), help="Count waves of blocks on a device."
+)
+@click.option("--top", metavar="N", type=click.IntRange(min=0), default=20, show_default=True, help="Rows to print.")
+@click.option("--explain", metavar="SIZES", type=_parse_shape_index, help="Explain one candidate, such as 32,16,128.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, writable=True),
+    help="Write all candidates to a .parquet or .csv file.",
+)
+def tile(
+    file: Path,
+    instruction: str,
+    index: tuple[int, ...] | None,
+    kind: str,
+    at_most: int,
+    limits_name: str,
+    device_name: str | None,
+    top: int,
+    explain: tuple[int, ...] | None,
+    output: str | None,
+) -> None:
+    """List tile sizes of one output in FILE, those that move the fewest bytes first.
+
+    Prints the tiling parameters, what a tile of each operand is, and a table of the legal candidates: bytes that all
+    tiles read, how often an element is read, the grid, the steps, and the contiguous runs in memory.
+    """
+    from ..analysis.tiles import tile as make_tiling
+    from . import tile_report
+
+    modules = [m for m in _read_modules(file) if any(i.name == instruction for c in m.computations for i in c)]
+    if not modules:
+        raise click.BadParameter(f"{file} has no instruction {instruction}", param_hint="--instruction")
+    try:
+        tiling = make_tiling(modules[0][instruction], index if index is not None else 0)
+        if explain is not None:
+            click.echo(_CONTROL.sub("\ufffd", tiling.explain(explain, limits=limits_name)))
+            return
+        table = tile_report.evaluated(tiling, kind, at_most, limits_name, device_name)
+        if output is not None:
+            tile_report.write(table, output)
+    except UnsupportedError as error:
+        raise click.BadParameter(str(error), param_hint="--output") from error
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--at-most") from error
+    except HlomapError as error:
+        _fail(file, error)
+    except OSError as error:
+        _fail(Path(error.filename or str(output)), error.strerror or str(error))
+    click.echo(_CONTROL.sub("\ufffd", tile_report.text(tiling, table, top)))
+
+
 @main.command(epilog="Exit codes: 0 success, 1 FILE cannot be run or results differ, 2 wrong arguments.")
 @click.argument("file", type=_FILE)
 @click.option(

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
+from ..errors import UnsupportedError
+
 if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
 
-__all__ = ["to_arrow", "to_pandas", "to_polars"]
+__all__ = ["flat", "to_arrow", "to_pandas", "to_polars", "write"]
 
 Columns = Mapping[str, npt.NDArray[Any]]
 
@@ -36,21 +38,40 @@ def to_pandas(columns: Columns) -> pandas.DataFrame:
     """The columns as a pandas frame."""
     import pandas as pd
 
-    return pd.DataFrame(_flat(columns))
+    return pd.DataFrame(flat(columns))
 
 
 def to_polars(columns: Columns) -> polars.DataFrame:
     """The columns as a polars frame."""
     import polars as pl
 
-    return pl.DataFrame(_flat(columns))
+    return pl.DataFrame(flat(columns))
 
 
-def _flat(columns: Columns) -> dict[str, npt.NDArray[Any]]:
-    flat = {}
+def write(columns: Columns, path: str) -> None:
+    """Write the columns to a file, by its suffix: ``.parquet``, or ``.csv`` with :func:`flat` columns.
+
+    Raises :class:`UnsupportedError` for another suffix.
+    """
+    if path.endswith(".parquet"):
+        import pyarrow.parquet
+
+        pyarrow.parquet.write_table(to_arrow(columns), path)
+    elif path.endswith(".csv"):
+        import pyarrow as pa
+        import pyarrow.csv
+
+        pyarrow.csv.write_csv(pa.table({name: pa.array(column) for name, column in flat(columns).items()}), path)
+    else:
+        raise UnsupportedError(f"expected a file that ends with .parquet or .csv, found {path}")
+
+
+def flat(columns: Columns) -> dict[str, npt.NDArray[Any]]:
+    """The columns with one number in each row: ``NAME`` with several becomes ``NAME_0`` and on."""
+    found = {}
     for name, column in columns.items():
         if column.ndim == 1:
-            flat[name] = column
+            found[name] = column
         else:
-            flat.update({f"{name}_{k}": column[:, k] for k in range(column.shape[1])})
-    return flat
+            found.update({f"{name}_{k}": column[:, k] for k in range(column.shape[1])})
+    return found

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use flow::tile_table::{Columns, DeviceCounts, Limits, Request, TilePlan, TiledArray, REASONS};
+use flow::tile_table::{Columns, DeviceCounts, Limits, Request, TilePlan, TiledArray, Wanted, REASONS};
 use numpy::{PyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
@@ -65,10 +65,11 @@ impl PyTilePlan {
         Ok(PyTilePlan { plan, n_reads })
     }
 
-    /// The columns of the rows of ``candidates``, flat; those of reads have one value for each read.
+    /// The columns of the rows of ``candidates``, flat; those of reads have one value for each read, and those that are
+    /// not named are empty.
     ///
     /// ``limits`` and ``device`` have the fields of `Limits` and `DeviceCounts` in order.
-    #[pyo3(signature = (candidates, limits, device, stages, with_runs, threads, /))]
+    #[pyo3(signature = (candidates, limits, device, stages, columns, threads, /))]
     #[allow(clippy::too_many_arguments, reason = "a record in Python")]
     fn evaluate<'py>(
         &self,
@@ -77,7 +78,7 @@ impl PyTilePlan {
         limits: (i64, bool, i64, i64, i64, Vec<i64>, i64, bool),
         device: (i64, i64, i64, i64),
         stages: i64,
-        with_runs: bool,
+        columns: Vec<String>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyDict>> {
         if candidates.shape()[1] != self.plan.n_params() {
@@ -100,7 +101,7 @@ impl PyTilePlan {
             },
             device: DeviceCounts { n_multiprocessors, shared_bytes, max_blocks, sector_bytes },
             stages,
-            with_runs,
+            wanted: Wanted::of(&columns.iter().map(String::as_str).collect::<Vec<_>>()),
         };
         let rows = candidates.as_slice()?;
         let n = candidates.shape()[0];

@@ -12,6 +12,9 @@ use quasiaffine::tile::{BoxRun, Memo, Refusal, TileBox, TileCount, TiledMap};
 use quasiaffine::{distinct, Interval, Kind, Map, Variable};
 use smallvec::SmallVec;
 
+/// The most bytes of a sector.
+const MAX_SECTOR: i64 = 1 << 20;
+
 /// How many candidates a thread takes at once.
 const CHUNK: usize = 1024;
 
@@ -169,7 +172,26 @@ macro_rules! columns {
             $($(#[$doc])* pub $name: Vec<$kind>,)*
         }
 
+        /// Which columns are asked for. The others stay empty.
+        #[derive(Clone, Debug, Default)]
+        pub struct Wanted {
+            $($(#[$doc])* pub $name: bool,)*
+        }
+
+        impl Wanted {
+            /// The columns with these names.
+            pub fn of(names: &[&str]) -> Wanted {
+                Wanted { $($name: names.contains(&stringify!($name)),)* }
+            }
+        }
+
         impl Columns {
+            /// Room for the rows of some candidates.
+            fn with_capacity(n: usize, n_reads: usize, wanted: &Wanted) -> Columns {
+                let n = n.saturating_mul(n_reads.max(1));
+                Columns { $($name: Vec::with_capacity(if wanted.$name { n } else { 0 }),)* }
+            }
+
             fn append(&mut self, mut other: Columns) {
                 $(self.$name.append(&mut other.$name);)*
             }
@@ -228,6 +250,13 @@ columns! {
     tail: i64,
 }
 
+#[inline]
+fn put<T>(wanted: bool, column: &mut Vec<T>, value: T) {
+    if wanted {
+        column.push(value);
+    }
+}
+
 /// What tiles of an output cost.
 pub struct TilePlan {
     sizes: Vec<i64>,
@@ -245,8 +274,8 @@ pub struct Request {
     pub device: DeviceCounts,
     /// Buffers of a pipeline.
     pub stages: i64,
-    /// Whether runs and sectors are asked for.
-    pub with_runs: bool,
+    /// The columns.
+    pub wanted: Wanted,
 }
 
 /// Whether a map changes with a parameter that is not parallel.
@@ -262,6 +291,15 @@ fn depends_on_steps(map: &Map, sizes: &[i64], n_parallel: usize) -> bool {
 
 fn bytes(elements: u128, bits: i64) -> i64 {
     i64::try_from(elements.saturating_mul(bits.max(0) as u128).div_ceil(8)).unwrap_or(i64::MAX)
+}
+
+/// How many tiles of `n` a dimension has.
+const fn tiles_of(size: i64, n: i64) -> i64 {
+    if size > 0 {
+        (size - 1) / n + 1
+    } else {
+        0
+    }
 }
 
 fn power_of_two(n: i64) -> i64 {
@@ -310,6 +348,7 @@ impl TilePlan {
         let k = self.sizes.len();
         let row = |i: usize| &candidates[i * k..(i + 1) * k];
         let n_chunks = n.div_ceil(CHUNK);
+        let n_reads = self.arrays.iter().filter(|array| !array.is_write).count();
         let next = Mutex::new(0usize);
         let work = |_| {
             let mut memos: Vec<Memo> = self.arrays.iter().map(|_| Memo::default()).collect();
@@ -323,7 +362,7 @@ impl TilePlan {
                 if chunk >= n_chunks {
                     return done;
                 }
-                let mut columns = Columns::default();
+                let mut columns = Columns::with_capacity(CHUNK, n_reads, &request.wanted);
                 for i in chunk * CHUNK..n.min((chunk + 1) * CHUNK) {
                     poll();
                     self.candidate(row(i), request, &mut memos, &mut columns);
@@ -342,10 +381,16 @@ impl TilePlan {
     }
 
     fn candidate(&self, given: &[i64], request: &Request, memos: &mut [Memo], out: &mut Columns) {
+        let want = &request.wanted;
+        let with_runs = want.run_bytes
+            || want.sectors
+            || want.efficiency
+            || want.dram_bytes_upper
+            || want.run_bytes_exact
+            || want.sectors_exact;
         let n: SmallVec<[i64; 8]> = given.iter().zip(&self.sizes).map(|(&n, &size)| n.clamp(1, size.max(1))).collect();
-        let tiles = |range: std::ops::Range<usize>| {
-            range.fold(1i64, |t, p| t.saturating_mul((self.sizes[p].max(0) + n[p] - 1) / n[p]))
-        };
+        let tiles =
+            |range: std::ops::Range<usize>| range.fold(1i64, |t, p| t.saturating_mul(tiles_of(self.sizes[p], n[p])));
         let (grid, steps) = (tiles(0..self.n_parallel), tiles(self.n_parallel..n.len()));
         let mut reason = 0i16;
         let mut refuse = |why: Reason, array: Option<usize>| {
@@ -382,7 +427,7 @@ impl TilePlan {
             if !request.limits.multiple_of.is_empty() && !array.is_multiple(&count, &request.limits.multiple_of) {
                 refuse(Reason::NotMultiple, Some(k));
             }
-            let runs = if request.with_runs { Some(array.runs(&count)) } else { None };
+            let runs = if with_runs { Some(array.runs(&count)) } else { None };
             if array.is_write {
                 let elements = if k == self.tiled_output { array.distinct.0 } else { count.elements };
                 written = written.saturating_add(bytes(elements, array.bits));
@@ -391,14 +436,18 @@ impl TilePlan {
             let read = bytes(count.elements, array.bits);
             let own = bytes(array.distinct.0, array.bits);
             least = least.saturating_add(if array.distinct.1 { own } else { 0 });
-            out.tile_bytes.push(tile);
-            out.waste.push(if count.elements == 0 { 1.0 } else { count.boxes as f64 / count.elements as f64 });
-            out.waste_exact.push(array.exact && count.boxes_exact && count.elements_exact);
-            out.read_bytes.push(read);
-            out.read_bytes_exact.push(array.exact && count.elements_exact);
-            out.distinct_bytes.push(own);
-            out.distinct_bytes_exact.push(array.distinct.1);
-            out.reread.push(if own == 0 { 1.0 } else { read as f64 / own as f64 });
+            put(want.tile_bytes, &mut out.tile_bytes, tile);
+            put(
+                want.waste,
+                &mut out.waste,
+                if count.elements == 0 { 1.0 } else { count.boxes as f64 / count.elements as f64 },
+            );
+            put(want.waste_exact, &mut out.waste_exact, array.exact && count.boxes_exact && count.elements_exact);
+            put(want.read_bytes, &mut out.read_bytes, read);
+            put(want.read_bytes_exact, &mut out.read_bytes_exact, array.exact && count.elements_exact);
+            put(want.distinct_bytes, &mut out.distinct_bytes, own);
+            put(want.distinct_bytes_exact, &mut out.distinct_bytes_exact, array.distinct.1);
+            put(want.reread, &mut out.reread, if own == 0 { 1.0 } else { read as f64 / own as f64 });
             if let Some(runs) = runs {
                 let sector = request.sector();
                 let run = bytes(runs.len, array.bits);
@@ -413,11 +462,15 @@ impl TilePlan {
                 let worst = (bits + i128::from(sector * 8 - begin)).max(0).div_euclid(i128::from(sector) * 8)
                     + i128::from((bits + i128::from(sector * 8 - begin)).rem_euclid(i128::from(sector) * 8) != 0);
                 let sectors = i64::try_from(sectors).unwrap_or(i64::MAX);
-                out.run_bytes.push(run);
-                out.run_bytes_exact.push(runs.is_exact && count.refusal.is_none());
-                out.sectors.push(sectors);
-                out.sectors_exact.push(runs.is_exact && count.refusal.is_none() && begin == sector.saturating_mul(8));
-                out.efficiency.push(tile as f64 / (sectors.max(1) as f64 * sector as f64));
+                put(want.run_bytes, &mut out.run_bytes, run);
+                put(want.run_bytes_exact, &mut out.run_bytes_exact, runs.is_exact && count.refusal.is_none());
+                put(want.sectors, &mut out.sectors, sectors);
+                put(
+                    want.sectors_exact,
+                    &mut out.sectors_exact,
+                    runs.is_exact && count.refusal.is_none() && begin == sector.saturating_mul(8),
+                );
+                put(want.efficiency, &mut out.efficiency, tile as f64 / (sectors.max(1) as f64 * sector as f64));
                 let per_tile = u128::try_from(worst).unwrap_or(0).saturating_mul(n_runs);
                 let n_tiles = u128::from(array.tiles_of(grid, steps));
                 let all = per_tile.saturating_mul(n_tiles).saturating_mul(sector as u128);
@@ -430,7 +483,7 @@ impl TilePlan {
         }
         if limits.max_overshoot_percent >= 0 {
             let beyond = |(&n, &size): (&i64, &i64)| {
-                let over = (size + n - 1) / n * n - size;
+                let over = tiles_of(size, n).saturating_mul(n).saturating_sub(size);
                 over.saturating_mul(100) > size.saturating_mul(limits.max_overshoot_percent)
             };
             if n.iter().zip(&self.sizes).any(beyond) {
@@ -447,30 +500,30 @@ impl TilePlan {
                 refuse(why, None);
             }
         }
-        out.legal.push(reason == 0);
-        out.reason.push(reason);
-        out.grid.push(grid);
-        out.steps.push(steps);
-        out.write_bytes.push(written);
-        out.live_bytes.push(live);
-        out.smem_bytes.push(shared);
-        out.dram_bytes_lower.push(least.saturating_add(written));
-        if request.with_runs {
-            out.dram_bytes_upper.push(most.saturating_add(written));
+        put(want.legal, &mut out.legal, reason == 0);
+        put(want.reason, &mut out.reason, reason);
+        put(want.grid, &mut out.grid, grid);
+        put(want.steps, &mut out.steps, steps);
+        put(want.write_bytes, &mut out.write_bytes, written);
+        put(want.live_bytes, &mut out.live_bytes, live);
+        put(want.smem_bytes, &mut out.smem_bytes, shared);
+        put(want.dram_bytes_lower, &mut out.dram_bytes_lower, least.saturating_add(written));
+        if with_runs {
+            put(want.dram_bytes_upper, &mut out.dram_bytes_upper, most.saturating_add(written));
         }
         let at_once = request.blocks_at_once(shared);
         let waves = if at_once == 0 { 0 } else { (grid - 1) / at_once + 1 };
-        out.waves.push(waves);
-        out.tail.push(if at_once == 0 { 0 } else { grid - (waves - 1) * at_once });
+        put(want.waves, &mut out.waves, waves);
+        put(want.tail, &mut out.tail, if at_once == 0 { 0 } else { grid - (waves - 1) * at_once });
     }
 }
 
 impl Request {
     fn sector(&self) -> i64 {
-        if self.device.sector_bytes > 0 {
-            self.device.sector_bytes
-        } else {
-            32
+        // A power of two or not, no memory moves more at once.
+        match self.device.sector_bytes {
+            1..=MAX_SECTOR => self.device.sector_bytes,
+            _ => 32,
         }
     }
 
@@ -509,7 +562,7 @@ impl TiledArray {
             .runs
             .iter()
             .zip(&self.dims)
-            .fold(1i64, |t, (run, &size)| t.saturating_mul((size + run.size - 1) / run.size.max(1)));
+            .fold(1i64, |t, (run, &size)| t.saturating_mul(tiles_of(size, run.size.max(1))));
         tiles == grid && !self.is_sequential && count.runs.iter().all(BoxRun::is_aligned)
     }
 

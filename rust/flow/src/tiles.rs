@@ -3,13 +3,15 @@
 //!
 //! Read [`Parameters`]. A range belongs to the instruction whose rule has it and to its place among the rule's ranges, so
 //! that both operands of a dot read along one parameter. Before two maps are composed the ranges of the second become
-//! dimensions ([`Parameters::lift`]), which simplification neither merges nor drops. Ranges of an operand that only
+//! dimensions (`Parameters::lift`), which simplification neither merges nor drops. Ranges of an operand that only
 //! supplies runtime values, such as the index vectors of a gather, are no parameters: there is nothing to tile.
+
+use std::sync::Arc;
 
 use hlo::{InstructionId, Module};
 use layout::Shape;
 use quasiaffine::map::State;
-use quasiaffine::{compose, simplify, Domain, Expr, Interval, Kind, Map, Var, Variable};
+use quasiaffine::{compose, simplify, Domain, Expr, Interval, Kind, Map, Source, Var, Variable};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -159,6 +161,12 @@ impl Parameters {
         (lifted.n_dims, lifted.n_ranges) = (domain.n_dims + domain.n_ranges, 0);
         for c in &mut lifted.constraints {
             c.expr = c.expr.substitute(&replace)?;
+        }
+        for v in &mut lifted.vars {
+            if let Some(source) = &v.source {
+                let index = source.index.iter().map(|e| e.substitute(&replace)).collect::<quasiaffine::Result<_>>()?;
+                v.source = Some(Arc::new(Source { id: source.id, index }));
+            }
         }
         let exprs = second.results().iter().map(|e| e.substitute(&replace)).collect::<quasiaffine::Result<_>>()?;
         Ok(Some((first.with_results(results), Map::from_parts(lifted, exprs))))

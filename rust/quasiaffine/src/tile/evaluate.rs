@@ -133,8 +133,12 @@ impl TiledMap {
         }
         let n = self.sizes(n);
         for (group, known) in self.groups.iter().zip(&mut memo.groups) {
-            if let Some(answer) = group.partition(&self.common, &n) {
-                total.multiply(group, &answer);
+            if let Some((elements, run)) = group.partition(&self.common, &n) {
+                total.elements = total.elements.saturating_mul(elements);
+                total.boxes = total.boxes.saturating_mul(elements);
+                if let Some(run) = run {
+                    total.runs[group.results[0]] = run;
+                }
                 continue;
             }
             let key: SmallVec<[i64; 4]> = group.vars.iter().map(|&v| n[v as usize]).collect();

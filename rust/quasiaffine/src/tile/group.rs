@@ -1,6 +1,6 @@
 //! Results that share variables, and what they reach together in the tiles of given sizes.
 //!
-//! Read [`Group::answer`]. It goes through the products of the classes of all variables. Where the image of a product is
+//! Read `Group::answer`. It goes through the products of the classes of all variables. Where the image of a product is
 //! not known to be a box, points are enumerated if there are few; else the numbers are bounds.
 
 use std::sync::OnceLock;
@@ -17,6 +17,7 @@ use crate::interrupt::{once, poll};
 use crate::map::domain::{Constraint, Domain, Variable};
 use crate::map::Map;
 use crate::tile::class::{classes, TileClass};
+use crate::tile::cut_runs::sum_of_cut_runs;
 use crate::tile::image::{image, Refusal, Run, Tiles};
 
 /// The most points of a group that are enumerated to answer for one choice of sizes.
@@ -24,9 +25,6 @@ pub(crate) const FEW_POINTS: i64 = 1 << 14;
 
 /// The most products of classes that are gone through.
 const MAX_PRODUCTS: usize = 1 << 10;
-
-/// The most tiles whose cut-off runs are summed one by one.
-const MAX_TILES: i64 = 1 << 14;
 
 /// Results on common variables, with the constraints on these.
 #[derive(Debug)]
@@ -38,13 +36,25 @@ pub(crate) struct Group {
     exprs: SmallVec<[Expr; 4]>,
     /// For each result the values that a constraint allows.
     bounds: SmallVec<[Interval; 4]>,
-    /// The constraints that are neither ranges of variables nor of results.
+    /// The constraints on one variable and runtime values, which cut the ends of runs off.
+    runtime_cuts: Vec<RuntimeCut>,
+    /// The constraints that are none of these.
     cuts: Vec<Constraint>,
     has_runtime: bool,
+    /// Where there is one variable and nothing else but at most one result on a line: slope and shift of that line.
+    line: Option<Option<(i64, i64)>>,
     /// The group as a map of its own, over its variables as dimensions.
     alone: Option<Map>,
     points: OnceLock<Option<AllPoints>>,
     is_injective: OnceLock<bool>,
+}
+
+/// `sign * variable + rest` lies in the interval, or `rest` alone; the rest is a constant and runtime values.
+#[derive(Debug)]
+struct RuntimeCut {
+    variable: Option<(u32, i64)>,
+    rest: Expr,
+    interval: Interval,
 }
 
 /// What a group reaches in the tiles of one choice of sizes.
@@ -127,7 +137,7 @@ pub(crate) struct TightRun {
 
 impl TightRun {
     pub fn len(self) -> i64 {
-        (self.last - self.first) / self.stride + 1
+        (self.last.saturating_sub(self.first) / self.stride).saturating_add(1)
     }
 }
 
@@ -143,16 +153,27 @@ impl Group {
     ) -> Group {
         let exprs: SmallVec<[Expr; 4]> = results.iter().map(|&r| map.results()[r].clone()).collect();
         let mut bounds: SmallVec<[Interval; 4]> = smallvec![Interval::ALL; exprs.len()];
-        let mut cuts = Vec::new();
+        let (mut cuts, mut runtime_cuts) = (Vec::new(), Vec::new());
         for &c in &constraints {
-            match exprs.iter().enumerate().find_map(|(i, e)| Some((i, on_result(c, e)?))) {
-                Some((i, interval)) => bounds[i] = bounds[i].intersect(interval),
-                None => cuts.push(c.clone()),
+            if let Some((i, interval)) = exprs.iter().enumerate().find_map(|(i, e)| Some((i, on_result(c, e)?))) {
+                bounds[i] = bounds[i].intersect(interval);
+            } else if let Some(cut) = runtime_cut(c, &vars, &exprs, map.domain().n_dims) {
+                runtime_cuts.push(cut);
+            } else {
+                cuts.push(c.clone());
             }
         }
         let alone = if has_runtime { None } else { alone(map, &vars, &exprs, &constraints) };
         let (points, is_injective) = (OnceLock::new(), OnceLock::new());
-        Group { vars, results, exprs, bounds, cuts, has_runtime, alone, points, is_injective }
+        let is_plain = constraints.is_empty() && !has_runtime;
+        let line = match (vars.as_slice(), exprs.as_slice()) {
+            ([_], []) if is_plain => Some(None),
+            ([v], [e]) if is_plain => line(e, var_of(*v as usize, map.domain().n_dims))
+                .filter(|(slope, _)| *slope != 0 && *slope != i64::MIN)
+                .map(Some),
+            _ => None,
+        };
+        Group { vars, results, exprs, bounds, runtime_cuts, cuts, has_runtime, line, alone, points, is_injective }
     }
 
     /// What the group reaches in tiles of the sizes `n`, which hold for all variables by flat number.
@@ -163,28 +184,22 @@ impl Group {
         }
     }
 
-    /// The most frequent group: one variable, at most one result that is a multiple of it, and no constraint.
-    pub fn partition(&self, common: &Common, n: &[i64]) -> Option<GroupAnswer> {
-        let [v] = *self.vars.as_slice() else { return None };
-        if !self.cuts.is_empty() || self.has_runtime || self.bounds.iter().any(|b| *b != Interval::ALL) {
-            return None;
-        }
-        let (v, n) = (v as usize, n[v as usize]);
-        let interval = common.intervals[v];
-        let (slope, shift) = match self.exprs.as_slice() {
-            [] => {
-                let tiles = (interval.hi.div_euclid(n) - interval.lo.div_euclid(n) + 1) as u128;
-                return Some(GroupAnswer::exact(SmallVec::new(), tiles));
-            }
-            [e] => line(e, var_of(v, common.n_dims))?,
-            _ => return None,
+    /// The answer of the most frequent group: one variable, at most one result that is a multiple of it, and no constraint.
+    /// Its elements, and the run of the result; without a result the number of tiles.
+    #[inline]
+    pub fn partition(&self, common: &Common, n: &[i64]) -> Option<(u128, Option<BoxRun>)> {
+        let line = self.line?;
+        let v = self.vars[0] as usize;
+        let (n, interval) = (n[v], common.intervals[v]);
+        let Some((slope, shift)) = line else {
+            let tiles = interval.hi.div_euclid(n) - interval.lo.div_euclid(n) + 1;
+            return Some((tiles as u128, None));
         };
-        let stride = slope.checked_abs().filter(|a| *a > 0)?;
+        let stride = slope.abs();
         let first = if slope > 0 { shift } else { shift.checked_add(slope.checked_mul(n - 1)?)? };
         let gap = if n < common.extents[v] { stride.checked_mul(n)? } else { 0 };
         let run = BoxRun { size: n, stride: if n > 1 { stride } else { 1 }, first, gap };
-        let elements = (interval.hi as i128 - interval.lo as i128 + 1) as u128;
-        Some(GroupAnswer::exact(smallvec![run], elements))
+        Some(((i128::from(interval.hi) - i128::from(interval.lo) + 1) as u128, Some(run)))
     }
 
     fn full(&self, common: &Common, n: &[i64]) -> Classes {
@@ -223,6 +238,7 @@ impl Group {
             for ((&v, list), &k) in self.vars.iter().zip(&lists).zip(&at) {
                 current[v as usize] = list[k];
             }
+            self.check_runtime_cuts(common, &current)?;
             let runs = self.image(common, &current)?;
             let whole = full.get_or_insert_with(|| runs.clone());
             for (run, whole) in runs.iter().zip(whole) {
@@ -240,7 +256,42 @@ impl Group {
             at[k] += 1;
             at[..k].fill(0);
         }
-        Ok(GroupAnswer::exact(full.ok_or(refusal)?.iter().map(BoxRun::of).collect(), elements))
+        let answer = GroupAnswer::exact(full.ok_or(refusal)?.iter().map(BoxRun::of).collect(), elements);
+        // What a runtime value cuts off is not known.
+        let is_known = self.runtime_cuts.is_empty() && !self.has_runtime_bounds();
+        Ok(GroupAnswer { elements_exact: is_known, boxes_exact: is_known, ..answer })
+    }
+
+    /// Whether a result with runtime values has bounds.
+    fn has_runtime_bounds(&self) -> bool {
+        self.has_runtime && self.bounds.iter().any(|b| *b != Interval::ALL)
+    }
+
+    /// An error where a runtime value of a cut may differ inside a tile.
+    fn check_runtime_cuts(&self, common: &Common, classes: &[TileClass]) -> Result<(), Refusal> {
+        let tiles = Tiles { classes, n_dims: common.n_dims, runtime: &common.runtime };
+        for cut in &self.runtime_cuts {
+            image(&tiles, &[&cut.rest])?;
+        }
+        Ok(())
+    }
+
+    /// The values of a variable that runtime values leave, for given ones; none where no point is left at all.
+    fn left_by_runtime(&self, common: &Common, v: usize, mut all: Interval) -> Option<Interval> {
+        let value = |v: Var| Ok(common.runtime[v.index as usize].1.map_or(Expr::Var(v), Expr::Const));
+        for cut in &self.runtime_cuts {
+            let Some(rest) = cut.rest.substitute(&value).ok().and_then(|e| e.as_const()) else { continue };
+            let (lo, hi) = (cut.interval.lo.saturating_sub(rest), cut.interval.hi.saturating_sub(rest));
+            match cut.variable {
+                None if !cut.interval.contains(rest) => return None,
+                Some((w, 1)) if w as usize == v => all = all.intersect(Interval::new(lo, hi)),
+                Some((w, _)) if w as usize == v => {
+                    all = all.intersect(Interval::new(hi.saturating_neg(), lo.saturating_neg()));
+                }
+                _ => {}
+            }
+        }
+        (all.lo <= all.hi).then_some(all)
     }
 
     /// The elements that all tiles of a class reach, each counted in every tile.
@@ -252,7 +303,7 @@ impl Group {
         let mut special = None;
         let mut product = 1u128;
         for (i, run) in runs.iter().enumerate() {
-            let is_bounded = self.bounds[i] != Interval::ALL;
+            let is_bounded = self.bounds[i] != Interval::ALL && !self.has_runtime;
             if run.sum_of_lens.is_some() || is_bounded {
                 if special.replace(i).is_some() {
                     return None;
@@ -263,7 +314,7 @@ impl Group {
         }
         let Some(i) = special else { return Some(product.saturating_mul(tiles(&|_| false))) };
         let run = &runs[i];
-        if self.bounds[i] == Interval::ALL {
+        if self.bounds[i] == Interval::ALL || self.has_runtime {
             let (v, sum) = run.sum_of_lens??;
             return Some(product.saturating_mul(u128::try_from(sum).ok()?).saturating_mul(tiles(&|w| w == v)));
         }
@@ -400,21 +451,24 @@ impl Group {
     /// The values of each result in one tile: those of the tile at full length, and those that lie in the domain, the
     /// least and greatest of which are exact where the tile is a box. `None` where the tile reaches nothing.
     pub fn tile(&self, common: &Common, n: &[i64], tile: &[i64]) -> Option<SmallVec<[(TightRun, TightRun); 4]>> {
+        self.left_by_runtime(common, usize::MAX, Interval::ALL)?;
         let mut full = Classes::new();
         let mut cut = Classes::new();
         for v in 0..common.intervals.len() {
             let start = tile[v].saturating_mul(n[v]);
-            let Interval { lo, hi } = common.intervals[v];
+            let interval = common.intervals[v];
+            let is_own = self.vars.contains(&(v as u32));
+            let Interval { lo, hi } = if is_own { self.left_by_runtime(common, v, interval)? } else { interval };
             let (first, last) = (lo.max(start), hi.min(start.saturating_add(n[v] - 1)));
             let one = |start, len| TileClass { start, step: 0, n_tiles: 1, len };
             full.push(one(start, n[v]));
-            if self.vars.contains(&(v as u32)) && first > last {
+            if is_own && first > last {
                 return None;
             }
             cut.push(one(first, (last - first + 1).max(1)));
         }
         let tight = |run: &Run| {
-            let first = run.base.value + run.below;
+            let first = run.base.value.saturating_add(run.below);
             TightRun { first, last: first.saturating_add(run.span()), stride: run.stride }
         };
         let whole: SmallVec<[TightRun; 4]> = match self.image(common, &full) {
@@ -440,7 +494,7 @@ impl Group {
                 return None;
             }
             // What the classes do not show to be a run of the full tile is boxed by what is inside.
-            let fits = (inside.first - whole.first).rem_euclid(whole.stride) == 0
+            let fits = inside.first.wrapping_sub(whole.first).rem_euclid(whole.stride) == 0
                 && (inside.len() == 1 || inside.stride == whole.stride);
             found.push((if fits { whole } else { inside }, inside));
         }
@@ -464,13 +518,45 @@ impl GroupAnswer {
 }
 
 /// The values that a constraint on a multiple of a result, plus a constant, leaves to the result.
-fn on_result(c: &Constraint, result: &Expr) -> Option<Interval> {
+pub(crate) fn on_result(c: &Constraint, result: &Expr) -> Option<Interval> {
     let of = |rest: Expr, sign: i64| {
         let shift = rest.as_const()?;
         let (lo, hi) = (c.interval.lo.checked_sub(shift)?, c.interval.hi.checked_sub(shift)?);
         Some(if sign > 0 { Interval::new(lo, hi) } else { Interval::new(hi.checked_neg()?, lo.checked_neg()?) })
     };
     of(c.expr.sub(result).ok()?, 1).or_else(|| of(c.expr.add(result).ok()?, -1))
+}
+
+/// A constraint on one variable and runtime values, where the variable occurs in at most one result, as a multiple that
+/// nothing but runtime values is added to: cut off, its run is a run.
+fn runtime_cut(c: &Constraint, vars: &[u32], exprs: &[Expr], n_dims: usize) -> Option<RuntimeCut> {
+    let is_runtime = |e: &Expr| {
+        let mut found = true;
+        e.for_each_var(&mut |v| found &= v.kind == Kind::Runtime);
+        found
+    };
+    if is_runtime(&c.expr) {
+        return Some(RuntimeCut { variable: None, rest: c.expr.clone(), interval: c.interval });
+    }
+    let without = |e: &Expr, v: Var| {
+        let a = linear_coefficient(e, v)?;
+        Some((a, e.sub(&Expr::Var(v).scale(a).ok()?).ok()?))
+    };
+    for &flat in vars {
+        let v = var_of(flat as usize, n_dims);
+        let Some((sign, rest)) = without(&c.expr, v) else { continue };
+        let uses = |e: &&Expr| {
+            let mut found = false;
+            e.for_each_var(&mut |w| found |= w == v);
+            found
+        };
+        let mut users = exprs.iter().filter(uses);
+        let is_simple = users.next().is_none_or(|e| without(e, v).is_some_and(|(_, rest)| is_runtime(&rest)));
+        if sign.abs() == 1 && is_runtime(&rest) && is_simple && users.next().is_none() {
+            return Some(RuntimeCut { variable: Some((flat, sign)), rest, interval: c.interval });
+        }
+    }
+    None
 }
 
 /// The results and constraints on some variables as a map over these.
@@ -576,63 +662,4 @@ fn tight_runs(values: &[&[i64]], n_results: usize) -> SmallVec<[TightRun; 4]> {
         TightRun { first, last, stride }
     };
     (0..n_results).map(run).collect()
-}
-
-/// The number of elements of a run that lie within bounds, summed over the tiles of the ramps.
-fn sum_of_cut_runs(run: &Run, bounds: Interval, ramps: &[(u32, i64, i64)]) -> Option<u128> {
-    let first = i128::from(run.base.value) + i128::from(run.below);
-    let (stride, len) = (i128::from(run.stride), i128::from(run.len));
-    let inside = |first: i128| {
-        let lo = (i128::from(bounds.lo) - first).max(0);
-        let from = lo.div_euclid(stride) + i128::from(lo.rem_euclid(stride) != 0);
-        let to = (i128::from(bounds.hi) - first).div_euclid(stride).min(len - 1);
-        (to - from + 1).max(0) as u128
-    };
-    // The ramp with most tiles last: between the ends of the bounds its runs are whole.
-    let mut ramps: SmallVec<[(i128, i64); 4]> = ramps.iter().map(|&(_, slope, n)| (i128::from(slope), n)).collect();
-    ramps.sort_by_key(|&(_, n)| n);
-    let Some((slope, n)) = ramps.pop() else { return Some(inside(first)) };
-    let outer = ramps.iter().try_fold(1i64, |total, &(_, n)| total.checked_mul(n).filter(|n| *n <= MAX_TILES))?;
-    let (slope, turned) = if slope < 0 { (-slope, slope * i128::from(n - 1)) } else { (slope, 0) };
-    let mut sum = 0u128;
-    let mut at: SmallVec<[i64; 4]> = smallvec![0; ramps.len()];
-    for _ in 0..outer {
-        let start: i128 = first + turned + ramps.iter().zip(&at).map(|(&(s, _), &t)| s * i128::from(t)).sum::<i128>();
-        sum = sum.saturating_add(sum_along(start, slope, i128::from(n), stride * (len - 1), bounds, len, &inside)?);
-        for (k, t) in at.iter_mut().enumerate() {
-            *t += 1;
-            if *t < ramps[k].1 {
-                break;
-            }
-            *t = 0;
-        }
-    }
-    Some(sum)
-}
-
-/// The sum of `inside(start + slope * t)` over `0 <= t < n`, where runs that span `span` are whole within the bounds.
-fn sum_along(
-    start: i128,
-    slope: i128,
-    n: i128,
-    span: i128,
-    bounds: Interval,
-    len: i128,
-    inside: &dyn Fn(i128) -> u128,
-) -> Option<u128> {
-    if slope == 0 {
-        return Some(inside(start).saturating_mul(n as u128));
-    }
-    let (lo, hi) = (i128::from(bounds.lo), i128::from(bounds.hi));
-    let clamp = |t: i128| t.clamp(0, n);
-    // Tiles before `a` and from `d` on reach nothing, tiles from `b` to `c` lie inside.
-    let ceil = |x: i128| -((-x).div_euclid(slope));
-    let (a, d) = (clamp(ceil(lo - span - start)), clamp((hi - start).div_euclid(slope) + 1));
-    let b = clamp(ceil(lo - start)).clamp(a, d.max(a));
-    let c = clamp((hi - span - start).div_euclid(slope) + 1).clamp(b, d.max(b));
-    if (b - a) + (d - c).max(0) > i128::from(MAX_TILES) {
-        return None;
-    }
-    let ends = (a..b).chain(c..d.max(c)).map(|t| inside(start + slope * t)).fold(0u128, u128::saturating_add);
-    Some(ends.saturating_add(((c - b) * len).max(0) as u128))
 }

@@ -1,6 +1,6 @@
 //! The image of all tiles of one class at once.
 //!
-//! Read [`image`]. In a tile every variable is a start plus a *digit* that counts from 0, and every result becomes a base
+//! Read the function `image`. In a tile every variable is a start plus a *digit* that counts from 0, and every result becomes a base
 //! plus a sum of strides times digits. A floor division or remainder by `c` splits a digit where `c` divides its strides
 //! evenly, into a low and a high one: then both are sums of digits again, for every base that can occur. Bases are known
 //! up to a gap: a number plus multiples of the gap, one for each tile.

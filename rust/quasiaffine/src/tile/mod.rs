@@ -14,6 +14,7 @@
 //! A method of our own. XLA's symbolic tiles (`symbolic_tile.cc`) answer the same question for powers of two.
 
 pub mod class;
+mod cut_runs;
 pub mod evaluate;
 pub mod group;
 pub mod image;

@@ -13,7 +13,7 @@ use crate::analysis::interval::Interval;
 use crate::error::Result;
 use crate::expr::{Expr, Kind, Op};
 use crate::map::{Map, State};
-use crate::tile::group::var_of;
+use crate::tile::group::{on_result, var_of};
 use crate::tile::image::Refusal;
 
 /// The tile of one result.
@@ -95,11 +95,13 @@ pub fn symbolic_tile(map: &Map, extents: &[i64]) -> SymbolicTile {
     let constraints = &map.domain().constraints;
     let mut is_cut = vec![true; constraints.len()];
     for (r, e) in map.results().iter().enumerate() {
-        let bounds = constraints.iter().zip(&mut is_cut).filter(|(c, _)| c.expr == *e);
-        let bounds = bounds.fold(Interval::ALL, |all, (c, is_cut)| {
-            *is_cut = false;
-            all.intersect(c.interval)
-        });
+        let mut bounds = Interval::ALL;
+        for (c, is_cut) in constraints.iter().zip(&mut is_cut) {
+            if let Some(interval) = on_result(c, e) {
+                bounds = bounds.intersect(interval);
+                *is_cut = false;
+            }
+        }
         let mut writer = Writer { map, extents, result: r, clauses: Vec::new() };
         let run = writer.run(e, bounds).ok().flatten();
         let known = std::mem::take(&mut tile.clauses);
@@ -122,35 +124,74 @@ pub fn symbolic_tile(map: &Map, extents: &[i64]) -> SymbolicTile {
         }));
     }
     if is_cut.contains(&true) {
+        tile.runs.iter_mut().for_each(|run| run.exact = false);
         tile.clauses.push(Clause { any: Vec::new(), reason: Refusal::NotABox });
     }
     tile.clauses.extend(shared(map));
     tile
 }
 
-/// A variable that is the whole of an atom in two results must have one value in a tile.
+/// A dimension of which two results use the same digits must have one value in a tile.
 fn shared(map: &Map) -> Vec<Clause> {
     let n = map.domain().n_dims;
-    let is_bare = |e: &Expr, k: usize| {
-        let var = Expr::dim(k as u32);
-        *e == var || matches!(e.op(), Some(Op::Sum(sum)) if sum.terms.iter().any(|t| t.atom == var))
-    };
     let mut clauses = Vec::new();
     for k in 0..n {
-        let mut users = 0;
-        let mut is_whole = false;
-        for e in map.results() {
-            let mut uses = false;
-            e.for_each_var(&mut |v| uses |= v.kind == Kind::Dim && v.index as usize == k);
-            users += usize::from(uses);
-            is_whole |= uses && is_bare(e, k);
-        }
-        if users > 1 && is_whole {
+        let mut digits = Vec::new();
+        let known = map.results().iter().all(|e| digits_of(e, k, &mut digits));
+        if digits.len() > 1 && !(known && are_disjoint(&mut digits)) {
             let any = vec![(Expr::dim((n + k) as u32), Interval::new(1, 1))];
             clauses.push(Clause { any, reason: Refusal::DependentResults });
         }
     }
     clauses
+}
+
+/// Adds the digits of dimension `k` that the terms of an expression use: `(a, b)` stands for `(d floordiv a) mod (b/a)`.
+/// Whether every term that uses the dimension is of that kind; one that is not stands for all digits.
+fn digits_of(e: &Expr, k: usize, digits: &mut Vec<(i64, i64)>) -> bool {
+    let terms: SmallVec<[&Expr; 4]> = match e.op() {
+        Some(Op::Sum(sum)) => sum.terms.iter().map(|t| &t.atom).collect(),
+        _ => std::iter::once(e).collect(),
+    };
+    let mut known = true;
+    for term in terms {
+        let mut uses = false;
+        term.for_each_var(&mut |v| uses |= v.kind == Kind::Dim && v.index as usize == k);
+        if uses {
+            let digit = digit_of(term);
+            known &= digit.is_some();
+            digits.push(digit.unwrap_or((1, i64::MAX)));
+        }
+    }
+    known
+}
+
+/// The digit that a term is of the only dimension in it. Constants and factors that the divisors divide make no
+/// difference; those that they do not divide are left to the clauses of the division.
+fn digit_of(e: &Expr) -> Option<(i64, i64)> {
+    match e {
+        Expr::Var(_) => Some((1, i64::MAX)),
+        _ => match e.op()? {
+            Op::Sum(sum) => match sum.terms.as_slice() {
+                [t] if t.coefficient == 1 => digit_of(&t.atom),
+                _ => None,
+            },
+            Op::FloorDiv(a, Expr::Const(c)) => {
+                let (low, high) = digit_of(a)?;
+                Some((low.checked_mul(*c)?, high))
+            }
+            Op::Mod(a, Expr::Const(c)) => {
+                let (low, high) = digit_of(a)?;
+                Some((low, low.checked_mul(*c)?.min(high)))
+            }
+            _ => None,
+        },
+    }
+}
+
+fn are_disjoint(digits: &mut [(i64, i64)]) -> bool {
+    digits.sort_unstable();
+    digits.windows(2).all(|pair| pair[0].1 <= pair[1].0)
 }
 
 struct Writer<'a> {
@@ -280,6 +321,14 @@ impl Writer<'_> {
             },
             Expr::Node(_) => match e.op() {
                 Some(Op::Sum(sum)) => {
+                    let change_together = (0..self.extents.len()).any(|k| {
+                        let mut digits = Vec::new();
+                        let known = digits_of(e, k, &mut digits);
+                        digits.len() > 1 && !(known && are_disjoint(&mut digits))
+                    });
+                    if change_together {
+                        return Ok(None);
+                    }
                     let mut total = Sum::constant(Expr::Const(sum.constant));
                     for t in &sum.terms {
                         let Some(term) = self.sum(&t.atom)? else { return Ok(None) };

@@ -1,6 +1,6 @@
-"""Thread maps: the elements of an array that each thread of a GPU grid processes.
+"""Thread maps in the order of memory: the elements of an array that each thread of a GPU grid processes.
 
-:func:`thread_map` is the entry point.  Of n threads with v elements each, thread t processes the elements at the
+:func:`flat_thread_map` is the entry point.  Of n threads with v elements each, thread t processes the elements at the
 positions ``(c * n + t) * v + j`` in memory, for every chunk c and every j below v.  Invariant: each element belongs to
 exactly one thread.  The result is an ordinary map with six dimensions, so it composes with the maps from the array's
 elements.
@@ -15,28 +15,21 @@ from .._core import Expr, IndexingMap, Shape, logical_index
 from ..errors import ShapeError
 from ..types import expect, expect_items
 
-__all__ = ["THREAD_DIMS", "thread_map"]
+__all__ = ["THREAD_DIMS", "flat_thread_map"]
 
 THREAD_DIMS = ("th_x", "th_y", "th_z", "bl_x", "bl_y", "bl_z")
 
 
-def thread_map(
+def flat_thread_map(
     shape: Shape, *, threads: int | Sequence[int] = 128, blocks: int | Sequence[int] | None = None, per_thread: int = 1
 ) -> IndexingMap:
     """The map from a thread of a grid to the elements of ``shape`` that it processes, in the order of memory.
 
-    ``threads`` (per block) and ``blocks`` are sizes along x, y and z; missing sizes are 1.  Without ``blocks`` there
-    are as many blocks along x as cover the array once.  Each thread processes ``per_thread`` neighbouring elements.  A
-    grid smaller than the array processes it in chunks; the chunk is the first range.  Padding and positions beyond the
-    end of the buffer belong to no thread.
+    The arguments are those of :func:`hlomap.thread_map`, which is the public form.
 
-    Raises :class:`ShapeError` for a shape that is not an array, and for sizes or ``per_thread`` below 1.
-
-    >>> import hlomap as hm
-    >>> print(thread_map(hm.Shape.parse("f32[10,30]"), threads=32, per_thread=2))
-    (th_x, th_y, th_z, bl_x, bl_y, bl_z)[s0] -> ((th_x + bl_x * 32) floordiv 15,
-      ((th_x + bl_x * 2) mod 15) * 2 + s0), domain: th_x in [0, 31], th_y in [0, 0], th_z in [0, 0], bl_x in [0, 4],
-      bl_y in [0, 0], bl_z in [0, 0], s0 in [0, 1], th_x * 2 + bl_x * 64 + s0 in [0, 299]
+    >>> print(flat_thread_map(Shape.parse("f32[4]"), threads=4))
+    (th_x, th_y, th_z, bl_x, bl_y, bl_z) -> (th_x), domain: th_x in [0, 3], th_y in [0, 0], th_z in [0, 0],
+      bl_x in [0, 0], bl_y in [0, 0], bl_z in [0, 0]
     """
     expect(Shape, shape, "thread_map", "an hlomap.Shape", "read text with hlomap.Shape.parse(text)")
     expect(int, per_thread, "thread_map", "an int as `per_thread`")

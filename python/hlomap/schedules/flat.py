@@ -1,0 +1,100 @@
+"""Schedules in the order of memory: loop, concatenate, dynamic-update-slice, scatter.
+
+A thread handles ``unroll`` neighbouring positions of one array; the grid covers that array once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import gcd, prod
+
+from .._core import Expr, IndexingMap, Shape
+from ..errors import ShapeError
+from ..hardware import Device
+from ..maps.flat_thread_map import flat_thread_map
+from .launch import BLOCK, THREAD, Launch, ceil_div, grid_map, in_memory, n_resident_threads, storage_bits
+
+__all__ = ["concatenate", "loop", "scatter", "sorted_scatter", "unroll_factor"]
+
+_THREADS = 128
+_WARP = 32
+
+
+def unroll_factor(
+    n_elements: int, output_bits: int, device: Device, *, vectorizes: bool = True, wide: bool = True
+) -> int:
+    """How many neighbouring elements a thread of a loop handles.
+
+    ``vectorizes``: nothing in the fusion keeps XLA from unrolling.  ``wide``: 8 elements are allowed on Blackwell.
+    """
+    factor = 1
+    if vectorizes and n_elements >= n_resident_threads(device):
+        widest = 8 if wide and device.generation >= 10 and output_bits < 32 else 4
+        factor = gcd(n_elements, widest)
+    return max(factor, ceil_div(8, output_bits))
+
+
+def loop(
+    shape: Shape, unroll: int, device: Device, *, emitter: str = "loop", whole_warps: bool = False, covers: int = 0
+) -> Launch:
+    """The launch that covers ``shape`` once, or ``covers`` positions if those are more."""
+    if unroll < 1:
+        raise ShapeError(f"expected at least 1 element per thread as `unroll`, found {unroll}")
+    n_threads = max(1, ceil_div(max(shape.n_elements, covers), unroll))
+    threads = min(_THREADS, n_threads)
+    if whole_warps:
+        threads = ceil_div(threads, _WARP) * _WARP
+    n_blocks = ceil_div(n_threads, threads)
+    rows = ceil_div(n_blocks, device.max_blocks_x)
+    blocks = (ceil_div(n_blocks, rows), rows, 1)
+    output = flat_thread_map(shape, threads=threads, blocks=blocks, per_thread=unroll)
+    return Launch(emitter, threads, blocks, unroll, output)
+
+
+def concatenate(operands: Sequence[Shape], dimension: int, operand: int, unroll: int, device: Device) -> Launch:
+    """The launch of a concatenation, with the maps of one operand: every thread handles all operands in turn."""
+    extents = [shape.dimensions[dimension] for shape in operands]
+    unroll = gcd(unroll, *extents)
+    longest = max(shape.n_elements for shape in operands)
+    launch = loop(operands[operand], unroll, device, emitter="concatenate", covers=longest)
+    start = sum(extents[:operand])
+    moved = [e + start if i == dimension else e for i, e in enumerate(launch.output.results)]
+    source = launch.output
+    output = IndexingMap(source.dims, moved, ranges=source.ranges, constraints=source.constraints)
+    return Launch(launch.emitter, launch.threads, launch.blocks, unroll, output, source)
+
+
+def scatter(updates: Shape, unroll: int, device: Device) -> Launch:
+    """The launch of a scatter over its updates ``[n, slice]``; the maps are those of the updates."""
+    launch = loop(updates, gcd(unroll, _slice_elements(updates)), device, emitter="scatter", whole_warps=True)
+    return Launch(launch.emitter, launch.threads, launch.blocks, launch.vector, launch.output, launch.output)
+
+
+def indices_per_warp(n_indices: int, n_starts: int, index_bits: int, index_size: int, device: Device) -> int:
+    """The neighbouring indices of a scatter with sorted indices that one warp handles."""
+    per_warp = ceil_div(n_indices, max(4 * device.n_multiprocessors, n_starts))
+    vector = max(1, 128 // index_bits)
+    return ceil_div(per_warp, vector) * vector if index_size == 1 and per_warp > vector else per_warp
+
+
+def sorted_scatter(updates: Shape, per_warp: int) -> Launch:
+    """The launch of a scatter whose warps handle ``per_warp`` neighbouring indices each, and a slice at a time."""
+    n, n_slice = updates.dimensions[0], _slice_elements(updates)
+    vector = gcd(n_slice, max(1, 128 // storage_bits(updates)))
+    while vector > 1 and _WARP * vector > n_slice:
+        vector //= 2
+    blocks = (ceil_div(n, 4 * per_warp), 1, 1)
+    s = Expr.range
+    row = (BLOCK * 4 + THREAD // _WARP) * per_warp + s(0)
+    column = (s(1) * _WARP + THREAD % _WARP) * vector + s(2)
+    ranges = (per_warp, ceil_div(n_slice, _WARP * vector), vector)
+    pairs = grid_map(_THREADS, blocks, [row, column], [n, n_slice], ranges=ranges)
+    row_major = Shape(updates.dtype, updates.dimensions)
+    found = in_memory(pairs, [n, n_slice], row_major)
+    return Launch("scatter", _THREADS, blocks, vector, found, found)
+
+
+def _slice_elements(updates: Shape) -> int:
+    if updates.rank < 1 or updates.n_elements < 1:
+        raise ShapeError(f"expected updates [n, slice] with elements, found {updates}")
+    return prod(updates.dimensions[1:])

@@ -1,0 +1,320 @@
+"""Facts about the instructions of a fusion: roots, heroes, and what decides between emitters.
+
+A *hero* is the instruction whose access pattern decides: :func:`hero_of` finds the one of a root.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from .._core import Computation, Instruction, Shape, Window, reshape_is_bitcast
+from ..ops import lookup
+from . import reductions, transposes
+from .launch import storage_bits
+from .shapes import memory_order, memory_permutation
+
+__all__ = [
+    "Hero",
+    "Region",
+    "TransposeForm",
+    "TritonConfig",
+    "first_array",
+    "fusion_config",
+    "groups_of_roots",
+    "hero_of",
+    "is_bitcast_of",
+    "is_plain_copy",
+    "prevents_vectors",
+    "reduction_form",
+    "region_of",
+    "smallest_bits",
+    "transpose_form",
+    "triton_config",
+    "updates_in_place",
+    "widens",
+]
+
+
+@dataclass(frozen=True)
+class Region:
+    """The instructions that one kernel computes, without parameters."""
+
+    inside: frozenset[int]
+    """Their numbers in the module."""
+    instructions: tuple[Instruction, ...]
+    roots: tuple[Instruction, ...]
+    inputs: tuple[Instruction, ...]
+
+    def __contains__(self, instruction: Instruction) -> bool:
+        return instruction.number in self.inside
+
+
+@dataclass(frozen=True)
+class Hero:
+    """A hero, and the way from it to its root: each user with the number of the operand that it uses."""
+
+    root: Instruction
+    instruction: Instruction
+    steps: tuple[tuple[Instruction, int], ...]
+
+
+def region_of(instruction: Instruction) -> Region:
+    """The region of a fusion, or of an instruction that is a kernel of its own."""
+    if instruction.opcode != "fusion" or not instruction.called_computations:
+        inputs = tuple(dict.fromkeys(instruction.operands))
+        return Region(frozenset([instruction.number]), (instruction,), (instruction,), inputs)
+    fused: Computation = instruction.called_computations[0]
+    root = fused.root
+    roots = root.operands if root.opcode == "tuple" else (root,)
+    inside = tuple(i for i in fused.instructions if i.opcode not in ("parameter", "tuple"))
+    return Region(frozenset(i.number for i in inside), inside, tuple(roots), fused.parameters)
+
+
+def hero_of(root: Instruction, region: Region) -> Hero:
+    """The hero of a root, which is the root itself where nothing better is found."""
+    at, steps = root, []
+    while _passes(at, 1) and at.operands[0] in region:
+        steps.append((at, 0))
+        at = at.operands[0]
+    for wanted in (_is_tiled_transpose, _is_concatenate):
+        found = _only_one(at, region, wanted)
+        if found is not None:
+            return Hero(root, found[0], (*reversed(found[1]), *reversed(steps)))
+    return Hero(root, at, tuple(reversed(steps))) if at.opcode == "reduce" else Hero(root, root, ())
+
+
+_Steps = list[tuple[Instruction, int]]
+
+
+def _only_one(
+    start: Instruction, region: Region, wanted: Callable[[Instruction], bool]
+) -> tuple[Instruction, _Steps] | None:
+    """The only instruction of a kind that elementwise operations of up to 3 operands lead to, with the steps."""
+    came_from: dict[int, tuple[Instruction, int] | None] = {start.number: None}
+    queue, found = [start], []
+    for at in queue:
+        if wanted(at):
+            found.append(at)
+        elif _passes(at, 3):
+            for k, operand in enumerate(at.operands):
+                if operand in region and operand.number not in came_from:
+                    came_from[operand.number] = (at, k)
+                    queue.append(operand)
+    if len(found) != 1:
+        return None
+    steps: _Steps = []
+    step = came_from[found[0].number]
+    while step is not None:
+        steps.append(step)
+        step = came_from[step[0].number]
+    return found[0], list(reversed(steps))
+
+
+def _passes(instruction: Instruction, n_operands: int) -> bool:
+    """Whether the search for a hero goes on through an instruction with at most this many operands."""
+    if not 1 <= len(instruction.operands) <= n_operands:
+        return False
+    if instruction.opcode == "copy":
+        return instruction.shape.equals(instruction.operands[0].shape, layout="meant")
+    if instruction.opcode == "bitcast-convert":
+        return instruction.shape.rank == instruction.operands[0].shape.rank
+    return instruction.opcode == "bitcast" or lookup(instruction.opcode).sizes_class == "elementwise"
+
+
+@dataclass(frozen=True)
+class TransposeForm:
+    """A transpose in memory: merged sizes and permutation, and the bits of an element."""
+
+    sizes: tuple[int, ...]
+    permutation: tuple[int, ...]
+    bits: int
+
+
+def transpose_form(instruction: Instruction) -> TransposeForm | None:
+    """The form of a transpose, or of a copy to another layout."""
+    if instruction.opcode not in ("transpose", "copy") or not instruction.operands:
+        return None
+    source, target = instruction.operands[0].shape, instruction.shape
+    if not source.is_array or not target.is_array or source.rank != target.rank:
+        return None
+    logical = instruction.attributes.get("dimensions") if instruction.opcode == "transpose" else range(source.rank)
+    sizes = [source.dimensions[d] for d in memory_order(source)]
+    merged = transposes.merged(sizes, memory_permutation(source, target, list(logical or ())))
+    return TransposeForm(tuple(merged[0]), tuple(merged[1]), storage_bits(target))
+
+
+def _is_tiled_transpose(instruction: Instruction) -> bool:
+    form = transpose_form(instruction)
+    if form is None:
+        return False
+    packing = transposes.pack(form.sizes, form.permutation, form.bits)
+    return not isinstance(packing, str) or transposes.tiled_refusal(form.sizes, form.permutation, form.bits) is None
+
+
+def _is_concatenate(instruction: Instruction) -> bool:
+    return instruction.opcode == "concatenate"
+
+
+def reduction_form(instruction: Instruction) -> reductions.Canonical | None:
+    """The form of a reduction of adjoining dimensions; None for everything else."""
+    if instruction.opcode != "reduce" or not instruction.operands:
+        return None
+    source = instruction.operands[0].shape
+    order = memory_order(source)
+    reduced = set(instruction.attributes["dimensions"])
+    return reductions.canonical([source.dimensions[d] for d in order], [i for i, d in enumerate(order) if d in reduced])
+
+
+def first_array(instruction: Instruction) -> Shape:
+    """The shape of the value, or of the first array in it."""
+    shape = instruction.shape
+    while shape.is_tuple and shape.tuple_shapes:
+        shape = shape.tuple_shapes[0]
+    return shape
+
+
+def smallest_bits(instructions: Iterable[Instruction]) -> int:
+    """The least bits of an element of any of these arrays; 64 where there is none."""
+    shapes: list[Shape] = []
+    for instruction in instructions:
+        shape = instruction.shape
+        shapes += shape.tuple_shapes if shape.is_tuple else [shape]
+    return min((storage_bits(shape) for shape in shapes if shape.is_array), default=64)
+
+
+def is_bitcast_of(shape: Shape, operand: Shape) -> bool:
+    """Whether a shape is a reshape or transpose of another that moves nothing, whatever the element types."""
+    if shape.n_elements != operand.n_elements:
+        return False
+    pair = [Shape("u8", one.dimensions, one.layout) for one in (operand, shape)]
+    return pair[0].physical.dimensions == pair[1].physical.dimensions or reshape_is_bitcast(*pair).equal is True
+
+
+def prevents_vectors(region: Region) -> str | None:
+    """The instruction that keeps XLA from unrolling a loop, or None."""
+    return next((f"{i.opcode} {i.name}" for i in region.instructions if _prevents_vectors(i)), None)
+
+
+def _prevents_vectors(instruction: Instruction) -> bool:
+    opcode, n = instruction.opcode, len(instruction.operands)
+    if opcode == "reduce-window":
+        window: Window = instruction.attributes["window"]
+        return prod(dim.size for dim in window.dims) > 8
+    return opcode in ("sort", "dot") or (opcode == "reduce" and n > 2) or (opcode == "concatenate" and n > 10)
+
+
+def widens(region: Region) -> bool:
+    """Whether a loop on Blackwell may handle 8 elements per thread."""
+    return len(region.roots) == 1 and not any(
+        i.opcode == "reduce" or (i.opcode == "transpose" and _minor(i) < 8) for i in region.instructions
+    )
+
+
+def _minor(instruction: Instruction) -> int:
+    shapes = (instruction.shape, instruction.operands[0].shape)
+    return min((shape.dimensions[memory_order(shape)[-1]] for shape in shapes if shape.rank), default=1)
+
+
+def is_plain_copy(root: Instruction, region: Region) -> bool:
+    """Whether a root copies an input as it is."""
+    return root.opcode == "copy" and root.operands[0] not in region and _passes(root, 1)
+
+
+def updates_in_place(root: Instruction, region: Region) -> Hero | None:
+    """The dynamic-update-slice of a root, through bitcasts, that could write into the buffer of its operand."""
+    at, steps = root, []
+    while at.opcode == "bitcast" and at.operands[0] in region:
+        steps.append((at, 0))
+        at = at.operands[0]
+    if at.opcode != "dynamic-update-slice":
+        return None
+    user, buffer = at, at.operands[0]
+    while buffer.opcode == "bitcast" and buffer in region:
+        user, buffer = buffer, buffer.operands[0]
+    others = [u for u in buffer.users if u in region and u != user and not _reads_the_slice(u, at)]
+    if buffer in region or others:
+        return None
+    return Hero(root, at, tuple(reversed(steps)))
+
+
+def _reads_the_slice(user: Instruction, update: Instruction) -> bool:
+    """Whether a dynamic-slice reads what a dynamic-update-slice of the same array overwrites."""
+    return (
+        user.opcode == "dynamic-slice"
+        and user.operands[1:] == update.operands[2:]
+        and user.shape.dimensions == update.operands[1].shape.dimensions
+    )
+
+
+def groups_of_roots(heroes: Sequence[Hero], is_reduction: Sequence[bool], region: Region) -> list[int]:
+    """The number of the group of each root: those that share a producer are in one, and all that are no reductions."""
+    leader = list(range(len(heroes)))
+
+    def find(i: int) -> int:
+        while leader[i] != i:
+            i = leader[i]
+        return i
+
+    first_user: dict[int, int] = {}
+    side_outputs = [i for i, real in enumerate(is_reduction) if not real]
+    for i in side_outputs[1:]:
+        leader[find(i)] = find(side_outputs[0])
+    for i, hero in enumerate(heroes):
+        for number in _producers(hero.root, region):
+            leader[find(i)] = find(first_user.setdefault(number, i))
+    numbers: dict[int, int] = {}
+    return [numbers.setdefault(find(i), len(numbers)) for i in range(len(heroes))]
+
+
+def _producers(root: Instruction, region: Region) -> set[int]:
+    """What a root is made of, without scalars and what is broadcast from them."""
+    seen, stack = set[int](), [root]
+    while stack:
+        at = stack.pop()
+        if at.number in seen or _is_scalar(at):
+            continue
+        seen.add(at.number)
+        if at in region:
+            stack.extend(at.operands)
+    return seen
+
+
+def _is_scalar(at: Instruction) -> bool:
+    while at.opcode in ("broadcast", "bitcast") and at.operands:
+        at = at.operands[0]
+    return at.opcode == "constant" or (at.shape.is_array and at.shape.n_elements == 1)
+
+
+@dataclass(frozen=True)
+class TritonConfig:
+    """The tiles of the outputs and the warps of a block."""
+
+    tiles: tuple[tuple[int, ...], ...]
+    n_warps: int
+
+
+def fusion_config(instruction: Instruction) -> dict[str, Any]:
+    """The part of the backend config that is about the fusion; empty where there is none."""
+    try:
+        read = json.loads(instruction.attributes.text("backend_config") or "{}")
+        found = read.get("fusion_backend_config", {})
+    except (ValueError, AttributeError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def triton_config(config: dict[str, Any]) -> TritonConfig | str:
+    """The tiles of a fusion for Triton, or why they are not known."""
+    block = config.get("block_level_fusion_config")
+    try:
+        tiles = tuple(tuple(int(size) for size in tile["sizes"]) for tile in block["output_tiles"])  # type: ignore[index]
+        n_warps = int(block["num_warps"])  # type: ignore[index]
+    except (KeyError, TypeError, ValueError):
+        return "the config has no tile sizes: block_level_fusion_config with output_tiles and num_warps"
+    if not 1 <= n_warps <= 32:
+        return f"the config has {n_warps} warps, expected 1 to 32"
+    return TritonConfig(tiles, n_warps)

@@ -1,0 +1,118 @@
+"""The record of a launch, and the pieces that maps from threads are made of.
+
+Invariant: of all threads of a launch, exactly one writes each element of the output, and exactly one reads each
+element of the hero's operand, unless a field says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from .._core import Expr, IndexingMap, Shape, linear_index, logical_index
+from ..errors import UnsupportedError
+from ..hardware import Device
+from ..maps.flat_thread_map import THREAD_DIMS
+
+__all__ = [
+    "BLOCK",
+    "THREAD",
+    "Launch",
+    "as_device",
+    "ceil_div",
+    "delinearize",
+    "grid_map",
+    "in_memory",
+    "n_resident_threads",
+    "storage_bits",
+]
+
+THREAD, BLOCK = Expr.dim(0), Expr.dim(3)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """The grid of one emitter with its maps, each from threads, blocks and steps of loops to elements."""
+
+    emitter: str
+    threads: int
+    blocks: tuple[int, int, int]
+    vector: int
+    """The neighbouring elements that a thread handles at once, at most."""
+    output: IndexingMap
+    """The elements of the hero that a thread writes."""
+    input: IndexingMap | None = None
+    """The elements of the hero's operand that a thread reads; None where the hero's own maps tell."""
+    shared_shape: tuple[int, ...] = ()
+    shared_write: IndexingMap | None = None
+    shared_read: IndexingMap | None = None
+
+
+def grid_map(
+    threads: int,
+    blocks: Sequence[int],
+    index: Sequence[Expr | int],
+    sizes: Sequence[int],
+    *,
+    ranges: Sequence[int] = (),
+    constraints: Iterable[tuple[Expr | int, int, int]] = (),
+) -> IndexingMap:
+    """The map from a grid to an index that stays within ``sizes``."""
+    grid = (threads, 1, 1, *blocks)
+    within = [(e, 0, size - 1) for e, size in zip(index, sizes, strict=True)]
+    made = IndexingMap(
+        [(name, 0, size - 1) for name, size in zip(THREAD_DIMS, grid, strict=True)],
+        index,
+        ranges=[(0, n - 1) for n in ranges],
+        constraints=[*within, *constraints],
+    )
+    return made.simplify(keep_point_dims=True, drop_unused=True)
+
+
+def in_memory(m: IndexingMap, sizes: Sequence[int], shape: Shape) -> IndexingMap:
+    """A map into a row-major array of these sizes as a map into ``shape``, whose buffer has the same elements."""
+    positions = linear_index(Shape("u8", sizes))
+    return m.then(positions).then(logical_index(shape)).simplify(keep_point_dims=True, drop_unused=True)
+
+
+def delinearize(position: Expr | int, sizes: Sequence[int]) -> list[Expr | int]:
+    """The row-major index of a position; the first result has no upper bound."""
+    strides = [prod(sizes[i + 1 :]) for i in range(len(sizes))]
+    quotients = [position // stride for stride in strides]
+    return [q if i == 0 else q % sizes[i] for i, q in enumerate(quotients)]
+
+
+def ceil_div(a: int, b: int) -> int:
+    """The quotient rounded up."""
+    return -(-a // b)
+
+
+def storage_bits(shape: Shape) -> int:
+    """The bits of an element in memory; integers and floats below 8 bits are packed, truth values are not."""
+    return 8 if shape.dtype == "pred" else shape.value_bits
+
+
+def as_device(device: Device | str, function: str) -> Device:
+    """The device, or the one with this name.
+
+    Raises ``TypeError`` for anything else, ``ValueError`` for an unknown name and :class:`UnsupportedError` for a
+    device without the numbers that a schedule depends on.
+    """
+    if isinstance(device, str):
+        device = Device.named(device)
+    if not isinstance(device, Device):
+        raise TypeError(
+            f"{function}() takes an hlomap.Device or the name of one as `device`, got {type(device).__name__}"
+        )
+    if device.n_multiprocessors < 1 or device.threads < 1:
+        raise UnsupportedError(
+            f"{function}() needs n_multiprocessors and threads of a device, found {device.n_multiprocessors} and "
+            f"{device.threads} of {device.name!r}; state them in Device(...)"
+        )
+    return device
+
+
+def n_resident_threads(device: Device) -> int:
+    """The threads that the device holds at once."""
+    return device.n_multiprocessors * device.threads

@@ -1,0 +1,229 @@
+"""Reductions of rows and columns of a dense array.
+
+:func:`canonical` sees an array in memory order as ``[a, b, c]``: a row reduction keeps b and reduces a and c, a column
+reduction reduces b and keeps a and c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from .._core import Expr, IndexingMap, Shape
+from ..hardware import Device
+from .launch import BLOCK, THREAD, Launch, ceil_div, grid_map, in_memory
+
+__all__ = [
+    "Canonical",
+    "Widths",
+    "canonical",
+    "column",
+    "multi_row",
+    "reduction",
+    "refusal",
+    "row",
+    "small_column",
+    "split",
+]
+
+_ROW_MINOR, _ROW_MAJOR, _COLUMN = 16384, 8, 4096
+
+
+@dataclass(frozen=True)
+class Canonical:
+    """A reduction as ``[a, b, c]``: of a and c where it ``is_row``, else of b."""
+
+    is_row: bool
+    sizes: tuple[int, int, int]
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """The sizes of the result."""
+        a, b, c = self.sizes
+        return (b,) if self.is_row else (a, c)
+
+
+@dataclass(frozen=True)
+class Widths:
+    """The least bits of an element of any input and of any output of the fusion; ``complex``: the type of the hero."""
+
+    input: int
+    output: int
+    complex: bool = False
+
+
+def canonical(sizes: Sequence[int], reduced: Collection[int]) -> Canonical | None:
+    """The form of a reduction of these dimensions in memory order; None where neither they nor the others adjoin.
+
+    >>> canonical([2, 3, 5], [1]).sizes, canonical([2, 3, 5], [0, 2]).is_row, canonical([2, 3, 5, 7], [0, 2])
+    ((2, 3, 5), True, None)
+    """
+    kept = [d for d in range(len(sizes)) if d not in reduced]
+    if not kept:
+        return Canonical(True, (1, 1, prod(sizes)))
+    for group, is_row in ((kept, True), (sorted(reduced), False)):
+        if group and group[-1] - group[0] + 1 == len(group):
+            a, b, c = prod(sizes[: group[0]]), prod(sizes[d] for d in group), prod(sizes[group[-1] + 1 :])
+            if is_row and b == 1:
+                return Canonical(True, (1, 1, a * c))
+            if c == 1:
+                return Canonical(not is_row, (1, a, b))
+            return Canonical(is_row, (a, b, c))
+    return None
+
+
+def refusal(form: Canonical | None) -> str | None:
+    """Why XLA has no better emitter for a reduction than a loop; None where it has."""
+    if form is None:
+        return "neither the kept nor the reduced dimensions adjoin in memory"
+    _, b, c = form.sizes
+    if 0 in form.sizes:
+        return "no elements"
+    if form.is_row:
+        return None if c >= 32 or 32 % c == 0 else f"rows of {c} elements are below 32 and do not divide it"
+    small = b < 32 or (b < 64 and c < 32) or (b < 128 and c < 8) or (b < 256 and c < 3)
+    return f"columns of {b} elements, {c} side by side, are too small" if small else None
+
+
+def split(form: Canonical) -> str | None:
+    """Why XLA splits a reduction in two before it schedules it; None where it does not."""
+    a, b, c = form.sizes
+    if form.is_row and c > _ROW_MINOR:
+        return f"XLA splits rows of {c} elements, more than {_ROW_MINOR}, before it schedules them"
+    if form.is_row and a > _ROW_MAJOR:
+        return f"XLA splits {a} rows for each result, more than {_ROW_MAJOR}, before it schedules them"
+    if not form.is_row and b > _COLUMN:
+        return f"XLA splits columns of {b} elements, more than {_COLUMN}, before it schedules them"
+    return None
+
+
+def reduction(form: Canonical, shapes: tuple[Shape, Shape], widths: Widths, device: Device) -> Launch:
+    """The launch that XLA picks for a reduction of ``shapes[0]`` to ``shapes[1]`` in this form."""
+    if not form.is_row:
+        found = small_column(form, shapes, widths)
+        return found if isinstance(found, Launch) else column(form, shapes, widths)
+    found = multi_row(form, shapes, widths, device)
+    return found if isinstance(found, Launch) else row(form, shapes, widths)
+
+
+def _vector(extent: int, threads: int, widths: Widths) -> int:
+    """The neighbouring elements that a thread reads of an extent."""
+    if extent % 2 or 2 * threads > extent or widths.complex or widths.input >= 64:
+        return 1
+    if widths.input >= 32 or 4 * threads > extent:
+        return 2
+    return 4 if extent % 4 == 0 else 2
+
+
+def multi_row(form: Canonical, shapes: tuple[Shape, Shape], widths: Widths, device: Device) -> Launch | str:
+    """Rows of a power of two, several of them in a warp; or why not."""
+    a, b, c = form.sizes
+    if c & (c - 1):
+        return f"rows of {c} elements, not a power of two"
+    least, most = sorted((widths.input, widths.output))
+    vector = min(c, max(1, 64 // least))
+    if most >= 32:
+        vector = min(vector, max(1, 128 // most))
+
+    def rows(vector: int) -> int:
+        return min(b, max(1, 256 // (c // vector)))
+
+    while vector > 1 and ceil_div(b, rows(vector)) < device.n_multiprocessors:
+        vector //= 2
+    lanes = c // vector
+    if lanes > 32:
+        return f"a row takes {lanes} threads, more than a warp"
+    n_rows = rows(vector)
+    s = Expr.range
+    r = BLOCK * n_rows + THREAD // lanes
+    index = [s(0), r, THREAD % lanes * vector + s(1)]
+    grid = (n_rows * lanes, (ceil_div(b, n_rows), 1, 1))
+    source = grid_map(*grid, index, form.sizes, ranges=(a, vector))
+    target = grid_map(*grid, [r], [b], constraints=[(THREAD % lanes, 0, 0)])
+    return _launch("multi_row_reduction", form, shapes, grid, vector, source, target)
+
+
+def row(form: Canonical, shapes: tuple[Shape, Shape], widths: Widths) -> Launch:
+    """Rows of whole warps: shuffles within a warp, shared memory between the warps of a row."""
+    a, b, c = form.sizes
+    width = min(1024, ceil_div(ceil_div(c, 16), 32) * 32)
+    n_rows = min(b, max(1, 256 // width))
+    vector = _vector(c, width, widths)
+    s = Expr.range
+    r, lane, n_warps = THREAD // width, THREAD % width, width // 32
+    index = [s(0), BLOCK * n_rows + r, (s(1) * width + lane) * vector + s(2)]
+    steps = min(16 // vector, ceil_div(ceil_div(c, vector), width))
+    grid = (n_rows * width, (ceil_div(b, n_rows), 1, 1))
+    source = grid_map(*grid, index, form.sizes, ranges=(a, steps, vector))
+    exists = (BLOCK * n_rows + r, 0, b - 1)
+    target = grid_map(*grid, [BLOCK * n_rows + r], [b], constraints=[(lane, 0, 0)])
+    if n_warps == 1:
+        return _launch("row_reduction", form, shapes, grid, vector, source, target)
+    shared_shape = (n_rows, n_warps + (n_warps == 32))
+    write = grid_map(*grid, [r, lane // 32], shared_shape, constraints=[(lane % 32, 0, 0), exists])
+    read = grid_map(*grid, [r, lane], shared_shape, constraints=[(lane, 0, n_warps - 1), exists])
+    return _launch("row_reduction", form, shapes, grid, vector, source, target, shared_shape, write, read)
+
+
+def column(form: Canonical, shapes: tuple[Shape, Shape], widths: Widths) -> Launch:
+    """32 * vector neighbouring columns for each block, transposed in shared memory."""
+    a, b, c = form.sizes
+    vector = _vector(c, 32, widths)
+    n_tiles = ceil_div(c, 32 * vector)
+    s = Expr.range
+    warp, lane, major, tile = THREAD // 32, THREAD % 32, BLOCK // n_tiles, BLOCK % n_tiles
+    read_column = (tile * 32 + lane) * vector + s(1)
+    written_column = (tile * 32 + warp) * vector + s(0)
+    grid = (1024, (a * n_tiles, 1, 1))
+    source = grid_map(*grid, [major, s(0) * 32 + warp, read_column], form.sizes, ranges=(ceil_div(b, 32), vector))
+    target = grid_map(*grid, [major, written_column], [a, c], ranges=(vector,), constraints=[(lane, 0, 0)])
+    shared_shape = (32, 32 * vector + 1)
+    columns = [((tile * 32 + lane) * vector + s(0), 0, c - 1), (written_column, 0, c - 1)]
+    write = grid_map(*grid, [lane, warp * vector + s(0)], shared_shape, ranges=(vector,), constraints=columns[:1])
+    read = grid_map(*grid, [warp, lane * vector + s(0)], shared_shape, ranges=(vector,), constraints=columns[1:])
+    return _launch("column_reduction", form, shapes, grid, vector, source, target, shared_shape, write, read)
+
+
+def small_column(form: Canonical, shapes: tuple[Shape, Shape], widths: Widths) -> Launch | str:
+    """Columns of which 32 or a divisor lie side by side: threads read in the order of memory; or why not."""
+    a, b, c = form.sizes
+    if 32 % c:
+        return f"{c} columns side by side do not divide 32"
+    threads, vector = 128, _vector(b * c, 32, widths)
+    while threads * vector // c > 32:
+        vector, threads = (vector // 2, threads) if vector > 1 else (vector, threads // 2)
+    rows = threads * vector // c
+    s = Expr.range
+    position = (s(0) * threads + THREAD) * vector + s(1)
+    grid = (threads, (a, 1, 1))
+    flat = grid_map(*grid, [BLOCK, position], [a, b * c], ranges=(ceil_div(b * c, threads * vector), vector))
+    kept, step = (THREAD + s(0) * threads) // rows, THREAD % rows
+    target = grid_map(*grid, [BLOCK, kept], [a, c], ranges=(vector,), constraints=[(step, 0, 0)])
+    shared_shape = (rows, c + 1)
+    own = THREAD * vector + s(0)
+    write = grid_map(*grid, [own // c, own % c], shared_shape, ranges=(vector,))
+    read = grid_map(*grid, [step, kept], [rows, c], ranges=(vector,))
+    return _launch("small_column_reduction", form, shapes, grid, vector, flat, target, shared_shape, write, read)
+
+
+_Grid = tuple[int, tuple[int, int, int]]
+
+
+def _launch(
+    emitter: str,
+    form: Canonical,
+    shapes: tuple[Shape, Shape],
+    grid: _Grid,
+    vector: int,
+    source: IndexingMap,
+    target: IndexingMap,
+    shared_shape: tuple[int, ...] = (),
+    write: IndexingMap | None = None,
+    read: IndexingMap | None = None,
+) -> Launch:
+    a, b, c = form.sizes
+    sizes = form.sizes if len(source.results) == 3 else (a, b * c)
+    whole = in_memory(source, sizes, shapes[0])
+    kept = in_memory(target, form.kept, shapes[1])
+    return Launch(emitter, *grid, vector, kept, whole, shared_shape, write, read)

@@ -1,0 +1,543 @@
+"""The schedule that XLA would pick for a fusion.
+
+:func:`schedule` is the entry point.  It tries the emitters in XLA's order; the first whose test holds makes the launch.
+What cannot be told, such as the kernel of a library, has a reason instead of maps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from .._core import (
+    Computation,
+    Constraint,
+    Expr,
+    IndexingMap,
+    Instruction,
+    Shape,
+    Variable,
+    linear_index,
+    logical_index,
+)
+from ..analysis.queries import input_to_output, output_to_input
+from ..errors import HlomapError, ShapeError
+from ..hardware import Device
+from ..maps.map_set import MapSet
+from ..types import expect
+from . import flat, reductions, transposes
+from .fusions import (
+    Hero,
+    Region,
+    TransposeForm,
+    first_array,
+    fusion_config,
+    groups_of_roots,
+    hero_of,
+    is_bitcast_of,
+    is_plain_copy,
+    prevents_vectors,
+    reduction_form,
+    region_of,
+    smallest_bits,
+    transpose_form,
+    triton_config,
+    updates_in_place,
+    widens,
+)
+from .launch import Launch, as_device, storage_bits
+from .shapes import memory_order
+from .triton import triton_block
+
+__all__ = ["OutputSchedule", "Schedule", "schedule", "schedule_as_loop"]
+
+
+@dataclass(frozen=True)
+class OutputSchedule:
+    """The maps of one output of a kernel, each from threads and blocks.  Shared memory is that of its hero."""
+
+    root: Instruction
+    hero: Instruction
+    output: MapSet
+    """The elements of the output; a concatenation has a map for each operand, in order."""
+    inputs: tuple[MapSet, ...]
+    """The elements of each operand of the hero."""
+    shared_write: IndexingMap | None = None
+    shared_read: IndexingMap | None = None
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How XLA would run a fusion on a GPU: the emitter, its grid, and the elements that each thread handles.
+
+    Where ``reason`` is a text, it says why there is no more than the emitter: ``threads`` is then 0.
+    """
+
+    emitter: str
+    test: str
+    """The condition that decided for this emitter."""
+    hero: Instruction
+    """The instruction whose access pattern decided."""
+    threads: int = 0
+    """The threads of a block, all along x."""
+    blocks: tuple[int, int, int] = (0, 0, 0)
+    """The blocks along x, y and z."""
+    vector: int = 0
+    """The neighbouring elements that a thread handles at once, at most."""
+    shared_shape: tuple[int, ...] = ()
+    """The elements of the array in shared memory, padding included; ``()`` for none."""
+    outputs: tuple[OutputSchedule, ...] = ()
+    reason: str | None = None
+
+    def __str__(self) -> str:
+        lines = [f"{self.emitter}: {self.test}", f"  hero    {self.hero.opcode} {self.hero.name}"]
+        if self.reason is not None:
+            return "\n".join([*lines, f"  unknown {self.reason}"])
+        shared = f", shared memory {list(self.shared_shape)}" if self.shared_shape else ""
+        grid = " x ".join(map(str, self.blocks)).removesuffix(" x 1").removesuffix(" x 1")
+        blocks = "block" if grid == "1" else "blocks"
+        lines.append(f"  grid    {self.threads} threads, {grid} {blocks}, vectors of {self.vector}{shared}")
+        return "\n".join(lines)
+
+
+def schedule(fusion: Instruction | Computation, device: Device | str = "h100") -> Schedule:
+    """The schedule that XLA would pick for a fusion, or for an instruction that is a kernel of its own.
+
+    ``device`` is a :class:`~hlomap.Device` or the name of one.  The decision is that of XLA for CUDA devices as of
+    March 2026; a record without maps has a ``reason``.  A fused computation stands for the fusion that calls it.
+
+    Raises ``ValueError`` for an unknown device and :class:`UnsupportedError` for one without the numbers of
+    multiprocessors and threads.
+
+    >>> import hlomap as hm
+    >>> module = hm.parse('''HloModule m
+    ... ENTRY e {
+    ...   p = f32[100,32,64] parameter(0)
+    ...   ROOT t = f32[100,64,32] transpose(p), dimensions={0,2,1}
+    ... }''')
+    >>> found = schedule(module["t"])
+    >>> print(found)
+    tiled_transpose: the hero transposes the minor dimensions of [100,32,64]
+      hero    transpose t
+      grid    128 threads, 200 blocks, vectors of 1, shared memory [1, 32, 33]
+    >>> print(found.outputs[0].inputs[0][0].results)
+    (Expr('d3 floordiv 2'), Expr('d0 floordiv 32 + s0 * 4'), Expr('d0 mod 32 + (d3 mod 2) * 32'))
+    """
+    takes = "an hlomap.Instruction, or the hlomap.Computation of a fusion"
+    expect((Instruction, Computation), fusion, "schedule", takes, "find one with module[name]")
+    return _of(fusion, as_device(device, "schedule"), _scheduled)
+
+
+def schedule_as_loop(fusion: Instruction | Computation, device: Device) -> Schedule:
+    """The schedule of a fusion as a loop over its outputs, whatever XLA would pick."""
+    return _of(fusion, device, lambda instruction, device: _loop(_kernel(instruction, device)))
+
+
+def _of(
+    fusion: Instruction | Computation, device: Device, decide: Callable[[Instruction, Device], Schedule]
+) -> Schedule:
+    if isinstance(fusion, Computation):
+        callers = [caller for caller in fusion.callers if caller.opcode == "fusion"]
+        if not callers:
+            return Schedule("none", f"no fusion calls {fusion.name}", fusion.root, reason="not a fused computation")
+        fusion = callers[0]
+    try:
+        if reason := _no_kernel(fusion):
+            return Schedule("none", f"the opcode {fusion.opcode}", fusion, reason=reason)
+        return decide(fusion, device)
+    except HlomapError as error:
+        return Schedule("unknown", "the shapes or layouts", fusion, reason=str(error))
+
+
+_CONTROL = {"call", "conditional", "constant", "get-tuple-element", "opt-barrier", "parameter", "tuple", "while"}
+_RUNTIME = {
+    "add-dependency",
+    "after-all",
+    "bitcast",
+    "custom-call",
+    "domain",
+    "infeed",
+    "outfeed",
+    "rng-get-and-update-state",
+}
+_LIBRARY = {"cholesky", "convolution", "fft", "topk", "triangular-solve", "get-dimension-size", "set-dimension-size"}
+_DEVICES = (
+    "all-",
+    "async-",
+    "collective-",
+    "copy-",
+    "partition-id",
+    "ragged-",
+    "recv",
+    "reduce-scatter",
+    "replica-id",
+    "send",
+)
+
+
+def _no_kernel(instruction: Instruction) -> str | None:
+    """Why XLA makes no kernel of a fusion, or of an instruction that is not in one; None where it does."""
+    opcode = instruction.opcode
+    if opcode == "fusion":
+        if not instruction.called_computations:
+            return "the fused computation is not known"
+    elif opcode in _CONTROL | _RUNTIME | _LIBRARY or opcode.startswith(_DEVICES):
+        return f"{opcode} is no kernel of a fusion"
+    region = region_of(instruction)
+    for one in region.instructions:
+        if one.has_unnamed_operands or one.inconsistency:
+            return one.inconsistency or f"the text has no names of the operands of {one.name}"
+    roots = region.roots
+    if not roots or any(not first_array(root).is_array for root in roots):
+        return "an output is not an array"
+    return "no element is computed" if first_array(roots[0]).n_elements == 0 else None
+
+
+@dataclass(frozen=True)
+class _Kernel:
+    """What the tests of the emitters look at."""
+
+    region: Region
+    heroes: tuple[Hero, ...]
+    device: Device
+
+
+def _kernel(instruction: Instruction, device: Device) -> _Kernel:
+    region = region_of(instruction)
+    return _Kernel(region, tuple(hero_of(root, region) for root in region.roots), device)
+
+
+def _scheduled(instruction: Instruction, device: Device) -> Schedule:
+    kernel = _kernel(instruction, device)
+    if instruction.opcode == "fusion" and instruction.attributes.get("kind") == "kCustom":
+        return _custom(instruction, kernel.region)
+    for emitter in (_reduction, _transpose, _scatter, _sort, _concatenate, _copies, _updates):
+        found = emitter(kernel)
+        if found is not None:
+            return found
+    return _loop(kernel)
+
+
+def _custom(instruction: Instruction, region: Region) -> Schedule:
+    """Triton has the tiles of its config, other custom fusions are the choice of a library."""
+    config = fusion_config(instruction)
+    kind = config.get("kind")
+    test = f"the config has the kind {kind}"
+    root = region.roots[0]
+    if not isinstance(kind, str) or "triton" not in kind:
+        reason = "a library or a kernel of its own decides"
+        return Schedule("cudnn" if isinstance(kind, str) and "cudnn" in kind else "custom", test, root, reason=reason)
+    tiles = triton_config(config)
+    if isinstance(tiles, str):
+        return Schedule("triton_block", test, root, reason=tiles)
+    if len(tiles.tiles) != len(region.roots):
+        reason = f"the config has {len(tiles.tiles)} tiles for {len(region.roots)} outputs"
+        return Schedule("triton_block", test, root, reason=reason)
+    fastest = root.opcode == "dot" and _bytes(root.operands[0]) < _bytes(root.operands[1])
+    try:
+        launches = [
+            triton_block(first_array(root), tile, tiles.n_warps, first_fastest=fastest)
+            for root, tile in zip(region.roots, tiles.tiles, strict=True)
+        ]
+    except ShapeError as error:
+        return Schedule("triton_block", test, root, reason=str(error))
+    if len({launch.blocks for launch in launches}) > 1:
+        return Schedule("triton_block", test, root, reason="the outputs have other numbers of tiles")
+    heroes = [Hero(root, root, ()) for root in region.roots]
+    outputs = [_output_of(hero, launch) for hero, launch in zip(heroes, launches, strict=True)]
+    return _record(launches[0], test, root, outputs)
+
+
+def _bytes(instruction: Instruction) -> int:
+    return instruction.shape.buffer_bytes
+
+
+def _reduction(kernel: _Kernel) -> Schedule | None:
+    """Reductions of the same form, and outputs as large as their operand."""
+    forms = [reduction_form(hero.instruction) for hero in kernel.heroes]
+    real = [form is not None and reductions.refusal(form) is None for form in forms]
+    if not any(real):
+        return None
+    first = real.index(True)
+    hero, form = kernel.heroes[first].instruction, forms[first]
+    assert form is not None
+    source = hero.operands[0].shape
+    for other, one, is_real in zip(kernel.heroes, forms, real, strict=True):
+        if one != form if is_real else first_array(other.root).n_elements != source.n_elements:
+            return None
+    kind = "row" if form.is_row else "column"
+    test = f"the hero reduces {'a and c' if form.is_row else 'b'} of {_list(form.sizes)}"
+    if reason := reductions.split(form) or _other_order(hero):
+        return Schedule(f"{kind}_reduction", test, hero, reason=reason)
+    inputs, outputs = smallest_bits(kernel.region.inputs), smallest_bits(kernel.region.roots)
+    widths = reductions.Widths(inputs, outputs, source.dtype in ("c64", "c128"))
+    groups = groups_of_roots(kernel.heroes, real, kernel.region)
+    n_groups = max(groups) + 1
+    found = []
+    for output, is_real, group in zip(kernel.heroes, real, groups, strict=True):
+        reduce = output.instruction if is_real else hero
+        shapes = (reduce.operands[0].shape, first_array(reduce))
+        launch = _in_group(reductions.reduction(form, shapes, widths, kernel.device), group, n_groups)
+        found.append(_reduced(output, launch) if is_real else _beside(output, launch, shapes[0]))
+    return _record(launch, test, hero, found)
+
+
+def _reduced(hero: Hero, launch: Launch) -> OutputSchedule:
+    """Inputs of a reduction are read alike, the initial values are scalars."""
+    operands = hero.instruction.operands
+    n = len(operands) // 2
+    assert launch.input is not None
+    scalar = MapSet([IndexingMap(launch.input.dims, [])])
+    inputs = [MapSet([launch.input]) if k < n else scalar for k in range(len(operands))]
+    return _output_of(hero, launch, inputs)
+
+
+def _other_order(reduce: Instruction) -> str | None:
+    """Why the result is not laid out as the operand; None where it is."""
+    source, target = reduce.operands[0].shape, first_array(reduce)
+    kept = [d for d in range(source.rank) if d not in reduce.attributes["dimensions"]]
+    order = [d for d in memory_order(source) if d in kept and source.dimensions[d] > 1]
+    written = [kept[d] for d in memory_order(target) if target.dimensions[d] > 1]
+    return None if order == written else f"{target} has its dimensions in another order than {source}"
+
+
+def _in_group(launch: Launch, group: int, n_groups: int) -> Launch:
+    """The launch where the blocks of a group of outputs are one number along z."""
+    if n_groups == 1:
+        return launch
+
+    def placed(m: IndexingMap) -> IndexingMap:
+        z = Variable(m.dims[5].name, 0, n_groups - 1)
+        constraints = [*m.constraints, Constraint(Expr.dim(5), group, group)]
+        moved = IndexingMap([*m.dims[:5], z], m.results, ranges=m.ranges, constraints=constraints)
+        return moved.simplify(keep_point_dims=True)
+
+    def maybe(m: IndexingMap | None) -> IndexingMap | None:
+        return None if m is None else placed(m)
+
+    return replace(
+        launch,
+        blocks=(launch.blocks[0], launch.blocks[1], n_groups),
+        output=placed(launch.output),
+        input=maybe(launch.input),
+        shared_write=maybe(launch.shared_write),
+        shared_read=maybe(launch.shared_read),
+    )
+
+
+def _transpose(kernel: _Kernel) -> Schedule | None:
+    """Transposes of the same form through shared memory, and outputs that lie in memory as their operand."""
+    forms = [transpose_form(hero.instruction) for hero in kernel.heroes]
+    moved = [form for form in forms if form is not None and _uses_shared_memory(form)]
+    if not moved or any((f.sizes, f.permutation) != (moved[0].sizes, moved[0].permutation) for f in moved):
+        return None
+    first = next(hero for hero, form in zip(kernel.heroes, forms, strict=True) if form in moved)
+    source = first.instruction.operands[0].shape
+    for hero, form in zip(kernel.heroes, forms, strict=True):
+        if form not in moved and not is_bitcast_of(first_array(hero.root), source):
+            return None
+    sizes, permutation = moved[0].sizes, moved[0].permutation
+    bits = max(form.bits for form in moved)
+    packing = transposes.pack(sizes, permutation, bits)
+    summed = sum(form.bits for form in forms if form in moved and form is not None)
+    found = []
+    for hero, form in zip(kernel.heroes, forms, strict=True):
+        own = hero if form in moved else first
+        shapes = (own.instruction.operands[0].shape, own.instruction.shape)
+        if isinstance(packing, str):
+            launch = transposes.tiled(sizes, permutation, shapes, bits, kernel.device, summed)
+        else:
+            launch = transposes.packed(sizes, permutation, shapes, packing)
+        if form in moved:
+            assert launch.input is not None
+            found.append(_output_of(hero, launch, [MapSet([launch.input])]))
+        else:
+            found.append(_beside(hero, launch, shapes[0]))
+    keeps = permutation[-1] == len(sizes) - 1
+    what = "keeps the minor dimension" if keeps else "transposes the minor dimensions"
+    return _record(launch, f"the hero {what} of {_list(sizes)}", first.instruction, found)
+
+
+def _uses_shared_memory(form: TransposeForm) -> bool:
+    packing = transposes.pack(form.sizes, form.permutation, form.bits)
+    return isinstance(packing, transposes.Packing) or (
+        transposes.tiled_refusal(form.sizes, form.permutation, form.bits) is None
+    )
+
+
+def _scatter(kernel: _Kernel) -> Schedule | None:
+    """A scatter runs over its updates; one with sorted indices lets a warp handle several of them."""
+    root = kernel.region.roots[0]
+    if len(kernel.region.roots) > 1 or root.opcode != "scatter":
+        return None
+    n = len(root.operands) // 2
+    indices, updates = root.operands[n], root.operands[n + 1]
+    test = "the root is a scatter"
+    if reason := _unsimplified(root, indices.shape, updates.shape):
+        return Schedule("scatter", test, root, reason=reason)
+    n_indices, index_size = indices.shape.dimensions
+    attributes = root.attributes
+    is_sorted = attributes.get("indices_are_sorted", False) and not attributes.get("unique_indices", False)
+    if is_sorted and n_indices > 4 * kernel.device.n_multiprocessors:
+        sizes = zip(root.operands[0].shape.dimensions, updates.shape.dimensions[1:], strict=True)
+        scattered = set(attributes["scatter_dims_to_operand_dims"])
+        n_starts = prod(whole - one + 1 for d, (whole, one) in enumerate(sizes) if d in scattered)
+        bits = storage_bits(indices.shape)
+        per_warp = flat.indices_per_warp(n_indices, n_starts, bits, index_size, kernel.device)
+        launch = flat.sorted_scatter(updates.shape, per_warp)
+        test += f" with {n_indices} sorted indices, {per_warp} for each warp"
+    else:
+        launch = flat.scatter(updates.shape, _unroll(kernel, updates.shape), kernel.device)
+    rows = IndexingMap(updates.shape.dimensions, [Expr.dim(0), Expr.range(0)], ranges=[index_size])
+    updated = input_to_output(root, n + 1)[0]
+    output = _moved(launch.output, updated)
+    read = {n: _moved(launch.output, MapSet([rows]))}
+    inputs = [MapSet([launch.output]) if k > n else read.get(k, output) for k in range(len(root.operands))]
+    part = OutputSchedule(root, root, output, tuple(inputs))
+    return _record(launch, test, root, [part])
+
+
+def _unsimplified(root: Instruction, indices: Shape, updates: Shape) -> str | None:
+    """Why the form of a scatter is not the one to which XLA rewrites every scatter first; None where it is."""
+    attributes = root.attributes
+    expected = (
+        indices.rank == 2
+        and attributes.get("index_vector_dim") == 1
+        and not attributes.get("inserted_window_dims", ())
+        and not attributes.get("input_batching_dims", ())
+        and tuple(attributes.get("update_window_dims", ())) == tuple(range(1, updates.rank))
+    )
+    if expected and updates.n_elements > 0:
+        return None
+    return "XLA rewrites the scatter first, to indices [n, k] and updates [n, slice]"
+
+
+def _sort(kernel: _Kernel) -> Schedule | None:
+    root = kernel.region.roots[0]
+    if len(kernel.region.roots) > 1 or root.opcode != "sort":
+        return None
+    return Schedule(
+        "sort", "the root is a sort", root, reason="a sort takes many kernels, and one thread many elements"
+    )
+
+
+def _concatenate(kernel: _Kernel) -> Schedule | None:
+    """Each thread handles all operands in turn."""
+    hero = kernel.heroes[0]
+    one = hero.instruction
+    if len(kernel.heroes) > 1 or one.opcode != "concatenate" or len(one.operands) > 4:
+        return None
+    (dimension,) = one.attributes["dimensions"]
+    shapes = [operand.shape for operand in one.operands]
+    unroll = _unroll(kernel, max(shapes, key=lambda shape: shape.n_elements))
+    launches = [flat.concatenate(shapes, dimension, k, unroll, kernel.device) for k in range(len(shapes))]
+    output = _to_root(hero, MapSet([launch.output for launch in launches]))
+    inputs = tuple(MapSet([] if launch.input is None else [launch.input]) for launch in launches)
+    test = f"the hero concatenates {len(shapes)} operands, at most 4"
+    return _record(launches[0], test, one, [OutputSchedule(hero.root, one, output, inputs)])
+
+
+def _copies(kernel: _Kernel) -> Schedule | None:
+    if not all(is_plain_copy(root, kernel.region) for root in kernel.region.roots):
+        return None
+    return Schedule("memcpy", "all outputs copy an input", kernel.region.roots[0], reason="a memcpy, not a kernel")
+
+
+def _updates(kernel: _Kernel) -> Schedule | None:
+    """Updates of slices, where the rest stays as it is."""
+    found = [updates_in_place(root, kernel.region) for root in kernel.region.roots]
+    updates = [hero for hero in found if hero is not None]
+    shapes = [hero.instruction.operands[1].shape for hero in updates]
+    if len(updates) < len(found) or len({shape.n_elements for shape in shapes}) > 1 or not shapes[0].n_elements:
+        return None
+    unroll = _unroll(kernel, shapes[0])
+    parts = []
+    for hero, shape in zip(updates, shapes, strict=True):
+        launch = flat.loop(shape, unroll, kernel.device, emitter="dus")
+        written = _moved(launch.output, input_to_output(hero.instruction, 1)[0])
+        starts = MapSet([IndexingMap(launch.output.dims, [], ranges=launch.output.ranges)])
+        inputs = [MapSet([]), MapSet([launch.output]), *[starts] * (len(hero.instruction.operands) - 2)]
+        parts.append(OutputSchedule(hero.root, hero.instruction, _to_root(hero, written), tuple(inputs)))
+    test = "all outputs update a slice of an input that nothing else reads, if they share its buffer"
+    return _record(launch, test, updates[0].instruction, parts)
+
+
+def _loop(kernel: _Kernel) -> Schedule:
+    """Every thread computes neighbouring elements of the outputs, which have one size in memory."""
+    shapes = [first_array(root) for root in kernel.region.roots]
+    unroll = _unroll(kernel, shapes[0])
+    root = kernel.region.roots[0]
+    test = _why_no_other(kernel)
+    if any(shape.n_elements != shapes[0].n_elements for shape in shapes):
+        return Schedule("loop", test, root, reason="the outputs have other numbers of elements")
+    parts = []
+    for one, shape in zip(kernel.region.roots, shapes, strict=True):
+        launch = flat.loop(shape, unroll, kernel.device)
+        parts.append(_output_of(Hero(one, one, ()), launch))
+    return _record(launch, test, root, parts)
+
+
+def _why_no_other(kernel: _Kernel) -> str:
+    """The test that the most likely other emitter fails."""
+    several = " and the other outputs" if len(kernel.heroes) > 1 else ""
+    for hero in kernel.heroes:
+        one, form, transpose = hero.instruction, reduction_form(hero.instruction), transpose_form(hero.instruction)
+        if one.opcode == "reduce":
+            refusal = reductions.refusal(form) or f"the reduction{several} differ in their forms"
+        elif transpose is not None and len(transpose.sizes) > 1:
+            refusal = transposes.tiled_refusal(transpose.sizes, transpose.permutation, transpose.bits) or (
+                f"the transpose{several} differ in their forms"
+            )
+        elif one.opcode == "concatenate":
+            refusal = f"a concatenation of {len(one.operands)} operands" if not several else "several outputs"
+        else:
+            continue
+        return f"{one.name}: {refusal}"
+    return "no hero has an emitter of its own"
+
+
+def _unroll(kernel: _Kernel, shape: Shape) -> int:
+    bits = smallest_bits(kernel.region.roots)
+    vectorizes = prevents_vectors(kernel.region) is None
+    return flat.unroll_factor(shape.n_elements, bits, kernel.device, vectorizes=vectorizes, wide=widens(kernel.region))
+
+
+def _output_of(hero: Hero, launch: Launch, inputs: Sequence[MapSet] | None = None) -> OutputSchedule:
+    """The maps of an output; without ``inputs`` its hero reads what its output needs."""
+    written = MapSet([launch.output])
+    if inputs is None:
+        inputs = [_moved(launch.output, maps) for maps in output_to_input(hero.instruction)]
+    output = _to_root(hero, written)
+    return OutputSchedule(hero.root, hero.instruction, output, tuple(inputs), launch.shared_write, launch.shared_read)
+
+
+def _beside(hero: Hero, launch: Launch, source: Shape) -> OutputSchedule:
+    """The maps of an output that is written where the operand ``source`` of another hero is read."""
+    assert launch.input is not None
+    root, target = hero.root, first_array(hero.root)
+    positions = launch.input.then(linear_index(source))
+    output = positions.then(logical_index(target)).simplify(keep_point_dims=True, drop_unused=True)
+    inputs = tuple(_moved(output, maps) for maps in output_to_input(root))
+    return OutputSchedule(root, root, MapSet([output]), inputs)
+
+
+def _to_root(hero: Hero, maps: MapSet) -> MapSet:
+    """The elements of the root that belong to elements of its hero."""
+    for user, operand in hero.steps:
+        (step,) = input_to_output(user, operand)
+        maps = maps.then(step)
+    return maps
+
+
+def _moved(m: IndexingMap, maps: MapSet) -> MapSet:
+    return MapSet([m]).then(maps)
+
+
+def _record(launch: Launch, test: str, hero: Instruction, outputs: Sequence[OutputSchedule]) -> Schedule:
+    grid = (launch.threads, launch.blocks, launch.vector)
+    return Schedule(launch.emitter, test, hero, *grid, launch.shared_shape, tuple(outputs))
+
+
+def _list(sizes: Sequence[int]) -> str:
+    return f"[{','.join(map(str, sizes))}]"

@@ -1,0 +1,223 @@
+"""Transposes through shared memory: tiled, and packed for elements below 32 bits.
+
+Sizes and permutations are those of dimensions in memory order with unit dimensions dropped and neighbours merged
+(:func:`merged`): dimension i of the output is dimension ``permutation[i]`` of the input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from .._core import Expr, Shape
+from ..errors import ShapeError
+from ..hardware import Device
+from .launch import BLOCK, THREAD, Launch, ceil_div, delinearize, grid_map, in_memory, n_resident_threads
+
+__all__ = ["merged", "pack", "packed", "tiled", "tiled_refusal"]
+
+_THREADS = 128
+Sizes = Sequence[int]
+
+
+def merged(sizes: Sizes, permutation: Sizes) -> tuple[list[int], list[int]]:
+    """Sizes and permutation without unit dimensions, where neighbours that stay neighbours are one.
+
+    >>> merged([2, 3, 1, 5], [2, 3, 0, 1])
+    ([6, 5], [1, 0])
+    """
+    groups: list[list[int]] = []
+    kept = [d for d, size in enumerate(sizes) if size != 1]
+    order = [kept.index(d) for d in permutation if sizes[d] != 1]
+    for d in order:
+        if groups and groups[-1][-1] + 1 == d:
+            groups[-1].append(d)
+        else:
+            groups.append([d])
+    by_input = sorted(groups)
+    merged_sizes = [prod(sizes[kept[d]] for d in group) for group in by_input]
+    return merged_sizes, [by_input.index(group) for group in groups]
+
+
+def tiled_refusal(sizes: Sizes, permutation: Sizes, bits: int) -> str | None:
+    """Why XLA would not tile a transpose; None where it would."""
+    rank = len(sizes)
+    if rank < 2 or 0 in sizes:
+        return "the transpose moves nothing"
+    output = [sizes[d] for d in permutation]
+    if permutation[-1] == rank - 1:
+        row, least = bits * sizes[-1], min(sizes[-2], output[-2])
+        if row > 64:
+            return f"the minor dimension stays and has {row} bits, more than 64"
+        return None if row * least >= 128 else f"the minor dimension stays, {row} * {least} bits are below 128"
+    pair = (sizes[-1], output[-1])
+    if bits < 8:
+        return f"elements of {bits} bits, of which two threads would write one byte"
+    if min(pair) >= 16 or (min(pair) >= 8 and prod(pair) >= 8192):
+        return None
+    return f"the minor dimensions {pair[0]} and {pair[1]} are too small"
+
+
+def tiled(
+    sizes: Sizes, permutation: Sizes, shapes: tuple[Shape, Shape], bits: int, device: Device, summed_bits: int = 0
+) -> Launch:
+    """The launch of a tiled transpose from ``shapes[0]`` to ``shapes[1]``.
+
+    ``summed_bits``: the bits of an element of all transposes that share the launch.
+    """
+    if len(sizes) < 2:
+        raise ShapeError(f"expected a transpose that moves elements, found {shapes[0]} to {shapes[1]}")
+    last = len(sizes) - 1
+    keeps_minor = permutation[-1] == last
+    a, b = (last - 1, permutation[-2]) if keeps_minor else (last, permutation[-1])
+
+    def block_of(vector: int) -> list[int]:
+        edge = 32 if keeps_minor else 32 * vector
+        return [sizes[d] if keeps_minor and d == last else edge if d in (a, b) else 1 for d in range(len(sizes))]
+
+    if keeps_minor:
+        vector = sizes[-1]
+    else:
+        n_blocks = prod(map(ceil_div, sizes, block_of(1)))
+        vector = _tiled_vector(n_blocks, (sizes[a], sizes[b]), bits, summed_bits or bits, device)
+    block = block_of(vector)
+    counts = [ceil_div(size, edge) for size, edge in zip(sizes, block, strict=True)]
+    base = [e * edge for e, edge in zip(delinearize(BLOCK, counts), block, strict=True)]
+    x = Expr.range(0) * (_THREADS * vector) + THREAD * vector + Expr.range(1)
+    ranges = (prod(block) // (_THREADS * vector), vector)
+    read, written = delinearize(x, block), delinearize(x, [block[d] for d in permutation])
+    swapped = [read[b if d == a else a if d == b else d] for d in range(len(block))]
+    source = [e + offset for e, offset in zip(base, read, strict=True)]
+    target = [base[d] + offset for d, offset in zip(permutation, written, strict=True)]
+    padded = [edge + (d == (last - 1 if keeps_minor else last)) for d, edge in enumerate(block)]
+    return _launch(
+        "tiled_transpose",
+        sizes,
+        permutation,
+        shapes,
+        vector,
+        prod(counts),
+        padded,
+        (source, swapped, ranges, []),
+        (target, read, ranges, []),
+    )
+
+
+def _tiled_vector(n_blocks: int, edges: tuple[int, int], bits: int, summed_bits: int, device: Device) -> int:
+    """The edge of the square of elements that a thread would move, 1, 2 or 4."""
+    budget = (128 if device.generation >= 10 else 48) << 10
+    vector = max(1, 32 // bits)
+    while vector > 1:
+        busy = n_blocks * _THREADS >= vector * vector * n_resident_threads(device)
+        fits = 32 * 33 * summed_bits * vector * vector <= budget * 8
+        if busy and fits and edges[0] % vector == 0 and edges[1] % vector == 0:
+            break
+        vector //= 2
+    return vector
+
+
+@dataclass(frozen=True)
+class Packing:
+    """The tile of a packed transpose: edges of the minor dimensions of input and output, and of one between them."""
+
+    vector: int
+    minor: int
+    middle: int
+    other: int
+    has_middle: bool
+
+
+def pack(sizes: Sizes, permutation: Sizes, bits: int) -> Packing | str:
+    """The tile of a packed transpose, or why there is none."""
+    rank = len(sizes)
+    if rank < 2 or 0 in sizes or permutation[-1] == rank - 1:
+        return "the minor dimension stays"
+    if bits >= 32:
+        return f"elements of {bits} bits, not below 32"
+    vector = 32 // bits
+    has_middle = rank > 2 and permutation[-2] == rank - 2
+    minor = min(sizes[-1], 32 * vector)
+    middle = min(sizes[-2] if has_middle else 1, 32 * vector // minor)
+    size = sizes[permutation[-1]]
+    other = min(size, 32 * vector)
+    if min(middle * minor, other) < 10 * vector:
+        return f"a tile of {middle * minor} by {other} is too small"
+    if any(n % vector for n in (middle * minor, other, size % other)):
+        return f"a tile of {middle * minor} by {other} is no multiple of {vector}"
+    return Packing(vector, minor, middle, other, has_middle)
+
+
+def packed(sizes: Sizes, permutation: Sizes, shapes: tuple[Shape, Shape], packing: Packing) -> Launch:
+    """The launch of a packed transpose from ``shapes[0]`` to ``shapes[1]``."""
+    rank, v = len(sizes), packing.vector
+    edge = 32 * v
+    minor, middle, other = rank - 1, rank - 2 if packing.has_middle else None, permutation[-1]
+    block = [1] * rank
+    block[minor], block[other] = packing.minor, packing.other
+    if middle is not None:
+        block[middle] = packing.middle
+    counts = [ceil_div(sizes[d], block[d]) for d in permutation]
+    base: list[Expr | int] = [0] * rank
+    for d, e in zip(permutation, delinearize(BLOCK, counts), strict=True):
+        base[d] = e * block[d]
+
+    def at(row: Expr, column: Expr) -> list[Expr | int]:
+        index = list(base)
+        index[other] += row
+        index[minor] += column % packing.minor
+        if middle is not None:
+            index[middle] += column // packing.minor
+        return index
+
+    def inside(row: Expr, column: Expr) -> list[tuple[Expr | int, int, int]]:
+        return [(row, 0, packing.other - 1), (column, 0, packing.middle * packing.minor - 1)]
+
+    def shared(row: Expr, column: Expr) -> list[Expr | int]:
+        return [row, (column + row // v * v) % edge]
+
+    s = Expr.range
+    warp, lane = THREAD // 32, THREAD % 32
+    write = (s(0) * 4 + warp, lane * v + s(1))
+    read = (lane * v + s(2), (s(0) * 4 + warp) * v + s(1))
+    target = [at(*read)[d] for d in permutation]
+    return _launch(
+        "packed_transpose",
+        sizes,
+        permutation,
+        shapes,
+        v,
+        prod(counts),
+        [edge, edge],
+        (at(*write), shared(*write), (edge // 4, v), inside(*write)),
+        (target, shared(*read), (8, v, v), inside(*read)),
+    )
+
+
+_Side = tuple[Sequence[Expr | int], Sequence[Expr | int], Sequence[int], Sequence[tuple[Expr | int, int, int]]]
+"""Index in the array, index in shared memory, ranges, constraints."""
+
+
+def _launch(
+    emitter: str,
+    sizes: Sizes,
+    permutation: Sizes,
+    shapes: tuple[Shape, Shape],
+    vector: int,
+    n_blocks: int,
+    shared_shape: Sizes,
+    source: _Side,
+    target: _Side,
+) -> Launch:
+    blocks = (n_blocks, 1, 1)
+    outputs = [sizes[d] for d in permutation]
+    maps = []
+    for (index, shared, ranges, constraints), limits, shape in (
+        (source, sizes, shapes[0]),
+        (target, outputs, shapes[1]),
+    ):
+        array = grid_map(_THREADS, blocks, index, limits, ranges=ranges, constraints=constraints)
+        within = [(e, 0, size - 1) for e, size in zip(index, limits, strict=True)]
+        buffer = grid_map(_THREADS, blocks, shared, shared_shape, ranges=ranges, constraints=[*constraints, *within])
+        maps += [in_memory(array, limits, shape), buffer]
+    return Launch(emitter, _THREADS, blocks, vector, maps[2], maps[0], tuple(shared_shape), maps[1], maps[3])

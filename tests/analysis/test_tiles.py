@@ -1,0 +1,136 @@
+"""Tiles against the enumeration of every tile."""
+
+from __future__ import annotations
+
+import os
+from itertools import product
+
+import numpy as np
+from support import tile_oracle as oracle
+
+import hlomap as hm
+
+N_FUSIONS = int(os.environ.get("HLOMAP_CASES", "400"))
+SEED = int(os.environ.get("HLOMAP_SEED", "7"))
+
+
+def test_tiles_are_those_of_the_enumeration() -> None:
+    """No element is missed, no figure is wrong, and nearly everything that is a box is legal."""
+    rng = np.random.default_rng(SEED)
+    n_boxes = n_legal = 0
+    for _ in range(N_FUSIONS):
+        module = oracle.random_fusion(rng)
+        t = hm.tile(module.entry)
+        sizes = [max(1, p.size) for p in t.params]
+        drawn = [[int(rng.integers(1, n + 1)) for n in sizes] for _ in range(3)]
+        powers = t.candidates("pow2", at_most=2, seed=int(rng.integers(1 << 30))).tolist()
+        candidates = [*drawn, *powers, sizes]
+        table = t.evaluate(candidates)
+        check_footprint(module, t, rng)
+        is_box = [True] * len(candidates)
+        for k, read in enumerate(t.reads):
+            assert read.map is not None, f"{read.unknown}\n{module}"
+            for _ in range(3 if read.map.runtime else 1):
+                runtime = [int(rng.integers(v.lower, v.upper + 1)) for v in read.map.runtime]
+                points = oracle.Enumerated(read.map, sizes, runtime)
+                for i, candidate in enumerate(candidates):
+                    is_box[i] &= check_read(module, t, k, points, table, i, candidate)
+        for i, candidate in enumerate(candidates):
+            legal = bool(table["legal"][i])
+            assert is_box[i] or not legal, f"{candidate} is not legal\n{t}\n{module}"
+            n_boxes, n_legal = n_boxes + is_box[i], n_legal + (legal and is_box[i])
+            counts = [-(-n // c) for n, c in zip(sizes, candidate, strict=True)]
+            n_parallel = sum(p.kind == "parallel" for p in t.params)
+            assert table["grid"][i] == np.prod(counts[:n_parallel], dtype=np.int64)
+            assert table["steps"][i] == np.prod(counts[n_parallel:], dtype=np.int64)
+    assert n_legal >= 0.97 * n_boxes, f"{n_legal} of {n_boxes} boxes are legal"
+
+
+def check_read(module, t, k, points, table, i, candidate) -> bool:  # type: ignore[no-untyped-def]
+    """Every tile of one read: boxes, bytes and waste. Whether all are boxes."""
+    read, legal = t.reads[k], bool(table["legal"][i])
+    bits = 32
+    context = f"read {k} of {candidate}\n{t}\n{read.map}\n{module}"
+    tiles = points.tiles(candidate)
+    all_boxes, n_elements, n_in_boxes, greatest = True, 0, 0, 1
+    seen: set[tuple[int, ...]] = set()
+    for tile, elements in tiles.items():
+        found = oracle.progressions(elements)
+        all_boxes &= found is not None
+        box = t.box(read, candidate, tile, points.runtime)
+        inside = oracle.inside(box)
+        wanted = {tuple(e) for e in elements.tolist()}
+        assert wanted <= inside, f"missed {sorted(wanted - inside)[:3]} of {tile} {box}\n{context}"
+        if legal:
+            assert wanted == inside, f"too many {sorted(inside - wanted)[:3]} of {tile} {box}\n{context}"
+            check_expressions(t, read, box, candidate, tile, context)
+        # Sequential steps that make no difference to the read do not count.
+        key = tuple(x for x, p, d in zip(tile, t.params, points.depends, strict=True) if p.kind == "parallel" or d)
+        if key not in seen:
+            seen.add(key)
+            n_elements += len(elements)
+            n_in_boxes += oracle.tight_box(elements)
+        greatest = max(greatest, len(elements))
+
+    def compare(name: str, value: float) -> None:
+        cell = table[name][i, k]
+        exact = table[f"{name}_exact"][i, k] if f"{name}_exact" in table else False
+        assert np.isclose(cell, value) if exact else cell >= value * (1 - 1e-9), f"{name} {cell} not {value}\n{context}"
+
+    compare("read_bytes", n_elements * bits // 8)
+    compare("distinct_bytes", len(np.unique(points.elements, axis=0)) * bits // 8)
+    if n_elements:
+        compare("waste", n_in_boxes / n_elements)
+        assert table["tile_bytes"][i, k] * 8 >= greatest * bits, context
+    return all_boxes
+
+
+def check_expressions(t, read, box, candidate, tile, context) -> None:  # type: ignore[no-untyped-def]
+    if not read.exact or read.map.runtime:
+        return
+    sizes = [min(c, max(1, p.size)) for c, p in zip(candidate, t.params, strict=True)]
+
+    def values(exprs: tuple[hm.Expr, ...]) -> list[int | None]:
+        return [e.substitute(dims=[*tile, *sizes]).value for e in exprs]
+
+    for clause in read.clauses:
+        if not any(lo <= e.substitute(dims=[*tile, *sizes]).value <= hi for e, lo, hi in clause.any_of):
+            return  # a box by chance: nothing is said of it
+    offsets, lengths, strides = values(read.offsets), values(read.sizes), values(read.strides)
+    lower, upper = values(read.lower), values(read.upper)
+    assert None not in [*offsets, *lengths, *strides, *lower, *upper], context
+    written = type(box)(*(tuple(column) for column in (offsets, lengths, strides, lower, upper)))
+    said, read_ = oracle.inside(written), oracle.inside(box)
+    spans = [(at * n, (at + 1) * n - 1) for at, n in zip(tile, sizes, strict=True)]
+    is_cut = any(lo < d.lower or hi > d.upper for (lo, hi), d in zip(spans, read.map.dims, strict=True))
+    # A window that is cut off may skip elements that a whole one reads.
+    assert said >= read_ if is_cut else said == read_, f"{written} is not {box} of {tile}\n{context}"
+
+
+def check_footprint(module: hm.Module, t, rng: np.random.Generator) -> None:  # type: ignore[no-untyped-def]
+    """All steps together read what an element of the output reads."""
+    sizes = [max(1, p.size) for p in t.params]
+    n_parallel = sum(p.kind == "parallel" for p in t.params)
+    sets = hm.output_to_input(module.entry)
+    if any(read.map is None or read.map.runtime for read in t.reads):
+        return  # which elements is known at run time only
+    for _ in range(2):
+        point = [int(rng.integers(0, n)) for n in sizes[:n_parallel]]
+        for operand, footprint in enumerate(sets):
+            expected: set[tuple[int, ...]] = set()
+            for m in footprint:
+                ranges = oracle.grid([range(r.lower, r.upper + 1) for r in m.ranges])
+                dims = np.tile(np.array(point, np.int64), (len(ranges), 1))
+                ok = m.in_domain(dims, ranges)
+                expected |= {tuple(e) for e in m.evaluate(dims[ok], ranges[ok]).tolist()}
+            found: set[tuple[int, ...]] = set()
+            for read in t.reads:
+                if read.operand == operand and read.map is not None:
+                    rest = oracle.grid([range(n) for n in sizes[n_parallel:]])
+                    dims = np.concatenate([np.tile(point, (len(rest), 1)), rest], axis=1).astype(np.int64)
+                    extra = [range(r.lower, r.upper + 1) for r in read.map.ranges]
+                    for ranges in product(*extra):
+                        both = np.tile(np.array(ranges, np.int64), (len(dims), 1))
+                        ok = read.map.in_domain(dims, both)
+                        found |= {tuple(e) for e in read.map.evaluate(dims[ok], both[ok]).tolist()}
+            assert found == expected, f"operand {operand} at {point}\n{t}\n{module}"
