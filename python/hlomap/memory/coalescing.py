@@ -6,19 +6,18 @@ to elements of operands, and from elements to bytes.  Invariant: a record that i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .._core import Computation, IndexingMap, Instruction, Shape
-from ..analysis.queries import output_to_input
+from .._core import Computation, IndexingMap, Instruction
 from ..errors import HlomapError
 from ..hardware import Device
-from ..maps.thread_map import thread_map as default_thread_map
-from ..ops._shapes import array_leaves, shape_at
+from ..schedules.launch import as_device
 from ..types import ShapeIndex, expect
+from .accesses import Access, by_schedule, by_thread_map
 from .regions import count_grid
 from .requests import Counts
-from .warps import expect_thread_map, warp_addresses
+from .warps import warp_addresses
 
 __all__ = ["Coalescing", "coalescing"]
 
@@ -47,7 +46,7 @@ class Coalescing:
     bytes_moved: int | None
     """The bytes of all sectors."""
     contiguous_bytes: int | None
-    """The longest run of neighbouring bytes in one request."""
+    """The longest run of neighbouring bytes in one request; where the record is not exact, of the requests as counted."""
     exact: bool
     reason: str | None
     """Why it is not exact."""
@@ -82,8 +81,9 @@ def coalescing(
     """The sectors and bytes that a kernel moves: a record for each map to an operand, then one for each output.
 
     ``root`` is an instruction, a fusion or a computation, whose parameters are then the operands.  ``thread_map`` leads
-    from (th_x, th_y, th_z, bl_x, bl_y, bl_z) and ranges to the elements of the output; without it,
-    :func:`thread_map` of the output is taken.  Outputs of other dimensions than the map's are unknown.
+    from (th_x, th_y, th_z, bl_x, bl_y, bl_z) and ranges to the elements of the output; outputs of other dimensions are
+    unknown.  Without it, the kernel is the one that XLA would make for the device (:func:`hlomap.schedule`), which may
+    read in another order than it writes; where that is not known, threads take the output in the order of memory.
 
     A request is one access of a warp: ``warp`` threads of consecutive numbers ``x + X * (y + Y * z)``, at one value of
     the ranges of the thread map and of the read.  With ``vector`` above 1, so many steps of the last range (the last
@@ -111,49 +111,14 @@ def coalescing(
     expect((Instruction, Computation), root, "coalescing", takes, "find one with module[name]")
     if thread_map is not None:
         expect(IndexingMap, thread_map, "coalescing", "an hlomap.IndexingMap as `thread_map`, or None")
-    chosen = _device(device)
+    chosen = as_device(device, "coalescing")
     _expect_number(warp, "warp", 1024)
     _expect_number(vector, "vector", 64)
     _expect_number(base_alignment, "base_alignment", 1 << 40)
     question = _Question(warp, vector, base_alignment, chosen.sector_bytes)
-
-    start, operands = (root.root, root.parameters) if isinstance(root, Computation) else (root, root.operands)
-    outputs = [(index, shape_at(start.shape, index)) for index in array_leaves(start.shape)]
-    reads: dict[tuple[int, ShapeIndex, IndexingMap | None], Coalescing] = {}
-    writes: list[Coalescing] = []
-    maps = _thread_maps([shape for _, shape in outputs], thread_map, chosen)
-    for k, ((index, shape), threads) in enumerate(zip(outputs, maps, strict=True)):
-        written = _Array(start, k, index, shape, is_write=True)
-        writes.append(question.count(written, threads) if threads is not None else written.unknown(_OTHER_DIMENSIONS))
-        for record in _reads(root, operands, index, threads, question):
-            reads.setdefault((record.operand, record.index, record.map), record)
-    return (*sorted(reads.values(), key=lambda record: record.operand), *writes)
-
-
-_OTHER_DIMENSIONS = "the thread map leads to an output of other dimensions"
-
-
-@dataclass(frozen=True)
-class _Array:
-    """What is read or written."""
-
-    instruction: Instruction
-    operand: int
-    index: ShapeIndex
-    shape: Shape
-    is_write: bool
-
-    def unknown(self, reason: str) -> Coalescing:
-        return Coalescing(*self._place, None, None, None, None, None, False, reason, None)
-
-    def counted(self, counts: Counts, sector_bytes: int, reason: str | None, elements: IndexingMap) -> Coalescing:
-        n, sectors, used, run = counts
-        moved = sectors * sector_bytes
-        return Coalescing(*self._place, n, sectors, used, moved, run, reason is None, reason, elements)
-
-    @property
-    def _place(self) -> tuple[Instruction, int, ShapeIndex, bool]:
-        return self.instruction, self.operand, self.index, self.is_write
+    accesses = by_schedule(root, chosen) if thread_map is None else by_thread_map(root, thread_map)
+    found = dict.fromkeys(record for access in accesses for record in question.records(access))
+    return tuple(sorted(found, key=lambda record: (record.is_write, record.operand)))
 
 
 @dataclass(frozen=True)
@@ -165,79 +130,52 @@ class _Question:
     base_alignment: int
     sector_bytes: int
 
-    def count(self, array: _Array, elements: IndexingMap, inexact: str | None = None) -> Coalescing:
-        """The record of an array, by the map from threads to its elements; ``inexact`` says why that has too many."""
-        if not array.shape.n_elements:
-            return array.counted(Counts(), self.sector_bytes, None, elements)
+    def records(self, access: Access) -> Iterator[Coalescing]:
+        """The record of each map of an access."""
+        maps = access.maps
+        if maps.is_unknown:
+            yield _unknown(access, maps.reason or "unknown")
+            return
+        inexact = None if maps.exact else maps.reason or "the maps may have elements that are not read"
+        if maps.devices is not None:
+            inexact = inexact or "elements of other devices count, too"
+        for elements in maps:
+            yield self._count(access, elements, inexact)
+
+    def _count(self, access: Access, elements: IndexingMap, inexact: str | None) -> Coalescing:
+        """The record of one map from threads to elements; ``inexact`` says why it has too many."""
+        if elements.is_undefined:
+            return _unknown(access, "nothing is known about an undefined map")
+        if not access.shape.n_elements or elements.is_known_empty:
+            return self._counted(access, Counts(), inexact, elements)
         try:
-            found = warp_addresses(
-                elements, array.shape, self.warp, self.vector, self.base_alignment, self.sector_bytes
+            addresses = warp_addresses(
+                elements, access.shape, self.warp, self.vector, self.base_alignment, self.sector_bytes
             )
-            counted = count_grid(found.grid, found.access, found.offsets)
+            counted = count_grid(addresses.grid, addresses.form, addresses.offsets)
         except (HlomapError, OverflowError) as error:
-            return array.unknown(str(error))
+            return _unknown(access, str(error))
         totals = [set(column) for column in zip(*counted.by_offset, strict=True)]
-        reason = inexact or found.reason
+        reason = inexact or addresses.reason
         if reason is None and not counted.exact:
             reason = "there are too many different requests to count them all"
         if reason is None and any(len(values) > 1 for values in totals):
             reason = "the sectors depend on where in a sector the array begins"
         most = Counts(*(max(values) for values in totals))
-        return array.counted(most, self.sector_bytes, reason, elements.simplify(keep_point_dims=True))
+        return self._counted(access, most, reason, elements.simplify(keep_point_dims=True))
+
+    def _counted(self, access: Access, counts: Counts, reason: str | None, elements: IndexingMap) -> Coalescing:
+        n, sectors, used, run = counts
+        moved = sectors * self.sector_bytes
+        return Coalescing(*_place(access), n, sectors, used, moved, run, reason is None, reason, elements)
 
 
-def _thread_maps(
-    shapes: Sequence[Shape], thread_map: IndexingMap | None, device: Device
-) -> Iterator[IndexingMap | None]:
-    """The map of each output; outputs of the same dimensions have the same map."""
-    given = thread_map
-    if given is not None and shapes:
-        expect_thread_map(given, len(shapes[0].dimensions))
-    for shape in shapes:
-        if shape.dimensions == shapes[0].dimensions:
-            thread_map = thread_map or _chosen_thread_map(shape, device)
-            yield thread_map
-        else:
-            yield None if given else _chosen_thread_map(shape, device)
+def _place(access: Access) -> tuple[Instruction, int, ShapeIndex, bool]:
+    return access.instruction, access.operand, access.index, access.is_write
 
 
-def _chosen_thread_map(shape: Shape, device: Device) -> IndexingMap:
-    """The thread map of an output where the caller gives none; a schedule for the device belongs here."""
-    return default_thread_map(shape)
-
-
-def _reads(
-    root: Instruction | Computation,
-    operands: Sequence[Instruction],
-    output: ShapeIndex,
-    threads: IndexingMap | None,
-    question: _Question,
-) -> Iterator[Coalescing]:
-    """The records of what one array of the output reads."""
-    for k, (operand, maps) in enumerate(zip(operands, output_to_input(root, output), strict=True)):
-        leaves = {
-            index: _Array(operand, k, index, shape_at(operand.shape, index), is_write=False)
-            for index in array_leaves(operand.shape)
-        }
-        if maps and (maps.is_unknown or threads is None):
-            reason = maps.reason or "unknown" if maps.is_unknown else _OTHER_DIMENSIONS
-            yield from (array.unknown(reason) for array in leaves.values())
-            continue
-        inexact = None if maps.exact else maps.reason or "the maps may have elements that are not read"
-        if maps.devices is not None:
-            inexact = inexact or "elements of other devices count, too"
-        for m in maps:
-            if threads is None or m.is_undefined:
-                yield leaves[m.index].unknown("nothing is known about an undefined map")
-            else:
-                yield question.count(leaves[m.index], threads.then(m), inexact)
-
-
-def _device(given: Device | str) -> Device:
-    if isinstance(given, str):
-        return Device.named(given)
-    expect(Device, given, "coalescing", "an hlomap.Device or the name of one as `device`")
-    return given
+def _unknown(access: Access, reason: str) -> Coalescing:
+    return Coalescing(*_place(access), None, None, None, None, None, False, reason, None)
 
 
 def _expect_number(value: int, name: str, greatest: int) -> None:

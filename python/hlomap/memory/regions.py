@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 
 from .._core import Expr, IndexingMap
-from .requests import Access, Counts, count_requests
+from .requests import RequestForm, Counts, count_requests
 
 __all__ = ["LANE", "STEP", "GridCounts", "count_grid", "nodes", "shift"]
 
@@ -43,7 +43,7 @@ class GridCounts:
 class _Work:
     """What is left to do, and what may still be spent."""
 
-    access: Access
+    form: RequestForm
     offsets: Sequence[int]
     found: GridCounts
     regions: list[IndexingMap]
@@ -52,19 +52,19 @@ class _Work:
     period: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.period = lcm(self.access.sector, self.access.vector * self.access.width)
+        self.period = lcm(self.form.sector, self.form.vector * self.form.width)
 
 
-def count_grid(grid: IndexingMap, access: Access, offsets: Sequence[int]) -> GridCounts:
+def count_grid(grid: IndexingMap, form: RequestForm, offsets: Sequence[int]) -> GridCounts:
     """The totals of all requests of a grid, for each of the ``offsets`` of the base address.
 
     ``grid`` maps the lane, the step and the coordinates of a request to an address in units; it has dims alone.
 
     >>> grid = IndexingMap.parse("(l, j, b) -> (l * 4 + b * 128), domain: l in [0, 31], j in [0, 0], b in [0, 99]")
-    >>> count_grid(grid, Access(4, 1, 32, 1), [0]).by_offset
+    >>> count_grid(grid, RequestForm(4, 1, 32, 1), [0]).by_offset
     [Counts(requests=100, sectors=400, bytes_used=12800, longest_run=128)]
     """
-    work = _Work(access, offsets, GridCounts([Counts() for _ in offsets]), [grid])
+    work = _Work(form, offsets, GridCounts([Counts() for _ in offsets]), [grid])
     while work.regions:
         region = work.regions.pop().simplify(keep_point_dims=True)
         work.n_regions += 1
@@ -85,7 +85,7 @@ def _count_region(region: IndexingMap, work: _Work) -> None:
             return
     if work.n_points + n_points > _MAX_POINTS or _too_wide(region):
         work.found.exact = False
-        most = _most(region, work.access)
+        most = _most(region, work.form)
         work.found.by_offset = [counts.plus(most) for counts in work.found.by_offset]
         return
     work.n_points += n_points
@@ -94,7 +94,7 @@ def _count_region(region: IndexingMap, work: _Work) -> None:
     by_offset = dict.fromkeys(needed, Counts())
     for address, active in _requests(region, listed):
         for offset in needed:
-            by_offset[offset] = by_offset[offset].plus(count_requests(address, active, work.access, offset))
+            by_offset[offset] = by_offset[offset].plus(count_requests(address, active, work.form, offset))
     for k, offset in enumerate(work.offsets):
         for r, times in residues.items():
             found = work.found.by_offset[k]
@@ -331,17 +331,17 @@ def _requests(
         yield region.evaluate(flat)[:, 0].reshape(shape), active.reshape(shape)
 
 
-def _most(region: IndexingMap, access: Access) -> Counts:
+def _most(region: IndexingMap, form: RequestForm) -> Counts:
     """Upper bounds of the totals of a region."""
     n_steps = _extent(region, STEP)
     n = prod(_extent(region, k) for k in range(STEP + 1, len(region.dims))) * n_steps
     n_lanes = _extent(region, LANE)
-    bytes_each = -(-access.width // access.per_byte) + (access.width % access.per_byte > 0)
-    aligned = access.sector % access.width == 0 and access.per_byte == 1
-    per_request = n_lanes * (1 if aligned else 2 + bytes_each // access.sector_bytes)
+    bytes_each = -(-form.width // form.per_byte) + (form.width % form.per_byte > 0)
+    aligned = form.sector % form.width == 0 and form.per_byte == 1
+    per_request = n_lanes * (1 if aligned else 2 + bytes_each // form.sector_bytes)
     stride = shift(region.results[0], LANE)
     if stride is not None:
-        span = abs(stride) * (n_lanes - 1) + access.width
-        per_request = min(per_request, span // access.sector + 2)
+        span = abs(stride) * (n_lanes - 1) + form.width
+        per_request = min(per_request, span // form.sector + 2)
     run = n_lanes * bytes_each * n_steps
     return Counts(n, n * per_request, n * n_lanes * bytes_each, run)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Access", "Counts", "count_requests"]
+__all__ = ["RequestForm", "Counts", "count_requests"]
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -22,8 +22,8 @@ _BEYOND = 1 << 62
 
 
 @dataclass(frozen=True)
-class Access:
-    """How one instruction accesses memory; addresses count in units, of which a byte has ``per_byte``."""
+class RequestForm:
+    """What the requests of one instruction have in common; addresses count in units, of which a byte has ``per_byte``."""
 
     width: int
     """The units of an element."""
@@ -61,14 +61,14 @@ class Counts(NamedTuple):
         )
 
 
-def count_requests(address: Ints, active: Bools, access: Access, offset: int) -> Counts:
+def count_requests(address: Ints, active: Bools, form: RequestForm, offset: int) -> Counts:
     """The totals of requests ``[n, lanes, steps]`` whose addresses all move by ``offset``.
 
     The steps are one request where every active lane takes all of them, at neighbouring elements that begin at a
     multiple of their size; else each step is a request.
 
     >>> lanes = np.arange(32).reshape(1, 32, 1)
-    >>> count_requests(lanes * 4, np.ones((1, 32, 1), bool), Access(4, 1, 32, 1), 0)
+    >>> count_requests(lanes * 4, np.ones((1, 32, 1), bool), RequestForm(4, 1, 32, 1), 0)
     Counts(requests=1, sectors=4, bytes_used=128, longest_run=128)
     """
     n, n_lanes, n_steps = address.shape
@@ -76,44 +76,44 @@ def count_requests(address: Ints, active: Bools, access: Access, offset: int) ->
     def by_step(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return np.moveaxis(values, 2, 1).reshape(n * n_steps, n_lanes)
 
-    found = measure(by_step(address), by_step(active), access, offset).reshape(4, n, n_steps)
+    found = measure(by_step(address), by_step(active), form, offset).reshape(4, n, n_steps)
     totals = np.concatenate([found[:3].sum(axis=2), found[3:].max(axis=2, initial=0)])
-    if access.vector > 1 and n_steps == access.vector:
-        whole = _is_vector(address, active, access, offset)
+    if form.vector > 1 and n_steps == form.vector:
+        whole = _is_vector(address, active, form, offset)
         shape = (int(whole.sum()), n_lanes * n_steps)
-        totals[:, whole] = measure(address[whole].reshape(shape), active[whole].reshape(shape), access, offset)
+        totals[:, whole] = measure(address[whole].reshape(shape), active[whole].reshape(shape), form, offset)
     requests, sectors, bytes_used = totals[:3].sum(axis=1).tolist()
     return Counts(requests, sectors, bytes_used, int(totals[3].max(initial=0)))
 
 
-def _is_vector(address: Ints, active: Bools, access: Access, offset: int) -> Bools:
+def _is_vector(address: Ints, active: Bools, form: RequestForm, offset: int) -> Bools:
     """Which requests take all steps at once."""
-    size = access.vector * access.width
-    if size % access.per_byte:
+    size = form.vector * form.width
+    if size % form.per_byte:
         return np.zeros(len(address), np.bool_)
     idle = ~active.any(axis=2)
-    neighbours = (np.diff(address, axis=2) == access.width).all(axis=2)
+    neighbours = (np.diff(address, axis=2) == form.width).all(axis=2)
     aligned = (address[:, :, 0] + offset) % size == 0
     ok: Bools = (idle | (active.all(axis=2) & neighbours & aligned)).all(axis=1)
     return ok
 
 
-def measure(address: Ints, active: Bools, access: Access, offset: int) -> Ints:
+def measure(address: Ints, active: Bools, form: RequestForm, offset: int) -> Ints:
     """The columns of :class:`Counts` for each row of addresses, which is one request."""
     start = np.where(active, address, _BEYOND)
     if (start[:, 1:] < start[:, :-1]).any():
         start = np.sort(start, axis=1)
     held = start != _BEYOND
-    low = (start + offset) // access.per_byte
-    high = (start + offset + access.width - 1) // access.per_byte
+    low = (start + offset) // form.per_byte
+    high = (start + offset + form.width - 1) // form.per_byte
     before = _previous(high)
     new_bytes = _new_items(low, high, before) * held
     begins = low > before + 1
     run = (high - np.maximum.accumulate(np.where(begins, low, -_BEYOND), axis=1) + 1) * held
-    if access.loosest_start:
-        sectors = _worst_sectors(begins & held, run, access)
+    if form.loosest_start:
+        sectors = _worst_sectors(begins & held, run, form)
     else:
-        first, last = low // access.sector_bytes, high // access.sector_bytes
+        first, last = low // form.sector_bytes, high // form.sector_bytes
         sectors = (_new_items(first, last, _previous(last)) * held).sum(axis=1)
     return np.array([held.any(axis=1), sectors, new_bytes.sum(axis=1), run.max(axis=1, initial=0)], np.int64)
 
@@ -131,11 +131,11 @@ def _new_items(low: Ints, high: Ints, before: Ints) -> Ints:
     return np.maximum(high - np.maximum(low - 1, before), 0)
 
 
-def _worst_sectors(begins: Bools, run: Ints, access: Access) -> Ints:
+def _worst_sectors(begins: Bools, run: Ints, form: RequestForm) -> Ints:
     """The most sectors that the runs of each row touch, each at any start that is a multiple of ``loosest_start``."""
     ends = np.ones_like(begins)
     ends[:, :-1] = begins[:, 1:] | (run[:, 1:] == 0)
-    size = access.sector_bytes
-    latest = (access.sector - access.loosest_start) // access.per_byte
+    size = form.sector_bytes
+    latest = (form.sector - form.loosest_start) // form.per_byte
     sectors: Ints = np.where(ends & (run > 0), (run + latest - 1) // size + 1, 0).sum(axis=1)
     return sectors

@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from math import gcd, lcm, prod
 
 from .._core import Expr, IndexingMap, Shape, linear_index
-from ..errors import ShapeError
-from ..maps.thread_map import THREAD_DIMS
 from .regions import LANE, STEP, nodes, shift
-from .requests import Access
+from .requests import RequestForm
 
-__all__ = ["WarpAddresses", "expect_thread_map", "warp_addresses"]
+__all__ = ["WarpAddresses", "warp_addresses"]
 
 _BLOCK = 3
 """The first three dims of a thread map are those of a thread in its block, the others those of the block."""
@@ -28,26 +26,11 @@ class WarpAddresses:
 
     grid: IndexingMap
     """From lane, step and coordinates to the unit in memory."""
-    access: Access
+    form: RequestForm
     offsets: tuple[int, ...]
     """Where the array may begin, in units from a sector."""
     reason: str | None
     """Why the counts are upper bounds, if they are."""
-
-
-def expect_thread_map(thread_map: IndexingMap, rank: int) -> None:
-    """Raises :class:`ShapeError` unless a map leads from threads to the elements of an array."""
-    dims = thread_map.dims
-    if len(dims) != len(THREAD_DIMS) or min(v.lower for v in dims) < 0:
-        raise ShapeError(
-            f"expected a thread map with the 6 dims {', '.join(THREAD_DIMS)}, all from 0, found "
-            f"{', '.join(f'{v.name} in [{v.lower}, {v.upper}]' for v in dims) or 'none'}; hlomap.thread_map makes one"
-        )
-    if len(thread_map.results) != rank:
-        raise ShapeError(
-            f"expected a thread map to an array with {rank} dimensions, found one with {len(thread_map.results)} "
-            "results; hlomap.thread_map(shape) makes one"
-        )
 
 
 def warp_addresses(
@@ -57,22 +40,22 @@ def warp_addresses(
     whole_bytes = shape.element_bits % 8 == 0
     position = linear_index(shape, unit="byte" if whole_bytes else "bit")
     per_byte = 1 if whole_bytes else 8
-    access = Access(shape.element_bits * per_byte // 8, per_byte, sector_bytes, vector)
+    form = RequestForm(shape.element_bits * per_byte // 8, per_byte, sector_bytes, vector)
     grid, values = _by_lanes(elements.then(position), n_lanes, vector)
     try:
-        taken = _take_runtime(grid, values, access)
+        taken = _take_runtime(grid, values, form)
     except OverflowError:
-        taken = _Taken(_apart(grid, values, access), "a runtime value moves addresses beyond 64 bits", pointwise=True)
+        taken = _Taken(_apart(grid, values, form), "a runtime value moves addresses beyond 64 bits", one_by_one=True)
 
-    base = lcm(base_alignment * per_byte, access.width & -access.width)
+    base = lcm(base_alignment * per_byte, form.width & -form.width)
     common = gcd(base, taken.common_step)
     known_alignment = gcd(common, taken.varying_step)
-    if taken.pointwise or known_alignment % (vector * access.width):
-        vector = 1  # no access of several elements is known to be aligned
-    loosest = gcd(taken.varying_step, access.sector)
-    access = Access(access.width, per_byte, sector_bytes, vector, loosest % access.sector)
-    offsets = range(0, access.sector, gcd(common, access.sector))
-    return WarpAddresses(taken.grid, access, tuple(offsets), taken.reason)
+    if taken.one_by_one or known_alignment % (vector * form.width):
+        vector = 1  # no request of several elements is known to be aligned and whole
+    loosest = gcd(taken.varying_step, form.sector)
+    form = RequestForm(form.width, per_byte, sector_bytes, vector, loosest % form.sector)
+    offsets = range(0, form.sector, gcd(common, form.sector))
+    return WarpAddresses(taken.grid, form, tuple(offsets), taken.reason)
 
 
 @dataclass(frozen=True)
@@ -136,16 +119,17 @@ class _Taken:
     """The values that all requests share move addresses by multiples of this; 0 where they do not move them."""
     varying_step: int = 0
     """The same of values that differ between requests."""
-    pointwise: bool = False
-    """Whether the addresses stand for any addresses."""
+    one_by_one: bool = False
+    """Whether no request of several elements may be assumed."""
 
 
-def _take_runtime(grid: IndexingMap, values: list[_Runtime], access: Access) -> _Taken:
+def _take_runtime(grid: IndexingMap, values: list[_Runtime], form: RequestForm) -> _Taken:
     """The grid with the least runtime values, and lanes kept apart that have different ones."""
     reason = None
-    period = lcm(access.sector, access.vector * access.width)
+    period = lcm(form.sector, form.vector * form.width)
     dims = {value.dim for value in values}
-    if any(dims & _dims(c.expr) for c in grid.constraints):
+    conditional = any(dims & _dims(c.expr) for c in grid.constraints)
+    if conditional:
         reason = "a condition depends on a runtime value: its lanes count as active"
     common = varying = 0
     apart: list[Expr] = []
@@ -154,17 +138,17 @@ def _take_runtime(grid: IndexingMap, values: list[_Runtime], access: Access) -> 
         if move == 0:
             continue
         if move is None:
-            return _Taken(_apart(grid, values, access), "addresses depend on a runtime value", pointwise=True)
+            return _Taken(_apart(grid, values, form), "addresses depend on a runtime value", one_by_one=True)
         read_at = {d for e in value.index for d in _dims(e)}
         if not value.is_known or read_at & dims:
-            return _Taken(_apart(grid, values, access), "each lane may have another runtime value", pointwise=True)
+            return _Taken(_apart(grid, values, form), "each lane may have another runtime value", one_by_one=True)
         if read_at & {LANE, STEP}:
             apart += value.index
             reason = reason or "lanes may have different runtime values"
         if move % period:
             reason = reason or "runtime values move addresses within a sector"
             common, varying = (gcd(common, move), varying) if not read_at else (common, gcd(varying, move))
-    return _Taken(_at_least_values(grid, values, _spread(grid, apart, period)), reason, common, varying)
+    return _Taken(_at_least_values(grid, values, _spread(grid, apart, period)), reason, common, varying, conditional)
 
 
 def _dims(e: Expr) -> set[int]:
@@ -185,12 +169,12 @@ def _spread(grid: IndexingMap, apart: list[Expr], period: int) -> Expr:
     return address
 
 
-def _apart(grid: IndexingMap, values: list[_Runtime], access: Access) -> IndexingMap:
+def _apart(grid: IndexingMap, values: list[_Runtime], form: RequestForm) -> IndexingMap:
     """The grid with an address of its own for each lane and step."""
     n_steps = grid.dims[STEP].upper + 1
-    place = (Expr.dim(LANE) * n_steps + Expr.dim(STEP)) * (4 * access.sector)
-    straddles = access.sector % access.width != 0
-    return _at_least_values(grid, values, place + (access.sector - 1 if straddles else 0))
+    place = (Expr.dim(LANE) * n_steps + Expr.dim(STEP)) * (4 * form.sector)
+    straddles = form.sector % form.width != 0
+    return _at_least_values(grid, values, place + (form.sector - 1 if straddles else 0))
 
 
 def _at_least_values(grid: IndexingMap, values: list[_Runtime], address: Expr) -> IndexingMap:
