@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from .maps.set_questions import SetAnswer, overlap
     from .maps.simplification import explain_simplify
     from .memory.coalescing import coalescing
+    from .memory.utilization import utilization
     from .schedules.schedule import schedule
     from .schedules.thread_map import thread_map
     from .types import Unknown
@@ -131,6 +132,7 @@ __all__ = [
     "unpack",
     "unravel_index",
     "unregister_rule",
+    "utilization",
     "verify",
 ]
 
@@ -157,6 +159,7 @@ _MODULES = {
     "maps.set_questions": "SetAnswer overlap",
     "maps.simplification": "explain_simplify",
     "memory.coalescing": "coalescing",
+    "memory.utilization": "utilization",
     "schedules.schedule": "schedule",
     "schedules.thread_map": "thread_map",
     "types": "Unknown",
