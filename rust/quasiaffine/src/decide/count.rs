@@ -7,7 +7,7 @@
 
 use crate::interrupt::poll;
 use rustc_hash::FxHashSet;
-use smallvec::SmallVec;
+use smallvec::{smallvec, SmallVec};
 
 use crate::affine::context::{AffineContext, Budget};
 use crate::affine::form::{AffineForm, AtomId};
@@ -64,7 +64,7 @@ pub fn touched(map: &Map) -> Count {
         State::Empty => Count::exact(0),
         State::Undefined => Count { lower: 0, upper: u128::MAX },
         State::Defined => {
-            let groups = Groups::of(map, &[]);
+            let groups = Groups::of(map, &[], &[]);
             let mut cx = AffineContext::without_facts(map.domain(), Options::default(), Budget::default());
             groups.list.iter().fold(Count::exact(1), |n, g| n.times(g.points(&mut cx, map.domain())))
         }
@@ -77,7 +77,7 @@ pub fn distinct(map: &Map) -> Count {
         State::Empty => Count::exact(0),
         State::Undefined => Count { lower: 0, upper: u128::MAX },
         State::Defined => {
-            let groups = Groups::of(map, map.results());
+            let groups = Groups::of(map, map.results(), &moved_by(map.domain()));
             let mut cx = AffineContext::without_facts(map.domain(), Options::default(), Budget::default());
             let mut total = Count::exact(1);
             for g in &groups.list {
@@ -107,7 +107,8 @@ struct Groups {
 }
 
 impl Groups {
-    fn of(map: &Map, results: &[Expr]) -> Groups {
+    /// The groups of variables that the results and constraints use together, or that are `tied`.
+    fn of(map: &Map, results: &[Expr], tied: &[SmallVec<[usize; 8]>]) -> Groups {
         let domain = map.domain();
         let mut parent: Vec<usize> = (0..domain.vars.len()).collect();
         fn root(parent: &mut [usize], mut i: usize) -> usize {
@@ -122,8 +123,8 @@ impl Groups {
             e.for_each_var(&mut |v| vars.extend(domain.flat(v)));
             vars
         };
-        for e in results.iter().chain(domain.constraints.iter().map(|c| &c.expr)) {
-            let vars = vars_of(e);
+        let used = results.iter().chain(domain.constraints.iter().map(|c| &c.expr)).map(vars_of);
+        for vars in used.chain(tied.iter().cloned()) {
             for pair in vars.windows(2) {
                 let (a, b) = (root(&mut parent, pair[0]), root(&mut parent, pair[1]));
                 parent[a.max(b)] = a.min(b);
@@ -303,6 +304,22 @@ impl Group {
     }
 }
 
+/// Each runtime variable that moves, with the variables that move it: those of its index, or all without a source.
+fn moved_by(domain: &Domain) -> Vec<SmallVec<[usize; 8]>> {
+    let first = domain.vars.len() - domain.n_runtime();
+    let moving = (first..domain.vars.len()).filter(|flat| !is_fixed(domain, *flat));
+    let mut tied = Vec::new();
+    for flat in moving {
+        let mut vars: SmallVec<[usize; 8]> = smallvec![flat];
+        match &domain.vars[flat].source {
+            Some(source) => source.index.iter().for_each(|e| e.for_each_var(&mut |v| vars.extend(domain.flat(v)))),
+            None => vars.extend(0..first),
+        }
+        tied.push(vars);
+    }
+    tied
+}
+
 /// Whether a runtime variable is one number: its source is known and its index does not move.
 fn is_fixed(domain: &Domain, flat: usize) -> bool {
     let v = &domain.vars[flat];
@@ -479,6 +496,18 @@ mod tests {
         assert_eq!(counts(fixed).1, Count::exact(10));
         let moving = "(d0){rt0} -> (d0 + rt0), domain: d0 in [0, 9], rt0 in [0, 90], runtime: rt0 = #1(d0)";
         assert_eq!(counts(moving).1, Count { lower: 1, upper: 10 });
+    }
+
+    #[test]
+    fn a_value_read_at_each_point_takes_as_many_values_as_its_index() {
+        let rows = "(d0, d1){rt0} -> (rt0, d1), domain: d0 in [0, 2], d1 in [0, 3], rt0 in [0, 9], runtime: rt0 = ";
+        assert_eq!(counts(&format!("{rows}#1(d0)")).1, Count { lower: 4, upper: 12 });
+        assert_eq!(counts(&format!("{rows}#1(0)")).1, Count::exact(4));
+        let twice = "(d0, d1){rt0, rt1} -> (rt1), domain: d0 in [0, 2], d1 in [0, 3], rt0 in [0, 9], rt1 in [0, 9], \
+                     runtime: rt0 = #1(d0), rt1 = #2(rt0)";
+        assert_eq!(counts(twice).1, Count { lower: 1, upper: 3 });
+        let anywhere = "(d0, d1){rt0} -> (rt0), domain: d0 in [0, 2], d1 in [0, 3], rt0 in [0, 99]";
+        assert_eq!(counts(anywhere).1, Count { lower: 1, upper: 12 });
     }
 
     #[test]

@@ -43,12 +43,13 @@ impl ManyDivs {
     /// An expression with fewer div/mod nodes, or the same.
     pub fn rewrite(&mut self, cx: &mut AffineContext, e: &Expr, check: Option<&NormalCheck>) -> Rewritten {
         // An equality replaces divs by others, which only writing the open form shows.
-        if e.divmods() <= FEW || (e.divmods() <= SOME && !cx.equalities.is_empty()) {
+        let few = if cx.equalities.is_empty() { FEW } else { SOME };
+        if e.divmods() <= few {
             return Rewritten::Few(e.clone(), None);
         }
         let Some(mut e) = given(cx, e) else { return Rewritten::Few(e.clone(), None) };
         for _ in 0..MAX_ROUNDS {
-            if e.divmods() <= FEW {
+            if e.divmods() <= few {
                 return Rewritten::Few(e, None);
             }
             let mut open = (e.divmods() <= SOME).then(|| cx.linear(&e));
