@@ -23,8 +23,6 @@ import hlomap as hm
 from hlomap.memory import regions
 from hlomap.memory.coalescing import Coalescing
 
-
-
 # ------------------------------------------------------------------------------------------------- the enumeration
 
 
@@ -101,9 +99,7 @@ def index_of(v: hm.Variable, points: np.ndarray) -> Any:
     return tuple(here.evaluate(points).T) if v.index else ()
 
 
-def accesses(
-    lanes: Mapping[int, Mapping[int, int]], width: int, vector: int, offset: int
-) -> list[list[np.ndarray]]:
+def accesses(lanes: Mapping[int, Mapping[int, int]], width: int, vector: int, offset: int) -> list[list[np.ndarray]]:
     """The requests of one group of steps: all at once, or step by step."""
     size = vector * width
     whole = vector > 1 and all(
@@ -181,7 +177,9 @@ def test_runtime_values_give_upper_bounds(seed: int) -> None:
     ][seed % 5]
     module = hm.parse(f"ENTRY e {{ {text} }}")
     vector = rng.choice([1, 2])
-    thread_map = hm.thread_map(module.entry.root.shape, threads=rng.choice([32, 64]), per_thread=rng.choice([1, vector]))
+    thread_map = hm.thread_map(
+        module.entry.root.shape, threads=rng.choice([32, 64]), per_thread=rng.choice([1, vector])
+    )
     records = hm.coalescing(module.entry, thread_map, vector=vector)
     maps = hm.output_to_input(module.entry)
     for operand, found in enumerate(maps):
@@ -190,7 +188,8 @@ def test_runtime_values_give_upper_bounds(seed: int) -> None:
             for trial in range(6):
                 draw = np.random.default_rng(trial)
                 values = {
-                    i.number: draw.integers(0, [1, n, m][trial % 3], i.shape.dimensions) for i in module.entry.parameters
+                    i.number: draw.integers(0, [1, n, m][trial % 3], i.shape.dimensions)
+                    for i in module.entry.parameters
                 }
                 expected = enumerated(thread_map, [read], record.instruction.shape, 32, vector, values=values)
                 bounds = columns(record)
@@ -256,9 +255,7 @@ def test_goldens(dtype: str, address: str, vector: int, expected: tuple[int, ...
 def test_runs_of_tiles(tile: tuple[int, int], run: int) -> None:
     """A warp that reads a whole tile of s8[256,16] reads one run: 1/64, 1/4, all and 3/4 of lines of 64 bytes."""
     rows, cols = tile
-    thread_map = hm.IndexingMap(
-        [(0, rows * cols - 1), *[(0, 0)] * 5], [hm.Expr.dim(0) // cols, hm.Expr.dim(0) % cols]
-    )
+    thread_map = hm.IndexingMap([(0, rows * cols - 1), *[(0, 0)] * 5], [hm.Expr.dim(0) // cols, hm.Expr.dim(0) % cols])
     root = hm.parse("ENTRY e { p = s8[256,16] parameter(0)  ROOT n = s8[256,16] copy(p) }").entry.root
     read = hm.coalescing(root, thread_map, warp=1024)[0]
     assert read.contiguous_bytes == run
@@ -302,7 +299,7 @@ def test_bounds_where_nothing_may_be_counted(seed: int, monkeypatch: pytest.Monk
     exact = hm.coalescing(module.entry, thread_map, vector=vector)
     monkeypatch.setattr(regions, "_MAX_POINTS", 0)
     for bound, record in zip(hm.coalescing(module.entry, thread_map, vector=vector), exact, strict=True):
-        assert not bound.exact and bound.reason or record.requests == 0
+        assert (not bound.exact and bound.reason) or record.requests == 0
         assert all(
             b is not None and r is not None and r <= b for r, b in zip(columns(record), columns(bound), strict=True)
         )

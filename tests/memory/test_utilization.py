@@ -108,6 +108,6 @@ def test_bounds_hold_where_nothing_is_enumerated(seed: int, monkeypatch: pytest.
 
 
 def test_wrong_kind() -> None:
-    with pytest.raises(TypeError, match="hlomap.Instruction or hlomap.Computation"):
+    with pytest.raises(TypeError, match="an hlomap"):
         hm.utilization("text")  # type: ignore[arg-type]
     assert np.all([r.exact for r in hm.utilization(hm.parse("ENTRY e { ROOT c = f32[] constant(1) }").entry)])

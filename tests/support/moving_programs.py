@@ -41,7 +41,8 @@ def _stored(rng: random.Random, shape: hm.Shape, dtype: str) -> hm.Shape:
 
 
 def _random_step(rng: random.Random, sizes: list[int], name: str) -> tuple[list[int], str, str]:
-    rank, kind = len(sizes), rng.choice(["transpose", "slice", "reverse", "broadcast", "reshape", "pad", "twice", "sum"])
+    rank = len(sizes)
+    kind = rng.choice(["transpose", "slice", "reverse", "broadcast", "reshape", "pad", "twice", "sum"])
     if kind == "transpose":
         order = rng.sample(range(rank), rank)
         return [sizes[k] for k in order], f"transpose({name})", f", dimensions={{{commas(order)}}}"

@@ -123,7 +123,7 @@ class _Region:
     def of(cls, root: Root) -> _Region:
         rules = RuleProvider(root.module)
         computation = root if isinstance(root, Computation) else next(iter(root.called_computations), None)
-        if computation is None or isinstance(root, Instruction) and root.opcode != "fusion":
+        if computation is None or (isinstance(root, Instruction) and root.opcode != "fusion"):
             assert isinstance(root, Instruction)
             return cls(rules, (root,), root.operands, root.operands)
         operands = computation.parameters if isinstance(root, Computation) else root.operands

@@ -46,7 +46,7 @@ class Coalescing:
     bytes_moved: int | None
     """The bytes of all sectors."""
     contiguous_bytes: int | None
-    """The longest run of neighbouring bytes in one request; where the record is not exact, of the requests as counted."""
+    """The longest run of neighbouring bytes in one request; where not exact, of the requests as they are counted."""
     exact: bool
     reason: str | None
     """Why it is not exact."""
@@ -102,10 +102,12 @@ def coalescing(
     ...   p = f32[1024,1024] parameter(0)
     ...   ROOT t = f32[1024,1024] transpose(p), dimensions={1,0}
     ... }''')
-    >>> for record in hm.coalescing(module["t"]):
+    >>> for record in coalescing(module["t"]):
     ...     print(record)
-    read p: 32768 requests, 1048576 sectors, 4194304 of 33554432 bytes used
+    read p: 32768 requests, 131072 sectors, 4194304 of 4194304 bytes used
     write t: 32768 requests, 131072 sectors, 4194304 of 4194304 bytes used
+    >>> print(coalescing(module["t"], hm.thread_map(module["t"], "loop"))[0])
+    read p: 32768 requests, 1048576 sectors, 4194304 of 33554432 bytes used
     """
     takes = "an hlomap.Instruction or hlomap.Computation"
     expect((Instruction, Computation), root, "coalescing", takes, "find one with module[name]")

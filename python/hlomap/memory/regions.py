@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 
 from .._core import Expr, IndexingMap
-from .requests import RequestForm, Counts, count_requests
+from .requests import Counts, RequestForm, count_requests
 
 __all__ = ["LANE", "STEP", "GridCounts", "count_grid", "nodes", "shift"]
 

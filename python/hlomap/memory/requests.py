@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["RequestForm", "Counts", "count_requests"]
+__all__ = ["Counts", "RequestForm", "count_requests"]
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -23,7 +23,7 @@ _BEYOND = 1 << 62
 
 @dataclass(frozen=True)
 class RequestForm:
-    """What the requests of one instruction have in common; addresses count in units, of which a byte has ``per_byte``."""
+    """What the requests of one access have in common; addresses count in units, of which a byte has ``per_byte``."""
 
     width: int
     """The units of an element."""

@@ -52,7 +52,9 @@ class Utilization:
 
     def __str__(self) -> str:
         most = "" if self.exact else "at most "
-        text = f"{self.instruction.name}: {most}{self.distinct.upper} of {self.n_elements} elements, {self.fraction:.3g}"
+        text = (
+            f"{self.instruction.name}: {most}{self.distinct.upper} of {self.n_elements} elements, {self.fraction:.3g}"
+        )
         reads = f", {most}{self.touched.upper} reads" if self.touched.upper < _UNBOUNDED else ""
         return f"{text}{reads}{'' if self.reason is None else f' ({self.reason})'}"
 
