@@ -26,6 +26,7 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "backward_slice": [(MODULE["n"], ""), (0, "int")],
     "forward_slice": [(MODULE.entry.parameters[0], ""), ((), "int")],
     "bounds_many": [([MAP], "")],
+    "coalescing": [(MODULE["n"], ""), (hm.thread_map(SHAPE), "None")],
     "compose_many": [([(MAP, MAP)], "")],
     "count_many": [([MAP], "")],
     "decompose_bitcast": [(SHAPE, ""), (SHAPE, "")],
@@ -56,6 +57,7 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "unpack": [(bytes(96), ""), (SHAPE, "str")],
     "unravel_index": [(SHAPE, ""), (0, "int")],
     "unregister_rule": [("name", "str")],
+    "utilization": [(MODULE["n"], "")],
     "verify": [(MODULE, "Module")],
 }
 CASES = [

@@ -61,6 +61,8 @@ if TYPE_CHECKING:
     from .maps.map_set import DeviceIndexing, MapSet
     from .maps.set_questions import SetAnswer, overlap
     from .maps.simplification import explain_simplify
+    from .memory.coalescing import coalescing
+    from .memory.utilization import utilization
     from .schedules.schedule import schedule
     from .schedules.thread_map import thread_map
     from .types import Unknown
@@ -96,6 +98,7 @@ __all__ = [
     "analyze",
     "backward_slice",
     "bounds_many",
+    "coalescing",
     "compose_many",
     "count_many",
     "decompose_bitcast",
@@ -129,6 +132,7 @@ __all__ = [
     "unpack",
     "unravel_index",
     "unregister_rule",
+    "utilization",
     "verify",
 ]
 
@@ -154,6 +158,8 @@ _MODULES = {
     "maps.map_set": "DeviceIndexing MapSet",
     "maps.set_questions": "SetAnswer overlap",
     "maps.simplification": "explain_simplify",
+    "memory.coalescing": "coalescing",
+    "memory.utilization": "utilization",
     "schedules.schedule": "schedule",
     "schedules.thread_map": "thread_map",
     "types": "Unknown",

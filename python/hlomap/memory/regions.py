@@ -1,0 +1,347 @@
+"""Totals over a whole grid, from few of its requests.
+
+:func:`count_grid` is the entry point.  A grid is a box of coordinates, of which the first two are the lane and the
+step of a request.  A coordinate that only adds a multiple of itself to the address is not enumerated: the residues of
+its values modulo a sector are counted instead.  Other coordinates are written as digits where remainders wrap, and cut
+where conditions change, until few requests are left.  Law: the totals are those of all requests, or upper bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from math import gcd, lcm, prod
+from typing import TypeAlias
+
+import numpy as np
+
+from .._core import Expr, IndexingMap
+from .requests import Counts, RequestForm, count_requests
+
+__all__ = ["LANE", "STEP", "GridCounts", "count_grid", "nodes", "shift"]
+
+LANE, STEP = 0, 1
+"""The dims of a grid that are not coordinates of requests."""
+
+_MAX_REGIONS = 1024
+_MAX_POINTS = 1 << 22
+_FEW_POINTS = 1 << 15
+_CHUNK = 1 << 17
+
+Box: TypeAlias = list[tuple[int, int]]
+
+
+@dataclass
+class GridCounts:
+    """The totals for each offset of the base address, and whether they are exact."""
+
+    by_offset: list[Counts]
+    exact: bool = True
+
+
+@dataclass
+class _Work:
+    """What is left to do, and what may still be spent."""
+
+    form: RequestForm
+    offsets: Sequence[int]
+    found: GridCounts
+    regions: list[IndexingMap]
+    n_regions: int = 0
+    n_points: int = 0
+    period: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.period = lcm(self.form.sector, self.form.vector * self.form.width)
+
+
+def count_grid(grid: IndexingMap, form: RequestForm, offsets: Sequence[int]) -> GridCounts:
+    """The totals of all requests of a grid, for each of the ``offsets`` of the base address.
+
+    ``grid`` maps the lane, the step and the coordinates of a request to an address in units; it has dims alone.
+
+    >>> grid = IndexingMap.parse("(l, j, b) -> (l * 4 + b * 128), domain: l in [0, 31], j in [0, 0], b in [0, 99]")
+    >>> count_grid(grid, RequestForm(4, 1, 32, 1), [0]).by_offset
+    [Counts(requests=100, sectors=400, bytes_used=12800, longest_run=128)]
+    """
+    work = _Work(form, offsets, GridCounts([Counts() for _ in offsets]), [grid])
+    while work.regions:
+        region = work.regions.pop().simplify(keep_point_dims=True)
+        work.n_regions += 1
+        if not region.is_known_empty:
+            _count_region(region, work)
+    return work.found
+
+
+def _count_region(region: IndexingMap, work: _Work) -> None:
+    """Counts one region, or leaves smaller ones to do."""
+    strides = _free_strides(region)
+    listed = [k for k in range(STEP + 1, len(region.dims)) if k not in strides]
+    n_points = prod(_extent(region, k) for k in (LANE, STEP, *listed))
+    if n_points > _FEW_POINTS and work.n_regions < _MAX_REGIONS:
+        smaller = _as_digits(region, listed) or _cut(region, listed)
+        if smaller:
+            work.regions += smaller
+            return
+    if work.n_points + n_points > _MAX_POINTS or _too_wide(region):
+        work.found.exact = False
+        most = _most(region, work.form)
+        work.found.by_offset = [counts.plus(most) for counts in work.found.by_offset]
+        return
+    work.n_points += n_points
+    residues = _residues([(strides[k], _extent(region, k)) for k in strides], work.period)
+    needed = sorted({(offset + r) % work.period for offset in work.offsets for r in residues})
+    by_offset = dict.fromkeys(needed, Counts())
+    for address, active in _requests(region, listed):
+        for offset in needed:
+            by_offset[offset] = by_offset[offset].plus(count_requests(address, active, work.form, offset))
+    for k, offset in enumerate(work.offsets):
+        for r, times in residues.items():
+            found = work.found.by_offset[k]
+            work.found.by_offset[k] = found.plus(by_offset[(offset + r) % work.period], times)
+
+
+def _extent(region: IndexingMap, k: int) -> int:
+    return region.dims[k].upper - region.dims[k].lower + 1
+
+
+def _too_wide(region: IndexingMap) -> bool:
+    """Whether addresses come close to the end of 64 bits."""
+    low, high = region.bounds(0)
+    return low < -(1 << 61) or high > 1 << 61
+
+
+# ------------------------------------------------------------------------------------------------ free coordinates
+
+
+def _free_strides(region: IndexingMap) -> dict[int, int]:
+    """The coordinates that only move the address, with what one step of each adds to it."""
+    found = {}
+    for k in range(STEP + 1, len(region.dims)):
+        stride = shift(region.results[0], k)
+        if stride is not None and all(shift(c.expr, k) == 0 for c in region.constraints):
+            found[k] = stride
+    return found
+
+
+def shift(e: Expr, dim: int) -> int | None:
+    """What one step of a dim adds to an expression everywhere; None where that differs or is not seen.
+
+    >>> shift(Expr.parse("(d0 + d1 * 6) mod 3 + d1 * 2"), 1), shift(Expr.parse("d1 floordiv 2"), 1)
+    (2, None)
+    """
+    kind = e.kind
+    if kind == "dim":
+        return int(e.value == dim)
+    if kind in ("constant", "range", "runtime"):
+        return 0
+    parts = [shift(part, dim) for part in e.operands]
+    if all(part == 0 for part in parts):
+        return 0
+    if None in parts:
+        return None
+    known = [part for part in parts if part is not None]
+    if kind == "sum":
+        return sum(known)
+    if kind in ("min", "max"):
+        return known[0] if known[0] == known[1] else None
+    factor = e.operands[1].value if e.operands[1].kind == "constant" else None
+    if factor is None:
+        return None
+    if kind == "product":
+        return known[0] * factor
+    if known[0] % factor:
+        return None
+    return known[0] // factor if kind == "floordiv" else 0
+
+
+def _residues(strides: Sequence[tuple[int, int]], period: int) -> dict[int, int]:
+    """How often each residue modulo ``period`` occurs among the sums of multiples: of (stride, number of values).
+
+    >>> _residues([(4, 5), (8, 2)], 16)
+    {0: 3, 8: 3, 4: 2, 12: 2}
+    """
+    found = {0: 1}
+    for stride, n in strides:
+        cycle = period // gcd(stride, period)
+        last: dict[int, int] = {}
+        for i in range(min(n, cycle)):
+            times = n // cycle + (i < n % cycle)
+            for r, count in found.items():
+                at = (r + stride * i) % period
+                last[at] = last.get(at, 0) + count * times
+        found = last
+    return found
+
+
+# ------------------------------------------------------------------------------------------------- smaller regions
+
+
+def nodes(e: Expr) -> Iterator[Expr]:
+    """An expression and all parts of it."""
+    yield e
+    if e.kind not in ("constant", "dim", "range", "runtime"):
+        for part in e.operands:
+            yield from nodes(part)
+
+
+def _all_nodes(region: IndexingMap) -> list[Expr]:
+    exprs = [region.results[0], *(c.expr for c in region.constraints)]
+    return list(dict.fromkeys(node for e in exprs for node in nodes(e)))
+
+
+def _as_digits(region: IndexingMap, listed: Sequence[int]) -> list[IndexingMap]:
+    """The region with a coordinate written as two, where a remainder comes back to its beginning; else nothing."""
+    divisions = [
+        (node.operands[0], node.operands[1].value)
+        for node in _all_nodes(region)
+        if node.kind in ("floordiv", "mod") and node.operands[1].kind == "constant"
+    ]
+    for k in sorted(listed, key=lambda k: -_extent(region, k)):
+        lengths = set()
+        for argument, divisor in divisions:
+            step = shift(argument, k)
+            if step and divisor:
+                lengths.add(divisor // gcd(step, divisor))
+        fitting = [n for n in lengths if 1 < n < _extent(region, k)]
+        if fitting:
+            return [_split_digit(region, k, min(fitting))]
+    return []
+
+
+def _split_digit(region: IndexingMap, k: int, radix: int) -> IndexingMap:
+    """Dim ``k`` as its lower bound plus ``radix`` times itself plus a new last dim."""
+    n, low = _extent(region, k), region.dims[k].lower
+    n_dims = len(region.dims)
+    values = [Expr.dim(i) for i in range(n_dims)]
+    values[k] = Expr.dim(k) * radix + Expr.dim(n_dims) + low
+    box = [*_box(region), (0, radix - 1)]
+    box[k] = (0, (n - 1) // radix)
+    constraints = [(c.expr.substitute(dims=values), c.lower, c.upper) for c in region.constraints]
+    if n % radix:
+        constraints.append((values[k], low, low + n - 1))
+    return IndexingMap(box, [region.results[0].substitute(dims=values)], constraints=constraints)
+
+
+def _box(region: IndexingMap) -> Box:
+    return [(v.lower, v.upper) for v in region.dims]
+
+
+@dataclass(frozen=True)
+class _Condition:
+    """Decides whether a node has one form: ``expr`` lies between two neighbouring multiples, or beyond bounds."""
+
+    expr: Expr
+    period: int
+    bounds: tuple[int, int] | None
+
+    def is_decided(self, box: Box) -> bool:
+        low, high = IndexingMap(box, [self.expr]).bounds(0)
+        if self.bounds is None:
+            return low // self.period == high // self.period
+        least, greatest = self.bounds
+        return high < least or low > greatest or (least <= low and high <= greatest)
+
+
+def _conditions(region: IndexingMap) -> list[_Condition]:
+    found = [_Condition(c.expr, 0, (c.lower, c.upper)) for c in region.constraints]
+    for node in _all_nodes(region):
+        if node.kind in ("floordiv", "mod") and node.operands[1].kind == "constant":
+            found.append(_Condition(node.operands[0], node.operands[1].value or 1, None))
+        elif node.kind in ("min", "max"):
+            found.append(_Condition(node.operands[0] - node.operands[1], 0, (0, 2**63 - 1)))
+    return found
+
+
+def _cut(region: IndexingMap, listed: Sequence[int]) -> list[IndexingMap]:
+    """The region in two parts, in one of which a condition does not change, else in two halves of a coordinate on
+    which a condition depends; nothing where there is no such coordinate."""
+    box = _box(region)
+    dims = sorted((k for k in listed if _extent(region, k) > 1), key=lambda k: -_extent(region, k))
+    halved = None
+    for condition in _conditions(region):
+        used = {node.value for node in nodes(condition.expr) if node.kind == "dim"}
+        if used.isdisjoint(dims) or condition.is_decided(box):
+            continue
+        for k in dims:
+            at = _cut_point(condition, box, k) if k in used else None
+            if at is not None:
+                return _parts(region, k, at)
+        halved = halved or next(k for k in dims if k in used)
+    return _parts(region, halved, sum(box[halved]) // 2 + 1) if halved else []
+
+
+def _parts(region: IndexingMap, k: int, at: int) -> list[IndexingMap]:
+    """The region below a value of a dim, and from there on."""
+    low, high = _box(region)[k]
+    return [_restricted(region, k, low, at - 1), _restricted(region, k, at, high)]
+
+
+def _cut_point(condition: _Condition, box: Box, k: int) -> int | None:
+    """The first value of a dim after the longest beginning, or of the longest end, in which a condition is decided."""
+    low, high = box[k]
+
+    def decided(first: int, last: int) -> bool:
+        return condition.is_decided([*box[:k], (first, last), *box[k + 1 :]])
+
+    if decided(low, low):
+        good, bad = low, high
+        while bad - good > 1:
+            middle = (good + bad) // 2
+            good, bad = (middle, bad) if decided(low, middle) else (good, middle)
+        return bad
+    if decided(high, high):
+        good, bad = high, low
+        while good - bad > 1:
+            middle = (good + bad) // 2
+            good, bad = (middle, bad) if decided(middle, high) else (good, middle)
+        return good
+    return None
+
+
+def _restricted(region: IndexingMap, k: int, low: int, high: int) -> IndexingMap:
+    box = _box(region)
+    box[k] = (low, high)
+    return IndexingMap(box, region.results, constraints=region.constraints)
+
+
+# --------------------------------------------------------------------------------------------------------- requests
+
+
+def _requests(
+    region: IndexingMap, listed: Sequence[int]
+) -> Iterator[tuple[np.ndarray[tuple[int, ...], np.dtype[np.int64]], np.ndarray[tuple[int, ...], np.dtype[np.bool_]]]]:
+    """Addresses ``[n, lanes, steps]`` of all requests, and which lanes are active; other coordinates stay at their
+    lower bounds."""
+    box = _box(region)
+    sizes = [_extent(region, k) for k in listed]
+    n_lanes, n_steps = _extent(region, LANE), _extent(region, STEP)
+    per_chunk = max(1, _CHUNK // (n_lanes * n_steps))
+    for first in range(0, prod(sizes), per_chunk):
+        numbers = np.arange(first, min(first + per_chunk, prod(sizes)))
+        shape = (len(numbers), n_lanes, n_steps)
+        points = np.empty((*shape, len(box)), np.int64)
+        points[...] = [low for low, _ in box]
+        points[..., LANE] += np.arange(n_lanes)[None, :, None]
+        points[..., STEP] += np.arange(n_steps)
+        for k, digit in zip(listed, np.unravel_index(numbers, sizes) if sizes else (), strict=True):
+            points[..., k] += digit[:, None, None]
+        flat = points.reshape(-1, len(box))
+        active = region.in_domain(flat) if region.constraints else np.ones(len(flat), np.bool_)
+        yield region.evaluate(flat)[:, 0].reshape(shape), active.reshape(shape)
+
+
+def _most(region: IndexingMap, form: RequestForm) -> Counts:
+    """Upper bounds of the totals of a region."""
+    n_steps = _extent(region, STEP)
+    n = prod(_extent(region, k) for k in range(STEP + 1, len(region.dims))) * n_steps
+    n_lanes = _extent(region, LANE)
+    bytes_each = -(-form.width // form.per_byte) + (form.width % form.per_byte > 0)
+    aligned = form.sector % form.width == 0 and form.per_byte == 1
+    per_request = n_lanes * (1 if aligned else 2 + bytes_each // form.sector_bytes)
+    stride = shift(region.results[0], LANE)
+    if stride is not None:
+        span = abs(stride) * (n_lanes - 1) + form.width
+        per_request = min(per_request, span // form.sector + 2)
+    run = n_lanes * bytes_each * n_steps
+    return Counts(n, n * per_request, n * n_lanes * bytes_each, run)
