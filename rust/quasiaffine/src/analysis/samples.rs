@@ -7,7 +7,7 @@
 use smallvec::SmallVec;
 
 use crate::affine::context::{AffineContext, AtomKind, NonlinearOp};
-use crate::affine::form::AffineTerm;
+use crate::affine::form::{AffineTerm, AtomId};
 use crate::affine::summands::Summand;
 use crate::analysis::interval::Interval;
 use crate::int::{common_quotient, floor_div};
@@ -31,11 +31,11 @@ const BETWEEN: [[u32; 7]; POINTS - 2] = [
 impl AffineContext {
     /// The samples of the parts of a form. `None` under facts, and where a value does not fit into 64 bits.
     pub(crate) fn units(&mut self, parts: &[Summand]) -> Option<Samples> {
-        if !self.facts.is_empty() {
+        if self.has_facts() {
             return None;
         }
-        for atom in self.samples.len()..self.atoms.len() {
-            let sample = self.sample_of_atom(atom);
+        for atom in self.samples.len()..self.atoms().len() {
+            let sample = self.sample_of_atom(atom as AtomId);
             self.samples.push(sample);
         }
         parts.iter().map(|part| self.sample_of_unit(part)).collect()
@@ -63,9 +63,9 @@ impl AffineContext {
         Some(out)
     }
 
-    fn sample_of_atom(&self, atom: usize) -> Option<Sample> {
-        match &self.atoms[atom].kind {
-            AtomKind::Var(flat) => Some(points(self.atoms[atom].interval, *flat as usize)),
+    fn sample_of_atom(&self, atom: AtomId) -> Option<Sample> {
+        match self.kind(atom) {
+            AtomKind::Var(flat) => Some(points(self.atom_range(atom), *flat as usize)),
             AtomKind::Div(num, n) => Some(self.sample_of(num.constant, &num.terms)?.map(|x| floor_div(x, *n))),
             AtomKind::Other(op, operands) => {
                 let (a, b) = &**operands;

@@ -63,14 +63,13 @@ fn multiple(cx: &mut AffineContext, a: &AffineForm, b: &AffineForm) -> Option<(A
 }
 
 fn without_multiple(cx: &AffineContext, a: &AffineForm, b: &AffineForm) -> Option<(AffineForm, AffineForm)> {
-    let is_product =
-        |t: &AffineTerm| matches!(cx.atoms[t.atom as usize].kind, AtomKind::Other(NonlinearOp::Product, _));
+    let is_product = |t: &AffineTerm| matches!(cx.kind(t.atom), AtomKind::Other(NonlinearOp::Product, _));
     if a.terms.iter().any(is_product) {
         // The factors of a product have no content, see `product`.
         let (mut primitive, mut g) = (b.clone(), 1);
         take_content(&mut primitive, &mut g)?;
         for (i, t) in a.terms.iter().enumerate() {
-            let AtomKind::Other(NonlinearOp::Product, factors) = &cx.atoms[t.atom as usize].kind else { continue };
+            let AtomKind::Other(NonlinearOp::Product, factors) = cx.kind(t.atom) else { continue };
             let other = match &**factors {
                 (x, y) if *x == primitive => y,
                 (x, y) if *y == primitive => x,
@@ -191,8 +190,7 @@ pub(crate) fn extremum(
 /// least `x`, and `min(x, y)` at most. `b` is the inner one.
 pub(crate) fn absorbed(cx: &AffineContext, op: NonlinearOp, a: &AffineForm, b: &AffineForm) -> Option<AffineForm> {
     let ([AffineTerm { coefficient: 1, atom }], 0) = (&b.terms[..], b.constant) else { return None };
-    let AtomKind::Other(inner @ (NonlinearOp::Min | NonlinearOp::Max), operands) = &cx.atoms[*atom as usize].kind
-    else {
+    let AtomKind::Other(inner @ (NonlinearOp::Min | NonlinearOp::Max), operands) = cx.kind(*atom) else {
         return None;
     };
     let has_it = operands.0 == *a || operands.1 == *a;

@@ -136,7 +136,7 @@ impl AffineContext {
     /// Notes that a rule fired. What it did is only worked out where somebody traces.
     #[inline]
     pub(crate) fn fired(&self, rule: Rule, step: impl FnOnce(&AffineContext) -> (Vec<Statement>, Vec<Statement>)) {
-        if let Some(trace) = &self.budget.trace {
+        if let Some(trace) = self.trace() {
             let (before, after) = step(self);
             trace.push(rule, before, after);
         }
@@ -169,7 +169,7 @@ impl AffineContext {
 
     /// An operation on two forms as a statement; none where nobody traces.
     pub(crate) fn operation(&self, op: NonlinearOp, a: &AffineForm, b: &AffineForm) -> Option<Statement> {
-        self.budget.trace.as_ref()?;
+        self.trace()?;
         let spell = || op.of(&self.spelled_out(a)?, &self.spelled_out(b)?).ok();
         Some(spell().map_or(Statement::Unprintable, Statement::Value))
     }
