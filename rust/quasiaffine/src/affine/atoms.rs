@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::affine::form::{AffineForm, AtomId};
 use crate::analysis::interval::Interval;
-use crate::error::Error;
+use crate::arithmetic::Binary;
 use crate::expr::{Expr, Kind, Var};
 use crate::map::domain::{Domain, Variable};
 
@@ -20,36 +20,8 @@ pub enum AtomKind {
     Var(u32),
     /// `numerator floordiv divisor` with `divisor >= 2`.
     Div(AffineForm, i64),
-    /// An operation on two forms of which nothing more is known.
-    Other(NonlinearOp, Box<(AffineForm, AffineForm)>),
-}
-
-/// The operations that stay closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum NonlinearOp {
-    /// A product of two forms.
-    Product,
-    /// Floor division by a form.
-    FloorDiv,
-    /// The remainder by a form.
-    Mod,
-    /// The smaller of two.
-    Min,
-    /// The larger of two.
-    Max,
-}
-
-impl NonlinearOp {
-    /// The operation as an expression.
-    pub(crate) fn of(self, a: &Expr, b: &Expr) -> Result<Expr, Error> {
-        match self {
-            NonlinearOp::Product => a.mul(b),
-            NonlinearOp::FloorDiv => a.floor_div(b),
-            NonlinearOp::Mod => a.floor_mod(b),
-            NonlinearOp::Min => a.minimum(b),
-            NonlinearOp::Max => a.maximum(b),
-        }
-    }
+    /// An operation on two forms that stays closed: nothing more is known of it.
+    Other(Binary, Box<(AffineForm, AffineForm)>),
 }
 
 /// An atom with its interval.

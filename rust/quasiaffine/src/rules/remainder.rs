@@ -8,8 +8,9 @@
 use smallvec::SmallVec;
 
 use super::Rule;
-use crate::affine::context::{AffineContext, NonlinearOp};
+use crate::affine::context::AffineContext;
 use crate::affine::form::{AffineForm, AffineTerm, AtomId};
+use crate::arithmetic::Binary;
 use crate::error::Stop;
 use crate::fast_path::div_of_variables::no_rule_applies;
 use crate::int;
@@ -50,7 +51,7 @@ pub(crate) fn drop_multiples(cx: &mut AffineContext, form: &mut AffineForm, n: i
     if let Some(before) = before.filter(|before| before != form) {
         let n = AffineForm::constant(n);
         cx.fired(Rule::RemainderMultiples, |cx| {
-            let remainder = |x| Vec::from_iter(cx.operation(NonlinearOp::Mod, x, &n));
+            let remainder = |x| Vec::from_iter(cx.operation(Binary::Mod, x, &n));
             (remainder(&before), remainder(form))
         });
     }
@@ -80,7 +81,7 @@ pub(crate) fn open(cx: &mut AffineContext, form: &AffineForm, n: i64) -> Result<
         open.add_scaled(factor, &remainder)?;
     }
     cx.fired(Rule::RemainderOpen, |cx| {
-        let remainder = cx.operation(NonlinearOp::Mod, form, &AffineForm::constant(n));
+        let remainder = cx.operation(Binary::Mod, form, &AffineForm::constant(n));
         (Vec::from_iter(remainder), vec![cx.value(&open)])
     });
     Ok(Some(open))

@@ -9,9 +9,10 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::affine::context::{AffineContext, NonlinearOp};
+use crate::affine::context::AffineContext;
 use crate::affine::form::AffineForm;
 use crate::analysis::interval::Interval;
+use crate::arithmetic::Binary;
 use crate::expr::Expr;
 use crate::map::domain::{Constraint, Domain};
 use crate::map::Map;
@@ -168,7 +169,7 @@ impl AffineContext {
     }
 
     /// An operation on two forms as a statement; none where nobody traces.
-    pub(crate) fn operation(&self, op: NonlinearOp, a: &AffineForm, b: &AffineForm) -> Option<Statement> {
+    pub(crate) fn operation(&self, op: Binary, a: &AffineForm, b: &AffineForm) -> Option<Statement> {
         self.trace()?;
         let spell = || op.of(&self.spelled_out(a)?, &self.spelled_out(b)?).ok();
         Some(spell().map_or(Statement::Unprintable, Statement::Value))

@@ -13,7 +13,7 @@ mod reading;
 use rustc_hash::FxHashMap;
 
 use crate::affine::atoms::Atoms;
-pub use crate::affine::atoms::{Atom, AtomKind, NonlinearOp};
+pub use crate::affine::atoms::{Atom, AtomKind};
 pub use crate::affine::budget::Budget;
 use crate::affine::form::{AffineForm, AtomId};
 use crate::affine::stability::{Mark, Stability};
@@ -21,6 +21,7 @@ use crate::affine::table::Table;
 use crate::analysis::interval::Interval;
 use crate::analysis::samples::Sample;
 use crate::analysis::wide_interval::{interval, WideInterval};
+use crate::arithmetic::{binary, Binary};
 use crate::error::Stop;
 use crate::expr::{Accumulator, Expr, Kind, Var};
 use crate::map::domain::{Constraint, Domain};
@@ -268,7 +269,7 @@ impl AffineContext {
 
     /// The remainder of a form as an atom.
     pub(crate) fn intern_mod(&mut self, form: AffineForm, n: i64) -> AtomId {
-        let kind = AtomKind::Other(NonlinearOp::Mod, Box::new((form, AffineForm::constant(n))));
+        let kind = AtomKind::Other(Binary::Mod, Box::new((form, AffineForm::constant(n))));
         match self.atoms.known(&kind) {
             Some(id) => self.met(id),
             None => self.add_atom(kind, Interval::new(0, n - 1)),
@@ -466,14 +467,7 @@ impl AffineContext {
             AtomKind::Div(num, n) => interval(num).floor_div(Interval::point(*n).into()).interval(),
             AtomKind::Other(op, operands) => {
                 let (a, b) = (interval(&operands.0), interval(&operands.1));
-                let of_value = match op {
-                    NonlinearOp::Product => a.times(b),
-                    NonlinearOp::FloorDiv => a.floor_div(b),
-                    NonlinearOp::Mod => a.floor_mod(b),
-                    NonlinearOp::Min => a.min(b),
-                    NonlinearOp::Max => a.max(b),
-                };
-                of_value.interval()
+                binary(*op, a, b).interval()
             }
         }
     }
@@ -489,7 +483,7 @@ impl AffineContext {
     /// The dividend and the modulus of an atom that is a remainder by a constant.
     pub(crate) fn as_mod(&self, atom: AtomId) -> Option<(&AffineForm, i64)> {
         match self.kind(atom) {
-            AtomKind::Other(NonlinearOp::Mod, operands) => Some((&operands.0, operands.1.as_const()?)),
+            AtomKind::Other(Binary::Mod, operands) => Some((&operands.0, operands.1.as_const()?)),
             _ => None,
         }
     }
