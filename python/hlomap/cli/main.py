@@ -440,6 +440,26 @@ def _print_array(name: str, array: Any) -> None:
     click.echo(f"{name} {array.dtype}{list(array.shape)} {text}{more}")
 
 
+@main.command(epilog="Exit codes: 0 everything works, 1 something is broken or missing.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of lines.")
+def doctor(as_json: bool) -> None:
+    """Report versions and optional packages, and test the installation on a small program."""
+    import json
+
+    from .doctor import examine
+
+    found = examine()
+    if as_json:
+        click.echo(json.dumps({line.subject: {"value": line.value, "good": line.is_good} for line in found}, indent=2))
+    else:
+        width = max(len(line.subject) for line in found)
+        _print_lines(
+            [[(line.subject.ljust(width + 2), "name"), (line.value, "" if line.is_good else "error")] for line in found]
+        )
+    if not all(line.is_good for line in found):
+        sys.exit(1)
+
+
 def _read_modules(file: Path) -> list[Module]:
     from ..io.load import parse_all
 
