@@ -303,7 +303,7 @@ def tile(
     explain: tuple[int, ...] | None,
     output: str | None,
 ) -> None:
-    """List tile sizes of one output in FILE, those that move the fewest bytes first.
+    """List the tile sizes that move the fewest bytes.
 
     Prints the tiling parameters, what a tile of each operand is, and a table of the legal candidates: bytes that all
     tiles read, how often an element is read, the grid, the steps, and the contiguous runs in memory.
@@ -377,9 +377,9 @@ def run(
     replicas: int | None,
     partitions: int | None,
 ) -> None:
-    """Run the entry computation of FILE with NumPy and print the results.
+    """Run the entry computation of FILE with NumPy.
 
-    Without --inputs the parameters are random.
+    Prints the results.  Without --inputs the parameters are random.
     """
     from ..interpreter import execute
     from ..io.load import load
@@ -443,7 +443,10 @@ def _print_array(name: str, array: Any) -> None:
 @main.command(epilog="Exit codes: 0 everything works, 1 something is broken or missing.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of lines.")
 def doctor(as_json: bool) -> None:
-    """Report versions and optional packages, and test the installation on a small program."""
+    """Report versions and test the installation.
+
+    Tests maps, the interpreter and tables on a small program, and says which optional packages are there.
+    """
     import json
 
     from .doctor import examine
