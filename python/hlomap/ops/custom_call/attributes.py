@@ -1,9 +1,12 @@
-"""The target of a custom call."""
+"""The target of a custom call, and its definition where it is a known library call."""
 
 from __future__ import annotations
 
 from ..._core import Instruction
+from .._library.definitions import definition_of
 from .._shapes import same_arrays
+
+__all__ = ["ANNOTATIONS", "definition_of", "is_annotation", "target_of"]
 
 ANNOTATIONS = {"Sharding", "xla.sdy.FuncResultSharding", "annotate_device_placement", "MoveToHost", "MoveToDevice"}
 """Targets that return their operand."""
