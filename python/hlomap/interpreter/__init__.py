@@ -55,7 +55,7 @@ def execute(
     - ``rng_state``: 128 bits, as an int or as two 64-bit words with the low one first.
     - ``custom_calls``: functions by custom call target.  A function takes the operands, and the instruction as
       ``instruction=`` if it has a parameter of that name.  LAPACK routines and TopK are built in.
-    - ``max_steps``: the most iterations of all loops together on one device.
+    - ``max_steps``: the most iterations of all loops together on one device; three times as many calls of computations.
     - ``on_value(instruction, value)``: called with every computed value, also in called computations; with several
       devices it gets the device's number as a third argument.
 

@@ -15,7 +15,7 @@ from ..._core import Instruction, Shape
 __all__ = ["Body", "Config", "NotUnderstood", "array_text", "numbers", "require"]
 
 
-class NotUnderstood(Exception):  # noqa: N818  it is no failure: the call is then unknown
+class NotUnderstood(Exception):
     """A call says something that its definition does not cover."""
 
 
