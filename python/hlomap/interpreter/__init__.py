@@ -111,7 +111,9 @@ def values(computation: Computation, arguments: Sequence[Value]) -> dict[Instruc
         if instruction.number in own:
             results[instruction] = value
 
-    Machine(plan_module(computation.module), DeviceGrid(), MAX_STEPS, 0, record).run(computation, [list(arguments)])
+    Machine(plan_module(computation.module), DeviceGrid(custom_calls=CALLS), MAX_STEPS, 0, record).run(
+        computation, [list(arguments)]
+    )
     return results
 
 
@@ -123,5 +125,5 @@ def evaluate_one(instruction: Instruction, operands: Sequence[Value]) -> Value:
     >>> int(evaluate_one(module.entry.root, [np.int32(2), np.int32(3)]))
     5
     """
-    machine = Machine(plan_module(instruction.module), DeviceGrid(), MAX_STEPS, 0)
+    machine = Machine(plan_module(instruction.module), DeviceGrid(custom_calls=CALLS), MAX_STEPS, 0)
     return machine.run(plan_instruction(instruction), [list(operands)])[0]
