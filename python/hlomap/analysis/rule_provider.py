@@ -32,7 +32,7 @@ class RuleProvider:
 
     # Called by the propagation.
 
-    def traits(self, instruction: Instruction) -> tuple[bool, bool, bool, tuple[int, ...], bool, str | None]:
+    def traits(self, instruction: Instruction) -> tuple[bool, bool, bool, tuple[int, ...], bool, str | None, bool]:
         """The traits that decide how the rule is used; the fifth is whether the opcode alone determines the others."""
         op = op_of(instruction)
         by_opcode = op.constant_operands is no_constant_operands and not custom_rules
@@ -43,6 +43,7 @@ class RuleProvider:
             op.constant_operands(instruction),
             by_opcode,
             op.sizes_class,
+            op.reads_surroundings,
         )
 
     def rule(
@@ -53,16 +54,16 @@ class RuleProvider:
         It is cached by the signature ``key``, unless it names values inside a called computation: such a result
         belongs to one instruction, also if an operand occurs twice (``repeats``).
         """
-        found = signature_cache.find((key, index, direction))
+        op = op_of(instruction)
+        found = None if op.reads_surroundings else signature_cache.find((key, index, direction))
         if found is None:
-            op = op_of(instruction)
             if direction < 0:
                 found = checked_rule(instruction, index, -1, lambda: op.output_to_input(instruction, index, self))
             else:
                 found = checked_rule(
                     instruction, index, direction, lambda: op.input_to_output(instruction, direction, index, self)
                 )
-            if not (op.depends_on_called_values and (found.has_runtime or repeats)):
+            if not (op.reads_surroundings or (op.depends_on_called_values and (found.has_runtime or repeats))):
                 signature_cache.keep((key, index, direction), found)
         return found
 

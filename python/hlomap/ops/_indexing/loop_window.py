@@ -1,0 +1,81 @@
+"""The window of a loop's leaf that the body writes with a dynamic-update-slice."""
+
+from __future__ import annotations
+
+from ..._core import Computation, Instruction
+from ...types import ShapeIndex
+from .loop_counter import CountedLoop, linear
+from .loop_maps import Window
+from .scalar_values import Scalar
+
+_MAX_FORWARDS = 1000
+
+
+def written_window(loop: CountedLoop, leaf: ShapeIndex) -> Window | None:
+    """The window of a leaf of which each iteration writes another one, where the root of the body is such an update."""
+    found = update_of(loop, leaf)
+    return None if found is None else window_of(loop, *found)
+
+
+def update_of(loop: CountedLoop, leaf: ShapeIndex) -> tuple[Instruction, tuple[Instruction, ...]] | None:
+    """The dynamic-update-slice whose value a leaf has after an iteration, and the calls that lead to it."""
+    at, index, callers = _origin(loop.body.root, leaf, ())
+    return (at, callers) if at.opcode == "dynamic-update-slice" and not index else None
+
+
+def forwards(body: Computation, instruction: Instruction, callers: tuple[Instruction, ...]) -> ShapeIndex | None:
+    """The leaf of the parameter of a loop's body that an instruction hands on as it is."""
+    at, index, _ = _origin(instruction, (), callers)
+    return index if at.opcode == "parameter" and at.computation == body else None
+
+
+def _origin(
+    at: Instruction, index: ShapeIndex, callers: tuple[Instruction, ...]
+) -> tuple[Instruction, ShapeIndex, tuple[Instruction, ...]]:
+    """The instruction whose value another one hands on, through tuples, calls and copies."""
+    for _ in range(_MAX_FORWARDS):
+        if at.opcode == "tuple" and index:
+            at, index = at.operands[index[0]], index[1:]
+        elif at.opcode == "get-tuple-element":
+            at, index = at.operands[0], (int(at.attributes["index"]), *index)
+        elif at.opcode in ("fusion", "call") and len(at.called_computations) == 1:
+            at, callers = at.called_computations[0].root, (*callers, at)
+        elif at.opcode == "parameter" and callers and callers[-1].opcode in ("fusion", "call"):
+            at, callers = callers[-1].operands[at.parameter_number or 0], callers[:-1]
+        elif at.opcode in ("copy", "bitcast", "reshape") and _keeps_sizes(at):
+            at = at.operands[0]
+        else:
+            break
+    return at, index, callers
+
+
+def _keeps_sizes(at: Instruction) -> bool:
+    before = at.operands[0].shape
+    return before.is_tuple or (at.shape.is_array and before.is_array and before.dimensions == at.shape.dimensions)
+
+
+def window_of(loop: CountedLoop, update: Instruction, callers: tuple[Instruction, ...]) -> Window | None:
+    """The window of an update, if one offset is affine in the iteration and the others are constant."""
+    sizes, window, offsets = update.shape.dimensions, update.operands[1].shape.dimensions, update.operands[2:]
+    if loop.values is None or len(offsets) != len(sizes):
+        return None
+    moving: tuple[int, int, int] | None = None
+    fixed: list[tuple[int, int, int]] = []
+    for i, (size, width, offset) in enumerate(zip(sizes, window, offsets, strict=True)):
+        if width == size:
+            continue
+        value = loop.values.of(offset, (), callers)
+        found = linear(value.expr) if isinstance(value, Scalar) else None
+        if found is None or not isinstance(value, Scalar):
+            return None
+        start, step = found
+        if not step or value.known is not None:
+            start = min(max(value.lower, 0), size - width)
+            fixed.append((i, start, start + width - 1))
+        elif moving is not None or value.lower < 0 or value.upper > size - width:
+            return None
+        else:
+            moving = (i, start, step)
+    if moving is None:
+        return None
+    return Window(*moving, window[moving[0]], tuple(fixed))
