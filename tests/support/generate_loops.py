@@ -1,7 +1,7 @@
 """Writes ``tests/cases/loops.hlo.xz``: loop programs of JAX, before and after optimization.
 
-Run ``python tests/support/generate_loops.py`` with the extra ``jax``.  Sizes are small, and trip counts at most 5, so that
-loops can be unrolled.
+Run ``python tests/support/generate_loops.py`` with the extra ``jax``.  Sizes are small, and trip counts at most 5:
+they are unrolled.
 """
 
 from __future__ import annotations

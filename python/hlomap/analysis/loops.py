@@ -16,8 +16,9 @@ from ..ops import op_of
 from ..ops._indexing.loop_accesses import Access, accesses
 from ..ops._indexing.loop_counter import CountedLoop
 from ..ops._indexing.loop_maps import Edge, LoopMaps
+from ..ops._indexing.scalar_values import is_forwarded
 from ..ops._shapes import array_leaves, shape_at
-from ..ops.loops.indexing import is_forwarded, loop_facts, loop_maps
+from ..ops.loops.indexing import loop_facts, loop_maps
 from ..types import ShapeIndex, Unknown, expect
 from .rule_provider import RuleProvider
 

@@ -22,11 +22,13 @@ from .._rule import INT64_MAX, Bounds, ExprLike, Footprint, OperandIndexing
 from .._shapes import shape_at
 from .loop_counter import CountedLoop, linear
 from .maps import dim_exprs, full_bounds
-from .ranges import drop_ranges, uses
-from .scalar_values import Scalar
+from .ranges import drop_ranges, join_ranges, uses
+from .scalar_values import Scalar, is_forwarded, is_invariant
 
 MAX_MAPS = 32
 """Maps to one leaf; more become one map of the whole array."""
+
+_MANY_MAPS = 12
 
 MAX_POWERS = 8
 """Iterations after which the relation of a group has to repeat."""
@@ -109,13 +111,17 @@ class LoopMaps:
     """The maps through all iterations of one loop in one direction.
 
     ``step`` gives the maps of one iteration from a leaf, ``written`` the window of a leaf that the body updates.
+    ``branch`` is a conditional of which the iteration alone decides the branch: its maps mention all of them.
     """
 
-    def __init__(self, loop: CountedLoop, step: Step, written: FindWindow, *, backward: bool) -> None:
+    def __init__(
+        self, loop: CountedLoop, step: Step, written: FindWindow, branch: Instruction | None, *, backward: bool
+    ) -> None:
         assert loop.trip_count is not None, "the loop is counted"
         self._loop = loop
         self._step = step
         self._written = written
+        self._branch = branch
         self._backward = backward
         self._n = loop.trip_count
         self._shape = loop.instruction.shape
@@ -173,7 +179,7 @@ class LoopMaps:
         for leaf in sorted(found):
             reached = self._few(found[leaf], leaf, with_clock=False)
             reasons += [r.reason for r in reached if r.reason is not None]
-            maps += [(leaf, m) for m in _joined([r.map for r in reached])]
+            maps += [(leaf, m) for m in join_ranges(_joined([r.map for r in reached]))]
         if self.crosses_devices:
             reasons.append("iterations exchange elements between devices")
         return Footprint(tuple(maps), not reasons, reasons[0] if reasons else None, self.crosses_devices)
@@ -261,6 +267,8 @@ class LoopMaps:
         distinct = list(dict.fromkeys(entries))
         exact = {(e.map, e.written) for e in distinct if e.reason is None}
         distinct = [e for e in distinct if e.reason is None or (e.map, e.written) not in exact]
+        if len(distinct) > _MANY_MAPS:
+            distinct = [*_without_contained(distinct, written=False), *_without_contained(distinct, written=True)]
         if len(distinct) <= MAX_MAPS:
             return distinct
         sizes = [*self._sizes(leaf), self._n + 1] if with_clock else self._sizes(leaf)
@@ -283,6 +291,8 @@ class LoopMaps:
                 return part
             self.crosses_devices = self.crosses_devices or part.crosses_devices
             reason = None if part.exact else part.reason or "the body is over-approximate"
+            if self._branch is not None and not is_forwarded(self._loop.body, leaf):
+                reason = reason or f"the iteration decides which branch of {self._branch.name} runs"
             self._edges[leaf] = [e for target, m in part.maps for e in self._timed(target, m, reason)]
         return self._edges[leaf]
 
@@ -296,7 +306,10 @@ class LoopMaps:
         choices: list[list[tuple[Expr, list[tuple[ExprLike, int, int]]]]] = []
         for v in m.runtime:
             value = self._offset(v)
-            if value is None:
+            if value is None and self._is_invariant(v):
+                choices.append([(Expr.runtime(len(runtime)), [])])
+                runtime.append(Variable(None, v.lower, v.upper, source=v.source, index=v.index))
+            elif value is None:
                 reason = reason or f"the offset {self._name(v)} depends on data"
                 choices.append([(Expr.range(len(ranges)), [])])
                 ranges.append((v.lower, v.upper))
@@ -342,12 +355,23 @@ class LoopMaps:
         caller = source // n - 1
         return (module.instruction(source % n), (module.instruction(caller),)) if caller < n else None
 
+    def _is_invariant(self, v: Variable) -> bool:
+        """Whether a runtime variable has the same value in every iteration."""
+        found = self._supplier(v)
+        if found is None or any(e.kind != "constant" for e in v.index):
+            return False
+        return is_invariant(self._loop.body, *found, sum(e.value or 0 for e in v.index))
+
     def _offset(self, v: Variable) -> Scalar | None:
         """The value of a runtime variable as an expression over the iteration and symbols."""
         found = self._supplier(v)
         if found is None or self._loop.values is None or not found[0].shape.is_array:
             return None
-        value = self._loop.values.of(found[0], (), found[1])
+        if any(e.kind != "constant" for e in v.index):
+            return None
+        # Of a vector at most one index is not 0.
+        element = sum(e.value or 0 for e in v.index)
+        value = self._loop.values.of(found[0], (), found[1], element=element)
         return value if isinstance(value, Scalar) else None
 
     # ----------------------------------------------------------------------------------------------------------- groups
@@ -658,6 +682,17 @@ def add(found: dict[ShapeIndex, list[Reached]], leaf: ShapeIndex, reached: list[
     """Adds to the maps of a leaf."""
     if reached:
         found.setdefault(leaf, []).extend(reached)
+
+
+def _without_contained(entries: list[Reached], *, written: bool) -> list[Reached]:
+    """The entries without those that an exact one contains, or that an entry with a reason contains and has one."""
+    kept: list[Reached] = []
+    for exact in (True, False):
+        own = [e for e in entries if e.written == written and (e.reason is None) == exact]
+        maps = MapSet(e.map for e in own).simplify()
+        reason = own[0].reason if own else None
+        kept += [Reached(m, reason, written) for m in maps]
+    return kept
 
 
 def _meet(

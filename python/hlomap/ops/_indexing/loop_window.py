@@ -9,6 +9,7 @@ from .loop_maps import Window
 from .scalar_values import Scalar
 
 _MAX_FORWARDS = 1000
+_CALLS = {"call", "conditional"}
 
 
 def written_window(loop: CountedLoop, leaf: ShapeIndex) -> Window | None:
@@ -21,6 +22,23 @@ def update_of(loop: CountedLoop, leaf: ShapeIndex) -> tuple[Instruction, tuple[I
     """The dynamic-update-slice whose value a leaf has after an iteration, and the calls that lead to it."""
     at, index, callers = _origin(loop.body.root, leaf, ())
     return (at, callers) if at.opcode == "dynamic-update-slice" and not index else None
+
+
+def known_branch(loop: CountedLoop) -> Instruction | None:
+    """A conditional in the body of which the iteration alone decides the branch."""
+    pending: list[tuple[Computation, tuple[Instruction, ...]]] = [(loop.body, ())]
+    seen: set[int] = set()
+    while pending:
+        computation, callers = pending.pop()
+        for at in computation.instructions:
+            if at.opcode not in _CALLS or at.number in seen:
+                continue
+            seen.add(at.number)
+            is_branch = at.opcode == "conditional"
+            if is_branch and loop.values is not None and loop.values.of(at.operands[0], (), callers) is not None:
+                return at
+            pending += [(called, (*callers, at)) for called in at.called_computations]
+    return None
 
 
 def forwards(body: Computation, instruction: Instruction, callers: tuple[Instruction, ...]) -> ShapeIndex | None:

@@ -1,12 +1,13 @@
-"""Range variables that only constraints use: elimination where that leaves the map the same.
+"""Range variables that maps through loops have: fewer of them, and fewer maps.
 
-Read :func:`drop_ranges`.  Such a variable says that there is a number between some bounds; where it has the factors 1
-and -1 alone, there is one exactly if every lower bound is at most every upper bound.
+Read :func:`drop_ranges`.  A variable that only constraints use says that there is a number between some bounds; where
+it has the factors 1 and -1 alone, there is one exactly if every lower bound is at most every upper bound.
 """
 
 from __future__ import annotations
 
 from ..._core import Expr, IndexingMap, Variable
+from ...maps.map_set import MapSet
 from .._rule import ExprLike
 
 _MAX_CONSTRAINTS = 12
@@ -107,3 +108,58 @@ def _largest(difference: ExprLike, m: IndexingMap) -> int:
     """An upper bound of an expression over the box of a map's variables."""
     box = IndexingMap(m.dims, [difference], ranges=m.ranges, runtime=m.runtime)
     return box.bounds(0)[1]
+
+
+_MAX_JOINED = 8
+
+
+def join_ranges(maps: list[IndexingMap]) -> list[IndexingMap]:
+    """The same union, where a map with a constrained range and one at the end of that range become one.
+
+    What an iteration reads itself and what it reads through the state of earlier ones are such maps.
+    """
+    if not 1 < len(maps) <= _MAX_JOINED:
+        return maps
+    for first in maps:
+        for second in maps:
+            whole = _extended(first, second) if first is not second else None
+            if whole is not None:
+                return join_ranges([whole, *(m for m in maps if m is not first and m is not second)])
+    return maps
+
+
+def _extended(first: IndexingMap, second: IndexingMap) -> IndexingMap | None:
+    """The first map with a range extended so that it contains the second one, if it is then the union of both."""
+    if not first.constraints or first.runtime or second.runtime or len(second.ranges) >= len(first.ranges):
+        return None
+    if len(first.dims) != len(second.dims) or len(first.results) != len(second.results):
+        return None
+    different = [i for i, (a, b) in enumerate(zip(first.results, second.results, strict=True)) if a != b]
+    if len(different) != 1 or (variable := first.results[different[0]]).kind != "range":
+        return None
+    end = second.results[different[0]]
+    at_end = [end if i == variable.value else Expr.range(i) for i in range(len(first.ranges))]
+    for c in first.constraints:
+        value = c.expr.substitute(ranges=at_end)
+        if value.kind != "constant" or value.value not in (c.lower - 1, c.upper + 1):
+            continue
+        extended = (c.expr, min(c.lower, value.value), max(c.upper, value.value))
+        whole = _with_hulls(first, second, variable.value or 0, different[0], extended)
+        union = MapSet([first, second])
+        if union.covers(MapSet([whole])).equal is True and MapSet([whole]).covers(union).equal is True:
+            return whole
+    return None
+
+
+def _with_hulls(
+    first: IndexingMap, second: IndexingMap, number: int, result: int, extended: tuple[Expr, int, int]
+) -> IndexingMap:
+    """The first map with bounds that contain both maps, and one constraint replaced."""
+    dims = [(min(a.lower, b.lower), max(a.upper, b.upper)) for a, b in zip(first.dims, second.dims, strict=True)]
+    ranges = [(v.lower, v.upper) for v in first.ranges]
+    low, high = second.bounds(result)
+    ranges[number] = (min(low, ranges[number][0]), max(high, ranges[number][1]))
+    box = IndexingMap(dims, [extended[0]], ranges=ranges).bounds(0)
+    constraints = [(c.expr, c.lower, c.upper) for c in first.constraints if c.expr != extended[0]]
+    tight = (extended[0], max(extended[1], box[0]), min(extended[2], box[1]))
+    return IndexingMap(dims, first.results, ranges=ranges, constraints=[*constraints, tight])

@@ -7,12 +7,12 @@ leave the element type's range, and every operation that is not listed, has no v
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 
-from ..._core import Computation, Expr, Instruction
+from ..._core import Computation, Expr, Instruction, Shape
 from ...dtypes import is_integer, is_unsigned, numpy_dtype
 from ...errors import HlomapError
 from ...types import ShapeIndex
@@ -20,6 +20,11 @@ from .._rule import INT64_MAX
 
 MAX_DEPTH = 100
 """Operations between a value and the constants and symbols that it is made of."""
+
+MAX_VECTOR = 64
+"""Elements of a vector of which each may have a value."""
+
+_MAX_SEEN = 500
 
 Interval: TypeAlias = tuple[int, int]
 
@@ -80,6 +85,27 @@ def dtype_interval(dtype: str) -> Interval | None:
     return (0, 2**bits - 1) if is_unsigned(to) else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """The element of a vector, the calls around it, and how far to look."""
+
+    element: int
+    callers: tuple[Instruction, ...]
+    depth: int
+
+    def inner(self) -> _Place:
+        return replace(self, depth=self.depth - 1)
+
+    def at(self, element: int) -> _Place:
+        return replace(self, element=element)
+
+    def called_by(self, caller: Instruction) -> _Place:
+        return replace(self, callers=(*self.callers, caller))
+
+    def in_caller(self, callers: tuple[Instruction, ...]) -> _Place:
+        return replace(self, callers=callers)
+
+
 class ScalarValues:
     """The values of the integer scalars of one computation and of those that it calls.
 
@@ -92,54 +118,81 @@ class ScalarValues:
         self._computation = computation
         self._parameter = parameter
         self._wraps = wraps
-        self._known: dict[tuple[int, ShapeIndex, tuple[int, ...]], Value] = {}
+        self._known: dict[tuple[int, ShapeIndex, int, tuple[int, ...]], Value] = {}
 
-    def of(self, instruction: Instruction, index: ShapeIndex = (), callers: tuple[Instruction, ...] = ()) -> Value:
-        """The value of a scalar; ``callers`` are the calls that lead to its computation, the innermost last.
+    def of(
+        self,
+        instruction: Instruction,
+        index: ShapeIndex = (),
+        callers: tuple[Instruction, ...] = (),
+        *,
+        element: int = 0,
+    ) -> Value:
+        """The value of a scalar, or of an element of a vector.
 
-        A computation with one caller needs none.
+        ``callers`` are the calls that lead to the computation of the instruction, the innermost last; a computation
+        with one caller needs none.
         """
-        return self._value(instruction, index, callers, MAX_DEPTH)
+        return self._value(instruction, index, _Place(element, callers, MAX_DEPTH))
 
-    def _value(self, at: Instruction, index: ShapeIndex, callers: tuple[Instruction, ...], depth: int) -> Value:
-        if depth == 0:
+    def _value(self, at: Instruction, index: ShapeIndex, place: _Place) -> Value:
+        if place.depth == 0:
             return None
-        key = (at.number, index, tuple(c.number for c in callers))
+        key = (at.number, index, place.element, tuple(c.number for c in place.callers))
         if key not in self._known:
             try:
-                self._known[key] = self._computed(at, index, callers, depth)
+                self._known[key] = self._computed(at, index, place.inner())
             except (HlomapError, OverflowError, LookupError, ValueError):
                 self._known[key] = None
         return self._known[key]
 
-    def _computed(self, at: Instruction, index: ShapeIndex, callers: tuple[Instruction, ...], depth: int) -> Value:
+    def _computed(self, at: Instruction, index: ShapeIndex, place: _Place) -> Value:
+        """The value; ``place`` is that of the operands."""
         opcode = at.opcode
         if opcode == "parameter":
-            return self._of_parameter(at, index, callers, depth)
+            return self._of_parameter(at, index, place)
         if opcode == "get-tuple-element":
-            return self._value(at.operands[0], (int(at.attributes["index"]), *index), callers, depth - 1)
+            return self._value(at.operands[0], (int(at.attributes["index"]), *index), place)
         if opcode == "tuple":
-            return self._value(at.operands[index[0]], index[1:], callers, depth - 1) if index else None
+            return self._value(at.operands[index[0]], index[1:], place) if index else None
         if opcode == "opt-barrier" and len(at.operands) == 1:
-            return self._value(at.operands[0], index, callers, depth - 1)
+            return self._value(at.operands[0], index, place)
         if opcode in ("fusion", "call"):
             called = at.called_computations
-            return self._value(called[0].root, index, (*callers, at), depth - 1) if len(called) == 1 else None
-        if index or not at.shape.is_array or at.shape.n_elements != 1:
+            return self._value(called[0].root, index, place.called_by(at)) if len(called) == 1 else None
+        if index or not _is_vector(at.shape):
             return None
+        if opcode == "concatenate":
+            return self._of_concatenate(at, place)
         if opcode in _SAME:
             source = at.operands[0]
-            same = source.shape.is_array and source.shape.n_elements == 1 and source.shape.dtype == at.shape.dtype
-            return self._value(source, (), callers, depth - 1) if same else None
+            element = _same_element(at, source, place.element) if source.shape.dtype == at.shape.dtype else None
+            return self._value(source, (), place.at(element)) if element is not None else None
         interval = dtype_interval(at.shape.dtype)
         if interval is None:
             return None
         if opcode == "constant":
-            return _literal(at)
+            return _literal(at, place.element)
         rule = _RULES.get(opcode)
         if rule is None or (self._wraps and opcode not in _MODULAR) or (interval == (0, 1) and opcode in _ARITHMETIC):
             return None
-        return self._fitted(rule(at, [self._value(o, (), callers, depth - 1) for o in at.operands]), interval)
+        n = at.shape.n_elements
+        if any(o.shape.n_elements not in (1, n) for o in at.operands):
+            return None
+        own = [self._value(o, (), place if o.shape.n_elements == n else place.at(0)) for o in at.operands]
+        return self._fitted(rule(at, own), interval)
+
+    def _of_concatenate(self, at: Instruction, place: _Place) -> Value:
+        """An element of a concatenation of vectors, along their one dimension that is not 1."""
+        element = place.element
+        for operand in at.operands:
+            n = operand.shape.n_elements
+            if not _is_vector(operand.shape):
+                return None
+            if element < n:
+                return self._value(operand, (), place.at(element))
+            element -= n
+        return None
 
     def _fitted(self, value: Value, interval: Interval) -> Value:
         """The value if it fits its type; a known number wraps."""
@@ -150,10 +203,12 @@ class ScalarValues:
             return Scalar.constant((value.known - interval[0]) % size + interval[0])
         return Scalar(value.expr, *interval) if self._wraps else None
 
-    def _of_parameter(self, at: Instruction, index: ShapeIndex, callers: tuple[Instruction, ...], depth: int) -> Value:
-        computation = at.computation
+    def _of_parameter(self, at: Instruction, index: ShapeIndex, place: _Place) -> Value:
+        computation, callers = at.computation, place.callers
         number = at.parameter_number or 0
         if computation == self._computation:
+            if place.element:
+                return None
             return self._parameter(index if len(computation.parameters) == 1 else (number, *index))
         if callers and computation in callers[-1].called_computations:
             caller, outer = callers[-1], callers[:-1]
@@ -162,21 +217,104 @@ class ScalarValues:
         else:
             return None
         if caller.opcode in ("fusion", "call") and number < len(caller.operands):
-            return self._value(caller.operands[number], index, outer, depth - 1)
+            return self._value(caller.operands[number], index, place.in_caller(outer))
+        if caller.opcode == "while" and is_forwarded(computation, index):
+            return self._value(caller.operands[0], index, place.in_caller(outer))
         if caller.opcode == "conditional" and caller.called_computations.count(computation) == 1:
             branch = caller.called_computations.index(computation)
-            return self._value(caller.operands[branch + 1], index, outer, depth - 1)
+            return self._value(caller.operands[branch + 1], index, place.in_caller(outer))
         return None
 
 
-def _literal(instruction: Instruction) -> Value:
+def is_forwarded(body: Computation, leaf: ShapeIndex) -> bool:
+    """Whether a loop's body hands a leaf of its parameter on unchanged, through tuples alone."""
+    value, index = body.root, leaf
+    while True:
+        if value.opcode == "tuple" and index:
+            value, index = value.operands[index[0]], index[1:]
+        elif value.opcode == "get-tuple-element":
+            value, index = value.operands[0], (int(value.attributes["index"]), *index)
+        else:
+            return value.opcode == "parameter" and index == leaf
+
+
+def is_invariant(body: Computation, at: Instruction, callers: tuple[Instruction, ...], element: int) -> bool:
+    """Whether an element of a vector in a loop's body is the same in every iteration, as leaves are that stay."""
+    pending: list[_Part] = [(at, (), callers, element)]
+    seen: set[tuple[object, ...]] = set()
+    while pending:
+        part = pending.pop()
+        key = (part[0].number, part[1], tuple(c.number for c in part[2]), part[3])
+        if key in seen:
+            continue
+        seen.add(key)
+        before = _parts_before(body, part) if len(seen) <= _MAX_SEEN else None
+        if before is None:
+            return False
+        pending += before
+    return True
+
+
+_Part: TypeAlias = tuple[Instruction, ShapeIndex, tuple[Instruction, ...], int | None]
+"""An instruction, the leaf, the calls that lead to it, and the element of a vector; None for all elements."""
+
+
+def _parts_before(body: Computation, part: _Part) -> list[_Part] | None:
+    """What a value is made of; None where it may change from iteration to iteration."""
+    at, index, callers, element = part
+    if at.opcode == "get-tuple-element":
+        return [(at.operands[0], (int(at.attributes["index"]), *index), callers, element)]
+    if at.opcode == "tuple" and index:
+        return [(at.operands[index[0]], index[1:], callers, element)]
+    if at.opcode in ("fusion", "call") and len(at.called_computations) == 1:
+        return [(at.called_computations[0].root, index, (*callers, at), element)]
+    if at.opcode == "parameter" and at.computation == body:
+        return [] if index and is_forwarded(body, index) else None
+    if at.opcode == "parameter":
+        around = callers[-1:] or at.computation.callers
+        if len(around) != 1 or around[0].opcode not in ("fusion", "call"):
+            return None
+        return [(around[0].operands[at.parameter_number or 0], index, callers[:-1], element)]
+    if at.opcode not in _PURE:
+        return None
+    if at.opcode == "concatenate" and element is not None and all(_is_vector(o.shape) for o in at.operands):
+        for operand in at.operands:
+            if element < operand.shape.n_elements:
+                return [(operand, (), callers, element)]
+            element -= operand.shape.n_elements
+    own = at.opcode in _RULES and _is_vector(at.shape)
+    n = at.shape.n_elements
+    return [(o, (), callers, element if own and o.shape.n_elements == n else None) for o in at.operands]
+
+
+def _is_vector(shape: Shape) -> bool:
+    """Whether an array has few elements, along one dimension: in any layout they are in the same order."""
+    return (
+        shape.is_array and 0 < shape.n_elements <= MAX_VECTOR and max(shape.dimensions, default=1) == shape.n_elements
+    )
+
+
+def _same_element(at: Instruction, source: Instruction, element: int) -> int | None:
+    """The element of an operand that an operation does not change."""
+    if not _is_vector(source.shape):
+        return None
+    n = source.shape.n_elements
+    if n == 1:
+        return 0
+    if at.opcode == "slice":
+        start, _, stride = at.attributes["slice"][source.shape.dimensions.index(n)]
+        return int(start) + int(stride) * element
+    return element if at.opcode in ("copy", "bitcast", "reshape", "transpose") and n == at.shape.n_elements else None
+
+
+def _literal(instruction: Instruction, element: int) -> Value:
     try:
         literal = instruction.literal
     except HlomapError:
         return None
     if literal is None:
         return None
-    value = int(np.asarray(literal).reshape(())[()])
+    value = int(np.asarray(literal).reshape(-1)[element])
     return Scalar.constant(value) if abs(value) <= INT64_MAX else None
 
 
@@ -331,3 +469,4 @@ _RULES: Mapping[str, Callable[[Instruction, list[Value]], Value]] = {
 
 _ARITHMETIC = {"add", "subtract", "multiply", "negate"}
 _MODULAR = {*_ARITHMETIC, "compare", "not"}
+_PURE = {*_RULES, *_SAME, "constant", "iota", "concatenate", "dynamic-slice"}

@@ -9,8 +9,9 @@ from ...types import ShapeIndex, Unknown
 from .._indexing.loop_closure import LoopBody
 from .._indexing.loop_counter import CountedLoop, counted_loop
 from .._indexing.loop_maps import LoopMaps
-from .._indexing.loop_window import written_window
+from .._indexing.loop_window import known_branch, written_window
 from .._indexing.maps import identity_map, map_to_all, merge_parts
+from .._indexing.scalar_values import is_forwarded
 from .._rule import NOTHING, Footprint, OperandIndexing, RuleContext, RuleResult
 from .._shapes import array_leaves, n_outputs, require, shape_at
 from .attributes import condition_and_body
@@ -27,18 +28,6 @@ def _condition_leaves(
         return part
     steps.crosses_devices = steps.crosses_devices or part.crosses_devices
     return {leaf for leaf, _ in part.maps}
-
-
-def is_forwarded(body: Computation, leaf: tuple[int, ...]) -> bool:
-    """Whether the body forwards a leaf of its parameter unchanged, through tuples alone."""
-    value, index = body.root, leaf
-    while True:
-        if value.opcode == "tuple" and index:
-            value, index = value.operands[index[0]], index[1:]
-        elif value.opcode == "get-tuple-element":
-            value, index = value.operands[0], (int(value.attributes["index"]), *index)
-        else:
-            return value.opcode == "parameter" and index == leaf
 
 
 _counted: WeakKeyDictionary[RuleContext, dict[tuple[int, bool], LoopMaps]] = WeakKeyDictionary()
@@ -66,7 +55,7 @@ def loop_maps(instruction: Instruction, context: RuleContext, *, backward: bool)
             return merge_parts(context.input_to_output(instruction, body, 0, here))
 
         known[instruction.number, backward] = LoopMaps(
-            loop, step, lambda leaf: written_window(loop, leaf), backward=backward
+            loop, step, lambda leaf: written_window(loop, leaf), known_branch(loop), backward=backward
         )
     return known[instruction.number, backward]
 
