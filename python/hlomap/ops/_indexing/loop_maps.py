@@ -22,13 +22,11 @@ from .._rule import INT64_MAX, Bounds, ExprLike, Footprint, OperandIndexing
 from .._shapes import shape_at
 from .loop_counter import CountedLoop, linear
 from .maps import dim_exprs, full_bounds
-from .ranges import drop_ranges, join_ranges, uses
+from .ranges import Region, drop_ranges, join_ranges, uses
 from .scalar_values import Scalar, is_forwarded, is_invariant
 
-MAX_MAPS = 32
+MAX_MAPS = 64
 """Maps to one leaf; more become one map of the whole array."""
-
-_MANY_MAPS = 12
 
 MAX_POWERS = 8
 """Iterations after which the relation of a group has to repeat."""
@@ -61,8 +59,6 @@ class Reached:
 
     map: IndexingMap
     reason: str | None = None
-    written: bool = False
-    """Forward: the elements were written by the iteration before the clock, and are not written again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +121,14 @@ class LoopMaps:
         self._backward = backward
         self._n = loop.trip_count
         self._shape = loop.instruction.shape
-        self._parts: dict[ShapeIndex, OperandIndexing] = {}
         self._edges: dict[ShapeIndex, list[Edge]] = {}
         self._groups: dict[ShapeIndex, Group] = {}
-        self._order: dict[ShapeIndex, int] = {}
         self._within: dict[tuple[Edge, Window], bool] = {}
-        self.crosses_devices = False
+        self._crossing: set[ShapeIndex] = set()
+        """Leaves of which one iteration reaches elements on other devices."""
+        self._through: dict[tuple[ShapeIndex, bool], dict[ShapeIndex, list[Reached]]] = {}
+        """From (element, clock) of a leaf to the end of all paths.  True, forward: the elements were written by the
+        iteration before the clock, and are not written again."""
 
     # ---------------------------------------------------------------------------------------------------------- answers
 
@@ -148,13 +146,8 @@ class LoopMaps:
         clock = Expr.range(0) if anywhere else self._n if self._backward else 0
         ranges = [(0, self._n)] if anywhere else []
         begin = IndexingMap(full_bounds(sizes), [*dim_exprs(len(sizes)), clock], ranges=ranges)
-        arrived = {start: [Reached(begin)]}
-        found: dict[ShapeIndex, list[Reached]] = {}
-        groups = {id(g): g for g in self._groups.values()}.values()
-        for group in sorted(groups, key=lambda g: -self._order[g.leaves[0]]):
-            if any(leaf in arrived for leaf in group.leaves):
-                self._go_through(group, arrived, found)
-        return self._footprint(found, start)
+        found = {leaf: self._followed(begin, None, reached) for leaf, reached in self._through[start, False].items()}
+        return self._footprint(found, self._crosses(start))
 
     def group(self, leaf: ShapeIndex) -> Group | Unknown:
         """The group of a leaf."""
@@ -173,70 +166,88 @@ class LoopMaps:
                 found = own if found is None else [a if a == b else None for a, b in zip(found, own, strict=True)]
         return tuple(found if found is not None else [0] * len(self._sizes(leaf)))
 
-    def _footprint(self, found: dict[ShapeIndex, list[Reached]], start: ShapeIndex) -> Footprint:
+    def _footprint(self, found: dict[ShapeIndex, list[Reached]], crosses_devices: bool) -> Footprint:
         maps: list[tuple[ShapeIndex, IndexingMap]] = []
         reasons: list[str] = []
         for leaf in sorted(found):
-            reached = self._few(found[leaf], leaf, with_clock=False)
+            reached = self._few(found[leaf], leaf)
             reasons += [r.reason for r in reached if r.reason is not None]
             maps += [(leaf, m) for m in join_ranges(_joined([r.map for r in reached]))]
-        if self.crosses_devices:
+        if crosses_devices:
             reasons.append("iterations exchange elements between devices")
-        return Footprint(tuple(maps), not reasons, reasons[0] if reasons else None, self.crosses_devices)
+        return Footprint(tuple(maps), not reasons, reasons[0] if reasons else None, crosses_devices)
 
-    def _go_through(
-        self, group: Group, arrived: dict[ShapeIndex, list[Reached]], found: dict[ShapeIndex, list[Reached]]
-    ) -> None:
-        end = 0 if self._backward else self._n
-        for source in group.leaves:
-            entries = self._few(arrived.pop(source, []), source, with_clock=True)
-            if not entries:
-                continue
-            for leaf in group.leaves:
-                pieces = group.pieces.get((source, leaf), [])
-                for entry in entries:
-                    stays = [self._whole_time(leaf)] if entry.written else pieces
-                    for piece in stays:
-                        add(found, leaf, self._advance(entry, piece, source, end, None))
-                        for edge in group.edges[leaf]:
-                            if edge.target not in group.leaves and self._n:
-                                add(arrived, edge.target, self._advance(entry, piece, source, None, edge, group.window))
+    def _crosses(self, start: ShapeIndex) -> bool:
+        """Whether an iteration exchanges elements of a leaf that is reached."""
+        pending, seen = [start], {start}
+        while pending and self._crossing:
+            leaf = pending.pop()
+            if leaf in self._crossing:
+                return True
+            following = {e.target for e in self._edges[leaf]} - seen
+            seen |= following
+            pending += following
+        return False
 
     # ----------------------------------------------------------------------------------------------------- compositions
 
-    def _advance(
-        self,
-        entry: Reached,
-        piece: Piece,
-        source: ShapeIndex,
-        end: int | None,
-        edge: Edge | None,
-        window: Window | None = None,
-    ) -> list[Reached]:
-        """An entry, then some iterations in a group, then the end of the loop, or one iteration along an edge."""
-        n = len(self._sizes(source))
-        dims = [*full_bounds(self._sizes(source)), (0, self._n)]
-        own, p = dim_exprs(n), Expr.dim(n)
-        reason = entry.reason or piece.reason
-        if edge is None:
-            m = entry.map.then(IndexingMap(dims, [*own, p, end or 0])).then(piece.map)
-            return self._simplified(_without_last_result(m), reason)
-        reason = reason or edge.reason
-        shift = 1 if self._backward else 0
+    def _find_paths(self, group: Group) -> None:
+        """The maps from (element, clock) of each leaf of a group to all leaves at the end of the paths.
+
+        Those of the groups to which its edges lead are known.
+        """
+        for leaf in group.leaves:
+            self._through[leaf, False] = self._paths(group, leaf, written=False)
+            if group.window is not None and not self._backward:
+                self._through[leaf, True] = self._paths(group, leaf, written=True)
+
+    def _paths(self, group: Group, start: ShapeIndex, *, written: bool) -> dict[ShapeIndex, list[Reached]]:
+        found: dict[ShapeIndex, list[Reached]] = {}
+        edges: dict[tuple[ShapeIndex, bool], list[Reached]] = {}
+        for leaf in group.leaves:
+            for piece in [self._whole_time(leaf)] if written else group.pieces.get((start, leaf), []):
+                found.setdefault(leaf, []).extend(self._to_end(start, piece))
+                for edge in group.edges[leaf]:
+                    if edge.target not in group.leaves:
+                        along = self._along(start, piece, edge, group.window)
+                        arrives_written = self._arrives_written(edge)
+                        edges.setdefault((edge.target, arrives_written), []).extend(along)
+        for arrival, reached in edges.items():
+            for leaf, following in self._through[arrival].items():
+                for first in _without_contained(reached):
+                    found.setdefault(leaf, []).extend(self._followed(first.map, first.reason, following))
+        return {leaf: self._few(reached, leaf) for leaf, reached in found.items() if reached}
+
+    def _followed(self, first: IndexingMap, reason: str | None, following: list[Reached]) -> list[Reached]:
+        return [r for second in following for r in _simplified(first.then(second.map), reason or second.reason)]
+
+    def _to_end(self, start: ShapeIndex, piece: Piece) -> list[Reached]:
+        """From (element, clock) by some iterations in a group to the end of the path."""
+        sizes = self._sizes(start)
+        own, p = dim_exprs(len(sizes)), Expr.dim(len(sizes))
+        end = 0 if self._backward else self._n
+        m = IndexingMap([*full_bounds(sizes), (0, self._n)], [*own, p, end]).then(piece.map)
+        return _simplified(_without_last_result(m), piece.reason)
+
+    def _along(self, start: ShapeIndex, piece: Piece, edge: Edge, window: Window | None) -> list[Reached]:
+        """From (element, clock) by some iterations in a group, and one along an edge, to (element, clock)."""
+        sizes = self._sizes(start)
+        dims = [*full_bounds(sizes), (0, self._n)]
+        own, p = dim_exprs(len(sizes)), Expr.dim(len(sizes))
         if window is not None and self._backward and self._inside(edge, window):
             # The one iteration that writes the element; later ones do not.
             t = _iteration_of(window, own[window.dim])
             then = IndexingMap(dims, [*own, p, t + 1], constraints=[(t, 0, self._n - 1), (p - t, 1, self._n)])
-            stay = self._whole_time(source)
+            piece = self._whole_time(start)
         else:
-            then = IndexingMap(dims, [*own, p, Expr.range(0) + shift], ranges=[(0, self._n - 1)])
-            stay = piece
-        m = entry.map.then(then).then(stay.map).then(self._edge_by_clock(edge))
-        written = False
-        target = self._groups[edge.target]
-        if not self._backward and target.window is not None:
-            written = self._inside(edge, target.window)
-        return self._simplified(m, reason, written=written)
+            before = Expr.range(0) + 1 if self._backward else Expr.range(0)
+            then = IndexingMap(dims, [*own, p, before], ranges=[(0, self._n - 1)])
+        return _simplified(then.then(piece.map).then(self._edge_by_clock(edge)), piece.reason or edge.reason)
+
+    def _arrives_written(self, edge: Edge) -> bool:
+        """Whether an edge leads to elements that the same iteration writes, and no later one."""
+        window = self._groups[edge.target].window
+        return not self._backward and window is not None and self._inside(edge, window)
 
     def _edge_by_clock(self, edge: Edge) -> IndexingMap:
         """The map of an edge from (element, clock before) to (element, clock after)."""
@@ -258,20 +269,12 @@ class LoopMaps:
             constraints=[(c.expr.substitute(dims=dims), c.lower, c.upper) for c in m.constraints],
         )
 
-    def _simplified(self, m: IndexingMap, reason: str | None, *, written: bool = False) -> list[Reached]:
-        m = drop_ranges(m.simplify(drop_unused=True))
-        return [] if m.is_known_empty else [Reached(m, reason, written)]
-
-    def _few(self, entries: list[Reached], leaf: ShapeIndex, *, with_clock: bool) -> list[Reached]:
+    def _few(self, entries: list[Reached], leaf: ShapeIndex) -> list[Reached]:
         """Distinct entries; too many become one."""
-        distinct = list(dict.fromkeys(entries))
-        exact = {(e.map, e.written) for e in distinct if e.reason is None}
-        distinct = [e for e in distinct if e.reason is None or (e.map, e.written) not in exact]
-        if len(distinct) > _MANY_MAPS:
-            distinct = [*_without_contained(distinct, written=False), *_without_contained(distinct, written=True)]
+        distinct = _without_contained(list(dict.fromkeys(entries)))
         if len(distinct) <= MAX_MAPS:
             return distinct
-        sizes = [*self._sizes(leaf), self._n + 1] if with_clock else self._sizes(leaf)
+        sizes = self._sizes(leaf)
         dims = [
             (min(e.map.dims[i].lower for e in distinct), max(e.map.dims[i].upper for e in distinct))
             for i in range(len(distinct[0].map.dims))
@@ -289,7 +292,8 @@ class LoopMaps:
             part = self._step(leaf)
             if isinstance(part, Unknown):
                 return part
-            self.crosses_devices = self.crosses_devices or part.crosses_devices
+            if part.crosses_devices:
+                self._crossing.add(leaf)
             reason = None if part.exact else part.reason or "the body is over-approximate"
             if self._branch is not None and not is_forwarded(self._loop.body, leaf):
                 reason = reason or f"the iteration decides which branch of {self._branch.name} runs"
@@ -419,7 +423,6 @@ class LoopMaps:
         group = Group(leaves, {leaf: self._edges[leaf] for leaf in leaves})
         for leaf in leaves:
             self._groups[leaf] = group
-            self._order[leaf] = len(self._order)
         inside = [e for leaf in leaves for e in group.edges[leaf] if e.target in leaves]
         if not inside:
             (leaf,) = leaves
@@ -427,6 +430,7 @@ class LoopMaps:
             group.pieces[leaf, leaf] = [self._no_time(leaf)]
         elif not (self._close_identity(group, inside) or self._close_powers(group, inside)):
             self._close_window(group, inside) or self._close_general(group, inside)
+        self._find_paths(group)
 
     def _close_identity(self, group: Group, inside: list[Edge]) -> bool:
         if len(group.leaves) > 1 or any(e.reason for e in inside):
@@ -678,21 +682,25 @@ def _covers(larger: Sequence[IndexingMap], smaller: Sequence[IndexingMap]) -> bo
     return MapSet(larger).covers(MapSet(smaller)).equal is True
 
 
-def add(found: dict[ShapeIndex, list[Reached]], leaf: ShapeIndex, reached: list[Reached]) -> None:
-    """Adds to the maps of a leaf."""
-    if reached:
-        found.setdefault(leaf, []).extend(reached)
+def _without_contained(entries: list[Reached]) -> list[Reached]:
+    """The entries without those that another one plainly contains."""
+    kept: list[tuple[Reached, Region]] = []
+    for e in entries:
+        own = Region.of(e.map)
+        if any(_stands_for(other, e) and region.contains(own) for other, region in kept):
+            continue
+        kept = [(other, r) for other, r in kept if not (_stands_for(e, other) and own.contains(r))]
+        kept.append((e, own))
+    return [e for e, _ in kept]
 
 
-def _without_contained(entries: list[Reached], *, written: bool) -> list[Reached]:
-    """The entries without those that an exact one contains, or that an entry with a reason contains and has one."""
-    kept: list[Reached] = []
-    for exact in (True, False):
-        own = [e for e in entries if e.written == written and (e.reason is None) == exact]
-        maps = MapSet(e.map for e in own).simplify()
-        reason = own[0].reason if own else None
-        kept += [Reached(m, reason, written) for m in maps]
-    return kept
+def _stands_for(a: Reached, b: Reached) -> bool:
+    return a.reason is None or b.reason is not None
+
+
+def _simplified(m: IndexingMap, reason: str | None) -> list[Reached]:
+    m = drop_ranges(m.simplify(drop_unused=True))
+    return [] if m.is_known_empty else [Reached(m, reason)]
 
 
 def _meet(

@@ -6,9 +6,11 @@ it has the factors 1 and -1 alone, there is one exactly if every lower bound is 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ..._core import Expr, IndexingMap, Variable
 from ...maps.map_set import MapSet
-from .._rule import ExprLike
+from .._rule import Bounds, ExprLike
 
 _MAX_CONSTRAINTS = 12
 
@@ -163,3 +165,33 @@ def _with_hulls(
     constraints = [(c.expr, c.lower, c.upper) for c in first.constraints if c.expr != extended[0]]
     tight = (extended[0], max(extended[1], box[0]), min(extended[2], box[1]))
     return IndexingMap(dims, first.results, ranges=ranges, constraints=[*constraints, tight])
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """The parts of a map that tell at a glance whether it contains another one."""
+
+    results: tuple[Expr, ...]
+    runtime: tuple[object, ...]
+    bounds: tuple[Bounds, ...]
+    constraints: dict[Expr, Bounds]
+
+    @staticmethod
+    def of(m: IndexingMap) -> Region:
+        """The parts of a map."""
+        bounds = tuple((v.lower, v.upper) for v in (*m.dims, *m.ranges))
+        constraints = {c.expr: (c.lower, c.upper) for c in m.constraints}
+        runtime = tuple((v.lower, v.upper, v.source, v.index) for v in m.runtime)
+        return Region(m.results, runtime, bounds, constraints)
+
+    def contains(self, other: Region) -> bool:
+        """Whether every condition of this map is one of the other, too, and both have the same results."""
+        if self.results != other.results or self.runtime != other.runtime or len(self.bounds) != len(other.bounds):
+            return False
+        if any(a[0] > b[0] or a[1] < b[1] for a, b in zip(self.bounds, other.bounds, strict=True)):
+            return False
+        for expr, (lower, upper) in self.constraints.items():
+            found = other.constraints.get(expr)
+            if found is None or found[0] < lower or found[1] > upper:
+                return False
+        return True
