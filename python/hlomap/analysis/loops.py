@@ -209,7 +209,7 @@ def fixed_leaves(instruction: Instruction) -> dict[ShapeIndex, int]:
 
     There are none for any other instruction, nor for a loop whose number of iterations is not known.
     """
-    if not op_of(instruction).reads_surroundings:
+    if op_of(instruction).surroundings is None:
         return {}
     try:
         facts = loop_facts(instruction, RuleProvider(instruction.module))

@@ -8,7 +8,7 @@ propagation renames the sources.  This module depends on no operation, nor on th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -152,9 +152,9 @@ class OpRule:
     """The maps between devices, for an operation that exchanges elements within device groups."""
     forwards_calls: bool = False
     """The rules return the context's maps through called computations as they are."""
-    reads_surroundings: bool = False
-    """The indexing rules use values of the computation around the instruction, such as the constants in the tuple that
-    is its operand.  No other instruction shares the results, whatever its signature."""
+    surroundings: Callable[[Instruction], Hashable] | None = None
+    """The values of the computation around the instruction that the indexing rules use, such as constants in the tuple
+    that is its operand.  Instructions share results if these are equal, too."""
     sizes_class: str | None = None
     """The rules depend on the dimensions of operands and output alone, and operations with the same name here have the
     same rules, so that they share results."""

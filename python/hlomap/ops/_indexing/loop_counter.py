@@ -75,14 +75,8 @@ def analyze_counts(instruction: Instruction, condition: Computation, body: Compu
     """The facts about a loop."""
     loop = CountedLoop(instruction, condition, body)
     config = _config(instruction)
-    leaves = [leaf for leaf in array_leaves(instruction.shape) if _is_integer(shape_at(instruction.shape, leaf))]
-    initial = {leaf: initial_value(instruction, leaf) for leaf in leaves}
-    if config.induction is not None and config.init is not None:
-        leaf = _leaf_of_number(instruction.shape, config.induction)
-        if leaf in initial and initial[leaf] is None:
-            initial[leaf] = config.init
-    loop.initial = {leaf: value for leaf, value in initial.items() if value is not None}
-    _find_steps(loop, leaves, initial)
+    loop.initial = known_integers(instruction)
+    _find_steps(loop, _integers(instruction.shape))
     loop.counter, by_condition = _count_by_condition(loop)
     count: int | str | None = by_condition
     if count is None and config.trip_count is not None:
@@ -133,18 +127,32 @@ def _config(instruction: Instruction) -> _Config:
     return _Config(count if count is None or count >= 0 else None, induction, number("known_init_step", "init"))
 
 
+def known_integers(instruction: Instruction) -> dict[ShapeIndex, int]:
+    """The numbers with which integer scalars of a loop begin, where they are known."""
+    found: dict[ShapeIndex, int] = {}
+    values = ScalarValues(instruction.computation, lambda index: None)
+    for leaf in _integers(instruction.shape):
+        value = values.of(instruction.operands[0], leaf)
+        if isinstance(value, Scalar) and value.known is not None:
+            found[leaf] = value.known
+    config = _config(instruction)
+    if config.induction is not None and config.init is not None:
+        leaf = _leaf_of_number(instruction.shape, config.induction)
+        if leaf in _integers(instruction.shape):
+            found.setdefault(leaf, config.init)
+    return found
+
+
+def _integers(shape: Shape) -> list[ShapeIndex]:
+    return [leaf for leaf in array_leaves(shape) if _is_integer(shape_at(shape, leaf))]
+
+
 def _leaf_of_number(shape: Shape, number: int) -> ShapeIndex:
     return (number,) if shape.is_tuple else ()
 
 
 def _is_integer(shape: Shape) -> bool:
     return shape.n_elements == 1 and dtype_interval(shape.dtype) is not None
-
-
-def initial_value(instruction: Instruction, leaf: ShapeIndex) -> int | None:
-    """The number with which a leaf begins, as far as the computation of the loop tells."""
-    found = ScalarValues(instruction.computation, lambda index: None).of(instruction.operands[0], leaf)
-    return found.known if isinstance(found, Scalar) else None
 
 
 def initial_instruction(instruction: Instruction, leaf: ShapeIndex) -> Instruction | None:
@@ -165,7 +173,7 @@ def initial_instruction(instruction: Instruction, leaf: ShapeIndex) -> Instructi
 # ------------------------------------------------------------------------------------------------------------- counting
 
 
-def _find_steps(loop: CountedLoop, leaves: list[ShapeIndex], initial: Mapping[ShapeIndex, int | None]) -> None:
+def _find_steps(loop: CountedLoop, leaves: list[ShapeIndex]) -> None:
     """The leaves that stay as they are, and those to which every iteration adds the same number."""
     symbol = {leaf: Expr.dim(k) for k, leaf in enumerate(leaves)}
     constant: dict[ShapeIndex, int] = {}
@@ -189,7 +197,7 @@ def _find_steps(loop: CountedLoop, leaves: list[ShapeIndex], initial: Mapping[Sh
             if not isinstance(after, Scalar):
                 continue
             step = after.expr - symbol[leaf]
-            start = initial[leaf]
+            start = loop.initial.get(leaf)
             if step == Expr.constant(0):
                 loop.invariants[leaf] = start
                 if start is not None:

@@ -684,6 +684,8 @@ def _covers(larger: Sequence[IndexingMap], smaller: Sequence[IndexingMap]) -> bo
 
 def _without_contained(entries: list[Reached]) -> list[Reached]:
     """The entries without those that another one plainly contains."""
+    if len(entries) < 2:
+        return entries
     kept: list[tuple[Reached, Region]] = []
     for e in entries:
         own = Region.of(e.map)

@@ -28,21 +28,31 @@ def uses(expr: Expr, kind: str, number: int) -> bool:
 
 def drop_ranges(m: IndexingMap) -> IndexingMap:
     """The same map without the range variables that can be eliminated exactly."""
-    number = len(m.ranges) - 1
-    while number >= 0:
-        smaller = _without_range(m, number) if not m.is_known_empty else None
-        if smaller is not None:
-            m = smaller
-            number = min(number, len(m.ranges))
-        number -= 1
+    dropped = True
+    while dropped and m.ranges and m.constraints and not m.is_known_empty:
+        dropped = False
+        needed = _ranges_in([*m.results, *(e for v in m.runtime for e in v.index)])
+        for number in reversed(range(len(m.ranges))):
+            smaller = _without_range(m, number) if number not in needed else None
+            if smaller is not None:
+                m, dropped = smaller, True
+                break
     return m
 
 
+def _ranges_in(exprs: list[Expr]) -> set[int]:
+    """The numbers of the range variables in some expressions."""
+    found: set[int] = set()
+    pending = list(exprs)
+    while pending:
+        at = pending.pop()
+        if at.kind == "range" and at.value is not None:
+            found.add(at.value)
+        pending.extend(at.operands)
+    return found
+
+
 def _without_range(m: IndexingMap, number: int) -> IndexingMap | None:
-    if not m.constraints or any(uses(e, "range", number) for e in m.results):
-        return None
-    if any(uses(e, "range", number) for v in m.runtime for e in v.index):
-        return None
     variable = m.ranges[number]
     lower: list[tuple[ExprLike, int]] = [(0, variable.lower)]  # expression + number <= variable
     upper: list[tuple[ExprLike, int]] = [(0, variable.upper)]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from weakref import WeakKeyDictionary
 
 from ..._core import Computation, Instruction
 from ...types import ShapeIndex, Unknown
 from .._indexing.loop_closure import LoopBody
-from .._indexing.loop_counter import CountedLoop, counted_loop
+from .._indexing.loop_counter import CountedLoop, counted_loop, known_integers
 from .._indexing.loop_maps import LoopMaps
 from .._indexing.loop_window import known_branch, written_window
 from .._indexing.maps import identity_map, map_to_all, merge_parts
@@ -32,6 +33,11 @@ def _condition_leaves(
 
 _counted: WeakKeyDictionary[RuleContext, dict[tuple[int, bool], LoopMaps]] = WeakKeyDictionary()
 """Lives as long as the context: each leaf of a loop is a separate query, and all of them pass through the same body."""
+
+
+def initial_integers(instruction: Instruction) -> Hashable:
+    """The integers with which a loop begins, as far as they are known."""
+    return tuple(sorted(known_integers(instruction).items()))
 
 
 def loop_facts(instruction: Instruction, context: RuleContext) -> CountedLoop:
