@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import lzma
 from collections import Counter
 from functools import lru_cache
 
+import numpy as np
 import pytest
-from conftest import CASES
+from conftest import CASES, related
+from support.corpus import read_corpus
 from support.unrolled import compare
 
 import hlomap as hm
@@ -182,3 +185,130 @@ def test_only_loops_are_taken() -> None:
 def test_kinds(name: str, kinds: str) -> None:
     found = [leaf.kind for leaf in hm.loop(only_loop(name)).carried]
     assert sorted(found) == sorted(kinds.split() + ["induction"] * (len(found) - len(kinds.split())))
+
+
+# ------------------------------------------------------------------------------------------------------------ goldens
+
+
+def texts(maps: hm.MapSet, leaf: int) -> list[str]:
+    return [str(m).partition(", runtime:")[0] for m in maps if m.index == (leaf,)]
+
+
+def leaf_of(loop: hm.Instruction, kind: str, shape: str) -> int:
+    (found,) = [
+        leaf.leaf[0]
+        for leaf in hm.loop(loop).carried
+        if leaf.kind == kind and str(leaf.shape.without_layout()) == shape
+    ]
+    return found
+
+
+def test_golden_scan() -> None:
+    loop = only_loop("scan_decay.pre")
+    ys, xs = leaf_of(loop, "stacked", "f32[5,3]"), leaf_of(loop, "consumed", "f32[5,3]")
+    init = leaf_of(loop, "recurrence", "f32[3]")
+    found = hm.output_to_input(loop, ys)[0]
+    assert found.exact
+    assert texts(found, xs) == [
+        "(d0, d1)[s0] -> (s0, d1), domain: d0 in [0, 4], d1 in [0, 2], s0 in [0, 4], d0 - s0 in [0, 4]"
+    ]
+    assert texts(found, init) == ["(d0, d1) -> (d1), domain: d0 in [0, 4], d1 in [0, 2]"]
+    assert not texts(found, ys)
+    back = hm.input_to_output(loop, (0, xs))[ys]
+    assert texts(back, ys) == [
+        "(d0, d1)[s0] -> (s0, d1), domain: d0 in [0, 4], d1 in [0, 2], s0 in [0, 4], d0 - s0 in [-4, 0]"
+    ]
+
+
+def test_golden_map() -> None:
+    loop = only_loop("scan_map.pre")
+    ys, xs = leaf_of(loop, "stacked", "f32[5,3]"), leaf_of(loop, "consumed", "f32[5,3]")
+    found = hm.output_to_input(loop, ys)[0]
+    assert texts(found, xs) == ["(d0, d1) -> (d0, d1), domain: d0 in [0, 4], d1 in [0, 2]"] and found.exact
+
+
+def test_golden_rnn() -> None:
+    loop = only_loop("scan_rnn.pre")
+    ys, xs = leaf_of(loop, "stacked", "f32[4,5]"), leaf_of(loop, "consumed", "f32[4,3]")
+    w, u = leaf_of(loop, "invariant", "f32[5,5]"), leaf_of(loop, "invariant", "f32[5,3]")
+    found = hm.output_to_input(loop, ys)[0]
+    assert found.exact
+    reads = np.zeros((4, 5, 4, 3), bool)
+    for t, s in itertools.product(range(4), range(4)):
+        reads[t, :, s] = s <= t
+    shape = loop.shape.tuple_shapes
+    assert (related(found, (xs,), shape[ys], shape[xs], {}).reshape(reads.shape) == reads).all()
+    # Step 0 reads its row of W times the initial state, every later one all rows.
+    rows = related(found, (w,), shape[ys], shape[w], {}).reshape(4, 5, 5, 5)
+    assert (rows[0] == np.eye(5, dtype=bool)[:, :, None]).all() and rows[1:].all()
+    assert related(found, (u,), shape[ys], shape[u], {}).reshape(4, 5, 5, 3)[1:].all()
+
+
+def test_golden_layers() -> None:
+    loop = only_loop("scan_layers.pre")
+    state, ws = leaf_of(loop, "recurrence", "f32[2,3]"), leaf_of(loop, "consumed", "f32[4,3,3]")
+    found = hm.output_to_input(loop, state)[0]
+    shape = loop.shape.tuple_shapes
+    reads = related(found, (ws,), shape[state], shape[ws], {}).reshape(2, 3, 4, 3, 3)
+    assert found.exact and reads[:, :, :3].all(), "all of the layers before the last"
+    assert (reads[:, :, 3] == np.eye(3, dtype=bool)[None, :, None]).all(), "one column of the last layer"
+    (access,) = [a for a in hm.loop(loop).accesses() if a.leaf == (ws,)]
+    assert [str(e) for e in access.offset] == ["d0", "0", "0"] and access.sizes == (1, 3, 3) and access.disjoint
+
+
+def test_golden_reverse_scan_and_shift_register() -> None:
+    loop = only_loop("scan_reverse.pre")
+    ys, xs = leaf_of(loop, "stacked", "f32[5,3]"), leaf_of(loop, "consumed", "f32[5,3]")
+    found = hm.output_to_input(loop, ys)[0]
+    assert found.exact and texts(found, xs) == [
+        "(d0, d1)[s0] -> (s0, d1), domain: d0 in [0, 4], d1 in [0, 2], s0 in [0, 4], d0 - s0 in [-4, 0]"
+    ]
+    loop = only_loop("scan_shift_register.pre")
+    state = leaf_of(loop, "recurrence", "f32[7]")
+    found = hm.output_to_input(loop, state)[0]
+    image = related(found, (state,), loop.shape.tuple_shapes[state], loop.shape.tuple_shapes[state], {})
+    assert found.exact and (image == np.roll(np.eye(7, dtype=bool), 4, axis=0)).all()
+
+
+def test_an_access_whose_iterations_overlap_has_two_of_them_as_witness() -> None:
+    (access,) = hm.loop(only_loop("fori_overlapping_reads.pre")).accesses()
+    assert [str(e) for e in access.offset] == ["d0", "0"] and access.sizes == (3, 3)
+    assert (access.disjoint, access.witness) == (False, (0, 1))
+
+
+def test_accesses_of_an_inner_loop_have_the_counters_around_it() -> None:
+    module = programs()["fori_flash_attention.pre"]
+    found = [access for loop in loops(module) for access in hm.loop(loop).accesses()]
+    assert {str(access.offset[0]) for access in found} == {"d0 * 2", "d0 * 3"}
+    inner = [access for access in found if str(access.offset[0]) == "d0 * 3"]
+    assert inner and all(len(access.loops) == 2 for access in inner)
+
+
+# ------------------------------------------------------------------------------------------------------------- corpus
+
+
+@pytest.mark.parametrize("folder", ["opt", "opt_gpu", "pre"])
+def test_nine_of_ten_leaves_of_counted_loops_are_exact(folder: str) -> None:
+    """Custom calls that are not known do not count; every other leaf has a reason."""
+    n_exact = n = 0
+    for text in read_corpus(folder).values():
+        for loop in loops(hm.parse(text)) if b"while(" in text else ():
+            found = hm.loop(loop)
+            assert (found.trip_count is None) == (found.reason is not None)
+            for leaf in found.carried if found.trip_count is not None else ():
+                maps = hm.output_to_input(loop, leaf.leaf)[0]
+                assert maps.exact or maps.reason
+                n += not maps.is_unknown
+                n_exact += maps.exact
+    assert n > 400 and n_exact >= 0.95 * n, (n_exact, n)
+
+
+def test_a_loop_of_many_iterations_costs_what_a_short_one_does() -> None:
+    text = lzma.decompress(LOOPS.read_bytes()).decode()
+    start = text.index("HloModule scan_decay.pre")
+    text = text[start : text.index("HloModule", start + 9)]
+    for n in (5, 10**9):
+        loop = loops(hm.parse(text.replace("[5,3]", f"[{n},3]").replace("constant(5)", f"constant({n})")))[0]
+        assert hm.loop(loop).trip_count == n
+        found = [hm.output_to_input(loop, leaf.leaf)[0] for leaf in hm.loop(loop).carried]
+        assert all(maps.exact for maps in found) and sum(map(len, found)) == 8

@@ -122,6 +122,38 @@ def _largest(difference: ExprLike, m: IndexingMap) -> int:
     return box.bounds(0)[1]
 
 
+def count_up(m: IndexingMap) -> IndexingMap:
+    """The same map with range variables that are results where a result was a constant minus the variable."""
+    turned = {_turned(e): e for e in m.results}
+    ranges: list[Bounds] = []
+    at: list[Expr] = []
+    for i, v in enumerate(m.ranges):
+        e = turned.get(i)
+        constant = (e + Expr.range(i)).value if e is not None else None
+        ranges.append((v.lower, v.upper) if constant is None else (constant - v.upper, constant - v.lower))
+        at.append(Expr.range(i) if constant is None else -Expr.range(i) + constant)
+    if all(e == Expr.range(i) for i, e in enumerate(at)):
+        return m
+    return IndexingMap(
+        m.dims,
+        [e.substitute(ranges=at) for e in m.results],
+        ranges=ranges,
+        runtime=[
+            Variable(None, v.lower, v.upper, source=v.source, index=[e.substitute(ranges=at) for e in v.index])
+            for v in m.runtime
+        ],
+        constraints=[(c.expr.substitute(ranges=at), c.lower, c.upper) for c in m.constraints],
+    ).simplify()
+
+
+def _turned(expr: Expr) -> int | None:
+    """The number of the range variable where an expression is a constant minus that variable."""
+    for number in _ranges_in([expr]):
+        if (expr + Expr.range(number)).kind == "constant":
+            return number
+    return None
+
+
 _MAX_JOINED = 8
 
 
