@@ -22,7 +22,7 @@ from .._rule import INT64_MAX, Bounds, ExprLike, Footprint, OperandIndexing
 from .._shapes import shape_at
 from .loop_counter import CountedLoop, linear
 from .maps import dim_exprs, full_bounds
-from .ranges import Region, count_up, drop_ranges, join_ranges, uses
+from .ranges import Region, count_up, drop_ranges, join_ranges, tighten, uses
 from .scalar_values import Scalar, is_forwarded, is_invariant
 
 MAX_MAPS = 64
@@ -172,7 +172,7 @@ class LoopMaps:
         for leaf in sorted(found):
             reached = self._few(found[leaf], leaf)
             reasons += [r.reason for r in reached if r.reason is not None]
-            maps += [(leaf, m) for m in join_ranges(_joined([count_up(r.map) for r in reached]))]
+            maps += [(leaf, tighten(m)) for m in join_ranges(_joined([count_up(r.map) for r in reached]))]
         if crosses_devices:
             reasons.append("iterations exchange elements between devices")
         return Footprint(tuple(maps), not reasons, reasons[0] if reasons else None, crosses_devices)

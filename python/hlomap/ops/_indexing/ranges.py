@@ -178,10 +178,11 @@ def _extended(first: IndexingMap, second: IndexingMap) -> IndexingMap | None:
         return None
     if len(first.dims) != len(second.dims) or len(first.results) != len(second.results):
         return None
-    different = [i for i, (a, b) in enumerate(zip(first.results, second.results, strict=True)) if a != b]
+    named = _named_alike(first, second)
+    different = [i for i, (a, b) in enumerate(zip(first.results, named, strict=True)) if a != b]
     if len(different) != 1 or (variable := first.results[different[0]]).kind != "range":
         return None
-    end = second.results[different[0]]
+    end = named[different[0]]
     at_end = [end if i == variable.value else Expr.range(i) for i in range(len(first.ranges))]
     for c in first.constraints:
         value = c.expr.substitute(ranges=at_end)
@@ -193,6 +194,27 @@ def _extended(first: IndexingMap, second: IndexingMap) -> IndexingMap | None:
         if union.covers(MapSet([whole])).equal is True and MapSet([whole]).covers(union).equal is True:
             return whole
     return None
+
+
+def _named_alike(first: IndexingMap, second: IndexingMap) -> list[Expr]:
+    """The results of the second map with its range variables numbered as those of the first in the same results."""
+    numbers = [Expr.range(i) for i in range(len(second.ranges))]
+    for a, b in zip(first.results, second.results, strict=True):
+        if a.kind == b.kind == "range" and b.value is not None:
+            numbers[b.value] = a
+    return [e.substitute(ranges=numbers) for e in second.results]
+
+
+def tighten(m: IndexingMap) -> IndexingMap:
+    """The same map, with bounds of constraints that the bounds of the variables allow."""
+    if not m.constraints or m.runtime:
+        return m
+    constraints: list[tuple[Expr, int, int]] = []
+    for c in m.constraints:
+        low, high = IndexingMap(m.dims, [c.expr], ranges=m.ranges).bounds(0)
+        tight = (max(c.lower, low), min(c.upper, high))
+        constraints.append((c.expr, *tight) if tight[0] <= tight[1] else (c.expr, c.lower, c.upper))
+    return IndexingMap(m.dims, m.results, ranges=m.ranges, constraints=constraints)
 
 
 def _with_hulls(
