@@ -43,6 +43,8 @@ class CountedLoop:
     condition: Computation
     body: Computation
     trip_count: int | None = None
+    shape: Shape = field(default_factory=lambda: Shape.tuple([]))
+    """The shape of the state."""
     reason: str | None = None
     """Why the trip count is not known."""
     counter: ShapeIndex | None = None
@@ -73,10 +75,10 @@ def counted_loop(
 
 def analyze_counts(instruction: Instruction, condition: Computation, body: Computation) -> CountedLoop:
     """The facts about a loop."""
-    loop = CountedLoop(instruction, condition, body)
+    loop = CountedLoop(instruction, condition, body, shape=instruction.shape)
     config = _config(instruction)
     loop.initial = known_integers(instruction)
-    _find_steps(loop, _integers(instruction.shape))
+    _find_steps(loop, _integers(loop.shape))
     loop.counter, by_condition = _count_by_condition(loop)
     count: int | str | None = by_condition
     if count is None and config.trip_count is not None:
@@ -130,15 +132,19 @@ def _config(instruction: Instruction) -> _Config:
 def known_integers(instruction: Instruction) -> dict[ShapeIndex, int]:
     """The numbers with which integer scalars of a loop begin, where they are known."""
     found: dict[ShapeIndex, int] = {}
+    if len(instruction.operands) != 1:
+        return found
     values = ScalarValues(instruction.computation, lambda index: None)
-    for leaf in _integers(instruction.shape):
-        value = values.of(instruction.operands[0], leaf)
+    operand, shape = instruction.operands[0], instruction.shape
+    leaves = _integers(shape)
+    for leaf in leaves:
+        value = values.of(operand, leaf)
         if isinstance(value, Scalar) and value.known is not None:
             found[leaf] = value.known
     config = _config(instruction)
     if config.induction is not None and config.init is not None:
-        leaf = _leaf_of_number(instruction.shape, config.induction)
-        if leaf in _integers(instruction.shape):
+        leaf = _leaf_of_number(shape, config.induction)
+        if leaf in leaves:
             found.setdefault(leaf, config.init)
     return found
 
@@ -186,7 +192,7 @@ def _find_steps(loop: CountedLoop, leaves: list[ShapeIndex]) -> None:
                 return Scalar.constant(constant[index])
             if index not in symbol:
                 return None
-            interval = dtype_interval(shape_at(loop.instruction.shape, index).dtype)
+            interval = dtype_interval(shape_at(loop.shape, index).dtype)
             return Scalar(symbol[index], *interval) if interval is not None else None
 
         values = ScalarValues(loop.body, parameter, wraps=True)
@@ -203,7 +209,7 @@ def _find_steps(loop: CountedLoop, leaves: list[ShapeIndex]) -> None:
                 if start is not None:
                     constant[leaf], changed = start, True
             elif step.kind == "constant" and step.value is not None and start is not None:
-                loop.inductions[leaf] = Induction(start, _signed(step.value, shape_at(loop.instruction.shape, leaf)))
+                loop.inductions[leaf] = Induction(start, _signed(step.value, shape_at(loop.shape, leaf)))
 
 
 def _signed(step: int, shape: Shape) -> int:
@@ -250,7 +256,7 @@ def _count_by_condition(loop: CountedLoop) -> tuple[ShapeIndex | None, int | Non
 
 def _counting(loop: CountedLoop, leaf: ShapeIndex, count: Induction, last: int | None) -> Value:
     """The value of a leaf that counts, in iterations 0 to ``last``; None where it does not fit in its type."""
-    interval = dtype_interval(shape_at(loop.instruction.shape, leaf).dtype)
+    interval = dtype_interval(shape_at(loop.shape, leaf).dtype)
     if interval is None:
         return None
     expr = Expr.dim(0) * count.step + count.start

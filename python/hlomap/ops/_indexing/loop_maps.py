@@ -121,6 +121,7 @@ class LoopMaps:
         self._backward = backward
         self._n = loop.trip_count
         self._shape = loop.instruction.shape
+        self._known_sizes: dict[ShapeIndex, tuple[int, ...]] = {}
         self._edges: dict[ShapeIndex, list[Edge]] = {}
         self._groups: dict[ShapeIndex, Group] = {}
         self._within: dict[tuple[Edge, Window], bool] = {}
@@ -285,7 +286,9 @@ class LoopMaps:
     # ------------------------------------------------------------------------------------------------------------ edges
 
     def _sizes(self, leaf: ShapeIndex) -> tuple[int, ...]:
-        return shape_at(self._shape, leaf).dimensions
+        if leaf not in self._known_sizes:
+            self._known_sizes[leaf] = shape_at(self._shape, leaf).dimensions
+        return self._known_sizes[leaf]
 
     def _edges_of(self, leaf: ShapeIndex) -> list[Edge] | Unknown:
         if leaf not in self._edges:
@@ -387,6 +390,7 @@ class LoopMaps:
         number: dict[ShapeIndex, int] = {}
         low: dict[ShapeIndex, int] = {}
         stack: list[ShapeIndex] = []
+        on_stack: set[ShapeIndex] = set()
         path: list[tuple[ShapeIndex, Iterator[ShapeIndex]]] = []
 
         def enter(leaf: ShapeIndex) -> Unknown | None:
@@ -395,6 +399,7 @@ class LoopMaps:
                 return edges
             number[leaf] = low[leaf] = len(number)
             stack.append(leaf)
+            on_stack.add(leaf)
             path.append((leaf, iter(dict.fromkeys(e.target for e in edges))))
             return None
 
@@ -407,14 +412,17 @@ class LoopMaps:
                 if path:
                     low[path[-1][0]] = min(low[path[-1][0]], low[leaf])
                 if low[leaf] == number[leaf]:
-                    at = stack.index(leaf)
+                    at = len(stack) - 1
+                    while stack[at] != leaf:
+                        at -= 1
                     self._close(sorted(stack[at:]))
+                    on_stack -= set(stack[at:])
                     del stack[at:]
             elif following in self._groups:
                 continue
             elif following not in number:
                 problem = enter(following)
-            elif following in stack:
+            elif following in on_stack:
                 low[leaf] = min(low[leaf], number[following])
         return problem
 

@@ -142,7 +142,7 @@ class ScalarValues:
         if key not in self._known:
             try:
                 self._known[key] = self._computed(at, index, place.inner())
-            except (HlomapError, OverflowError, LookupError, ValueError):
+            except (HlomapError, OverflowError, LookupError, ValueError, TypeError, AttributeError):
                 self._known[key] = None
         return self._known[key]
 

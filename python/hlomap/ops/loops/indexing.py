@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from weakref import WeakKeyDictionary
 
-from ..._core import Computation, Instruction
+from ..._core import Computation, IndexingMap, Instruction
 from ...types import ShapeIndex, Unknown
 from .._indexing.loop_closure import LoopBody
 from .._indexing.loop_counter import CountedLoop, counted_loop, known_integers
@@ -86,10 +86,10 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     found = counted.maps(leaf)
     if isinstance(found, Unknown):
         return [found] * n_outputs(instruction.shape)
-    return [
-        found.of((other, m) for other, m in found.maps if (other[0] if other else 0) == number)
-        for number in range(n_outputs(instruction.shape))
-    ]
+    maps: dict[int, list[tuple[ShapeIndex, IndexingMap]]] = {}
+    for other, m in found.maps:
+        maps.setdefault(other[0] if other else 0, []).append((other, m))
+    return {number: found.of(own) for number, own in maps.items()}
 
 
 def _any_output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
