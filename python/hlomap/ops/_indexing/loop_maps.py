@@ -34,6 +34,8 @@ MAX_POWERS = 8
 MAX_GROUP = 12
 """Leaves of a group whose relation is computed."""
 
+_MAX_WAITING = 50
+
 _CALLS = 2**62  # from here on, numbers of sources are those of values in nested calls
 
 
@@ -95,6 +97,8 @@ class Group:
     """To all leaves, inside the group and outside."""
     kind: str = "general"
     reason: str | None = None
+    common: frozenset[int] | None = None
+    """Of a large group: the dimensions that every edge in it keeps; a path in it may reach the whole of the others."""
     window: Window | None = None
     pieces: dict[tuple[ShapeIndex, ShapeIndex], list[Piece]] = field(default_factory=dict)
 
@@ -125,6 +129,7 @@ class LoopMaps:
         self._edges: dict[ShapeIndex, list[Edge]] = {}
         self._groups: dict[ShapeIndex, Group] = {}
         self._within: dict[tuple[Edge, Window], bool] = {}
+        self._n_waiting = 0
         self._crossing: set[ShapeIndex] = set()
         """Leaves of which one iteration reaches elements on other devices."""
         self._through: dict[tuple[ShapeIndex, bool], dict[ShapeIndex, list[Reached]]] = {}
@@ -147,7 +152,7 @@ class LoopMaps:
         clock = Expr.range(0) if anywhere else self._n if self._backward else 0
         ranges = [(0, self._n)] if anywhere else []
         begin = IndexingMap(full_bounds(sizes), [*dim_exprs(len(sizes)), clock], ranges=ranges)
-        found = {leaf: self._followed(begin, None, reached) for leaf, reached in self._through[start, False].items()}
+        found = {leaf: self._followed(begin, None, reached) for leaf, reached in self._from(start, False).items()}
         return self._footprint(found, self._crosses(start))
 
     def group(self, leaf: ShapeIndex) -> Group | Unknown:
@@ -195,26 +200,40 @@ class LoopMaps:
     def _find_paths(self, group: Group) -> None:
         """The maps from (element, clock) of each leaf of a group to all leaves at the end of the paths.
 
-        Those of the groups to which its edges lead are known.
+        Those of the groups to which its edges lead are known.  A large group waits until it is asked for.
         """
+        if group.common is not None and self._n_waiting < _MAX_WAITING:
+            self._n_waiting += 1
+            return
         for leaf in group.leaves:
             self._through[leaf, False] = self._paths(group, leaf, written=False)
             if group.window is not None and not self._backward:
                 self._through[leaf, True] = self._paths(group, leaf, written=True)
 
+    def _from(self, leaf: ShapeIndex, written: bool) -> dict[ShapeIndex, list[Reached]]:
+        if (leaf, written) not in self._through:
+            self._through[leaf, written] = self._paths(self._groups[leaf], leaf, written=written)
+        return self._through[leaf, written]
+
+    def _pieces(self, group: Group, start: ShapeIndex, leaf: ShapeIndex) -> list[Piece]:
+        if group.common is None:
+            return group.pieces.get((start, leaf), [])
+        kept = tuple(i if i in group.common else None for i in range(len(self._sizes(leaf))))
+        return self._dimwise(group, start, leaf, kept)
+
     def _paths(self, group: Group, start: ShapeIndex, *, written: bool) -> dict[ShapeIndex, list[Reached]]:
         found: dict[ShapeIndex, list[Reached]] = {}
         edges: dict[tuple[ShapeIndex, bool], list[Reached]] = {}
         for leaf in group.leaves:
-            for piece in [self._whole_time(leaf)] if written else group.pieces.get((start, leaf), []):
+            for piece in [self._whole_time(leaf)] if written else self._pieces(group, start, leaf):
                 found.setdefault(leaf, []).extend(self._to_end(start, piece))
                 for edge in group.edges[leaf]:
-                    if edge.target not in group.leaves:
+                    if self._groups[edge.target] is not group:
                         along = self._along(start, piece, edge, group.window)
                         arrives_written = self._arrives_written(edge)
                         edges.setdefault((edge.target, arrives_written), []).extend(along)
         for arrival, reached in edges.items():
-            for leaf, following in self._through[arrival].items():
+            for leaf, following in self._from(*arrival).items():
                 for first in _without_contained(reached):
                     found.setdefault(leaf, []).extend(self._followed(first.map, first.reason, following))
         return {leaf: self._few(reached, leaf) for leaf, reached in found.items() if reached}
@@ -431,7 +450,7 @@ class LoopMaps:
         group = Group(leaves, {leaf: self._edges[leaf] for leaf in leaves})
         for leaf in leaves:
             self._groups[leaf] = group
-        inside = [e for leaf in leaves for e in group.edges[leaf] if e.target in leaves]
+        inside = [e for leaf in leaves for e in group.edges[leaf] if self._groups.get(e.target) is group]
         if not inside:
             (leaf,) = leaves
             group.kind = "forwarded"
@@ -619,12 +638,19 @@ class LoopMaps:
     def _close_general(self, group: Group, inside: list[Edge]) -> bool:
         """Dimension by dimension: one that every path keeps stays, any other is the whole range."""
         leaves = group.leaves
+        why = next((e.reason for e in inside if e.reason), None)
+        names = ", ".join(str(list(leaf)) for leaf in leaves[:4])
+        what = f"leaf {names} of the loop" if len(leaves) == 1 else f"leaves {names} of the loop depend on each other"
+        group.reason = f"{what}: {why or 'its maps change from iteration to iteration'}"
+        if len(leaves) > MAX_GROUP:
+            group.common = self._common_dims(leaves, inside)
+            return True
         kept: dict[tuple[ShapeIndex, ShapeIndex], tuple[int | None, ...]] = {}
         for leaf in leaves:
             kept[leaf, leaf] = tuple(range(len(self._sizes(leaf))))
             for e in group.edges[leaf]:
                 if e.target in leaves:
-                    _meet(kept, (leaf, e.target), _kept_dims(e.map, self._sizes(leaf), self._sizes(e.target)))
+                    _meet(kept, (leaf, e.target), _kept_dims(e.map, self._sizes(leaf)))
         changed = True
         while changed:
             changed = False
@@ -633,23 +659,31 @@ class LoopMaps:
                     second = kept.get((b, c))
                     if second is not None:
                         changed |= _meet(kept, (a, c), tuple(None if i is None else first[i] for i in second))
-        group.kind = "general"
-        why = next((e.reason for e in inside if e.reason), None)
-        names = ", ".join(str(list(leaf)) for leaf in leaves[:4])
-        what = f"leaf {names} of the loop" if len(leaves) == 1 else f"leaves {names} of the loop depend on each other"
-        group.reason = f"{what}: {why or 'its maps change from iteration to iteration'}"
         for (a, b), dims_of in kept.items():
-            dims, own, _, q, passed = self._clock_dims(a)
-            ranges: list[Bounds] = []
-            results: list[ExprLike] = []
-            for i, size in zip(dims_of, self._sizes(b), strict=True):
-                results.append(own[i] if i is not None else Expr.range(len(ranges)))
-                ranges += [(0, size - 1)] if i is None else []
-            least = 0 if a == b else 1
-            if least <= self._n:
-                m = IndexingMap(dims, [*results, q], ranges=ranges, constraints=[(passed, least, self._n)])
-                group.pieces.setdefault((a, b), []).append(Piece(m, group.reason))
+            group.pieces[a, b] = self._dimwise(group, a, b, dims_of)
         return True
+
+    def _common_dims(self, leaves: list[ShapeIndex], inside: list[Edge]) -> frozenset[int]:
+        """The dimensions that every edge inside a group keeps, where all leaves have the same sizes."""
+        sizes = {self._sizes(leaf) for leaf in leaves}
+        common = frozenset(range(len(next(iter(sizes))))) if len(sizes) == 1 else frozenset()
+        for e in inside if common else ():
+            common &= {i for i, kept in enumerate(_kept_dims(e.map, *sizes)) if kept == i}
+        return common
+
+    def _dimwise(self, group: Group, a: ShapeIndex, b: ShapeIndex, kept: tuple[int | None, ...]) -> list[Piece]:
+        """From a leaf to another, after any number of iterations; dimensions without a kept one are whole."""
+        dims, own, _, q, passed = self._clock_dims(a)
+        ranges: list[Bounds] = []
+        results: list[ExprLike] = []
+        for i, size in zip(kept, self._sizes(b), strict=True):
+            results.append(own[i] if i is not None else Expr.range(len(ranges)))
+            ranges += [(0, size - 1)] if i is None else []
+        least = 0 if a == b else 1
+        if least > self._n or 0 in self._sizes(b):
+            return []
+        m = IndexingMap(dims, [*results, q], ranges=ranges, constraints=[(passed, least, self._n)])
+        return [Piece(m, group.reason)]
 
 
 # ------------------------------------------------------------------------------------------------------------ relations
@@ -732,7 +766,7 @@ def _move(expr: Expr, dim: int, size: int) -> int | None:
     return found[0] if found is not None and found[1] == 1 else None
 
 
-def _kept_dims(m: IndexingMap, source: Sequence[int], target: Sequence[int]) -> tuple[int | None, ...]:
+def _kept_dims(m: IndexingMap, source: Sequence[int]) -> tuple[int | None, ...]:
     return tuple(e.value if e.kind == "dim" and (e.value or 0) < len(source) else None for e in m.results)
 
 
