@@ -576,14 +576,19 @@ class LoopMaps:
             return False
         (leaf,) = group.leaves
         window = self._written(leaf)
-        if window is None or not window.step or not window.disjoint:
+        if window is None or not window.step or not window.disjoint or self._n < 1:
             return False
         outside = self._outside(leaf, window)
         kept = [_keep_time(e.map) for e in inside]
         if not (_covers(kept, outside) and _covers(outside, kept)):
-            return False
+            return self._close_chain(group, window, kept, outside)
         group.window = window
         group.kind = "stacked"
+        group.pieces[leaf, leaf] = self._unwritten(leaf, window)
+        return True
+
+    def _unwritten(self, leaf: ShapeIndex, window: Window) -> list[Piece]:
+        """The elements that no iteration between two clocks writes."""
         dims, own, p, q, passed = self._clock_dims(leaf)
         at = own[window.dim]
         a, b, w = window.step, window.start, window.size
@@ -599,12 +604,83 @@ class LoopMaps:
             choices.append(((at - b) % abs(a), w, abs(a) - 1))
         for i, first, last in window.fixed:
             choices += [(own[i], 0, first - 1), (own[i], last + 1, self._sizes(leaf)[i] - 1)]
-        group.pieces[leaf, leaf] = [
+        return [
             Piece(IndexingMap(dims, [*own, q], constraints=[(passed, 0, self._n), choice]))
             for choice in choices
             if choice[1] <= choice[2]
         ]
+
+    def _close_chain(self, group: Group, window: Window, kept: list[IndexingMap], outside: list[IndexingMap]) -> bool:
+        """A leaf of which every iteration writes one element from one at a constant distance, as a cumulative sum.
+
+        The written element may also read itself.
+        """
+        (leaf,) = group.leaves
+        sizes, n = self._sizes(leaf), len(self._sizes(leaf))
+        identity = IndexingMap.identity([*full_bounds(sizes), (0, self._n - 1)])
+        stays = [m for m in kept if m.results == identity.results]
+        hops = [m for m in kept if m.results != identity.results]
+        distances = {self._distance(m.results[window.dim], window, n) for m in hops}
+        distance = distances.pop() if len(distances) == 1 else None
+        if window.size != 1 or window.fixed or not distance or any(m.ranges for m in kept):
+            return False
+        itself = _covers(stays, [identity])
+        if not itself and not (_covers(stays, outside) and _covers(outside, stays)):
+            return False
+        at = Expr.dim(window.dim)
+        moved = [e + distance if i == window.dim else e for i, e in enumerate(identity.results)]
+        hop = IndexingMap(
+            identity.dims,
+            moved,
+            constraints=[
+                (at - Expr.dim(n) * window.step, window.start, window.start),
+                (at + distance, 0, sizes[window.dim] - 1),
+            ],
+        )
+        if not (_covers(hops, [hop]) and _covers([hop], hops)):
+            return False
+        group.kind = "recurrence"
+        group.pieces[leaf, leaf] = [
+            *([self._whole_time(leaf)] if itself else self._unwritten(leaf, window)),
+            self._hops(leaf, window, distance, itself=itself),
+        ]
         return True
+
+    def _distance(self, result: Expr, window: Window, time: int) -> int | None:
+        """How far from the written element, in iteration ``Expr.dim(time)``, the element of an edge is; backward."""
+        sign = 1 if self._backward else -1
+        from_element, from_time = linear(result, window.dim), linear(result, time)
+        if from_element is not None and from_element[1] == 1:
+            return sign * from_element[0]
+        if self._backward and from_time is not None and from_time[1] == window.step:
+            return from_time[0] - window.start
+        return None
+
+    def _hops(self, leaf: ShapeIndex, window: Window, distance: int, *, itself: bool) -> Piece:
+        """One or more iterations that each read the element at a distance from the one that they write."""
+        dims, own, p, q, _ = self._clock_dims(leaf)
+        a, size, k = window.step, self._sizes(leaf)[window.dim], Expr.range(0)
+        on_lattice = distance % abs(a) == 0
+        later = distance // a if on_lattice else 0  # from one such iteration to the next one backward
+        several = on_lattice and later < 0
+        # Backward the first of them writes the element, forward it reads it.
+        at = own[window.dim] if self._backward else own[window.dim] - distance
+        first = (at - window.start) // a if a > 0 else (-at + window.start) // -a
+        last = first + (k - 1) * later if self._backward else first - (k - 1) * later
+        moved = own[window.dim] + k * (distance if self._backward else -distance)
+        far = 2 * self._n + size + abs(distance) + abs(window.start)
+        constraints: list[tuple[ExprLike, int, int]] = [
+            ((at - window.start) % abs(a), 0, 0),
+            (first, 0, self._n - 1),
+            (moved, 0, size - 1),
+            (p - first, 1, self._n) if self._backward else (first - p, 0, self._n),
+            (last - q, 0, self._n) if self._backward else (q - last, 1, self._n),
+        ]
+        if several and not itself:
+            # The element that is not followed further is not written between the clocks.
+            constraints.append((last + later - q, -far, -1) if self._backward else (first + later - p, -far, -1))
+        results = [moved if i == window.dim else e for i, e in enumerate(own)]
+        return Piece(IndexingMap(dims, [*results, q], ranges=[(1, self._n if several else 1)], constraints=constraints))
 
     def _outside(self, leaf: ShapeIndex, window: Window) -> list[IndexingMap]:
         """The identity on the elements that iteration t does not write; the last dim, and result, is t."""
