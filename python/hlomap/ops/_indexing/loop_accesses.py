@@ -10,6 +10,7 @@ from ...types import ShapeIndex
 from .loop_counter import CountedLoop, analyze_counts, initial_instruction
 from .loop_window import forwards
 from .scalar_values import Scalar, ScalarValues, Value
+from .window_offsets import accessed_window
 
 _MAX_NESTED = 64
 
@@ -44,8 +45,7 @@ def accesses(loop: CountedLoop) -> Iterator[Access]:
         for at in computation.instructions:
             if at.opcode in ("fusion", "call", "conditional") and len(callers) < _MAX_NESTED:
                 pending += [(called, (*callers, at)) for called in at.called_computations]
-            window = _WINDOWS.get(at.opcode)
-            found = window(at, values, callers) if window is not None else None
+            found = accessed_window(at, values, callers)
             if found is not None:
                 offset, sizes = found
                 leaf = forwards(loop.body, at.operands[0], callers)
@@ -94,70 +94,6 @@ def enclosing_loop(instruction: Instruction) -> CountedLoop | None:
             return analyze_counts(callers[0], condition, body) if body == computation else None
         computation = callers[0].computation
     return None
-
-
-Offsets = tuple[tuple[Expr, ...], tuple[int, ...]]
-
-
-def _offset(value: Value, limit: int) -> Expr | None:
-    """An affine offset that is not clamped."""
-    if not isinstance(value, Scalar):
-        return None
-    if value.known is not None:
-        return Expr.constant(min(max(value.known, 0), limit))
-    return value.expr if value.lower >= 0 and value.upper <= limit else None
-
-
-def _scalar_offsets(
-    at: Instruction, first: int, window: tuple[int, ...], values: ScalarValues, callers: tuple[Instruction, ...]
-) -> Offsets | None:
-    sizes, operands = at.operands[0].shape.dimensions, at.operands[first:]
-    if len(operands) != len(sizes):
-        return None
-    found = [_offset(values.of(o, (), callers), n - w) for o, n, w in zip(operands, sizes, window, strict=True)]
-    known = tuple(e for e in found if e is not None)
-    return (known, window) if len(known) == len(sizes) else None
-
-
-def _slice(at: Instruction, values: ScalarValues, callers: tuple[Instruction, ...]) -> Offsets | None:
-    return _scalar_offsets(at, 1, at.shape.dimensions, values, callers)
-
-
-def _update(at: Instruction, values: ScalarValues, callers: tuple[Instruction, ...]) -> Offsets | None:
-    return _scalar_offsets(at, 2, at.operands[1].shape.dimensions, values, callers)
-
-
-def _gather(at: Instruction, values: ScalarValues, callers: tuple[Instruction, ...]) -> Offsets | None:
-    """A gather of one window with one index."""
-    return _one_index(at, at.attributes.get("start_index_map"), at.attributes.get("slice_sizes"), values, callers)
-
-
-def _scatter(at: Instruction, values: ScalarValues, callers: tuple[Instruction, ...]) -> Offsets | None:
-    """A scatter of one window with one index."""
-    if len(at.operands) != 3 or at.attributes.get("input_batching_dims"):
-        return None
-    inserted, own = set(at.attributes.get("inserted_window_dims") or ()), at.attributes.get("update_window_dims") or ()
-    update = iter([at.operands[2].shape.dimensions[i] for i in own])
-    rank = at.operands[0].shape.rank
-    window = [1 if i in inserted else next(update, 0) for i in range(rank)]
-    return _one_index(at, at.attributes.get("scatter_dims_to_operand_dims"), window, values, callers)
-
-
-def _one_index(
-    at: Instruction, dims: object, window: object, values: ScalarValues, callers: tuple[Instruction, ...]
-) -> Offsets | None:
-    if at.operands[1].shape.n_elements != 1 or not isinstance(dims, list | tuple) or len(dims) != 1:
-        return None
-    sizes = at.operands[0].shape.dimensions
-    if not isinstance(window, list | tuple) or len(window) != len(sizes):
-        return None
-    offset = _offset(values.of(at.operands[1], (), callers), sizes[dims[0]] - window[dims[0]])
-    if offset is None:
-        return None
-    return tuple(offset if i == dims[0] else Expr.constant(0) for i in range(len(sizes))), tuple(window)
-
-
-_WINDOWS = {"dynamic-slice": _slice, "dynamic-update-slice": _update, "gather": _gather, "scatter": _scatter}
 
 
 def _disjoint(offset: tuple[Expr, ...], sizes: tuple[int, ...], n: int) -> tuple[bool | None, tuple[int, int] | None]:

@@ -466,10 +466,14 @@ class LoopMaps:
         identity = IndexingMap.identity([*full_bounds(self._sizes(leaf)), (0, max(self._n - 1, 0))])
         n = len(self._sizes(leaf))
         maps = [_keep_time(e.map) for e in inside]
-        if any(m.ranges or m.runtime or list(m.results) != [*dim_exprs(n), Expr.dim(n)] for m in maps):
+        if any(m.ranges or m.runtime for m in maps):
             return False
-        joined = _joined(maps)
+        stays = [m for m in maps if list(m.results) == [*dim_exprs(n), Expr.dim(n)]]
+        others = [m for m in maps if m not in stays]
+        joined = _joined(stays)
         if len(joined) != 1 or joined[0].simplify(keep_point_dims=True) != identity.simplify(keep_point_dims=True):
+            return False
+        if others and not _covers([identity], others):
             return False
         group.kind = "kept"
         group.pieces[leaf, leaf] = [self._whole_time(leaf)]
@@ -619,22 +623,25 @@ class LoopMaps:
         sizes, n = self._sizes(leaf), len(self._sizes(leaf))
         identity = IndexingMap.identity([*full_bounds(sizes), (0, self._n - 1)])
         stays = [m for m in kept if m.results == identity.results]
-        hops = [m for m in kept if m.results != identity.results]
-        distances = {self._distance(m.results[window.dim], window, n) for m in hops}
+        hops = [m for m in kept if m.results != identity.results and not _covers([identity], [m])]
+        distances = {self._distance(m, window) for m in hops}
         distance = distances.pop() if len(distances) == 1 else None
         if window.size != 1 or window.fixed or not distance or any(m.ranges for m in kept):
             return False
         itself = _covers(stays, [identity])
         if not itself and not (_covers(stays, outside) and _covers(outside, stays)):
             return False
+        # Backward the first element is the written one, forward the last.
         at = Expr.dim(window.dim)
-        moved = [e + distance if i == window.dim else e for i, e in enumerate(identity.results)]
+        move = distance if self._backward else -distance
+        written = at if self._backward else at + move
+        moved = [e + move if i == window.dim else e for i, e in enumerate(identity.results)]
         hop = IndexingMap(
             identity.dims,
             moved,
             constraints=[
-                (at - Expr.dim(n) * window.step, window.start, window.start),
-                (at + distance, 0, sizes[window.dim] - 1),
+                (written - Expr.dim(n) * window.step, window.start, window.start),
+                (at + move, 0, sizes[window.dim] - 1),
             ],
         )
         if not (_covers(hops, [hop]) and _covers([hop], hops)):
@@ -646,15 +653,10 @@ class LoopMaps:
         ]
         return True
 
-    def _distance(self, result: Expr, window: Window, time: int) -> int | None:
-        """How far from the written element, in iteration ``Expr.dim(time)``, the element of an edge is; backward."""
-        sign = 1 if self._backward else -1
-        from_element, from_time = linear(result, window.dim), linear(result, time)
-        if from_element is not None and from_element[1] == 1:
-            return sign * from_element[0]
-        if self._backward and from_time is not None and from_time[1] == window.step:
-            return from_time[0] - window.start
-        return None
+    def _distance(self, m: IndexingMap, window: Window) -> int | None:
+        """How far from the element that an iteration writes the one is that it reads."""
+        lower, upper = m.bounds(m.results[window.dim] - Expr.dim(window.dim))
+        return None if lower != upper else lower if self._backward else -lower
 
     def _hops(self, leaf: ShapeIndex, window: Window, distance: int, *, itself: bool) -> Piece:
         """One or more iterations that each read the element at a distance from the one that they write."""

@@ -1,4 +1,4 @@
-"""The window of a loop's leaf that the body writes with a dynamic-update-slice."""
+"""The window of a loop's leaf that the body writes with an update or a scatter."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from ..._core import Computation, Instruction
 from ...types import ShapeIndex
 from .loop_counter import CountedLoop, linear
 from .loop_maps import Window
-from .scalar_values import Scalar
+from .window_offsets import accessed_window
 
 _MAX_FORWARDS = 1000
 _CALLS = {"call", "conditional"}
 
 
 def written_window(loop: CountedLoop, leaf: ShapeIndex) -> Window | None:
-    """The window of a leaf of which each iteration writes another one, where the root of the body is such an update."""
+    """The window of a leaf of which each iteration writes another one, where the body ends with such an update."""
     found = update_of(loop, leaf)
     return None if found is None else window_of(loop, *found)
 
 
 def update_of(loop: CountedLoop, leaf: ShapeIndex) -> tuple[Instruction, tuple[Instruction, ...]] | None:
-    """The dynamic-update-slice whose value a leaf has after an iteration, and the calls that lead to it."""
+    """The update or scatter whose value a leaf has after an iteration, and the calls that lead to it."""
     at, index, callers = _origin(loop.body.root, leaf, ())
-    return (at, callers) if at.opcode == "dynamic-update-slice" and not index else None
+    return (at, callers) if at.opcode in ("dynamic-update-slice", "scatter") and not index else None
 
 
 def known_branch(loop: CountedLoop) -> Instruction | None:
@@ -74,26 +74,21 @@ def _keeps_sizes(at: Instruction) -> bool:
 
 def window_of(loop: CountedLoop, update: Instruction, callers: tuple[Instruction, ...]) -> Window | None:
     """The window of an update, if one offset is affine in the iteration and the others are constant."""
-    sizes, window, offsets = update.shape.dimensions, update.operands[1].shape.dimensions, update.operands[2:]
-    if loop.values is None or len(offsets) != len(sizes):
+    found = accessed_window(update, loop.values, callers) if loop.values is not None else None
+    if found is None:
         return None
     moving: tuple[int, int, int] | None = None
     fixed: list[tuple[int, int, int]] = []
-    for i, (size, width, offset) in enumerate(zip(sizes, window, offsets, strict=True)):
-        if width == size:
-            continue
-        value = loop.values.of(offset, (), callers)
-        found = linear(value.expr) if isinstance(value, Scalar) else None
-        if found is None or not isinstance(value, Scalar):
+    sizes = update.shape.dimensions
+    for i, (offset, width) in enumerate(zip(*found, strict=True)):
+        affine = linear(offset) if width < sizes[i] else (0, 0)
+        if affine is None:
             return None
-        start, step = found
-        if not step or value.known is not None:
-            start = min(max(value.lower, 0), size - width)
-            fixed.append((i, start, start + width - 1))
-        elif moving is not None or value.lower < 0 or value.upper > size - width:
+        start, step = affine
+        if step and moving is not None:
             return None
-        else:
+        if step:
             moving = (i, start, step)
-    if moving is None:
-        return None
-    return Window(*moving, window[moving[0]], tuple(fixed))
+        elif width < sizes[i]:
+            fixed.append((i, start, start + width - 1))
+    return None if moving is None else Window(*moving, found[1][moving[0]], tuple(fixed))
