@@ -40,6 +40,7 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "linear_index": [(SHAPE, "")],
     "load": [("no such file", "str")],
     "logical_index": [(SHAPE, "")],
+    "loop": [(MODULE["n"], "")],
     "output_to_input": [(MODULE["n"], ""), (0, "int")],
     "overlap": [(MAP, ""), (MAP, "")],
     "pack": [(BYTES, "int float"), (None, "None str")],

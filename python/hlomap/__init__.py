@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     )
     from .analysis.bitcasts import decompose_bitcast, is_bitcast
     from .analysis.custom_rules import register_rule, unregister_rule
+    from .analysis.loops import loop
     from .analysis.queries import indexing, input_to_output, output_to_input
     from .analysis.rows import analyze
     from .analysis.slices import backward_slice, forward_slice
@@ -115,6 +116,7 @@ __all__ = [
     "linear_index",
     "load",
     "logical_index",
+    "loop",
     "output_to_input",
     "overlap",
     "pack",
@@ -140,6 +142,7 @@ __all__ = [
 _MODULES = {
     "analysis.bitcasts": "decompose_bitcast is_bitcast",
     "analysis.custom_rules": "register_rule unregister_rule",
+    "analysis.loops": "loop",
     "analysis.queries": "indexing input_to_output output_to_input",
     "analysis.rows": "analyze",
     "analysis.slices": "backward_slice forward_slice",
