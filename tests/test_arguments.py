@@ -115,6 +115,7 @@ def test_any_number_of_threads_is_taken() -> None:
 
 EXPR = hm.Expr.dim(0)
 LAYOUT = SHAPE.layout
+SHARDING = hm.hlo.Sharding.parse("{devices=[2,1]<=[2]}")
 # For each method or constructor of a compiled class: calls with one argument, and the wrong values that fit, too.
 METHODS: dict[str, list[tuple[Callable[[Any], object], str]]] = {
     "Expr.dim": [(hm.Expr.dim, "int")],
@@ -200,6 +201,10 @@ METHODS: dict[str, list[tuple[Callable[[Any], object], str]]] = {
     "Mesh.parse": [(hm.hlo.Mesh.parse, "str")],
     "EntryLayout.parse": [(hm.hlo.EntryLayout.parse, "str")],
     "Sharding.parse": [(hm.hlo.Sharding.parse, "str")],
+    "Sharding.device_map": [(SHARDING.device_map, ""), (lambda x: SHARDING.device_map(SHAPE, x), "int None")],
+    "Sharding.owner_map": [(SHARDING.owner_map, ""), (lambda x: SHARDING.owner_map(SHAPE, x), "int None")],
+    "Sharding.local_shape": [(SHARDING.local_shape, ""), (lambda x: SHARDING.local_shape(SHAPE, x), "int None")],
+    "Sharding.is_even": [(SHARDING.is_even, "")],
     "ReplicaGroups.parse": [(hm.hlo.ReplicaGroups.parse, "str")],
     "InputOutputAlias": [
         (lambda x: hm.hlo.InputOutputAlias(x, 0, ()), ""),
