@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from .memory.utilization import utilization
     from .schedules.schedule import schedule
     from .schedules.thread_map import thread_map
+    from .shardings.reshard import reshard
     from .types import Unknown
     from .verification.verify import CheckResult, verify
 
@@ -124,6 +125,7 @@ __all__ = [
     "ravel_index",
     "register_rule",
     "reshape_is_bitcast",
+    "reshard",
     "schedule",
     "simplify_many",
     "thread_map",
@@ -162,6 +164,7 @@ _MODULES = {
     "memory.utilization": "utilization",
     "schedules.schedule": "schedule",
     "schedules.thread_map": "thread_map",
+    "shardings.reshard": "reshard",
     "types": "Unknown",
     "verification.verify": "CheckResult verify",
 }
