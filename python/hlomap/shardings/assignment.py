@@ -66,6 +66,10 @@ class Assignment:
         """The device of each tile."""
         return self.order.devices() if isinstance(self.order, Strided) else self.order
 
+    @property
+    def last_device(self) -> int:
+        return self.order.bounds[1] if isinstance(self.order, Strided) else int(self.order.max())
+
     def runs(self) -> list[Strided]:
         """The order in parts with strides."""
         return [self.order] if isinstance(self.order, Strided) else split_into_runs(self.order)

@@ -113,7 +113,7 @@ def _elements(assignment: Assignment, run: Strided) -> IndexingMap:
         if s * n != size:
             constraints.append((results[k], 0, size - 1))
     bounds = [(f"l{k}", 0, s - 1) for k, s in enumerate(assignment.tile_sizes)]
-    found = IndexingMap([("device", *_device_bounds(run)), *bounds], results, constraints=constraints)
+    found = IndexingMap([("device", *run.bounds), *bounds], results, constraints=constraints)
     return found.simplify(keep_point_dims=True) if has_gaps or run.n < assignment.n_devices else found
 
 
@@ -187,11 +187,6 @@ def _digits_of_device(base: int, digits: Sequence[Digit]) -> tuple[list[Expr], l
     if next_stride is not None and abs(next_stride) > 1:
         constraints.append((offset % abs(next_stride), 0, 0))
     return values, constraints
-
-
-def _device_bounds(run: Strided) -> tuple[int, int]:
-    steps = [(n - 1) * stride for n, stride in run.digits]
-    return run.base + sum(step for step in steps if step < 0), run.base + sum(step for step in steps if step > 0)
 
 
 def _places(digits: Sequence[Digit]) -> list[int]:

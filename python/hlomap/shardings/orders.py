@@ -46,6 +46,12 @@ class Strided:
         """What one step of each digit adds to the number of the tile."""
         return place_values([n for n, _ in self.digits])
 
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The lowest and the highest device."""
+        steps = [(n - 1) * stride for n, stride in self.digits]
+        return self.base + sum(min(step, 0) for step in steps), self.base + sum(max(step, 0) for step in steps)
+
     def devices(self) -> Ints:
         """The device of each tile."""
         found = np.full(1, self.base, np.int64)

@@ -68,8 +68,8 @@ class Reshard:
 
     @property
     def axes(self) -> tuple[str, ...] | None:
-        """The axes of the mesh along which the devices of a group differ; ``None`` without a mesh or groups."""
-        if self._mesh is None or self.groups is None:
+        """The axes of the mesh along which the devices of a group differ; ``None`` without groups in a mesh."""
+        if self._mesh is None or self.groups is None or not set(self._mesh.devices).issuperset(self.groups.flat):
             return None
         at = mesh_positions(self._mesh, self.groups)
         differs = (at != at[:, :1]).any(axis=(0, 1))
@@ -142,7 +142,7 @@ def reshard(
     if mesh is not None:
         expect(Mesh, mesh, "reshard", "an hlomap.hlo.Mesh as `mesh`")
     before, after = _assign_both(shape, source, target, read_count(num_devices, "reshard"))
-    if shape.n_elements * shape.element_bits * max(before.n_devices, after.n_devices) >= 1 << 66:
+    if shape.n_elements * shape.element_bits * after.n_replicas >= 1 << 66:
         raise IntegerOverflowError(f"the bytes of {one_line(str(shape))} on all devices do not fit in 64 bits")
     held, needed = Tiles.of(before), Tiles.of(after)
     received = _to_bytes(needed.n_elements - overlap(held, needed), shape)
@@ -156,11 +156,11 @@ def reshard(
 def _assign_both(
     shape: Shape, source: Sharding, target: Sharding, num_devices: int | None
 ) -> tuple[Assignment, Assignment]:
-    sides = [_assign(sharding, shape, num_devices or 1) for sharding in (source, target)]
+    before, after = (_assign(sharding, shape, num_devices or 1) for sharding in (source, target))
     if num_devices is None:
-        n = max(1 + int(side.devices().max()) for side in sides)
-        sides = [_assign(sharding, shape, n) for sharding in (source, target)]
-    return sides[0], sides[1]
+        n = 1 + max(before.last_device, after.last_device)
+        before, after = (_assign(sharding, shape, n) for sharding in (source, target))
+    return before, after
 
 
 def _assign(sharding: Sharding, shape: Shape, num_devices: int) -> Assignment:
