@@ -15,6 +15,7 @@ import hlomap as hm
 MODULE = hm.parse("HloModule m\nENTRY e { p = f32[4,6]{1,0} parameter(0) ROOT n = f32[4,6]{1,0} negate(p) }")
 SHAPE = MODULE["n"].shape
 MAP = hm.IndexingMap.identity([4, 6])
+SHARDING = hm.hlo.Sharding.parse("{devices=[2,1]<=[2]}")
 BYTES = np.zeros((4, 6), np.float32)
 WRONG: list[Any] = [7, "text", None, object(), [object()], 1.5, MODULE]
 
@@ -46,10 +47,13 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "parse": [("", "str")],
     "parse_all": [("", "str")],
     "parse_stablehlo": [("", "str")],
+    "partitioned": [(MODULE["n"], "")],
     "ravel_index": [(SHAPE, ""), ((0, 0), "")],
     "register_rule": [("name", "str"), (len, "")],
     "reshape_is_bitcast": [(SHAPE, ""), (SHAPE, "")],
+    "reshard": [(SHAPE, ""), (SHARDING, ""), (SHARDING, "")],
     "schedule": [(MODULE["n"], "")],
+    "sharding_of": [(MODULE["n"], ""), (0, "int")],
     "simplify_many": [([MAP], "")],
     "thread_map": [(SHAPE, "")],
     "tile": [(MODULE["n"], ""), (0, "int")],
@@ -115,7 +119,6 @@ def test_any_number_of_threads_is_taken() -> None:
 
 EXPR = hm.Expr.dim(0)
 LAYOUT = SHAPE.layout
-SHARDING = hm.hlo.Sharding.parse("{devices=[2,1]<=[2]}")
 # For each method or constructor of a compiled class: calls with one argument, and the wrong values that fit, too.
 METHODS: dict[str, list[tuple[Callable[[Any], object], str]]] = {
     "Expr.dim": [(hm.Expr.dim, "int")],

@@ -27,7 +27,7 @@ __all__ = ["Reshard", "reshard"]
 _MAX_PAIRS = 1 << 24
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Reshard:
     """The least communication that takes an array from one sharding to another."""
 
@@ -285,7 +285,7 @@ def _shared(held: Tiles, senders: Ints, needed: Tiles, receivers: Ints) -> Ints:
     at, to = np.searchsorted(held.devices, senders), np.searchsorted(needed.devices, receivers)
     (low, high), (needed_low, needed_high) = held.bounds, needed.bounds
     sides = np.minimum(high[at], needed_high[to]) - np.maximum(low[at], needed_low[to])
-    return np.prod(np.maximum(sides, 0), axis=1, dtype=np.int64)
+    return np.asarray(np.prod(np.maximum(sides, 0), axis=1, dtype=np.int64))
 
 
 def _check_number(n: int) -> None:

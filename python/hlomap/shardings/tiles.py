@@ -57,7 +57,7 @@ class Tiles:
     def n_elements(self) -> Ints:
         """The elements of each device."""
         low, high = self.bounds
-        return np.prod(high - low, axis=1, dtype=np.int64)
+        return np.asarray(np.prod(high - low, axis=1, dtype=np.int64))
 
     def rows_of(self, devices: Ints) -> tuple[Ints, np.ndarray[tuple[int, ...], np.dtype[np.bool_]]]:
         """The rows of devices, and which of them have one."""
