@@ -103,8 +103,8 @@ class Partitioned:
 def partitioned(instruction: Instruction) -> Partitioned | Unknown:
     """What each device needs of other devices to compute its part of an instruction, as the module's shardings say.
 
-    A value without a sharding is on every device, as XLA's partitioner takes it.  The answer is ``Unknown``, with the
-    reason, where no value has a sharding, or one has a sharding that does not tell where elements are.
+    An operand without a sharding is on every device, as XLA's partitioner takes it.  The answer is ``Unknown``, with
+    the reason, where the instruction has no sharding, or a value has one that does not tell where elements are.
 
     ``.reads`` has the elements of each operand that a device needs and does not hold, as maps and bytes.  ``.bytes`` is
     what must move in any case: instead of operands, other devices may send elements of the result, or summands of them.
@@ -125,8 +125,8 @@ def partitioned(instruction: Instruction) -> Partitioned | Unknown:
       a {devices=[1,4]<=[4]}: 6,144 bytes from other devices
       b {devices=[4,1]<=[4]}: 3,072 bytes from other devices
     >>> print(found.reads[1].maps)
-    (device)[s0, s1] -> (s0, s1), domain: device in [1, 3], s0 in [0, 23], s1 in [0, 7], device * -8 + s0 in [-24, -1]
-    (device)[s0, s1] -> (s0, s1), domain: device in [0, 2], s0 in [8, 31], s1 in [0, 7], device * -8 + s0 in [8, 31]
+    (device)[s0, s1] -> (s1, s0), domain: device in [1, 3], s0 in [0, 7], s1 in [0, 23], device * 8 - s1 in [1, 32]
+    (device)[s0, s1] -> (s1, s0), domain: device in [0, 2], s0 in [0, 7], s1 in [8, 31], device * 8 - s1 in [-32, -8]
     """
     expect(Instruction, instruction, "partitioned", "an hlomap.Instruction", "find one with module[name]")
     arrays = _read_arrays(instruction)
@@ -185,8 +185,8 @@ class _Array:
 
 
 def _read_arrays(instruction: Instruction) -> tuple[list[_Array], list[_Array]] | Unknown:
-    if all(sharding_of(value, ()) is None for value in (instruction, *instruction.operands)):
-        return Unknown(f"neither {instruction.name} nor its operands have a sharding")
+    if sharding_of(instruction, ()) is None:
+        return Unknown(f"{instruction.name} has no sharding")
     numbers: dict[Instruction, tuple[int, ...]] = {}
     for k, operand in enumerate(instruction.operands):
         numbers[operand] = (*numbers.get(operand, ()), k)
@@ -274,7 +274,7 @@ class _Work:
                 needed += [piece for group in pieces for piece in group]
                 if maps.exact:
                     relations[o].append(list(self._relations(o, k, box, pieces)))
-            count = self._distinct(needed, operand, held, reason)
+            count = self._distinct(needed, operand, held)
             if reason is None and not count.exact:
                 has_runtime = any(m.runtime for m in needed)
                 reason = "reads depend on runtime values" if has_runtime else "the elements are not counted exactly"
@@ -284,14 +284,16 @@ class _Work:
         found.least = max(least, default=0)
         return found
 
-    def _distinct(self, needed: Sequence[IndexingMap], operand: _Array, held: Side | None, reason: str | None) -> Count:
+    def _distinct(self, needed: Sequence[IndexingMap], operand: _Array, held: Side | None) -> Count:
         """The elements of these maps; for an unknown set those that are not held."""
         n_held = 0 if held is None else prod(b - a for a, b in held)
         most = operand.shape.n_elements - n_held
         if any(self.reads[o][self.operands.index(operand)].is_unknown for o in range(len(self.outputs))):
             return _count(0, most)
-        count = count_union(list(dict.fromkeys(needed)))
-        return _count(min(count.lower, most), min(count.upper, most))
+        has_runtime = any(m.runtime for m in needed)
+        # Whatever the values are: the elements for all of them together.
+        count = count_union(list(dict.fromkeys(_for_all_runtime_values(m) for m in needed)))
+        return _count(0 if has_runtime else min(count.lower, most), min(count.upper, most))
 
     def _relations(self, o: int, k: int, box: Side, pieces: Sequence[Sequence[IndexingMap]]) -> Iterator[_Relation]:
         operand = self.operands[k]
@@ -426,6 +428,19 @@ def _least(by_operand: Sequence[Sequence[_Relation]], weight: Fraction) -> int:
             each = min(min(one.weight for one in chosen), weight / reads)
             best = max(best, each * sum(one.n_pairs for one in chosen))
     return ceil(best)
+
+
+def _for_all_runtime_values(m: IndexingMap) -> IndexingMap:
+    """The map with its runtime variables as ranges."""
+    if not m.runtime:
+        return m
+    runtime = [Expr.range(len(m.ranges) + k) for k in range(len(m.runtime))]
+    return IndexingMap(
+        m.dims,
+        [e.substitute(runtime=runtime) for e in m.results],
+        ranges=[(v.lower, v.upper) for v in (*m.ranges, *m.runtime)],
+        constraints=[(c.expr.substitute(runtime=runtime), c.lower, c.upper) for c in m.constraints],
+    )
 
 
 def _with_dims(m: IndexingMap) -> IndexingMap:
