@@ -31,6 +31,7 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "compose_many": [([(MAP, MAP)], "")],
     "count_many": [([MAP], "")],
     "decompose_bitcast": [(SHAPE, ""), (SHAPE, "")],
+    "draw": [(SHARDING, ""), (SHAPE, "")],
     "execute": [(MODULE, "Module")],
     "explain_simplify": [(MAP, "")],
     "from_jax": [(np.negative, ""), (BYTES, "int str None object list float Module")],

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from .schedules.schedule import schedule
     from .schedules.thread_map import thread_map
     from .shardings.partition import partitioned
+    from .shardings.pictures import draw
     from .shardings.program import sharding_of
     from .shardings.reshard import reshard
     from .types import Unknown
@@ -105,6 +106,7 @@ __all__ = [
     "compose_many",
     "count_many",
     "decompose_bitcast",
+    "draw",
     "errors",
     "execute",
     "explain_simplify",
@@ -169,6 +171,7 @@ _MODULES = {
     "schedules.schedule": "schedule",
     "schedules.thread_map": "thread_map",
     "shardings.partition": "partitioned",
+    "shardings.pictures": "draw",
     "shardings.program": "sharding_of",
     "shardings.reshard": "reshard",
     "types": "Unknown",

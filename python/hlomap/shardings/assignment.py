@@ -100,24 +100,25 @@ def assign(sharding: Sharding, shape: Shape, num_devices: int | None = None) -> 
     >>> found.tiles, found.tile_sizes, found.n_replicas, found.order
     ((2, 1), (3, 3), 2, Strided(base=0, digits=((2, 1), (2, 2)), first=0))
     """
-    if sharding.kind == "tuple":
+    kind = sharding.kind
+    if kind == "tuple":
         raise ShapeError(f"{_shown(sharding)} is for a tuple: take the sharding of one array, sharding.parts[i]")
     if not shape.is_array or -1 in shape.dimensions:
         raise ShapeError(f"a sharding divides an array with bounded dimensions, found {one_line(str(shape))}")
-    parts = _parts(sharding, shape.rank, num_devices)
+    parts = _tiled(sharding, shape.rank) if kind == "tiled" else _untiled(sharding, kind, shape.rank, num_devices)
     return parts if isinstance(parts, Unknown) else Assignment(shape, *parts)
 
 
-def _parts(sharding: Sharding, rank: int, num_devices: int | None) -> _Parts | Unknown:
+def _untiled(sharding: Sharding, kind: str, rank: int, num_devices: int | None) -> _Parts | Unknown:
     whole = (1,) * rank
-    if sharding.kind == "unknown":
+    if kind == "unknown":
         return Unknown("the sharding is not decided yet")
     if sharding.device is not None:
         return whole, (), Strided(sharding.device, ())
-    if sharding.kind in ("replicated", "manual", "unreduced"):
-        n = ALL_DEVICES if num_devices is None else num_devices
-        return whole, ((n, sharding.kind),), Strided(0, ((n, 1),))
-    return _named(sharding, rank) if sharding.mesh is not None else _tiled(sharding, rank)
+    if kind == "named":
+        return _named(sharding, rank)
+    n = ALL_DEVICES if num_devices is None else num_devices
+    return whole, ((n, kind),), Strided(0, ((n, 1),))
 
 
 def _tiled(sharding: Sharding, rank: int) -> _Parts | Unknown:
@@ -129,8 +130,9 @@ def _tiled(sharding: Sharding, rank: int) -> _Parts | Unknown:
     if any(kind == "unknown" and n > 1 for n, kind in zip(sizes[rank:], kinds, strict=True)):
         return Unknown("the sharding of a subgroup is not decided yet")
     order: Strided | Ints
-    if sharding.iota is not None:
-        order = Strided(0, _iota_digits(sharding, *sharding.iota))
+    iota = sharding.iota
+    if iota is not None:
+        order = Strided(0, _iota_digits(sharding, *iota))
         n_listed = order.n
     else:
         listed = np.array(sharding.devices, np.int64)

@@ -95,26 +95,25 @@ def maps_of(assignment: Assignment, *, to_devices: bool = False) -> MapSet:
     if 0 in assignment.shape.dimensions:
         runs = []
     write = _owners if to_devices else _elements
-    reason = assignment.uncertain
+    reason = uncertain = assignment.uncertain
     if reason is None and len(runs) > _MANY_RUNS:
         reason = f"the order of the devices has no affine form: a table of {len(runs)} runs"
-    maps = (write(assignment, run) for run in runs)
-    return MapSet((m for m in maps if not m.is_known_empty), exact=assignment.uncertain is None, reason=reason)
+    maps = [write(assignment, run) for run in runs]
+    return MapSet([m for m in maps if not m.is_known_empty], exact=uncertain is None, reason=reason)
 
 
 def _elements(assignment: Assignment, run: Strided) -> IndexingMap:
     """From a device and an element of its part to the element of the array."""
     positions, constraints = tile_positions(assignment, run)
-    has_gaps, results = bool(constraints), []
-    for k, (size, s, n) in enumerate(
-        zip(assignment.shape.dimensions, assignment.tile_sizes, assignment.tiles, strict=True)
-    ):
-        results.append(positions[k] * s + Expr.dim(k + 1))
+    needs_simplifying = bool(constraints) or run.n < assignment.n_devices
+    sizes, widths = assignment.shape.dimensions, assignment.tile_sizes
+    results = [position * s + Expr.dim(k + 1) for k, (position, s) in enumerate(zip(positions, widths, strict=True))]
+    for result, size, s, n in zip(results, sizes, widths, assignment.tiles, strict=True):
         if s * n != size:
-            constraints.append((results[k], 0, size - 1))
-    bounds = [(f"l{k}", 0, s - 1) for k, s in enumerate(assignment.tile_sizes)]
+            constraints.append((result, 0, size - 1))
+    bounds = [(f"l{k}", 0, s - 1) for k, s in enumerate(widths)]
     found = IndexingMap([("device", *run.bounds), *bounds], results, constraints=constraints)
-    return found.simplify(keep_point_dims=True) if has_gaps or run.n < assignment.n_devices else found
+    return found.simplify(keep_point_dims=True) if needs_simplifying else found
 
 
 def _owners(assignment: Assignment, run: Strided) -> IndexingMap:
@@ -152,11 +151,11 @@ def tile_positions(assignment: Assignment, run: Strided) -> tuple[list[Expr], li
     """The position of the tile of device ``d0`` along each dimension, and what else holds for a device of the run."""
     by_dim = _digits_by_dimension(assignment, run)
     if by_dim is not None:
-        values, constraints = _digits_of_device(run.base, [digit for digits in by_dim for digit in digits])
+        values, constraints = _digits_of_device(run, [digit for digits in by_dim for digit in digits])
         waiting = iter(values)
         positions = [_weighted([next(waiting) for _ in digits], _places(digits)) for digits in by_dim[:-1]]
         return positions, constraints
-    values, constraints = _digits_of_device(run.base, run.digits)
+    values, constraints = _digits_of_device(run, run.digits)
     t = _weighted(values, run.places) + run.first
     return [t // place % n for n, place in zip(assignment.tiles, assignment.places, strict=False)], constraints
 
@@ -168,24 +167,25 @@ def _digits_by_dimension(assignment: Assignment, run: Strided) -> list[tuple[Dig
     return split_digits(run.digits, (*assignment.tiles, assignment.n_replicas))
 
 
-def _digits_of_device(base: int, digits: Sequence[Digit]) -> tuple[list[Expr], list[_Constraint]]:
+def _digits_of_device(run: Strided, digits: Sequence[Digit]) -> tuple[list[Expr], list[_Constraint]]:
     """The digits of device ``d0``, whose strides are places of a number, and what holds where the number has gaps."""
     values = [Expr.constant(0)] * len(digits)
     constraints: list[_Constraint] = []
-    offset = Expr.dim(0) - base
-    next_stride: int | None = None
+    lowest = run.bounds[0]
+    number = Expr.dim(0) - lowest if lowest else Expr.dim(0)
+    above: int | None = None
     for k in sorted(range(len(digits)), key=lambda k: -abs(digits[k][1])):
-        n, stride = digits[k]
-        if next_stride is None:
-            values[k] = offset // stride
-        elif next_stride == n * stride:
-            values[k] = offset // stride % n
+        n, place = digits[k][0], abs(digits[k][1])
+        if above is None or above == n * place:
+            value = number // place if place > 1 else number
+            value = value if above is None else value % n
         else:
-            values[k] = offset % next_stride // stride
-            constraints.append((values[k], 0, n - 1))
-        next_stride = stride
-    if next_stride is not None and abs(next_stride) > 1:
-        constraints.append((offset % abs(next_stride), 0, 0))
+            value = number % above // place
+            constraints.append((value, 0, n - 1))
+        values[k] = value if digits[k][1] > 0 else n - 1 - value
+        above = place
+    if above is not None and above > 1:
+        constraints.append((number % above, 0, 0))
     return values, constraints
 
 

@@ -65,11 +65,11 @@ class Strided:
         >>> Strided(0, ((2, 1), (4, 2))).tile_of(3), Strided(0, ((2, 1), (4, 2))).tile_of(8)
         (5, None)
         """
-        left, t = device - self.base, self.first
+        left, t = device - self.bounds[0], self.first
         for (n, stride), place in sorted(zip(self.digits, self.places, strict=True), key=_by_stride):
-            digit = min(max(left // stride, 0), n - 1) if n > 1 else 0
-            left -= digit * stride
-            t += digit * place
+            digit = min(max(left // abs(stride), 0), n - 1) if n > 1 else 0
+            left -= digit * abs(stride)
+            t += place * (digit if stride > 0 else n - 1 - digit)
         return t if left == 0 else None
 
 
@@ -127,6 +127,8 @@ def find_strides(devices: Ints) -> Strided | None:
 
     >>> find_strides(np.array([1, 9, 5, 13])), find_strides(np.array([0, 1, 3, 2]))
     (Strided(base=1, digits=((2, 4), (2, 8)), first=0), None)
+    >>> find_strides(np.array([2, 3, 0, 1]))
+    Strided(base=2, digits=((2, -2), (2, 1)), first=0)
     """
     digits: list[Digit] = []
     rest = devices
@@ -145,10 +147,8 @@ def find_strides(devices: Ints) -> Strided | None:
 
 def _has_places(digits: Sequence[Digit]) -> bool:
     """Whether each stride is a multiple of the next smaller one, beyond all that smaller digits add up to."""
-    ordered = sorted(digits, key=lambda digit: digit[1])
-    if any(stride <= 0 for _, stride in ordered):
-        return False
-    return all(b % a == 0 and b >= a * n for (n, a), (_, b) in pairwise(ordered))
+    ordered = sorted((abs(stride), n) for n, stride in digits)
+    return all(b % a == 0 and b >= a * n for (a, n), (b, _) in pairwise(ordered))
 
 
 def split_into_runs(devices: Ints) -> list[Strided]:
