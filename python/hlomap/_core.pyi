@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .analysis.rule_provider import RuleProvider
+from .analysis.table import Table
 from .drawing import Picture
 from .interop.sympy import SympyMap
 from .maps.image import Box
@@ -2228,6 +2229,8 @@ class Rows:
     def __len__(self) -> int: ...
     def column(self, name: str, /) -> list[Any]:
         """The values of a column.  Raises :class:`KeyError` for an unknown name."""
+    def sharding_columns(self, table: Table, /) -> dict[str, list[Any]] | None:
+        """The columns about shardings of a table that has these rows, by name; ``None`` where no row has a sharding."""
     def buffers(self, name: str, /) -> list[bytes | None]:
         """The Arrow buffers of a column; those of a list precede those of its items.
 
