@@ -219,6 +219,12 @@ def test_what_is_not_known() -> None:
         hm.partitioned(parse_dot(", sharding={devices=[4]<=[4]}")["d"])
 
 
+def test_values_without_arrays() -> None:
+    module = hm.parse("ENTRY e { t = token[] after-all() ROOT u = token[] after-all(t), sharding={replicated} }")
+    found = hm.partitioned(module["u"])
+    assert isinstance(found, hm.Unknown) and found.reason == "u has no array"
+
+
 def test_runtime_places_give_upper_bounds() -> None:
     module = hm.parse("""HloModule m, num_partitions=4
 ENTRY e {

@@ -134,7 +134,9 @@ def partitioned(instruction: Instruction) -> Partitioned | Unknown:
     if isinstance(arrays, Unknown):
         return arrays
     outputs, operands = arrays
-    devices = np.unique(np.concatenate([np.zeros(0, np.int64), *(one.tiles.devices for one in outputs)]))
+    if not outputs:
+        return Unknown(f"{instruction.name} has no array")
+    devices = np.unique(np.concatenate([one.tiles.devices for one in outputs]))
     keys = [_tile_numbers(one.tiles, devices) for one in (*outputs, *operands)]
     _, first, of_class = np.unique(np.stack(keys, axis=1), axis=0, return_index=True, return_inverse=True)
     if len(first) > _MAX_CLASSES:
