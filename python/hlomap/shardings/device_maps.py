@@ -104,8 +104,8 @@ def maps_of(assignment: Assignment, *, to_devices: bool = False) -> MapSet:
 
 def _elements(assignment: Assignment, run: Strided) -> IndexingMap:
     """From a device and an element of its part to the element of the array."""
-    positions, constraints = tile_positions(assignment, run)
-    needs_simplifying = bool(constraints) or run.n < assignment.n_devices
+    positions, constraints, by_digits = tile_positions(assignment, run)
+    needs_simplifying = bool(constraints) or not by_digits
     sizes, widths = assignment.shape.dimensions, assignment.tile_sizes
     results = [position * s + Expr.dim(k + 1) for k, (position, s) in enumerate(zip(positions, widths, strict=True))]
     for result, size, s, n in zip(results, sizes, widths, assignment.tiles, strict=True):
@@ -147,17 +147,20 @@ def _owners_by_number(assignment: Assignment, run: Strided, at: Sequence[Expr]) 
     return found.simplify(keep_point_dims=True)
 
 
-def tile_positions(assignment: Assignment, run: Strided) -> tuple[list[Expr], list[_Constraint]]:
-    """The position of the tile of device ``d0`` along each dimension, and what else holds for a device of the run."""
+def tile_positions(assignment: Assignment, run: Strided) -> tuple[list[Expr], list[_Constraint], bool]:
+    """The position of the tile of device ``d0`` along each dimension, and what else holds for a device of the run.
+
+    The last value tells whether each position has digits of its own in the device.
+    """
     by_dim = _digits_by_dimension(assignment, run)
     if by_dim is not None:
         values, constraints = _digits_of_device(run, [digit for digits in by_dim for digit in digits])
         waiting = iter(values)
         positions = [_weighted([next(waiting) for _ in digits], _places(digits)) for digits in by_dim[:-1]]
-        return positions, constraints
+        return positions, constraints, True
     values, constraints = _digits_of_device(run, run.digits)
     t = _weighted(values, run.places) + run.first
-    return [t // place % n for n, place in zip(assignment.tiles, assignment.places, strict=False)], constraints
+    return [t // place % n for n, place in zip(assignment.tiles, assignment.places, strict=False)], constraints, False
 
 
 def _digits_by_dimension(assignment: Assignment, run: Strided) -> list[tuple[Digit, ...]] | None:

@@ -24,7 +24,7 @@ from .tiles import Tiles, overlap, rank_within
 
 __all__ = ["Reshard", "reshard"]
 
-_MAX_PAIRS = 1 << 24
+_MAX_PAIRS = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ class Reshard:
         """Senders, receivers and bytes, where a device sends to another one; receivers ascend.
 
         Where replicas hold what a device needs, one of them sends it: the one in its group of the collective.  Raises
-        :class:`~hlomap.errors.UnsupportedError` for more than 2**24 pairs.
+        :class:`~hlomap.errors.UnsupportedError` for more than 2**22 pairs.
         """
         if self.groups is not None and self.collective != "collective-permute":
             senders, receivers = _all_in_groups(self.groups)
