@@ -175,3 +175,8 @@ def test_tile_names_what_is_wrong(tmp_path: Path) -> None:
     ]:
         result = run("tile", file, *arguments)
         assert result.exit_code in (1, 2) and message in " ".join(result.stderr.split()), result.stderr
+
+
+def test_the_list_of_commands_is_complete() -> None:
+    commands = run("--help").stdout.split("Commands:")[1]
+    assert "..." not in commands and "…" not in commands

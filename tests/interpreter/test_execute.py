@@ -537,3 +537,34 @@ def test_asynchronous_collectives() -> None:
     )
     got = hm.execute(module, FOUR[:2], num_replicas=2)
     assert got[0].tolist() == [1, 21, 41, 61] * 2
+
+
+def nested_calls(levels: int) -> hm.Module:
+    """Each computation calls the one before it twice."""
+    lines = ["c0 { p = f32[] parameter(0)  ROOT r = f32[] negate(p) }"]
+    for k in range(1, levels):
+        call = f"f32[] call(p), to_apply=c{k - 1}"
+        lines.append(f"c{k} {{ p = f32[] parameter(0)  a = {call}  b = {call}  ROOT r = f32[] add(a, b) }}")
+    entry = f"ENTRY e {{ p = f32[] parameter(0)  ROOT r = f32[] call(p), to_apply=c{levels - 1} }}"
+    return hm.parse("\n".join([*lines, entry]))
+
+
+def test_calls_that_call_each_other_have_a_budget() -> None:
+    """Forty levels would take 2^40 calls."""
+    assert hm.execute(nested_calls(5), 1.0) == -16
+    with pytest.raises(hm.errors.UnsupportedError, match="more than 3000 calls of computations; pass a larger max_st"):
+        hm.execute(nested_calls(40), 1.0, max_steps=1000)
+    with pytest.raises(hm.errors.UnsupportedError, match="more than 3000 calls"):
+        hm.execute(nested_calls(12), 1.0, max_steps=1000)
+    assert hm.execute(nested_calls(10), 1.0, max_steps=1000) == -512
+
+
+def test_only_values_of_the_program_are_reported() -> None:
+    """A library call has a definition, whose instructions are not the program's."""
+    solve = '{"left_side":true,"lower":true,"unit_diagonal":false,"transpose_a":"NO_TRANSPOSE"}'
+    module = hm.parse(f"""ENTRY e {{ a = f32[2,2] parameter(0)  b = f32[2,1] parameter(1)
+      ROOT r = f32[2,1] custom-call(a, b), custom_call_target="__cublas$triangularSolve", backend_config={solve} }}""")
+    seen: list[str] = []
+    arguments = np.eye(2, dtype=np.float32), np.ones((2, 1), np.float32)
+    hm.execute(module, *arguments, on_value=lambda instruction, value: seen.append(instruction.name))
+    assert seen == ["a", "b", "r"]

@@ -88,13 +88,17 @@ class RuleProvider:
         self, instruction: Instruction, computation: Computation, index: ShapeIndex
     ) -> Mapping[int, OperandIndexing]:
         """From an array of the computation's root to its parameters, as the caller's operands."""
-        return self._call(instruction.number, computation.number, index, -1)
+        return self._of(instruction)._call(instruction.number, computation.number, index, -1)
 
     def input_to_output(
         self, instruction: Instruction, computation: Computation, parameter: int, index: ShapeIndex
     ) -> Mapping[int, OperandIndexing]:
         """From an array of a parameter to the outputs of the computation's root."""
-        return self._call(instruction.number, computation.number, index, parameter)
+        return self._of(instruction)._call(instruction.number, computation.number, index, parameter)
+
+    def _of(self, instruction: Instruction) -> RuleProvider:
+        """The provider for an instruction: another one where its module is that of a definition."""
+        return self if instruction.module == self.module else RuleProvider(instruction.module)
 
     def _call(self, caller: int, computation: int, index: ShapeIndex, direction: int) -> Mapping[int, OperandIndexing]:
         """Cached, since the rule of a loop requests each array of the body once for every carried array."""

@@ -303,7 +303,7 @@ def tile(
     explain: tuple[int, ...] | None,
     output: str | None,
 ) -> None:
-    """List tile sizes of one output in FILE, those that move the fewest bytes first.
+    """List the tile sizes that move the fewest bytes.
 
     Prints the tiling parameters, what a tile of each operand is, and a table of the legal candidates: bytes that all
     tiles read, how often an element is read, the grid, the steps, and the contiguous runs in memory.
@@ -377,9 +377,9 @@ def run(
     replicas: int | None,
     partitions: int | None,
 ) -> None:
-    """Run the entry computation of FILE with NumPy and print the results.
+    """Run the entry computation of FILE with NumPy.
 
-    Without --inputs the parameters are random.
+    Prints the results.  Without --inputs the parameters are random.
     """
     from ..interpreter import execute
     from ..io.load import load
@@ -438,6 +438,29 @@ def _print_array(name: str, array: Any) -> None:
     text = re.sub(r"\n\s*", " ", str(array.reshape(-1)[:8])).strip("[] ")
     more = " …" if array.size > 8 else ""
     click.echo(f"{name} {array.dtype}{list(array.shape)} {text}{more}")
+
+
+@main.command(epilog="Exit codes: 0 everything works, 1 something is broken or missing.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of lines.")
+def doctor(as_json: bool) -> None:
+    """Report versions and test the installation.
+
+    Tests maps, the interpreter and tables on a small program, and says which optional packages are there.
+    """
+    import json
+
+    from .doctor import examine
+
+    found = examine()
+    if as_json:
+        click.echo(json.dumps({line.subject: {"value": line.value, "good": line.is_good} for line in found}, indent=2))
+    else:
+        width = max(len(line.subject) for line in found)
+        _print_lines(
+            [[(line.subject.ljust(width + 2), "name"), (line.value, "" if line.is_good else "error")] for line in found]
+        )
+    if not all(line.is_good for line in found):
+        sys.exit(1)
 
 
 def _read_modules(file: Path) -> list[Module]:

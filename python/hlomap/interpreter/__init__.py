@@ -55,7 +55,7 @@ def execute(
     - ``rng_state``: 128 bits, as an int or as two 64-bit words with the low one first.
     - ``custom_calls``: functions by custom call target.  A function takes the operands, and the instruction as
       ``instruction=`` if it has a parameter of that name.  LAPACK routines and TopK are built in.
-    - ``max_steps``: the most iterations of all loops together on one device.
+    - ``max_steps``: the most iterations of all loops together on one device; three times as many calls of computations.
     - ``on_value(instruction, value)``: called with every computed value, also in called computations; with several
       devices it gets the device's number as a third argument.
 
@@ -111,7 +111,9 @@ def values(computation: Computation, arguments: Sequence[Value]) -> dict[Instruc
         if instruction.number in own:
             results[instruction] = value
 
-    Machine(plan_module(computation.module), DeviceGrid(), MAX_STEPS, 0, record).run(computation, [list(arguments)])
+    Machine(plan_module(computation.module), DeviceGrid(custom_calls=CALLS), MAX_STEPS, 0, record).run(
+        computation, [list(arguments)]
+    )
     return results
 
 
@@ -123,5 +125,5 @@ def evaluate_one(instruction: Instruction, operands: Sequence[Value]) -> Value:
     >>> int(evaluate_one(module.entry.root, [np.int32(2), np.int32(3)]))
     5
     """
-    machine = Machine(plan_module(instruction.module), DeviceGrid(), MAX_STEPS, 0)
+    machine = Machine(plan_module(instruction.module), DeviceGrid(custom_calls=CALLS), MAX_STEPS, 0)
     return machine.run(plan_instruction(instruction), [list(operands)])[0]

@@ -1,4 +1,4 @@
-"""NumPy implementations of the custom calls that XLA and JAX make on CPU: LAPACK routines and TopK.
+"""NumPy implementations of the LAPACK routines that JAX calls on CPU, where no HLO defines them.
 
 :data:`CALLS` maps targets to functions.  Results are those that the routines document: factors, solutions and the info
 code; where a routine overwrites an operand with working values, the operand is returned unchanged.
@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from .._core import Instruction
-from ..ops._numpy.numeric import total_order_key
 
 __all__ = ["CALLS"]
 
@@ -61,35 +60,6 @@ def _is_positive(matrix: Array) -> bool:
         return True
     except np.linalg.LinAlgError:
         return False
-
-
-def triangular_solve(a: Array, b: Array, *, instruction: Instruction) -> Value:
-    """x with op(a) x = b or x op(a) = b, from one triangle of a."""
-    side, uplo, transposed, diagonal = (
-        _option(instruction, name, default)
-        for name, default in (("side", "L"), ("uplo", "L"), ("trans_x", "N"), ("diag", "N"))
-    )
-
-    def one(matrix: Array, right: Array) -> tuple[Array]:
-        triangle = np.tril(matrix) if uplo == "L" else np.triu(matrix)
-        if diagonal == "U":
-            triangle = triangle - np.diag(np.diag(triangle)) + np.eye(len(triangle), dtype=matrix.dtype)
-        applied = {"N": triangle, "T": triangle.T, "C": triangle.conj().T}[transposed]
-        x = _substitute(applied, right) if side == "L" else _substitute(applied.T, right.T).T
-        return (x,)
-
-    return _batched(one, a, b)[0].astype(b.dtype)
-
-
-def _substitute(a: Array, b: Array) -> Array:
-    """Forward or backward substitution; division by a zero gives infinities, as in LAPACK."""
-    x = b.copy()
-    n = len(a)
-    lower = not np.triu(a, 1).any()
-    for i in range(n) if lower else reversed(range(n)):
-        done = slice(0, i) if lower else slice(i + 1, n)
-        x[i] = (b[i] - a[i, done] @ x[done]) / a[i, i]
-    return x
 
 
 def lu(a: Array, *, instruction: Instruction) -> Value:
@@ -176,25 +146,15 @@ def tridiagonal_solve(lower: Array, middle: Array, upper: Array, b: Array, *, in
     return (lower, middle, upper, x, np.zeros(middle.shape[:-1], np.int32))
 
 
-def top_k(x: Array, *, instruction: Instruction) -> Value:
-    """The k largest elements of each row and their indices; ties go to the lower index, NaN is the largest."""
-    k = instruction.shape.tuple_shapes[0].dimensions[-1]
-    indices = np.argsort(~total_order_key(x), axis=-1, kind="stable")[..., :k]
-    return np.take_along_axis(x, indices, -1), indices.astype(np.int32)
-
-
 def _cast_floats(parts: tuple[Array, ...], a: Array) -> Value:
     """The results with all but int32 cast to the type of the operand."""
     return tuple(part if part.dtype == np.int32 else part.astype(a.dtype) for part in parts)
 
 
-CALLS: dict[str, Callable[..., Value]] = {"TopK": top_k}
-"""Functions by custom call target."""
-CALLS |= {
+CALLS: dict[str, Callable[..., Value]] = {
     f"lapack_{kind}{name}_ffi": function
     for kinds, name, function in (
         ("sdcz", "potrf", cholesky),
-        ("sdcz", "trsm", triangular_solve),
         ("sdcz", "getrf", lu),
         ("sdcz", "geqrf", qr),
         ("sd", "orgqr", householder_product),
@@ -206,3 +166,4 @@ CALLS |= {
     )
     for kind in kinds
 }
+"""Functions by custom call target."""

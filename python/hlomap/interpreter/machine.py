@@ -33,6 +33,9 @@ MAX_DEPTH = 5000
 MAX_APPLIED = 50
 """The deepest nesting of computations that are applied to every element."""
 
+CALLS_PER_STEP = 3
+"""The calls of computations that a program may make for each iteration that its loops may take."""
+
 _MASK = 2**128 - 1
 
 
@@ -154,11 +157,12 @@ def _describe_deadlock(processor: Processor, rendezvous: dict[Hashable, dict[int
 class _DeviceState:
     """The mutable state of one device, which applied computations share."""
 
-    __slots__ = ("n_iterations", "state")
+    __slots__ = ("n_calls", "n_iterations", "state")
 
     def __init__(self, state: int) -> None:
         self.state: int = state
         self.n_iterations: int = 0
+        self.n_calls: int = 0
 
 
 class Processor:
@@ -221,6 +225,7 @@ class Processor:
                     continue
                 value = None
                 if isinstance(request, _Call):
+                    self._count_call()
                     if len(stack) > MAX_DEPTH:
                         raise UnsupportedError(f"calls nest more than {MAX_DEPTH // 2} deep")
                     self.enter(self._plans.plan_for(request.computation), request.arguments)
@@ -291,7 +296,7 @@ class Processor:
                         f"its type is {step.instruction.shape.dtype}, its computed value has type {value.dtype}"
                     )
                 value = cast(value, dtype)
-        if self.on_value is not None:
+        if self.on_value is not None and step.instruction.module == self._plans.module:
             call_user_function(self.on_value, step.instruction, value)
         frame.values[step.slot] = value
 
@@ -342,6 +347,13 @@ class Processor:
                 array[k] = scalar
         reshaped = tuple(array.reshape(sizes) for array in results)
         return reshaped if shape.is_tuple else reshaped[0]
+
+    def _count_call(self) -> None:
+        """An iteration of a loop calls its condition and its body; what is left are calls that call each other."""
+        self._state.n_calls += 1
+        if self._state.n_calls > CALLS_PER_STEP * self._max_steps:
+            n = CALLS_PER_STEP * self._max_steps
+            raise UnsupportedError(f"more than {n} calls of computations; pass a larger max_steps")
 
     def count_iteration(self, instruction: Instruction) -> None:
         self._state.n_iterations += 1

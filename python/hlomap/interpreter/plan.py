@@ -54,17 +54,21 @@ class Plan:
 @lru_cache(maxsize=4)
 def plan_module(module: Module) -> Plans:
     """The plans of a module, cached for the latest few; entries stay valid, since modules are immutable."""
-    return Plans()
+    return Plans(module)
 
 
 class Plans:
     """The plans of the computations of a module, created when they are first called."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: Module) -> None:
+        self.module = module
         self._known: dict[int, Plan] = {}
         self._side_effects: dict[int, bool] = {}
 
     def plan_for(self, computation: Computation) -> Plan:
+        """The plan of a computation; one of another module, such as a definition, is in the plans of that module."""
+        if computation.module != self.module:
+            return plan_module(computation.module).plan_for(computation)
         number = computation.number
         plan = self._known.get(number)
         if plan is None:

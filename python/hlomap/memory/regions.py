@@ -8,7 +8,7 @@ where conditions change, until few requests are left.  Law: the totals are those
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import gcd, lcm, prod
 from typing import TypeAlias
@@ -285,18 +285,18 @@ def _cut_point(condition: _Condition, box: Box, k: int) -> int | None:
         return condition.is_decided([*box[:k], (first, last), *box[k + 1 :]])
 
     if decided(low, low):
-        good, bad = low, high
-        while bad - good > 1:
-            middle = (good + bad) // 2
-            good, bad = (middle, bad) if decided(low, middle) else (good, middle)
-        return bad
+        return _last_good(low, high, lambda end: decided(low, end))[1]
     if decided(high, high):
-        good, bad = high, low
-        while good - bad > 1:
-            middle = (good + bad) // 2
-            good, bad = (middle, bad) if decided(middle, high) else (good, middle)
-        return good
+        return _last_good(high, low, lambda start: decided(start, high))[0]
     return None
+
+
+def _last_good(good: int, bad: int, holds: Callable[[int], bool]) -> tuple[int, int]:
+    """Neighbours between a value that is good and one that is bad: the last good one and the first bad one."""
+    while abs(bad - good) > 1:
+        middle = (good + bad) // 2
+        good, bad = (middle, bad) if holds(middle) else (good, middle)
+    return good, bad
 
 
 def _restricted(region: IndexingMap, k: int, low: int, high: int) -> IndexingMap:

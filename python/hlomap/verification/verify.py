@@ -21,6 +21,7 @@ from .._core import IndexingMap, Instruction, Module, Shape
 from ..analysis.queries import input_to_output, output_to_input
 from ..dtypes import is_integer, is_unsigned, numpy_dtype
 from ..errors import HlomapError, ShapeError, UndecidedError
+from ..interpreter.library import CALLS
 from ..interpreter.machine import Machine
 from ..interpreter.plan import plan_instruction, plan_module
 from ..maps.enumerate_pairs import EnumerationLimitError, Ints, enumerate_pairs
@@ -144,11 +145,11 @@ def verify(
     """
     takes = "an hlomap.Instruction or hlomap.Module"
     expect((Instruction, Module), target, "verify", takes, "read a file with hlomap.load(path)")
+    functions = {**CALLS, **(custom_calls or {})}
     if isinstance(target, Instruction):
-        return list(_check(target, None, max_changes, seed, custom_calls or {}))
+        return list(_check(target, None, max_changes, seed, functions))
     results: list[CheckResult] = []
     known: set[bytes] = set()
-    functions = custom_calls or {}
     entry = _entry_values(target, seed, functions)
     for computation in target.computations:
         if computation.is_fusion:

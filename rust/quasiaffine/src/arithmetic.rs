@@ -6,6 +6,7 @@
 //!
 //! Divisors are at least 1 wherever a value counts; by any other divisor a number gives any value, without a panic.
 
+use crate::error::Error;
 use crate::expr::{Expr, Op, Var};
 use crate::int::{floor_div, floor_mod};
 
@@ -22,6 +23,19 @@ pub enum Binary {
     Min,
     /// The larger of two.
     Max,
+}
+
+impl Binary {
+    /// The operation on two expressions.
+    pub(crate) fn of(self, a: &Expr, b: &Expr) -> Result<Expr, Error> {
+        match self {
+            Binary::Product => a.mul(b),
+            Binary::FloorDiv => a.floor_div(b),
+            Binary::Mod => a.floor_mod(b),
+            Binary::Min => a.minimum(b),
+            Binary::Max => a.maximum(b),
+        }
+    }
 }
 
 /// A kind of number: integers with or without a limit, several at once, or all integers of an interval.

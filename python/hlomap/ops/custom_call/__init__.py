@@ -1,7 +1,8 @@
-"""custom-call: a function outside XLA; nothing is known of it unless the user registers a rule or a function.
+"""custom-call: a function outside XLA.
 
-Calls that only annotate a value with its sharding or memory space return their operand.  Section CustomCall of XLA's
-operation semantics.
+Calls of well-known libraries are defined by HLO (:mod:`hlomap.ops._library`).  Calls that only annotate a value with
+its sharding or memory space return their operand.  Nothing is known of others, unless the user registers a rule or a
+function.  Section CustomCall of XLA's operation semantics.
 """
 
 from __future__ import annotations

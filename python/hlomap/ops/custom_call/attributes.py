@@ -1,9 +1,19 @@
-"""The target of a custom call."""
+"""The target of a custom call, and its definition where it is a known library call."""
 
 from __future__ import annotations
 
+import re
+
 from ..._core import Instruction
+from .._library.definitions import definition_of
 from .._shapes import same_arrays
+
+__all__ = ["ANNOTATIONS", "batch_rank_of_factorization", "definition_of", "is_annotation", "target_of"]
+
+_FACTORIZATION = re.compile(
+    r"(lapack|cusolver|hipsolver)_[sdcz]?(potrf|getrf|geqrf|orgqr|ungqr|gesdd|gesvd|syevd|heevd|geev|gtsv|sytrd|hetrd|gehrd)_ffi"
+)
+"""Factorizations and what goes with them, whose results mix whole matrices."""
 
 ANNOTATIONS = {"Sharding", "xla.sdy.FuncResultSharding", "annotate_device_placement", "MoveToHost", "MoveToDevice"}
 """Targets that return their operand."""
@@ -22,3 +32,22 @@ def is_annotation(instruction: Instruction) -> bool:
         and len(operands) == 1
         and same_arrays(operands[0].shape, instruction.shape)
     )
+
+
+def batch_rank_of_factorization(instruction: Instruction) -> int | None:
+    """How many leading dimensions of every array are batches, for a call to a factorization; ``None`` for others.
+
+    The call says so, as JAX writes it; the sizes of all arrays have to agree.
+    """
+    if not _FACTORIZATION.fullmatch(target_of(instruction)):
+        return None
+    text = (instruction.attributes.get("frontend_attributes") or {}).get("num_batch_dims", "")
+    shape = instruction.shape
+    shapes = [
+        *(operand.shape for operand in instruction.operands),
+        *(shape.tuple_shapes if shape.is_tuple else [shape]),
+    ]
+    if not text.isdecimal() or len(text) > 2 or not all(one.is_array and one.rank >= int(text) for one in shapes):
+        return None
+    n = int(text)
+    return n if len({tuple(one.dimensions[:n]) for one in shapes}) == 1 else None

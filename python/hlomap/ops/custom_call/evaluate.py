@@ -1,4 +1,4 @@
-"""Semantics of custom-call: the function that the user passed for its target."""
+"""Semantics of custom-call: the function that the user passed for its target, else its definition."""
 
 from __future__ import annotations
 
@@ -9,13 +9,25 @@ import numpy as np
 
 from ..._core import Instruction
 from ...errors import UnsupportedError
-from .._evaluation import EvalContext, Value
+from ...types import Unknown
+from .._evaluation import EvalContext, Steps, Value
 from .._numpy.input_checks import call_user_function, check_value
-from .attributes import is_annotation, target_of
+from .attributes import definition_of, is_annotation, target_of
 
 
-def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    """The function for the target, applied to the operands."""
+def evaluate(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
+    """The function for the target, applied to the operands; without one the definition of a library call."""
+    target = target_of(instruction)
+    if target not in context.grid.custom_calls:
+        definition = definition_of(instruction)
+        if isinstance(definition, Instruction):
+            return (yield context.call(definition.called_computations[0], operands))
+        if isinstance(definition, Unknown):
+            raise UnsupportedError(f"{definition.reason}; pass custom_calls={{{target!r}: …}}")
+    return _value(instruction, operands, context)
+
+
+def _value(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     target = target_of(instruction)
     function = context.grid.custom_calls.get(target)
     if function is None:

@@ -3,6 +3,8 @@
 //! Read [`form::AffineForm`], then [`context::AffineContext`]. In an affine form a remainder does not exist: `x mod n` is
 //! `x - n * (x floordiv n)`, and `x floordiv n` is a div variable, as in isl and in MLIR's Presburger library.
 
+pub(crate) mod atoms;
+pub(crate) mod budget;
 pub mod context;
 pub mod form;
 pub(crate) mod mixed_radix;

@@ -8,7 +8,8 @@ use std::cmp::Ordering;
 
 use smallvec::SmallVec;
 
-use crate::affine::context::{AffineContext, AtomKind};
+use crate::affine::atoms::{AtomKind, Atoms};
+use crate::affine::context::AffineContext;
 use crate::affine::form::{AffineForm, AffineTerm, AtomId};
 
 impl AffineContext {
@@ -17,7 +18,7 @@ impl AffineContext {
         if a == b {
             return Ordering::Equal;
         }
-        let (x, y) = (&self.atoms[a as usize], &self.atoms[b as usize]);
+        let (x, y) = (self.atoms().get(a), self.atoms().get(b));
         x.depth.cmp(&y.depth).then_with(|| match (&x.kind, &y.kind) {
             (AtomKind::Var(x), AtomKind::Var(y)) => x.cmp(y),
             (AtomKind::Var(_), _) => Ordering::Less,
@@ -41,13 +42,23 @@ impl AffineContext {
             let key = |t: &AffineTerm| (t.atom, t.coefficient);
             return x.terms.iter().map(key).cmp(y.terms.iter().map(key)).then(x.constant.cmp(&y.constant));
         }
-        let key = |form: &AffineForm| (form.terms.len(), form.constant, self.fingerprint(form));
+        let key = |form: &AffineForm| (form.terms.len(), form.constant, self.atoms().fingerprint(form));
         key(x).cmp(&key(y))
     }
 
+    /// Atoms in their order. Most lists have one.
+    pub(crate) fn in_order<A: smallvec::Array<Item = AtomId>>(&self, mut atoms: SmallVec<A>) -> SmallVec<A> {
+        if atoms.len() > 1 {
+            atoms.sort_by(|a, b| self.order(*a, *b));
+        }
+        atoms
+    }
+}
+
+impl Atoms {
     /// A number that a form has in every context, whatever the numbers of its atoms are.
-    fn fingerprint(&self, form: &AffineForm) -> u64 {
-        let of_term = |t: &AffineTerm| mixed(self.atoms[t.atom as usize].fingerprint ^ mixed(t.coefficient as u64));
+    pub(crate) fn fingerprint(&self, form: &AffineForm) -> u64 {
+        let of_term = |t: &AffineTerm| mixed(self.get(t.atom).fingerprint ^ mixed(t.coefficient as u64));
         form.terms.iter().fold(mixed(form.constant as u64), |sum, t| sum.wrapping_add(of_term(t)))
     }
 
@@ -61,14 +72,6 @@ impl AffineContext {
                 mixed(a.wrapping_add(b.rotate_left(31)) ^ mixed(*op as u64).rotate_left(43))
             }
         }
-    }
-
-    /// Atoms in their order. Most lists have one.
-    pub(crate) fn in_order<A: smallvec::Array<Item = AtomId>>(&self, mut atoms: SmallVec<A>) -> SmallVec<A> {
-        if atoms.len() > 1 {
-            atoms.sort_by(|a, b| self.order(*a, *b));
-        }
-        atoms
     }
 }
 

@@ -132,7 +132,7 @@ impl Summand {
                     }
                 };
                 let (c, m, k) = (i128::from(constant), i128::from(modulus), i128::from(factor));
-                let of_div = cx.atoms[quotient as usize].interval;
+                let of_div = cx.atom_range(quotient);
                 let lo = lo.checked_add(c)?.checked_sub(i128::from(of_div.hi) * m)?.max(0) - c;
                 let hi = hi.checked_add(c)?.checked_sub(i128::from(of_div.lo) * m)?.min(m - 1) - c;
                 // By the sign alone: where no point is left, the ends stay the wrong way round.

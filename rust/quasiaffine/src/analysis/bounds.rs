@@ -56,7 +56,7 @@ impl AffineContext {
     /// # Errors
     /// [`Stop::Overflow`] where an end does not fit into 64 bits.
     pub(crate) fn range_of_part(&mut self, form: &AffineForm, summands: &[Summand]) -> Result<Interval, Stop> {
-        if self.facts.is_empty() && !self.has_div(form) {
+        if !self.has_facts() && !self.has_div(form) {
             if let Some(interval) = self.quick_range(form.constant, &form.terms) {
                 return Ok(interval);
             }
@@ -69,7 +69,7 @@ impl AffineContext {
     pub(crate) fn quick_range(&self, constant: i64, terms: &[AffineTerm]) -> Option<Interval> {
         let (mut lo, mut hi) = (constant, constant);
         for t in terms {
-            let interval = self.atoms[t.atom as usize].interval;
+            let interval = self.atom_range(t.atom);
             let (x, y) = if t.coefficient < 0 { (interval.hi, interval.lo) } else { (interval.lo, interval.hi) };
             lo = lo.checked_add(t.coefficient.checked_mul(x)?)?;
             hi = hi.checked_add(t.coefficient.checked_mul(y)?)?;
@@ -132,7 +132,7 @@ impl AffineContext {
     }
 
     pub(crate) fn ends_of_term(&self, coefficient: i64, atom: AtomId) -> (i128, i128) {
-        let Interval { lo, hi } = self.atoms[atom as usize].interval;
+        let Interval { lo, hi } = self.atom_range(atom);
         let (lo, hi) = if coefficient < 0 { (hi, lo) } else { (lo, hi) };
         (i128::from(coefficient) * i128::from(lo), i128::from(coefficient) * i128::from(hi))
     }
@@ -208,8 +208,8 @@ impl AffineContext {
         if form.terms.is_empty() {
             return ends;
         }
-        for i in 0..self.facts.len() {
-            let fact = &self.facts[i];
+        for i in 0..self.facts().len() {
+            let fact = &self.facts()[i];
             let Some(lead) = fact.form.terms.first() else {
                 continue;
             };

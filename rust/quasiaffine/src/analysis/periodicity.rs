@@ -66,7 +66,7 @@ fn vars_of(cx: &AffineContext, form: &AffineForm) -> FxHashSet<usize> {
         if !seen.insert(atom) {
             continue;
         }
-        match &cx.atoms[atom as usize].kind {
+        match cx.kind(atom) {
             AtomKind::Var(flat) => drop(vars.insert(*flat as usize)),
             AtomKind::Div(num, _) => open.extend(num.terms.iter().map(|t| t.atom)),
             AtomKind::Other(_, operands) => {
@@ -140,7 +140,7 @@ impl<'a> Periods<'a> {
         if let Some(known) = self.of_atoms.get(&atom) {
             return *known;
         }
-        let found = match &self.cx.atoms[atom as usize].kind {
+        let found = match &self.cx.kind(atom) {
             AtomKind::Var(_) => Some(1),
             AtomKind::Other(..) => (!vars_of(self.cx, &AffineForm::atom(atom)).contains(&self.v)).then_some(1),
             AtomKind::Div(num, n) => self.of_div(num, *n),
@@ -168,7 +168,7 @@ impl<'a> Periods<'a> {
         if let Some(known) = self.steps.get(&(atom, m)) {
             return *known;
         }
-        let found = match &self.cx.atoms[atom as usize].kind {
+        let found = match &self.cx.kind(atom) {
             AtomKind::Var(flat) => Some(i128::from(if *flat as usize == self.v { m } else { 0 })),
             AtomKind::Other(..) => Some(0),
             AtomKind::Div(num, n) => self.step(num, m).map(|step| step.div_euclid(i128::from(*n))),

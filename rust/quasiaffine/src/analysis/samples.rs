@@ -6,11 +6,12 @@
 
 use smallvec::SmallVec;
 
-use crate::affine::context::{AffineContext, AtomKind, NonlinearOp};
-use crate::affine::form::AffineTerm;
+use crate::affine::context::{AffineContext, AtomKind};
+use crate::affine::form::{AffineTerm, AtomId};
 use crate::affine::summands::Summand;
 use crate::analysis::interval::Interval;
-use crate::int::{common_quotient, floor_div};
+use crate::arithmetic::{binary, sum, Number};
+use crate::int::common_quotient;
 
 /// The values at all points.
 pub(crate) type Sample = [i64; POINTS];
@@ -31,11 +32,11 @@ const BETWEEN: [[u32; 7]; POINTS - 2] = [
 impl AffineContext {
     /// The samples of the parts of a form. `None` under facts, and where a value does not fit into 64 bits.
     pub(crate) fn units(&mut self, parts: &[Summand]) -> Option<Samples> {
-        if !self.facts.is_empty() {
+        if self.has_facts() {
             return None;
         }
-        for atom in self.samples.len()..self.atoms.len() {
-            let sample = self.sample_of_atom(atom);
+        for atom in self.samples.len()..self.atoms().len() {
+            let sample = self.sample_of_atom(atom as AtomId);
             self.samples.push(sample);
         }
         parts.iter().map(|part| self.sample_of_unit(part)).collect()
@@ -50,33 +51,22 @@ impl AffineContext {
                     None => self.sample_of(0, &self.as_div(quotient)?.0.terms)?,
                 };
                 let q = self.samples[quotient as usize]?;
-                pointwise(y, q, |y, q| y.checked_sub(q.checked_mul(modulus)?))
+                Some(y).add_scaled(-modulus, Some(q))
             }
         }
     }
 
     fn sample_of(&self, constant: i64, terms: &[AffineTerm]) -> Option<Sample> {
-        let mut out = [constant; POINTS];
-        for t in terms {
-            add_multiple(&mut out, t.coefficient, &self.samples[t.atom as usize]?)?;
-        }
-        Some(out)
+        sum(constant, terms.iter().map(|t| (t.coefficient, self.samples[t.atom as usize])))
     }
 
-    fn sample_of_atom(&self, atom: usize) -> Option<Sample> {
-        match &self.atoms[atom].kind {
-            AtomKind::Var(flat) => Some(points(self.atoms[atom].interval, *flat as usize)),
-            AtomKind::Div(num, n) => Some(self.sample_of(num.constant, &num.terms)?.map(|x| floor_div(x, *n))),
+    fn sample_of_atom(&self, atom: AtomId) -> Option<Sample> {
+        match self.kind(atom) {
+            AtomKind::Var(flat) => Some(points(self.atom_range(atom), *flat as usize)),
+            AtomKind::Div(num, n) => self.sample_of(num.constant, &num.terms).floor_div(Number::constant(*n)),
             AtomKind::Other(op, operands) => {
                 let (a, b) = &**operands;
-                let (a, b) = (self.sample_of(a.constant, &a.terms)?, self.sample_of(b.constant, &b.terms)?);
-                pointwise(a, b, |a, b| match op {
-                    NonlinearOp::Product => a.checked_mul(b),
-                    NonlinearOp::FloorDiv => (b >= 1).then(|| floor_div(a, b)),
-                    NonlinearOp::Mod => (b >= 1).then(|| a.rem_euclid(b)),
-                    NonlinearOp::Min => Some(a.min(b)),
-                    NonlinearOp::Max => Some(a.max(b)),
-                })
+                binary(*op, self.sample_of(a.constant, &a.terms), self.sample_of(b.constant, &b.terms))
             }
         }
     }
@@ -98,24 +88,6 @@ pub(crate) fn crosses<'a>(constant: i64, parts: impl Iterator<Item = (i64, &'a S
 
 /// The smallest and the largest of the values of a sum of multiples, where all of them have 64 bits.
 fn ends<'a>(constant: i64, parts: impl Iterator<Item = (i64, &'a Sample)>) -> Option<(i64, i64)> {
-    let mut sum = [constant; POINTS];
-    for (k, sample) in parts {
-        add_multiple(&mut sum, k, sample)?;
-    }
+    let sum = sum(constant, parts.map(|(k, sample)| (k, Some(*sample))))?;
     Some(sum.iter().fold((sum[0], sum[0]), |(lo, hi), x| (lo.min(*x), hi.max(*x))))
-}
-
-fn add_multiple(out: &mut Sample, k: i64, sample: &Sample) -> Option<()> {
-    for (x, y) in out.iter_mut().zip(sample) {
-        *x = x.checked_add(k.checked_mul(*y)?)?;
-    }
-    Some(())
-}
-
-fn pointwise(a: Sample, b: Sample, f: impl Fn(i64, i64) -> Option<i64>) -> Option<Sample> {
-    let mut out = [0; POINTS];
-    for (x, (a, b)) in out.iter_mut().zip(a.into_iter().zip(b)) {
-        *x = f(a, b)?;
-    }
-    Some(out)
 }

@@ -368,7 +368,7 @@ fn chain(cx: &AffineContext, domain: &Domain, form: &AffineForm) -> Option<Chain
         lo = lo.checked_add((k * i128::from(interval.lo)).min(k * i128::from(interval.hi)))?;
         parts.push((k.abs(), interval.size()));
     }
-    if form.terms.iter().any(|t| cx.atoms[t.atom as usize].interval.is_empty()) {
+    if form.terms.iter().any(|t| cx.atom_range(t.atom).is_empty()) {
         return None;
     }
     parts.sort_unstable();

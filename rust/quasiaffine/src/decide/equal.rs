@@ -251,7 +251,7 @@ impl<'a> Pair<'a> {
         let domain = self.a.domain();
         let mut cx = AffineContext::new(domain);
         // The points that the limit allows are more than a simplification may look at.
-        cx.budget.effort *= 10;
+        cx.set_effort(cx.effort() * 10);
         for (x, y) in self.a.results().iter().zip(self.b.results()) {
             let difference = cx.linear(x).and_then(|x| x.minus(&cx.linear(y)?)).ok()?;
             if !is_zero(&mut cx, &difference, POINT_LIMIT)? {

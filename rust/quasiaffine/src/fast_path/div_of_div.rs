@@ -11,8 +11,8 @@ use crate::rules::div::{affine, fits, quotient_of, sum};
 pub fn nested(cx: &mut AffineContext, form: &AffineForm, n: i64) -> Option<(AffineForm, i64)> {
     let [AffineTerm { coefficient: 1, atom }] = form.terms[..] else { return None };
     let (inner, m) = cx.as_div(atom)?;
-    let (c, interval) = (form.constant, cx.atoms[atom as usize].interval);
-    if !cx.facts.is_empty() || !(0..n).contains(&c) || affine(1, c, n, interval).is_some() {
+    let (c, interval) = (form.constant, cx.atom_range(atom));
+    if cx.has_facts() || !(0..n).contains(&c) || affine(1, c, n, interval).is_some() {
         return None;
     }
     let shifted = sum(Interval::point(c), 1, interval)?;

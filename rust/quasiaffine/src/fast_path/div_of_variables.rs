@@ -21,7 +21,7 @@ pub fn add_div_of_variables(
     n: i64,
     out: &mut AffineForm,
 ) -> Result<bool, Stop> {
-    if !cx.facts.is_empty() || !cx.is_plain(numerator) {
+    if cx.has_facts() || !cx.is_plain(numerator) {
         return Ok(false);
     }
     let Some(interval) = cx.quick_range(numerator.constant, &numerator.terms) else { return Ok(false) };
@@ -58,10 +58,10 @@ pub fn add_div_of_variables(
 
 /// The interval of the numerator where a look at its terms shows that no rule applies.
 pub fn no_rule_applies(cx: &AffineContext, numerator: &AffineForm, n: i64) -> Option<Interval> {
-    if !cx.facts.is_empty() || cx.has_div(numerator) {
+    if cx.has_facts() || cx.has_div(numerator) {
         return None;
     }
-    let range_of = |t: &AffineTerm| (t.coefficient, cx.atoms[t.atom as usize].interval);
+    let range_of = |t: &AffineTerm| (t.coefficient, cx.atom_range(t.atom));
     stays(numerator.constant, numerator.terms.iter().map(range_of), n)
 }
 

@@ -46,7 +46,7 @@ pub fn reduce(cx: &mut AffineContext, mut form: AffineForm, mut interval: Interv
         }
         leading_sign(cx, &mut form, &mut interval, &mut parts)?;
         if let [t] = form.terms[..] {
-            match &cx.atoms[t.atom as usize].kind {
+            match cx.kind(t.atom) {
                 AtomKind::Var(flat) => return Ok(Reduced::Variable(*flat as usize, interval)),
                 AtomKind::Div(num, n) => {
                     if let Some((num, wider)) = of_div(num, *n, interval) {
@@ -266,7 +266,7 @@ pub fn propagate(
     interval: Interval,
     narrowed: &mut [Interval],
 ) -> bool {
-    let before = cx.budget.trace.is_some().then(|| narrowed.to_vec());
+    let before = cx.traces().then(|| narrowed.to_vec());
     let mut changed = of_parts(cx, parts, interval, narrowed, MAX_NESTED);
     if cx.has_div(form) {
         changed |= of_parts(cx, &terms(form), interval, narrowed, MAX_NESTED);
@@ -274,7 +274,7 @@ pub fn propagate(
     if let Some((num, n)) = as_residue(cx, form) {
         if let ([t], 0) = (&num.terms[..], num.constant) {
             let flat = t.atom as usize;
-            let is_free = t.coefficient == 1 && flat < cx.n_vars && cx.var(flat).kind != Kind::Runtime;
+            let is_free = t.coefficient == 1 && flat < cx.n_vars() && cx.var(flat).kind != Kind::Runtime;
             if is_free && narrow(narrowed, flat, residue_ends(narrowed[flat], n, interval)) {
                 cx.fired(Rule::ResidueEnds, |cx| narrowing(cx, form, interval, before.as_deref(), narrowed));
                 return true;
@@ -319,11 +319,11 @@ fn of_parts(cx: &AffineContext, parts: &[Summand], interval: Interval, narrowed:
         let (Some(lo), Some(hi)) = (total.0.checked_sub(ends.0), total.1.checked_sub(ends.1)) else { continue };
         let (lo, hi) = minus(interval, (lo, hi));
         let by_form = divided((lo, hi), t.coefficient);
-        match &cx.atoms[t.atom as usize].kind {
+        match cx.kind(t.atom) {
             AtomKind::Var(flat) if cx.var(*flat as usize).kind != Kind::Runtime => {
                 changed |= narrow(narrowed, *flat as usize, by_form);
             }
-            AtomKind::Div(num, n) if nested > 0 && !by_form.covers(cx.atoms[t.atom as usize].interval) => {
+            AtomKind::Div(num, n) if nested > 0 && !by_form.covers(cx.atom_range(t.atom)) => {
                 if let Some((num, interval)) =
                     of_div(num, *n, by_form).and_then(|(num, interval)| without_constant(num, interval).ok())
                 {

@@ -65,7 +65,7 @@ fn parts(cx: &AffineContext, form: &AffineForm) -> Option<SmallVec<[AtomId; MAX_
         if parts.len() > MAX_PARTS {
             return None;
         }
-        let atom = &cx.atoms[parts[open] as usize];
+        let atom = cx.atoms().get(parts[open]);
         match &atom.kind {
             AtomKind::Var(_) => points = points.saturating_mul(atom.interval.size()),
             AtomKind::Div(num, _) => {
@@ -85,7 +85,7 @@ fn parts(cx: &AffineContext, form: &AffineForm) -> Option<SmallVec<[AtomId; MAX_
 
 /// The values of all parts at some points of the box, spread over all of it, as residues.
 fn values(cx: &AffineContext, parts: &[AtomId]) -> Option<SmallVec<[Row<u64>; MAX_ROWS]>> {
-    let interval = |a: AtomId| Some(cx.atoms[a as usize].interval).filter(|_| (a as usize) < cx.n_vars);
+    let interval = |a: AtomId| Some(cx.atom_range(a)).filter(|_| cx.is_var(a));
     let size = parts.iter().map_while(|a| interval(*a)).map(|interval| interval.size() as usize).product::<usize>();
     let n = size.min(parts.len() + 1 + SPARE);
     let mut out = SmallVec::new();

@@ -26,7 +26,7 @@ pub fn as_digital_line(cx: &mut AffineContext, _: Option<&AffineForm>, e: &Expr)
         return None;
     }
     let v = only_variable(e)?;
-    let interval = cx.atoms[cx.flat(v)].interval;
+    let interval = cx.range_of_var(v);
     if !(3..=MAX_VALUES as u128).contains(&interval.size()) {
         return None;
     }

@@ -76,7 +76,7 @@ pub fn floor_div(cx: &mut AffineContext, form: AffineForm, n: i64) -> Result<Aff
             d.samples = None;
         }
         for (rule, law) in DIV_RULES {
-            let before = cx.budget.trace.is_some().then(|| d.spelled_out(cx));
+            let before = cx.traces().then(|| d.spelled_out(cx));
             if law(cx, &mut d)? {
                 cx.fired(*rule, |cx| (Vec::from_iter(before), vec![d.spelled_out(cx)]));
                 continue 'again;
@@ -126,14 +126,12 @@ impl Division {
 
     /// The interval of the constant and the terms with these factors, where the terms are variables without facts.
     fn interval_of_variables(&self, cx: &AffineContext, factors: &[i64]) -> Option<Interval> {
-        if self.has_div || !cx.facts.is_empty() {
+        if self.has_div || cx.has_facts() {
             return None;
         }
         let constant = Some(Interval::point(self.numerator.constant));
         let mut terms = factors.iter().zip(&self.numerator.terms);
-        terms
-            .try_fold(constant, |interval, (k, t)| Some(sum(interval?, *k, cx.atoms[t.atom as usize].interval)))
-            .flatten()
+        terms.try_fold(constant, |interval, (k, t)| Some(sum(interval?, *k, cx.atom_range(t.atom)))).flatten()
     }
 
     /// Whether samples show that a sum of parts with these factors has several divs by `n`.
@@ -234,9 +232,7 @@ pub(super) fn few_values(cx: &mut AffineContext, d: &mut Division) -> Result<boo
     let mut unit = only.form(cx);
     unit.terms.iter_mut().for_each(|t| t.coefficient /= k);
     let interval = match only {
-        Summand::Term(AffineTerm { coefficient, atom }) if coefficient > 0 && cx.facts.is_empty() => {
-            cx.atoms[atom as usize].interval
-        }
+        Summand::Term(AffineTerm { coefficient, atom }) if coefficient > 0 && !cx.has_facts() => cx.atom_range(atom),
         _ => match cx.range_of(&unit) {
             Some(interval) => interval,
             None => return Ok(false),
@@ -355,7 +351,7 @@ fn quotient_of_low(cx: &mut AffineContext, d: &Division, factors: &mut Factors, 
         }
     }
     let two_valued = |i: usize| match d.summand(i) {
-        Summand::Term(t) => cx.atoms[t.atom as usize].interval.size() == 2,
+        Summand::Term(t) => cx.atom_range(t.atom).size() == 2,
         Summand::Remainder { modulus, .. } => modulus == 2,
     };
     if d.n_summands() < 2 || !(0..d.n_summands()).any(|i| factors[i] != 0 && two_valued(i)) {
@@ -364,7 +360,7 @@ fn quotient_of_low(cx: &mut AffineContext, d: &Division, factors: &mut Factors, 
     let mut units = SmallVec::<[Interval; 8]>::new();
     for i in 0..d.n_summands() {
         units.push(match d.summand(i) {
-            Summand::Term(t) => cx.atoms[t.atom as usize].interval,
+            Summand::Term(t) => cx.atom_range(t.atom),
             s => match cx.range_of(&s.scaled_to(1, cx)?) {
                 Some(interval) => interval,
                 None => return Ok(None),
@@ -416,7 +412,7 @@ fn inner_quotient(cx: &mut AffineContext, d: &mut Division, sign: i64) -> Result
 /// Whether every value of a form, and every partial sum of its terms, fits into 64 bits.
 pub(crate) fn fits(cx: &AffineContext, form: &AffineForm) -> bool {
     let largest = |t: &AffineTerm| {
-        let Interval { lo, hi } = cx.atoms[t.atom as usize].interval;
+        let Interval { lo, hi } = cx.atom_range(t.atom);
         lo.unsigned_abs().max(hi.unsigned_abs()).checked_mul(t.coefficient.unsigned_abs())
     };
     let constant = Some(form.constant.unsigned_abs());
@@ -438,7 +434,7 @@ pub(super) fn reduce_coefficients(cx: &mut AffineContext, d: &mut Division) -> R
     };
     let reducible = |s: Summand| {
         let c = s.factor();
-        if cx.closes_remainders && !matches!(s, Summand::Term(t) if (t.atom as usize) < cx.n_vars) {
+        if cx.closes_remainders() && !matches!(s, Summand::Term(t) if cx.is_var(t.atom)) {
             return false;
         }
         c.unsigned_abs() > n.unsigned_abs() || (is_half(c) && (!d.has_div || stands_whole(s)))
@@ -512,7 +508,7 @@ pub(super) fn two_pieces(cx: &mut AffineContext, d: &mut Division) -> Result<boo
     for i in 0..d.n_summands() {
         let s = d.summand(i);
         let Summand::Remainder { quotient, .. } = s else { continue };
-        let of_q = cx.atoms[quotient as usize].interval;
+        let of_q = cx.atom_range(quotient);
         if of_q.size() != 2 {
             continue;
         }
@@ -530,7 +526,7 @@ pub(super) fn two_pieces(cx: &mut AffineContext, d: &mut Division) -> Result<boo
 fn pieces(cx: &mut AffineContext, d: &Division, s: Summand, of_q: Interval) -> Option<[i64; 2]> {
     let Summand::Remainder { factor, finer, modulus, quotient, .. } = s else { return None };
     let (constant, of_y) = match finer {
-        Some(y) => (0, cx.atoms[y as usize].interval),
+        Some(y) => (0, cx.atom_range(y)),
         None => {
             let y = cx.as_div(quotient)?.0.clone();
             (y.constant, cx.range_of(&y)?)
@@ -620,7 +616,7 @@ fn range_of_part(cx: &mut AffineContext, form: &AffineForm) -> Result<Interval, 
 /// The first term of a form in the order of atoms.
 fn leading_term(cx: &AffineContext, form: &AffineForm) -> Option<AffineTerm> {
     let first = form.terms.first()?;
-    if (first.atom as usize) < cx.n_vars || form.terms.len() == 1 {
+    if cx.is_var(first.atom) || form.terms.len() == 1 {
         return Some(*first);
     }
     form.terms.iter().copied().min_by(|a, b| cx.order(a.atom, b.atom))

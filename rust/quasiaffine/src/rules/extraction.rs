@@ -86,8 +86,7 @@ fn plain_nodes(form: &AffineForm) -> u64 {
 pub fn extract(cx: &mut AffineContext, form: &AffineForm) -> Result<Expr, Stop> {
     cx.spend(form.terms.len())?;
     // An atom alone fits, and has nothing beside it to fold with.
-    if let ([AffineTerm { coefficient: 1, atom }], 0, true) = (&form.terms[..], form.constant, cx.equalities.is_empty())
-    {
+    if let ([AffineTerm { coefficient: 1, atom }], 0, true) = (&form.terms[..], form.constant, !cx.has_equalities()) {
         return plain(cx, *atom);
     }
     cx.notes.may_overflow |= !super::div::fits(cx, form);
@@ -102,19 +101,19 @@ pub fn extract(cx: &mut AffineContext, form: &AffineForm) -> Result<Expr, Stop> 
     if let Some(lone) = Lone::of(cx, form).filter(|_| cx.takes_shortcuts()) {
         return lone.extract(cx, form);
     }
-    if cx.atoms.len() < cx.n_vars + MANY {
+    if cx.atoms().len() < cx.n_vars() + MANY {
         return shortest(cx, form);
     }
-    if let Some(done) = cx.large.as_ref().and_then(|large| large.extracted.get(form)) {
-        cx.notes = cx.notes.and(done.notes);
-        cx.stability.out_of_order |= done.out_of_order;
-        return Ok(done.expr.clone());
+    if let Some(Extracted { expr, notes, out_of_order }) = cx.written(form).cloned() {
+        cx.notes = cx.notes.and(notes);
+        cx.stability.out_of_order |= out_of_order;
+        return Ok(expr);
     }
     let before = (std::mem::take(&mut cx.notes), std::mem::take(&mut cx.stability.out_of_order));
     let expr = shortest(cx, form);
     if let Ok(expr) = &expr {
         let done = Extracted { expr: expr.clone(), notes: cx.notes, out_of_order: cx.stability.out_of_order };
-        cx.large.get_or_insert_default().extracted.insert(form.clone(), done);
+        cx.remember_form(form, done);
     }
     cx.notes = cx.notes.and(before.0);
     cx.stability.out_of_order |= before.1;
@@ -148,8 +147,8 @@ impl Lone {
     /// Whether a form is one of variables and such a quotient.
     fn of(cx: &AffineContext, form: &AffineForm) -> Option<Lone> {
         let (AffineTerm { coefficient: a, atom }, beside) = form.terms.split_last()?;
-        let is_var = |atom: AtomId| (atom as usize) < cx.n_vars;
-        let (num, n) = cx.as_div(*atom).filter(|(num, _)| cx.is_plain(num) && cx.equalities.is_empty())?;
+        let is_var = |atom: AtomId| cx.is_var(atom);
+        let (num, n) = cx.as_div(*atom).filter(|(num, _)| cx.is_plain(num) && !cx.has_equalities())?;
         if !beside.last().is_none_or(|t| is_var(t.atom)) {
             return None;
         }
@@ -179,6 +178,7 @@ impl Lone {
 const MANY: usize = 6;
 
 /// A form that has been written, with what that said of the context.
+#[derive(Clone)]
 pub struct Extracted {
     expr: Expr,
     notes: Notes,
@@ -205,13 +205,13 @@ fn divs(cx: &mut AffineContext, mut rest: AffineForm) -> Result<Expr, Stop> {
     let mut out = Accumulator::default();
     take_whole_remainders(cx, &mut rest, &mut out)?;
     let mut decided: SmallVec<[AtomId; 8]> = SmallVec::new();
-    let n_atoms = cx.atoms.len() as AtomId;
+    let n_atoms = cx.atoms().len() as AtomId;
     loop {
         let open = |((.., atom), _): &(Key, usize)| *atom < n_atoms && !decided.contains(atom);
         let Some(((.., atom), at)) = keys(cx, &rest).filter(open).max_by(|a, b| later(cx, a.0, b.0)) else {
             return sum(cx, out, &rest);
         };
-        let before = cx.budget.trace.is_some().then(|| rest.clone());
+        let before = cx.traces().then(|| rest.clone());
         let coefficient = rest.terms.remove(at).coefficient;
         decided.push(atom);
         let choice = choose(cx, coefficient, atom, rest)?;
@@ -255,7 +255,7 @@ fn later(cx: &AffineContext, a: Key, b: Key) -> Ordering {
 fn keys<'a>(cx: &'a AffineContext, form: &'a AffineForm) -> impl Iterator<Item = (Key, usize)> + 'a {
     form.terms.iter().enumerate().filter_map(|(at, t)| {
         let (num, n) = cx.as_div(t.atom)?;
-        Some(((cx.atoms[t.atom as usize].depth, num.terms.len(), n, t.atom), at))
+        Some(((cx.depth(t.atom), num.terms.len(), n, t.atom), at))
     })
 }
 
@@ -271,7 +271,7 @@ fn take_whole_remainders(cx: &mut AffineContext, rest: &mut AffineForm, out: &mu
             return Ok(());
         };
         let Some(num) = cx.as_div(atom).map(|(num, _)| num.clone()) else { return Ok(()) };
-        let before = cx.budget.trace.is_some().then(|| rest.clone());
+        let before = cx.traces().then(|| rest.clone());
         let AffineTerm { coefficient, .. } = rest.terms.remove(at);
         match fold(cx, &DivTerm { coefficient, num, n }, rest, k, n)? {
             Some(draft) => {
@@ -288,8 +288,8 @@ fn take_whole_remainders(cx: &mut AffineContext, rest: &mut AffineForm, out: &mu
 
 /// An atom written by itself.
 fn plain(cx: &mut AffineContext, atom: AtomId) -> Result<Expr, Stop> {
-    let known = &cx.atoms[atom as usize];
-    if let (Some(done), false) = (&known.extracted, known.is_stale) {
+    let known = cx.atoms().get(atom);
+    if let Some(done) = known.written() {
         return Ok(done.clone());
     }
     let expr = match &known.kind {
@@ -304,11 +304,7 @@ fn plain(cx: &mut AffineContext, atom: AtomId) -> Result<Expr, Stop> {
             op.of(&a, &b)?
         }
     };
-    let atom = &mut cx.atoms[atom as usize];
-    // What comes out as before is the node of before.
-    let expr = atom.extracted.take().filter(|earlier| *earlier == expr).unwrap_or(expr);
-    (atom.extracted, atom.is_stale) = (Some(expr.clone()), false);
-    Ok(expr)
+    Ok(cx.remember(atom, expr))
 }
 
 /// The nodes that a factor and a sign beside others make.
@@ -334,7 +330,7 @@ fn cost(cx: &mut AffineContext, choice: &Choice) -> Result<Cost, Stop> {
 fn rest_cost(cx: &mut AffineContext, coefficient: i64, rest: &AffineForm) -> Result<Cost, Stop> {
     let mut total = (0, if rest.constant == 0 { 0 } else { 2 });
     for t in &rest.terms {
-        let (divmods, nodes) = match cx.atoms[t.atom as usize].kind {
+        let (divmods, nodes) = match cx.kind(t.atom) {
             AtomKind::Var(_) => (0, 1 + factor_nodes(t.coefficient)),
             _ => term_cost(t.coefficient, &plain(cx, t.atom)?),
         };
@@ -596,7 +592,7 @@ fn estimate_once(cx: &AffineContext, form: &AffineForm, known: &mut FxHashMap<At
             }
         }
     }
-    let others = rest.terms.iter().filter(|t| t.atom as usize >= cx.n_vars);
+    let others = rest.terms.iter().filter(|t| !cx.is_var(t.atom));
     others.fold(total, |total, t| total.saturating_add(estimate_of_atom(cx, t.atom, known)))
 }
 
@@ -604,7 +600,7 @@ fn estimate_of_atom(cx: &AffineContext, atom: AtomId, known: &mut FxHashMap<Atom
     if let Some(known) = known.get(&atom) {
         return *known;
     }
-    let inside = match &cx.atoms[atom as usize].kind {
+    let inside = match cx.kind(atom) {
         AtomKind::Var(_) => return 0,
         AtomKind::Div(num, _) => estimate_once(cx, num, known),
         AtomKind::Other(_, operands) => {

@@ -6,7 +6,7 @@
 use smallvec::SmallVec;
 
 use crate::affine::context::AffineContext;
-use crate::affine::form::AffineForm;
+use crate::affine::form::{AffineForm, AtomId};
 use crate::analysis::periodicity::is_zero;
 use crate::analysis::samples::{points, Sample, POINTS};
 use crate::eval::points::value_at;
@@ -31,7 +31,7 @@ pub fn without_irrelevant_variables(cx: &mut AffineContext, _: Option<&AffineFor
     let mut out: Option<Expr> = None;
     for v in candidates(cx, e) {
         let given = out.as_ref().unwrap_or(e);
-        let interval = cx.atoms[cx.flat(v)].interval;
+        let interval = cx.range_of_var(v);
         let value = if interval.contains(0) { 0 } else { interval.lo };
         let fixed = given.substitute(&|w| Ok(if w == v { Expr::Const(value) } else { Expr::Var(w) })).ok()?;
         // To write it takes less than to show that it is the same everywhere.
@@ -56,7 +56,7 @@ fn is_shorter(cx: &mut AffineContext, e: &Expr, than: &Expr) -> bool {
 /// Whether facts keep the law from saying anything: with another value of a variable a point may lie outside the domain, where
 /// a divisor that is an expression need not be positive.
 pub fn is_undecided(cx: &AffineContext, e: &Expr) -> bool {
-    !cx.facts.is_empty() && e.divmods() >= FEWEST_DIVMODS && e.nodes() <= MAX_NODES && has_divisor(e)
+    cx.has_facts() && e.divmods() >= FEWEST_DIVMODS && e.nodes() <= MAX_NODES && has_divisor(e)
 }
 
 /// Whether something is divided by an expression.
@@ -69,13 +69,13 @@ fn has_divisor(e: &Expr) -> bool {
 /// 64 bits.
 fn candidates(cx: &AffineContext, e: &Expr) -> SmallVec<[Var; 8]> {
     let mut vars: SmallVec<[Var; 8]> = SmallVec::new();
-    let interval = |flat: usize| cx.atoms[flat].interval;
+    let interval = |flat: usize| cx.atom_range(flat as AtomId);
     e.for_each_var(&mut |v| vars.push(v));
     vars.sort_unstable();
     vars.dedup();
     // Where a variable with one value still stands, the caller wants it to.
     vars.retain(|v| interval(cx.flat(*v)).as_point().is_none());
-    let samples: SmallVec<[Sample; 8]> = (0..cx.n_vars).map(|flat| points(interval(flat), flat)).collect();
+    let samples: SmallVec<[Sample; 8]> = (0..cx.n_vars()).map(|flat| points(interval(flat), flat)).collect();
     for k in 0..POINTS {
         if vars.is_empty() {
             break;

@@ -3,13 +3,14 @@
 use std::cmp::Ordering;
 
 use super::Rule;
-use crate::affine::context::{AffineContext, AtomKind, NonlinearOp};
+use crate::affine::context::{AffineContext, AtomKind};
 use crate::affine::form::{AffineForm, AffineTerm};
 use crate::analysis::interval::Interval;
+use crate::arithmetic::Binary;
 use crate::error::Stop;
 
 /// The form of an operation that stays closed.
-fn closed(cx: &mut AffineContext, op: NonlinearOp, a: AffineForm, b: AffineForm) -> Result<AffineForm, Stop> {
+fn closed(cx: &mut AffineContext, op: Binary, a: AffineForm, b: AffineForm) -> Result<AffineForm, Stop> {
     cx.intern(AtomKind::Other(op, Box::new((a, b)))).map(AffineForm::atom)
 }
 
@@ -21,18 +22,18 @@ pub fn product(cx: &mut AffineContext, mut a: AffineForm, mut b: AffineForm) -> 
     if let Some(c) = b.as_const() {
         return a.scaled(c);
     }
-    let (before, mut factor) = (cx.operation(NonlinearOp::Product, &a, &b), 1i64);
+    let (before, mut factor) = (cx.operation(Binary::Product, &a, &b), 1i64);
     for form in [&mut a, &mut b] {
         take_content(form, &mut factor).ok_or(Stop::Overflow)?;
     }
     let (a, b) = ordered(a, b);
     if factor != 1 {
         cx.fired(Rule::ProductContent, |cx| {
-            let product = cx.operation(NonlinearOp::Product, &a, &b);
+            let product = cx.operation(Binary::Product, &a, &b);
             (Vec::from_iter(before), Vec::from_iter(product.map(|product| product.scaled(factor))))
         });
     }
-    closed(cx, NonlinearOp::Product, a, b)?.scaled(factor)
+    closed(cx, Binary::Product, a, b)?.scaled(factor)
 }
 
 /// Divides a form by the greatest common divisor of all its numbers, which multiplies `factor`.
@@ -63,14 +64,13 @@ fn multiple(cx: &mut AffineContext, a: &AffineForm, b: &AffineForm) -> Option<(A
 }
 
 fn without_multiple(cx: &AffineContext, a: &AffineForm, b: &AffineForm) -> Option<(AffineForm, AffineForm)> {
-    let is_product =
-        |t: &AffineTerm| matches!(cx.atoms[t.atom as usize].kind, AtomKind::Other(NonlinearOp::Product, _));
+    let is_product = |t: &AffineTerm| matches!(cx.kind(t.atom), AtomKind::Other(Binary::Product, _));
     if a.terms.iter().any(is_product) {
         // The factors of a product have no content, see `product`.
         let (mut primitive, mut g) = (b.clone(), 1);
         take_content(&mut primitive, &mut g)?;
         for (i, t) in a.terms.iter().enumerate() {
-            let AtomKind::Other(NonlinearOp::Product, factors) = &cx.atoms[t.atom as usize].kind else { continue };
+            let AtomKind::Other(Binary::Product, factors) = cx.kind(t.atom) else { continue };
             let other = match &**factors {
                 (x, y) if *x == primitive => y,
                 (x, y) if *y == primitive => x,
@@ -94,7 +94,7 @@ fn without_multiple(cx: &AffineContext, a: &AffineForm, b: &AffineForm) -> Optio
 pub fn floor_div(cx: &mut AffineContext, a: AffineForm, b: AffineForm) -> Result<AffineForm, Stop> {
     if cx.ends_of(&b).0 >= 1 {
         if let Some((k, rest)) = multiple(cx, &a, &b) {
-            let before = cx.operation(NonlinearOp::FloorDiv, &a, &b);
+            let before = cx.operation(Binary::FloorDiv, &a, &b);
             let mut out = floor_div(cx, rest, b)?;
             out.add_scaled(1, &k)?;
             cx.fired(Rule::NonlinearMultiple, |cx| (Vec::from_iter(before), vec![cx.value(&out)]));
@@ -103,7 +103,7 @@ pub fn floor_div(cx: &mut AffineContext, a: AffineForm, b: AffineForm) -> Result
         if let Some(quotient) = small_quotient(cx, &a, &b)? {
             let quotient = AffineForm::constant(quotient);
             cx.fired(Rule::NonlinearCollapse, |cx| {
-                (Vec::from_iter(cx.operation(NonlinearOp::FloorDiv, &a, &b)), vec![cx.value(&quotient)])
+                (Vec::from_iter(cx.operation(Binary::FloorDiv, &a, &b)), vec![cx.value(&quotient)])
             });
             return Ok(quotient);
         }
@@ -111,20 +111,20 @@ pub fn floor_div(cx: &mut AffineContext, a: AffineForm, b: AffineForm) -> Result
             return cx.floor_div(a, n);
         }
     }
-    closed(cx, NonlinearOp::FloorDiv, a, b)
+    closed(cx, Binary::FloorDiv, a, b)
 }
 
 /// `(k*b + r) mod b = r mod b`; `a mod b = a` for `0 <= a < b` and `a + b` for `-b <= a < 0`
 pub fn floor_mod(cx: &mut AffineContext, mut a: AffineForm, b: AffineForm) -> Result<AffineForm, Stop> {
     if cx.ends_of(&b).0 >= 1 {
         if let Some((_, rest)) = multiple(cx, &a, &b) {
-            let before = cx.operation(NonlinearOp::Mod, &a, &b);
+            let before = cx.operation(Binary::Mod, &a, &b);
             let out = floor_mod(cx, rest, b)?;
             cx.fired(Rule::NonlinearMultiple, |cx| (Vec::from_iter(before), vec![cx.value(&out)]));
             return Ok(out);
         }
         if let Some(quotient) = small_quotient(cx, &a, &b)? {
-            let before = cx.operation(NonlinearOp::Mod, &a, &b);
+            let before = cx.operation(Binary::Mod, &a, &b);
             a.add_scaled(-quotient, &b)?;
             cx.fired(Rule::NonlinearCollapse, |cx| (Vec::from_iter(before), vec![cx.value(&a)]));
             return Ok(a);
@@ -135,7 +135,7 @@ pub fn floor_mod(cx: &mut AffineContext, mut a: AffineForm, b: AffineForm) -> Re
             return Ok(a);
         }
     }
-    closed(cx, NonlinearOp::Mod, a, b)
+    closed(cx, Binary::Mod, a, b)
 }
 
 fn small_quotient(cx: &mut AffineContext, a: &AffineForm, b: &AffineForm) -> Result<Option<i64>, Stop> {
@@ -150,20 +150,15 @@ fn small_quotient(cx: &mut AffineContext, a: &AffineForm, b: &AffineForm) -> Res
 
 /// `min(a, b) = a` where `a <= b` over the domain
 pub fn min(cx: &mut AffineContext, a: AffineForm, b: AffineForm) -> Result<AffineForm, Stop> {
-    extremum(cx, NonlinearOp::Min, a, b)
+    extremum(cx, Binary::Min, a, b)
 }
 
 /// `max(a, b) = b` where `a <= b` over the domain
 pub fn max(cx: &mut AffineContext, a: AffineForm, b: AffineForm) -> Result<AffineForm, Stop> {
-    extremum(cx, NonlinearOp::Max, a, b)
+    extremum(cx, Binary::Max, a, b)
 }
 
-pub(crate) fn extremum(
-    cx: &mut AffineContext,
-    op: NonlinearOp,
-    a: AffineForm,
-    b: AffineForm,
-) -> Result<AffineForm, Stop> {
+pub(crate) fn extremum(cx: &mut AffineContext, op: Binary, a: AffineForm, b: AffineForm) -> Result<AffineForm, Stop> {
     let (lo, hi) = cx.ends_of(&a.minus(&b)?);
     let order = if hi <= 0 {
         Some(Ordering::Less)
@@ -174,7 +169,7 @@ pub(crate) fn extremum(
     };
     if let Some(order) = order {
         let before = cx.operation(op, &a, &b);
-        let extreme = if (order == Ordering::Less) == (op == NonlinearOp::Min) { a } else { b };
+        let extreme = if (order == Ordering::Less) == (op == Binary::Min) { a } else { b };
         cx.fired(Rule::Order, |cx| (Vec::from_iter(before), vec![cx.value(&extreme)]));
         return Ok(extreme);
     }
@@ -189,10 +184,9 @@ pub(crate) fn extremum(
 
 /// `min(x, max(x, y)) = x` and `min(x, min(x, y)) = min(x, y)`, and the same with `min` and `max` exchanged: `max(x, y)` is at
 /// least `x`, and `min(x, y)` at most. `b` is the inner one.
-pub(crate) fn absorbed(cx: &AffineContext, op: NonlinearOp, a: &AffineForm, b: &AffineForm) -> Option<AffineForm> {
+pub(crate) fn absorbed(cx: &AffineContext, op: Binary, a: &AffineForm, b: &AffineForm) -> Option<AffineForm> {
     let ([AffineTerm { coefficient: 1, atom }], 0) = (&b.terms[..], b.constant) else { return None };
-    let AtomKind::Other(inner @ (NonlinearOp::Min | NonlinearOp::Max), operands) = &cx.atoms[*atom as usize].kind
-    else {
+    let AtomKind::Other(inner @ (Binary::Min | Binary::Max), operands) = cx.kind(*atom) else {
         return None;
     };
     let has_it = operands.0 == *a || operands.1 == *a;

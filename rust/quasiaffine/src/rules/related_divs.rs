@@ -19,14 +19,14 @@ pub fn merge(cx: &mut AffineContext, form: &mut AffineForm) -> Result<(), Stop> 
     loop {
         let divs: SmallVec<[AtomId; 8]> =
             form.terms.iter().map(|t| t.atom).filter(|a| cx.as_div(*a).is_some()).collect();
-        if divs.len() < 2 && cx.equalities.is_empty() {
+        if divs.len() < 2 && !cx.has_equalities() {
             return Ok(());
         }
         // Of two that could go, the one that is larger or contains the other goes.
         let mut divs = cx.in_order(divs);
         divs.reverse();
         divs.truncate(MAX_QUOTIENTS);
-        cx.spend(divs.len() * (divs.len() + cx.equalities.len()))?;
+        cx.spend(divs.len() * (divs.len() + cx.equalities().len()))?;
         let size = |cx: &AffineContext, f: &AffineForm| (n_divs(cx, f), n_nested(cx, f));
         let given = size(cx, form);
         let mut best = (given, usize::MAX);
@@ -44,7 +44,7 @@ pub fn merge(cx: &mut AffineContext, form: &mut AffineForm) -> Result<(), Stop> 
                     consider(cx, Rule::Related, candidate);
                 }
             }
-            for equality in &cx.equalities {
+            for equality in cx.equalities() {
                 let candidates = [by_equality(cx, form, a, equality), exact(cx, form, a, equality)];
                 candidates.into_iter().flatten().for_each(|candidate| consider(cx, Rule::Equality, candidate));
             }
@@ -88,7 +88,7 @@ pub fn equalities(cx: &AffineContext) -> Vec<AffineForm> {
         form.constant = f.interval.as_point()?.checked_neg()?;
         Some(form)
     };
-    let given: Vec<AffineForm> = cx.facts.iter().filter_map(of_fact).take(MAX_EQUALITIES).collect();
+    let given: Vec<AffineForm> = cx.facts().iter().filter_map(of_fact).take(MAX_EQUALITIES).collect();
     let mut reduced = given.clone();
     for i in 0..reduced.len() {
         let row = reduced[i].clone();
@@ -109,7 +109,7 @@ pub fn equalities(cx: &AffineContext) -> Vec<AffineForm> {
 /// Whether what an equality brings into the form in place of `a` is shallower: otherwise the numerator of a quotient could
 /// become a multiple of it.
 fn is_shallower(cx: &AffineContext, form: &AffineForm, a: AtomId, equality: &AffineForm) -> bool {
-    let depth = |atom: AtomId| cx.atoms[atom as usize].depth;
+    let depth = |atom: AtomId| cx.depth(atom);
     equality.terms.iter().all(|t| form.coefficient(t.atom) != 0 || depth(t.atom) < depth(a))
 }
 
@@ -276,7 +276,7 @@ fn by_values(
     b: AtomId,
 ) -> Option<AffineForm> {
     let ([s], [t]) = (&x.terms[..], &y.terms[..]) else { return None };
-    let interval = cx.atoms[s.atom as usize].interval;
+    let interval = cx.atom_range(s.atom);
     if s.atom != t.atom || interval.size() > MAX_VALUES || interval.size() < 2 {
         return None;
     }

@@ -8,8 +8,9 @@
 use smallvec::SmallVec;
 
 use super::Rule;
-use crate::affine::context::{AffineContext, NonlinearOp};
+use crate::affine::context::AffineContext;
 use crate::affine::form::{AffineForm, AffineTerm, AtomId};
+use crate::arithmetic::Binary;
 use crate::error::Stop;
 use crate::fast_path::div_of_variables::no_rule_applies;
 use crate::int;
@@ -33,7 +34,7 @@ pub fn floor_mod(cx: &mut AffineContext, mut form: AffineForm, n: i64) -> Result
 
 /// `(n*k*x + y) mod n = y mod n` and `(k*(x mod m) + y) mod n = (k*x + y) mod n` where `n` divides `k*m`
 pub(crate) fn drop_multiples(cx: &mut AffineContext, form: &mut AffineForm, n: i64) -> Result<(), Stop> {
-    let before = cx.budget.trace.is_some().then(|| form.clone());
+    let before = cx.traces().then(|| form.clone());
     loop {
         form.constant = int::floor_mod(form.constant, n);
         form.terms.iter_mut().for_each(|t| t.coefficient %= n);
@@ -50,7 +51,7 @@ pub(crate) fn drop_multiples(cx: &mut AffineContext, form: &mut AffineForm, n: i
     if let Some(before) = before.filter(|before| before != form) {
         let n = AffineForm::constant(n);
         cx.fired(Rule::RemainderMultiples, |cx| {
-            let remainder = |x| Vec::from_iter(cx.operation(NonlinearOp::Mod, x, &n));
+            let remainder = |x| Vec::from_iter(cx.operation(Binary::Mod, x, &n));
             (remainder(&before), remainder(form))
         });
     }
@@ -65,7 +66,7 @@ pub(crate) fn open(cx: &mut AffineContext, form: &AffineForm, n: i64) -> Result<
     let quotient = cx.floor_div(form.clone(), n)?;
     let mut open = form.clone();
     open.add_scaled(-n, &quotient)?;
-    let is_new = |t: &&AffineTerm| t.atom as usize >= cx.n_vars && form.coefficient(t.atom) == 0;
+    let is_new = |t: &&AffineTerm| !cx.is_var(t.atom) && form.coefficient(t.atom) == 0;
     let mut new = quotient.terms.iter().filter(is_new);
     if let Some(only) = new.next().copied() {
         let inner = cx.as_div(only.atom).filter(|(_, m)| *m < n && n % m == 0);
@@ -80,7 +81,7 @@ pub(crate) fn open(cx: &mut AffineContext, form: &AffineForm, n: i64) -> Result<
         open.add_scaled(factor, &remainder)?;
     }
     cx.fired(Rule::RemainderOpen, |cx| {
-        let remainder = cx.operation(NonlinearOp::Mod, form, &AffineForm::constant(n));
+        let remainder = cx.operation(Binary::Mod, form, &AffineForm::constant(n));
         (Vec::from_iter(remainder), vec![cx.value(&open)])
     });
     Ok(Some(open))
@@ -115,7 +116,7 @@ pub(crate) fn with_quotient(
     let (x, Some(factor)) = (x.clone(), t.coefficient.checked_mul(n)) else { return Ok(None) };
     cx.spend(form.terms.len() + x.terms.len())?;
     let quotient = cx.floor_div(x.clone(), n)?;
-    let is_var = |t: &AffineTerm| (t.atom as usize) < cx.n_vars;
+    let is_var = |t: &AffineTerm| cx.is_var(t.atom);
     let stands = |q: &AffineTerm| factor.checked_mul(q.coefficient) == Some(form.coefficient(q.atom));
     if !quotient.terms.iter().all(|q| is_var(q) || stands(q)) {
         return Ok(None);
@@ -162,7 +163,7 @@ pub(crate) fn digits(cx: &mut AffineContext, form: &mut AffineForm) -> Result<()
     };
     let found: SmallVec<[_; 1]> = form.terms.iter().filter_map(digit).collect();
     for (t, x, m, n) in found {
-        let before = cx.budget.trace.is_some().then(|| form.clone());
+        let before = cx.traces().then(|| form.clone());
         let quotient = cx.floor_div(x, m)?;
         let digit = floor_mod(cx, quotient, n)?;
         form.add_term(int::mul(-1, t.coefficient)?, t.atom)?;

@@ -58,9 +58,9 @@ pub fn simplify_domain(domain: &Domain, cx: &mut AffineContext) -> Option<Simpli
             // What came up on the way is forgotten: numbers and ranges of atoms are to be those of a first reading.
             let restarts = !cx.has_met_all();
             if restarts {
-                let alias = std::mem::take(&mut cx.alias);
+                let alias = cx.take_aliases();
                 cx.restart(&domain);
-                cx.alias = alias;
+                cx.set_aliases(alias);
             }
             domain.constraints = assume_reduced(cx, reduced, restarts);
         }
@@ -238,14 +238,11 @@ fn held_against_each_other(cx: &mut AffineContext, kept: &mut Kept) -> Result<He
     changed |= constraint::round_ends(cx, kept);
     // One constraint has no other to be held against.
     if kept.len() > 1 {
-        cx.clear_facts();
-        cx.facts.extend(kept.iter().map(|(form, interval)| Fact { form: form.clone(), interval: *interval }));
+        cx.set_facts(kept);
     }
     let mut i = 0;
-    while i < cx.facts.len() {
-        // A fact without a form says nothing, least of all of itself.
-        let nothing = Fact { form: AffineForm::default(), interval: Interval::ALL };
-        let Fact { form, interval } = std::mem::replace(&mut cx.facts[i], nothing);
+    while i < cx.facts().len() {
+        let Fact { form, interval } = cx.set_fact_aside(i);
         if interval.is_empty() {
             return Ok(Held { contradict: true, changed });
         }
@@ -253,11 +250,11 @@ fn held_against_each_other(cx: &mut AffineContext, kept: &mut Kept) -> Result<He
         match constraint::decide(cx, &form, &parts, interval) {
             constraint::Decided::Contradiction => return Ok(Held { contradict: true, changed }),
             constraint::Decided::Implied => {
-                cx.facts.remove(i);
+                cx.remove_fact(i);
                 kept.remove(i);
             }
             constraint::Decided::Open => {
-                cx.facts[i] = Fact { form, interval };
+                cx.put_fact_back(i, Fact { form, interval });
                 i += 1;
             }
         }

@@ -43,7 +43,7 @@ impl ManyDivs {
     /// An expression with fewer div/mod nodes, or the same.
     pub fn rewrite(&mut self, cx: &mut AffineContext, e: &Expr, check: Option<&NormalCheck>) -> Rewritten {
         // An equality replaces divs by others, which only writing the open form shows.
-        let few = if cx.equalities.is_empty() { FEW } else { SOME };
+        let few = if !cx.has_equalities() { FEW } else { SOME };
         if e.divmods() <= few {
             return Rewritten::Few(e.clone(), None);
         }
@@ -91,7 +91,7 @@ impl ManyDivs {
     /// What reading it with remainders as atoms makes of an expression, until that changes nothing.
     fn with_remainders(&mut self, cx: &mut AffineContext, e: &Expr) -> Kept {
         let closed = self.closed.get_or_insert_with(|| cx.closing_remainders());
-        closed.budget.effort = cx.budget.effort;
+        closed.set_effort(cx.effort());
         let mut kept = Kept { expr: e.clone(), n_divs: usize::MAX };
         for _ in 0..MAX_ROUNDS {
             let form = closed.linear(&kept.expr);
@@ -103,7 +103,7 @@ impl ManyDivs {
                 _ => break,
             }
         }
-        cx.budget.effort = closed.budget.effort;
+        cx.set_effort(closed.effort());
         kept
     }
 }
@@ -120,10 +120,10 @@ fn n_divs(cx: &AffineContext, form: &AffineForm) -> usize {
     fn count(cx: &AffineContext, form: &AffineForm, seen: &mut [bool]) -> usize {
         let mut n = 0;
         for t in &form.terms {
-            if (t.atom as usize) < cx.n_vars || std::mem::replace(&mut seen[t.atom as usize - cx.n_vars], true) {
+            if cx.is_var(t.atom) || std::mem::replace(&mut seen[t.atom as usize - cx.n_vars()], true) {
                 continue;
             }
-            n += match &cx.atoms[t.atom as usize].kind {
+            n += match cx.kind(t.atom) {
                 AtomKind::Var(_) => 0,
                 AtomKind::Div(num, _) => 1 + count(cx, num, seen),
                 AtomKind::Other(_, operands) => 1 + count(cx, &operands.0, seen) + count(cx, &operands.1, seen),
@@ -131,7 +131,7 @@ fn n_divs(cx: &AffineContext, form: &AffineForm) -> usize {
         }
         n
     }
-    count(cx, form, &mut vec![false; cx.atoms.len() - cx.n_vars])
+    count(cx, form, &mut vec![false; cx.atoms().len() - cx.n_vars()])
 }
 
 /// The largest expression that is walked as a tree.

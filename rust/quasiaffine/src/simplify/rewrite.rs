@@ -5,10 +5,10 @@
 use smallvec::SmallVec;
 
 use crate::affine::context::AffineContext;
-use crate::affine::form::AffineForm;
+use crate::affine::form::{AffineForm, AtomId};
 use crate::analysis::wide_interval::fits;
 use crate::error::Stop;
-use crate::expr::{Accumulator, Expr, Kind, Op, Var};
+use crate::expr::{Accumulator, Expr, Op, Var};
 use crate::fast_path::normal::NormalCheck;
 use crate::rules::extraction::{extract, Notes};
 use crate::rules::irrelevant_variables::is_undecided;
@@ -33,7 +33,7 @@ pub fn rewrite_all(
 ) -> (SmallVec<[Expr; 4]>, bool) {
     // Under facts, the order of reading may decide what they state.
     let (mut is_sure, order_counts) = (true, check.is_none());
-    if !cx.facts.is_empty() && results.iter().any(|e| e.divmods() > 0) {
+    if cx.has_facts() && results.iter().any(|e| e.divmods() > 0) {
         let known = equalities(cx);
         cx.set_equalities(known);
     }
@@ -78,7 +78,7 @@ pub fn rewrite_all(
         }
         out.push(extracted);
     }
-    if !cx.equalities.is_empty() {
+    if cx.has_equalities() {
         cx.set_equalities(Vec::new());
     }
     (out, is_sure && !(cx.stability.out_of_order && order_counts))
@@ -86,7 +86,7 @@ pub fn rewrite_all(
 
 /// Whether nothing stands in the divs of a form but variables, so that what is written of them reads as them.
 fn is_shallow(cx: &AffineContext, form: &AffineForm) -> bool {
-    form.terms.iter().all(|t| cx.atoms[t.atom as usize].depth <= 1)
+    form.terms.iter().all(|t| cx.depth(t.atom) <= 1)
 }
 
 /// A law that looks at the values of a whole result: given its form, where that is known and nothing else has changed the
@@ -170,7 +170,7 @@ fn by_each_operand(cx: &mut AffineContext, e: &Expr) -> Option<Expr> {
 
 /// Whether one expression fits into 64 bits on the way to its value where another may not.
 pub(super) fn fits_alone(cx: &AffineContext, e: &Expr, other: &Expr) -> bool {
-    let of_var = |v: Var| cx.atoms[cx.flat(v)].interval;
+    let of_var = |v: Var| cx.range_of_var(v);
     !fits(&of_var, other) && fits(&of_var, e)
 }
 
@@ -200,8 +200,8 @@ pub(super) fn cost(e: &Expr) -> (u32, u32) {
 fn replacement(cx: &AffineContext, v: Var) -> Option<Expr> {
     let i = cx.flat(v);
     let alias = cx.stands_for(i);
-    let keeps = cx.options.keep_point_dims && v.kind == Kind::Dim;
-    match cx.atoms[alias].interval.as_point().filter(|_| !keeps) {
+    let keeps = cx.keeps(v);
+    match cx.atom_range(alias as AtomId).as_point().filter(|_| !keeps) {
         Some(value) => Some(Expr::Const(value)),
         None => (alias != i).then(|| Expr::Var(cx.var(alias))),
     }
@@ -209,7 +209,7 @@ fn replacement(cx: &AffineContext, v: Var) -> Option<Expr> {
 
 /// Whether an expression uses a variable that is written as something else.
 fn is_replaced(cx: &AffineContext, e: &Expr) -> bool {
-    if cx.alias.is_empty() && cx.atoms[..cx.n_vars].iter().all(|atom| atom.interval.as_point().is_none()) {
+    if cx.aliases().is_empty() && (0..cx.n_vars()).all(|flat| cx.atom_range(flat as AtomId).as_point().is_none()) {
         return false;
     }
     let mut found = false;

@@ -9,9 +9,10 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::affine::context::{AffineContext, NonlinearOp};
+use crate::affine::context::AffineContext;
 use crate::affine::form::AffineForm;
 use crate::analysis::interval::Interval;
+use crate::arithmetic::Binary;
 use crate::expr::Expr;
 use crate::map::domain::{Constraint, Domain};
 use crate::map::Map;
@@ -136,7 +137,7 @@ impl AffineContext {
     /// Notes that a rule fired. What it did is only worked out where somebody traces.
     #[inline]
     pub(crate) fn fired(&self, rule: Rule, step: impl FnOnce(&AffineContext) -> (Vec<Statement>, Vec<Statement>)) {
-        if let Some(trace) = &self.budget.trace {
+        if let Some(trace) = self.trace() {
             let (before, after) = step(self);
             trace.push(rule, before, after);
         }
@@ -168,8 +169,8 @@ impl AffineContext {
     }
 
     /// An operation on two forms as a statement; none where nobody traces.
-    pub(crate) fn operation(&self, op: NonlinearOp, a: &AffineForm, b: &AffineForm) -> Option<Statement> {
-        self.budget.trace.as_ref()?;
+    pub(crate) fn operation(&self, op: Binary, a: &AffineForm, b: &AffineForm) -> Option<Statement> {
+        self.trace()?;
         let spell = || op.of(&self.spelled_out(a)?, &self.spelled_out(b)?).ok();
         Some(spell().map_or(Statement::Unprintable, Statement::Value))
     }

@@ -1,0 +1,164 @@
+"""The text of a definition, and the configuration that it is made from.
+
+:class:`Body` collects instructions; :class:`Config` reads a configuration strictly: what is not understood raises
+:class:`NotUnderstood`, whose text becomes the reason of an unknown map.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from ..._core import Instruction, Shape
+
+__all__ = ["Body", "Config", "NotUnderstood", "array_text", "numbers", "require"]
+
+
+class NotUnderstood(Exception):
+    """A call says something that its definition does not cover."""
+
+
+def require(condition: bool, reason: str) -> None:
+    """Raises :class:`NotUnderstood` with the reason where the condition does not hold."""
+    if not condition:
+        raise NotUnderstood(reason)
+
+
+def numbers(items: Iterable[int]) -> str:
+    """Integers, separated by commas."""
+    return ",".join(map(str, items))
+
+
+def array_text(dtype: str, sizes: Iterable[int]) -> str:
+    """An array shape without a layout."""
+    return f"{dtype}[{numbers(sizes)}]"
+
+
+class Body:
+    """The instructions of a definition, with a parameter ``p0``, ``p1``, ... for each operand."""
+
+    def __init__(self, instruction: Instruction) -> None:
+        self.operands: list[Shape] = [operand.shape for operand in instruction.operands]
+        self._lines: list[str] = []
+        self._types: dict[str, tuple[str, Sequence[int]]] = {}
+        for k, shape in enumerate(self.operands):
+            require(shape.is_array, f"operand {k} is not an array")
+            self._append(f"p{k}", shape.dtype, shape.dimensions, f"parameter({k})")
+
+    def _append(self, name: str, dtype: str, sizes: Sequence[int], operation: str) -> str:
+        self._lines.append(f"{name} = {array_text(dtype, sizes)} {operation}")
+        self._types[name] = (dtype, sizes)
+        return name
+
+    def add(self, dtype: str, sizes: Sequence[int], operation: str) -> str:
+        """Adds an instruction, and returns its name."""
+        return self._append(f"v{len(self._lines)}", dtype, sizes, operation)
+
+    def type_of(self, name: str) -> tuple[str, Sequence[int]]:
+        """The element type and the sizes of a value."""
+        return self._types[name]
+
+    def filled(self, dtype: str, sizes: Sequence[int], value: float | str) -> str:
+        """An array of one value."""
+        one = self.add(dtype, (), f"constant({value})")
+        return one if not sizes else self.add(dtype, sizes, f"broadcast({one}), dimensions={{}}")
+
+    def converted(self, name: str, dtype: str) -> str:
+        """A value in another element type."""
+        source, sizes = self._types[name]
+        return name if source == dtype else self.add(dtype, sizes, f"convert({name})")
+
+    def one(self, operation: str, a: str) -> str:
+        """An elementwise operation on an array."""
+        return self.add(*self._types[a], f"{operation}({a})")
+
+    def two(self, operation: str, a: str, b: str) -> str:
+        """An elementwise operation on two arrays of one type."""
+        return self.add(*self._types[a], f"{operation}({a}, {b})")
+
+    def like(self, name: str, value: float) -> str:
+        """An array of one value, as large as another one."""
+        return self.filled(*self._types[name], value)
+
+    def finish(self, output: Shape, arrays: Sequence[str]) -> str:
+        """The text with ``arrays`` as the first arrays of the output; those beyond them are workspace: zeros."""
+        if not output.is_tuple:
+            require(len(arrays) == 1, "more results than the output has")
+            return self._text(arrays[0])
+        parts = output.tuple_shapes
+        require(len(arrays) <= len(parts), "more results than the output has")
+        names = list(arrays)
+        for part in parts[len(arrays) :]:
+            require(part.is_array and part.rank == 1 and part.dtype in ("u8", "s8"), f"a result {part} of the call")
+            names.append(self.filled(part.dtype, part.dimensions, 0))
+        shapes = ", ".join(array_text(part.dtype, part.dimensions) for part in parts)
+        self._lines.append(f"result = ({shapes}) tuple({', '.join(names)})")
+        return self._text("result")
+
+    def finish_with(self, root: str) -> str:
+        """The text with one more instruction as the root, written without its name."""
+        self._lines.append(f"result = {root}")
+        return self._text("result")
+
+    def _text(self, root: str) -> str:
+        lines = [f"ROOT {line}" if line.startswith(f"{root} = ") else line for line in self._lines]
+        return "\n  ".join(lines)
+
+
+class Config(Mapping[str, Any]):
+    """A part of the JSON configuration of a call."""
+
+    def __init__(self, values: Mapping[str, Any], what: str) -> None:
+        self._values, self._what = values, what
+
+    @classmethod
+    def of(cls, instruction: Instruction, part: str) -> Config:
+        """The part with this name of an instruction's ``backend_config``."""
+        text = instruction.attributes.get("backend_config")
+        try:
+            whole = json.loads(text) if isinstance(text, str) else {}
+        except ValueError:
+            raise NotUnderstood("its backend_config is not JSON") from None
+        found = whole.get(part) if isinstance(whole, dict) else None
+        if not isinstance(found, dict):
+            raise NotUnderstood(f"its backend_config has no {part}")
+        return cls(found, part)
+
+    def expect_only(self, understood: Collection[str]) -> None:
+        """Raises :class:`NotUnderstood` for a field that is neither understood nor empty."""
+        for field, value in self._values.items():
+            require(field in understood or not value or value == "0", f"{self._what} has {field}={json.dumps(value)}")
+
+    def number(self, field: str, default: float) -> float:
+        """A finite number."""
+        value = self._values.get(field, default)
+        require(isinstance(value, (int, float)) and abs(value) < float("inf"), f"{self._what}.{field} is no number")
+        return float(value)
+
+    def word(self, field: str, default: str) -> str:
+        """A string."""
+        value = self._values.get(field, default)
+        require(isinstance(value, str), f"{self._what}.{field} is no string")
+        return str(value)
+
+    def dimensions(self, field: str) -> list[int]:
+        """A list of dimension numbers; JSON writes 64-bit numbers as strings."""
+        value = self._values.get(field, [])
+        require(isinstance(value, list) and all(str(n).isdigit() for n in value), f"{self._what}.{field} is no list")
+        return [int(n) for n in value]
+
+    def part(self, field: str) -> Config:
+        """An object in this one."""
+        value = self._values.get(field, {})
+        require(isinstance(value, dict), f"{self._what}.{field} is no object")
+        return Config(value, f"{self._what}.{field}")
+
+    def __getitem__(self, field: str) -> Any:
+        return self._values[field]
+
+    def __iter__(self) -> Any:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)

@@ -1,0 +1,126 @@
+"""Matrix products of cuBLAS and cuBLASLt: ``alpha * dot(a, b) + beta * c``, a bias, an activation.
+
+The configuration is XLA's ``GemmBackendConfig``.  The bias runs along the trailing dimensions of the product, which
+are those that come from ``b``.
+"""
+
+from __future__ import annotations
+
+from ..._core import Instruction
+from .body import Body, Config, array_text, numbers, require
+
+__all__ = ["gemm", "scaled_gemm"]
+
+_UNDERSTOOD = {
+    "alpha_real", "alpha_imag", "beta", "dot_dimension_numbers", "precision_config", "epilogue", "lhs_stride",
+    "rhs_stride", "grad_x", "grad_y", "autotune_workspace_size", "selected_algorithm",
+}  # fmt: skip
+
+_COMPUTED = {"f16": "f32", "bf16": "f32", "f8e4m3fn": "f32", "f8e5m2": "f32", "s8": "s32", "u8": "s32"}
+"""The element types of products whose operands are narrower."""
+
+_EPILOGUES = {
+    "DEFAULT": (False, "", False),
+    "BIAS": (True, "", False),
+    "RELU": (False, "relu", False),
+    "BIAS_RELU": (True, "relu", False),
+    "GELU": (False, "gelu", False),
+    "BIAS_GELU": (True, "gelu", False),
+    "GELU_AUX": (False, "gelu", True),
+    "BIAS_GELU_AUX": (True, "gelu", True),
+}
+"""Whether there is a bias, the activation, and whether what it is applied to is a result, too."""
+
+
+def gemm(instruction: Instruction) -> str:
+    """``__cublas$gemm`` and ``__cublas$lt$matmul``: a, b, c where beta is not 0, then the bias."""
+    return _gemm(instruction, n_scales=0)
+
+
+def scaled_gemm(instruction: Instruction) -> str:
+    """``__cublas$lt$matmul$f8``: a scalar for each of a and b follows the matrices."""
+    return _gemm(instruction, n_scales=2)
+
+
+def _gemm(instruction: Instruction, n_scales: int) -> str:
+    config = Config.of(instruction, "gemm_backend_config")
+    config.expect_only(_UNDERSTOOD)
+    epilogue = config.word("epilogue", "DEFAULT")
+    require(epilogue in _EPILOGUES, f"the epilogue {epilogue}")
+    has_bias, activation, has_aux = _EPILOGUES[epilogue]
+    alpha, beta = config.number("alpha_real", 1), config.number("beta", 0)
+    require(config.number("alpha_imag", 0) == 0, "alpha is complex")
+    n_matrices = 2 + (beta != 0)
+    expected = n_matrices + n_scales + has_bias
+    found = len(instruction.operands)
+    require(found == expected, f"{found} operands, where its backend_config asks for {expected}")
+
+    body = Body(instruction)
+    output = instruction.shape.tuple_shapes[0] if instruction.shape.is_tuple else instruction.shape
+    require(output.is_array, "its first result is not an array")
+    computed = _COMPUTED.get(body.operands[0].dtype, body.operands[0].dtype)
+    factors = [body.converted(f"p{k}", computed) for k in range(2)]
+    sizes, n_columns, dimensions = _product(body, config.part("dot_dimension_numbers"))
+    require(
+        tuple(output.dimensions) == sizes, f"its result {output}, where the product is {array_text(computed, sizes)}"
+    )
+    value = body.add(computed, sizes, f"dot({factors[0]}, {factors[1]}), {dimensions}")
+
+    def scaled(value: str, by: float) -> str:
+        return value if by == 1 else body.two("multiply", value, body.like(value, by))
+
+    value = scaled(value, alpha)
+    for k in range(n_matrices, n_matrices + n_scales):
+        require(body.operands[k].rank == 0, f"operand {k} is not a scalar")
+        scalar = body.converted(f"p{k}", computed)
+        scale = body.add(computed, sizes, f"broadcast({scalar}), dimensions={{}}") if sizes else scalar
+        value = body.two("multiply", value, scale)
+    if beta != 0:
+        require(tuple(body.operands[2].dimensions) == sizes, "c has other sizes than the product")
+        value = body.two("add", value, scaled(body.converted("p2", computed), beta))
+    if has_bias:
+        value = _with_bias(body, value, computed, sizes, n_columns)
+    results = [value]
+    if activation:
+        results = [_activated(body, activation, value), *results[: int(has_aux)]]
+    return body.finish(instruction.shape, [body.converted(result, output.dtype) for result in results])
+
+
+def _product(body: Body, config: Config) -> tuple[tuple[int, ...], int, str]:
+    """The sizes of the product, how many of its dimensions come from ``b``, and the attributes of the dot."""
+    names = ("lhs_batch", "rhs_batch", "lhs_contracting", "rhs_contracting")
+    config.expect_only({f"{name}_dimensions" for name in names})
+    dims = {name: config.dimensions(f"{name}_dimensions") for name in names}
+    sides = []
+    for k, side in enumerate(("lhs", "rhs")):
+        sizes = body.operands[k].dimensions
+        used = dims[f"{side}_batch"] + dims[f"{side}_contracting"]
+        require(len(set(used)) == len(used) and all(d < len(sizes) for d in used), "its dimension numbers do not fit")
+        sides.append([n for d, n in enumerate(sizes) if d not in used])
+    batch = [body.operands[0].dimensions[d] for d in dims["lhs_batch"]]
+    attributes = ", ".join(f"{name}_dims={{{numbers(found)}}}" for name, found in dims.items())
+    return (*batch, *sides[0], *sides[1]), len(sides[1]), attributes
+
+
+def _with_bias(body: Body, value: str, computed: str, sizes: tuple[int, ...], n_columns: int) -> str:
+    """The last operand, along the trailing dimensions of the product."""
+    number = len(body.operands) - 1
+    bias = body.operands[number]
+    first = len(sizes) - bias.rank
+    fits = 1 <= bias.rank <= n_columns and tuple(bias.dimensions) == sizes[first:]
+    require(fits, f"a bias {bias} beside a product of sizes [{numbers(sizes)}]")
+    wide = body.converted(f"p{number}", computed)
+    dimensions = numbers(range(first, len(sizes)))
+    spread = body.add(computed, sizes, f"broadcast({wide}), dimensions={{{dimensions}}}")
+    return body.two("add", value, spread)
+
+
+def _activated(body: Body, activation: str, x: str) -> str:
+    if activation == "relu":
+        return body.two("maximum", x, body.like(x, 0))
+    # GELU by the hyperbolic tangent.
+    cube = body.two("multiply", body.two("multiply", x, x), x)
+    sum_ = body.two("add", x, body.two("multiply", body.like(x, 0.044715), cube))
+    tanh = body.one("tanh", body.two("multiply", body.like(x, 0.7978845608028654), sum_))
+    half = body.two("multiply", body.like(x, 0.5), x)
+    return body.two("multiply", half, body.two("add", body.like(x, 1), tanh))

@@ -1,0 +1,514 @@
+//! The simplifier's context: every expression as an affine form over interned atoms.
+//!
+//! Read [`AffineContext`]. In an affine form a remainder does not exist: `x mod n` is `x - n * (x floordiv n)`. So divs and
+//! remainders of one value cancel and combine by plain addition, and the number of floor divisions in a form is the smallest
+//! that its terms allow. [`mod@crate::simplify`] writes forms back as expressions and brings the remainders back where they are
+//! shorter. A context lives for one call; nothing global grows.
+//!
+//! Forms of large nodes are remembered by address, since most trees do not repeat themselves. No context is kept for the next call of
+//! a thread: that would leave room in use when all maps are gone.
+
+mod reading;
+
+use rustc_hash::FxHashMap;
+
+use crate::affine::atoms::Atoms;
+pub use crate::affine::atoms::{Atom, AtomKind};
+pub use crate::affine::budget::Budget;
+use crate::affine::form::{AffineForm, AtomId};
+use crate::affine::stability::{Mark, Stability};
+use crate::affine::table::Table;
+use crate::analysis::interval::Interval;
+use crate::analysis::samples::Sample;
+use crate::analysis::wide_interval::{interval, WideInterval};
+use crate::arithmetic::{binary, Binary};
+use crate::error::Stop;
+use crate::expr::{Accumulator, Expr, Kind, Var};
+use crate::map::domain::{Constraint, Domain};
+use crate::rules::extraction::{Extracted, Notes};
+use crate::simplify::options::{FastPath, Options};
+use crate::simplify::trace::Trace;
+
+/// A constraint of the domain as a fact: the form lies in the interval.
+#[derive(Clone, Debug)]
+pub struct Fact {
+    /// The form; its constant is 0.
+    pub form: AffineForm,
+    /// Its values.
+    pub interval: Interval,
+}
+
+/// What only large expressions need: boxed, so that a context is quickly made and dropped.
+#[derive(Default)]
+struct Large {
+    /// The forms of shared nodes, by address, with the nodes: no other one gets an address that is remembered. Apart for the
+    /// two kinds of reading, see [`Stability`].
+    shared: [Table<usize, (Expr, AffineForm)>; 2],
+    /// Forms that have been written.
+    extracted: Table<AffineForm, Extracted>,
+}
+
+/// The context of one simplification.
+pub struct AffineContext {
+    atoms: Atoms,
+    facts: Vec<Fact>,
+    /// The number of the first atom that was made under these facts.
+    first_under_facts: usize,
+    /// What each variable is replaced by, an equal earlier one or itself, by flat number; nothing where none is replaced.
+    alias: Vec<u32>,
+    options: Options,
+    budget: Budget,
+    /// The samples of the first atoms, see [`crate::analysis::samples`]; nothing where a value does not fit.
+    pub(crate) samples: Vec<Option<Sample>>,
+    /// Divisions that have been done.
+    divs: Table<(i64, AffineForm), AffineForm>,
+    large: Option<Box<Large>>,
+    pub(crate) stability: Stability,
+    /// Forms that are 0 by constraints with a single value: used in results, and not in the constraints themselves.
+    equalities: Vec<AffineForm>,
+    /// What is known of what was written since this was last cleared.
+    pub(crate) notes: Notes,
+    /// Remainders are read as atoms, see [`crate::rules::remainder`].
+    closes_remainders: bool,
+}
+
+/// The largest expression whose interval is worked out.
+const INTERVAL_NODES: u32 = 4096;
+
+impl AffineContext {
+    /// The context for expressions over a domain, with its constraints as facts.
+    pub fn new(domain: &Domain) -> AffineContext {
+        let mut cx = AffineContext::without_facts(domain, Options::default(), Budget::default());
+        for Constraint { expr, interval } in &domain.constraints {
+            // A constraint that cannot be written in 64 bits is a fact that is not used.
+            if let Ok(form) = cx.linear(expr) {
+                cx.add_fact(form, *interval);
+            }
+        }
+        cx
+    }
+
+    /// The context for expressions over a domain whose constraints do not count.
+    pub(crate) fn without_facts(domain: &Domain, options: Options, budget: Budget) -> AffineContext {
+        let mut cx = AffineContext::idle(domain.vars.len(), options, budget);
+        cx.restart(domain);
+        cx
+    }
+
+    /// A context that has yet to be started over some domain of so many variables.
+    pub(crate) fn idle(n_vars: usize, options: Options, budget: Budget) -> AffineContext {
+        AffineContext {
+            atoms: Atoms::with_room(n_vars),
+            facts: Vec::new(),
+            first_under_facts: 0,
+            alias: Vec::new(),
+            options,
+            budget,
+            samples: Vec::new(),
+            divs: Table::default(),
+            large: None,
+            stability: Stability::default(),
+            equalities: Vec::new(),
+            notes: Notes::default(),
+            closes_remainders: false,
+        }
+    }
+
+    /// A context for the same variables, without facts, that reads remainders as atoms, see [`crate::rules::remainder`].
+    pub(crate) fn closing_remainders(&self) -> AffineContext {
+        let mut cx = AffineContext::idle(0, self.options, self.budget.clone());
+        cx.atoms = self.atoms.variables();
+        cx.alias.clone_from(&self.alias);
+        cx.first_under_facts = self.n_vars();
+        cx.closes_remainders = true;
+        cx
+    }
+
+    /// Starts anew over a domain, without facts. What it has spent stays spent.
+    pub(crate) fn restart(&mut self, domain: &Domain) {
+        if self.atoms.len() > 0 {
+            // Nothing is remembered where there was no atom.
+            self.samples.clear();
+            self.facts.clear();
+            self.divs.clear();
+            self.large = None;
+        }
+        self.alias.clear();
+        self.atoms.restart(domain);
+        self.first_under_facts = self.n_vars();
+        self.stability = Stability::default();
+    }
+
+    /// The ranges of the variables, without anything that relates them.
+    pub(crate) fn the_box(&self) -> Domain {
+        self.atoms.the_box()
+    }
+
+    /// Forgets what has been met. Forms that are remembered go with it: they would be found without meeting anything.
+    pub(crate) fn read_anew(&mut self) {
+        self.stability = Stability::default();
+        if let Some(large) = &mut self.large {
+            large.shared[usize::from(true)].clear();
+        }
+    }
+
+    /// Forgets what has been met since then.
+    pub(crate) fn unread(&mut self, to: Mark) {
+        self.stability.back_to(to);
+        if let Some(large) = &mut self.large {
+            large.shared[usize::from(true)].clear();
+        }
+    }
+
+    /// Whether every quotient has been met since expressions are read to be checked.
+    pub(crate) fn has_met_all(&self) -> bool {
+        self.stability.n_met() == self.atoms.len() - self.n_vars()
+    }
+
+    pub(crate) fn add_fact(&mut self, mut form: AffineForm, interval: Interval) {
+        let shift = -i128::from(form.constant);
+        form.constant = 0;
+        let interval = Interval::exact(i128::from(interval.lo) + shift, i128::from(interval.hi) + shift);
+        if let (false, Some(interval)) = (form.terms.is_empty(), interval) {
+            self.facts.push(Fact { form, interval });
+            self.forget();
+        }
+    }
+
+    /// The interval of an expression over the domain.
+    pub(crate) fn interval(&mut self, e: &Expr) -> WideInterval {
+        let by_nodes = interval(&|v| self.atom_range(self.flat(v) as AtomId), e, INTERVAL_NODES);
+        match self.linear(e) {
+            Ok(form) => {
+                let (lo, hi) = self.ends_of(&form);
+                WideInterval { lo, hi }.intersect(by_nodes)
+            }
+            Err(_) => by_nodes,
+        }
+    }
+
+    /// The interval of an expression over the domain; `None` where it is not known to have 64 bits.
+    pub fn bounds(&mut self, e: &Expr) -> Option<Interval> {
+        let WideInterval { lo, hi } = self.interval(e);
+        // The ends of no value are in no order.
+        if lo > hi {
+            Some(Interval::EMPTY)
+        } else {
+            Interval::exact(lo, hi)
+        }
+    }
+
+    /// Starts anew with what is known beyond the ranges of the variables.
+    pub(crate) fn clear_facts(&mut self) {
+        self.facts.clear();
+        self.forget();
+    }
+
+    /// What has been written with other equalities could come out otherwise.
+    pub(crate) fn set_equalities(&mut self, equalities: Vec<AffineForm>) {
+        self.equalities = equalities;
+        self.forget_written();
+    }
+
+    fn forget_written(&mut self) {
+        if let Some(large) = &mut self.large {
+            large.extracted.clear();
+        }
+        self.atoms.forget_written();
+    }
+
+    /// What has been read and divided under other facts could come out otherwise.
+    fn forget(&mut self) {
+        self.divs.clear();
+        self.forget_written();
+        if let Some(large) = &mut self.large {
+            large.shared.iter_mut().for_each(Table::clear);
+        }
+        self.first_under_facts = self.atoms.len();
+    }
+
+    fn add_atom(&mut self, kind: AtomKind, interval: Interval) -> AtomId {
+        let id = self.atoms.add(kind, interval);
+        self.met(id)
+    }
+
+    /// The atom of a kind: an earlier one where it is known, a new one otherwise.
+    ///
+    /// # Errors
+    /// [`Stop::Overflow`] where the value is not known to have 64 bits: then it is no atom, and no law sees it.
+    pub(crate) fn intern(&mut self, kind: AtomKind) -> Result<AtomId, Stop> {
+        if let Some(id) = self.atoms.known(&kind) {
+            return Ok(self.met(id));
+        }
+        let interval = self.range_of_kind(&kind).ok_or(Stop::Overflow)?;
+        Ok(self.add_atom(kind, interval))
+    }
+
+    /// An atom that is met.
+    fn met(&mut self, id: AtomId) -> AtomId {
+        if self.stability.checks {
+            self.stability.meet(id);
+        }
+        id
+    }
+
+    /// The quotient of a form with a known interval: an earlier one where it is known, a new one otherwise.
+    pub(crate) fn intern_div(&mut self, num: AffineForm, of_num: Interval, n: i64) -> AtomId {
+        if self.atoms.are_interned() {
+            let kind = AtomKind::Div(num, n);
+            return match self.atoms.known(&kind) {
+                Some(id) => self.met(id),
+                None => self.add_atom(kind, of_num.floor_div(n)),
+            };
+        }
+        match self.atoms.known_div(&num, n, self.n_vars()) {
+            Some(id) => self.met(id),
+            None => self.add_atom(AtomKind::Div(num, n), of_num.floor_div(n)),
+        }
+    }
+
+    /// The remainder of a form as an atom.
+    pub(crate) fn intern_mod(&mut self, form: AffineForm, n: i64) -> AtomId {
+        let kind = AtomKind::Other(Binary::Mod, Box::new((form, AffineForm::constant(n))));
+        match self.atoms.known(&kind) {
+            Some(id) => self.met(id),
+            None => self.add_atom(kind, Interval::new(0, n - 1)),
+        }
+    }
+
+    /// All atoms.
+    pub(crate) fn atoms(&self) -> &Atoms {
+        &self.atoms
+    }
+
+    /// What an atom stands for.
+    pub(crate) fn kind(&self, atom: AtomId) -> &AtomKind {
+        &self.atoms.get(atom).kind
+    }
+
+    /// The values of an atom over the domain.
+    pub(crate) fn atom_range(&self, atom: AtomId) -> Interval {
+        self.atoms.get(atom).interval
+    }
+
+    /// How many atoms stand in one another; 0 for a variable.
+    pub(crate) fn depth(&self, atom: AtomId) -> u32 {
+        self.atoms.get(atom).depth
+    }
+
+    /// How many variables there are. They are the first atoms.
+    pub(crate) fn n_vars(&self) -> usize {
+        self.atoms.n_vars()
+    }
+
+    pub(crate) fn is_var(&self, atom: AtomId) -> bool {
+        (atom as usize) < self.n_vars()
+    }
+
+    /// The flat number of a variable.
+    pub(crate) fn flat(&self, v: Var) -> usize {
+        self.atoms.flat(v)
+    }
+
+    /// The variable with a flat number.
+    pub(crate) fn var(&self, flat: usize) -> Var {
+        self.atoms.var(flat)
+    }
+
+    /// The values of a variable over the domain.
+    pub(crate) fn range_of_var(&self, v: Var) -> Interval {
+        self.atom_range(self.flat(v) as AtomId)
+    }
+
+    /// Remembers an atom as an expression.
+    pub(crate) fn remember(&mut self, atom: AtomId, expr: Expr) -> Expr {
+        self.atoms.remember(atom, expr)
+    }
+
+    /// What an earlier extraction of a form gave, once there are many atoms.
+    pub(crate) fn written(&self, form: &AffineForm) -> Option<&Extracted> {
+        self.large.as_ref().and_then(|large| large.extracted.get(form))
+    }
+
+    /// Remembers what an extraction gave.
+    pub(crate) fn remember_form(&mut self, form: &AffineForm, done: Extracted) {
+        self.large.get_or_insert_default().extracted.insert(form.clone(), done);
+    }
+
+    /// The constraints of the domain.
+    pub(crate) fn facts(&self) -> &[Fact] {
+        &self.facts
+    }
+
+    /// Takes these constraints for what is known beyond the ranges of the variables.
+    pub(crate) fn set_facts(&mut self, known: &[(AffineForm, Interval)]) {
+        self.clear_facts();
+        self.facts.extend(known.iter().map(|(form, interval)| Fact { form: form.clone(), interval: *interval }));
+    }
+
+    /// Takes a fact out, so that it says nothing of itself. One without a form stands in its place.
+    pub(crate) fn set_fact_aside(&mut self, i: usize) -> Fact {
+        std::mem::replace(&mut self.facts[i], Fact { form: AffineForm::default(), interval: Interval::ALL })
+    }
+
+    pub(crate) fn put_fact_back(&mut self, i: usize, fact: Fact) {
+        self.facts[i] = fact;
+    }
+
+    pub(crate) fn remove_fact(&mut self, i: usize) {
+        self.facts.remove(i);
+    }
+
+    pub(crate) fn has_facts(&self) -> bool {
+        !self.facts.is_empty()
+    }
+
+    /// The forms that are 0.
+    pub(crate) fn equalities(&self) -> &[AffineForm] {
+        &self.equalities
+    }
+
+    pub(crate) fn has_equalities(&self) -> bool {
+        !self.equalities.is_empty()
+    }
+
+    /// Whether remainders are read as atoms, see [`crate::rules::remainder`].
+    pub(crate) fn closes_remainders(&self) -> bool {
+        self.closes_remainders
+    }
+
+    /// Whether a variable with a single value stays.
+    pub(crate) fn keeps(&self, v: Var) -> bool {
+        self.options.keep_point_dims && v.kind == Kind::Dim
+    }
+
+    /// What each variable is replaced by, by flat number; nothing where none is.
+    pub(crate) fn aliases(&self) -> &[u32] {
+        &self.alias
+    }
+
+    /// Takes the replacements away for a while.
+    pub(crate) fn take_aliases(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.alias)
+    }
+
+    /// Puts them back.
+    pub(crate) fn set_aliases(&mut self, alias: Vec<u32>) {
+        self.alias = alias;
+    }
+
+    /// What may still be spent.
+    pub(crate) fn effort(&self) -> u32 {
+        self.budget.effort
+    }
+
+    /// The same, as another context left it.
+    pub(crate) fn set_effort(&mut self, effort: u32) {
+        self.budget.effort = effort;
+    }
+
+    /// The record of the rules that fire, where somebody asks.
+    pub(crate) fn trace(&self) -> Option<&Trace> {
+        self.budget.trace.as_ref()
+    }
+
+    pub(crate) fn traces(&self) -> bool {
+        self.budget.trace.is_some()
+    }
+
+    /// A form as an expression term by term, as it stands: nothing is folded. `None` where that does not fit.
+    pub(crate) fn spelled_out(&self, form: &AffineForm) -> Option<Expr> {
+        let mut done: FxHashMap<AtomId, Expr> = FxHashMap::default();
+        self.spelled_out_once(form, &mut done)
+    }
+
+    fn spelled_out_once(&self, form: &AffineForm, done: &mut FxHashMap<AtomId, Expr>) -> Option<Expr> {
+        let mut sum = Accumulator::default();
+        sum.add(1, &Expr::Const(form.constant)).ok()?;
+        for t in &form.terms {
+            let expr = match done.get(&t.atom) {
+                Some(expr) => expr.clone(),
+                None => match self.kind(t.atom) {
+                    AtomKind::Var(flat) => Expr::Var(self.var(*flat as usize)),
+                    AtomKind::Div(num, n) => self.spelled_out_once(num, done)?.floor_div(&Expr::Const(*n)).ok()?,
+                    AtomKind::Other(op, operands) => {
+                        let (a, b) = &**operands;
+                        op.of(&self.spelled_out_once(a, done)?, &self.spelled_out_once(b, done)?).ok()?
+                    }
+                },
+            };
+            sum.add(t.coefficient, &expr).ok()?;
+            done.insert(t.atom, expr);
+        }
+        sum.finish().ok()
+    }
+
+    /// The variable that one is replaced by, both by flat number.
+    pub(crate) fn stands_for(&self, flat: usize) -> usize {
+        self.alias.get(flat).map_or(flat, |by| *by as usize)
+    }
+
+    /// Replaces a variable by an equal earlier one.
+    pub(crate) fn replace(&mut self, flat: usize, by: usize) {
+        if self.alias.is_empty() {
+            self.alias.extend(0..self.n_vars() as u32);
+        }
+        self.alias[flat] = by as u32;
+    }
+
+    /// The interval of a value, where it is known to have 64 bits.
+    fn range_of_kind(&mut self, kind: &AtomKind) -> Option<Interval> {
+        let mut interval = |form: &AffineForm| {
+            let (lo, hi) = self.ends_of(form);
+            WideInterval::between(lo, hi)
+        };
+        match kind {
+            AtomKind::Var(i) => Some(self.atom_range(*i)),
+            AtomKind::Div(num, n) => interval(num).floor_div(Interval::point(*n).into()).interval(),
+            AtomKind::Other(op, operands) => {
+                let (a, b) = (interval(&operands.0), interval(&operands.1));
+                binary(*op, a, b).interval()
+            }
+        }
+    }
+
+    /// The numerator and the divisor of an atom that is a quotient.
+    pub fn as_div(&self, atom: AtomId) -> Option<(&AffineForm, i64)> {
+        match self.kind(atom) {
+            AtomKind::Div(num, n) => Some((num, *n)),
+            _ => None,
+        }
+    }
+
+    /// The dividend and the modulus of an atom that is a remainder by a constant.
+    pub(crate) fn as_mod(&self, atom: AtomId) -> Option<(&AffineForm, i64)> {
+        match self.kind(atom) {
+            AtomKind::Other(Binary::Mod, operands) => Some((&operands.0, operands.1.as_const()?)),
+            _ => None,
+        }
+    }
+
+    /// Whether a form is a sum of variables.
+    pub(crate) fn is_plain(&self, form: &AffineForm) -> bool {
+        form.terms.last().is_none_or(|t| self.is_var(t.atom))
+    }
+
+    /// Whether a form has a quotient among its terms.
+    pub fn has_div(&self, form: &AffineForm) -> bool {
+        // Variables have the smallest numbers, so that the last term decides most forms.
+        !self.is_plain(form) && form.terms.iter().any(|t| self.as_div(t.atom).is_some())
+    }
+
+    /// Whether the shortcuts of [`crate::fast_path`] are taken.
+    pub(crate) fn takes_shortcuts(&self) -> bool {
+        self.options.fast_path == FastPath::On
+    }
+
+    /// Spends effort on looking at `n` terms.
+    ///
+    /// # Errors
+    /// [`Stop::Effort`] where none is left.
+    pub(crate) fn spend(&mut self, n: usize) -> Result<(), Stop> {
+        self.budget.spend(n)
+    }
+}

@@ -1,0 +1,196 @@
+//! Reading: an expression as an affine form, every law for divs applied on the way up.
+//!
+//! Read [`AffineContext::linear`] and [`AffineContext::floor_div`].
+
+use super::AffineContext;
+use crate::affine::form::{AffineForm, AtomId};
+use crate::error::Stop;
+use crate::expr::{Expr, Op, Var};
+use crate::fast_path::div_of_div::nested;
+use crate::fast_path::div_of_variables::{add_div_of_variables, no_rule_applies};
+use crate::int;
+use crate::rules::{self, Rule};
+use crate::simplify::trace::Statement;
+
+/// Shared nodes that are smaller are read again: that is quicker than to remember them.
+const SMALL: u32 = 16;
+
+impl AffineContext {
+    /// An expression as an affine form, with every law for divs applied on the way up.
+    ///
+    /// # Errors
+    /// [`Stop::Overflow`] where a coefficient does not fit; the expression then stays as it is.
+    pub fn linear(&mut self, e: &Expr) -> Result<AffineForm, Stop> {
+        let mut out = AffineForm::default();
+        self.add_expr(1, e, &mut out)?;
+        Ok(out)
+    }
+
+    /// `out += factor * e`
+    fn add_expr(&mut self, factor: i64, e: &Expr, out: &mut AffineForm) -> Result<(), Stop> {
+        let node = match e {
+            Expr::Const(c) => return out.add_constant(factor, *c),
+            Expr::Var(v) => return self.add_variable(factor, *v, out),
+            Expr::Node(node) => node,
+        };
+        let Some(op) = e.op() else { return Ok(()) };
+        if e.nodes() < SMALL {
+            return self.add_op(factor, op, out);
+        }
+        let (is_shared, is_all) =
+            (std::sync::Arc::strong_count(node) > 1, factor == 1 && *out == AffineForm::default());
+        if is_all && !is_shared {
+            return self.add_op(factor, op, out);
+        }
+        let (table, key) = (usize::from(self.stability.checks), std::sync::Arc::as_ptr(node) as usize);
+        let known = self.large.as_ref().filter(|_| is_shared).and_then(|large| large.shared[table].get(&key));
+        if let Some((_, form)) = known {
+            return out.add_scaled(factor, form);
+        }
+        // Shared or not, the form is made by itself: what does not fit into 64 bits must not depend on who holds the node.
+        let mut form = AffineForm::default();
+        self.add_op(1, op, &mut form)?;
+        out.add_scaled(factor, &form)?;
+        if is_shared {
+            self.large.get_or_insert_default().shared[table].insert(key, (e.clone(), form));
+        }
+        Ok(())
+    }
+
+    /// `out += factor * op`
+    fn add_op(&mut self, factor: i64, op: &Op, out: &mut AffineForm) -> Result<(), Stop> {
+        let form = match op {
+            Op::Sum(sum) => {
+                self.spend(sum.terms.len())?;
+                out.add_constant(factor, sum.constant)?;
+                for t in &sum.terms {
+                    self.add_expr(int::mul(factor, t.coefficient)?, &t.atom, out)?;
+                }
+                return Ok(());
+            }
+            // A form is too large to be moved from where it is made.
+            Op::FloorDiv(e, Expr::Const(n)) if *n >= 1 => {
+                let mut a = AffineForm::default();
+                self.add_expr(1, e, &mut a)?;
+                if self.closes_remainders && !self.is_plain(&a) {
+                    rules::remainder::cancel(self, &mut a)?;
+                    let mut quotient = self.floor_div(a, *n)?;
+                    rules::remainder::digits(self, &mut quotient)?;
+                    return out.add_scaled(factor, &quotient);
+                }
+                return self.add_div(factor, a, *n, out);
+            }
+            Op::Mod(e, Expr::Const(n)) if *n >= 1 => {
+                let mut a = AffineForm::default();
+                self.add_expr(1, e, &mut a)?;
+                if self.closes_remainders && *n >= 2 {
+                    if !self.is_plain(&a) {
+                        rules::remainder::cancel(self, &mut a)?;
+                    }
+                    let remainder = rules::remainder::floor_mod(self, a, *n)?;
+                    return out.add_scaled(factor, &remainder);
+                }
+                out.add_scaled(factor, &a)?;
+                self.fired(Rule::ExpandMod, |cx| {
+                    let remainder = e.floor_mod(&Expr::Const(*n)).map_or(Statement::Unprintable, Statement::Value);
+                    (vec![remainder], vec![cx.remainder(&a, *n)])
+                });
+                return self.add_div(int::mul(factor, -n)?, a, *n, out);
+            }
+            Op::FloorDiv(a, b) => {
+                let (a, b) = (self.linear(a)?, self.linear(b)?);
+                match b.as_const() {
+                    Some(n) if n >= 1 => self.floor_div(a, n)?,
+                    _ => rules::nonlinear::floor_div(self, a, b)?,
+                }
+            }
+            Op::Mod(a, b) => {
+                let (mut a, b) = (self.linear(a)?, self.linear(b)?);
+                match b.as_const() {
+                    Some(n) if n >= 1 => {
+                        let quotient = self.floor_div(a.clone(), n)?;
+                        a.add_scaled(-n, &quotient)?;
+                        a
+                    }
+                    _ => rules::nonlinear::floor_mod(self, a, b)?,
+                }
+            }
+            Op::Product(a, b) => {
+                let (a, b) = (self.linear(a)?, self.linear(b)?);
+                rules::nonlinear::product(self, a, b)?
+            }
+            Op::Min(a, b) => {
+                let (a, b) = (self.linear(a)?, self.linear(b)?);
+                rules::nonlinear::min(self, a, b)?
+            }
+            Op::Max(a, b) => {
+                let (a, b) = (self.linear(a)?, self.linear(b)?);
+                rules::nonlinear::max(self, a, b)?
+            }
+        };
+        self.spend(form.terms.len())?;
+        out.add_scaled(factor, &form)
+    }
+
+    pub(crate) fn add_variable(&mut self, factor: i64, v: Var, out: &mut AffineForm) -> Result<(), Stop> {
+        let flat = self.stands_for(self.flat(v));
+        match self.atom_range(flat as AtomId).as_point() {
+            Some(value) if !self.keeps(v) => {
+                self.fired(Rule::PointVariable, |_| {
+                    (vec![Statement::Value(Expr::Var(v))], vec![Statement::Value(Expr::Const(value))])
+                });
+                out.add_constant(factor, value)
+            }
+            _ => out.add_term(factor, flat as AtomId),
+        }
+    }
+
+    /// `form floordiv n` for `n >= 1`, by the laws of [`rules::div`].
+    pub fn floor_div(&mut self, form: AffineForm, n: i64) -> Result<AffineForm, Stop> {
+        let mut out = AffineForm::default();
+        self.add_div(1, form, n, &mut out)?;
+        Ok(out)
+    }
+
+    /// `out += factor * (form floordiv n)` for `n >= 1`
+    pub(crate) fn add_div(&mut self, factor: i64, form: AffineForm, n: i64, out: &mut AffineForm) -> Result<(), Stop> {
+        if let Some(value) = form.as_const() {
+            return out.add_constant(factor, int::floor_div(value, n));
+        }
+        if n == 1 {
+            return out.add_scaled(factor, &form);
+        }
+        // No law changes the numerator of a quotient that was made under the same facts.
+        if let Some(atom) = self.atoms.known_div(&form, n, self.first_under_facts) {
+            if self.stability.checks {
+                self.stability.meet(atom);
+            }
+            return out.add_term(factor, atom);
+        }
+        if self.takes_shortcuts() {
+            if let Some(interval) = no_rule_applies(self, &form, n) {
+                self.spend(form.terms.len())?;
+                let atom = self.intern_div(form, interval, n);
+                return out.add_term(factor, atom);
+            }
+            if add_div_of_variables(self, factor, &form, n, out)? {
+                return Ok(());
+            }
+            if let Some((numerator, n)) = nested(self, &form, n) {
+                return self.add_div(factor, numerator, n, out);
+            }
+        }
+        let key = (n, form);
+        if let Some(done) = self.divs.get(&key) {
+            if self.stability.checks {
+                let n_vars = self.atoms.n_vars();
+                done.terms.iter().filter(|t| t.atom as usize >= n_vars).for_each(|t| self.stability.meet(t.atom));
+            }
+            return out.add_scaled(factor, done);
+        }
+        let quotient = rules::div::floor_div(self, key.1.clone(), n)?;
+        out.add_scaled(factor, &quotient)?;
+        self.divs.insert(key, quotient);
+        Ok(())
+    }
+}
