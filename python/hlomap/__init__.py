@@ -66,6 +66,10 @@ if TYPE_CHECKING:
     from .memory.utilization import utilization
     from .schedules.schedule import schedule
     from .schedules.thread_map import thread_map
+    from .shardings.partition import partitioned
+    from .shardings.pictures import draw
+    from .shardings.program import sharding_of
+    from .shardings.reshard import reshard
     from .types import Unknown
     from .verification.verify import CheckResult, verify
 
@@ -103,6 +107,7 @@ __all__ = [
     "compose_many",
     "count_many",
     "decompose_bitcast",
+    "draw",
     "errors",
     "execute",
     "explain_simplify",
@@ -123,10 +128,13 @@ __all__ = [
     "parse",
     "parse_all",
     "parse_stablehlo",
+    "partitioned",
     "ravel_index",
     "register_rule",
     "reshape_is_bitcast",
+    "reshard",
     "schedule",
+    "sharding_of",
     "simplify_many",
     "thread_map",
     "tile",
@@ -165,6 +173,10 @@ _MODULES = {
     "memory.utilization": "utilization",
     "schedules.schedule": "schedule",
     "schedules.thread_map": "thread_map",
+    "shardings.partition": "partitioned",
+    "shardings.pictures": "draw",
+    "shardings.program": "sharding_of",
+    "shardings.reshard": "reshard",
     "types": "Unknown",
     "verification.verify": "CheckResult verify",
 }
