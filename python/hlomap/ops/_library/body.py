@@ -81,15 +81,18 @@ class Body:
         """An array of one value, as large as another one."""
         return self.filled(*self._types[name], value)
 
-    def set_size(self, name: str, dim: int, size: str) -> str:
-        """An array of which the first ``size`` elements along a dimension are in use."""
-        dtype, sizes = self._types[name]
-        bounds = [f"<={n}" if k <= dim else str(n) for k, n in enumerate(sizes)]
-        value = f"v{len(self._lines)}"
-        operation = f"set-dimension-size({name}, {size}), dimensions={{{dim}}}"
-        self._lines.append(f"{value} = {dtype}[{','.join(bounds)}] {operation}")
-        self._types[value] = (dtype, sizes)
-        return value
+    def with_sizes(self, sizes: Sequence[str]) -> str:
+        """The first operand, with as many elements along every dimension as the sizes say."""
+        array, name = self.operands[0], "p0"
+        dynamic = [*array.dynamic]
+        for dim, size in enumerate(sizes):
+            dynamic[dim] = True
+            bounds = [f"<={n}" if varies else str(n) for n, varies in zip(array.dimensions, dynamic, strict=True)]
+            operation = f"set-dimension-size({name}, {size}), dimensions={{{dim}}}"
+            name = f"v{len(self._lines)}"
+            self._lines.append(f"{name} = {array.dtype}[{','.join(bounds)}] {operation}")
+        self._types[name] = (array.dtype, array.dimensions)
+        return name
 
     def add_tuple(self, types: Iterable[tuple[str, Sequence[int]]], operation: str) -> str:
         """Adds an instruction whose result is a tuple of arrays, and returns its name."""

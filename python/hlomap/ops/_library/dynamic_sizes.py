@@ -14,9 +14,7 @@ def slice_to_dynamic(instruction: Instruction) -> str:
     array, *sizes = body.operands or [instruction.shape]
     require(len(sizes) == array.rank, f"{len(sizes)} sizes for an array with {array.rank} dimensions")
     _require_bounds(instruction.shape, array)
-    value = "p0"
-    for k in range(array.rank):
-        value = body.set_size(value, k, f"p{k + 1}")
+    value = body.with_sizes([f"p{k + 1}" for k in range(array.rank)])
     return body.finish(instruction.shape, [value])
 
 
@@ -29,9 +27,7 @@ def pad_to_static(instruction: Instruction) -> str:
     fits = len(parts) == 1 + array.rank and all(part.is_array for part in parts)
     require(fits, "its result is not the array and its sizes")
     _require_bounds(parts[0], array)
-    padded = "p0"
-    for k, bound in enumerate(array.dimensions):
-        padded = body.set_size(padded, k, body.add("s32", (), f"constant({bound})"))
+    padded = body.with_sizes([body.add("s32", (), f"constant({bound})") for bound in array.dimensions])
     sizes = [body.add("s32", (), f"get-dimension-size(p0), dimensions={{{k}}}") for k in range(array.rank)]
     return body.finish(instruction.shape, [padded, *sizes])
 
