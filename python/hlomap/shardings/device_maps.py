@@ -206,6 +206,8 @@ def _split(number: Expr, digits: Sequence[Digit]) -> list[Expr]:
 
 def _weighted(values: Sequence[Expr], weights: Sequence[int]) -> Expr:
     """The sum of values, each times its weight."""
+    if len(weights) == 1 and weights[0] == 1:
+        return values[0]
     total: Expr | None = None
     for value, weight in zip(values, weights, strict=True):
         term = value * weight if weight != 1 else value

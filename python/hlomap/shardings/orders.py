@@ -49,8 +49,13 @@ class Strided:
     @property
     def bounds(self) -> tuple[int, int]:
         """The lowest and the highest device."""
-        steps = [(n - 1) * stride for n, stride in self.digits]
-        return self.base + sum(min(step, 0) for step in steps), self.base + sum(max(step, 0) for step in steps)
+        lowest = highest = self.base
+        for n, stride in self.digits:
+            if stride < 0:
+                lowest += (n - 1) * stride
+            else:
+                highest += (n - 1) * stride
+        return lowest, highest
 
     def devices(self) -> Ints:
         """The device of each tile."""
@@ -83,6 +88,8 @@ def place_values(sizes: Sequence[int]) -> list[int]:
     >>> place_values([2, 3, 4])
     [12, 4, 1]
     """
+    if len(sizes) == 1:
+        return [1]
     found, place = [], 1
     for n in reversed(sizes):
         found.append(place)

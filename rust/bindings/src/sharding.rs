@@ -259,8 +259,8 @@ impl PySharding {
     /// Parts that end before the others, in an array that the tiles do not divide, have a constraint.  There is one map
     /// where the order of the devices is an iota or has strides like one, else a map for each run of devices;
     /// ``.reason`` tells where that takes many.  The set is unknown for the kind ``"unknown"``, and not exact where
-    /// devices hold summands (``"unreduced"``) or arrays of their own (``"manual"``).  ``num_devices`` is the number of devices that a replicated array is on;
-    /// without it every number of 31 bits is a device.
+    /// devices hold summands (``"unreduced"``) or arrays of their own (``"manual"``).  ``num_devices`` is the number of
+    /// devices that a replicated array is on; without it every number of 31 bits is a device.
     ///
     /// Raises :class:`~hlomap.errors.ShapeError` for everything but an array whose rank fits, for a device that is
     /// listed twice and for sizes that do not agree.
