@@ -116,6 +116,11 @@ def verify(file: Path, show_all: bool, max_changes: int) -> None:
     Changes operand elements one at a time and compares the outputs that change with those that the maps mention.
     Prints unsound maps, each with its smallest counterexample, and the number of results by status: exact,
     overapproximate, unsound, unknown (no map) and unchecked (cannot be run).
+
+    \b
+    Examples:
+      hlomap verify module.hlo
+      hlomap verify module.hlo --all --max-changes 100
     """
     from collections import Counter
 
@@ -214,6 +219,12 @@ def layout(shape: str, index: tuple[int, ...] | None, positions: int, svg: Path 
     """Show the positions in memory of the elements of an array.
 
     SHAPE is an array shape as in HLO text, such as "f32[3,5]{1,0:T(2,2)}".
+
+    \b
+    Examples:
+      hlomap layout "f32[3,5]{1,0:T(2,2)}"
+      hlomap layout "(f32[4], bf16[8,128]{1,0:T(8,128)(2,1)})" --index 1 --positions 16
+      hlomap layout "f32[3,5]{0,1}" --no-picture --svg layout.svg
     """
     from .._core import Shape
     from . import layout_facts, report
@@ -307,6 +318,12 @@ def tile(
 
     Prints the tiling parameters, what a tile of each operand is, and a table of the legal candidates: bytes that all
     tiles read, how often an element is read, the grid, the steps, and the contiguous runs in memory.
+
+    \b
+    Examples:
+      hlomap tile module.hlo --instruction fusion.3 --top 5
+      hlomap tile module.hlo --instruction fusion.3 --limits triton --device h100 -o tiles.parquet
+      hlomap tile module.hlo --instruction fusion.3 --explain 1,16,16
     """
     from ..analysis.tiles import tile as make_tiling
     from . import tile_report
@@ -380,6 +397,12 @@ def run(
     """Run the entry computation of FILE with NumPy.
 
     Prints the results.  Without --inputs the parameters are random.
+
+    \b
+    Examples:
+      hlomap run module.hlo --seed 1 -o results.npz
+      hlomap run module.hlo --seed 1 --compare results.npz
+      hlomap run module.hlo --print fusion.3
     """
     from ..interpreter import execute
     from ..io.load import load
@@ -446,6 +469,11 @@ def doctor(as_json: bool) -> None:
     """Report versions and test the installation.
 
     Tests maps, the interpreter and tables on a small program, and says which optional packages are there.
+
+    \b
+    Examples:
+      hlomap doctor
+      hlomap doctor --json
     """
     import json
 
