@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from .builder import Value
     from .builder.builder import Builder
     from .errors import HlomapError
+    from .explanation.explain import explain
+    from .explanation.lineage import lineage
     from .hardware import Device, Limits
     from .interop.jax import from_jax
     from .interop.stablehlo import parse_stablehlo
@@ -104,6 +106,7 @@ __all__ = [
     "decompose_bitcast",
     "errors",
     "execute",
+    "explain",
     "explain_simplify",
     "forward_slice",
     "from_jax",
@@ -112,6 +115,7 @@ __all__ = [
     "input_to_output",
     "is_bitcast",
     "is_valid_bitcast",
+    "lineage",
     "linear_index",
     "load",
     "logical_index",
@@ -148,6 +152,8 @@ _MODULES = {
     "builder": "Value",
     "builder.builder": "Builder",
     "errors": "HlomapError",
+    "explanation.explain": "explain",
+    "explanation.lineage": "lineage",
     "hardware": "Device Limits",
     "interop.jax": "from_jax",
     "interop.stablehlo": "parse_stablehlo",
