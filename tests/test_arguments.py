@@ -30,6 +30,7 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "compose_many": [([(MAP, MAP)], "")],
     "count_many": [([MAP], "")],
     "decompose_bitcast": [(SHAPE, ""), (SHAPE, "")],
+    "diff": [(MODULE, "Module"), (MODULE, "Module")],
     "execute": [(MODULE, "Module")],
     "explain": [(MODULE["n"], ""), ((0, 0), "None")],
     "explain_simplify": [(MAP, "")],

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from .builder import Value
     from .builder.builder import Builder
     from .errors import HlomapError
+    from .explanation.diff import diff
     from .explanation.explain import explain
     from .explanation.lineage import lineage
     from .hardware import Device, Limits
@@ -104,6 +105,7 @@ __all__ = [
     "compose_many",
     "count_many",
     "decompose_bitcast",
+    "diff",
     "errors",
     "execute",
     "explain",
@@ -152,6 +154,7 @@ _MODULES = {
     "builder": "Value",
     "builder.builder": "Builder",
     "errors": "HlomapError",
+    "explanation.diff": "diff",
     "explanation.explain": "explain",
     "explanation.lineage": "lineage",
     "hardware": "Device Limits",
