@@ -15,6 +15,7 @@ import hlomap as hm
 MODULE = hm.parse("HloModule m\nENTRY e { p = f32[4,6]{1,0} parameter(0) ROOT n = f32[4,6]{1,0} negate(p) }")
 SHAPE = MODULE["n"].shape
 MAP = hm.IndexingMap.identity([4, 6])
+SHARDING = hm.hlo.Sharding.parse("{devices=[2,1]<=[2]}")
 BYTES = np.zeros((4, 6), np.float32)
 WRONG: list[Any] = [7, "text", None, object(), [object()], 1.5, MODULE]
 
@@ -31,6 +32,7 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "count_many": [([MAP], "")],
     "decompose_bitcast": [(SHAPE, ""), (SHAPE, "")],
     "diff": [(MODULE, "Module"), (MODULE, "Module")],
+    "draw": [(SHARDING, ""), (SHAPE, "")],
     "execute": [(MODULE, "Module")],
     "explain": [(MODULE["n"], ""), ((0, 0), "None")],
     "explain_simplify": [(MAP, "")],
@@ -43,16 +45,20 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "lineage": [(MODULE["n"], ""), (0, "int")],
     "load": [("no such file", "str")],
     "logical_index": [(SHAPE, "")],
+    "loop": [(MODULE["n"], "")],
     "output_to_input": [(MODULE["n"], ""), (0, "int")],
     "overlap": [(MAP, ""), (MAP, "")],
     "pack": [(BYTES, "int float"), (None, "None str")],
     "parse": [("", "str")],
     "parse_all": [("", "str")],
     "parse_stablehlo": [("", "str")],
+    "partitioned": [(MODULE["n"], "")],
     "ravel_index": [(SHAPE, ""), ((0, 0), "")],
     "register_rule": [("name", "str"), (len, "")],
     "reshape_is_bitcast": [(SHAPE, ""), (SHAPE, "")],
+    "reshard": [(SHAPE, ""), (SHARDING, ""), (SHARDING, "")],
     "schedule": [(MODULE["n"], "")],
+    "sharding_of": [(MODULE["n"], ""), (0, "int")],
     "simplify_many": [([MAP], "")],
     "thread_map": [(SHAPE, "")],
     "tile": [(MODULE["n"], ""), (0, "int")],
@@ -203,6 +209,10 @@ METHODS: dict[str, list[tuple[Callable[[Any], object], str]]] = {
     "Mesh.parse": [(hm.hlo.Mesh.parse, "str")],
     "EntryLayout.parse": [(hm.hlo.EntryLayout.parse, "str")],
     "Sharding.parse": [(hm.hlo.Sharding.parse, "str")],
+    "Sharding.device_map": [(SHARDING.device_map, ""), (lambda x: SHARDING.device_map(SHAPE, x), "int None")],
+    "Sharding.owner_map": [(SHARDING.owner_map, ""), (lambda x: SHARDING.owner_map(SHAPE, x), "int None")],
+    "Sharding.local_shape": [(SHARDING.local_shape, ""), (lambda x: SHARDING.local_shape(SHAPE, x), "int None")],
+    "Sharding.is_even": [(SHARDING.is_even, "")],
     "ReplicaGroups.parse": [(hm.hlo.ReplicaGroups.parse, "str")],
     "InputOutputAlias": [
         (lambda x: hm.hlo.InputOutputAlias(x, 0, ()), ""),

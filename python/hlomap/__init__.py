@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     )
     from .analysis.bitcasts import decompose_bitcast, is_bitcast
     from .analysis.custom_rules import register_rule, unregister_rule
+    from .analysis.loops import loop
     from .analysis.queries import indexing, input_to_output, output_to_input
     from .analysis.rows import analyze
     from .analysis.slices import backward_slice, forward_slice
@@ -68,6 +69,10 @@ if TYPE_CHECKING:
     from .memory.utilization import utilization
     from .schedules.schedule import schedule
     from .schedules.thread_map import thread_map
+    from .shardings.partition import partitioned
+    from .shardings.pictures import draw
+    from .shardings.program import sharding_of
+    from .shardings.reshard import reshard
     from .types import Unknown
     from .verification.verify import CheckResult, verify
 
@@ -106,6 +111,7 @@ __all__ = [
     "count_many",
     "decompose_bitcast",
     "diff",
+    "draw",
     "errors",
     "execute",
     "explain",
@@ -121,16 +127,20 @@ __all__ = [
     "linear_index",
     "load",
     "logical_index",
+    "loop",
     "output_to_input",
     "overlap",
     "pack",
     "parse",
     "parse_all",
     "parse_stablehlo",
+    "partitioned",
     "ravel_index",
     "register_rule",
     "reshape_is_bitcast",
+    "reshard",
     "schedule",
+    "sharding_of",
     "simplify_many",
     "thread_map",
     "tile",
@@ -146,6 +156,7 @@ __all__ = [
 _MODULES = {
     "analysis.bitcasts": "decompose_bitcast is_bitcast",
     "analysis.custom_rules": "register_rule unregister_rule",
+    "analysis.loops": "loop",
     "analysis.queries": "indexing input_to_output output_to_input",
     "analysis.rows": "analyze",
     "analysis.slices": "backward_slice forward_slice",
@@ -171,6 +182,10 @@ _MODULES = {
     "memory.utilization": "utilization",
     "schedules.schedule": "schedule",
     "schedules.thread_map": "thread_map",
+    "shardings.partition": "partitioned",
+    "shardings.pictures": "draw",
+    "shardings.program": "sharding_of",
+    "shardings.reshard": "reshard",
     "types": "Unknown",
     "verification.verify": "CheckResult verify",
 }

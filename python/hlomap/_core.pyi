@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .analysis.rule_provider import RuleProvider
+from .analysis.table import Table
 from .drawing import Picture
 from .interop.sympy import SympyMap
 from .maps.image import Box
@@ -1697,6 +1698,67 @@ class Sharding:
     @property
     def manual_axes(self) -> tuple[str, ...]:
         """The axes of a ``"named"`` sharding that the program partitions itself."""
+    def _axis_numbers(
+        self,
+    ) -> tuple[
+        tuple[tuple[tuple[int, int, int], ...], ...],
+        tuple[tuple[int, int, int], ...],
+        tuple[tuple[int, int, int], ...],
+        tuple[tuple[int, int, int], ...],
+    ]:
+        """The axes that cut each dimension, those with replicas, with summands and with manual parts: each as number,
+        size before the part, size.
+        """
+    def device_map(self, shape: Shape, num_devices: int | None = None) -> MapSet:
+        """Which element of an array lies on each device: a :class:`~hlomap.MapSet` from ``(device, l0, l1, …)``, an
+        element of a device's part, to the element of the whole array.
+
+        Parts that end before the others, in an array that the tiles do not divide, have a constraint.  There is
+        one map where the order of the devices is an iota or has strides like one, else a map for each run of
+        devices; ``.reason`` tells where that takes many.  The set is unknown for the kind ``"unknown"``, and not
+        exact where devices hold summands (``"unreduced"``) or arrays of their own (``"manual"``).
+        ``num_devices`` is the number of devices that a replicated array is on; without it every number of 31 bits
+        is a device.
+
+        Raises :class:`~hlomap.errors.ShapeError` for everything but an array whose rank fits, for a device that
+        is listed twice and for sizes that do not agree.
+
+        >>> import hlomap as hm
+        >>> sharding = hm.hlo.Sharding.parse("{devices=[2,4]<=[8]}")
+        >>> print(sharding.device_map(hm.Shape("f32", [10, 12])))
+        (device, l0, l1) -> ((device floordiv 4) * 5 + l0, (device mod 4) * 3 + l1),
+        domain: device in [0, 7], l0 in [0, 4], l1 in [0, 2]
+        """
+    def owner_map(self, shape: Shape, num_devices: int | None = None) -> MapSet:
+        """The devices that hold each element: a :class:`~hlomap.MapSet` from the indices of the array to a device.
+
+        Replicas are a range variable.  Everything else is as in :meth:`device_map`, whose pairs these are.
+
+        >>> import hlomap as hm
+        >>> sharding = hm.hlo.Sharding.parse("{devices=[2,1,4]<=[8] last_tile_dim_replicate}")
+        >>> print(sharding.owner_map(hm.Shape("f32", [10, 12])))
+        (d0, d1)[s0] -> ((d0 floordiv 5) * 4 + s0), domain: d0 in [0, 9], d1 in [0, 11], s0 in [0, 3]
+        """
+    def local_shape(self, shape: Shape, device: int | None = None) -> Shape | None:
+        """The shape of the part of an array that a device holds, of the largest part without a device; ``None`` for
+        a device that the sharding does not have.
+
+        Sizes are 0 for a device beyond the end of the array.  A layout stays.  Errors are those of
+        :meth:`device_map`; :class:`~hlomap.errors.UnsupportedError` where the kind says nothing about parts.
+
+        >>> import hlomap as hm
+        >>> sharding, shape = hm.hlo.Sharding.parse("{devices=[4]<=[4]}"), hm.Shape("f32", [10])
+        >>> print(sharding.local_shape(shape), sharding.local_shape(shape, 3), sharding.local_shape(shape, 4))
+        f32[3] f32[1] None
+        """
+    def is_even(self, shape: Shape) -> bool:
+        """Whether all devices of the sharding hold parts of one size.  Errors are those of :meth:`local_shape`.
+
+        >>> import hlomap as hm
+        >>> sharding = hm.hlo.Sharding.parse("{devices=[4]<=[4]}")
+        >>> sharding.is_even(hm.Shape("f32", [12])), sharding.is_even(hm.Shape("f32", [10]))
+        (True, False)
+        """
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
@@ -1724,6 +1786,11 @@ class Mesh:
     @property
     def devices(self) -> tuple[int, ...]:
         """The devices in row-major order.  Raises :class:`~hlomap.errors.UnsupportedError` for more than 2**24."""
+    @property
+    def iota(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """``(reshape, transpose)`` where the devices are an iota, as for a mesh without ``device_ids``; ``None``
+        where they are listed.
+        """
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
@@ -2162,6 +2229,8 @@ class Rows:
     def __len__(self) -> int: ...
     def column(self, name: str, /) -> list[Any]:
         """The values of a column.  Raises :class:`KeyError` for an unknown name."""
+    def sharding_columns(self, table: Table, /) -> dict[str, list[Any]] | None:
+        """The columns about shardings of a table that has these rows, by name; ``None`` where no row has a sharding."""
     def buffers(self, name: str, /) -> list[bytes | None]:
         """The Arrow buffers of a column; those of a list precede those of its items.
 

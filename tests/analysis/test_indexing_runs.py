@@ -197,8 +197,11 @@ ENTRY e {{
 ONE_OF_TWO = """HloModule m
 less {
   t = (f32[4], f32[4]) parameter(0)
-  c = s32[] constant(1)
-  ROOT r = pred[] compare(c, c), direction=LT
+  b = f32[4] get-tuple-element(t), index=1
+  f = f32[1] slice(b), slice={[0:1]}
+  g = f32[] reshape(f)
+  c = f32[] constant(1)
+  ROOT r = pred[] compare(g, c), direction=LT
 }
 step {
   t = (f32[4], f32[4]) parameter(0)

@@ -1,4 +1,4 @@
-"""The built-in custom calls: the properties of LAPACK's factors, batches, failures; TopK."""
+"""The built-in custom calls: the properties of LAPACK's factors, batches, failures; sorts, bits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def matrices(kind: str, *sizes: int) -> np.ndarray:
 
 
 def call(target: str, results: list[tuple[str, tuple[int, ...]]], *operands: np.ndarray, config: str = "") -> list[Any]:
-    names = {np.dtype(dtype): name for name, dtype in TYPES.values()} | {np.dtype(np.int32): "s32"}
+    names = {np.dtype(dtype): name for name, dtype in TYPES.values()}
+    names |= {np.dtype(f"{kind}{n}"): f"{code}{n * 8}" for kind, code in (("i", "s"), ("u", "u")) for n in (1, 4, 8)}
 
     def shape(name: str, sizes: tuple[int, ...]) -> str:
         return f"{name}[{','.join(map(str, sizes))}]"
@@ -125,3 +126,44 @@ def test_top_k() -> None:
     values, indices = call("TopK", [("f32", (2, 3)), ("s32", (2, 3))], x)
     np.testing.assert_array_equal(values, np.array([[3, 3, 1], [np.nan, 5, 0]], np.float32))
     assert indices.tolist() == [[1, 2, 0], [1, 3, 0]]
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_radix_sort(descending: bool) -> None:
+    keys = np.array([[2, -0.0, 0.0, np.nan, -np.inf], [1, 1, -np.nan, 3, 1]], np.float32)
+    values = np.arange(10, dtype=np.int32).reshape(2, 5)
+    results = [("f32", (2, 5)), ("s32", (2, 5)), ("u8", (3,))]
+    config = f'"descending":{str(descending).lower()}'
+    _, order, _ = call("__cub$DeviceRadixSort", results, keys, values, config=config)
+    expected = [[4, 1, 2, 0, 3], [7, 5, 6, 9, 8]] if not descending else [[3, 0, 2, 1, 4], [8, 5, 6, 9, 7]]
+    assert order.tolist() == expected
+
+
+def test_random_bits() -> None:
+    operands = [RNG.integers(0, 2**32, 50, dtype=np.uint32) for _ in range(4)]
+    found = call("cu_threefry2x32", [("u32", (50,))] * 2, *operands)
+    expected = pytest.importorskip("jax.extend.random").threefry2x32_p.bind(*operands)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, np.asarray(other))
+
+
+def test_halves_of_64_bits() -> None:
+    whole = RNG.integers(-(2**63), 2**63 - 1, 50, dtype=np.int64)
+    (low,) = call("X64SplitLow", [("u32", (50,))], whole)
+    (high,) = call("X64SplitHigh", [("s32", (50,))], whole)
+    assert (low == whole.astype(np.uint32)).all() and (high == whole >> 32).all()
+    np.testing.assert_array_equal(call("X64Combine", [("s64", (50,))], low, high)[0], whole)
+
+
+def test_dynamic_arrays() -> None:
+    text = """ENTRY e {
+      x = f32[4,3] parameter(0)
+      rows = s32[] parameter(1)
+      columns = s32[] parameter(2)
+      part = f32[<=4,<=3] custom-call(x, rows, columns), custom_call_target="SliceToDynamic"
+      ROOT whole = (f32[4,3], s32[], s32[]) custom-call(part), custom_call_target="PadToStatic"
+    }"""
+    x = np.arange(12, dtype=np.float32).reshape(4, 3) + 1
+    padded, rows, columns = hm.execute(hm.parse(text), x, 3, 2)
+    assert (rows, columns) == (3, 2)
+    np.testing.assert_array_equal(padded, np.pad(x[:3, :2], [(0, 1), (0, 1)]))

@@ -6,7 +6,7 @@ composed here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 
 from .._core import Computation, Instruction, InstructionIndexing, Module, Propagation, Shape
 from ..ops import op_of
@@ -28,11 +28,12 @@ class RuleProvider:
         self.module = module
         self.propagation: Propagation = Propagation(module)
         self._shapes: dict[int, Shape] = {}
+        self._keys: dict[int, bytes] = {}
         self._calls: dict[tuple[int, int, ShapeIndex, int], Mapping[int, OperandIndexing]] = {}
 
     # Called by the propagation.
 
-    def traits(self, instruction: Instruction) -> tuple[bool, bool, bool, tuple[int, ...], bool, str | None]:
+    def traits(self, instruction: Instruction) -> tuple[bool, bool, bool, tuple[int, ...], bool, str | None, bool]:
         """The traits that decide how the rule is used; the fifth is whether the opcode alone determines the others."""
         op = op_of(instruction)
         by_opcode = op.constant_operands is no_constant_operands and not custom_rules
@@ -43,6 +44,7 @@ class RuleProvider:
             op.constant_operands(instruction),
             by_opcode,
             op.sizes_class,
+            op.surroundings is not None,
         )
 
     def rule(
@@ -53,9 +55,11 @@ class RuleProvider:
         It is cached by the signature ``key``, unless it names values inside a called computation: such a result
         belongs to one instruction, also if an operand occurs twice (``repeats``).
         """
+        op = op_of(instruction)
+        if op.surroundings is not None:
+            key = self._key_with_surroundings(instruction, op.surroundings)
         found = signature_cache.find((key, index, direction))
         if found is None:
-            op = op_of(instruction)
             if direction < 0:
                 found = checked_rule(instruction, index, -1, lambda: op.output_to_input(instruction, index, self))
             else:
@@ -65,6 +69,14 @@ class RuleProvider:
             if not (op.depends_on_called_values and (found.has_runtime or repeats)):
                 signature_cache.keep((key, index, direction), found)
         return found
+
+    def _key_with_surroundings(
+        self, instruction: Instruction, surroundings: Callable[[Instruction], Hashable]
+    ) -> bytes:
+        number = instruction.number
+        if number not in self._keys:
+            self._keys[number] = instruction.signature() + repr(surroundings(instruction)).encode()
+        return self._keys[number]
 
     def recall(self, fingerprint: bytes, index: ShapeIndex, direction: int) -> InstructionIndexing | None:
         """The cached indexing of a computation with this fingerprint; sources are positions in the computation."""

@@ -9,15 +9,18 @@ paths.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from .._core import Computation, Expr, IndexingMap, Instruction
+from .._core import Computation, Expr, IndexingMap, Instruction, Module
 from ..errors import ShapeError
 from ..maps.map_set import MapSet
 from ..ops import lookup
+from ..ops._rule import OutputToInput
 from ..ops._shapes import array_leaves, shape_at
-from ..types import ShapeIndex, expect, expect_index
+from ..types import ShapeIndex, Unknown, expect, expect_index
 from .assemble import assemble, devices_not_requested
 from .queries import reached, shape_indices
+from .rule_cache import checked_rule
 from .rule_provider import RuleProvider
 from .toposort import reverse_postorder
 
@@ -68,7 +71,7 @@ def backward_slice(instruction: Instruction, output: int | ShapeIndex = 0) -> di
                 if computation == entry:
                     found[parameter] = found.get(parameter, MapSet()) | maps
                 else:
-                    _pass_to_callers(pending, computation, number, maps)
+                    _pass_to_callers(pending, computation, number, maps, rules)
     return {parameter: found[parameter].simplify() for parameter in entry.parameters if parameter in found}
 
 
@@ -126,11 +129,17 @@ def _identity_set(start: Instruction, index: ShapeIndex) -> MapSet:
     return MapSet([IndexingMap.identity(list(sizes))] if 0 not in sizes else ())
 
 
-def _pass_to_callers(pending: _Pending, computation: Computation, number: int, maps: MapSet) -> None:
+def _pass_to_callers(
+    pending: _Pending, computation: Computation, number: int, maps: MapSet, rules: RuleProvider
+) -> None:
     """From a parameter to the values that its callers pass."""
     callers = computation.callers
     for caller in callers:
-        operand_of_parameter = lookup(caller.opcode).operand_of_parameter
+        op = lookup(caller.opcode)
+        if op.parameter_to_operands is not None:
+            _pass_to_operands(pending, caller, op.parameter_to_operands, maps, rules)
+            continue
+        operand_of_parameter = op.operand_of_parameter
         if operand_of_parameter is None:
             for operand in caller.operands:
                 for index in array_leaves(operand.shape):
@@ -140,10 +149,42 @@ def _pass_to_callers(pending: _Pending, computation: Computation, number: int, m
         exact = maps.exact and len(callers) == len(positions) == 1
         reason = maps.reason if exact or not maps.exact else "one of several calls"
         for position in positions:
-            operand_number = operand_of_parameter(caller, position, number)
-            value = caller if operand_number is None else caller.operands[operand_number]
+            value = caller.operands[operand_of_parameter(caller, position, number)]
             for index, own in _by_index(maps, value):
                 _enqueue(pending, value, index, own if own.is_unknown else MapSet(own, exact=exact, reason=reason))
+
+
+def _pass_to_operands(
+    pending: _Pending, caller: Instruction, rule: OutputToInput, maps: MapSet, rules: RuleProvider
+) -> None:
+    """To the operands of a caller that calls the computation repeatedly."""
+    for leaf in dict.fromkeys(m.index for m in maps) if not maps.is_unknown else array_leaves(caller.shape):
+        here = checked_rule(caller, leaf, -1, partial(rule, caller, leaf, rules))
+        own = maps if maps.is_unknown else MapSet([m for m in maps if m.index == leaf])
+        for number, part in here.parts.items():
+            operand = caller.operands[number]
+            for index in array_leaves(operand.shape):
+                if isinstance(part, Unknown):
+                    _enqueue(pending, operand, index, MapSet.unknown(part.reason))
+                    continue
+                inner = [_placed(m, caller.module) for at, m in part.maps if at == index]
+                found = own.then(MapSet(inner))
+                if found:
+                    reason = maps.reason or part.reason or "a value that a loop carries in any of its iterations"
+                    _enqueue(pending, operand, index, found if found.is_unknown else _inexact(found, index, reason))
+
+
+def _placed(m: IndexingMap, module: Module) -> IndexingMap:
+    """The map with the instructions that supply its runtime variables."""
+    n = module.n_instructions
+    known = [v.source for v in m.runtime if v.source is not None and 0 <= v.source < n]
+    return m._placed((), None, {source: module.instruction(source) for source in known})
+
+
+def _inexact(maps: MapSet, index: ShapeIndex, reason: str) -> MapSet:
+    suppliers = [{v.source: v.supplier for v in m.runtime if v.source is not None and v.supplier} for m in maps]
+    placed = [m._placed(index, None, own) for m, own in zip(maps, suppliers, strict=True)]
+    return MapSet(placed, exact=False, reason=reason)
 
 
 def _by_index(maps: MapSet, value: Instruction) -> Iterator[tuple[ShapeIndex, MapSet]]:

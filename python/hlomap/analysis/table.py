@@ -39,6 +39,9 @@ COLUMNS: Final[dict[str, Kind]] = {
     "distinct_lower": "int",
     "distinct_upper": "int",
     "bytes": "int",
+    "sharding": "text",
+    "operand_sharding": "text",
+    "remote_bytes": "int",
     "unknown": "text",
     "error": "text",
 }
@@ -47,8 +50,11 @@ COLUMNS: Final[dict[str, Kind]] = {
 ``output`` and ``operand`` are the numbers that :func:`hlomap.output_to_input` takes; ``output_index`` and
 ``operand_index`` are the shape indices of the arrays, empty where the value is not a tuple.  ``touched`` counts reads
 and ``distinct`` counts elements, both for the whole output, between ``_lower`` and ``_upper``; a null upper bound is
-unknown.  ``bytes`` is ``distinct_upper`` times the size of an element in memory.
+unknown.  ``bytes`` is ``distinct_upper`` times the size of an element in memory.  ``remote_bytes`` are the bytes of the
+operand that devices read and do not hold, see :func:`hlomap.partitioned`.
 """
+
+_SHARDING_COLUMNS = ("sharding", "operand_sharding", "remote_bytes")
 
 
 class Table:
@@ -87,12 +93,17 @@ class Table:
         if found is None:
             if self._rows is None:
                 raise KeyError(column)
+            if column in _SHARDING_COLUMNS:
+                nothing = dict.fromkeys(_SHARDING_COLUMNS, [None] * len(self))
+                self._columns |= self._rows.sharding_columns(self) or nothing
+                return self._columns[column]
             found = self._columns[column] = self._rows.column(column)
         return found
 
     def buffers(self, column: str) -> list[bytes | None] | None:
-        """The Arrow buffers of a column, see :meth:`Rows.buffers`; None in a table that was unpickled."""
-        return None if self._rows is None else self._rows.buffers(column)
+        """The Arrow buffers of a column, see :meth:`Rows.buffers`; None in a table that was unpickled, and for columns
+        that are computed in Python."""
+        return None if self._rows is None or column in _SHARDING_COLUMNS else self._rows.buffers(column)
 
     def __getstate__(self) -> dict[str, Sequence[Any]]:
         return {name: self[name] for name in COLUMNS}

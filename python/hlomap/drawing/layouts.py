@@ -16,7 +16,7 @@ import numpy.typing as npt
 from .._core import Layout, Shape, linear_index, logical_index
 from ..errors import HlomapError
 
-__all__ = ["Cell", "Grid", "Scene", "build_scene", "example_sizes"]
+__all__ = ["Cell", "Grid", "Scene", "build_scene", "choose_indices", "example_sizes"]
 
 _MAX_CELLS = 16  # cells of an axis that is shown completely
 _MAX_POSITIONS = 192
@@ -53,6 +53,7 @@ class Scene:
     planes: tuple[Grid, ...]
     n_hidden: int
     memory: Grid
+    caption: str = "array: the position of each element"
 
 
 def build_scene(shape: Shape) -> Scene:
@@ -139,7 +140,7 @@ def _planes(shape: Shape, levels: _Levels) -> tuple[tuple[Grid, ...], int]:
     others = [d for d in range(shape.rank) if d not in shown]
     extended = _extend_to_tiles(shape)
     positions = linear_index(_resize(shape, extended))
-    axes = [_choose_indices(extended[d], _tile_widths(shape, d)) for d in shown]
+    axes = [choose_indices(extended[d], _tile_widths(shape, d)) for d in shown]
     while len(axes) < 2:
         axes.insert(0, [0])
     sizes = [shape.dimensions[d] for d in others]
@@ -199,7 +200,7 @@ def _tile_widths(shape: Shape, dimension: int) -> list[int]:
     return widths
 
 
-def _choose_indices(n: int, widths: Iterable[int]) -> list[int | None]:
+def choose_indices(n: int, widths: Iterable[int]) -> list[int | None]:
     """The indices of an axis to show; None for a gap between them."""
     if n <= _MAX_CELLS:
         return list(range(n))
@@ -230,7 +231,7 @@ def _memory(shape: Shape, levels: _Levels, n: int) -> Grid:
         rows = list(range(n_rows))
     else:
         tile = levels.parts[0][1] if levels.parts else 0
-        rows = _choose_indices(n_rows, [tile // width])
+        rows = choose_indices(n_rows, [tile // width])
     back, n_tiled = logical_index(shape), prod(shape.tiled.dimensions)
     table: list[tuple[Cell | None, ...]] = []
     for row in rows:

@@ -33,7 +33,7 @@ def render_svg(scene: Scene) -> str:
     if scene.n_hidden:
         parts.append(_text(_EDGE, height, f"… and {scene.n_hidden:,} more like these", "note"))
         height, right = height + 18, max(right, _EDGE + 260)
-    captions = [_text(_EDGE, top - 10, "array: the position of each element", "note")] if scene.planes else []
+    captions = [_text(_EDGE, top - 10, scene.caption, "note")] if scene.planes else []
     at = max(right, _EDGE + 36 * _CHARACTER) + 40 if scene.planes else float(_EDGE)
     if scene.memory.cells:
         box = _Table(scene.memory, at, top, colours, is_plane=False)

@@ -14,7 +14,7 @@ def render_text(scene: Scene) -> str:
         lines.append("")
         if number == 0:
             has_padding = any(cell is not None and cell.is_padding for row in grid.cells for cell in row)
-            lines.append("array: the position of each element" + ", · is padding" * has_padding)
+            lines.append(scene.caption + ", · is padding" * has_padding)
         if grid.title:
             lines.append(f"   {grid.title}")
         lines += _plane(grid)

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._core import Computation, Count, IndexingMap, Instruction, Shape, _count
+from .._core import Computation, Count, Instruction, Shape, _count
 from ..analysis.queries import output_to_input
 from ..errors import HlomapError
 from ..maps.enumerate_pairs import EnumerationLimitError, enumerate_pairs
 from ..maps.map_set import MapSet
+from ..maps.union_count import UNBOUNDED, count_union
 from ..ops._shapes import array_leaves, shape_at
 from ..types import expect
 
@@ -22,8 +23,6 @@ __all__ = ["Utilization", "utilization"]
 
 _MAX_POINTS = 1 << 20
 """The points of a union that are enumerated where its maps cannot be counted otherwise."""
-
-_UNBOUNDED = (1 << 128) - 1
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class Utilization:
         text = (
             f"{self.instruction.name}: {most}{self.distinct.upper} of {self.n_elements} elements, {self.fraction:.3g}"
         )
-        reads = f", {most}{self.touched.upper} reads" if self.touched.upper < _UNBOUNDED else ""
+        reads = f", {most}{self.touched.upper} reads" if self.touched.upper < UNBOUNDED else ""
         return f"{text}{reads}{'' if self.reason is None else f' ({self.reason})'}"
 
 
@@ -124,36 +123,22 @@ def _at_index(maps: MapSet, index: tuple[int, ...]) -> MapSet:
 
 def _sum(counts: Iterable[Count]) -> Count:
     counts = list(counts)
-    upper = min(sum(count.upper for count in counts), _UNBOUNDED)
+    upper = min(sum(count.upper for count in counts), UNBOUNDED)
     return _count(sum(count.lower for count in counts), upper)
 
 
 def _count_reads(reads: Sequence[_Read], shape: Shape) -> tuple[Count, Count]:
     """The reads of one array by all outputs, and the elements that they read."""
     if any(maps.is_unknown for maps, _ in reads):
-        return _count(0, _UNBOUNDED), _count(0, shape.n_elements)
+        return _count(0, UNBOUNDED), _count(0, shape.n_elements)
     images = list(dict.fromkeys(m for maps, _ in reads for m in maps))
     touched = _sum(m.count() for maps, _ in reads for m in maps)
-    distinct = _count_union(images)
+    distinct = count_union(images)
     if not distinct.exact:
         distinct = _enumerated(reads, shape) or distinct
     least = 1 if all(maps.exact for maps, _ in reads) else 0
     upper = min(distinct.upper, shape.n_elements)
     return _count(least * touched.lower, touched.upper), _count(least * distinct.lower, upper)
-
-
-def _count_union(maps: Sequence[IndexingMap]) -> Count:
-    """The elements of a union: of each map those that the ones before it do not reach."""
-    least, lower, upper = 0, 0, 0
-    for k, m in enumerate(maps):
-        own = m.count(distinct=True)
-        rest = MapSet([m]).subtract_elements(MapSet(maps[:k])) if k else MapSet([m])
-        counts = [part.count(distinct=True) for part in rest] if k else [own]
-        least = max(least, own.lower)
-        upper += min(own.upper, sum(count.upper for count in counts))
-        if rest.exact:
-            lower += sum(count.lower for count in counts)
-    return _count(max(least, lower), min(upper, _UNBOUNDED))
 
 
 def _enumerated(reads: Sequence[_Read], shape: Shape) -> Count | None:

@@ -8,7 +8,7 @@ propagation renames the sources.  This module depends on no operation, nor on th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -152,15 +152,22 @@ class OpRule:
     """The maps between devices, for an operation that exchanges elements within device groups."""
     forwards_calls: bool = False
     """The rules return the context's maps through called computations as they are."""
+    surroundings: Callable[[Instruction], Hashable] | None = None
+    """The values of the computation around the instruction that the indexing rules use, such as constants in the tuple
+    that is its operand.  Instructions share results if these are equal, too."""
     sizes_class: str | None = None
     """The rules depend on the dimensions of operands and output alone, and operations with the same name here have the
     same rules, so that they share results."""
     structural: bool = False
     """The operation only creates tuples or extracts elements of them; its rules are cheaper than the signature under
     which their results would be cached."""
-    operand_of_parameter: Callable[[Instruction, int, int], int | None] | None = None
+    parameter_to_operands: OutputToInput | None = None
+    """``parameter_to_operands(instruction, leaf, context)``: the elements of each operand on which an element of a
+    called computation's parameter depends, in any of the calls.  For an operation that calls a computation repeatedly,
+    each time with another value; in place of ``operand_of_parameter``."""
+    operand_of_parameter: Callable[[Instruction, int, int], int] | None = None
     """``operand_of_parameter(instruction, called, parameter)``: the operand whose value the parameter of that number of
-    the called computation has; None for the output itself at some iteration.  Without this function a parameter may
+    the called computation has.  Without this function a parameter may
     depend on all operands."""
     builder_methods: tuple[str | ElementwiseMethod, ...] = ()
     """The methods of :class:`hlomap.Builder` that write the operation: names of methods in :mod:`hlomap.builder`, or

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._core import IndexingMap, Instruction, Module, Shape
+from ..analysis.loops import fixed_leaves
 from ..analysis.queries import input_to_output, output_to_input
 from ..dtypes import is_integer, is_unsigned, numpy_dtype
 from ..errors import HlomapError, ShapeError, UndecidedError
@@ -277,6 +278,8 @@ class _Experiment:
         self._functions = functions
         _check_total_size([instruction])
         self._instruction = instruction
+        self._fixed_leaves = fixed_leaves(instruction)
+        """The numbers in the operand on which the maps rest, as they do on constants."""
         self._is_collective = lookup(instruction.opcode).collective is not None
         self._rng = rng
         self._operands: list[Value] = []
@@ -321,7 +324,11 @@ class _Experiment:
             return known[operand.number]
         if _is_fixed(operand):
             return _machine(operand.module, 0, self._functions).run(plan_instruction(operand), [[]])[0]
-        return _random_value(operand.shape, self._rng)
+        value = _random_value(operand.shape, self._rng)
+        for leaf, number in self._fixed_leaves.items():
+            shape = shape_at(operand.shape, leaf)
+            value = _replace_leaf(value, leaf, np.full(shape.dimensions, number, numpy_dtype(shape.dtype)))
+        return value
 
     def _record(self, instruction: Instruction, value: Value, device: int = 0) -> None:
         self.values[device].setdefault(instruction.number, value)
@@ -341,7 +348,7 @@ class _Experiment:
         """
         operand = self._instruction.operands[k]
         original = np.asarray(at_leaf(self._operands[k], leaf))
-        if _is_fixed(operand) or not original.size or original.size > _MAX_ELEMENTS:
+        if _is_fixed(operand) or leaf in self._fixed_leaves or not original.size or original.size > _MAX_ELEMENTS:
             return {}
         chosen = list(range(original.size))
         if original.size > max_changes:

@@ -63,9 +63,10 @@ impl RuleProvider for PythonRules<'_> {
         locked(|py| {
             let arguments = (instruction(py, self.module, id)?,);
             let traits = self.rules.bind(py).call_method1(intern!(py, "traits"), arguments)?;
-            let (inlines, per_instruction, structural, constant_operands, by_opcode, sizes_class) = traits.extract()?;
+            let (inlines, per_instruction, structural, constant_operands, by_opcode, sizes_class, unshared) =
+                traits.extract()?;
             let constant_operands = SmallVec::from_vec(constant_operands);
-            Ok(RuleTraits { inlines, per_instruction, structural, constant_operands, by_opcode, sizes_class })
+            Ok(RuleTraits { inlines, per_instruction, structural, constant_operands, unshared, by_opcode, sizes_class })
         })
     }
 

@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::detach::unlocked;
 use crate::error::raise;
+use crate::instruction::instruction;
 use crate::module::Handle;
 
 /// The rows of the table of a module.  Instructions share equal cells; a column is built when it is asked for.
@@ -181,6 +182,26 @@ impl PyRows {
             values.push(value);
         }
         PyList::new(py, values)
+    }
+
+    /// The columns about shardings of a table that has these rows, by name; ``None`` where no row has a sharding.
+    #[pyo3(signature = (table, /))]
+    fn sharding_columns<'py>(&self, py: Python<'py>, table: Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let is_sharded = |id: u32| self.module.attribute(id, "sharding").is_some();
+        let mut found = Vec::new();
+        for (i, row) in self.found.rows.iter().enumerate() {
+            if i % ROWS_BETWEEN_SIGNALS == 0 {
+                py.check_signals()?;
+            }
+            if is_sharded(row.instruction) || row.operand.is_some_and(is_sharded) {
+                let operand = row.operand.map(|id| instruction(py, &self.module, id)).transpose()?;
+                found.push((i, instruction(py, &self.module, row.instruction)?, operand));
+            }
+        }
+        if found.is_empty() {
+            return Ok(None);
+        }
+        py.import("hlomap.shardings.columns")?.call_method1("sharding_columns", (table, found)).map(Some)
     }
 
     /// The Arrow buffers of a column; those of a list precede those of its items.

@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use hlo::{DeviceGroups, DeviceOrder, Iota, Mesh, MeshAxis, Sharding, ShardingKind, Whole};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyTuple};
 
@@ -74,6 +75,12 @@ impl PySharding {
         let mesh = self.over();
         PyTuple::new(py, axes.iter().map(|a| mesh.map_or(String::new(), |m| axis_name(m, a))))
     }
+}
+
+/// The axis's number, the size of its part before this one, and the size of this part.
+fn axis_numbers(mesh: &Mesh, a: &MeshAxis) -> (usize, i64, i64) {
+    let (before, size) = a.part.unwrap_or((1, mesh.axes.get(a.axis).map_or(1, |axis| axis.1)));
+    (a.axis, before, size)
 }
 
 /// An axis as text without the quotes around its name.
@@ -236,6 +243,88 @@ impl PySharding {
         }
     }
 
+    /// The axes that cut each dimension, those with replicas, with summands and with manual parts: each as number,
+    /// size before the part, size.
+    fn _axis_numbers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let Sharding::Named(named) = &self.0 else { return Ok(PyTuple::empty(py)) };
+        let list = |axes: &[MeshAxis]| PyTuple::new(py, axes.iter().map(|a| axis_numbers(&named.mesh, a)));
+        let dims = named.dims.iter().map(|(axes, _)| list(axes)).collect::<PyResult<Vec<_>>>()?;
+        let (replicated, unreduced, manual) = (list(&named.replicated)?, list(&named.unreduced)?, list(&named.manual)?);
+        PyTuple::new(py, [PyTuple::new(py, dims)?, replicated, unreduced, manual])
+    }
+
+    /// Which element of an array lies on each device: a :class:`~hlomap.MapSet` from ``(device, l0, l1, …)``, an
+    /// element of a device's part, to the element of the whole array.
+    ///
+    /// Parts that end before the others, in an array that the tiles do not divide, have a constraint.  There is one map
+    /// where the order of the devices is an iota or has strides like one, else a map for each run of devices;
+    /// ``.reason`` tells where that takes many.  The set is unknown for the kind ``"unknown"``, and not exact where
+    /// devices hold summands (``"unreduced"``) or arrays of their own (``"manual"``).  ``num_devices`` is the number of
+    /// devices that a replicated array is on; without it every number of 31 bits is a device.
+    ///
+    /// Raises :class:`~hlomap.errors.ShapeError` for everything but an array whose rank fits, for a device that is
+    /// listed twice and for sizes that do not agree.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> sharding = hm.hlo.Sharding.parse("{devices=[2,4]<=[8]}")
+    /// >>> print(sharding.device_map(hm.Shape("f32", [10, 12])))
+    /// (device, l0, l1) -> ((device floordiv 4) * 5 + l0, (device mod 4) * 3 + l1),
+    /// domain: device in [0, 7], l0 in [0, 4], l1 in [0, 2]
+    #[pyo3(signature = (shape, num_devices=None))]
+    fn device_map<'py>(
+        slf: &Bound<'py, PySharding>,
+        shape: Bound<'py, PyAny>,
+        num_devices: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        on_devices(slf.py(), "device_map", (slf, shape, num_devices))
+    }
+
+    /// The devices that hold each element: a :class:`~hlomap.MapSet` from the indices of the array to a device.
+    ///
+    /// Replicas are a range variable.  Everything else is as in :meth:`device_map`, whose pairs these are.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> sharding = hm.hlo.Sharding.parse("{devices=[2,1,4]<=[8] last_tile_dim_replicate}")
+    /// >>> print(sharding.owner_map(hm.Shape("f32", [10, 12])))
+    /// (d0, d1)[s0] -> ((d0 floordiv 5) * 4 + s0), domain: d0 in [0, 9], d1 in [0, 11], s0 in [0, 3]
+    #[pyo3(signature = (shape, num_devices=None))]
+    fn owner_map<'py>(
+        slf: &Bound<'py, PySharding>,
+        shape: Bound<'py, PyAny>,
+        num_devices: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        on_devices(slf.py(), "owner_map", (slf, shape, num_devices))
+    }
+
+    /// The shape of the part of an array that a device holds, of the largest part without a device; ``None`` for a
+    /// device that the sharding does not have.
+    ///
+    /// Sizes are 0 for a device beyond the end of the array.  A layout stays.  Errors are those of
+    /// :meth:`device_map`; :class:`~hlomap.errors.UnsupportedError` where the kind says nothing about parts.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> sharding, shape = hm.hlo.Sharding.parse("{devices=[4]<=[4]}"), hm.Shape("f32", [10])
+    /// >>> print(sharding.local_shape(shape), sharding.local_shape(shape, 3), sharding.local_shape(shape, 4))
+    /// f32[3] f32[1] None
+    #[pyo3(signature = (shape, device=None))]
+    fn local_shape<'py>(
+        slf: &Bound<'py, PySharding>,
+        shape: Bound<'py, PyAny>,
+        device: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        on_devices(slf.py(), "local_shape", (slf, shape, device))
+    }
+
+    /// Whether all devices of the sharding hold parts of one size.  Errors are those of :meth:`local_shape`.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> sharding = hm.hlo.Sharding.parse("{devices=[4]<=[4]}")
+    /// >>> sharding.is_even(hm.Shape("f32", [12])), sharding.is_even(hm.Shape("f32", [10]))
+    /// (True, False)
+    fn is_even<'py>(slf: &Bound<'py, PySharding>, shape: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        on_devices(slf.py(), "is_even", (slf, shape))
+    }
+
     fn __str__(&self) -> String {
         self.0.to_string()
     }
@@ -247,6 +336,15 @@ impl PySharding {
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         by_text::<PySharding>(py, &self.0.to_string())
     }
+}
+
+/// A function of the package that knows where elements lie.
+fn on_devices<'py>(
+    py: Python<'py>,
+    function: &str,
+    arguments: impl pyo3::call::PyCallArgs<'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    py.import(intern!(py, "hlomap.shardings.device_maps"))?.getattr(function)?.call1(arguments)
 }
 
 /// An array of devices whose dimensions have names: ``mesh['x'=2,'y'=4]``.
@@ -289,6 +387,20 @@ impl PyMesh {
             _ => self.0.groups(&all, MAX_DEVICES).map(|groups| groups.concat()),
         };
         ints(py, &listed.ok_or_else(|| unlisted(py, &self.0.to_string()))?)
+    }
+
+    /// ``(reshape, transpose)`` where the devices are an iota, as for a mesh without ``device_ids``; ``None`` where
+    /// they are listed.
+    #[getter]
+    fn iota<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        match &self.0.devices {
+            None => {
+                let sizes: Vec<i64> = self.0.axes.iter().map(|a| a.1).collect();
+                iota(py, &Iota::new(sizes, Vec::new())).map(Some)
+            }
+            Some(DeviceOrder::Iota(order)) => iota(py, order).map(Some),
+            Some(DeviceOrder::List(_)) => Ok(None),
+        }
     }
 
     fn __str__(&self) -> String {

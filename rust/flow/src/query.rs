@@ -59,6 +59,8 @@ pub struct RuleTraits {
     pub structural: bool,
     /// The operands whose constant content the rule uses.
     pub constant_operands: SmallVec<[usize; 4]>,
+    /// The rule uses values of the program around the instruction, so that no other instruction shares its results.
+    pub unshared: bool,
     /// All instructions of the opcode have these traits.
     pub by_opcode: bool,
     /// Operations of one class have equal rules where the sizes of their arrays agree.
@@ -227,6 +229,10 @@ impl Propagator {
         if !traits.constant_operands.is_empty() {
             let key = m.signature(id, &traits.constant_operands);
             number = self.cache().id(key);
+        }
+        if traits.unshared {
+            let number_of_its_own = own_key(plain, id);
+            number = self.cache().id(number_of_its_own);
         }
         let class = traits.sizes_class.as_ref().filter(|_| !m.is_inconsistent(id) && !m.has_unnamed_operands(id));
         let by_sizes = class.and_then(|class| m.sizes_signature(id, class));
@@ -599,6 +605,15 @@ fn depth_of_calls(m: &Module) -> u32 {
         depth[c as usize] = 1 + inner.unwrap_or(0);
     }
     depth.into_iter().max().unwrap_or(0)
+}
+
+/// A key that no other instruction of the module has.
+fn own_key(signature: Key, id: InstructionId) -> Key {
+    let mut key = signature;
+    key.iter_mut().zip(id.to_le_bytes()).for_each(|(byte, other)| *byte ^= other);
+    // Not the signature of another instruction, however similar.
+    key.reverse();
+    key
 }
 
 /// Whether an operand is given twice: two runtime sources may then be one.

@@ -36,7 +36,7 @@ impl<'a> Arbitrary<'a> for Case {
     fn arbitrary(u: &mut Unstructured<'a>) -> arbitrary::Result<Case> {
         let vars = (0..DIMS).map(|_| Ok(Variable::new(range(u)?))).collect::<arbitrary::Result<_>>()?;
         let constraints = (0..u.int_in_range(0..=2)?)
-            .map(|_| Ok(Constraint { expr: expr(u, 3)?, range: range(u)? }))
+            .map(|_| Ok(Constraint { expr: expr(u, 3)?, interval: range(u)? }))
             .collect::<arbitrary::Result<_>>()?;
         let results = (0..u.int_in_range(1..=2)?).map(|_| expr(u, 5)).collect::<arbitrary::Result<Vec<_>>>()?;
         let domain = Domain { vars, n_dims: DIMS, n_ranges: 0, constraints };

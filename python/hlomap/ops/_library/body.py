@@ -41,19 +41,19 @@ class Body:
     def __init__(self, instruction: Instruction) -> None:
         self.operands: list[Shape] = [operand.shape for operand in instruction.operands]
         self._lines: list[str] = []
+        self._called: list[str] = []
         self._types: dict[str, tuple[str, Sequence[int]]] = {}
         for k, shape in enumerate(self.operands):
             require(shape.is_array, f"operand {k} is not an array")
-            self._append(f"p{k}", shape.dtype, shape.dimensions, f"parameter({k})")
-
-    def _append(self, name: str, dtype: str, sizes: Sequence[int], operation: str) -> str:
-        self._lines.append(f"{name} = {array_text(dtype, sizes)} {operation}")
-        self._types[name] = (dtype, sizes)
-        return name
+            self._lines.append(f"p{k} = {shape.without_layout()} parameter({k})")
+            self._types[f"p{k}"] = (shape.dtype, shape.dimensions)
 
     def add(self, dtype: str, sizes: Sequence[int], operation: str) -> str:
         """Adds an instruction, and returns its name."""
-        return self._append(f"v{len(self._lines)}", dtype, sizes, operation)
+        name = f"v{len(self._lines)}"
+        self._lines.append(f"{name} = {array_text(dtype, sizes)} {operation}")
+        self._types[name] = (dtype, sizes)
+        return name
 
     def type_of(self, name: str) -> tuple[str, Sequence[int]]:
         """The element type and the sizes of a value."""
@@ -81,29 +81,59 @@ class Body:
         """An array of one value, as large as another one."""
         return self.filled(*self._types[name], value)
 
+    def with_sizes(self, sizes: Sequence[str]) -> str:
+        """The first operand, with as many elements along every dimension as the sizes say."""
+        array, name = self.operands[0], "p0"
+        dynamic = [*array.dynamic]
+        for dim, size in enumerate(sizes):
+            dynamic[dim] = True
+            bounds = [f"<={n}" if varies else str(n) for n, varies in zip(array.dimensions, dynamic, strict=True)]
+            operation = f"set-dimension-size({name}, {size}), dimensions={{{dim}}}"
+            name = f"v{len(self._lines)}"
+            self._lines.append(f"{name} = {array.dtype}[{','.join(bounds)}] {operation}")
+        self._types[name] = (array.dtype, array.dimensions)
+        return name
+
+    def add_tuple(self, types: Iterable[tuple[str, Sequence[int]]], operation: str) -> str:
+        """Adds an instruction whose result is a tuple of arrays, and returns its name."""
+        name = f"v{len(self._lines)}"
+        self._lines.append(f"{name} = ({', '.join(array_text(*one) for one in types)}) {operation}")
+        return name
+
+    def computation(self, name: str, lines: Sequence[str]) -> None:
+        """Adds a computation for instructions to call."""
+        self._called.append(_computation(name, lines))
+
     def finish(self, output: Shape, arrays: Sequence[str]) -> str:
         """The text with ``arrays`` as the first arrays of the output; those beyond them are workspace: zeros."""
         if not output.is_tuple:
             require(len(arrays) == 1, "more results than the output has")
-            return self._text(arrays[0])
+            return self._text(arrays[0], str(output.without_layout()))
         parts = output.tuple_shapes
         require(len(arrays) <= len(parts), "more results than the output has")
         names = list(arrays)
         for part in parts[len(arrays) :]:
             require(part.is_array and part.rank == 1 and part.dtype in ("u8", "s8"), f"a result {part} of the call")
             names.append(self.filled(part.dtype, part.dimensions, 0))
-        shapes = ", ".join(array_text(part.dtype, part.dimensions) for part in parts)
-        self._lines.append(f"result = ({shapes}) tuple({', '.join(names)})")
-        return self._text("result")
+        shapes = ", ".join(str(part.without_layout()) for part in parts)
+        return self.finish_with(f"({shapes})", f"tuple({', '.join(names)})")
 
-    def finish_with(self, root: str) -> str:
-        """The text with one more instruction as the root, written without its name."""
-        self._lines.append(f"result = {root}")
-        return self._text("result")
+    def finish_with(self, shape: str, operation: str) -> str:
+        """The text with one more instruction as the root."""
+        self._lines.append(f"result = {shape} {operation}")
+        return self._text("result", shape)
 
-    def _text(self, root: str) -> str:
+    def _text(self, root: str, shape: str) -> str:
         lines = [f"ROOT {line}" if line.startswith(f"{root} = ") else line for line in self._lines]
-        return "\n  ".join(lines)
+        operands = [f"p{k} = {operand.without_layout()} parameter({k})" for k, operand in enumerate(self.operands)]
+        names = ", ".join(f"p{k}" for k in range(len(operands)))
+        call = [*operands, f"ROOT call = {shape} call({names}), to_apply=definition"]
+        return "\n".join([*self._called, _computation("definition", lines), _computation("ENTRY main", call)])
+
+
+def _computation(name: str, lines: Sequence[str]) -> str:
+    text = "\n  ".join(lines)
+    return f"{name} {{\n  {text}\n}}"
 
 
 class Config(Mapping[str, Any]):
@@ -113,14 +143,21 @@ class Config(Mapping[str, Any]):
         self._values, self._what = values, what
 
     @classmethod
+    def whole(cls, instruction: Instruction) -> Config:
+        """An instruction's ``backend_config``; empty where it has none."""
+        text = instruction.attributes.get("backend_config") or "{}"
+        try:
+            found = json.loads(text) if isinstance(text, str) else None
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise NotUnderstood("its backend_config is not a JSON object")
+        return cls(found, "backend_config")
+
+    @classmethod
     def of(cls, instruction: Instruction, part: str) -> Config:
         """The part with this name of an instruction's ``backend_config``."""
-        text = instruction.attributes.get("backend_config")
-        try:
-            whole = json.loads(text) if isinstance(text, str) else {}
-        except ValueError:
-            raise NotUnderstood("its backend_config is not JSON") from None
-        found = whole.get(part) if isinstance(whole, dict) else None
+        found = cls.whole(instruction).get(part)
         if not isinstance(found, dict):
             raise NotUnderstood(f"its backend_config has no {part}")
         return cls(found, part)
@@ -135,6 +172,12 @@ class Config(Mapping[str, Any]):
         value = self._values.get(field, default)
         require(isinstance(value, (int, float)) and abs(value) < float("inf"), f"{self._what}.{field} is no number")
         return float(value)
+
+    def flag(self, field: str, default: bool) -> bool:
+        """True or false."""
+        value = self._values.get(field, default)
+        require(isinstance(value, bool), f"{self._what}.{field} is neither true nor false")
+        return bool(value)
 
     def word(self, field: str, default: str) -> str:
         """A string."""

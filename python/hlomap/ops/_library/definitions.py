@@ -1,8 +1,8 @@
 """What a library call computes, as a computation of HLO.
 
 :func:`definition_of` is the entry point.  A target has one definition: a function from the call to the text of a
-computation with the same operands and results.  Results that are workspace are zeros.  What a call says and its
-definition does not cover is a reason to know nothing.
+module, whose entry calls a computation with the same operands and results.  Results that are workspace are zeros.
+What a call says and its definition does not cover is a reason to know nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..._core import Instruction
 from ...errors import HlomapError
 from ...io.load import parse
 from ...types import Unknown
-from . import convolution, gemm, linear_algebra, topk
+from . import convolution, dynamic_sizes, gemm, integers, linear_algebra, memory, sorting, threefry
 from .body import NotUnderstood
 
 __all__ = ["TARGETS", "definition_of"]
@@ -28,8 +28,19 @@ TARGETS: Mapping[str, Callable[[Instruction], str]] = {
     "__cudnn$convBackwardInput": convolution.gradient_of_input,
     "__cudnn$convBiasActivationForward": convolution.bias_activation,
     "__cudnn$convForward": convolution.forward,
-    "TopK": topk.topk,
-    "__gpu$TopK": topk.topk,
+    "AllocateBuffer": memory.allocate_buffer,
+    "PadToStatic": dynamic_sizes.pad_to_static,
+    "SliceToDynamic": dynamic_sizes.slice_to_dynamic,
+    "TopK": sorting.topk,
+    "X64Combine": integers.combine,
+    "X64SplitHigh": integers.split_high,
+    "X64SplitLow": integers.split_low,
+    "__cub$DeviceRadixSort": sorting.radix_sort,
+    "__cub$DeviceRadixSortUnassignedScratchSize": sorting.radix_sort,
+    "__gpu$TopK": sorting.topk,
+    "__op$block_scaled_dot": gemm.block_scaled_dot,
+    "cu_threefry2x32": threefry.threefry,
+    "cu_threefry2x32_ffi": threefry.threefry,
     "lapack_strsm_ffi": linear_algebra.lapack_triangular_solve,
     "lapack_dtrsm_ffi": linear_algebra.lapack_triangular_solve,
     "lapack_ctrsm_ffi": linear_algebra.lapack_triangular_solve,
@@ -56,10 +67,6 @@ def definition_of(instruction: Instruction) -> Instruction | Unknown | None:
 
 
 @lru_cache(maxsize=512)
-def _call(body: str) -> Instruction:
-    """A call of a computation with this body."""
-    entry = parse(f"ENTRY definition {{\n  {body}\n}}", strict=True).entry
-    operands = "\n  ".join(f"a{p.number} = {p.shape} parameter({k})" for k, p in enumerate(entry.parameters))
-    names = ", ".join(f"a{p.number}" for p in entry.parameters)
-    call = f"ROOT call = {entry.root.shape} call({names}), to_apply=definition"
-    return parse(f"definition {{\n  {body}\n}}\nENTRY main {{\n  {operands}\n  {call}\n}}").entry.root
+def _call(text: str) -> Instruction:
+    """The call of the definition, from the text of its module."""
+    return parse(text, strict=True).entry.root

@@ -1,4 +1,4 @@
-"""Matrix products of cuBLAS and cuBLASLt: ``alpha * dot(a, b) + beta * c``, a bias, an activation.
+"""Matrix products of cuBLAS and cuBLASLt: ``alpha * dot(a, b) + beta * c``, a bias, an activation; block-scaled ones.
 
 The configuration is XLA's ``GemmBackendConfig``.  The bias runs along the trailing dimensions of the product, which
 are those that come from ``b``.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..._core import Instruction
 from .body import Body, Config, array_text, numbers, require
 
-__all__ = ["gemm", "scaled_gemm"]
+__all__ = ["block_scaled_dot", "gemm", "scaled_gemm"]
 
 _UNDERSTOOD = {
     "alpha_real", "alpha_imag", "beta", "dot_dimension_numbers", "precision_config", "epilogue", "lhs_stride",
@@ -40,6 +40,20 @@ def gemm(instruction: Instruction) -> str:
 def scaled_gemm(instruction: Instruction) -> str:
     """``__cublas$lt$matmul$f8``: a scalar for each of a and b follows the matrices."""
     return _gemm(instruction, n_scales=2)
+
+
+def block_scaled_dot(instruction: Instruction) -> str:
+    """``__op$block_scaled_dot``: a, b, and a scale for each block along their last dimension, which is summed."""
+    body = Body(instruction)
+    require(len(body.operands) == 4, f"{len(body.operands)} operands, where a block-scaled dot has 4")
+    rank = body.operands[0].rank
+    require(rank in (2, 3) and all(one.rank == rank for one in body.operands), "operands that are not matrices")
+    output = instruction.shape
+    require(output.is_array, "its result is not an array")
+    batch = "lhs_batch_dims={0}, rhs_batch_dims={0}, " if rank == 3 else ""
+    summed = f"lhs_contracting_dims={{{rank - 1}}}, rhs_contracting_dims={{{rank - 1}}}"
+    product = body.add(output.dtype, output.dimensions, f"scaled-dot(p0, p1, p2, p3), {batch}{summed}")
+    return body.finish(output, [product])
 
 
 def _gemm(instruction: Instruction, n_scales: int) -> str:

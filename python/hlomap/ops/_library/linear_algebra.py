@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 from ..._core import Instruction
-from .body import Body, NotUnderstood, array_text, require
+from .body import Body, Config, NotUnderstood, array_text, require
 
 __all__ = ["lapack_triangular_solve", "triangular_solve"]
 
@@ -15,16 +14,15 @@ _TRANSPOSES = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}
 
 def triangular_solve(instruction: Instruction) -> str:
     """``__cublas$triangularSolve``: its configuration has the options of the operation triangular-solve."""
-    try:
-        options = json.loads(str(instruction.attributes.get("backend_config", "")))
-    except ValueError:
-        options = None
-    require(isinstance(options, dict), "its backend_config is not JSON")
-    expected = {"left_side": bool, "lower": bool, "unit_diagonal": bool, "transpose_a": str}
-    known = {name: options.get(name) for name in expected}
-    fits = set(options) <= set(expected) and all(isinstance(known[name], kind) for name, kind in expected.items())
-    require(fits, f"its backend_config is {json.dumps(options)}")
-    return _solve(instruction, known["left_side"], known["lower"], known["unit_diagonal"], known["transpose_a"])
+    options = Config.whole(instruction)
+    options.expect_only({"left_side", "lower", "unit_diagonal", "transpose_a"})
+    return _solve(
+        instruction,
+        options.flag("left_side", False),
+        options.flag("lower", False),
+        options.flag("unit_diagonal", False),
+        options.word("transpose_a", ""),
+    )
 
 
 def lapack_triangular_solve(instruction: Instruction) -> str:

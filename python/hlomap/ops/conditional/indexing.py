@@ -11,7 +11,7 @@ from .._rule import NOTHING, Footprint, OperandIndexing, RuleContext, RuleResult
 from .._shapes import array_leaves, n_outputs, shape_at
 from .attributes import branch_computations
 
-_REASON = "which branch runs depends on a value"
+_REASON = "an offset is a value inside a branch"
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -21,12 +21,12 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     for branch, operand in zip(branch_computations(instruction), instruction.operands[1:], strict=True):
         result = context.output_to_input(instruction, branch, leaf)
         part = result.get(0, NOTHING) if isinstance(result, Mapping) else result[0]
-        parts.append(_overapproximate(part, sizes, operand.shape))
+        parts.append(_of_branch(part, sizes, operand.shape))
     return parts
 
 
-def _overapproximate(part: OperandIndexing, sizes: Sequence[int], target: Shape) -> OperandIndexing:
-    """The elements that a branch may read.
+def _of_branch(part: OperandIndexing, sizes: Sequence[int], target: Shape) -> OperandIndexing:
+    """The elements that a branch mentions.
 
     A runtime variable inside a branch is not a value of the caller, so it may lead to any element.
     """
@@ -36,7 +36,8 @@ def _overapproximate(part: OperandIndexing, sizes: Sequence[int], target: Shape)
     for leaf, m in part.maps:
         whole = map_to_all(sizes, shape_at(target, leaf).dimensions).at(leaf)
         total = total + (whole if m.runtime else Footprint(((leaf, m),)))
-    return Footprint(total.maps, False, part.reason or _REASON, part.crosses_devices)
+    exact = part.exact and not any(m.runtime for _, m in part.maps)
+    return Footprint(total.maps, exact, None if exact else part.reason or _REASON, part.crosses_devices)
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -52,7 +53,7 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
         return parts
     result = context.input_to_output(instruction, branches[operand - 1], 0, leaf)
     for number, part in result.items() if isinstance(result, Mapping) else enumerate(result):
-        parts[number] = _overapproximate(
+        parts[number] = _of_branch(
             part, shape_at(instruction.operands[operand].shape, leaf).dimensions, instruction.shape
         )
     return parts

@@ -15,7 +15,11 @@ _FACTORIZATION = re.compile(
 )
 """Factorizations and what goes with them, whose results mix whole matrices."""
 
-ANNOTATIONS = {"Sharding", "xla.sdy.FuncResultSharding", "annotate_device_placement", "MoveToHost", "MoveToDevice"}
+ANNOTATIONS = {
+    "AssumeGatherIndicesInBound", "LayoutConstraint", "MoveToDevice", "MoveToHost", "Pin", "ShapeBarrier",
+    "ShardBarrierFrom", "ShardBarrierTo", "Sharding", "Unpin", "annotate_device_placement",
+    "xla.sdy.FuncResultSharding",
+}  # fmt: skip
 """Targets that return their operand."""
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Container, Sequence
 
-import numpy as np
-
 from ..._core import Instruction
 from ...errors import UnsupportedError
 from ...types import Unknown
@@ -33,10 +31,6 @@ def _value(instruction: Instruction, operands: Sequence[Value], context: EvalCon
     if function is None:
         if is_annotation(instruction):
             return operands[0]
-        if target == "SliceToDynamic":
-            return operands[0][tuple(slice(0, int(size)) for size in operands[1:])]
-        if target == "PadToStatic":
-            return _pad_to_static(instruction, operands[0])
         raise UnsupportedError(f"no function for custom call target {target!r}: pass custom_calls={{{target!r}: …}}")
     keywords = {"instruction": instruction} if "instruction" in _parameters(function) else {}
     value = call_user_function(function, *operands, **keywords)
@@ -48,13 +42,6 @@ def _parameters(function: Callable[..., Value]) -> Container[str]:
         return inspect.signature(function).parameters
     except (TypeError, ValueError):
         return ()  # some compiled functions have no signature
-
-
-def _pad_to_static(instruction: Instruction, array: np.ndarray) -> Value:
-    """The array padded to its bounds, and its sizes."""
-    full = instruction.shape.tuple_shapes[0].dimensions
-    padded = np.pad(array, [(0, size - n) for n, size in zip(array.shape, full, strict=True)])
-    return (padded, *(np.asarray(n, np.int32) for n in array.shape))
 
 
 def _as_tuples(value: Value) -> Value:

@@ -9,6 +9,7 @@ from ...types import ShapeIndex, Unknown
 from .._indexing.maps import dim_exprs, forward_from_operand, forward_to_outputs, full_bounds, single_map
 from .._rule import Footprint, RuleContext, RuleResult
 from .._shapes import n_outputs, shape_at
+from . import shards
 from .attributes import batch_rank_of_factorization, definition_of, is_annotation, target_of
 
 
@@ -16,6 +17,8 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     """An annotation forwards its operand, a library call has a definition; any other target is unknown."""
     if is_annotation(instruction):
         return forward_from_operand(instruction, leaf, 0, leaf)
+    if shards.changes_shards(instruction):
+        return shards.output_to_input(instruction, leaf)
     definition = definition_of(instruction)
     if isinstance(definition, Instruction):
         return context.output_to_input(definition, definition.called_computations[0], leaf)
@@ -30,6 +33,8 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     """As :func:`output_to_input`."""
     if is_annotation(instruction):
         return forward_to_outputs(instruction, operand, leaf, leaf)
+    if shards.changes_shards(instruction):
+        return shards.input_to_output(instruction, operand)
     definition = definition_of(instruction)
     if isinstance(definition, Instruction):
         return context.input_to_output(definition, definition.called_computations[0], operand, leaf)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from .._registry import register
 from .._rule import OpRule
 from .evaluate import evaluate
-from .indexing import input_to_output, output_to_input
+from .indexing import carried_to_input, initial_integers, input_to_output, output_to_input
 
 register(
     OpRule(
@@ -20,8 +20,8 @@ register(
         input_to_output,
         evaluate,
         depends_on_called_values=True,
+        surroundings=initial_integers,
         pointwise=True,
-        # A parameter is the carried value of some iteration, and so the output if the loop ends there.
-        operand_of_parameter=lambda instruction, called, parameter: None,
+        parameter_to_operands=carried_to_input,
     )
 )

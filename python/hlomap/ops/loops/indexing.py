@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from ..._core import Computation, Instruction
+from collections.abc import Hashable
+from weakref import WeakKeyDictionary
+
+from ..._core import Computation, IndexingMap, Instruction
 from ...types import ShapeIndex, Unknown
 from .._indexing.loop_closure import LoopBody
+from .._indexing.loop_counter import CountedLoop, counted_loop, known_integers
+from .._indexing.loop_maps import LoopMaps
+from .._indexing.loop_window import known_branch, written_window
 from .._indexing.maps import identity_map, map_to_all, merge_parts
+from .._indexing.scalar_values import is_forwarded
 from .._rule import NOTHING, Footprint, OperandIndexing, RuleContext, RuleResult
-from .._shapes import array_leaves, n_outputs, shape_at
+from .._shapes import array_leaves, n_outputs, require, shape_at
 from .attributes import condition_and_body
 
 _REASON = "a loop: the union over all numbers of iterations"
@@ -24,23 +31,72 @@ def _condition_leaves(
     return {leaf for leaf, _ in part.maps}
 
 
-def _is_loop_invariant(body: Computation, leaf: tuple[int, ...]) -> bool:
-    """Whether the body forwards a leaf of its parameter unchanged, through tuples alone."""
-    value, index = body.root, leaf
-    while True:
-        if value.opcode == "tuple" and index:
-            value, index = value.operands[index[0]], index[1:]
-        elif value.opcode == "get-tuple-element":
-            value, index = value.operands[0], (int(value.attributes["index"]), *index)
-        else:
-            return value.opcode == "parameter" and index == leaf
+_counted: WeakKeyDictionary[RuleContext, dict[tuple[int, bool], LoopMaps]] = WeakKeyDictionary()
+"""Lives as long as the context: each leaf of a loop is a separate query, and all of them pass through the same body."""
+
+
+def initial_integers(instruction: Instruction) -> Hashable:
+    """The integers with which a loop begins, as far as they are known."""
+    return tuple(sorted(known_integers(instruction).items()))
+
+
+def loop_facts(instruction: Instruction, context: RuleContext) -> CountedLoop:
+    """The number of iterations of a loop, and the leaves that count."""
+    require(instruction.opcode == "while", f"{instruction.name} is a {instruction.opcode}, expected a while")
+    return counted_loop(instruction, *condition_and_body(instruction), context)
+
+
+def loop_maps(instruction: Instruction, context: RuleContext, *, backward: bool) -> LoopMaps | None:
+    """The maps through all iterations; None where their number is not known."""
+    known = _counted.setdefault(context, {})
+    if (instruction.number, backward) not in known:
+        loop = loop_facts(instruction, context)
+        if loop.trip_count is None:
+            return None
+        body = loop.body
+
+        def step(here: ShapeIndex) -> OperandIndexing:
+            if backward:
+                return merge_parts(context.output_to_input(instruction, body, here))
+            return merge_parts(context.input_to_output(instruction, body, 0, here))
+
+        known[instruction.number, backward] = LoopMaps(
+            loop, step, lambda leaf: written_window(loop, leaf), known_branch(loop), backward=backward
+        )
+    return known[instruction.number, backward]
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """The maps through all iterations; where their number is not known, through any number of them."""
+    counted = loop_maps(instruction, context, backward=True)
+    return _any_output_to_input(instruction, leaf, context) if counted is None else [counted.maps(leaf)]
+
+
+def carried_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """The maps from the carried value before any iteration, or in the last test of the condition."""
+    counted = loop_maps(instruction, context, backward=True)
+    return _any_output_to_input(instruction, leaf, context) if counted is None else [counted.maps(leaf, anywhere=True)]
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """The maps through all iterations; where their number is not known, through any number of them."""
+    counted = loop_maps(instruction, context, backward=False)
+    if counted is None:
+        return _any_input_to_output(instruction, operand, leaf, context)
+    found = counted.maps(leaf)
+    if isinstance(found, Unknown):
+        return [found] * n_outputs(instruction.shape)
+    maps: dict[int, list[tuple[ShapeIndex, IndexingMap]]] = {}
+    for other, m in found.maps:
+        maps.setdefault(other[0] if other else 0, []).append((other, m))
+    return {number: found.of(own) for number, own in maps.items()}
+
+
+def _any_output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The maps through any number of iterations, and everything that the condition depends on."""
     condition, body = condition_and_body(instruction)
     sizes = shape_at(instruction.shape, leaf).dimensions
-    if _is_loop_invariant(body, leaf):
+    if is_forwarded(body, leaf):
         return [identity_map(sizes).at(leaf)]
 
     def step(here: ShapeIndex) -> OperandIndexing:
@@ -63,7 +119,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     return [Footprint(maps, False, _REASON, steps.crosses_devices)]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def _any_input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The maps through any number of iterations; what the condition depends on affects every leaf that changes."""
     condition, body = condition_and_body(instruction)
     shape = instruction.shape
@@ -81,15 +137,15 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
         return [deciding] * n_outputs(shape)
     if deciding & set(found):
         for other in array_leaves(shape):
-            if not _is_loop_invariant(body, other):
+            if not is_forwarded(body, other):
                 found[other] = [m for _, m in map_to_all(sizes, shape_at(shape, other).dimensions).maps]
     parts: list[OperandIndexing] = [NOTHING] * n_outputs(shape)
     for other in sorted(found):
-        if found[other] and not (other != leaf and _is_loop_invariant(body, other)):
+        if found[other] and not (other != leaf and is_forwarded(body, other)):
             number = other[0] if other else 0
             before = parts[number]
             assert isinstance(before, Footprint), "all parts are footprints"
-            exact = before.exact and other == leaf and _is_loop_invariant(body, other)
+            exact = before.exact and other == leaf and is_forwarded(body, other)
             reason = before.reason if exact else _REASON
             maps = before.maps + tuple((other, m) for m in found[other])
             parts[number] = Footprint(maps, exact, reason, steps.crosses_devices)

@@ -525,7 +525,8 @@ pub(crate) fn required(opcode: Opcode) -> &'static [u16] {
 pub(crate) fn is_semantic(key: u16, opcode: Opcode) -> bool {
     match TABLE[key as usize].effect {
         Effect::Semantic => true,
-        Effect::Hint => opcode == Opcode::CustomCall,
+        // A custom call's configuration; the trip count of a loop.
+        Effect::Hint => matches!(opcode, Opcode::CustomCall | Opcode::While),
         Effect::Annotation => false,
     }
 }

@@ -1,0 +1,218 @@
+"""What a loop does from one iteration to the next: how often it runs, and what becomes of every array that it carries.
+
+:func:`loop` is the entry point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+from .._core import Computation, Instruction, Shape
+from ..errors import HlomapError
+from ..ops import op_of
+from ..ops._indexing.loop_accesses import Access, accesses
+from ..ops._indexing.loop_counter import CountedLoop
+from ..ops._indexing.loop_maps import Edge, LoopMaps
+from ..ops._indexing.scalar_values import is_forwarded
+from ..ops._shapes import array_leaves, shape_at
+from ..ops.loops.indexing import loop_facts, loop_maps
+from ..types import ShapeIndex, Unknown, expect
+from .rule_provider import RuleProvider
+
+__all__ = ["Access", "CarriedLeaf", "Counter", "Kind", "Loop", "loop"]
+
+Kind: TypeAlias = Literal["invariant", "induction", "stacked", "consumed", "recurrence", "general"]
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """The leaf that the condition of a loop reads: ``start + step * t`` at the beginning of iteration ``t``."""
+
+    leaf: ShapeIndex
+    start: int
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedLeaf:
+    """One array of the state that a loop carries.
+
+    ``kind`` is the first of these that applies:
+
+    - ``invariant``: every iteration hands it on as it is;
+    - ``consumed``: the same, and the body reads it only at offsets that depend on the iteration, as ``xs`` of a scan;
+    - ``induction``: an integer that is ``start + step * t`` at the beginning of iteration ``t``;
+    - ``stacked``: every iteration writes another window of it, in dimension ``dim`` the ``size`` elements from
+      ``start + step * t`` on, as ``ys`` of a scan;
+    - ``recurrence``: an iteration reads it at the index ``d + moves`` or, where an item of ``moves`` is None, in the
+      whole dimension: such a dimension is mixed;
+    - ``general``: anything else, for the given ``reason``.
+
+    Fields that do not belong to the kind are None.
+    """
+
+    leaf: ShapeIndex
+    shape: Shape
+    kind: Kind
+    start: int | None = None
+    step: int | None = None
+    dim: int | None = None
+    size: int | None = None
+    moves: tuple[int | None, ...] | None = None
+    reason: str | None = None
+
+    @property
+    def mixed_dims(self) -> tuple[int, ...]:
+        """The dimensions of a recurrence of which an iteration may read all elements."""
+        return tuple(i for i, move in enumerate(self.moves or ()) if move is None)
+
+
+class Loop:
+    """A ``while`` instruction, as :func:`hlomap.loop` describes it."""
+
+    def __init__(self, instruction: Instruction) -> None:
+        self._rules = RuleProvider(instruction.module)
+        self._instruction = instruction
+        self._facts: CountedLoop = loop_facts(instruction, self._rules)
+
+    @property
+    def instruction(self) -> Instruction:
+        """The ``while``."""
+        return self._instruction
+
+    @property
+    def body(self) -> Computation:
+        """The computation that every iteration applies to the state."""
+        return self._facts.body
+
+    @property
+    def condition(self) -> Computation:
+        """The computation that decides whether there is another iteration."""
+        return self._facts.condition
+
+    @property
+    def trip_count(self) -> int | None:
+        """The number of iterations; None where it is not known, for the given :attr:`reason`."""
+        return self._facts.trip_count
+
+    @property
+    def reason(self) -> str | None:
+        """Why the number of iterations is not known."""
+        return self._facts.reason
+
+    @property
+    def counter(self) -> Counter | None:
+        """The leaf that the condition counts with; None where there is none."""
+        leaf = self._facts.counter
+        count = None if leaf is None else self._facts.inductions.get(leaf)
+        return None if leaf is None or count is None else Counter(leaf, count.start, count.step)
+
+    @cached_property
+    def carried(self) -> tuple[CarriedLeaf, ...]:
+        """Each array of the state, in the order of the shape."""
+        return tuple(self._carried())
+
+    def accesses(self) -> tuple[Access, ...]:
+        """The slices, updates, gathers and scatters of the body whose offset is affine in the iterations.
+
+        The iterations are those of this loop and of the loops around it.  Accesses in an inner loop belong to that one.
+        """
+        return tuple(accesses(self._facts))
+
+    def __repr__(self) -> str:
+        count = "an unknown number of" if self.trip_count is None else self.trip_count
+        return f"<Loop {self._instruction.name}: {count} iterations>"
+
+    def _carried(self) -> Iterator[CarriedLeaf]:
+        shape = self._instruction.shape
+        maps = loop_maps(self._instruction, self._rules, backward=True)
+        leaves = list(array_leaves(shape))
+        edges = {leaf: self._edges(maps, leaf) for leaf in leaves}
+        for leaf in leaves:
+            yield self._leaf(leaf, shape_at(shape, leaf), maps, edges)
+
+    def _edges(self, maps: LoopMaps | None, leaf: ShapeIndex) -> Sequence[Edge]:
+        group = Unknown("not counted") if maps is None else maps.group(leaf)
+        return () if isinstance(group, Unknown) else group.edges[leaf]
+
+    def _leaf(
+        self, leaf: ShapeIndex, shape: Shape, maps: LoopMaps | None, edges: dict[ShapeIndex, Sequence[Edge]]
+    ) -> CarriedLeaf:
+        if is_forwarded(self.body, leaf):
+            reads = [e for other, own in edges.items() if other != leaf for e in own if e.target == leaf]
+            is_consumed = bool(reads) and all(e.reason is None and e.at_iteration for e in reads)
+            return CarriedLeaf(leaf, shape, "consumed" if is_consumed else "invariant")
+        if (count := self._facts.inductions.get(leaf)) is not None:
+            return CarriedLeaf(leaf, shape, "induction", start=count.start, step=count.step)
+        if maps is None:
+            return CarriedLeaf(leaf, shape, "general", reason=f"the number of iterations is not known: {self.reason}")
+        group = maps.group(leaf)
+        if isinstance(group, Unknown):
+            return CarriedLeaf(leaf, shape, "general", reason=group.reason)
+        if (window := group.window) is not None:
+            return CarriedLeaf(
+                leaf, shape, "stacked", start=window.start, step=window.step, dim=window.dim, size=window.size
+            )
+        if group.kind == "general":
+            return CarriedLeaf(leaf, shape, "general", reason=group.reason)
+        return CarriedLeaf(leaf, shape, "recurrence", moves=maps.moves(leaf), reason=group.reason)
+
+
+def loop(instruction: Instruction) -> Loop:
+    """The facts about a loop: its number of iterations, its counter, and the kind of every array that it carries.
+
+    The number of iterations comes from the condition and the leaf that it counts with, where both are affine; else from
+    the backend config (``known_trip_count``), which XLA writes; else from running the integer scalars that the
+    condition depends on, for at most 1000 iterations.  Otherwise ``trip_count`` is None.
+
+    Raises :class:`~hlomap.errors.ShapeError` (a ``ValueError``) for an instruction that is not a ``while``, or whose
+    condition or body does not fit the state.
+
+    >>> import hlomap as hm
+    >>> module = hm.parse('''HloModule m
+    ... body {
+    ...   s = (s32[], f32[5]) parameter(0)
+    ...   i = s32[] get-tuple-element(s), index=0
+    ...   two = s32[] constant(2)
+    ...   next = s32[] add(i, two)
+    ...   x = f32[5] get-tuple-element(s), index=1
+    ...   y = f32[5] negate(x)
+    ...   ROOT t = (s32[], f32[5]) tuple(next, y)
+    ... }
+    ... condition {
+    ...   s = (s32[], f32[5]) parameter(0)
+    ...   i = s32[] get-tuple-element(s), index=0
+    ...   n = s32[] constant(9)
+    ...   ROOT less = pred[] compare(i, n), direction=LT
+    ... }
+    ... ENTRY e {
+    ...   zero = s32[] constant(0)
+    ...   x = f32[5] parameter(0)
+    ...   s = (s32[], f32[5]) tuple(zero, x)
+    ...   ROOT w = (s32[], f32[5]) while(s), condition=condition, body=body
+    ... }''')
+    >>> found = hm.loop(module["w"])
+    >>> found.trip_count, found.counter
+    (5, Counter(leaf=(0,), start=0, step=2))
+    >>> [(leaf.leaf, leaf.kind) for leaf in found.carried]
+    [((0,), 'induction'), ((1,), 'recurrence')]
+    """
+    expect(Instruction, instruction, "loop", "a while instruction", "find one with module[name]")
+    return Loop(instruction)
+
+
+def fixed_leaves(instruction: Instruction) -> dict[ShapeIndex, int]:
+    """The integers in the operand of a loop on which its maps rest: those with which it begins to count.
+
+    There are none for any other instruction, nor for a loop whose number of iterations is not known.
+    """
+    if op_of(instruction).surroundings is None:
+        return {}
+    try:
+        facts = loop_facts(instruction, RuleProvider(instruction.module))
+    except HlomapError:
+        return {}
+    return facts.initial if facts.trip_count is not None else {}

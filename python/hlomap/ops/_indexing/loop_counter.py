@@ -1,0 +1,367 @@
+"""What repeats in a loop, and how often: the trip count, the leaves that count, and the scalars of the body.
+
+Read :func:`counted_loop` first.  Iteration ``t`` of ``T`` runs from 0; a leaf that counts is ``start + step * t`` at
+the beginning of iteration ``t``.  Only the loop, its body and condition, and the computation around it are read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
+
+from ..._core import Computation, Expr, Instruction, Shape
+from ...errors import HlomapError
+from ...types import ShapeIndex
+from .._rule import RuleContext
+from .._shapes import array_leaves, shape_at
+from .scalar_values import Comparison, Scalar, ScalarValues, Value, dtype_interval
+
+MAX_TRIP_COUNT = 2**40
+"""A loop with more iterations is not counted: its offsets might not fit in 64 bits."""
+
+MAX_STEPS = 1000
+"""Iterations that are run to count those of a loop whose condition depends on scalars alone."""
+
+_MAX_FORWARDS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Induction:
+    """A leaf that counts: ``start + step * t`` at the beginning of iteration ``t``."""
+
+    start: int
+    step: int
+
+
+@dataclass
+class CountedLoop:
+    """The facts about one loop that do not depend on its arrays."""
+
+    instruction: Instruction
+    condition: Computation
+    body: Computation
+    trip_count: int | None = None
+    shape: Shape = field(default_factory=lambda: Shape.tuple([]))
+    """The shape of the state."""
+    reason: str | None = None
+    """Why the trip count is not known."""
+    counter: ShapeIndex | None = None
+    """The leaf that counts and that the condition reads."""
+    inductions: dict[ShapeIndex, Induction] = field(default_factory=dict)
+    invariants: dict[ShapeIndex, int | None] = field(default_factory=dict)
+    """Integer scalars that stay as they are, with the value where it is known."""
+    initial: dict[ShapeIndex, int] = field(default_factory=dict)
+    """The numbers with which integer scalars begin, where they are known: the other facts rest on them."""
+    symbols: list[int] = field(default_factory=list)
+    """The instructions with the initial values of invariant scalars; number k is ``Expr.dim(k + 1)`` in ``values``."""
+    values: ScalarValues | None = None
+    """The scalars of the body as expressions over the iteration ``Expr.dim(0)`` and the symbols."""
+
+
+_known: WeakKeyDictionary[RuleContext, dict[int, CountedLoop]] = WeakKeyDictionary()
+
+
+def counted_loop(
+    instruction: Instruction, condition: Computation, body: Computation, context: RuleContext
+) -> CountedLoop:
+    """The facts about a loop, computed once for each context."""
+    known = _known.setdefault(context, {})
+    if instruction.number not in known:
+        known[instruction.number] = analyze_counts(instruction, condition, body)
+    return known[instruction.number]
+
+
+def analyze_counts(instruction: Instruction, condition: Computation, body: Computation) -> CountedLoop:
+    """The facts about a loop."""
+    loop = CountedLoop(instruction, condition, body, shape=instruction.shape)
+    config = _config(instruction)
+    loop.initial = known_integers(instruction)
+    _find_steps(loop, _integers(loop.shape))
+    loop.counter, by_condition = _count_by_condition(loop)
+    count: int | str | None = by_condition
+    if count is None and config.trip_count is not None:
+        count = config.trip_count
+        if loop.counter is None and config.induction is not None:
+            leaf = _leaf_of_number(instruction.shape, config.induction)
+            loop.counter = leaf if leaf in loop.inductions else None
+    if count is None:
+        count = _count_by_running(loop)
+    if isinstance(count, str):
+        loop.reason = count
+    elif count > MAX_TRIP_COUNT:
+        loop.reason = f"{count} iterations are more than {MAX_TRIP_COUNT}"
+    else:
+        loop.trip_count = count
+        loop.values = _values_of_body(loop)
+    return loop
+
+
+# -------------------------------------------------------------------------------------------------------------- reading
+
+
+@dataclass(frozen=True, slots=True)
+class _Config:
+    trip_count: int | None = None
+    induction: int | None = None
+    init: int | None = None
+
+
+def _config(instruction: Instruction) -> _Config:
+    """What the backend config says."""
+    text = instruction.attributes.text("backend_config")
+    try:
+        read = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        return _Config()
+
+    def number(field: str, inner: str) -> int | None:
+        found = read.get(field) if isinstance(read, dict) else None
+        try:
+            value = int(str(found[inner])) if isinstance(found, dict) and inner in found else None
+        except ValueError:
+            return None
+        return value if value is not None and abs(value) < 2**62 else None
+
+    count = number("known_trip_count", "n")
+    induction = number("known_induction_variable", "tuple_index")
+    return _Config(count if count is None or count >= 0 else None, induction, number("known_init_step", "init"))
+
+
+def known_integers(instruction: Instruction) -> dict[ShapeIndex, int]:
+    """The numbers with which integer scalars of a loop begin, where they are known."""
+    found: dict[ShapeIndex, int] = {}
+    if len(instruction.operands) != 1:
+        return found
+    values = ScalarValues(instruction.computation, lambda index: None)
+    operand, shape = instruction.operands[0], instruction.shape
+    leaves = _integers(shape)
+    for leaf in leaves:
+        value = values.of(operand, leaf)
+        if isinstance(value, Scalar) and value.known is not None:
+            found[leaf] = value.known
+    config = _config(instruction)
+    if config.induction is not None and config.init is not None:
+        leaf = _leaf_of_number(shape, config.induction)
+        if leaf in leaves:
+            found.setdefault(leaf, config.init)
+    return found
+
+
+def _integers(shape: Shape) -> list[ShapeIndex]:
+    return [leaf for leaf in array_leaves(shape) if _is_integer(shape_at(shape, leaf))]
+
+
+def _leaf_of_number(shape: Shape, number: int) -> ShapeIndex:
+    return (number,) if shape.is_tuple else ()
+
+
+def _is_integer(shape: Shape) -> bool:
+    return shape.n_elements == 1 and dtype_interval(shape.dtype) is not None
+
+
+def initial_instruction(instruction: Instruction, leaf: ShapeIndex) -> Instruction | None:
+    """The array with which a leaf begins; None where the tuple is not made in the computation of the loop."""
+    at, index = instruction.operands[0], leaf
+    for _ in range(_MAX_FORWARDS):
+        if at.opcode == "tuple" and index:
+            at, index = at.operands[index[0]], index[1:]
+        elif at.opcode == "get-tuple-element":
+            at, index = at.operands[0], (int(at.attributes["index"]), *index)
+        elif at.opcode in ("copy", "opt-barrier") and at.shape.is_tuple and len(at.operands) == 1:
+            at = at.operands[0]
+        else:
+            return at if not index and at.shape.is_array else None
+    return None
+
+
+# ------------------------------------------------------------------------------------------------------------- counting
+
+
+def _find_steps(loop: CountedLoop, leaves: list[ShapeIndex]) -> None:
+    """The leaves that stay as they are, and those to which every iteration adds the same number."""
+    symbol = {leaf: Expr.dim(k) for k, leaf in enumerate(leaves)}
+    constant: dict[ShapeIndex, int] = {}
+    changed = True
+    while changed:
+        changed = False
+
+        def parameter(index: ShapeIndex, constant: Mapping[ShapeIndex, int] = constant) -> Value:
+            if index in constant:
+                return Scalar.constant(constant[index])
+            if index not in symbol:
+                return None
+            interval = dtype_interval(shape_at(loop.shape, index).dtype)
+            return Scalar(symbol[index], *interval) if interval is not None else None
+
+        values = ScalarValues(loop.body, parameter, wraps=True)
+        for leaf in leaves:
+            if leaf in loop.invariants or leaf in loop.inductions:
+                continue
+            after = values.of(loop.body.root, leaf)
+            if not isinstance(after, Scalar):
+                continue
+            step = after.expr - symbol[leaf]
+            start = loop.initial.get(leaf)
+            if step == Expr.constant(0):
+                loop.invariants[leaf] = start
+                if start is not None:
+                    constant[leaf], changed = start, True
+            elif step.kind == "constant" and step.value is not None and start is not None:
+                loop.inductions[leaf] = Induction(start, _signed(step.value, shape_at(loop.shape, leaf)))
+
+
+def _signed(step: int, shape: Shape) -> int:
+    """The step of least size among those that are equal modulo the size of the type."""
+    lower, upper = dtype_interval(shape.dtype) or (0, 0)
+    size = upper - lower + 1
+    return (step + size // 2) % size - size // 2
+
+
+def _count_by_condition(loop: CountedLoop) -> tuple[ShapeIndex | None, int | None]:
+    """The first leaf that counts and that the condition reads, and the number of iterations."""
+    read: list[ShapeIndex] = []
+
+    def parameter(upper: int | None) -> Callable[[ShapeIndex], Value]:
+        def value(index: ShapeIndex) -> Value:
+            if (count := loop.inductions.get(index)) is not None:
+                read.append(index)
+                return _counting(loop, index, count, upper)
+            known = loop.invariants.get(index)
+            return None if known is None else Scalar.constant(known)
+
+        return value
+
+    root = loop.condition.root
+    test = ScalarValues(loop.condition, parameter(None), wraps=True).of(root)
+    counter = read[0] if read else None
+    if isinstance(test, Scalar) and test.known == 0:
+        return counter, 0
+    n = _first_false(test) if isinstance(test, Comparison) else None
+    if n is None or n > MAX_TRIP_COUNT:
+        return counter, None
+    # The counter and everything that is computed from it stay in their types up to the last test.
+    checked = ScalarValues(loop.condition, parameter(n)).of(root)
+    if isinstance(checked, Scalar) and checked.known is not None:
+        return counter, n if n == 0 and checked.known == 0 else None
+    same = (
+        isinstance(checked, Comparison)
+        and isinstance(test, Comparison)
+        and (checked.direction, checked.left.expr, checked.right.expr)
+        == (test.direction, test.left.expr, test.right.expr)
+    )
+    return counter, n if same else None
+
+
+def _counting(loop: CountedLoop, leaf: ShapeIndex, count: Induction, last: int | None) -> Value:
+    """The value of a leaf that counts, in iterations 0 to ``last``; None where it does not fit in its type."""
+    interval = dtype_interval(shape_at(loop.shape, leaf).dtype)
+    if interval is None:
+        return None
+    expr = Expr.dim(0) * count.step + count.start
+    if last is None:
+        return Scalar(expr, *interval)
+    ends = (count.start, count.start + count.step * last)
+    if min(ends) < interval[0] or max(ends) > interval[1]:
+        return None
+    return Scalar(expr, min(ends), max(ends))
+
+
+def linear(expr: Expr, dim: int = 0) -> tuple[int, int] | None:
+    """``(a, b)`` where the expression is ``a + b * d``; None where it is not, or has other variables."""
+    try:
+        at = [expr.substitute(dims=[*(Expr.dim(k) for k in range(dim)), x]) for x in (0, 1)]
+        difference = at[1] - at[0]
+        if at[0].kind != "constant" or difference.kind != "constant":
+            return None
+        a, b = at[0].value or 0, difference.value or 0
+        return (a, b) if expr == Expr.dim(dim) * b + a else None
+    except (HlomapError, OverflowError):
+        return None
+
+
+def _first_false(test: Comparison) -> int | None:
+    """The first iteration in which a comparison of affine values is false; None where there is none."""
+    found = linear(test.left.expr - test.right.expr)
+    if found is None:
+        return None
+    a, b = found
+    if test.direction == "NE":
+        return -a // b if b and a % b == 0 and -a // b >= 0 else (0 if a == 0 else None)
+    if test.direction == "EQ":
+        return 0 if a else (1 if b else None)
+    if test.direction in ("GT", "GE"):
+        a, b = -a, -b
+    # a + b * t < 0, or <= 0.
+    end = 0 if test.direction in ("LT", "GT") else 1
+    if a >= end:
+        return 0
+    return -((a - end) // b) if b > 0 else None
+
+
+def _count_by_running(loop: CountedLoop) -> int | str:
+    """The number of iterations, by running the scalars that the condition depends on; or why that is not known."""
+    state = dict(loop.initial)
+    missing: list[ShapeIndex] = []
+
+    def parameter(index: ShapeIndex) -> Value:
+        if index not in state:
+            missing.append(index)
+            return None
+        needed.add(index)
+        return Scalar.constant(state[index])
+
+    slice_of: set[ShapeIndex] = set()
+    for n in range(MAX_STEPS):
+        needed: set[ShapeIndex] = set()
+        test = ScalarValues(loop.condition, parameter).of(loop.condition.root)
+        if not isinstance(test, Scalar) or test.known is None:
+            return _why_not(loop, missing)
+        if test.known == 0:
+            return n
+        values = ScalarValues(loop.body, parameter)
+        slice_of |= needed
+        following: dict[ShapeIndex, int] = {}
+        pending = list(slice_of)
+        while pending:
+            leaf = pending.pop()
+            if leaf in following:
+                continue
+            needed = set()
+            after = values.of(loop.body.root, leaf)
+            if not isinstance(after, Scalar) or after.known is None:
+                return _why_not(loop, missing)
+            following[leaf] = after.known
+            pending += needed - set(following)
+        slice_of = set(following)
+        state = following
+    return f"the loop runs more than {MAX_STEPS} iterations, and its condition is not affine in a counter"
+
+
+def _why_not(loop: CountedLoop, missing: list[ShapeIndex]) -> str:
+    if missing:
+        return f"the condition depends on leaf {list(missing[0])}, which is not a known number"
+    return "the condition depends on data"
+
+
+def _values_of_body(loop: CountedLoop) -> ScalarValues:
+    """The scalars of the body as expressions over the iteration."""
+    last = (loop.trip_count or 1) - 1
+    symbol: dict[ShapeIndex, Value] = {}
+    for leaf, known in loop.invariants.items():
+        if known is not None:
+            symbol[leaf] = Scalar.constant(known)
+        elif (supplier := initial_instruction(loop.instruction, leaf)) is not None and not supplier.shape.rank:
+            interval = dtype_interval(supplier.shape.dtype)
+            if interval is not None and supplier.shape.dtype != "pred":
+                if supplier.number not in loop.symbols:
+                    loop.symbols.append(supplier.number)
+                symbol[leaf] = Scalar(Expr.dim(1 + loop.symbols.index(supplier.number)), *interval)
+
+    def parameter(index: ShapeIndex) -> Value:
+        if (count := loop.inductions.get(index)) is not None:
+            return _counting(loop, index, count, max(last, 0))
+        return symbol.get(index)
+
+    return ScalarValues(loop.body, parameter)

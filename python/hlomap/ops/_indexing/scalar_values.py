@@ -1,0 +1,472 @@
+"""Integer scalars of a program as expressions: what a rule may know of a value without running the program.
+
+Read :class:`ScalarValues`.  A value is a quasi-affine expression over symbols with an interval; arithmetic that may
+leave the element type's range, and every operation that is not listed, has no value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from ..._core import Computation, Expr, Instruction, Shape
+from ...dtypes import is_integer, is_unsigned, numpy_dtype
+from ...errors import HlomapError
+from ...types import ShapeIndex
+from .._rule import INT64_MAX
+
+MAX_DEPTH = 100
+"""Operations between a value and the constants and symbols that it is made of."""
+
+MAX_VECTOR = 64
+"""Elements of a vector of which each may have a value."""
+
+_MAX_SEEN = 500
+
+Interval: TypeAlias = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """An integer: an expression over symbols, which are dims by number, and an interval that contains its values."""
+
+    expr: Expr
+    lower: int
+    upper: int
+
+    @staticmethod
+    def constant(value: int) -> Scalar:
+        """A known number."""
+        return Scalar(Expr.constant(value), value, value)
+
+    @property
+    def known(self) -> int | None:
+        """The number, where it is known."""
+        return self.lower if self.lower == self.upper else None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A predicate that holds for some values of the symbols: ``left direction right``."""
+
+    direction: str
+    left: Scalar
+    right: Scalar
+
+
+Value: TypeAlias = Scalar | Comparison | None
+ParameterValue: TypeAlias = Callable[[ShapeIndex], Value]
+"""The value of a scalar of a computation's parameter."""
+
+_HOLDS: Mapping[str, Callable[[int, int], bool]] = {
+    "LT": lambda a, b: a < b,
+    "LE": lambda a, b: a <= b,
+    "GT": lambda a, b: a > b,
+    "GE": lambda a, b: a >= b,
+    "EQ": lambda a, b: a == b,
+    "NE": lambda a, b: a != b,
+}
+
+_SAME = {"copy", "bitcast", "reshape", "broadcast", "transpose", "slice", "reverse"}
+"""Operations from one element to one element that do not change it."""
+
+
+def dtype_interval(dtype: str) -> Interval | None:
+    """The smallest and largest number of an integer type, or of pred; None for other types."""
+    if dtype == "pred":
+        return 0, 1
+    to = numpy_dtype(dtype)
+    if not is_integer(to) or to.itemsize > 8 or dtype[1:] not in ("8", "16", "32", "64"):
+        return None
+    bits = 8 * to.itemsize
+    return (0, 2**bits - 1) if is_unsigned(to) else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """The element of a vector, the calls around it, and how far to look."""
+
+    element: int
+    callers: tuple[Instruction, ...]
+    depth: int
+
+    def inner(self) -> _Place:
+        return replace(self, depth=self.depth - 1)
+
+    def at(self, element: int) -> _Place:
+        return replace(self, element=element)
+
+    def called_by(self, caller: Instruction) -> _Place:
+        return replace(self, callers=(*self.callers, caller))
+
+    def in_caller(self, callers: tuple[Instruction, ...]) -> _Place:
+        return replace(self, callers=callers)
+
+
+class ScalarValues:
+    """The values of the integer scalars of one computation and of those that it calls.
+
+    ``parameter`` gives the values of the computation's own parameter or parameters (the first number of an index is
+    then the parameter's).  ``wraps``: values count modulo the size of their type; only sums, differences,
+    multiples and comparisons of these have one.
+    """
+
+    def __init__(self, computation: Computation, parameter: ParameterValue, *, wraps: bool = False) -> None:
+        self._computation = computation
+        self._parameter = parameter
+        self._wraps = wraps
+        self._known: dict[tuple[int, ShapeIndex, int, tuple[int, ...]], Value] = {}
+
+    def of(
+        self,
+        instruction: Instruction,
+        index: ShapeIndex = (),
+        callers: tuple[Instruction, ...] = (),
+        *,
+        element: int = 0,
+    ) -> Value:
+        """The value of a scalar, or of an element of a vector.
+
+        ``callers`` are the calls that lead to the computation of the instruction, the innermost last; a computation
+        with one caller needs none.
+        """
+        return self._value(instruction, index, _Place(element, callers, MAX_DEPTH))
+
+    def _value(self, at: Instruction, index: ShapeIndex, place: _Place) -> Value:
+        if place.depth == 0:
+            return None
+        key = (at.number, index, place.element, tuple(c.number for c in place.callers))
+        if key not in self._known:
+            try:
+                self._known[key] = self._computed(at, index, place.inner())
+            except (HlomapError, OverflowError, LookupError, ValueError, TypeError, AttributeError):
+                self._known[key] = None
+        return self._known[key]
+
+    def _computed(self, at: Instruction, index: ShapeIndex, place: _Place) -> Value:
+        """The value; ``place`` is that of the operands."""
+        opcode = at.opcode
+        if opcode == "parameter":
+            return self._of_parameter(at, index, place)
+        if opcode == "get-tuple-element":
+            return self._value(at.operands[0], (int(at.attributes["index"]), *index), place)
+        if opcode == "tuple":
+            return self._value(at.operands[index[0]], index[1:], place) if index else None
+        if opcode == "opt-barrier" and len(at.operands) == 1:
+            return self._value(at.operands[0], index, place)
+        if opcode in ("fusion", "call"):
+            called = at.called_computations
+            return self._value(called[0].root, index, place.called_by(at)) if len(called) == 1 else None
+        if index or not _is_vector(at.shape):
+            return None
+        if opcode == "concatenate":
+            return self._of_concatenate(at, place)
+        if opcode in _SAME:
+            source = at.operands[0]
+            element = _same_element(at, source, place.element) if source.shape.dtype == at.shape.dtype else None
+            return self._value(source, (), place.at(element)) if element is not None else None
+        interval = dtype_interval(at.shape.dtype)
+        if interval is None:
+            return None
+        if opcode == "constant":
+            return _literal(at, place.element)
+        rule = _RULES.get(opcode)
+        if rule is None or (self._wraps and opcode not in _MODULAR) or (interval == (0, 1) and opcode in _ARITHMETIC):
+            return None
+        n = at.shape.n_elements
+        if any(o.shape.n_elements not in (1, n) for o in at.operands):
+            return None
+        own = [self._value(o, (), place if o.shape.n_elements == n else place.at(0)) for o in at.operands]
+        return self._fitted(rule(at, own), interval)
+
+    def _of_concatenate(self, at: Instruction, place: _Place) -> Value:
+        """An element of a concatenation of vectors, along their one dimension that is not 1."""
+        element = place.element
+        for operand in at.operands:
+            n = operand.shape.n_elements
+            if not _is_vector(operand.shape):
+                return None
+            if element < n:
+                return self._value(operand, (), place.at(element))
+            element -= n
+        return None
+
+    def _fitted(self, value: Value, interval: Interval) -> Value:
+        """The value if it fits its type; a known number wraps."""
+        if not isinstance(value, Scalar) or (interval[0] <= value.lower and value.upper <= interval[1]):
+            return value
+        if value.known is not None:
+            size = interval[1] - interval[0] + 1
+            return Scalar.constant((value.known - interval[0]) % size + interval[0])
+        return Scalar(value.expr, *interval) if self._wraps else None
+
+    def _of_parameter(self, at: Instruction, index: ShapeIndex, place: _Place) -> Value:
+        computation, callers = at.computation, place.callers
+        number = at.parameter_number or 0
+        if computation == self._computation:
+            if place.element:
+                return None
+            return self._parameter(index if len(computation.parameters) == 1 else (number, *index))
+        if callers and computation in callers[-1].called_computations:
+            caller, outer = callers[-1], callers[:-1]
+        elif len(computation.callers) == 1:
+            caller, outer = computation.callers[0], callers
+        else:
+            return None
+        if caller.opcode in ("fusion", "call") and number < len(caller.operands):
+            return self._value(caller.operands[number], index, place.in_caller(outer))
+        if caller.opcode == "while" and is_forwarded(computation, index):
+            return self._value(caller.operands[0], index, place.in_caller(outer))
+        if caller.opcode == "conditional" and caller.called_computations.count(computation) == 1:
+            branch = caller.called_computations.index(computation)
+            return self._value(caller.operands[branch + 1], index, place.in_caller(outer))
+        return None
+
+
+def is_forwarded(body: Computation, leaf: ShapeIndex) -> bool:
+    """Whether a loop's body hands a leaf of its parameter on unchanged, through tuples alone."""
+    value, index = body.root, leaf
+    while True:
+        if value.opcode == "tuple" and index:
+            value, index = value.operands[index[0]], index[1:]
+        elif value.opcode == "get-tuple-element":
+            value, index = value.operands[0], (int(value.attributes["index"]), *index)
+        else:
+            return value.opcode == "parameter" and index == leaf
+
+
+def is_invariant(body: Computation, at: Instruction, callers: tuple[Instruction, ...], element: int) -> bool:
+    """Whether an element of a vector in a loop's body is the same in every iteration, as leaves are that stay."""
+    pending: list[_Part] = [(at, (), callers, element)]
+    seen: set[tuple[object, ...]] = set()
+    while pending:
+        part = pending.pop()
+        key = (part[0].number, part[1], tuple(c.number for c in part[2]), part[3])
+        if key in seen:
+            continue
+        seen.add(key)
+        before = _parts_before(body, part) if len(seen) <= _MAX_SEEN else None
+        if before is None:
+            return False
+        pending += before
+    return True
+
+
+_Part: TypeAlias = tuple[Instruction, ShapeIndex, tuple[Instruction, ...], int | None]
+"""An instruction, the leaf, the calls that lead to it, and the element of a vector; None for all elements."""
+
+
+def _parts_before(body: Computation, part: _Part) -> list[_Part] | None:
+    """What a value is made of; None where it may change from iteration to iteration."""
+    at, index, callers, element = part
+    if at.opcode == "get-tuple-element":
+        return [(at.operands[0], (int(at.attributes["index"]), *index), callers, element)]
+    if at.opcode == "tuple" and index:
+        return [(at.operands[index[0]], index[1:], callers, element)]
+    if at.opcode in ("fusion", "call") and len(at.called_computations) == 1:
+        return [(at.called_computations[0].root, index, (*callers, at), element)]
+    if at.opcode == "parameter" and at.computation == body:
+        return [] if index and is_forwarded(body, index) else None
+    if at.opcode == "parameter":
+        around = callers[-1:] or at.computation.callers
+        if len(around) != 1 or around[0].opcode not in ("fusion", "call"):
+            return None
+        return [(around[0].operands[at.parameter_number or 0], index, callers[:-1], element)]
+    if at.opcode not in _PURE:
+        return None
+    if at.opcode == "concatenate" and element is not None and all(_is_vector(o.shape) for o in at.operands):
+        for operand in at.operands:
+            if element < operand.shape.n_elements:
+                return [(operand, (), callers, element)]
+            element -= operand.shape.n_elements
+    own = at.opcode in _RULES and _is_vector(at.shape)
+    n = at.shape.n_elements
+    return [(o, (), callers, element if own and o.shape.n_elements == n else None) for o in at.operands]
+
+
+def _is_vector(shape: Shape) -> bool:
+    """Whether an array has few elements, along one dimension: in any layout they are in the same order."""
+    return (
+        shape.is_array and 0 < shape.n_elements <= MAX_VECTOR and max(shape.dimensions, default=1) == shape.n_elements
+    )
+
+
+def _same_element(at: Instruction, source: Instruction, element: int) -> int | None:
+    """The element of an operand that an operation does not change."""
+    if not _is_vector(source.shape):
+        return None
+    n = source.shape.n_elements
+    if n == 1:
+        return 0
+    if at.opcode == "slice":
+        start, _, stride = at.attributes["slice"][source.shape.dimensions.index(n)]
+        return int(start) + int(stride) * element
+    return element if at.opcode in ("copy", "bitcast", "reshape", "transpose") and n == at.shape.n_elements else None
+
+
+def _literal(instruction: Instruction, element: int) -> Value:
+    try:
+        literal = instruction.literal
+    except HlomapError:
+        return None
+    if literal is None:
+        return None
+    value = int(np.asarray(literal).reshape(-1)[element])
+    return Scalar.constant(value) if abs(value) <= INT64_MAX else None
+
+
+def _sum(a: Scalar, b: Scalar) -> Scalar:
+    return Scalar(a.expr + b.expr, a.lower + b.lower, a.upper + b.upper)
+
+
+def _difference(a: Scalar, b: Scalar) -> Scalar:
+    return Scalar(a.expr - b.expr, a.lower - b.upper, a.upper - b.lower)
+
+
+def _multiple(a: Scalar, b: Scalar) -> Value:
+    if a.known is not None:
+        a, b = b, a
+    factor = b.known
+    if factor is None:
+        return None
+    return Scalar(a.expr * factor, min(a.lower * factor, a.upper * factor), max(a.lower * factor, a.upper * factor))
+
+
+def _minimum(a: Scalar, b: Scalar) -> Value:
+    return a if a.upper <= b.lower else b if b.upper <= a.lower else None
+
+
+def _maximum(a: Scalar, b: Scalar) -> Value:
+    return a if a.lower >= b.upper else b if b.lower >= a.upper else None
+
+
+def _quotient(a: Scalar, b: Scalar) -> Value:
+    """Rounded toward zero, which is the floor where nothing is negative."""
+    if b.known is None or b.known <= 0 or a.lower < 0:
+        return None
+    return Scalar(a.expr // b.known, a.lower // b.known, a.upper // b.known)
+
+
+def _remainder(a: Scalar, b: Scalar) -> Value:
+    if b.known is None or b.known <= 0 or a.lower < 0:
+        return None
+    if a.upper < b.known:
+        return a
+    if a.known is not None:
+        return Scalar.constant(a.known % b.known)
+    return Scalar(a.expr % b.known, 0, b.known - 1)
+
+
+def _shift_left(a: Scalar, b: Scalar) -> Value:
+    return _multiple(a, Scalar.constant(2**b.known)) if b.known is not None and 0 <= b.known < 62 else None
+
+
+def _shift_right(a: Scalar, b: Scalar) -> Value:
+    return _quotient(a, Scalar.constant(2**b.known)) if b.known is not None and 0 <= b.known < 62 else None
+
+
+def _bitwise_and(a: Scalar, b: Scalar) -> Value:
+    if a.known is not None and b.known is not None:
+        return Scalar.constant(a.known & b.known)
+    if a.known is not None:
+        a, b = b, a
+    if b.known is not None and b.known > 0 and (b.known & (b.known + 1)) == 0:
+        return _remainder(a, Scalar.constant(b.known + 1))
+    return Scalar.constant(0) if b.known == 0 else None
+
+
+def _bitwise_or(a: Scalar, b: Scalar) -> Value:
+    return Scalar.constant(a.known | b.known) if a.known is not None and b.known is not None else None
+
+
+def _bitwise_xor(a: Scalar, b: Scalar) -> Value:
+    return Scalar.constant(a.known ^ b.known) if a.known is not None and b.known is not None else None
+
+
+def _binary(rule: Callable[[Scalar, Scalar], Value]) -> Callable[[Instruction, list[Value]], Value]:
+    def apply(at: Instruction, operands: list[Value]) -> Value:
+        a, b = operands
+        return rule(a, b) if isinstance(a, Scalar) and isinstance(b, Scalar) else None
+
+    return apply
+
+
+def _convert(at: Instruction, operands: list[Value]) -> Value:
+    (value,) = operands
+    if dtype_interval(at.operands[0].shape.dtype) is None or not isinstance(value, Scalar):
+        return None
+    if at.shape.dtype == "pred" and value.known is not None:
+        return Scalar.constant(int(value.known != 0))
+    return value
+
+
+def _negate(at: Instruction, operands: list[Value]) -> Value:
+    (value,) = operands
+    return Scalar(-value.expr, -value.upper, -value.lower) if isinstance(value, Scalar) else None
+
+
+def _not(at: Instruction, operands: list[Value]) -> Value:
+    (value,) = operands
+    if isinstance(value, Comparison):
+        opposite = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "EQ": "NE", "NE": "EQ"}
+        return Comparison(opposite[value.direction], value.left, value.right)
+    if at.shape.dtype == "pred" and isinstance(value, Scalar) and value.known is not None:
+        return Scalar.constant(1 - value.known)
+    return None
+
+
+def _compare(at: Instruction, operands: list[Value]) -> Value:
+    a, b = operands
+    direction = str(at.attributes["direction"])
+    if not isinstance(a, Scalar) or not isinstance(b, Scalar) or dtype_interval(at.operands[0].shape.dtype) is None:
+        return None
+    difference = _difference(a, b)
+    ends = {_HOLDS[direction](x, 0) for x in (difference.lower, difference.upper)}
+    if len(ends) == 1 and not (direction in ("EQ", "NE") and difference.lower < 0 < difference.upper):
+        return Scalar.constant(int(ends.pop()))
+    return Comparison(direction, a, b)
+
+
+def _select(at: Instruction, operands: list[Value]) -> Value:
+    which, a, b = operands
+    if isinstance(which, Scalar) and which.known is not None:
+        return a if which.known else b
+    return a if a == b else None
+
+
+def _clamp(at: Instruction, operands: list[Value]) -> Value:
+    low, value, high = operands
+    if not isinstance(low, Scalar) or not isinstance(value, Scalar) or not isinstance(high, Scalar):
+        return None
+    above = _maximum(low, value)
+    return _minimum(above, high) if isinstance(above, Scalar) else None
+
+
+_RULES: Mapping[str, Callable[[Instruction, list[Value]], Value]] = {
+    "add": _binary(_sum),
+    "subtract": _binary(_difference),
+    "multiply": _binary(_multiple),
+    "minimum": _binary(_minimum),
+    "maximum": _binary(_maximum),
+    "divide": _binary(_quotient),
+    "remainder": _binary(_remainder),
+    "shift-left": _binary(_shift_left),
+    "shift-right-logical": _binary(_shift_right),
+    "shift-right-arithmetic": _binary(_shift_right),
+    "and": _binary(_bitwise_and),
+    "or": _binary(_bitwise_or),
+    "xor": _binary(_bitwise_xor),
+    "convert": _convert,
+    "negate": _negate,
+    "not": _not,
+    "compare": _compare,
+    "select": _select,
+    "clamp": _clamp,
+}
+
+_ARITHMETIC = {"add", "subtract", "multiply", "negate"}
+_MODULAR = {*_ARITHMETIC, "compare", "not"}
+_PURE = {*_RULES, *_SAME, "constant", "iota", "concatenate", "dynamic-slice"}

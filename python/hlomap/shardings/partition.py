@@ -1,0 +1,479 @@
+"""What the devices need of each other to compute an instruction whose operands and output are sharded.
+
+:func:`partitioned` is the entry point.  Law: to compute its part of the output a device needs the elements that the
+indexing maps read from there, and each that it does not hold must come to it, or the part of the result that depends
+on it must.  The least bytes are a weighted matching between the two: see :func:`_least`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import ceil, prod
+from typing import TypeAlias
+
+import numpy as np
+
+from .._core import Count, Expr, IndexingMap, Instruction, Shape, Sharding, Variable, _count
+from ..analysis.queries import input_to_output, output_to_input
+from ..maps.map_set import MapSet
+from ..maps.union_count import count_union
+from ..ops._shapes import array_leaves, shape_at
+from ..types import ShapeIndex, Unknown, expect
+from .assignment import Assignment, assign
+from .device_maps import maps_of, tile_positions
+from .orders import Ints
+from .program import sharding_of
+from .tiles import Tiles
+
+__all__ = ["Partitioned", "RemoteReads", "partitioned"]
+
+Side: TypeAlias = list[tuple[int, int]]
+"""The first element along each dimension and the one after the last."""
+
+_MAX_CLASSES = 1 << 12
+_EVERYWHERE = Sharding.parse("{replicated}")
+
+
+@dataclass(frozen=True, eq=False)
+class RemoteReads:
+    """The elements of one array that devices need and do not hold."""
+
+    instruction: Instruction
+    """The operand."""
+    operands: tuple[int, ...]
+    """Its number, or numbers where it is an operand several times."""
+    index: ShapeIndex
+    """The array in an operand that is a tuple."""
+    sharding: Sharding
+    maps: MapSet
+    """From a device to the elements."""
+    received: Ints
+    """The bytes of these elements for each device, at most; exact where ``exact``."""
+    exact: bool
+    reason: str | None
+    """Why it is not exact."""
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of the elements of all devices."""
+        return sum(self.received.tolist())
+
+    def __str__(self) -> str:
+        most = "" if self.exact else "at most "
+        text = f"{self.instruction.name} {self.sharding}: {most}{self.bytes:,} bytes from other devices"
+        return text if self.exact or self.reason is None else f"{text} ({self.reason})"
+
+
+@dataclass(frozen=True, eq=False)
+class Partitioned:
+    """What the devices that compute parts of an instruction need of each other."""
+
+    instruction: Instruction
+    reads: tuple[RemoteReads, ...]
+    """A record for each array of the operands."""
+    devices: Ints
+    least: Ints
+    """The bytes that each of ``devices`` must receive, elements of operands or of the result."""
+
+    @property
+    def bytes(self) -> int:
+        """The bytes that must move in all, whoever computes what; 0 where nothing has to."""
+        return sum(self.least.tolist())
+
+    @property
+    def remote_bytes(self) -> int:
+        """The bytes of operands that move if each device computes all of its part of the output, at most."""
+        return sum(read.bytes for read in self.reads)
+
+    @property
+    def exact(self) -> bool:
+        """Whether ``remote_bytes`` is the number itself, not a bound."""
+        return all(read.exact for read in self.reads)
+
+    def __str__(self) -> str:
+        name = self.instruction.name
+        lines = [f"{name} {sharding_of(self.instruction, ())}: at least {self.bytes:,} bytes between devices"]
+        if not self.remote_bytes:
+            lines[0] = f"{name}: no communication"
+        return "\n".join([*lines, *(f"  {read}" for read in self.reads)])
+
+
+def partitioned(instruction: Instruction) -> Partitioned | Unknown:
+    """What each device needs of other devices to compute its part of an instruction, as the module's shardings say.
+
+    An operand without a sharding is on every device, as XLA's partitioner takes it.  The answer is ``Unknown``, with
+    the reason, where the instruction has no sharding, or a value has one that does not tell where elements are.
+
+    ``.reads`` has the elements of each operand that a device needs and does not hold, as maps and bytes.  ``.bytes`` is
+    what must move in any case: instead of operands, other devices may send elements of the result, or summands of them.
+    It holds for whoever moves values that the instruction itself has; an algorithm may need less that passes on
+    something else, such as the end of a running sum, or that computes the operand a second time.
+
+    Raises :class:`~hlomap.errors.ShapeError` where a sharding does not fit its value.
+
+    >>> import hlomap as hm
+    >>> module = hm.parse('''ENTRY e {
+    ...   a = f32[16,32] parameter(0), sharding={devices=[1,4]<=[4]}
+    ...   b = f32[32,8] parameter(1), sharding={devices=[4,1]<=[4]}
+    ...   ROOT c = f32[16,8] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}, sharding={replicated}
+    ... }''')
+    >>> found = partitioned(module["c"])
+    >>> print(found)
+    c {replicated}: at least 2,048 bytes between devices
+      a {devices=[1,4]<=[4]}: 6,144 bytes from other devices
+      b {devices=[4,1]<=[4]}: 3,072 bytes from other devices
+    >>> assert isinstance(found, Partitioned)
+    >>> print(found.reads[1].maps)
+    (device)[s0, s1] -> (s1, s0), domain: device in [1, 3], s0 in [0, 7], s1 in [0, 23], device * 8 - s1 in [1, 32]
+    (device)[s0, s1] -> (s1, s0), domain: device in [0, 2], s0 in [0, 7], s1 in [8, 31], device * 8 - s1 in [-32, -8]
+    """
+    expect(Instruction, instruction, "partitioned", "an hlomap.Instruction", "find one with module[name]")
+    arrays = _read_arrays(instruction)
+    if isinstance(arrays, Unknown):
+        return arrays
+    outputs, operands = arrays
+    if not outputs:
+        return Unknown(f"{instruction.name} has no array")
+    devices = np.unique(np.concatenate([one.tiles.devices for one in outputs]))
+    keys = [_tile_numbers(one.tiles, devices) for one in (*outputs, *operands)]
+    _, first, of_class = np.unique(np.stack(keys, axis=1), axis=0, return_index=True, return_inverse=True)
+    if len(first) > _MAX_CLASSES:
+        return Unknown(f"{len(first)} devices with parts of their own; at most {_MAX_CLASSES} are counted")
+    work = _Work(instruction, outputs, operands)
+    counted = [work.count(device) for device in devices[first].tolist()]
+    of_class = of_class.reshape(-1)
+    least = np.array([count.least for count in counted], np.int64)[of_class]
+    reads = []
+    for k, one in enumerate(operands):
+        received = np.array([count.received[k] for count in counted], np.int64)[of_class]
+        reason = next((count.reasons[k] for count in counted if count.reasons[k] is not None), None)
+        maps = work.remote_maps(k)
+        reads.append(
+            RemoteReads(one.value, one.operands, one.index, one.sharding, maps, received, reason is None, reason)
+        )
+    return Partitioned(instruction, tuple(reads), devices, least)
+
+
+# ------------------------------------------------------------------------------------------------------------ arrays
+
+
+@dataclass(frozen=True)
+class _Array:
+    """An array of an operand or of the output, with its tiles."""
+
+    value: Instruction
+    operands: tuple[int, ...]
+    """The numbers of the operand; none for the output."""
+    index: ShapeIndex
+    sharding: Sharding
+    tiles: Tiles
+
+    @property
+    def shape(self) -> Shape:
+        return self.tiles.assignment.shape
+
+    @property
+    def weight(self) -> Fraction:
+        """The bytes of an element."""
+        return Fraction(self.shape.element_bits, 8)
+
+    def side(self, device: int) -> Side | None:
+        """The elements that a device holds; None where there are none."""
+        rows, has_row = self.tiles.rows_of(np.array([device]))
+        low, high = self.tiles.bounds
+        box = list(zip(low[rows[0]].tolist(), high[rows[0]].tolist(), strict=True))
+        return box if has_row[0] and all(a < b for a, b in box) else None
+
+
+def _read_arrays(instruction: Instruction) -> tuple[list[_Array], list[_Array]] | Unknown:
+    if sharding_of(instruction, ()) is None:
+        return Unknown(f"{instruction.name} has no sharding")
+    numbers: dict[Instruction, tuple[int, ...]] = {}
+    for k, operand in enumerate(instruction.operands):
+        numbers[operand] = (*numbers.get(operand, ()), k)
+    said: list[tuple[Instruction, tuple[int, ...], ShapeIndex, Sharding]] = []
+    for value, operands in [(instruction, ()), *numbers.items()]:
+        for index in array_leaves(value.shape):
+            said.append((value, operands, index, sharding_of(value, index) or _EVERYWHERE))
+    n = _n_devices(instruction, [(sharding, shape_at(value.shape, index)) for value, _, index, sharding in said])
+    found = []
+    for value, operands, index, sharding in said:
+        assigned = assign(sharding, shape_at(value.shape, index), n)
+        reason = assigned.reason if isinstance(assigned, Unknown) else assigned.uncertain
+        if isinstance(assigned, Unknown) or reason is not None:
+            return Unknown(f"{value.name}: {reason}")
+        found.append(_Array(value, operands, index, sharding, Tiles.of(assigned)))
+    return [one for one in found if not one.operands], [one for one in found if one.operands]
+
+
+def _n_devices(instruction: Instruction, said: Sequence[tuple[Sharding, Shape]]) -> int:
+    """The devices of the module, or as many as the shardings name."""
+    n = instruction.module.attributes.get("num_partitions")
+    largest = n if isinstance(n, int) else 1
+    for sharding, shape in said:
+        found = assign(sharding, shape, 1)
+        if isinstance(found, Assignment):
+            largest = max(largest, 1 + found.last_device)
+    return largest
+
+
+def _tile_numbers(tiles: Tiles, devices: Ints) -> Ints:
+    rows, has_row = tiles.rows_of(devices)
+    return np.where(has_row, tiles.numbers[rows], -1)
+
+
+# ------------------------------------------------------------------------------------------------------------- counts
+
+
+@dataclass
+class _Counted:
+    """One device: bytes at most and the reason for that by operand, and the least bytes in all."""
+
+    received: list[int] = field(default_factory=list)
+    reasons: list[str | None] = field(default_factory=list)
+    least: int = 0
+
+
+@dataclass(frozen=True)
+class _Relation:
+    """The pairs of an output element of a device and an element that it reads from others."""
+
+    n_pairs: int
+    """At least."""
+    most_reads: int
+    """The elements that one output element reads, at most."""
+    weight: Fraction
+    """The bytes of an element, divided by the output elements that read it, at most."""
+
+
+class _Work:
+    """The maps of an instruction, and what follows from them for a device."""
+
+    def __init__(self, instruction: Instruction, outputs: Sequence[_Array], operands: Sequence[_Array]) -> None:
+        self.outputs, self.operands = outputs, operands
+        sets = [output_to_input(instruction, one.index) for one in outputs]
+        # reads[output][array of an operand]
+        self.reads = [[_at([own[k] for k in one.operands], one.index) for one in operands] for own in sets]
+        self.users = [
+            [maps for k in one.operands for maps in input_to_output(instruction, (k, *one.index))] for one in operands
+        ]
+
+    def count(self, device: int) -> _Counted:
+        found = _Counted()
+        boxes = [one.side(device) for one in self.outputs]
+        relations: list[list[list[_Relation]]] = [[] for _ in self.outputs]
+        for k, operand in enumerate(self.operands):
+            held = operand.side(device)
+            needed: list[IndexingMap] = []
+            reason: str | None = None
+            for o, box in enumerate(boxes):
+                if box is None:
+                    continue
+                maps = self.reads[o][k]
+                reason = reason or (None if maps.exact else maps.reason or "the maps may have more")
+                pieces = [_remote(m, box, held, operand.shape) for m in maps]
+                needed += [piece for group in pieces for piece in group]
+                if maps.exact:
+                    relations[o].append(list(self._relations(o, k, box, pieces)))
+            count = self._distinct(needed, operand, held)
+            if reason is None and not count.exact:
+                has_runtime = any(m.runtime for m in needed)
+                reason = "reads depend on runtime values" if has_runtime else "the elements are not counted exactly"
+            found.received.append(ceil(count.upper * operand.weight))
+            found.reasons.append(reason)
+        least = (_least(own, one.weight) for own, one in zip(relations, self.outputs, strict=True))
+        found.least = max(least, default=0)
+        return found
+
+    def _distinct(self, needed: Sequence[IndexingMap], operand: _Array, held: Side | None) -> Count:
+        """The elements of these maps; for an unknown set those that are not held."""
+        n_held = 0 if held is None else prod(b - a for a, b in held)
+        most = operand.shape.n_elements - n_held
+        if any(self.reads[o][self.operands.index(operand)].is_unknown for o in range(len(self.outputs))):
+            return _count(0, most)
+        has_runtime = any(m.runtime for m in needed)
+        # Whatever the values are: the elements for all of them together.
+        count = count_union(list(dict.fromkeys(_for_all_runtime_values(m) for m in needed)))
+        return _count(0 if has_runtime else min(count.lower, most), min(count.upper, most))
+
+    def _relations(self, o: int, k: int, box: Side, pieces: Sequence[Sequence[IndexingMap]]) -> Iterator[_Relation]:
+        operand = self.operands[k]
+        readers = _most_readers(self.users[k], self.outputs[o].index, box)
+        for m, group in zip(self.reads[o][k], pieces, strict=True):
+            if group and not m.runtime:
+                pairs = [_with_dims(piece).count(distinct=True).lower for piece in group]
+                reads = min(sum(_most_values(piece) for piece in group), _most_values(m))
+                yield _Relation(sum(pairs), reads, operand.weight / max(1, readers))
+
+    def remote_maps(self, k: int) -> MapSet:
+        """From a device to the elements of an array that it needs and does not hold."""
+        operand = self.operands[k]
+        found: list[IndexingMap] = []
+        for o, output in enumerate(self.outputs):
+            reads = self.reads[o][k]
+            if reads.is_unknown:
+                return reads
+            whole = maps_of(output.tiles.assignment).then(reads)
+            held = operand.tiles.assignment
+            runs = held.runs()
+            if len(runs) == 1 and np.array_equal(operand.tiles.devices, output.tiles.devices):
+                positions, _, _ = tile_positions(held, runs[0])
+                for m in whole:
+                    found += _not_held(m, positions, held)
+            else:
+                found += self._remote_one_by_one(o, k)
+        exact = all(reads[k].exact for reads in self.reads)
+        reason = next((reads[k].reason for reads in self.reads if not reads[k].exact), None)
+        return MapSet(found, exact=exact, reason=reason)
+
+    def _remote_one_by_one(self, o: int, k: int) -> Iterator[IndexingMap]:
+        """A map for each device."""
+        operand, output = self.operands[k], self.outputs[o]
+        for device in output.tiles.devices.tolist():
+            box = output.side(device)
+            if box is not None:
+                for m in self.reads[o][k]:
+                    for piece in _remote(m, box, operand.side(device), operand.shape):
+                        yield _from_device(piece, 0, ("device", device, device))
+
+
+def _at(sets: Sequence[MapSet], index: ShapeIndex) -> MapSet:
+    """The maps of all sets to the array at an index."""
+    maps = MapSet().union(*sets)
+    return maps if maps.is_unknown else maps._select([m for m in maps if m.index == index])
+
+
+_Piece: TypeAlias = "list[tuple[Expr, int, int]]"
+
+
+def _outside(offsets: Sequence[Expr], widths: Sequence[int], sizes: Sequence[int]) -> Iterator[_Piece]:
+    """The conditions of disjoint pieces that together are all elements outside a box.
+
+    An element is ``offsets`` from the first one of the box, whose ``widths`` are given.
+    """
+    inside: _Piece = []
+    for offset, width, size in zip(offsets, widths, sizes, strict=True):
+        if width < size:
+            yield [*inside, (offset, -size, -1)]
+            yield [*inside, (offset, width, size)]
+            inside.append((offset, 0, width - 1))
+
+
+def _remote(m: IndexingMap, box: Side, held: Side | None, shape: Shape) -> list[IndexingMap]:
+    """What a map reads from the outputs in a box and outside of what is held, in disjoint maps."""
+    dims = [(max(v.lower, a), min(v.upper, b - 1)) for v, (a, b) in zip(m.dims, box, strict=True)]
+    if any(a > b for a, b in dims):
+        return []
+    pieces: Sequence[_Piece] = [[]]
+    if held is not None:
+        offsets = [result - a for result, (a, _) in zip(m.results, held, strict=True)]
+        pieces = list(_outside(offsets, [b - a for a, b in held], shape.dimensions))
+    found = (
+        IndexingMap(dims, m.results, ranges=m.ranges, runtime=m.runtime, constraints=[*m.constraints, *piece])
+        for piece in pieces
+    )
+    simplified = (one.simplify(keep_point_dims=True) for one in found)
+    return [one for one in simplified if not one.is_known_empty]
+
+
+def _not_held(m: IndexingMap, positions: Sequence[Expr], held: Assignment) -> Iterator[IndexingMap]:
+    """What a map from a device and an element of its output reads and the device does not hold."""
+    widths = held.tile_sizes
+    # Devices beyond the end of the array have tiles there.
+    sizes = [max(size, n * s) for size, n, s in zip(held.shape.dimensions, held.tiles, widths, strict=True)]
+    offsets = [result - c * s for result, c, s in zip(m.results, positions, widths, strict=True)]
+    for piece in _outside(offsets, widths, sizes):
+        one = IndexingMap(m.dims, m.results, ranges=m.ranges, runtime=m.runtime, constraints=[*m.constraints, *piece])
+        one = _from_device(one, 1).simplify(keep_point_dims=True, drop_unused=True)
+        if not one.is_known_empty:
+            yield one
+
+
+def _from_device(m: IndexingMap, n_kept: int, *first: tuple[str, int, int]) -> IndexingMap:
+    """The map with its first dims alone, ``first`` before them; the others become ranges."""
+    n = len(m.dims) - n_kept
+    dims = [Expr.dim(k + len(first)) for k in range(n_kept)] + [Expr.range(k) for k in range(n)]
+    ranges = [Expr.range(n + k) for k in range(len(m.ranges))]
+
+    def substitute(e: Expr) -> Expr:
+        return e.substitute(dims=dims, ranges=ranges)
+
+    return IndexingMap(
+        [*first, *((v.name, v.lower, v.upper) for v in m.dims[:n_kept])],
+        [substitute(e) for e in m.results],
+        ranges=[(v.lower, v.upper) for v in (*m.dims[n_kept:], *m.ranges)],
+        runtime=[
+            Variable(v.name, v.lower, v.upper, source=v.source, index=[substitute(e) for e in v.index])
+            for v in m.runtime
+        ],
+        constraints=[(substitute(c.expr), c.lower, c.upper) for c in m.constraints],
+    )
+
+
+# -------------------------------------------------------------------------------------------------------- least bytes
+
+
+def _least(by_operand: Sequence[Sequence[_Relation]], weight: Fraction) -> int:
+    """The bytes that a device must receive: elements that it reads or, ``weight`` bytes each, of its output.
+
+    ``by_operand`` has a relation for each map to an array.
+    For each pair one of the two must come.  Any weights of the pairs whose sums at each element are at most its bytes
+    add up to a lower bound (a fractional matching is at most a vertex cover); here all pairs weigh the same.
+    """
+    best = Fraction(0)
+    # Pairs of different arrays are different ones.
+    largest = [max(own, key=lambda one: one.n_pairs) for own in by_operand if own]
+    for chosen in [*([one] for own in by_operand for one in own), largest]:
+        reads = sum(one.most_reads for one in chosen)
+        if reads:
+            each = min(min(one.weight for one in chosen), weight / reads)
+            best = max(best, each * sum(one.n_pairs for one in chosen))
+    return ceil(best)
+
+
+def _for_all_runtime_values(m: IndexingMap) -> IndexingMap:
+    """The map with its runtime variables as ranges."""
+    if not m.runtime:
+        return m
+    runtime = [Expr.range(len(m.ranges) + k) for k in range(len(m.runtime))]
+    return IndexingMap(
+        m.dims,
+        [e.substitute(runtime=runtime) for e in m.results],
+        ranges=[(v.lower, v.upper) for v in (*m.ranges, *m.runtime)],
+        constraints=[(c.expr.substitute(runtime=runtime), c.lower, c.upper) for c in m.constraints],
+    )
+
+
+def _with_dims(m: IndexingMap) -> IndexingMap:
+    dims = [Expr.dim(k) for k in range(len(m.dims))]
+    return IndexingMap(m.dims, [*dims, *m.results], ranges=m.ranges, constraints=m.constraints)
+
+
+def _most_values(m: IndexingMap) -> int:
+    """The elements that one point of the dims reaches, at most."""
+    return min(prod(v.upper - v.lower + 1 for v in m.ranges), _extents(m, None))
+
+
+def _extents(m: IndexingMap, box: Side | None) -> int:
+    """The product of the extents of all results that depend on ranges; with a box, of the box."""
+    if not m.ranges:
+        return 1
+    n = 1
+    at_first = [Expr.constant(v.lower) for v in m.ranges]
+    for k, result in enumerate(m.results):
+        if result.substitute(ranges=at_first) != result:
+            lower, upper = m.bounds(k)
+            n *= upper - lower + 1 if box is None else box[k][1] - box[k][0]
+    return n
+
+
+def _most_readers(users: Sequence[MapSet], index: ShapeIndex, box: Side) -> int:
+    """The elements of an output's box that read one element, at most."""
+    n = prod(b - a for a, b in box)
+    if any(not maps.exact and maps.is_unknown for maps in users):
+        return n
+    own = [m for maps in users for m in maps if m.index == index or not m.index]
+    total = sum(min(prod(v.upper - v.lower + 1 for v in m.ranges), _extents(m, box)) for m in own if not m.runtime)
+    return n if any(m.runtime for m in own) else min(n, total)

@@ -1,0 +1,50 @@
+"""The shardings that a module gives to its values.
+
+:func:`sharding_of` is the entry point.
+"""
+
+from __future__ import annotations
+
+from .._core import Instruction, Sharding
+from ..analysis.queries import shape_indices
+from ..analysis.rows import leaf_shapes
+from ..errors import ShapeError
+from ..types import ShapeIndex, expect, expect_index
+
+__all__ = ["sharding_of"]
+
+
+def sharding_of(instruction: Instruction, output: int | ShapeIndex = 0) -> Sharding | None:
+    """The sharding of one output as the module says it; ``None`` where it says nothing.
+
+    ``output`` is the number of an output or a shape index into a tuple.  A single sharding of a tuple is that of every
+    array in it.  At an index of a tuple the answer is the tuple of the shardings of its arrays.
+
+    A module that XLA has partitioned keeps the shardings of its parameters, but has the shapes of their parts.
+
+    Raises :class:`~hlomap.errors.ShapeError` where the output does not exist, or where a tuple of shardings has
+    another number of items than the value has arrays.
+
+    >>> import hlomap as hm
+    >>> module = hm.parse('''ENTRY e {
+    ...   p = (f32[8], f32[6]) parameter(0), sharding={{devices=[2]<=[2]}, {replicated}}
+    ...   ROOT n = f32[8] get-tuple-element(p), index=0
+    ... }''')
+    >>> str(sharding_of(module["p"], 1)), sharding_of(module["n"])
+    ('{replicated}', None)
+    """
+    expect(Instruction, instruction, "sharding_of", "an hlomap.Instruction", "find one with module[name]")
+    expect_index(output, "sharding_of", "output")
+    wanted = shape_indices(instruction.shape, output, "output")
+    said = instruction.attributes.get("sharding")
+    if not isinstance(said, Sharding):
+        return None
+    if said.kind != "tuple":
+        return said
+    arrays = [index for index, _ in leaf_shapes(instruction.shape)]
+    if len(said.parts) != len(arrays):
+        raise ShapeError(f"{instruction.name} has {len(said.parts)} shardings for {len(arrays)} values")
+    parts = dict(zip(arrays, said.parts, strict=True))
+    if len(wanted) == 1:
+        return parts[wanted[0]]
+    return Sharding.parse("{" + ", ".join(str(parts[index]) for index in wanted) + "}")

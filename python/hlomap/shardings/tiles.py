@@ -1,0 +1,91 @@
+"""The tiles of two shardings of one array, device by device, as arrays.
+
+Read :class:`Tiles` and :func:`overlap`.  Invariant: rows are devices in ascending order, columns are dimensions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..errors import UnsupportedError
+from .assignment import Assignment
+from .orders import Ints
+
+__all__ = ["Tiles", "overlap", "rank_within"]
+
+_MAX_DEVICES = 1 << 22
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """Which tile each device holds."""
+
+    assignment: Assignment
+    devices: Ints
+    """The devices, in ascending order."""
+    numbers: Ints
+    """The number of the tile of each, replicas of a tile have the same."""
+
+    @classmethod
+    def of(cls, assignment: Assignment) -> Tiles:
+        """Raises :class:`~hlomap.errors.UnsupportedError` for more than 2**22 devices."""
+        if assignment.n_devices > _MAX_DEVICES:
+            raise UnsupportedError(f"{assignment.n_devices} devices; at most {_MAX_DEVICES} are listed")
+        devices = assignment.devices()
+        order = np.argsort(devices, kind="stable")
+        return cls(assignment, devices[order], order.astype(np.int64) // assignment.n_replicas)
+
+    @cached_property
+    def positions(self) -> Ints:
+        """``[device, dimension]``: the position of the tile along each dimension."""
+        tiles = self.assignment.tiles
+        if not tiles:
+            return np.zeros((len(self.devices), 0), np.int64)
+        return np.stack(np.unravel_index(self.numbers, tiles), axis=1).astype(np.int64)
+
+    @cached_property
+    def bounds(self) -> tuple[Ints, Ints]:
+        """``[device, dimension]``: the first element, and the one after the last."""
+        sizes = np.array(self.assignment.shape.dimensions, np.int64)
+        s = np.array(self.assignment.tile_sizes, np.int64)
+        return np.minimum(self.positions * s, sizes), np.minimum((self.positions + 1) * s, sizes)
+
+    @cached_property
+    def n_elements(self) -> Ints:
+        """The elements of each device."""
+        low, high = self.bounds
+        return np.asarray(np.prod(high - low, axis=1, dtype=np.int64))
+
+    def rows_of(self, devices: Ints) -> tuple[Ints, np.ndarray[tuple[int, ...], np.dtype[np.bool_]]]:
+        """The rows of devices, and which of them have one."""
+        if len(devices) == len(self.devices) and (devices == self.devices).all():
+            return np.arange(len(devices)), np.ones(len(devices), np.bool_)
+        rows = np.minimum(np.searchsorted(self.devices, devices), len(self.devices) - 1)
+        return rows, self.devices[rows] == devices
+
+
+def overlap(held: Tiles, needed: Tiles) -> Ints:
+    """For each device of ``needed`` the number of elements that it has in both."""
+    rows, has_row = held.rows_of(needed.devices)
+    (low, high), (needed_low, needed_high) = held.bounds, needed.bounds
+    sides = np.minimum(high[rows], needed_high) - np.maximum(low[rows], needed_low)
+    return np.where(has_row, np.prod(np.maximum(sides, 0), axis=1, dtype=np.int64), 0)
+
+
+def rank_within(keys: Ints) -> Ints:
+    """For each item the number of items before it with the same key.
+
+    >>> rank_within(np.array([5, 3, 5, 5, 3])).tolist()
+    [0, 0, 1, 2, 1]
+    """
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    is_first = np.ones(len(keys), np.bool_)
+    is_first[1:] = ordered[1:] != ordered[:-1]
+    first = np.maximum.accumulate(np.where(is_first, np.arange(len(keys)), 0))
+    found = np.empty(len(keys), np.int64)
+    found[order] = np.arange(len(keys)) - first
+    return found

@@ -1,0 +1,314 @@
+"""Counted loops: their facts, golden maps, and the maps of many programs beside those of the unrolled programs."""
+
+from __future__ import annotations
+
+import itertools
+import lzma
+from collections import Counter
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from conftest import CASES, related
+from support.corpus import read_corpus
+from support.unrolled import compare
+
+import hlomap as hm
+
+LOOPS = CASES / "loops.hlo.xz"
+
+
+@lru_cache
+def programs() -> dict[str, hm.Module]:
+    """The programs of ``tests/support/generate_loops.py`` by name, before (``.pre``) and after optimization."""
+    modules = hm.parse_all(lzma.decompress(LOOPS.read_bytes()).decode())
+    return {module.name: module for module in modules}
+
+
+def loops(module: hm.Module) -> list[hm.Instruction]:
+    return [at for computation in module.computations for at in computation.instructions if at.opcode == "while"]
+
+
+def only_loop(name: str) -> hm.Instruction:
+    (found,) = loops(programs()[name])
+    return found
+
+
+# ------------------------------------------------------------------------------------------------------------- unrolled
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_maps_are_those_of_the_unrolled_program(part: int) -> None:
+    """Equal where exact is claimed, contained otherwise, in both directions."""
+    found: Counter[str] = Counter()
+    for module in list(programs().values())[part::8]:
+        for loop in loops(module):
+            if hm.loop(loop).trip_count is not None:
+                found.update(compare(loop))
+                found["loops"] += 1
+    assert found["loops"] >= 20 and found["exact"] > 3 * found["contained"], found
+
+
+def test_there_are_programs_of_every_form() -> None:
+    names = {name.rpartition(".")[0] for name in programs()}
+    assert len(names) >= 80
+
+
+# ---------------------------------------------------------------------------------------------------------- trip counts
+
+COUNTED = """HloModule m
+body {{
+  s = ({dtype}[], f32[3]) parameter(0)
+  i = {dtype}[] get-tuple-element(s), index=0
+  step = {dtype}[] constant({step})
+  next = {dtype}[] {update}
+  x = f32[3] get-tuple-element(s), index=1
+  ROOT t = ({dtype}[], f32[3]) tuple(next, x)
+}}
+condition {{
+  s = ({dtype}[], f32[3]) parameter(0)
+  i = {dtype}[] get-tuple-element(s), index=0
+  n = {dtype}[] constant({end})
+  ROOT c = pred[] {test}
+}}
+ENTRY e {{
+  start = {dtype}[] constant({start})
+  x = f32[3] parameter(0)
+  s = ({dtype}[], f32[3]) tuple(start, x)
+  ROOT w = ({dtype}[], f32[3]) while(s), condition=condition, body=body{config}
+}}"""
+
+
+def counted(
+    start: int,
+    step: int,
+    end: int,
+    direction: str,
+    *,
+    dtype: str = "s32",
+    update: str = "add(i, step)",
+    sides: str = "i, n",
+    config: str = "",
+) -> hm.Instruction:
+    test = f"compare({sides}), direction={direction}"
+    values = {"start": start, "step": step, "end": end, "dtype": dtype, "update": update, "test": test}
+    return hm.parse(COUNTED.format(**values, config=config))["w"]
+
+
+def steps(start: int, step: int, end: int, direction: str, lower: int, upper: int) -> int | None:
+    """The number of iterations by running them; None for more than 700."""
+    holds = {"LT": int.__lt__, "LE": int.__le__, "GT": int.__gt__, "GE": int.__ge__, "EQ": int.__eq__, "NE": int.__ne__}
+    value = start
+    for n in range(700):
+        if not holds[direction](value, end):
+            return n
+        value = (value + step - lower) % (upper - lower + 1) + lower
+    return None
+
+
+@pytest.mark.parametrize("direction", ["LT", "LE", "GT", "GE", "EQ", "NE"])
+@pytest.mark.parametrize("dtype", ["s8", "u8", "s32"])
+def test_trip_counts_are_those_of_running(direction: str, dtype: str) -> None:
+    lower, upper = {"s8": (-128, 127), "u8": (0, 255), "s32": (-(2**31), 2**31 - 1)}[dtype]
+    for start in (0, 7, 120):
+        for step in (1, 3, -2, 0, 100):
+            if step < lower:
+                continue
+            for end in (0, 6, 7, 125):
+                true = steps(start, step, end, direction, lower, upper)
+                found = hm.loop(counted(start, step, end, direction, dtype=dtype))
+                case = (start, step, end)
+                assert found.trip_count == true or found.trip_count is None, case
+                if true is None:
+                    assert found.trip_count is None and found.reason, case
+                if true is not None and found.trip_count is not None:
+                    mirrored = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}.get(direction, direction)
+                    other = counted(start, step, end, mirrored, dtype=dtype, sides="n, i")
+                    assert hm.loop(other).trip_count == true, case
+                assert true is None or found.trip_count == true, case
+
+
+def test_many_iterations_cost_nothing() -> None:
+    found = hm.loop(counted(0, 1, 10**9, "LT"))
+    assert found.trip_count == 10**9
+    assert hm.output_to_input(found.instruction, 0)[0].exact
+
+
+def test_a_count_that_is_not_affine_is_run() -> None:
+    assert hm.loop(counted(1, 2, 100, "LT", update="multiply(i, step)")).trip_count == 7
+    assert hm.loop(counted(1, 1, 100, "LT", update="multiply(i, step)")).trip_count is None
+
+
+def test_the_backend_config_counts_where_the_condition_does_not() -> None:
+    config = ', backend_config={"known_trip_count":{"n":"12"}}'
+    assert hm.loop(counted(0, 1, 6, "LT", config=config)).trip_count == 6, "the condition comes first"
+    text = COUNTED.format(
+        start=0, step=1, end=6, dtype="s32", update="add(i, step)", test="compare(i, n), direction=LT", config=config
+    )
+    text = text.replace("start = s32[] constant(0)", "start = s32[] parameter(1)")
+    assert hm.loop(hm.parse(text)["w"]).trip_count == 12
+
+
+@pytest.mark.parametrize(
+    "config", ['{"known_trip_count":{"n":"-3"}}', '{"known_trip_count":{"n":"x"}}', '{"known_trip_count":[3]}', '"{["']
+)
+def test_a_strange_backend_config_counts_nothing(config: str) -> None:
+    text = COUNTED.format(
+        start=0, step=1, end=6, dtype="s32", update="add(i, step)", test="compare(i, n), direction=LT", config=""
+    )
+    text = text.replace("start = s32[] constant(0)", "start = s32[] parameter(1)")
+    text = text.replace("body=body", f"body=body, backend_config={config}")
+    found = hm.loop(hm.parse(text)["w"])
+    assert found.trip_count is None and found.reason == "the condition depends on leaf [0], which is not a known number"
+
+
+def test_only_loops_are_taken() -> None:
+    module = hm.parse("ENTRY e { p = f32[3] parameter(0) ROOT n = f32[3] negate(p) }")
+    with pytest.raises(ValueError, match="n is a negate, expected a while"):
+        hm.loop(module["n"])
+
+
+# ---------------------------------------------------------------------------------------------------------------- kinds
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [
+        ("scan_decay.pre", "induction recurrence stacked consumed"),
+        ("scan_map.pre", "induction stacked consumed"),
+        ("scan_rnn.pre", "induction recurrence stacked consumed invariant invariant"),
+        ("scan_shift_register.pre", "induction recurrence stacked"),
+        ("scan_delay_line.pre", "induction recurrence stacked consumed"),
+        ("fori_floyd_warshall.pre", "induction general"),
+    ],
+)
+def test_kinds(name: str, kinds: str) -> None:
+    found = [leaf.kind for leaf in hm.loop(only_loop(name)).carried]
+    assert sorted(found) == sorted(kinds.split() + ["induction"] * (len(found) - len(kinds.split())))
+
+
+# ------------------------------------------------------------------------------------------------------------ goldens
+
+
+def texts(maps: hm.MapSet, leaf: int) -> list[str]:
+    return [str(m).partition(", runtime:")[0] for m in maps if m.index == (leaf,)]
+
+
+def leaf_of(loop: hm.Instruction, kind: str, shape: str) -> int:
+    (found,) = [
+        leaf.leaf[0]
+        for leaf in hm.loop(loop).carried
+        if leaf.kind == kind and str(leaf.shape.without_layout()) == shape
+    ]
+    return found
+
+
+def test_golden_scan() -> None:
+    loop = only_loop("scan_decay.pre")
+    ys, xs = leaf_of(loop, "stacked", "f32[5,3]"), leaf_of(loop, "consumed", "f32[5,3]")
+    init = leaf_of(loop, "recurrence", "f32[3]")
+    found = hm.output_to_input(loop, ys)[0]
+    assert found.exact
+    assert texts(found, xs) == [
+        "(d0, d1)[s0] -> (s0, d1), domain: d0 in [0, 4], d1 in [0, 2], s0 in [0, 4], d0 - s0 in [0, 4]"
+    ]
+    assert texts(found, init) == ["(d0, d1) -> (d1), domain: d0 in [0, 4], d1 in [0, 2]"]
+    assert not texts(found, ys)
+    back = hm.input_to_output(loop, (0, xs))[ys]
+    assert texts(back, ys) == [
+        "(d0, d1)[s0] -> (s0, d1), domain: d0 in [0, 4], d1 in [0, 2], s0 in [0, 4], d0 - s0 in [-4, 0]"
+    ]
+
+
+def test_golden_map() -> None:
+    loop = only_loop("scan_map.pre")
+    ys, xs = leaf_of(loop, "stacked", "f32[5,3]"), leaf_of(loop, "consumed", "f32[5,3]")
+    found = hm.output_to_input(loop, ys)[0]
+    assert texts(found, xs) == ["(d0, d1) -> (d0, d1), domain: d0 in [0, 4], d1 in [0, 2]"] and found.exact
+
+
+def test_golden_rnn() -> None:
+    loop = only_loop("scan_rnn.pre")
+    ys, xs = leaf_of(loop, "stacked", "f32[4,5]"), leaf_of(loop, "consumed", "f32[4,3]")
+    w, u = leaf_of(loop, "invariant", "f32[5,5]"), leaf_of(loop, "invariant", "f32[5,3]")
+    found = hm.output_to_input(loop, ys)[0]
+    assert found.exact
+    reads = np.zeros((4, 5, 4, 3), bool)
+    for t, s in itertools.product(range(4), range(4)):
+        reads[t, :, s] = s <= t
+    shape = loop.shape.tuple_shapes
+    assert (related(found, (xs,), shape[ys], shape[xs], {}).reshape(reads.shape) == reads).all()
+    # Step 0 reads its row of W times the initial state, every later one all rows.
+    rows = related(found, (w,), shape[ys], shape[w], {}).reshape(4, 5, 5, 5)
+    assert (rows[0] == np.eye(5, dtype=bool)[:, :, None]).all() and rows[1:].all()
+    assert related(found, (u,), shape[ys], shape[u], {}).reshape(4, 5, 5, 3)[1:].all()
+
+
+def test_golden_layers() -> None:
+    loop = only_loop("scan_layers.pre")
+    state, ws = leaf_of(loop, "recurrence", "f32[2,3]"), leaf_of(loop, "consumed", "f32[4,3,3]")
+    found = hm.output_to_input(loop, state)[0]
+    shape = loop.shape.tuple_shapes
+    reads = related(found, (ws,), shape[state], shape[ws], {}).reshape(2, 3, 4, 3, 3)
+    assert found.exact and reads[:, :, :3].all(), "all of the layers before the last"
+    assert (reads[:, :, 3] == np.eye(3, dtype=bool)[None, :, None]).all(), "one column of the last layer"
+    (access,) = [a for a in hm.loop(loop).accesses() if a.leaf == (ws,)]
+    assert [str(e) for e in access.offset] == ["d0", "0", "0"] and access.sizes == (1, 3, 3) and access.disjoint
+
+
+def test_golden_reverse_scan_and_shift_register() -> None:
+    loop = only_loop("scan_reverse.pre")
+    ys, xs = leaf_of(loop, "stacked", "f32[5,3]"), leaf_of(loop, "consumed", "f32[5,3]")
+    found = hm.output_to_input(loop, ys)[0]
+    assert found.exact and texts(found, xs) == [
+        "(d0, d1)[s0] -> (s0, d1), domain: d0 in [0, 4], d1 in [0, 2], s0 in [0, 4], d0 - s0 in [-4, 0]"
+    ]
+    loop = only_loop("scan_shift_register.pre")
+    state = leaf_of(loop, "recurrence", "f32[7]")
+    found = hm.output_to_input(loop, state)[0]
+    image = related(found, (state,), loop.shape.tuple_shapes[state], loop.shape.tuple_shapes[state], {})
+    assert found.exact and (image == np.roll(np.eye(7, dtype=bool), 4, axis=0)).all()
+
+
+def test_an_access_whose_iterations_overlap_has_two_of_them_as_witness() -> None:
+    (access,) = hm.loop(only_loop("fori_overlapping_reads.pre")).accesses()
+    assert [str(e) for e in access.offset] == ["d0", "0"] and access.sizes == (3, 3)
+    assert (access.disjoint, access.witness) == (False, (0, 1))
+
+
+def test_accesses_of_an_inner_loop_have_the_counters_around_it() -> None:
+    module = programs()["fori_flash_attention.pre"]
+    found = [access for loop in loops(module) for access in hm.loop(loop).accesses()]
+    assert {str(access.offset[0]) for access in found} == {"d0 * 2", "d0 * 3"}
+    inner = [access for access in found if str(access.offset[0]) == "d0 * 3"]
+    assert inner and all(len(access.loops) == 2 for access in inner)
+
+
+# ------------------------------------------------------------------------------------------------------------- corpus
+
+
+@pytest.mark.parametrize("folder", ["opt", "opt_gpu", "pre"])
+def test_nine_of_ten_leaves_of_counted_loops_are_exact(folder: str) -> None:
+    """Custom calls that are not known do not count; every other leaf has a reason."""
+    n_exact = n = 0
+    for text in read_corpus(folder).values():
+        for loop in loops(hm.parse(text)) if b"while(" in text else ():
+            found = hm.loop(loop)
+            assert (found.trip_count is None) == (found.reason is not None)
+            for leaf in found.carried if found.trip_count is not None else ():
+                maps = hm.output_to_input(loop, leaf.leaf)[0]
+                assert maps.exact or maps.reason
+                n += not maps.is_unknown
+                n_exact += maps.exact
+    assert n > 400 and n_exact >= 0.95 * n, (n_exact, n)
+
+
+def test_a_loop_of_many_iterations_costs_what_a_short_one_does() -> None:
+    text = lzma.decompress(LOOPS.read_bytes()).decode()
+    start = text.index("HloModule scan_decay.pre")
+    text = text[start : text.index("HloModule", start + 9)]
+    for n in (5, 10**9):
+        loop = loops(hm.parse(text.replace("[5,3]", f"[{n},3]").replace("constant(5)", f"constant({n})")))[0]
+        assert hm.loop(loop).trip_count == n
+        found = [hm.output_to_input(loop, leaf.leaf)[0] for leaf in hm.loop(loop).carried]
+        assert all(maps.exact for maps in found) and sum(map(len, found)) == 8
