@@ -96,6 +96,22 @@ def test_fusions_and_moves() -> None:
     assert {(m.before.name, m.after.name, m.how) for m in found.matches} >= {("u", "u", "value"), ("r", "b", "value")}
 
 
+def test_what_is_left_and_what_is_computed_again() -> None:
+    """The exponential of another value is the only one left; the fusion and the entry both negate p."""
+    before = module(P + "n = f32[4,6] negate(p)\nROOT e = f32[4,6] exponential(n)")
+    after = module(
+        P + "m = f32[4,6] negate(p)\na = f32[4,6] abs(m)\nx = f32[4,6] fusion(p), kind=kLoop, calls=f\n"
+        "ROOT r = f32[4,6] add(a, x)",
+        "f {\n q = f32[4,6] parameter(0)\n k = f32[4,6] negate(q)\n c = f32[4,6] cosine(k)\n"
+        " ROOT y = f32[4,6] exponential(c)\n}",
+    )
+    found = hm.diff(before, after)
+    pairs = {(m.before.name, m.after.name, m.how) for m in found.matches}
+    assert pairs == {("p", "p", "value"), ("n", "m", "value"), ("e", "y", "elimination")}
+    assert [(m.before.name, m.after.name) for m in found.duplicates] == [("n", "k")]
+    assert {i.name for i in found.added} == {"a", "c", "r"} and not found.removed
+
+
 def test_numbers_of_values_are_those_of_equal_arrays(case: Case) -> None:
     """Runs the case: instructions of the entry with one number have one value."""
     if any(note.startswith("// devices") for note in case.notes):
@@ -128,9 +144,15 @@ def test_numbers_look_through_moves() -> None:
 
 def test_different_loops_have_different_values() -> None:
     """Two loops that begin with the same value: what they carry is not the same."""
-    loop = "{} {{\n p = (f32[2]) parameter(0)\n g = f32[2] get-tuple-element(p), index=0\n n = f32[2] {}(g)\n ROOT t = (f32[2]) tuple(n)\n}}\n"
+    loop = (
+        "{} {{\n p = (f32[2]) parameter(0)\n g = f32[2] get-tuple-element(p), index=0\n n = f32[2] {}(g)\n"
+        " ROOT t = (f32[2]) tuple(n)\n}}\n"
+    )
     condition = "c {\n p = (f32[2]) parameter(0)\n ROOT f = pred[] constant(false)\n}\n"
-    body = "q = f32[2] parameter(0)\nt = (f32[2]) tuple(q)\nw = (f32[2]) while(t), condition=c, body={}\nROOT g = f32[2] get-tuple-element(w), index=0"
+    body = (
+        "q = f32[2] parameter(0)\nt = (f32[2]) tuple(q)\nw = (f32[2]) while(t), condition=c, body={}\n"
+        "ROOT g = f32[2] get-tuple-element(w), index=0"
+    )
     texts = loop.format("a", "negate") + loop.format("b", "abs") + condition
     first, second = (module(body.format(one), texts) for one in "ab")
     found = hm.diff(first, second)
@@ -148,8 +170,13 @@ def test_calls_of_calls_do_not_multiply() -> None:
         )
     program = module("p = f32[2] parameter(0)\nROOT r = f32[2] call(p), to_apply=f40", computations)
     assert len(Numbering().values(program)) > 40
-    deep = "".join(f"g{i + 1} {{\n p = f32[2] parameter(0)\n ROOT a = f32[2] call(p), to_apply=g{i}\n}}\n" for i in range(2000))
-    program = module("p = f32[2] parameter(0)\nROOT r = f32[2] call(p), to_apply=g2000", "g0 {\n ROOT p = f32[2] parameter(0)\n}\n" + deep)
+    deep = "".join(
+        f"g{i + 1} {{\n p = f32[2] parameter(0)\n ROOT a = f32[2] call(p), to_apply=g{i}\n}}\n" for i in range(2000)
+    )
+    program = module(
+        "p = f32[2] parameter(0)\nROOT r = f32[2] call(p), to_apply=g2000",
+        "g0 {\n ROOT p = f32[2] parameter(0)\n}\n" + deep,
+    )
     assert Numbering().values(program)
 
 
@@ -162,5 +189,5 @@ def test_history_of_a_dump() -> None:
     assert f"{found}\n" == golden.read_text()
     assert dump.history(dump[0]).to_dict() == found.to_dict()
     assert all(output.status == "equal" for change in found.changes for output in change.diff.outputs)
-    with pytest.raises(hm.errors.NotFoundError, match="no module 'x' in .*; expected one of jit_attn, jit_step"):
+    with pytest.raises(hm.errors.NotFoundError, match=r"no module 'x' in .*; expected one of jit_attn, jit_step"):
         dump.history("x")

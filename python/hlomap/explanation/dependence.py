@@ -69,11 +69,11 @@ def compare_outputs(
                 first, second = _at(here[number], leaf), _at(there[number], leaf)
                 if not shape.is_array or not (first or second):
                     continue
-                if sizes[0] != sizes[1] or not _same_sizes(shape.dimensions, b.parameters[number], leaf):
-                    status, reason = "unknown", "other sizes"
-                else:
+                status: Status = "unknown"
+                reason: str | None = "other sizes"
+                if sizes[0] == sizes[1] and _same_sizes(shape.dimensions, b.parameters[number], leaf):
                     status, reason = _compare(first, second)
-                yield OutputDependence(output, number, leaf, value_label(parameter), status, reason)  # type: ignore[arg-type]
+                yield OutputDependence(output, number, leaf, value_label(parameter), status, reason)
 
 
 def _same_sizes(sizes: tuple[int, ...], parameter: Instruction, leaf: ShapeIndex) -> bool:

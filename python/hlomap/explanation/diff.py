@@ -15,16 +15,17 @@ from typing import Any
 from .._core import Computation, Instruction, Module, _extent
 from ..analysis.rows import analyze
 from ..io.dump_directory import DumpedModule
-from ..ops import lookup
 from ..types import wrong_type
 from .dependence import OutputDependence, compare_outputs
-from .matching import Match, computed, match_instructions
+from .matching import Match, computed, find_duplicates, match_instructions
 from .text import html, plural, printable
-from .values import MOVERS, Numbering, Value
+from .values import MOVERS, Numbering, Value, runs_calls
 
 __all__ = ["BytesMoved", "FusionChange", "Match", "ModuleDiff", "diff"]
 
-_FREE = frozenset(["bitcast", "call", "conditional", "constant", "get-tuple-element", "iota", "parameter", "tuple", "while"])
+_FREE = frozenset(
+    ["bitcast", "call", "conditional", "constant", "get-tuple-element", "iota", "parameter", "tuple", "while"]
+)
 _MOST_LINES = 40
 _MOST_NAMES = 8
 
@@ -34,7 +35,7 @@ class FusionChange:
     """A fusion after the change, and the instructions before that it is made of."""
 
     fusion: Instruction
-    #: The instructions that were matched with one of its own, in the order of its text.
+    #: The instructions that were matched with one of its own, or are computed again in it, in the order of its text.
     parts: tuple[Match, ...]
     #: Its own instructions that were matched with none.
     new: tuple[Instruction, ...]
@@ -51,7 +52,7 @@ class FusionChange:
         """The record as JSON values."""
         return {
             "fusion": self.fusion.name,
-            "parts": [{"before": m.before.name, "after": m.after.name, "how": m.how} for m in self.parts],
+            "parts": [match.to_dict() for match in self.parts],
             "new": [instruction.name for instruction in self.new],
             "was": [fusion.name for fusion in self.was],
         }
@@ -79,6 +80,8 @@ class ModuleDiff:
     after: Module
     #: Instructions that are there before and after, in the order of the text before.
     matches: tuple[Match, ...]
+    #: Instructions after that compute a matched value again.
+    duplicates: tuple[Match, ...]
     #: Instructions that are only before, and only after; fusions and calls themselves do not count.
     removed: tuple[Instruction, ...]
     added: tuple[Instruction, ...]
@@ -94,14 +97,15 @@ class ModuleDiff:
     @property
     def is_empty(self) -> bool:
         """Whether the modules have the same instructions in the same fusions."""
-        return not (self.removed or self.added or self.fusions)
+        return not (self.duplicates or self.removed or self.added or self.fusions)
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values."""
         return {
             "before": self.before.name,
             "after": self.after.name,
-            "matches": [{"before": m.before.name, "after": m.after.name, "how": m.how} for m in self.matches],
+            "matches": [match.to_dict() for match in self.matches],
+            "duplicates": [match.to_dict() for match in self.duplicates],
             "removed": [_dict(i) for i in self.removed],
             "added": [_dict(i) for i in self.added],
             "fusions": [fusion.to_dict() for fusion in self.fusions],
@@ -119,7 +123,8 @@ class ModuleDiff:
         yield "bytes moved, at most", [f"{self.bytes_before} before", f"{self.bytes_after} after"]
         yield "outputs", list(self._output_lines())
         yield f"fused ({len(self.unchanged_fusions)} fusions as before)", [str(fusion) for fusion in self.fusions]
-        for heading, found in (("went", self.removed), ("came", self.added)):
+        again = [match.after for match in self.duplicates]
+        for heading, found in (("went", self.removed), ("came", self.added), ("computed more than once", again)):
             yield heading, list(_opcode_lines(found))
 
     def _output_lines(self) -> Iterator[str]:
@@ -207,12 +212,14 @@ def diff(before: Module | DumpedModule, after: Module | DumpedModule) -> ModuleD
     numbering = Numbering()
     a, b = numbering.values(old), numbering.values(new)
     matches = match_instructions(a, b, old.entry.root, new.entry.root)
-    gone, kept = {match.before for match in matches}, {match.after for match in matches}
-    fusions, unchanged = _fusion_changes(matches, a, b)
+    duplicates = find_duplicates(matches, b)
+    gone, kept = {match.before for match in matches}, {match.after for match in (*matches, *duplicates)}
+    fusions, unchanged = _fusion_changes([*matches, *duplicates], a, b)
     return ModuleDiff(
         before=old,
         after=new,
         matches=tuple(matches),
+        duplicates=tuple(duplicates),
         removed=tuple(v.instruction for v in computed(a) if v.instruction not in gone),
         added=tuple(v.instruction for v in computed(b) if v.instruction not in kept),
         fusions=tuple(fusions),
@@ -227,7 +234,9 @@ def _as_module(got: Module | DumpedModule, name: str) -> Module:
     if isinstance(got, DumpedModule):
         return got.load()
     if not isinstance(got, Module):
-        raise wrong_type("diff", f"an hlomap.Module or an hlomap.DumpedModule as `{name}`", got, "see hlomap.load(path)")
+        raise wrong_type(
+            "diff", f"an hlomap.Module or an hlomap.DumpedModule as `{name}`", got, "see hlomap.load(path)"
+        )
     return got
 
 
@@ -276,10 +285,8 @@ def _executed(module: Module) -> list[Computation]:
     found, pending = {module.entry: None}, [module.entry]
     while pending:
         for instruction in pending.pop():
-            op = lookup(instruction.opcode)
-            for called in instruction.called_computations:
-                runs = (op.inlines or op.operand_of_parameter is not None) and not called.is_fusion
-                if runs and called not in found:
+            for called in instruction.called_computations if runs_calls(instruction) else ():
+                if not called.is_fusion and called not in found:
                     found[called] = None
                     pending.append(called)
     return list(found)

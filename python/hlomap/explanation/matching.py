@@ -2,7 +2,7 @@
 
 :func:`match_instructions` is the entry point.  Values with one number are the same for certain; what is left is matched
 downwards from the outputs, where matched users have the same kind of operand, then by name, then by the line of the
-program.  Each instruction is in one pair at most.
+program, then where only one value of its kind is left on both sides.  Each instruction is in one pair at most.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .._core import Instruction
+from ..ops import lookup
 from .values import MOVERS, Value, is_container
 
-__all__ = ["Match", "computed", "match_instructions"]
+__all__ = ["Match", "computed", "find_duplicates", "match_instructions"]
 
-How = Literal["value", "use", "name", "origin"]
+How = Literal["value", "use", "name", "origin", "elimination"]
 Values = Mapping[Instruction, Value]
 _MOST_STEPS = 1000  # through fusions and copies, from a value to the instruction that computes it
 
@@ -29,8 +30,13 @@ class Match:
     before: Instruction
     after: Instruction
     #: ``"value"``: proved to compute the same.  The others are likely: ``"use"``, the same operation for the same user;
-    #: ``"name"``, the same name, operation and sizes; ``"origin"``, the same operation, sizes and line of the program.
+    #: ``"name"``, the same name, operation and sizes; ``"origin"``, the same operation, sizes and line of the program;
+    #: ``"elimination"``, no other value of this operation, these sizes and this called computation was left.
     how: How
+
+    def to_dict(self) -> dict[str, str]:
+        """The record as JSON values."""
+        return {"before": self.before.name, "after": self.after.name, "how": self.how}
 
 
 def computed(values: Values) -> list[Value]:
@@ -47,7 +53,24 @@ def match_instructions(old: Values, new: Values, old_root: Instruction, new_root
     matching.by_use(old_root, new_root)
     matching.by_key("name", lambda v: (v.instruction.name, *_kind(v.instruction)))
     matching.by_key("origin", _origin)
+    matching.by_elimination()
+    matching.by_use(old_root, new_root)
     return [matching.found[v.instruction] for v in computed(old) if v.instruction in matching.found]
+
+
+def find_duplicates(matches: list[Match], new: Values) -> list[Match]:
+    """Instructions after that compute a matched value again, as fusions do with what several of them read."""
+    taken = {match.after for match in matches}
+    first: dict[Hashable, Match] = {}
+    for match in matches:
+        first.setdefault((new[match.after].number, match.after.opcode), match)
+    return [
+        Match(again.before, v.instruction, again.how)
+        for v in computed(new)
+        if v.instruction not in taken
+        and v.instruction.opcode != "copy"
+        and (again := first.get((v.number, v.instruction.opcode)))
+    ]
 
 
 class _Matching:
@@ -68,6 +91,20 @@ class _Matching:
         for value in computed(self.old):
             if value.instruction not in self.found and (k := key(value)) is not None and waiting.get(k):
                 self._pair(value.instruction, waiting[k].pop(), how)
+
+    def by_elimination(self) -> None:
+        """Pairs the values that are the only ones left of their kind; copies of one value count once."""
+        left: tuple[defaultdict[Hashable, dict[int, Instruction]], ...] = (defaultdict(dict), defaultdict(dict))
+        for side, values, known in zip(left, (self.old, self.new), (self.found, self.taken), strict=True):
+            for value in computed(values):
+                instruction = value.instruction
+                if instruction not in known and not _is_common(instruction):
+                    called = tuple(computation.fingerprint for computation in instruction.called_computations)
+                    side[(*_kind(instruction), called)].setdefault(value.number, instruction)
+        for key, olds in left[0].items():
+            news = left[1].get(key, {})
+            if len(olds) == len(news) == 1:
+                self._pair(next(iter(olds.values())), next(iter(news.values())), "elimination")
 
     def by_use(self, old_root: Instruction, new_root: Instruction) -> None:
         """Pairs the operands of pairs, from the roots down, while operation and sizes agree."""
@@ -122,6 +159,12 @@ def _callers(values: Values) -> dict[Instruction, Instruction]:
 
 def _kind(instruction: Instruction) -> tuple[str, str]:
     return instruction.opcode, str(instruction.shape.without_layout())
+
+
+def _is_common(instruction: Instruction) -> bool:
+    """Whether an equal kind says little: constants, tuples, parameters, and operations that only move elements."""
+    opcode = instruction.opcode
+    return opcode in MOVERS or opcode in ("constant", "iota", "parameter") or lookup(opcode).structural
 
 
 def _origin(value: Value) -> Hashable:

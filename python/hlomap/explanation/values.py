@@ -1,9 +1,9 @@
 """Numbers for values: two instructions with one number compute the same array, in one module or in two.
 
 Read :class:`Numbering` first.  A value is numbered by its operation, its attributes and the numbers of its operands;
-layouts and names do not count.  Fusions and calls are looked through.  An operation that only moves elements is numbered
-by where its elements come from, so that a transpose of a transpose is the value itself, and a reshape that became a
-bitcast keeps its number.  Different numbers prove nothing.
+layouts and names do not count.  Fusions and calls are looked through.  An operation that only moves elements is
+numbered by where its elements come from, so that a transpose of a transpose is the value itself, and a reshape that
+became a bitcast keeps its number.  Different numbers prove nothing.
 """
 
 from __future__ import annotations
@@ -17,16 +17,18 @@ from ..analysis.queries import output_to_input
 from ..errors import HlomapError
 from ..ops import lookup
 
-__all__ = ["MOVERS", "Numbering", "Value", "is_container"]
+__all__ = ["MOVERS", "Numbering", "Value", "is_container", "runs_calls"]
 
 MOVERS = frozenset(["bitcast", "broadcast", "copy", "reshape", "reverse", "slice", "transpose"])
 """Operations whose value has elements of the operand alone, as they are."""
 
 # What an instruction carries beside its meaning, and computations, which count by their fingerprint.
 _NO_MEANING = frozenset(
-    """backend_config body branch_computations called_computations calls condition control-predecessors
+    """
+    backend_config body branch_computations called_computations calls condition control-predecessors
     false_computation frontend_attributes kind metadata operand_layout_constraints origin output_to_operand_aliasing
-    schedule_as sharding statistics to_apply true_computation""".split()
+    schedule_as sharding statistics to_apply true_computation
+    """.split()  # noqa: SIM905 (a list would be 20 lines)
 )
 _DEEPEST = 100  # calls in calls that are looked through
 _MOST_REPEATS = 100_000  # instructions that are numbered again since their computation is called again
@@ -44,6 +46,12 @@ class Value:
 def is_container(instruction: Instruction) -> bool:
     """Whether the instruction stands for the instructions of the computation that it calls: a fusion or a call."""
     return lookup(instruction.opcode).inlines and bool(instruction.called_computations)
+
+
+def runs_calls(instruction: Instruction) -> bool:
+    """Whether the instruction runs the computations that it calls as they are: a call, a loop or a branch."""
+    op = lookup(instruction.opcode)
+    return op.inlines or op.operand_of_parameter is not None or op.parameter_to_operands is not None
 
 
 class Numbering:
@@ -121,7 +129,7 @@ class Numbering:
             return self._computation(called[0], operands, inside, found, depth + 1)
         if instruction.opcode == "opt-barrier" and len(operands) == 1:
             return operands[0]
-        if op.operand_of_parameter is not None and called:
+        if called and runs_calls(instruction):
             return self._caller(instruction, operands, fusion, found, depth if enters else None)
         if instruction.opcode == "get-tuple-element" and operands[:1] and operands[0] in self._elements:
             elements, index = self._elements[operands[0]], instruction.attributes.get("index")
