@@ -133,8 +133,8 @@ def _compare(before: MapSet, after: MapSet) -> tuple[Status, str | None]:
             return "unknown", f"{agree}: {name}: {maps.reason}"
     if contained == (True, True):
         return "equal", None
+    if any(m.runtime for m in (*before, *after)):
+        return "unknown", "elements depend on values at run time, which are not proved to be the same"
     if None in contained:
         return "unknown", "containment is not proved"
-    if any(m.runtime for m in (*before, *after)):
-        return "unknown", "values at run time that are not known to be the same"
     return {(True, False): "narrower", (False, True): "wider", (False, False): "different"}[contained], None  # type: ignore[index, return-value]

@@ -31,7 +31,7 @@ _NO_MEANING = frozenset(
     """.split()  # noqa: SIM905 (a list would be 20 lines)
 )
 _DEEPEST = 100  # calls in calls that are looked through
-_MOST_REPEATS = 100_000  # instructions that are numbered again since their computation is called again
+_MOST_REPEATS = 20_000  # instructions that are numbered again since their computation is called again
 
 
 @dataclass(frozen=True)
