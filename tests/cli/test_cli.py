@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -180,3 +181,27 @@ def test_tile_names_what_is_wrong(tmp_path: Path) -> None:
 def test_the_list_of_commands_is_complete() -> None:
     commands = run("--help").stdout.split("Commands:")[1]
     assert "..." not in commands and "…" not in commands
+
+
+PAIR = [CASES / "cli" / name for name in ("before.hlo", "after.hlo")]
+
+
+def test_diff() -> None:
+    result = run("diff", *PAIR)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout == f"{hm.diff(*(hm.load(file) for file in PAIR))}\n"
+    assert "x kLoop: n, t" in result.stdout and "dependence on parameters: 1 equal" in result.stdout
+
+
+def test_diff_json_and_standard_input() -> None:
+    text = PAIR[0].read_text()
+    result = CliRunner().invoke(main, ["diff", "-", str(PAIR[1]), "--json"], input=text)
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout) == hm.diff(*(hm.load(file) for file in PAIR)).to_dict()
+
+
+def test_diff_of_several_modules(tmp_path: Path) -> None:
+    file = tmp_path / "two.hlo"
+    file.write_text("HloModule a\nENTRY e { ROOT p = f32[] parameter(0) }\n" * 2)
+    result = run("diff", file, PAIR[1])
+    assert result.exit_code == 1 and "two.hlo: expected one module, found 2" in result.stderr
