@@ -171,7 +171,6 @@ pub(crate) fn module(
         findings.inconsistent.append(&mut early);
         findings.inconsistent.sort_by_key(|found| found.0);
     }
-    problems.extend(findings.calls.iter().filter_map(|&i| parameter_count(m, i)));
     for (i, kind) in findings.inconsistent.drain(..).take(MAX_DIAGNOSTICS.saturating_sub(m.diagnostics.len())) {
         let span = shape_span(m, i);
         m.diagnostics.push(Problem { kind, span });
@@ -274,23 +273,25 @@ fn n_parameters(opcode: Opcode, n_operands: usize) -> Option<usize> {
 }
 
 /// A call of a computation with the wrong number of parameters.
-fn parameter_count(m: &Module, i: u32) -> Option<Problem> {
-    if m.has_unnamed_operands(i) {
+fn parameter_count(m: &Module, i: u32) -> Option<ProblemKind> {
+    if m.instructions[i as usize].flags & (CALLS | UNNAMED_OPERANDS) != CALLS {
         return None;
     }
     let expected = n_parameters(m.instructions[i as usize].opcode, m.operands(i).len())?;
     let callee = m.called_computations(i).find(|&c| m.parameters(c).len() != expected)?;
-    let kind = ProblemKind::Disagrees {
+    Some(ProblemKind::Disagrees {
         what: "parameters of a called computation",
         found: format!("{} of `{}`", m.parameters(callee).len(), clip(m.computation_name(callee))),
         expected: expected.to_string(),
-    };
-    Some(Problem { kind, span: m.instructions[i as usize].name })
+    })
 }
 
-/// Why the shape of an instruction is inconsistent: it differs from the inferred shape, or the operands and attributes
-/// rule out any shape.
+/// Why an instruction is inconsistent: it calls a computation with other parameters, its shape differs from the inferred
+/// shape, or the operands and attributes rule out any shape.
 pub(crate) fn inconsistency(m: &Module, i: u32) -> Option<ProblemKind> {
+    if let Some(kind) = parameter_count(m, i) {
+        return Some(kind);
+    }
     let own = m.shape(i);
     match infer::shape(m, i) {
         Ok(Inferred::Unknown) => None,

@@ -188,6 +188,13 @@ pub enum ProblemKind {
         /// The operation.
         opcode: &'static str,
     },
+    /// Attributes of an instruction in place of an operand, which XLA does not allow.
+    NestedAttributes {
+        /// The operation.
+        opcode: &'static str,
+    },
+    /// Text behind a single instruction, which XLA does not allow without a computation.
+    TextAfterInstruction,
     /// A cycle in the operands of instructions or in the calls of computations.
     Cycle {
         /// The kind of node: an instruction or a computation.
@@ -281,6 +288,12 @@ impl fmt::Display for ProblemKind {
                 write!(f, "expected {expected} operand{s} of {opcode}, found {found}")
             }
             UnnamedOperands { opcode } => write!(f, "the operands of {opcode} have no names and cannot be resolved"),
+            NestedAttributes { opcode } => {
+                write!(f, "attributes of {opcode}, which is an operand; XLA accepts them on a line of its own only")
+            }
+            TextAfterInstruction => {
+                f.write_str("expected one instruction or a computation in braces, found a second instruction")
+            }
             Cycle { what, name } => write!(f, "{what} `{name}` depends on itself"),
             UsedBeforeDefinition { name } => write!(f, "operand `{name}` is defined after its use"),
             Disagrees { what, found, expected } => write!(f, "{what}: expected {expected}, found {found}"),
@@ -314,6 +327,7 @@ impl ProblemKind {
             OperandCount { found, .. } => Some(found.to_string()),
             MissingAttribute { .. } => Some("none".into()),
             Shape(_) | UnnamedOperands { .. } | Cycle { .. } | UsedBeforeDefinition { .. } => None,
+            NestedAttributes { .. } | TextAfterInstruction => None,
             Inconsistent { .. } | InvalidLayout { .. } | TooDeep { .. } | TooMany { .. } => None,
         }
     }
@@ -337,6 +351,7 @@ impl ProblemKind {
             Compressed { format, .. } => Some(format!("{format} data")),
             Wire { .. } => Some("an HLO proto".into()),
             Shape(_) | MisplacedAttribute { .. } | UnnamedOperands { .. } | Cycle { .. } => None,
+            NestedAttributes { .. } | TextAfterInstruction => None,
             Inconsistent { .. }
             | UsedBeforeDefinition { .. }
             | InvalidLayout { .. }

@@ -8,12 +8,12 @@ use quasiaffine::interrupt::poll;
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
-use layout::Shape;
+use layout::{ArrayShape, ElementType, Shape};
 
 use crate::attribute::form::Form;
 use crate::attribute::Value;
 use crate::model::module::{Attribute, ComputationId, InstructionId, Module};
-use crate::Arity;
+use crate::{Arity, Opcode};
 
 /// Options for printing. By default everything is printed, and operands by name alone; with any options the text is
 /// valid for XLA.
@@ -136,13 +136,31 @@ impl<'m> Printer<'m> {
                 let comma = if k > 0 { ", " } else { "" };
                 write!(f, "{comma}{}: {}", self.name(p), m.shape(p).without_layout())?;
             }
-            write!(f, ") -> {} ", m.shape(m.root(id)).without_layout())?;
+            write!(f, ") -> {} ", self.result(m.root(id)).without_layout())?;
         }
         self.body(f, id, 0)?;
         for attribute in m.computation_attributes(id) {
             self.attribute(f, attribute, Some(id), 0)?;
         }
         f.write_str("\n")
+    }
+
+    /// The shape that XLA gives a root: it ignores the written shape of some operations, and accepts no other in the
+    /// signature.
+    fn result(&self, root: InstructionId) -> Cow<'m, Shape> {
+        let m = self.m;
+        let own = m.shape(root);
+        let operand = m.operands(root).next().map(|k| m.shape(k));
+        let part = |shape: Option<&Shape>| shape?.as_tuple()?.first().cloned();
+        let context = || ArrayShape::new(ElementType::U32, &[], &[], None).ok().map(Shape::Array);
+        let parts = match m.instructions()[root as usize].opcode {
+            Opcode::AfterAll | Opcode::SendDone | Opcode::Outfeed => return Cow::Owned(Shape::Token),
+            Opcode::RecvDone => part(operand).map(|data| vec![data, Shape::Token]),
+            Opcode::Recv => part(Some(own)).and_then(|data| Some(vec![data, context()?, Shape::Token])),
+            Opcode::Send => operand.and_then(|data| Some(vec![data.clone(), context()?, Shape::Token])),
+            _ => None,
+        };
+        parts.map_or(Cow::Borrowed(own), |parts| Cow::Owned(Shape::Tuple(parts)))
     }
 
     fn name(&self, i: InstructionId) -> Cow<'m, str> {

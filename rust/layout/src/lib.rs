@@ -52,7 +52,7 @@ pub use element::{ElementKind, ElementType};
 pub use layout::{Layout, SplitConfig, Tile, COMBINED};
 pub use linear::{address, buffer_bytes, buffer_elements, linear_index, logical_index, SplitPart, Unit};
 pub use pack::Packing;
-pub use parse::{parse_layout, parse_shape, read_shape, TextError, TextErrorKind, MAX_DEPTH};
+pub use parse::{is_layout_next, parse_layout, parse_shape, read_shape, TextError, TextErrorKind, MAX_DEPTH};
 pub use shape::{ArrayShape, Shape, ShapeError, UNBOUNDED};
 pub use strided::{strides, Digit};
 pub use tiling::LinearError;

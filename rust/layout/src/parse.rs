@@ -107,6 +107,28 @@ pub fn read_shape(bytes: &[u8], start: usize) -> Result<(Shape, usize), TextErro
     Ok((shape, r.pos))
 }
 
+/// Whether a layout follows the dimensions that end before byte `at`. A brace right behind them opens a layout; one
+/// behind space does so only before a dimension number or `:`, since it may also open the body of a computation.
+pub fn is_layout_next(bytes: &[u8], at: usize) -> bool {
+    let mut r = Parser { bytes, pos: at };
+    if r.peek() == Some(b'{') {
+        return true;
+    }
+    r.space();
+    if !r.accept(b'{') {
+        return false;
+    }
+    r.space();
+    if r.peek().is_some_and(|c| c.is_ascii_digit()) {
+        while r.peek().is_some_and(|c| c.is_ascii_digit()) {
+            r.pos += 1;
+        }
+        r.space();
+        return matches!(r.peek(), Some(b',' | b'}' | b':'));
+    }
+    r.peek() == Some(b':')
+}
+
 struct Parser<'a> {
     bytes: &'a [u8],
     pos: usize,
@@ -193,7 +215,7 @@ impl Parser<'_> {
             }
             self.expect(b']', "`,` or `]` in the dimensions")?;
         }
-        let layout = if self.peek() == Some(b'{') { Some(self.layout(depth)?) } else { None };
+        let layout = if is_layout_next(self.bytes, self.pos) { Some(self.layout(depth)?) } else { None };
         ArrayShape::new(element, &dims, &dynamic, layout)
             .map(Shape::Array)
             .map_err(|e| self.error(TextErrorKind::Shape(e), start, self.pos))

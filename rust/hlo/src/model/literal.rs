@@ -8,9 +8,12 @@ use layout::{ArrayShape, ElementKind, ElementType, Shape, UNBOUNDED};
 use quasiaffine::interrupt::poll;
 
 use crate::attribute;
-use crate::cursor::{clip, Cursor, Read};
+use crate::cursor::{clip, find, Cursor, Read};
 use crate::error::{Problem, ProblemKind, Span};
 use crate::model::float::{self, Format};
+
+/// The most elements of an array that is written as one number: they take more memory than the text.
+const MAX_ZEROS: i64 = 1 << 26;
 
 /// The value of a constant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +39,7 @@ trait Sink {
     fn begin_array(&mut self, _n_elements: i64, _t: ElementType) {}
     fn end_array(&mut self) {}
     fn end_tuple(&mut self, _n: usize) {}
+    fn zeros(&mut self, _n: i64, _t: ElementType) {}
 }
 
 /// Checks the literal at the cursor and advances past it; true if it is elided.
@@ -50,7 +54,7 @@ pub(crate) fn check(c: &mut Cursor<'_>, shape: &Shape) -> Read<bool> {
 pub(crate) fn with_shape(c: &mut Cursor<'_>, depth: usize) -> Read<(Shape, Option<LiteralValue>)> {
     c.space();
     if !c.accept(b'(') {
-        let shape = attribute::shape(c)?;
+        let shape = shape_before_literal(c)?;
         let start = c.pos;
         check(c, &shape)?;
         let value = decode(c.text, Span::new(start, c.pos), &shape).ok();
@@ -74,6 +78,18 @@ pub(crate) fn with_shape(c: &mut Cursor<'_>, depth: usize) -> Read<(Shape, Optio
         }
     }
     Ok((Shape::Tuple(shapes), values.map(LiteralValue::Tuple)))
+}
+
+/// The shape before a literal: braces behind space are the literal, not a layout.
+fn shape_before_literal(c: &mut Cursor<'_>) -> Read<Shape> {
+    let end = find(c.bytes(), c.pos, *b"]") + 1;
+    if c.bytes().get(end).is_none_or(|&b| b == b'{') {
+        return attribute::shape(c);
+    }
+    let mut within = Cursor { text: &c.text[..end], pos: c.pos };
+    let shape = attribute::shape(&mut within)?;
+    c.pos = within.pos;
+    Ok(shape)
 }
 
 /// The value of a checked literal.
@@ -133,9 +149,8 @@ fn array(c: &mut Cursor<'_>, shape: &ArrayShape, sink: &mut impl Sink) -> Read<(
     if dims.is_empty() {
         return sink.element(c, t);
     }
-    // XLA also writes an array without elements as one number.
-    if shape.n_elements() == Some(0) && c.peek() != Some(b'{') {
-        return Check.element(c, t);
+    if c.peek() != Some(b'{') && c.peek() != Some(b'(') {
+        return first_element(c, shape, sink);
     }
     let mut counts = vec![0i64; dims.len()];
     let mut depth = 0;
@@ -174,6 +189,28 @@ fn array(c: &mut Cursor<'_>, shape: &ArrayShape, sink: &mut impl Sink) -> Read<(
         if !after_comma && c.peek() != Some(b'}') {
             return Err(c.expected("`,` or `}` in an array constant"));
         }
+    }
+}
+
+/// One number for a whole array, which XLA reads as its first element; the others are zero. XLA also writes an array
+/// without elements as one number.
+fn first_element(c: &mut Cursor<'_>, shape: &ArrayShape, sink: &mut impl Sink) -> Read<()> {
+    let start = c.pos;
+    match shape.n_elements() {
+        Some(0) => Check.element(c, shape.element()),
+        Some(n) if n <= MAX_ZEROS => {
+            sink.element(c, shape.element())?;
+            sink.zeros(n - 1, shape.element());
+            Ok(())
+        }
+        Some(_) => Err(Problem {
+            kind: ProblemKind::TooMany {
+                what: "elements of a constant that is written as one number",
+                limit: MAX_ZEROS as usize,
+            },
+            span: Span::new(start, (start + 1).min(c.text.len())),
+        }),
+        None => Err(c.expected("`{` of an array constant")),
     }
 }
 
@@ -263,6 +300,11 @@ impl Sink for Decode {
         self.bytes = Vec::with_capacity(n.saturating_mul(t.n_bytes()));
     }
 
+    fn zeros(&mut self, n: i64, t: ElementType) {
+        let n = usize::try_from(n).unwrap_or(0);
+        self.bytes.resize(self.bytes.len() + n.saturating_mul(t.n_bytes()), 0);
+    }
+
     fn end_array(&mut self) {
         self.done.push(LiteralValue::Array(std::mem::take(&mut self.bytes)));
     }
@@ -323,6 +365,10 @@ fn integer(c: &mut Cursor<'_>, t: ElementType) -> Read<u64> {
     let magnitude = i128::from_str_radix(digits, radix).unwrap_or(i128::MAX);
     let value = if negative { -magnitude } else { magnitude };
     let bits = t.bits();
+    // XLA reads numbers of this type as s64.
+    if t == ElementType::U64 && (i128::from(i64::MIN)..0).contains(&value) {
+        return Ok(value as u64);
+    }
     let (low, high) = match t.kind() {
         ElementKind::Signed => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
         _ => (0, (1i128 << bits) - 1),

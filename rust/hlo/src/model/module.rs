@@ -43,6 +43,7 @@ pub struct Module {
     pub(crate) links: Vec<u32>,
     pub(crate) unknown_keys: Vec<Span>,
     pub(crate) unknown_opcodes: FxHashMap<InstructionId, Span>,
+    pub(crate) made_up_names: FxHashMap<InstructionId, Box<str>>,
     pub(crate) frames: Frames,
     pub(crate) entry: ComputationId,
     /// The ids of a module from a proto.
@@ -108,6 +109,8 @@ pub(crate) const SHAPE_OMITTED: u8 = 8;
 
 /// It calls computations.
 pub(crate) const CALLS: u8 = 16;
+/// The text gives no name; the span of the name is that of the opcode, and the name is in `made_up_names`.
+pub(crate) const UNNAMED: u8 = 32;
 
 /// An attribute: a name and the span of its value.
 #[derive(Clone, Copy, Debug)]
@@ -273,7 +276,11 @@ impl Module {
 
     /// The name of an instruction.
     pub fn instruction_name(&self, id: InstructionId) -> &str {
-        self.text(self.instructions[id as usize].name)
+        let row = &self.instructions[id as usize];
+        match row.flags & UNNAMED {
+            0 => self.text(row.name),
+            _ => self.made_up_names.get(&id).map_or("", |name| name),
+        }
     }
 
     /// The opcode as written.
@@ -409,7 +416,10 @@ impl Module {
 
     /// The text of an attribute's value.
     pub fn attribute_text(&self, attribute: &Attribute) -> &str {
-        self.text(attribute.value)
+        match attribute.is_implied() {
+            true => "{}",
+            false => self.text(attribute.value),
+        }
     }
 
     /// The attribute of an instruction with this name.
@@ -432,6 +442,7 @@ impl Module {
                 let start = within.map_or(0, |c| self.computations[c as usize].start);
                 Value::Instructions(self.list(attribute.link).iter().map(|k| k + start).collect())
             }
+            Form::Ints if attribute.is_implied() => Value::Ints(Vec::new()),
             form => attribute::decode(&self.source.text, attribute.value, form)?,
         })
     }
@@ -482,6 +493,11 @@ impl Attribute {
     /// Whether its value names computations.
     pub(crate) fn calls(&self) -> bool {
         matches!(self.form, Form::Computation | Form::Computations)
+    }
+
+    /// Whether the text omits it and an empty list is meant: `dimensions` of a broadcast of a scalar.
+    pub(crate) fn is_implied(&self) -> bool {
+        self.form == Form::Ints && self.value.is_empty()
     }
 
     /// The form of its value.

@@ -17,7 +17,7 @@ use crate::cursor::{clip, find, Cursor, Read};
 use crate::error::{Problem, ProblemKind, Span};
 use crate::infer;
 use crate::model::literal;
-use crate::model::module::{Attribute, Instruction, CALLS, ELIDED, SHAPE_OMITTED, UNNAMED_OPERANDS};
+use crate::model::module::{Attribute, Instruction, CALLS, ELIDED, SHAPE_OMITTED, UNNAMED, UNNAMED_OPERANDS};
 use crate::model::opcode::async_form;
 use crate::parse::span_map::SpanMap;
 use crate::parse::Parser;
@@ -29,24 +29,37 @@ pub(crate) struct Scope {
     pub rows: Vec<Instruction>,
     /// Index into `rows` by name; `BROKEN` for an instruction with a syntax error.
     pub names: SpanMap,
-    /// Operands whose names are not yet defined: index into `operands`, user, name.
-    pub pending: Vec<(usize, u32, Span)>,
+    /// Operands whose names are not yet defined: index into `operands`, name.
+    pub pending: Vec<(usize, Span)>,
     /// Entries of `links` whose names are not yet defined.
     pub pending_links: Vec<(usize, Span)>,
-    /// Shapes written before operands that differ from the operand's shape or precede its definition: user, index into
+    /// Shapes written before operands that differ from the operand's shape or precede its definition: index into
     /// `operands`, shape, span.
-    pub written: Vec<(u32, usize, u32, Span)>,
+    pub written: Vec<(usize, u32, Span)>,
     /// Parameter number, index into `rows`, span of the number.
     pub parameters: Vec<(u32, u32, Span)>,
     pub unknown_opcodes: Vec<(u32, Span)>,
+    /// Instructions without a name: index into `rows`, what their names are made from.
+    pub unnamed: Vec<(u32, Stem)>,
     /// One more than the largest parameter number.
     pub n_parameters: u32,
     pub root: Option<u32>,
-    /// A computation of bare instructions: undefined names with a shape become parameters.
+    /// A computation of bare instructions: operands that are a shape, or an undefined name with one, become parameters.
     pub is_bare: bool,
     pub is_broken: bool,
     /// The last instruction has a syntax error.
     pub ends_broken: bool,
+}
+
+/// What the name of an instruction without one is made from, as XLA does.
+#[derive(Clone, Copy)]
+pub(crate) enum Stem {
+    /// An instruction in place of an operand: `add.anon`.
+    Opcode,
+    /// A parameter in place of an operand of a single instruction: `_0`.
+    Number,
+    /// A single instruction: `_`.
+    Root,
 }
 
 pub(crate) const BROKEN: u32 = u32::MAX;
@@ -81,6 +94,30 @@ impl<'a> Parser<'a> {
         c.name("").is_ok() && c.accept_after_space(b'=')
     }
 
+    /// Whether an instruction without a name is next: a shape, or an opcode with operands and not with the parameters
+    /// of a computation.
+    pub(crate) fn starts_unnamed_instruction(&self) -> bool {
+        if self.at_shape() {
+            return true;
+        }
+        let mut c = self.c;
+        let is_opcode = Opcode::from_name(c.word()).is_some();
+        c.space();
+        if !is_opcode || c.peek() != Some(b'(') {
+            return false;
+        }
+        let mut depth = 0usize;
+        for at in memchr::memchr2_iter(b'(', b')', c.rest()) {
+            depth = if c.rest()[at] == b'(' { depth + 1 } else { depth - 1 };
+            if depth == 0 {
+                c.pos += at + 1;
+                c.space();
+                return !c.rest().starts_with(b"->");
+            }
+        }
+        true
+    }
+
     /// `[ROOT] [%]name = shape opcode(operands)[, attribute=value]*`
     pub(crate) fn instruction(&mut self, scope: &mut Scope, depth: usize) -> Read<()> {
         let start = self.c.pos;
@@ -101,7 +138,12 @@ impl<'a> Parser<'a> {
                 return Err(e);
             }
         };
-        if is_root && scope.root.replace(local).is_some() {
+        // Instructions in place of its operands come before it.
+        let number = scope.rows.len() as u32;
+        if number != local {
+            scope.names.insert(self.c.bytes(), name, number);
+        }
+        if is_root && scope.root.replace(number).is_some() {
             let kind = ProblemKind::Duplicate { what: "instruction marked", name: "ROOT".into() };
             self.problem(Problem { kind, span: Span::new(start, start + 4) });
         }
@@ -111,8 +153,35 @@ impl<'a> Parser<'a> {
 
     /// Parses everything behind the name of an instruction.
     fn definition(&mut self, scope: &mut Scope, name: Span, depth: usize) -> Read<Instruction> {
-        let local = scope.rows.len() as u32;
         self.c.expect(b'=', "`=` after the name of an instruction")?;
+        let (mut row, opcode_span) = self.head(Some(name))?;
+        self.body(&mut row, scope, opcode_span, depth)?;
+        Ok(row)
+    }
+
+    /// Parses the operands and attributes of an instruction.
+    pub(crate) fn body(
+        &mut self,
+        row: &mut Instruction,
+        scope: &mut Scope,
+        opcode_span: Span,
+        depth: usize,
+    ) -> Read<()> {
+        match row.opcode {
+            Opcode::Constant => self.constant(row)?,
+            Opcode::Parameter => self.parameter(row, scope)?,
+            _ => self.operands(row, scope, opcode_span, depth)?,
+        }
+        let mut attributes: SmallVec<[Attribute; 8]> = SmallVec::new();
+        while self.c.accept_after_space(b',') {
+            self.attribute(Owner::Instruction(row.opcode), &mut attributes, scope, depth)?;
+        }
+        self.close(row, scope, attributes, opcode_span)
+    }
+
+    /// Parses the shape and the opcode up to the `(`; also returns the span of the opcode, which is the span of the
+    /// name as well if there is none.
+    pub(crate) fn head(&mut self, name: Option<Span>) -> Read<(Instruction, Span)> {
         self.c.space();
         let shape_at = self.c.pos;
         let shape = match self.known_shape() {
@@ -122,16 +191,16 @@ impl<'a> Parser<'a> {
         self.c.space();
         let opcode_span = self.c.word_span();
         if opcode_span.is_empty() {
-            let text = self.c.str(name);
-            if shape.is_none() && schema::key(text.as_bytes()).is_some() {
-                let found = format!("`{}`", clip(text));
+            let is_attribute = |name: &Span| schema::key(&self.c.bytes()[name.range()]).is_some();
+            if let Some(span) = name.filter(is_attribute).filter(|_| shape.is_none()) {
+                let found = format!("`{}`", clip(self.c.str(span)));
                 let kind = ProblemKind::Expected { expected: "`,` before an attribute".into(), found };
-                return Err(Problem { kind, span: name });
+                return Err(Problem { kind, span });
             }
             return Err(self.c.expected(if shape.is_some() { "an opcode" } else { "a shape or an opcode" }));
         }
         let opcode = Opcode::from_bytes(&self.c.bytes()[opcode_span.range()]);
-        let is_omitted = shape.is_none();
+        let mut flags = if name.is_none() { UNNAMED } else { 0 };
         let shape = match shape {
             Some(shape) => shape,
             None if opcode == Opcode::Unknown => {
@@ -141,17 +210,20 @@ impl<'a> Parser<'a> {
                 let cursor = Cursor { text: self.c.text, pos: shape_at };
                 return Err(cursor.expected(format!("a shape before {}", opcode.name())));
             }
-            None => self.shape_to_infer(),
+            None => {
+                flags |= SHAPE_OMITTED;
+                self.shape_to_infer()
+            }
         };
         if opcode == Opcode::Unknown {
             let word = self.c.str(opcode_span);
             if async_form(word).is_none() {
                 self.diagnose(|p| p.unknown_opcode(word, opcode_span));
             }
-            scope.unknown_opcodes.push((local, opcode_span));
         }
-        let mut row = Instruction {
-            name,
+        self.c.expect(b'(', "`(` after the opcode")?;
+        let row = Instruction {
+            name: name.unwrap_or(opcode_span),
             body: Span::default(),
             shape,
             computation: 0,
@@ -160,26 +232,30 @@ impl<'a> Parser<'a> {
             attributes: 0,
             n_attributes: 0,
             opcode,
-            flags: if is_omitted { SHAPE_OMITTED } else { 0 },
+            flags,
         };
-        self.c.expect(b'(', "`(` after the opcode")?;
-        match opcode {
-            Opcode::Constant => self.constant(&mut row)?,
-            Opcode::Parameter => self.parameter(&mut row, scope, local)?,
-            _ => self.operands(&mut row, scope, local, opcode_span)?,
+        Ok((row, opcode_span))
+    }
+
+    /// Completes an instruction, which is the next of its computation.
+    pub(crate) fn close(
+        &mut self,
+        row: &mut Instruction,
+        scope: &mut Scope,
+        mut attributes: SmallVec<[Attribute; 8]>,
+        opcode_span: Span,
+    ) -> Read<()> {
+        if row.opcode == Opcode::Unknown {
+            scope.unknown_opcodes.push((scope.rows.len() as u32, opcode_span));
         }
-        let mut attributes: SmallVec<[Attribute; 8]> = SmallVec::new();
-        while self.c.accept_after_space(b',') {
-            self.attribute(Owner::Instruction(opcode), &mut attributes, scope, depth)?;
-        }
-        self.required(opcode, &attributes, opcode_span)?;
+        self.required(row, scope, &mut attributes, opcode_span)?;
         if attributes.iter().any(Attribute::calls) {
             row.flags |= CALLS;
         }
         row.attributes = self.m.attributes.len() as u32;
         row.n_attributes = attributes.len().min(u16::MAX as usize) as u16;
         self.m.attributes.extend_from_slice(&attributes);
-        Ok(row)
+        Ok(())
     }
 
     /// A placeholder for an omitted shape, which is inferred when the module ends.
@@ -199,11 +275,11 @@ impl<'a> Parser<'a> {
             return true;
         }
         let word = c.word_span();
-        match c.peek() {
-            Some(b'[') => true,
-            Some(b'(') => c.str(word) == "b",
-            _ => false,
+        if c.peek() == Some(b'(') {
+            return c.str(word) == "b";
         }
+        c.space();
+        c.peek() == Some(b'[')
     }
 
     pub(crate) fn constant(&mut self, row: &mut Instruction) -> Read<()> {
@@ -216,7 +292,7 @@ impl<'a> Parser<'a> {
         self.c.expect(b')', "`)` after a constant")
     }
 
-    pub(crate) fn parameter(&mut self, row: &mut Instruction, scope: &mut Scope, local: u32) -> Read<()> {
+    pub(crate) fn parameter(&mut self, row: &mut Instruction, scope: &mut Scope) -> Read<()> {
         self.c.space();
         let start = self.c.pos;
         let number = self.c.int()?;
@@ -226,34 +302,53 @@ impl<'a> Parser<'a> {
             span,
         })?;
         row.body = Span { start: number, end: number };
-        scope.parameters.push((number, local, span));
+        scope.parameters.push((number, scope.rows.len() as u32, span));
         scope.n_parameters = scope.n_parameters.max(number.saturating_add(1));
         self.c.expect(b')', "`)` after a parameter number")
     }
 
-    pub(crate) fn operands(
-        &mut self,
-        row: &mut Instruction,
-        scope: &mut Scope,
-        local: u32,
-        opcode_span: Span,
-    ) -> Read<()> {
+    /// Parses operands that are names. Where one is an instruction or stands for a parameter, all are parsed anew by
+    /// `nested_operands`.
+    fn operands(&mut self, row: &mut Instruction, scope: &mut Scope, opcode_span: Span, depth: usize) -> Read<()> {
+        let start = self.c;
+        let (n_pending, n_written) = (scope.pending.len(), scope.written.len());
         let (mut n, mut n_unnamed) = (0usize, 0usize);
+        let mut are_names = true;
         if !self.c.accept_after_space(b')') {
-            loop {
+            while are_names {
                 self.c.space();
                 n += 1;
                 if matches!(self.c.peek(), Some(b',' | b')')) {
                     n_unnamed += 1;
                 } else {
-                    self.operand(scope, local)?;
+                    are_names = self.operand(scope)?;
                 }
                 if !self.c.accept_after_space(b',') {
                     break;
                 }
             }
-            self.c.expect(b')', "`,` or `)` after an operand")?;
+            if !are_names || !self.c.accept(b')') {
+                if are_names && self.c.peek() != Some(b'(') {
+                    return Err(self.c.expected("`,` or `)` after an operand"));
+                }
+                self.c = start;
+                self.m.operands.truncate(row.operands as usize);
+                scope.pending.truncate(n_pending);
+                scope.written.truncate(n_written);
+                return self.nested_operands(row, scope, opcode_span, depth);
+            }
         }
+        self.check_operands(row, n, n_unnamed, opcode_span)
+    }
+
+    /// Checks the number of operands, which are the last of the module.
+    pub(crate) fn check_operands(
+        &mut self,
+        row: &mut Instruction,
+        mut n: usize,
+        mut n_unnamed: usize,
+        opcode_span: Span,
+    ) -> Read<()> {
         let opcode = row.opcode;
         if n == 0 && opcode.arity() == Arity::Fixed(1) {
             (n, n_unnamed) = (1, 1);
@@ -280,30 +375,49 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// `[shape] [%]name`
-    pub(crate) fn operand(&mut self, scope: &mut Scope, local: u32) -> Read<()> {
-        let mut written = None;
-        if self.c.peek() != Some(b'%') && self.at_shape() {
-            let start = self.c.pos;
-            written = Some((self.shape()?, Span::new(start, self.c.pos)));
+    /// `[shape] [%]name`; false if it stands for a parameter of bare instructions.
+    fn operand(&mut self, scope: &mut Scope) -> Read<bool> {
+        let written = self.written_shape()?;
+        self.c.space();
+        let may_be_parameter = scope.is_bare && written.is_some();
+        if may_be_parameter && matches!(self.c.peek(), Some(b',' | b')')) {
+            return Ok(false);
         }
         let name = self.c.name("an operand")?;
+        if may_be_parameter && scope.names.find(self.c.bytes(), name).is_none() {
+            return Ok(false);
+        }
+        self.push_operand(scope, name, written);
+        Ok(true)
+    }
+
+    /// The shape before an operand.
+    pub(crate) fn written_shape(&mut self) -> Read<Option<(u32, Span)>> {
+        if self.c.peek() == Some(b'%') || !self.at_shape() {
+            return Ok(None);
+        }
+        let start = self.c.pos;
+        Ok(Some((self.shape()?, Span::new(start, self.c.pos))))
+    }
+
+    /// Adds an operand of the instruction that is the next of its computation.
+    pub(crate) fn push_operand(&mut self, scope: &mut Scope, name: Span, written: Option<(u32, Span)>) {
         let at = self.m.operands.len();
+        let local = scope.rows.len() as u32;
         match scope.names.find(self.c.bytes(), name) {
             // An incomplete or broken instruction has a larger number.
             Some(k) if k < local => self.m.operands.push(k),
             _ => {
                 self.m.operands.push(UNRESOLVED);
-                scope.pending.push((at, local, name));
+                scope.pending.push((at, name));
             }
         }
         if let Some((shape, span)) = written {
             let k = self.m.operands[at];
             if k == UNRESOLVED || scope.rows[k as usize].shape != shape {
-                scope.written.push((local, at, shape, span));
+                scope.written.push((at, shape, span));
             }
         }
-        Ok(())
     }
 
     /// Parses a shape and interns it: equal shapes have equal numbers.
@@ -319,8 +433,13 @@ impl<'a> Parser<'a> {
     fn known_shape(&mut self) -> Option<u32> {
         let end = shape_end(self.c.bytes(), self.c.pos)?;
         let id = self.shape_texts.find(self.c.bytes(), Span::new(self.c.pos, end))?;
-        self.c.pos = end;
-        Some(id)
+        let is_whole = match self.c.bytes()[end..] {
+            [b' ', c, ..] if c.is_ascii_alphanumeric() || c == b'%' => true,
+            [b')' | b',', ..] => true,
+            _ => !layout::is_layout_next(self.c.bytes(), end),
+        };
+        self.c.pos = if is_whole { end } else { self.c.pos };
+        is_whole.then_some(id)
     }
 
     fn new_shape(&mut self) -> Read<u32> {
@@ -362,9 +481,20 @@ impl<'a> Parser<'a> {
         }
     }
 
-    pub(crate) fn required(&mut self, opcode: Opcode, attributes: &[Attribute], span: Span) -> Read<()> {
+    fn required(
+        &mut self,
+        row: &Instruction,
+        scope: &Scope,
+        attributes: &mut SmallVec<[Attribute; 8]>,
+        span: Span,
+    ) -> Read<()> {
+        let opcode = row.opcode;
         let missing = schema::required(opcode).iter().find(|&&key| !attributes.iter().any(|a| a.key == key));
         let name = match missing {
+            Some(&key) if opcode == Opcode::Broadcast && self.may_be_scalar(row, scope) => {
+                attributes.push(Attribute { key, form: schema::form(key), value: Span::default(), link: 0 });
+                return Ok(());
+            }
             Some(&key) => schema::name(key),
             None if opcode == Opcode::Conditional => {
                 let has = |name: &str| {
@@ -380,6 +510,15 @@ impl<'a> Parser<'a> {
             None => return Ok(()),
         };
         Err(Problem { kind: ProblemKind::MissingAttribute { opcode: opcode.name(), name }, span })
+    }
+
+    /// Whether the first operand is a scalar, or an instruction above whose shape is omitted.
+    fn may_be_scalar(&self, row: &Instruction, scope: &Scope) -> bool {
+        let operand = self.m.operands.get(row.operands as usize).and_then(|&k| scope.rows.get(k as usize));
+        operand.is_some_and(|operand| {
+            let shape = &self.m.shapes[operand.shape as usize];
+            operand.flags & SHAPE_OMITTED != 0 || shape.as_array().is_some_and(|a| a.rank() == 0)
+        })
     }
 }
 

@@ -7,6 +7,7 @@
 pub(crate) mod attribute;
 pub(crate) mod instruction;
 pub(crate) mod module;
+mod nested;
 mod resolve;
 pub(crate) mod span_map;
 
@@ -21,7 +22,7 @@ use crate::error::{Problem, ProblemKind, Source, Span, SyntaxErrors};
 use crate::infer::RestatedShape;
 use crate::model::metadata::Frames;
 use crate::model::module::Module;
-use crate::parse::instruction::Scope;
+use crate::parse::instruction::{Scope, Stem};
 use crate::parse::span_map::SpanMap;
 use crate::proto;
 
@@ -114,6 +115,8 @@ pub(crate) struct Parser<'a> {
     pub pending_calls: Vec<(usize, Span)>,
     /// Shapes restated for instructions whose own shape is omitted.
     pub restated_shapes: Vec<RestatedShape>,
+    /// Instructions without a name, as in [`Scope::unnamed`] but by number.
+    pub unnamed: Vec<(u32, Stem)>,
     pub spare: Vec<Scope>,
     pub findings: check::Findings,
     /// The number of errors before this module.
@@ -134,6 +137,7 @@ impl<'a> Parser<'a> {
             computation_names: SpanMap::default(),
             pending_calls: Vec::new(),
             restated_shapes: Vec::new(),
+            unnamed: Vec::new(),
             spare: Vec::new(),
             findings: check::Findings::default(),
             first_problem: 0,
@@ -172,6 +176,7 @@ impl<'a> Parser<'a> {
             self.computation_names.clear();
             self.pending_calls.clear();
             self.restated_shapes.clear();
+            self.unnamed.clear();
             self.findings.clear();
             self.has_broken_computation = false;
         }
@@ -254,6 +259,7 @@ fn empty(source: &Arc<Source>) -> Module {
         links: Vec::new(),
         unknown_keys: Vec::new(),
         unknown_opcodes: FxHashMap::default(),
+        made_up_names: FxHashMap::default(),
         frames: Frames::default(),
         entry: 0,
         ids: None,

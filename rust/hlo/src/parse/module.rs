@@ -4,14 +4,14 @@
 
 use smallvec::SmallVec;
 
-use super::instruction::Scope;
+use super::instruction::{Scope, Stem};
 use super::Parser;
 use crate::attribute::schema::Owner;
 use crate::check;
 use crate::cursor::Read;
 use crate::error::{Problem, ProblemKind, Span};
 use crate::model::metadata::Location;
-use crate::model::module::Attribute;
+use crate::model::module::{Attribute, SHAPE_OMITTED};
 
 /// The maximum nesting of inline computations.
 const MAX_INLINE: usize = 64;
@@ -38,7 +38,7 @@ impl<'a> Parser<'a> {
                 self.problem(e);
                 self.skip_line();
             }
-        } else if self.starts_instruction() {
+        } else if self.starts_instruction() || self.starts_unnamed_instruction() {
             self.bare_instructions();
             return;
         }
@@ -78,6 +78,7 @@ impl<'a> Parser<'a> {
                 return;
             }
         }
+        self.make_up_names();
         self.resolve_calls();
         self.m.span.end = self.c.pos as u32;
         if self.is_sound() {
@@ -106,6 +107,8 @@ impl<'a> Parser<'a> {
         let start = self.c.pos;
         self.c.word();
         self.m.name = Span::new(start, self.c.pos);
+        // Some texts have a colon behind the name.
+        self.c.accept(b':');
         if !matches!(self.c.peek(), None | Some(b',' | b' ' | b'\t' | b'\r' | b'\n' | b'/')) {
             return Err(self.c.expected("a module name"));
         }
@@ -215,7 +218,10 @@ impl<'a> Parser<'a> {
             if !self.c.accept_after_space(b')') {
                 loop {
                     self.c.name("a parameter name")?;
-                    self.c.expect(b':', "`:` after a parameter name")?;
+                    // Some texts omit the colon.
+                    if !self.c.accept_after_space(b':') && !self.at_shape() {
+                        return Err(self.c.expected("`:` after a parameter name"));
+                    }
                     self.c.space();
                     let start = self.c.pos;
                     let shape = self.shape()?;
@@ -284,6 +290,10 @@ impl<'a> Parser<'a> {
         self.first_problem = self.problems.len();
         let at = self.c.pos;
         let mut scope = Scope { is_bare: true, ..Scope::default() };
+        let mut has_several = false;
+        if !self.starts_instruction() {
+            self.unnamed_instruction(&mut scope);
+        }
         loop {
             self.c.space();
             if self.stop || self.c.at_end() || self.at_word("HloModule") {
@@ -296,16 +306,45 @@ impl<'a> Parser<'a> {
                 self.problem(e);
                 continue;
             }
+            if !scope.rows.is_empty() && self.is_sound() && !has_several {
+                has_several = true;
+                self.diagnostic(ProblemKind::TextAfterInstruction, Span::new(self.c.pos, self.c.pos));
+            }
             self.instruction_or_recover(&mut scope, 0);
         }
         let header = Header { name: Span::new(at, at), signature: None };
         self.m.entry = self.finish(scope, header, Vec::new(), Span::new(at, at + 1), false);
+        self.make_up_names();
         self.resolve_calls();
         self.m.span.end = self.c.pos as u32;
         if self.is_sound() {
             check::module(&mut self.m, &mut self.findings, &self.restated_shapes, &mut self.problems);
         }
         self.m.diagnostics.sort_by_key(|d| d.span.start);
+    }
+
+    /// A text that starts with a shape or an opcode is a single instruction without a name.
+    fn unnamed_instruction(&mut self, scope: &mut Scope) {
+        let row = self.head(None).and_then(|(mut row, span)| {
+            if row.flags & SHAPE_OMITTED != 0 {
+                let (expected, found) =
+                    ("a shape before a single instruction".into(), format!("`{}`", self.c.str(span)));
+                self.diagnostic(ProblemKind::Expected { expected, found }, span);
+            }
+            self.body(&mut row, scope, span, 0)?;
+            Ok(row)
+        });
+        match row {
+            Ok(row) => {
+                scope.unnamed.push((scope.rows.len() as u32, Stem::Root));
+                scope.rows.push(row);
+            }
+            Err(e) => {
+                scope.is_broken = true;
+                self.problem(e);
+                self.stop = true;
+            }
+        }
     }
 
     pub(crate) fn skip_line(&mut self) {

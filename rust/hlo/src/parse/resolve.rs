@@ -1,17 +1,15 @@
 //! Resolves names to numbers: operands at the end of their computation, calls at the end of the module.
 //!
-//! Read `Parser::finish`. An undefined name is an error that suggests the nearest defined one; in bare instructions it
-//! becomes a parameter if its shape is written.
+//! Read `Parser::finish`. An undefined name is an error that suggests the nearest defined one.
 
 use crate::check;
 use crate::cursor::{brief, clip};
 use crate::error::{Problem, ProblemKind, Span};
 use crate::infer::RestatedShape;
-use crate::model::module::{Attribute, Computation, Instruction, SHAPE_OMITTED};
+use crate::model::module::{Attribute, Computation, SHAPE_OMITTED};
 use crate::parse::instruction::{Scope, BROKEN};
 use crate::parse::module::{Header, Signature};
 use crate::parse::Parser;
-use crate::Opcode;
 use quasiaffine::interrupt::poll;
 
 impl<'a> Parser<'a> {
@@ -51,6 +49,7 @@ impl<'a> Parser<'a> {
         for (local, word) in scope.unknown_opcodes.drain(..) {
             self.m.unknown_opcodes.insert(start + local, word);
         }
+        self.unnamed.extend(scope.unnamed.drain(..).map(|(local, stem)| (start + local, stem)));
         let root = start + scope.root.unwrap_or(n.saturating_sub(1));
         if let Some(signature) = header.signature.filter(|_| !scope.is_broken && n > 0) {
             self.check_signature(&scope, signature, (root - start) as usize);
@@ -90,7 +89,7 @@ impl<'a> Parser<'a> {
 
     pub(crate) fn resolve_operands(&mut self, scope: &mut Scope) {
         let mut is_ordered = true;
-        for (at, user, name) in std::mem::take(&mut scope.pending) {
+        for (at, name) in std::mem::take(&mut scope.pending) {
             poll();
             match scope.names.find(self.c.bytes(), name) {
                 Some(BROKEN) => {}
@@ -102,31 +101,21 @@ impl<'a> Parser<'a> {
                         self.diagnostic(ProblemKind::UsedBeforeDefinition { name: text }, name);
                     }
                 }
-                None => {
-                    // `written` is sorted by operand, since operands are parsed in order.
-                    let written = scope.written.binary_search_by_key(&at, |w| w.1).ok();
-                    match written.map(|k| scope.written[k].2).filter(|_| scope.is_bare) {
-                        Some(shape) => {
-                            self.m.operands[at] = implicit_parameter(scope, name, shape);
-                            scope.names.insert(self.c.bytes(), name, self.m.operands[at]);
-                        }
-                        None => self.unknown_operand(scope, user, name),
-                    }
-                }
+                None => self.unknown_operand(scope, name),
             }
         }
         for (at, name) in std::mem::take(&mut scope.pending_links) {
             match scope.names.find(self.c.bytes(), name) {
                 Some(BROKEN) => {}
                 Some(k) => self.m.links[at] = k,
-                None => self.unknown_operand(scope, 0, name),
+                None => self.unknown_operand(scope, name),
             }
         }
         let written = std::mem::take(&mut scope.written);
         if scope.is_broken {
             return;
         }
-        for (_, at, shape, span) in written {
+        for (at, shape, span) in written {
             let Some(row) = scope.rows.get(self.m.operands[at] as usize) else { continue };
             if row.flags & SHAPE_OMITTED != 0 {
                 let instruction = self.m.instructions.len() as u32 + self.m.operands[at];
@@ -148,7 +137,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    pub(crate) fn unknown_operand(&mut self, scope: &Scope, _user: u32, name: Span) {
+    pub(crate) fn unknown_operand(&mut self, scope: &Scope, name: Span) {
         // Edit distances to a few thousand names are fast to compute, to a million they are not.
         const CANDIDATES: usize = 5000;
         let found = self.c.str(name);
@@ -206,26 +195,4 @@ impl<'a> Parser<'a> {
             }
         }
     }
-}
-
-/// Adds a parameter for an undefined name of bare instructions whose shape is written.
-fn implicit_parameter(scope: &mut Scope, name: Span, shape: u32) -> u32 {
-    let local = scope.rows.len() as u32;
-    let number = scope.n_parameters;
-    scope.n_parameters = number.saturating_add(1);
-    scope.root = scope.root.or(local.checked_sub(1));
-    scope.parameters.push((number, local, name));
-    scope.rows.push(Instruction {
-        name,
-        body: Span { start: number, end: number },
-        shape,
-        computation: 0,
-        operands: 0,
-        n_operands: 0,
-        attributes: 0,
-        n_attributes: 0,
-        opcode: Opcode::Parameter,
-        flags: 0,
-    });
-    local
 }

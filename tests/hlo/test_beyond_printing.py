@@ -1,0 +1,76 @@
+"""Texts that XLA accepts although it does not print them: hlomap reads the same module.
+
+The cases are in ``tests/cases/beyond_printing.txt``, separated by lines of ``=``. Those under
+``refused`` XLA refuses; hlomap reads them with a diagnostic or refuses them as well.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from support.xla import reprint
+
+import hlomap as hm
+
+CASES = Path(__file__).parent.parent / "cases" / "beyond_printing.txt"
+ACCEPTED, REFUSED = (
+    [c.strip() for c in part.split("\n====\n")] for part in CASES.read_text().split("\n==== refused\n")
+)
+
+
+def test_nesting_has_no_limit() -> None:
+    depth = 100_000
+    text = (
+        "HloModule m\nENTRY e { p = f32[2] parameter(0)\n ROOT r = "
+        + "f32[2] negate(" * depth
+        + "p"
+        + ")" * depth
+        + " }"
+    )
+    module = hm.parse(text)
+    assert len(module.entry) == depth + 1 and module["negate.anon"].operands == (module["p"],)
+    assert module["negate.anon.7"].operands == (module["negate.anon.6"],)
+
+
+def test_made_up_names_are_unique() -> None:
+    root = "f32[2] add(negate(negate(negate.anon)), negate.anon)"
+    text = f"HloModule m\nENTRY e {{ negate.anon = f32[2] parameter(0)\n ROOT r = {root} }}"
+    names = [i.name for i in hm.parse(text).entry]
+    assert names == ["negate.anon", "negate.anon.1", "negate.anon.2", "r"]
+
+
+def test_a_number_for_an_array_is_its_first_element() -> None:
+    """XLA leaves the others zero."""
+    module = hm.parse("HloModule m\nENTRY e { ROOT c = bf16[2,3] constant(5) }")
+    assert hm.execute(module).tolist() == [[5, 0, 0], [0, 0, 0]]
+
+
+@pytest.mark.jax
+def test_xla_reads_the_same_module() -> None:
+    modules = [hm.parse(case) for case in ACCEPTED]
+    reprinted = reprint([*ACCEPTED, *map(str, modules)])
+    for case, xla, again in zip(ACCEPTED, reprinted, reprinted[len(ACCEPTED) :], strict=False):
+        assert xla is not None and again is not None, case
+        if not case.startswith("HloModule"):  # XLA takes a single instruction as scheduled.
+            xla = re.sub(", is_scheduled=true", "", xla, count=1)
+        assert _in_calling_order(hm.parse(again)) == _in_calling_order(hm.parse(xla)), f"{case}\n{again}\n{xla}"
+
+
+@pytest.mark.jax
+def test_what_xla_refuses_is_at_least_a_diagnostic() -> None:
+    for case, xla in zip(REFUSED, reprint(list(REFUSED)), strict=True):
+        assert xla is None, case
+        with pytest.raises(hm.errors.HloSyntaxError):
+            hm.parse(case, strict=True)
+
+
+def _in_calling_order(module: hm.Module) -> list[str]:
+    """Every computation without names, from the entry on; the order of computations in a text is not significant."""
+    waiting, seen = [module.entry], []
+    while waiting:
+        computation = waiting.pop()
+        seen.append(computation.to_string(canonical_names=False, signatures=False))
+        waiting += [callee for i in computation for callee in i.called_computations]
+    return [re.sub(r"%[\w.-]+", "%", text) for text in seen]
