@@ -122,7 +122,9 @@ class ModuleDiff:
         yield f"matched {plural(len(self.matches), 'instruction')}", [counts] if counts else []
         yield "bytes moved, at most", [f"{self.bytes_before} before", f"{self.bytes_after} after"]
         yield "outputs", list(self._output_lines())
-        yield f"fused ({len(self.unchanged_fusions)} fusions as before)", [str(fusion) for fusion in self.fusions]
+        unchanged = len(self.unchanged_fusions)
+        as_before = f" ({plural(unchanged, 'fusion')} as before)" if unchanged else ""
+        yield f"fused{as_before}", [str(fusion) for fusion in self.fusions]
         again = [match.after for match in self.duplicates]
         for heading, found in (("went", self.removed), ("came", self.added), ("computed more than once", again)):
             yield heading, list(_opcode_lines(found))
@@ -203,7 +205,7 @@ def diff(before: Module | DumpedModule, after: Module | DumpedModule) -> ModuleD
       192 after
     outputs:
       dependence on parameters: 1 equal
-    fused (0 fusions as before):
+    fused:
       x kLoop: n
     went:
       2 transpose: t, u
