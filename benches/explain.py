@@ -17,7 +17,10 @@ import hlomap as hm
 
 
 def main(folders: list[str]) -> int:
-    hm.explain(hm.parse("ENTRY e { ROOT p = f32[] parameter(0) }").entry.root)  # imports what is imported at first use
+    warm_up = """ENTRY e { p = f32[4,3] parameter(0)  w = f32[3,2] parameter(1)
+      d = f32[4,2] dot(p, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}  ROOT r = f32[8] reshape(d) }"""
+    for instruction in hm.parse(warm_up).entry:
+        str(hm.explain(instruction))  # imports what is imported at first use
     seconds: list[tuple[float, str]] = []
     failures: Counter[str] = Counter()
     for file in sorted(path for folder in folders for path in Path(folder).rglob("*") if path.is_file()):

@@ -12,24 +12,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .._core import Computation, Instruction, Module, _extent
-from ..analysis.rows import analyze
+from .._core import Instruction, Module
 from ..io.dump_directory import DumpedModule
 from ..types import wrong_type
 from .dependence import OutputDependence, compare_outputs
 from .matching import Match, computed, find_duplicates, match_instructions
+from .overview import BytesMoved, Overview, overview
 from .text import html, plural, printable
-from .values import MOVERS, Numbering, Value, runs_calls
+from .values import MOVERS, Numbering, Value
 
-__all__ = ["BytesMoved", "FusionChange", "Match", "ModuleDiff", "diff"]
+__all__ = ["FusionChange", "Match", "ModuleDiff", "diff"]
 
-# Operations that hand values on or name them, without a copy in memory.
-_FREE = frozenset(
-    """
-    add-dependency after-all bitcast call conditional constant domain get-tuple-element iota opt-barrier parameter tuple
-    while
-    """.split()  # noqa: SIM905 (a list would be 15 lines)
-)
 _MOST_LINES = 40
 _MOST_NAMES = 8
 
@@ -63,25 +56,13 @@ class FusionChange:
 
 
 @dataclass(frozen=True)
-class BytesMoved:
-    """The bytes that the instructions outside fusions read and write, loops counted once; an upper bound."""
-
-    read: int
-    written: int
-    #: How many operands have no known bound.
-    n_unknown: int
-
-    def __str__(self) -> str:
-        unknown = f" and {plural(self.n_unknown, 'operand')} without bound" if self.n_unknown else ""
-        return f"{self.read + self.written:,}{unknown}"
-
-
-@dataclass(frozen=True)
 class ModuleDiff:
     """The changes from one module to another; ``str()`` is text for people, ``to_dict()`` JSON values."""
 
     before: Module
     after: Module
+    #: The modules at a glance, and what their instructions move.
+    overviews: tuple[Overview, Overview]
     #: Instructions that are there before and after, in the order of the text before.
     matches: tuple[Match, ...]
     #: Instructions after that compute a matched value again.
@@ -95,8 +76,21 @@ class ModuleDiff:
     unchanged_fusions: tuple[Instruction, ...]
     #: How every output of the entry depends on every parameter; empty where the entries take or give other values.
     outputs: tuple[OutputDependence, ...]
-    bytes_before: BytesMoved
-    bytes_after: BytesMoved
+
+    @property
+    def bytes_before(self) -> BytesMoved:
+        """What the instructions before move."""
+        return self.overviews[0].total
+
+    @property
+    def bytes_after(self) -> BytesMoved:
+        """What the instructions after move."""
+        return self.overviews[1].total
+
+    @property
+    def title(self) -> str:
+        """The names and sizes of both modules."""
+        return " -> ".join(one.title for one in self.overviews)
 
     @property
     def is_empty(self) -> bool:
@@ -144,7 +138,7 @@ class ModuleDiff:
                 yield str(output)
 
     def __str__(self) -> str:
-        lines = [f"{_title(self.before)} -> {_title(self.after)}"]
+        lines = [self.title]
         for heading, found in self.sections():
             if found:
                 lines.append(f"{heading}:")
@@ -165,7 +159,7 @@ class ModuleDiff:
             for heading, found in self.sections()
             if found
         )
-        return f"<div><p>{html(_title(self.before))} → {html(_title(self.after))}</p>{parts}</div>"
+        return f"<div><p>{html(self.title)}</p>{parts}</div>"
 
 
 def diff(before: Module | DumpedModule, after: Module | DumpedModule) -> ModuleDiff:
@@ -224,6 +218,7 @@ def diff(before: Module | DumpedModule, after: Module | DumpedModule) -> ModuleD
     return ModuleDiff(
         before=old,
         after=new,
+        overviews=(overview(old), overview(new)),
         matches=tuple(matches),
         duplicates=tuple(duplicates),
         removed=tuple(v.instruction for v in computed(a) if v.instruction not in gone),
@@ -231,8 +226,6 @@ def diff(before: Module | DumpedModule, after: Module | DumpedModule) -> ModuleD
         fusions=tuple(fusions),
         unchanged_fusions=tuple(unchanged),
         outputs=tuple(compare_outputs(old, new, a, b)),
-        bytes_before=_bytes_moved(old),
-        bytes_after=_bytes_moved(new),
     )
 
 
@@ -271,40 +264,7 @@ def _fusion_changes(
     return changed, unchanged
 
 
-# -------------------------------------------------------------------------------------------------------------- bytes
-
-
-def _bytes_moved(module: Module) -> BytesMoved:
-    """Sums over the instructions that are executed on their own; those that move nothing in memory do not count."""
-    executed = {c.name for c in _executed(module)}
-    table = analyze(module)
-    n_read = n_unknown = 0
-    for computation, opcode, n in zip(table["computation"], table["opcode"], table["bytes"], strict=True):
-        if computation in executed and opcode not in _FREE:
-            n_read, n_unknown = n_read + (n or 0), n_unknown + (n is None)
-    shapes = [i.shape for c in _executed(module) for i in c if i.opcode not in _FREE]
-    return BytesMoved(n_read, sum(_extent([shape])[1] or 0 for shape in shapes), n_unknown)
-
-
-def _executed(module: Module) -> list[Computation]:
-    """The entry, and the computations that calls, loops and branches execute."""
-    found, pending = {module.entry: None}, [module.entry]
-    while pending:
-        for instruction in pending.pop():
-            for called in instruction.called_computations if runs_calls(instruction) else ():
-                if not called.is_fusion and called not in found:
-                    found[called] = None
-                    pending.append(called)
-    return list(found)
-
-
 # -------------------------------------------------------------------------------------------------------------- words
-
-
-def _title(module: Module) -> str:
-    n = sum(i.opcode == "fusion" for c in module.computations for i in c)
-    fusions = f", {plural(n, 'fusion')}" if n else ""
-    return f"{printable(module.name, 60)}: {plural(module.n_instructions, 'instruction')}{fusions}"
 
 
 def _names(instructions: Iterable[Instruction]) -> str:
