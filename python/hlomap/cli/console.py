@@ -51,9 +51,9 @@ def read_modules(file: Path) -> list[Module]:
     from ..io.load import parse_all
 
     try:
-        if str(file) == "-":
-            return parse_all(sys.stdin.buffer.read(), name="<stdin>")
-        return parse_all(file.read_bytes(), name=str(file))
+        data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+        file = Path("<stdin>") if str(file) == "-" else file
+        return parse_all(data, name=str(file))
     except HlomapError as error:
         fail(file, error)
     except OSError as error:
@@ -63,7 +63,7 @@ def read_modules(file: Path) -> list[Module]:
 def print_lines(lines: Sequence[Sequence[tuple[str, str]]]) -> None:
     """Prints whole lines, never wrapped; styles only on a terminal."""
     if not sys.stdout.isatty():
-        click.echo("".join("".join(text for text, _ in line) + "\n" for line in lines), nl=False)
+        click.echo("".join(CONTROL.sub("\ufffd", "".join(text for text, _ in line)) + "\n" for line in lines), nl=False)
         return
     from rich.console import Console
     from rich.text import Text
@@ -72,7 +72,7 @@ def print_lines(lines: Sequence[Sequence[tuple[str, str]]]) -> None:
     for line in lines:
         text = Text()
         for span, style in line:
-            piece = Text(span, style=_STYLES.get(style, ""))
+            piece = Text(CONTROL.sub("\ufffd", span), style=_STYLES.get(style, ""))
             if style in ("formula", "domain"):
                 for variable, colour in _VARIABLES.items():
                     piece.highlight_regex(variable, colour)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from .._core import Computation, Instruction, Module, _extent
@@ -14,7 +15,7 @@ from ..analysis.rows import analyze
 from .text import plural, printable
 from .values import runs_calls
 
-__all__ = ["BytesMoved", "Overview", "overview", "share_text"]
+__all__ = ["BytesMoved", "Overview", "overview"]
 
 # Operations that hand values on or name them, without a copy in memory.
 _FREE = frozenset(
@@ -62,7 +63,7 @@ class Overview:
     #: Why maps are unknown or in error, and how often.
     reasons: Counter[str] = field(default_factory=Counter)
 
-    @property
+    @cached_property
     def total(self) -> BytesMoved:
         """What all instructions move."""
         return sum(self.moved.values(), BytesMoved())
@@ -73,6 +74,10 @@ class Overview:
         n = sum(i.opcode == "fusion" for c in self.module.computations for i in c)
         fusions = f", {plural(n, 'fusion')}" if n else ""
         return f"{printable(self.module.name, 60)}: {plural(self.module.n_instructions, 'instruction')}{fusions}"
+
+    def share(self, instruction: Instruction) -> str:
+        """The part of all bytes that an instruction moves, such as ``67 %``."""
+        return f"{100 * self.moved[instruction].total / max(self.total.total, 1):.0f} %"
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values."""
@@ -88,11 +93,9 @@ class Overview:
 
     def lines(self) -> list[str]:
         """The lines after the title."""
-        total = self.total
-        most = ", ".join(
-            f"{printable(i.name, 60)} {share_text(moved, total)}" for i, moved in [*self.moved.items()][:_MOST_NAMES]
-        )
-        found = [f"moves at most {total} bytes" + (f"; most: {most}" if most else "")]
+        names = ((printable(i.name, 60), i) for i in [*self.moved][:_MOST_NAMES])
+        most = ", ".join(f"{name} {self.moved[i]} ({self.share(i)})" for name, i in names)
+        found = [f"moves at most {self.total} bytes" + (f"; most: {most}" if most else "")]
         if self.statuses:
             found.append("maps: " + ", ".join(f"{n} {status}" for status, n in self.statuses.most_common()))
         for reason, n in self.reasons.most_common(_MOST_NAMES):
@@ -101,15 +104,6 @@ class Overview:
 
     def __str__(self) -> str:
         return "\n".join([self.title, *(f"  {line}" for line in self.lines())])
-
-
-def share_text(part: BytesMoved, total: BytesMoved) -> str:
-    """The bytes of an instruction, and its share of all.
-
-    >>> share_text(BytesMoved(30, 20), BytesMoved(100, 100))
-    '50 (25 %)'
-    """
-    return f"{part} ({100 * part.total / total.total:.0f} %)" if total.total else str(part)
 
 
 def overview(module: Module) -> Overview:
