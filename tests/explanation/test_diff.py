@@ -14,6 +14,7 @@ from conftest import BLESS, CASES, Case, random_value
 from support.corpus import read_corpus
 
 import hlomap as hm
+from hlomap.explanation.dependence import compare_outputs
 from hlomap.explanation.values import Numbering
 
 PAIRS = ["attention_causal", "remat_grad", "while_simple"]
@@ -98,6 +99,25 @@ def test_values_at_run_time(index: str, status: str) -> None:
     slices = [f"ROOT r = f32[3] dynamic-slice(q, {one}), dynamic_slice_sizes={{3}}" for one in ("c", index)]
     found = hm.diff(*(module(body + one) for one in slices))
     assert next(o for o in found.outputs if o.parameter == 0).status == status
+
+
+def test_values_without_a_number_differ() -> None:
+    """Equal numbers of instructions in two modules are no proof."""
+    body = (
+        "q = f32[9] parameter(0)\no = s32[] parameter(1)\nROOT r = f32[3] dynamic-slice(q, o), dynamic_slice_sizes={3}"
+    )
+    one = module(body)
+    numbered = Numbering().values(one)
+    assert {o.status for o in compare_outputs(one, module(body), numbered, {})[0] if o.parameter == 0} == {"unknown"}
+
+
+def test_programs_with_very_many_outputs_are_compared_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hlomap.explanation.dependence._MOST_PAIRS", 1)
+    one = module(
+        P + "n = f32[4,6] negate(p)\na = f32[4,6] abs(p)\nROOT t = (f32[4,6], f32[4,6], f32[4,6]) tuple(n, a, p)"
+    )
+    found = hm.diff(one, one)
+    assert len(found.outputs) == 2 and "1 further output not compared" in str(found)
 
 
 def test_fusions_and_moves() -> None:

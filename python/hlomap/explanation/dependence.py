@@ -6,7 +6,7 @@ narrower hold only where both sides are exact.  Everything else is unknown, with
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -24,7 +24,9 @@ from .values import Value
 __all__ = ["OutputDependence", "compare_outputs"]
 
 Status = Literal["equal", "wider", "narrower", "different", "unknown"]
-_CANONICAL = 1 << 61  # the first number of runtime sources that are numbers of values
+# The first numbers of runtime sources: of those that are numbers of values, and of the others before and after.
+_NUMBERED, _OTHER_BEFORE, _OTHER_AFTER = 1 << 61, 1 << 59, 1 << 60
+_MOST_PAIRS = 200_000  # of outputs and arrays of parameters
 _MOST_MAPS = 64  # of an output and a parameter that are compared
 
 
@@ -55,61 +57,81 @@ class OutputDependence:
 
 def compare_outputs(
     before: Module, after: Module, old: Mapping[Instruction, Value], new: Mapping[Instruction, Value]
-) -> Iterator[OutputDependence]:
-    """A record for each output and each array of a parameter that it depends on, before or after."""
+) -> tuple[list[OutputDependence], int]:
+    """A record for each output and each array of a parameter that it depends on, before or after.
+
+    The number says how many outputs are left out, since programs with very many outputs and parameters would take long.
+    """
     a, b = before.entry, after.entry
     outputs = list(array_leaves(a.root.shape))
     if outputs != list(array_leaves(b.root.shape)) or len(a.parameters) != len(b.parameters):
-        return
-    for output in outputs:
-        here, there = _dependence(before, output, old), _dependence(after, output, new)
-        for number, parameter in enumerate(a.parameters):
-            sizes = shape_at(a.root.shape, output).dimensions, shape_at(b.root.shape, output).dimensions
-            for leaf, shape in leaf_shapes(parameter.shape):
-                first, second = _at(here[number], leaf), _at(there[number], leaf)
-                if not shape.is_array or not (first or second):
-                    continue
+        return [], 0
+    shapes = [(_arrays(x), _arrays(y)) for x, y in zip(a.parameters, b.parameters, strict=True)]
+    most = _MOST_PAIRS // max(sum(len(arrays) for arrays, _ in shapes), 1) + 1
+    found = []
+    for output in outputs[:most]:
+        same_sizes = _sizes(a.root, output) == _sizes(b.root, output)
+        here = _dependence(before, output, old, _OTHER_BEFORE)
+        there = _dependence(after, output, new, _OTHER_AFTER)
+        for number, (x, y) in enumerate(shapes):
+            if not (here[number] or there[number]):
+                continue
+            first, second = _by_leaf(here[number], x), _by_leaf(there[number], y)
+            for leaf in sorted({*first, *second}):
                 status: Status = "unknown"
                 reason: str | None = "other sizes"
-                if sizes[0] == sizes[1] and _same_sizes(shape.dimensions, b.parameters[number], leaf):
-                    status, reason = _compare(first, second)
-                yield OutputDependence(output, number, leaf, value_label(parameter), status, reason)
+                if same_sizes and x.get(leaf) == y.get(leaf):
+                    status, reason = _compare(first.get(leaf, MapSet()), second.get(leaf, MapSet()))
+                found.append(OutputDependence(output, number, leaf, value_label(a.parameters[number]), status, reason))
+    return found, len(outputs[most:])
 
 
-def _same_sizes(sizes: tuple[int, ...], parameter: Instruction, leaf: ShapeIndex) -> bool:
-    try:
-        return shape_at(parameter.shape, leaf).dimensions == sizes
-    except HlomapError:
-        return False
+def _arrays(parameter: Instruction) -> dict[ShapeIndex, tuple[int, ...]]:
+    """The sizes of the arrays in a parameter."""
+    return {leaf: shape.dimensions for leaf, shape in leaf_shapes(parameter.shape) if shape.is_array}
 
 
-def _dependence(module: Module, output: ShapeIndex, values: Mapping[Instruction, Value]) -> list[MapSet]:
+def _sizes(root: Instruction, output: ShapeIndex) -> tuple[int, ...]:
+    return shape_at(root.shape, output).dimensions
+
+
+def _dependence(
+    module: Module, output: ShapeIndex, values: Mapping[Instruction, Value], first_other: int
+) -> list[MapSet]:
     """The elements of each parameter that an element of the output depends on."""
     try:
         found = output_to_input(module.entry, output)
     except (HlomapError, OverflowError) as error:
         return [MapSet.unknown(printable(error))] * len(module.entry.parameters)
-    return [_canonical(maps, values) for maps in found]
+    return [_numbered(maps, values, first_other) for maps in found]
 
 
-def _canonical(maps: MapSet, values: Mapping[Instruction, Value]) -> MapSet:
-    """The set with runtime sources that are numbers of values, so that those of two modules can be compared."""
+def _numbered(maps: MapSet, values: Mapping[Instruction, Value], first_other: int) -> MapSet:
+    """The set with the numbers of values as runtime sources, so that the sources of two modules can be compared.
+
+    A source without a number differs from all of the other module.
+    """
     if maps.is_unknown or maps.devices is not None:
         return maps if maps.is_unknown else MapSet.unknown("elements may be on other devices")
     found = []
     for m in maps:
-        sources = {v.source: v.supplier for v in m.runtime if v.source is not None and v.supplier is not None}
-        numbers = {
-            source: _CANONICAL + values[supplier].number for source, supplier in sources.items() if supplier in values
-        }
+        numbers = {}
+        for v in m.runtime:
+            if v.source is not None:
+                value = None if v.supplier is None else values.get(v.supplier)
+                numbers[v.source] = first_other + v.source if value is None else _NUMBERED + value.number
         found.append(m.remap_sources(numbers)._placed(tuple(m.index), None, {}) if numbers else m)
     return MapSet(found, exact=maps.exact, reason=maps.reason)
 
 
-def _at(maps: MapSet, leaf: ShapeIndex) -> MapSet:
+def _by_leaf(maps: MapSet, arrays: Iterable[ShapeIndex]) -> dict[ShapeIndex, MapSet]:
+    """The elements of each array that any are read of."""
     if maps.is_unknown:
-        return maps
-    return MapSet([_plain(m) for m in maps if tuple(m.index) == leaf], exact=maps.exact, reason=maps.reason)
+        return dict.fromkeys(arrays, maps)
+    found: dict[ShapeIndex, list[IndexingMap]] = {}
+    for m in maps:
+        found.setdefault(tuple(m.index), []).append(_plain(m))
+    return {leaf: MapSet(own, exact=maps.exact, reason=maps.reason) for leaf, own in found.items()}
 
 
 def _plain(m: IndexingMap) -> IndexingMap:

@@ -76,6 +76,8 @@ class ModuleDiff:
     unchanged_fusions: tuple[Instruction, ...]
     #: How every output of the entry depends on every parameter; empty where the entries take or give other values.
     outputs: tuple[OutputDependence, ...]
+    #: How many further outputs were not compared, in programs with very many.
+    n_outputs_left_out: int
 
     @property
     def bytes_before(self) -> BytesMoved:
@@ -109,6 +111,7 @@ class ModuleDiff:
             "fusions": [fusion.to_dict() for fusion in self.fusions],
             "unchanged_fusions": [fusion.name for fusion in self.unchanged_fusions],
             "outputs": [output.to_dict() for output in self.outputs],
+            "n_outputs_left_out": self.n_outputs_left_out,
             "bytes_before": vars(self.bytes_before),
             "bytes_after": vars(self.bytes_after),
         }
@@ -136,6 +139,8 @@ class ModuleDiff:
         for output in self.outputs:
             if output.status != "equal":
                 yield str(output)
+        if self.n_outputs_left_out:
+            yield f"{plural(self.n_outputs_left_out, 'further output')} not compared"
 
     def __str__(self) -> str:
         lines = [self.title]
@@ -214,6 +219,7 @@ def diff(before: Module | DumpedModule, after: Module | DumpedModule) -> ModuleD
     matches = match_instructions(a, b, old.entry.root, new.entry.root)
     duplicates = find_duplicates(matches, b)
     gone, kept = {match.before for match in matches}, {match.after for match in (*matches, *duplicates)}
+    outputs, n_left_out = compare_outputs(old, new, a, b)
     fusions, unchanged = _fusion_changes([*matches, *duplicates], a, b)
     return ModuleDiff(
         before=old,
@@ -225,7 +231,8 @@ def diff(before: Module | DumpedModule, after: Module | DumpedModule) -> ModuleD
         added=tuple(v.instruction for v in computed(b) if v.instruction not in kept),
         fusions=tuple(fusions),
         unchanged_fusions=tuple(unchanged),
-        outputs=tuple(compare_outputs(old, new, a, b)),
+        outputs=tuple(outputs),
+        n_outputs_left_out=n_left_out,
     )
 
 
