@@ -78,6 +78,11 @@ def test_show_computation() -> None:
         ("--computation", "x.1"),
         ("--instruction", "fusion.3", "--index", "0"),
         ("--index", "0"),
+        ("--output", "0"),
+        ("--index", "0,x"),
+        ("--instruction", "fusion.3", "--output", "3"),
+        ("--instruction", "fusion.3", "--opcode", "add"),
+        ("--instruction", "fusion.3", "--index", "0,0", "--input-to-output"),
         ("--no-such-option",),
     ],
 )

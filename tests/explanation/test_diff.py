@@ -173,6 +173,18 @@ def test_numbers_of_values_are_those_of_equal_arrays(case: Case) -> None:
             np.testing.assert_array_equal(np.asarray(value), np.asarray(other))
 
 
+def test_equal_numbers_need_equal_parameters_and_known_operands() -> None:
+    """Parameters of other shapes are other values, and so are instructions whose operands the text leaves out."""
+    one, other = (
+        module(P + "ROOT s = f32[2,6] slice(p), slice={[0:2], [0:6]}"),
+        module("p = f32[5,6] parameter(0)\nROOT s = f32[2,6] slice(p), slice={[0:2], [0:6]}"),
+    )
+    assert not any(match.how == "value" for match in hm.diff(one, other).matches)
+    unnamed = module(P + "n = f32[4,6] add(, )\nm = f32[4,6] add(, )\nROOT a = f32[4,6] add(n, m)")
+    numbers = {i.name: v.number for i, v in Numbering().values(unnamed).items()}
+    assert numbers["n"] != numbers["m"]
+
+
 def test_numbers_look_through_moves() -> None:
     program = module(
         P + "t = f32[6,4] transpose(p), dimensions={1,0}\nc = f32[6,4]{0,1} copy(t)\nu = f32[4,6] transpose(c),"

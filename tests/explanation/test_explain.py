@@ -98,6 +98,8 @@ def test_hostile_texts_stay_text() -> None:
         html = found._repr_html_()
         assert "<img" not in html and "\x1b" not in html and "&lt;img" in html
         json.dumps(found.to_dict())
+    changes = hm.diff(module, SMALL)
+    assert "\x1b" not in str(changes) + repr(changes) + changes._repr_html_() and "<img" not in changes._repr_html_()
     line = hm.lineage(t)
     assert "<img" not in line._repr_html_() and "\x1b" not in str(line) + line.to_dot()
 

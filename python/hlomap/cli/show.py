@@ -64,6 +64,8 @@ def show(
         raise click.BadParameter("needs --instruction", param_hint="--output" if index is None else "--index")
     if input_to_output and (index is not None or output is not None):
         raise click.BadParameter("excludes --index and --output", param_hint="--input-to-output")
+    if instruction is not None and (top or any(v for name, v in filters.items() if name != "computation")):
+        raise click.BadParameter("excludes --all, --opcode, --fusion, --source and --top", param_hint="--instruction")
     direction: Direction = "input_to_output" if input_to_output else "output_to_input"
     selection = Selection(**filters)
     values: list[Any] = []

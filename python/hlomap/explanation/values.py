@@ -107,7 +107,7 @@ class Numbering:
                 numbers[instruction] = arguments[parameter]
                 continue
             else:
-                number = self._key(("parameter", parameter))
+                number = self._key(("parameter", parameter, str(instruction.shape.without_layout())))
             if instruction.shape.is_array:
                 self._sizes.setdefault(number, instruction.shape.dimensions)
             numbers[instruction] = number
@@ -193,7 +193,8 @@ def _meaning(instruction: Instruction, operands: Sequence[int]) -> Hashable:
     attributes = instruction.attributes
     texts = tuple((name, attributes.text(name)) for name in sorted(attributes.keys()) if name not in _NO_MEANING)
     called = tuple(computation.fingerprint for computation in instruction.called_computations)
-    own = instruction if -1 in operands or _is_impure(instruction) else _literal(instruction)
+    is_alone = -1 in operands or instruction.has_unnamed_operands or _is_impure(instruction)
+    own = instruction if is_alone else _literal(instruction)
     return instruction.opcode, str(instruction.shape.without_layout()), texts, called, tuple(operands), own
 
 
