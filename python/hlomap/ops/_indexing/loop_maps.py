@@ -11,8 +11,9 @@ A clock counts the iterations that are done: backward a path begins at clock ``T
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import product
 
 from ..._core import Constraint, Expr, IndexingMap, Instruction, Variable, _coalesce
@@ -22,7 +23,7 @@ from .._rule import INT64_MAX, Bounds, ExprLike, Footprint, OperandIndexing
 from .._shapes import shape_at
 from .loop_counter import CountedLoop, linear
 from .maps import dim_exprs, full_bounds
-from .ranges import Region, count_up, drop_ranges, join_ranges, tighten, uses
+from .ranges import Region, count_up, drop_ranges, join_ranges, region_of, same_elements, tighten, uses
 from .scalar_values import Scalar, is_forwarded, is_invariant
 
 MAX_MAPS = 64
@@ -129,6 +130,8 @@ class LoopMaps:
         self._edges: dict[ShapeIndex, list[Edge]] = {}
         self._groups: dict[ShapeIndex, Group] = {}
         self._within: dict[tuple[Edge, Window], bool] = {}
+        self._clocked: dict[Edge, IndexingMap] = {}
+        self._any: dict[ShapeIndex, IndexingMap] = {}
         self._n_waiting = 0
         self._crossing: set[ShapeIndex] = set()
         """Leaves of which one iteration reaches elements on other devices."""
@@ -178,7 +181,7 @@ class LoopMaps:
         for leaf in sorted(found):
             reached = self._few(found[leaf], leaf)
             reasons += [r.reason for r in reached if r.reason is not None]
-            maps += [(leaf, tighten(m)) for m in join_ranges(_joined([count_up(r.map) for r in reached]))]
+            maps += [(leaf, m) for m in _fewest(tuple(r.map for r in reached))]
         if crosses_devices:
             reasons.append("iterations exchange elements between devices")
         return Footprint(tuple(maps), not reasons, reasons[0] if reasons else None, crosses_devices)
@@ -233,13 +236,14 @@ class LoopMaps:
                         arrives_written = self._arrives_written(edge)
                         edges.setdefault((edge.target, arrives_written), []).extend(along)
         for arrival, reached in edges.items():
+            firsts = _without_contained(reached)
             for leaf, following in self._from(*arrival).items():
-                for first in _without_contained(reached):
+                for first in firsts:
                     found.setdefault(leaf, []).extend(self._followed(first.map, first.reason, following))
         return {leaf: self._few(reached, leaf) for leaf, reached in found.items() if reached}
 
     def _followed(self, first: IndexingMap, reason: str | None, following: list[Reached]) -> list[Reached]:
-        return [r for second in following for r in _simplified(first.then(second.map), reason or second.reason)]
+        return [r for second in following for r in _reached(_then(first, second.map), reason or second.reason)]
 
     def _to_end(self, start: ShapeIndex, piece: Piece) -> list[Reached]:
         """From (element, clock) by some iterations in a group to the end of the path."""
@@ -247,22 +251,32 @@ class LoopMaps:
         own, p = dim_exprs(len(sizes)), Expr.dim(len(sizes))
         end = 0 if self._backward else self._n
         m = IndexingMap([*full_bounds(sizes), (0, self._n)], [*own, p, end]).then(piece.map)
-        return _simplified(_without_last_result(m), piece.reason)
+        return _reached(_simplest(_without_last_result(m)), piece.reason)
 
     def _along(self, start: ShapeIndex, piece: Piece, edge: Edge, window: Window | None) -> list[Reached]:
         """From (element, clock) by some iterations in a group, and one along an edge, to (element, clock)."""
-        sizes = self._sizes(start)
-        dims = [*full_bounds(sizes), (0, self._n)]
-        own, p = dim_exprs(len(sizes)), Expr.dim(len(sizes))
         if window is not None and self._backward and self._inside(edge, window):
             # The one iteration that writes the element; later ones do not.
+            sizes = self._sizes(start)
+            own, p = dim_exprs(len(sizes)), Expr.dim(len(sizes))
             t = _iteration_of(window, own[window.dim])
+            dims = [*full_bounds(sizes), (0, self._n)]
             then = IndexingMap(dims, [*own, p, t + 1], constraints=[(t, 0, self._n - 1), (p - t, 1, self._n)])
             piece = self._whole_time(start)
         else:
+            then = self._before_any(start)
+        before = _then(then, piece.map)
+        return _reached(_then(before, self._edge_by_clock(edge)), piece.reason or edge.reason)
+
+    def _before_any(self, start: ShapeIndex) -> IndexingMap:
+        """From (element, clock) to (element, clock, the clock before any iteration)."""
+        if start not in self._any:
+            sizes = self._sizes(start)
             before = Expr.range(0) + 1 if self._backward else Expr.range(0)
-            then = IndexingMap(dims, [*own, p, before], ranges=[(0, self._n - 1)])
-        return _simplified(then.then(piece.map).then(self._edge_by_clock(edge)), piece.reason or edge.reason)
+            dims = [*full_bounds(sizes), (0, self._n)]
+            results = [*dim_exprs(len(sizes) + 1), before]
+            self._any[start] = IndexingMap(dims, results, ranges=[(0, self._n - 1)])
+        return self._any[start]
 
     def _arrives_written(self, edge: Edge) -> bool:
         """Whether an edge leads to elements that the same iteration writes, and no later one."""
@@ -271,23 +285,9 @@ class LoopMaps:
 
     def _edge_by_clock(self, edge: Edge) -> IndexingMap:
         """The map of an edge from (element, clock before) to (element, clock after)."""
-        m = edge.map
-        n = len(m.dims) - 1
-        clock = Expr.dim(n)
-        t, after = (clock - 1, clock - 1) if self._backward else (clock, clock + 1)
-        shift = 1 if self._backward else 0
-        bounds = (m.dims[n].lower + shift, m.dims[n].upper + shift)
-        dims = [*dim_exprs(n), t]
-        return IndexingMap(
-            [*((v.lower, v.upper) for v in m.dims[:n]), bounds],
-            [*(e.substitute(dims=dims) for e in m.results), after],
-            ranges=m.ranges,
-            runtime=[
-                Variable(None, v.lower, v.upper, source=v.source, index=[e.substitute(dims=dims) for e in v.index])
-                for v in m.runtime
-            ],
-            constraints=[(c.expr.substitute(dims=dims), c.lower, c.upper) for c in m.constraints],
-        )
+        if edge not in self._clocked:
+            self._clocked[edge] = _by_clock(edge.map, 1 if self._backward else 0)
+        return self._clocked[edge]
 
     def _few(self, entries: list[Reached], leaf: ShapeIndex) -> list[Reached]:
         """Distinct entries; too many become one."""
@@ -584,7 +584,7 @@ class LoopMaps:
             return False
         outside = self._outside(leaf, window)
         kept = [_keep_time(e.map) for e in inside]
-        if not (_covers(kept, outside) and _covers(outside, kept)):
+        if _tight(kept) != _tight(outside) and not same_elements(kept, outside):
             return self._close_chain(group, window, kept, outside)
         group.window = window
         group.kind = "stacked"
@@ -794,6 +794,10 @@ def _joined(maps: list[IndexingMap]) -> list[IndexingMap]:
     return [m for m, _ in _coalesce(maps)] if 1 < len(maps) <= MAX_MAPS else maps
 
 
+def _tight(maps: Iterable[IndexingMap]) -> set[IndexingMap]:
+    return {tighten(m) for m in _reduced(maps)}
+
+
 def _same(a: Relation, b: Relation) -> bool:
     return {k: frozenset(v) for k, v in a.items() if v} == {k: frozenset(v) for k, v in b.items() if v}
 
@@ -806,23 +810,46 @@ def _without_contained(entries: list[Reached]) -> list[Reached]:
     """The entries without those that another one plainly contains."""
     if len(entries) < 2:
         return entries
-    kept: list[tuple[Reached, Region]] = []
-    for e in entries:
-        own = Region.of(e.map)
-        if any(_stands_for(other, e) and region.contains(own) for other, region in kept):
+    kept: dict[int, Reached] = {}
+    regions = [region_of(e.map) for e in entries]
+    alike: dict[Hashable, list[int]] = {}
+    for i, (e, own) in enumerate(zip(entries, regions, strict=True)):
+        others = alike.setdefault(own.form, [])
+        if any(_stands_for(kept[k], e) and regions[k].contains(own) for k in others):
             continue
-        kept = [(other, r) for other, r in kept if not (_stands_for(e, other) and own.contains(r))]
-        kept.append((e, own))
-    return [e for e, _ in kept]
+        for k in [k for k in others if _stands_for(e, kept[k]) and own.contains(regions[k])]:
+            del kept[k]
+            others.remove(k)
+        others.append(i)
+        kept[i] = e
+    return list(kept.values())
 
 
 def _stands_for(a: Reached, b: Reached) -> bool:
     return a.reason is None or b.reason is not None
 
 
-def _simplified(m: IndexingMap, reason: str | None) -> list[Reached]:
-    m = drop_ranges(m.simplify(drop_unused=True))
+def _reached(m: IndexingMap, reason: str | None) -> list[Reached]:
     return [] if m.is_known_empty else [Reached(m, reason)]
+
+
+# The leaves of a loop have few maps that differ: about one in eight.
+
+
+@lru_cache(maxsize=1 << 13)
+def _then(first: IndexingMap, second: IndexingMap) -> IndexingMap:
+    return _simplest(first.then(second))
+
+
+@lru_cache(maxsize=1 << 13)
+def _simplest(m: IndexingMap) -> IndexingMap:
+    return drop_ranges(m.simplify(drop_unused=True))
+
+
+@lru_cache(maxsize=1 << 11)
+def _fewest(maps: tuple[IndexingMap, ...]) -> tuple[IndexingMap, ...]:
+    """The same union in few maps, as one would write them."""
+    return tuple(tighten(m) for m in join_ranges(_joined([count_up(m) for m in maps])))
 
 
 def _meet(
@@ -849,6 +876,24 @@ def _kept_dims(m: IndexingMap, source: Sequence[int]) -> tuple[int | None, ...]:
 
 
 # ---------------------------------------------------------------------------------------------------------- single maps
+
+def _by_clock(m: IndexingMap, shift: int) -> IndexingMap:
+    """The map of one iteration from (element, clock before) to (element, clock after); it counts down by ``shift``."""
+    n = len(m.dims) - 1
+    clock = Expr.dim(n)
+    t, after = (clock - 1, clock - 1) if shift else (clock, clock + 1)
+    dims = [*dim_exprs(n), t]
+    return IndexingMap(
+        [*((v.lower, v.upper) for v in m.dims[:n]), (m.dims[n].lower + shift, m.dims[n].upper + shift)],
+        [*(e.substitute(dims=dims) for e in m.results), after],
+        ranges=m.ranges,
+        runtime=[
+            Variable(None, v.lower, v.upper, source=v.source, index=[e.substitute(dims=dims) for e in v.index])
+            for v in m.runtime
+        ],
+        constraints=[(c.expr.substitute(dims=dims), c.lower, c.upper) for c in m.constraints],
+    )
+
 
 
 def _iteration_of(window: Window, at: Expr) -> Expr:
