@@ -23,7 +23,7 @@ from .._rule import INT64_MAX, Bounds, ExprLike, Footprint, OperandIndexing
 from .._shapes import shape_at
 from .loop_counter import CountedLoop, linear
 from .maps import dim_exprs, full_bounds
-from .ranges import Region, count_up, drop_ranges, join_ranges, region_of, same_elements, tighten, uses
+from .ranges import count_up, drop_ranges, join_ranges, region_of, same_elements, tighten, uses
 from .scalar_values import Scalar, is_forwarded, is_invariant
 
 MAX_MAPS = 64
@@ -877,6 +877,7 @@ def _kept_dims(m: IndexingMap, source: Sequence[int]) -> tuple[int | None, ...]:
 
 # ---------------------------------------------------------------------------------------------------------- single maps
 
+
 def _by_clock(m: IndexingMap, shift: int) -> IndexingMap:
     """The map of one iteration from (element, clock before) to (element, clock after); it counts down by ``shift``."""
     n = len(m.dims) - 1
@@ -893,7 +894,6 @@ def _by_clock(m: IndexingMap, shift: int) -> IndexingMap:
         ],
         constraints=[(c.expr.substitute(dims=dims), c.lower, c.upper) for c in m.constraints],
     )
-
 
 
 def _iteration_of(window: Window, at: Expr) -> Expr:
