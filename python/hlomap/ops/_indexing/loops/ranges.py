@@ -10,9 +10,9 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..._core import Constraint, Expr, IndexingMap, Variable
-from ...maps.map_set import MapSet
-from .._rule import Bounds, ExprLike
+from ...._core import Constraint, Expr, IndexingMap, Variable
+from ....maps.map_set import MapSet
+from ..._rule import Bounds, ExprLike
 
 _MAX_CONSTRAINTS = 12
 
