@@ -56,7 +56,7 @@ class Selection:
         fused = sum(computation.is_fusion for computation in rest)
         counts = [(fused, "fused"), (len(rest) - fused, "applied to elements or not run")]
         words = " and ".join(f"{n} {kind}" for n, kind in counts if n)
-        return f"{plural(len(rest), 'computation')}, {words}" if rest else ""
+        return f"{plural(len(rest), 'computation')}: {words}" if rest else ""
 
     def _computations(self, module: Module, found: Overview) -> list[Computation]:
         if self.computation is not None:

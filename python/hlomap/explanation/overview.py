@@ -97,7 +97,7 @@ class Overview:
         most = ", ".join(f"{name} {self.moved[i]} ({self.share(i)})" for name, i in names)
         found = [f"moves at most {self.total} bytes" + (f"; most: {most}" if most else "")]
         if self.statuses:
-            found.append("maps: " + ", ".join(f"{n} {status}" for status, n in self.statuses.most_common()))
+            found.append("maps: " + ", ".join(f"{n:,} {status}" for status, n in self.statuses.most_common()))
         for reason, n in self.reasons.most_common(_MOST_NAMES):
             found.append(f"  {n} {printable(reason, 160)}")
         return found
