@@ -52,6 +52,9 @@ if TYPE_CHECKING:
     from .builder import Value
     from .builder.builder import Builder
     from .errors import HlomapError
+    from .explanation.diff import diff
+    from .explanation.explain import explain
+    from .explanation.lineage import lineage
     from .hardware import Device, Limits
     from .interop.jax import from_jax
     from .interop.stablehlo import parse_stablehlo
@@ -107,9 +110,11 @@ __all__ = [
     "compose_many",
     "count_many",
     "decompose_bitcast",
+    "diff",
     "draw",
     "errors",
     "execute",
+    "explain",
     "explain_simplify",
     "forward_slice",
     "from_jax",
@@ -118,6 +123,7 @@ __all__ = [
     "input_to_output",
     "is_bitcast",
     "is_valid_bitcast",
+    "lineage",
     "linear_index",
     "load",
     "logical_index",
@@ -159,6 +165,9 @@ _MODULES = {
     "builder": "Value",
     "builder.builder": "Builder",
     "errors": "HlomapError",
+    "explanation.diff": "diff",
+    "explanation.explain": "explain",
+    "explanation.lineage": "lineage",
     "hardware": "Device Limits",
     "interop.jax": "from_jax",
     "interop.stablehlo": "parse_stablehlo",

@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -54,7 +57,7 @@ def test_show_fusion() -> None:
 def test_show_one_output_of_an_instruction() -> None:
     file = CASES / "modules" / "while_simple.hlo"
     name = next(line.split()[0] for line in run("show", file).stdout.splitlines() if " while(" in line)
-    both, second = (run("show", file, "--instruction", name, *index) for index in ((), ("--index", "1")))
+    both, second = (run("show", file, "--instruction", name, *index) for index in ((), ("--output", "1")))
     assert both.exit_code == second.exit_code == 0
     assert "output{0} -> " in both.stdout and "output{1} -> " in both.stdout
     assert "output{0} -> " not in second.stdout and "output{1} -> " in second.stdout
@@ -75,6 +78,11 @@ def test_show_computation() -> None:
         ("--computation", "x.1"),
         ("--instruction", "fusion.3", "--index", "0"),
         ("--index", "0"),
+        ("--output", "0"),
+        ("--index", "0,x"),
+        ("--instruction", "fusion.3", "--output", "3"),
+        ("--instruction", "fusion.3", "--opcode", "add"),
+        ("--instruction", "fusion.3", "--index", "0,0", "--input-to-output"),
         ("--no-such-option",),
     ],
 )
@@ -180,3 +188,73 @@ def test_tile_names_what_is_wrong(tmp_path: Path) -> None:
 def test_the_list_of_commands_is_complete() -> None:
     commands = run("--help").stdout.split("Commands:")[1]
     assert "..." not in commands and "…" not in commands
+
+
+PAIR = [CASES / "cli" / name for name in ("before.hlo", "after.hlo")]
+
+
+def test_diff() -> None:
+    result = run("diff", *PAIR)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout == f"{hm.diff(*(hm.load(file) for file in PAIR))}\n"
+    assert "x kLoop: n, t" in result.stdout and "dependence on parameters: 1 equal" in result.stdout
+
+
+def test_diff_json_and_standard_input() -> None:
+    text = PAIR[0].read_text()
+    result = CliRunner().invoke(main, ["diff", "-", str(PAIR[1]), "--json"], input=text)
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout) == hm.diff(*(hm.load(file) for file in PAIR)).to_dict()
+
+
+def test_diff_of_several_modules(tmp_path: Path) -> None:
+    file = tmp_path / "two.hlo"
+    file.write_text("HloModule a\nENTRY e { ROOT p = f32[] parameter(0) }\n" * 2)
+    result = run("diff", file, PAIR[1])
+    assert result.exit_code == 1 and "two.hlo: expected one module, found 2" in result.stderr
+
+
+def test_show_filters() -> None:
+    """The golden holds commands after ``$``, each with what it prints."""
+    golden = CASES / "cli" / "show.txt"
+    commands = re.findall(r"^\$ (.*)$", golden.read_text(), re.M)
+    shown = []
+    for command in commands:
+        result = CliRunner().invoke(main, ["show", str(CASES / "cli" / "show.hlo"), *shlex.split(command)])
+        assert result.exit_code == 0, result.stderr
+        shown.append(f"$ {command}\n{result.stdout}")
+    compare_with_golden("\n".join(shown), golden)
+
+
+def test_show_json() -> None:
+    """The same as the text, in one array; an element as what ``hm.explain`` gives."""
+    file = CASES / "cli" / "show.hlo"
+    (found,) = json.loads(run("show", file, "--json").stdout)
+    assert [part["computation"] for part in found["parts"]] == ["e", "below", "step"]
+    assert found["overview"]["maps"] == {"exact": 17, "unknown": 1}
+    names = {entry["name"] for part in found["parts"] for entry in part["entries"]}
+    assert {"p", "w", "d", "c"} <= names and "k" not in names
+    (element,) = json.loads(run("show", file, "--instruction", "f", "--index", "1,4", "--json").stdout)
+    assert element == hm.explain(hm.load(file)["f"], (1, 4)).to_dict()
+    assert json.loads(run("show", file, "--opcode", "fft", "--json").stdout)[0]["parts"] == []
+
+
+def test_show_standard_input() -> None:
+    file = CASES / "cli" / "show.hlo"
+    piped = CliRunner().invoke(main, ["show", "-"], input=file.read_bytes())
+    assert piped.exit_code == 0 and piped.stdout == run("show", file).stdout
+    broken = CliRunner().invoke(main, ["show", "-"], input=b"ENTRY")
+    assert broken.exit_code == 1 and broken.stderr.startswith("<stdin>:1:6: ")
+
+
+def test_hostile_texts_stay_text() -> None:
+    """Names have no control characters; other texts of a program have none when they are printed."""
+    text = (
+        "HloModule m\nENTRY e {\n p = f32[2] parameter(0)\n"
+        ' ROOT n = f32[2] custom-call(p), custom_call_target="\\033[2J\\r<b>", metadata={op_name="\\033[2J"}\n}'
+    )
+    for arguments in ([], ["--json"], ["--unknown"], ["--instruction", "n", "--index", "1"]):
+        result = CliRunner().invoke(main, ["show", "-", *arguments], input=text)
+        assert result.exit_code == 0, result.stderr
+        assert "\x1b" not in result.stdout and "\r" not in result.stdout and "[2J" in result.stdout
+    assert "\x1b" not in CliRunner().invoke(main, ["diff", "-", str(PAIR[1])], input=text).stdout

@@ -152,7 +152,7 @@ def _values_around(loop: hm.Instruction, state: Any) -> dict[int, Any]:
     """The values of the instructions with which leaves of the loop begin, and of those of the body in one iteration:
     the maps may use those that stay the same.
     """
-    from hlomap.ops._indexing.loop_counter import initial_instruction
+    from hlomap.ops._indexing.loops.counter import initial_instruction
 
     found: dict[int, Any] = {}
     hm.execute(loop.attributes["body"], state, on_value=lambda at, value: found.setdefault(at.number, value))

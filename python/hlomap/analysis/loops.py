@@ -13,10 +13,11 @@ from typing import Literal, TypeAlias
 from .._core import Computation, Instruction, Shape
 from ..errors import HlomapError
 from ..ops import op_of
-from ..ops._indexing.loop_accesses import Access, accesses
-from ..ops._indexing.loop_counter import CountedLoop
-from ..ops._indexing.loop_maps import Edge, LoopMaps
-from ..ops._indexing.scalar_values import is_forwarded
+from ..ops._indexing.loops.accesses import Access, accesses
+from ..ops._indexing.loops.counter import CountedLoop
+from ..ops._indexing.loops.maps import LoopMaps
+from ..ops._indexing.loops.parts import Edge
+from ..ops._indexing.loops.scalar_values import is_forwarded
 from ..ops._shapes import array_leaves, shape_at
 from ..ops.loops.indexing import loop_facts, loop_maps
 from ..types import ShapeIndex, Unknown, expect

@@ -1,16 +1,16 @@
 """The records that ``hlomap show`` lists: each instruction with the maps of its operands or outputs.
 
-Read :func:`computation_entries` and :func:`instruction_entries` first.  The records hold plain texts, which
+Read :class:`Listing`, :func:`entries` and :func:`instruction_entries` first.  The records hold plain texts, which
 :mod:`hlomap.cli.report` turns into lines.  The maps come from :mod:`hlomap.analysis.queries`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
-from .._core import Computation, IndexingMap, Instruction
+from .._core import IndexingMap, Instruction
 from ..analysis.queries import indexing, input_to_output, output_to_input
 from ..analysis.rows import leaf_shapes
 from ..errors import HlomapError
@@ -18,8 +18,10 @@ from ..maps.map_set import MapSet
 from ..ops._shapes import n_outputs
 from ..types import ShapeIndex
 
-__all__ = ["Direction", "Entry", "MapText", "Relation", "computation_entries", "instruction_entries"]
+if TYPE_CHECKING:
+    from ..explanation.overview import Overview
 
+__all__ = ["Direction", "Entry", "Listing", "MapText", "Part", "Relation", "entries", "instruction_entries"]
 
 Direction = Literal["output_to_input", "input_to_output"]
 
@@ -49,18 +51,49 @@ class Relation:
 
 @dataclass(frozen=True)
 class Entry:
-    """An instruction: its name, shape, opcode with operands, and its relations."""
+    """An instruction: its name, shape, opcode with operands, its relations, and a remark."""
 
     name: str
     shape: str
     operation: str
     relations: tuple[Relation, ...]
+    note: str = ""
 
 
-def computation_entries(computation: Computation, direction: Direction = "output_to_input") -> Iterator[Entry]:
-    """Every instruction of a computation, in the order of the text."""
-    for instruction in computation.instructions:
-        yield _entry(instruction, _relations(instruction, direction))
+@dataclass(frozen=True)
+class Part:
+    """Instructions under a heading; ``computation`` is empty where they are of several."""
+
+    title: str
+    computation: str
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What is listed of a module; ``left_out`` counts the computations that are not.  ``parts`` is read once."""
+
+    module: str
+    parts: Iterable[Part]
+    overview: Overview | None = None
+    left_out: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The listing as JSON values."""
+        return {
+            "module": self.module,
+            "overview": None if self.overview is None else self.overview.to_dict(),
+            "parts": [asdict(part) for part in self.parts],
+        }
+
+
+def entries(
+    instructions: Iterable[Instruction],
+    direction: Direction = "output_to_input",
+    note: Callable[[Instruction], str] = lambda instruction: "",
+) -> tuple[Entry, ...]:
+    """An entry for each instruction, with a remark."""
+    return tuple(_entry(i, _relations(i, direction), note(i)) for i in instructions)
 
 
 def instruction_entries(
@@ -88,12 +121,12 @@ def _fused_entries(fusion: Instruction, below: ShapeIndex) -> Iterator[Entry]:
         yield _entry(instruction, found)
 
 
-def _entry(instruction: Instruction, relations: Iterable[Relation]) -> Entry:
+def _entry(instruction: Instruction, relations: Iterable[Relation], note: str = "") -> Entry:
     operands = ", ".join(operand.name for operand in instruction.operands)
     number = instruction.parameter_number
     called = ", ".join(computation.name for computation in instruction.called_computations)
     operation = f"{instruction.opcode}({operands if number is None else number}){called and f', calls {called}'}"
-    return Entry(instruction.name, str(instruction.shape), operation, tuple(relations))
+    return Entry(instruction.name, str(instruction.shape), operation, tuple(relations), note)
 
 
 def _relations(instruction: Instruction, direction: Direction, index: ShapeIndex = ()) -> Iterator[Relation]:

@@ -1,8 +1,8 @@
 """The command ``hlomap``: arguments, files, printing and exit codes.
 
-Read the commands in the order of ``hlomap --help``.  Exit codes: 0 success; 1 the input cannot be read or analysed, or
+``show`` and ``diff`` have files of their own.  Exit codes: 0 success; 1 the input cannot be read or analysed, or
 a check fails; 2 wrong arguments; 130 interrupted.  Results go to stdout, in colour only on a terminal; progress, notes
-and errors go to stderr.  ``listing.py`` collects listings, ``report.py`` turns them into lines.
+and errors go to stderr.
 """
 
 from __future__ import annotations
@@ -10,44 +10,22 @@ from __future__ import annotations
 import re
 import signal
 import sys
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from .._core import Computation, Instruction, Module
+from .._core import Instruction
 from ..errors import HlomapError, NotFoundError, UnsupportedError
+from .compare import diff
+from .console import CONTROL, FILE, fail, parse_indices, prefix_with_file, print_lines, read_modules
+from .show import show
 
 if TYPE_CHECKING:
     from ..corpus.runner import Summary
 
 __all__ = ["main"]
-
-_STYLES = {
-    "head": "bold",
-    "name": "bold",
-    "shape": "green",
-    "operand": "bold blue",
-    "exact": "green",
-    "over-approximate": "yellow",
-    "unknown": "magenta",
-    "error": "bold red",
-    "domain": "dim",
-}
-_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
-_VARIABLES = {r"\bd\d+\b": "cyan", r"\bs\d+\b": "yellow", r"\brt\d+\b": "magenta"}
-
-
-def _parse_shape_index(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(i) for i in text.split(","))
-    except ValueError:
-        raise click.BadParameter(f"expected comma-separated integers such as 1,0, found {text!r}") from None
-
-
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -55,52 +33,16 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 def main() -> None:
     """Analyse XLA HLO: which input elements does each output element read?
 
-    FILE is HLO text or a serialized HLO proto, optionally compressed (gzip, xz, zstd).
+    FILE is HLO text or a serialized HLO proto, optionally compressed (gzip, xz, zstd); - reads standard input.
     """
 
 
-@main.command(epilog="Exit codes: 0 success, 1 FILE cannot be read as HLO, 2 wrong arguments or no such name.")
-@click.argument("file", type=_FILE)
-@click.option("--instruction", metavar="NAME", help="Show one instruction; for a fusion also the instructions inside.")
-@click.option(
-    "--index", metavar="I,J", type=_parse_shape_index, help="With --instruction: only the output at this shape index."
-)
-@click.option("--computation", metavar="NAME", help="Show one computation (default: all except fused ones).")
-@click.option("--input-to-output", is_flag=True, help="Map operand elements to the output elements that read them.")
-def show(
-    file: Path, instruction: str | None, index: tuple[int, ...] | None, computation: str | None, input_to_output: bool
-) -> None:
-    """List the indexing maps of the instructions in FILE.
-
-    For each operand: the map from the output elements to the operand elements they read, and the map's domain.  Maps
-    are exact, over-approximate (they may contain more) or unknown, with the reason.
-    """
-    from . import listing, report
-
-    if index is not None and (instruction is None or input_to_output):
-        raise click.BadParameter("needs --instruction and excludes --input-to-output", param_hint="--index")
-    direction: listing.Direction = "input_to_output" if input_to_output else "output_to_input"
-    for module in _read_modules(file):
-        lines: list[list[report.Span]] = [[report.Span(f"HloModule {module.name}", "head")]]
-        for part in _select(module, instruction, computation):
-            lines.append([])
-            if isinstance(part, Instruction):
-                lines.append([report.Span(f"{part.computation.name}: {part.name}", "head")])
-                _check_index(part, index or ())
-                shown: Iterable[listing.Entry] = listing.instruction_entries(part, direction, index or ())
-            else:
-                entry_mark = "ENTRY " if part == module.entry else ""
-                lines.append([report.Span(f"{entry_mark}{part.name}", "head")])
-                shown = listing.computation_entries(part, direction)
-            for entry in shown:
-                lines.extend(report.entry_lines(entry))
-            _print_lines(lines)
-            lines = []
-        _print_lines(lines)
+main.add_command(show)
+main.add_command(diff)
 
 
 @main.command(epilog="Exit codes: 0 no map is unsound, 1 a map is unsound or FILE is not HLO, 2 wrong arguments.")
-@click.argument("file", type=_FILE)
+@click.argument("file", type=FILE)
 @click.option("--all", "show_all", is_flag=True, help="Print every result (default: only unsound ones).")
 @click.option(
     "--max-changes",
@@ -128,11 +70,11 @@ def verify(file: Path, show_all: bool, max_changes: int) -> None:
     from ..verification.verify import verify as check
 
     counts: Counter[CheckStatus] = Counter()
-    for module in _read_modules(file):
+    for module in read_modules(file):
         for result in check(module, max_changes=max_changes):
             counts[result.status] += 1
             if show_all or result.status == CheckStatus.UNSOUND:
-                click.echo(_CONTROL.sub("?", f"{module.name}: {result}"))
+                click.echo(CONTROL.sub("?", f"{module.name}: {result}"))
     totals = sorted((str(status), n) for status, n in counts.items())
     click.echo(", ".join(f"{status} {n}" for status, n in totals) or "nothing to verify")
     sys.exit(1 if counts[CheckStatus.UNSOUND] else 0)
@@ -184,13 +126,13 @@ def analyze(paths: tuple[str, ...], output: str, jobs: int | None, quiet: bool) 
     except UnsupportedError as error:
         raise click.BadParameter(str(error), param_hint="--output") from error
     except OSError as error:
-        _fail(Path(error.filename or output), error.strerror or str(error))
+        fail(Path(error.filename or output), error.strerror or str(error))
     except KeyboardInterrupt:
         click.echo(f"interrupted: {output} was not written", err=True)
         sys.exit(130)
 
     for file, message in summary.file_errors:
-        click.echo(_prefix_with_file(file, message), err=True)
+        click.echo(prefix_with_file(file, message), err=True)
     if not quiet:
         _print_summary(summary, output)
     if summary.has_errors:
@@ -199,7 +141,7 @@ def analyze(paths: tuple[str, ...], output: str, jobs: int | None, quiet: bool) 
 
 @main.command(epilog="Exit codes: 0 success, 1 SHAPE is not an array shape or has no layout, 2 wrong arguments.")
 @click.argument("shape")
-@click.option("--index", metavar="I,J", type=_parse_shape_index, help="Of a tuple: the array at this shape index.")
+@click.option("--index", metavar="I,J", type=parse_indices, help="Of a tuple: the array at this shape index.")
 @click.option(
     "--positions",
     metavar="N",
@@ -232,16 +174,16 @@ def layout(shape: str, index: tuple[int, ...] | None, positions: int, svg: Path 
     try:
         array = Shape.parse(shape).at(list(index or ()))
         picture = array.draw()
-        _print_lines(list(report.fact_lines(str(array), layout_facts.describe(array, positions))))
+        print_lines(list(report.fact_lines(str(array), layout_facts.describe(array, positions))))
         if not no_picture:
-            _print_lines([[], *([report.Span(line)] for line in str(picture).splitlines()[3:])])
+            print_lines([[], *([report.Span(line)] for line in str(picture).splitlines()[3:])])
         if svg is not None:
             svg.write_text(picture.svg, encoding="utf-8")
     except HlomapError as error:
-        click.echo(_CONTROL.sub("\ufffd", str(error)), err=True)
+        click.echo(CONTROL.sub("\ufffd", str(error)), err=True)
         sys.exit(1)
     except OSError as error:
-        _fail(Path(error.filename or str(svg)), error.strerror or str(error))
+        fail(Path(error.filename or str(svg)), error.strerror or str(error))
 
 
 def _print_summary(summary: Summary, output: str) -> None:
@@ -263,9 +205,9 @@ def _print_summary(summary: Summary, output: str) -> None:
 
 
 @main.command(epilog="Exit codes: 0 success, 1 FILE cannot be read as HLO or has no such tiling, 2 wrong arguments.")
-@click.argument("file", type=_FILE)
+@click.argument("file", type=FILE)
 @click.option("--instruction", metavar="NAME", required=True, help="The instruction or fusion whose output is tiled.")
-@click.option("--index", metavar="I,J", type=_parse_shape_index, help="Which output (default: the first).")
+@click.option("--index", metavar="I,J", type=parse_indices, help="Which output (default: the first).")
 @click.option(
     "--candidates",
     "kind",
@@ -294,7 +236,7 @@ def _print_summary(summary: Summary, output: str) -> None:
     "--device", "device_name", type=click.Choice(["a6000", "h100", "b200"]), help="Count waves of blocks on a device."
 )
 @click.option("--top", metavar="N", type=click.IntRange(min=0), default=20, show_default=True, help="Rows to print.")
-@click.option("--explain", metavar="SIZES", type=_parse_shape_index, help="Explain one candidate, such as 32,16,128.")
+@click.option("--explain", metavar="SIZES", type=parse_indices, help="Explain one candidate, such as 32,16,128.")
 @click.option(
     "-o",
     "--output",
@@ -328,13 +270,13 @@ def tile(
     from ..analysis.tiles import tile as make_tiling
     from . import tile_report
 
-    modules = [m for m in _read_modules(file) if any(i.name == instruction for c in m.computations for i in c)]
+    modules = [m for m in read_modules(file) if any(i.name == instruction for c in m.computations for i in c)]
     if not modules:
         raise click.BadParameter(f"{file} has no instruction {instruction}", param_hint="--instruction")
     try:
         tiling = make_tiling(modules[0][instruction], index if index is not None else 0)
         if explain is not None:
-            click.echo(_CONTROL.sub("\ufffd", tiling.explain(explain, limits=limits_name)))
+            click.echo(CONTROL.sub("\ufffd", tiling.explain(explain, limits=limits_name)))
             return
         table = tile_report.evaluated(tiling, kind, at_most, limits_name, device_name)
         if output is not None:
@@ -344,14 +286,14 @@ def tile(
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--at-most") from error
     except HlomapError as error:
-        _fail(file, error)
+        fail(file, error)
     except OSError as error:
-        _fail(Path(error.filename or str(output)), error.strerror or str(error))
-    click.echo(_CONTROL.sub("\ufffd", tile_report.text(tiling, table, top)))
+        fail(Path(error.filename or str(output)), error.strerror or str(error))
+    click.echo(CONTROL.sub("\ufffd", tile_report.text(tiling, table, top)))
 
 
 @main.command(epilog="Exit codes: 0 success, 1 FILE cannot be run or results differ, 2 wrong arguments.")
-@click.argument("file", type=_FILE)
+@click.argument("file", type=FILE)
 @click.option(
     "--inputs",
     metavar="NPZ",
@@ -432,9 +374,9 @@ def run(
     except NotFoundError as error:
         raise click.BadParameter(str(error), param_hint="--print") from error
     except HlomapError as error:
-        _fail(file, error)
+        fail(file, error)
     except OSError as error:
-        _fail(Path(error.filename or file), error.strerror or str(error))
+        fail(Path(error.filename or file), error.strerror or str(error))
     for comparison in comparisons:
         click.echo(f"{comparison.name}: {comparison.text}")
     if any(comparison.n_different for comparison in comparisons):
@@ -484,82 +426,11 @@ def doctor(as_json: bool) -> None:
         click.echo(json.dumps({line.subject: {"value": line.value, "good": line.is_good} for line in found}, indent=2))
     else:
         width = max(len(line.subject) for line in found)
-        _print_lines(
+        print_lines(
             [[(line.subject.ljust(width + 2), "name"), (line.value, "" if line.is_good else "error")] for line in found]
         )
     if not all(line.is_good for line in found):
         sys.exit(1)
-
-
-def _read_modules(file: Path) -> list[Module]:
-    from ..io.load import parse_all
-
-    try:
-        return parse_all(file.read_bytes(), name=str(file))
-    except HlomapError as error:
-        _fail(file, error)
-    except OSError as error:
-        _fail(file, error.strerror or str(error))
-
-
-def _select(module: Module, instruction: str | None, computation: str | None) -> Sequence[Computation | Instruction]:
-    """The part of a module that the options name; without options, every computation except fused ones."""
-    if computation is not None:
-        selected = _find_computation(module, computation)
-        if instruction is None:
-            return [selected]
-    elif instruction is None:
-        return [part for part in module.computations if not part.is_fusion]
-    try:
-        found = module[instruction] if computation is None else selected[instruction]
-    except NotFoundError as error:
-        raise click.BadParameter(str(error), param_hint="--instruction") from error
-    return [found]
-
-
-def _find_computation(module: Module, name: str) -> Computation:
-    try:
-        return module.computation(name)
-    except NotFoundError as error:
-        raise click.BadParameter(str(error), param_hint="--computation") from error
-
-
-def _check_index(instruction: Instruction, index: tuple[int, ...]) -> None:
-    try:
-        instruction.shape.at(list(index))
-    except HlomapError as error:
-        raise click.BadParameter(str(error), param_hint="--index") from error
-
-
-def _print_lines(lines: Sequence[Sequence[tuple[str, str]]]) -> None:
-    """Prints whole lines, never wrapped; styles only on a terminal."""
-    if not sys.stdout.isatty():
-        click.echo("".join("".join(text for text, _ in line) + "\n" for line in lines), nl=False)
-        return
-    from rich.console import Console
-    from rich.text import Text
-
-    console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
-    for line in lines:
-        text = Text()
-        for span, style in line:
-            piece = Text(span, style=_STYLES.get(style, ""))
-            if style in ("formula", "domain"):
-                for variable, colour in _VARIABLES.items():
-                    piece.highlight_regex(variable, colour)
-            text.append_text(piece)
-        console.print(text)
-
-
-def _fail(file: Path, error: HlomapError | str) -> NoReturn:
-    click.echo(_prefix_with_file(str(file), str(error)), err=True)
-    sys.exit(1)
-
-
-def _prefix_with_file(file: str, error: str) -> str:
-    """The message after the name of its file, without control characters: a broken file must not steer the terminal."""
-    message = error if error.startswith(file) else f"{file}: {error}"
-    return _CONTROL.sub("\ufffd", message.replace("\t", " "))
 
 
 def _exit_on_signal(number: int, frame: FrameType | None) -> NoReturn:

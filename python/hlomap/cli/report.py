@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from ..corpus.runner import Summary
     from .layout_facts import Fact
-    from .listing import Entry
+    from .listing import Entry, Listing
 
-__all__ = ["Span", "entry_lines", "fact_lines", "plain", "summary_rows"]
+__all__ = ["Span", "entry_lines", "fact_lines", "listing_lines", "plain", "summary_rows"]
 
 
 class Span(NamedTuple):
@@ -39,9 +39,28 @@ def plain(lines: Iterable[Line]) -> str:
     return "".join("".join(span.text for span in line) + "\n" for line in lines)
 
 
+def listing_lines(listing: Listing) -> Iterator[list[Line]]:
+    """The lines of a module, as many at a time as belong to one part."""
+    name = listing.module if listing.overview is None else listing.overview.title
+    head = [[Span(f"HloModule {name}", "head")]]
+    if listing.overview is not None:
+        head += [[Span(f"  {line}")] for line in listing.overview.lines()]
+    yield head
+    is_empty = True
+    for part in listing.parts:
+        is_empty = False
+        yield [[], [Span(part.title, "head")], *(line for entry in part.entries for line in entry_lines(entry))]
+    if is_empty:
+        yield [[], [Span("nothing matches")]]
+    if listing.left_out:
+        yield [[], [Span(f"not listed: {listing.left_out} (--all)", "domain")]]
+
+
 def entry_lines(entry: Entry) -> Iterator[Line]:
     """The line of an instruction, and below it a block for every operand or output."""
     yield [Span("  "), Span(entry.name, "name"), Span(" = "), Span(entry.shape, "shape"), Span(f" {entry.operation}")]
+    if entry.note:
+        yield [Span("    "), Span(entry.note, "domain")]
     for relation in entry.relations:
         arrow = f"{relation.source} -> {relation.target}" if relation.source else relation.target
         line = [Span("    "), Span(arrow, "operand"), Span("  "), Span(relation.status, relation.status)]

@@ -12,12 +12,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 from .._core import Module
 from ..types import expect, one_line
 from .discover import detect_kind, list_files
 from .load import load
+
+if TYPE_CHECKING:
+    from ..explanation.history import History
 
 __all__ = ["DumpDirectory", "DumpedModule"]
 
@@ -157,6 +160,33 @@ class DumpDirectory(Sequence[DumpedModule]):
     def passes(self) -> tuple[tuple[DumpedModule, DumpedModule], ...]:
         """Each pair of consecutive stages of one compilation."""
         return tuple(pair for group in self._groups() for pair in pairwise(group))
+
+    def history(self, module: DumpedModule | str) -> History:
+        """What changed from stage to stage of one compilation: which pass fused, removed or added what.
+
+        Args:
+            module: an item of this directory, or the name of a module, which stands for its first compilation.
+
+        Returns:
+            A :class:`~hlomap.explanation.history.History`: the stages, and an :func:`hlomap.diff` for each pair of
+            consecutive ones that differ.  A stage that cannot be read is in its ``errors``.
+
+        Raises:
+            NotFoundError: no module has the name.
+            TypeError: ``module`` is neither.
+
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> head = "HloModule jit_f\\nENTRY e { p = f32[2] parameter(0) "
+        >>> for stage, root in (("before", "ROOT c = f32[2] copy(p) }"), ("cpu_after", "ROOT n = f32[2] negate(p) }")):
+        ...     _ = (folder / f"module_0001.jit_f.{stage}_optimizations.txt").write_text(head + root)
+        >>> print(DumpDirectory(folder).history("jit_f"))
+        jit_f: 2 stages, 1 change
+          before_optimizations … cpu_after_optimizations: -1 copy, +1 negate; outputs: 1 equal
+        """
+        from ..explanation.history import history
+
+        return history(self, module)
 
     def _groups(self) -> list[list[DumpedModule]]:
         groups: list[list[DumpedModule]] = []

@@ -7,12 +7,12 @@ from weakref import WeakKeyDictionary
 
 from ..._core import Computation, IndexingMap, Instruction
 from ...types import ShapeIndex, Unknown
-from .._indexing.loop_closure import LoopBody
-from .._indexing.loop_counter import CountedLoop, counted_loop, known_integers
-from .._indexing.loop_maps import LoopMaps
-from .._indexing.loop_window import known_branch, written_window
+from .._indexing.loops.closure import LoopBody
+from .._indexing.loops.counter import CountedLoop, counted_loop, known_integers
+from .._indexing.loops.maps import LoopMaps
+from .._indexing.loops.scalar_values import is_forwarded
+from .._indexing.loops.window import known_branch, written_window
 from .._indexing.maps import identity_map, map_to_all, merge_parts
-from .._indexing.scalar_values import is_forwarded
 from .._rule import NOTHING, Footprint, OperandIndexing, RuleContext, RuleResult
 from .._shapes import array_leaves, n_outputs, require, shape_at
 from .attributes import condition_and_body

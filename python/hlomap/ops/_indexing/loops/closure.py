@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
-from ..._core import IndexingMap, Instruction, _closure
-from ...types import ShapeIndex, Unknown
-from .._rule import Footprint, OperandIndexing, RuleContext
+from ...._core import IndexingMap, Instruction, _closure
+from ....types import ShapeIndex, Unknown
+from ..._rule import Footprint, OperandIndexing, RuleContext
 
 MAX_MAPS = 8
 """Distinct maps from or to one leaf; if there are more, one map to the whole array replaces them."""

@@ -12,11 +12,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..._core import Computation, Expr, Instruction, Shape
-from ...dtypes import is_integer, is_unsigned, numpy_dtype
-from ...errors import HlomapError
-from ...types import ShapeIndex
-from .._rule import INT64_MAX
+from ...._core import Computation, Expr, Instruction, Shape
+from ....dtypes import is_integer, is_unsigned, numpy_dtype
+from ....errors import HlomapError
+from ....types import ShapeIndex
+from ..._rule import INT64_MAX
 
 MAX_DEPTH = 100
 """Operations between a value and the constants and symbols that it is made of."""

@@ -6,11 +6,13 @@ it has the factors 1 and -1 alone, there is one exactly if every lower bound is 
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
-from ..._core import Expr, IndexingMap, Variable
-from ...maps.map_set import MapSet
-from .._rule import Bounds, ExprLike
+from ...._core import Constraint, Expr, IndexingMap, Variable
+from ....maps.map_set import MapSet
+from ..._rule import Bounds, ExprLike
 
 _MAX_CONSTRAINTS = 12
 
@@ -190,10 +192,49 @@ def _extended(first: IndexingMap, second: IndexingMap) -> IndexingMap | None:
             continue
         extended = (c.expr, min(c.lower, value.value), max(c.upper, value.value))
         whole = _with_hulls(first, second, variable.value or 0, different[0], extended)
-        union = MapSet([first, second])
-        if union.covers(MapSet([whole])).equal is True and MapSet([whole]).covers(union).equal is True:
+        if _is_union(whole, c, end, variable.value or 0, first, second) or same_elements([whole], [first, second]):
             return whole
     return None
+
+
+def _is_union(
+    whole: IndexingMap, split: Constraint, end: Expr, number: int, first: IndexingMap, second: IndexingMap
+) -> bool:
+    """Whether the whole, cut where a constraint has the bounds of the first map, plainly falls into the two maps.
+
+    Beyond these bounds range variable ``number`` is ``end``.
+    """
+    if not _factor(split.expr, number):
+        return False
+    others = [(c.expr, c.lower, c.upper) for c in whole.constraints if c.expr != split.expr]
+    within = IndexingMap(
+        whole.dims, whole.results, ranges=whole.ranges, constraints=[*others, (split.expr, split.lower, split.upper)]
+    )
+    if not _reads_same(within, first):
+        return False
+    at_end = [end if i == number else Expr.range(i) for i in range(len(whole.ranges))]
+    variable = whole.ranges[number]
+    beyond = IndexingMap(
+        whole.dims,
+        [e.substitute(ranges=at_end) for e in whole.results],
+        ranges=whole.ranges,
+        constraints=[
+            *((e.substitute(ranges=at_end), lower, upper) for e, lower, upper in others),
+            (end, variable.lower, variable.upper),
+        ],
+    )
+    return _reads_same(beyond, second)
+
+
+def _reads_same(a: IndexingMap, b: IndexingMap) -> bool:
+    """Whether two maps have one simplest form."""
+    return a.simplify(drop_unused=True) == b.simplify(drop_unused=True)
+
+
+def same_elements(a: Sequence[IndexingMap], b: Sequence[IndexingMap]) -> bool:
+    """Whether two unions are equal."""
+    left, right = MapSet(a), MapSet(b)
+    return left.covers(right).equal is True and right.covers(left).equal is True
 
 
 def _named_alike(first: IndexingMap, second: IndexingMap) -> list[Expr]:
@@ -240,18 +281,13 @@ class Region:
     bounds: tuple[Bounds, ...]
     constraints: dict[Expr, Bounds]
 
-    @staticmethod
-    def of(m: IndexingMap) -> Region:
-        """The parts of a map."""
-        bounds = tuple((v.lower, v.upper) for v in (*m.dims, *m.ranges))
-        constraints = {c.expr: (c.lower, c.upper) for c in m.constraints}
-        runtime = tuple((v.lower, v.upper, v.source, v.index) for v in m.runtime)
-        return Region(m.results, runtime, bounds, constraints)
+    @property
+    def form(self) -> Hashable:
+        """What maps have in common of which one may contain the other."""
+        return self.results, self.runtime, len(self.bounds)
 
     def contains(self, other: Region) -> bool:
-        """Whether every condition of this map is one of the other, too, and both have the same results."""
-        if self.results != other.results or self.runtime != other.runtime or len(self.bounds) != len(other.bounds):
-            return False
+        """Whether every condition of this map is one of the other, too, which has the same form."""
         if any(a[0] > b[0] or a[1] < b[1] for a, b in zip(self.bounds, other.bounds, strict=True)):
             return False
         for expr, (lower, upper) in self.constraints.items():
@@ -259,3 +295,12 @@ class Region:
             if found is None or found[0] < lower or found[1] > upper:
                 return False
         return True
+
+
+@lru_cache(maxsize=1 << 13)
+def region_of(m: IndexingMap) -> Region:
+    """The parts of a map."""
+    bounds = tuple((v.lower, v.upper) for v in (*m.dims, *m.ranges))
+    constraints = {c.expr: (c.lower, c.upper) for c in m.constraints}
+    runtime = tuple((v.lower, v.upper, v.source, v.index) for v in m.runtime)
+    return Region(m.results, runtime, bounds, constraints)

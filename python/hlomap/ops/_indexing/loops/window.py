@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..._core import Computation, Instruction
-from ...types import ShapeIndex
-from .loop_counter import CountedLoop, linear
-from .loop_maps import Window
+from ...._core import Computation, Instruction
+from ....types import ShapeIndex
+from .counter import CountedLoop, linear
+from .parts import Window
 from .window_offsets import accessed_window
 
 _MAX_FORWARDS = 1000

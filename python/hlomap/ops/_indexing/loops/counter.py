@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
-from ..._core import Computation, Expr, Instruction, Shape
-from ...errors import HlomapError
-from ...types import ShapeIndex
-from .._rule import RuleContext
-from .._shapes import array_leaves, shape_at
+from ...._core import Computation, Expr, Instruction, Shape
+from ....errors import HlomapError
+from ....types import ShapeIndex
+from ..._rule import RuleContext
+from ..._shapes import array_leaves, shape_at
 from .scalar_values import Comparison, Scalar, ScalarValues, Value, dtype_interval
 
 MAX_TRIP_COUNT = 2**40

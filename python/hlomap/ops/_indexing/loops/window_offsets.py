@@ -5,7 +5,7 @@ Read :func:`accessed_window`.
 
 from __future__ import annotations
 
-from ..._core import Expr, Instruction
+from ...._core import Expr, Instruction
 from .scalar_values import Scalar, ScalarValues, Value
 
 Offsets = tuple[tuple[Expr, ...], tuple[int, ...]]

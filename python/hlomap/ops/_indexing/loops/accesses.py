@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..._core import Computation, Expr, Instruction
-from ...types import ShapeIndex
-from .loop_counter import CountedLoop, analyze_counts, initial_instruction
-from .loop_window import forwards
+from ...._core import Computation, Expr, Instruction
+from ....types import ShapeIndex
+from .counter import CountedLoop, analyze_counts, initial_instruction
 from .scalar_values import Scalar, ScalarValues, Value
+from .window import forwards
 from .window_offsets import accessed_window
 
 _MAX_NESTED = 64

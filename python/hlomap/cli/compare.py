@@ -1,0 +1,38 @@
+"""The command ``hlomap diff``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from .._core import Module
+from .console import FILE, fail, print_json, read_modules
+
+__all__ = ["diff"]
+
+
+@click.command(epilog="Exit codes: 0 success, 1 a file cannot be read as HLO, 2 wrong arguments.")
+@click.argument("before", type=FILE)
+@click.argument("after", type=FILE)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with everything, instead of text.")
+def diff(before: Path, after: Path, as_json: bool) -> None:
+    """Compare two stages of one module.
+
+    Prints how instructions match, the bytes that are moved, what the outputs of the entry depend on, what was fused
+    into what, and which instructions came and went.
+    """
+    from ..explanation.diff import diff as compare
+
+    found = compare(_read_module(before), _read_module(after))
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        click.echo(str(found))
+
+
+def _read_module(file: Path) -> Module:
+    modules = read_modules(file)
+    if len(modules) != 1:
+        fail(file, f"expected one module, found {len(modules)}; split the file")
+    return modules[0]

@@ -1,0 +1,97 @@
+"""What the commands share: reading files, printing lines and errors.
+
+Results go to stdout, in colour only on a terminal; messages go to stderr, after the name of the file.  Texts of files
+are data: control characters never reach the terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from .._core import Module
+from ..errors import HlomapError
+
+__all__ = ["CONTROL", "FILE", "fail", "parse_indices", "prefix_with_file", "print_json", "print_lines", "read_modules"]
+
+CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+_STYLES = {
+    "head": "bold",
+    "name": "bold",
+    "shape": "green",
+    "operand": "bold blue",
+    "exact": "green",
+    "over-approximate": "yellow",
+    "unknown": "magenta",
+    "error": "bold red",
+    "domain": "dim",
+}
+_VARIABLES = {r"\bd\d+\b": "cyan", r"\bs\d+\b": "yellow", r"\brt\d+\b": "magenta"}
+
+FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
+"""The type of arguments that :func:`read_modules` reads; ``-`` is standard input."""
+
+
+def parse_indices(text: str) -> tuple[int, ...]:
+    """The numbers of an option such as ``--index 3,5``."""
+    try:
+        return tuple(int(i) for i in text.split(","))
+    except ValueError:
+        raise click.BadParameter(f"expected comma-separated integers such as 1,0, found {text!r}") from None
+
+
+def read_modules(file: Path) -> list[Module]:
+    """The modules in a file; exits with 1 if it is not HLO."""
+    from ..io.load import parse_all
+
+    try:
+        data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+        file = Path("<stdin>") if str(file) == "-" else file
+        return parse_all(data, name=str(file))
+    except HlomapError as error:
+        fail(file, error)
+    except OSError as error:
+        fail(file, error.strerror or str(error))
+
+
+def print_lines(lines: Sequence[Sequence[tuple[str, str]]]) -> None:
+    """Prints whole lines, never wrapped; styles only on a terminal."""
+    if not sys.stdout.isatty():
+        click.echo("".join(CONTROL.sub("\ufffd", "".join(text for text, _ in line)) + "\n" for line in lines), nl=False)
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+    for line in lines:
+        text = Text()
+        for span, style in line:
+            piece = Text(CONTROL.sub("\ufffd", span), style=_STYLES.get(style, ""))
+            if style in ("formula", "domain"):
+                for variable, colour in _VARIABLES.items():
+                    piece.highlight_regex(variable, colour)
+            text.append_text(piece)
+        console.print(text)
+
+
+def print_json(value: Any) -> None:
+    """One JSON value, indented; names are escaped where they are not ASCII."""
+    click.echo(json.dumps(value, indent=2))
+
+
+def fail(file: Path, error: HlomapError | str) -> NoReturn:
+    """Prints the error after the name of the file, and exits with 1."""
+    click.echo(prefix_with_file(str(file), str(error)), err=True)
+    sys.exit(1)
+
+
+def prefix_with_file(file: str, error: str) -> str:
+    """The message after the name of its file, without control characters: a broken file must not steer the terminal."""
+    message = error if error.startswith(file) else f"{file}: {error}"
+    return CONTROL.sub("\ufffd", message.replace("\t", " "))

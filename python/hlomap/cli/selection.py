@@ -1,0 +1,116 @@
+"""Which instructions ``hlomap show`` lists, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import click
+
+from .._core import Computation, Instruction, Module
+from ..errors import HlomapError, NotFoundError
+from ..explanation.overview import Overview
+from ..explanation.source import source_of
+from ..explanation.text import plural
+
+__all__ = ["Place", "Section", "Selection", "find_instruction", "parse_place"]
+
+
+class Place(NamedTuple):
+    """A file of the source program, or a line of it."""
+
+    file: str
+    line: int | None
+
+
+class Section(NamedTuple):
+    """Instructions of one computation under a heading."""
+
+    title: str
+    computation: Computation
+    instructions: Sequence[Instruction]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Computations and filters; every filter that is given must hold."""
+
+    computation: str | None = None
+    everything: bool = False
+    opcodes: tuple[str, ...] = ()
+    only_fusions: bool = False
+    source: Place | None = None
+
+    def sections(self, module: Module, found: Overview) -> Iterator[Section]:
+        """The entry first, then what it runs; with ``everything`` the other computations, too."""
+        for computation in self._computations(module, found):
+            mark = "ENTRY " if computation == module.entry else ""
+            instructions = [i for i in computation if self._includes(i)]
+            if instructions:
+                yield Section(f"{mark}{computation.name}", computation, instructions)
+
+    def left_out(self, module: Module, found: Overview) -> str:
+        """The computations that are not listed, in words; empty if there are none."""
+        rest = [] if self.computation or self.everything else _others(module, found)
+        fused = sum(computation.is_fusion for computation in rest)
+        counts = [(fused, "fused"), (len(rest) - fused, "applied to elements or not run")]
+        words = " and ".join(f"{n} {kind}" for n, kind in counts if n)
+        return f"{plural(len(rest), 'computation')}: {words}" if rest else ""
+
+    def _computations(self, module: Module, found: Overview) -> list[Computation]:
+        if self.computation is not None:
+            return [_find_computation(module, self.computation)]
+        return [*found.executed, *(_others(module, found) if self.everything else ())]
+
+    def _includes(self, instruction: Instruction) -> bool:
+        return (
+            (not self.opcodes or instruction.opcode in self.opcodes)
+            and (not self.only_fusions or instruction.opcode == "fusion")
+            and (self.source is None or _comes_from(instruction, self.source))
+        )
+
+
+def _others(module: Module, found: Overview) -> list[Computation]:
+    executed = set(found.executed)
+    return [computation for computation in module.computations if computation not in executed]
+
+
+def _comes_from(instruction: Instruction, place: Place) -> bool:
+    """Whether the instruction, or a call that led to it, is at the place."""
+    origin = source_of(instruction)
+    if origin is None:
+        return False
+    frames = [frame.split(" in ")[0].rpartition(":") for frame in origin.stack]
+    places = [(file, line) for file, _, line in frames]
+    if origin.file is not None:
+        places.append((origin.file, str(origin.line)))
+    return any(
+        (file == place.file or file.endswith(f"/{place.file}")) and (place.line is None or line == str(place.line))
+        for file, line in places
+    )
+
+
+def parse_place(text: str) -> Place:
+    """A place from ``FILE`` or ``FILE:LINE``.
+
+    >>> parse_place("model.py:12"), parse_place("model.py")
+    (Place(file='model.py', line=12), Place(file='model.py', line=None))
+    """
+    file, _, line = text.rpartition(":")
+    return Place(file, int(line)) if file and line.isdecimal() else Place(text, None)
+
+
+def find_instruction(module: Module, name: str, computation: str | None) -> Instruction:
+    """The instruction of a name, in one computation or in all."""
+    try:
+        return module[name] if computation is None else _find_computation(module, computation)[name]
+    except NotFoundError as error:
+        raise click.BadParameter(str(error), param_hint="--instruction") from error
+
+
+def _find_computation(module: Module, name: str) -> Computation:
+    try:
+        return module.computation(name)
+    except HlomapError as error:
+        raise click.BadParameter(str(error), param_hint="--computation") from error

@@ -1,0 +1,131 @@
+"""The command ``hlomap show``.
+
+``selection.py`` chooses instructions, ``listing.py`` collects what is listed, ``report.py`` turns that into lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .._core import Instruction, Module
+from ..errors import HlomapError
+from . import listing, report
+from .console import FILE, parse_indices, print_json, print_lines, read_modules
+from .listing import Direction, Listing, Part
+from .selection import Selection, find_instruction, parse_place
+
+if TYPE_CHECKING:
+    from ..explanation.explain import Explanation
+
+__all__ = ["show"]
+
+
+@click.command(epilog="Exit codes: 0 success, 1 FILE cannot be read as HLO, 2 wrong arguments or no such name.")
+@click.argument("file", type=FILE)
+@click.option("--instruction", metavar="NAME", help="One instruction; for a fusion also the instructions inside.")
+@click.option("--computation", metavar="NAME", help="One computation.")
+@click.option("--all", "everything", is_flag=True, help="Also fused computations, and those applied to elements.")
+@click.option("--opcode", "opcodes", metavar="NAME", multiple=True, help="Only this operation; repeatable.")
+@click.option("--fusion", "only_fusions", is_flag=True, help="Only fusions.")
+@click.option("--unknown", "only_unknown", is_flag=True, help="Only instructions with an unknown map.")
+@click.option("--source", metavar="FILE:LINE", type=parse_place, help="Only what comes from a line, or from a file.")
+@click.option("--top", type=click.Choice(["bytes"]), help="Those that move the most bytes, the most first.")
+@click.option(
+    "--limit", metavar="N", type=click.IntRange(min=1), default=20, show_default=True, help="With --top: how many."
+)
+@click.option("--index", metavar="I,J", type=parse_indices, help="With --instruction: explain this element.")
+@click.option("--output", metavar="I,J", type=parse_indices, help="With --instruction: the output at this shape index.")
+@click.option("--input-to-output", is_flag=True, help="Map operand elements to the output elements that read them.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array with an object for each module.")
+def show(
+    file: Path,
+    instruction: str | None,
+    index: tuple[int, ...] | None,
+    output: tuple[int, ...] | None,
+    only_unknown: bool,
+    top: str | None,
+    limit: int,
+    input_to_output: bool,
+    as_json: bool,
+    **filters: Any,
+) -> None:
+    """List the indexing maps of the instructions in FILE.
+
+    Begins with the bytes that the module moves and the number of exact maps, then lists the entry computation and the
+    loops and branches that it runs.  For each operand: the map from the output elements to the operand elements they
+    read, and the map's domain.  Maps are exact, over-approximate (they may contain more) or unknown, with the reason.
+    """
+    if instruction is None and (index is not None or output is not None):
+        raise click.BadParameter("needs --instruction", param_hint="--output" if index is None else "--index")
+    if input_to_output and (index is not None or output is not None):
+        raise click.BadParameter("excludes --index and --output", param_hint="--input-to-output")
+    if instruction is not None and (top or any(v for name, v in filters.items() if name != "computation")):
+        raise click.BadParameter("excludes --all, --opcode, --fusion, --source and --top", param_hint="--instruction")
+    direction: Direction = "input_to_output" if input_to_output else "output_to_input"
+    selection = Selection(**filters)
+    values: list[Any] = []
+    for module in read_modules(file):
+        if instruction is not None:
+            found = find_instruction(module, instruction, selection.computation)
+            if index is not None:
+                explanation = _explanation(found, index, output)
+                values.append(explanation.to_dict()) if as_json else click.echo(str(explanation))
+                continue
+            listed = Listing(module.name, [_instruction_part(found, direction, output)])
+        else:
+            listed = _module_listing(module, selection, direction, limit if top else None)
+        if only_unknown:
+            listed = replace(listed, parts=_unknown_parts(listed.parts))
+        if as_json:
+            values.append(listed.to_dict())
+        else:
+            for lines in report.listing_lines(listed):
+                print_lines(lines)
+    if as_json:
+        print_json(values)
+
+
+def _explanation(instruction: Instruction, index: tuple[int, ...], output: tuple[int, ...] | None) -> Explanation:
+    from ..explanation.explain import explain
+
+    try:
+        return explain(instruction, index, 0 if output is None else output)
+    except HlomapError as error:
+        raise click.BadParameter(str(error), param_hint="--index") from error
+
+
+def _instruction_part(instruction: Instruction, direction: Direction, output: tuple[int, ...] | None) -> Part:
+    try:
+        instruction.shape.at(list(output or ()))
+    except HlomapError as error:
+        raise click.BadParameter(str(error), param_hint="--output") from error
+    computation = instruction.computation.name
+    entries = listing.instruction_entries(instruction, direction, output or ())
+    return Part(f"{computation}: {instruction.name}", computation, tuple(entries))
+
+
+def _module_listing(module: Module, selection: Selection, direction: Direction, most: int | None) -> Listing:
+    """The whole module, or the instructions that move the most bytes."""
+    from ..explanation.overview import overview
+
+    found = overview(module)
+    sections = selection.sections(module, found)
+    if most is None:
+        parts = (Part(s.title, s.computation.name, listing.entries(s.instructions, direction)) for s in sections)
+        return Listing(module.name, parts, None if selection.computation else found, selection.left_out(module, found))
+    selected = {instruction for section in sections for instruction in section.instructions}
+    top = [instruction for instruction in found.moved if instruction in selected][:most]
+    entries = listing.entries(top, direction, lambda i: f"moves {found.moved[i]} bytes, {found.share(i)}")
+    return Listing(module.name, [Part("the most bytes", "", entries)], found)
+
+
+def _unknown_parts(parts: Iterable[Part]) -> Iterator[Part]:
+    for part in parts:
+        kept = tuple(e for e in part.entries if any(r.status in ("unknown", "error") for r in e.relations))
+        if kept:
+            yield replace(part, entries=kept)

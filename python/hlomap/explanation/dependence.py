@@ -1,0 +1,162 @@
+"""Whether the outputs of two entries depend on the same elements of the parameters.
+
+:func:`compare_outputs` is the entry point.  Equal is proved in both directions, by containment of maps; wider and
+narrower hold only where both sides are exact.  Everything else is unknown, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from .._core import IndexingMap, Instruction, Module
+from ..analysis.queries import output_to_input
+from ..analysis.rows import leaf_shapes
+from ..errors import HlomapError
+from ..maps.map_set import MapSet
+from ..ops._shapes import array_leaves, shape_at
+from ..types import ShapeIndex
+from .source import value_label
+from .text import leaf_text, printable
+from .values import Value
+
+__all__ = ["OutputDependence", "compare_outputs"]
+
+Status = Literal["equal", "wider", "narrower", "different", "unknown"]
+# The first numbers of runtime sources: of those that are numbers of values, and of the others before and after.
+_NUMBERED, _OTHER_BEFORE, _OTHER_AFTER = 1 << 61, 1 << 59, 1 << 60
+_MOST_PAIRS = 200_000  # of outputs and arrays of parameters
+_MOST_MAPS = 64  # of an output and a parameter that are compared
+
+
+@dataclass(frozen=True)
+class OutputDependence:
+    """How an output of the entry depends on a parameter after a change, compared with before."""
+
+    #: The shape index of the output; ``()`` where the entry returns an array.
+    output: ShapeIndex
+    #: The number of the parameter, and the shape index of the array in it.
+    parameter: int
+    leaf: ShapeIndex
+    #: The name of the parameter.
+    name: str
+    #: ``"wider"``: it may depend on more elements than before, and on all of those.
+    status: Status
+    #: Why it is unknown.
+    reason: str | None = None
+
+    def __str__(self) -> str:
+        text = f"output{leaf_text(self.output)} on {printable(self.name, 60)}{leaf_text(self.leaf)}: {self.status}"
+        return text + (f" ({printable(self.reason)})" if self.reason else "")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON values."""
+        return {**vars(self), "output": list(self.output), "leaf": list(self.leaf)}
+
+
+def compare_outputs(
+    before: Module, after: Module, old: Mapping[Instruction, Value], new: Mapping[Instruction, Value]
+) -> tuple[list[OutputDependence], int]:
+    """A record for each output and each array of a parameter that it depends on, before or after.
+
+    The number says how many outputs are left out, since programs with very many outputs and parameters would take long.
+    """
+    a, b = before.entry, after.entry
+    outputs = list(array_leaves(a.root.shape))
+    if outputs != list(array_leaves(b.root.shape)) or len(a.parameters) != len(b.parameters):
+        return [], 0
+    shapes = [(_arrays(x), _arrays(y)) for x, y in zip(a.parameters, b.parameters, strict=True)]
+    most = _MOST_PAIRS // max(sum(len(arrays) for arrays, _ in shapes), 1) + 1
+    found = []
+    for output in outputs[:most]:
+        same_sizes = _sizes(a.root, output) == _sizes(b.root, output)
+        here = _dependence(before, output, old, _OTHER_BEFORE)
+        there = _dependence(after, output, new, _OTHER_AFTER)
+        for number, (x, y) in enumerate(shapes):
+            if not (here[number] or there[number]):
+                continue
+            first, second = _by_leaf(here[number], x), _by_leaf(there[number], y)
+            for leaf in sorted({*first, *second}):
+                status: Status = "unknown"
+                reason: str | None = "other sizes"
+                if same_sizes and x.get(leaf) == y.get(leaf):
+                    status, reason = _compare(first.get(leaf, MapSet()), second.get(leaf, MapSet()))
+                found.append(OutputDependence(output, number, leaf, value_label(a.parameters[number]), status, reason))
+    return found, len(outputs[most:])
+
+
+def _arrays(parameter: Instruction) -> dict[ShapeIndex, tuple[int, ...]]:
+    """The sizes of the arrays in a parameter."""
+    return {leaf: shape.dimensions for leaf, shape in leaf_shapes(parameter.shape) if shape.is_array}
+
+
+def _sizes(root: Instruction, output: ShapeIndex) -> tuple[int, ...]:
+    return shape_at(root.shape, output).dimensions
+
+
+def _dependence(
+    module: Module, output: ShapeIndex, values: Mapping[Instruction, Value], first_other: int
+) -> list[MapSet]:
+    """The elements of each parameter that an element of the output depends on."""
+    try:
+        found = output_to_input(module.entry, output)
+    except (HlomapError, OverflowError) as error:
+        return [MapSet.unknown(printable(error))] * len(module.entry.parameters)
+    return [_numbered(maps, values, first_other) for maps in found]
+
+
+def _numbered(maps: MapSet, values: Mapping[Instruction, Value], first_other: int) -> MapSet:
+    """The set with the numbers of values as runtime sources, so that the sources of two modules can be compared.
+
+    A source without a number differs from all of the other module.
+    """
+    if maps.is_unknown or maps.devices is not None:
+        return maps if maps.is_unknown else MapSet.unknown("elements may be on other devices")
+    found = []
+    for m in maps:
+        numbers = {}
+        for v in m.runtime:
+            if v.source is not None:
+                value = None if v.supplier is None else values.get(v.supplier)
+                numbers[v.source] = first_other + v.source if value is None else _NUMBERED + value.number
+        found.append(m.remap_sources(numbers)._placed(tuple(m.index), None, {}) if numbers else m)
+    return MapSet(found, exact=maps.exact, reason=maps.reason)
+
+
+def _by_leaf(maps: MapSet, arrays: Iterable[ShapeIndex]) -> dict[ShapeIndex, MapSet]:
+    """The elements of each array that any are read of."""
+    if maps.is_unknown:
+        return dict.fromkeys(arrays, maps)
+    found: dict[ShapeIndex, list[IndexingMap]] = {}
+    for m in maps:
+        found.setdefault(tuple(m.index), []).append(_plain(m))
+    return {leaf: MapSet(own, exact=maps.exact, reason=maps.reason) for leaf, own in found.items()}
+
+
+def _plain(m: IndexingMap) -> IndexingMap:
+    """The map without its place in a program, which containment compares too."""
+    return m._placed((), None, {})
+
+
+def _compare(before: MapSet, after: MapSet) -> tuple[Status, str | None]:
+    for name, maps in (("before", before), ("after", after)):
+        if maps.is_unknown:
+            return "unknown", f"{name}: {maps.reason}"
+        if len(maps) > _MOST_MAPS:
+            return "unknown", f"{name}: {len(maps)} maps"
+    if before == after:
+        contained: tuple[bool | None, bool | None] = (True, True)
+    else:
+        contained = before.covers(after).equal, after.covers(before).equal
+    for name, maps in (("before", before), ("after", after)):
+        if not maps.exact:
+            agree = "the bounds agree, but are not exact" if contained == (True, True) else "not exact"
+            return "unknown", f"{agree}: {name}: {maps.reason}"
+    if contained == (True, True):
+        return "equal", None
+    if any(m.runtime for m in (*before, *after)):
+        return "unknown", "elements depend on values at run time, which are not proved to be the same"
+    if None in contained:
+        return "unknown", "containment is not proved"
+    return {(True, False): "narrower", (False, True): "wider", (False, False): "different"}[contained], None  # type: ignore[index, return-value]

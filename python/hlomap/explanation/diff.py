@@ -1,0 +1,298 @@
+"""What changed from one module to another: what was fused, what came and went, bytes, and what outputs depend on.
+
+Read :func:`diff` and :class:`ModuleDiff`.  Instructions are matched by the number of their value
+(:mod:`hlomap.explanation.values`), then by their users, by name, and by their origin in the program
+(:mod:`hlomap.explanation.matching`); fusions are looked through.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .._core import Instruction, Module
+from ..io.dump_directory import DumpedModule
+from ..types import wrong_type
+from .dependence import OutputDependence, compare_outputs
+from .matching import Match, computed, find_duplicates, match_instructions
+from .overview import BytesMoved, Overview, overview
+from .text import html, plural, printable
+from .values import MOVERS, Numbering, Value
+
+__all__ = ["FusionChange", "Match", "ModuleDiff", "diff"]
+
+_MOST_LINES = 40
+_MOST_NAMES = 8
+
+
+@dataclass(frozen=True)
+class FusionChange:
+    """A fusion after the change, and the instructions before that it is made of."""
+
+    fusion: Instruction
+    #: The instructions that were matched with one of its own, or are computed again in it, in the order of its text.
+    parts: tuple[Match, ...]
+    #: Its own instructions that were matched with none.
+    new: tuple[Instruction, ...]
+    #: The fusions before that its parts come from.
+    was: tuple[Instruction, ...] = ()
+
+    def __str__(self) -> str:
+        kind = printable(self.fusion.attributes.get("kind", ""), 20)
+        parts = _names([match.before for match in self.parts])
+        new = f"; new: {_names(self.new)}" if self.new else ""
+        return f"{printable(self.fusion.name, 60)} {kind}: {parts or 'nothing that was there before'}{new}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON values."""
+        return {
+            "fusion": self.fusion.name,
+            "parts": [match.to_dict() for match in self.parts],
+            "new": [instruction.name for instruction in self.new],
+            "was": [fusion.name for fusion in self.was],
+        }
+
+
+@dataclass(frozen=True)
+class ModuleDiff:
+    """The changes from one module to another; ``str()`` is text for people, ``to_dict()`` JSON values."""
+
+    before: Module
+    after: Module
+    #: The modules at a glance, and what their instructions move.
+    overviews: tuple[Overview, Overview]
+    #: Instructions that are there before and after, in the order of the text before.
+    matches: tuple[Match, ...]
+    #: Instructions after that compute a matched value again.
+    duplicates: tuple[Match, ...]
+    #: Instructions that are only before, and only after; fusions and calls themselves do not count.
+    removed: tuple[Instruction, ...]
+    added: tuple[Instruction, ...]
+    #: The fusions after that were not there with the same contents before.
+    fusions: tuple[FusionChange, ...]
+    #: The fusions after that were there before.
+    unchanged_fusions: tuple[Instruction, ...]
+    #: How every output of the entry depends on every parameter; empty where the entries take or give other values.
+    outputs: tuple[OutputDependence, ...]
+    #: How many further outputs were not compared, in programs with very many.
+    n_outputs_left_out: int
+
+    @property
+    def bytes_before(self) -> BytesMoved:
+        """What the instructions before move."""
+        return self.overviews[0].total
+
+    @property
+    def bytes_after(self) -> BytesMoved:
+        """What the instructions after move."""
+        return self.overviews[1].total
+
+    @property
+    def title(self) -> str:
+        """The names and sizes of both modules."""
+        return " -> ".join(one.title for one in self.overviews)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the modules have the same instructions in the same fusions."""
+        return not (self.duplicates or self.removed or self.added or self.fusions)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON values."""
+        return {
+            "before": self.before.name,
+            "after": self.after.name,
+            "matches": [match.to_dict() for match in self.matches],
+            "duplicates": [match.to_dict() for match in self.duplicates],
+            "removed": [_dict(i) for i in self.removed],
+            "added": [_dict(i) for i in self.added],
+            "fusions": [fusion.to_dict() for fusion in self.fusions],
+            "unchanged_fusions": [fusion.name for fusion in self.unchanged_fusions],
+            "outputs": [output.to_dict() for output in self.outputs],
+            "n_outputs_left_out": self.n_outputs_left_out,
+            "bytes_before": vars(self.bytes_before),
+            "bytes_after": vars(self.bytes_after),
+        }
+
+    def sections(self) -> Iterator[tuple[str, list[str]]]:
+        """The headings of the text, each with its lines."""
+        how = Counter(match.how for match in self.matches)
+        counts = ", ".join(f"{n} by {name}" for name, n in how.items())
+        yield f"matched {plural(len(self.matches), 'instruction')}", [counts] if counts else []
+        yield "bytes moved, at most", [f"{self.bytes_before} before", f"{self.bytes_after} after"]
+        yield "outputs", list(self._output_lines())
+        unchanged = len(self.unchanged_fusions)
+        as_before = f" ({plural(unchanged, 'fusion')} as before)" if unchanged else ""
+        yield f"fused{as_before}", [str(fusion) for fusion in self.fusions]
+        again = [match.after for match in self.duplicates]
+        for heading, found in (("went", self.removed), ("came", self.added), ("computed more than once", again)):
+            yield heading, list(_opcode_lines(found))
+
+    def _output_lines(self) -> Iterator[str]:
+        if not self.outputs:
+            yield "not compared: the entries have other parameters or results, or no output depends on a parameter"
+            return
+        counts = Counter(output.status for output in self.outputs)
+        yield f"dependence on parameters: {', '.join(f'{n} {status}' for status, n in counts.items())}"
+        for output in self.outputs:
+            if output.status != "equal":
+                yield str(output)
+        if self.n_outputs_left_out:
+            yield f"{plural(self.n_outputs_left_out, 'further output')} not compared"
+
+    def __str__(self) -> str:
+        lines = [self.title]
+        for heading, found in self.sections():
+            if found:
+                lines.append(f"{heading}:")
+                lines += [f"  {line}" for line in found[:_MOST_LINES]]
+                if len(found) > _MOST_LINES:
+                    lines.append(f"  … {len(found) - _MOST_LINES} more")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return (
+            f"<ModuleDiff: {len(self.matches)} matched, {len(self.removed)} removed, {len(self.added)} added, "
+            f"{len(self.fusions)} fusions changed>"
+        )
+
+    def _repr_html_(self) -> str:
+        parts = "".join(
+            f"<h4>{html(heading)}</h4><ul>{''.join(f'<li><code>{html(line)}</code></li>' for line in found[:200])}</ul>"
+            for heading, found in self.sections()
+            if found
+        )
+        return f"<div><p>{html(self.title)}</p>{parts}</div>"
+
+
+def diff(before: Module | DumpedModule, after: Module | DumpedModule) -> ModuleDiff:
+    """Compares two modules, such as two stages of one compilation.
+
+    Args:
+        before: a module, or an item of a :class:`DumpDirectory`.
+        after: the same.
+
+    Returns:
+        A :class:`ModuleDiff`: which instructions match and how, what was fused into what, which instructions came and
+        went, the bytes that are moved, and for each output of the entry whether it depends on the same elements.
+
+    Raises:
+        TypeError: an argument is no module.
+        HloSyntaxError: a dumped module cannot be parsed.
+
+    >>> import hlomap as hm
+    >>> before = hm.parse('''HloModule m
+    ... ENTRY e {
+    ...   p = f32[4,6] parameter(0)
+    ...   n = f32[4,6] negate(p)
+    ...   t = f32[6,4] transpose(n), dimensions={1,0}
+    ...   ROOT u = f32[4,6] transpose(t), dimensions={1,0}
+    ... }''')
+    >>> after = hm.parse('''HloModule m
+    ... f {
+    ...   a = f32[4,6] parameter(0)
+    ...   ROOT b = f32[4,6] negate(a)
+    ... }
+    ... ENTRY e {
+    ...   p = f32[4,6] parameter(0)
+    ...   ROOT x = f32[4,6] fusion(p), kind=kLoop, calls=f
+    ... }''')
+    >>> print(hm.diff(before, after))
+    m: 4 instructions -> m: 4 instructions, 1 fusion
+    matched 2 instructions:
+      2 by value
+    bytes moved, at most:
+      576 before
+      192 after
+    outputs:
+      dependence on parameters: 1 equal
+    fused:
+      x kLoop: n
+    went:
+      2 transpose: t, u
+    """
+    old, new = _as_module(before, "before"), _as_module(after, "after")
+    numbering = Numbering()
+    a, b = numbering.values(old), numbering.values(new)
+    matches = match_instructions(a, b, old.entry.root, new.entry.root)
+    duplicates = find_duplicates(matches, b)
+    gone, kept = {match.before for match in matches}, {match.after for match in (*matches, *duplicates)}
+    outputs, n_left_out = compare_outputs(old, new, a, b)
+    fusions, unchanged = _fusion_changes([*matches, *duplicates], a, b)
+    return ModuleDiff(
+        before=old,
+        after=new,
+        overviews=(overview(old), overview(new)),
+        matches=tuple(matches),
+        duplicates=tuple(duplicates),
+        removed=tuple(v.instruction for v in computed(a) if v.instruction not in gone),
+        added=tuple(v.instruction for v in computed(b) if v.instruction not in kept),
+        fusions=tuple(fusions),
+        unchanged_fusions=tuple(unchanged),
+        outputs=tuple(outputs),
+        n_outputs_left_out=n_left_out,
+    )
+
+
+def _as_module(got: Module | DumpedModule, name: str) -> Module:
+    if isinstance(got, DumpedModule):
+        return got.load()
+    if not isinstance(got, Module):
+        raise wrong_type(
+            "diff", f"an hlomap.Module or an hlomap.DumpedModule as `{name}`", got, "see hlomap.load(path)"
+        )
+    return got
+
+
+# ------------------------------------------------------------------------------------------------------------ fusions
+
+
+def _fusion_changes(
+    matches: Sequence[Match], old: dict[Instruction, Value], new: dict[Instruction, Value]
+) -> tuple[list[FusionChange], list[Instruction]]:
+    """The fusions with other contents than before, and those with the same."""
+    match_of = {match.after: match for match in matches}
+    contents: defaultdict[Instruction, list[Value]] = defaultdict(list)
+    for value in computed(new):
+        if value.fusion is not None:
+            contents[value.fusion].append(value)
+    sizes = Counter(value.fusion for value in computed(old) if value.fusion is not None)
+    changed, unchanged = [], []
+    for fusion, values in contents.items():
+        parts = tuple(match_of[v.instruction] for v in values if v.instruction in match_of)
+        was = dict.fromkeys(old[part.before].fusion for part in parts)
+        if len(was) == 1 and len(parts) == len(values) and (same := next(iter(was))) and sizes[same] == len(parts):
+            unchanged.append(fusion)
+            continue
+        own = tuple(v.instruction for v in values if v.instruction not in match_of)
+        changed.append(FusionChange(fusion, parts, own, tuple(one for one in was if one is not None)))
+    return changed, unchanged
+
+
+# -------------------------------------------------------------------------------------------------------------- words
+
+
+def _names(instructions: Iterable[Instruction]) -> str:
+    found = list(instructions)
+    names = ", ".join(printable(i.name, 60) for i in found[:_MOST_NAMES])
+    return names + (f", … {len(found) - _MOST_NAMES} more" if len(found) > _MOST_NAMES else "")
+
+
+def _opcode_lines(instructions: Sequence[Instruction]) -> Iterator[str]:
+    """A line for each operation, those that only move elements first, then by number."""
+    by_opcode: defaultdict[str, list[Instruction]] = defaultdict(list)
+    for instruction in instructions:
+        by_opcode[instruction.opcode].append(instruction)
+    for opcode, found in sorted(by_opcode.items(), key=lambda item: (item[0] not in MOVERS, -len(item[1]), item[0])):
+        yield f"{len(found)} {printable(opcode, 40)}: {_names(found)}"
+
+
+def _dict(instruction: Instruction) -> dict[str, Any]:
+    return {
+        "instruction": instruction.name,
+        "opcode": instruction.opcode,
+        "shape": str(instruction.shape),
+        "computation": instruction.computation.name,
+    }

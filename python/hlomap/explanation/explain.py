@@ -1,0 +1,488 @@
+"""What an instruction does, in words: what its output reads, how often, where in memory, and what is not known.
+
+Read :func:`explain` and :class:`Explanation`.  All facts come from the queries of :mod:`hlomap.analysis`; nothing is
+derived from an opcode.  With an index the same words describe one element of the output.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+from operator import index as to_int
+from typing import Any, SupportsIndex
+
+import numpy as np
+import numpy.typing as npt
+
+from .._core import Equivalence, Instruction, Shape, _extent
+from ..analysis.bitcasts import is_bitcast
+from ..analysis.queries import output_to_input, shape_indices
+from ..analysis.reads import Reads
+from ..analysis.reads import reads as count_reads
+from ..analysis.reads import unknown as unknown_reads
+from ..analysis.rows import leaf_shapes
+from ..errors import HlomapError, ShapeError
+from ..maps.map_set import MapSet
+from ..ops._shapes import shape_at
+from ..types import ShapeIndex, expect, expect_index, wrong_type
+from .names import DimensionNames, Names, name_dimensions
+from .source import Source, source_of, value_label
+from .text import bytes_text, count_text, html, leaf_text, plural, printable
+from .trace import Step, trace
+from .words import clauses, phrases
+
+__all__ = ["Explanation", "OperandReads", "explain"]
+
+_MOST_POINTS = 1 << 16
+_MOST_PHRASES = 4
+_MOST_OPERANDS = 12
+
+
+@dataclass(frozen=True)
+class OperandReads:
+    """What an output, or one element of it, reads of one array of one operand."""
+
+    #: The number of the operand.
+    operand: int
+    #: The operand.
+    instruction: Instruction
+    #: The shape index of the array in the operand; ``()`` where the operand is an array.
+    leaf: ShapeIndex
+    #: The shape of the array.
+    shape: Shape
+    #: The maps, from the output's dims; without dims where one element is explained.
+    maps: MapSet
+    #: The same maps as texts, with the names of dimensions.
+    texts: tuple[str, ...]
+    #: The elements that an element of the output reads, in words.
+    words: str
+    #: The counts for the whole output, or for the one element.
+    counts: Reads
+
+    @property
+    def status(self) -> str:
+        """``"exact"``, ``"over-approximate"`` or ``"unknown"``."""
+        return "unknown" if self.maps.is_unknown else "exact" if self.maps.exact else "over-approximate"
+
+    @property
+    def reason(self) -> str | None:
+        """Why it is not exact, or unknown."""
+        return self.maps.reason
+
+    @property
+    def bytes(self) -> int | None:
+        """The bytes of the distinct elements, an upper bound; None where it is unknown."""
+        return self.counts.bytes
+
+    @property
+    def reuse(self) -> float | None:
+        """How often each element that is read is read, on average; None where it is not known."""
+        touched, distinct = self.counts.touched_upper, self.counts.distinct_upper
+        exact = self.counts.touched_lower == touched and self.counts.distinct_lower == distinct
+        return touched / distinct if exact and touched and distinct else None
+
+    @cached_property
+    def elements(self) -> npt.NDArray[np.int64] | None:
+        """The elements that one element of the output reads, ``[n, rank]`` in row-major order.
+
+        None for the whole output, and where they are unknown, depend on values at run time, or are very many.
+        """
+        return None if any(m.dims for m in self.maps) else _enumerate(self.maps, self.shape.rank)
+
+    @property
+    def label(self) -> str:
+        """The operand in a sentence: of a parameter the name in the source, where there is one."""
+        return value_label(self.instruction) + leaf_text(self.leaf)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON values."""
+        c = self.counts
+        return {
+            "operand": self.operand,
+            "name": self.instruction.name,
+            "label": self.label,
+            "leaf": list(self.leaf),
+            "shape": str(self.shape),
+            "status": self.status,
+            "reason": self.reason,
+            "words": self.words,
+            "maps": list(self.texts),
+            "touched": [c.touched_lower, c.touched_upper],
+            "distinct": [c.distinct_lower, c.distinct_upper],
+            "bytes": self.bytes,
+            "reuse": self.reuse,
+            "elements": None if self.elements is None else self.elements.tolist(),
+        }
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """An explained instruction; ``str()`` is text for people, ``to_dict()`` JSON values, notebooks show a table."""
+
+    #: The instruction.
+    instruction: Instruction
+    #: The shape index of the explained output; ``()`` for an array.
+    output: ShapeIndex
+    #: The shape of that output.
+    shape: Shape
+    #: The element, where one was asked for.
+    index: tuple[int, ...] | None
+    #: What it reads, in one sentence.
+    sentence: str
+    #: What it reads of each operand; operands of which nothing is read are left out.
+    reads: tuple[OperandReads, ...]
+    #: The numbers of the operands of which nothing is read.
+    unread: tuple[int, ...]
+    #: The bytes of the output; None where they are unknown.
+    bytes_written: int | None
+    #: :func:`hlomap.is_bitcast` for an instruction with one operand of as many elements, else None.
+    bitcast: Equivalence | None
+    #: The origin in the program, where it is recorded.
+    source: Source | None
+    #: The names of the output's dimensions.
+    names: tuple[str, ...]
+    #: The values on the way back, users before operands, where ``depth`` asks for them.
+    steps: tuple[Step, ...] = ()
+    #: Remarks: runtime values, the origin of names, what a fusion contains, errors of the query.
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def bytes_read(self) -> int | None:
+        """The bytes of all operands' distinct elements, an upper bound; None where one is unknown."""
+        found = [read.bytes for read in self.reads]
+        return None if None in found else sum(n for n in found if n is not None)
+
+    @property
+    def title(self) -> str:
+        """The instruction in one line."""
+        i = self.instruction
+        number = i.parameter_number
+        inside = (
+            ", ".join(printable(o.name, 60) for o in i.operands[:_MOST_OPERANDS]) if number is None else f"{number}"
+        )
+        more = f", … {len(i.operands) - _MOST_OPERANDS} more" if len(i.operands) > _MOST_OPERANDS else ""
+        return f"{printable(i.name, 80)} = {printable(i.shape, 120)} {printable(i.opcode, 60)}({inside}{more})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON values."""
+        i = self.instruction
+        return {
+            "module": i.module.name,
+            "computation": i.computation.name,
+            "instruction": i.name,
+            "opcode": i.opcode,
+            "output": list(self.output),
+            "shape": str(self.shape),
+            "index": None if self.index is None else list(self.index),
+            "names": list(self.names),
+            "sentence": self.sentence,
+            "reads": [read.to_dict() for read in self.reads],
+            "unread": list(self.unread),
+            "bytes_read": self.bytes_read,
+            "bytes_written": self.bytes_written,
+            "bitcast": None if self.bitcast is None else self.bitcast.equal,
+            "source": None if self.source is None else {**vars(self.source), "stack": list(self.source.stack)},
+            "steps": [step.to_dict() for step in self.steps],
+            "notes": list(self.notes),
+        }
+
+    def __str__(self) -> str:
+        lines = [self.title, f"  {self.sentence}"]
+        for read in self.reads[:_MOST_OPERANDS]:
+            lines += _read_lines(read, self.index is None)
+        if len(self.reads) > _MOST_OPERANDS:
+            lines.append(f"  … and {plural(len(self.reads) - _MOST_OPERANDS, 'operand')} more")
+        lines += [f"  {label}: {text}" if label else f"    {text}" for label, text in self._facts()]
+        lines += [f"  {step}" for step in self.steps]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        at = f" at {list(self.index)}" if self.index is not None else ""
+        return f"<Explanation of {printable(self.instruction.name, 80)}{at}: {printable(self.sentence, 120)}>"
+
+    def _facts(self) -> Iterator[tuple[str, str]]:
+        if self.reads and self.index is None:
+            total = bytes_text(self.bytes_read)
+            yield (
+                "bytes",
+                f"{total if self.bytes_read is None else 'up to ' * self._is_bound + total} read, "
+                + (f"{bytes_text(self.bytes_written)} written"),
+            )
+        if self.bitcast is not None and self.index is None:
+            yield "memory", _bitcast_words(self.bitcast)
+        for note in self.notes:
+            yield "note", note
+        if self.source is not None:
+            yield "source", str(self.source)
+            for frame in self.source.stack[:-1][::-1]:
+                yield "", f"called from {printable(frame)}"
+
+    @property
+    def _is_bound(self) -> bool:
+        return any(read.counts.distinct_lower != read.counts.distinct_upper for read in self.reads)
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td><code>{html(read.label)}</code></td><td><code>{html(read.shape)}</code></td>"
+            f"<td>{html(read.words)}</td><td>{html(read.status)}{html(': ' + read.reason if read.reason else '')}</td>"
+            f"<td>{html(bytes_text(read.bytes))}</td>"
+            f"<td>{'<br>'.join(f'<code>{html(text)}</code>' for text in read.texts[:_MOST_PHRASES])}</td></tr>"
+            for read in self.reads[:_MOST_OPERANDS]
+        )
+        head = "".join(f"<th>{name}</th>" for name in ("operand", "shape", "reads", "status", "bytes", "maps"))
+        facts = "".join(f"<li>{html(label)} {html(text)}</li>" for label, text in self._facts())
+        steps = "".join(f"<li><code>{html(step)}</code></li>" for step in self.steps)
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>" if rows else ""
+        return (
+            f"<div><p><code>{html(self.title)}</code></p><p>{html(self.sentence)}</p>{table}"
+            f"<ul>{facts}{steps}</ul></div>"
+        )
+
+
+def explain(
+    instruction: Instruction,
+    index: Sequence[int] | None = None,
+    output: int | ShapeIndex = 0,
+    *,
+    names: DimensionNames | None = None,
+    depth: int | None = 1,
+) -> Explanation:
+    """Explains an instruction in words: what it reads of which operand, how often, and how much that is in bytes.
+
+    Args:
+        instruction: an instruction or a fusion.
+        index: the index of one element of the output; without it the words are about any element.
+        output: the number of the output, or its shape index in a tuple, which must be an array or have one first.
+        names: names for the output's dimensions, or a mapping from the names of the instruction and of operands to
+            names for theirs.  Without them names come from an einsum or convolution that the program records, or are
+            letters.
+        depth: with ``index``, how many instructions to follow back; None follows to the parameters of the entry.
+
+    Returns:
+        An :class:`Explanation`.  A failed query is a note in it, and an unknown one has its reason.
+
+    Raises:
+        ShapeError: the output, the element or a named value does not exist.
+        TypeError: an argument is of the wrong kind.
+
+    >>> import hlomap as hm
+    >>> module = hm.parse('''HloModule m
+    ... ENTRY e {
+    ...   x = f32[8,16] parameter(0)
+    ...   w = f32[16,32] parameter(1)
+    ...   ROOT y = f32[8,32] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+    ... }''')
+    >>> print(hm.explain(module["y"]))
+    y = f32[8,32] dot(x, w)
+      output (i, j) reads row i of x whole: 16 elements and column j of w whole: 16 elements
+      operand 0, x: f32[8,16], exact, 512 bytes, each element read 32 times
+        (i, j)[r] -> (i, r), domain: i in [0, 7], j in [0, 31], r in [0, 15]
+      operand 1, w: f32[16,32], exact, 2,048 bytes, each element read 8 times
+        (i, j)[r] -> (r, j), domain: i in [0, 7], j in [0, 31], r in [0, 15]
+      bytes: 2,560 bytes read, 1,024 bytes written
+    >>> hm.explain(module["y"], names=["batch", "feature"]).reads[1].words
+    'column feature of w whole: 16 elements'
+    >>> print(hm.explain(module["y"], index=(3, 5)).sentence)
+    output (3, 5) reads row 3 of x whole: 16 elements and column 5 of w whole: 16 elements
+    """
+    expect(Instruction, instruction, "explain", "an hlomap.Instruction", "find one with module[name]")
+    expect_index(output, "explain", "output")
+    if depth is not None:
+        expect(SupportsIndex, depth, "explain", "an int of at least 0, or None, as `depth`")
+    leaf = _array_index(instruction, output)
+    shape = shape_at(instruction.shape, leaf)
+    point = None if index is None else _checked_index(index, shape, instruction)
+    sets, error = _query(instruction, leaf)
+    named = name_dimensions(instruction, shape, sets, names)
+    if point is not None:
+        sets = [maps.image([(i, i) for i in point]) for maps in sets]
+    reads = [read for k, maps in enumerate(sets) for read in _operand_reads(instruction, k, maps, named)]
+    read_operands = {read.operand for read in reads}
+    return Explanation(
+        instruction=instruction,
+        output=leaf,
+        shape=shape,
+        index=point,
+        sentence=_sentence(instruction, shape, point, named, reads, error),
+        reads=tuple(reads),
+        unread=tuple(k for k in range(len(instruction.operands)) if k not in read_operands),
+        bytes_written=_extent([shape])[1],
+        bitcast=_bitcast(instruction, shape),
+        source=source_of(instruction),
+        names=named.output,
+        steps=tuple(trace(instruction, leaf, point, depth, named)) if point is not None and depth != 1 else (),
+        notes=tuple(_notes(instruction, reads, named, error)),
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------ queries
+
+
+def _array_index(instruction: Instruction, output: int | ShapeIndex) -> ShapeIndex:
+    """The first array, or other value that is no tuple, at or below an output."""
+    below: ShapeIndex = (output,) if isinstance(output, int) else tuple(map(to_int, output))
+    if below == (0,) and (not instruction.shape.is_tuple or not instruction.shape.tuple_shapes):
+        below = ()
+    shape_indices(instruction.shape, output, "output")  # raises ShapeError
+    return next((below + index for index, _ in leaf_shapes(shape_at(instruction.shape, below))), below)
+
+
+def _checked_index(index: Sequence[int], shape: Shape, instruction: Instruction) -> tuple[int, ...]:
+    if isinstance(index, (str, bytes)) or not isinstance(index, (Sequence, np.ndarray)):
+        raise wrong_type("explain", "a sequence of int as `index`", index)
+    expect_index(tuple(index), "explain", "index")
+    point = tuple(to_int(i) for i in index)
+    name = printable(instruction.name)
+    if len(point) != shape.rank:
+        raise ShapeError(f"index {point}: {name} is {shape}, so expected {plural(shape.rank, 'number')}")
+    for i, size in zip(point, shape.dimensions, strict=True):
+        if not 0 <= i < size:
+            raise ShapeError(f"index {point}: {name} is {shape}, so expected numbers from 0 below {shape.dimensions}")
+    return point
+
+
+def _query(instruction: Instruction, leaf: ShapeIndex) -> tuple[list[MapSet], str | None]:
+    """The maps to each operand, or none and the message of the error."""
+    if not instruction.operands:
+        return [], None
+    try:
+        return list(output_to_input(instruction, leaf)), None
+    except (HlomapError, OverflowError) as error:
+        return [], printable(error)
+
+
+def _operand_reads(instruction: Instruction, number: int, maps: MapSet, names: Names) -> Iterator[OperandReads]:
+    """A record for each array of an operand of which anything may be read."""
+    operand = instruction.operands[number]
+    if maps.is_unknown:
+        label, reason = value_label(operand), maps.reason or "unknown"
+        found = unknown_reads(reason, [shape for _, shape in leaf_shapes(operand.shape)])
+        words = f"any elements of {label}"
+        yield OperandReads(number, operand, (), operand.shape, maps, (), words, found)
+        return
+    for leaf in dict.fromkeys(tuple(m.index) for m in maps):
+        own = [m for m in maps if tuple(m.index) == leaf]
+        shape = shape_at(operand.shape, leaf)
+        label = value_label(operand) + leaf_text(leaf)
+        yield OperandReads(
+            operand=number,
+            instruction=operand,
+            leaf=leaf,
+            shape=shape,
+            maps=MapSet(own, exact=maps.exact, reason=maps.reason),
+            texts=tuple(names.map_text(m, number) for m in own),
+            words=("" if maps.exact else "at most ") + phrases(own, label, shape, names, number),
+            counts=count_reads(own, maps.exact, shape),
+        )
+
+
+def _bitcast(instruction: Instruction, shape: Shape) -> Equivalence | None:
+    if len(instruction.operands) != 1 or not shape.is_array or instruction.shape.is_tuple:
+        return None
+    operand = instruction.operands[0].shape
+    try:
+        if not operand.is_array or operand.n_elements != shape.n_elements:
+            return None
+        return is_bitcast(instruction)
+    except (HlomapError, OverflowError) as error:
+        return Equivalence(None, reason=printable(error))
+
+
+def _enumerate(maps: MapSet, rank: int) -> npt.NDArray[np.int64] | None:
+    """The elements of maps without dims, sorted and different."""
+    if maps.is_unknown or any(m.is_undefined or m.runtime for m in maps):
+        return None
+    if sum(prod(v.upper - v.lower + 1 for v in m.ranges) for m in maps) > _MOST_POINTS:
+        return None
+    found = [np.zeros((0, rank), np.int64)]
+    for m in maps:
+        axes = [np.arange(v.lower, v.upper + 1, dtype=np.int64) for v in m.ranges]
+        grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes)) if axes else None
+        ranges = np.zeros((1, 0), np.int64) if grid is None else grid
+        dims = np.zeros((len(ranges), 0), np.int64)
+        inside = m.in_domain(dims, ranges)
+        found.append(m.evaluate(dims[inside], ranges[inside]))
+    return np.unique(np.concatenate(found), axis=0)
+
+
+# -------------------------------------------------------------------------------------------------------------- words
+
+
+def _sentence(
+    instruction: Instruction,
+    shape: Shape,
+    point: tuple[int, ...] | None,
+    names: Names,
+    reads: Sequence[OperandReads],
+    error: str | None,
+) -> str:
+    where: Sequence[object] = names.output if point is None else point
+    subject = f"output ({', '.join(map(str, where))})" if shape.rank else "the output"
+    if error is not None:
+        return f"what {subject} reads cannot be determined: {error}"
+    if instruction.has_unnamed_operands:
+        return f"what {subject} reads is not known: the text leaves out the names of the operands"
+    if instruction.parameter_number is not None:
+        place = "the entry" if instruction.computation == instruction.module.entry else "its computation"
+        element = f"element ({', '.join(map(str, where))}) of " if shape.rank else ""
+        return f"{subject} is {element}parameter {instruction.parameter_number} of {place}"
+    if not reads:
+        return f"{subject} reads nothing"
+    found = [read.words for read in reads[:_MOST_OPERANDS]]
+    if len(reads) > _MOST_OPERANDS:
+        found.append(f"{plural(len(reads) - _MOST_OPERANDS, 'operand')} more")
+    return f"{subject} reads {clauses(dict.fromkeys(found))}"
+
+
+def _read_lines(read: OperandReads, whole: bool) -> Iterator[str]:
+    name = printable(read.instruction.name, 80)
+    also = "" if read.label.startswith(name) else f" ({name})"
+    facts = [printable(read.shape, 120), read.status + (f" ({printable(read.reason)})" if read.reason else "")]
+    if whole:
+        bound = "at most " if read.counts.distinct_lower != read.counts.distinct_upper else ""
+        facts.append(bound + bytes_text(read.bytes))
+        if read.reuse is not None and read.reuse > 1:
+            facts.append(f"each element read {read.reuse:.4g} times")
+    else:
+        facts.append(count_text(read.counts.distinct_lower, read.counts.distinct_upper, "element"))
+    yield f"  operand {read.operand}, {read.label}{also}: {', '.join(facts)}"
+    for text in read.texts[:_MOST_PHRASES]:
+        yield f"    {text}"
+    if len(read.texts) > _MOST_PHRASES:
+        yield f"    … and {plural(len(read.texts) - _MOST_PHRASES, 'map')} more"
+
+
+def _bitcast_words(bitcast: Equivalence) -> str:
+    if bitcast.equal:
+        return "each element is read from the position where it is written"
+    if bitcast.equal is None:
+        return f"whether elements change their positions is not decided: {printable(bitcast.reason)}"
+    where = f": the one at {bitcast.witness[0]}, for example" if bitcast.witness else ""
+    reason = f": {printable(bitcast.reason)}" if bitcast.reason else ""
+    return f"elements are read from other positions than they are written{where}{reason}"
+
+
+def _notes(instruction: Instruction, reads: Sequence[OperandReads], names: Names, error: str | None) -> Iterator[str]:
+    computations = instruction.called_computations
+    if any(computation.is_fusion for computation in computations):
+        opcodes = Counter(i.opcode for c in computations for i in c if i.parameter_number is None)
+        listed = [f"{n} {printable(opcode, 40)}" for opcode, n in opcodes.most_common(8)]
+        yield f"fuses {plural(sum(opcodes.values()), 'instruction')}: {', '.join(listed)}"
+    runtime = dict.fromkeys(
+        f"{v.name} is the value {printable(v.supplier.name, 80)}"
+        f"[{', '.join(names.text(e, m, read.operand) for e in v.index)}], from {v.lower} to {v.upper}"
+        for read in reads
+        for m in read.maps
+        for v in m.runtime
+        if v.supplier is not None
+    )
+    yield from list(runtime)[:_MOST_OPERANDS]
+    if any(read.maps.devices is not None for read in reads):
+        yield "elements may be on other devices"
+    if names.origin and names.origin != "names=":
+        yield f"names of dimensions from {printable(names.origin)}"
+    if instruction.inconsistency:
+        yield f"inconsistent: {printable(instruction.inconsistency)}"

@@ -1,0 +1,223 @@
+"""Names for the dimensions of an output and for the range variables of the maps that start there.
+
+Read :func:`name_dimensions`.  Names come from the caller, else from an einsum or convolution that the program itself
+records, else they are letters.  A name is given only where the maps leave no other choice: what is ambiguous keeps its
+letter.  :class:`Names` writes maps and expressions with them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from .._core import Expr, IndexingMap, Instruction, Shape, Variable
+from ..errors import ShapeError
+from ..hlo import ConvolutionDimensionNumbers
+from ..maps.map_set import MapSet
+from ..types import wrong_type
+from .text import printable
+
+__all__ = ["DimensionNames", "Names", "name_dimensions"]
+
+DimensionNames: TypeAlias = Sequence[str] | Mapping[str, Sequence[str]]
+
+_LETTERS = "ijklmn"
+_SPATIAL = "zyx"
+_VARIABLE = re.compile(r"\b(d|s|rt)(\d+)\b")
+_EINSUM = re.compile(r"([A-Za-z]*(?:,[A-Za-z]*)*)->([A-Za-z]*)")
+
+
+@dataclass(frozen=True)
+class Names:
+    """Names of the dimensions of an output, and those of operands where they are known."""
+
+    output: tuple[str, ...]
+    operands: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    #: Where the names come from, or empty for letters.
+    origin: str = ""
+    #: The sizes of the output's dimensions.
+    sizes: tuple[int, ...] = ()
+
+    def bounds(self, dim: int) -> tuple[int, int] | None:
+        """The least and greatest index in a dimension of the output; None where it is not known."""
+        return (0, self.sizes[dim] - 1) if dim < len(self.sizes) else None
+
+    def ranges(self, m: IndexingMap, operand: int) -> tuple[str, ...]:
+        """A name for each range variable: that of the dimension of the operand where it stands alone."""
+        known = self.operands.get(operand, ())
+        taken = set(self.output)
+        found: list[str] = []
+        for number, _ in enumerate(m.ranges):
+            variable = Expr.range(number)
+            own = next((known[k] for k, e in enumerate(m.results) if k < len(known) and e == variable), "")
+            default = "r" if len(m.ranges) == 1 else f"r{number}"
+            name = own if own and own not in taken else default
+            while name in taken:
+                name += "_"
+            taken.add(name)
+            found.append(name)
+        return tuple(found)
+
+    def text(self, expression: Expr | str, m: IndexingMap, operand: int) -> str:
+        """An expression over the variables of a map, with names."""
+        ranges = self.ranges(m, operand)
+        dims = self.output if len(self.output) == len(m.dims) else ()
+        lists = {"d": dims, "s": ranges, "rt": ()}
+
+        def name(found: re.Match[str]) -> str:
+            names, number = lists[found[1]], int(found[2])
+            return names[number] if number < len(names) else found[0]
+
+        return _VARIABLE.sub(name, str(expression))
+
+    def map_text(self, m: IndexingMap, operand: int) -> str:
+        """A map with names; its own text where it has other dims than the output."""
+        if m.is_undefined or len(m.dims) not in (0, len(self.output)):
+            return str(m)
+        dims = [Variable(name, v.lower, v.upper) for name, v in zip(self.output, m.dims, strict=False)]
+        names = self.ranges(m, operand)
+        ranges = [Variable(name, v.lower, v.upper) for name, v in zip(names, m.ranges, strict=True)]
+        named = IndexingMap(dims, m.results, ranges=ranges, runtime=m.runtime, constraints=m.constraints)
+        return str(named).split(", runtime: ")[0]
+
+
+def name_dimensions(
+    instruction: Instruction, shape: Shape, sets: Sequence[MapSet], given: DimensionNames | None
+) -> Names:
+    """Names for the dimensions of ``shape``, an array of the instruction's output with these maps to its operands."""
+    letters = _letters(shape.rank)
+    if given is not None:
+        found: Names | None = _given_names(instruction, shape, given, letters)
+    else:
+        found = _convolution_names(instruction, shape) or _einsum_names(instruction, shape, sets, letters)
+    return replace(found or Names(letters), sizes=shape.dimensions)
+
+
+def _letters(rank: int) -> tuple[str, ...]:
+    return tuple(_LETTERS[:rank]) if rank <= len(_LETTERS) else tuple(f"d{k}" for k in range(rank))
+
+
+def _given_names(instruction: Instruction, shape: Shape, given: DimensionNames, letters: tuple[str, ...]) -> Names:
+    takes = "names of the output's dimensions, or a mapping from instructions to those of theirs, as `names`"
+    if not isinstance(given, (Mapping, Sequence)) or isinstance(given, (str, bytes)):
+        raise wrong_type("explain", takes, given)
+    lists = dict(given) if isinstance(given, Mapping) else {instruction.name: given}
+    shapes = {operand.name: operand.shape for operand in instruction.operands} | {instruction.name: shape}
+    for value, names in lists.items():
+        if value not in shapes:
+            expected = ", ".join(printable(name, 40) for name in list(shapes)[:8])
+            raise ShapeError(f"names: no value {printable(value)!r} here; expected one of {expected}")
+        if isinstance(names, (str, bytes)) or not all(isinstance(name, str) for name in names):
+            raise wrong_type("explain", takes, names)
+        if len(names) != shapes[value].rank or len(set(names)) != len(names):
+            raise ShapeError(
+                f"names of {printable(value)}: expected {shapes[value].rank} different names, found {list(names)}"
+            )
+        Names(tuple(names)).map_text(IndexingMap.identity(shapes[value].dimensions), 0)  # refuses bad names
+    operands = {k: tuple(lists[o.name]) for k, o in enumerate(instruction.operands) if o.name in lists}
+    return Names(tuple(lists.get(instruction.name, letters)), operands, "names=")
+
+
+def _convolution_names(instruction: Instruction, shape: Shape) -> Names | None:
+    labels = instruction.attributes.get("dim_labels")
+    if not isinstance(labels, ConvolutionDimensionNumbers) or len(labels.output_spatial) > len(_SPATIAL):
+        return None
+    spatial = _SPATIAL[-len(labels.output_spatial) :] if labels.output_spatial else ""
+    output = {labels.output_batch: "batch", labels.output_feature: "feature"}
+    output |= dict(zip(labels.output_spatial, spatial, strict=True))
+    source = {labels.input_batch: "batch", labels.input_feature: "in_feature"}
+    kernel = {labels.kernel_input_feature: "in_feature", labels.kernel_output_feature: "feature"}
+    kernel |= {d: f"k{name}" for d, name in zip(labels.kernel_spatial, spatial, strict=True)}
+    if sorted(output) != list(range(shape.rank)):
+        return None
+    operands = {
+        k: tuple(named.get(d, f"in_{d}") for d in range(instruction.operands[k].shape.rank))
+        for k, named in enumerate((source, kernel))
+        if k < len(instruction.operands)
+    }
+    return Names(tuple(output[d] for d in range(shape.rank)), operands, f"dim_labels={labels}")
+
+
+# ----------------------------------------------------------------------------------------------------------- einsums
+
+
+def _einsum_names(
+    instruction: Instruction, shape: Shape, sets: Sequence[MapSet], letters: tuple[str, ...]
+) -> Names | None:
+    """Names from the subscripts of an einsum that the metadata records."""
+    spec = _einsum_spec(instruction)
+    if spec is None or len(sets) != 2 or any(s.is_unknown or len(s) != 1 for s in sets):
+        return None
+    text, inputs, output = spec
+    maps = [s[0] for s in sets]
+    shapes = [operand.shape for operand in instruction.operands]
+    if _fits(maps, shapes, shape, inputs, output):
+        return Names(tuple(output), dict(enumerate(map(tuple, inputs))), f"einsum {text}")
+    sizes = _letter_sizes(shapes, shape, inputs, output)
+    if sizes is None:
+        return None
+    dims = []
+    for number, size in enumerate(shape.dimensions):
+        roles = [Expr.dim(number) in m.results for m in maps]
+        dims.append(_only_letter(roles, size, inputs, sizes))
+    if not any(dims) or len(set(filter(None, dims))) != len([d for d in dims if d]):
+        return None
+    fallback = [letter for letter in _LETTERS + "pqtuvw" if letter not in dims]
+    chosen = [dim or fallback.pop(0) for dim in dims] if len(dims) <= len(fallback) else list(letters)
+    return Names(tuple(chosen), {}, f"einsum {text}")
+
+
+def _einsum_spec(instruction: Instruction) -> tuple[str, list[str], str] | None:
+    metadata = instruction.metadata
+    for path in (metadata.op_name, metadata.function):
+        for part in reversed((path or "")[:4096].split("/")):
+            match = _EINSUM.fullmatch(part)
+            if match and match[1].count(",") == 1:
+                inputs = match[1].split(",")
+                if all(len(set(text)) == len(text) for text in [*inputs, match[2]]):
+                    return part, inputs, match[2]
+    return None
+
+
+def _fits(maps: Sequence[IndexingMap], shapes: Sequence[Shape], shape: Shape, inputs: list[str], output: str) -> bool:
+    """Whether the subscripts in the order of the source agree with every size and every map."""
+    if len(output) != shape.rank or any(len(t) != s.rank for t, s in zip(inputs, shapes, strict=True)):
+        return False
+    for m, text in zip(maps, inputs, strict=True):
+        for letter, e in zip(text, m.results, strict=True):
+            expected = e.value if e.kind == "dim" else None
+            if (output.find(letter) if letter in output else None) != expected:
+                return False
+    sizes: dict[str, int] = {}
+    for text, found in zip([*inputs, output], [*shapes, shape], strict=True):
+        for letter, size in zip(text, found.dimensions, strict=True):
+            if sizes.setdefault(letter, size) != size:
+                return False
+    return True
+
+
+def _letter_sizes(shapes: Sequence[Shape], shape: Shape, inputs: list[str], output: str) -> dict[str, set[int]] | None:
+    """For each letter the sizes that it can have: those that every value which has it contains."""
+    if sorted(len(t) for t in inputs) != sorted(s.rank for s in shapes) or len(output) != shape.rank:
+        return None
+    everything = [set(s.dimensions) for s in shapes]
+    sizes = {}
+    for letter in {*"".join(inputs), *output}:
+        possible = set(shape.dimensions) if letter in output else everything[0] | everything[1]
+        if all(letter in text for text in inputs):
+            possible = possible & everything[0] & everything[1]
+        sizes[letter] = possible
+    return sizes
+
+
+def _only_letter(roles: Sequence[bool], size: int, inputs: list[str], sizes: Mapping[str, set[int]]) -> str | None:
+    """The one letter that a dimension of the output can be, in whichever order the operands are."""
+    found = {
+        letter
+        for order in (inputs, inputs[::-1])
+        for letter, possible in sizes.items()
+        if size in possible and [letter in text for text in order] == list(roles)
+    }
+    return found.pop() if len(found) == 1 else None

@@ -1,0 +1,80 @@
+"""Text from programs, made safe to print and to put into HTML.
+
+Names in an HLO file are data that anybody may have written: :func:`printable` is for terminals and :func:`html` for
+pages.  Every text of this package goes through one of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from html import escape
+
+__all__ = ["bytes_text", "count_text", "html", "joined", "leaf_text", "plural", "printable"]
+
+# C0, DEL and C1 controls, line and paragraph separators, marks that change the direction of text, lone surrogates.
+_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(text: object, limit: int = 200) -> str:
+    """One line without control characters, cut where it is long.
+
+    >>> printable("a\\x1b[31m\\nb")
+    'a\ufffd[31m\ufffdb'
+    """
+    found = _UNSAFE.sub("\ufffd", str(text)[: limit + 1])
+    return found if len(found) <= limit else found[: limit - 1] + "…"
+
+
+def html(text: object, limit: int = 2000) -> str:
+    """The text for HTML and SVG, where it never becomes an element or an attribute.
+
+    >>> html("<script>")
+    '&lt;script&gt;'
+    """
+    return escape(printable(text, limit), quote=True)
+
+
+def joined(phrases: Iterable[str]) -> str:
+    """A list in a sentence.
+
+    >>> joined(["a", "b", "c"])
+    'a, b and c'
+    """
+    items = list(phrases)
+    return items[0] if len(items) == 1 else ", ".join(items[:-1]) + " and " + items[-1] if items else ""
+
+
+def plural(n: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> plural(1, "element"), plural(1200, "element")
+    ('1 element', '1,200 elements')
+    """
+    return f"{n:,} {noun}" + "s" * (n != 1)
+
+
+def count_text(lower: int, upper: int | None, noun: str) -> str:
+    """A number that is known within bounds.
+
+    >>> count_text(3, 3, "element"), count_text(0, 3, "element"), count_text(0, None, "element")
+    ('3 elements', 'at most 3 elements', 'an unknown number of elements')
+    """
+    if upper is None:
+        return f"an unknown number of {noun}s"
+    return plural(upper, noun) if lower == upper else f"at most {plural(upper, noun)}"
+
+
+def bytes_text(n: int | None) -> str:
+    """A number of bytes with its unit; ``?`` where it is unknown."""
+    return "? bytes" if n is None else plural(n, "byte")
+
+
+def leaf_text(leaf: Iterable[int]) -> str:
+    """A shape index after the name of a value; nothing for an array.
+
+    >>> "t" + leaf_text((0, 1))
+    't{0, 1}'
+    """
+    found = ", ".join(map(str, leaf))
+    return f"{{{found}}}" if found else ""

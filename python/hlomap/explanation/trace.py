@@ -1,0 +1,106 @@
+"""The way of one element back through the program, to the parameters of the entry.
+
+:func:`trace` is the entry point.  The maps of the way are those of :func:`hlomap.indexing`; from a computation that is
+not the entry, those of :func:`hlomap.backward_slice` lead on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .._core import Instruction
+from ..analysis.queries import reached
+from ..analysis.rule_provider import RuleProvider
+from ..analysis.slices import backward_slice
+from ..errors import HlomapError
+from ..maps.map_set import MapSet
+from ..ops._shapes import shape_at
+from ..types import ShapeIndex
+from .names import Names
+from .source import value_label
+from .text import leaf_text, printable
+from .words import clauses, phrases
+
+__all__ = ["Step", "trace"]
+
+_MOST_LEAVES = 4
+_MOST_VALUES = 10_000
+
+
+@dataclass(frozen=True)
+class Step:
+    """A value on the way back, and the elements of it that the explained element depends on."""
+
+    instruction: Instruction
+    #: The number of instructions between it and the explained one, at least; None beyond the computation.
+    distance: int | None
+    #: The elements: maps without dims.
+    maps: MapSet
+    #: The same in words.
+    words: str
+
+    def __str__(self) -> str:
+        mark = "from" if self.distance is None else f"{self.distance:>3} "
+        status = "" if self.maps.exact else f"  ({'unknown' if self.maps.is_unknown else 'at most these'})"
+        return f"{mark} {printable(self.instruction.opcode, 40)}  {self.words}{status}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON values."""
+        return {
+            "instruction": self.instruction.name,
+            "computation": self.instruction.computation.name,
+            "opcode": self.instruction.opcode,
+            "distance": self.distance,
+            "words": self.words,
+            "maps": [str(m) for m in self.maps],
+            "exact": self.maps.exact,
+            "reason": self.maps.reason,
+        }
+
+
+def trace(
+    instruction: Instruction, leaf: ShapeIndex, point: tuple[int, ...], depth: int | None, names: Names
+) -> Iterator[Step]:
+    """The values that an element depends on, users before operands, as far as ``depth`` instructions back."""
+    distances = _distances(instruction, depth)
+    inside = [one for one, n in distances.items() if depth is None or n < depth]
+    box = [(i, i) for i in point]
+    found = reached(RuleProvider(instruction.module), instruction, [leaf], inside)
+    for value, maps in found.items():
+        if value != instruction and value in distances and maps:
+            yield _step(value, distances[value], maps.image(box), names)
+    if depth is None and instruction.computation != instruction.module.entry:
+        try:
+            parameters = backward_slice(instruction, leaf)
+        except (HlomapError, OverflowError) as error:
+            parameters = {p: MapSet.unknown(str(error)) for p in instruction.module.entry.parameters}
+        for value, maps in parameters.items():
+            yield _step(value, None, maps.image(box), names)
+
+
+def _distances(start: Instruction, depth: int | None) -> dict[Instruction, int]:
+    """The values within ``depth`` operands of the start, with the least number of them."""
+    found = {start: 0}
+    frontier = [start]
+    while frontier and len(found) < _MOST_VALUES and (depth is None or found[frontier[0]] < depth):
+        following: list[Instruction] = []
+        for user in frontier:
+            for operand in user.operands:
+                if operand not in found:
+                    found[operand] = found[user] + 1
+                    following.append(operand)
+        frontier = following
+    return found
+
+
+def _step(value: Instruction, distance: int | None, maps: MapSet, names: Names) -> Step:
+    label = value_label(value)
+    if maps.is_unknown:
+        return Step(value, distance, maps, f"any elements of {label}: {printable(maps.reason)}")
+    found = []
+    for leaf in dict.fromkeys(tuple(m.index) for m in maps):
+        own = [m for m in maps if tuple(m.index) == leaf]
+        found.append(phrases(own, label + leaf_text(leaf), shape_at(value.shape, leaf), names, -1))
+    return Step(value, distance, maps, clauses(found[:_MOST_LEAVES] + ["more"] * (len(found) > _MOST_LEAVES)))

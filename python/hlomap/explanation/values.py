@@ -1,0 +1,219 @@
+"""Numbers for values: two instructions with one number compute the same array, in one module or in two.
+
+Read :class:`Numbering` first.  A value is numbered by its operation, its attributes and the numbers of its operands;
+layouts and names do not count.  Fusions and calls are looked through.  An operation that only moves elements is
+numbered by where its elements come from, so that a transpose of a transpose is the value itself, and a reshape that
+became a bitcast keeps its number.  Different numbers prove nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .._core import Computation, IndexingMap, Instruction, Module
+from ..analysis.queries import output_to_input
+from ..errors import HlomapError
+from ..ops import lookup
+
+__all__ = ["MOVERS", "Numbering", "Value", "is_container", "runs_calls"]
+
+MOVERS = frozenset(["bitcast", "broadcast", "copy", "reshape", "reverse", "slice", "transpose"])
+"""Operations whose value has elements of the operand alone, as they are."""
+
+# What an instruction carries beside its meaning, and computations, which count by their fingerprint.
+_NO_MEANING = frozenset(
+    """
+    backend_config body branch_computations called_computations calls condition control-predecessors
+    false_computation frontend_attributes kind metadata operand_layout_constraints origin output_to_operand_aliasing
+    schedule_as sharding statistics to_apply true_computation
+    """.split()  # noqa: SIM905 (a list would be 20 lines)
+)
+_DEEPEST = 100  # calls in calls that are looked through
+_MOST_REPEATS = 20_000  # instructions that are numbered again since their computation is called again
+
+
+@dataclass(frozen=True)
+class Value:
+    """An instruction that is executed, the fusion that it is in, and the number of its value."""
+
+    instruction: Instruction
+    fusion: Instruction | None
+    number: int
+
+
+def is_container(instruction: Instruction) -> bool:
+    """Whether the instruction stands for the instructions of the computation that it calls: a fusion or a call."""
+    return lookup(instruction.opcode).inlines and bool(instruction.called_computations)
+
+
+def runs_calls(instruction: Instruction) -> bool:
+    """Whether the instruction runs the computations that it calls as they are: a call, a loop or a branch."""
+    op = lookup(instruction.opcode)
+    return op.inlines or op.operand_of_parameter is not None or op.parameter_to_operands is not None
+
+
+class Numbering:
+    """The numbers of the values of any number of modules.
+
+    >>> import hlomap as hm
+    >>> module = hm.parse('''ENTRY e {
+    ...   p = f32[2,3] parameter(0)
+    ...   t = f32[3,2] transpose(p), dimensions={1,0}
+    ...   ROOT u = f32[2,3] transpose(t), dimensions={1,0}
+    ... }''')
+    >>> [value.number for value in Numbering().values(module).values()]
+    [0, 1, 0]
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[Hashable, int] = {}
+        self._origins: dict[int, tuple[int, IndexingMap]] = {}
+        self._elements: dict[int, tuple[int, ...]] = {}
+        self._sizes: dict[int, tuple[int, ...]] = {}
+        self._budget = 0
+
+    def values(self, module: Module) -> dict[Instruction, Value]:
+        """The values of a module: the instructions of its entry and of the fusions, loops and branches below it."""
+        found: dict[Instruction, Value] = {}
+        self._budget = module.n_instructions + _MOST_REPEATS
+        self._computation(module.entry, None, None, found, 0)
+        return found
+
+    def _key(self, key: Hashable) -> int:
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def _computation(
+        self,
+        computation: Computation,
+        arguments: Sequence[int] | None,
+        fusion: Instruction | None,
+        found: dict[Instruction, Value],
+        depth: int,
+    ) -> int:
+        """Numbers the instructions in the order of the text, and returns the number of the root.
+
+        An instruction of a computation that is called again keeps the number of the first call.
+        """
+        numbers: dict[Instruction, int] = {}
+        self._budget -= len(computation)
+        for instruction in computation:
+            parameter = instruction.parameter_number
+            if parameter is None:
+                operands = [numbers.get(o, -1) for o in instruction.operands]
+                number = self._value(instruction, operands, fusion, found, depth)
+            elif arguments is not None and parameter < len(arguments):
+                numbers[instruction] = arguments[parameter]
+                continue
+            else:
+                number = self._key(("parameter", parameter, str(instruction.shape.without_layout())))
+            if instruction.shape.is_array:
+                self._sizes.setdefault(number, instruction.shape.dimensions)
+            numbers[instruction] = number
+            found.setdefault(instruction, Value(instruction, fusion, number))
+        return numbers.get(computation.root, -1)
+
+    def _value(
+        self,
+        instruction: Instruction,
+        operands: list[int],
+        fusion: Instruction | None,
+        found: dict[Instruction, Value],
+        depth: int,
+    ) -> int:
+        op, called = lookup(instruction.opcode), instruction.called_computations
+        enters = depth < _DEEPEST and sum(map(len, called)) <= self._budget
+        if op.inlines and called and enters:
+            inside = fusion or (instruction if called[0].is_fusion else None)
+            return self._computation(called[0], operands, inside, found, depth + 1)
+        if instruction.opcode == "opt-barrier" and len(operands) == 1:
+            return operands[0]
+        if called and runs_calls(instruction):
+            return self._caller(instruction, operands, fusion, found, depth if enters else None)
+        if instruction.opcode == "get-tuple-element" and operands[:1] and operands[0] in self._elements:
+            elements, index = self._elements[operands[0]], instruction.attributes.get("index")
+            if isinstance(index, int) and 0 <= index < len(elements):
+                return elements[index]
+        moved = self._moved(instruction, operands) if instruction.opcode in MOVERS else None
+        number = self._key(_meaning(instruction, operands)) if moved is None else moved
+        if instruction.opcode == "tuple":
+            self._elements[number] = tuple(operands)
+        return number
+
+    def _caller(
+        self,
+        instruction: Instruction,
+        operands: list[int],
+        fusion: Instruction | None,
+        found: dict[Instruction, Value],
+        depth: int | None,
+    ) -> int:
+        """The number of a loop or branch: of its operation, its operands and what the computations compute.
+
+        The parameters of the computations are numbered twice: first by their places, which gives the numbers of the
+        roots; then as those of this very loop, so that values of different loops differ.
+        """
+        called = instruction.called_computations
+        if depth is None:
+            return self._key(_meaning(instruction, operands))
+        roots: list[int] = []
+        for computation in called:
+            places = [self._key(("place", k)) for k in range(len(computation.parameters))]
+            roots.append(self._computation(computation, places, None, {}, depth + 1))
+        own = self._key((instruction.opcode, "calls", tuple(operands), tuple(roots)))
+        for position, computation in enumerate(called):
+            arguments = [self._key(("in", own, position, k)) for k in range(len(computation.parameters))]
+            self._computation(computation, arguments, fusion, found, depth + 1)
+        return own
+
+    def _moved(self, instruction: Instruction, operands: list[int]) -> int | None:
+        """The number of a value whose elements are those of another; None where it is not one exact map."""
+        shape = instruction.shape
+        if len(operands) != 1 or not shape.is_array or shape.dtype != instruction.operands[0].shape.dtype:
+            return None
+        base, before = self._origins.get(operands[0], (operands[0], None))
+        try:
+            (maps,) = output_to_input(instruction)
+            if not maps.exact or len(maps) != 1 or maps[0].ranges or maps[0].runtime:
+                return None
+            m = (maps[0] if before is None else maps[0].then(before)).simplify()
+            identity = IndexingMap.identity(shape.dimensions).simplify()
+        except (HlomapError, OverflowError):
+            return None
+        if m == identity and self._sizes.get(base) == shape.dimensions:
+            return base
+        number = self._key(("moved", base, shape.dimensions, m))
+        self._origins.setdefault(number, (base, m))
+        return number
+
+
+def _meaning(instruction: Instruction, operands: Sequence[int]) -> Hashable:
+    """What an operation computes from its operands; layouts, names and annotations left out."""
+    attributes = instruction.attributes
+    texts = tuple((name, attributes.text(name)) for name in sorted(attributes.keys()) if name not in _NO_MEANING)
+    called = tuple(computation.fingerprint for computation in instruction.called_computations)
+    is_alone = -1 in operands or instruction.has_unnamed_operands or _is_impure(instruction)
+    own = instruction if is_alone else _literal(instruction)
+    return instruction.opcode, str(instruction.shape.without_layout()), texts, called, tuple(operands), own
+
+
+def _is_impure(instruction: Instruction) -> bool:
+    """Whether the same operation on the same operands may have another value; no number is shared then."""
+    return lookup(instruction.opcode).has_side_effect or instruction.opcode in ("rng", "partition-id", "replica-id")
+
+
+def _literal(instruction: Instruction) -> Hashable:
+    """The value of a constant; the constant itself where its text leaves the value out."""
+    if instruction.opcode != "constant":
+        return None
+    try:
+        return _hashable(instruction.literal)
+    except HlomapError:
+        return instruction
+
+
+def _hashable(value: Any) -> Hashable:
+    if isinstance(value, tuple):
+        return tuple(map(_hashable, value))
+    return None if value is None else value.tobytes()

@@ -1,0 +1,246 @@
+"""Diffs of modules: goldens of real compilations, what outputs depend on, and value numbers checked by running.
+
+``HLOMAP_BLESS=1 pytest tests/explanation`` rewrites the goldens; read the diff.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import BLESS, CASES, Case, random_value
+from support.corpus import read_corpus
+
+import hlomap as hm
+from hlomap.explanation.dependence import compare_outputs
+from hlomap.explanation.values import Numbering
+
+PAIRS = ["attention_causal", "remat_grad", "while_simple"]
+
+MODULES = """
+    adam_train_step attention_causal attention_grad cholesky conv_grouped_grads cumulative_ops dynamic_update_slice
+    floyd_warshall gather_take_along layernorm_grad lenet_train_grad lstm_scan mlp_value_and_grad moe_topk
+    optimization_barrier resnet_block_fwd rope scan_grad scatter_batching_dims transformer_block_fwd unet_small
+    while_simple
+""".split()  # noqa: SIM905 (a list would be 25 lines)
+
+
+def module(body: str, computations: str = "") -> hm.Module:
+    return hm.parse(f"HloModule m\n{computations}\nENTRY e {{\n{body}\n}}")
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_golden(name: str) -> None:
+    """XLA's CPU pipeline on three programs; each golden was compared with the texts by hand."""
+    before, after = (hm.parse(read_corpus(folder)[f"{name}.hlo"]) for folder in ("pre", "opt"))
+    found = hm.diff(before, after)
+    golden = CASES / "diff" / f"{name}.txt"
+    if BLESS:
+        golden.write_text(f"{found}\n")
+    assert f"{found}\n" == golden.read_text()
+    assert json.loads(json.dumps(found.to_dict())) and "<script" not in found._repr_html_()
+
+
+def test_dependence_before_and_after_optimisation() -> None:
+    """Every output of real modules: proved equal, or why not."""
+    lines = []
+    for name in MODULES:
+        found = hm.diff(*(hm.parse(read_corpus(folder)[f"{name}.hlo"]) for folder in ("pre", "opt")))
+        lines.append(f"{name}: {sum(output.status == 'equal' for output in found.outputs)} equal")
+        lines += [f"  {output}" for output in found.outputs if output.status != "equal"]
+    golden = CASES / "diff" / "outputs.txt"
+    text = "".join(f"{line}\n" for line in lines)
+    if BLESS:
+        golden.write_text(text)
+    assert text == golden.read_text()
+
+
+def test_same_module_has_no_changes() -> None:
+    for name in PAIRS:
+        text = read_corpus("opt")[f"{name}.hlo"]
+        found = hm.diff(hm.parse(text), hm.parse(text))
+        assert found.is_empty and {match.how for match in found.matches} == {"value"}
+        assert all(match.before.name == match.after.name for match in found.matches)
+        assert found.bytes_before == found.bytes_after
+
+
+P = "p = f32[4,6] parameter(0)\n"
+DEPENDENCE = [
+    ("equal", "ROOT r = f32[4,6] negate(p)", "ROOT r = f32[4,6] add(p, p)", None),
+    ("different", "ROOT r = f32[4,6] negate(p)", "ROOT r = f32[4,6] reverse(p), dimensions={0}", None),
+    ("wider", "ROOT r = f32[4,6] negate(p)", "ROOT r = f32[4,6] sort(p), dimensions={1}, to_apply=less", None),
+    ("narrower", "ROOT r = f32[4,6] sort(p), dimensions={0}, to_apply=less", "ROOT r = f32[4,6] negate(p)", None),
+    (
+        "unknown",
+        "ROOT r = f32[4,6] negate(p)",
+        'ROOT r = f32[4,6] custom-call(p), custom_call_target="x"',
+        "after: no rule for custom-call to 'x'",
+    ),
+    ("unknown", "ROOT r = f32[4,6] negate(p)", "ROOT r = f32[6,4] transpose(p), dimensions={1,0}", "other sizes"),
+]
+LESS = "less {\n a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = pred[] compare(a, b), direction=LT\n}"
+
+
+@pytest.mark.parametrize(("status", "before", "after", "reason"), DEPENDENCE)
+def test_dependence_of_outputs(status: str, before: str, after: str, reason: str | None) -> None:
+    found = hm.diff(module(P + before, LESS), module(P + after, LESS))
+    assert [(o.status, o.reason) for o in found.outputs] == [(status, reason)]
+
+
+@pytest.mark.parametrize(
+    ("index", "status"),
+    [("o", "equal"), ("n", "unknown")],
+)
+def test_values_at_run_time(index: str, status: str) -> None:
+    """The same start is the same value, whatever its name; another start is not known to be another value."""
+    body = "q = f32[9] parameter(0)\no = s32[] parameter(1)\nn = s32[] negate(o)\nc = s32[] copy(o)\n"
+    slices = [f"ROOT r = f32[3] dynamic-slice(q, {one}), dynamic_slice_sizes={{3}}" for one in ("c", index)]
+    found = hm.diff(*(module(body + one) for one in slices))
+    assert next(o for o in found.outputs if o.parameter == 0).status == status
+
+
+def test_values_without_a_number_differ() -> None:
+    """Equal numbers of instructions in two modules are no proof."""
+    body = (
+        "q = f32[9] parameter(0)\no = s32[] parameter(1)\nROOT r = f32[3] dynamic-slice(q, o), dynamic_slice_sizes={3}"
+    )
+    one = module(body)
+    numbered = Numbering().values(one)
+    assert {o.status for o in compare_outputs(one, module(body), numbered, {})[0] if o.parameter == 0} == {"unknown"}
+
+
+def test_programs_with_very_many_outputs_are_compared_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hlomap.explanation.dependence._MOST_PAIRS", 1)
+    one = module(
+        P + "n = f32[4,6] negate(p)\na = f32[4,6] abs(p)\nROOT t = (f32[4,6], f32[4,6], f32[4,6]) tuple(n, a, p)"
+    )
+    found = hm.diff(one, one)
+    assert len(found.outputs) == 2 and "1 further output not compared" in str(found)
+
+
+def test_fusions_and_moves() -> None:
+    before = module(
+        P + "n = f32[4,6] negate(p)\nt = f32[6,4] transpose(n), dimensions={1,0}\ne = f32[6,4] exponential(t)\n"
+        "u = f32[4,6] transpose(e), dimensions={1,0}\nROOT r = f32[24] reshape(u)"
+    )
+    after = module(
+        P + "x = f32[6,4]{0,1} fusion(p), kind=kLoop, calls=f\nc = f32[4,6] copy(p)\nu = f32[4,6] bitcast(x)\n"
+        "ROOT b = f32[24] bitcast(u)",
+        "f {\n a = f32[4,6] parameter(0)\n k = f32[4,6] negate(a)\n b = f32[6,4]{0,1} bitcast(k)\n"
+        " ROOT e = f32[6,4]{0,1} exponential(b)\n}",
+    )
+    found = hm.diff(before, after)
+    assert [(m.before.name, m.after.name) for m in found.fusions[0].parts] == [("n", "k"), ("t", "b"), ("e", "e")]
+    assert [i.name for i in found.added] == ["c"] and not found.removed
+    assert {(m.before.name, m.after.name, m.how) for m in found.matches} >= {("u", "u", "value"), ("r", "b", "value")}
+
+
+def test_what_is_left_and_what_is_computed_again() -> None:
+    """The exponential of another value is the only one left; the fusion and the entry both negate p."""
+    before = module(P + "n = f32[4,6] negate(p)\nROOT e = f32[4,6] exponential(n)")
+    after = module(
+        P + "m = f32[4,6] negate(p)\na = f32[4,6] abs(m)\nx = f32[4,6] fusion(p), kind=kLoop, calls=f\n"
+        "ROOT r = f32[4,6] add(a, x)",
+        "f {\n q = f32[4,6] parameter(0)\n k = f32[4,6] negate(q)\n c = f32[4,6] cosine(k)\n"
+        " ROOT y = f32[4,6] exponential(c)\n}",
+    )
+    found = hm.diff(before, after)
+    pairs = {(m.before.name, m.after.name, m.how) for m in found.matches}
+    assert pairs == {("p", "p", "value"), ("n", "m", "value"), ("e", "y", "elimination")}
+    assert [(m.before.name, m.after.name) for m in found.duplicates] == [("n", "k")]
+    assert {i.name for i in found.added} == {"a", "c", "r"} and not found.removed
+
+
+def test_numbers_of_values_are_those_of_equal_arrays(case: Case) -> None:
+    """Runs the case: instructions of the entry with one number have one value."""
+    if any(note.startswith("// devices") for note in case.notes):
+        return
+    program = case.module
+    values: dict[hm.Instruction, Any] = {}
+    numbers = Numbering().values(program)
+    rng = np.random.default_rng(7)
+    arguments = [random_value(parameter.shape, rng) for parameter in program.entry.parameters]
+    try:
+        hm.execute(program, *arguments, on_value=lambda i, value, device=None: values.setdefault(i, value))
+    except hm.HlomapError:
+        return
+    found: dict[int, Any] = {}
+    for instruction, value in values.items():
+        if instruction.computation == program.entry and instruction in numbers and instruction.shape.is_array:
+            other = found.setdefault(numbers[instruction].number, value)
+            np.testing.assert_array_equal(np.asarray(value), np.asarray(other))
+
+
+def test_equal_numbers_need_equal_parameters_and_known_operands() -> None:
+    """Parameters of other shapes are other values, and so are instructions whose operands the text leaves out."""
+    one, other = (
+        module(P + "ROOT s = f32[2,6] slice(p), slice={[0:2], [0:6]}"),
+        module("p = f32[5,6] parameter(0)\nROOT s = f32[2,6] slice(p), slice={[0:2], [0:6]}"),
+    )
+    assert not any(match.how == "value" for match in hm.diff(one, other).matches)
+    unnamed = module(P + "n = f32[4,6] add(, )\nm = f32[4,6] add(, )\nROOT a = f32[4,6] add(n, m)")
+    numbers = {i.name: v.number for i, v in Numbering().values(unnamed).items()}
+    assert numbers["n"] != numbers["m"]
+
+
+def test_numbers_look_through_moves() -> None:
+    program = module(
+        P + "t = f32[6,4] transpose(p), dimensions={1,0}\nc = f32[6,4]{0,1} copy(t)\nu = f32[4,6] transpose(c),"
+        " dimensions={1,0}\nr = f32[2,2,6] reshape(u)\nb = f32[4,6] bitcast(r)\nROOT v = f32[4,6] reverse(b),"
+        " dimensions={0}"
+    )
+    numbers = {i.name: v.number for i, v in Numbering().values(program).items()}
+    assert numbers["p"] == numbers["u"] == numbers["b"] != numbers["v"] and numbers["t"] == numbers["c"]
+
+
+def test_different_loops_have_different_values() -> None:
+    """Two loops that begin with the same value: what they carry is not the same."""
+    loop = (
+        "{} {{\n p = (f32[2]) parameter(0)\n g = f32[2] get-tuple-element(p), index=0\n n = f32[2] {}(g)\n"
+        " ROOT t = (f32[2]) tuple(n)\n}}\n"
+    )
+    condition = "c {\n p = (f32[2]) parameter(0)\n ROOT f = pred[] constant(false)\n}\n"
+    body = (
+        "q = f32[2] parameter(0)\nt = (f32[2]) tuple(q)\nw = (f32[2]) while(t), condition=c, body={}\n"
+        "ROOT g = f32[2] get-tuple-element(w), index=0"
+    )
+    texts = loop.format("a", "negate") + loop.format("b", "abs") + condition
+    first, second = (module(body.format(one), texts) for one in "ab")
+    found = hm.diff(first, second)
+    assert not any(match.before.name == "w" and match.how == "value" for match in found.matches)
+    assert hm.diff(first, module(body.format("a"), texts)).is_empty
+
+
+def test_calls_of_calls_do_not_multiply() -> None:
+    """Each of 40 computations calls the next one twice."""
+    computations = "f0 {\n ROOT p = f32[2] parameter(0)\n}\n"
+    for i in range(40):
+        computations += (
+            f"f{i + 1} {{\n p = f32[2] parameter(0)\n a = f32[2] call(p), to_apply=f{i}\n n = f32[2] negate(a)\n"
+            f" b = f32[2] call(n), to_apply=f{i}\n ROOT s = f32[2] add(a, b)\n}}\n"
+        )
+    program = module("p = f32[2] parameter(0)\nROOT r = f32[2] call(p), to_apply=f40", computations)
+    assert len(Numbering().values(program)) > 40
+    deep = "".join(
+        f"g{i + 1} {{\n p = f32[2] parameter(0)\n ROOT a = f32[2] call(p), to_apply=g{i}\n}}\n" for i in range(2000)
+    )
+    program = module(
+        "p = f32[2] parameter(0)\nROOT r = f32[2] call(p), to_apply=g2000",
+        "g0 {\n ROOT p = f32[2] parameter(0)\n}\n" + deep,
+    )
+    assert Numbering().values(program)
+
+
+def test_history_of_a_dump() -> None:
+    dump = hm.DumpDirectory(CASES / "dumps")
+    found = dump.history("jit_attn")
+    golden = CASES / "diff" / "history.txt"
+    if BLESS:
+        golden.write_text(f"{found}\n")
+    assert f"{found}\n" == golden.read_text()
+    assert dump.history(dump[0]).to_dict() == found.to_dict()
+    assert all(output.status == "equal" for change in found.changes for output in change.diff.outputs)
+    with pytest.raises(hm.errors.NotFoundError, match=r"no module 'x' in .*; expected one of jit_attn, jit_step"):
+        dump.history("x")
