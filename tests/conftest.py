@@ -25,9 +25,10 @@ import hlomap as hm
 BLESS = os.environ.get("HLOMAP_BLESS") == "1"
 CASES = Path(__file__).parent / "cases"
 
+# No deadlines: how long an example takes says something about the machine, not about hlomap.
+hypothesis.settings.register_profile("local", deadline=None)
 hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
-if os.environ.get("CI"):
-    hypothesis.settings.load_profile("ci")
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
 @dataclass

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NoReturn, SupportsIndex, TypeAlias, TypeVar
 
 from .errors import UndecidedError
+from .sequences import bounded
 
 __all__ = ["ShapeIndex", "Unknown", "expect", "expect_index", "expect_items", "one_line", "wrong_type"]
 
@@ -73,7 +74,7 @@ def expect(kinds: type | tuple[type, ...], got: object, function: str, takes: st
 def expect_items(kind: type[_T], got: Iterable[_T], function: str, takes: str) -> list[_T]:
     """The items of an iterable; raises :func:`wrong_type` unless it is one and all are of a kind."""
     try:
-        items = list(got)
+        items = bounded(got)
     except TypeError:
         raise wrong_type(function, takes, got) from None
     if isinstance(got, str):

@@ -19,6 +19,7 @@ from .._core import Computation, Expr, IndexingMap, Instruction, Shape, TilePlan
 from ..errors import ShapeError
 from ..hardware import Device, Limits
 from ..ops._shapes import array_leaves, shape_at
+from ..sequences import as_array, bounded
 from ..types import ShapeIndex, expect, expect_index
 from .queries import shape_indices
 from .rule_provider import RuleProvider
@@ -338,7 +339,7 @@ class Tiling:
         return reason_texts([str(r.instruction.name) for r in self.reads], [f"output {w.operand}" for w in self.writes])
 
     def _rows(self, given: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        rows = np.asarray(given)
+        rows = as_array(given)
         if rows.dtype.kind not in "iu" and rows.size:
             raise TypeError(f"evaluate() takes candidates of integers, got {rows.dtype}")
         if rows.ndim != 2 or rows.shape[1] != len(self.params):
@@ -414,7 +415,7 @@ class Tiling:
         """
         from .tile_explanation import explain
 
-        return explain(self, self._rows([list(candidate)])[0].tolist(), _named(limits, Limits))
+        return explain(self, self._rows([bounded(candidate)])[0].tolist(), _named(limits, Limits))
 
     def __str__(self) -> str:
         lines = []

@@ -15,6 +15,7 @@ from typing import Any
 
 from .._core import Shape
 from ..errors import HlomapError, ShapeError
+from ..sequences import bounded
 from .computations import Callee
 from .values import Value
 
@@ -112,9 +113,11 @@ def items(operation: str, argument: str, values: Any, expected: str) -> list[Any
     if isinstance(values, (str, bytes)):
         raise wrong_type(operation, argument, values, expected)
     try:
-        return list(values)
+        return bounded(values)
     except TypeError:
         raise wrong_type(operation, argument, values, expected) from None
+    except ValueError as error:
+        raise invalid(operation, argument, shown(values), str(error)) from None
 
 
 def integer(operation: str, argument: str, value: Any) -> int:
@@ -135,18 +138,23 @@ def at_least(operation: str, argument: str, value: Any, least: int) -> int:
 
 def integers(operation: str, argument: str, values: Any) -> list[int]:
     """A sequence of integers as a list."""
+    expected = "a sequence of integers"
     try:
-        return [operator.index(value) for value in values]
+        return [operator.index(value) for value in items(operation, argument, values, expected)]
     except TypeError:
-        raise wrong_type(operation, argument, values, "a sequence of integers") from None
+        raise wrong_type(operation, argument, values, expected) from None
 
 
 def integer_lists(operation: str, argument: str, values: Any) -> list[list[int]]:
     """A sequence of sequences of integers as lists."""
+    expected = "a sequence of sequences of integers"
     try:
-        return [[operator.index(value) for value in entry] for entry in values]
+        return [
+            [operator.index(value) for value in items(operation, argument, entry, expected)]
+            for entry in items(operation, argument, values, expected)
+        ]
     except TypeError:
-        raise wrong_type(operation, argument, values, "a sequence of sequences of integers") from None
+        raise wrong_type(operation, argument, values, expected) from None
 
 
 def dimension_number(operation: str, argument: str, dimension: Any, rank: int) -> int:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 from .. import _core
 from .._core import ConvolutionDimensionNumbers, EntryLayout, Metadata, ReplicaGroups, ResultAccuracy, Sharding, Window
 from ..errors import HlomapError
+from ..sequences import bounded
 from .arguments import at_least, check_choice, invalid, shown, wrong_type
 from .computations import Callee
 from .constants import as_array, literal_text
@@ -90,7 +91,7 @@ def quoted(text: str) -> str:
 
 def ints(numbers: Ints) -> str:
     """A list of integers in braces."""
-    return "{" + ",".join(str(operator.index(n)) for n in numbers) + "}"
+    return "{" + ",".join(str(operator.index(n)) for n in bounded(numbers)) + "}"
 
 
 def word(flag: bool) -> str:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from .._core import Layout, Shape, linear_index, logical_index, pack_into, spread_bits, squeeze_bits, unpack_into
 from ..dtypes import is_integer, is_unsigned, numpy_dtype
 from ..errors import DomainError, ShapeError, UnsupportedError
+from ..sequences import as_array
 from ..types import expect, wrong_type
 
 __all__ = ["pack", "ravel_index", "unpack", "unravel_index"]
@@ -54,7 +55,7 @@ def pack(
     ['0x21', '0xf']
     """
     expect((SupportsIndex, type(None)), threads, "pack", "an int or None as `threads`")
-    values = np.asarray(array)
+    values = as_array(array)
     shape = _shape_of(values, layout)
     dtype = values.dtype
     n = shape.buffer_elements
@@ -63,7 +64,7 @@ def pack(
         raise ShapeError(f"the buffer of {shape} has {n_bytes:,} bytes for {values.nbytes:,} bytes of elements")
     flat = np.ascontiguousarray(values).reshape(-1)
     buffer = np.empty(n, dtype)
-    padding = np.asarray(fill).astype(dtype).reshape(-1)
+    padding = as_array(fill).astype(dtype).reshape(-1)
     if padding.size != 1:
         raise ShapeError(f"fill: expected one element, found {padding.size}")
     pack_into(shape, _words(flat), _words(buffer), _words(padding), _n_threads(threads, buffer.nbytes))
@@ -145,7 +146,7 @@ def unravel_index(shape: Shape, position: npt.ArrayLike) -> Any:
            [2, 3]]))
     """
     expect(Shape, shape, "unravel_index", "an hlomap.Shape", "read text with hlomap.Shape.parse(text)")
-    values = np.asarray(position)
+    values = as_array(position)
     is_one = values.ndim == 0
     if values.ndim > 1:
         raise ShapeError(f"unravel_index: position: expected a number or a list of numbers, found shape {values.shape}")
@@ -163,7 +164,7 @@ def unravel_index(shape: Shape, position: npt.ArrayLike) -> Any:
 
 
 def _points(values: npt.ArrayLike, width: int, what: str) -> tuple[Array, bool]:
-    array = np.asarray(values)
+    array = as_array(values)
     is_one = array.ndim < 2
     table = array.reshape(1, -1) if is_one else array
     if table.ndim != 2 or table.shape[1] != width:

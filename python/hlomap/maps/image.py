@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from .._core import IndexingMap, _image_many
 from ..errors import ShapeError
+from ..sequences import bounded
 from ..types import one_line, wrong_type
 
 __all__ = ["Box", "image_maps", "read_box"]
@@ -39,7 +40,7 @@ def read_box(box: object, function: str) -> list[Bounds] | None:
     if not isinstance(box, Iterable) or isinstance(box, (str, bytes)):
         raise wrong_type(function, _TAKES, box)
     try:
-        items = list(box)
+        items = bounded(box)
     except TypeError:
         raise wrong_type(function, _TAKES, box) from None
     return [_cut(*_read_interval(item, function)) for item in items]

@@ -204,6 +204,7 @@ class MapSet:
         >>> print(whole.restrict({1: (2, 4)}))
         (d0, d1) -> (d1), domain: d0 in [0, 3], d1 in [2, 4]
         """
+        expect(Mapping, dims, "MapSet.restrict", "a mapping from dimension to (lower, upper) as `dims`")
         restricted = self._replace_maps(_restrict(m, dims) for m in self._maps)
         restricted = restricted._select([m for m in restricted._maps if not m.is_known_empty])
         return restricted._change_device_maps(lambda maps: maps.restrict(dims))

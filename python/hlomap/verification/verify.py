@@ -30,6 +30,7 @@ from ..maps.map_set import DeviceIndexing, MapSet
 from ..ops import lookup
 from ..ops._evaluation import DeviceGrid
 from ..ops._shapes import array_leaves, shape_at
+from ..sequences import bounded
 from ..types import ShapeIndex, expect, one_line
 from .device_pairs import enumerate_device_pairs
 
@@ -108,10 +109,12 @@ class CheckResult:
         return f"<CheckResult {one_line(str(self), 140)}>"
 
     def __str__(self) -> str:
-        arrays = f"{self.instruction.name}: output {list(self.output)} and operand {self.operand} {list(self.index)}"
+        arrays = (
+            f"{self.instruction.name}: output {bounded(self.output)} and operand {self.operand} {bounded(self.index)}"
+        )
         witness = ""
         if self.witness is not None:
-            operand_element, output_element = map(list, self.witness)
+            operand_element, output_element = map(bounded, self.witness)
             witness = f", operand element {operand_element} changes output {output_element}"
         reason = f" ({self.reason})" if self.reason else ""
         return f"{arrays}, {self.direction}: {self.status}{witness}{reason}"

@@ -4,9 +4,9 @@
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
-use crate::error::{raise, wrong_type};
+use crate::error::{raise, too_many, wrong_type, MAX_ITEMS};
 use crate::expr::ExprLike;
 use crate::layout::{PyLayout, PyShape};
 use crate::map::PyMap;
@@ -17,12 +17,74 @@ use crate::repr;
 /// An argument of a method, converted, or the object with the exception of its conversion.
 pub struct Arg<'py, T>(Result<T, (Bound<'py, PyAny>, PyErr)>);
 
-impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Arg<'py, T> {
+impl<'a, 'py, T: Read<'a, 'py>> FromPyObject<'a, 'py> for Arg<'py, T> {
     type Error = std::convert::Infallible;
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> Result<Self, Self::Error> {
-        Ok(Arg(object.extract().map_err(|e: T::Error| (object.to_owned(), e.into()))))
+        Ok(Arg(T::read(object).map_err(|e| (object.to_owned(), e))))
     }
+}
+
+/// The conversion of an argument. That of a sequence trusts no length: an object may lie about it or have no end.
+pub trait Read<'a, 'py>: Sized {
+    /// The value of an object.
+    fn read(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self>;
+}
+
+macro_rules! extracted {
+    ($($kind:ty)*) => {$(
+        impl<'a, 'py> Read<'a, 'py> for $kind {
+            fn read(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+                object.extract().map_err(Into::into)
+            }
+        }
+    )*};
+}
+
+extracted! {
+    bool i64 u32 usize f64 &'a str String ExprLike VariableLike ConstraintLike PyShape PyLayout Py<PyShape>
+    Bound<'py, PyMap> Bound<'py, PyModule_> std::collections::HashMap<i64, i64>
+}
+
+impl<'a, 'py, T: Read<'a, 'py>> Read<'a, 'py> for Option<T> {
+    fn read(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        match object.is_none() {
+            true => Ok(None),
+            false => T::read(object).map(Some),
+        }
+    }
+}
+
+impl<'py> Read<'_, 'py> for (i64, Vec<i64>) {
+    fn read(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let (dimension, indices) = object.extract::<(i64, Bound<'py, PyAny>)>()?;
+        Ok((dimension, Vec::read(indices.as_borrowed())?))
+    }
+}
+
+impl<'py, T: for<'b> Read<'b, 'py>> Read<'_, 'py> for Vec<T> {
+    fn read(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if !is_sequence(&object) {
+            return Err(PyTypeError::new_err("expected a sequence"));
+        }
+        let mut items = Vec::new();
+        for item in object.try_iter()? {
+            if items.len() == MAX_ITEMS {
+                return Err(too_many());
+            }
+            items.push(T::read(item?.as_borrowed())?);
+        }
+        Ok(items)
+    }
+}
+
+/// Whether this is a sequence other than text.
+fn is_sequence(object: &Bound<'_, PyAny>) -> bool {
+    if object.is_instance_of::<PyTuple>() || object.is_instance_of::<PyList>() {
+        return true;
+    }
+    let has_items = || object.hasattr("__getitem__").unwrap_or(false) && object.len().is_ok();
+    !object.is_instance_of::<PyString>() && !object.is_instance_of::<PyDict>() && has_items()
 }
 
 impl<T> From<T> for Arg<'_, T> {
@@ -75,6 +137,7 @@ kinds! {
     Bound<'_, PyMap>: "an hlomap.IndexingMap", "hlomap.IndexingMap";
     Bound<'_, PyModule_>: "an hlomap.Module", "hlomap.Module";
     PyShape: "an hlomap.Shape", "hlomap.Shape";
+    Py<PyShape>: "an hlomap.Shape", "hlomap.Shape";
     PyLayout: "an hlomap.Layout", "hlomap.Layout";
     (i64, Vec<i64>): "a pair (dimension, indices)", "pairs (dimension, indices)";
     std::collections::HashMap<i64, i64>: "a dict from int to int", "dicts from int to int";
@@ -92,7 +155,7 @@ impl<T: Kind> Kind for Option<T> {
 
 impl<T: Kind> Kind for Vec<T>
 where
-    T: for<'a, 'py> FromPyObject<'a, 'py>,
+    T: for<'a, 'py> Read<'a, 'py>,
 {
     fn one() -> String {
         format!("a sequence of {}", T::many())
@@ -103,10 +166,11 @@ where
     }
 
     fn wrong_item<'py>(got: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
-        if got.is_instance_of::<PyString>() || got.is_instance_of::<PyBytes>() || got.len().is_err() {
+        if got.is_instance_of::<PyBytes>() || !is_sequence(got) {
             return None;
         }
-        let item = got.try_iter().ok()?.map_while(Result::ok).find(|item| item.extract::<T>().is_err())?;
+        let mut items = got.try_iter().ok()?.take(MAX_ITEMS).map_while(Result::ok);
+        let item = items.find(|item| T::read(item.as_borrowed()).is_err())?;
         Some(T::wrong_item(&item).unwrap_or(item))
     }
 }

@@ -90,8 +90,10 @@ fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
     threading.call_method0("get_ident")?.eq(main)
 }
 
-/// The upper limit of the number of threads.
-const MAX_THREADS: usize = 256;
+/// The number of threads to start where a caller asks for `threads`: no more than the machine runs at once.
+pub fn n_threads(threads: usize) -> usize {
+    threads.min(std::thread::available_parallelism().map_or(1, usize::from))
+}
 
 /// Runs `each` over all items on `threads` threads, in order.
 ///
@@ -109,7 +111,7 @@ pub fn unlocked_many<A: Sync, B: Send>(
         each(item)
     };
     unlocked(py, || {
-        let threads = threads.min(MAX_THREADS);
+        let threads = n_threads(threads);
         if threads <= 1 || items.len() < 2 {
             return items.iter().map(each).collect();
         }

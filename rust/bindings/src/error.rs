@@ -1,6 +1,6 @@
 //! Errors of the core crates as exceptions of `hlomap.errors`: one exhaustive match for each crate.
 
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use pyo3::PyTypeCheck;
@@ -40,6 +40,14 @@ pub fn expect<'a, 'py, T: PyTypeCheck>(
     got.cast::<T>().map_err(|_| wrong_type(function, takes, got, hint))
 }
 
+/// The most items of a sequence from a caller, which may have no end.
+pub const MAX_ITEMS: usize = 1 << 20;
+
+/// The exception for a sequence that goes on after [`MAX_ITEMS`].
+pub fn too_many() -> PyErr {
+    PyValueError::new_err(format!("expected at most {MAX_ITEMS} items, found more"))
+}
+
 /// The items of an argument that is a sequence of something; the exception names the first that is not.
 pub fn expect_many<'py, T>(
     got: &Bound<'py, PyAny>,
@@ -52,8 +60,11 @@ pub fn expect_many<'py, T>(
         Ok(items) if !is_text => items,
         _ => return Err(wrong_type(function, takes, got, "")),
     };
-    let found = items.map(|found| {
+    let found = items.enumerate().map(|(i, found)| {
         let found = found?;
+        if i == MAX_ITEMS {
+            return Err(too_many());
+        }
         item(&found).ok_or_else(|| wrong_type(function, takes, &found, "as an item"))
     });
     found.collect()

@@ -201,7 +201,8 @@ impl<'py> FromPyObject<'_, 'py> for IndexLike {
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<IndexLike> {
         let mut index = ShapeIndex::new();
-        for i in object.try_iter()? {
+        // A longer index leaves every shape.
+        for i in object.try_iter()?.take(layout::MAX_DEPTH + 2) {
             index.push(i?.extract()?);
         }
         Ok(IndexLike(index))

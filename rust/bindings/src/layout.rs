@@ -375,9 +375,17 @@ impl PyShape {
     /// (f32[2], s32[])
     #[staticmethod]
     #[pyo3(name = "tuple", signature = (shapes, /))]
-    fn of_tuple(py: Python<'_>, shapes: Arg<'_, Vec<PyShape>>) -> PyResult<PyShape> {
+    fn of_tuple(py: Python<'_>, shapes: Arg<'_, Vec<Py<PyShape>>>) -> PyResult<PyShape> {
         let shapes = shapes.of("Shape.tuple", "shapes")?;
-        let shape = Shape::Tuple(shapes.into_iter().map(|s| s.0).collect());
+        // Shapes are copied, so that repeated doubling would exhaust the memory.
+        let mut left = MAX_PARTS;
+        if !shapes.iter().all(|shape| spend(&shape.get().0, &mut left)) {
+            return Err(shape_error(
+                py,
+                format!("a tuple has at most {MAX_PARTS} shapes in all, nested ones included"),
+            ));
+        }
+        let shape = Shape::Tuple(shapes.iter().map(|s| s.get().0.clone()).collect());
         // Built up step by step, a tuple could nest without bound.
         if depth(&shape) > ::layout::MAX_DEPTH {
             return Err(shape_error(py, TextErrorKind::TooDeep));
@@ -661,6 +669,20 @@ impl PyShape {
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py, Vec<Vec<i64>>>> {
         let padded = ::layout::padded_dimensions(&self.0);
         Ok((py.get_type::<PyShape>().getattr("_restored")?, (self.0.to_string(), padded)))
+    }
+}
+
+/// The most shapes in a tuple, nested ones included.
+const MAX_PARTS: usize = 1 << 20;
+
+/// Subtracts the number of shapes in a shape, itself included; false once that exceeds what is left.
+fn spend(shape: &Shape, left: &mut usize) -> bool {
+    let Some(rest) = left.checked_sub(1) else { return false };
+    *left = rest;
+    match shape {
+        Shape::Tuple(parts) => parts.iter().all(|part| spend(part, left)),
+        Shape::Buffer(inner) => spend(inner, left),
+        Shape::Array(_) | Shape::Token | Shape::Opaque => true,
     }
 }
 

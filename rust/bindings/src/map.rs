@@ -16,7 +16,7 @@ use quasiaffine::text::{self, Style};
 use quasiaffine::{Expr, Interval, Options, Program, Variable};
 
 use crate::argument::{Arg, Named};
-use crate::detach::{unlocked, unlocked_if, unlocked_many};
+use crate::detach::{n_threads, unlocked, unlocked_if, unlocked_many};
 use crate::error::{expect_many, raise, wrong_type, OrRaise};
 use crate::expr::{hash_of, ExprLike, PyExpr};
 use crate::map_arguments::{domain_of, expect_no_sources, ConstraintLike, Table, Tables, VariableLike};
@@ -373,7 +373,7 @@ impl PyMap {
         check: bool,
         threads: Arg<'_, usize>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let threads = threads.of("IndexingMap.evaluate", "threads")?;
+        let threads = n_threads(threads.of("IndexingMap.evaluate", "threads")?);
         let tables = self.tables("IndexingMap.evaluate", dims, ranges, runtime)?;
         let program = Program::new(&self.map).or_raise(py)?;
         let width = program.n_results();
