@@ -13,7 +13,7 @@ from conftest import CASES
 
 from hlomap.cli.main import main
 
-COMMANDS = ["doctor", "layout", "run", "tile", "verify"]
+COMMANDS = ["analyze", "diff", "doctor", "layout", "run", "show", "tile", "verify"]
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -21,6 +21,11 @@ def diff(before: Path, after: Path, as_json: bool) -> None:
 
     Prints how instructions match, the bytes that are moved, what the outputs of the entry depend on, what was fused
     into what, and which instructions came and went.
+
+    \b
+    Examples:
+      hlomap diff module.hlo module.hlo
+      hlomap diff module.hlo module.hlo --json
     """
     from ..explanation.diff import diff as compare
 

@@ -97,6 +97,11 @@ def analyze(paths: tuple[str, ...], output: str, jobs: int | None, quiet: bool) 
     The table has a row for each instruction, output and operand.  PATHS are files and folders.  Files that are not HLO
     are skipped (detected by content), files with equal content count once, and a file that cannot be parsed gives a row
     with its error.
+
+    \b
+    Examples:
+      hlomap analyze module.hlo -o maps.parquet
+      hlomap analyze . -o maps.csv --jobs 2
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

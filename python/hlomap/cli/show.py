@@ -59,6 +59,13 @@ def show(
     Begins with the bytes that the module moves and the number of exact maps, then lists the entry computation and the
     loops and branches that it runs.  For each operand: the map from the output elements to the operand elements they
     read, and the map's domain.  Maps are exact, over-approximate (they may contain more) or unknown, with the reason.
+
+    \b
+    Examples:
+      hlomap show module.hlo
+      hlomap show module.hlo --top bytes --limit 5
+      hlomap show module.hlo --instruction fusion.3 --index 1,2
+      hlomap show module.hlo --json
     """
     if instruction is None and (index is not None or output is not None):
         raise click.BadParameter("needs --instruction", param_hint="--output" if index is None else "--index")
