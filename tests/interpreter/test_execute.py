@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import hlomap as hm
+from hlomap.dtypes import numpy_dtype
 
 ADD = "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b)\n}\n"
 COUNT = """HloModule count
@@ -141,6 +142,26 @@ def test_deeply_nested_computations_applied_to_elements() -> None:
     assert hm.execute(hm.parse(text % 20), [3, 4]).tolist() == [-3, -4]
     with pytest.raises(hm.errors.UnsupportedError, match="nest"):
         hm.execute(hm.parse(text % 299), [3, 4])
+
+
+@pytest.mark.parametrize(
+    "opcode", ["maximum", "minimum", "add", "divide", "remainder", "power", "atan2", "clamp", "sign"]
+)
+@pytest.mark.parametrize("type", ["f32", "f64", "bf16", "f8e5m2", "s32"])
+@pytest.mark.parametrize("numbers", [(-1.0, -2.0, 3.0), (0.0, -0.0, 0.0), (-0.0, -0.0, -0.0), (5.0, -2.0, 1.0)])
+def test_scalars_are_computed_as_arrays_are(opcode: str, type: str, numbers: tuple[float, ...]) -> None:
+    if type == "s32" and opcode == "atan2":
+        pytest.skip("atan2 has no integers")
+    n = {"sign": 1, "clamp": 3}.get(opcode, 2)
+    results = []
+    for shape in (f"{type}[]", f"{type}[1]"):
+        lines = [f"  p{i} = {shape} parameter({i})" for i in range(n)]
+        module = entry("\n".join([*lines, f"  ROOT r = {shape} {opcode}({', '.join(f'p{i}' for i in range(n))})"]))
+        sizes = module.entry.root.shape.dimensions
+        values = [np.full(sizes, x).astype(numpy_dtype(type)) for x in numbers[:n]]
+        results.append(hm.execute(module, *values))
+    scalar, array = results
+    assert np.asarray(scalar).reshape(1).tobytes() == np.asarray(array).tobytes()
 
 
 @pytest.mark.parametrize(

@@ -233,7 +233,7 @@ def sign(x: Array) -> Array:
 
 def maximum(a: Array, b: Array) -> Array:
     """NaN if either is NaN; 0 is greater than -0."""
-    greater = np.maximum(a, b)
+    greater = np.asarray(np.maximum(a, b))
     if a.dtype.kind == "f":
         if _is_positive(b) or _is_positive(a):
             greater += a.dtype.type(0)
@@ -244,7 +244,7 @@ def maximum(a: Array, b: Array) -> Array:
 
 def minimum(a: Array, b: Array) -> Array:
     """NaN if either is NaN; -0 is less than 0."""
-    less = np.minimum(a, b)
+    less = np.asarray(np.minimum(a, b))
     if a.dtype.kind == "f" and not (_is_nonzero(a) or _is_nonzero(b)):
         np.negative(np.subtract(-a, b), out=less, where=(a == 0) & (b == 0))
     return less
