@@ -26,7 +26,7 @@ __all__ = ["OutputDependence", "compare_outputs"]
 Status = Literal["equal", "wider", "narrower", "different", "unknown"]
 # The first numbers of runtime sources: of those that are numbers of values, and of the others before and after.
 _NUMBERED, _OTHER_BEFORE, _OTHER_AFTER = 1 << 61, 1 << 59, 1 << 60
-_MOST_PAIRS = 200_000  # of outputs and arrays of parameters
+_MOST_PAIRS = 50_000  # of outputs and arrays of parameters
 _MOST_MAPS = 64  # of an output and a parameter that are compared
 
 
@@ -67,6 +67,7 @@ def compare_outputs(
     if outputs != list(array_leaves(b.root.shape)) or len(a.parameters) != len(b.parameters):
         return [], 0
     shapes = [(_arrays(x), _arrays(y)) for x, y in zip(a.parameters, b.parameters, strict=True)]
+    labels = [value_label(parameter) for parameter in a.parameters]
     most = _MOST_PAIRS // max(sum(len(arrays) for arrays, _ in shapes), 1) + 1
     found = []
     for output in outputs[:most]:
@@ -82,7 +83,7 @@ def compare_outputs(
                 reason: str | None = "other sizes"
                 if same_sizes and x.get(leaf) == y.get(leaf):
                     status, reason = _compare(first.get(leaf, MapSet()), second.get(leaf, MapSet()))
-                found.append(OutputDependence(output, number, leaf, value_label(a.parameters[number]), status, reason))
+                found.append(OutputDependence(output, number, leaf, labels[number], status, reason))
     return found, len(outputs[most:])
 
 
