@@ -2249,6 +2249,9 @@ def _closure(
 
     ``step`` gives the indexing of one iteration for an array.  The result is unknown where one of them is."""
 
+def _n_steps() -> int:
+    """The number of steps of long loops that this thread has taken: work, counted the same on every machine."""
+
 def _reads(
     maps: Sequence[IndexingMap], exact: bool, shape: Shape, /
 ) -> tuple[list[str], int, int, int | None, int, int | None, int | None]:

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
-use quasiaffine::interrupt::{on_threads, poll, unwatched, watched, Interrupted};
+use quasiaffine::interrupt::{n_steps, on_threads, poll, unwatched, watched, Interrupted};
 
 /// How long a call does not look for signals.
 const PERIOD: Duration = Duration::from_millis(40);
@@ -118,4 +118,14 @@ pub fn unlocked_many<A: Sync, B: Send>(
         let parts = items.chunks(items.len().div_ceil(threads));
         on_threads(parts, |part| part.iter().map(each).collect::<Vec<B>>()).into_iter().flatten().collect()
     })
+}
+
+/// The number of steps of long loops that this thread has taken: work, counted the same on every machine.
+#[pyfunction]
+fn _n_steps() -> u64 {
+    n_steps()
+}
+
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(_n_steps, m)?)
 }

@@ -35,6 +35,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    detach::register(m)?;
     expr::register(m)?;
     map_values::register(m)?;
     map::register(m)?;

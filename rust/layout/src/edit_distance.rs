@@ -1,9 +1,11 @@
 //! Suggestions for misspelled names.
 
+/// No longer name is misspelled or suggested.
+const MAX_LEN: usize = 64;
+
 /// The candidate with the smallest edit distance from `word`, if that is small enough for a typo: at most a third of
 /// the letters of `word`, rounded up, and never all of them. The first of several nearest candidates wins.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    const MAX_LEN: usize = 64;
     if word.is_empty() || word.len() > MAX_LEN {
         return None;
     }
@@ -13,24 +15,23 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         if candidate.len() > MAX_LEN || candidate.len().abs_diff(word.len()) > limit {
             continue;
         }
-        let d = distance(word.as_bytes(), candidate.as_bytes());
-        if d <= limit {
-            best = Some(candidate);
-            if d == 0 {
-                break;
-            }
-            limit = d - 1;
+        let Some(d) = distance(word.as_bytes(), candidate.as_bytes(), limit) else { continue };
+        best = Some(candidate);
+        if d == 0 {
+            break;
         }
+        limit = d - 1;
     }
     best
 }
 
 /// The optimal string alignment distance: the Levenshtein distance with transposition of adjacent letters as one edit.
-fn distance(a: &[u8], b: &[u8]) -> usize {
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
+/// `None` where it exceeds `limit`. Neither word is longer than [`MAX_LEN`].
+fn distance(a: &[u8], b: &[u8], limit: usize) -> Option<usize> {
+    let mut before = [0; MAX_LEN + 1];
+    let mut last: [usize; MAX_LEN + 1] = std::array::from_fn(|j| j);
     for i in 1..=a.len() {
-        let mut row = vec![i; b.len() + 1];
+        let mut row = [i; MAX_LEN + 1];
         for j in 1..=b.len() {
             let same = a[i - 1] == b[j - 1];
             let mut d = (last[j - 1] + usize::from(!same)).min(last[j] + 1).min(row[j - 1] + 1);
@@ -39,9 +40,14 @@ fn distance(a: &[u8], b: &[u8]) -> usize {
             }
             row[j] = d;
         }
+        // A later row is at least the smallest of the two before it.
+        let exceeds = |row: &[usize]| row[..=b.len()].iter().all(|&d| d > limit);
+        if exceeds(&row) && exceeds(&last) {
+            return None;
+        }
         before = std::mem::replace(&mut last, row);
     }
-    last[b.len()]
+    Some(last[b.len()]).filter(|&d| d <= limit)
 }
 
 #[cfg(test)]
@@ -55,6 +61,21 @@ mod tests {
         assert_eq!(nearest("resape", words), Some("reshape"));
         assert_eq!(nearest("dad", words), Some("add"));
         assert_eq!(nearest("zzz", words), None);
+        assert_eq!(nearest("revreshe", words), Some("reverse"));
+        assert_eq!(nearest("revxeyse", ["revxeyse"]), Some("revxeyse"));
         assert_eq!(nearest("", words), None);
+    }
+
+    #[test]
+    fn a_limit_changes_no_distance_within_it() {
+        let words: Vec<Vec<u8>> = (0..6)
+            .flat_map(|n| (0..1_u32 << n).map(move |bits| (0..n).map(|i| (bits >> i & 1) as u8).collect()))
+            .collect();
+        for a in &words {
+            for b in &words {
+                let d = distance(a, b, MAX_LEN).unwrap();
+                assert!((0..6).all(|limit| distance(a, b, limit) == Some(d).filter(|&d| d <= limit)), "{a:?} {b:?}");
+            }
+        }
     }
 }

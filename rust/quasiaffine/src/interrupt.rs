@@ -33,7 +33,7 @@ enum Watch {
 }
 
 /// The number of calls of [`poll`] of which one looks.
-const INTERVAL: u32 = 64;
+const INTERVAL: u64 = 64;
 
 /// How long a thread that waits for others does not look.
 const NAP: Duration = Duration::from_millis(20);
@@ -41,7 +41,7 @@ const NAP: Duration = Duration::from_millis(20);
 thread_local! {
     static WATCH: RefCell<Watch> = const { RefCell::new(Watch::Nobody) };
     static IS_WATCHED: Cell<bool> = const { Cell::new(false) };
-    static LEFT: Cell<u32> = const { Cell::new(INTERVAL) };
+    static STEPS: Cell<u64> = const { Cell::new(0) };
 }
 
 /// Runs `work`; where it looks, `is_interrupted` tells whether it ends there.
@@ -69,13 +69,23 @@ pub fn unwatched<T>(work: impl FnOnce() -> T) -> T {
 /// A step of work, of less than about 100 microseconds: one in 64 of them [looks](look).
 #[inline]
 pub fn poll() {
-    let left = LEFT.get();
-    if left == 0 {
-        LEFT.set(INTERVAL);
+    let n = STEPS.get().wrapping_add(1);
+    STEPS.set(n);
+    if n % INTERVAL == 0 {
         look();
-    } else {
-        LEFT.set(left - 1);
     }
+}
+
+/// The number of steps that this thread has taken: a measure of work that, unlike time, is always the same.
+///
+/// ```
+/// use quasiaffine::interrupt::{n_steps, poll};
+/// let before = n_steps();
+/// poll();
+/// assert_eq!(n_steps() - before, 1);
+/// ```
+pub fn n_steps() -> u64 {
+    STEPS.get()
 }
 
 /// Ends the work here if it is interrupted: does not return then.

@@ -12,6 +12,9 @@ use crate::parse::module::{Header, Signature};
 use crate::parse::Parser;
 use quasiaffine::interrupt::poll;
 
+/// Only so many names are compared with a misspelled one: edit distances to a million take long.
+const CANDIDATES: usize = 5000;
+
 impl<'a> Parser<'a> {
     /// Resolves names, sorts parameters by number and moves the rows of a scope into the module.
     pub(crate) fn finish(
@@ -137,9 +140,11 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Reports an operand without an instruction, unless enough errors were found: looking for a similar name is slow.
     pub(crate) fn unknown_operand(&mut self, scope: &Scope, name: Span) {
-        // Edit distances to a few thousand names are fast to compute, to a million they are not.
-        const CANDIDATES: usize = 5000;
+        if self.stop {
+            return;
+        }
         let found = self.c.str(name);
         let rows = scope.rows.iter().take(CANDIDATES).map(|row| self.c.str(row.name));
         let nearest = layout::nearest(found, rows).map(str::to_string);
@@ -184,7 +189,8 @@ impl<'a> Parser<'a> {
                 None if self.has_broken_computation || self.stop => {}
                 None => {
                     let found = self.c.str(name);
-                    let nearest = layout::nearest(found, self.m.computations.iter().map(|c| self.c.str(c.name)));
+                    let names = self.m.computations.iter().take(CANDIDATES).map(|c| self.c.str(c.name));
+                    let nearest = layout::nearest(found, names);
                     let kind = ProblemKind::UnknownWord {
                         what: "computation",
                         found: clip(found),

@@ -1,0 +1,235 @@
+"""Adversarial families of modules: text that grows with a number, made to find work that grows faster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import hlomap as hm
+
+__all__ = ["ACTIONS", "FAMILIES", "QUADRATIC"]
+
+ADD = "add { x = f32[] parameter(0) y = f32[] parameter(1) ROOT s = f32[] add(x, y) }"
+
+
+def entry(*lines: str, before: str = "") -> str:
+    body = "\n  ".join(lines)
+    return f"HloModule m\n{before}\nENTRY e {{\n  {body}\n}}\n"
+
+
+def unknown_operands(n: int) -> str:
+    return entry(
+        "p = f32[] parameter(0)", *(f"a{i} = f32[] negate(b{i})" for i in range(n)), "ROOT r = f32[] negate(p)"
+    )
+
+
+def unknown_opcodes(n: int) -> str:
+    return entry("p = f32[] parameter(0)", *(f"a{i} = f32[] negatt(p)" for i in range(n)), "ROOT r = f32[] negate(p)")
+
+
+def unknown_attributes(n: int) -> str:
+    return entry("p = f32[] parameter(0)", "ROOT r = f32[] negate(p), " + ", ".join(f"shardin{i}=1" for i in range(n)))
+
+
+def unknown_computations(n: int) -> str:
+    return entry(
+        "p = f32[] parameter(0)",
+        *(f"a{i} = f32[] call(p), to_apply=c{i}" for i in range(n)),
+        "ROOT r = f32[] negate(p)",
+    )
+
+
+def deep_types(n: int) -> str:
+    return entry("ROOT p = " + "(" * n + "f32[2]" + ")" * n + " parameter(0)")
+
+
+def wide_tuple(n: int) -> str:
+    parts = [f"g{i} = f32[2] get-tuple-element(p), index={i}" for i in range(n)]
+    shape = ", ".join(["f32[2]"] * n)
+    names = ", ".join(f"g{i}" for i in range(n))
+    return entry(f"p = ({shape}) parameter(0)", *parts, f"ROOT r = ({shape}) tuple({names})")
+
+
+def long_attributes(n: int) -> str:
+    keys = ",".join(f'k{i}="{i}"' for i in range(n))
+    return entry(f"p = f32[2] parameter(0), frontend_attributes={{{keys}}}", "ROOT r = f32[2] negate(p)")
+
+
+def repeated_attributes(n: int) -> str:
+    return entry("p = f32[2] parameter(0)", "ROOT r = f32[2] negate(p)" + ', metadata={op_name="x"}' * n)
+
+
+def diamonds(n: int) -> str:
+    return entry(
+        "a0 = f32[2] parameter(0)",
+        *(f"a{i} = f32[2] add(a{i - 1}, a{i - 1})" for i in range(1, n)),
+        f"ROOT r = f32[2] negate(a{n - 1})",
+    )
+
+
+def transposed_diamonds(n: int) -> str:
+    lines = ["a0 = f32[4,4] parameter(0)"]
+    for i in range(1, n):
+        lines += [f"t{i} = f32[4,4] transpose(a{i - 1}), dimensions={{1,0}}", f"a{i} = f32[4,4] add(t{i}, a{i - 1})"]
+    return entry(*lines, f"ROOT r = f32[4,4] negate(a{n - 1})")
+
+
+def call_tree(n: int) -> str:
+    depth = max(n.bit_length(), 1)
+    bodies = ["c0 { p = f32[2] parameter(0) ROOT r = f32[2] negate(p) }"]
+    for i in range(1, depth):
+        call = f"f32[2] call({{}}), to_apply=c{i - 1}"
+        bodies.append(f"c{i} {{ p = f32[2] parameter(0) a = {call.format('p')} ROOT r = {call.format('a')} }}")
+    return entry("p = f32[2] parameter(0)", f"ROOT r = f32[2] call(p), to_apply=c{depth - 1}", before="\n".join(bodies))
+
+
+def call_chain(n: int) -> str:
+    bodies = ["c0 { p = f32[2] parameter(0) ROOT r = f32[2] negate(p) }"]
+    bodies += [f"c{i} {{ p = f32[2] parameter(0) ROOT r = f32[2] call(p), to_apply=c{i - 1} }}" for i in range(1, n)]
+    return entry("p = f32[2] parameter(0)", f"ROOT r = f32[2] call(p), to_apply=c{n - 1}", before="\n".join(bodies))
+
+
+def nested_fusions(n: int) -> str:
+    bodies = ["c0 { p = f32[2] parameter(0) ROOT r = f32[2] negate(p) }"]
+    bodies += [
+        f"c{i} {{ p = f32[2] parameter(0) ROOT r = f32[2] fusion(p), kind=kLoop, calls=c{i - 1} }}" for i in range(1, n)
+    ]
+    return entry(
+        "p = f32[2] parameter(0)", f"ROOT r = f32[2] fusion(p), kind=kLoop, calls=c{n - 1}", before="\n".join(bodies)
+    )
+
+
+def loops_in_loops(n: int) -> str:
+    state = "(s32[], f32[4])"
+    bodies = []
+    for i in range(n):
+        inner = f"while(z), condition=c{i - 1}, body=b{i - 1}" if i else "copy(z)"
+        bodies.append(
+            f"c{i} {{ p = {state} parameter(0) i = s32[] get-tuple-element(p), index=0 n = s32[] constant(3)"
+            f" ROOT l = pred[] compare(i, n), direction=LT }}\n"
+            f"b{i} {{ p = {state} parameter(0) i = s32[] get-tuple-element(p), index=0"
+            f" x = f32[4] get-tuple-element(p), index=1"
+            f" o = s32[] constant(1) k = s32[] add(i, o) zero = s32[] constant(0) z = {state} tuple(zero, x)"
+            f" w = {state} {inner} y = f32[4] get-tuple-element(w), index=1 ROOT t = {state} tuple(k, y) }}"
+        )
+    return entry(
+        f"p = {state} parameter(0)",
+        f"ROOT w = {state} while(p), condition=c{n - 1}, body=b{n - 1}",
+        before="\n".join(bodies),
+    )
+
+
+def wide_while(n: int) -> str:
+    shape = "(s32[], " + ", ".join(["f32[2]"] * n) + ")"
+    leaves = " ".join(f"g{i} = f32[2] get-tuple-element(p), index={i + 1}" for i in range(n))
+    names = ", ".join(f"g{(i + 1) % n}" for i in range(n))
+    before = (
+        f"c {{ p = {shape} parameter(0) i = s32[] get-tuple-element(p), index=0 n = s32[] constant(5)"
+        f" ROOT l = pred[] compare(i, n), direction=LT }}\n"
+        f"b {{ p = {shape} parameter(0) i = s32[] get-tuple-element(p), index=0 o = s32[] constant(1)"
+        f" k = s32[] add(i, o) {leaves} ROOT t = {shape} tuple(k, {names}) }}"
+    )
+    return entry(f"p = {shape} parameter(0)", f"ROOT w = {shape} while(p), condition=c, body=b", before=before)
+
+
+def wide_sort(n: int) -> str:
+    parameters = "\n  ".join(f"p{i} = f32[8] parameter({i})" for i in range(n))
+    compared = " ".join(f"x{i} = f32[] parameter({2 * i}) y{i} = f32[] parameter({2 * i + 1})" for i in range(n))
+    names, shape = ", ".join(f"p{i}" for i in range(n)), ", ".join(["f32[8]"] * n)
+    before = f"less {{ {compared} ROOT l = pred[] compare(x0, y0), direction=LT }}"
+    result = f"({shape})" if n > 1 else shape
+    return entry(parameters, f"ROOT s = {result} sort({names}), dimensions={{0}}, to_apply=less", before=before)
+
+
+def long_literal(n: int) -> str:
+    return entry(f"ROOT c = s32[{n}] constant({{{', '.join(map(str, range(n)))}}})")
+
+
+def wide_fusion(n: int) -> str:
+    parameters = [f"p{i} = f32[2] parameter({i})" for i in range(n)]
+    sums = [f"s{i} = f32[2] add({f's{i - 1}' if i else 'p0'}, p{i})" for i in range(n)]
+    names = ", ".join(f"p{i}" for i in range(n))
+    before = "f {\n" + "\n".join([*parameters, *sums]) + f"\nROOT r = f32[2] negate(s{n - 1}) }}"
+    return entry(*parameters, f"ROOT r = f32[2] fusion({names}), kind=kLoop, calls=f", before=before)
+
+
+def wide_concatenate(n: int) -> str:
+    names = ", ".join(["p"] * n)
+    return entry("p = f32[2] parameter(0)", f"ROOT r = f32[{2 * n}] concatenate({names}), dimensions={{0}}")
+
+
+def backwards(n: int) -> str:
+    lines = [f"a{i} = f32[2] negate(a{i - 1})" for i in range(n - 1, 0, -1)]
+    return entry(f"ROOT r = f32[2] negate(a{n - 1})", *lines, "a0 = f32[2] parameter(0)")
+
+
+def many_computations(n: int) -> str:
+    bodies = [f"c{i} {{ p = f32[2] parameter(0) ROOT r = f32[2] negate(p) }}" for i in range(n)]
+    return entry("p = f32[2] parameter(0)", "ROOT r = f32[2] negate(p)", before="\n".join(bodies))
+
+
+def control_predecessors(n: int) -> str:
+    lines = [f"a{i} = f32[2] negate(p)" for i in range(n)]
+    names = ", ".join(f"a{i}" for i in range(n))
+    return entry("p = f32[2] parameter(0)", *lines, f"ROOT r = f32[2] negate(p), control-predecessors={{{names}}}")
+
+
+def wide_groups(n: int) -> str:
+    groups = ",".join(f"{{{2 * i},{2 * i + 1}}}" for i in range(n))
+    return entry(
+        "p = f32[2] parameter(0)",
+        f"ROOT r = f32[2] all-reduce(p), replica_groups={{{groups}}}, to_apply=add",
+        before=ADD,
+    )
+
+
+def many_branches(n: int) -> str:
+    bodies = "\n".join(f"c{i} {{ p = f32[2] parameter(0) ROOT r = f32[2] negate(p) }}" for i in range(n))
+    names, operands = ", ".join(f"c{i}" for i in range(n)), ", ".join(["p"] * n)
+    return entry(
+        "i = s32[] parameter(0)",
+        "p = f32[2] parameter(1)",
+        f"ROOT r = f32[2] conditional(i, {operands}), branch_computations={{{names}}}",
+        before=bodies,
+    )
+
+
+FAMILIES: tuple[Callable[[int], str], ...] = (
+    unknown_operands,
+    unknown_opcodes,
+    unknown_attributes,
+    unknown_computations,
+    deep_types,
+    wide_tuple,
+    long_attributes,
+    repeated_attributes,
+    diamonds,
+    transposed_diamonds,
+    call_tree,
+    call_chain,
+    nested_fusions,
+    loops_in_loops,
+    wide_while,
+    wide_sort,
+    long_literal,
+    wide_fusion,
+    wide_concatenate,
+    backwards,
+    many_computations,
+    control_predecessors,
+    wide_groups,
+    many_branches,
+)
+"""What each makes of a number: the text of a module, about proportional to it."""
+
+QUADRATIC = {"wide_sort", "wide_tuple", "wide_while"}
+"""Pairs of n outputs and n arrays of operands: the answers themselves are so many, up to limits."""
+
+ACTIONS: dict[str, Callable[[hm.Module], object]] = {
+    "print": str,
+    "write": hm.Module.to_proto,
+    "read": lambda module: hm.parse(module.to_proto()),
+    "analyze": hm.analyze,
+    "slice": lambda module: hm.backward_slice(module.entry.root),
+    "diff": lambda module: hm.diff(module, module),
+}
+"""What is done with a module besides parsing its text."""

@@ -1,0 +1,71 @@
+"""Work grows as the module does, near linearly, on families of modules that are made to find what grows faster.
+
+Work is counted in steps, which are the same on every machine: those of the loops of compiled code, and the calls of
+Python.  benches/growth.py measures time.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import pytest
+from support.families import ACTIONS, FAMILIES, QUADRATIC
+
+import hlomap as hm
+from hlomap import _core
+from hlomap.analysis import rule_cache
+
+N = 48
+FACTOR = 4
+
+
+def steps(call: Callable[[], object]) -> int:
+    """The steps of a call that may be refused."""
+    n_calls = 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal n_calls
+        n_calls += event in {"call", "c_call"}
+
+    rule_cache.clear()
+    before = _core._n_steps()
+    sys.setprofile(count)
+    try:
+        call()
+    except hm.HlomapError:
+        pass  # refused, which is work too
+    finally:
+        sys.setprofile(None)
+    return n_calls + _core._n_steps() - before
+
+
+def calls(text: str) -> dict[str, Callable[[], object]]:
+    """What is done with a text; only reading where it is refused."""
+    found: dict[str, Callable[[], object]] = {"parse": lambda: hm.parse(text)}
+    try:
+        module = hm.parse(text)
+    except hm.HlomapError:
+        return found
+    return found | {name: (lambda action=action: action(module)) for name, action in ACTIONS.items()}
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__)
+def test_growth(family: Callable[[int], str]) -> None:
+    for call in calls(family(3)).values():
+        steps(call)  # imports what is imported at first use
+    degree = 2 if family.__name__ in QUADRATIC else 1
+    n = N // degree
+    small, large = calls(family(n)), calls(family(FACTOR * n))
+    for name, call in large.items():
+        few, many = steps(small[name]), steps(call)
+        # What is constant counts little; a logarithm may come on top.
+        assert many <= 1.5 * FACTOR**degree * few + 500, (name, few, many)
+
+
+def test_unknown_names_are_compared_only_for_the_errors_that_are_kept() -> None:
+    """A text of 20,000 unknown operands is refused with 100 errors, each with a similar name."""
+    text = next(family for family in FAMILIES if family.__name__ == "unknown_operands")(20_000)
+    with pytest.raises(hm.errors.HloSyntaxError) as raised:
+        hm.parse(text)
+    assert str(raised.value).count("did you mean") <= 101
