@@ -148,15 +148,10 @@ def programs(seed: int = 0, n: int = 150) -> Iterator[Program]:
     rng = np.random.default_rng(seed)
     for opcode, types in UNARY.items():
         for name in types:
-            x = values(name, n, rng)
-            out = {"is-finite": "pred"}.get(opcode, name)
-            if opcode in ("abs", "real", "imag") and name in COMPLEX:
-                out = "f32" if name == "c64" else "f64"
-            yield _program(opcode, name, out, f"{opcode}(a)", x)
+            yield elementwise(opcode, name, values(name, n, rng))
     for opcode, types in BINARY.items():
         for name in types:
-            out = {"f32": "c64", "f64": "c128"}[name] if opcode == "complex" else name
-            yield _program(opcode, name, out, f"{opcode}(a, b)", *pairs(name, n, rng))
+            yield elementwise(opcode, name, *pairs(name, n, rng))
     for name in TYPES:
         kinds = ["", ", type=TOTALORDER"] if name in FLOATS else [""]
         for direction in DIRECTIONS[:2] if name in COMPLEX else DIRECTIONS:
@@ -173,6 +168,16 @@ def programs(seed: int = 0, n: int = 150) -> Iterator[Program]:
         for exponent, mantissa in ((5, 10), (8, 7), (4, 3), (5, 2), (8, 23), (11, 52), (1, 0), (6, 4)):
             call = f"reduce-precision(a), exponent_bits={exponent}, mantissa_bits={mantissa}"
             yield _program("reduce-precision", name, name, call, values(name, n, rng))
+
+
+def elementwise(opcode: str, name: str, *arguments: np.ndarray) -> Program:
+    """An operation of :data:`UNARY` or :data:`BINARY` on arguments of a type."""
+    out = "pred" if opcode == "is-finite" else name
+    if opcode in ("abs", "real", "imag") and name in COMPLEX:
+        out = "f32" if name == "c64" else "f64"
+    if opcode == "complex":
+        out = {"f32": "c64", "f64": "c128"}[name]
+    return _program(opcode, name, out, f"{opcode}({', '.join('ab'[: len(arguments)])})", *arguments)
 
 
 def _clamp_or_select(opcode: str, first: str, name: str, n: int, rng: np.random.Generator) -> Program:
