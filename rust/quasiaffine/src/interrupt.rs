@@ -71,7 +71,7 @@ pub fn unwatched<T>(work: impl FnOnce() -> T) -> T {
 pub fn poll() {
     let n = STEPS.get().wrapping_add(1);
     STEPS.set(n);
-    if n % INTERVAL == 0 {
+    if n.is_multiple_of(INTERVAL) {
         look();
     }
 }
