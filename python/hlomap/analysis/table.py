@@ -131,13 +131,13 @@ class Table:
         return arrow.to_arrow(self)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A :class:`pandas.DataFrame`; needs ``pip install 'hlomap[pandas]'``.  Integers with nulls stay integers."""
+        """A :class:`pandas.DataFrame`; needs ``pip install pandas``.  Integers with nulls stay integers."""
         from ..interop import arrow
 
         return arrow.to_pandas(self)
 
     def to_polars(self) -> polars.DataFrame:
-        """A :class:`polars.DataFrame`; needs ``pip install 'hlomap[polars]'``."""
+        """A :class:`polars.DataFrame`; needs ``pip install polars``."""
         from ..interop import arrow
 
         return arrow.to_polars(self)

@@ -61,7 +61,7 @@ def to_pandas(table: Columns) -> pandas.DataFrame:
     try:
         import pandas
     except ModuleNotFoundError as error:
-        raise UnsupportedError("to_pandas needs pandas: pip install 'hlomap[pandas]'") from error
+        raise UnsupportedError("to_pandas needs pandas: pip install pandas") from error
     types = {pa.int64(): pandas.Int64Dtype(), pa.bool_(): pandas.BooleanDtype()}
     return to_arrow(table).to_pandas(types_mapper=types.get)
 
@@ -71,7 +71,7 @@ def to_polars(table: Columns) -> polars.DataFrame:
     try:
         import polars
     except ModuleNotFoundError as error:
-        raise UnsupportedError("to_polars needs polars: pip install 'hlomap[polars]'") from error
+        raise UnsupportedError("to_polars needs polars: pip install polars") from error
     frame = polars.from_arrow(to_arrow(table))
     assert isinstance(frame, polars.DataFrame)
     return frame

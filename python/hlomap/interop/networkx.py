@@ -20,7 +20,7 @@ def to_networkx(
     try:
         import networkx
     except ModuleNotFoundError as error:
-        raise UnsupportedError("to_networkx needs networkx: pip install 'hlomap[networkx]'") from error
+        raise UnsupportedError("to_networkx needs networkx: pip install networkx") from error
     graph: networkx.MultiDiGraph[int] = networkx.MultiDiGraph()
     graph.add_nodes_from((number, dict(attributes)) for number, attributes in nodes.items())
     graph.add_edges_from(edges)

@@ -53,4 +53,4 @@ def _mlir() -> Any:
     try:
         return importlib.import_module("jaxlib.xla_extension").mlir
     except ImportError as error:
-        raise UnsupportedError("StableHLO needs jaxlib: pip install 'hlomap[jax]'") from error
+        raise UnsupportedError("StableHLO needs jaxlib: pip install jax jaxlib") from error

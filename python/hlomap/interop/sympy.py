@@ -49,7 +49,7 @@ def to_sympy(m: IndexingMap) -> SympyMap:
     try:
         import sympy
     except ModuleNotFoundError as error:
-        raise UnsupportedError("to_sympy needs sympy: pip install 'hlomap[sympy]'") from error
+        raise UnsupportedError("to_sympy needs sympy: pip install sympy") from error
     expect_defined(m)
     symbols = {e: sympy.Symbol(variable.name, integer=True) for e, variable in variables(m)}
     known: dict[Expr, Any] = dict(symbols)
