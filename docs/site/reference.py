@@ -1,4 +1,4 @@
-"""Writes the page of reference: every public name, from its docstring."""
+"""Writes the pages of the reference: every public name, by topic, from its docstring."""
 
 from __future__ import annotations
 
@@ -7,40 +7,112 @@ import re
 from pathlib import Path
 from typing import Any
 
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
 PACKAGE = Path(__file__).parents[2] / "python" / "hlomap"
 
+# File, title, first sentence, names in reading order.  Together they are `hlomap.__all__`.
+TOPICS = [
+    (
+        "read",
+        "Read programs",
+        "From text, protos, files, dumps and JAX to a module.",
+        ["parse", "parse_all", "load", "from_jax", "parse_stablehlo", "DumpDirectory", "DumpedModule"],
+    ),
+    (
+        "programs",
+        "Programs",
+        "Modules, their computations and instructions, shapes and layouts.",
+        ["Module", "Computation", "Instruction", "Shape", "Layout"],
+    ),
+    (
+        "indexing",
+        "Indexing",
+        "Which elements are read, for an instruction, a fusion, a program or a loop.",
+        [
+            *("output_to_input", "input_to_output", "indexing", "MapSet", "DeviceIndexing", "backward_slice"),
+            *("forward_slice", "loop", "register_rule", "unregister_rule", "Unknown"),
+        ],
+    ),
+    (
+        "maps",
+        "Maps",
+        "Symbolic maps from points to points, and questions about them.",
+        [
+            *("IndexingMap", "Expr", "Variable", "Constraint", "Count", "Cost", "overlap", "SetAnswer", "Equivalence"),
+            *("simplify_many", "compose_many", "count_many", "bounds_many", "explain_simplify"),
+        ],
+    ),
+    (
+        "layouts",
+        "Memory and bitcasts",
+        "Where elements lie, and which operations move nothing.",
+        [
+            *("linear_index", "logical_index", "ravel_index", "unravel_index", "pack", "unpack", "is_bitcast"),
+            *("reshape_is_bitcast", "transpose_is_bitcast", "is_valid_bitcast", "decompose_bitcast"),
+        ],
+    ),
+    (
+        "performance",
+        "Tiles, schedules, traffic",
+        "What an operation moves: rows of an analysis, tiles, GPU schedules, coalescing.",
+        ["analyze", "Table", "tile", "schedule", "thread_map", "coalescing", "utilization", "Device", "Limits"],
+    ),
+    (
+        "devices",
+        "Shardings",
+        "Which device holds which elements, and what has to move.",
+        ["partitioned", "reshard", "sharding_of"],
+    ),
+    ("explain", "Explain and draw", "Answers for people.", ["explain", "diff", "lineage", "draw"]),
+    (
+        "run",
+        "Run, check, build",
+        "The NumPy interpreter, the checks of maps against it, and a builder for HLO.",
+        ["execute", "verify", "CheckResult", "Builder", "Value"],
+    ),
+    ("errors", "Errors", "What calls raise. Not knowing is a value, not an error.", ["HlomapError", "errors"]),
+    ("hlo", "Records of HLO", "What attributes of instructions and modules hold.", ["hlo"]),
+]
+
 
 def on_files(files: Files, config: Any) -> Files:
-    """Adds the page, which is not in the tree."""
-    files.append(File.generated(config, "reference.md", content=_page()))
+    """Adds the pages, which are not in the tree."""
+    listed = [name for _, _, _, names in TOPICS for name in names]
+    public = [name for name in _public_names() if name != "__version__"]
+    if sorted(listed) != sorted(public):
+        different = sorted(set(listed) ^ set(public)) or "a name twice"
+        raise PluginError(f"docs/site/reference.py and hlomap.__all__ differ: {different}")
+    for topic in TOPICS:
+        files.append(File.generated(config, f"reference/{topic[0]}.md", content=_page(*topic[1:])))
+    files.append(File.generated(config, "reference/index.md", content=_index()))
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
     """Links to files outside the documentation lead to the repository."""
-    return re.sub(r"\]\(\.\./([^)]+)\)", rf"]({config.repo_url}/blob/main/\1)", markdown)
+    return re.sub(r"\]\(\.\./(?!reference/)([^)]+)\)", rf"]({config.repo_url}/blob/main/\1)", markdown)
 
 
-def _page() -> str:
-    names = _public_names()
-    kinds = {
-        "Classes": [name for name in names if name[0].isupper()],
-        "Functions": [name for name in names if name[0].islower()],
-    }
+def _index() -> str:
+    """All names on one page, each with a link to its own."""
     lines = ["# Reference", "", "Every public name of `import hlomap as hm`.", ""]
-    for title, members in kinds.items():
-        lines += [f"## {title}", "", *(f"::: hlomap.{name}\n" for name in members)]
-    lines += ["## Errors", "", "::: hlomap.errors", "", "## Records of HLO", "", "::: hlomap.hlo", ""]
+    for file, title, text, names in TOPICS:
+        links = [f"[`{name}`]({file}.md#hlomap.{name})" for name in names]
+        lines += [f"**[{title}]({file}.md)**: {text[0].lower()}{text[1:]}", "", " · ".join(links), ""]
     return "\n".join(lines)
 
 
+def _page(title: str, text: str, names: list[str]) -> str:
+    return "\n".join([f"# {title}", "", text, "", *(f"::: hlomap.{name}\n" for name in names)])
+
+
 def _public_names() -> list[str]:
-    """The names of ``__all__`` that are classes or functions."""
+    """``hlomap.__all__``, read from the source."""
     tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
     for node in tree.body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) == "__all__":
             names: list[str] = ast.literal_eval(node.value)
-            return [name for name in names if name not in ("__version__", "errors", "hlo")]
-    raise ValueError("no __all__ in hlomap/__init__.py")
+            return names
+    raise PluginError("no __all__ in hlomap/__init__.py")
