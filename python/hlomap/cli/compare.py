@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from .._core import Module
-from .console import FILE, fail, print_json, read_modules
+from .console import FILE, print_json, read_module
 
 __all__ = ["diff"]
 
@@ -29,15 +28,8 @@ def diff(before: Path, after: Path, as_json: bool) -> None:
     """
     from ..explanation.diff import diff as compare
 
-    found = compare(_read_module(before), _read_module(after))
+    found = compare(read_module(before), read_module(after))
     if as_json:
         print_json(found.to_dict())
     else:
         click.echo(str(found))
-
-
-def _read_module(file: Path) -> Module:
-    modules = read_modules(file)
-    if len(modules) != 1:
-        fail(file, f"expected one module, found {len(modules)}; split the file")
-    return modules[0]

@@ -18,7 +18,17 @@ import click
 from .._core import Module
 from ..errors import HlomapError
 
-__all__ = ["CONTROL", "FILE", "fail", "parse_indices", "prefix_with_file", "print_json", "print_lines", "read_modules"]
+__all__ = [
+    "CONTROL",
+    "FILE",
+    "fail",
+    "parse_indices",
+    "prefix_with_file",
+    "print_json",
+    "print_lines",
+    "read_module",
+    "read_modules",
+]
 
 CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 _STYLES = {
@@ -58,6 +68,14 @@ def read_modules(file: Path) -> list[Module]:
         fail(file, error)
     except OSError as error:
         fail(file, error.strerror or str(error))
+
+
+def read_module(file: Path) -> Module:
+    """The module in a file; exits with 1 if it is not HLO, or several modules."""
+    modules = read_modules(file)
+    if len(modules) != 1:
+        fail(file, f"expected one module, found {len(modules)}; split the file")
+    return modules[0]
 
 
 def print_lines(lines: Sequence[Sequence[tuple[str, str]]]) -> None:

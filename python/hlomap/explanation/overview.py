@@ -15,10 +15,10 @@ from ..analysis.rows import analyze
 from .text import plural, printable
 from .values import runs_calls
 
-__all__ = ["BytesMoved", "Overview", "overview"]
+__all__ = ["FREE_OPERATIONS", "BytesMoved", "Overview", "executed_computations", "overview"]
 
 # Operations that hand values on or name them, without a copy in memory.
-_FREE = frozenset(
+FREE_OPERATIONS = frozenset(
     """
     add-dependency after-all bitcast call conditional constant domain get-tuple-element iota opt-barrier parameter tuple
     while
@@ -121,10 +121,10 @@ def overview(module: Module) -> Overview:
       moves at most 288 bytes; most: n 192 (67 %), s 96 (33 %)
       maps: 2 exact
     """
-    computations = _executed(module)
+    computations = executed_computations(module)
     table = analyze(module)
     by_name = {(c.name, i.name): i for c in computations for i in c}
-    moved = {i: BytesMoved(0, _extent([i.shape])[1] or 0) for i in by_name.values() if i.opcode not in _FREE}
+    moved = {i: BytesMoved(0, _extent([i.shape])[1] or 0) for i in by_name.values() if i.opcode not in FREE_OPERATIONS}
     statuses: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
     columns = ("computation", "instruction", "bytes", "exact", "unknown", "error")
@@ -142,7 +142,7 @@ def overview(module: Module) -> Overview:
     return Overview(module, tuple(computations), dict(order), statuses, reasons)
 
 
-def _executed(module: Module) -> list[Computation]:
+def executed_computations(module: Module) -> list[Computation]:
     """The entry, and the computations that calls, loops and branches run."""
     found, pending = {module.entry: None}, [module.entry]
     while pending:
