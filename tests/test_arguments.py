@@ -36,6 +36,7 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "execute": [(MODULE, "Module")],
     "explain": [(MODULE["n"], ""), ((0, 0), "None")],
     "explain_simplify": [(MAP, "")],
+    "explore": [(MODULE, "Module"), (None, "None Module")],
     "from_jax": [(np.negative, ""), (BYTES, "int str None object list float Module")],
     "indexing": [(MODULE["n"], ""), (0, "int")],
     "input_to_output": [(MODULE["n"], ""), (0, "int")],

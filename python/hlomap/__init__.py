@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from .explanation.diff import diff
     from .explanation.explain import explain
     from .explanation.lineage import lineage
+    from .explorer.page import explore
     from .hardware import Device, Limits
     from .interop.jax import from_jax
     from .interop.stablehlo import parse_stablehlo
@@ -116,6 +117,7 @@ __all__ = [
     "execute",
     "explain",
     "explain_simplify",
+    "explore",
     "forward_slice",
     "from_jax",
     "hlo",
@@ -168,6 +170,7 @@ _MODULES = {
     "explanation.diff": "diff",
     "explanation.explain": "explain",
     "explanation.lineage": "lineage",
+    "explorer.page": "explore",
     "hardware": "Device Limits",
     "interop.jax": "from_jax",
     "interop.stablehlo": "parse_stablehlo",

@@ -13,7 +13,7 @@ from conftest import CASES
 
 from hlomap.cli.main import main
 
-COMMANDS = ["analyze", "diff", "doctor", "layout", "run", "show", "tile", "verify"]
+COMMANDS = ["analyze", "diff", "doctor", "explore", "layout", "run", "show", "tile", "verify"]
 
 
 @pytest.mark.parametrize("name", COMMANDS)

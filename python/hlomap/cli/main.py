@@ -1,8 +1,8 @@
 """The command ``hlomap``: arguments, files, printing and exit codes.
 
-``show`` and ``diff`` have files of their own.  Exit codes: 0 success; 1 the input cannot be read or analysed, or
-a check fails; 2 wrong arguments; 130 interrupted.  Results go to stdout, in colour only on a terminal; progress, notes
-and errors go to stderr.
+``show``, ``diff`` and ``explore`` have files of their own.  Exit codes: 0 success; 1 the input cannot be read or
+analysed, or a check fails; 2 wrong arguments; 130 interrupted.  Results go to stdout, in colour only on a terminal;
+progress, notes and errors go to stderr.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from .._core import Instruction
 from ..errors import HlomapError, NotFoundError, UnsupportedError
 from .compare import diff
 from .console import CONTROL, FILE, fail, parse_indices, prefix_with_file, print_lines, read_modules
+from .explore import explore
 from .show import show
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def main() -> None:
 
 main.add_command(show)
 main.add_command(diff)
+main.add_command(explore)
 
 
 @main.command(epilog="Exit codes: 0 no map is unsound, 1 a map is unsound or FILE is not HLO, 2 wrong arguments.")

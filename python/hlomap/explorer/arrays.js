@@ -1,0 +1,262 @@
+// Pictures of arrays on canvases: the two last dimensions as a plane, the others as a strip, and lit elements in them.
+//
+// Read class ArrayPicture.  A picture has the proportions of the array where they can be seen; an element that is
+// smaller than a pixel lights the pixel that it is in, so a lit pixel of a large array stands for several elements.
+"use strict";
+
+const LONGEST = 208; // pixels of the longer side
+const SHORTEST = 14;
+const STRIP = 10;
+const MOST_OUTER = 65536;
+
+class ArrayPicture {
+  /** @param {ShapeRecord} shape @param {string} label */
+  constructor(shape, label) {
+    this.sizes = (shape.dims ?? []).map(Number);
+    this.rank = this.sizes.length;
+    this.columns = this.rank ? this.sizes[this.rank - 1] : 1;
+    this.rows = this.rank > 1 ? this.sizes[this.rank - 2] : 1;
+    this.outer = this.sizes.slice(0, -2);
+    this.nOuter = this.outer.reduce((n, size) => n * size, 1);
+    this.plane = 0;
+    const ratio = Math.min(LONGEST / SHORTEST, Math.max(SHORTEST / LONGEST, this.columns / Math.max(1, this.rows)));
+    const unit = Math.min(22, LONGEST / Math.max(1, Math.max(this.columns, this.rows)));
+    this.width = Math.max(SHORTEST, Math.round(Math.min(LONGEST, unit * Math.max(this.columns, this.rows)) * Math.min(1, ratio)));
+    this.height = Math.max(SHORTEST, Math.round(Math.min(LONGEST, unit * Math.max(this.columns, this.rows)) / Math.max(1, ratio)));
+    if (this.width * 1 < SHORTEST * 2 && this.columns > 1) this.width = SHORTEST * 2;
+    this.strip = this.nOuter > 1 ? STRIP : 0;
+    this.canvas = element("canvas", { role: "img", "aria-label": label });
+    const scale = window.devicePixelRatio || 1;
+    this.canvas.width = Math.round((this.width + 1) * scale);
+    this.canvas.height = Math.round((this.height + 1 + (this.strip ? this.strip + 5 : 0)) * scale);
+    this.canvas.style.width = `${this.width + 1}px`;
+    this.canvas.style.height = `${this.height + 1 + (this.strip ? this.strip + 5 : 0)}px`;
+    this.context = this.canvas.getContext("2d");
+    this.context.scale(scale, scale);
+    this.top = this.strip ? this.strip + 5 : 0;
+    /** The pixels of the plane and of the strip that are lit. */
+    this.mask = new Uint8Array(this.width * this.height);
+    this.outerMask = new Uint8Array(this.width);
+    this.nPlanes = 0;
+  }
+
+  /** The index in the outer dimensions of a plane. @param {number} plane */
+  outerIndex(plane) {
+    const index = [];
+    for (let d = this.outer.length - 1; d >= 0; d--) {
+      index.unshift(plane % this.outer[d]);
+      plane = Math.floor(plane / this.outer[d]);
+    }
+    return index;
+  }
+
+  /** The plane of an element. @param {number[]} index */
+  planeOf(index) {
+    return this.outer.reduce((plane, size, d) => plane * size + index[d], 0);
+  }
+
+  /** What is at a point of the canvas: an element, or a plane of the strip. @param {number} x @param {number} y */
+  at(x, y) {
+    const part = (/** @type {number} */ at, /** @type {number} */ length, /** @type {number} */ n) =>
+      Math.max(0, Math.min(n - 1, Math.floor((at / length) * n)));
+    if (this.strip && y < this.strip) return { plane: part(x, this.width, this.nOuter), index: null };
+    const column = part(x, this.width, this.columns);
+    const row = part(y - this.top, this.height, this.rows);
+    const inner = this.rank > 1 ? [row, column] : this.rank ? [column] : [];
+    return { plane: this.plane, index: [...this.outerIndex(this.plane), ...inner] };
+  }
+
+  clear() {
+    this.mask.fill(0);
+    this.outerMask.fill(0);
+  }
+
+  /** Lights the elements of images; shows the first plane that has one. @param {Image[]} images */
+  light(images) {
+    this.clear();
+    const lit = images.filter((image) => !image.isEmpty && !image.unknown);
+    /** @type {Set<number>} */
+    const planes = new Set();
+    for (const image of lit) this._planes(image, planes);
+    this.nPlanes = planes.size;
+    if (planes.size && !planes.has(this.plane)) this.plane = Math.min(...planes);
+    for (const plane of planes) this.outerMask[Math.floor((plane / this.nOuter) * this.width)] = 1;
+    for (const image of lit) this._plane(image);
+    this.draw();
+  }
+
+  /** Adds the planes that an image reaches. @param {Image} image @param {Set<number>} found */
+  _planes(image, found) {
+    const n = this.outer.length;
+    /** @type {number[]} */
+    let planes = [0];
+    const strides = this.outer.map((_, d) => this.outer.slice(d + 1).reduce((a, b) => a * b, 1));
+    for (const part of image.parts) {
+      const at = part.results.map((result, i) => ({ result, i })).filter(({ result }) => result < n);
+      if (!at.length) continue;
+      const own = new Set();
+      for (let k = 0; k < part.n && k < MOST_OUTER; k++) {
+        own.add(at.reduce((sum, { result, i }) => sum + Number(valueAt(part, k, i)) * strides[result], 0));
+      }
+      planes = planes.flatMap((base) => (planes.length * own.size > MOST_OUTER ? [base] : [...own].map((p) => base + p)));
+    }
+    for (const plane of planes) found.add(plane);
+  }
+
+  /** Marks the pixels of the shown plane. @param {Image} image */
+  _plane(image) {
+    const n = this.outer.length;
+    const outer = this.outerIndex(this.plane);
+    const [rowResult, columnResult] = this.rank > 1 ? [n, n + 1] : [-1, 0];
+    /** @type {Uint8Array | null} */
+    let rows = null;
+    /** @type {Uint8Array | null} */
+    let columns = null;
+    /** @type {number[] | null} */
+    let pairs = null;
+    for (const part of image.parts) {
+      const r = part.results.indexOf(rowResult);
+      const c = part.results.indexOf(columnResult);
+      const fixed = part.results.map((result, i) => ({ result, i })).filter(({ result }) => result < n);
+      const isBoth = r >= 0 && c >= 0;
+      const own = new Uint8Array(r >= 0 ? this.height : this.width);
+      /** @type {number[]} */
+      const both = [];
+      let isThere = false;
+      for (let k = 0; k < part.n; k++) {
+        if (!fixed.every(({ result, i }) => Number(valueAt(part, k, i)) === outer[result])) continue;
+        isThere = true;
+        if (isBoth) both.push(Number(valueAt(part, k, r)), Number(valueAt(part, k, c)));
+        else if (r >= 0) mark(own, Number(valueAt(part, k, r)), this.rows, this.height);
+        else if (c >= 0) mark(own, Number(valueAt(part, k, c)), this.columns, this.width);
+        else break;
+      }
+      if (!isThere) return;
+      if (isBoth) pairs = both;
+      else if (r >= 0) rows = own;
+      else if (c >= 0) columns = own;
+    }
+    if (pairs) {
+      for (let k = 0; k < pairs.length; k += 2) {
+        const ys = new Span(pairs[k], this.rows, this.height);
+        const xs = new Span(pairs[k + 1], this.columns, this.width);
+        for (let y = ys.from; y < ys.to; y++) this.mask.fill(1, y * this.width + xs.from, y * this.width + xs.to);
+      }
+      return;
+    }
+    for (let y = 0; y < this.height; y++) {
+      if (rows && !rows[y]) continue;
+      for (let x = 0; x < this.width; x++) if (!columns || columns[x]) this.mask[y * this.width + x] = 1;
+    }
+  }
+
+  draw() {
+    const { context, width, height, top } = this;
+    const colours = pictureColours();
+    context.clearRect(0, 0, width + 1, height + top + 1);
+    if (this.strip) {
+      context.fillStyle = colours.cell;
+      context.fillRect(0, 0, width, this.strip);
+      context.fillStyle = this.isOutput ? colours.output : colours.read;
+      for (let x = 0; x < width; x++) if (this.outerMask[x]) context.fillRect(x, 0, Math.max(1, width / this.nOuter), this.strip);
+      context.strokeStyle = colours.ink;
+      const from = (this.plane / this.nOuter) * width;
+      context.strokeRect(from + 0.5, 0.5, Math.max(2, width / this.nOuter - 1), this.strip - 1);
+    }
+    context.fillStyle = colours.cell;
+    context.fillRect(0, top, width, height);
+    context.fillStyle = this.isOutput ? colours.output : colours.read;
+    for (let y = 0; y < height; y++) {
+      for (let x = 0; x < width; x++) {
+        if (!this.mask[y * width + x]) continue;
+        let end = x + 1;
+        while (end < width && this.mask[y * width + end]) end++;
+        context.fillRect(x, top + y, end - x, 1);
+        x = end;
+      }
+    }
+    context.strokeStyle = colours.line;
+    context.lineWidth = 1;
+    context.beginPath();
+    if (width / this.columns >= 5) {
+      for (let c = 1; c < this.columns; c++) {
+        const x = Math.round((c / this.columns) * width) + 0.5;
+        context.moveTo(x, top);
+        context.lineTo(x, top + height);
+      }
+    }
+    if (height / this.rows >= 5) {
+      for (let r = 1; r < this.rows; r++) {
+        const y = top + Math.round((r / this.rows) * height) + 0.5;
+        context.moveTo(0, y);
+        context.lineTo(width, y);
+      }
+    }
+    context.stroke();
+    context.strokeStyle = colours.frame;
+    context.strokeRect(0.5, top + 0.5, width, height);
+  }
+}
+
+/** The pixels of an index, at least two wide where there is room. */
+class Span {
+  /** @param {number} index @param {number} n @param {number} length */
+  constructor(index, n, length) {
+    this.from = Math.min(length - 1, Math.floor((index / n) * length));
+    this.to = Math.max(this.from + (length > n ? 1 : Math.min(2, length - this.from)), Math.floor(((index + 1) / n) * length));
+  }
+}
+
+/** @param {Uint8Array} pixels @param {number} index @param {number} n @param {number} length */
+function mark(pixels, index, n, length) {
+  const span = new Span(index, n, length);
+  pixels.fill(1, span.from, span.to);
+}
+
+/** @type {Record<string, string> | null} */
+let colourCache = null;
+
+/** The colours of pictures from the style of the page; reread when the theme changes. */
+function pictureColours() {
+  if (!colourCache) {
+    const style = getComputedStyle(document.documentElement);
+    const get = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
+    colourCache = {
+      cell: get("--cell"), line: get("--cell-line"), frame: get("--frame"), ink: get("--ink"), read: get("--read"),
+      output: get("--output"),
+    };
+  }
+  return colourCache;
+}
+
+/** A table of the first positions in memory, coloured by tile: the layout of a shape. @param {Model} model @param {ShapeRecord} shape */
+function layoutTable(model, shape) {
+  const map = model.positions(shape);
+  const sizes = (shape.dims ?? []).map(Number);
+  if (!map || !sizes.length || sizes.some((n) => n === 0)) return null;
+  const rank = sizes.length;
+  const rows = rank > 1 ? shownIndices(sizes[rank - 2]) : [0];
+  const columns = shownIndices(sizes[rank - 1]);
+  const body = rows.map((r) => {
+    const cells = columns.map((c) => {
+      if (r === null || c === null) return element("td", { class: "gap" }, "…");
+      const point = [...new Array(Math.max(0, rank - 2)).fill(0), ...(rank > 1 ? [r, c] : [c])];
+      const { inside, results } = evaluateMap(map, point);
+      if (!inside) return element("td", {}, "?");
+      const tile = Number(results[0] / BigInt(shape.layout.block)) % 8;
+      return element("td", { class: `tile${tile}` }, String(results[0]));
+    });
+    return element("tr", {}, rank > 1 && element("th", { scope: "row" }, r === null ? "…" : String(r)), ...cells);
+  });
+  const head = columns.map((c) => element("th", { scope: "col" }, c === null ? "…" : String(c)));
+  return element(
+    "table", { class: "layout" }, element("caption", {}, "position in memory of each element, a colour for each tile"),
+    element("thead", {}, element("tr", {}, rank > 1 && element("td"), ...head)), element("tbody", {}, ...body),
+  );
+}
+
+/** The indices of an axis to show, null for a gap. @param {number} n @returns {(number | null)[]} */
+function shownIndices(n) {
+  if (n <= 8) return Array.from({ length: n }, (_, i) => i);
+  return [0, 1, 2, 3, 4, null, n - 2, n - 1];
+}

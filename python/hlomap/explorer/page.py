@@ -1,0 +1,161 @@
+"""Assembles the page of the explorer: data as JSON blocks, one style, one script, and a policy for nothing else.
+
+Read :func:`explore` and :class:`ExplorerPage`.  Invariant: data are written with every ``<`` escaped and as ASCII, so
+that no text of a program can end a block; the policy allows the one script and the one style by their hashes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from base64 import b64encode
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from .._core import Instruction, Module, __version__
+from ..drawing.svg import _COLOURS as TILE_COLOURS
+from ..explanation.diff import diff
+from ..explanation.text import html, printable
+from ..io.dump_directory import DumpDirectory, DumpedModule
+from ..types import expect, wrong_type
+from .changes import change_contents
+from .contents import instruction_numbers, module_contents
+from .subjects import Choice, choose
+
+__all__ = ["ExplorerPage", "explore"]
+
+# In the order of their use.
+_SCRIPTS = ("evaluate", "model", "layout", "arrays", "graph", "hover", "panel", "list", "page")
+_TAKES = "an hlomap.Module, an hlomap.DumpedModule or an hlomap.DumpDirectory"
+
+
+@dataclass(frozen=True)
+class ExplorerPage:
+    """An HTML page that needs nothing else; ``str()`` is its text."""
+
+    text: str
+    #: The names of the modules in the page.
+    modules: tuple[str, ...]
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Writes the page to a file; raises ``OSError`` where that is not possible."""
+        Path(path).write_text(self.text, encoding="utf-8", newline="\n")
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.modules[:4]) + (", …" if len(self.modules) > 4 else "")
+        return f"<ExplorerPage of {names or 'no module'}, {len(self.text):,} bytes>"
+
+
+def explore(
+    subject: Module | DumpedModule | DumpDirectory,
+    after: Module | DumpedModule | None = None,
+    *,
+    module: str | None = None,
+) -> ExplorerPage:
+    """The fusion explorer: one HTML page with the graph of a module and what every element reads.
+
+    The page needs no network and no other file.  It shows the graph of the entry and of fusions, loops and calls in
+    it, and for each instruction its shapes, layouts, maps, bytes and origin; the elements that an element or a tile of
+    the output reads light up, computed in the page from the maps.
+
+    Args:
+        subject: a module; or a dump directory, of which the page has the first and last stage of every compilation,
+            up to 20,000 instructions.
+        after: the module after a change; the page then switches between both and shows :func:`hlomap.diff`.
+        module: of a dump directory, the name of the module of which all stages that differ are shown.
+
+    Returns:
+        An :class:`~hlomap.explorer.page.ExplorerPage`.
+
+    Raises:
+        TypeError: an argument is of another kind.
+        NotFoundError: the directory has no module of this name.
+        ValueError: ``after`` or ``module`` does not fit the subject.
+        HloSyntaxError: a dumped module cannot be parsed.  In a directory it is a row of the page.
+
+    >>> import hlomap as hm
+    >>> module = hm.parse('''HloModule m
+    ... ENTRY e {
+    ...   p = f32[4,8] parameter(0)
+    ...   ROOT t = f32[8,4] transpose(p), dimensions={1,0}
+    ... }''')
+    >>> page = hm.explore(module)
+    >>> str(page)[:15], page.modules
+    ('<!doctype html>', ('m',))
+    """
+    expect((Module, DumpedModule, DumpDirectory), subject, "explore", _TAKES, "read a file with hlomap.load(path)")
+    if after is not None and not isinstance(after, (Module, DumpedModule)):
+        raise wrong_type("explore", "an hlomap.Module, an hlomap.DumpedModule or None as `after`", after)
+    if module is not None and not isinstance(module, str):
+        raise wrong_type("explore", "the name of a module or None as `module`", module)
+    if isinstance(subject, DumpDirectory) and after is not None:
+        raise ValueError("explore() takes `after` with a module; a dump directory has its own stages")
+    if not isinstance(subject, DumpDirectory) and module is not None:
+        raise ValueError("explore() takes `module` with a dump directory")
+    return _assemble(choose(subject, after, module))
+
+
+def _assemble(choice: Choice) -> ExplorerPage:
+    blocks: list[str] = []
+    rows: list[dict[str, Any]] = []
+    sides: dict[int, tuple[Module, dict[Instruction, int]]] = {}
+    for k, one in enumerate(choice.subjects):
+        row = {"name": one.name, "stage": one.stage, "n": 0, "error": one.error, "block": None}
+        rows.append(row)
+        if one.module is not None:
+            numbers = instruction_numbers(one.module)
+            sides[k] = one.module, numbers
+            row |= {"n": len(numbers), "block": f"module-{k}"}
+            blocks.append(_block(f"module-{k}", module_contents(one.module, numbers)))
+    diffs: list[dict[str, Any]] = []
+    for k, (before, after) in enumerate(choice.pairs):
+        (old, old_numbers), (new, new_numbers) = sides[before], sides[after]
+        blocks.append(_block(f"diff-{k}", change_contents(diff(old, new), old_numbers, new_numbers)))
+        diffs.append({"before": before, "after": after, "block": f"diff-{k}"})
+    start = choice.pairs[0][1] if choice.pairs else next(iter(sides), None)  # people look at the result of a change
+    names = tuple(choice.subjects[k].name for k in sides)
+    return ExplorerPage(
+        _fill([_block("index", {"modules": rows, "diffs": diffs, "start": start}), *blocks], names), names
+    )
+
+
+def _fill(blocks: list[str], names: tuple[str, ...]) -> str:
+    parts = (_read(f"{name}.js").replace('\n"use strict";\n', "\n") for name in _SCRIPTS)
+    script = '"use strict";\n' + "\n".join(parts)
+    tiles = "".join(f".tile{k}{{background:{colour}}}" for k, colour in enumerate(TILE_COLOURS))
+    style = _read("page.css") + tiles
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    title = f"{printable(names[0], 80)} – hlomap explore" if names else "hlomap explore"
+    return Template(_read("page.html")).substitute(
+        policy=policy,
+        generator=f"hlomap {__version__}",
+        title=html(title),
+        style=style,
+        blocks="\n".join(blocks),
+        script=script,
+    )
+
+
+def _read(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8").replace("\r\n", "\n")
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
+
+
+def _block(name: str, value: Any) -> str:
+    """A block of data: ASCII, and without ``<``, ``>`` and ``&``."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return f'<script type="application/json" id="{name}">{text}</script>'

@@ -1,0 +1,107 @@
+"""Chooses the modules of a page: one, two stages of one, or those of a dump directory within a limit.
+
+Read :func:`choose`.  A file that cannot be read, and a module beyond the limit, is a row of the page with its reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from .._core import Module
+from ..errors import NotFoundError
+from ..explanation.text import plural, printable
+from ..io.dump_directory import DumpDirectory, DumpedModule
+
+__all__ = ["MOST_INSTRUCTIONS", "Choice", "Subject", "choose"]
+
+MOST_INSTRUCTIONS = 20_000
+"""How many instructions of a dump directory a page has; a single module is shown whole."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A module of the page, or the reason why it is not there."""
+
+    name: str
+    stage: str
+    module: Module | None
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The modules in order, and the pairs that are compared, as places in the list."""
+
+    subjects: list[Subject]
+    pairs: list[tuple[int, int]] = field(default_factory=list)
+
+
+def choose(
+    subject: Module | DumpedModule | DumpDirectory, after: Module | DumpedModule | None, name: str | None
+) -> Choice:
+    """The modules of a page."""
+    if isinstance(subject, DumpDirectory):
+        return _of_dump(subject, name)
+    found = [_load(one, stage) for one, stage in ((subject, "before"), (after, "after")) if one is not None]
+    if len(found) == 1:
+        only = found[0]
+        return Choice([Subject(only.name, subject.stage if isinstance(subject, DumpedModule) else "", only.module)])
+    return Choice(found, [(0, 1)])
+
+
+def _load(one: Module | DumpedModule, stage: str) -> Subject:
+    module = one.load() if isinstance(one, DumpedModule) else one
+    return Subject(printable(module.name), stage, module)
+
+
+def _of_dump(dump: DumpDirectory, name: str | None) -> Choice:
+    """The first and the last stage of every module; of a module that is named, all stages that differ."""
+    if name is not None and all(one.name != name for one in dump):
+        known = ", ".join(dict.fromkeys(printable(one.name, 60) for one in dump))
+        raise NotFoundError(f"no module {printable(name)!r} in {dump.path}; there are: {known[:400] or 'none'}")
+    subjects: list[Subject] = []
+    pairs: list[tuple[int, int]] = []
+    n_left = MOST_INSTRUCTIONS
+    for stages in _compilations(dump):
+        if name is not None and stages[0].name != name:
+            continue
+        shown: list[int] = []
+        for one in stages if name is not None else dict.fromkeys((stages[0], stages[-1])):
+            found = _read(one, n_left)
+            last = subjects[shown[-1]].module if shown else None
+            if found.module is not None:
+                if name is not None and last is not None and last.same_as(found.module):
+                    continue
+                n_left -= found.module.n_instructions
+                shown.append(len(subjects))
+            subjects.append(found)
+        pairs += pairwise(shown)
+    return Choice(subjects, pairs)
+
+
+def _compilations(dump: DumpDirectory) -> Iterator[list[DumpedModule]]:
+    """The stages of each compilation, in order."""
+    groups: list[list[DumpedModule]] = []
+    for one in dump:
+        if groups and groups[-1][0].is_same_compilation(one):
+            groups[-1].append(one)
+        else:
+            groups.append([one])
+    yield from groups
+
+
+def _read(one: DumpedModule, n_left: int) -> Subject:
+    name, stage = printable(one.name), printable(one.stage)
+    if n_left <= 0:
+        reason = f"left out: the page has {plural(MOST_INSTRUCTIONS, 'instruction')} already; open the file itself"
+        return Subject(name, stage, None, reason)
+    try:
+        module = one.load()
+    except (ValueError, OSError) as error:
+        return Subject(name, stage, None, printable(str(error).split("\n", 1)[0], 300))
+    if module.n_instructions > n_left and n_left < MOST_INSTRUCTIONS:
+        reason = f"left out: {plural(module.n_instructions, 'instruction')}, {n_left:,} fit; open the file itself"
+        return Subject(name, stage, None, reason)
+    return Subject(name, stage, module)
