@@ -31,6 +31,16 @@ hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, prin
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests with the marker `browser` need Chromium, and run only where `-m` names the marker."""
+    if "browser" in config.option.markexpr:
+        return
+    found = [item for item in items if item.get_closest_marker("browser")]
+    if found:
+        config.hook.pytest_deselected(items=found)
+        items[:] = [item for item in items if not item.get_closest_marker("browser")]
+
+
 @dataclass
 class Case:
     """One module of a case file with the comments above it."""
