@@ -244,3 +244,11 @@ def test_history_of_a_dump() -> None:
     assert all(output.status == "equal" for change in found.changes for output in change.diff.outputs)
     with pytest.raises(hm.errors.NotFoundError, match=r"no module 'x' in .*; expected one of jit_attn, jit_step"):
         dump.history("x")
+
+
+def test_bytes_of_a_fusion_with_several_outputs() -> None:
+    """All arrays of a tuple are written."""
+    module = hm.parse("""HloModule m
+        f { a = f32[4] parameter(0)  b = f32[4] negate(a)  ROOT t = (f32[4], f32[4]) tuple(a, b) }
+        ENTRY e { p = f32[4] parameter(0)  ROOT z = (f32[4], f32[4]) fusion(p), kind=kLoop, calls=f }""")
+    assert hm.diff(module, module).bytes_before.written == 32

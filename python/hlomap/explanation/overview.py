@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from .._core import Computation, Instruction, Module, _extent
-from ..analysis.rows import analyze
+from .._core import Computation, Instruction, Module, Shape, _extent
+from ..analysis.rows import analyze, leaf_shapes
 from .text import plural, printable
 from .values import runs_calls
 
@@ -124,7 +124,7 @@ def overview(module: Module) -> Overview:
     computations = executed_computations(module)
     table = analyze(module)
     by_name = {(c.name, i.name): i for c in computations for i in c}
-    moved = {i: BytesMoved(0, _extent([i.shape])[1] or 0) for i in by_name.values() if i.opcode not in FREE_OPERATIONS}
+    moved = {i: BytesMoved(0, _bytes(i.shape)) for i in by_name.values() if i.opcode not in FREE_OPERATIONS}
     statuses: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
     columns = ("computation", "instruction", "bytes", "exact", "unknown", "error")
@@ -140,6 +140,11 @@ def overview(module: Module) -> Overview:
             reasons[f"{instruction.opcode}: {error or unknown}"] += 1
     order = sorted(moved.items(), key=lambda item: -item[1].total)
     return Overview(module, tuple(computations), dict(order), statuses, reasons)
+
+
+def _bytes(shape: Shape) -> int:
+    """An upper bound of the bytes of all arrays in a value; 0 where there is none."""
+    return _extent([part for _, part in leaf_shapes(shape)])[1] or 0
 
 
 def executed_computations(module: Module) -> list[Computation]:
