@@ -183,14 +183,14 @@ def test_hover_lights_what_is_read(browser: Browser, tmp_path: Path) -> None:
 
 def test_tiles(browser: Browser, tmp_path: Path) -> None:
     module = show(browser, tmp_path, PRODUCT, select="y")
-    browser.run("document.querySelector('.tiles input').focus()")
+    browser.run("document.querySelector('.tile input').focus()")
     browser.press(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
     assert browser.run("return explorer.panel.reads.tile") == [4, 1]
     browser.run("explorer.panel.reads._set([6, 3])")
     browser.frame()
     assert lit(browser, 0) == read_by(module["y"], 0, (4, 7), (3, 3))
     assert browser.text("#now") == "tile (4:8, 3) reads x: 80 elements; w: 20 elements"
-    assert browser.find(".tiles input").get_attribute("aria-valuetext") == "4"
+    assert browser.find(".tile input").get_attribute("aria-valuetext") == "4"
 
 
 def test_keys_move_the_element(browser: Browser, tmp_path: Path) -> None:
@@ -211,11 +211,21 @@ def test_values_at_run_time(browser: Browser, tmp_path: Path) -> None:
     browser.run("explorer.panel.reads._set([1, 2])")
     browser.frame()
     assert lit(browser, 0) == read_by(module["d"], 0, (1, 1), (2, 2)) == {(i, 2) for i in range(1, 18)}
+    assert browser.text("#now").startswith("output (1, 2) reads p: at most 17 elements, for any value at run time; ")
     browser.find(".runtimes input[type=checkbox]").click()
     browser.run("document.querySelector('input.runtime').focus()")
     browser.press(Keys.HOME, *[Keys.ARROW_RIGHT] * 5)
     assert lit(browser, 0) == {(6, 2)}
     assert "i[]" in browser.text(".runtimes") and "0 to 16" in browser.text(".runtimes")
+
+
+def test_what_is_unknown_is_hatched(browser: Browser, tmp_path: Path) -> None:
+    text = 'ENTRY e { p = f32[6,4] parameter(0) ROOT c = f32[6,4] custom-call(p), custom_call_target="mystery" }'
+    show(browser, tmp_path, text, select="c")
+    assert browser.run("return explorer.panel.reads.reads.map(({picture}) => picture.isUnknown)") == [True]
+    assert browser.text("#now").endswith("reads p: unknown, up to all of f32[6,4]")
+    assert "no rule for custom-call to 'mystery'" in browser.text(".facts")
+    assert browser.text(".node .flag") == "?"
 
 
 def test_the_table_has_the_elements(browser: Browser, tmp_path: Path) -> None:
@@ -224,6 +234,24 @@ def test_the_table_has_the_elements(browser: Browser, tmp_path: Path) -> None:
     browser.find("details.table summary").click()
     browser.frame()
     assert browser.text("details.table tbody") == "y14 B(2, 5)"
+
+
+def test_layouts(browser: Browser, tmp_path: Path) -> None:
+    """The positions of tiles in memory, the ends of the first tile among them; a colour for each tile."""
+    shape = hm.Shape.parse("f32[20,260]{1,0:T(8,128)}")
+    show(browser, tmp_path, f"ENTRY e {{ p = {shape} parameter(0) ROOT n = {shape} negate(p) }}", select="n")
+    rows = browser.run(
+        "return [...document.querySelectorAll('.layout tr')].map((r) => [...r.cells].map((c) => c.textContent))"
+    )
+    columns = [int(text) if text.isdigit() else None for text in rows[0][1:]]
+    assert columns == [0, 1, 2, None, 127, 128, None, 258, 259]
+    positions = hm.linear_index(shape)
+    for row in rows[1:]:
+        for column, text in zip(columns, row[1:], strict=True):
+            if row[0].isdigit() and column is not None:
+                assert int(text) == positions.evaluate([int(row[0]), column])[0]
+    colours = browser.run("return [...document.querySelectorAll('.layout td[class^=tile]')].map((c) => c.className)")
+    assert len(set(colours)) == 8 and colours[0] == "tile0"
 
 
 # ---------------------------------------------------------------------------------------------------------- navigation
@@ -399,6 +427,15 @@ def test_the_theme_can_be_chosen(browser: Browser, tmp_path: Path) -> None:
     was: Any = browser.run("return getComputedStyle(document.body).backgroundColor")
     browser.press("g", "t")
     assert browser.run("return getComputedStyle(document.body).backgroundColor") != was
+
+
+def test_paper_has_the_whole_graph(browser: Browser, tmp_path: Path) -> None:
+    show(browser, tmp_path, FUSED)
+    browser.run("explorer.graph.zoom(3); dispatchEvent(new Event('beforeprint'))")
+    assert str(browser.run("return document.querySelector('#drawing').getAttribute('viewBox')")).startswith("-16 -16 ")
+    assert browser.run("return explorer.graph.world.getAttribute('transform')") == "translate(0.0 0.0) scale(1.0000)"
+    browser.run("dispatchEvent(new Event('afterprint'))")
+    assert browser.run("return document.querySelector('#drawing').hasAttribute('viewBox')") is False
 
 
 def test_a_large_module_draws_a_part(browser: Browser, tmp_path: Path) -> None:

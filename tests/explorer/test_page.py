@@ -132,6 +132,14 @@ def test_numbers_beyond_doubles_are_texts() -> None:
     assert data["records"][0]["reads"][0]["touched"] == ["9000000000000000000"] * 2
 
 
+def test_bytes_of_tuples() -> None:
+    text = """f { a = f32[4] parameter(0)  b = f32[4] negate(a)  ROOT t = (f32[4], f32[4]) tuple(a, b) }
+      ENTRY e { p = f32[4] parameter(0)  ROOT z = (f32[4], f32[4]) fusion(p), kind=kLoop, calls=f }"""
+    data = blocks(hm.explore(hm.parse(text)))["module-0"]
+    shape = data["shapes"][data["columns"]["shape"][4]]
+    assert (shape["bytes"], shape["n"], len(data["columns"]["outputs"][4])) == (32, 2, 2)
+
+
 def test_before_and_after() -> None:
     before = hm.parse(FUSED)
     after = hm.parse(

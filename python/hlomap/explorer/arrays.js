@@ -21,9 +21,9 @@ class ArrayPicture {
     this.plane = 0;
     const ratio = Math.min(LONGEST / SHORTEST, Math.max(SHORTEST / LONGEST, this.columns / Math.max(1, this.rows)));
     const unit = Math.min(22, LONGEST / Math.max(1, Math.max(this.columns, this.rows)));
-    this.width = Math.max(SHORTEST, Math.round(Math.min(LONGEST, unit * Math.max(this.columns, this.rows)) * Math.min(1, ratio)));
-    this.height = Math.max(SHORTEST, Math.round(Math.min(LONGEST, unit * Math.max(this.columns, this.rows)) / Math.max(1, ratio)));
-    if (this.width * 1 < SHORTEST * 2 && this.columns > 1) this.width = SHORTEST * 2;
+    const longer = Math.min(LONGEST, unit * Math.max(this.columns, this.rows));
+    this.width = Math.max(this.columns > 1 ? 2 * SHORTEST : SHORTEST, Math.round(longer * Math.min(1, ratio)));
+    this.height = Math.max(SHORTEST, Math.round(longer / Math.max(1, ratio)));
     this.strip = this.nOuter > 1 ? STRIP : 0;
     this.canvas = element("canvas", { role: "img", "aria-label": label });
     const scale = window.devicePixelRatio || 1;
@@ -38,6 +38,10 @@ class ArrayPicture {
     this.mask = new Uint8Array(this.width * this.height);
     this.outerMask = new Uint8Array(this.width);
     this.nPlanes = 0;
+    /** Whether any element may be read, since nothing is known. */
+    this.isUnknown = false;
+    /** Whether the lit elements may be read, but not all are. */
+    this.isBound = false;
   }
 
   /** The index in the outer dimensions of a plane. @param {number} plane */
@@ -98,7 +102,8 @@ class ArrayPicture {
       for (let k = 0; k < part.n && k < MOST_OUTER; k++) {
         own.add(at.reduce((sum, { result, i }) => sum + Number(valueAt(part, k, i)) * strides[result], 0));
       }
-      planes = planes.flatMap((base) => (planes.length * own.size > MOST_OUTER ? [base] : [...own].map((p) => base + p)));
+      const isMuch = planes.length * own.size > MOST_OUTER;
+      planes = planes.flatMap((base) => (isMuch ? [base] : [...own].map((plane) => base + plane)));
     }
     for (const plane of planes) found.add(plane);
   }
@@ -158,7 +163,8 @@ class ArrayPicture {
       context.fillStyle = colours.cell;
       context.fillRect(0, 0, width, this.strip);
       context.fillStyle = this.isOutput ? colours.output : colours.read;
-      for (let x = 0; x < width; x++) if (this.outerMask[x]) context.fillRect(x, 0, Math.max(1, width / this.nOuter), this.strip);
+      const one = Math.max(1, width / this.nOuter);
+      for (let x = 0; x < width; x++) if (this.outerMask[x]) context.fillRect(x, 0, one, this.strip);
       context.strokeStyle = colours.ink;
       const from = (this.plane / this.nOuter) * width;
       context.strokeRect(from + 0.5, 0.5, Math.max(2, width / this.nOuter - 1), this.strip - 1);
@@ -166,6 +172,7 @@ class ArrayPicture {
     context.fillStyle = colours.cell;
     context.fillRect(0, top, width, height);
     context.fillStyle = this.isOutput ? colours.output : colours.read;
+    context.globalAlpha = this.isBound ? 0.5 : 1;
     for (let y = 0; y < height; y++) {
       for (let x = 0; x < width; x++) {
         if (!this.mask[y * width + x]) continue;
@@ -175,6 +182,8 @@ class ArrayPicture {
         x = end;
       }
     }
+    context.globalAlpha = 1;
+    if (this.isUnknown) hatch(context, top, width, height, colours.warn);
     context.strokeStyle = colours.line;
     context.lineWidth = 1;
     context.beginPath();
@@ -198,12 +207,30 @@ class ArrayPicture {
   }
 }
 
-/** The pixels of an index, at least two wide where there is room. */
+/** Diagonal lines over a rectangle. @param {any} context @param {number} top @param {number} width
+ * @param {number} height @param {string} colour */
+function hatch(context, top, width, height, colour) {
+  context.save();
+  context.beginPath();
+  context.rect(0, top, width, height);
+  context.clip();
+  context.strokeStyle = colour;
+  context.beginPath();
+  for (let x = -height; x < width; x += 8) {
+    context.moveTo(x, top + height);
+    context.lineTo(x + height, top);
+  }
+  context.stroke();
+  context.restore();
+}
+
+/** The pixels of an index, at least three wide where elements are smaller than that. */
 class Span {
   /** @param {number} index @param {number} n @param {number} length */
   constructor(index, n, length) {
     this.from = Math.min(length - 1, Math.floor((index / n) * length));
-    this.to = Math.max(this.from + (length > n ? 1 : Math.min(2, length - this.from)), Math.floor(((index + 1) / n) * length));
+    const least = length > n ? 1 : Math.min(3, length - this.from);
+    this.to = Math.max(this.from + least, Math.floor(((index + 1) / n) * length));
   }
 }
 
@@ -223,28 +250,33 @@ function pictureColours() {
     const get = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
     colourCache = {
       cell: get("--cell"), line: get("--cell-line"), frame: get("--frame"), ink: get("--ink"), read: get("--read"),
-      output: get("--output"),
+      output: get("--output"), warn: get("--warn"),
     };
   }
   return colourCache;
 }
 
-/** A table of the first positions in memory, coloured by tile: the layout of a shape. @param {Model} model @param {ShapeRecord} shape */
+/** The layout of a shape: a table of positions in memory, coloured by tile.
+ * @param {Model} model @param {ShapeRecord} shape */
 function layoutTable(model, shape) {
   const map = model.positions(shape);
   const sizes = (shape.dims ?? []).map(Number);
   if (!map || !sizes.length || sizes.some((n) => n === 0)) return null;
   const rank = sizes.length;
-  const rows = rank > 1 ? shownIndices(sizes[rank - 2]) : [0];
-  const columns = shownIndices(sizes[rank - 1]);
+  const [rowWidth, columnWidth] = shape.layout.widths;
+  const rows = rank > 1 ? shownIndices(sizes[rank - 2], rowWidth) : [0];
+  const columns = shownIndices(sizes[rank - 1], columnWidth);
+  /** The colours of tiles, in order of appearance. @type {Map<bigint, number>} */
+  const tiles = new Map();
   const body = rows.map((r) => {
     const cells = columns.map((c) => {
       if (r === null || c === null) return element("td", { class: "gap" }, "…");
       const point = [...new Array(Math.max(0, rank - 2)).fill(0), ...(rank > 1 ? [r, c] : [c])];
       const { inside, results } = evaluateMap(map, point);
       if (!inside) return element("td", {}, "?");
-      const tile = Number(results[0] / BigInt(shape.layout.block)) % 8;
-      return element("td", { class: `tile${tile}` }, String(results[0]));
+      const tile = results[0] / BigInt(shape.layout.block);
+      if (!tiles.has(tile)) tiles.set(tile, tiles.size % 8);
+      return element("td", { class: `tile${tiles.get(tile)}` }, String(results[0]));
     });
     return element("tr", {}, rank > 1 && element("th", { scope: "row" }, r === null ? "…" : String(r)), ...cells);
   });
@@ -255,8 +287,11 @@ function layoutTable(model, shape) {
   );
 }
 
-/** The indices of an axis to show, null for a gap. @param {number} n @returns {(number | null)[]} */
-function shownIndices(n) {
+/** The indices of an axis to show: the ends, and the end of the first tile; null for a gap.
+ * @param {number} n @param {number} width of a tile @returns {(number | null)[]} */
+function shownIndices(n, width) {
   if (n <= 8) return Array.from({ length: n }, (_, i) => i);
-  return [0, 1, 2, 3, 4, null, n - 2, n - 1];
+  const ofTile = width > 1 && width < n ? [width - 1, width] : [3, 4];
+  const shown = [...new Set([0, 1, 2, ...ofTile, n - 2, n - 1])].filter((i) => i < n).sort((a, b) => a - b);
+  return shown.flatMap((i, k) => (k && i > shown[k - 1] + 1 ? [null, i] : [i]));
 }

@@ -109,7 +109,8 @@ class GraphView {
     const calls = model.callsOf(i);
     const isOpen = this.expanded?.has(i) && calls.length > 0 && depth < 6;
     const length = Math.max(name.length, shape.length * 0.92, opcode.length + (calls.length ? 5 : 0));
-    const node = { i, kind, name, shape, opcode, calls, isOpen, w: Math.max(84, length * 7 + 20), h: kind === "source" ? 34 : 46, inner: /** @type {any[]} */ ([]) };
+    const [w, h] = [Math.max(84, length * 7 + 20), kind === "source" ? 34 : 46];
+    const node = { i, kind, name, shape, opcode, calls, isOpen, w, h, inner: /** @type {any[]} */ ([]) };
     if (isOpen) {
       node.inner = calls.map((c) => this._scene(c, model.computations[c].root, MOST_INSIDE, depth + 1));
       node.w = Math.max(node.w, node.inner.reduce((w, scene) => w + scene.width + 24, 8));
@@ -126,7 +127,8 @@ class GraphView {
       const line = drawn("path", {
         class: "edge", d: curve(scene.layout.routes[e], x, y), "stroke-width": edgeWidth(edge.bytes),
       });
-      line.append(drawn("title", {}, `${model.nameOf(operand)} → ${model.nameOf(user)}: ${plural(edge.bytes, "byte")} read`));
+      const title = `${model.nameOf(operand)} → ${model.nameOf(user)}: ${plural(edge.bytes, "byte")} read`;
+      line.append(drawn("title", {}, title));
       parent.append(line);
       this.edges.push({ line, operand, user });
     }
@@ -135,7 +137,7 @@ class GraphView {
       const [left, top] = [x + cx - node.w / 2, y + cy - node.h / 2];
       const box = this._box(node, left, top);
       parent.append(box);
-      this._badges(node, scene, left, top, box);
+      this._badges(node, scene, box);
       let at = left + 12;
       for (const inner of node.inner) {
         const frame = drawn("g", {});
@@ -155,22 +157,22 @@ class GraphView {
     const { i } = node;
     const mark = this.mark?.(i) ?? "";
     const status = model.statusOf(i);
+    const state = node.calls.length ? (node.isOpen ? "open" : "closed") : "";
     const box = drawn("g", {
       class: `node ${node.kind}${node.isOpen ? " open" : ""}${mark ? ` ${mark}` : ""}`, id: `node-${i}`, role: "option",
       "aria-selected": "false", transform: `translate(${left} ${top})`,
       "aria-label": `${model.nameOf(i)}, ${model.opcodeOf(i)}, ${model.shapeOf(i).text}` +
         `, ${plural(model.operandsOf(i).length, "operand")}, ${plural(model.usersOf(i).length, "user")}` +
-        `${status ? `, ${status}` : ""}${mark ? `, ${mark}` : ""}${node.calls.length ? (node.isOpen ? ", open" : ", closed") : ""}`,
+        [status, mark, state].map((one) => one && `, ${one}`).join(""),
     });
     box.append(drawn("title", {}, `${model.nameOf(i)} = ${model.shapeOf(i).text} ${model.opcodeOf(i)}`));
     box.append(drawn("rect", { class: "body", width: node.w, height: node.h, rx: node.kind === "source" ? 14 : 5 }));
     box.append(drawn("text", { x: 10, y: 15, class: "opcode" }, node.opcode));
-    box.append(drawn("text", { x: 10, y: node.kind === "source" ? 28 : 28, class: "name" }, node.name));
+    box.append(drawn("text", { x: 10, y: 28, class: "name" }, node.name));
     if (node.kind !== "source") box.append(drawn("text", { x: 10, y: 40, class: "shape" }, node.shape));
-    if (status === "unknown" || status === "over-approximate") {
-      box.append(drawn("text", { x: node.w - 8, y: node.h - 8, class: "flag" }, status === "unknown" ? "?" : "≥"));
-    }
-    if (mark) box.append(drawn("text", { x: node.w - 8, y: 28, class: "flag" }, { added: "+", removed: "−", fused: "◆" }[mark] ?? ""));
+    const ofMark = { added: "+", removed: "−", fused: "◆" }[mark];
+    const text = [ofMark, { unknown: "?", "over-approximate": "≥" }[status]].filter(Boolean).join(" ");
+    if (text) box.append(drawn("text", { x: node.w - 8, y: (node.isOpen ? 46 : node.h) - 6, class: "flag" }, text));
     if (node.calls.length) {
       const toggle = drawn("g", { class: "toggle" });
       toggle.append(drawn("rect", { x: node.w - 22, y: 4, width: 16, height: 14, rx: 3 }));
@@ -189,8 +191,8 @@ class GraphView {
     return box;
   }
 
-  /** The numbers of operands and users that are not laid out. @param {any} node @param {any} scene @param {number} left @param {number} top @param {any} box */
-  _badges(node, scene, left, top, box) {
+  /** The numbers of operands and users that are not laid out. @param {any} node @param {any} scene @param {any} box */
+  _badges(node, scene, box) {
     const model = /** @type {Model} */ (this.model);
     const out = (/** @type {number[]} */ list) => new Set(list.filter((other) => !scene.at.has(other))).size;
     const [above, below] = [out(model.operandsOf(node.i)), out(model.usersOf(node.i))];
@@ -223,7 +225,7 @@ class GraphView {
     this._apply();
   }
 
-  /** Shows everything, or the surroundings of an instruction where that would be too small to read. @param {number} i */
+  /** Shows everything, or what is around an instruction where that would be too small. @param {number} i */
   fit(i) {
     const { clientWidth: width, clientHeight: height } = this.svg.parentElement;
     const scale = Math.min(1.1, (width - 32) / this.size.width, (height - 32) / this.size.height);
@@ -254,8 +256,16 @@ class GraphView {
     this._apply();
   }
 
+  /** Shows the whole graph on paper. @param {boolean} isPaper */
+  print(isPaper) {
+    this.isPaper = isPaper;
+    if (isPaper) this.svg.setAttribute("viewBox", `-16 -16 ${this.size.width + 32} ${this.size.height + 32}`);
+    else this.svg.removeAttribute("viewBox");
+    this._apply();
+  }
+
   _apply() {
-    const { x, y, scale } = this.view;
+    const { x, y, scale } = this.isPaper ? { x: 0, y: 0, scale: 1 } : this.view;
     this.world?.setAttribute("transform", `translate(${x.toFixed(1)} ${y.toFixed(1)}) scale(${scale.toFixed(4)})`);
   }
 

@@ -22,7 +22,7 @@ class ReadsView {
     this.names = record.names.length === this.sizes.length ? record.names : this.sizes.map((_, d) => `d${d}`);
     this.tile = this.sizes.map(() => 1);
     this.index = this.sizes.map((n) => Math.min(n - 1, Math.floor(n / 3)));
-    /** The value of a runtime variable, by the value of which instruction it is; null is any. @type {Map<string, bigint | null>} */
+    /** The values at run time, by the instruction that has them; null is any. @type {Map<string, bigint | null>} */
     this.runtime = new Map();
     this.isEmpty = this.sizes.some((n) => n === 0);
     this.isQueued = false;
@@ -42,7 +42,9 @@ class ReadsView {
     this._listen();
     this.sentence = element("p", { class: "now", id: "now" });
     this.fields = this.sizes.map((n, d) => {
-      const field = element("input", { type: "number", min: 0, max: n - 1, value: 0, "aria-label": `index ${this.names[d]}` });
+      const label = `index ${this.names[d]}`;
+      const field = element("input", { type: "number", min: 0, max: n - 1, value: 0, "aria-label": label });
+      field.style.width = `${String(n).length + 4.5}ch`;
       field.addEventListener("input", () => {
         const value = Math.trunc(Number(field.value));
         if (field.value !== "" && value >= 0 && value < n) this.move(d, value - this.index[d], false);
@@ -51,25 +53,22 @@ class ReadsView {
       return field;
     });
     this.table = element("tbody");
-    const index = this.sizes.length > 0 && element(
-      "div", { class: "controls index" }, element("span", { class: "label" }, "element"),
-      ...this.fields.map((field, d) => element("label", {}, `${this.names[d]} `, field)),
-    );
     const operands = this.reads.map(({ root }) => root);
+    this.outputNote = note("");
+    const head = ["operand", "elements", "bytes", "which"].map((name) => element("th", { scope: "col" }, name));
     return element(
-      "div", { class: "reads" }, index, this._tileControls(), this._runtimeControls(), this.sentence,
+      "div", { class: "reads" }, this._indexControls(), this._runtimeControls(), this.sentence,
       element(
         "div", { class: "pictures" },
-        element("figure", { class: "output" }, element("figcaption", {}, "output ", element("code", {}, this.shape.text)), this.output.canvas, this.outputNote = element("p", { class: "note" })),
-        element("div", { class: "operands" }, ...operands, !operands.length && element("p", { class: "note" }, "reads nothing")),
+        element(
+          "figure", { class: "output" }, element("figcaption", {}, "output ", code(this.shape.text)),
+          this.output.canvas, this.outputNote,
+        ),
+        element("div", { class: "operands" }, ...operands, !operands.length && note("reads nothing")),
       ),
       element(
         "details", { class: "table" }, element("summary", {}, "elements as a table"),
-        element(
-          "table", {},
-          element("thead", {}, element("tr", {}, ...["operand", "elements", "bytes", "which"].map((name) => element("th", { scope: "col" }, name)))),
-          this.table,
-        ),
+        element("table", {}, element("thead", {}, element("tr", {}, ...head)), this.table),
       ),
     );
   }
@@ -82,36 +81,39 @@ class ReadsView {
     const label = model.labelOf(operand) + leafText(read.leaf);
     const picture = shape.dims && !shape.dims.some((n) => Number(n) === 0)
       ? new ArrayPicture(shape, `operand ${read.operand}, ${label}: ${shape.text}`) : null;
-    const note = element("p", { class: "note" });
+    const now = note("");
     const maps = read.maps.map((k) => model.map(k)).filter((map) => map !== null);
     const texts = read.maps.map((k) => element("code", { class: "map" }, model.data.maps[k]));
-    if (read.left_out) texts.push(element("p", { class: "note" }, `${plural(read.left_out, "more map")}, too many or too long for the page`));
+    if (read.left_out) texts.push(note(`${plural(read.left_out, "more map")}, too many or too long for the page`));
     const facts = read.reason ? [read.reason] : [];
-    if (read.bytes !== null) facts.push(`${isBound(read.distinct) ? "at most " : ""}${formatInt(read.bytes)} bytes in all`);
+    const atMost = isBound(read.distinct) || read.status !== "exact" ? "at most " : "";
+    if (read.bytes !== null) facts.push(`${atMost}${plural(read.bytes, "byte")} in all`);
     const reuse = reuseOf(read);
     if (reuse) facts.push(reuse);
+    const status = element("span", { class: `status ${read.status}` }, read.status);
+    const summary = element("summary", {}, plural(texts.length, "map"));
     const root = element(
       "figure", { class: `operand ${read.status}` },
       element(
-        "figcaption", {}, `${read.operand}: `,
-        element("button", { class: "link", onclick: () => this.actions.open(operand) }, label), " ", element("code", {}, shape.text),
+        "figcaption", {}, `${read.operand}: `, link(label, () => this.actions.open(operand)), " ", code(shape.text),
       ),
-      picture && picture.canvas, note,
-      element("p", { class: "facts" }, element("span", { class: `status ${read.status}` }, read.status), facts.map((fact) => `, ${fact}`).join("")),
-      element("p", { class: "words" }, read.words.split("{}").join(label)),
-      texts.length > 0 && element("details", { class: "maps", open: texts.length <= 2 }, element("summary", {}, plural(texts.length, "map")), ...texts),
+      picture && picture.canvas, now,
+      element("p", { class: "facts" }, status, facts.map((fact) => `, ${fact}`).join("")),
+      element("p", { class: "words" }, wordsOf(model, this.i, read)),
+      texts.length > 0 && element("details", { class: "maps", open: texts.length <= 2 }, summary, ...texts),
     );
-    return { read, maps, picture, note, root, label, shape };
+    return { read, maps, picture, note: now, root, label, shape };
   }
 
-  _tileControls() {
+  /** For each dimension of the output a field for the index and a slider for the size of a tile. */
+  _indexControls() {
     if (!this.sizes.length || this.isEmpty || !this.record.reads.length) return null;
-    const sliders = this.sizes.map((n, d) => {
+    const cells = this.sizes.map((n, d) => {
       const sizes = tileSizes(n);
       const shown = element("output", {}, "1");
       const slider = element("input", {
-        type: "range", min: 0, max: sizes.length - 1, value: 0, step: 1, "aria-label": `tile size ${this.names[d]}`, "aria-valuetext": "1",
-        "data-dim": d, disabled: n < 2,
+        type: "range", min: 0, max: sizes.length - 1, value: 0, step: 1, "aria-label": `tile size ${this.names[d]}`,
+        "aria-valuetext": "1", disabled: n < 2, title: `size of a tile along ${this.names[d]}`,
       });
       slider.addEventListener("input", () => {
         this.tile[d] = sizes[Number(slider.value)];
@@ -119,9 +121,13 @@ class ReadsView {
         slider.setAttribute("aria-valuetext", String(this.tile[d]));
         this.request();
       });
-      return element("label", {}, `${this.names[d]} `, slider, shown);
+      const bounds = element("small", {}, `of ${formatInt(n)}`);
+      return element(
+        "div", { class: "dim" }, element("label", {}, element("b", {}, this.names[d]), this.fields[d], bounds),
+        element("label", { class: "tile" }, element("small", {}, "tile"), slider, shown),
+      );
     });
-    return element("div", { class: "controls tiles" }, element("span", { class: "label" }, "tile"), ...sliders);
+    return element("div", { class: "controls dims" }, ...cells);
   }
 
   _runtimeControls() {
@@ -148,9 +154,11 @@ class ReadsView {
       const shown = element("output", {}, "any");
       const fits = upper - lower < EXACT && -EXACT < lower && upper < EXACT;
       const slider = element("input", {
-        type: "range", min: lower, max: upper, step: 1, value: lower, disabled: true, "aria-label": `value of ${name}`, class: "runtime",
+        type: "range", min: lower, max: upper, step: 1, value: lower, disabled: true, class: "runtime",
+        "aria-label": `value of ${name}`,
       });
-      const any = element("input", { type: "checkbox", checked: true, disabled: !fits, "aria-label": `any value of ${name}` });
+      const label = `any value of ${name}`;
+      const any = element("input", { type: "checkbox", checked: true, disabled: !fits, "aria-label": label });
       const set = () => {
         this.runtime.set(key, any.checked ? null : BigInt(slider.value));
         slider.disabled = any.checked;
@@ -160,10 +168,12 @@ class ReadsView {
       any.addEventListener("change", set);
       slider.addEventListener("input", set);
       return element(
-        "div", { class: "row" }, element("code", {}, `${name} = ${text}`), ` ${lower} to ${upper} `, element("label", {}, any, " any"), slider, shown,
+        "div", { class: "value" }, element("code", {}, `${name} = ${text}`), ` ${lower} to ${upper} `,
+        element("label", {}, any, "any"), slider, shown,
       );
     });
-    return element("div", { class: "controls runtimes" }, element("span", { class: "label" }, "at run time"), element("div", {}, ...rows));
+    const label = element("span", { class: "label" }, "at run time");
+    return element("div", { class: "controls runtimes" }, label, element("div", {}, ...rows));
   }
 
   _listen() {
@@ -182,7 +192,8 @@ class ReadsView {
       const rank = this.sizes.length;
       const step = event.shiftKey ? 10 : 1;
       const moves = /** @type {Record<string, [number, number]>} */ ({
-        ArrowRight: [rank - 1, step], ArrowLeft: [rank - 1, -step], ArrowDown: [rank - 2, step], ArrowUp: [rank - 2, -step],
+        ArrowRight: [rank - 1, step], ArrowLeft: [rank - 1, -step],
+        ArrowDown: [rank - 2, step], ArrowUp: [rank - 2, -step],
         PageDown: [rank - 3, step], PageUp: [rank - 3, -step],
       });
       const found = moves[event.key];
@@ -240,7 +251,8 @@ class ReadsView {
     });
   }
 
-  /** The elements that a box of the output reads of one array. @param {{read: Read, maps: IndexMap[]}} one @param {[number, number][]} box */
+  /** The elements that a box of the output reads of one array.
+   * @param {{read: Read, maps: IndexMap[]}} one @param {[number, number][]} box */
   images({ read, maps }, box) {
     return maps.map((map) => {
       /** @type {([Int, Int] | null)[]} */
@@ -254,6 +266,12 @@ class ReadsView {
     });
   }
 
+  /** Whether all possible values of a runtime variable count. @param {{read: Read, maps: IndexMap[]}} one */
+  isAny({ read, maps }) {
+    const isSet = (/** @type {string} */ name) => (this.runtime.get(runtimeKey(read, name) ?? "") ?? null) !== null;
+    return maps.some((map) => map.runtime.some(({ name }) => !isSet(name)));
+  }
+
   /** @param {boolean} isSpoken */
   update(isSpoken) {
     if (this.isEmpty) {
@@ -264,20 +282,26 @@ class ReadsView {
     const isTile = box.some(([from, to]) => to > from);
     const where = box.map(([from, to]) => (from === to ? String(from) : `${from}:${to + 1}`)).join(", ");
     this.output.plane = this.output.planeOf(this.index);
-    this.output.light([{ parts: box.map(([from, to], d) => ({ results: [d], start: from, step: 1, n: to - from + 1 })), isEmpty: false, isCut: false, overflow: false, unknown: false }]);
+    const parts = box.map(([from, to], d) => ({ results: [d], start: from, step: 1, n: to - from + 1 }));
+    this.output.light([{ parts, isEmpty: false, isCut: false, overflow: false, unknown: false }]);
     this.outputNote.textContent = planeText(this.output);
     const lines = [];
     /** @type {any[]} */
     const rows = [];
     for (const one of this.reads) {
       const images = this.images(one, box);
-      const found = summarize(images, one);
-      one.picture?.light(images);
-      one.note.textContent = [found.text, one.picture ? planeText(one.picture) : "", found.warning].filter(Boolean).join("; ");
+      const found = summarize(images, one, this.isAny(one));
+      const { picture } = one;
+      if (picture) {
+        picture.isUnknown = found.isUnknown;
+        picture.isBound = found.isUpper;
+        picture.light(images);
+      }
+      const plane = picture ? planeText(picture) : "";
+      one.note.textContent = [found.text, plane, found.warning].filter(Boolean).join("; ");
       one.root.classList.toggle("unread", found.isNothing);
       lines.push(`${one.label}: ${found.text}`);
       rows.push({ label: one.label, found });
-      one.found = found;
     }
     this._writeFields();
     const subject = this.sizes.length ? `${isTile ? "tile" : "output"} (${where})` : "the output";
@@ -299,28 +323,38 @@ class ReadsView {
       return;
     }
     this.table.replaceChildren(
-      ...rows.map(({ label, found }) =>
-        element("tr", {}, element("th", { scope: "row" }, label), element("td", {}, found.count), element("td", {}, found.bytes), element("td", {}, found.listed)),
-      ),
+      ...rows.map(({ label, found }) => {
+        const cells = [found.count, found.bytes, found.listed].map((text) => element("td", {}, text));
+        return element("tr", {}, element("th", { scope: "row" }, label), ...cells);
+      }),
     );
   }
 }
 
-/** How many elements images have, which, and what to know about it. @param {Image[]} images @param {{read: Read, shape: ShapeRecord}} one */
-function summarize(images, { read, shape }) {
+/**
+ * How many elements images have, which, and what to know about it.
+ * @param {Image[]} images @param {{read: Read, shape: ShapeRecord}} one
+ * @param {boolean} isAny whether all values at run time count, of which one occurs
+ */
+function summarize(images, { read, shape }, isAny) {
   const warning = [
-    images.some((image) => image.isCut) && `only ${formatInt(MOST_POINTS)} points of a map are enumerated: a part is shown`,
+    images.some((image) => image.isCut) && `${formatInt(MOST_POINTS)} points of a map are enumerated: a part is shown`,
     images.some((image) => image.overflow) && "a result does not fit in 64 bits and is not shown",
     read.left_out && "not all maps are in the page: a part is shown",
   ].filter(Boolean).join("; ");
-  const isUnknown = read.status === "unknown" || images.some((image) => image.unknown) || images.length < read.maps.length;
-  if (isUnknown) return { text: `unknown, up to all of ${shape.text}`, count: "unknown", bytes: "unknown", listed: "", warning, isNothing: false };
+  const isUnread = images.length < read.maps.length; // a map that the page cannot read
+  if (read.status === "unknown" || isUnread || images.some((image) => image.unknown)) {
+    const text = `unknown, up to all of ${shape.text}`;
+    const row = { count: "unknown", bytes: "unknown", listed: "" };
+    return { text, warning, ...row, isUnknown: true, isUpper: true, isNothing: false };
+  }
   const sum = images.reduce((n, image) => n + countOf(image), 0n);
   let [count, isBound] = [sum, false];
   let elements = images.flatMap((image) => elementsOf(image, MOST_LISTED));
   if (images.length > 1) {
     if (sum <= MOST_MERGED) {
-      const merged = new Map(images.flatMap((image) => elementsOf(image, MOST_MERGED)).map((tuple) => [tuple.join(), tuple]));
+      const all = images.flatMap((image) => elementsOf(image, MOST_MERGED));
+      const merged = new Map(all.map((tuple) => [tuple.join(), tuple]));
       count = BigInt(merged.size);
       elements = [...merged.values()].slice(0, MOST_LISTED);
     } else isBound = true;
@@ -328,13 +362,21 @@ function summarize(images, { read, shape }) {
   const total = BigInt(shape.elements ?? 0);
   if (isBound && total && count > total) count = total;
   const isPart = Boolean(warning);
-  const prefix = isPart ? "at least " : isBound || read.status !== "exact" ? "at most " : "";
+  const isUpper = isBound || isAny || read.status !== "exact";
+  const prefix = isPart ? (isUpper ? "a part of them, " : "at least ") : isUpper ? "at most " : "";
   const size = total ? Number(shape.bytes ?? 0) / Number(total) : 0;
-  const text = count === 0n && !isPart ? "nothing" : prefix + plural(count, "element") + whichText(elements, count);
+  const isNothing = count === 0n && !isPart;
+  const more = isAny && count ? ", for any value at run time" : "";
+  const listed = elements.map((tuple) => `(${tuple.join(", ")})`).join(" ");
   return {
-    text, warning, count: prefix + formatInt(count), bytes: size ? prefix + shortBytes(Math.ceil(Number(count) * size)) : "?",
-    listed: elements.map((tuple) => `(${tuple.join(", ")})`).join(" ") + (count > BigInt(elements.length) ? " …" : ""),
-    isNothing: count === 0n && !isPart, n: count,
+    text: isNothing ? "nothing" : prefix + plural(count, "element") + whichText(elements, count) + more,
+    warning,
+    count: prefix + formatInt(count),
+    bytes: size ? prefix + shortBytes(Math.ceil(Number(count) * size)) : "?",
+    listed: listed + (count > BigInt(elements.length) ? " …" : ""),
+    isUnknown: false,
+    isUpper,
+    isNothing,
   };
 }
 

@@ -35,10 +35,16 @@ function layoutGraph(sizes, edges) {
   const left = Math.min(0, ...sizes.map(({ w }, v) => x[v] - w / 2));
   const right = Math.max(0, ...sizes.map(({ w }, v) => x[v] + w / 2));
   const at = (/** @type {number} */ v) => ({ x: x[v] - left, y: tops[graph.ranks[v]].middle });
+  // An edge crosses a layer straight down, beside the boxes in it, and turns between layers.
+  const across = (/** @type {number} */ v) => {
+    const { x: center, y } = at(v);
+    const { h } = tops[graph.ranks[v]];
+    return [{ x: center, y: y - h / 2 }, { x: center, y: y + h / 2 }];
+  };
   const routes = edges.map(([from, to], e) => {
     const [a, b] = [at(from), at(to)];
-    const start = { x: a.x, y: a.y + sizes[from].h / 2 };
-    return [start, ...graph.bends[e].map(at), { x: b.x, y: b.y - sizes[to].h / 2 }];
+    const start = [{ x: a.x, y: a.y + sizes[from].h / 2 }, across(from)[1]];
+    return [...start, ...graph.bends[e].flatMap(across), across(to)[0], { x: b.x, y: b.y - sizes[to].h / 2 }];
   });
   return {
     centers: sizes.map((_, v) => at(v)), routes, width: right - left, height: Math.max(0, bottom - LAYER_GAP),

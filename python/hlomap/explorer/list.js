@@ -6,7 +6,10 @@
 const ROW = 34;
 
 class InstructionList {
-  /** @param {any} root the element that scrolls @param {{select: (i: number) => void, open: (i: number) => void}} actions */
+  /**
+   * @param {any} root the element that scrolls
+   * @param {{select: (i: number) => void, open: (i: number) => void}} actions
+   */
   constructor(root, actions) {
     this.root = root;
     this.actions = actions;
@@ -43,8 +46,8 @@ class InstructionList {
     if (words.length) {
       this.texts ??= items.map((i) => {
         const source = model.sourceOf(i);
-        const parts = [model.nameOf(i), model.labelOf(i), model.opcodeOf(i), model.shapeOf(i).text, source?.operation, source?.place, model.statusOf(i), this.mark?.(i)];
-        return parts.join(" ").toLowerCase();
+        const own = [model.nameOf(i), model.labelOf(i), model.opcodeOf(i), model.shapeOf(i).text, model.statusOf(i)];
+        return [...own, source?.operation, source?.place, this.mark?.(i)].join(" ").toLowerCase();
       });
       const texts = this.texts;
       items = items.filter((i) => words.every((word) => texts[i].includes(word)));
@@ -97,9 +100,8 @@ class InstructionList {
     this.selected = i;
     const k = this.items.indexOf(i);
     if (k >= 0) {
-      const top = k * ROW;
-      if (top < this.root.scrollTop) this.root.scrollTop = top;
-      else if (top + ROW > this.root.scrollTop + this.root.clientHeight) this.root.scrollTop = top + ROW - this.root.clientHeight;
+      const [first, last] = [(k + 1) * ROW - this.root.clientHeight, k * ROW];
+      this.root.scrollTop = Math.min(last, Math.max(first, this.root.scrollTop));
     }
     this.draw();
   }

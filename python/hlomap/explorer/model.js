@@ -3,9 +3,42 @@
 // Read class Model.  Instructions are numbers.  Texts of the program are data: they are only ever set as textContent.
 "use strict";
 
-/** @typedef {{operand: number, leaf: number[], shape: number, maps: number[], status: string, reason?: string, words: string, bytes: number | string | null, touched?: (number | string | null)[], distinct?: (number | string | null)[], left_out?: number, runtime?: [string, number, string][]}} Read */
-/** @typedef {{leaf: number[], shape: number, names: string[], reads: Read[], written?: number | string | null, more?: number, devices?: boolean, memory?: string, error?: string}} ReadRecord */
-/** @typedef {{text: string, bytes: number | string | null, dims?: (number | string)[], dtype?: string, elements?: number | string, layout?: any, parts?: number[], n?: number, problem?: string}} ShapeRecord */
+/** @typedef {number | string | null} Count a number, as text where it is beyond 2^53; null is unknown */
+/**
+ * @typedef {object} Read one array of an operand
+ * @property {number} operand
+ * @property {number[]} leaf
+ * @property {number} shape
+ * @property {number[]} maps
+ * @property {string} status
+ * @property {string} [reason]
+ * @property {string} words with {} in the place of the name
+ * @property {Count} bytes
+ * @property {Count[]} [touched] bounds of the number of reads
+ * @property {Count[]} [distinct] bounds of the number of elements
+ * @property {number} [left_out] maps that are not in the page
+ * @property {[string, number, string][]} [runtime] name, instruction that has the value, index of the value
+ */
+/**
+ * @typedef {object} ReadRecord one array of the output
+ * @property {number[]} leaf
+ * @property {number} shape
+ * @property {string[]} names
+ * @property {Read[]} reads
+ * @property {number} [more]
+ * @property {boolean} [devices]
+ * @property {string} [memory]
+ * @property {string} [error]
+ */
+/**
+ * @typedef {object} ShapeRecord
+ * @property {string} text
+ * @property {Count} bytes
+ * @property {(number | string)[]} [dims]
+ * @property {number | string} [elements]
+ * @property {any} [layout]
+ * @property {number} [n] how many arrays a tuple has
+ */
 /** @typedef {{name: string, kind: string, first: number, n: number, root: number, callers: number[]}} Computation */
 
 /** The JSON in a block of the page; null where there is none. @param {string} id */
@@ -228,7 +261,7 @@ function plural(n, noun) {
 const leafText = (leaf) => (leaf.length ? `{${leaf.join(", ")}}` : "");
 
 /** An element with attributes, properties of its class, and children; texts become text nodes.
- * @param {string} tag @param {Record<string, any>} [attributes] @param {...(Node | string | null | undefined | false)} children
+ * @param {string} tag @param {Record<string, any>} [attributes] @param {...any} children
  * @returns {any} */
 function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
@@ -239,4 +272,22 @@ function element(tag, attributes = {}, ...children) {
   }
   made.append(.../** @type {(globalThis.Node | string)[]} */ (children.filter(Boolean)));
   return made;
+}
+
+/** @param {string} text */
+const code = (text) => element("code", {}, text);
+/** @param {string} text */
+const note = (text) => element("p", { class: "note" }, text);
+/** @param {string} text @param {() => void} onclick */
+const link = (text, onclick) => element("button", { class: "link", type: "button", onclick }, text);
+
+/** Nodes with commas between them, at most some. @param {any[]} nodes @param {number} most @returns {any[]} */
+function commas(nodes, most) {
+  const parts = nodes.slice(0, most).flatMap((one, k) => (k ? [", ", one] : [one]));
+  return nodes.length > most ? [...parts, ` and ${formatInt(nodes.length - most)} more`] : parts;
+}
+
+/** What a read is, in words. @param {Model} model @param {number} i @param {Read} read */
+function wordsOf(model, i, read) {
+  return read.words.split("{}").join(model.labelOf(model.operandsOf(i)[read.operand]) + leafText(read.leaf));
 }

@@ -56,15 +56,20 @@ class Explorer {
       for (const { fusion } of diff.fusions) after.set(fusion, "fused");
       diff.marks = { before, after };
       diff.to = new Map(diff.pairs.map((/** @type {number[]} */ [a, b, how]) => [a, { i: b, how: diff.how[how] }]));
-      diff.from = new Map([...diff.pairs, ...diff.again].map((/** @type {number[]} */ [a, b, how]) => [b, { i: a, how: diff.how[how] ?? "value, computed again" }]));
+      diff.from = new Map();
+      for (const [a, b] of diff.again) diff.from.set(b, { i: a, how: "value, computed again" });
+      for (const [a, b, how] of diff.pairs) diff.from.set(b, { i: a, how: diff.how[how] });
     }
     return diff;
   }
 
   /** The instruction on the other side of a diff.  A fusion, which only holds others, goes with its root.
-   * @param {any} diff @param {"before" | "after"} to @param {number} i @returns {{i: number, how: string} | undefined} */
+   * @param {any} diff @param {"before" | "after"} to @param {number} i
+   * @returns {{i: number, how: string} | undefined} */
   counterpart(diff, to, i) {
-    const [pairs, own, other] = to === "before" ? [diff.from, diff.after, diff.before] : [diff.to, diff.before, diff.after];
+    const isBack = to === "before";
+    const [own, other] = isBack ? [diff.after, diff.before] : [diff.before, diff.after];
+    const pairs = isBack ? diff.from : diff.to;
     const found = pairs.get(i);
     const [called] = this.model(own).callsOf(i);
     if (found || called === undefined) return found;
@@ -85,7 +90,7 @@ class Explorer {
     /** @type {[string, any[]][]} */
     const facts = [];
     const go = (/** @type {number} */ m, /** @type {number} */ other) =>
-      element("button", { class: "link", onclick: () => this.show(m, other) }, this.model(m).nameOf(other));
+      link(this.model(m).nameOf(other), () => this.show(m, other));
     const after = this.diffWith("after");
     if (after) {
       const found = this.counterpart(after, "before", i);
@@ -93,14 +98,20 @@ class Explorer {
       else if (after.marks.after.get(i) === "added") facts.push(["before", ["was not there"]]);
       const fusion = after.fusions.find((/** @type {any} */ one) => one.fusion === i);
       if (fusion) {
-        const parts = fusion.parts.map((/** @type {number} */ part) => after.from.get(part)?.i).filter((/** @type {any} */ one) => one !== undefined);
-        facts.push(["fused from", parts.slice(0, 12).map((/** @type {number} */ one) => go(after.before, one)).flatMap((/** @type {any} */ one, /** @type {number} */ k) => (k ? [", ", one] : [one]))]);
+        /** @type {number[]} */
+        const parts = fusion.parts.flatMap((/** @type {number} */ part) => after.from.get(part)?.i ?? []);
+        const names = commas(parts.map((part) => go(after.before, part)), 12);
+        facts.push(["fused from", names.length ? names : ["nothing that was there before"]]);
       }
     }
     const before = this.diffWith("before");
     if (before) {
       const found = this.counterpart(before, "after", i);
-      if (found) facts.push(["after", [go(before.after, found.i), ` in ${this.model(before.after).computations[this.model(before.after).computationOf(found.i)].name} (by ${found.how})`]]);
+      const other = this.model(before.after);
+      if (found) {
+        const where = titleOf(other, other.computationOf(found.i));
+        facts.push(["after", [go(before.after, found.i), ` in ${where} (by ${found.how})`]]);
+      }
       else if (before.marks.before.get(i) === "removed") facts.push(["after", ["is gone"]]);
     }
     return facts;
@@ -116,7 +127,8 @@ class Explorer {
       const one = this.index.modules[m];
       this.get("title").textContent = model.name || one.name;
       document.title = `${model.name || one.name} – hlomap explore`;
-      this.get("summary").textContent = [one.stage, plural(model.n, "instruction"), plural(model.computations.length, "computation"), ""].filter(Boolean).join(", ");
+      const counts = [plural(model.n, "instruction"), plural(model.computations.length, "computation")];
+      this.get("summary").textContent = [one.stage, ...counts].filter(Boolean).join(", ");
       this.list.show(model, (k) => this.mark(k));
       this._switch();
       this._modules();
@@ -134,7 +146,7 @@ class Explorer {
     return best;
   }
 
-  /** Goes to the other side of the diff, to the same instruction where there is one. @param {"before" | "after"} side */
+  /** Goes to the other side of the diff, to the same instruction if it is there. @param {"before" | "after"} side */
   goTo(side) {
     const diff = this.diffWith(side === "before" ? "after" : "before");
     if (!diff) return;
@@ -148,7 +160,8 @@ class Explorer {
       const diff = this.diffWith(/** @type {"before" | "after"} */ (side));
       const button = this.get(id);
       button.disabled = !diff;
-      button.title = diff ? `${id}: ${names[diff[other]].stage || names[diff[other]].name} (key ${id[0]})` : `nothing ${id}`;
+      const one = diff && names[diff[other]];
+      button.title = one ? `${id}: ${one.stage || one.name} (key ${id[0]})` : `nothing ${id}`;
     }
     this.get("switch").hidden = !this.index.diffs.length;
     const [a, b] = [this.diffWith("after"), this.diffWith("before")];
@@ -158,10 +171,11 @@ class Explorer {
     const changes = this.get("changes");
     changes.hidden = !diff;
     if (diff) {
-      const sections = diff.sections.map((/** @type {any} */ { heading, lines, n }) => [
-        element("h3", {}, heading),
-        element("ul", {}, ...lines.map((/** @type {string} */ line) => element("li", {}, line)), n > lines.length && element("li", {}, `… ${n - lines.length} more`)),
-      ]);
+      const sections = diff.sections.map((/** @type {any} */ { heading, lines, n }) => {
+        const rows = lines.map((/** @type {string} */ line) => element("li", {}, line));
+        if (n > lines.length) rows.push(element("li", {}, `… ${n - lines.length} more`));
+        return [element("h3", {}, heading), element("ul", {}, ...rows)];
+      });
       changes.lastElementChild.replaceChildren(element("p", {}, diff.title), ...sections.flat());
     }
   }
@@ -169,17 +183,15 @@ class Explorer {
   _modules() {
     const modules = this.index.modules;
     const nav = this.get("modules");
-    nav.hidden = modules.length < 2;
+    nav.hidden = modules.length < 2 || (modules.length === 2 && this.index.diffs.length > 0);
     const rows = modules.map((/** @type {any} */ one, /** @type {number} */ m) => {
       const text = `${one.stage ? `${one.stage}` : ""}`;
       if (one.block === null) {
         return element("li", { class: "absent" }, one.name, " ", element("small", {}, `${text} ${one.error}`));
       }
-      return element(
-        "li", {},
-        element("button", { class: "link", "aria-current": m === this.module && "true", onclick: () => this.show(m) }, one.name),
-        " ", element("small", {}, `${text} ${plural(one.n, "instruction")}`),
-      );
+      const button = link(one.name, () => this.show(m));
+      if (m === this.module) button.setAttribute("aria-current", "true");
+      return element("li", {}, button, " ", element("small", {}, `${text} ${plural(one.n, "instruction")}`));
     });
     nav.lastElementChild.replaceChildren(...rows);
     this.get("modules-count").textContent = plural(modules.length, "module");
@@ -214,14 +226,17 @@ class Explorer {
     this.graph.select(this.selected);
     this._path();
     const hidden = this.graph.hidden ?? 0;
-    this.get("hidden").textContent = hidden ? `the ${MOST_NODES} instructions nearest to ${model.nameOf(i)}; ${formatInt(hidden)} more: c centres on the selected one` : "";
+    const shown = `the ${MOST_NODES} instructions nearest to ${model.nameOf(i)}`;
+    this.get("hidden").textContent = hidden ? `${shown}; ${formatInt(hidden)} more: c centres on the selected one` : "";
   }
 
   /** Opens or closes the computations that an instruction calls, in place. @param {number} i */
   toggle(i) {
     if (!this.model().callsOf(i).length) return;
     if (!this.expanded.delete(i)) this.expanded.add(i);
-    const center = this.graph.places.has(this.selected) && this.model().computationOf(this.selected) === this.computation ? this.selected : i;
+    const { selected } = this;
+    const isHere = this.graph.places.has(selected) && this.model().computationOf(selected) === this.computation;
+    const center = isHere ? this.selected : i;
     const { view } = this.graph;
     const was = this.graph.places.get(i);
     const [x, y] = was ? [was.x * view.scale + view.x, was.y * view.scale + view.y] : [0, 0];
@@ -264,11 +279,11 @@ class Explorer {
       path.unshift({ c, caller });
       c = caller === undefined ? -1 : model.computationOf(caller);
     }
-    const parts = path.flatMap(({ c: one, caller }, k) => {
-      const step = caller === undefined || k === 0 ? [] : [element("button", { class: "link", onclick: () => this.select(caller) }, model.nameOf(caller)), " › "];
-      return [...step, element("span", { class: "computation" }, `${model.computations[one].kind === "entry" ? "ENTRY " : ""}${model.computations[one].name}`), k < path.length - 1 ? " › " : ""];
+    const steps = path.flatMap(({ c: one, caller }, k) => {
+      const title = element("span", { class: "computation" }, titleOf(model, one));
+      return caller === undefined || k === 0 ? [title] : [link(model.nameOf(caller), () => this.select(caller)), title];
     });
-    this.get("path").replaceChildren(...parts);
+    this.get("path").replaceChildren(...steps.flatMap((step, k) => (k ? [" › ", step] : [step])));
   }
 
   _toAddress() {
@@ -299,8 +314,9 @@ class Explorer {
     const search = get("search");
     search.addEventListener("input", () => {
       this.list.filter(search.value, get("order").value);
-      this.announce(plural(this.list.items.length, "instruction"));
-      get("found").textContent = search.value ? plural(this.list.items.length, "match").replace(/matchs$/, "matches") : "";
+      const { length } = this.list.items;
+      this.announce(plural(length, "instruction"));
+      get("found").textContent = search.value ? `${formatInt(length)} ${length === 1 ? "match" : "matches"}` : "";
     });
     search.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
       if (event.key === "Enter" && this.list.items.length) this.openGraph(this.list.items[0]);
@@ -326,6 +342,8 @@ class Explorer {
       width = innerWidth;
     });
     document.addEventListener("keydown", (event) => this._key(event));
+    addEventListener("beforeprint", () => this.graph.print(true));
+    addEventListener("afterprint", () => this.graph.print(false));
   }
 
   _theme() {
@@ -390,7 +408,8 @@ class Explorer {
     for (let k = 0; k < 12; k++) {
       if (this.expanded.has(i)) return this.toggle(i);
       const c = model.computationOf(i);
-      const around = model.computations[c].callers.find((caller) => this.expanded.has(caller) && this.graph.places.has(caller));
+      const { callers } = model.computations[c];
+      const around = callers.find((caller) => this.expanded.has(caller) && this.graph.places.has(caller));
       if (c === this.computation || around === undefined) break;
       i = around;
     }
@@ -405,8 +424,8 @@ class Explorer {
     if (key === "ArrowUp" || key === "ArrowDown") {
       const isUp = key === "ArrowUp";
       const list = isUp ? [...new Set(model.operandsOf(i))] : model.usersOf(i);
-      const c = model.computationOf(i);
-      const around = model.computations[c].callers.find((caller) => this.graph.places.has(caller)) ?? model.computations[c].callers[0];
+      const { callers } = model.computations[model.computationOf(i)];
+      const around = callers.find((caller) => this.graph.places.has(caller)) ?? callers[0];
       if (list.length) {
         this.select(list[0]);
         this.siblings = list.length > 1 ? { list, k: 0 } : null;

@@ -17,7 +17,6 @@ from string import Template
 from typing import Any
 
 from .._core import Instruction, Module, __version__
-from ..drawing.svg import _COLOURS as TILE_COLOURS
 from ..explanation.diff import diff
 from ..explanation.text import html, printable
 from ..io.dump_directory import DumpDirectory, DumpedModule
@@ -129,8 +128,7 @@ def _assemble(choice: Choice) -> ExplorerPage:
 def _fill(blocks: list[str], names: tuple[str, ...]) -> str:
     parts = (_read(f"{name}.js").replace('\n"use strict";\n', "\n") for name in _SCRIPTS)
     script = '"use strict";\n' + "\n".join(parts)
-    tiles = "".join(f".tile{k}{{background:{colour}}}" for k, colour in enumerate(TILE_COLOURS))
-    style = _read("page.css") + tiles
+    style = _read("page.css")
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
         "base-uri 'none'; form-action 'none'"

@@ -3,11 +3,18 @@
 // Read class Panel.  All texts become text nodes.
 "use strict";
 
+const MOST_NEIGHBOURS = 40;
+
+/**
+ * @typedef {object} PanelActions
+ * @property {(text: string) => void} announce
+ * @property {(i: number) => void} open selects an instruction
+ * @property {(c: number) => void} enter shows a computation by itself
+ * @property {(i: number) => [string, any[]][]} mate facts about the other side of a diff
+ */
+
 class Panel {
-  /**
-   * @param {any} root
-   * @param {{announce: (text: string) => void, open: (i: number) => void, enter: (c: number) => void, mate: (i: number) => any}} actions
-   */
+  /** @param {any} root @param {PanelActions} actions */
   constructor(root, actions) {
     this.root = root;
     this.actions = actions;
@@ -20,81 +27,74 @@ class Panel {
     const shape = model.shapeOf(i);
     const outputs = model.outputsOf(i);
     const record = outputs[output];
+    const chip = element("span", { class: `chip ${model.kindOf(i)}` }, model.opcodeOf(i));
     const kids = [
-      element("h2", { tabindex: -1 }, element("span", { class: `chip ${model.kindOf(i)}` }, model.opcodeOf(i)), " ", model.nameOf(i)),
-      element("p", { class: "shape" }, element("code", {}, shape.text)),
+      element("h2", { tabindex: -1 }, chip, " ", model.nameOf(i)),
+      element("p", { class: "shape" }, code(shape.text)),
       this._facts(model, i),
     ];
     this.reads = null;
     if (outputs.length > 1) kids.push(this._outputs(model, i, outputs, output));
-    if (record?.error) kids.push(element("p", { class: "warning" }, `what it reads cannot be determined: ${record.error}`));
-    else if (record) {
+    if (record?.error) {
+      kids.push(element("p", { class: "warning" }, `what it reads cannot be determined: ${record.error}`));
+    } else if (record) {
       this.reads = new ReadsView(model, i, record, this.actions);
-      kids.push(element("h3", {}, "What it reads"));
-      const subject = record.names.length ? `output (${record.names.join(", ")})` : "the output";
-      const words = record.reads.map((read) => read.words.split("{}").join(model.labelOf(model.operandsOf(i)[read.operand]) + leafText(read.leaf)));
-      kids.push(element("p", { class: "sentence" }, `${subject} reads ${[...new Set(words)].join("; ") || "nothing"}`));
-      if (record.more) kids.push(element("p", { class: "note" }, `${plural(record.more, "more array")} not shown`));
+      kids.push(element("h3", {}, "What it reads"), element("p", { class: "sentence" }, sentence(model, i, record)));
+      if (record.more) kids.push(note(`${plural(record.more, "more array")} not shown`));
       kids.push(this.reads.root);
     } else if (model.opcodeOf(i) === "parameter") {
-      kids.push(element("p", { class: "sentence" }, `${model.detailOf(i)} of ${model.computations[model.computationOf(i)].name}`));
+      const where = titleOf(model, model.computationOf(i));
+      kids.push(element("p", { class: "sentence" }, `${model.detailOf(i)} of ${where}`));
     }
-    kids.push(this._layouts(model, record ? model.shape(record.shape) : shape), this._neighbours(model, i));
+    kids.push(this._layouts(model, record ? model.shape(record.shape) : shape));
+    kids.push(element("section", {}, ...this._list("Operands", model, model.operandsOf(i))));
+    kids.push(element("section", {}, ...this._list("Users", model, model.usersOf(i))));
     this.root.replaceChildren(...kids.filter(Boolean));
     this.root.scrollTop = 0;
   }
 
-  /** @param {Model} model @param {number} i @param {ReadRecord[]} outputs @param {number} output */
+  /** The choice of an array of the output. @param {Model} model @param {number} i @param {ReadRecord[]} outputs
+   * @param {number} output */
   _outputs(model, i, outputs, output) {
     const choice = element("select", { "aria-label": "output" });
     outputs.forEach((record, k) => {
-      const option = element("option", { value: k, selected: k === output }, `${leafText(record.leaf)} ${model.shape(record.shape).text}`);
-      choice.append(option);
+      const text = `${leafText(record.leaf)} ${model.shape(record.shape).text}`;
+      choice.append(element("option", { value: k, selected: k === output }, text));
     });
     choice.addEventListener("change", () => {
       this.show(model, i, Number(choice.value));
       this.root.querySelector("select")?.focus();
     });
-    const n = model.shapeOf(i).n ?? outputs.length;
-    return element("p", { class: "controls" }, element("label", {}, "output ", choice), n > outputs.length && ` the first ${outputs.length}`);
+    const isPart = (model.shapeOf(i).n ?? 0) > outputs.length;
+    const label = element("label", {}, "output ", choice);
+    return element("p", { class: "outputs" }, label, isPart && ` the first ${outputs.length}`);
   }
 
   /** @param {Model} model @param {number} i */
   _facts(model, i) {
     /** @type {[string, any[]][]} */
     const facts = [];
+    const toInstruction = (/** @type {number} */ other) => link(model.nameOf(other), () => this.actions.open(other));
+    const toComputation = (/** @type {number} */ c) => {
+      const { name, n } = model.computations[c];
+      return link(`${name} (${plural(n, "instruction")})`, () => this.actions.enter(c));
+    };
     const c = model.computationOf(i);
     const { callers } = model.computations[c];
-    const link = (/** @type {number} */ other) => element("button", { class: "link", onclick: () => this.actions.open(other) }, model.nameOf(other));
-    facts.push(["in", [model.computations[c].name, callers.length ? " called by " : "", ...callers.slice(0, 4).map(link).flatMap((one, k) => (k ? [", ", one] : [one])), callers.length > 4 ? ` and ${callers.length - 4} more` : ""]]);
+    const calledBy = callers.length ? [" called by ", ...commas(callers.map(toInstruction), 4)] : [];
+    facts.push(["in", [titleOf(model, c), ...calledBy]]);
     const detail = model.detailOf(i);
-    if (detail) facts.push([model.opcodeOf(i) === "constant" ? "value" : "attributes", [element("code", {}, detail)]]);
+    if (detail) facts.push([model.opcodeOf(i) === "constant" ? "value" : "attributes", [code(detail)]]);
     const calls = model.callsOf(i);
-    if (calls.length) {
-      const enter = (/** @type {number} */ one) =>
-        element("button", { class: "link", onclick: () => this.actions.enter(one) }, `${model.computations[one].name} (${plural(model.computations[one].n, "instruction")})`);
-      facts.push(["calls", calls.slice(0, 8).map(enter).flatMap((one, k) => (k ? [", ", one] : [one]))]);
-    }
-    if (model.operandsOf(i).length) {
-      const read = model.bytesRead(i);
-      facts.push(["bytes", [`${formatInt(read)} read${read >= 1000 ? ` (${shortBytes(read)})` : ""}, ${formatInt(model.shapeOf(i).bytes)} written${model.isFree(i) ? "; hands its values on without touching memory" : ""}`]]);
-    }
-    const memory = model.outputsOf(i)[0]?.memory;
-    if (memory) facts.push(["memory", [memory]]);
-    if (model.outputsOf(i)[0]?.devices) facts.push(["devices", ["elements may be on other devices"]]);
+    if (calls.length) facts.push(["calls", commas(calls.map(toComputation), 8)]);
+    if (model.operandsOf(i).length) facts.push(["bytes", [bytesText(model, i)]]);
+    const [first] = model.outputsOf(i);
+    if (first?.memory) facts.push(["memory", [first.memory]]);
+    if (first?.devices) facts.push(["devices", ["elements may be on other devices"]]);
     if (model.data.notes[i]) facts.push(["inconsistent", [model.data.notes[i]]]);
-    const source = model.sourceOf(i);
-    if (source) {
-      const text = [source.place, source.caller && `in ${source.caller}`].filter(Boolean).join(" ");
-      if (text) facts.push(["source", [text]]);
-      if (source.operation) facts.push(["operation", [element("code", {}, source.operation)]]);
-      if (source.stack.length > 1) {
-        const frames = source.stack.slice(0, -1).reverse().map((/** @type {string} */ frame) => element("li", {}, frame));
-        facts.push(["stack", [element("details", {}, element("summary", {}, `called from ${source.stack[source.stack.length - 2]}`), element("ol", {}, ...frames))]]);
-      }
-    }
-    for (const [name, values] of this.actions.mate(i)) facts.push([name, values]);
-    return element("dl", {}, ...facts.flatMap(([name, values]) => [element("dt", {}, name), element("dd", {}, ...values)]));
+    facts.push(...sourceFacts(model, i), ...this.actions.mate(i));
+    const rows = facts.flatMap(([name, values]) => [element("dt", {}, name), element("dd", {}, ...values)]);
+    return element("dl", {}, ...rows);
   }
 
   /** @param {Model} model @param {ShapeRecord} shape */
@@ -102,25 +102,66 @@ class Panel {
     const { layout } = shape;
     if (!layout) return null;
     const table = layoutTable(model, shape);
-    const padding = Number(layout.positions) > Number(shape.elements) ? `, ${formatInt(Number(layout.positions) - Number(shape.elements))} of padding` : "";
+    const unused = BigInt(layout.positions) - BigInt(shape.elements ?? 0);
+    const padding = unused > 0n ? `, ${formatInt(unused)} of padding` : "";
+    const size = ` ${plural(layout.positions, "position")}${padding}, ${plural(layout.bytes, "byte")}`;
     return element(
       "section", { class: "layouts" }, element("h3", {}, "Layout of the output"),
-      element("p", {}, element("code", {}, layout.text), ` ${plural(layout.positions, "position")}${padding}, ${plural(layout.bytes, "byte")}`),
-      table && element("div", { class: "scroll" }, table),
+      element("p", {}, code(layout.text), size),
+      table && element("div", { class: "scroll", tabindex: 0 }, table),
       layout.map && element("code", { class: "map" }, layout.map),
     );
   }
 
-  /** @param {Model} model @param {number} i */
-  _neighbours(model, i) {
-    const rows = (/** @type {number[]} */ list) =>
-      list.slice(0, 40).map((other) =>
-        element("li", {}, element("button", { class: "link", onclick: () => this.actions.open(other) }, model.nameOf(other)), " ", element("code", {}, model.shapeOf(other).text)),
-      );
-    const part = (/** @type {string} */ name, /** @type {number[]} */ list) => [
-      element("h3", {}, `${name} (${formatInt(list.length)})`),
-      list.length ? element("ol", { class: "neighbours", start: 0 }, ...rows(list), list.length > 40 && element("li", {}, `and ${formatInt(list.length - 40)} more`)) : element("p", { class: "note" }, "none"),
-    ];
-    return element("section", {}, ...part("Operands", model.operandsOf(i)), ...part("Users", model.usersOf(i)));
+  /** @param {string} name @param {Model} model @param {number[]} list */
+  _list(name, model, list) {
+    const rows = list.slice(0, MOST_NEIGHBOURS).map((other) => {
+      const button = link(model.nameOf(other), () => this.actions.open(other));
+      return element("li", {}, button, " ", code(shorten(model.shapeOf(other).text, 120)));
+    });
+    if (list.length > rows.length) rows.push(element("li", {}, `and ${formatInt(list.length - rows.length)} more`));
+    const body = rows.length ? element("ol", { class: "neighbours", start: 0 }, ...rows) : note("none");
+    return [element("h3", {}, `${name} (${formatInt(list.length)})`), body];
   }
+}
+
+/** What any element of an output reads. @param {Model} model @param {number} i @param {ReadRecord} record */
+function sentence(model, i, record) {
+  const subject = record.names.length ? `output (${record.names.join(", ")})` : "the output";
+  const words = record.reads.map((read) => wordsOf(model, i, read));
+  return `${subject} reads ${[...new Set(words)].join("; ") || "nothing"}`;
+}
+
+/** @param {Model} model @param {number} i */
+function bytesText(model, i) {
+  const read = model.bytesRead(i);
+  const shown = model.outputsOf(i).length;
+  const isPart = (model.shapeOf(i).n ?? 0) > shown; // see the limits in docs/explore.md
+  const short = read >= 1000 ? ` (${shortBytes(read)})` : "";
+  const free = model.isFree(i) ? "; hands its values on without touching memory" : "";
+  return `${isPart ? `for the first ${shown} arrays ` : ""}${formatInt(read)} read${short}, ${formatInt(model.shapeOf(i).bytes)} written${free}`;
+}
+
+/** @param {Model} model @param {number} i @returns {[string, any[]][]} */
+function sourceFacts(model, i) {
+  const source = model.sourceOf(i);
+  if (!source) return [];
+  /** @type {[string, any[]][]} */
+  const facts = [];
+  const text = [source.place, source.caller && `in ${source.caller}`].filter(Boolean).join(" ");
+  if (text) facts.push(["source", [text]]);
+  if (source.operation) facts.push(["operation", [code(source.operation)]]);
+  const frames = source.stack.slice(0, -1).reverse();
+  if (frames.length) {
+    const items = frames.map((/** @type {string} */ frame) => element("li", {}, frame));
+    const summary = element("summary", {}, `called from ${frames[0]}`);
+    facts.push(["stack", [element("details", {}, summary, element("ol", {}, ...items))]]);
+  }
+  return facts;
+}
+
+/** A computation with what it is. @param {Model} model @param {number} c */
+function titleOf(model, c) {
+  const { kind, name } = model.computations[c];
+  return `${kind === "entry" ? "ENTRY " : ""}${name}`;
 }

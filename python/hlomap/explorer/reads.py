@@ -26,7 +26,7 @@ from ..types import ShapeIndex
 
 __all__ = ["Interned", "ReadTable", "big"]
 
-_MOST_ARRAYS = 16  # of the output of one instruction
+_MOST_ARRAYS = 64  # of the output of one instruction
 _MOST_READS = 64  # of one array
 _MOST_MAPS = 32  # of one operand
 _LONGEST_MAP = 4000
@@ -73,13 +73,13 @@ class ReadTable:
         """The number of a shape."""
         text = str(shape)
         number = self.shapes.find(text)
-        return self.shapes.add(text, self._describe(shape, text)) if number is None else number
+        return self.shapes.add(text, self._describe(shape)) if number is None else number
 
-    def _describe(self, shape: Shape, text: str) -> dict[str, Any]:
-        found: dict[str, Any] = {"text": printable(text, 400), "bytes": big(_extent([shape])[1])}
+    def _describe(self, shape: Shape) -> dict[str, Any]:
+        leaves = [part for _, part in leaf_shapes(shape)]
+        found: dict[str, Any] = {"text": printable(shape, 400), "bytes": big(_extent(leaves)[1])}
         if shape.is_tuple:
-            parts = shape.tuple_shapes
-            return {**found, "parts": [self.shape(part) for part in parts[:_MOST_ARRAYS]], "n": len(parts)}
+            return {**found, "n": len(leaves)}
         if not shape.is_array:
             return found
         found |= {"dims": [big(n) for n in shape.dimensions], "dtype": shape.dtype}
@@ -94,7 +94,7 @@ class ReadTable:
     # ------------------------------------------------------------------------------------------------------- records
 
     def outputs(self, instruction: Instruction) -> list[int]:
-        """The records of the arrays of an instruction's output, at most 16; none for a value without operands."""
+        """The records of the arrays of an instruction's output, at most 64; none for a value without operands."""
         if not instruction.operands:
             return []
         found: list[int] = []
@@ -228,10 +228,12 @@ def _layout(shape: Shape) -> dict[str, Any]:
     if not tile and shape.rank:
         block = shape.dimensions[layout.minor_to_major[0]]
     text = str(linear_index(shape))
+    along = dict(zip(layout.minor_to_major, reversed(tile), strict=False))
     return {
         "text": printable(layout, 200),
         "map": text if len(text) <= _LONGEST_MAP else None,
         "block": big(max(1, block)),
+        "widths": [along.get(d) or 0 for d in (shape.rank - 2, shape.rank - 1)],
         "bytes": big(shape.buffer_bytes),
         "positions": big(shape.buffer_elements),
     }
