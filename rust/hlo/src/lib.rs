@@ -57,7 +57,7 @@ pub use compression::{compression_format, decompress, decompress_head, Compressi
 pub use error::{describe, Problem, ProblemKind, Source, Span, SyntaxErrors};
 pub use model::equal::Names;
 pub use model::literal::{LiteralError, LiteralValue};
-pub use model::metadata::Metadata;
+pub use model::metadata::{Frame, Metadata, Origin, MAX_FRAMES};
 pub use model::module::{Attribute, Computation, ComputationId, Ids, Instruction, InstructionId, Module};
 pub use model::opcode::{Arity, Opcode};
 pub use parse::{parse, parse_bytes, parse_part, MAX_DIAGNOSTICS, MAX_PROBLEMS};

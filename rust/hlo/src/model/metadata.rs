@@ -1,8 +1,9 @@
 //! The source locations of instructions: `metadata`, and the tables of stack frames behind the header.
 //!
-//! Read [`Metadata`].
+//! Read [`Metadata`]; [`Origin`] is the part of it that tables repeat, without allocations.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use rustc_hash::FxHashMap;
 
@@ -51,7 +52,91 @@ pub struct Metadata<'m> {
     pub fields: Vec<(&'m str, Cow<'m, str>)>,
 }
 
+/// The operation of the source program that an instruction comes from, and where it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin<'m> {
+    /// The operation.
+    pub op_name: Option<Cow<'m, str>>,
+    /// The source file, inline or through the stack-frame tables.
+    pub source_file: Option<Cow<'m, str>>,
+    /// The line in that file, 1-based.
+    pub source_line: Option<i64>,
+    /// The id of the innermost stack frame.
+    pub stack_frame_id: Option<i64>,
+}
+
+/// A stack frame. A field that the tables do not have is `None`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame<'m> {
+    /// The source file.
+    pub file: Option<Cow<'m, str>>,
+    /// The line, 1-based.
+    pub line: Option<i64>,
+    /// The column, 1-based.
+    pub column: Option<i64>,
+    /// The function.
+    pub function: Option<Cow<'m, str>>,
+}
+
+/// `file:line:column in function`, without what is missing.
+impl fmt::Display for Frame<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.file.as_deref().unwrap_or("?"))?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+            if let Some(column) = self.column {
+                write!(f, ":{column}")?;
+            }
+        }
+        self.function.as_deref().map_or(Ok(()), |function| write!(f, " in {function}"))
+    }
+}
+
+/// The frames of one stack that are followed; the parents in the text of a module may form a circle.
+pub const MAX_FRAMES: usize = 100;
+
 impl Module {
+    /// The origin of an instruction, resolved through the stack-frame tables.
+    pub fn origin(&self, id: InstructionId) -> Origin<'_> {
+        let mut origin = Origin::default();
+        let Some(span) = self.attribute(id, "metadata").map(|a| a.value) else {
+            return origin;
+        };
+        each_field(&self.source.text, span, |name, value| match name {
+            "op_name" => origin.op_name = Some(value),
+            "source_file" => origin.source_file = Some(value),
+            "source_line" => origin.source_line = value.parse().ok(),
+            "stack_frame_id" => origin.stack_frame_id = value.parse().ok(),
+            _ => {}
+        });
+        if let (None, Some(location)) = (&origin.source_file, origin.stack_frame_id.and_then(|id| self.location(id))) {
+            origin.source_file = self.table_text(self.frames.files.get(&location.file));
+            origin.source_line = Some(location.line).filter(|&n| n > 0);
+        }
+        origin
+    }
+
+    /// The stack frames from the one with this id outwards, at most [`MAX_FRAMES`]; none for an unknown id.
+    pub fn stack(&self, id: i64) -> impl Iterator<Item = Frame<'_>> {
+        // The parent of a frame is one larger in the text than in the proto, where 0 stands for none.
+        let known =
+            move |id: i64| self.frames.frames.get(&id).map(|&(location, parent)| (location, parent.saturating_sub(1)));
+        let chain = std::iter::successors(known(id), move |&(_, parent)| known(parent)).take(MAX_FRAMES);
+        chain.map(|(location, _)| {
+            let at = self.frames.locations.get(&location).copied().unwrap_or_default();
+            Frame {
+                file: self.table_text(self.frames.files.get(&at.file)),
+                line: Some(at.line).filter(|&n| n > 0),
+                column: Some(at.column).filter(|&n| n > 0),
+                function: self.table_text(self.frames.functions.get(&at.function)),
+            }
+        })
+    }
+
+    fn table_text(&self, span: Option<&Span>) -> Option<Cow<'_, str>> {
+        span.map(|&span| attribute::unescape(self.text(span)))
+    }
+
     /// The metadata of an instruction, resolved through the stack-frame tables.
     pub fn metadata(&self, id: InstructionId) -> Metadata<'_> {
         let Some(span) = self.attribute(id, "metadata").map(|a| a.value) else {
@@ -70,13 +155,12 @@ impl Module {
             }
         }
         if let Some(location) = m.stack_frame_id.and_then(|id| self.location(id)) {
-            let text = |span: &Span| attribute::unescape(self.text(*span));
             if m.source_file.is_none() {
-                m.source_file = self.frames.files.get(&location.file).map(text);
+                m.source_file = self.table_text(self.frames.files.get(&location.file));
                 m.source_line = Some(location.line).filter(|&n| n > 0);
                 m.source_column = Some(location.column).filter(|&n| n > 0);
             }
-            m.function = self.frames.functions.get(&location.function).map(text);
+            m.function = self.table_text(self.frames.functions.get(&location.function));
         }
         m
     }
@@ -89,8 +173,13 @@ impl Module {
 
 /// `{name="value" number=1}`: every field with its value, up to the first that cannot be parsed.
 pub(crate) fn fields(text: &str, span: Span) -> Vec<(&str, Cow<'_, str>)> {
-    let mut c = Cursor { text: &text[..span.end as usize], pos: span.start as usize };
     let mut all = Vec::new();
+    each_field(text, span, |name, value| all.push((name, value)));
+    all
+}
+
+fn each_field<'m>(text: &'m str, span: Span, mut found: impl FnMut(&'m str, Cow<'m, str>)) {
+    let mut c = Cursor { text: &text[..span.end as usize], pos: span.start as usize };
     c.accept_after_space(b'{');
     loop {
         c.space();
@@ -98,7 +187,7 @@ pub(crate) fn fields(text: &str, span: Span) -> Vec<(&str, Cow<'_, str>)> {
         c.space();
         let name = c.word();
         if name.is_empty() || !c.accept_after_space(b'=') {
-            return all;
+            return;
         }
         c.space();
         let value = match c.peek() {
@@ -107,11 +196,11 @@ pub(crate) fn fields(text: &str, span: Span) -> Vec<(&str, Cow<'_, str>)> {
                 let start = c.pos;
                 attribute::raw(&mut c).map(|()| Cow::Borrowed(&text[start..c.pos]))
             }
-            None => return all,
+            None => return,
         };
         match value {
-            Ok(value) => all.push((name, value)),
-            Err(_) => return all,
+            Ok(value) => found(name, value),
+            Err(_) => return,
         }
     }
 }
