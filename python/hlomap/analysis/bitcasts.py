@@ -91,14 +91,29 @@ def is_bitcast(instruction: Instruction, operand: int = 0) -> Equivalence:
     source, target = instruction.operands[operand].shape, instruction.shape
     if not source.is_array or not target.is_array:
         return Equivalence(None, reason="a value that is not an array")
-    if source.buffer_bytes != target.buffer_bytes:
-        return Equivalence(False, reason=f"buffers of different sizes: {source} and {target}")
-    sizes = [(shape.buffer_elements, shape.element_bits, shape.n_elements) for shape in (source, target)]
+    try:
+        if source.buffer_bytes != target.buffer_bytes:
+            return Equivalence(False, reason=f"buffers of different sizes: {source} and {target}")
+        sizes = [(shape.buffer_elements, shape.element_bits, shape.n_elements) for shape in (source, target)]
+    except ShapeError as error:  # an invalid layout, or an unbounded dimension
+        return Equivalence(None, reason=str(error))
     if sizes[0] != sizes[1]:
         return Equivalence(None, reason=f"elements of different sizes: {source} and {target}")
     maps = output_to_input(instruction, physical=True)[operand]
     if maps.is_unknown or not maps.exact or len(maps) != 1:
         return Equivalence(None, reason=maps.reason or f"{len(maps)} maps")
     m = next(iter(maps))
+    if m.ranges or m.runtime:
+        return _several_elements(m)
     stays = IndexingMap(m.dims, [Expr.dim(0)], constraints=[(c.expr, c.lower, c.upper) for c in m.constraints])
     return m.equivalent(stays)
+
+
+def _several_elements(m: IndexingMap) -> Equivalence:
+    """The answer for a map with ranges between positions: False if element 0 reads any but element 0."""
+    if not m.runtime and not m.constraints:
+        lowest = [v.lower for v in m.ranges]
+        for k, v in enumerate(m.ranges):
+            if m.evaluate([0], [*lowest[:k], v.upper, *lowest[k + 1 :]])[0] != 0:
+                return Equivalence(False, witness=[0])
+    return Equivalence(None, reason="an element of the output may read several elements")
