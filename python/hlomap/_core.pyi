@@ -2231,8 +2231,8 @@ class Rows:
         """The values of a column.  Raises :class:`KeyError` for an unknown name."""
     def sharding_columns(self, table: Table, /) -> dict[str, list[Any]] | None:
         """The columns about shardings of a table that has these rows, by name; ``None`` where no row has a sharding."""
-    def buffers(self, name: str, /) -> list[bytes | None]:
-        """The Arrow buffers of a column; those of a list precede those of its items.
+    def record_batch(self) -> npt.NDArray[np.uint8]:
+        """All columns as one message of Arrow's IPC format, a record batch, in an array of bytes.
 
         Raises :class:`~hlomap.errors.UnsupportedError` where the texts exceed the 32-bit offsets of a column.
         """
@@ -2271,6 +2271,9 @@ def _variable(
     /,
 ) -> Variable:
     """A variable from its fields; unpickling calls it."""
+
+def _row_columns() -> list[tuple[str, str, str]]:
+    """The name, the kind and the description of every column of a table, in order."""
 
 def _count(lower: int, upper: int, /) -> Count:
     """A count from its fields; unpickling calls it."""

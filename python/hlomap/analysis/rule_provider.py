@@ -9,13 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 
 from .._core import Computation, Instruction, InstructionIndexing, Module, Propagation, Shape
+from ..errors import HlomapError
 from ..ops import op_of
 from ..ops._registry import custom_rules
 from ..ops._rule import OperandIndexing, no_constant_operands
+from ..ops.loops.indexing import loop_facts
 from ..types import ShapeIndex
 from .rule_cache import checked_rule, fingerprint_cache, signature_cache
 
 __all__ = ["RuleProvider"]
+
+_N_TRIP_COUNTS = 4096
+
+_trip_counts: dict[bytes, int | None] = {}
+"""By signature and surroundings, which determine them; no custom rule takes part."""
 
 
 class RuleProvider:
@@ -85,6 +92,23 @@ class RuleProvider:
     def keep(self, fingerprint: bytes, index: ShapeIndex, direction: int, indexing: InstructionIndexing) -> None:
         """Cache the indexing of a computation."""
         fingerprint_cache.keep((fingerprint, index, direction), indexing)
+
+    def trip_count(self, instruction: Instruction) -> int | None:
+        """The number of iterations of a ``while``; None where it is not known."""
+        surroundings = op_of(instruction).surroundings
+        if surroundings is None or instruction.inconsistency is not None:
+            return None
+        key = self._key_with_surroundings(instruction, surroundings)
+        count = _trip_counts.get(key, -1)
+        if count == -1:
+            try:
+                count = loop_facts(instruction, self).trip_count
+            except HlomapError:
+                count = None
+            if len(_trip_counts) >= _N_TRIP_COUNTS:
+                _trip_counts.clear()
+            _trip_counts[key] = count
+        return count
 
     # Called by rules: the context of an operation that calls computations.
 

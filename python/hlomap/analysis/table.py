@@ -6,8 +6,11 @@ A column is built on first access, and pyarrow, pandas and polars are imported b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+
+from .._core import __version__, _row_columns
 
 if TYPE_CHECKING:
     import pandas
@@ -17,44 +20,39 @@ if TYPE_CHECKING:
     from .._core import Rows
     from ..interop.arrow import Kind
 
-__all__ = ["COLUMNS", "Table"]
+__all__ = ["COLUMNS", "DESCRIPTIONS", "SCHEMA_VERSION", "Table", "arrow_schema"]
 
-COLUMNS: Final[dict[str, Kind]] = {
-    "module": "text",
-    "computation": "text",
-    "instruction": "text",
-    "opcode": "text",
-    "output": "int",
-    "output_index": "ints",
-    "operand": "int",
-    "operand_index": "ints",
-    "operand_name": "text",
-    "operand_shape": "text",
-    "n_maps": "int",
-    "maps": "texts",
-    "exact": "bool",
-    "divmod": "int",
-    "touched_lower": "int",
-    "touched_upper": "int",
-    "distinct_lower": "int",
-    "distinct_upper": "int",
-    "bytes": "int",
-    "sharding": "text",
-    "operand_sharding": "text",
-    "remote_bytes": "int",
-    "unknown": "text",
-    "error": "text",
-}
+COLUMNS: Final[dict[str, Kind]] = {name: cast("Kind", kind) for name, kind, _ in _row_columns()}
 """The columns of :func:`hlomap.analyze` in order, each with its kind.
 
-``output`` and ``operand`` are the numbers that :func:`hlomap.output_to_input` takes; ``output_index`` and
-``operand_index`` are the shape indices of the arrays, empty where the value is not a tuple.  ``touched`` counts reads
-and ``distinct`` counts elements, both for the whole output, between ``_lower`` and ``_upper``; a null upper bound is
-unknown.  ``bytes`` is ``distinct_upper`` times the size of an element in memory.  ``remote_bytes`` are the bytes of the
-operand that devices read and do not hold, see :func:`hlomap.partitioned`.
+``touched`` counts reads and ``distinct`` counts elements, both for the whole output, between ``_lower`` and ``_upper``.
+``remote_bytes`` comes from :func:`hlomap.partitioned`.
 """
 
+DESCRIPTIONS: Final[dict[str, str]] = {name: description for name, _, description in _row_columns()}
+"""What the values of each column mean, their unit, and when they are null."""
+
+SCHEMA_VERSION: Final = 1
+"""Grows when a column changes its meaning or type, or goes; a new column leaves it as it is."""
+
 _SHARDING_COLUMNS = ("sharding", "operand_sharding", "remote_bytes")
+
+
+@cache
+def arrow_schema() -> pyarrow.Schema:
+    """The Arrow schema of :meth:`Table.to_arrow`.
+
+    Its metadata has ``hlomap.schema_version`` (:data:`SCHEMA_VERSION`) and ``hlomap.version``; that of each field has
+    its ``description``.  Parquet files keep all of it.
+
+    >>> schema = arrow_schema()
+    >>> schema.metadata[b"hlomap.schema_version"], schema.field("opcode").metadata[b"description"]
+    (b'1', b'Opcode of the instruction.')
+    """
+    from ..interop import arrow
+
+    versions = {"hlomap.schema_version": str(SCHEMA_VERSION), "hlomap.version": __version__}
+    return arrow.schema(COLUMNS, DESCRIPTIONS, versions)
 
 
 class Table:
@@ -79,11 +77,6 @@ class Table:
         """The names of the columns, in order."""
         return tuple(COLUMNS)
 
-    @property
-    def kinds(self) -> Mapping[str, Kind]:
-        """The columns in order, each with its kind (:data:`COLUMNS`)."""
-        return COLUMNS
-
     def __len__(self) -> int:
         return len(self["module"]) if self._rows is None else len(self._rows)
 
@@ -94,16 +87,16 @@ class Table:
             if self._rows is None:
                 raise KeyError(column)
             if column in _SHARDING_COLUMNS:
-                nothing = dict.fromkeys(_SHARDING_COLUMNS, [None] * len(self))
-                self._columns |= self._rows.sharding_columns(self) or nothing
+                self._add_shardings(self._rows)
                 return self._columns[column]
             found = self._columns[column] = self._rows.column(column)
         return found
 
-    def buffers(self, column: str) -> list[bytes | None] | None:
-        """The Arrow buffers of a column, see :meth:`Rows.buffers`; None in a table that was unpickled, and for columns
-        that are computed in Python."""
-        return None if self._rows is None or column in _SHARDING_COLUMNS else self._rows.buffers(column)
+    def _add_shardings(self, rows: Rows) -> bool:
+        """Computes the columns about shardings; whether any row has one."""
+        found = rows.sharding_columns(self)
+        self._columns |= found or dict.fromkeys(_SHARDING_COLUMNS, [None] * len(self))
+        return found is not None
 
     def __getstate__(self) -> dict[str, Sequence[Any]]:
         return {name: self[name] for name in COLUMNS}
@@ -125,22 +118,34 @@ class Table:
             yield dict(zip(names, values, strict=True))
 
     def to_arrow(self) -> pyarrow.Table:
-        """A :class:`pyarrow.Table` with the types of :data:`hlomap.analysis.table.COLUMNS`."""
+        """A :class:`pyarrow.Table` with the schema :func:`hlomap.analysis.table.arrow_schema`.
+
+        The compiled module writes all columns into one buffer, without the interpreter lock, and Arrow takes it over.
+        """
         from ..interop import arrow
 
-        return arrow.to_arrow(self)
+        if self._rows is None:
+            return arrow.from_values(self._columns, arrow_schema())
+        found = arrow.from_message(self._rows.record_batch(), arrow_schema())
+        if self._add_shardings(self._rows):
+            found = arrow.with_values(found, {name: self._columns[name] for name in _SHARDING_COLUMNS})
+        return found
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows for any library that reads Arrow streams (PyCapsule interface): ``polars.DataFrame(table)``."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def to_pandas(self) -> pandas.DataFrame:
         """A :class:`pandas.DataFrame`; needs ``pip install pandas``.  Integers with nulls stay integers."""
         from ..interop import arrow
 
-        return arrow.to_pandas(self)
+        return arrow.to_pandas(self.to_arrow())
 
     def to_polars(self) -> polars.DataFrame:
         """A :class:`polars.DataFrame`; needs ``pip install polars``."""
         from ..interop import arrow
 
-        return arrow.to_polars(self)
+        return arrow.to_polars(self.to_arrow())
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Table):

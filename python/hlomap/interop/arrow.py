@@ -1,99 +1,90 @@
-"""Converts tables to Arrow, pandas and polars.
+"""Tables in Arrow's memory layout, and from there to pandas and polars.
 
-:func:`schema` maps column kinds to Arrow types.  A table is any object with columns by name, optionally as buffers in
-Arrow's memory layout (:class:`Columns`).
+:func:`schema` maps column kinds to Arrow types.  :func:`from_message` takes over rows that the compiled module wrote.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pyarrow as pa
 
 from ..errors import UnsupportedError
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import pandas
     import polars
 
-__all__ = ["Columns", "Kind", "arrays", "schema", "to_arrow", "to_pandas", "to_polars"]
+__all__ = ["Kind", "arrays", "from_message", "from_values", "schema", "to_pandas", "to_polars", "with_values"]
 
-Kind: TypeAlias = Literal["text", "texts", "bool", "int", "ints"]
+Kind: TypeAlias = Literal["text", "texts", "bool", "int", "ints", "float"]
 
-_TYPES: dict[Kind, pa.DataType] = {
+_TYPES: dict[Kind, pa.DataType] = {  # items have the name that Parquet gives them
     "text": pa.string(),
-    "texts": pa.list_(pa.string()),
+    "texts": pa.list_(pa.field("element", pa.string())),
     "bool": pa.bool_(),
     "int": pa.int64(),
-    "ints": pa.list_(pa.int64()),
+    "ints": pa.list_(pa.field("element", pa.int64())),
+    "float": pa.float64(),
 }
 
 
-class Columns(Protocol):
-    """A table of columns of equal length."""
+def schema(
+    kinds: Mapping[str, Kind], descriptions: Mapping[str, str] | None = None, metadata: Mapping[str, str] | None = None
+) -> pa.Schema:
+    """The Arrow schema for columns of these kinds; fields have their descriptions as metadata ``description``."""
 
-    @property
-    def kinds(self) -> Mapping[str, Kind]:
-        """The kind of each column, in order."""
+    def field(name: str, kind: Kind) -> pa.Field:
+        text = (descriptions or {}).get(name)
+        return pa.field(name, _TYPES[kind], metadata=None if text is None else {"description": text})
 
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, column: str) -> Sequence[Any]: ...
-
-    def buffers(self, column: str) -> list[bytes | None] | None:
-        """The buffers of a column in Arrow's memory layout, or None where only its values are available."""
+    fields = [field(name, kind) for name, kind in kinds.items()]
+    return pa.schema(fields, metadata=dict(metadata) if metadata else None)
 
 
-def schema(kinds: Mapping[str, Kind]) -> pa.Schema:
-    """The Arrow schema for columns of these kinds."""
-    return pa.schema([(name, _TYPES[kind]) for name, kind in kinds.items()])
+def from_message(message: npt.NDArray[np.uint8], schema: pa.Schema) -> pa.Table:
+    """The table whose rows are a record batch in Arrow's IPC format; its columns stay in the message."""
+    return pa.Table.from_batches([pa.ipc.read_record_batch(pa.py_buffer(message), schema)])
 
 
-def to_arrow(table: Columns) -> pa.Table:
-    """The same rows as a :class:`pyarrow.Table`."""
-    return pa.Table.from_arrays(arrays(table), schema=schema(table.kinds))
+def from_values(columns: Mapping[str, Sequence[Any]], schema: pa.Schema) -> pa.Table:
+    """The table of columns of Python values."""
+    return pa.Table.from_arrays([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
 
 
-def to_pandas(table: Columns) -> pandas.DataFrame:
+def with_values(table: pa.Table, columns: Mapping[str, Sequence[Any]]) -> pa.Table:
+    """The table with the values of some of its columns replaced."""
+    for name, values in columns.items():
+        at = table.schema.get_field_index(name)
+        table = table.set_column(at, table.schema.field(at), pa.array(values, table.schema.field(at).type))
+    return table
+
+
+def arrays(table: Any) -> list[pa.ChunkedArray]:
+    """The columns of the Arrow form of a table, in order."""
+    columns: list[pa.ChunkedArray] = table.to_arrow().columns
+    return columns
+
+
+def to_pandas(table: pa.Table) -> pandas.DataFrame:
     """The same rows as a :class:`pandas.DataFrame`, with pandas' nullable types for integers and booleans."""
     try:
         import pandas
     except ModuleNotFoundError as error:
         raise UnsupportedError("to_pandas needs pandas: pip install pandas") from error
     types = {pa.int64(): pandas.Int64Dtype(), pa.bool_(): pandas.BooleanDtype()}
-    return to_arrow(table).to_pandas(types_mapper=types.get)
+    return table.to_pandas(types_mapper=types.get)
 
 
-def to_polars(table: Columns) -> polars.DataFrame:
+def to_polars(table: pa.Table) -> polars.DataFrame:
     """The same rows as a :class:`polars.DataFrame`."""
     try:
         import polars
     except ModuleNotFoundError as error:
         raise UnsupportedError("to_polars needs polars: pip install polars") from error
-    frame = polars.from_arrow(to_arrow(table))
+    frame = polars.from_arrow(table)
     assert isinstance(frame, polars.DataFrame)
     return frame
-
-
-def arrays(table: Columns) -> list[pa.Array]:
-    """The columns of a table as Arrow arrays, in order."""
-    return [_array(table, name, kind) for name, kind in table.kinds.items()]
-
-
-def _array(table: Columns, name: str, kind: Kind) -> pa.Array:
-    buffers = table.buffers(name)
-    if buffers is None:
-        return pa.array(table[name], _TYPES[kind])
-    n_own, items = (2, [_buffer(b) for b in buffers[2:]]) if kind in ("texts", "ints") else (len(buffers), [])
-    children = []
-    if items:
-        ends = buffers[1]
-        assert ends is not None, "a list column has offsets"
-        children = [pa.Array.from_buffers(_TYPES[kind].value_type, int.from_bytes(ends[-4:], sys.byteorder), items)]
-    return pa.Array.from_buffers(_TYPES[kind], len(table), [_buffer(b) for b in buffers[:n_own]], children=children)
-
-
-def _buffer(content: bytes | None) -> pa.Buffer | None:
-    return None if content is None else pa.py_buffer(content)

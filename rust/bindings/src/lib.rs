@@ -45,6 +45,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     module::register(m)?;
     indexing::register(m)?;
     propagation::register(m)?;
+    rows::register(m)?;
     tiling::register(m)?;
     // The stub has no `__all__`, so neither has the module.
     m.delattr("__all__")

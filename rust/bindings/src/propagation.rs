@@ -118,6 +118,13 @@ impl RuleProvider for PythonRules<'_> {
         })
     }
 
+    fn trip_count(&self, id: InstructionId) -> PyResult<Option<i64>> {
+        locked(|py| {
+            let arguments = (instruction(py, self.module, id)?,);
+            self.rules.bind(py).call_method1(intern!(py, "trip_count"), arguments)?.extract()
+        })
+    }
+
     fn mismatch(&self, message: &'static str) -> PyErr {
         locked(|py| raise(py, "ShapeError", message.into()))
     }

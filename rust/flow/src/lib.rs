@@ -6,7 +6,7 @@
 //!
 //! Law: the maps to a value are the union, over its uses, of the maps to the user followed by the user's rule. Between
 //! [`devices`], maps have two more dimensions and results, and the law is the same. Nothing recurses with the length of
-//! a program. This crate knows no operation and reads no attribute.
+//! a program. Propagation knows no operation and reads no attribute; [`columns`] and [`trip_counts`] do.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -63,7 +63,10 @@
 
 pub mod query;
 
+pub mod arrow;
+pub mod bitcasts;
 pub mod closure;
+pub mod columns;
 pub mod devices;
 pub mod indexing;
 pub mod propagate;
@@ -75,6 +78,7 @@ pub mod sources;
 mod state;
 pub mod tile_table;
 pub mod tiles;
+pub mod trip_counts;
 
 pub use indexing::{Footprint, InstructionIndexing, OperandIndexing, ShapeIndex, Text};
 pub use propagate::{Direction, Propagation};

@@ -108,6 +108,11 @@ pub trait RuleProvider {
         Ok(())
     }
 
+    /// The number of iterations of a loop, where it is known.
+    fn trip_count(&self, _id: InstructionId) -> Result<Option<i64>, Self::Error> {
+        Ok(None)
+    }
+
     /// The error for a caller whose operands or output do not fit the computation that it calls.
     fn mismatch(&self, message: &'static str) -> Self::Error;
 }

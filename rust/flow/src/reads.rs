@@ -9,6 +9,7 @@ use quasiaffine::text::Style;
 use quasiaffine::{distinct, touched, Expr, Interval, Map};
 
 use crate::indexing::Text;
+use crate::shapes;
 
 /// The number of maps up to which a union is searched for a proof of disjointness.
 const MAX_PAIRWISE: usize = 16;
@@ -30,6 +31,14 @@ pub struct Reads {
     pub bytes: Option<i64>,
     /// Why any element may be read, if so.
     pub unknown: Option<Text>,
+}
+
+impl Reads {
+    /// Reads per distinct element, where both counts are known and anything is read.
+    pub fn reuse(&self) -> Option<f64> {
+        let known = |(lower, upper): (i64, Option<i64>)| upper.filter(|&n| n == lower && n > 0);
+        Some(known(self.touched)? as f64 / known(self.distinct)? as f64)
+    }
 }
 
 /// The texts and counts of a union of maps, whatever the array is that they lead to.
@@ -110,6 +119,15 @@ pub fn unknown<'s>(reason: Text, parts: impl Iterator<Item = &'s Shape>) -> Read
         bytes: fitting(n_bytes),
         unknown: Some(reason),
     }
+}
+
+/// The bytes that all arrays in a value take in memory, without padding.
+pub fn n_bytes(shape: &Shape) -> Option<i64> {
+    let total = shapes::leaves(shape).into_iter().fold(0, |total: u128, (_, part)| {
+        let (n, bits) = extent(part);
+        total.saturating_add(n.map_or(u128::MAX, |n| bytes(n, bits)))
+    });
+    fitting(total)
 }
 
 fn bounds(m: &Map, e: &Expr) -> Interval {

@@ -9,10 +9,12 @@ use layout::Shape;
 use quasiaffine::interrupt::poll;
 use rustc_hash::FxHashMap;
 
+use crate::bitcasts::is_bitcast;
 use crate::indexing::{InstructionIndexing, OperandIndexing, ShapeIndex, Text};
 use crate::query::{repeats_operands, Direction, Propagator, Query, RuleProvider, Subject};
 use crate::reads::{self, Reads, Union};
 use crate::shapes;
+use crate::trip_counts;
 
 /// The number of rows of one instruction.
 const MAX_ROWS: usize = 1 << 20;
@@ -38,12 +40,18 @@ pub struct Cells {
     pub opcode_of: InstructionId,
     /// The array or token in the output.
     pub output: ShapeIndex,
+    /// The text of the shape of that array.
+    pub output_shape: Option<Text>,
+    /// The bytes that it takes in memory.
+    pub output_bytes: Option<i64>,
     /// The number of the operand.
     pub operand: Option<u32>,
     /// The array or token in the operand, with its shape.
     pub operand_leaf: Option<(ShapeIndex, Text)>,
     /// The elements that are read; `None` in a row that is an error.
     pub reads: Option<Reads>,
+    /// Whether every element of the output has the position of the operand element that it reads.
+    pub is_bitcast: Option<bool>,
     /// The message of the error.
     pub error: Option<Text>,
 }
@@ -55,6 +63,8 @@ pub struct Rows {
     pub rows: Vec<Row>,
     /// The distinct cells.
     pub cells: Vec<Cells>,
+    /// By computation, the iterations of the loops around it.
+    pub trip_counts: Vec<Option<i64>>,
 }
 
 /// The rows of a module. `message` turns an error into the text of a row, or returns it to end the analysis.
@@ -99,6 +109,7 @@ pub fn analyze<P: RuleProvider>(
         }
     }
     found.cells = builder.cells;
+    found.trip_counts = trip_counts::of_computations(m, rules)?;
     Ok(found)
 }
 
@@ -127,7 +138,7 @@ impl<P: RuleProvider> CellBuilder<'_, P> {
                 let comma = if output.len() == 1 { "," } else { "" };
                 let left_out = format!("those from output ({i}{comma}) on are left out");
                 let error = format!("UnsupportedError: too many outputs and operands, {left_out}");
-                self.push(id, output, None, None, None, Some(error.into()));
+                self.push(id, output, None, None, None, None, Some(error.into()));
                 return Ok(is_shared);
             }
             let indexing = match shape.as_array() {
@@ -144,7 +155,7 @@ impl<P: RuleProvider> CellBuilder<'_, P> {
                     is_shared = false;
                     for (k, operand) in m.operands(id).enumerate() {
                         let leaf = Some((ShapeIndex::new(), self.text(m.shape(operand))));
-                        self.push(id, output.clone(), Some(k as u32), leaf, None, Some(error.clone()));
+                        self.push(id, output.clone(), Some(k as u32), leaf, None, None, Some(error.clone()));
                     }
                     continue;
                 }
@@ -166,26 +177,27 @@ impl<P: RuleProvider> CellBuilder<'_, P> {
         let Some(operand) = self.m.operands(id).nth(k as usize) else { return };
         let shape = self.m.shape(operand);
         let at = indexing.find(k);
+        let stays = if output.is_empty() { is_bitcast(indexing, at, self.m.shape(id), shape) } else { None };
         let (leaves, exact) = match at.map(|at| (at, &indexing.parts[at].1)) {
             Some((_, OperandIndexing::Unknown(reason))) => {
                 let all = shapes::leaves(shape);
                 let reads = reads::unknown(reason.clone(), all.into_iter().map(|(_, s)| s));
                 let leaf = Some((ShapeIndex::new(), self.text(shape)));
-                return self.push(id, output.clone(), Some(k), leaf, Some(reads), None);
+                return self.push(id, output.clone(), Some(k), leaf, Some(reads), stays, None);
             }
             Some((at, OperandIndexing::Known(footprint))) => (&indexing.unions()[at][..], footprint.exact),
             None => (&[][..], true),
         };
         if leaves.is_empty() {
             let leaf = Some((ShapeIndex::new(), self.text(shape)));
-            self.push(id, output.clone(), Some(k), leaf, Some(Union::new(&[]).of(shape, exact)), None);
+            self.push(id, output.clone(), Some(k), leaf, Some(Union::new(&[]).of(shape, exact)), stays, None);
         }
         for (leaf, union) in leaves {
             poll();
             let Some(inner) = shapes::at(shape, leaf) else { continue };
             let text = self.text(inner);
             let reads = Some(union.of(inner, exact));
-            self.push(id, output.clone(), Some(k), Some((leaf.clone(), text)), reads, None);
+            self.push(id, output.clone(), Some(k), Some((leaf.clone(), text)), reads, stays, None);
         }
     }
 
@@ -198,7 +210,7 @@ impl<P: RuleProvider> CellBuilder<'_, P> {
             unknown: Some("the text names no operands".into()),
             ..nothing
         };
-        self.push(id, ShapeIndex::new(), None, None, Some(reads), None);
+        self.push(id, ShapeIndex::new(), None, None, Some(reads), None, None);
     }
 
     fn push(
@@ -208,9 +220,22 @@ impl<P: RuleProvider> CellBuilder<'_, P> {
         operand: Option<u32>,
         operand_leaf: Option<(ShapeIndex, Text)>,
         reads: Option<Reads>,
+        is_bitcast: Option<bool>,
         error: Option<Text>,
     ) {
-        self.cells.push(Cells { opcode_of: id, output, operand, operand_leaf, reads, error });
+        let shape = shapes::at(self.m.shape(id), &output);
+        let (output_shape, output_bytes) = (shape.map(|s| self.text(s)), shape.and_then(reads::n_bytes));
+        self.cells.push(Cells {
+            opcode_of: id,
+            output,
+            output_shape,
+            output_bytes,
+            operand,
+            operand_leaf,
+            reads,
+            is_bitcast,
+            error,
+        });
     }
 
     fn text(&mut self, shape: &Shape) -> Text {

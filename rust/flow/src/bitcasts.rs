@@ -1,0 +1,79 @@
+//! Whether an instruction leaves the elements of an operand where they are.
+//!
+//! Read [`is_bitcast`]. Law: the answer is that of the maps between positions in memory: true exactly if both buffers
+//! have one size and every element of the output has the position of the one operand element that it reads.
+
+use layout::{buffer_bytes, buffer_elements, linear_index, transpose_is_bitcast, ArrayShape, Shape};
+use quasiaffine::{equivalent, then, Equivalence, Map, Points, Program};
+
+use crate::indexing::{is_identity_on, InstructionIndexing, OperandIndexing};
+
+/// Whether the output has every element of an operand, the part `at` of its indexing, at the same position in memory;
+/// `None` where that is undecided, and for values that are not arrays.
+pub fn is_bitcast(indexing: &InstructionIndexing, at: Option<usize>, output: &Shape, operand: &Shape) -> Option<bool> {
+    let (output, operand) = (output.as_array()?, operand.as_array()?);
+    let is_same = output == operand;
+    if !is_same && buffer_bytes(output).ok()? != buffer_bytes(operand).ok()? {
+        return Some(false);
+    }
+    let OperandIndexing::Known(footprint) = &indexing.parts[at?].1 else { return None };
+    let (_, m) = footprint.maps.first()?;
+    if !footprint.exact || footprint.maps.iter().any(|(_, other)| other != m) {
+        return None;
+    }
+    if is_same && is_identity_on(m, output.dims()) {
+        return Some(true);
+    }
+    if output.element_width() != operand.element_width()
+        || output.n_elements() != operand.n_elements()
+        || buffer_elements(output).ok()? != buffer_elements(operand).ok()?
+    {
+        return None;
+    }
+    if is_identity_on(m, output.dims()) {
+        let same: Vec<i64> = (0..output.rank() as i64).collect();
+        return decided(&transpose_is_bitcast(operand, output, &same).ok()?);
+    }
+    by_positions(m, output, operand)
+}
+
+/// Compares the positions of an output element and of what it reads; first at some points, which decides most cases.
+fn by_positions(m: &Map, output: &ArrayShape, operand: &ArrayShape) -> Option<bool> {
+    let (own, read) = (linear_index(output).ok()?, then(m, &linear_index(operand).ok()?).ok()?);
+    let domain = read.domain();
+    if domain.n_runtime() == 0 && domain.constraints.is_empty() {
+        let (n, n_dims) = (domain.vars.len() + 1, domain.n_dims);
+        let (mut dims, mut ranges) = (Vec::new(), Vec::new());
+        for point in 0..n {
+            let value = |i: usize| {
+                let interval = domain.vars[i].interval;
+                if i == point {
+                    interval.hi
+                } else {
+                    interval.lo
+                }
+            };
+            dims.extend((0..n_dims).map(value));
+            ranges.extend((n_dims..n - 1).map(value));
+        }
+        let points = Points { n, dims: &dims, ranges: &ranges, runtime: &[] };
+        let outputs = Points { ranges: &[], ..points };
+        let found = Program::new(&read).ok()?.run::<false>(&points).ok()?;
+        if found != Program::new(&own).ok()?.run::<false>(&outputs).ok()? {
+            return Some(false);
+        }
+    }
+    // With ranges an element may be read of several, which happen to be one at these points.
+    if domain.vars.len() != domain.n_dims {
+        return None;
+    }
+    decided(&equivalent(&own, &read))
+}
+
+fn decided(answer: &Equivalence) -> Option<bool> {
+    match answer {
+        Equivalence::Equal => Some(true),
+        Equivalence::Different(_) => Some(false),
+        Equivalence::Unknown(_) => None,
+    }
+}

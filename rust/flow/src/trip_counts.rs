@@ -1,0 +1,54 @@
+//! How often the computations of a module run, as far as the loops around them tell.
+//!
+//! Read [`of_computations`]. Law: a body runs as often as its `while` times the trip count, a condition once more, and
+//! any other called computation as often as its caller.
+
+use hlo::{ComputationId, InstructionId, Module, Opcode, Value};
+use quasiaffine::interrupt::poll;
+
+use crate::query::RuleProvider;
+
+/// By computation, the product of the trip counts of the loops around it; `None` where one is unknown, the product
+/// exceeds 64 bits, or callers differ.
+///
+/// # Errors
+/// Those of the rules.
+pub fn of_computations<P: RuleProvider>(m: &Module, rules: &P) -> Result<Vec<Option<i64>>, P::Error> {
+    let n = m.computations().len();
+    if !m.instructions().iter().any(|i| i.opcode == Opcode::While) {
+        return Ok(vec![Some(1); n]);
+    }
+    // The outer `None`: no caller so far.
+    let mut found: Vec<Option<Option<i64>>> = vec![None; n];
+    let mut is_done = vec![false; n];
+    for c in m.callees_first().into_iter().rev() {
+        is_done[c as usize] = true;
+        let own = *found[c as usize].get_or_insert(Some(1));
+        for id in m.instructions_of(c) {
+            poll();
+            let is_loop = m.instructions()[id as usize].opcode == Opcode::While;
+            let trips = if is_loop { rules.trip_count(id)? } else { Some(1) };
+            let condition = if is_loop { computation(m, id, "condition") } else { None };
+            for callee in m.called_computations(id) {
+                if is_done[callee as usize] {
+                    // The computations call each other in a circle.
+                    return Ok(vec![None; n]);
+                }
+                let factor = if condition == Some(callee) { trips.and_then(|t| t.checked_add(1)) } else { trips };
+                let count = own.zip(factor).and_then(|(own, factor)| own.checked_mul(factor));
+                let known = found[callee as usize].get_or_insert(count);
+                if *known != count {
+                    *known = None;
+                }
+            }
+        }
+    }
+    Ok(found.into_iter().map(Option::flatten).collect())
+}
+
+fn computation(m: &Module, id: InstructionId, name: &str) -> Option<ComputationId> {
+    match m.value(m.attribute(id, name)?, None) {
+        Ok(Value::Computation(c)) => Some(c),
+        _ => None,
+    }
+}
