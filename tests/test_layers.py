@@ -41,7 +41,19 @@ def test_packages(path: Path) -> None:
     """The package imports its declared dependencies alone; the heavy ones only where they are used."""
     package = path.relative_to(PACKAGE).parts[0]
     outside = imported(path) - {"hlomap"} - set(sys.stdlib_module_names)
-    assert outside <= {"numpy", "ml_dtypes", "pandas", "polars", "jax", "jaxlib", "sympy", "networkx", *LATE}
+    assert outside <= {
+        "numpy",
+        "ml_dtypes",
+        "pandas",
+        "polars",
+        "jax",
+        "jaxlib",
+        "sympy",
+        "networkx",
+        "duckdb",
+        "fsspec",
+        *LATE,
+    }
     if "TYPE_CHECKING" not in path.read_text(encoding="utf-8"):
         assert all(package in LATE[name].split() for name in outside & set(LATE))
 

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from .analysis.tiles import tile
     from .builder import Value
     from .builder.builder import Builder
+    from .corpus.scan import scan
     from .errors import HlomapError
     from .explanation.diff import diff
     from .explanation.explain import explain
@@ -141,6 +142,7 @@ __all__ = [
     "register_rule",
     "reshape_is_bitcast",
     "reshard",
+    "scan",
     "schedule",
     "sharding_of",
     "simplify_many",
@@ -166,6 +168,7 @@ _MODULES = {
     "analysis.tiles": "tile",
     "builder": "Value",
     "builder.builder": "Builder",
+    "corpus.scan": "scan",
     "errors": "HlomapError",
     "explanation.diff": "diff",
     "explanation.explain": "explain",

@@ -1,6 +1,6 @@
 """The command ``hlomap``: arguments, files, printing and exit codes.
 
-``show``, ``diff`` and ``explore`` have files of their own.  Exit codes: 0 success; 1 the input cannot be read or
+``show``, ``diff``, ``explore`` and ``query`` have files of their own.  Exit codes: 0 success; 1 the input cannot be read or
 analysed, or a check fails; 2 wrong arguments; 130 interrupted.  Results go to stdout, in colour only on a terminal;
 progress, notes and errors go to stderr.
 """
@@ -21,6 +21,7 @@ from ..errors import HlomapError, NotFoundError, UnsupportedError
 from .compare import diff
 from .console import CONTROL, FILE, fail, parse_indices, prefix_with_file, print_lines, read_modules
 from .explore import explore
+from .query import query
 from .show import show
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def main() -> None:
 main.add_command(show)
 main.add_command(diff)
 main.add_command(explore)
+main.add_command(query)
 
 
 @main.command(epilog="Exit codes: 0 no map is unsound, 1 a map is unsound or FILE is not HLO, 2 wrong arguments.")

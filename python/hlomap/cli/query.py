@@ -1,0 +1,204 @@
+"""The command ``hlomap query``."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import decimal
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import HlomapError
+from .console import CONTROL, fail
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["query"]
+
+_SUFFIXES = (".parquet", ".csv", ".jsonl")
+
+
+@click.command(
+    epilog="Exit codes: 0 success, 1 DATASET cannot be read or DuckDB refuses SQL, 2 wrong arguments, 130 interrupted."
+)
+@click.argument("dataset")
+@click.argument("sql")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each row.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    help="Write the result to a .parquet, .csv or .jsonl file instead.",
+)
+def query(dataset: str, sql: str, as_json: bool, as_csv: bool, output: Path | None) -> None:
+    """Query a dataset of `hlomap analyze` with SQL.
+
+    DATASET is a directory that `hlomap analyze -o DIR` wrote, or a Parquet file of rows.  SQL is what DuckDB reads;
+    the tables are rows, files and modules, as far as the dataset has them.  `describe rows` lists the columns.
+
+    \b
+    Examples:
+      hlomap query rows.parquet "select opcode, sum(bytes) from rows group by all order by 2 desc"
+      hlomap query rows.parquet "describe rows"
+      hlomap query rows.parquet "from rows where unknown is not null" --csv
+    """
+    if as_json + as_csv + (output is not None) > 1:
+        raise click.UsageError("give at most one of --json, --csv and --output")
+    if output is not None and output.suffix not in _SUFFIXES:
+        raise click.BadParameter(f"expected a name that ends with {', '.join(_SUFFIXES)}", param_hint="--output")
+    from ..corpus.scan import tables
+    from ..interop.duckdb import SqlError
+    from ..interop.duckdb import query as run
+
+    try:
+        schema, batches = run(tables(dataset), sql)
+        if output is not None:
+            _write(output, schema, batches)
+        elif as_json:
+            _print_json(batches)
+        elif as_csv:
+            _print_csv(schema, batches)
+        elif len(schema):
+            _print_table(schema, batches)
+    except SqlError as error:
+        click.echo(CONTROL.sub("\ufffd", str(error)), err=True)
+        sys.exit(1)
+    except HlomapError as error:
+        message = error.args[0] if error.args else str(error)  # without the quotes of a KeyError
+        click.echo(CONTROL.sub("\ufffd", str(message)), err=True)
+        sys.exit(1)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        fail(Path(error.filename or dataset), error.strerror or str(error))
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _print_json(batches: Iterable[pa.RecordBatch]) -> None:
+    for row in _rows(batches):
+        click.echo(json.dumps(row, allow_nan=False))
+
+
+def _print_csv(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+    _write_csv(sys.stdout, schema, batches)
+
+
+def _write_csv(stream: Any, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+    """A list or bool is JSON text in one cell; a null is an empty cell."""
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(schema.names)
+    for values in _values(batches):
+        writer.writerow([json.dumps(v, ensure_ascii=False) if isinstance(v, (bool, list, dict)) else v for v in values])
+
+
+def _print_table(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+    """On a terminal cells are folded to its width, elsewhere they are whole."""
+    rows = [[_cell(value) for value in values] for values in _values(batches)]
+    names = [_cell(name) for name in schema.names]
+    is_number = [_is_number(field.type) for field in schema]
+    if not sys.stdout.isatty():
+        widths = [max(map(len, cells)) for cells in zip(names, *rows, strict=True)]
+        for row in [names, *rows]:
+            cells = (c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, is_number, strict=True))
+            click.echo("  ".join(cells).rstrip())
+        return
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for name, right in zip(names, is_number, strict=True):
+        table.add_column(Text(name), justify="right" if right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    Console(highlight=False, markup=False, emoji=False).print(table)
+    click.echo(f"{len(rows)} row{'' if len(rows) == 1 else 's'}")
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, (list, dict)):
+        value = json.dumps(value, ensure_ascii=False)
+    return CONTROL.sub("\ufffd", str(value).replace("\n", " ")) if not isinstance(value, float) else f"{value:.6g}"
+
+
+def _write(output: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+    """Writes the result to a file, which appears when it is complete."""
+    temporary = output.with_name(f".{output.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
+    try:
+        _WRITERS[output.suffix](temporary, schema, batches)
+        os.replace(temporary, output)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
+
+
+def _write_parquet(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+    from pyarrow import parquet
+
+    with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+
+
+def _write_csv_file(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+    with open(path, "w", encoding="utf-8", newline="") as stream:
+        _write_csv(stream, schema, batches)
+
+
+def _write_json_file(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+    with open(path, "w", encoding="utf-8", newline="\n") as stream:
+        stream.writelines(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in _rows(batches))
+
+
+_WRITERS: dict[str, Callable[[Path, Any, Iterable[Any]], None]] = {
+    ".parquet": _write_parquet,
+    ".csv": _write_csv_file,
+    ".jsonl": _write_json_file,
+}
+
+
+def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
+    for batch in batches:
+        for row in batch.to_pylist():
+            yield {name: _plain(value) for name, value in row.items()}
+
+
+def _values(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
+    for batch in batches:
+        for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            yield tuple(map(_plain, values))
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON has it: what DuckDB adds up is a decimal, and what is neither a number nor a list is text."""
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, decimal.Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, dict):
+        return {str(name): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

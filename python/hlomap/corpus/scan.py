@@ -1,0 +1,136 @@
+"""Reads a dataset of ``hlomap analyze`` back.
+
+:func:`scan` is the entry point.  The layout of a dataset directory is ``TABLE/part-*.parquet`` for each table.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+
+from ..analysis.table import SCHEMA_VERSION, arrow_schema
+from ..errors import NotFoundError, UnsupportedError
+from ..types import expect, one_line
+
+if TYPE_CHECKING:
+    from pyarrow.dataset import Dataset
+
+__all__ = ["TABLES", "TableName", "scan", "tables"]
+
+TableName: TypeAlias = Literal["rows", "files", "modules"]
+
+TABLES: Final[tuple[TableName, ...]] = get_args(TableName)
+"""The tables of a dataset; ``modules`` is optional."""
+
+_MARK = "_hlomap.json"
+
+
+def scan(path: str | os.PathLike[str], table: TableName = "rows") -> Dataset:
+    """A table of a dataset, as a :class:`pyarrow.dataset.Dataset`: no rows are read before something asks for them.
+
+    ``path`` is a directory that ``hlomap analyze PATHS -o DIR`` wrote, a Parquet file of rows that
+    ``hlomap analyze PATHS -o FILE.parquet`` wrote, or the URL of one (``s3://…``; anything but ``s3``, ``gs`` and
+    ``file`` needs fsspec).  ``table`` is ``"rows"`` (the columns of :func:`hlomap.analyze`), ``"files"`` (a row for
+    each input file) or ``"modules"`` (the content of the files, where ``--modules`` kept it).
+
+    Raises ``FileNotFoundError`` where nothing is at ``path``, :class:`~hlomap.errors.NotFoundError` (a ``KeyError``)
+    for a table that the dataset does not have, and :class:`~hlomap.errors.UnsupportedError` for anything else that is
+    not a dataset, and for one of a later version of hlomap.
+
+    >>> import hlomap as hm, pyarrow.parquet, tempfile
+    >>> module = hm.parse("ENTRY e { p = f32[3] parameter(0)  ROOT n = f32[3] negate(p) }")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pyarrow.parquet.write_table(hm.analyze(module).to_arrow(), f"{folder}/rows.parquet")
+    ...     hm.scan(f"{folder}/rows.parquet").to_table(columns=["instruction", "bytes"]).to_pylist()
+    [{'instruction': 'n', 'bytes': 12}]
+    """
+    expect((str, os.PathLike), path, "scan", "the path or URL of a dataset")
+    if table not in TABLES:
+        raise ValueError(f"table: expected one of {', '.join(TABLES)}, found {one_line(repr(table), 60)}")
+    return _Location(os.fspath(path)).dataset(table)
+
+
+def tables(path: str | os.PathLike[str]) -> dict[str, Dataset]:
+    """All tables that a dataset has; errors as for :func:`scan`."""
+    location = _Location(os.fspath(path))
+    names = [name for name in TABLES if name == "rows" or location.has(name)]
+    return {name: location.dataset(name) for name in names}
+
+
+class _Location:
+    """A directory or a file in some file system."""
+
+    def __init__(self, name: str) -> None:
+        from pyarrow import fs
+
+        from ..interop.filesystems import connect
+
+        self._name = name
+        self._files, self._path = connect(name)
+        info = self._files.get_file_info(self._path)
+        if info.type == fs.FileType.NotFound:
+            raise FileNotFoundError(2, "No such file or directory", name)
+        self._is_directory = info.type == fs.FileType.Directory
+
+    def has(self, table: TableName) -> bool:
+        return self._is_directory and bool(self._parts(table))
+
+    def dataset(self, table: TableName) -> Dataset:
+        found = self._directory(table) if self._is_directory else self._file(table)
+        version = (found.schema.metadata or {}).get(b"hlomap.schema_version", b"")
+        if version.isdigit() and int(version) > SCHEMA_VERSION:
+            raise UnsupportedError(
+                f"{self._name}: schema version {int(version)}, this hlomap reads up to {SCHEMA_VERSION}; update hlomap"
+            )
+        return found
+
+    def _directory(self, table: TableName) -> Dataset:
+        from pyarrow import dataset
+
+        if parts := self._parts(table):
+            return self._open(parts)
+        is_dataset = self._exists(_MARK)
+        if not is_dataset and not any(self._parts(other) for other in TABLES):
+            raise UnsupportedError(
+                f"{self._name}: expected rows/part-*.parquet in it; `hlomap analyze -o DIR` writes such a directory"
+            )
+        if table == "rows":  # a run in which no file has rows
+            return dataset.dataset(arrow_schema().empty_table())
+        hint = "; `hlomap analyze --modules` keeps them" if table == "modules" else ""
+        raise NotFoundError(f"{self._name} has no table {table!r}{hint}")
+
+    def _file(self, table: TableName) -> Dataset:
+        with self._files.open_input_file(self._path) as stream:
+            head = stream.read(4)
+        if head != b"PAR1":
+            raise UnsupportedError(f"{self._name}: expected a dataset directory or a Parquet file")
+        found = self._open([self._path])
+        if not {"instruction", "operand", "maps"} <= set(found.schema.names):
+            names = one_line(", ".join(found.schema.names), 100)
+            raise UnsupportedError(f"{self._name}: expected the columns of `hlomap analyze`, found {names}")
+        if table != "rows":
+            raise NotFoundError(f"{self._name} has no table {table!r}: a single file has rows only")
+        return found
+
+    def _open(self, parts: list[str]) -> Dataset:
+        import pyarrow as pa
+        from pyarrow import dataset
+
+        try:
+            return dataset.dataset(parts, format="parquet", filesystem=self._files)
+        except pa.ArrowInvalid as error:
+            raise UnsupportedError(f"{self._name}: {one_line(str(error), 300)}") from error
+
+    def _parts(self, table: TableName) -> list[str]:
+        """The parts in order; a file that another run is writing has another name."""
+        from pyarrow import fs
+
+        selector = fs.FileSelector(f"{self._path.rstrip('/')}/{table}", allow_not_found=True)
+        paths = [info.path for info in self._files.get_file_info(selector) if info.type == fs.FileType.File]
+        return sorted(path for path in paths if PurePosixPath(path).match("part-*.parquet"))
+
+    def _exists(self, name: str) -> bool:
+        from pyarrow import fs
+
+        return bool(self._files.get_file_info(f"{self._path.rstrip('/')}/{name}").type != fs.FileType.NotFound)

@@ -1,0 +1,56 @@
+"""SQL over Arrow datasets, by DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from ..errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from pyarrow import dataset
+
+__all__ = ["SqlError", "query"]
+
+
+class SqlError(ValueError):
+    """What DuckDB says about a query."""
+
+
+def query(views: Mapping[str, dataset.Dataset], sql: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """The schema and the batches of the result of a query over views by name.
+
+    Columns and rows that the query does not need are not read.  Raises :class:`SqlError` for what DuckDB refuses, at
+    once or between batches, and :class:`~hlomap.errors.UnsupportedError` without DuckDB.
+    """
+    try:
+        import duckdb
+    except ModuleNotFoundError as error:
+        raise UnsupportedError("SQL needs DuckDB: pip install 'hlomap[sql]'") from error
+    connection = duckdb.connect()
+    try:
+        for name, view in views.items():
+            connection.register(name, view)
+        relation: Any = connection.sql(sql)
+        if relation is None:  # a statement without a result, or none at all
+            return pa.schema([]), iter(())
+        reader = pa.RecordBatchReader.from_stream(relation)
+    except _errors(duckdb) as error:
+        raise SqlError(str(error)) from error
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        try:
+            yield from reader
+        except _errors(duckdb) as error:
+            raise SqlError(str(error)) from error
+        finally:
+            connection.close()
+
+    return reader.schema, batches()
+
+
+def _errors(duckdb: Any) -> tuple[type[Exception], ...]:
+    """Errors between batches arrive through Arrow."""
+    return duckdb.Error, pa.ArrowException, OSError

@@ -1,0 +1,115 @@
+"""Datasets are read back: directories, single files, and errors for anything else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import hlomap as hm
+from hlomap.analysis.table import SCHEMA_VERSION, arrow_schema
+from hlomap.corpus.scan import tables
+
+
+def _rows(name: str) -> pa.Table:
+    module = hm.parse(f"HloModule {name} ENTRY e {{ p = f32[3] parameter(0)  ROOT n = f32[3] negate(p) }}")
+    return hm.analyze(module).to_arrow()
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Path:
+    """A dataset with two parts of rows, one of files, and what a run that goes on leaves beside them."""
+    root = tmp_path / "set [1] é*"
+    (root / "rows").mkdir(parents=True)
+    (root / "files").mkdir()
+    (root / "_hlomap.json").write_text(json.dumps({"schema_version": SCHEMA_VERSION}))
+    pq.write_table(_rows("second"), root / "rows" / "part-00001.parquet")
+    pq.write_table(_rows("first"), root / "rows" / "part-00000.parquet")
+    pq.write_table(pa.table({"path": ["a.hlo", "b.hlo"], "rows": [1, 1]}), root / "files" / "part-00000.parquet")
+    (root / "rows" / ".part-00002.parquet.tmp").write_bytes(b"PAR1 half")
+    (root / "rows" / "notes.txt").write_text("by hand")
+    return root
+
+
+def test_a_table_has_the_rows_of_its_parts_in_their_order(dataset: Path) -> None:
+    found = hm.scan(dataset)
+    assert found.to_table(columns=["module"])["module"].to_pylist() == ["first", "second"]
+    assert found.schema.equals(arrow_schema(), check_metadata=True)
+    assert hm.scan(str(dataset), "files").to_table()["path"].to_pylist() == ["a.hlo", "b.hlo"]
+    assert hm.scan(f"file://{dataset}").count_rows() == 2
+
+
+def test_tables_are_those_that_the_dataset_has(dataset: Path) -> None:
+    assert {name: table.count_rows() for name, table in tables(dataset).items()} == {"rows": 2, "files": 2}
+
+
+def test_a_file_of_rows(tmp_path: Path) -> None:
+    pq.write_table(_rows("one"), tmp_path / "rows.parquet")
+    assert hm.scan(tmp_path / "rows.parquet").to_table().equals(_rows("one"))
+    with pytest.raises(hm.errors.NotFoundError, match="a single file has rows only"):
+        hm.scan(tmp_path / "rows.parquet", table="files")
+
+
+def test_a_dataset_without_rows_has_all_columns(tmp_path: Path) -> None:
+    (tmp_path / "_hlomap.json").write_text("{}")
+    assert hm.scan(tmp_path).to_table().schema.equals(arrow_schema())
+
+
+def test_an_object_in_memory() -> None:
+    fsspec = pytest.importorskip("fsspec")
+    files = fsspec.filesystem("memory")
+    sink = pa.BufferOutputStream()
+    pq.write_table(_rows("cloud"), sink)
+    files.pipe_file("/scan/rows/part-00000.parquet", sink.getvalue().to_pybytes())
+    assert hm.scan("memory://scan").to_table()["module"].to_pylist() == ["cloud"]
+
+
+def _text_file(path: Path) -> Path:
+    (path / "x.csv").write_text("a,b\n1,2\n")
+    return path / "x.csv"
+
+
+def _other_parquet(path: Path) -> Path:
+    pq.write_table(pa.table({"a": [1]}), path / "x.parquet")
+    return path / "x.parquet"
+
+
+def _torn_parquet(path: Path) -> Path:
+    (path / "x.parquet").write_bytes(b"PAR1" + bytes(100))
+    return path / "x.parquet"
+
+
+def _later_version(path: Path) -> Path:
+    table = _rows("m")
+    later = {b"hlomap.schema_version": str(SCHEMA_VERSION + 1).encode()}
+    pq.write_table(table.replace_schema_metadata(later), path / "x.parquet")
+    return path / "x.parquet"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda path: path, "expected rows/part-.*parquet in it"),
+        (_text_file, "expected a dataset directory or a Parquet file"),
+        (_other_parquet, "expected the columns of `hlomap analyze`, found a"),
+        (_torn_parquet, "x.parquet: .*[Pp]arquet"),
+        (_later_version, f"this hlomap reads up to {SCHEMA_VERSION}; update hlomap"),
+        (lambda path: "nothing-opens-this://bucket/x", "nothing-opens-this"),
+    ],
+)
+def test_anything_else_is_an_error(tmp_path: Path, make: object, message: str) -> None:
+    assert callable(make)
+    with pytest.raises(hm.errors.UnsupportedError, match=message):
+        hm.scan(make(tmp_path))
+
+
+def test_missing_paths_and_tables(tmp_path: Path, dataset: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        hm.scan(tmp_path / "nothing")
+    with pytest.raises(hm.errors.NotFoundError, match="no table 'modules'; `hlomap analyze --modules` keeps them"):
+        hm.scan(dataset, "modules")
+    with pytest.raises(ValueError, match="expected one of rows, files, modules, found 'row'"):
+        hm.scan(dataset, "row")  # type: ignore[arg-type]
