@@ -28,7 +28,7 @@ def query(views: Mapping[str, dataset.Dataset], sql: str) -> tuple[pa.Schema, It
     try:
         import duckdb
     except ModuleNotFoundError as error:
-        raise UnsupportedError("SQL needs DuckDB: pip install 'hlomap[sql]'") from error
+        raise UnsupportedError("SQL needs DuckDB: pip install duckdb") from error
     connection = duckdb.connect()
     try:
         for name, view in views.items():

@@ -27,7 +27,7 @@ def connect(name: str) -> tuple[fs.FileSystem, str]:
     try:
         import fsspec
     except ModuleNotFoundError as error:
-        raise UnsupportedError(f"{name} needs fsspec: pip install 'hlomap[fsspec]'") from error
+        raise UnsupportedError(f"{name} needs fsspec: pip install fsspec") from error
     try:
         own, path = fsspec.core.url_to_fs(name)
     except (ImportError, ValueError) as error:  # the package of one protocol, such as s3fs
