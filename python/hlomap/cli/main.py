@@ -1,7 +1,7 @@
 """The command ``hlomap``: arguments, files, printing and exit codes.
 
-``show``, ``diff``, ``explore`` and ``query`` have files of their own.  Exit codes: 0 success; 1 the input cannot be read or
-analysed, or a check fails; 2 wrong arguments; 130 interrupted.  Results go to stdout, in colour only on a terminal;
+``show``, ``diff``, ``explore`` and ``query`` have files of their own.  Exit codes: 0 success; 1 the input cannot be read
+or analysed, or a check fails; 2 wrong arguments; 130 interrupted.  Results go to stdout, in colour only on a terminal;
 progress, notes and errors go to stderr.
 """
 
