@@ -1,31 +1,27 @@
 """The command ``hlomap``: arguments, files, printing and exit codes.
 
-``show``, ``diff``, ``explore`` and ``query`` have files of their own.  Exit codes: 0 success; 1 the input cannot be read
-or analysed, or a check fails; 2 wrong arguments; 130 interrupted.  Results go to stdout, in colour only on a terminal;
-progress, notes and errors go to stderr.
+``show``, ``diff``, ``explore``, ``query`` and ``analyze`` have files of their own.  Exit codes: 0 success; 1 the input
+cannot be read or analysed, or a check fails; 2 wrong arguments; 3 a run ended early; 130 interrupted.  Results go to
+stdout, in colour only on a terminal; progress, notes and errors go to stderr.
 """
 
 from __future__ import annotations
 
 import re
-import signal
 import sys
 from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any
 
 import click
 
 from .._core import Instruction
 from ..errors import HlomapError, NotFoundError, UnsupportedError
+from .analyze import analyze
 from .compare import diff
-from .console import CONTROL, FILE, fail, parse_indices, prefix_with_file, print_lines, read_modules
+from .console import CONTROL, FILE, fail, parse_indices, print_lines, read_modules
 from .explore import explore
 from .query import query
 from .show import show
-
-if TYPE_CHECKING:
-    from ..corpus.runner import Summary
 
 __all__ = ["main"]
 
@@ -43,6 +39,7 @@ main.add_command(show)
 main.add_command(diff)
 main.add_command(explore)
 main.add_command(query)
+main.add_command(analyze)
 
 
 @main.command(epilog="Exit codes: 0 no map is unsound, 1 a map is unsound or FILE is not HLO, 2 wrong arguments.")
@@ -82,70 +79,6 @@ def verify(file: Path, show_all: bool, max_changes: int) -> None:
     totals = sorted((str(status), n) for status, n in counts.items())
     click.echo(", ".join(f"{status} {n}" for status, n in totals) or "nothing to verify")
     sys.exit(1 if counts[CheckStatus.UNSOUND] else 0)
-
-
-@main.command(epilog="Exit codes: 0 success, 1 some rows have an error, 2 wrong arguments, 130 interrupted.")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True))
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(dir_okay=False, writable=True),
-    help="File to write: .parquet, .csv or .jsonl.",
-)
-@click.option("-j", "--jobs", metavar="N", type=click.IntRange(min=1), help="Worker processes (default: automatic).")
-@click.option("-q", "--quiet", is_flag=True, help="Print no progress bar and no summary.")
-def analyze(paths: tuple[str, ...], output: str, jobs: int | None, quiet: bool) -> None:
-    """Write a table of the maps in all modules below PATHS.
-
-    The table has a row for each instruction, output and operand.  PATHS are files and folders.  Files that are not HLO
-    are skipped (detected by content), files with equal content count once, and a file that cannot be parsed gives a row
-    with its error.
-
-    \b
-    Examples:
-      hlomap analyze module.hlo -o maps.parquet
-      hlomap analyze . -o maps.csv --jobs 2
-    """
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from ..corpus.runner import analyze_files
-
-    folder = Path(output).resolve().parent
-    if not folder.is_dir():
-        raise click.BadParameter(f"folder {folder} does not exist; create it first", param_hint="--output")
-    signal.signal(signal.SIGTERM, _exit_on_signal)
-    stderr = Console(stderr=True, highlight=False)
-    bar = Progress(
-        TextColumn("analyze"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=stderr,
-        transient=True,
-        disable=quiet or not stderr.is_terminal,
-    )
-    try:
-        with bar:
-            task = bar.add_task("files", total=None)
-            summary = analyze_files(
-                paths, output, jobs=jobs, progress=lambda done, total: bar.update(task, completed=done, total=total)
-            )
-    except UnsupportedError as error:
-        raise click.BadParameter(str(error), param_hint="--output") from error
-    except OSError as error:
-        fail(Path(error.filename or output), error.strerror or str(error))
-    except KeyboardInterrupt:
-        click.echo(f"interrupted: {output} was not written", err=True)
-        sys.exit(130)
-
-    for file, message in summary.file_errors:
-        click.echo(prefix_with_file(file, message), err=True)
-    if not quiet:
-        _print_summary(summary, output)
-    if summary.has_errors:
-        sys.exit(1)
 
 
 @main.command(epilog="Exit codes: 0 success, 1 SHAPE is not an array shape or has no layout, 2 wrong arguments.")
@@ -193,24 +126,6 @@ def layout(shape: str, index: tuple[int, ...] | None, positions: int, svg: Path 
         sys.exit(1)
     except OSError as error:
         fail(Path(error.filename or str(svg)), error.strerror or str(error))
-
-
-def _print_summary(summary: Summary, output: str) -> None:
-    from . import report
-
-    rows = [*report.summary_rows(summary), ("written to", output)]
-    if not sys.stdout.isatty():
-        click.echo("".join(f"{label:<14}  {value}\n" for label, value in rows), nl=False)
-        return
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    Console(highlight=False, markup=False, emoji=False).print(table)
 
 
 @main.command(epilog="Exit codes: 0 success, 1 FILE cannot be read as HLO or has no such tiling, 2 wrong arguments.")
@@ -440,8 +355,3 @@ def doctor(as_json: bool) -> None:
         )
     if not all(line.is_good for line in found):
         sys.exit(1)
-
-
-def _exit_on_signal(number: int, frame: FrameType | None) -> NoReturn:
-    """Raises SystemExit, so that temporary files are removed on the way out."""
-    sys.exit(128 + number)

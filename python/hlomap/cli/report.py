@@ -1,4 +1,4 @@
-"""Turns records into lines: those of ``hlomap show`` and ``hlomap layout``, and the summary of ``hlomap analyze``.
+"""Turns records into lines: those of ``hlomap show`` and ``hlomap layout``.
 
 A line is a list of :class:`Span`; the printer maps styles to colours, and plain text is the joined spans.  Nothing is
 analysed or printed here.
@@ -6,16 +6,14 @@ analysed or printed here.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from ..corpus.runner import Summary
     from .layout_facts import Fact
     from .listing import Entry, Listing
 
-__all__ = ["Span", "entry_lines", "fact_lines", "listing_lines", "plain", "summary_rows"]
+__all__ = ["Span", "entry_lines", "fact_lines", "listing_lines", "plain"]
 
 
 class Span(NamedTuple):
@@ -26,8 +24,6 @@ class Span(NamedTuple):
 
 
 Line = list[Span]
-
-_MOST_COMMON = 8  # reasons that a summary lists; the others are summed up
 
 
 def plain(lines: Iterable[Line]) -> str:
@@ -82,38 +78,3 @@ def fact_lines(title: str, facts: Iterable[Fact]) -> Iterator[Line]:
         yield [Span(f"  {fact.label:<11}"), Span(fact.text, "formula")]
         if fact.domain:
             yield [Span(" " * 13), Span(fact.domain, "domain")]
-
-
-def summary_rows(summary: Summary) -> list[tuple[str, str]]:
-    """The summary as labels and texts; a label that starts with a space is part of the label before it."""
-    rows = [("files", f"{summary.files}")]
-    if summary.duplicates:
-        rows.append((" duplicates", f"{summary.duplicates}"))
-    rows += _reason_rows(" skipped", summary.skipped)
-    if summary.file_errors:
-        rows.append((" with errors", f"{len(summary.file_errors)}"))
-    rows += [
-        ("modules", f"{summary.modules}"),
-        ("instructions", f"{summary.instructions}"),
-        ("rows", f"{summary.rows}"),
-        (" with errors", f"{summary.error_rows}"),
-    ]
-    by_reason: Counter[str] = Counter()
-    for (opcode, reason), count in summary.unknown.items():
-        by_reason[reason if opcode in reason else f"{opcode}: {reason}"] += count
-    rows += _reason_rows(" unknown", by_reason)
-    each = summary.worker_seconds / max(summary.instructions, 1) * 1e6
-    rows.append(("time", f"{summary.seconds:.2f} s, {each:.0f} us of CPU time per instruction"))
-    return rows
-
-
-def _reason_rows(label: str, reasons: Counter[str]) -> list[tuple[str, str]]:
-    if not reasons:
-        return []
-    ordered = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
-    rows = [(label, f"{sum(reasons.values())}")]
-    rows += [("", f"{count} {reason}") for reason, count in ordered[:_MOST_COMMON]]
-    if len(ordered) > _MOST_COMMON:
-        rest = ordered[_MOST_COMMON:]
-        rows.append(("", f"{sum(count for _, count in rest)} with {len(rest)} other reasons"))
-    return rows

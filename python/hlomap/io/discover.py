@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from .._core import is_module_head, unpack_head
 
-__all__ = ["SourceFile", "detect_kind", "list_files"]
+__all__ = ["SourceFile", "detect_kind", "kind_of", "label_of", "list_files"]
 
 _HEAD_BYTES = 1 << 16
 
@@ -51,41 +51,46 @@ def list_files(paths: Iterable[str | os.PathLike[str]]) -> Iterator[SourceFile]:
 
 
 def _iterate_files(roots: list[str]) -> Iterator[SourceFile]:
-    pending = roots[::-1]
     explicit = set(roots)
-    while pending:
-        path = pending.pop()
+    waiting: list[tuple[str, Iterator[str]]] = [("", iter(roots))]  # names only: a folder may have a million
+    while waiting:
+        folder, names = waiting[-1]
+        name = next(names, None)
+        if name is None:
+            waiting.pop()
+            continue
+        path = os.path.join(folder, name)
         try:
             status = os.stat(path)
             if stat.S_ISDIR(status.st_mode):
                 if path in explicit or not os.path.islink(path):
-                    inside = sorted(os.listdir(path), reverse=True)
-                    pending.extend(os.path.join(path, name) for name in inside)
+                    waiting.append((path, iter(sorted(os.listdir(path)))))
                 continue
             size = status.st_size
         except OSError:  # opening the file raises it again
             size = 0
-        yield SourceFile(path, _label(path), size)
+        yield SourceFile(path, label_of(path), size)
 
 
-def _label(path: str) -> str:
+def label_of(path: str) -> str:
     """The path as text for a table: with slashes, and with bytes escaped that are not UTF-8."""
     return os.fsencode(path).decode("utf-8", "backslashreplace").replace(os.sep, "/")
 
 
 def detect_kind(file: SourceFile) -> str:
-    """``"HLO"``, or the kind of a file that is not HLO.  Raises ``OSError`` where the file cannot be read.
-
-    >>> _kind(b"HloModule m"), _kind(b"digraph G {"), _kind(b"")
-    ('HLO', 'other text', 'empty')
-    """
+    """``"HLO"``, or the kind of a file that is not HLO.  Raises ``OSError`` where the file cannot be read."""
     if not stat.S_ISREG(os.stat(file.path).st_mode):
         return "not a regular file"
     with open(file.path, "rb") as stream:
-        return _kind(stream.read(_HEAD_BYTES))
+        return kind_of(stream.read(_HEAD_BYTES))
 
 
-def _kind(head: bytes) -> str:
+def kind_of(head: bytes) -> str:
+    """``"HLO"``, or the kind of a file that is not HLO, by its first 64 KiB.
+
+    >>> kind_of(b"HloModule m"), kind_of(b"digraph G {"), kind_of(b"")
+    ('HLO', 'other text', 'empty')
+    """
     if not head:
         return "empty"
     compression, head = unpack_head(head, _HEAD_BYTES)

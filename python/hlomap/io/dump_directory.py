@@ -22,7 +22,7 @@ from .load import load
 if TYPE_CHECKING:
     from ..explanation.history import History
 
-__all__ = ["DumpDirectory", "DumpedModule"]
+__all__ = ["DumpDirectory", "DumpedModule", "stage_and_pass"]
 
 _COMPRESSION = re.compile(r"\.(?:gz|xz|zst)$")
 _FORMAT = re.compile(r"\.(?:txt|hlo\.pb|hlo|pb)$")
@@ -212,3 +212,20 @@ def _parse_name(stem: str, files: list[Path]) -> DumpedModule:
     step = None if match["step"] is None else int(match["step"])
     pass_fields = (step, match["pipeline"], match["after"], match["before"])
     return DumpedModule(match["name"], number, match["stage"], tuple(files), run, *pass_fields)
+
+
+def stage_and_pass(name: str) -> tuple[str | None, str | None]:
+    """The stage in the name of a dumped file, and the pass that ran before it was dumped; None where it has none.
+
+    >>> stage_and_pass("module_0001.jit_f.cpu_after_optimizations.txt")
+    ('cpu_after_optimizations', None)
+    >>> stage_and_pass("dumps/module_0001.jit_f.0007.fusion.after_dce.before_cse.txt")
+    ('0007.fusion.after_dce.before_cse', 'dce')
+    >>> stage_and_pass("module.txt")
+    (None, None)
+    """
+    stem = _FORMAT.sub("", _COMPRESSION.sub("", name.rpartition("/")[2]))
+    if _NAME.match(stem) is None:
+        return None, None
+    found = _parse_name(stem, [Path(name)])
+    return found.stage or None, found.after

@@ -1,4 +1,4 @@
-"""Analysing many files: order, failures as rows, equal rows for any number of workers, atomic output."""
+"""One file of rows: order, failures as rows, equal rows for any number of workers, atomic output."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ import pytest
 from conftest import CASES
 from pyarrow import parquet
 
-from hlomap.corpus.runner import Summary, analyze_files
-from hlomap.corpus.worker_pool import Pool
+from hlomap.corpus.reports import Report
+from hlomap.corpus.run import analyze_files
 from hlomap.errors import UnsupportedError
 from hlomap.io.discover import detect_kind, list_files
 
@@ -32,10 +32,10 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def analyze(tmp_path: Path, *paths: Path, jobs: int = 1) -> tuple[Summary, list[dict[str, Any]]]:
+def analyze(tmp_path: Path, *paths: Path, jobs: int = 1) -> tuple[Report, list[dict[str, Any]]]:
     output = tmp_path / "rows.jsonl"
     summary = analyze_files(paths, output, jobs=jobs)
-    return summary, rows_of(output)
+    return summary.report, rows_of(output)
 
 
 @pytest.mark.parametrize(
@@ -89,9 +89,9 @@ def test_unknown_extension(tmp_path: Path) -> None:
 def test_sample_dumps(tmp_path: Path) -> None:
     summary, rows = analyze(tmp_path, DUMPS)
     assert summary.files == sum(path.is_file() for path in DUMPS.rglob("*"))
-    assert (summary.modules, summary.duplicates) == (8, 2)
+    assert (summary.modules, summary.status["duplicate"]) == (8, 2)
     assert summary.skipped["other text"] > 5 and summary.skipped["binary"] == 0
-    assert summary.error_rows == 0 and not summary.has_errors
+    assert summary.error_rows == 0 and summary.failed == 0
     assert summary.rows == len(rows) > 100
     assert {row["module"] for row in rows} == {"jit_attn", "jit_step"}
 
@@ -108,7 +108,7 @@ def test_a_broken_file_is_a_row(tmp_path: Path) -> None:
         ("2.txt", None, False),
         ("3.txt", "other", True),
     ]
-    assert summary.has_errors and len(summary.file_errors) == 1 and "4" in rows[1]["error"]
+    assert summary.failed == 1 and len(summary.errors) == 1 and "4" in rows[1]["error"]
 
 
 def test_an_unreadable_file_is_a_row(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_equal_content_counts_once(tmp_path: Path) -> None:
     for name in ["a.txt", "b.hlo", "c"]:
         (tree / name).write_text(GOOD)
     summary, rows = analyze(tmp_path, tree)
-    assert summary.duplicates == 2 and summary.modules == 1
+    assert summary.status["duplicate"] == 2 and summary.modules == 1
     assert [Path(row["file"]).name for row in rows] == ["a.txt"]
 
 
@@ -143,7 +143,7 @@ def test_any_number_of_workers_gives_the_same_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
 def test_formats_agree(tmp_path: Path, suffix: str) -> None:
     output = tmp_path / f"rows.{suffix}"
-    summary = analyze_files([DUMPS], output)
+    summary = analyze_files([DUMPS], output).report
     assert [path.name for path in tmp_path.iterdir()] == [output.name]
     if suffix == "parquet":
         assert parquet.read_table(output).num_rows == summary.rows
@@ -155,7 +155,7 @@ def test_an_error_keeps_the_old_output(tmp_path: Path) -> None:
     output = tmp_path / "rows.jsonl"
     output.write_text("before")
 
-    def stop(done: int, total: int) -> None:
+    def stop(progress: object) -> None:
         raise RuntimeError("stop")
 
     with pytest.raises(RuntimeError, match="stop"):
@@ -189,25 +189,3 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path, jobs: int) -> None:
     assert child.returncode == 130, stderr
     assert "Traceback" not in stderr
     assert list(output.parent.iterdir()) == []
-
-
-def double_or_die(number: int) -> int:
-    if number == 3:
-        os._exit(7)
-    return 2 * number
-
-
-def test_a_worker_that_dies_loses_one_result() -> None:
-    answers: dict[int, int | None] = {}
-    deaths: list[str | None] = []
-    with Pool(double_or_die, 2) as pool:
-        n_submitted = 0
-        while len(answers) < 8:
-            while n_submitted < 8 and pool.has_room:
-                pool.submit(n_submitted, n_submitted)
-                n_submitted += 1
-            for number, result, death in pool.wait():
-                answers[number] = result
-                deaths += [death] if result is None else []
-    assert answers == {number: None if number == 3 else 2 * number for number in range(8)}
-    assert deaths == ["the worker process ended with exit code 7"]

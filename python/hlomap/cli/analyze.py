@@ -1,0 +1,182 @@
+"""``hlomap analyze``: arguments, progress, the summary and exit codes of a run over a corpus.
+
+:mod:`hlomap.corpus.run` does the work, :mod:`hlomap.cli.progress` words what it reports.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from ..errors import UnsupportedError
+from .console import fail, prefix_with_file
+
+if TYPE_CHECKING:
+    from ..corpus.run import Summary
+
+__all__ = ["analyze"]
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_UNFINISHED = 3
+
+
+def _parse_shard(context: click.Context, option: click.Parameter, text: str) -> tuple[int, int]:
+    match = re.fullmatch(r"(\d+)/(\d+)", text)
+    if match is None or int(match[1]) >= int(match[2]):
+        raise click.BadParameter(f"expected i/n with 0 <= i < n, such as 0/3, found {text!r}")
+    return int(match[1]), int(match[2])
+
+
+def _parse_size(context: click.Context, option: click.Parameter, text: str | None) -> int | None:
+    if text is None:
+        return None
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)b?", text.strip(), re.IGNORECASE)
+    if match is None:
+        raise click.BadParameter(f"expected a size such as 500MB or 2GB, found {text!r}")
+    return int(float(match[1]) * _UNITS[match[2].lower()])
+
+
+@click.command(
+    epilog="Exit codes: 0 success, 1 a file or a row has an error, 2 wrong arguments, 3 the run ended early (the same "
+    "command continues it), 130 interrupted."
+)
+@click.argument("paths", nargs=-1, required=True)
+@click.option(
+    "-o", "--output", required=True, help="Folder or URL of the dataset; or a file: .parquet, .csv or .jsonl."
+)
+@click.option("-j", "--jobs", metavar="N", type=click.IntRange(min=1), help="Worker processes (default: one a core).")
+@click.option(
+    "--engine",
+    metavar="ENGINE",
+    default="local",
+    show_default=True,
+    help="local, dask:ADDRESS, ray:ADDRESS or beam.",
+)
+@click.option(
+    "--shard",
+    metavar="I/N",
+    default="0/1",
+    callback=_parse_shard,
+    help="Do the I-th of N shares; N such runs make one dataset.",
+)
+@click.option("--modules", is_flag=True, help="Keep the content of the files in the dataset.")
+@click.option("--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), help="Time limit of a file.")
+@click.option("--memory", metavar="SIZE", callback=_parse_size, help="Memory limit of a worker, such as 2GB.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as a JSON object.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress and no summary.")
+def analyze(
+    paths: tuple[str, ...],
+    output: str,
+    jobs: int | None,
+    engine: str,
+    shard: tuple[int, int],
+    modules: bool,
+    timeout: float | None,
+    memory: int | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Write a dataset of the maps in all modules below PATHS.
+
+    It has a row for each instruction, output and operand.  PATHS are files, folders, globs, archives (tar, zip), URLs,
+    @FILE for a list of names, or - for a list on standard input.  Files that are not HLO are skipped (detected by
+    content), equal content is analyzed once, and each file has a row in the table of files, which tells its error
+    where it has one.  A run that was killed continues with the same command.
+
+    \b
+    Examples:
+      hlomap analyze module.hlo -o maps.parquet
+      hlomap analyze . -o dataset --jobs 2
+      hlomap analyze . -o shared --shard 0/3 --timeout 60
+    """
+    from ..corpus.engines import EngineError
+    from ..corpus.folder import OutputError
+    from ..corpus.locks import LockedError
+    from ..corpus.manifest import DatasetError
+    from ..corpus.run import SINGLE_FILES, analyze_files
+    from .progress import show_progress
+
+    signal.signal(signal.SIGTERM, _exit_on_signal)
+    is_file = output.endswith(SINGLE_FILES)
+    try:
+        with show_progress(quiet) as progress:
+            summary = analyze_files(
+                paths,
+                output,
+                jobs=jobs,
+                engine=engine,
+                shard=shard,
+                modules=modules,
+                timeout=timeout,
+                memory=memory,
+                progress=progress,
+            )
+    except (OutputError, LockedError, EngineError) as error:
+        _stop(output, error)
+    except (UnsupportedError, DatasetError) as error:
+        raise click.BadParameter(str(error)) from error
+    except FileNotFoundError as error:
+        raise click.BadParameter(f"{error.filename} does not exist") from error
+    except OSError as error:
+        fail(Path(error.filename or output), error.strerror or str(error))
+    except KeyboardInterrupt:
+        state = "was not written" if is_file else "is unfinished; the same command continues"
+        click.echo(f"interrupted: {output} {state}", err=True)
+        sys.exit(130)
+
+    for file, message in summary.report.errors:
+        click.echo(prefix_with_file(file, message), err=True)
+    if as_json:
+        click.echo(json.dumps(_to_dict(summary, output)))
+    elif not quiet:
+        _print_summary(summary, output)
+    if summary.has_errors:
+        sys.exit(1)
+
+
+def _stop(output: str, error: Exception) -> NoReturn:
+    strerror, filename = getattr(error, "strerror", None), getattr(error, "filename", None)
+    message = f"{strerror}: {filename}" if strerror and filename else strerror or str(error)
+    click.echo(f"{output}: {message}; the same command continues", err=True)
+    sys.exit(_UNFINISHED)
+
+
+def _to_dict(summary: Summary, output: str) -> dict[str, object]:
+    return {
+        "output": output,
+        "complete": summary.is_complete,
+        "files": summary.report.files,
+        **summary.report.to_dict(),
+        "wall_seconds": round(summary.seconds, 3),
+    }
+
+
+def _print_summary(summary: Summary, output: str) -> None:
+    from .progress import summary_rows
+
+    state = "" if summary.is_complete else " (other shards are missing)"
+    rows = [*summary_rows(summary), ("written to", output + state)]
+    if not sys.stdout.isatty():
+        click.echo("".join(f"{label:<14}  {value}\n" for label, value in rows), nl=False)
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    Console(highlight=False, markup=False, emoji=False).print(table)
+
+
+def _exit_on_signal(number: int, frame: FrameType | None) -> NoReturn:
+    """Raises SystemExit, so that temporary files are removed on the way out."""
+    sys.exit(128 + number)

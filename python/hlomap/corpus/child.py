@@ -1,0 +1,114 @@
+"""The process that analyzes: takes tasks on standard input, answers with reports on standard output.
+
+Read :func:`main` first; :mod:`hlomap.corpus.supervisor` is the other side.  The process ends with its parent, whatever
+ended that: standard input closes then.  It is a process of its own so that a file can only hurt this process, and so
+that no engine's worker waits for the interpreter lock.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import mmap
+import os
+import queue
+import sys
+import threading
+import time
+from typing import IO, Any
+
+__all__ = ["SLOTS", "main"]
+
+SLOTS = 5
+"""64-bit numbers that both sides see: the position of the file (-1: none), 0 reading or 1 analyzing, since when (ns),
+and the files and bytes of this task before it."""
+
+_IDLE_SECONDS = 300.0
+
+
+def main() -> None:
+    """Serves tasks until standard input closes.  The first line has the path of the shared memory."""
+    commands = sys.stdin.buffer
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever prints does not disturb the answers
+    state = _share(json.loads(commands.readline()))
+    waiting: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_read_commands, args=(commands, waiting), daemon=True).start()
+    _prepare()
+    while True:
+        try:
+            line = waiting.get(timeout=_IDLE_SECONDS)
+        except queue.Empty:
+            os._exit(0)
+        answers.write(json.dumps(_answer(json.loads(line), state)).encode() + b"\n")
+        answers.flush()
+
+
+def _share(path: str) -> memoryview:
+    with open(path, "r+b") as file:
+        memory = mmap.mmap(file.fileno(), 8 * SLOTS)
+    if os.name != "nt":
+        os.unlink(path)
+    return memoryview(memory).cast("q")
+
+
+def _read_commands(commands: IO[bytes], waiting: queue.SimpleQueue[bytes]) -> None:
+    for line in commands:
+        waiting.put(line)
+    from .folder import remove_temporaries
+
+    remove_temporaries()
+    os._exit(1)
+
+
+def _prepare() -> None:
+    """Imports what tasks need, once; every thread but ours stays idle, since the machine's cores have workers."""
+    import pyarrow as pa
+
+    pa.set_cpu_count(1)
+    pa.set_io_thread_count(1)
+    from ..analysis.rows import analyze
+    from ..io.load import parse
+    from . import work  # noqa: F401
+
+    # What is imported late is imported now, so that it does not count as the time of a file.
+    analyze(parse("ENTRY e { p = f32[2] parameter(0)  ROOT r = f32[2] negate(p) }")).to_arrow()
+    gc.collect()
+    gc.freeze()
+
+
+def _answer(command: dict[str, Any], state: memoryview) -> dict[str, Any]:
+    from .manifest import DatasetError
+    from .tasks import Task, Verdict
+    from .work import analyze_shard
+
+    task = Task(**command["task"])
+    verdicts = {int(position): Verdict(*cells) for position, cells in command["verdicts"].items()}
+    _limit_memory(task.memory)
+
+    def begin(position: int, stage: str, n_bytes: int) -> None:
+        state[2] = time.monotonic_ns()
+        state[1] = stage != "read"
+        state[0] = position
+        if stage == "read":
+            state[3], state[4] = position, n_bytes
+
+    try:
+        report = analyze_shard(task, verdicts, begin)
+    except DatasetError as error:
+        return {"dataset_error": str(error)}
+    except OSError as error:
+        return {"output_error": [error.errno, error.strerror or str(error), error.filename]}
+    finally:
+        state[0] = -1
+    return {"report": report.to_dict()}
+
+
+def _limit_memory(n_bytes: int | None) -> None:
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    soft = n_bytes if n_bytes is not None else hard
+    resource.setrlimit(resource.RLIMIT_DATA, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))

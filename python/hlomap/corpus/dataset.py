@@ -1,0 +1,37 @@
+"""Reads what workers have written: which shards are done, and their counts."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+
+from .folder import Folder
+from .reports import Report
+from .tasks import FILES_FOLDER, part_name
+
+__all__ = ["done_shards", "read_report", "read_reports"]
+
+_PART = re.compile(r"part-(\d{6,})\.parquet$")
+
+
+def done_shards(folder: Folder) -> set[int]:
+    """The numbers of the shards whose parts are all there."""
+    return {int(match[1]) for name in folder.names(FILES_FOLDER) if (match := _PART.match(name))}
+
+
+def read_reports(folder: Folder, shards: Iterable[int]) -> Report:
+    """The counts of some shards that are done."""
+    total = Report()
+    for shard in sorted(shards):
+        total.add(read_report(folder, shard))
+    return total
+
+
+def read_report(folder: Folder, shard: int) -> Report:
+    """The counts of a shard that is done."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    facts = parquet.read_metadata(pa.BufferReader(folder.read(part_name(FILES_FOLDER, shard)))).metadata
+    return Report.from_dict(json.loads(facts[b"hlomap.report"]))

@@ -1,0 +1,51 @@
+"""The engine on a Dask cluster (extra ``dask``).
+
+Dask gives a task of a lost worker to another one.  A worker only waits for its child process, so its heartbeats are
+never late.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ...errors import UnsupportedError
+from . import Engine, EngineError
+
+__all__ = ["open_dask"]
+
+_RETRIES = 10  # of a task whose worker was lost; the scheduler's own limit is as high as its `allowed-failures`
+
+
+@contextmanager
+def open_dask(address: str) -> Iterator[Engine]:
+    """The workers of the scheduler at an address such as ``tcp://10.0.0.1:8786``, or in a scheduler file.
+
+    ``dask:`` alone starts a cluster on this machine.
+    """
+    try:
+        import distributed
+    except ModuleNotFoundError as error:
+        raise UnsupportedError("engine dask needs Dask: pip install 'hlomap[dask]'") from error
+    try:
+        if os.path.isfile(address):
+            client: Any = distributed.Client(scheduler_file=address, name="hlomap")
+        else:
+            client = distributed.Client(address or None, name="hlomap", timeout=10)
+    except (OSError, ValueError) as error:
+        raise EngineError(f"cannot reach the Dask scheduler at {address}: {error}") from error
+
+    def n_slots() -> int:
+        try:
+            return max(sum(client.nthreads().values()), 1)
+        except OSError as error:
+            raise EngineError(f"the Dask scheduler at {address} is gone: {error}") from error
+
+    executor = client.get_executor(pure=False, retries=_RETRIES)
+    try:
+        yield Engine(executor, n_slots)
+    finally:
+        executor.shutdown(wait=False)
+        client.close(timeout=5)

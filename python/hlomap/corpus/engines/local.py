@@ -1,0 +1,47 @@
+"""The engine of one machine: a thread for each worker, which supervises a child process.
+
+No pool of processes is needed: a thread only waits for its child, and :mod:`hlomap.corpus.supervisor` replaces children
+that die.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+from .. import supervisor
+from . import Engine
+
+__all__ = ["open_local"]
+
+
+@contextmanager
+def open_local(jobs: int, *, in_process: bool = False) -> Iterator[Engine]:
+    """``jobs`` workers; they end with the block."""
+    if in_process:
+        yield Engine(_Here(), lambda: 1)
+        return
+    supervisor.prestart(jobs)
+    executor = ThreadPoolExecutor(jobs, "hlomap-worker")
+    try:
+        yield Engine(executor, lambda: jobs)
+    finally:
+        executor.shutdown(wait=False, cancel_futures=True)
+        supervisor.close_children()
+        executor.shutdown()
+
+
+class _Here(Executor):
+    """Runs a task when it is submitted, without a child: a file can hurt the run."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        from ..work import analyze_shard
+
+        future: Future[Any] = Future()
+        try:
+            future.set_result(analyze_shard(args[0], {}, lambda position, stage, n_bytes: None))
+        except Exception as error:
+            future.set_exception(error)
+        return future

@@ -1,0 +1,158 @@
+"""The folder of a dataset: whole files appear at once, on a disk or in an object store.
+
+Read :class:`Folder` first.  Nobody ever sees half a file: on a disk a file is written under a temporary name and
+renamed; an object store shows an object when its upload ends (:mod:`hlomap.corpus.remote`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+from ..errors import HlomapError
+
+__all__ = ["Folder", "LocalFolder", "OutputError", "is_url", "open_folder", "remove_temporaries"]
+
+_TEMPORARY = re.compile(r"\..*\.tmp$")
+_temporaries: set[str] = set()
+
+
+class OutputError(HlomapError, OSError):
+    """The output cannot be written: the run ends, and the same command continues it."""
+
+
+class Folder(Protocol):
+    """Files by their names below one folder; names have slashes."""
+
+    url: str
+
+    def read(self, name: str) -> bytes:
+        """The content of a file; raises ``FileNotFoundError``."""
+
+    def write(self, name: str, content: bytes) -> None:
+        """Creates or replaces a file at once.  Raises :class:`OutputError`."""
+
+    def write_part(self, name: str) -> contextlib.AbstractContextManager[str]:
+        """The path of a temporary local file, which becomes the file ``name`` when the block ends normally."""
+
+    def names(self, folder: str) -> list[str]:
+        """The names of the files directly in a folder, without those that are being written; empty without it."""
+
+    def remove(self, name: str) -> None:
+        """Removes a file or a whole folder, if it is there."""
+
+    def clean(self, folder: str) -> None:
+        """Removes the files in a folder that killed writers left half written."""
+
+
+def is_url(name: str) -> bool:
+    """Whether this is the URL of a file system rather than a local path.
+
+    >>> is_url("s3://bucket/dumps"), is_url("/tmp/dumps"), is_url("C:/dumps")
+    (True, False, False)
+    """
+    return re.match(r"[A-Za-z][A-Za-z0-9+.\-]+(?:::|://)", name) is not None
+
+
+def open_folder(url: str) -> Folder:
+    """The folder at a local path or at a URL of fsspec (extra ``fsspec``)."""
+    if not is_url(url):
+        return LocalFolder(url)
+    from .remote import RemoteFolder
+
+    return RemoteFolder(url)
+
+
+class LocalFolder:
+    """A folder on a file system with atomic renames."""
+
+    def __init__(self, path: str) -> None:
+        self.url = os.path.abspath(path)
+        self._path = Path(self.url)
+
+    def read(self, name: str) -> bytes:
+        return (self._path / name).read_bytes()
+
+    def write(self, name: str, content: bytes) -> None:
+        with self.write_part(name) as path, _as_output_error(), open(path, "wb") as stream:
+            stream.write(content)
+
+    @contextlib.contextmanager
+    def write_part(self, name: str) -> Iterator[str]:
+        target = self._path / name
+        temporary = str(target.with_name(f".{target.name}.{uuid.uuid4().hex[:12]}.tmp"))
+        _temporaries.add(temporary)
+        try:
+            with _as_output_error():
+                # The dataset's own folder is made once, by the coordinator: a folder that was removed stays away.
+                for parent in reversed(target.relative_to(self._path).parents[:-1]):
+                    (self._path / parent).mkdir(exist_ok=True)
+            yield temporary
+            with _as_output_error():
+                _sync(temporary)
+                os.replace(temporary, target)
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            _temporaries.discard(temporary)
+
+    def names(self, folder: str) -> list[str]:
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            return sorted(name for name in os.listdir(self._path / folder) if not _TEMPORARY.match(name))
+        return []
+
+    def remove(self, name: str) -> None:
+        path = self._path / name
+        with _as_output_error():
+            try:
+                path.unlink()
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                if error.errno not in (errno.EISDIR, errno.EPERM) or not path.is_dir():
+                    raise
+                shutil.rmtree(path, ignore_errors=True)
+
+    def clean(self, folder: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            for name in os.listdir(self._path / folder):
+                if _TEMPORARY.match(name):
+                    with contextlib.suppress(OSError):
+                        os.unlink(self._path / folder / name)
+
+    def remove_all(self) -> None:
+        """Removes the folder itself."""
+        shutil.rmtree(self._path, ignore_errors=True)
+
+
+def remove_temporaries() -> None:
+    """Removes the temporary files of this process, which is about to end without unwinding."""
+    for path in list(_temporaries):
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+
+
+def _sync(path: str) -> None:
+    """Waits until the content is on the disk: after a power failure a renamed file is whole."""
+    fd = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+@contextlib.contextmanager
+def _as_output_error() -> Iterator[None]:
+    try:
+        yield
+    except OutputError:
+        raise
+    except OSError as error:
+        raise OutputError(error.errno, error.strerror or str(error), error.filename) from error

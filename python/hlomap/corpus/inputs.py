@@ -1,0 +1,159 @@
+"""Lists the files of a corpus.
+
+Read :class:`Inputs` first.  An input is a file, a folder, a glob, an archive, a URL of fsspec, ``@list`` (a file with
+one name a line) or ``-`` (such a list on standard input).  The listing is a stream: its length does not matter.  A path
+that does not exist is an error; a line of a list that leads nowhere becomes a row of the dataset.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from typing import IO
+
+from ..io.discover import label_of, list_files
+from .archives import archive_kind, list_members, unpack
+from .folder import is_url
+from .sources import Source, open_bytes
+
+__all__ = ["Inputs", "Unpack"]
+
+Unpack = Callable[[int], AbstractContextManager[tuple[str, str]]]
+"""Gives the path for a temporary copy of the n-th unpacked archive, and the path that it has when the block ends."""
+
+
+class Inputs:
+    """The inputs of a run; ``names`` and the content of lists identify them.
+
+    Raises ``FileNotFoundError`` for an input that does not exist.
+    """
+
+    def __init__(self, paths: Iterable[str | os.PathLike[str]]) -> None:
+        self._paths = [os.fspath(path) for path in paths]
+        self._stdin: IO[bytes] | None = None
+        self.names: list[str] = []
+        """The inputs with absolute paths, each list with a digest of its content."""
+        self.is_private = False
+        """Whether an input is visible in this process only (``memory://``)."""
+        for path in self._paths:
+            self.is_private |= path.startswith("memory://")
+            if path == "-":
+                self._stdin = tempfile.TemporaryFile()
+                shutil.copyfileobj(sys.stdin.buffer, self._stdin)
+                self.names.append(f"- {_digest(self._stdin)}")
+            elif path.startswith("@"):
+                with open_bytes(path[1:]) as stream:
+                    self.names.append(f"@{_absolute(path[1:])} {_digest(stream)}")
+            else:
+                if not is_url(path) and not os.path.lexists(path) and next(_expand(path), None) is None:
+                    os.stat(path)  # raises
+                self.names.append(_absolute(path))
+
+    def list(self, unpack_to: Unpack) -> Iterator[Source]:
+        """All files, in the order of the inputs; folders depth first, sorted by name."""
+        counter = _Counter(unpack_to)
+        for path in self._paths:
+            if path == "-" and self._stdin is not None:
+                self._stdin.seek(0)
+                yield from _list_lines(self._stdin, counter)
+            elif path.startswith("@"):
+                with open_bytes(path[1:]) as stream:
+                    yield from _list_lines(stream, counter)
+            else:
+                yield from _list_path(path, counter)
+
+
+class _Counter:
+    def __init__(self, unpack_to: Unpack) -> None:
+        self.n_files = 0
+        self.n_archives = 0
+        self.unpack_to = unpack_to
+
+    def next(self) -> int:
+        self.n_files += 1
+        return self.n_files - 1
+
+
+def _list_lines(stream: IO[bytes], counter: _Counter) -> Iterator[Source]:
+    for line in stream:
+        path = os.fsdecode(line.rstrip(b"\r\n"))
+        if path:
+            yield from _list_path(path, counter)
+
+
+def _list_path(path: str, counter: _Counter) -> Iterator[Source]:
+    if is_url(path):
+        from . import remote
+
+        for url, size in remote.list_inputs(path):
+            yield from _file(url, url, size, counter)
+        return
+    if os.path.isdir(path):
+        roots = [path]
+    elif os.path.lexists(path):
+        yield from _file(path, label_of(path), _size(path), counter)
+        return
+    else:
+        roots = sorted(_expand(path))
+        if not roots:  # of a list: reading it gives the error
+            yield Source(counter.next(), label_of(path), os.path.abspath(path), 0)
+            return
+    for file in list_files(roots):
+        yield from _file(file.path, file.label, file.size, counter)
+
+
+def _file(path: str, label: str, size: int, counter: _Counter) -> Iterator[Source]:
+    path = _absolute(path)
+    packed = archive_kind(label)
+    if packed is None:
+        yield Source(counter.next(), label, path, size)
+        return
+    try:
+        with open_bytes(path) as stream:
+            if packed.compression is not None:
+                counter.n_archives += 1
+                with (
+                    counter.unpack_to(counter.n_archives - 1) as (temporary, final),
+                    open(temporary, "wb") as copy,
+                    unpack(packed.compression, stream) as content,
+                ):
+                    shutil.copyfileobj(content, copy, 1 << 20)
+                path = final
+        with open_bytes(path) as stream:
+            for member in list_members(packed.form, stream):
+                name = f"{label}!/{member.name}".encode("utf-8", "backslashreplace").decode()
+                zip_name = member.name if packed.form == "zip" else None
+                number = counter.next()
+                yield Source(number, name, path, member.size, zip_name, member.offset, kind=member.kind)
+    except OSError as error:
+        message = f"{type(error).__name__}: {error.strerror or error}"
+        yield Source(counter.next(), label, path, size, error=message)
+
+
+def _expand(pattern: str) -> Iterator[str]:
+    return glob.iglob(pattern, recursive=True) if glob.has_magic(pattern) else iter(())
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
+
+
+def _absolute(path: str) -> str:
+    return path if is_url(path) else os.path.abspath(path)
+
+
+def _digest(stream: IO[bytes]) -> str:
+    whole = hashlib.blake2b(digest_size=16)
+    stream.seek(0)
+    while block := stream.read(1 << 20):
+        whole.update(block)
+    return whole.hexdigest()

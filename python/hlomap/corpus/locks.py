@@ -1,0 +1,167 @@
+"""Locks that keep two runs from one output.
+
+Read :func:`lock` first.  On a disk a lock is one of the operating system on an open file: it ends with the process,
+however that ends, and works on NFS.  Object stores have no such locks; there a lock is an object with the time of its
+last heartbeat, and is stale a minute later.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from ..errors import HlomapError
+from .folder import Folder, LocalFolder, OutputError
+
+__all__ = ["LockedError", "lock", "remove_stale_locks"]
+
+_HEARTBEAT = 10.0  # seconds
+_STALE = 60.0
+
+
+class LockedError(HlomapError, OSError):
+    """Another run works on the same output."""
+
+
+@contextlib.contextmanager
+def lock(folder: Folder, name: str, *, wait: bool = False) -> Iterator[Callable[[], None]]:
+    """Holds the lock ``name`` of a folder; yields a function that raises :class:`LockedError` when it was lost.
+
+    Raises :class:`LockedError` at once where another process holds it; with ``wait`` waits for it.
+    """
+    take = _file_lock(folder, name, wait) if isinstance(folder, LocalFolder) else _object_lock(folder, name, wait)
+    with take as check:
+        yield check
+
+
+def remove_stale_locks(folder: Folder) -> None:
+    """Removes the locks whose holders were killed."""
+    for name in folder.names(""):
+        if name.startswith("_lock-"):
+            with contextlib.suppress(LockedError), lock(folder, name):
+                pass
+
+
+@contextlib.contextmanager
+def _file_lock(folder: LocalFolder, name: str, wait: bool) -> Iterator[Callable[[], None]]:
+    path = Path(folder.url) / name
+    while True:
+        try:
+            fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError as error:
+            raise OutputError(error.errno, error.strerror, error.filename) from error
+        try:
+            _lock_descriptor(fd, wait)
+        except OSError:
+            holder = os.pread(fd, 200, 0).decode(errors="replace") if hasattr(os, "pread") else ""
+            os.close(fd)
+            raise LockedError(f"{folder.url}: another run is at work{f' ({holder})' if holder else ''}") from None
+        if _is_same_file(fd, path):
+            break
+        os.close(fd)  # its last holder has removed it
+    with contextlib.suppress(OSError):  # a full disk: the text is only for the message
+        os.ftruncate(fd, 0)
+        os.write(fd, f"process {os.getpid()} on {socket.gethostname()}".encode())
+
+    def check() -> None:
+        if not _is_same_file(fd, path):
+            raise LockedError(f"{folder.url}: the folder was removed or replaced while the run was at work")
+
+    try:
+        yield check
+    finally:
+        if _is_same_file(fd, path):
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+        os.close(fd)
+
+
+def _is_same_file(fd: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(fd), os.stat(path))
+    except OSError:
+        return False
+
+
+def _lock_descriptor(fd: int, wait: bool) -> None:
+    """Raises ``OSError`` where another process holds the lock."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        import msvcrt
+
+        while True:
+            try:
+                os.lseek(fd, 1 << 20, os.SEEK_SET)
+                msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+                return
+            except OSError:
+                if not wait:
+                    raise
+                time.sleep(0.5)
+    fcntl.flock(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+
+
+@contextlib.contextmanager
+def _object_lock(folder: Folder, name: str, wait: bool) -> Iterator[Callable[[], None]]:
+    token = uuid.uuid4().hex
+    while (holder := _live_holder(folder, name)) is not None:
+        if not wait:
+            raise LockedError(f"{folder.url}: another run is at work ({holder})")
+        time.sleep(1.0)
+    _beat(folder, name, token)
+    ended = threading.Event()
+    lost = threading.Event()
+
+    def is_ours() -> bool:
+        try:
+            return bool(json.loads(folder.read(name))["token"] == token)
+        except (OSError, ValueError, KeyError):
+            return False
+
+    def check() -> None:
+        if lost.is_set():
+            raise LockedError(f"{folder.url}: another run took over, or the folder was removed")
+
+    def keep() -> None:
+        while not ended.wait(_HEARTBEAT):
+            try:
+                if not is_ours():
+                    lost.set()
+                    return
+                _beat(folder, name, token)
+            except OSError:
+                continue  # the next beat may succeed; after a minute without one the lock is stale
+
+    if not is_ours():  # two runs began at the same moment, and the other wrote last
+        raise LockedError(f"{folder.url}: another run has begun at the same moment")
+    beat = threading.Thread(target=keep, daemon=True)
+    beat.start()
+    try:
+        yield check
+    finally:
+        ended.set()
+        beat.join()
+        if is_ours():
+            with contextlib.suppress(OSError):
+                folder.remove(name)
+
+
+def _beat(folder: Folder, name: str, token: str) -> None:
+    holder = f"process {os.getpid()} on {socket.gethostname()}"
+    folder.write(name, json.dumps({"token": token, "holder": holder, "time": time.time()}).encode())
+
+
+def _live_holder(folder: Folder, name: str) -> str | None:
+    try:
+        found = json.loads(folder.read(name))
+    except (FileNotFoundError, ValueError):
+        return None
+    return str(found["holder"]) if time.time() - found["time"] < _STALE else None

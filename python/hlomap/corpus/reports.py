@@ -1,0 +1,99 @@
+"""Counts of a shard and of a run.
+
+:class:`Report` is small and adds up: workers send it instead of rows, and each part of ``files`` holds that of its
+shard, so that a continued run counts what earlier ones did.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["Report"]
+
+_MAX_ERRORS = 1000  # that a report names; all are in the table of files
+
+
+@dataclass
+class Report:
+    """Counts of some files, by status, by kind of skipped files, by reason of unknown rows; seconds by stage.
+
+    ``unknown`` counts rows by opcode and reason, ``errors`` has the first files without rows and why, ``seconds`` the
+    CPU time of reading, parsing, analyzing and writing.
+    """
+
+    status: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+    n_bytes: int = 0
+    modules: int = 0
+    instructions: int = 0
+    rows: int = 0
+    error_rows: int = 0
+    unknown: Counter[tuple[str, str]] = field(default_factory=Counter)
+    errors: list[tuple[str, str]] = field(default_factory=list)
+    seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+
+    @property
+    def files(self) -> int:
+        return sum(self.status.values())
+
+    @property
+    def failed(self) -> int:
+        """Files that could not be analyzed."""
+        return self.status["error"] + self.status["timed out"] + self.status["crashed"]
+
+    def add(self, other: Report) -> None:
+        """Adds the counts of another report."""
+        self.status.update(other.status)
+        self.skipped.update(other.skipped)
+        self.n_bytes += other.n_bytes
+        self.modules += other.modules
+        self.instructions += other.instructions
+        self.rows += other.rows
+        self.error_rows += other.error_rows
+        self.unknown.update(other.unknown)
+        self.errors += other.errors[: _MAX_ERRORS - len(self.errors)]
+        for stage, seconds in other.seconds.items():
+            self.seconds[stage] += seconds
+
+    def add_error(self, label: str, message: str) -> None:
+        """Names a file without rows."""
+        if len(self.errors) < _MAX_ERRORS:
+            self.errors.append((label, message))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "status": dict(sorted(self.status.items())),
+            "skipped": dict(sorted(self.skipped.items())),
+            "bytes": self.n_bytes,
+            "modules": self.modules,
+            "instructions": self.instructions,
+            "rows": self.rows,
+            "error_rows": self.error_rows,
+            "unknown": [[*key, n] for key, n in sorted(self.unknown.items())],
+            "errors": [list(error) for error in self.errors],
+            "seconds": {stage: round(seconds, 6) for stage, seconds in self.seconds.items()},
+        }
+
+    @staticmethod
+    def from_dict(cells: Mapping[str, Any]) -> Report:
+        """The report that :meth:`to_dict` wrote."""
+        return Report(
+            Counter(cells["status"]),
+            Counter(cells["skipped"]),
+            cells["bytes"],
+            cells["modules"],
+            cells["instructions"],
+            cells["rows"],
+            cells["error_rows"],
+            Counter({(opcode, reason): n for opcode, reason, n in cells["unknown"]}),
+            [(label, message) for label, message in cells["errors"]],
+            defaultdict(float, cells["seconds"]),
+        )
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), separators=(",", ":"))

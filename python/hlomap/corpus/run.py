@@ -1,0 +1,327 @@
+"""Analyzes a corpus: the coordinator.
+
+Read :func:`analyze_files` first.  The coordinator plans once, then submits shards to an engine until each has its part
+of ``files``; it holds no rows and no file names.  Whatever ends it, the same call continues.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from ..errors import UnsupportedError
+from .dataset import done_shards, read_reports
+from .engines import Engine, EngineError, open_engine
+from .folder import Folder, LocalFolder, OutputError, is_url, open_folder
+from .inputs import Inputs
+from .locks import LockedError, lock, remove_stale_locks
+from .manifest import MANIFEST, DatasetError, Manifest, open_dataset, read_manifest
+from .plan import WORK, Plan, make_plan, read_plan
+from .reports import Report
+from .supervisor import progress_at_work, run_task
+from .tasks import FILES_FOLDER, MODULES_FOLDER, ROWS_FOLDER, Form, Task
+
+__all__ = ["Progress", "Summary", "analyze_files"]
+
+SINGLE_FILES = (".parquet", ".csv", ".jsonl")
+"""Extensions of outputs that are one file."""
+
+_LOOK_SECONDS = 1.0  # between looks at the lock and reports of progress
+
+
+@dataclass
+class Progress:
+    """How far a run is: ``report`` counts what is done, by earlier runs too.
+
+    ``stage`` is ``list``, ``analyze`` or ``merge``.  ``files`` and ``n_bytes`` are totals, 0 while they are not known.
+    ``began`` is what earlier runs had done.
+    """
+
+    stage: Literal["list", "analyze", "merge"] = "list"
+    files: int = 0
+    n_bytes: int = 0
+    report: Report = field(default_factory=Report)
+    began: Report = field(default_factory=Report)
+    at_work: tuple[int, int] = (0, 0)
+    """Files and bytes that local workers have done of the shards they are at."""
+    seconds: float = 0.0
+
+    @property
+    def files_done(self) -> int:
+        return self.report.files + self.at_work[0]
+
+    @property
+    def bytes_done(self) -> int:
+        return self.report.n_bytes + self.at_work[1]
+
+
+@dataclass
+class Summary:
+    """The counts of a dataset, and the wall-clock time of this run.
+
+    ``is_complete`` is false for a run of one shard while others are missing.
+    """
+
+    report: Report
+    seconds: float
+    is_complete: bool = True
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether a file or a row has an error."""
+        return self.report.failed > 0 or self.report.error_rows > 0
+
+
+def analyze_files(
+    paths: Iterable[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    *,
+    jobs: int | None = None,
+    engine: str = "local",
+    shard: tuple[int, int] = (0, 1),
+    modules: bool = False,
+    timeout: float | None = None,
+    memory: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Summary:
+    """Analyzes every module of a corpus into a dataset, or into one file.
+
+    Args:
+        paths: files, folders, globs, archives (tar, zip, compressed tar), URLs of fsspec, ``@FILE`` for a list of
+            names, ``-`` for a list on standard input.
+        output: the folder or URL of the dataset; or a file that ends in ``.parquet``, ``.csv`` or ``.jsonl``, with the
+            rows alone.  An unfinished dataset of the same options is continued.
+        jobs: worker processes of the local engine; by default one for each core.
+        engine: ``local``, ``dask:ADDRESS``, ``ray:ADDRESS`` or ``beam``.
+        shard: ``(i, n)`` does only the i-th of n parts of the work, for schedulers that start n runs; together they
+            make the same dataset.
+        modules: whether the dataset holds the files' contents as well.
+        timeout: seconds for one file.
+        memory: bytes for one worker.
+        progress: called about once a second.
+
+    Returns:
+        The counts of the dataset so far.
+
+    Raises:
+        FileNotFoundError: an input does not exist.
+        UnsupportedError: the output has another extension, the engine is not known, or an extra is not installed.
+        DatasetError: the output is a dataset of other options; the message names the option.
+        LockedError: another run is at work on the output.
+        OutputError: the output cannot be written, such as on a full disk; the same call continues.
+        EngineError: the engine was lost; the same call continues.
+    """
+    if jobs is not None and jobs < 1:
+        raise ValueError(f"jobs: expected at least 1, found {jobs}")
+    if not 0 <= shard[0] < shard[1]:
+        raise ValueError(f"shard: expected i/n with 0 <= i < n, found {shard[0]}/{shard[1]}")
+    began = time.perf_counter()
+    run = _Run(
+        Inputs(paths),
+        jobs or _n_cores(),
+        engine,
+        shard,
+        {"modules": modules, "timeout": timeout, "memory": memory},
+        progress or (lambda progress: None),
+    )
+    target = os.fspath(output)
+    form = _single_file_form(target)
+    if form is None:
+        summary = run.dataset(target)
+    elif modules or shard != (0, 1):
+        raise UnsupportedError(f"{target}: modules and shards need a folder as output")
+    else:
+        summary = run.single_file(Path(target))
+    summary.seconds = time.perf_counter() - began
+    return summary
+
+
+def _single_file_form(output: str) -> str | None:
+    """The extension of a single file, None for a dataset.  Raises :class:`UnsupportedError` for another extension."""
+    suffix = os.path.splitext(output)[1]
+    if suffix in SINGLE_FILES:
+        if is_url(output):
+            raise UnsupportedError(f"{output}: a single file is written to a local path; a URL takes a dataset")
+        return suffix
+    if not suffix or is_url(output) or output.endswith(("/", os.sep)) or os.path.isdir(output):
+        return None
+    name = os.path.basename(output)
+    raise UnsupportedError(f"cannot write {name!r}: expected a folder, or an extension of {', '.join(SINGLE_FILES)}")
+
+
+def _n_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@dataclass
+class _Run:
+    inputs: Inputs
+    jobs: int
+    engine: str
+    shard: tuple[int, int]
+    options: dict[str, Any]
+    report_progress: Callable[[Progress], None]
+    began: float = field(default_factory=time.perf_counter)
+
+    def dataset(self, target: str) -> Summary:
+        """Makes or continues the dataset in a folder."""
+        if not is_url(target):
+            with _as_output_error():
+                os.makedirs(target, exist_ok=True)
+        folder = open_folder(target)
+        index, n = self.shard
+        # Shards lock their own share; the whole corpus is the only share of a run without.
+        with lock(folder, "_lock" if n == 1 else f"_lock-{index}-of-{n}") as check:
+            manifest, report = self._run(folder, "parquet", check)
+        return Summary(report, 0.0, manifest.summary is not None)
+
+    def single_file(self, target: Path) -> Summary:
+        """Makes a dataset next to the file, then merges its rows."""
+        from .single_file import merge
+
+        if not target.absolute().parent.is_dir():
+            raise FileNotFoundError(2, "No such file or directory", str(target.parent))
+        work = target.absolute().with_name(f".{target.name}.hlomap")
+        with _as_output_error():
+            work.mkdir(exist_ok=True)
+        folder = LocalFolder(str(work))
+        with lock(folder, "_lock") as check, _removed_unless_killed(folder):
+            try:
+                open_dataset(folder, self._options())  # continues what a killed run has left
+            except DatasetError:
+                for name in (MANIFEST, WORK, FILES_FOLDER, ROWS_FOLDER):
+                    folder.remove(name)
+            _, report = self._run(folder, "arrow", check)
+            plan = self._plan(folder)
+            assert plan is not None
+            self.report_progress(Progress("merge", report.files, report.n_bytes, report))
+            merge(folder, plan, target)
+        return Summary(report, 0.0)
+
+    def _options(self) -> dict[str, Any]:
+        return {"inputs": self.inputs.names, **self.options}
+
+    def _run(self, folder: Folder, form: Form, check: Callable[[], None]) -> tuple[Manifest, Report]:
+        manifest = open_dataset(folder, self._options())
+        if manifest.summary is not None:
+            folder.remove(WORK)
+            return manifest, Report.from_dict(manifest.summary)
+        is_private = self.inputs.is_private or folder.url.startswith("memory://")
+        with open_engine(self.engine, self.jobs, in_process=is_private) as engine:
+            for name in (FILES_FOLDER, ROWS_FOLDER, MODULES_FOLDER):
+                if self.shard[1] == 1:
+                    folder.clean(name)
+            plan = self._plan(folder)
+            if plan is None:
+                return self._run(folder, form, check)
+            report = self._analyze(folder, manifest, plan, form, engine, check)
+        if len(done_shards(folder)) == len(plan.shards) and form == "parquet":
+            total = report if self.shard[1] == 1 else read_reports(folder, (s.number for s in plan.shards))
+            manifest = manifest.completed(total.to_dict())
+            manifest.write(folder)
+            folder.remove(WORK)
+            remove_stale_locks(folder)
+            for name in (FILES_FOLDER, ROWS_FOLDER, MODULES_FOLDER, ""):
+                folder.clean(name)
+        return manifest, report
+
+    def _plan(self, folder: Folder) -> Plan | None:
+        """The plan, made once; None where another run has completed the dataset meanwhile."""
+        plan = read_plan(folder)
+        if plan is not None:
+            return plan
+        with lock(folder, "_lock-plan", wait=True):
+            plan = read_plan(folder)
+            manifest = read_manifest(folder)
+            if plan is not None or (manifest is not None and manifest.summary is not None):
+                return plan
+            for name in ("shards", "archives"):
+                folder.remove(f"{WORK}/{name}")
+            with _as_output_error():  # temporary files are output, too
+                return make_plan(self._listed(folder), folder)
+
+    def _listed(self, folder: Folder) -> Iterator[Any]:
+        progress = Progress("list")
+        last = 0.0
+
+        @contextlib.contextmanager
+        def unpack_to(number: int) -> Iterator[tuple[str, str]]:
+            name = f"{WORK}/archives/{number:06}.tar"
+            with folder.write_part(name) as path:
+                yield path, f"{folder.url}/{name}"
+
+        inside, unpacked = os.path.join(folder.url, ""), f"{folder.url}/{WORK}/archives/"
+        for source in self.inputs.list(unpack_to):
+            if source.path.startswith(inside) and not source.path.startswith(unpacked):
+                continue  # the output lies in an input
+            yield source
+            progress.files += 1
+            progress.n_bytes += source.size
+            if progress.files % 256 == 0 and time.perf_counter() - last >= _LOOK_SECONDS:
+                last = time.perf_counter()
+                progress.seconds = self._seconds()
+                self.report_progress(progress)
+
+    def _analyze(
+        self, folder: Folder, manifest: Manifest, plan: Plan, form: Form, engine: Engine, check: Callable[[], None]
+    ) -> Report:
+        index, n = self.shard
+        ours = [shard for k, shard in enumerate(plan.shards) if k % n == index]
+        done = done_shards(folder)
+        before = read_reports(folder, done & {shard.number for shard in ours})
+        progress = Progress("analyze", sum(s.n_files for s in ours), sum(s.n_bytes for s in ours), before)
+        progress.began.add(before)
+        waiting = iter([shard for shard in ours if shard.number not in done])
+        running: set[Future[Report]] = set()
+        while True:
+            progress.seconds = self._seconds()
+            progress.at_work = progress_at_work()
+            self.report_progress(progress)
+            room = len(ours) if engine.n_slots is None else 2 * engine.n_slots() - len(running)
+            for _, shard in zip(range(room), waiting, strict=False):
+                task = Task(folder.url, manifest.dataset, shard.number, form=form, **self.options)
+                running.add(engine.executor.submit(run_task, task))
+            if not running:
+                return progress.report
+            ended, running = wait(running, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
+            check()
+            for future in ended:
+                progress.report.add(_result(future))
+
+    def _seconds(self) -> float:
+        return time.perf_counter() - self.began
+
+
+def _result(future: Future[Report]) -> Report:
+    try:
+        return future.result()
+    except (OutputError, DatasetError):
+        raise
+    except CancelledError as error:
+        raise EngineError("the engine cancelled a task: its scheduler is gone or was restarted") from error
+    except Exception as error:
+        raise EngineError(f"the engine lost a task: {type(error).__name__}: {error}") from error
+
+
+@contextlib.contextmanager
+def _removed_unless_killed(folder: LocalFolder) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        folder.remove_all()
+
+
+@contextlib.contextmanager
+def _as_output_error() -> Iterator[None]:
+    try:
+        yield
+    except (OutputError, LockedError):
+        raise
+    except OSError as error:
+        raise OutputError(error.errno, error.strerror, error.filename) from error

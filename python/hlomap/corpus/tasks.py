@@ -1,0 +1,67 @@
+"""What goes to a worker: names, never rows.
+
+A :class:`Task` is all that a worker needs for a shard; it finds the files' names in the plan and answers with a
+:class:`hlomap.corpus.reports.Report`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+__all__ = [
+    "FILES_FOLDER",
+    "MODULES_FOLDER",
+    "ROWS_FOLDER",
+    "Form",
+    "Task",
+    "Verdict",
+    "part_name",
+    "timeout_message",
+]
+
+Form = Literal["parquet", "arrow"]
+"""The form of the rows of a shard: a part of a dataset, or a stream that is merged into one file."""
+
+FILES_FOLDER: Final = "files"
+ROWS_FOLDER: Final = "rows"
+MODULES_FOLDER: Final = "modules"
+
+
+@dataclass(frozen=True)
+class Task:
+    """One shard: ``output`` is the folder of the dataset with the identity ``dataset``; limits are for one file.
+
+    ``timeout`` is in seconds, ``memory`` in bytes.
+    """
+
+    output: str
+    dataset: str
+    shard: int
+    form: Form = "parquet"
+    modules: bool = False
+    timeout: float | None = None
+    memory: int | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a file ended its worker: the status and error of its row, and the stage: ``read`` or ``analyze``."""
+
+    status: str
+    message: str
+    stage: str
+
+
+def part_name(folder: str, shard: int, form: Form = "parquet") -> str:
+    """The name of a shard's part.
+
+    >>> part_name("rows", 17)
+    'rows/part-000017.parquet'
+    """
+    return f"{folder}/part-{shard:06}.{form}"
+
+
+def timeout_message(seconds: float | None) -> str:
+    """The error of a file that reached its time limit."""
+    return f"took longer than the limit of {seconds:g} seconds"

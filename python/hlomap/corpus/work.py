@@ -1,0 +1,311 @@
+"""Analyzes one shard: from its files to its parts of the dataset.
+
+Read :func:`analyze_shard` first.  Parts appear by rename and that of ``files`` last, so a shard is done if and only if
+its part of ``files`` is there.  A failure of a file becomes its row; a failure of the output ends the work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..analysis.rows import analyze
+from ..errors import HlomapError
+from ..io.discover import kind_of, label_of
+from ..io.dump_directory import stage_and_pass
+from ..io.load import parse_all
+from .folder import OutputError, is_url, open_folder
+from .manifest import DatasetError, read_manifest
+from .plan import read_shard
+from .reports import Report
+from .sources import NotRegular, Reader, Source
+from .tables import FILES, MODULES, PartWriter, Status, rows_schema, with_content_hash
+from .tasks import FILES_FOLDER, MODULES_FOLDER, ROWS_FOLDER, Task, Verdict, part_name, timeout_message
+
+__all__ = ["analyze_file", "analyze_shard", "source_of"]
+
+Begin = Callable[[int, str, int], None]
+"""Called with the position of a file in its shard, its stage (``read`` or ``analyze``), and the bytes before it."""
+
+
+_FLUSH_FILES = 4096
+
+
+class _OutOfTime(KeyboardInterrupt):
+    """Raised by the timer of a file; handlers of errors let it pass, as they do an interrupt."""
+
+
+class _Writes(Protocol):
+    def write(self, table: pa.Table) -> None: ...
+
+
+@dataclass(frozen=True)
+class _Writers:
+    files: _Writes
+    rows: _Writes
+    modules: _Writes | None
+    names: pa.Schema  # of rows
+
+
+def analyze_shard(task: Task, verdicts: Mapping[int, Verdict], begin: Begin) -> Report:
+    """Writes the parts of a shard and returns its counts.
+
+    ``verdicts`` has what earlier attempts found of files that ended their process, by position in the shard.  Raises
+    :class:`OutputError` where the output cannot be written, :class:`DatasetError` where it is not the task's dataset.
+    """
+    folder = open_folder(task.output)
+    with _output_errors():
+        manifest = read_manifest(folder)
+    if manifest is None or manifest.dataset != task.dataset:
+        raise DatasetError(f"{task.output} was removed or replaced")
+    with _output_errors():
+        sources = list(read_shard(folder, task.shard))
+    report = Report()
+    with contextlib.ExitStack() as stack, _output_errors():
+        # The order of the parts is that of their renames, from last to first.
+        files_path = stack.enter_context(folder.write_part(part_name(FILES_FOLDER, task.shard)))
+        modules_path = None
+        if task.modules:
+            modules_path = stack.enter_context(folder.write_part(part_name(MODULES_FOLDER, task.shard)))
+        rows_path = stack.enter_context(folder.write_part(part_name(ROWS_FOLDER, task.shard, task.form)))
+        names = rows_schema()
+        files = PartWriter(files_path, FILES)
+        rows = PartWriter(rows_path, names, task.form)
+        modules = PartWriter(modules_path, MODULES) if modules_path is not None else None
+        shard = _Shard(task, _Writers(files, rows, modules, names), report, begin)
+        with shard.reader:
+            for position, source in enumerate(sources):
+                shard.add(position, source, verdicts.get(position))
+        with shard.timed("write"):
+            rows.close()
+            if modules is not None:
+                modules.close()
+            shard.flush_files()
+        files.close({"hlomap.report": report.to_json()})
+    return report
+
+
+class _Kept:
+    """Keeps tables instead of writing them."""
+
+    def __init__(self) -> None:
+        self.tables: list[pa.Table] = []
+
+    def write(self, table: pa.Table) -> None:
+        self.tables.append(table)
+
+
+def source_of(name: str) -> Source:
+    """The file at a local path or URL, with its size now."""
+    if is_url(name):
+        from . import remote
+
+        return next(Source(0, name, url, size) for url, size in remote.list_inputs(name))
+    try:
+        size = os.stat(name).st_size
+    except OSError:
+        size = 0
+    return Source(0, label_of(name), name, size)
+
+
+def analyze_file(source: Source, *, hash_only: bool = False) -> tuple[dict[str, Any], list[pa.Table]]:
+    """The row of ``files`` and the rows of one file, analyzed in this process; with ``hash_only`` not analyzed."""
+    files, rows = _Kept(), _Kept()
+    task = Task("", "", 0)
+    shard = _Shard(task, _Writers(files, rows, None, rows_schema()), Report(), lambda position, stage, n_bytes: None)
+    with shard.reader:
+        shard.add(0, source, _NOT_ANALYZED if hash_only else None)
+    shard.flush_files()
+    return files.tables[0].to_pylist()[0], rows.tables
+
+
+_NOT_ANALYZED = Verdict("skipped", "", "analyze")
+
+
+class _Shard:
+    """The state of one shard's work."""
+
+    def __init__(self, task: Task, writers: _Writers, report: Report, begin: Begin) -> None:
+        self._task = task
+        self._writers = writers
+        self._report = report
+        self._begin = begin
+        self._contents: dict[str, str] = {}  # the first path of each content
+        self._links: dict[tuple[int, ...], str] = {}  # contents of files with several hard links
+        self._rows: list[dict[str, Any]] = []  # of the table of files
+        self.reader = Reader()
+
+    @contextlib.contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        began = time.process_time()
+        try:
+            yield
+        finally:
+            self._report.seconds[stage] += time.process_time() - began
+
+    def add(self, position: int, source: Source, verdict: Verdict | None) -> None:
+        """Analyzes a file and adds its row."""
+        row: dict[str, Any] = dict.fromkeys(FILES.names)
+        row.update(path=source.label, size=source.size, rows=0)
+        row["stage"], row["pass"] = stage_and_pass(source.label)
+        self._begin(position, "read", self._report.n_bytes)
+        tables: list[pa.Table] = []
+        content = b""
+        if source.kind is not None:
+            row.update(status="skipped", kind=source.kind)
+        elif source.error is not None:
+            row.update(status="error", error=source.error)
+        elif verdict is not None and verdict.stage == "read":
+            row.update(status=verdict.status, error=verdict.message)
+        else:
+            with self.timed("read"):
+                content = self._read(source, row)
+        if content and verdict is not None:
+            row.update(status=verdict.status, error=verdict.message)
+        elif content:
+            self._begin(position, "analyze", self._report.n_bytes)
+            tables = self._analyze(source, content, row)
+        self._count(row, tables)
+        with self.timed("write"):
+            for table in tables:
+                self._writers.rows.write(with_content_hash(table, str(row["content_hash"]), self._writers.names))
+            if tables and self._writers.modules is not None:
+                cells = {"content_hash": [row["content_hash"]], "content": [content]}
+                self._writers.modules.write(pa.table(cells, schema=MODULES))
+            self._rows.append(row)
+            if len(self._rows) >= _FLUSH_FILES:
+                self.flush_files()
+
+    def flush_files(self) -> None:
+        """Writes the rows of the files so far."""
+        if self._rows:
+            self._writers.files.write(pa.Table.from_pylist(self._rows, schema=FILES))
+        self._rows = []
+
+    def _read(self, source: Source, row: dict[str, Any]) -> bytes:
+        """The content of a file that is to be analyzed; else its row tells why not."""
+        try:
+            with self.reader.open(source) as opened:
+                known = self._links.get(opened.file_id) if opened.file_id is not None else None
+                if known is not None and opened.file_id is not None and opened.file_id[2] == source.size:
+                    self._mark_duplicate(row, known)
+                    return b""
+                row["kind"] = kind_of(opened.head)
+                if row["kind"] != "HLO":
+                    row["status"] = "skipped"
+                    return b""
+                content = opened.rest(source.size)
+                file_id = opened.file_id
+        except NotRegular:
+            row.update(status="skipped", kind="not a regular file")
+            return b""
+        except (OSError, MemoryError) as error:
+            row.update(status="error", error=f"{type(error).__name__}: {getattr(error, 'strerror', None) or error}")
+            return b""
+        if len(content) != source.size:
+            change = "grew" if len(content) > source.size else f"shrank to {len(content)} bytes"
+            row.update(status="error", error=f"the file had {source.size} bytes when it was listed, and {change} since")
+            return b""
+        digest = hashlib.blake2b(content, digest_size=16).hexdigest()
+        if file_id is not None:
+            self._links[file_id] = digest
+        if digest in self._contents:
+            self._mark_duplicate(row, digest)
+            return b""
+        self._contents[digest] = source.label
+        row["content_hash"] = digest
+        return content
+
+    def _mark_duplicate(self, row: dict[str, Any], digest: str) -> None:
+        row.update(status="duplicate", kind="HLO", content_hash=digest, duplicate_of=self._contents[digest])
+
+    def _analyze(self, source: Source, content: bytes, row: dict[str, Any]) -> list[pa.Table]:
+        began = time.perf_counter()
+        try:
+            with _time_limit(self._task.timeout):
+                with self.timed("parse"):
+                    modules = parse_all(content, name=source.label)
+                with self.timed("analyze"):
+                    tables = [analyze(module).to_arrow() for module in modules]
+        except _OutOfTime:
+            row.update(status="timed out", error=timeout_message(self._task.timeout))
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except HlomapError as error:
+            line, column = getattr(error, "line", None), getattr(error, "column", None)
+            row.update(status="error", error=str(error), error_line=line, error_column=column)
+        except BaseException as error:  # a panic of the compiled core is a BaseException
+            row.update(status="error", error=f"{type(error).__name__}: {error}")
+        else:
+            row.update(
+                status="done",
+                module=modules[0].name,
+                n_modules=len(modules),
+                instructions=sum(len(computation) for module in modules for computation in module.computations),
+                computations=sum(len(module.computations) for module in modules),
+                rows=sum(table.num_rows for table in tables),
+                seconds=round(time.perf_counter() - began, 6),
+            )
+            return tables
+        return []
+
+    def _count(self, row: Mapping[str, Any], tables: list[pa.Table]) -> None:
+        report = self._report
+        report.status[row["status"]] += 1
+        report.n_bytes += row["size"]
+        status: Status = row["status"]
+        if status == "skipped":
+            report.skipped[row["kind"]] += 1
+        elif row["error"] is not None:
+            report.add_error(row["path"], row["error"])
+        if status == "done":
+            report.modules += row["n_modules"]
+            report.instructions += row["instructions"]
+        for table in tables:
+            report.rows += table.num_rows
+            errors, unknown = table.column("error"), table.column("unknown")
+            report.error_rows += table.num_rows - errors.null_count
+            if unknown.null_count < table.num_rows:
+                known = table.select(["opcode", "unknown"]).filter(pc.is_valid(unknown))
+                report.unknown.update(Counter(zip(*(column.to_pylist() for column in known.columns), strict=True)))
+
+
+@contextlib.contextmanager
+def _time_limit(seconds: float | None) -> Iterator[None]:
+    """Raises :class:`_OutOfTime` in the block; what does not yield to it is killed by the process that supervises."""
+    if seconds is None or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, _raise_out_of_time)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _raise_out_of_time(number: int, frame: FrameType | None) -> None:
+    raise _OutOfTime
+
+
+@contextlib.contextmanager
+def _output_errors() -> Iterator[None]:
+    try:
+        yield
+    except (OutputError, DatasetError):
+        raise
+    except OSError as error:
+        raise OutputError(error.errno or 0, error.strerror or str(error), error.filename) from error

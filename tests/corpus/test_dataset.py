@@ -1,0 +1,357 @@
+"""The dataset: exactly once, whatever ends a run; a file that hurts its worker becomes a row."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from pyarrow import parquet
+from support.datasets import GOOD, left_over, module_text, tables, write_many
+
+from hlomap.corpus import run as corpus_run
+from hlomap.corpus.engines import Engine, EngineError
+from hlomap.corpus.folder import LocalFolder, OutputError
+from hlomap.corpus.locks import LockedError, lock
+from hlomap.corpus.manifest import DatasetError
+from hlomap.corpus.plan import make_plan, read_shard
+from hlomap.corpus.run import analyze_files
+from hlomap.corpus.sources import Source
+from hlomap.corpus.tables import FILES, rows_schema
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_many(tmp_path_factory.mktemp("many"))
+
+
+@pytest.fixture(scope="module")
+def undisturbed(many: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
+    output = tmp_path_factory.mktemp("undisturbed") / "dataset"
+    analyze_files([many], output, jobs=2)
+    return tables(output)
+
+
+def test_layout(many: Path, tmp_path: Path) -> None:
+    output = tmp_path / "dataset"
+    summary = analyze_files([many], output, jobs=1, modules=True)
+    report = summary.report
+    n_broken = 300 // 15
+    assert report.status == {"done": 300, "duplicate": 300, "error": n_broken} and report.files == 600 + n_broken
+    assert report.instructions == 4 * 300 and report.rows == 3 * 300 and summary.has_errors
+
+    manifest = json.loads((output / "_hlomap.json").read_text())
+    assert manifest["complete"] and manifest["schema_version"] == 1
+    assert manifest["options"] == {"inputs": [str(many)], "modules": True, "timeout": None, "memory": None}
+    found = tables(output)
+    hashes = {row["content_hash"] for row in found["rows"]}
+    done = [row for row in found["files"] if row["status"] == "done"]
+    assert hashes == {row["content_hash"] for row in done} and len(hashes) == len(done)
+    assert {row["stage"] for row in done if "module_" in row["path"]} == {"before_optimizations"}
+    assert sum(row["rows"] for row in found["files"]) == len(found["rows"])
+    owners = {row["path"]: row["content_hash"] for row in done}
+    assert all(owners[r["duplicate_of"]] == r["content_hash"] for r in found["files"] if r["status"] == "duplicate")
+    modules = parquet.read_table(output / "modules").to_pydict()
+    contents = dict(zip(modules["content_hash"], modules["content"], strict=True))
+    assert all(contents[row["content_hash"]] == Path(row["path"]).read_bytes() for row in done)
+
+
+def test_schemas(many: Path, tmp_path: Path) -> None:
+    """Parts have the versions and a description of each column."""
+    analyze_files([many / "run0"], tmp_path / "dataset", jobs=1)
+    for folder, names in (("files", FILES), ("rows", rows_schema())):
+        (part, *_) = sorted((tmp_path / "dataset" / folder).iterdir())
+        found = parquet.read_schema(part)
+        assert found.equals(names)
+        assert {b"hlomap.version", b"hlomap.schema_version"} <= set(found.metadata)
+    assert all(field.metadata[b"description"] for field in FILES)
+
+
+def test_a_complete_dataset_is_left_alone(many: Path, tmp_path: Path) -> None:
+    first = analyze_files([many], tmp_path / "dataset", jobs=2)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "dataset").rglob("*")}
+    again = analyze_files([many], tmp_path / "dataset", jobs=1)
+    assert again.report.status == first.report.status
+    assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "dataset").rglob("*")}
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [({"modules": True}, "modules"), ({"timeout": 5.0}, "timeout"), ({"memory": 1 << 32}, "memory")],
+)
+def test_other_options_do_not_mix(tmp_path: Path, options: dict[str, Any], name: str) -> None:
+    (tmp_path / "a.txt").write_text(GOOD)
+    analyze_files([tmp_path / "a.txt"], tmp_path / "dataset", jobs=1)
+    with pytest.raises(DatasetError, match=f"another value of {name}: "):
+        analyze_files([tmp_path / "a.txt"], tmp_path / "dataset", jobs=1, **options)
+    with pytest.raises(DatasetError, match="value of inputs"):
+        analyze_files([tmp_path], tmp_path / "dataset", jobs=1)
+
+
+def test_other_versions_and_folders_do_not_mix(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(GOOD)
+    output = tmp_path / "dataset"
+    analyze_files([tmp_path / "a.txt"], output, jobs=1)
+    manifest = json.loads((output / "_hlomap.json").read_text())
+    for key in ("schema_version", "hlomap_version"):
+        (output / "_hlomap.json").write_text(json.dumps(manifest | {key: "0"}))
+        with pytest.raises(DatasetError, match=f"another {key.replace('_', ' ')}"):
+            analyze_files([tmp_path / "a.txt"], output, jobs=1)
+    (output / "_hlomap.json").write_text("{")
+    with pytest.raises(DatasetError, match="not the manifest"):
+        analyze_files([tmp_path / "a.txt"], output, jobs=1)
+    (output / "_hlomap.json").unlink()
+    with pytest.raises(DatasetError, match=r"has files/part-000000\.parquet but no _hlomap\.json"):
+        analyze_files([tmp_path / "a.txt"], output, jobs=1)
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1)])
+def test_shards_make_the_same_dataset(
+    many: Path, tmp_path: Path, undisturbed: dict[str, list[dict[str, Any]]], order: tuple[int, ...]
+) -> None:
+    output = tmp_path / "dataset"
+    complete = [analyze_files([many], output, jobs=1, shard=(i, 3)).is_complete for i in order]
+    assert complete == [False, False, True]
+    assert tables(output) == undisturbed and not left_over(output)
+
+
+class _FailsAfter(Executor):
+    """Runs tasks at once in this process, and is lost after some of them."""
+
+    def __init__(self, n: int) -> None:
+        self._left = n
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        if self._left:
+            future.set_result(fn(*args))
+        else:
+            future.set_exception(ConnectionError("the scheduler is gone"))
+        self._left = max(self._left - 1, 0)
+        return future
+
+
+@pytest.mark.parametrize("n_tasks", [0, 1, 5])
+def test_a_lost_engine_is_continued(
+    many: Path,
+    tmp_path: Path,
+    undisturbed: dict[str, list[dict[str, Any]]],
+    monkeypatch: pytest.MonkeyPatch,
+    n_tasks: int,
+) -> None:
+    output = tmp_path / "dataset"
+
+    @contextmanager
+    def open_engine(*_: Any, **__: Any) -> Iterator[Engine]:
+        yield Engine(_FailsAfter(n_tasks), lambda: 1)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(corpus_run, "open_engine", open_engine)
+        with pytest.raises(EngineError, match="the scheduler is gone"):
+            analyze_files([many], output)
+    analyze_files([many], output, jobs=1)
+    assert tables(output) == undisturbed and not left_over(output)
+
+
+def start(many: Path, output: Path, *options: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "hlomap", "analyze", str(many), "-o", str(output), "-j", "2", *options]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for(condition: Callable[[], object], process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition() and process.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
+KILL_POINTS: dict[str, Callable[[Path], object]] = {
+    "the first file": lambda output: output.exists(),
+    "the first shard of the plan": lambda output: any(output.glob("_work/shards/0*")),
+    "the plan": lambda output: (output / "_work" / "plan.json").exists(),
+    "a temporary part": lambda output: any(output.glob("rows/.*.tmp")),
+    "rows": lambda output: any(output.glob("rows/part*")),
+    "files": lambda output: len(list(output.glob("files/part*"))) > 3,
+}
+
+
+@pytest.mark.parametrize("point", KILL_POINTS)
+def test_a_killed_coordinator_is_continued(
+    many: Path, tmp_path: Path, undisturbed: dict[str, list[dict[str, Any]]], point: str
+) -> None:
+    output = tmp_path / "dataset"
+    process = start(many, output)
+    wait_for(lambda: KILL_POINTS[point](output), process)
+    children = psutil.Process(process.pid).children()
+    process.kill()
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    psutil.wait_procs(children, timeout=30)
+    assert not any(child.is_running() for child in children)  # workers end with the coordinator
+    analyze_files([many], output, jobs=2)
+    assert tables(output) == undisturbed and not left_over(output)
+
+
+def test_killed_workers_are_replaced(many: Path, tmp_path: Path, undisturbed: dict[str, list[dict[str, Any]]]) -> None:
+    output = tmp_path / "dataset"
+    process = start(many, output)
+    for n_parts in (1, 4, 7):
+        wait_for(lambda n=n_parts: len(list(output.glob("files/part*"))) >= n, process)  # type: ignore[misc]
+        for child in psutil.Process(process.pid).children():
+            child.kill()
+    _, messages = process.communicate(timeout=60)
+    assert process.returncode == 1, messages  # the broken files
+    assert tables(output) == undisturbed and not left_over(output)
+
+
+def test_an_interrupt_keeps_what_is_done(
+    many: Path, tmp_path: Path, undisturbed: dict[str, list[dict[str, Any]]]
+) -> None:
+    output = tmp_path / "dataset"
+    process = start(many, output)
+    wait_for(lambda: any(output.glob("files/part*")), process)
+    process.send_signal(signal.SIGINT)
+    _, messages = process.communicate(timeout=60)
+    assert process.returncode == 130 and "the same command continues" in messages and "Traceback" not in messages
+    assert all(name.startswith("_work/") for name in left_over(output))
+    analyze_files([many], output, jobs=2)
+    assert tables(output) == undisturbed
+
+
+def test_a_full_disk_ends_the_run(many: Path, tmp_path: Path, undisturbed: dict[str, list[dict[str, Any]]]) -> None:
+    """The limit of the size of files fails like a full disk; it is the run's error, not the files'."""
+    output = tmp_path / "dataset"
+    command = [sys.executable, "-m", "hlomap", "analyze", str(many), "-o", str(output), "-j", "1"]
+    limit = 8000
+    result = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )
+    assert result.returncode == 3 and "File too large" in result.stderr and "continues" in result.stderr
+    assert not any(output.rglob("*.tmp"))
+    analyze_files([many], output, jobs=1)
+    assert tables(output) == undisturbed and not left_over(output)
+
+
+def test_a_removed_output_ends_the_run(many: Path, tmp_path: Path) -> None:
+    output = tmp_path / "dataset"
+    process = start(many, output)
+    wait_for(lambda: any(output.glob("files/part*")), process)
+    output.rename(tmp_path / "elsewhere")
+    _, messages = process.communicate(timeout=60)
+    assert process.returncode == 3 and "Traceback" not in messages
+    assert not output.exists()
+
+
+def test_two_runs_on_one_output(many: Path, tmp_path: Path) -> None:
+    output = tmp_path / "dataset"
+    output.mkdir()
+    with lock(LocalFolder(str(output)), "_lock"):
+        with pytest.raises(LockedError, match=f"another run is at work .process {os.getpid()} on "):
+            analyze_files([many], output, jobs=1)
+        process = start(many, output)
+        _, messages = process.communicate(timeout=60)
+        assert process.returncode == 3 and "another run is at work" in messages
+    assert not any(output.iterdir())
+
+
+def test_a_file_over_its_time(tmp_path: Path) -> None:
+    """A worker that does not notice by itself, since it is stopped, is replaced."""
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "slow.txt").write_text(module_text(0, 500_000))
+    (tmp_path / "tree" / "quick.txt").write_text(GOOD)
+    summary = analyze_files([tmp_path / "tree"], tmp_path / "one", jobs=1, timeout=0.25)
+    assert summary.report.status == {"done": 1, "timed out": 1}
+    (row,) = [row for row in tables(tmp_path / "one")["files"] if row["status"] == "timed out"]
+    assert row["path"].endswith("slow.txt") and row["error"] == "took longer than the limit of 0.25 seconds"
+    assert row["content_hash"] is not None
+
+    def stop_worker() -> None:
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline and not any((tmp_path / "two").glob("rows/.*")):
+            time.sleep(0.005)
+        time.sleep(0.1)
+        for child in psutil.Process().children():
+            if "hlomap.corpus.child" in " ".join(child.cmdline()):
+                child.suspend()
+
+    thread = threading.Thread(target=stop_worker)
+    thread.start()
+    summary = analyze_files([tmp_path / "tree"], tmp_path / "two", jobs=1, timeout=1.5)
+    thread.join()
+    assert summary.report.files == 2 and summary.report.status["crashed"] == 0
+
+
+def test_a_file_over_its_memory(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "large.txt").write_text(module_text(0, 300_000))
+    (tmp_path / "tree" / "small.txt").write_text(GOOD)
+    summary = analyze_files([tmp_path / "tree"], tmp_path / "dataset", jobs=1, memory=200_000_000)
+    found = {Path(row["path"]).name: row for row in tables(tmp_path / "dataset")["files"]}
+    assert found["small.txt"]["status"] == "done"
+    assert found["large.txt"]["status"] in ("crashed", "error") and "emory" in found["large.txt"]["error"]
+    assert summary.has_errors and not left_over(tmp_path / "dataset")
+
+
+def test_files_that_change_after_they_were_listed(tmp_path: Path) -> None:
+    """Each becomes a row that tells: content that was not planned could be a duplicate of another shard's."""
+    output = tmp_path / "dataset"
+    paths = {name: tmp_path / name for name in ("grew", "shrank", "gone", "same")}
+    for name, path in paths.items():
+        path.write_text(module_text(len(name)))
+
+    def change(progress: corpus_run.Progress) -> None:
+        if progress.stage == "analyze" and paths["gone"].exists():
+            paths["gone"].unlink()
+            paths["grew"].write_text(module_text(1) + "\n")
+            paths["shrank"].write_text(GOOD)
+
+    analyze_files(paths.values(), output, jobs=1, progress=change)
+    found = {Path(row["path"]).name: (row["status"], row["error"]) for row in tables(output)["files"]}
+    size = len(module_text(0))
+    assert found == {
+        "same": ("done", None),
+        "gone": ("error", "FileNotFoundError: No such file or directory"),
+        "grew": ("error", f"the file had {size} bytes when it was listed, and grew since"),
+        "shrank": ("error", f"the file had {size} bytes when it was listed, and shrank to {len(GOOD)} bytes since"),
+    }
+
+
+def test_a_plan_keeps_equal_contents_together(tmp_path: Path) -> None:
+    """Also where one size has more files than a shard, and the listing has a file twice."""
+    sources = []
+    for number in range(10_000):
+        path = tmp_path / f"{number % 50}"
+        if number < 50:
+            path.write_text(module_text(number % 10) + " " * 5000)
+        size = 5000 + len(module_text(0))
+        sources.append(Source(number, f"{number}", f"{path}", size, offset=number // 50 % 2 or None))
+    folder = LocalFolder(str(tmp_path / "dataset"))
+    os.mkdir(folder.url)
+    plan = make_plan(sources, folder)
+    shards = [list(read_shard(folder, shard.number)) for shard in plan.shards]
+    assert Counter(source.identity for shard in shards for source in shard) == Counter({s.identity for s in sources})
+    homes = [{int(Path(source.path).name) % 10 for source in shard if source.offset is None} for shard in shards]
+    assert sum(map(len, homes)) == 10
+
+
+def test_an_unwritable_output(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(GOOD)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError):
+        analyze_files([tmp_path / "a.txt"], tmp_path / "file" / "dataset", jobs=1)

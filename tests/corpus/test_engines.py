@@ -1,0 +1,139 @@
+"""Every engine makes the same dataset, on a cluster on this machine's loopback."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from support.datasets import left_over, tables, write_many
+
+from hlomap.corpus.engines import EngineError, open_engine
+from hlomap.corpus.run import Progress, analyze_files
+from hlomap.errors import UnsupportedError
+
+Tables = dict[str, list[dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_many(tmp_path_factory.mktemp("many"))
+
+
+@pytest.fixture(scope="module")
+def undisturbed(many: Path, tmp_path_factory: pytest.TempPathFactory) -> Tables:
+    output = tmp_path_factory.mktemp("undisturbed") / "dataset"
+    analyze_files([many], output, jobs=2)
+    return tables(output)
+
+
+class Cluster:
+    """A Dask scheduler and workers, each a process of its own."""
+
+    def __init__(self, n_workers: int) -> None:
+        self.scheduler, self.address = _start_dask("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+        options = ["--nthreads", "1", "--no-dashboard", "--no-nanny", "--host", "127.0.0.1"]
+        self.workers = [_start_dask("worker", self.address, *options)[0] for _ in range(n_workers)]
+
+    def close(self) -> None:
+        for process in [*self.workers, self.scheduler]:
+            process.kill()
+            process.communicate()
+
+
+def _start_dask(kind: str, *options: str) -> tuple[subprocess.Popen[str], str]:
+    """The process, and the address that it listens at."""
+    command = [sys.executable, "-m", "distributed.cli.dask_" + kind, *options]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    assert process.stderr is not None
+    for line in process.stderr:
+        if found := re.search(r"(?:Scheduler|Start worker) at: +(tcp://\S+)", line):
+            return process, found[1]
+    raise AssertionError(f"{command} ended with {process.wait()}")
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    cluster = Cluster(2)
+    yield cluster
+    cluster.close()
+
+
+def test_dask(many: Path, tmp_path: Path, undisturbed: Tables, cluster: Cluster) -> None:
+    """One of two workers is killed halfway, with a shard in its hands; the other does the rest."""
+    output = tmp_path / "dataset"
+    victim = psutil.Process(cluster.workers[0].pid)
+    killed = []
+
+    def kill(progress: Progress) -> None:
+        if not killed and progress.report.files > 100:
+            killed.extend(victim.children())
+            victim.kill()
+
+    analyze_files([many], output, engine=f"dask:{cluster.address}", progress=kill)
+    assert tables(output) == undisturbed and not left_over(output)
+    assert killed
+    psutil.wait_procs(killed, timeout=30)
+    assert not any(child.is_running() for child in killed)  # the process that analyzes ends with its worker
+
+
+def test_a_lost_dask_scheduler(many: Path, tmp_path: Path, undisturbed: Tables, cluster: Cluster) -> None:
+    output = tmp_path / "dataset"
+
+    def kill(progress: Progress) -> None:
+        if progress.report.files > 100:
+            cluster.scheduler.kill()
+
+    with pytest.raises(EngineError, match="scheduler"):
+        analyze_files([many], output, engine=f"dask:{cluster.address}", progress=kill)
+    with pytest.raises(EngineError, match=f"cannot reach the Dask scheduler at {cluster.address}"):
+        analyze_files([many], output, engine=f"dask:{cluster.address}")
+    analyze_files([many], output, jobs=1)
+    assert tables(output) == undisturbed and not left_over(output)
+
+
+@pytest.mark.ray
+def test_ray(many: Path, tmp_path: Path, undisturbed: Tables) -> None:
+    analyze_files([many], tmp_path / "dataset", engine="ray:")
+    assert tables(tmp_path / "dataset") == undisturbed and not left_over(tmp_path / "dataset")
+
+
+@pytest.mark.beam
+def test_beam(many: Path, tmp_path: Path, undisturbed: Tables) -> None:
+    analyze_files([many], tmp_path / "dataset", engine="beam")
+    assert tables(tmp_path / "dataset") == undisturbed and not left_over(tmp_path / "dataset")
+
+
+@pytest.mark.beam
+def test_beam_transform(many: Path, undisturbed: Tables) -> None:
+    import apache_beam as beam
+    from apache_beam.testing.util import assert_that, equal_to
+
+    from hlomap.corpus.beam import Analyze
+
+    names = [row["path"] for row in undisturbed["files"]]
+    counts = [(status, sum(row["status"] == status for row in undisturbed["files"])) for status in ("done", "error")]
+    with beam.Pipeline(runner="BundleBasedDirectRunner") as pipeline:
+        found = pipeline | beam.Create(names) | Analyze()
+        assert_that(found.rows | beam.Map(repr), equal_to([repr(row) for row in undisturbed["rows"]]), "rows")
+        statuses = found.files | beam.Map(lambda row: row["status"]) | beam.combiners.Count.PerElement()
+        assert_that(statuses, equal_to([*counts, ("duplicate", len(names) - sum(n for _, n in counts))]), "files")
+
+
+def test_unknown_engines() -> None:
+    for name in ("spark", "local:8", ""):
+        with pytest.raises(UnsupportedError, match="expected local, dask:ADDRESS, ray:ADDRESS or beam"):
+            open_engine(name, 1)
+
+
+def test_an_extra_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    for name in ("dask", "ray"):
+        with pytest.raises(UnsupportedError, match=rf"pip install 'hlomap\[{name}\]'"), open_engine(f"{name}:", 1):
+            pass

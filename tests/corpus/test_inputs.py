@@ -1,0 +1,188 @@
+"""What can be an input: each kind gives rows, or a row that tells why not."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support.datasets import BROKEN, GOOD, module_text, tables
+
+from hlomap.corpus.run import analyze_files
+from hlomap.errors import UnsupportedError
+
+
+def files_of(tmp_path: Path, *paths: Any, **options: Any) -> dict[str, tuple[str, str | None]]:
+    """Status and reason of each file."""
+    output = tmp_path / "dataset"
+    shutil.rmtree(output, ignore_errors=True)
+    analyze_files(paths, output, jobs=1, **options)
+    found = tables(output)["files"]
+    assert len({row["path"] for row in found}) == len(found)
+    return {
+        row["path"].rpartition("/")[2]: (row["status"], row["error"] or row["duplicate_of"] or row["kind"])
+        for row in found
+    }
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "a.txt").write_text(GOOD)
+    (tree / "b.txt").write_text(GOOD)
+    (tree / "c.txt").write_text(BROKEN)
+    (tree / "d.txt").write_text("HloLiveRange\n")
+    return tree
+
+
+DONE = ("done", "HLO")
+
+
+def test_statuses(tmp_path: Path, tree: Path) -> None:
+    found = files_of(tmp_path, tree)
+    assert found["a.txt"] == DONE
+    assert found["b.txt"] == ("duplicate", f"{tree}/a.txt")
+    assert found["c.txt"][0] == "error" and "4:" in str(found["c.txt"][1])
+    assert found["d.txt"] == ("skipped", "other text")
+    (row,) = [row for row in tables(tmp_path / "dataset")["files"] if row["path"].endswith("c.txt")]
+    assert (row["error_line"], row["error_column"]) == (4, 15)
+
+
+def test_special_files(tmp_path: Path, tree: Path) -> None:
+    """Nothing waits on a pipe, follows a loop, or fails at what cannot be read."""
+    os.mkfifo(tree / "pipe")
+    (tree / "gone").symlink_to(tree / "nowhere")
+    (tree / "loop").symlink_to(tree / "loop")
+    (tree / "back").symlink_to(tree, target_is_directory=True)
+    (tree / "link.txt").symlink_to(tree / "a.txt")
+    (tree / "bytes\udcff.txt").write_text(GOOD)
+    found = files_of(tmp_path, tree)
+    assert found["pipe"] == ("skipped", "not a regular file")
+    assert found["gone"] == ("error", "FileNotFoundError: No such file or directory")
+    assert found["loop"] == ("error", "OSError: Too many levels of symbolic links")
+    assert found["link.txt"][0] == "duplicate"
+    assert found["bytes\\xff.txt"][0] == "duplicate"
+    assert "back" not in found and len(found) == 9
+
+
+def test_hard_links_are_read_once_and_are_duplicates(tmp_path: Path, tree: Path) -> None:
+    os.link(tree / "a.txt", tree / "e.txt")
+    assert files_of(tmp_path, tree)["e.txt"] == ("duplicate", f"{tree}/a.txt")
+
+
+def test_a_file_that_is_given_twice_counts_once(tmp_path: Path, tree: Path) -> None:
+    assert len(files_of(tmp_path, tree, tree / "a.txt", tree)) == 4
+
+
+def test_globs_and_lists(tmp_path: Path, tree: Path) -> None:
+    assert set(files_of(tmp_path, f"{tree}/[ab].txt")) == {"a.txt", "b.txt"}
+    assert set(files_of(tmp_path, f"{tmp_path}/**/*.txt")) == {"a.txt", "b.txt", "c.txt", "d.txt"}
+    names = tmp_path / "names"
+    names.write_text(f"{tree}/a.txt\n\n{tree}/nowhere.txt\n{tree}/d*\n")
+    assert files_of(tmp_path, f"@{names}") == {
+        "a.txt": DONE,
+        "nowhere.txt": ("error", "FileNotFoundError: No such file or directory"),
+        "d.txt": ("skipped", "other text"),
+    }
+    with pytest.raises(FileNotFoundError):
+        files_of(tmp_path, f"{tree}/*.nothing")
+
+
+def test_a_list_on_standard_input(tmp_path: Path, tree: Path) -> None:
+    command = [sys.executable, "-m", "hlomap", "analyze", "-", "-o", str(tmp_path / "dataset"), "-j", "1"]
+    for _ in range(2):
+        result = subprocess.run(command, input=f"{tree}/a.txt\n", text=True, capture_output=True)
+        assert result.returncode == 0, result.stderr
+    other = subprocess.run(command, input=f"{tree}/b.txt\n", text=True, capture_output=True)
+    assert other.returncode == 2 and "value of inputs" in other.stderr
+
+
+def tar_bytes(mode: str = "w") -> bytes:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode=mode) as archive:  # type: ignore[call-overload]
+        for number in range(3):
+            content = module_text(number).encode()
+            entry = tarfile.TarInfo(f"dump/{number}.txt")
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+        link = tarfile.TarInfo("dump/link.txt")
+        link.type, link.linkname = tarfile.SYMTYPE, "0.txt"
+        archive.addfile(link)
+    return stream.getvalue()
+
+
+ARCHIVES = {
+    "x.tar": tar_bytes(),
+    "x.tar.gz": gzip.compress(tar_bytes()),
+    "x.tbz2": bz2.compress(tar_bytes()),
+    "x.tar.xz": lzma.compress(tar_bytes()),
+    "x.tar.zst": bytes(pa.compress(tar_bytes(), "zstd", asbytes=True)),
+}
+
+
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_tar(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(ARCHIVES[name])
+    (tmp_path / "plain.txt").write_text(module_text(1))
+    found = files_of(tmp_path, tmp_path / name, tmp_path / "plain.txt")
+    assert found == {
+        "0.txt": DONE,
+        "1.txt": DONE,
+        "2.txt": DONE,
+        "link.txt": ("skipped", "link in an archive"),
+        "plain.txt": ("duplicate", f"{tmp_path}/{name}!/dump/1.txt"),
+    }
+
+
+def test_zip(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(3):
+            archive.writestr(f"dump/{number}.txt", module_text(number))
+    assert files_of(tmp_path, tmp_path / "x.zip") == {f"{number}.txt": DONE for number in range(3)}
+
+
+@pytest.mark.parametrize("name", [*ARCHIVES, "x.zip"])
+def test_a_damaged_archive_is_a_row(tmp_path: Path, name: str) -> None:
+    content = ARCHIVES.get(name, b"PK\x03\x04 nonsense")
+    (tmp_path / name).write_bytes(content[: 600 if name == "x.tar" else len(content) // 2])
+    found = files_of(tmp_path, tmp_path / name)
+    assert name not in found or found[name][0] == "error"
+    assert any(status == "error" for status, _ in found.values())
+
+
+def test_urls(tmp_path: Path, tree: Path) -> None:
+    pytest.importorskip("fsspec")
+    assert files_of(tmp_path, f"file://{tree}")["a.txt"] == DONE
+    assert set(files_of(tmp_path, f"file://{tree}/[ab].txt")) == {"a.txt", "b.txt"}
+    with pytest.raises(FileNotFoundError):
+        files_of(tmp_path, f"file://{tree}/nowhere")
+    with pytest.raises(UnsupportedError, match="nothing"):
+        files_of(tmp_path, "nothing://bucket")
+
+
+def test_memory_file_system(tmp_path: Path, tree: Path) -> None:
+    """Inputs and outputs in a store without renames; it exists in this process only, which does the work itself."""
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.filesystem("memory")
+    memory.rm("/", recursive=True)
+    for path in tree.iterdir():
+        memory.pipe_file(f"/dumps/{path.name}", path.read_bytes())
+    summary = analyze_files(["memory://dumps"], "memory://dataset")
+    assert summary.report.status == {"done": 1, "duplicate": 1, "error": 1, "skipped": 1}
+    memory.get("/dataset", str(tmp_path / "dataset"), recursive=True)
+    assert len(tables(tmp_path / "dataset")["rows"]) == 1
+    assert sorted(memory.ls("/dataset", detail=False)) == ["/dataset/_hlomap.json", "/dataset/files", "/dataset/rows"]
+    again = analyze_files(["memory://dumps"], "memory://dataset")
+    assert again.report.status == summary.report.status
