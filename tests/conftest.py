@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,13 +33,12 @@ hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests with the marker `browser` need Chromium, and run only where `-m` names the marker."""
-    if "browser" in config.option.markexpr:
-        return
-    found = [item for item in items if item.get_closest_marker("browser")]
-    if found:
-        config.hook.pytest_deselected(items=found)
-        items[:] = [item for item in items if not item.get_closest_marker("browser")]
+    """Tests of what is heavy to install run only where ``-m`` names their marker."""
+    heavy = {"browser", "ray", "beam"} - set(re.findall(r"\w+", config.option.markexpr))
+    left_out = {item for item in items if any(item.get_closest_marker(name) for name in heavy)}
+    if left_out:
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [item for item in items if item not in left_out]
 
 
 @dataclass
