@@ -39,7 +39,7 @@ def open_dask(address: str) -> Iterator[Engine]:
 
     def n_slots() -> int:
         try:
-            return max(sum(client.nthreads().values()), 1)
+            return max(int(sum(client.nthreads().values())), 1)
         except OSError as error:
             raise EngineError(f"the Dask scheduler at {address} is gone: {error}") from error
 
