@@ -23,6 +23,7 @@ from pyarrow import parquet
 from support.datasets import GOOD, left_over, module_text, tables, write_many
 
 from hlomap.corpus import run as corpus_run
+from hlomap.corpus import supervisor
 from hlomap.corpus.engines import Engine, EngineError
 from hlomap.corpus.folder import LocalFolder, OutputError
 from hlomap.corpus.locks import LockedError, lock
@@ -49,9 +50,9 @@ def test_layout(many: Path, tmp_path: Path) -> None:
     output = tmp_path / "dataset"
     summary = analyze_files([many], output, jobs=1, modules=True)
     report = summary.report
-    n_broken = 300 // 15
-    assert report.status == {"done": 300, "duplicate": 300, "error": n_broken} and report.files == 600 + n_broken
-    assert report.instructions == 4 * 300 and report.rows == 3 * 300 and summary.has_errors
+    n_broken = 150 // 15
+    assert report.status == {"done": 150, "duplicate": 150, "error": n_broken} and report.files == 300 + n_broken
+    assert report.instructions == 4 * 150 and report.rows == 3 * 150 and summary.has_errors
 
     manifest = json.loads((output / "_hlomap.json").read_text())
     assert manifest["complete"] and manifest["schema_version"] == 1
@@ -118,7 +119,7 @@ def test_other_versions_and_folders_do_not_mix(tmp_path: Path) -> None:
         analyze_files([tmp_path / "a.txt"], output, jobs=1)
 
 
-@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1)])
+@pytest.mark.parametrize("order", [(2, 0, 1)])
 def test_shards_make_the_same_dataset(
     many: Path, tmp_path: Path, undisturbed: dict[str, list[dict[str, Any]]], order: tuple[int, ...]
 ) -> None:
@@ -144,7 +145,7 @@ class _FailsAfter(Executor):
         return future
 
 
-@pytest.mark.parametrize("n_tasks", [0, 1, 5])
+@pytest.mark.parametrize("n_tasks", [0, 5])
 def test_a_lost_engine_is_continued(
     many: Path,
     tmp_path: Path,
@@ -179,7 +180,7 @@ def wait_for(condition: Callable[[], object], process: subprocess.Popen[str]) ->
 
 
 KILL_POINTS: dict[str, Callable[[Path], object]] = {
-    "the first file": lambda output: output.exists(),
+    "the output": lambda output: output.exists(),
     "the first shard of the plan": lambda output: any(output.glob("_work/shards/0*")),
     "the plan": lambda output: (output / "_work" / "plan.json").exists(),
     "a temporary part": lambda output: any(output.glob("rows/.*.tmp")),
@@ -188,20 +189,21 @@ KILL_POINTS: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("point", KILL_POINTS)
 def test_a_killed_coordinator_is_continued(
-    many: Path, tmp_path: Path, undisturbed: dict[str, list[dict[str, Any]]], point: str
+    many: Path, tmp_path: Path, undisturbed: dict[str, list[dict[str, Any]]]
 ) -> None:
+    """Killed at one point after the other, each time by the run that continues the one before."""
     output = tmp_path / "dataset"
-    process = start(many, output)
-    wait_for(lambda: KILL_POINTS[point](output), process)
-    children = psutil.Process(process.pid).children()
-    process.kill()
-    process.communicate()
-    assert process.returncode == -signal.SIGKILL
-    psutil.wait_procs(children, timeout=30)
-    assert not any(child.is_running() for child in children)  # workers end with the coordinator
-    analyze_files([many], output, jobs=2)
+    for is_there in KILL_POINTS.values():
+        process = start(many, output)
+        wait_for(lambda found=is_there: found(output), process)  # type: ignore[misc]
+        children = psutil.Process(process.pid).children()
+        process.kill()
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL
+        psutil.wait_procs(children, timeout=30)
+        assert not any(child.is_running() for child in children)  # workers end with the coordinator
+    analyze_files([many], output, jobs=1)
     assert tables(output) == undisturbed and not left_over(output)
 
 
@@ -273,28 +275,28 @@ def test_two_runs_on_one_output(many: Path, tmp_path: Path) -> None:
 def test_a_file_over_its_time(tmp_path: Path) -> None:
     """A worker that does not notice by itself, since it is stopped, is replaced."""
     (tmp_path / "tree").mkdir()
-    (tmp_path / "tree" / "slow.txt").write_text(module_text(0, 500_000))
+    (tmp_path / "tree" / "slow.txt").write_text(module_text(0, 1_000_000))
     (tmp_path / "tree" / "quick.txt").write_text(GOOD)
-    summary = analyze_files([tmp_path / "tree"], tmp_path / "one", jobs=1, timeout=0.25)
+    summary = analyze_files([tmp_path / "tree"], tmp_path / "one", jobs=1, timeout=0.5)
     assert summary.report.status == {"done": 1, "timed out": 1}
     (row,) = [row for row in tables(tmp_path / "one")["files"] if row["status"] == "timed out"]
-    assert row["path"].endswith("slow.txt") and row["error"] == "took longer than the limit of 0.25 seconds"
+    assert row["path"].endswith("slow.txt") and row["error"] == "took longer than the limit of 0.5 seconds"
     assert row["content_hash"] is not None
 
     def stop_worker() -> None:
         deadline = time.monotonic() + 30
-        while time.monotonic() < deadline and not any((tmp_path / "two").glob("rows/.*")):
-            time.sleep(0.005)
-        time.sleep(0.1)
-        for child in psutil.Process().children():
-            if "hlomap.corpus.child" in " ".join(child.cmdline()):
-                child.suspend()
+        while time.monotonic() < deadline:
+            for child in list(supervisor._busy):
+                if child.state[0] == 1 and child.state[1] == 1:  # analyzing the second file
+                    psutil.Process(child.pid).suspend()
+                    return
+            time.sleep(0.002)
 
     thread = threading.Thread(target=stop_worker)
     thread.start()
-    summary = analyze_files([tmp_path / "tree"], tmp_path / "two", jobs=1, timeout=1.5)
+    summary = analyze_files([tmp_path / "tree"], tmp_path / "two", jobs=1, timeout=3.0)
     thread.join()
-    assert summary.report.files == 2 and summary.report.status["crashed"] == 0
+    assert summary.report.status == {"done": 1, "timed out": 1}
 
 
 def test_a_file_over_its_memory(tmp_path: Path) -> None:

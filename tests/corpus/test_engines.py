@@ -134,6 +134,6 @@ def test_unknown_engines() -> None:
 def test_an_extra_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     monkeypatch.setitem(sys.modules, "ray", None)
-    for name in ("dask", "ray"):
-        with pytest.raises(UnsupportedError, match=rf"pip install 'hlomap\[{name}\]'"), open_engine(f"{name}:", 1):
+    for name, package in (("dask", "distributed"), ("ray", "ray")):
+        with pytest.raises(UnsupportedError, match=f"pip install {package}"), open_engine(f"{name}:", 1):
             pass

@@ -40,7 +40,12 @@ def _parse_size(context: click.Context, option: click.Parameter, text: str | Non
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)b?", text.strip(), re.IGNORECASE)
     if match is None:
         raise click.BadParameter(f"expected a size such as 500MB or 2GB, found {text!r}")
-    return int(float(match[1]) * _UNITS[match[2].lower()])
+    n_bytes = int(float(match[1]) * _UNITS[match[2].lower()])
+    from ..corpus.tasks import LEAST_MEMORY
+
+    if n_bytes < LEAST_MEMORY:
+        raise click.BadParameter(f"expected at least {LEAST_MEMORY // 10**6}MB, which Python and Arrow take")
+    return n_bytes
 
 
 @click.command(

@@ -14,23 +14,28 @@ from ..errors import UnsupportedError
 
 try:
     import apache_beam as beam
-    from apache_beam.options.pipeline_options import PipelineOptions
-except ModuleNotFoundError as error:
-    raise UnsupportedError("this needs Apache Beam: pip install 'hlomap[beam]'") from error
+except ModuleNotFoundError:
+    beam = None
 
 __all__ = ["Analyze", "run_pipeline"]
 
 
-class Analyze(beam.PTransform):  # type: ignore[misc]
+_Transform: Any = object if beam is None else beam.PTransform
+
+
+class Analyze(_Transform):  # type: ignore[misc]
     """From the names of files to the rows of :func:`hlomap.analyze`, one analysis for one content.
 
     The elements are dictionaries from column to value, with the columns of ``rows`` in a dataset.  The output with the
     tag ``files`` has a dictionary for each file, with the columns of ``files``.  Names are local paths or URLs.
 
-    >>> names = ["gs://bucket/a.txt", "gs://bucket/b.txt"]
-    >>> # with beam.Pipeline() as p:
-    >>> #     rows = p | beam.Create(names) | Analyze()
+    Use it as ``found = names | Analyze()``, and then ``found.rows`` and ``found.files``.  Raises
+    :class:`~hlomap.errors.UnsupportedError` without Beam.
     """
+
+    def __init__(self) -> None:
+        _require_beam()
+        super().__init__()
 
     def expand(self, names: Any) -> Any:
         """The outputs ``rows`` (the main one) and ``files``."""
@@ -40,6 +45,11 @@ class Analyze(beam.PTransform):  # type: ignore[misc]
             | "GroupByContent" >> beam.GroupByKey()
             | "Analyze" >> beam.FlatMap(_analyze).with_outputs("files", main="rows")
         )
+
+
+def _require_beam() -> None:
+    if beam is None:
+        raise UnsupportedError("this needs Apache Beam: pip install apache-beam")
 
 
 def _with_hash(name: str) -> tuple[str, str]:
@@ -68,6 +78,9 @@ def run_pipeline(function: Callable[[Any], Any], tasks: Sequence[Any], options: 
 
     Without options the pipeline runs in this process.
     """
+    _require_beam()
+    from apache_beam.options.pipeline_options import PipelineOptions
+
     flags = shlex.split(options)
     runner = None
     if not any(flag.startswith("--runner") for flag in flags):

@@ -24,7 +24,7 @@ def _connect(url: str) -> tuple[Any, str]:
     try:
         import fsspec
     except ModuleNotFoundError as error:
-        raise UnsupportedError(f"{url} needs fsspec: pip install 'hlomap[fsspec]'") from error
+        raise UnsupportedError(f"{url} needs fsspec: pip install fsspec") from error
     try:
         return fsspec.core.url_to_fs(url)  # type: ignore[no-any-return]
     except (ImportError, ValueError) as error:  # the package of one protocol, such as s3fs

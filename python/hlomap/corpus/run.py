@@ -25,7 +25,7 @@ from .manifest import MANIFEST, DatasetError, Manifest, open_dataset, read_manif
 from .plan import WORK, Plan, make_plan, read_plan
 from .reports import Report
 from .supervisor import progress_at_work, run_task
-from .tasks import FILES_FOLDER, MODULES_FOLDER, ROWS_FOLDER, Form, Task
+from .tasks import FILES_FOLDER, LEAST_MEMORY, MODULES_FOLDER, ROWS_FOLDER, Form, Task
 
 __all__ = ["Progress", "Summary", "analyze_files"]
 
@@ -119,6 +119,8 @@ def analyze_files(
     """
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs: expected at least 1, found {jobs}")
+    if memory is not None and memory < LEAST_MEMORY:
+        raise ValueError(f"memory: expected at least {LEAST_MEMORY} bytes, which Python and Arrow take, found {memory}")
     if not 0 <= shard[0] < shard[1]:
         raise ValueError(f"shard: expected i/n with 0 <= i < n, found {shard[0]}/{shard[1]}")
     began = time.perf_counter()
@@ -243,8 +245,12 @@ class _Run:
                 return plan
             for name in ("shards", "archives"):
                 folder.remove(f"{WORK}/{name}")
-            with _as_output_error():  # temporary files are output, too
+            try:
                 return make_plan(self._listed(folder), folder)
+            except (FileNotFoundError, OutputError):
+                raise
+            except OSError as error:  # temporary files are output, too
+                raise OutputError(error.errno, error.strerror, error.filename) from error
 
     def _listed(self, folder: Folder) -> Iterator[Any]:
         progress = Progress("list")

@@ -6,9 +6,11 @@ here lists them.
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import metadata
 from typing import Any, Final, Literal
 
+import numpy as np
 import pyarrow as pa
 
 from ..analysis.table import COLUMNS
@@ -16,7 +18,7 @@ from ..interop.arrow import schema
 from .manifest import SCHEMA_VERSION
 from .tasks import Form
 
-__all__ = ["FILES", "MODULES", "PartWriter", "Status", "rows_schema", "with_content_hash"]
+__all__ = ["FILES", "MODULES", "PartWriter", "RowsWriter", "Status", "rows_schema", "with_content_hash"]
 
 Status = Literal["done", "skipped", "duplicate", "error", "timed out", "crashed"]
 
@@ -66,16 +68,17 @@ HASH: Final[pa.Field] = pa.field(
 )
 
 
+@cache
 def rows_schema() -> pa.Schema:
     """The columns of ``rows``: ``content_hash``, then those of :func:`hlomap.analyze`."""
     own = schema(COLUMNS)
     return pa.schema([HASH, *own], metadata={**(own.metadata or {}), **_versions()})
 
 
-def with_content_hash(table: pa.Table, content_hash: str, names: pa.Schema) -> pa.Table:
+def with_content_hash(table: pa.Table, content_hash: str) -> pa.Table:
     """The rows of one module with their key as the first column."""
     column = pa.repeat(pa.scalar(content_hash, pa.string()), table.num_rows)
-    return pa.Table.from_arrays([column, *table.columns], schema=names)
+    return pa.Table.from_arrays([column, *table.columns], schema=rows_schema())
 
 
 class PartWriter:
@@ -99,7 +102,7 @@ class PartWriter:
         """Adds rows."""
         self._pending.append(table)
         self._n_rows += table.num_rows
-        self._n_bytes += table.nbytes
+        self._n_bytes += table.get_total_buffer_size()
         if self._n_rows >= self._FLUSH_ROWS or self._n_bytes >= self._FLUSH_BYTES:
             self._flush()
 
@@ -112,6 +115,29 @@ class PartWriter:
 
     def _flush(self) -> None:
         if self._pending:
-            table = pa.concat_tables(self._pending).combine_chunks()
-            self._writer.write_table(table)
+            self._writer.write_table(self._gathered(self._pending))
         self._pending, self._n_rows, self._n_bytes = [], 0, 0
+
+    def _gathered(self, tables: list[pa.Table]) -> pa.Table:
+        """The tables as one; combined, since Parquet writes many small chunks slowly."""
+        return pa.concat_tables(tables).combine_chunks()
+
+
+class RowsWriter(PartWriter):
+    """Writes the rows of modules, each with the hash of its file as the first column."""
+
+    def __init__(self, path: str, form: Form = "parquet") -> None:
+        super().__init__(path, rows_schema(), form)
+        self._hashes: list[str] = []
+
+    def write_rows(self, content_hash: str, table: pa.Table) -> None:
+        """Adds the rows of one module."""
+        self._hashes.append(content_hash)
+        self.write(table)
+
+    def _gathered(self, tables: list[pa.Table]) -> pa.Table:
+        lengths = [table.num_rows for table in tables]
+        owners = pa.array(np.repeat(np.arange(len(tables)), lengths))
+        hashes = pa.array(self._hashes, pa.string()).take(owners)
+        self._hashes = []
+        return pa.Table.from_arrays([hashes, *super()._gathered(tables).columns], schema=rows_schema())

@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 __all__ = [
     "FILES_FOLDER",
+    "LEAST_MEMORY",
     "MODULES_FOLDER",
     "ROWS_FOLDER",
     "Form",
@@ -26,6 +27,10 @@ Form = Literal["parquet", "arrow"]
 FILES_FOLDER: Final = "files"
 ROWS_FOLDER: Final = "rows"
 MODULES_FOLDER: Final = "modules"
+
+
+LEAST_MEMORY: Final = 200_000_000
+"""The least limit of memory, in bytes: Python and Arrow take most of it."""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from .manifest import DatasetError, read_manifest
 from .plan import read_shard
 from .reports import Report
 from .sources import NotRegular, Reader, Source
-from .tables import FILES, MODULES, PartWriter, Status, rows_schema, with_content_hash
+from .tables import FILES, MODULES, PartWriter, RowsWriter, Status, with_content_hash
 from .tasks import FILES_FOLDER, MODULES_FOLDER, ROWS_FOLDER, Task, Verdict, part_name, timeout_message
 
 __all__ = ["analyze_file", "analyze_shard", "source_of"]
@@ -51,12 +51,15 @@ class _Writes(Protocol):
     def write(self, table: pa.Table) -> None: ...
 
 
+class _WritesRows(Protocol):
+    def write_rows(self, content_hash: str, table: pa.Table) -> None: ...
+
+
 @dataclass(frozen=True)
 class _Writers:
     files: _Writes
-    rows: _Writes
+    rows: _WritesRows
     modules: _Writes | None
-    names: pa.Schema  # of rows
 
 
 def analyze_shard(task: Task, verdicts: Mapping[int, Verdict], begin: Begin) -> Report:
@@ -80,11 +83,10 @@ def analyze_shard(task: Task, verdicts: Mapping[int, Verdict], begin: Begin) -> 
         if task.modules:
             modules_path = stack.enter_context(folder.write_part(part_name(MODULES_FOLDER, task.shard)))
         rows_path = stack.enter_context(folder.write_part(part_name(ROWS_FOLDER, task.shard, task.form)))
-        names = rows_schema()
         files = PartWriter(files_path, FILES)
-        rows = PartWriter(rows_path, names, task.form)
+        rows = RowsWriter(rows_path, task.form)
         modules = PartWriter(modules_path, MODULES) if modules_path is not None else None
-        shard = _Shard(task, _Writers(files, rows, modules, names), report, begin)
+        shard = _Shard(task, _Writers(files, rows, modules), report, begin)
         with shard.reader:
             for position, source in enumerate(sources):
                 shard.add(position, source, verdicts.get(position))
@@ -106,6 +108,9 @@ class _Kept:
     def write(self, table: pa.Table) -> None:
         self.tables.append(table)
 
+    def write_rows(self, content_hash: str, table: pa.Table) -> None:
+        self.tables.append(with_content_hash(table, content_hash))
+
 
 def source_of(name: str) -> Source:
     """The file at a local path or URL, with its size now."""
@@ -124,7 +129,7 @@ def analyze_file(source: Source, *, hash_only: bool = False) -> tuple[dict[str, 
     """The row of ``files`` and the rows of one file, analyzed in this process; with ``hash_only`` not analyzed."""
     files, rows = _Kept(), _Kept()
     task = Task("", "", 0)
-    shard = _Shard(task, _Writers(files, rows, None, rows_schema()), Report(), lambda position, stage, n_bytes: None)
+    shard = _Shard(task, _Writers(files, rows, None), Report(), lambda position, stage, n_bytes: None)
     with shard.reader:
         shard.add(0, source, _NOT_ANALYZED if hash_only else None)
     shard.flush_files()
@@ -180,7 +185,7 @@ class _Shard:
         self._count(row, tables)
         with self.timed("write"):
             for table in tables:
-                self._writers.rows.write(with_content_hash(table, str(row["content_hash"]), self._writers.names))
+                self._writers.rows.write_rows(row["content_hash"], table)
             if tables and self._writers.modules is not None:
                 cells = {"content_hash": [row["content_hash"]], "content": [content]}
                 self._writers.modules.write(pa.table(cells, schema=MODULES))

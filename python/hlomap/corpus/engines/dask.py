@@ -28,7 +28,7 @@ def open_dask(address: str) -> Iterator[Engine]:
     try:
         import distributed
     except ModuleNotFoundError as error:
-        raise UnsupportedError("engine dask needs Dask: pip install 'hlomap[dask]'") from error
+        raise UnsupportedError("engine dask needs Dask: pip install distributed") from error
     try:
         if os.path.isfile(address):
             client: Any = distributed.Client(scheduler_file=address, name="hlomap")

@@ -19,7 +19,7 @@ def open_ray(address: str) -> Iterator[Engine]:
     try:
         import ray
     except ModuleNotFoundError as error:
-        raise UnsupportedError("engine ray needs Ray: pip install 'hlomap[ray]'") from error
+        raise UnsupportedError("engine ray needs Ray: pip install ray") from error
     try:
         ray.init(address=address or "local", log_to_driver=False, include_dashboard=False if not address else None)
     except (ConnectionError, RuntimeError, ValueError) as error:
