@@ -249,6 +249,15 @@ pub enum ProblemKind {
         /// What was found at that offset.
         found: String,
     },
+    /// A part of a proto that does not fit the rest, such as an id that does not exist.
+    Misfit {
+        /// The computation and the instruction.
+        path: String,
+        /// What fits.
+        expected: &'static str,
+        /// What was found.
+        found: String,
+    },
     /// The input is neither HLO text nor a proto.
     NotText {
         /// The kind of node: an instruction or a computation.
@@ -302,6 +311,7 @@ impl fmt::Display for ProblemKind {
             OutOfRange { found, of } => write!(f, "expected a number in the range of {of}, found {found}"),
             Compressed { format, reason } => write!(f, "expected {format} data, found {reason}"),
             Wire { at, found } => write!(f, "byte {at}: expected an HLO proto, found {found}"),
+            Misfit { path, expected, found } => write!(f, "{path}: expected {expected}, found {found}"),
             NotText { found } => write!(f, "expected HLO text, found {found}"),
             TooDeep { what, limit } => write!(f, "{what} nested deeper than {limit} levels"),
             TooMany { what, limit } => write!(f, "more than {limit} {what}"),
@@ -316,6 +326,7 @@ impl ProblemKind {
         match self {
             Expected { found, .. }
             | Disagrees { found, .. }
+            | Misfit { found, .. }
             | NotText { found }
             | Wire { found, .. }
             | Compressed { reason: found, .. } => Some(found.clone()),
@@ -350,6 +361,7 @@ impl ProblemKind {
             NotText { .. } => Some("HLO text".into()),
             Compressed { format, .. } => Some(format!("{format} data")),
             Wire { .. } => Some("an HLO proto".into()),
+            Misfit { expected, .. } => Some((*expected).into()),
             Shape(_) | MisplacedAttribute { .. } | UnnamedOperands { .. } | Cycle { .. } => None,
             NestedAttributes { .. } | TextAfterInstruction => None,
             Inconsistent { .. }
@@ -379,7 +391,7 @@ impl SyntaxErrors {
 
 /// `name:line:column: message`, the line, and a caret below the span.
 pub fn describe(source: &Source, problem: &Problem) -> String {
-    if let ProblemKind::Wire { .. } | ProblemKind::Compressed { .. } = problem.kind {
+    if let ProblemKind::Wire { .. } | ProblemKind::Misfit { .. } | ProblemKind::Compressed { .. } = problem.kind {
         return format!("{}: {}", source.name.as_deref().unwrap_or("<bytes>"), problem.kind);
     }
     let (line, column) = source.line_column(problem.span.start as usize);

@@ -112,8 +112,8 @@ impl<'m> Printer<'m> {
             self.attribute(f, attribute, None, 0)?;
         }
         f.write_str("\n")?;
-        if !m.frames.span.is_empty() && self.options.metadata {
-            write!(f, "\n{}\n", m.text(m.frames.span).trim_end())?;
+        if !m.frames.spans.is_empty() && self.options.metadata {
+            write!(f, "\n{}\n", m.frames_text())?;
         }
         for c in 0..m.computations().len() as u32 {
             if !m.computations()[c as usize].is_inline() {

@@ -107,21 +107,23 @@ fn flipped_protos() {
     }
 }
 
+/// A message or a string in a field.
+fn field(number: u32, bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for mut n in [u64::from(number) << 3 | 2, bytes.len() as u64] {
+        while n >= 128 {
+            out.push(n as u8 | 128);
+            n >>= 7;
+        }
+        out.push(n as u8);
+    }
+    out.extend_from_slice(bytes);
+    out
+}
+
 /// Small inputs that could expand: an operand with a long name repeated, nested shapes, empty braces.
 #[test]
 fn protos_that_would_grow() {
-    fn field(number: u32, bytes: &[u8]) -> Vec<u8> {
-        let mut out = Vec::new();
-        for mut n in [u64::from(number) << 3 | 2, bytes.len() as u64] {
-            while n >= 128 {
-                out.push(n as u8 | 128);
-                n >>= 7;
-            }
-            out.push(n as u8);
-        }
-        out.extend_from_slice(bytes);
-        out
-    }
     let module = |instructions: &[u8]| {
         let mut computation = field(1, b"e");
         computation.extend_from_slice(instructions);
@@ -149,6 +151,30 @@ fn protos_that_would_grow() {
     }
     let parts = [field(1, b"c"), field(2, b"iota"), scalar, field(40, &shardings)];
     read(&module(&field(2, &parts.concat())));
+}
+
+/// Parts that many others refer to and that are read once: the wrapper of asynchronous operations, and the schedule of
+/// computations with the same id.
+#[test]
+fn protos_that_refer_to_much_often() {
+    const N: usize = 20_000;
+    let scalar = field(3, &[16, 11]);
+    let row = |name: &str, opcode: &str, rest: &[u8]| {
+        field(2, &[&field(1, name.as_bytes()), &field(2, opcode.as_bytes()), &scalar[..], rest].concat())
+    };
+    let wrapper = [field(1, b"w"), row("r", "negate", &[8; 200_000]), vec![40, 1, 0xa0, 0xea, 0x30, 1]].concat();
+    let starts: Vec<u8> = (0..N)
+        .flat_map(|k| {
+            row(&format!("s{k}"), "async-start", &[&field(38, &[1])[..], &field(100_004, b"negate")].concat())
+        })
+        .collect();
+    let entry = [field(1, b"e"), starts].concat();
+    read(&[field(1, b"m"), field(3, &wrapper), field(3, &entry)].concat());
+    let computations: Vec<u8> = (0..N)
+        .flat_map(|k| field(3, &[field(1, format!("f{k}").as_bytes()), row("p", "parameter", &[])].concat()))
+        .collect();
+    let sequence = field(7, &field(1, &field(2, &field(1, &[1; 500_000]))));
+    read(&[field(1, b"m"), computations, sequence].concat());
 }
 
 #[test]
@@ -216,7 +242,10 @@ fn small_computations_behind_a_large_one() {
     text.extend((0..100_000).map(|k| format!("a{k} = f32[] parameter({k})\n")));
     text += "}\n";
     text.extend((0..100_000).map(|k| format!("f{k} {{ ROOT p = f32[] parameter(0) }}\n")));
-    assert_eq!(parse(&text, None, false).expect("many computations")[0].computations().len(), 100_001);
+    let modules = parse(&text, None, false).expect("many computations");
+    assert_eq!(modules[0].computations().len(), 100_001);
+    let proto = modules[0].to_proto().expect("names for all operands");
+    assert_eq!(parse_bytes(&proto, None, false).expect("many computations")[0].computations().len(), 100_001);
 }
 
 /// Names that are not defined, each with a shape, and attributes that nobody knows.
@@ -238,6 +267,9 @@ fn found_by_fuzzing() {
         "ENTRY e { ROOT a = pred[?] constant({true, 0}) }",
         "ENTRY e { p = f32[2] parameter(0) ROOT r = f32[2] domain(p), domain={kind=\"sharding\", entry={x}, exit={y}} }",
         "f { ROOT p = f32[] parameter(0) } ENTRY e { p = f32[] parameter(0) ROOT r = f32[] new(p), body=f, condition=f }",
+        "HloModule m\nFileNames\n1 \"a\"\nENTRY e { ROOT p = f32[] parameter(0) }\nFileNames\n1 \"b\"\nf { q = s32[] parameter(0) }",
+        "ENTRY e { ROOT p = f32[] parameter(0), metadata={op_name=\"a\" op_name=\"b\" op_type=\"\"} }",
+        "f { ROOT p = f32[] parameter(0) } ENTRY e { ROOT c = () custom-call(), custom_call_target=\"\", window={} }",
     ] {
         assert!(parse(text, None, false).is_ok(), "{text}");
         read(text.as_bytes());

@@ -12,7 +12,7 @@ pub use super::form::Form;
 use crate::cursor::bytes_equal;
 use crate::model::opcode::{self, Opcode};
 use crate::proto::irregular::{self, Irregular};
-use crate::proto::{metadata, origin};
+use crate::proto::{metadata, origin, wire};
 
 /// How the value of an attribute is encoded in its field.
 #[derive(Clone, Copy)]
@@ -61,6 +61,16 @@ pub(crate) struct Field {
     /// Field numbers from the instruction inwards; empty where the irregular codec chooses among several fields.
     pub path: &'static [u32],
     pub codec: Codec,
+}
+
+impl Field {
+    /// The fields among which an irregular codec chooses.
+    pub fn numbers(&self) -> &'static [u32] {
+        match self.codec {
+            Codec::Irregular(functions) => functions.numbers,
+            _ => &[],
+        }
+    }
 }
 
 /// Whether an attribute can change what an operation reads or computes.
@@ -420,6 +430,10 @@ pub(crate) struct OperationField {
     pub field: &'static Field,
     /// The operation requires the attribute.
     pub is_required: bool,
+    /// The bits of the outermost fields that hold it.
+    pub bits: u128,
+    /// Absent fields stand for the default.
+    pub has_zero_default: bool,
 }
 
 struct Index {
@@ -431,6 +445,8 @@ struct Index {
     required: Vec<Vec<u16>>,
     /// By opcode, in the order of rows.
     fields: Vec<Vec<OperationField>>,
+    /// By opcode: keys of attributes with a default other than 0, their field number and the default.
+    defaults: Vec<Vec<(u16, u32, i64)>>,
 }
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| {
@@ -456,9 +472,14 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
             allowed[key as usize][Opcode::Unknown as usize / 64] |= 1 << (Opcode::Unknown as usize % 64);
         }
     }
-    let fields =
+    let fields: Vec<Vec<OperationField>> =
         Opcode::names().chain([""]).zip(&required).map(|(opcode, required)| fields(opcode, required)).collect();
-    Index { sorted, allowed, required, fields }
+    let default = |f: &OperationField| match (f.row.default, f.field.path) {
+        (Some(value @ 1..), &[number]) => Some((f.key, number, value)),
+        _ => None,
+    };
+    let defaults = fields.iter().map(|all| all.iter().filter_map(default).collect()).collect();
+    Index { sorted, allowed, required, fields, defaults }
 });
 
 fn fields(opcode: &str, required: &[u16]) -> Vec<OperationField> {
@@ -466,7 +487,13 @@ fn fields(opcode: &str, required: &[u16]) -> Vec<OperationField> {
     let is_listed = |list: &str| list.split(' ').any(|op| op == "*" || op.trim_end_matches('!') == opcode);
     let all = (0u16..).zip(TABLE).flat_map(|(key, row)| row.fields.iter().flatten().map(move |f| (key, row, f)));
     let own = all.filter(|(_, row, f)| is_listed(if f.operations.is_empty() { row.operations } else { f.operations }));
-    own.map(|(key, row, field)| OperationField { key, row, field, is_required: required.contains(&key) }).collect()
+    let complete = |(key, row, field): (u16, &'static Row, &'static Field)| {
+        let numbers = field.path.first().into_iter().chain(field.numbers());
+        let bits = numbers.fold(0, |bits, &number| bits | wire::bit(number));
+        let has_zero_default = row.default.is_none_or(|default| default == 0);
+        OperationField { key, row, field, is_required: required.contains(&key), bits, has_zero_default }
+    };
+    own.map(complete).collect()
 }
 
 /// Keys by the hash of their names, with linear probing.
@@ -534,6 +561,18 @@ pub(crate) fn is_semantic(key: u16, opcode: Opcode) -> bool {
 /// The fields of an instruction of this opcode that hold attributes, in the order in which they are printed.
 pub(crate) fn fields_of(opcode: Opcode) -> &'static [OperationField] {
     &INDEX.fields[opcode as usize]
+}
+
+/// The field of an attribute in an instruction of this opcode, if there is one.
+pub(crate) fn field_of(opcode: Opcode, key: u16) -> Option<&'static OperationField> {
+    let all = fields_of(opcode);
+    // In the order of rows, which is that of keys.
+    all.binary_search_by_key(&key, |f| f.key).ok().map(|k| &all[k])
+}
+
+/// The attributes whose default is not 0, which stands for an absent field: key, field number and default.
+pub(crate) fn defaults_of(opcode: Opcode) -> &'static [(u16, u32, i64)] {
+    &INDEX.defaults[opcode as usize]
 }
 
 /// An attribute as the schema specifies it for one owner.

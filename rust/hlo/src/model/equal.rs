@@ -173,9 +173,10 @@ fn squeezed(text: &str) -> String {
     out
 }
 
-/// The fields of metadata, sorted by name.
+/// The fields of metadata, sorted by name, without those that are empty or 0, as absent ones are.
 fn metadata(text: &str) -> String {
     let mut fields = crate::model::metadata::fields(text, crate::Span::new(0, text.len()));
+    fields.retain(|(_, value)| !matches!(value.as_ref(), "" | "0" | "{}"));
     fields.sort_unstable();
     if fields.is_empty() {
         "{}".into()

@@ -19,8 +19,8 @@ pub(crate) struct Frames {
     pub functions: FxHashMap<i64, Span>,
     pub locations: FxHashMap<i64, Location>,
     pub frames: FxHashMap<i64, (i64, i64)>,
-    /// The text of the tables, for printing.
-    pub span: Span,
+    /// The texts of the tables, for printing. Tables behind each other have one span.
+    pub spans: Vec<Span>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -135,6 +135,18 @@ impl Module {
 
     fn table_text(&self, span: Option<&Span>) -> Option<Cow<'_, str>> {
         span.map(|&span| attribute::unescape(self.text(span)))
+    }
+
+    /// The text of the tables of stack frames; empty if there are none.
+    pub(crate) fn frames_text(&self) -> Cow<'_, str> {
+        match self.frames.spans[..] {
+            [] => Cow::Borrowed(""),
+            [one] => Cow::Borrowed(self.text(one).trim_end()),
+            ref several => {
+                let texts: Vec<&str> = several.iter().map(|&span| self.text(span).trim_end()).collect();
+                Cow::Owned(texts.join("\n\n"))
+            }
+        }
     }
 
     /// The metadata of an instruction, resolved through the stack-frame tables.

@@ -18,7 +18,7 @@ use crate::parse::module::Header;
 use crate::parse::Parser;
 
 /// The maximum number of distinct unknown attributes.
-const MAX_UNKNOWN_KEYS: usize = 4096;
+pub(crate) const MAX_UNKNOWN_KEYS: usize = 4096;
 
 impl<'a> Parser<'a> {
     /// `key=value`

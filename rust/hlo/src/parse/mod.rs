@@ -26,6 +26,8 @@ use crate::parse::instruction::{Scope, Stem};
 use crate::parse::span_map::SpanMap;
 use crate::proto;
 
+pub(crate) use attribute::MAX_UNKNOWN_KEYS;
+
 /// Parsing stops after this many errors.
 pub const MAX_PROBLEMS: usize = 100;
 
@@ -126,7 +128,7 @@ pub(crate) struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    fn new(source: &'a Arc<Source>) -> Parser<'a> {
+    pub(crate) fn new(source: &'a Arc<Source>) -> Parser<'a> {
         Parser {
             c: Cursor::new(&source.text),
             source,
@@ -205,7 +207,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Releases unused capacity, unless the module is too small for it to matter.
-    fn return_room(module: &mut Module) {
+    pub(crate) fn return_room(module: &mut Module) {
         if module.instructions.capacity() < 1 << 10 {
             return;
         }
@@ -245,7 +247,8 @@ impl<'a> Parser<'a> {
     }
 }
 
-fn empty(source: &Arc<Source>) -> Module {
+/// A module without computations.
+pub(crate) fn empty(source: &Arc<Source>) -> Module {
     Module {
         source: source.clone(),
         span: Span::default(),

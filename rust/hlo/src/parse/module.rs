@@ -117,17 +117,16 @@ impl<'a> Parser<'a> {
         while self.c.accept_after_space(b',') {
             self.attribute(Owner::Module, &mut header, &mut scope, 0)?;
         }
+        // A header names no instructions.
+        self.resolve_operands(&mut scope);
         self.m.header = header.into_vec();
         Ok(())
     }
 
     /// Parses a table or a computation; returns the number of the computation.
     fn top_level(&mut self, entry: &mut Option<u32>) -> Read<Option<u32>> {
-        if self.at_word("FileNames") || self.at_word("FunctionNames") {
-            return self.names_table().map(|()| None);
-        }
-        if self.at_word("FileLocations") || self.at_word("StackFrames") {
-            return self.frames_table().map(|()| None);
+        if self.table()? {
+            return Ok(None);
         }
         let start = self.c.pos;
         let is_entry = self.c.accept_word("ENTRY");
@@ -138,6 +137,26 @@ impl<'a> Parser<'a> {
             self.problem(Problem { kind, span: Span::new(start, start + 5) });
         }
         Ok(Some(id))
+    }
+
+    /// Parses a table, if one is next.
+    fn table(&mut self) -> Read<bool> {
+        if self.at_word("FileNames") || self.at_word("FunctionNames") {
+            return self.names_table().map(|()| true);
+        }
+        if self.at_word("FileLocations") || self.at_word("StackFrames") {
+            return self.frames_table().map(|()| true);
+        }
+        Ok(false)
+    }
+
+    /// Parses all tables that are next.
+    pub(crate) fn tables(&mut self) -> Read<()> {
+        self.c.space();
+        while self.table()? {
+            self.c.space();
+        }
+        Ok(())
     }
 
     /// `FileNames` or `FunctionNames`: rows of an id and a string.
@@ -198,9 +217,11 @@ impl<'a> Parser<'a> {
     }
 
     fn end_table(&mut self, start: usize) {
-        let span = &mut self.m.frames.span;
-        let start = if span.is_empty() { start } else { span.start as usize };
-        *span = Span::new(start, self.c.pos);
+        let spans = &mut self.m.frames.spans;
+        match spans.last_mut() {
+            Some(last) if last.end as usize == start => last.end = self.c.pos as u32,
+            _ => spans.push(Span::new(start, self.c.pos)),
+        }
     }
 
     /// `[%]name [(params) -> shape]`, up to the brace; the name may be missing.

@@ -2,8 +2,10 @@
 //!
 //! Read [`sharding`] and [`write_sharding`], which convert between messages and values.
 
+use std::fmt::Write;
+
 use super::irregular::{ReadContext, WriteContext};
-use super::metadata::metadata;
+use super::metadata::metadata_text;
 use super::wire::{Encoder, Message, Wire, WireError};
 use crate::attribute::devices::DeviceGroups;
 use crate::attribute::mesh::{DeviceOrder, Iota, Mesh, MeshAxis};
@@ -49,7 +51,7 @@ pub(crate) fn sharding(m: Message<'_>, depth: usize) -> Wire<Sharding> {
 }
 
 fn all_metadata(m: Message<'_>, number: u32) -> Wire<Option<Vec<String>>> {
-    let all = m.subs(number).map(|m| metadata(m?)).collect::<Wire<Vec<_>>>()?;
+    let all = m.subs(number).map(|m| metadata_text(m?)).collect::<Wire<Vec<_>>>()?;
     Ok((!all.is_empty()).then_some(all))
 }
 
@@ -210,23 +212,30 @@ fn write_metadata(d: &mut Encoder, number: u32, all: Option<&[String]>) -> Optio
 }
 
 /// `replica_groups`, from whichever of its four fields is present.
-pub(crate) fn read_groups(r: &ReadContext<'_, '_>) -> Wire<Option<String>> {
+pub(crate) fn read_groups(r: &ReadContext<'_, '_>, out: &mut String) -> Wire<bool> {
+    let Some(groups) = groups(r)? else { return Ok(false) };
+    // Writing to a string does not fail.
+    let _ = write!(out, "{groups}");
+    Ok(true)
+}
+
+fn groups(r: &ReadContext<'_, '_>) -> Wire<Option<DeviceGroups>> {
     if let Some(m) = r.m.sub(93)? {
         let Some(inner) = m.sub(1)? else { return bad(m, "device groups without a mesh".into()) };
         let mesh = mesh(inner)?;
         let axes = axes(m, 2, &mesh)?;
-        return Ok(Some(DeviceGroups::Mesh { mesh, axes }.to_string()));
+        return Ok(Some(DeviceGroups::Mesh { mesh, axes }));
     }
     if let Some(m) = r.m.sub(92)? {
         let (groups, iota) = (vec![m.int(1), m.int(2)], Iota::new(m.ints(3)?, m.ints(4)?));
-        return Ok(Some(DeviceGroups::Iota { groups, iota }.to_string()));
+        return Ok(Some(DeviceGroups::Iota { groups, iota }));
     }
     let (m, number) = match r.m.sub(87)? {
         Some(m) => (m, 1),
         None => (r.m, 49),
     };
     let groups = m.subs(number).map(|g| g?.ints(1)).collect::<Wire<Vec<_>>>()?;
-    Ok((!groups.is_empty() || number == 1).then(|| DeviceGroups::Lists(groups).to_string()))
+    Ok((!groups.is_empty() || number == 1).then_some(DeviceGroups::Lists(groups)))
 }
 
 pub(crate) fn write_groups(w: &WriteContext<'_>, d: &mut Encoder) -> Option<()> {

@@ -1,15 +1,17 @@
 //! Attributes with a wire form of their own: windows, shardings, device groups, metadata and others.
 //!
-//! Read [`Irregular`]: one function per direction. Reading returns the text of the value, or `None` if it is the
-//! default; writing returns `None` if the fields cannot represent the value.
+//! Read [`Irregular`]: one function per direction. Reading appends the text of the value and returns true, or returns
+//! false if it is the default; writing returns `None` if the fields cannot represent the value.
 
 use std::borrow::Cow;
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 use layout::Shape;
 
 use super::device;
-use super::quote::{escaped, is_dictionary, is_word, quoted};
+use super::push_int;
+use super::quote::{escaped, is_dictionary, is_word, push_quoted};
+use super::row::plain_comparison;
 use super::shape;
 use super::wire::{Encoder, Message, Wire, WireError};
 use crate::attribute::accuracy::Accuracy;
@@ -25,8 +27,8 @@ use crate::model::module::{Attribute, InstructionId, Module};
 pub(crate) struct ReadContext<'a, 'r> {
     pub m: Message<'a>,
     pub path: &'static [u32],
-    /// The text of the first operand's shape.
-    pub operand_shape: &'r str,
+    /// The shape of the first operand.
+    pub operand_shape: Option<&'r Shape>,
     /// The maximum length of the text.
     pub limit: usize,
 }
@@ -42,8 +44,35 @@ pub(crate) struct WriteContext<'m> {
 /// The functions of one attribute.
 #[derive(Clone, Copy)]
 pub(crate) struct Irregular {
-    pub read: fn(&ReadContext<'_, '_>) -> Wire<Option<String>>,
+    pub read: fn(&ReadContext<'_, '_>, &mut String) -> Wire<bool>,
     pub write: fn(&WriteContext<'_>, &mut Encoder) -> Option<()>,
+    /// The fields that reading looks at, where the path of the attribute is empty.
+    pub numbers: &'static [u32],
+}
+
+/// Appends a displayed value.
+fn push(out: &mut String, value: &impl Display) -> Wire<bool> {
+    // Writing to a string does not fail.
+    let _ = write!(out, "{value}");
+    Ok(true)
+}
+
+/// Appends `{one, one}`.
+fn push_all<'a>(
+    out: &mut String,
+    separator: &str,
+    all: impl Iterator<Item = Wire<Message<'a>>>,
+    mut one: impl FnMut(Message<'a>, &mut String) -> Wire<()>,
+) -> Wire<bool> {
+    out.push('{');
+    let mut is_empty = true;
+    for m in all {
+        out.push_str(if is_empty { "" } else { separator });
+        is_empty = false;
+        one(m?, out)?;
+    }
+    out.push('}');
+    Ok(!is_empty)
 }
 
 impl<'m> WriteContext<'m> {
@@ -61,10 +90,15 @@ impl<'m> WriteContext<'m> {
 }
 
 pub(crate) const WINDOW: Irregular = Irregular {
-    read: |r| {
-        let Some(m) = r.m.sub(15)? else { return Ok(None) };
+    read: |r, out| {
+        let Some(m) = r.m.sub(15)? else { return Ok(false) };
         let dims: Vec<WindowDim> = m.subs(1).map(|d| d.map(window_dim)).collect::<Wire<_>>()?;
-        Ok((!dims.is_empty()).then(|| Window { dims }.to_string()))
+        if dims.is_empty() {
+            // XLA prints an empty window of a custom call alone.
+            out.push_str("{}");
+            return Ok(r.m.text(2)? == "custom-call");
+        }
+        push(out, &Window { dims })
     },
     write: |w, d| {
         let Value::Window(window) = w.value()? else { return None };
@@ -83,6 +117,7 @@ pub(crate) const WINDOW: Irregular = Irregular {
         d.message(15, &m);
         Some(())
     },
+    numbers: &[],
 };
 
 fn window_dim(m: Message<'_>) -> WindowDim {
@@ -98,8 +133,8 @@ fn window_dim(m: Message<'_>) -> WindowDim {
 }
 
 pub(crate) const DIM_LABELS: Irregular = Irregular {
-    read: |r| {
-        let Some(m) = r.m.sub(16)? else { return Ok(None) };
+    read: |r, out| {
+        let Some(m) = r.m.sub(16)? else { return Ok(false) };
         let labels = DimLabels {
             input_batch: m.int(7),
             input_feature: m.int(8),
@@ -122,7 +157,7 @@ pub(crate) const DIM_LABELS: Irregular = Irregular {
                 return Err(WireError { at: m.at, found: format!("dimension {dim} of a convolution") });
             }
         }
-        Ok(Some(labels.to_string()))
+        push(out, &labels)
     },
     write: |w, d| {
         let Value::DimLabels(l) = w.value()? else { return None };
@@ -139,27 +174,34 @@ pub(crate) const DIM_LABELS: Irregular = Irregular {
         d.message(16, &m);
         Some(())
     },
+    numbers: &[],
 };
 
-pub(crate) const REPLICA_GROUPS: Irregular = Irregular { read: device::read_groups, write: device::write_groups };
+pub(crate) const REPLICA_GROUPS: Irregular =
+    Irregular { read: device::read_groups, write: device::write_groups, numbers: &[49, 87, 92, 93] };
+
 pub(crate) const SHARDING: Irregular = Irregular {
-    read: |r| r.m.sub(40)?.map(|m| device::sharding(m, 0).map(|s| s.to_string())).transpose(),
+    read: |r, out| match r.m.sub(40)? {
+        Some(m) => push(out, &device::sharding(m, 0)?),
+        None => Ok(false),
+    },
     write: |w, d| {
         let Value::Sharding(sharding) = w.value()? else { return None };
         d.message(40, &device::write_sharding(&sharding)?);
         Some(())
     },
+    numbers: &[],
 };
 
 pub(crate) const DOMAIN: Irregular = Irregular {
-    read: |r| {
+    read: |r, out| {
         // Entry and exit are swapped between the text and the proto.
         match (r.m.sub(55)?, r.m.sub(54)?) {
             (Some(entry), Some(exit)) => {
                 let (entry, exit) = (device::sharding(entry, 0)?, device::sharding(exit, 0)?);
-                Ok(Some(format!("{{kind=\"sharding\", entry={entry}, exit={exit}}}")))
+                push(out, &format_args!("{{kind=\"sharding\", entry={entry}, exit={exit}}}"))
             }
-            _ => Ok(Some("{}".into())),
+            _ => push(out, &"{}"),
         }
     },
     write: |w, d| {
@@ -182,12 +224,13 @@ pub(crate) const DOMAIN: Irregular = Irregular {
         d.message(54, &exit);
         c.accept_after_space(b'}').then_some(())
     },
+    numbers: &[54, 55],
 };
 
 pub(crate) const PAIRS: Irregular = Irregular {
-    read: |r| {
-        let pairs = r.m.subs(52).map(|p| p.map(|p| format!("{{{},{}}}", p.int(1), p.int(2))));
-        Ok(Some(format!("{{{}}}", pairs.collect::<Wire<Vec<_>>>()?.join(","))))
+    read: |r, out| {
+        push_all(out, ",", r.m.subs(52), |p, out| push(out, &format_args!("{{{},{}}}", p.int(1), p.int(2))).map(drop))?;
+        Ok(true)
     },
     write: |w, d| {
         let Value::IntLists(pairs) = w.value()? else { return None };
@@ -200,12 +243,20 @@ pub(crate) const PAIRS: Irregular = Irregular {
         }
         Some(())
     },
+    numbers: &[],
 };
 
 pub(crate) const SLICE: Irregular = Irregular {
-    read: |r| {
-        let dims = r.m.subs(17).map(|s| s.map(|s| format!("[{}:{}:{}]", s.int(1), s.int(2), s.int(3))));
-        Ok(Some(format!("{{{}}}", dims.collect::<Wire<Vec<_>>>()?.join(", "))))
+    read: |r, out| {
+        push_all(out, ", ", r.m.subs(17), |s, out| {
+            for (before, number) in [('[', 1), (':', 2), (':', 3)] {
+                out.push(before);
+                push_int(out, s.int(number));
+            }
+            out.push(']');
+            Ok(())
+        })?;
+        Ok(true)
     },
     write: |w, d| {
         let Value::Slices(dims) = w.value()? else { return None };
@@ -218,18 +269,24 @@ pub(crate) const SLICE: Irregular = Irregular {
         }
         Some(())
     },
+    numbers: &[],
 };
 
 pub(crate) const PADDING: Irregular = Irregular {
-    read: |r| {
-        let Some(m) = r.m.sub(21)? else { return Ok(Some(String::new())) };
-        let dims = m.subs(1).map(|p| {
-            p.map(|p| match p.int(3) {
-                0 => format!("{}_{}", p.int(1), p.int(2)),
-                interior => format!("{}_{}_{interior}", p.int(1), p.int(2)),
-            })
-        });
-        Ok(Some(dims.collect::<Wire<Vec<_>>>()?.join("x")))
+    read: |r, out| {
+        let Some(m) = r.m.sub(21)? else { return Ok(true) };
+        for (k, p) in m.subs(1).enumerate() {
+            let p = p?;
+            out.push_str(if k > 0 { "x" } else { "" });
+            push_int(out, p.int(1));
+            out.push('_');
+            push_int(out, p.int(2));
+            if p.int(3) != 0 {
+                out.push('_');
+                push_int(out, p.int(3));
+            }
+        }
+        Ok(true)
     },
     write: |w, d| {
         let Value::Padding(dims) = w.value()? else { return None };
@@ -244,49 +301,55 @@ pub(crate) const PADDING: Irregular = Irregular {
         d.message(21, &m);
         Some(())
     },
+    numbers: &[],
 };
 
 pub(crate) const COMPARISON_TYPE: Irregular = Irregular {
-    read: |r| {
+    read: |r, out| {
         let word = r.m.text(72)?;
-        let plain = match r.operand_shape.as_bytes().first() {
-            Some(b's') => "SIGNED",
-            Some(b'u' | b'p') => "UNSIGNED",
-            _ => "FLOAT",
-        };
-        Ok((!word.is_empty() && word != plain).then(|| word.to_string()))
+        if !word.is_empty() && !is_word(word) {
+            return Err(WireError { at: r.m.at, found: format!("comparison type {word:?}") });
+        }
+        out.push_str(word);
+        Ok(!word.is_empty() && word != plain_comparison(r.operand_shape))
     },
     write: |w, d| {
         d.text_unless_empty(72, w.text());
         Some(())
     },
+    numbers: &[],
 };
 
 pub(crate) const LARGEST: Irregular = Irregular {
-    read: |r| Ok(Some((r.m.int(85) != 0).to_string())),
+    read: |r, out| push(out, &(r.m.int(85) != 0)),
     write: |w, d| {
         let Value::Bool(largest) = w.value()? else { return None };
         d.int(85, i64::from(largest));
         Some(())
     },
+    numbers: &[],
 };
 
 pub(crate) const SHAPE: Irregular = Irregular {
-    read: |r| r.m.sub(r.path[0])?.map(|m| shape::read(m, 0).map(|s| s.to_string())).transpose(),
+    read: |r, out| match r.m.sub(r.path[0])? {
+        Some(m) => push(out, &shape::read(m, 0)?),
+        None => Ok(false),
+    },
     write: |w, d| {
         let Value::Shape(shape) = w.value()? else { return None };
         d.message(w.field(), &shape::write(&shape));
         Some(())
     },
+    numbers: &[],
 };
 
 pub(crate) const LAYOUT_CONSTRAINTS: Irregular = Irregular {
-    read: |r| {
+    read: |r, out| {
         if r.m.int(56) == 0 {
-            return Ok(None);
+            return Ok(false);
         }
-        let shapes = r.m.subs(57).map(|s| shape::read(s?, 0).map(|s| s.to_string()));
-        Ok(Some(format!("{{{}}}", shapes.collect::<Wire<Vec<_>>>()?.join(", "))))
+        push_all(out, ", ", r.m.subs(57), |s, out| push(out, &shape::read(s, 0)?).map(drop))?;
+        Ok(true)
     },
     write: |w, d| {
         let Value::Shapes(shapes) = w.value()? else { return None };
@@ -294,28 +357,29 @@ pub(crate) const LAYOUT_CONSTRAINTS: Irregular = Irregular {
         shapes.iter().for_each(|s| d.message(57, &shape::write(s)));
         Some(())
     },
+    numbers: &[],
 };
 
 pub(crate) const LITERAL: Irregular = Irregular {
-    read: |r| {
-        let Some(m) = r.m.sub(8)? else { return Ok(None) };
-        let Some(own) = m.sub(1)? else { return Ok(None) };
-        let mut text = String::new();
-        literal_with_shape(m, &shape::read(own, 0)?, &mut text, r.limit)?;
-        Ok(Some(text))
+    read: |r, out| {
+        let Some(m) = r.m.sub(8)? else { return Ok(false) };
+        let Some(own) = m.sub(1)? else { return Ok(false) };
+        literal_with_shape(m, &shape::read(own, 0)?, out, r.limit)?;
+        Ok(true)
     },
     write: |w, d| {
         let (own, value) = literal::with_shape(&mut Cursor::new(w.text()), 0).ok()?;
         d.message(8, &super::literal::write(Some(&value?), &own));
         Some(())
     },
+    numbers: &[],
 };
 
 /// The text that [`literal::with_shape`] reads.
 fn literal_with_shape(m: Message<'_>, own: &Shape, out: &mut String, limit: usize) -> Wire<()> {
     let Shape::Tuple(parts) = own else {
         write!(out, "{own} ").expect("writing to a string");
-        return super::literal::read(m, own, out, limit);
+        return super::literal::read(m, own, &[], out, limit).map(drop);
     };
     out.push('(');
     let mut values = m.subs(10);
@@ -330,11 +394,11 @@ fn literal_with_shape(m: Message<'_>, own: &Shape, out: &mut String, limit: usiz
 }
 
 pub(crate) const ALIASING: Irregular = Irregular {
-    read: |r| {
-        let one =
-            |m: Message<'_>| Ok(format!("{{{}}}: ({}, {{{}}})", joined(&m.ints(1)?), m.int(2), joined(&m.ints(3)?)));
-        let all = r.m.subs(74).map(|m| one(m?)).collect::<Wire<Vec<_>>>()?;
-        Ok((!all.is_empty()).then(|| format!("{{{}}}", all.join(", "))))
+    read: |r, out| {
+        push_all(out, ", ", r.m.subs(74), |m, out| {
+            let (output, index) = (joined(&m.ints(1)?), joined(&m.ints(3)?));
+            push(out, &format_args!("{{{output}}}: ({}, {{{index}}})", m.int(2))).map(drop)
+        })
     },
     write: |w, d| {
         let Value::OperandAliases(all) = w.value()? else { return None };
@@ -347,13 +411,14 @@ pub(crate) const ALIASING: Irregular = Irregular {
         }
         Some(())
     },
+    numbers: &[],
 };
 
 pub(crate) const REPLICATION: Irregular = Irregular {
-    read: |r| {
-        let Some(m) = r.m.sub(61)? else { return Ok(None) };
+    read: |r, out| {
+        let Some(m) = r.m.sub(61)? else { return Ok(false) };
         let words: Vec<&str> = m.ints(1)?.iter().map(|&v| if v != 0 { "true" } else { "false" }).collect();
-        Ok((!words.is_empty()).then(|| format!("{{{}}}", words.join(","))))
+        Ok(!words.is_empty() && push(out, &format_args!("{{{}}}", words.join(",")))?)
     },
     write: |w, d| {
         let Value::Bools(bits) = w.value()? else { return None };
@@ -362,15 +427,16 @@ pub(crate) const REPLICATION: Irregular = Irregular {
         d.message(61, &m);
         Some(())
     },
+    numbers: &[],
 };
 
 pub(crate) const ACCURACY: Irregular = Irregular {
-    read: |r| {
-        let Some(m) = r.m.sub(91)? else { return Ok(None) };
-        Ok(match m.sub(2)? {
-            Some(t) => Some(Accuracy::Tolerance { atol: t.f64(1), rtol: t.f64(2), ulps: t.int(3) }.to_string()),
-            None => (m.int(1) == 1).then(|| Accuracy::Highest.to_string()),
-        })
+    read: |r, out| {
+        let Some(m) = r.m.sub(91)? else { return Ok(false) };
+        match m.sub(2)? {
+            Some(t) => push(out, &Accuracy::Tolerance { atol: t.f64(1), rtol: t.f64(2), ulps: t.int(3) }),
+            None => Ok(m.int(1) == 1 && push(out, &Accuracy::Highest)?),
+        }
     },
     write: |w, d| {
         let Value::Accuracy(accuracy) = w.value()? else { return None };
@@ -389,27 +455,37 @@ pub(crate) const ACCURACY: Irregular = Irregular {
         d.message(91, &m);
         Some(())
     },
+    numbers: &[],
 };
 
 pub(crate) const FRONTEND: Irregular = Irregular {
-    read: |r| Ok(r.m.sub(68)?.map(frontend).transpose()?.flatten()),
+    read: |r, out| match r.m.sub(68)? {
+        Some(m) => frontend(m, out),
+        None => Ok(false),
+    },
     write: |w, d| {
         let Value::Dictionary(pairs) = w.value()? else { return None };
         d.message(68, &write_frontend(&pairs));
         Some(())
     },
+    numbers: &[],
 };
 
-/// The text of `FrontendAttributes`; `None` if there are none.
-pub(crate) fn frontend(m: Message<'_>) -> Wire<Option<String>> {
-    let mut words = Vec::new();
-    for pair in m.subs(1) {
-        let pair = pair?;
+/// Appends the text of `FrontendAttributes`; false if there are none.
+pub(crate) fn frontend(m: Message<'_>, out: &mut String) -> Wire<bool> {
+    push_all(out, ",", m.subs(1), |pair, out| {
         let (key, value) = (pair.text(1)?, pair.text(2)?);
-        let key = if is_word(key) { key.to_string() } else { quoted(key) };
-        words.push(format!("{key}={}", if is_dictionary(value) { value.to_string() } else { quoted(value) }));
-    }
-    Ok((!words.is_empty()).then(|| format!("{{{}}}", words.join(","))))
+        match is_word(key) {
+            true => out.push_str(key),
+            false => push_quoted(out, key),
+        }
+        out.push('=');
+        match is_dictionary(value) {
+            true => out.push_str(value),
+            false => push_quoted(out, value),
+        }
+        Ok(())
+    })
 }
 
 pub(crate) fn write_frontend(pairs: &[(&str, Cow<'_, str>)]) -> Encoder {
@@ -424,9 +500,9 @@ pub(crate) fn write_frontend(pairs: &[(&str, Cow<'_, str>)]) -> Encoder {
 }
 
 pub(crate) const STATISTICS: Irregular = Irregular {
-    read: |r| {
-        let Some(m) = r.m.sub(82)? else { return Ok(None) };
-        let mut text = format!("{{visualizing_index={}", m.int(1));
+    read: |r, text| {
+        let Some(m) = r.m.sub(82)? else { return Ok(false) };
+        let _ = write!(text, "{{visualizing_index={}", m.int(1));
         let mut is_empty = true;
         for s in m.subs(2) {
             let s = s?;
@@ -438,15 +514,17 @@ pub(crate) const STATISTICS: Irregular = Irregular {
             let _ = write!(text, ",{name}={}", s.f64(2));
         }
         text.push('}');
-        Ok((!is_empty).then_some(text))
+        Ok(!is_empty)
     },
     write: |w, d| {
         let mut m = Encoder::default();
+        let mut is_empty = true;
         for field in w.text().strip_prefix('{')?.strip_suffix('}')?.split(',') {
             let (name, value) = field.split_once('=')?;
             match name.trim() {
                 "visualizing_index" => m.int_unless_zero(1, value.trim().parse().ok()?),
                 name => {
+                    is_empty = false;
                     let mut s = Encoder::default();
                     s.data(1, name.as_bytes());
                     s.f64(2, value.trim().parse().ok()?);
@@ -455,18 +533,20 @@ pub(crate) const STATISTICS: Irregular = Irregular {
             }
         }
         d.message(82, &m);
-        Some(())
+        (!is_empty).then_some(())
     },
+    numbers: &[],
 };
 
 pub(crate) const CONFIG: Irregular = Irregular {
-    read: |r| {
+    read: |r, out| {
         let bytes = r.m.data(43);
-        Ok((!bytes.is_empty()).then(|| match std::str::from_utf8(bytes) {
-            Ok(text) if is_dictionary(text) => text.to_string(),
-            Ok(text) => quoted(text),
-            Err(_) => escaped(bytes),
-        }))
+        match std::str::from_utf8(bytes) {
+            Ok(text) if is_dictionary(text) => out.push_str(text),
+            Ok(text) => push_quoted(out, text),
+            Err(_) => out.push_str(&escaped(bytes)),
+        }
+        Ok(!bytes.is_empty())
     },
     write: |w, d| {
         let value = w.value()?;
@@ -478,4 +558,5 @@ pub(crate) const CONFIG: Irregular = Irregular {
         d.data(43, text.as_bytes());
         Some(())
     },
+    numbers: &[],
 };

@@ -61,23 +61,28 @@ fn field(t: ElementType) -> (u32, Packing, usize) {
     }
 }
 
-/// Appends the text of a literal of this shape; `limit` bounds the length of the whole text.
-pub(crate) fn read(m: Message<'_>, shape: &Shape, out: &mut String, limit: usize) -> Wire<()> {
+/// Appends the text of a literal of this shape, and says whether a part of it is elided; `limit` bounds the length of
+/// the whole text, and `encoded` is the encoded shape, if it is known.
+pub(crate) fn read(m: Message<'_>, shape: &Shape, encoded: &[u8], out: &mut String, limit: usize) -> Wire<bool> {
     match shape {
         Shape::Tuple(parts) => {
             out.push('(');
             let mut values = m.subs(10);
+            let mut is_elided = false;
             for (i, part) in parts.iter().enumerate() {
                 out.push_str(if i > 0 { ", " } else { "" });
-                match values.next() {
-                    Some(value) => read(value?, part, out, limit)?,
-                    None => out.push_str("{...}"),
-                }
+                is_elided |= match values.next() {
+                    Some(value) => read(value?, part, &[], out, limit)?,
+                    None => elided(out),
+                };
             }
             out.push(')');
-            Ok(())
+            Ok(is_elided)
         }
         Shape::Array(a) => {
+            if !encoded.is_empty() && m.data(1) == encoded {
+                return array(m, a, a, out, limit);
+            }
             let order = match m.sub(1)?.map(|s| shape::read(s, 0)).transpose()? {
                 Some(Shape::Array(own)) if own.same_dims(a) => own,
                 None => a.clone(),
@@ -91,21 +96,22 @@ pub(crate) fn read(m: Message<'_>, shape: &Shape, out: &mut String, limit: usize
     }
 }
 
-fn array(m: Message<'_>, a: &ArrayShape, order: &ArrayShape, out: &mut String, limit: usize) -> Wire<()> {
+fn elided(out: &mut String) -> bool {
+    out.push_str("{...}");
+    true
+}
+
+fn array(m: Message<'_>, a: &ArrayShape, order: &ArrayShape, out: &mut String, limit: usize) -> Wire<bool> {
     let bad = |found: String| Err(WireError { at: m.at, found });
     let bits = bits_of(m, a.element())?;
     let n = match a.n_elements() {
         Some(n) => n,
-        None if bits.is_empty() => {
-            out.push_str("{...}");
-            return Ok(());
-        }
+        None if bits.is_empty() => return Ok(elided(out)),
         None => return bad("a literal of unbounded size".into()),
     };
     let per = if a.element().kind() == ElementKind::Complex { 2 } else { 1 };
     if bits.is_empty() && n > 0 {
-        out.push_str("{...}");
-        return Ok(());
+        return Ok(elided(out));
     }
     if bits.len() as i64 != n.saturating_mul(per) {
         return bad(format!("{} elements in a literal of {n}", bits.len() as i64 / per));
@@ -119,7 +125,7 @@ fn array(m: Message<'_>, a: &ArrayShape, order: &ArrayShape, out: &mut String, l
     let n = if is_empty { dims.iter().product() } else { n };
     if is_empty && n > MAX_EMPTY {
         out.push('0');
-        return Ok(());
+        return Ok(false);
     }
     // The number of elements in each slice of a dimension: a brace opens where it divides the index.
     let mut below = vec![1i64; dims.len()];
@@ -153,7 +159,7 @@ fn array(m: Message<'_>, a: &ArrayShape, order: &ArrayShape, out: &mut String, l
             return bad("data that expands to a disproportionate text".into());
         }
     }
-    Ok(())
+    Ok(false)
 }
 
 /// The numbers of a literal as bits, in the order of the proto.
@@ -236,6 +242,21 @@ fn element(bits: &[u64], t: ElementType, out: &mut String) {
             write!(out, "({}, {})", float::print(bits[0], part), float::print(bits[1], part))
         }
     };
+}
+
+/// Whether a `LiteralProto` of this shape can hold a value: not that of an array without a size or with fewer elements
+/// than its dynamic dimensions allow.
+pub(crate) fn fits(value: &LiteralValue, shape: &Shape) -> bool {
+    match (value, shape) {
+        (LiteralValue::Tuple(values), Shape::Tuple(parts)) => {
+            values.len() == parts.len() && values.iter().zip(parts).all(|(v, s)| fits(v, s))
+        }
+        (LiteralValue::Array(bytes), Shape::Array(a)) => {
+            let width = a.element().n_bytes() as i64;
+            a.n_elements().and_then(|n| n.checked_mul(width)) == Some(bytes.len() as i64)
+        }
+        _ => false,
+    }
 }
 
 /// A `LiteralProto` of a value, or of the shape alone.

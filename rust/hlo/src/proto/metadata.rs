@@ -3,12 +3,12 @@
 //! Read [`METADATA`].
 
 use std::borrow::Cow;
-use std::fmt::Write;
 
 use super::irregular::Irregular;
+use super::push_int;
 use super::quote::push_quoted;
-use super::wire::{Encoder, Message, Wire};
-use crate::attribute::mesh::joined;
+use super::wire::{each_field, Encoder, Field, Message, Payload, Wire};
+use crate::model::metadata::fields;
 
 /// Name, field number and whether it is a string, in the order of printed metadata.
 const METADATA_FIELDS: &[(&str, u32, bool)] = &[
@@ -27,50 +27,91 @@ const METADATA_FIELDS: &[(&str, u32, bool)] = &[
 ];
 
 pub(crate) const METADATA: Irregular = Irregular {
-    read: |r| Ok(r.m.sub(7)?.map(metadata).transpose()?.filter(|text| text != "{}")),
+    read: |r, out| metadata(r.m.data(7), r.m.at, out),
     write: |w, d| {
-        d.message(7, &write_metadata(&w.module.metadata(w.id).fields)?);
-        Some(())
+        let span = w.attribute.value;
+        d.nested(7, |d| write_fields(&fields(&w.module.source().text, span), d))
     },
+    numbers: &[],
 };
 
 /// `OpMetadata` from its fields; `None` if one of them is unknown.
 pub(crate) fn write_metadata(fields: &[(&str, Cow<'_, str>)]) -> Option<Encoder> {
     let mut m = Encoder::default();
+    write_fields(fields, &mut m)?;
+    Some(m)
+}
+
+fn write_fields(fields: &[(&str, Cow<'_, str>)], m: &mut Encoder) -> Option<()> {
+    let mut is_seen = [false; METADATA_FIELDS.len()];
     for (name, value) in fields {
         if *name == "profile_type" {
             let types = value.strip_prefix('{')?.strip_suffix('}')?;
             m.ints(5, &types.split(',').map(|t| t.trim().parse().ok()).collect::<Option<Vec<_>>>()?);
             continue;
         }
-        match METADATA_FIELDS.iter().find(|f| f.0 == *name)? {
+        let row = METADATA_FIELDS.iter().position(|f| f.0 == *name)?;
+        if std::mem::replace(&mut is_seen[row], true) {
+            return None;
+        }
+        match &METADATA_FIELDS[row] {
             (_, number, true) => m.data(*number, value.as_bytes()),
             (_, number, false) => m.int(*number, value.parse().ok()?),
         }
     }
-    Some(m)
+    Some(())
 }
 
 /// The text of `OpMetadata`, with its braces.
-pub(crate) fn metadata(m: Message<'_>) -> Wire<String> {
-    let index = m.index(Vec::with_capacity(METADATA_FIELDS.len()));
-    let m = m.with(&index);
-    let mut text = String::from("{");
-    let mut space = "";
+pub(crate) fn metadata_text(m: Message<'_>) -> Wire<String> {
+    let mut text = String::new();
+    metadata(m.bytes(), m.at, &mut text)?;
+    Ok(text)
+}
+
+/// Appends the text of `OpMetadata`, with its braces; false if it is empty.
+fn metadata(bytes: &[u8], at: usize, out: &mut String) -> Wire<bool> {
+    let mut values: [Option<Field<'_>>; 20] = [None; 20];
+    let mut types = String::new();
+    each_field(bytes, at, |f| {
+        match f.number {
+            5 => f.each_int(|n| {
+                types.push(if types.is_empty() { '{' } else { ',' });
+                push_int(&mut types, n);
+            })?,
+            n if n < 20 => values[n as usize] = Some(f),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    let start = out.len();
+    out.push('{');
     for &(name, number, is_text) in METADATA_FIELDS {
-        if is_text && !m.data(number).is_empty() {
-            let _ = write!(text, "{space}{name}=");
-            push_quoted(&mut text, m.text(number)?);
-            space = " ";
-        } else if !is_text && m.int(number) != 0 {
-            let _ = write!(text, "{space}{name}={}", m.int(number));
-            space = " ";
+        match values[number as usize].map(|f| (f, f.payload)) {
+            Some((f, Payload::Bytes(bytes))) if is_text && !bytes.is_empty() => {
+                begin(out, start, name);
+                push_quoted(out, f.text()?);
+            }
+            Some((_, Payload::Varint(n))) if !is_text && n != 0 => {
+                begin(out, start, name);
+                push_int(out, n as i64);
+            }
+            _ => {}
         }
     }
-    let types = m.ints(5)?;
     if !types.is_empty() {
-        let _ = write!(text, "{space}profile_type={{{}}}", joined(&types));
+        begin(out, start, "profile_type");
+        out.push_str(&types);
+        out.push('}');
     }
-    text.push('}');
-    Ok(text)
+    out.push('}');
+    Ok(out.len() > start + 2)
+}
+
+fn begin(out: &mut String, start: usize, name: &str) {
+    if out.len() > start + 1 {
+        out.push(' ');
+    }
+    out.push_str(name);
+    out.push('=');
 }

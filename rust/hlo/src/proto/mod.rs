@@ -1,11 +1,13 @@
 //! Serialized modules: `HloModuleProto` and the messages that contain one.
 //!
-//! Read [`find_module`], then `Reader::module`. A proto is decoded to text, which is then parsed. So a module from a
-//! proto passes the same checks as one from text, owns one text for all its names, and prints, pickles and compares
-//! alike, at the price of a run of the parser. Invariant: any bytes give a module or an error with its offset, and the
-//! text is at most [`GROWTH`] times as long as the bytes.
+//! Read [`find_module`], then `read::module`. The rows of a module come directly from the wire; next to them grows the
+//! text that the parser would read as the same module. So a module from a proto passes the same checks as one from
+//! text, owns one text for all its names, and prints, pickles and compares alike. Invariant: any bytes give a module or
+//! an error with its offset, and the text is at most [`GROWTH`] times as long as the bytes.
 
+mod calls;
 mod device;
+mod header;
 pub(crate) mod irregular;
 mod literal;
 pub(crate) mod metadata;
@@ -14,30 +16,60 @@ pub(crate) mod origin;
 mod quote;
 mod read;
 mod regular;
+mod row;
 mod shape;
-
 mod tables;
-mod wire;
+#[cfg(test)]
+mod tests;
+pub(crate) mod wire;
 mod write;
+mod write_calls;
 
 use crate::error::{Problem, ProblemKind, Source, Span, SyntaxErrors};
 use crate::model::module::{Ids, Module};
-use crate::parse;
 use std::sync::Arc;
 use wire::{Message, WireError};
 
 /// The maximum ratio of the length of the text to the bytes; real modules grow less than tenfold.
 const GROWTH: usize = 64;
 
-/// Private field numbers for what XLA's fields cannot represent. Other readers skip them.
+/// Private field numbers for what XLA's fields cannot represent. Other readers skip them, so they contain no part of
+/// the program.
 const EXTRA: u32 = 100_001;
 const EXTRA_HEADER: u32 = 100_002;
 const EXTRA_TABLES: u32 = 100_003;
-/// In the short form of an asynchronous operation: the instruction as in the text. In a computation: marks the wrapper
-/// of such an operation.
+/// In an operation that the text writes in short asynchronous form: the operation without the phase. In a computation:
+/// marks the wrapper of such an operation.
 const EXTRA_ASYNC: u32 = 100_004;
 /// In a constant without a layout, whose shapes need one for XLA: the shape without it.
 const EXTRA_SHAPE: u32 = 100_005;
+/// In a module or a computation: the positions of its computations or instructions in the order of the text, where that
+/// is another one.
+const EXTRA_ORDER: u32 = 100_006;
+/// In an instruction: the attributes that name its called computations, where the operation does not tell, each as
+/// `calls=1`, as `branch_computations={3}`, or as `calls=0` for the computation of the asynchronous chain.
+const EXTRA_CALLS: u32 = 100_007;
+/// In a constant: the text of a value that a literal cannot hold, such as one of an unbounded array.
+const EXTRA_VALUE: u32 = 100_008;
+
+/// Appends a decimal number.
+fn push_int(out: &mut String, n: i64) {
+    let mut digits = [0u8; 20];
+    let mut at = digits.len();
+    let mut rest = n.unsigned_abs();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if n < 0 {
+        out.push('-');
+    }
+    out.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
+}
 
 /// The module in a message: an `HloModuleProto` itself, or a message that holds one in its first field (HloProto,
 /// HloSnapshot, HloUnoptimizedSnapshot, HloModuleProtoWithConfig).
@@ -75,7 +107,8 @@ pub fn is_module_head(head: &[u8]) -> bool {
     let mut rest = head;
     for _ in 0..3 {
         let Some((inner, is_cut)) = wire::first_field(rest) else { return false };
-        let is_name = !inner.is_empty() && quote::is_word(&String::from_utf8_lossy(inner));
+        // The name of a module may be empty.
+        let is_name = quote::is_word(&String::from_utf8_lossy(inner)) || (inner.is_empty() && rest.len() > 2);
         if is_name && !is_cut {
             return wire::second_tag(rest).is_none_or(|tag| tag == 0x12);
         }
@@ -94,20 +127,14 @@ impl Ids {
     }
 }
 
-/// Parses the module in a proto.
+/// Reads the module in a proto.
 pub fn parse_proto(bytes: &[u8], name: Option<&str>, strict: bool) -> Result<Vec<Module>, SyntaxErrors> {
-    let text = find_module(bytes, 0, 0).and_then(|found| match found {
-        Some(m) => read::text(m, bytes.len().saturating_mul(GROWTH).saturating_add(1 << 16)),
+    let read = find_module(bytes, 0, 0).and_then(|found| match found {
+        Some(m) => read::module(m, name, strict, bytes.len().saturating_mul(GROWTH).saturating_add(1 << 16)),
         None => Err(WireError { at: 0, found: "a message without an HLO module".into() }),
     });
-    match text {
-        Ok((text, ids)) => {
-            let modules = parse::parse(&text, name, strict)?;
-            Ok(match <[Module; 1]>::try_from(modules) {
-                Ok([m]) => vec![m.with_ids(Some(ids))],
-                Err(several) => several,
-            })
-        }
+    match read {
+        Ok(read) => read.map(|module| vec![module]),
         Err(e) => {
             let kind = ProblemKind::Wire { at: e.at, found: e.found };
             let source = Arc::new(Source::new("", name));

@@ -11,7 +11,7 @@ use crate::cursor::Cursor;
 /// Origins nest at most this deep, as shapes do.
 const MAX_DEPTH: usize = 128;
 
-pub(crate) const ORIGIN: Irregular = Irregular { read, write };
+pub(crate) const ORIGIN: Irregular = Irregular { read, write, numbers: &[] };
 
 struct Leaf {
     index: Vec<i64>,
@@ -19,17 +19,18 @@ struct Leaf {
     text: String,
 }
 
-fn read(r: &ReadContext<'_, '_>) -> Wire<Option<String>> {
-    let Some(m) = r.m.sub(88)? else { return Ok(None) };
+fn read(r: &ReadContext<'_, '_>, text: &mut String) -> Wire<bool> {
+    let Some(m) = r.m.sub(88)? else { return Ok(false) };
     if m.int(2) != 0 {
-        return Ok(Some("{[synthetic_call]}".into()));
+        text.push_str("{[synthetic_call]}");
+        return Ok(true);
     }
     let leaves = m.subs(1).map(|leaf| self::leaf(leaf?)).collect::<Wire<Vec<_>>>()?;
-    let mut text = String::from("{");
+    text.push('{');
     // Indices with gaps do not form a tree, so the attribute is dropped.
-    let is_tree = tree(&leaves, 0, &mut text).is_some();
+    let is_tree = tree(&leaves, 0, text).is_some();
     text.push('}');
-    Ok(is_tree.then_some(text))
+    Ok(is_tree)
 }
 
 fn leaf(m: Message<'_>) -> Wire<Leaf> {

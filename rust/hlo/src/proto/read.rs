@@ -1,396 +1,460 @@
-//! Reads an `HloModuleProto` as HLO text.
+//! Reads an `HloModuleProto` into a module.
 //!
-//! Read `Reader::module`. The proto refers to operands and called computations by id, the text by name.
+//! Read [`module`], then `Reader::module`. The rows of the module are built as the fields are decoded. Next to them
+//! grows the text that a module owns, in which names, literals and values of attributes are spans; it is never parsed,
+//! apart from what private fields hold as text. Invariant: the parser reads the text as an equal module.
+
+use std::sync::Arc;
 
 use quasiaffine::interrupt::poll;
-use std::fmt::Write;
-
-use layout::Shape;
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
-use super::irregular::{self, ReadContext};
-use super::quote::{is_word, quoted};
-use super::wire::{Field, Message, Payload, Wire, WireError};
-use super::{literal, operation, regular, shape, tables, EXTRA, EXTRA_ASYNC, EXTRA_HEADER, EXTRA_SHAPE, EXTRA_TABLES};
-use crate::attribute::mesh::joined;
-use crate::attribute::schema::{self, Codec};
-use crate::model::module::Ids;
-use crate::Opcode;
+use super::row::{Scope, REPEATED};
+use super::shape::Shapes;
+use super::wire::{each_field, Field, Index, Message, Payload, Wire, WireError};
+use super::{header, tables, EXTRA, EXTRA_ASYNC, EXTRA_ORDER, EXTRA_TABLES};
+use crate::attribute::schema::Owner;
+use crate::check;
+use crate::cursor::clip;
+use crate::error::{Problem, ProblemKind, Source, Span, SyntaxErrors};
+use crate::model::module::{Attribute, Computation, Ids, Module, UNKNOWN_KEY};
+use crate::parse::{self, Parser, MAX_DIAGNOSTICS, MAX_PROBLEMS};
 
-/// The text of a module, at most `limit` bytes, and the ids of its computations and instructions in text order.
-pub(crate) fn text(m: Message<'_>, limit: usize) -> Wire<(String, Ids)> {
-    let mut reader = Reader {
-        out: String::new(),
-        limit,
-        ids: Ids::default(),
-        computations: FxHashMap::default(),
-        shapes: Shapes::default(),
-        fields: Vec::new(),
-    };
-    reader.module(m)?;
-    Ok((reader.out, reader.ids))
-}
-
-struct Reader<'a> {
-    out: String,
+/// The module in a message, whose text has at most `limit` bytes. `name` names the source in messages; `strict` turns
+/// every diagnostic into an error.
+pub(crate) fn module(
+    m: Message<'_>,
+    name: Option<&str>,
+    strict: bool,
     limit: usize,
-    ids: Ids,
-    /// Names of computations by id.
-    computations: FxHashMap<i64, &'a str>,
-    shapes: Shapes<'a>,
-    /// A reusable buffer for the fields of an instruction.
-    fields: Vec<Field<'a>>,
+) -> Wire<Result<Module, SyntaxErrors>> {
+    // Offsets into a text are 32 bits wide.
+    let mut r = Reader::new(limit.min(u32::MAX as usize - 2));
+    // Real modules have a text of about this length; unused capacity costs no memory.
+    let _ = r.out.try_reserve(m.bytes().len() + m.bytes().len() / 4);
+    r.module(m)?;
+    Ok(r.finish(name, strict))
 }
 
-/// Shapes and their texts by encoded bytes; most instructions share a shape.
-#[derive(Default)]
-struct Shapes<'a> {
-    numbers: FxHashMap<&'a [u8], usize>,
-    all: Vec<(Shape, String)>,
+pub(super) struct Reader<'a> {
+    /// Its source is set at the end.
+    pub m: Module,
+    pub out: String,
+    pub limit: usize,
+    pub ids: Ids,
+    /// Whether an id is used twice, so that the ids cannot be kept.
+    pub has_repeated_ids: bool,
+    /// Numbers of computations by id.
+    pub computations: FxHashMap<i64, u32>,
+    /// By number.
+    pub computation_names: Vec<&'a str>,
+    /// By name; the first of several.
+    pub numbers_by_name: FxHashMap<&'a str, u32>,
+    /// The roots of computations around operations that the text writes in short asynchronous form, by id of the
+    /// computation, until their operation is read.
+    pub wrappers: FxHashMap<i64, Field<'a>>,
+    pub shapes: Shapes<'a>,
+    /// The decoded fields of an instruction.
+    pub index: Index<'a>,
+    /// Buffers for those of another one and of a computation.
+    pub inner_index: Index<'a>,
+    computation_index: Index<'a>,
+    /// A buffer for a computation.
+    pub spare: Scope<'a>,
 }
 
-impl<'a> Shapes<'a> {
-    /// The number of the shape in these bytes, which are at offset `at`.
-    fn number(&mut self, bytes: &'a [u8], at: usize) -> Wire<usize> {
-        if let Some(&number) = self.numbers.get(bytes) {
-            return Ok(number);
-        }
-        let shape = shape::read(Message::new(bytes, at)?, 0)?;
-        let text = shape.to_string();
-        self.all.push((shape, text));
-        self.numbers.insert(bytes, self.all.len() - 1);
-        Ok(self.all.len() - 1)
-    }
-}
-
-/// The id of an instruction, its name, and the bytes of its shape, which its users need.
+/// A computation whose fields are not yet decoded.
 #[derive(Clone, Copy)]
-struct Head<'a> {
+struct Row<'a> {
+    bytes: &'a [u8],
+    at: usize,
     id: i64,
     name: &'a str,
-    shape: &'a [u8],
 }
 
-/// The instructions of a computation by id.
-type Known<'a> = FxHashMap<i64, Head<'a>>;
+/// The path of an instruction or a computation in messages.
+pub(super) fn path(computation: &str, instruction: Option<&str>) -> String {
+    match instruction {
+        Some(name) => format!("computation `{}`, instruction `{}`", clip(computation), clip(name)),
+        None => format!("computation `{}`", clip(computation)),
+    }
+}
+
+pub(super) fn bad<T>(at: usize, found: impl Into<String>) -> Wire<T> {
+    Err(WireError { at, found: found.into() })
+}
 
 impl<'a> Reader<'a> {
+    fn new(limit: usize) -> Reader<'a> {
+        Reader {
+            m: parse::empty(&Arc::new(Source::new("", None))),
+            out: String::new(),
+            limit,
+            ids: Ids::default(),
+            has_repeated_ids: false,
+            computations: FxHashMap::default(),
+            computation_names: Vec::new(),
+            numbers_by_name: FxHashMap::default(),
+            wrappers: FxHashMap::default(),
+            shapes: Shapes::default(),
+            index: Index::default(),
+            inner_index: Index::default(),
+            computation_index: Index::default(),
+            spare: Scope::default(),
+        }
+    }
+
     fn module(&mut self, m: Message<'a>) -> Wire<()> {
-        let name = m.text(1)?;
-        let mut rows: Vec<Message<'a>> = Vec::new();
-        for computation in m.subs(3) {
-            let computation = computation?;
-            if computation.has(EXTRA_ASYNC) {
-                continue;
-            }
-            let name = self.name(computation, "computation")?;
-            if self.computations.insert(computation.int(5), name).is_some() {
-                let found = format!("a second computation with id {}", computation.int(5));
-                return Err(WireError { at: computation.at, found });
-            }
-            rows.push(computation);
-        }
-        let _ = write!(self.out, "HloModule {}", if is_word(name) { name } else { "module" });
-        self.header(m)?;
-        self.out.push('\n');
-        match m.sub(17)? {
-            Some(index) => self.out.push_str(&tables::read(index)?),
-            None => self.out.push_str(m.text(EXTRA_TABLES)?),
-        }
-        self.check(m)?;
-        let schedule = schedule(m)?;
-        let entry = self.entry(m)?;
-        for c in rows {
-            let id = c.int(5);
-            self.computation(c, id == entry, schedule.get(&id).copied())?;
-        }
-        Ok(())
-    }
-
-    fn entry(&self, m: Message<'_>) -> Wire<i64> {
-        let id = m.int(6);
-        let name = m.text(2)?;
-        // The id supersedes the name; files that have only the name leave it 0.
-        if self.computations.get(&id).is_some_and(|n| name.is_empty() || *n == name) {
-            return Ok(id);
-        }
-        let by_name = self.computations.iter().find(|(_, n)| **n == name).map(|(&id, _)| id);
-        let found = by_name.or(self.computations.contains_key(&id).then_some(id));
-        found.ok_or_else(|| WireError { at: m.at, found: format!("an undefined entry computation {id}") })
-    }
-
-    fn header(&mut self, m: Message<'a>) -> Wire<()> {
-        if m.has(7) {
-            self.out.push_str(", is_scheduled=true");
-        }
-        let mut aliases = Vec::new();
-        if let Some(alias) = m.sub(8)? {
-            for e in alias.subs(1) {
-                let e = e?;
-                let kind = if e.int(4) == 2 { "must-alias" } else { "may-alias" };
-                let (output, index) = (joined(&e.ints(1)?), joined(&e.ints(3)?));
-                aliases.push(format!("{{{output}}}: ({}, {{{index}}}, {kind})", e.int(2)));
-            }
-        }
-        let mut donors = Vec::new();
-        if let Some(donor) = m.sub(18)? {
-            for e in donor.subs(1) {
-                let e = e?;
-                donors.push(format!("({}, {{{}}})", e.int(1), joined(&e.ints(2)?)));
-            }
-        }
-        for (name, all) in [("input_output_alias", aliases), ("buffer_donor", donors)] {
-            if !all.is_empty() {
-                let _ = write!(self.out, ", {name}={{ {} }}", all.join(", "));
-            }
-        }
-        // An entry layout that does not match the parameters is kept as text.
-        let is_text = |f: Field<'_>| match f.payload {
-            Payload::Bytes(text) => f.number == EXTRA_HEADER && text.starts_with(b"entry_computation_layout="),
-            _ => false,
-        };
-        if let Some(program) = m.sub(4)?.filter(|p| p.has(2) && !m.fields().any(is_text)) {
-            self.out.push_str(", entry_computation_layout={(");
-            for (k, p) in program.subs(1).enumerate() {
-                self.out.push_str(if k > 0 { ", " } else { "" });
-                let text = shape::read(p?, 0)?.to_string();
-                self.out.push_str(&text);
-            }
-            if let Some(result) = program.sub(2)? {
-                let _ = write!(self.out, ")->{}}}", shape::read(result, 0)?);
-            }
-        }
-        if let Some(text) = m.sub(19)?.map(irregular::frontend).transpose()?.flatten() {
-            let _ = write!(self.out, ", frontend_attributes={text}");
-        }
-        self.extra(m, EXTRA_HEADER)
-    }
-
-    fn extra(&mut self, m: Message<'_>, number: u32) -> Wire<()> {
-        for f in m.fields().filter(|f| f.number == number) {
-            if let Payload::Bytes(bytes) = f.payload {
-                let _ = write!(self.out, ", {}", String::from_utf8_lossy(bytes));
-            }
-        }
-        Ok(())
-    }
-
-    /// The name in field 1, if it is valid in text.
-    fn name(&self, m: Message<'a>, what: &str) -> Wire<&'a str> {
-        word(m, m.text(1)?, what)
-    }
-
-    fn head(&self, row: Message<'a>) -> Wire<Head<'a>> {
-        let mut head = Head { id: 0, name: "", shape: &[] };
-        for f in row.fields() {
-            match (f.number, f.payload) {
-                (1, Payload::Bytes(_)) => head.name = f.text()?,
-                (1, _) => head.name = "",
-                (3, Payload::Bytes(bytes)) => head.shape = bytes,
-                (3, _) => head.shape = &[],
-                // Overrides the shape with a layout, which precedes it.
-                (EXTRA_SHAPE, Payload::Bytes(bytes)) => head.shape = bytes,
-                (35, Payload::Varint(id)) => head.id = id as i64,
-                (35, _) => head.id = 0,
-                _ => {}
-            }
-        }
-        word(row, head.name, "instruction")?;
-        Ok(head)
-    }
-
-    fn check(&self, m: Message<'_>) -> Wire<()> {
-        if self.out.len() > self.limit {
-            return Err(WireError { at: m.at, found: "data that expands to a disproportionate text".into() });
-        }
-        Ok(())
-    }
-
-    fn computation(&mut self, c: Message<'a>, is_entry: bool, order: Option<Message<'a>>) -> Wire<()> {
-        let _ = write!(self.out, "\n{}%{} {{\n", if is_entry { "ENTRY " } else { "" }, c.text(1)?);
-        let mut known: Known<'a> = FxHashMap::default();
-        let mut rows: Vec<(Message<'a>, Head<'a>)> = Vec::new();
-        for row in c.subs(2) {
+        let mut rows: Vec<Row<'a>> = Vec::new();
+        for f in m.fields().filter(|f| f.number == 3) {
             poll();
-            let row = row?;
-            let head = self.head(row)?;
-            if known.insert(head.id, head).is_some() {
-                return Err(WireError { at: row.at, found: format!("a second instruction with id {}", head.id) });
-            }
-            rows.push((row, head));
-        }
-        if let Some(order) = order {
-            let mut positions = FxHashMap::default();
-            order.each_int(1, |id| {
-                let position = positions.len();
-                positions.entry(id).or_insert(position);
+            let mut row = Row { bytes: bytes_of(f)?, at: f.at, id: 0, name: "" };
+            let (mut is_wrapper, mut last) = (false, f);
+            each_field(row.bytes, row.at, |f| {
+                match (f.number, f.payload) {
+                    (1, _) => row.name = f.text()?,
+                    (2, _) => last = f,
+                    (5, Payload::Varint(id)) => row.id = id as i64,
+                    (EXTRA_ASYNC, _) => is_wrapper = true,
+                    _ => {}
+                }
+                Ok(())
             })?;
-            rows.sort_by_cached_key(|(_, head)| positions.get(&head.id).copied().unwrap_or(usize::MAX));
+            word(row.at, row.name, "computation")?;
+            match is_wrapper {
+                true => drop(self.wrappers.insert(row.id, last)),
+                false => rows.push(row),
+            }
         }
-        self.ids.computations.push(c.int(5));
-        self.ids.instructions.extend(rows.iter().map(|(_, head)| head.id));
+        rows = in_order(rows, m)?;
+        let mut repeated = Vec::new();
+        for (number, row) in (0u32..).zip(&rows) {
+            self.computation_names.push(row.name);
+            self.numbers_by_name.entry(row.name).or_insert(number);
+            self.ids.computations.push(row.id);
+            if self.computations.insert(row.id, number).is_some() {
+                self.computations.insert(row.id, REPEATED);
+                repeated.push(number);
+            }
+        }
+        let (entry, is_missing) = self.entry(m, &rows)?;
+        self.m.entry = entry;
+        header::read(self, m)?;
+        let tables = self.out.len() + 1;
+        match m.sub(17)? {
+            Some(index) => tables::read(index, &mut self.out, &mut self.m.frames)?,
+            None => self.tables(m)?,
+        }
+        let has_tables = self.out.len() > tables;
+        self.check_length(m.at)?;
+        self.out.push('\n');
+        if has_tables {
+            self.m.frames.spans = vec![Span::new(tables, self.out.len())];
+        }
+        let mut schedule = schedule(m)?;
+        for (number, c) in (0u32..).zip(rows) {
+            if number > 0 {
+                self.out.push('\n');
+            }
+            self.computation(&c, number, schedule.remove(&c.id))?;
+            let name = c.name;
+            let span = self.m.computations[number as usize].name;
+            if is_missing && number == entry {
+                let found = format!("{}, which no computation has; the module is read with this one", m.int(6));
+                self.misfit(path(name, None), "the id of a computation as the entry computation id", found, span);
+            }
+            if repeated.binary_search(&number).is_ok() {
+                self.has_repeated_ids = true;
+                let found = format!("{}, which an earlier one has", c.id);
+                self.misfit(path(name, None), "a computation id of its own", found, span);
+            }
+        }
+        self.m.span = Span::new(0, self.out.len());
+        Ok(())
+    }
+
+    /// The number of the entry computation, and whether the proto has an id for it that no computation has.
+    fn entry(&self, m: Message<'_>, rows: &[Row<'_>]) -> Wire<(u32, bool)> {
+        let (id, name) = (m.int(6), m.text(2)?);
+        let by_id = self.computations.get(&id).copied();
+        let by_name = self.numbers_by_name.get(name).copied();
+        match (by_id, by_name) {
+            (Some(REPEATED), Some(number)) if rows[number as usize].id == id => Ok((number, false)),
+            (Some(REPEATED), _) => bad(m.at, format!("the entry computation id {id}, which several computations have")),
+            // The id supersedes the name; files that have only the name leave it 0.
+            (Some(number), None) => Ok((number, false)),
+            (Some(number), Some(other)) => Ok((if id == 0 { other } else { number }, false)),
+            (None, Some(number)) => Ok((number, id != 0)),
+            // As in text, the last computation.
+            (None, None) => match rows.len().checked_sub(1) {
+                Some(last) => Ok((last as u32, true)),
+                None => bad(m.at, "a module without computations"),
+            },
+        }
+    }
+
+    fn computation(&mut self, row: &Row<'a>, number: u32, order: Option<Message<'a>>) -> Wire<()> {
+        let mut index = std::mem::take(&mut self.computation_index);
+        index.decode(row.bytes, row.at)?;
+        let (c, text) = (index.message(row.at), row.name);
+        self.out.push_str(if number == self.m.entry { "ENTRY %" } else { "%" });
+        let name = self.push(text);
+        self.out.push_str(" {\n");
+        let mut scope = self.scope(c, &index, text, order)?;
         let root = c.int(6);
-        let has_root = known.contains_key(&root);
-        let n = rows.len();
-        for (k, (row, head)) in rows.into_iter().enumerate() {
+        let last = scope.rows.len() as u32 - 1;
+        scope.root = match scope.find(root) {
+            Some(REPEATED) => {
+                let found = format!("root id {root} of {}, which several instructions have", path(text, None));
+                return bad(c.at, found);
+            }
+            Some(local) => local,
+            None => {
+                let expected = "the id of an instruction as the root id";
+                let found = format!("{root}; the module is read with the last instruction as the root");
+                self.misfit(path(text, None), expected, found, name);
+                last
+            }
+        };
+        let start = self.m.instructions.len() as u32;
+        for local in 0..scope.rows.len() as u32 {
             poll();
-            let is_root = if has_root { head.id == root } else { k + 1 == n };
-            self.out.push_str(if is_root { "  ROOT " } else { "  " });
-            self.instruction(row, head, &known)?;
+            self.out.push_str(if local == scope.root { "  ROOT " } else { "  " });
+            self.instruction(&mut scope, local)?;
             self.out.push('\n');
-            self.check(row)?;
+            self.check_length(c.at)?;
         }
         self.out.push('}');
+        let attributes = self.computation_attributes(c, &scope)?;
+        self.out.push('\n');
+        let first = self.m.links.len() as u32;
+        let parameters = (first, self.parameters(&mut scope, c, start)?);
+        if scope.is_unordered {
+            let rows = &self.m.instructions[start as usize..];
+            if let Some(k) = check::cycle(rows, &self.m.operands) {
+                let name = scope.rows[k as usize].name;
+                return bad(c.at, format!("{}, which depends on itself", path(text, Some(name))));
+            }
+        }
+        let (end, root) = (self.m.instructions.len() as u32, start + scope.root);
+        self.m.computations.push(Computation { name, start, end, root, parameters, attributes, is_inline: false });
+        self.computation_index = index;
+        scope.clear();
+        self.spare = scope;
+        Ok(())
+    }
+
+    /// Links the parameters in the order of their numbers, which must be consecutive; returns how many they are.
+    fn parameters(&mut self, scope: &mut Scope<'a>, c: Message<'_>, start: u32) -> Wire<u32> {
+        scope.parameters.sort_unstable();
+        for (expected, &(number, local)) in (0u32..).zip(&scope.parameters) {
+            if number != expected {
+                let found = format!("parameter number {number} of {}, expected {expected}", path(scope.name, None));
+                return bad(c.at, found);
+            }
+            self.m.links.push(start + local);
+        }
+        Ok(scope.parameters.len() as u32)
+    }
+
+    fn computation_attributes(&mut self, c: Message<'_>, scope: &Scope<'a>) -> Wire<Vec<Attribute>> {
+        let start = self.out.len();
         let thread = c.text(8)?;
         if !thread.is_empty() && thread != "main" {
-            let _ = write!(self.out, ", execution_thread={}", quoted(thread));
+            self.out.push_str(", execution_thread=");
+            super::quote::push_quoted(&mut self.out, thread);
         }
-        self.extra(c, EXTRA)?;
-        self.out.push('\n');
-        Ok(())
-    }
-
-    fn instruction(&mut self, m: Message<'a>, head: Head<'a>, known: &Known<'a>) -> Wire<()> {
-        let mut index = m.index(std::mem::take(&mut self.fields));
-        let (mut m, mut head) = (m, head);
-        if let Some(short) = index.fields.iter().rev().find(|f| f.number == EXTRA_ASYNC) {
-            m = short.message()?;
-            head = self.head(m)?;
-            index = m.index(index.fields);
-        }
-        let m = m.with(&index);
-        let word = m.text(2)?;
-        if !is_word(word) {
-            return Err(WireError { at: m.at, found: format!("opcode {word:?}") });
-        }
-        let opcode = Opcode::from_name(word).unwrap_or(Opcode::Unknown);
-        let own = self.shapes.number(head.shape, m.at)?;
-        let own_text = &self.shapes.all[own].1;
-        for part in ["%", head.name, " = ", own_text, " ", word, "("] {
-            self.out.push_str(part);
-        }
-        match opcode {
-            Opcode::Parameter => {
-                let _ = write!(self.out, "{}", m.int(9));
-            }
-            Opcode::Constant => match m.sub(8)? {
-                Some(value) => literal::read(value, &self.shapes.all[own].0, &mut self.out, self.limit)?,
-                None => self.out.push_str("{...}"),
-            },
-            _ => self.ids(m, 36, known)?,
-        }
-        self.out.push(')');
-        let mut first = None;
-        m.each_int(36, |id| first = first.or(Some(id))).ok();
-        let operand = match first.and_then(|id| known.get(&id)) {
-            Some(head) => Some(self.shapes.number(head.shape, m.at)?),
-            None => None,
-        };
-        let has_predicate = operand.is_some_and(|k| self.shapes.all[k].1.starts_with("pred["));
-        self.callees(m, word, has_predicate)?;
-        let operand_shape = operand.map_or("", |k| self.shapes.all[k].1.as_str());
-        for f in schema::fields_of(opcode) {
-            let (name, is_required) = (f.row.name, f.is_required);
-            // Most fields are absent, which stands for 0 and so, with few exceptions, for the default.
-            let is_absent = f.field.path.first().is_some_and(|&n| index.lacks(n));
-            let is_default = is_absent && f.row.default.is_none_or(|default| default == 0);
-            if (is_default && !is_required) || (is_required && is_extra(m, name)) {
-                continue;
-            }
-            let reading = ReadContext { m, path: f.field.path, operand_shape, limit: self.limit };
-            let value = match f.field.codec {
-                Codec::Irregular(functions) => (functions.read)(&reading)?,
-                codec => regular::read(f, codec, m)?,
-            };
-            if let Some(value) = value {
-                for part in [", ", name, "=", &value] {
-                    self.out.push_str(part);
-                }
-            }
-        }
-        if m.has(37) {
-            self.out.push_str(", control-predecessors={");
-            self.ids(m, 37, known)?;
-            self.out.push('}');
-        }
-        self.extra(m, EXTRA)?;
-        self.fields = index.fields;
-        Ok(())
-    }
-
-    /// The names of the instructions whose ids a field lists.
-    fn ids(&mut self, m: Message<'_>, number: u32, known: &Known<'a>) -> Wire<()> {
-        let mut comma = "";
-        let mut failure = None;
-        let (out, limit) = (&mut self.out, self.limit);
-        m.each_int(number, |id| {
-            match known.get(&id) {
-                Some(head) if out.len() <= limit => {
-                    for part in [comma, "%", head.name] {
-                        out.push_str(part);
-                    }
-                }
-                Some(_) => {}
-                None => failure = failure.or(Some(id)),
-            }
-            comma = ", ";
-        })?;
-        match failure {
-            Some(id) => Err(WireError { at: m.at, found: format!("an undefined instruction id {id}") }),
-            None => self.check(m),
+        push_extra(&mut self.out, c, EXTRA);
+        match self.out.len() == start {
+            true => Ok(Vec::new()),
+            false => Ok(self.text_attributes(Owner::Computation, start, Some(scope), c.at)?.into_vec()),
         }
     }
 
-    fn callees(&mut self, m: Message<'_>, opcode: &str, has_predicate: bool) -> Wire<()> {
-        let ids = m.ints(38)?;
-        if ids.is_empty() {
+    /// Appends a name and returns its span.
+    pub fn push(&mut self, text: &str) -> Span {
+        let start = self.out.len();
+        self.out.push_str(text);
+        Span::new(start, self.out.len())
+    }
+
+    pub fn check_length(&self, at: usize) -> Wire<()> {
+        match self.out.len() > self.limit {
+            true => bad(at, "data that expands to a disproportionate text"),
+            false => Ok(()),
+        }
+    }
+
+    /// Parses `, name=value, …`, which the text holds from `start` on.
+    pub fn text_attributes(
+        &mut self,
+        owner: Owner,
+        start: usize,
+        names: Option<&Scope<'a>>,
+        at: usize,
+    ) -> Wire<SmallVec<[Attribute; 8]>> {
+        let source = Arc::new(Source::new(&self.out[start..], None));
+        let mut p = Parser::new(&source);
+        let mut all = SmallVec::new();
+        let mut scope = parse::instruction::Scope::default();
+        let mut result = Ok(());
+        while result.is_ok() && p.c.accept_after_space(b',') {
+            result = p.attribute(owner, &mut all, &mut scope, 0);
+        }
+        if let Some(problem) = result.err().or(p.problems.pop()) {
+            return bad(at, format!("an attribute in a private field: {}", problem.kind));
+        }
+        if !p.c.at_end() || !p.m.computations.is_empty() {
+            return bad(at, "a private field that is not a list of attributes");
+        }
+        let rows = names.filter(|_| !scope.pending_links.is_empty()).map_or(&[][..], |scope| &scope.rows);
+        let locals: FxHashMap<&str, u32> = rows.iter().map(|row| row.name).zip(0..).collect();
+        for (at_link, name) in scope.pending_links.drain(..) {
+            let name = &source.text[name.range()];
+            match locals.get(name) {
+                Some(&local) => p.m.links[at_link] = local,
+                None => return bad(at, format!("an instruction named `{}` in a private field", clip(name))),
+            }
+        }
+        let shift = |span: Span| Span::new(span.start as usize + start, span.end as usize + start);
+        let keys: Vec<Span> = p.m.unknown_keys.iter().map(|&span| shift(span)).collect();
+        let links = self.m.links.len() as u32;
+        for (at_link, name) in p.pending_calls.drain(..) {
+            let name = &source.text[name.range()];
+            match self.numbers_by_name.get(name) {
+                Some(&number) => p.m.links[at_link] = number,
+                None => return bad(at, format!("a computation named `{}` in a private field", clip(name))),
+            }
+        }
+        self.m.links.append(&mut p.m.links);
+        for d in p.m.diagnostics.drain(..) {
+            self.diagnose(|| Problem { span: shift(d.span), kind: d.kind });
+        }
+        for shape in p.m.shapes.drain(..) {
+            self.shapes.intern_reported(shape, &mut self.m.shapes);
+        }
+        for a in &mut all {
+            a.value = shift(a.value);
+            a.link += links;
+            if let Some(n) = a.key.checked_sub(UNKNOWN_KEY) {
+                a.key = self.unknown_key(keys[n as usize], at)?;
+            }
+        }
+        Ok(all)
+    }
+
+    fn unknown_key(&mut self, span: Span, at: usize) -> Wire<u16> {
+        let seen = self.m.unknown_keys.iter().position(|k| self.out[k.range()] == self.out[span.range()]);
+        let n = seen.unwrap_or(self.m.unknown_keys.len());
+        if n >= parse::MAX_UNKNOWN_KEYS {
+            return bad(at, format!("more than {} names of unknown attributes", parse::MAX_UNKNOWN_KEYS));
+        }
+        if seen.is_none() {
+            self.m.unknown_keys.push(span);
+        }
+        Ok(UNKNOWN_KEY + n as u16)
+    }
+
+    /// Tables of stack frames whose ids are not consecutive, which are kept as text.
+    fn tables(&mut self, m: Message<'a>) -> Wire<()> {
+        let text = m.text(EXTRA_TABLES)?;
+        if text.is_empty() {
             return Ok(());
         }
-        let mut names = Vec::with_capacity(ids.len());
-        for id in ids {
-            match self.computations.get(&id) {
-                Some(name) => names.push(*name),
-                None => {
-                    return Err(WireError { at: m.at, found: format!("an undefined computation id {id}") });
-                }
-            }
+        let start = self.out.len();
+        self.out.push_str(text);
+        let source = Arc::new(Source::new(text, None));
+        let mut p = Parser::new(&source);
+        match p.tables() {
+            Ok(()) if p.c.at_end() => {}
+            _ => return bad(m.at, "a private field that is not a table of stack frames"),
         }
-        let Some(keys) = operation::callee_names(opcode, has_predicate, names.len()) else {
-            let found = format!("{} called computations of {opcode}", names.len());
-            return Err(WireError { at: m.at, found });
-        };
-        if let [key @ ("branch_computations" | "called_computations")] = keys {
-            let _ = write!(self.out, ", {key}={{");
-            for (k, name) in names.iter().enumerate() {
-                let comma = if k > 0 { ", " } else { "" };
-                let _ = write!(self.out, "{comma}%{name}");
-                self.check(m)?;
-            }
-            self.out.push('}');
-            return Ok(());
-        }
-        for (key, name) in keys.iter().zip(names) {
-            let _ = write!(self.out, ", {key}=%{name}");
+        self.m.frames = p.m.frames;
+        for span in self.m.frames.files.values_mut().chain(self.m.frames.functions.values_mut()) {
+            *span = Span::new(span.start as usize + start, span.end as usize + start);
         }
         Ok(())
+    }
+
+    /// Keeps a diagnostic unless the limit is reached.
+    pub fn diagnose(&mut self, problem: impl FnOnce() -> Problem) {
+        if self.m.diagnostics.len() < MAX_DIAGNOSTICS {
+            self.m.diagnostics.push(problem());
+        }
+    }
+
+    /// Reports a part of the proto that does not fit the rest.
+    pub fn misfit(&mut self, path: String, expected: &'static str, found: String, span: Span) {
+        self.diagnose(|| Problem { kind: ProblemKind::Misfit { path, expected, found }, span });
+    }
+
+    /// Completes the module and checks it as the parser does.
+    fn finish(mut self, name: Option<&str>, strict: bool) -> Result<Module, SyntaxErrors> {
+        let source = Arc::new(Source::new(self.out, name));
+        self.m.source = source.clone();
+        let mut problems = Vec::new();
+        for (number, name) in (0u32..).zip(&self.computation_names) {
+            if self.numbers_by_name.get(name) != Some(&number) {
+                let kind = ProblemKind::Duplicate { what: "computation named", name: clip(name) };
+                problems.push(Problem { kind, span: self.m.computations[number as usize].name });
+            }
+        }
+        if problems.is_empty() {
+            let mut findings = check::Findings::default();
+            (0..self.m.computations.len() as u32).for_each(|c| findings.computation(&mut self.m, c));
+            check::module(&mut self.m, &mut findings, &[], &mut problems);
+        }
+        self.m.diagnostics.sort_by_key(|d| d.span.start);
+        if strict {
+            problems.extend(self.m.diagnostics.iter().cloned());
+        }
+        Parser::return_room(&mut self.m);
+        problems.truncate(MAX_PROBLEMS);
+        match problems.is_empty() {
+            true => Ok(self.m.with_ids((!self.has_repeated_ids).then_some(self.ids))),
+            false => Err(SyntaxErrors { source, problems }),
+        }
+    }
+}
+
+/// Appends the attributes in a private field, each behind a comma.
+pub(super) fn push_extra(out: &mut String, m: Message<'_>, number: u32) {
+    for f in m.fields().filter(|f| f.number == number) {
+        if let Payload::Bytes(bytes) = f.payload {
+            out.push_str(", ");
+            out.push_str(&String::from_utf8_lossy(bytes));
+        }
     }
 }
 
 /// The name, if it is valid in text.
-fn word<'a>(m: Message<'_>, name: &'a str, what: &str) -> Wire<&'a str> {
-    if is_word(name) {
+pub(super) fn word<'a>(at: usize, name: &'a str, what: &str) -> Wire<&'a str> {
+    if super::quote::is_word(name) {
         return Ok(name);
     }
     let shown: String = name.chars().take(40).collect();
-    Err(WireError { at: m.at, found: format!("{what} name {shown:?}") })
+    bad(at, format!("{what} name {shown:?}"))
 }
 
-/// Whether an attribute is kept as text because no field can represent it.
-fn is_extra(m: Message<'_>, name: &str) -> bool {
-    m.fields().filter(|f| f.number == EXTRA).any(|f| match f.payload {
-        Payload::Bytes(text) => text.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b"=")),
-        _ => false,
-    })
+/// The items in the order of the text: a private field of `m` lists their positions where they are in another order.
+pub(super) fn in_order<T: Copy>(items: Vec<T>, m: Message<'_>) -> Wire<Vec<T>> {
+    if !m.has(EXTRA_ORDER) {
+        return Ok(items);
+    }
+    let order = m.ints(EXTRA_ORDER)?;
+    let mut is_seen = vec![false; items.len()];
+    let mut ordered = Vec::with_capacity(items.len());
+    for n in order {
+        match usize::try_from(n).ok().filter(|&n| n < items.len()) {
+            Some(n) if !std::mem::replace(&mut is_seen[n], true) => ordered.push(items[n]),
+            _ => return bad(m.at, format!("position {n} in the private order of {} rows", items.len())),
+        }
+    }
+    match ordered.len() == items.len() {
+        true => Ok(ordered),
+        false => bad(m.at, format!("{} positions in the private order of {} rows", ordered.len(), items.len())),
+    }
 }
 
 /// The instruction sequences of a schedule, by computation id.
@@ -405,4 +469,12 @@ fn schedule(m: Message<'_>) -> Wire<FxHashMap<i64, Message<'_>>> {
         }
     }
     Ok(all)
+}
+
+/// The bytes of a message in a field.
+pub(super) fn bytes_of(f: Field<'_>) -> Wire<&[u8]> {
+    match f.payload {
+        Payload::Bytes(bytes) => Ok(bytes),
+        _ => bad(f.at, format!("a number in field {}, expected a message", f.number)),
+    }
 }

@@ -2,76 +2,125 @@
 //!
 //! Read [`read`] and [`write()`], which have one arm per [`Codec`].
 
-use super::quote::{is_word, quoted};
+use std::fmt::Write;
+
+use super::push_int;
+use super::quote::{is_word, push_quoted};
 use super::wire::{Encoder, Message, Wire, WireError};
-use crate::attribute::mesh::joined;
-use crate::attribute::schema::{Codec, OperationField};
+use crate::attribute::schema::{Codec, Form, OperationField};
 use crate::attribute::Value;
 
-/// The text of an attribute's value; `None` for the default, unless the attribute is required.
-pub(crate) fn read(f: &OperationField, codec: Codec, m: Message<'_>) -> Wire<Option<String>> {
-    let is_required = f.is_required;
+/// Appends the text of an attribute's value; false for the default, unless the attribute is required.
+pub(crate) fn read(
+    f: &OperationField,
+    codec: Codec,
+    is_required: bool,
+    m: Message<'_>,
+    out: &mut String,
+) -> Wire<bool> {
     let Some((m, field)) = m.at_path(f.field.path)? else {
-        let default = match codec {
-            Codec::Ints => "{}",
-            Codec::Int => "0",
-            Codec::Bool => "false",
-            _ => return Ok(None),
+        match codec {
+            Codec::Ints => out.push_str("{}"),
+            Codec::Int => out.push('0'),
+            Codec::Bool => out.push_str("false"),
+            _ => return Ok(false),
         };
-        return Ok(is_required.then(|| default.into()));
+        return Ok(is_required);
     };
     Ok(match codec {
         Codec::Int => {
             let n = m.int(field);
+            push_int(out, n);
             let is_default = match f.row.default {
                 Some(default) => n == 0 || n == default,
                 None => !m.has(field),
             };
-            (is_required || !is_default).then(|| n.to_string())
+            is_required || !is_default
         }
-        Codec::FirstInt => match m.ints(field)?.first() {
-            Some(n) => Some(n.to_string()),
-            None => is_required.then(|| "0".into()),
-        },
-        Codec::Bool => (is_required || m.int(field) != 0).then(|| (m.int(field) != 0).to_string()),
-        Codec::Float => Some(format!("{}", m.f32(field))),
+        Codec::FirstInt => {
+            let mut first = None;
+            m.each_int(field, |n| first = first.or(Some(n)))?;
+            push_int(out, first.unwrap_or(0));
+            is_required || first.is_some()
+        }
+        Codec::Bool => {
+            let is_true = m.int(field) != 0;
+            out.push_str(if is_true { "true" } else { "false" });
+            is_required || is_true
+        }
+        Codec::Float => {
+            let value = m.f32(field);
+            let _ = if value.is_nan() { out.write_str("nan") } else { write!(out, "{value}") };
+            true
+        }
         Codec::Text => {
             let text = m.text(field)?;
-            (is_required || !text.is_empty()).then(|| quoted(text))
+            push_quoted(out, text);
+            is_required || !text.is_empty()
         }
         Codec::Name => {
             let word = m.text(field)?;
             if !word.is_empty() && !is_word(word) {
                 return Err(WireError { at: m.at, found: format!("{} {word:?}", f.row.name) });
             }
-            (!word.is_empty()).then(|| word.to_string())
+            out.push_str(word);
+            !word.is_empty()
         }
         Codec::Word(words) => {
             let n = m.int(field);
             match word(words, n) {
-                Some("") => None,
-                Some(word) => (is_required || n != 0).then(|| word.to_string()),
+                Some("") => false,
+                Some(word) => {
+                    out.push_str(word);
+                    is_required || n != 0
+                }
                 // A number without a word is newer than the schema.
-                None => Some(n.to_string()),
+                None if f.row.form == Form::Word => {
+                    push_int(out, n);
+                    true
+                }
+                None => return Err(WireError { at: m.at, found: format!("{n} for {}", f.row.name) }),
             }
         }
         Codec::Ints => {
-            let all = m.ints(field)?;
-            (is_required || !all.is_empty()).then(|| format!("{{{}}}", joined(&all)))
+            let start = out.len();
+            push_list(out, |each| m.each_int(field, each))?;
+            is_required || out.len() > start + 2
         }
         Codec::Words(words) => {
-            let all = m.ints(field)?;
-            let text = |n: i64| word(words, n).map_or_else(|| n.to_string(), str::to_string);
-            let is_default = all.iter().all(|&n| n == 0);
-            (!is_default).then(|| format!("{{{}}}", all.into_iter().map(text).collect::<Vec<_>>().join(",")))
+            let mut is_default = true;
+            let mut open = '{';
+            m.each_int(field, |n| {
+                is_default &= n == 0;
+                out.push(std::mem::replace(&mut open, ','));
+                match word(words, n) {
+                    Some(word) => out.push_str(word),
+                    None => push_int(out, n),
+                }
+            })?;
+            out.push('}');
+            !is_default
         }
-        Codec::Irregular(_) => None,
+        Codec::Irregular(_) => false,
     })
 }
 
-/// The field of an attribute; `None` if it cannot represent the value.
-pub(crate) fn write(f: &OperationField, codec: Codec, value: Value<'_>) -> Option<Encoder> {
-    let mut d = Encoder::default();
+/// Appends integers in braces, which `all` passes to its argument.
+fn push_list(out: &mut String, all: impl FnOnce(&mut dyn FnMut(i64)) -> Wire<()>) -> Wire<()> {
+    let mut open = '{';
+    all(&mut |n| {
+        out.push(std::mem::replace(&mut open, ','));
+        push_int(out, n);
+    })?;
+    if open == '{' {
+        out.push('{');
+    }
+    out.push('}');
+    Ok(())
+}
+
+/// Writes the field of an attribute; `None` if it cannot represent the value.
+pub(crate) fn write(f: &OperationField, codec: Codec, value: Value<'_>, d: &mut Encoder) -> Option<()> {
     let field = *f.field.path.last()?;
     match (codec, value) {
         (Codec::Int, Value::Int(n)) if f.row.default.is_none() => d.int(field, n),
@@ -89,7 +138,7 @@ pub(crate) fn write(f: &OperationField, codec: Codec, value: Value<'_>) -> Optio
         }
         _ => return None,
     }
-    Some(d)
+    Some(())
 }
 
 /// The word of a number; empty for a number that is not written in text.

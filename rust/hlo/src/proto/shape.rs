@@ -1,8 +1,11 @@
 //! `ShapeProto` and `LayoutProto`, in both directions.
 
 use layout::{ArrayShape, ElementType, Layout, Shape, SplitConfig, Tile};
+use rustc_hash::FxHashMap;
 
 use super::wire::{Encoder, Message, Wire, WireError};
+use crate::check;
+use crate::cursor::brief;
 
 /// Numbers of `PrimitiveType` by element type.
 const ELEMENTS: &[(i64, ElementType)] = &[
@@ -51,6 +54,60 @@ fn element(number: i64) -> Option<ElementType> {
 
 fn element_number(t: ElementType) -> i64 {
     ELEMENTS.iter().find(|row| row.1 == t).map_or(0, |row| row.0)
+}
+
+/// Shapes by encoded bytes, since most instructions share a shape; numbers are those of a module.
+#[derive(Default)]
+pub(crate) struct Shapes<'a> {
+    numbers: FxHashMap<&'a [u8], u32>,
+    by_value: FxHashMap<Shape, u32>,
+    /// By number.
+    pub texts: Vec<String>,
+    /// Why the layouts of some shapes are invalid, until they are reported.
+    problems: Vec<(u32, String)>,
+}
+
+impl<'a> Shapes<'a> {
+    /// The number of the shape in these bytes, which are at offset `at`.
+    #[inline]
+    pub fn number(&mut self, bytes: &'a [u8], at: usize, all: &mut Vec<Shape>) -> Wire<u32> {
+        if let Some(&number) = self.numbers.get(bytes) {
+            return Ok(number);
+        }
+        let shape = read(Message::new(bytes, at)?, 0)?;
+        let problem = check::invalid_layout(&shape);
+        let n = all.len();
+        // Some layouts, such as a split without indices, cannot be written as text.
+        let text = shape.to_string();
+        if layout::read_shape(text.as_bytes(), 0).ok().is_none_or(|read| read != (shape.clone(), text.len())) {
+            return Err(WireError { at, found: format!("a shape that text cannot express: {}", brief(&shape)) });
+        }
+        let number = self.intern_reported(shape, all);
+        if let Some(reason) = problem.filter(|_| all.len() > n) {
+            self.problems.push((number, reason));
+        }
+        self.numbers.insert(bytes, number);
+        Ok(number)
+    }
+
+    /// The number of a shape whose layout needs no report.
+    pub fn intern_reported(&mut self, shape: Shape, all: &mut Vec<Shape>) -> u32 {
+        *self.by_value.entry(shape).or_insert_with_key(|shape| {
+            self.texts.push(shape.to_string());
+            all.push(shape.clone());
+            all.len() as u32 - 1
+        })
+    }
+
+    /// Why the layout of a shape is invalid, the first time that it is asked for.
+    #[inline]
+    pub fn take_problem(&mut self, number: u32) -> Option<String> {
+        if self.problems.is_empty() {
+            return None;
+        }
+        let at = self.problems.iter().position(|p| p.0 == number)?;
+        Some(self.problems.swap_remove(at).1)
+    }
 }
 
 /// The shape of a `ShapeProto`.
@@ -118,57 +175,58 @@ fn read_layout(m: Message<'_>, rank: usize, depth: usize) -> Wire<Layout> {
 /// A `ShapeProto`.
 pub(crate) fn write(shape: &Shape) -> Encoder {
     let mut d = Encoder::default();
+    write_to(shape, &mut d);
+    d
+}
+
+/// The fields of a `ShapeProto`.
+pub(crate) fn write_to(shape: &Shape, d: &mut Encoder) {
     match shape {
         Shape::Array(a) => {
             d.int(2, element_number(a.element()));
             d.ints(3, a.dims());
             match a.layout() {
-                Some(layout) => d.message(5, &write_layout(layout)),
-                None if a.rank() == 0 => d.message(5, &write_layout(&Layout::row_major(0))),
+                Some(layout) => d.nested(5, |d| write_layout(layout, d)),
+                None if a.rank() == 0 => d.nested(5, |d| write_layout(&Layout::row_major(0), d)),
                 None => {}
             }
-            d.ints(6, &(0..a.rank()).map(|i| i64::from(a.is_dynamic(i))).collect::<Vec<_>>());
+            d.each_int(6, (0..a.rank()).map(|i| i64::from(a.is_dynamic(i))));
         }
         Shape::Tuple(parts) => {
             d.int(2, TUPLE);
-            parts.iter().for_each(|part| d.message(4, &write(part)));
+            parts.iter().for_each(|part| d.nested(4, |d| write_to(part, d)));
         }
         Shape::Token => d.int(2, TOKEN),
         Shape::Opaque => d.int(2, OPAQUE),
         Shape::Buffer(inner) => {
             d.int(2, BUFFER);
-            d.message(4, &write(inner));
+            d.nested(4, |d| write_to(inner, d));
         }
     }
-    d
 }
 
-fn write_layout(layout: &Layout) -> Encoder {
-    let mut d = Encoder::default();
+fn write_layout(layout: &Layout, d: &mut Encoder) {
     d.ints(1, &layout.minor_to_major);
     for tile in &layout.tiles {
-        let mut t = Encoder::default();
-        t.ints(1, &tile.0);
-        d.message(6, &t);
+        d.nested(6, |d| d.ints(1, &tile.0));
     }
     d.int_unless_zero(7, layout.element_size_in_bits);
     d.int_unless_zero(8, layout.memory_space);
     if let Some(levels) = &layout.dim_level_types {
         let number = |c: u8| LEVELS.iter().position(|&l| l == c).map(|n| n as i64);
-        d.ints(9, &levels.bytes().filter_map(number).collect::<Vec<_>>());
+        d.each_int(9, levels.bytes().filter_map(number));
     }
     if let Some(physical) = &layout.physical_shape {
-        d.message(10, &write(physical));
+        d.nested(10, |d| write_to(physical, d));
     }
     d.int_unless_zero(11, layout.index_type.map_or(0, element_number));
     d.int_unless_zero(12, layout.pointer_type.map_or(0, element_number));
     d.int_unless_zero(15, layout.dynamic_shape_metadata_prefix_bytes);
     d.int(16, layout.tail_padding_alignment);
     for config in &layout.split_configs {
-        let mut c = Encoder::default();
-        c.int_unless_zero(1, config.dimension);
-        c.ints(2, &config.indices);
-        d.message(17, &c);
+        d.nested(17, |d| {
+            d.int_unless_zero(1, config.dimension);
+            d.ints(2, &config.indices);
+        });
     }
-    d
 }

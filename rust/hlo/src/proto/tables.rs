@@ -2,44 +2,80 @@
 //!
 //! The parent of a frame is one larger in the text than in the proto, where 0 stands for none.
 
-use std::fmt::Write;
+use quasiaffine::interrupt::poll;
 
-use super::quote::quoted;
-use super::wire::{Encoder, Message, Wire};
+use super::push_int;
+use super::quote::push_quoted;
+use super::wire::{Encoder, Message, Payload, Wire, WireError};
 use crate::cursor::Cursor;
+use crate::error::Span;
+use crate::model::metadata::{Frames, Location};
 
 const LOCATION: &[(&str, u32)] =
     &[("file_name_id", 1), ("function_name_id", 2), ("line", 3), ("end_line", 5), ("column", 4), ("end_column", 6)];
 const FRAME: &[(&str, u32)] = &[("file_location_id", 1), ("parent_frame_id", 2)];
 
-/// The tables as text; empty if there are none.
-pub(crate) fn read(m: Message<'_>) -> Wire<String> {
-    let mut text = String::new();
+/// Appends the tables and reads them.
+pub(crate) fn read(m: Message<'_>, text: &mut String, frames: &mut Frames) -> Wire<()> {
     for (title, number) in [("FileNames", 1), ("FunctionNames", 2)] {
         let mut id = 0;
         for f in m.fields().filter(|f| f.number == number) {
-            let super::wire::Payload::Bytes(bytes) = f.payload else { continue };
+            poll();
+            let Payload::Bytes(bytes) = f.payload else { continue };
             if id == 0 {
-                let _ = write!(text, "\n{title}\n");
+                begin(text, title);
             }
             id += 1;
-            let _ = writeln!(text, "{id} {}", quoted(&String::from_utf8_lossy(bytes)));
+            push_int(text, id);
+            text.push(' ');
+            let start = text.len() + 1;
+            push_quoted(text, &String::from_utf8_lossy(bytes));
+            let table = if number == 1 { &mut frames.files } else { &mut frames.functions };
+            table.insert(id, Span::new(start, text.len() - 1));
+            text.push('\n');
         }
     }
     for (title, number, fields) in [("FileLocations", 3, LOCATION), ("StackFrames", 4, FRAME)] {
-        for (k, row) in m.subs(number).enumerate() {
+        for (id, row) in (1i64..).zip(m.subs(number)) {
+            poll();
             let row = row?;
-            if k == 0 {
-                let _ = write!(text, "\n{title}\n");
+            if id == 1 {
+                begin(text, title);
             }
-            let words = fields.iter().filter_map(|&(name, number)| {
-                let value = row.int(number) + i64::from(name == "parent_frame_id");
-                (value != 0).then(|| format!("{name}={value}"))
-            });
-            let _ = writeln!(text, "{} {{{}}}", k + 1, words.collect::<Vec<_>>().join(" "));
+            push_int(text, id);
+            text.push_str(" {");
+            let mut space = "";
+            for &(name, number) in fields {
+                let value = value_of(row, name, number)?;
+                if value != 0 {
+                    text.push_str(space);
+                    text.push_str(name);
+                    text.push('=');
+                    push_int(text, value);
+                    space = " ";
+                }
+            }
+            text.push_str("}\n");
+            if number == 3 {
+                let (file, function, line, column) = (row.int(1), row.int(2), row.int(3), row.int(4));
+                frames.locations.insert(id, Location { file, function, line, column });
+            } else {
+                frames.frames.insert(id, (row.int(1), value_of(row, "parent_frame_id", 2)?));
+            }
         }
     }
-    Ok(text)
+    Ok(())
+}
+
+fn begin(text: &mut String, title: &str) {
+    text.push('\n');
+    text.push_str(title);
+    text.push('\n');
+}
+
+fn value_of(row: Message<'_>, name: &str, number: u32) -> Wire<i64> {
+    let value = row.int(number).checked_add(i64::from(name == "parent_frame_id"));
+    value.ok_or_else(|| WireError { at: row.at, found: format!("{name} {}", row.int(number)) })
 }
 
 /// A `StackFrameIndexProto`; `None` if the ids of a table are not consecutive from 1, which the proto requires.

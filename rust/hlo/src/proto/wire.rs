@@ -4,6 +4,8 @@
 //! nothing. Invariant: no scan leaves the bytes of its message. Not here: the schema of messages. See
 //! <https://protobuf.dev/programming-guides/encoding/>.
 
+use super::EXTRA;
+
 /// An error of malformed bytes, and its offset in the whole input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WireError {
@@ -23,17 +25,58 @@ pub(crate) struct Message<'a> {
 }
 
 /// The decoded fields of a message with many lookups.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Index<'a> {
-    pub fields: Vec<Field<'a>>,
-    /// Bit n: field n is present.
+    fields: Vec<Field<'a>>,
+    /// The bits of the fields that are present.
     there: u128,
 }
 
-impl Index<'_> {
-    /// Whether field `number` is absent for sure; never for numbers from 128 on.
+/// A bit for each field number that is looked up; 0 for others.
+#[inline]
+pub(crate) const fn bit(number: u32) -> u128 {
+    match number {
+        0..FIRST_EXTRA_BIT => 1 << number,
+        EXTRA.. if number - EXTRA < 128 - FIRST_EXTRA_BIT => 1 << (number - EXTRA + FIRST_EXTRA_BIT),
+        _ => 0,
+    }
+}
+
+/// XLA's field numbers are smaller; the bits from here on are those of private fields.
+const FIRST_EXTRA_BIT: u32 = 118;
+
+impl<'a> Index<'a> {
+    /// Decodes a message in place of the previous one.
+    pub fn decode(&mut self, bytes: &'a [u8], at: usize) -> Wire<()> {
+        self.fields.clear();
+        self.there = 0;
+        each_field(bytes, at, |f| {
+            self.there |= bit(f.number);
+            self.fields.push(f);
+            Ok(())
+        })
+    }
+
+    /// All fields, in order.
+    pub fn all(&self) -> impl Iterator<Item = Field<'a>> + '_ {
+        self.fields.iter().copied()
+    }
+
+    /// The message that was decoded last.
+    pub fn message(&self, at: usize) -> Message<'_> {
+        Message { bytes: &[], at, index: Some(self) }
+    }
+
+    /// Whether field `number` is absent for sure.
+    #[inline]
     pub fn lacks(&self, number: u32) -> bool {
-        number < 128 && self.there >> number & 1 == 0
+        bit(number) != 0 && self.there & bit(number) == 0
+    }
+
+    /// Whether any field of a set of bits is present.
+    #[inline]
+    pub fn has_any(&self, bits: u128) -> bool {
+        self.there & bits != 0
     }
 }
 
@@ -58,24 +101,8 @@ pub(crate) struct Field<'a> {
 impl<'a> Message<'a> {
     /// These bytes as a message, if they are a sequence of fields; nested messages are not validated.
     pub fn new(bytes: &'a [u8], at: usize) -> Wire<Message<'a>> {
-        let mut pos = 0;
-        while pos < bytes.len() {
-            next(bytes, &mut pos, at)?;
-        }
+        each_field(bytes, at, |_| Ok(()))?;
         Ok(Message { bytes, at, index: None })
-    }
-
-    /// Decodes the fields for [`Message::with`], reusing the buffer of another index.
-    pub fn index(self, mut fields: Vec<Field<'a>>) -> Index<'a> {
-        fields.clear();
-        fields.extend(self.fields());
-        let there = fields.iter().filter(|f| f.number < 128).fold(0, |all, f| all | 1 << f.number);
-        Index { fields, there }
-    }
-
-    /// The same message, with lookups in its index.
-    pub fn with<'i>(self, index: &'i Index<'a>) -> Message<'i> {
-        Message { index: Some(index), ..self }
     }
 
     /// All fields, in order.
@@ -103,8 +130,20 @@ impl<'a> Message<'a> {
         }
     }
 
+    /// Whether an indexed message has any field of a set of bits.
+    #[inline]
+    pub fn has_any(self, bits: u128) -> bool {
+        self.index.is_none_or(|index| index.has_any(bits))
+    }
+
+    /// The encoded message, unless it is indexed.
+    pub fn bytes(self) -> &'a [u8] {
+        self.bytes
+    }
+
+    #[inline]
     pub fn has(self, number: u32) -> bool {
-        self.last(number).is_some()
+        self.index.is_none_or(|index| !index.lacks(number)) && self.last(number).is_some()
     }
 
     /// An integer, an enum or a bool; 0 if the field is absent, as the format defines.
@@ -156,24 +195,7 @@ impl<'a> Message<'a> {
         if self.index.is_some_and(|index| index.lacks(number)) {
             return Ok(());
         }
-        for field in self.fields().filter(|f| f.number == number) {
-            match field.payload {
-                Payload::Varint(v) => each(v as i64),
-                Payload::Bytes(bytes) => {
-                    let mut pos = 0;
-                    while pos < bytes.len() {
-                        each(varint(bytes, &mut pos, field.at)? as i64);
-                    }
-                }
-                _ => {
-                    return Err(WireError {
-                        at: field.at,
-                        found: format!("a value in field {number} that is not an integer"),
-                    })
-                }
-            }
-        }
-        Ok(())
+        self.fields().filter(|f| f.number == number).try_for_each(|f| f.each_int(&mut each))
     }
 
     pub fn ints(self, number: u32) -> Wire<Vec<i64>> {
@@ -202,6 +224,24 @@ impl<'a> Field<'a> {
         let Payload::Bytes(bytes) = self.payload else { return Ok("") };
         let bad = |_| WireError { at: self.at, found: format!("a string that is not UTF-8 in field {}", self.number) };
         std::str::from_utf8(bytes).map_err(bad)
+    }
+
+    /// Its integers, packed or not.
+    pub fn each_int(self, mut each: impl FnMut(i64)) -> Wire<()> {
+        match self.payload {
+            Payload::Varint(v) => each(v as i64),
+            Payload::Bytes(bytes) => {
+                let mut pos = 0;
+                while pos < bytes.len() {
+                    each(varint(bytes, &mut pos, self.at)? as i64);
+                }
+            }
+            _ => {
+                let found = format!("a value in field {} that is not an integer", self.number);
+                return Err(WireError { at: self.at, found });
+            }
+        }
+        Ok(())
     }
 
     /// Its value as a message.
@@ -234,7 +274,50 @@ pub(crate) fn second_tag(head: &[u8]) -> Option<u8> {
     head.get(pos + inner.len()).copied()
 }
 
+/// Calls `each` with every field of a message while it is decoded, which may not be valid.
+#[inline]
+pub(crate) fn each_field<'a>(bytes: &'a [u8], at: usize, mut each: impl FnMut(Field<'a>) -> Wire<()>) -> Wire<()> {
+    let mut pos = 0;
+    while pos < bytes.len() {
+        let field = match short(bytes, &mut pos, at) {
+            Some(field) => field,
+            None => next(bytes, &mut pos, at)?,
+        };
+        each(field)?;
+    }
+    Ok(())
+}
+
+/// As [`next`], for a field with a tag of at most two bytes and a value or length of one, which most have; `None` for
+/// others.
+#[inline(always)]
+fn short<'a>(bytes: &'a [u8], pos: &mut usize, at: usize) -> Option<Field<'a>> {
+    let (tag, start) = match bytes.get(*pos..)? {
+        [tag, ..] if *tag < 128 => (u32::from(*tag), *pos + 1),
+        [low, high, ..] if *high < 128 => (u32::from(low & 127) | u32::from(*high) << 7, *pos + 2),
+        _ => return None,
+    };
+    let value = *bytes.get(start)?;
+    if tag < 8 || value >= 128 {
+        return None;
+    }
+    let start = start + 1;
+    match tag & 7 {
+        0 => {
+            *pos = start;
+            Some(Field { number: tag >> 3, at: at + start - 1, payload: Payload::Varint(u64::from(value)) })
+        }
+        2 => {
+            let payload = Payload::Bytes(bytes.get(start..start + usize::from(value))?);
+            *pos = start + usize::from(value);
+            Some(Field { number: tag >> 3, at: at + start, payload })
+        }
+        _ => None,
+    }
+}
+
 /// Decodes the field at `pos`; `at` is the offset of `bytes` in the whole input.
+#[inline]
 fn next<'a>(bytes: &'a [u8], pos: &mut usize, at: usize) -> Wire<Field<'a>> {
     let start = *pos;
     let tag = varint(bytes, pos, at)?;
@@ -269,12 +352,18 @@ fn fixed<const N: usize>(bytes: &[u8], pos: &mut usize, at: usize) -> Wire<[u8; 
 
 #[inline]
 fn varint(bytes: &[u8], pos: &mut usize, at: usize) -> Wire<u64> {
-    // Tags and lengths are mostly one byte.
-    if let Some(&byte) = bytes.get(*pos).filter(|&&byte| byte < 128) {
-        *pos += 1;
-        return Ok(u64::from(byte));
+    // Tags and lengths are mostly one or two bytes.
+    match bytes.get(*pos..) {
+        Some([byte, ..]) if *byte < 128 => {
+            *pos += 1;
+            Ok(u64::from(*byte))
+        }
+        Some([low, high, ..]) if *high < 128 => {
+            *pos += 2;
+            Ok(u64::from(low & 127) | u64::from(*high) << 7)
+        }
+        _ => long_varint(bytes, pos, at),
     }
-    long_varint(bytes, pos, at)
 }
 
 fn long_varint(bytes: &[u8], pos: &mut usize, at: usize) -> Wire<u64> {
@@ -347,16 +436,42 @@ impl Encoder {
         self.data(number, &message.0);
     }
 
+    /// A message that is written in place.
+    #[inline]
+    pub fn nested<T>(&mut self, number: u32, write: impl FnOnce(&mut Encoder) -> T) -> T {
+        self.varint(u64::from(number) << 3 | 2);
+        let at = self.0.len();
+        // Most lengths take one byte; a longer one moves the message.
+        self.0.push(0);
+        let result = write(self);
+        let length = self.0.len() - at - 1;
+        if length < 128 {
+            self.0[at] = length as u8;
+        } else {
+            let mut long = Encoder(Vec::with_capacity(10));
+            long.varint(length as u64);
+            self.0.splice(at..=at, long.0);
+        }
+        result
+    }
+
     /// Packed integers; no field if there are none.
     pub fn ints(&mut self, number: u32, all: &[i64]) {
-        if all.is_empty() {
-            return;
+        self.each_int(number, all.iter().copied());
+    }
+
+    /// As [`Encoder::ints`].
+    #[inline]
+    pub fn each_int(&mut self, number: u32, all: impl Iterator<Item = i64>) {
+        let start = self.0.len();
+        let is_empty = self.nested(number, |d| {
+            let start = d.0.len();
+            all.for_each(|v| d.varint(v as u64));
+            d.0.len() == start
+        });
+        if is_empty {
+            self.0.truncate(start);
         }
-        let mut packed = Encoder::default();
-        for &v in all {
-            packed.varint(v as u64);
-        }
-        self.message(number, &packed);
     }
 }
 
@@ -371,12 +486,14 @@ mod tests {
         let mut d = Encoder::default();
         d.int(1, -5);
         d.message(2, &inner);
+        d.nested(6, |d| d.data(1, &[b'x'; 300]));
         d.f32(4, 1.5);
         d.data(5, b"text");
         let m = Message::new(&d.0, 0).unwrap();
         assert_eq!(m.int(1), -5);
         assert_eq!(m.sub(2).unwrap().unwrap().ints(3).unwrap(), [0, 300, -1]);
         assert_eq!((m.f32(4), m.text(5).unwrap()), (1.5, "text"));
+        assert_eq!(m.sub(6).unwrap().unwrap().text(1).unwrap(), "x".repeat(300));
         for end in 1..d.0.len() {
             // Truncation at the end of a field gives a shorter message, any other an error inside the bytes.
             if let Err(e) = Message::new(&d.0[..end], 0) {

@@ -13,8 +13,13 @@ use layout::Shape;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::irregular::{self, WriteContext};
+use super::row::PAIR_ATTRIBUTES;
 use super::wire::{Encoder, Message};
-use super::{literal, operation, regular, shape, tables, EXTRA, EXTRA_ASYNC, EXTRA_HEADER, EXTRA_SHAPE, EXTRA_TABLES};
+use super::write_calls::TakenNames;
+use super::{
+    literal, operation, regular, shape, tables, EXTRA, EXTRA_ASYNC, EXTRA_HEADER, EXTRA_ORDER, EXTRA_SHAPE,
+    EXTRA_TABLES, EXTRA_VALUE,
+};
 use crate::attribute::alias::{Alias, Donor};
 use crate::attribute::entry_layout::EntryLayout;
 use crate::attribute::schema::{self, Codec, Form};
@@ -31,10 +36,12 @@ impl Module {
         if let Some(i) = (0..self.instructions().len() as u32).find(|&i| self.has_unnamed_operands(i)) {
             return Err(self.instruction_name(i).to_string());
         }
+        let order = self.computation_order();
         let mut w = Writer {
             m: self,
-            names: self.unique_names(),
+            names: self.unique_names(&order),
             positions: vec![0; self.instructions().len()],
+            shapes: vec![Vec::new(); self.shapes.len()],
             wrappers: FxHashMap::default(),
             first_free: self
                 .ids
@@ -42,12 +49,12 @@ impl Module {
                 .map_or(self.computations().len() as i64, |ids| ids.computations.iter().max().map_or(0, |id| id + 1)),
             taken: TakenNames::default(),
         };
-        Ok(w.module().0)
+        Ok(w.module(&order).0)
     }
 
     /// The operation and phase of a short form such as `transpose-start`, if the shape is that of an asynchronous
     /// operation.
-    fn short_async_form(&self, i: InstructionId) -> Option<(&'static str, AsyncPhase)> {
+    pub(super) fn short_async_form(&self, i: InstructionId) -> Option<(&'static str, AsyncPhase)> {
         if self.instructions()[i as usize].opcode != Opcode::Unknown {
             return None;
         }
@@ -57,13 +64,6 @@ impl Module {
             _ => matches!(self.shape(i).as_tuple(), Some([Shape::Tuple(_), _, ..])),
         };
         is_pair.then_some((inner.name(), half))
-    }
-
-    fn list_of(&self, a: &Attribute) -> &[u32] {
-        match a.form {
-            Form::Computation | Form::Computations => self.list(a.link),
-            _ => &[],
-        }
     }
 
     /// All computations in text order if callees precede their callers there, or else in such an order.
@@ -79,20 +79,28 @@ impl Module {
     }
 
     /// The names of all instructions, with a suffix for duplicates.
-    fn unique_names(&self) -> Vec<Cow<'_, str>> {
-        let mut given: FxHashSet<Cow<'_, str>> = FxHashSet::default();
+    fn unique_names(&self, order: &[ComputationId]) -> Vec<Cow<'_, str>> {
+        let mut given: FxHashSet<&str> = FxHashSet::default();
+        given.reserve(self.instructions().len());
+        let mut made: FxHashSet<String> = FxHashSet::default();
         let mut repeats: FxHashMap<&str, u32> = FxHashMap::default();
         let mut names = vec![Cow::Borrowed(""); self.instructions().len()];
-        for i in self.computation_order().into_iter().flat_map(|c| self.instructions_of(c)) {
+        for i in order.iter().flat_map(|&c| self.instructions_of(c)) {
             poll();
             let name = self.instruction_name(i);
-            let mut unique = Cow::Borrowed(name);
-            while !given.insert(unique.clone()) {
-                let n = repeats.entry(name).or_insert(0);
-                *n += 1;
-                unique = Cow::Owned(format!("{name}.{n}"));
+            if given.insert(name) && (made.is_empty() || !made.contains(name)) {
+                names[i as usize] = Cow::Borrowed(name);
+                continue;
             }
-            names[i as usize] = unique;
+            let n = repeats.entry(name).or_insert(0);
+            let unique = loop {
+                *n += 1;
+                let unique = format!("{name}.{n}");
+                if !given.contains(unique.as_str()) && made.insert(unique.clone()) {
+                    break unique;
+                }
+            };
+            names[i as usize] = Cow::Owned(unique);
         }
         names
     }
@@ -129,6 +137,11 @@ impl Module {
         order
     }
 
+    /// The computation that an asynchronous operation calls, found through its first operand, which is above it.
+    pub(super) fn chain_computation(&self, i: InstructionId) -> Option<ComputationId> {
+        self.called_computations(self.operands(i).next().filter(|&k| k < i)?).next()
+    }
+
     fn control_predecessors(&self, i: InstructionId) -> impl Iterator<Item = InstructionId> + '_ {
         let start = self.instructions_of(self.computation_of(i)).start;
         let lists = self.attributes(i).iter().filter(|a| a.form == Form::Instructions);
@@ -139,42 +152,26 @@ impl Module {
 /// Messages inside an instruction, by the path of their field numbers.
 type Inner = BTreeMap<Vec<u32>, Encoder>;
 
-struct Writer<'m> {
-    m: &'m Module,
+pub(super) struct Writer<'m> {
+    pub m: &'m Module,
     /// By instruction.
-    names: Vec<Cow<'m, str>>,
+    pub names: Vec<Cow<'m, str>>,
     /// By instruction: its position in the order of its computation.
     positions: Vec<u32>,
+    /// The encoded shapes, by number, as far as they were needed.
+    shapes: Vec<Vec<u8>>,
     /// By start instruction of a short asynchronous form: the id of its wrapper computation, which XLA requires.
-    wrappers: FxHashMap<InstructionId, i64>,
+    pub wrappers: FxHashMap<InstructionId, i64>,
     /// Larger than the ids of all computations.
-    first_free: i64,
-    taken: TakenNames,
-}
-
-/// The names in use.
-#[derive(Default)]
-struct TakenNames {
-    computations: FxHashSet<String>,
-    instructions: FxHashSet<String>,
-}
-
-/// A name that is not in use, which it adds.
-fn fresh(names: &mut FxHashSet<String>, wish: &str) -> String {
-    let mut name = wish.to_string();
-    let mut n = 0;
-    while !names.insert(name.clone()) {
-        n += 1;
-        name = format!("{wish}.{n}");
-    }
-    name
+    pub first_free: i64,
+    pub taken: TakenNames,
 }
 
 impl<'m> Writer<'m> {
-    fn module(&mut self) -> Encoder {
+    fn module(&mut self, all: &[ComputationId]) -> Encoder {
         let m = self.m;
-        let mut d = Encoder::default();
-        d.data(1, if m.name().is_empty() { b"module" } else { m.name().as_bytes() });
+        let mut d = Encoder(Vec::with_capacity(m.span.len()));
+        d.data(1, m.name().as_bytes());
         let names: Vec<String> = (0..m.computations().len() as u32).map(|c| m.printed_name(c).into_owned()).collect();
         d.data(2, names[m.entry() as usize].as_bytes());
         let is_scheduled = m
@@ -182,100 +179,69 @@ impl<'m> Writer<'m> {
             .iter()
             .any(|a| m.attribute_name(a) == "is_scheduled" && matches!(m.value(a, None), Ok(Value::Bool(true))));
         let mut schedule = Encoder::default();
-        for c in m.computation_order() {
+        for &c in all {
             let order = m.instruction_order(c);
             for (position, &i) in order.iter().enumerate() {
                 self.positions[i as usize] = position as u32;
+            }
+            for &i in &order {
                 if matches!(m.short_async_form(i), Some((_, AsyncPhase::Start))) {
-                    let (wrapper, id, n) = self.wrapper(i, &names);
-                    d.message(3, &wrapper);
+                    let (id, n) = d.nested(3, |d| self.wrapper(i, &names, d));
                     if is_scheduled {
-                        let ids: Vec<i64> = (0..n).map(|position| id << 32 | position).collect();
-                        schedule.message(1, &sequence_of(id, &ids));
+                        sequence_of(id, (0..n).map(|position| id << 32 | position), &mut schedule);
                     }
                 }
             }
-            if is_scheduled && !m.is_fusion(c) {
-                let ids: Vec<i64> = m.instructions_of(c).map(|i| self.id(i)).collect();
-                schedule.message(1, &sequence_of(self.computation_id(c), &ids));
+            let is_in_schedule = is_scheduled && !m.is_fusion(c);
+            if is_in_schedule {
+                sequence_of(self.computation_id(c), m.instructions_of(c).map(|i| self.id(i)), &mut schedule);
             }
-            let computation = self.computation(c, &order, &names[c as usize]);
-            d.message(3, &computation);
+            d.nested(3, |d| self.computation(c, &order, &names[c as usize], is_in_schedule, d));
         }
         let layout = m.header().iter().find(|a| m.attribute_name(a) == "entry_computation_layout");
         let program = match layout.and_then(|a| m.value(a, None).ok()) {
             Some(Value::EntryLayout(layout)) => entry_layout(&layout, self.parameter_names(m.entry())),
             _ => None,
         };
-        d.message(4, &program.unwrap_or_else(|| self.program(m.entry())));
+        match program {
+            Some(program) => d.message(4, &program),
+            None => d.nested(4, |d| self.program(m.entry(), d)),
+        }
         d.int_unless_zero(6, self.computation_id(m.entry()));
         if is_scheduled {
             d.message(7, &schedule);
         }
         for a in m.header() {
             if self.header_attribute(&mut d, a).is_none() {
-                d.data(EXTRA_HEADER, format!("{}={}", m.attribute_name(a), m.attribute_text(a)).as_bytes());
+                self.extra(a, EXTRA_HEADER, &mut d);
             }
         }
-        let text = m.text(m.frames.span);
-        match tables::write(text) {
+        let text = m.frames_text();
+        match tables::write(&text) {
             _ if text.is_empty() => {}
             Some(index) => d.message(17, &index),
-            None => d.data(EXTRA_TABLES, format!("\n{}\n", text.trim_end()).as_bytes()),
+            None => d.data(EXTRA_TABLES, format!("\n{text}\n").as_bytes()),
+        }
+        if !all.is_sorted() {
+            let mut positions = vec![0; all.len()];
+            for (position, &c) in (0i64..).zip(all) {
+                positions[c as usize] = position;
+            }
+            d.ints(EXTRA_ORDER, &positions);
         }
         d
     }
 
-    /// The wrapper computation that XLA requires around an asynchronous operation, its id, and its number of
-    /// instructions.
-    fn wrapper(&mut self, i: InstructionId, names: &[String]) -> (Encoder, i64, i64) {
-        let m = self.m;
-        if self.taken.computations.is_empty() {
-            self.taken.computations = names.iter().cloned().collect();
-            self.taken.instructions = self.names.iter().map(|n| n.to_string()).collect();
-        }
-        let id = self.first_free + self.wrappers.len() as i64;
-        self.wrappers.insert(i, id);
-        let opcode = m.short_async_form(i).map_or("", |s| s.0);
-        let value = match m.shape(i).as_tuple() {
-            Some([_, value, ..]) => value,
-            _ => m.shape(i),
+    /// Writes an attribute as text.
+    pub fn extra(&self, a: &Attribute, number: u32, d: &mut Encoder) {
+        let (m, name) = (self.m, self.m.attribute_name(a));
+        let names = || m.list(a.link).iter().map(|&c| format!("%{}", m.printed_name(c)));
+        let text = match a.form {
+            Form::Computation => names().next().map_or_else(String::new, |callee| format!("{name}={callee}")),
+            Form::Computations => format!("{name}={{{}}}", names().collect::<Vec<_>>().join(", ")),
+            _ => format!("{name}={}", m.attribute_text(a)),
         };
-        let (mut d, mut program) = (Encoder::default(), Encoder::default());
-        d.data(1, fresh(&mut self.taken.computations, "async_wrapped").as_bytes());
-        let mut parameters = Vec::new();
-        for (position, operand) in (0i64..).zip(m.operands(i)) {
-            let name = fresh(&mut self.taken.instructions, "async_param");
-            let mut p = Encoder::default();
-            p.data(1, name.as_bytes());
-            p.data(2, b"parameter");
-            p.message(3, &shape::write(m.shape(operand)));
-            p.int_unless_zero(9, position);
-            p.int_unless_zero(35, id << 32 | position);
-            d.message(2, &p);
-            program.message(1, &shape::write(m.shape(operand)));
-            parameters.push(name);
-        }
-        let n = parameters.len() as i64;
-        let mut root = Encoder::default();
-        root.data(1, fresh(&mut self.taken.instructions, opcode).as_bytes());
-        root.data(2, opcode.as_bytes());
-        root.message(3, &shape::write(value));
-        root.int(35, id << 32 | n);
-        root.ints(36, &(0..n).map(|position| id << 32 | position).collect::<Vec<_>>());
-        // The sharding belongs to the asynchronous pair.
-        self.attributes(i, opcode, &|name| !matches!(name, "sharding" | "async_execution_thread"), &mut root);
-        d.message(2, &root);
-        program.message(2, &shape::write(value));
-        parameters.iter().for_each(|name| program.data(3, name.as_bytes()));
-        d.message(4, &program);
-        d.int(5, id);
-        d.int(6, id << 32 | n);
-        if let Some(Ok(Value::Text(thread))) = m.attribute(i, "async_execution_thread").map(|a| m.value(a, None)) {
-            d.data(8, thread.as_bytes());
-        }
-        d.int(EXTRA_ASYNC, 1);
-        (d, id, n + 1)
+        d.data(number, text.as_bytes());
     }
 
     fn header_attribute(&self, d: &mut Encoder, a: &Attribute) -> Option<()> {
@@ -293,7 +259,7 @@ impl<'m> Writer<'m> {
     }
 
     /// XLA's id of a computation.
-    fn computation_id(&self, c: ComputationId) -> i64 {
+    pub fn computation_id(&self, c: ComputationId) -> i64 {
         self.m.ids.as_ref().map_or(i64::from(c), |ids| ids.computations[c as usize])
     }
 
@@ -310,124 +276,163 @@ impl<'m> Writer<'m> {
     }
 
     /// A `ProgramShape`; XLA requires a name for each parameter.
-    fn program(&self, c: ComputationId) -> Encoder {
+    fn program(&mut self, c: ComputationId, d: &mut Encoder) {
         let m = self.m;
-        let mut d = Encoder::default();
         for &p in m.parameters(c) {
-            d.message(1, &shape::write(m.shape(p)));
+            d.data(1, self.shape(p));
         }
-        d.message(2, &shape::write(m.shape(m.root(c))));
-        self.parameter_names(c).iter().for_each(|name| d.data(3, name.as_bytes()));
-        d
+        d.data(2, self.shape(m.root(c)));
+        for &p in m.parameters(c) {
+            d.data(3, self.names[p as usize].as_bytes());
+        }
     }
 
-    fn computation(&mut self, c: ComputationId, order: &[InstructionId], name: &str) -> Encoder {
+    /// The encoded shape of an instruction.
+    fn shape(&mut self, i: InstructionId) -> &[u8] {
+        let encoded = &mut self.shapes[self.m.instructions()[i as usize].shape as usize];
+        if encoded.is_empty() {
+            *encoded = shape::write(self.m.shape(i)).0;
+        }
+        encoded
+    }
+
+    fn computation(
+        &mut self,
+        c: ComputationId,
+        order: &[InstructionId],
+        name: &str,
+        is_in_schedule: bool,
+        d: &mut Encoder,
+    ) {
         let m = self.m;
-        let mut d = Encoder::default();
         d.data(1, name.as_bytes());
-        let mut shapes: FxHashMap<u32, Encoder> = FxHashMap::default();
         for &i in order {
             poll();
-            let row = self.instruction(i, &mut shapes);
-            d.message(2, &row);
+            d.nested(2, |d| self.instruction(i, d));
         }
-        d.message(4, &self.program(c));
+        d.nested(4, |d| self.program(c, d));
         d.int_unless_zero(5, self.computation_id(c));
         d.int(6, self.id(m.root(c)));
         d.int_unless_zero(7, i64::from(m.is_fusion(c)));
         for a in m.computation_attributes(c) {
             match (m.attribute_name(a), m.value(a, Some(c))) {
-                ("execution_thread", Ok(Value::Text(thread))) => d.data(8, thread.as_bytes()),
-                (name, _) => d.data(EXTRA, format!("{name}={}", m.attribute_text(a)).as_bytes()),
+                ("execution_thread", Ok(Value::Text(thread))) if !thread.is_empty() && thread != "main" => {
+                    d.data(8, thread.as_bytes());
+                }
+                _ => self.extra(a, EXTRA, d),
             }
         }
-        d
+        if !is_in_schedule && !order.is_sorted() {
+            d.each_int(EXTRA_ORDER, m.instructions_of(c).map(|i| i64::from(self.positions[i as usize])));
+        }
     }
 
-    fn instruction(&mut self, i: InstructionId, shapes: &mut FxHashMap<u32, Encoder>) -> Encoder {
+    fn instruction(&mut self, i: InstructionId, d: &mut Encoder) {
         let m = self.m;
         let opcode = m.opcode_name(i);
-        let Some((_, half)) = m.short_async_form(i) else {
-            let mut d = self.head(i, opcode, shapes);
-            self.attributes(i, opcode, &|_| true, &mut d);
-            self.rest(i, opcode, &mut d);
-            return d;
+        let Some((inner, half)) = m.short_async_form(i) else {
+            self.head(i, opcode, d);
+            self.callees(i, opcode, d);
+            for a in self.attributes(i, opcode, &|_| true, d) {
+                self.extra(a, EXTRA, d);
+            }
+            return;
         };
         let long = match half {
             AsyncPhase::Start => "async-start",
             AsyncPhase::Update => "async-update",
             AsyncPhase::Done => "async-done",
         };
-        let mut d = self.head(i, long, shapes);
-        self.attributes(i, long, &|name| PAIR_ATTRIBUTES.contains(&name), &mut d);
-        if let Some(&wrapper) = self.wrappers.get(&i) {
-            d.ints(38, &[wrapper]);
+        self.head(i, long, d);
+        match self.wrappers.get(&i) {
+            Some(&wrapper) => d.ints(38, &[wrapper]),
+            None => self.callees(i, long, d),
         }
-        // The instruction as in the text, in a field of our own.
-        let mut text = self.head(i, opcode, shapes);
-        self.attributes(i, opcode, &|_| true, &mut text);
-        self.rest(i, opcode, &mut text);
-        d.message(EXTRA_ASYNC, &text);
-        d
+        // Attributes of the wrapped operation are in its wrapper.
+        let is_start = half == AsyncPhase::Start;
+        let is_of_pair = |name: &str| PAIR_ATTRIBUTES.contains(&name);
+        for a in self.attributes(i, long, &|name| is_of_pair(name), d) {
+            self.extra(a, EXTRA, d);
+        }
+        let is_rest = |a: &&Attribute| !is_start && !a.calls() && !is_of_pair(m.attribute_name(a));
+        for a in m.attributes(i).iter().filter(is_rest).filter(|a| !self.is_in_head(a)) {
+            self.extra(a, EXTRA, d);
+        }
+        d.data(EXTRA_ASYNC, inner.as_bytes());
     }
 
     /// Name, opcode, shape, ids and value.
-    fn head(&self, i: InstructionId, opcode: &str, shapes: &mut FxHashMap<u32, Encoder>) -> Encoder {
+    fn head(&mut self, i: InstructionId, opcode: &str, d: &mut Encoder) {
         let m = self.m;
         let row = &m.instructions()[i as usize];
-        let mut d = Encoder::default();
         d.data(1, self.names[i as usize].as_bytes());
         d.data(2, opcode.as_bytes());
-        let own = shapes.entry(row.shape).or_insert_with(|| shape::write(m.shape(i)));
         let laid_out = (row.opcode == Opcode::Constant).then(|| literal::laid_out(m.shape(i)));
         match laid_out.filter(|shape| shape != m.shape(i)) {
             Some(shape) => {
                 d.message(3, &shape::write(&shape));
-                d.message(EXTRA_SHAPE, own);
+                d.data(EXTRA_SHAPE, self.shape(i));
             }
-            None => d.message(3, own),
+            None => d.data(3, self.shape(i)),
         }
         d.int_unless_zero(9, m.parameter_number(i).map_or(0, i64::from));
         d.int_unless_zero(35, self.id(i));
-        d.ints(36, &m.operands(i).map(|k| self.id(k)).collect::<Vec<_>>());
-        d.ints(37, &m.control_predecessors(i).map(|k| self.id(k)).collect::<Vec<_>>());
+        d.each_int(36, m.operands(i).map(|k| self.id(k)));
+        d.each_int(37, m.control_predecessors(i).map(|k| self.id(k)));
         // XLA accepts a constant without a value, but not a value without its elements.
         if row.opcode == Opcode::Constant && !m.is_elided(i) {
-            let value = m.literal(i).and_then(Result::ok);
-            d.message(8, &literal::write(value.as_ref(), m.shape(i)));
+            match m.literal(i).and_then(Result::ok).filter(|value| literal::fits(value, m.shape(i))) {
+                Some(value) => d.message(8, &literal::write(Some(&value), m.shape(i))),
+                None => d.text_unless_empty(EXTRA_VALUE, m.literal_text(i).unwrap_or_default()),
+            }
         }
-        d
     }
 
-    /// Writes attributes and called computations in the fields of operation `opcode`.
-    fn attributes(&self, i: InstructionId, opcode: &str, keeps: &dyn Fn(&str) -> bool, d: &mut Encoder) {
+    /// Whether [`Writer::head`] writes an attribute: control predecessors, if there are any.
+    fn is_in_head(&self, a: &Attribute) -> bool {
+        a.form == Form::Instructions && !self.m.list(a.link).is_empty()
+    }
+
+    pub fn has_predicate(&self, i: InstructionId) -> bool {
+        self.m.operands(i).next().is_some_and(|k| is_predicate(self.m.shape(k)))
+    }
+
+    /// Writes attributes in the fields of operation `opcode`; returns those that no field can represent.
+    pub fn attributes(
+        &self,
+        i: InstructionId,
+        opcode: &str,
+        keeps: &dyn Fn(&str) -> bool,
+        d: &mut Encoder,
+    ) -> Vec<&'m Attribute> {
         let m = self.m;
         let mut inner: Inner = BTreeMap::new();
         for &number in operation::required_messages(opcode) {
             inner.insert(vec![number], Encoder::default());
         }
+        let code = Opcode::from_bytes(opcode.as_bytes());
+        let is_short_form = code != m.instructions()[i as usize].opcode;
         // XLA writes defaults other than 0, since an absent field stands for 0.
-        for f in schema::fields_of(Opcode::from_name(opcode).unwrap_or(Opcode::Unknown)) {
-            if let (Some(value @ 1..), &[number]) = (f.row.default, f.field.path) {
-                if m.attributes(i).iter().all(|a| a.key != f.key) {
-                    d.int(number, value);
-                }
+        for &(key, number, value) in schema::defaults_of(code) {
+            if m.attributes(i).iter().all(|a| a.key != key) {
+                d.int(number, value);
             }
         }
-        let keys = self.callee_names(i, opcode);
-        let mut called: Vec<(usize, &[u32])> = Vec::new();
-        for a in m.attributes(i).iter().filter(|a| keeps(m.attribute_name(a))) {
-            let name = m.attribute_name(a);
-            if !matches!(a.form, Form::Computation | Form::Computations) {
-                if a.form != Form::Instructions {
-                    self.attribute(i, opcode, a, d, &mut inner);
-                }
-            } else if self.has_callees(i, opcode) {
-                called.push((keys.iter().position(|k| *k == name).unwrap_or(keys.len()), m.list(a.link)));
+        let mut others = Vec::new();
+        let start = d.0.len();
+        for a in m.attributes(i) {
+            if a.calls() || self.is_in_head(a) || !keeps(m.attribute_name(a)) {
+                continue;
+            }
+            let before = d.0.len();
+            let is_written = self.attribute(i, code, a, d, &mut inner).is_some();
+            // In the short form of an asynchronous operation an absent field is an absent attribute.
+            let is_lost = is_short_form && d.0.len() == before && inner.is_empty();
+            if !is_written || is_lost {
+                d.0.truncate(before);
+                others.push(a);
             }
         }
-        called.sort_by_key(|c| c.0);
-        d.ints(38, &called.iter().flat_map(|c| c.1).map(|&c| self.computation_id(c)).collect::<Vec<_>>());
         // Innermost messages first: each goes into its parent.
         while let Some((mut path, sub)) = inner.pop_last() {
             let Some(number) = path.pop() else { break };
@@ -436,97 +441,46 @@ impl<'m> Writer<'m> {
                 continue;
             }
             // An irregular attribute may already have written a required message.
-            let is_there = sub.0.is_empty() && Message::new(&d.0, 0).is_ok_and(|m| m.has(number));
+            let is_there = sub.0.is_empty() && Message::new(&d.0[start..], 0).is_ok_and(|m| m.has(number));
             if !is_there {
                 d.message(number, &sub);
             }
         }
-    }
-
-    /// XLA expects no computation on the update and done phases of an asynchronous pair.
-    fn has_callees(&self, i: InstructionId, opcode: &str) -> bool {
-        // The wrong number of computations could not be assigned to attributes when read back.
-        let n = self.m.called_computations(i).count();
-        let is_plain = n == 0 || operation::callee_names(opcode, self.has_predicate(i), n).is_some();
-        is_plain && !matches!(opcode, "async-update" | "async-done")
-    }
-
-    fn has_predicate(&self, i: InstructionId) -> bool {
-        self.m.operands(i).next().is_some_and(|k| is_predicate(self.m.shape(k)))
-    }
-
-    fn callee_names(&self, i: InstructionId, opcode: &str) -> &'static [&'static str] {
-        operation::callees(opcode, self.has_predicate(i))
-    }
-
-    /// Writes attributes that no field can represent as text.
-    fn rest(&self, i: InstructionId, opcode: &str, d: &mut Encoder) {
-        let m = self.m;
-        for a in m.attributes(i).iter().filter(|a| a.form != Form::Instructions) {
-            let name = m.attribute_name(a);
-            let is_written = match a.form {
-                Form::Computation | Form::Computations => self.has_callees(i, opcode),
-                _ => self.attribute(i, opcode, a, &mut Encoder::default(), &mut Inner::new()).is_some(),
-            };
-            if is_written {
-                continue;
-            }
-            let text = match (a.form, m.list_of(a)) {
-                (Form::Computation, [one]) => format!("%{}", m.printed_name(*one)),
-                _ => m.attribute_text(a).to_string(),
-            };
-            d.data(EXTRA, format!("{name}={text}").as_bytes());
-        }
+        others
     }
 
     /// Writes an attribute to its field; `None` where no field can hold it.
     fn attribute(
         &self,
         i: InstructionId,
-        opcode: &str,
+        opcode: Opcode,
         a: &Attribute,
         d: &mut Encoder,
         inner: &mut Inner,
     ) -> Option<()> {
         let m = self.m;
-        let fields = schema::fields_of(Opcode::from_name(opcode).unwrap_or(Opcode::Unknown));
-        let f = fields.iter().find(|f| f.key == a.key)?;
-        let own = match f.field.codec {
-            Codec::Irregular(functions) => {
-                let mut own = Encoder::default();
-                (functions.write)(&WriteContext { module: m, id: i, attribute: a, path: f.field.path }, &mut own)?;
-                d.0.extend_from_slice(&own.0);
-                return Some(());
+        let f = schema::field_of(opcode, a.key)?;
+        match (f.field.codec, f.field.path) {
+            (Codec::Irregular(functions), path) => {
+                (functions.write)(&WriteContext { module: m, id: i, attribute: a, path }, d)
             }
-            codec => regular::write(f, codec, m.value(a, None).ok()?)?,
-        };
-        match f.field.path {
-            [_] | [] => d.0.extend_from_slice(&own.0),
-            [outer @ .., _] => inner.entry(outer.to_vec()).or_default().0.extend_from_slice(&own.0),
+            (codec, [_] | []) => regular::write(f, codec, m.value(a, None).ok()?, d),
+            (codec, [outer @ .., _]) => {
+                let mut own = Encoder::default();
+                regular::write(f, codec, m.value(a, None).ok()?, &mut own)?;
+                inner.entry(outer.to_vec()).or_default().0.extend_from_slice(&own.0);
+                Some(())
+            }
         }
-        Some(())
     }
 }
 
-/// Attributes of an asynchronous pair itself; all others belong to the wrapped operation.
-const PAIR_ATTRIBUTES: &[&str] = &[
-    "async_execution_thread",
-    "backend_config",
-    "frontend_attributes",
-    "metadata",
-    "origin",
-    "output_to_operand_aliasing",
-    "sharding",
-    "statistics",
-];
-
-/// The instruction sequence of a computation in a schedule.
-fn sequence_of(computation: i64, ids: &[i64]) -> Encoder {
-    let (mut sequence, mut pair) = (Encoder::default(), Encoder::default());
-    sequence.ints(1, ids);
-    pair.int(1, computation);
-    pair.message(2, &sequence);
-    pair
+/// Adds the instruction sequence of a computation to a schedule.
+fn sequence_of(computation: i64, ids: impl Iterator<Item = i64>, schedule: &mut Encoder) {
+    schedule.nested(1, |pair| {
+        pair.int(1, computation);
+        pair.nested(2, |sequence| sequence.each_int(1, ids));
+    });
 }
 
 fn is_predicate(shape: &Shape) -> bool {

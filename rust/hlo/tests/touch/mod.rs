@@ -1,8 +1,9 @@
-//! An invariant of all input: it gives modules or a few errors, and every accessor of a module works.
+//! An invariant of all input: it gives modules or a few errors, every accessor of a module works, and its text, its print
+//! and its proto are that module.
 //!
 //! Read [`read`]. The tests and the fuzz targets share it.
 
-use hlo::{parse, parse_bytes, parse_proto, LiteralError, Module};
+use hlo::{parse, parse_bytes, parse_part, parse_proto, LiteralError, Module, Names, ProblemKind};
 
 /// Reads bytes and asks what they hold for everything.
 pub fn read(bytes: &[u8]) {
@@ -41,9 +42,29 @@ fn touch(m: &Module) {
     if let Err(e) = parse(&printed, None, false) {
         panic!("printed text does not read back: {e}\n{printed}");
     }
+    own_text(m);
     if let Ok(proto) = m.to_proto() {
-        if let Err(e) = parse_proto(&proto, None, false) {
-            panic!("the proto does not read back: {e}\n{printed}");
+        match parse_proto(&proto, None, false) {
+            Ok(again) => {
+                let difference = m.difference(&again[0], Names::Ignored);
+                assert_eq!(difference, None, "\n{}\nas a proto\n{}", m.own_text(), again[0].own_text());
+                own_text(&again[0]);
+            }
+            Err(e) => panic!("the proto does not read back: {e}\n{printed}"),
         }
+    }
+}
+
+/// The text of a module is that module, with the same diagnostics, also if it comes from a proto.
+fn own_text(m: &Module) {
+    let text = m.own_text();
+    match parse_part(text, m.position(), None).as_deref() {
+        Ok([again]) => {
+            assert_eq!(m.difference(again, Names::Count), None, "the own text\n{text}");
+            let has_misfits = m.diagnostics().iter().any(|d| matches!(d.kind, ProblemKind::Misfit { .. }));
+            assert!(has_misfits || m.diagnostics() == again.diagnostics(), "diagnostics of\n{text}");
+        }
+        Ok(_) => panic!("the own text is several modules\n{text}"),
+        Err(e) => panic!("the own text does not read back: {e}\n{text}"),
     }
 }

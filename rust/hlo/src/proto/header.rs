@@ -1,0 +1,87 @@
+//! The header of a module, from the fields of its proto.
+//!
+//! Read [`read`]. There is one header a module, so it is written as text and parsed as such.
+
+use std::fmt::Write;
+
+use super::irregular;
+use super::quote::is_word;
+use super::read::{push_extra, Reader};
+use super::wire::{Field, Message, Payload, Wire};
+use super::{shape, EXTRA_HEADER};
+use crate::attribute::mesh::joined;
+use crate::attribute::schema::Owner;
+use crate::error::Span;
+
+pub(super) fn read<'a>(r: &mut Reader<'a>, m: Message<'a>) -> Wire<()> {
+    r.out.push_str("HloModule");
+    let name = match m.text(1)? {
+        "" => "",
+        name if is_word(name) => name,
+        _ => "module",
+    };
+    if !name.is_empty() {
+        r.out.push(' ');
+    }
+    r.m.name = r.push(name);
+    let start = r.out.len();
+    if name.is_empty() {
+        r.m.name = Span::new(start, start);
+    }
+    attributes(&mut r.out, m)?;
+    if r.out.len() > start {
+        r.m.header = r.text_attributes(Owner::Module, start, None, m.at)?.into_vec();
+    }
+    r.out.push('\n');
+    Ok(())
+}
+
+fn attributes(out: &mut String, m: Message<'_>) -> Wire<()> {
+    if m.has(7) {
+        out.push_str(", is_scheduled=true");
+    }
+    let mut aliases = Vec::new();
+    if let Some(alias) = m.sub(8)? {
+        for e in alias.subs(1) {
+            let e = e?;
+            let kind = if e.int(4) == 2 { "must-alias" } else { "may-alias" };
+            let (output, index) = (joined(&e.ints(1)?), joined(&e.ints(3)?));
+            aliases.push(format!("{{{output}}}: ({}, {{{index}}}, {kind})", e.int(2)));
+        }
+    }
+    let mut donors = Vec::new();
+    if let Some(donor) = m.sub(18)? {
+        for e in donor.subs(1) {
+            let e = e?;
+            donors.push(format!("({}, {{{}}})", e.int(1), joined(&e.ints(2)?)));
+        }
+    }
+    for (name, all) in [("input_output_alias", aliases), ("buffer_donor", donors)] {
+        if !all.is_empty() {
+            let _ = write!(out, ", {name}={{ {} }}", all.join(", "));
+        }
+    }
+    // An entry layout that does not match the parameters is kept as text.
+    let is_text = |f: Field<'_>| match f.payload {
+        Payload::Bytes(text) => f.number == EXTRA_HEADER && text.starts_with(b"entry_computation_layout="),
+        _ => false,
+    };
+    if let Some(program) = m.sub(4)?.filter(|p| p.has(2) && !m.fields().any(is_text)) {
+        out.push_str(", entry_computation_layout={(");
+        for (k, p) in program.subs(1).enumerate() {
+            let _ = write!(out, "{}{}", if k > 0 { ", " } else { "" }, shape::read(p?, 0)?);
+        }
+        if let Some(result) = program.sub(2)? {
+            let _ = write!(out, ")->{}}}", shape::read(result, 0)?);
+        }
+    }
+    if let Some(frontend) = m.sub(19)? {
+        let start = out.len();
+        out.push_str(", frontend_attributes=");
+        if !irregular::frontend(frontend, out)? {
+            out.truncate(start);
+        }
+    }
+    push_extra(out, m, EXTRA_HEADER);
+    Ok(())
+}

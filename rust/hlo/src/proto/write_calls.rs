@@ -1,0 +1,148 @@
+//! Writes called computations, and the wrappers that XLA requires around asynchronous operations.
+//!
+//! Read `Writer::callees`, whose counterpart is `calls`, and `Writer::wrapper`.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::row::PAIR_ATTRIBUTES;
+use super::wire::Encoder;
+use super::write::Writer;
+use super::{operation, shape, EXTRA, EXTRA_ASYNC, EXTRA_CALLS};
+use crate::attribute::schema::Form;
+use crate::attribute::Value;
+use crate::model::module::{Attribute, InstructionId};
+
+/// The names in use.
+#[derive(Default)]
+pub(super) struct TakenNames {
+    computations: Names,
+    instructions: Names,
+}
+
+#[derive(Default)]
+struct Names {
+    taken: FxHashSet<String>,
+    /// By name: the last suffix that was tried.
+    suffixes: FxHashMap<String, u64>,
+}
+
+impl Names {
+    fn of<'n>(names: impl Iterator<Item = &'n str>) -> Names {
+        Names { taken: names.map(str::to_string).collect(), suffixes: FxHashMap::default() }
+    }
+
+    /// A name that is not in use, which it adds.
+    fn fresh(&mut self, wish: &str) -> String {
+        if self.taken.insert(wish.to_string()) {
+            return wish.to_string();
+        }
+        let n = self.suffixes.entry(wish.to_string()).or_insert(0);
+        loop {
+            *n += 1;
+            let name = format!("{wish}.{n}");
+            if self.taken.insert(name.clone()) {
+                return name;
+            }
+        }
+    }
+}
+
+impl Writer<'_> {
+    /// Writes the called computations of operation `opcode`. Where it does not tell by which attributes, a private
+    /// field lists these. XLA expects no computation on the later phases of an asynchronous operation.
+    pub fn callees(&self, i: InstructionId, opcode: &str, d: &mut Encoder) {
+        let m = self.m;
+        let has_any = m.attributes(i).iter().any(Attribute::calls);
+        if !has_any {
+            return;
+        }
+        let mut called: Vec<&Attribute> = m.attributes(i).iter().filter(|a| a.calls()).collect();
+        let n = m.called_computations(i).count();
+        let keys = operation::callee_names(opcode, self.has_predicate(i), n).filter(|_| n > 0).unwrap_or(&[]);
+        let place = |a: &&Attribute| keys.iter().position(|k| is_key(opcode, k, m.attribute_name(a)));
+        called.sort_by_key(|a| place(a).unwrap_or(keys.len()));
+        let is_plain = called.len() == keys.len()
+            && called.iter().enumerate().all(|(k, a)| place(a) == Some(k))
+            && !matches!(opcode, "async-update" | "async-done");
+        let mut ids = Vec::with_capacity(n);
+        for a in called {
+            let own = m.list(a.link);
+            let (name, is_list) = (m.attribute_name(a), a.form == Form::Computations);
+            let is_phase = matches!(opcode, "async-update" | "async-done");
+            let is_of_chain = is_phase && !is_list && own.first().copied() == m.chain_computation(i);
+            if !is_of_chain {
+                ids.extend(own.iter().map(|&c| self.computation_id(c)));
+            }
+            match (is_plain, is_list) {
+                (true, _) => {}
+                (_, true) => d.data(EXTRA_CALLS, format!("{name}={{{}}}", own.len()).as_bytes()),
+                _ => d.data(EXTRA_CALLS, format!("{name}={}", u8::from(!is_of_chain)).as_bytes()),
+            }
+        }
+        d.ints(38, &ids);
+    }
+
+    /// Writes the wrapper computation that XLA requires around an asynchronous operation; returns its id and its number
+    /// of instructions.
+    pub fn wrapper(&mut self, i: InstructionId, names: &[String], d: &mut Encoder) -> (i64, i64) {
+        let m = self.m;
+        if self.taken.computations.taken.is_empty() {
+            self.taken.computations = Names::of(names.iter().map(String::as_str));
+            self.taken.instructions = Names::of(self.names.iter().map(|name| name.as_ref()));
+        }
+        let id = self.first_free + self.wrappers.len() as i64;
+        self.wrappers.insert(i, id);
+        let opcode = m.short_async_form(i).map_or("", |s| s.0);
+        let value = match m.shape(i).as_tuple() {
+            Some([_, value, ..]) => value,
+            _ => m.shape(i),
+        };
+        let mut program = Encoder::default();
+        d.data(1, self.taken.computations.fresh("async_wrapped").as_bytes());
+        let mut parameters = Vec::new();
+        for (position, operand) in (0i64..).zip(m.operands(i)) {
+            let name = self.taken.instructions.fresh("async_param");
+            d.nested(2, |p| {
+                p.data(1, name.as_bytes());
+                p.data(2, b"parameter");
+                p.message(3, &shape::write(m.shape(operand)));
+                p.int_unless_zero(9, position);
+                p.int_unless_zero(35, id << 32 | position);
+            });
+            program.message(1, &shape::write(m.shape(operand)));
+            parameters.push(name);
+        }
+        let n = parameters.len() as i64;
+        let root = self.taken.instructions.fresh(opcode);
+        d.nested(2, |d| {
+            d.data(1, root.as_bytes());
+            d.data(2, opcode.as_bytes());
+            d.message(3, &shape::write(value));
+            d.int(35, id << 32 | n);
+            d.each_int(36, (0..n).map(|position| id << 32 | position));
+            self.callees(i, opcode, d);
+            // The sharding belongs to the asynchronous pair.
+            let is_own = |name: &str| !matches!(name, "sharding" | "async_execution_thread");
+            for a in self.attributes(i, opcode, &is_own, d) {
+                if !PAIR_ATTRIBUTES.contains(&m.attribute_name(a)) {
+                    self.extra(a, EXTRA, d);
+                }
+            }
+        });
+        program.message(2, &shape::write(value));
+        parameters.iter().for_each(|name| program.data(3, name.as_bytes()));
+        d.message(4, &program);
+        d.int(5, id);
+        d.int(6, id << 32 | n);
+        if let Some(Ok(Value::Text(thread))) = m.attribute(i, "async_execution_thread").map(|a| m.value(a, None)) {
+            d.data(8, thread.as_bytes());
+        }
+        d.int(EXTRA_ASYNC, 1);
+        (id, n + 1)
+    }
+}
+
+/// Whether an attribute is the one that an operation has under this name; that of a custom call has two names.
+fn is_key(opcode: &str, key: &str, name: &str) -> bool {
+    key == name || (opcode == "custom-call" && key == "called_computations" && name == "to_apply")
+}
