@@ -1,0 +1,107 @@
+"""What a proto holds beside the plain case: parts that do not fit each other, and texts that it holds only with care.
+
+The cases are in ``tests/cases/proto``.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import pytest
+from conftest import CASES
+from support.corpus import read_corpus
+from support.proto import edited
+from support.xla import reprint, serialized
+
+import hlomap as hm
+
+FOLDERS = ["pre", "opt", "opt_gpu", "variants"]
+
+
+def misfits() -> tuple[str, list[tuple[str, bytes | int, str, str]]]:
+    """The module, and per case: path, value, `=>` or `!`, and message."""
+    text = (CASES / "proto" / "misfits.txt").read_text()
+    module, _, rest = text.partition("HloModule")[2].partition("\n}\n\n#")
+    cases = []
+    for line in rest.splitlines():
+        if match := re.fullmatch(r"(\d\S*) = (\S+) (=>|!) (.*)", line):
+            path, value, sign, message = match.groups()
+            parsed = ast.literal_eval(f"b{value}" if value.startswith('"') else value)
+            cases.append((path, parsed, sign, message))
+    return f"HloModule{module}\n}}\n", cases
+
+
+def test_parts_that_do_not_fit_are_reported() -> None:
+    text, cases = misfits()
+    data = hm.parse(text).to_proto()
+    assert len(cases) >= 15 and not hm.parse(data, strict=True).diagnostics
+    for path, value, sign, message in cases:
+        changed = edited(data, path, value)
+        with pytest.raises(hm.errors.HloSyntaxError) as caught:
+            hm.parse(changed, name="a.pb", strict=True)
+        assert message in str(caught.value), (path, value)
+        if sign == "!":
+            with pytest.raises(hm.errors.HloSyntaxError) as caught:
+                hm.parse(changed)
+            assert message in str(caught.value), (path, value)
+            continue
+        module = hm.parse(changed)
+        assert message in [str(d.message) for d in module.diagnostics], (path, value, module.diagnostics)
+        # What is unknown is not guessed: operands that no id gives.
+        unknown = "operand ids" in message
+        assert unknown == any(i.has_unnamed_operands for i in module.entry), (path, value)
+        assert hm.analyze(module) is not None
+
+
+def odd_texts() -> dict[str, str]:
+    parts = re.split(r"(?m)^---- (.*)\n", (CASES / "proto" / "odd_texts.txt").read_text())
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+@pytest.mark.parametrize("name", odd_texts())
+def test_odd_texts_are_what_their_protos_hold(name: str) -> None:
+    module = hm.parse(odd_texts()[name])
+    data = module.to_proto()
+    again = hm.parse(data)
+    names = [i.name for c in module.computations for i in c]
+    assert module.same_as(again, names=len(set(names)) == len(names)), f"{module}\n{again}"
+    assert hm.parse(again.to_proto()).same_as(again)
+
+
+@pytest.mark.jax
+def test_xla_reads_odd_texts_from_their_protos() -> None:
+    texts = odd_texts()
+    as_read = reprint(list(texts.values()))
+    written = reprint([hm.parse(text).to_proto() for text in texts.values()])
+    for (name, text), a, b in zip(texts.items(), as_read, written, strict=True):
+        assert (a is not None) == name.startswith("xla: "), name
+        if a is not None:
+            assert b is not None, name
+            # XLA makes up other names, and orders computations by the ids that it gives them.
+            assert hm.parse(a).entry.fingerprint == hm.parse(b).entry.fingerprint, f"{name}\n{text}\n{a}\n{b}"
+
+
+@pytest.mark.jax
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_protos_that_xla_writes_are_read_entirely(folder: str) -> None:
+    """XLA prints its proto, our print of that proto and our copy of it alike."""
+    texts = [data.decode() for data in read_corpus(folder).values()]
+    protos = [data for data in serialized(list(texts)) if data is not None]
+    modules = [hm.parse(data) for data in protos]
+    originals = reprint(list(protos))
+    copies = reprint([module.to_proto() for module in modules])
+    prints = reprint([str(module) for module in modules])
+    n_read = 0
+    for module, original, copy, printed in zip(modules, originals, copies, prints, strict=True):
+        # XLA reads back all but a few of its own protos.
+        if original is not None:
+            n_read += 1
+            assert copy == original, module.name
+            # A text has no ids, by which XLA orders what it prints from a proto.
+            assert printed is not None and lines(printed) == lines(original), module.name
+    assert n_read > 200
+
+
+def lines(text: str) -> list[str]:
+    return sorted(line.removeprefix("ENTRY ") for line in text.splitlines()[1:])
